@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+// xtensor 0.26 moved every header.
+#if __has_include(<xtensor/containers/xarray.hpp>)
+#include <xtensor/containers/xarray.hpp>
+#else
+#include <xtensor/xarray.hpp>
+#endif
+
+#include <xgrad/graph/pool.hpp>
+
+namespace xgrad {
+
+/// An xtensor array, row-major and contiguous; every xt:: function works on it.
+template <class T>
+using Array = xt::xarray<T, xt::layout_type::row_major, PoolAllocator<T>>;
+
+using Shape = Array<float>::shape_type;
+using Ids = Array<std::int64_t>;  ///< token ids, class indices
+using Mask = Array<bool>;
+
+/// "(2, 3)"; "()" for a scalar, "(3)" for one axis.
+std::string to_string(const Shape& shape);
+
+/// The number of elements.
+inline std::size_t element_count(const Shape& shape) {
+  std::size_t count = 1;
+  for (const std::size_t length : shape) count *= length;
+  return count;
+}
+
+/// The number of rows: of elements along all axes but the last.
+inline std::size_t row_count(const Shape& shape) {
+  std::size_t count = 1;
+  for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) count *= shape[axis];
+  return count;
+}
+
+}  // namespace xgrad

@@ -1,0 +1,250 @@
+#include <algorithm>
+
+#include <xgrad/graph/leaf.hpp>
+#include <xgrad/graph/record.hpp>
+#include <xgrad/ops/kernels/binary.hpp>
+
+namespace xgrad {
+namespace {
+
+using detail::Access, detail::LeafNode, detail::Node, detail::Ref;
+
+template <class T>
+bool has_pending(const Node<T>& node) {
+  return static_cast<bool>(node.grad_value);
+}
+
+template <class T>
+Variable<T> take_pending(Node<T>& node) {
+  return Access<T>::make(std::move(node.grad_value), std::move(node.grad_node));
+}
+
+template <class T>
+bool sole_owner(const Variable<T>& v) {
+  return Access<T>::value(v)->refs.unique();
+}
+
+/// A gradient with an array of its own.
+template <class T>
+Variable<T> clone(const Variable<T>& x) {
+  Variable<T> y = detail::empty<T>(x.shape());
+  std::copy_n(detail::data(x), x.size(), detail::data(y));
+  return record<T>("clone", std::move(y), on(x), save(),
+                   [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });
+}
+
+/// sum += more, in place when nobody else holds the sum's array and neither has a history.
+template <class T>
+void accumulate(Variable<T>& sum, Variable<T>&& more) {
+  if (!sum.requires_grad() && !more.requires_grad() && sole_owner(sum)) {
+    kernels::accumulate(detail::data(sum), detail::data(std::as_const(more)), more.size());
+  } else {
+    sum = add(sum, more);
+  }
+}
+
+/// One pass from one output down to the leaves, or to the inputs that grad() asks for.
+///
+/// The nodes that hold a gradient wait in a heap, newest first: as creation order is a topological order, a
+/// node comes up only when all that use it have been there. A pass that throws leaves no node with a
+/// half-collected gradient.
+template <class T>
+class Sweep {
+ public:
+  Sweep(bool retain_graph, bool create_graph) : retain_(retain_graph), mode_(create_graph) {}
+
+  ~Sweep() {
+    for (const Entry& entry : heap_) take_pending(*entry.node);
+    for (const Ref<Node<T>>& leaf : leaves_) take_pending(*leaf);
+  }
+
+  /// Asks for the gradients of these nodes alone.
+  void only(const std::vector<Variable<T>>& inputs) {
+    floor_ = static_cast<std::uint64_t>(-1);
+    for (const Variable<T>& input : inputs) {
+      wanted_.push_back(Access<T>::node(input).get());
+      floor_ = std::min(floor_, wanted_.back()->order);
+    }
+    found_.resize(inputs.size());
+  }
+
+  void run(const Ref<Node<T>>& root, Variable<T>&& seed) {
+    collect(root, std::move(seed));
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), older);
+      const Ref<Node<T>> node = std::move(heap_.back().node);
+      heap_.pop_back();
+      visit(node);
+    }
+  }
+
+  /// Adds what the leaves collected to their grad().
+  void commit() {
+    for (const Ref<Node<T>>& node : leaves_) {
+      auto& leaf = static_cast<LeafNode<T>&>(*node);
+      Variable<T> collected = take_pending(leaf);
+      if (leaf.grad.defined()) {
+        accumulate(leaf.grad, std::move(collected));
+      } else {
+        leaf.grad = sole_owner(collected) ? std::move(collected) : clone(collected);
+      }
+    }
+    leaves_.clear();
+  }
+
+  std::vector<Variable<T>> take_found() { return std::move(found_); }
+
+ private:
+  struct Entry {
+    std::uint64_t order;
+    Ref<Node<T>> node;
+  };
+  static bool older(const Entry& a, const Entry& b) { return a.order < b.order; }
+
+  bool is_wanted(const Node<T>* node) const {
+    return std::find(wanted_.begin(), wanted_.end(), node) != wanted_.end();
+  }
+
+  /// In a grad() pass, what is older than every wanted node leads to none of them.
+  bool is_needed(const Ref<Node<T>>& input) const {
+    if (!input || wanted_.empty()) return static_cast<bool>(input);
+    return input->is_leaf() ? is_wanted(input.get()) : input->order >= floor_;
+  }
+
+  void collect(const Ref<Node<T>>& node, Variable<T>&& grad) {
+    if (has_pending(*node)) {
+      Variable<T> sum = take_pending(*node);
+      accumulate(sum, std::move(grad));
+      grad = std::move(sum);
+    } else {
+      heap_.push_back({node->order, node});
+      std::push_heap(heap_.begin(), heap_.end(), older);
+    }
+    node->grad_value = std::move(Access<T>::value(grad));
+    node->grad_node = std::move(Access<T>::node(grad));
+  }
+
+  void visit(const Ref<Node<T>>& node) {
+    if (!wanted_.empty()) {
+      for (std::size_t i = 0; i < wanted_.size(); ++i) {
+        if (wanted_[i] == node.get()) found_[i] = Access<T>::make(node->grad_value, node->grad_node);
+      }
+    } else if (node->is_leaf()) {
+      leaves_.push_back(node);
+      return;
+    }
+    Variable<T> dy = take_pending(*node);
+    if (node->released) [[unlikely]] {
+      if (!wanted_.empty() && node->order == floor_) return;
+      detail::fail<GraphError>(
+          "backward: the graph through '", node->op,
+          "' was released by an earlier backward; pass retain_graph there to go through it again");
+    }
+    const auto inputs = node->inputs();
+    Needs needs;
+    bool any = false;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!is_needed(inputs[i])) continue;
+      needs.set(i);
+      any = true;
+    }
+    if (!any) return;
+    if (grads_.size() < inputs.size()) grads_.resize(inputs.size());
+    node->differentiate(std::move(dy), needs, grads_.data());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      Variable<T> grad = std::move(grads_[i]);
+      if (!grad.defined() || !is_needed(inputs[i])) continue;
+      if (grad.shape() != inputs[i]->shape) [[unlikely]] {
+        detail::fail<ShapeError>("backward: '", node->op, "' must return a gradient of shape ",
+                                 inputs[i]->shape, " for input ", i, ", got ", grad.shape());
+      }
+      collect(inputs[i], std::move(grad));
+    }
+    if (retain_) return;
+    node->release();
+    node->released = true;
+  }
+
+  bool retain_;
+  detail::GradMode mode_;
+  std::vector<Entry, PoolAllocator<Entry>> heap_;
+  std::vector<Ref<Node<T>>, PoolAllocator<Ref<Node<T>>>> leaves_;
+  std::vector<Variable<T>, PoolAllocator<Variable<T>>> grads_;
+  std::vector<const Node<T>*> wanted_;
+  std::vector<Variable<T>> found_;
+  std::uint64_t floor_ = 0;
+};
+
+/// The seed that the caller gave, or 1 for an output with one element.
+template <class T>
+Variable<T> checked_seed(const char* what, const Variable<T>& output, const Variable<T>& seed) {
+  if (!output.defined()) detail::fail<GraphError>(what, ": the variable is undefined");
+  if (!output.requires_grad()) {
+    detail::fail<GraphError>(what, ": the variable ", output.shape(),
+                             " has no graph: nothing it was computed from requires a gradient");
+  }
+  if (!seed.defined()) {
+    if (output.size() != 1) {
+      detail::fail<GraphError>(what, ": without a seed the variable must have one element, got shape ",
+                               output.shape());
+    }
+    Variable<T> one = detail::empty<T>(output.shape());
+    *detail::data(one) = T{1};
+    return one;
+  }
+  if (seed.shape() != output.shape()) {
+    detail::fail<ShapeError>(what, ": seed must have the variable's shape ", output.shape(), ", got ",
+                             seed.shape());
+  }
+  return seed;
+}
+
+}  // namespace
+
+template <class T>
+void Variable<T>::backward(const Variable& seed, BackwardOptions options) const {
+  Variable start = checked_seed("backward", *this, seed);
+  if (!options.create_graph) start = start.detach();
+  Sweep<T> sweep(options.retain_graph || options.create_graph, options.create_graph);
+  sweep.run(node_, std::move(start));
+  sweep.commit();
+}
+
+template <class T>
+void Variable<T>::backward(BackwardOptions options) const {
+  backward(Variable(), options);
+}
+
+template <class T>
+std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
+                              const GradOptions<std::type_identity_t<T>>& options) {
+  Variable<T> start = checked_seed("grad", output, options.seed);
+  if (!options.create_graph) start = start.detach();
+  if (inputs.empty()) detail::fail<ValueError>("grad: inputs must not be empty");
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].requires_grad())
+      detail::fail<GraphError>("grad: input ", i, " does not require a gradient");
+  }
+  Sweep<T> sweep(options.retain_graph || options.create_graph, options.create_graph);
+  sweep.only(inputs);
+  sweep.run(Access<T>::node(output), std::move(start));
+  std::vector<Variable<T>> found = sweep.take_found();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].defined() && !options.allow_unused) {
+      detail::fail<GraphError>("grad: the output does not depend on input ", i, " ", inputs[i].shape(),
+                               "; pass allow_unused to get an undefined gradient for it");
+    }
+  }
+  return found;
+}
+
+template void Variable<float>::backward(const Variable&, BackwardOptions) const;
+template void Variable<double>::backward(const Variable&, BackwardOptions) const;
+template void Variable<float>::backward(BackwardOptions) const;
+template void Variable<double>::backward(BackwardOptions) const;
+template std::vector<Variable<float>> grad(const Variable<float>&, const std::vector<Variable<float>>&,
+                                           const GradOptions<float>&);
+template std::vector<Variable<double>> grad(const Variable<double>&, const std::vector<Variable<double>>&,
+                                            const GradOptions<double>&);
+
+}  // namespace xgrad

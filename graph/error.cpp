@@ -1,0 +1,31 @@
+#include <xgrad/graph/error.hpp>
+
+#include <cstdio>
+
+namespace xgrad {
+
+std::string to_string(const Shape& shape) {
+  std::string text = "(";
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (axis > 0) text += ", ";
+    text += std::to_string(shape[axis]);
+  }
+  return text + ")";
+}
+
+namespace detail {
+
+std::string join(std::initializer_list<std::string> parts) {
+  std::string whole;
+  for (const std::string& part : parts) whole += part;
+  return whole;
+}
+
+std::string number_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", number);
+  return text;
+}
+
+}  // namespace detail
+}  // namespace xgrad

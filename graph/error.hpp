@@ -1,0 +1,58 @@
+#pragma once
+
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <xgrad/graph/array.hpp>
+
+namespace xgrad {
+
+/// Shapes, axes or sizes that do not fit.
+struct ShapeError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// An argument out of its range.
+struct ValueError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// An id or an index outside of what it points into.
+struct IndexError : std::out_of_range {
+  using std::out_of_range::out_of_range;
+};
+
+/// A graph used in a way that has no right answer: a second backward, no gradient, a changed saved value.
+struct GraphError : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+namespace detail {
+
+std::string join(std::initializer_list<std::string> parts);
+std::string number_text(double number);
+
+template <class V>
+std::string text(const V& part) {
+  if constexpr (std::is_same_v<V, Shape>) {
+    return to_string(part);
+  } else if constexpr (std::is_floating_point_v<V>) {
+    return number_text(part);
+  } else if constexpr (std::is_integral_v<V>) {
+    return std::to_string(part);
+  } else {
+    return std::string(std::string_view(part));
+  }
+}
+
+/// Throws an Error whose message is the parts put together. Text is built only here, on failure.
+template <class Error, class... Parts>
+[[noreturn, gnu::cold, gnu::noinline]] void fail(const Parts&... parts) {
+  throw Error(join({text(parts)...}));
+}
+
+}  // namespace detail
+}  // namespace xgrad

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <xgrad/graph/value.hpp>
+
+namespace xgrad {
+
+template <class T>
+class Variable;
+
+/// Which inputs of an op want a gradient; computing the others is a waste.
+class Needs {
+ public:
+  void set(std::size_t input) noexcept { bits_ |= input < 64 ? std::uint64_t{1} << input : 0; }
+  bool operator[](std::size_t input) const noexcept { return input >= 64 || (bits_ >> input & 1) != 0; }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+namespace detail {
+
+/// Where the gradient of one recorded value collects. It holds no value: what backward needs, the op saves
+/// itself.
+template <class T>
+struct Node {
+  Node(const char* name, std::uint64_t creation, const Shape& value_shape)
+      : op(name), order(creation), shape(value_shape) {}
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* block, std::size_t bytes) noexcept { pool_release(block, bytes); }
+
+  /// The nodes that the gradient flows on to; an empty one stands for an input that needs none.
+  virtual std::span<const Ref<Node>> inputs() const noexcept = 0;
+
+  /// Calls the op's backward with the gradient of its output; one gradient for each input comes back in
+  /// `grads`.
+  virtual void differentiate(Variable<T>&& dy, Needs needs, Variable<T>* grads) = 0;
+
+  /// Drops what was saved and the edges.
+  virtual void release() noexcept = 0;
+
+  bool is_leaf() const noexcept { return op == nullptr; }
+
+  RefCount refs;
+  bool released = false;
+  const char* op;             ///< null for a leaf
+  std::uint64_t order;        ///< newer than all inputs: creation order is a topological order
+  Shape shape;                ///< of the value and of its gradient
+  Ref<Value<T>> grad_value;   ///< the gradient collected so far in a backward pass
+  Ref<Node> grad_node;        ///< and its own history, under create_graph
+  Node* next_dead = nullptr;  ///< in the list of nodes that wait to be freed
+};
+
+/// Frees a node, and what only it kept alive, in a loop: a chain of any length needs no stack.
+template <class T>
+void dispose(Node<T>* node) noexcept;
+
+/// A creation number above `floor` and above all that this thread gave out.
+std::uint64_t next_order(std::uint64_t floor) noexcept;
+
+}  // namespace detail
+}  // namespace xgrad

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <random>
+
+#include <xgrad/graph/array.hpp>
+
+namespace xgrad {
+
+/// A stream of random numbers: PyTorch's CPU generator (mt19937), number for number. Functions that draw may
+/// be called from several threads; each draws its whole array at once.
+/// https://pytorch.org/docs/stable/generated/torch.Generator.html
+class Generator {
+ public:
+  /// A new generator starts from PyTorch's default seed.
+  Generator() { manual_seed(67280421310721u); }
+  explicit Generator(std::uint64_t seed) { manual_seed(seed); }
+
+  /// Starts the stream anew; the low 32 bits of the seed count.
+  void manual_seed(std::uint64_t seed);
+
+  /// The next 32 or 64 bits (the first 32 of which are the high ones).
+  std::uint32_t random32() { return engine_(); }
+  std::uint64_t random64();
+
+  /// Uniform in [0, 1), with as many bits as T's significand has.
+  template <class T>
+  T uniform();
+
+  /// A standard normal, one of a pair (Box and Muller 1958); the other waits for the next call.
+  double normal();
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  std::mt19937 engine_;
+  std::optional<double> cached_normal_;
+  std::mutex mutex_;
+};
+
+/// The generator that everything draws from unless it is given another.
+Generator& default_generator();
+
+/// Seeds the default generator: what follows is PyTorch's stream from this seed (torch.manual_seed).
+void manual_seed(std::uint64_t seed);
+
+/// Uniform in [low, high) (torch.Tensor.uniform_).
+template <class T>
+Array<T> uniform(const Shape& shape, double low = 0, double high = 1,
+                 Generator& generator = default_generator());
+
+/// Normal with this mean and standard deviation (torch.Tensor.normal_).
+template <class T>
+Array<T> normal(const Shape& shape, double mean = 0, double std = 1,
+                Generator& generator = default_generator());
+
+/// Integers in [low, high) (torch.randint). Throws ValueError unless low < high.
+Ids randint(std::int64_t low, std::int64_t high, const Shape& shape,
+            Generator& generator = default_generator());
+
+/// A random order of 0 ... count - 1 (torch.randperm).
+Ids randperm(std::int64_t count, Generator& generator = default_generator());
+
+/// 1 with probability p, else 0 (torch.Tensor.bernoulli_). Throws ValueError for p outside [0, 1].
+template <class T>
+Array<T> bernoulli(const Shape& shape, double p, Generator& generator = default_generator());
+
+}  // namespace xgrad

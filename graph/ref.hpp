@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
+
+namespace xgrad::detail {
+
+/// True as long as the process has never had a second thread (false where the C library cannot tell).
+inline bool single_threaded() noexcept {
+#if __has_include(<sys/single_threaded.h>)
+  return __libc_single_threaded != 0;
+#else
+  return false;
+#endif
+}
+
+/// An owner count that is atomic only once there are threads to race with, as that of libstdc++'s shared_ptr.
+class RefCount {
+ public:
+  void add() noexcept {
+    if (single_threaded()) {
+      count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      count_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  /// True if that was the last owner.
+  bool drop() noexcept {
+    if (single_threaded()) {
+      const std::uint32_t left = count_.load(std::memory_order_relaxed) - 1;
+      count_.store(left, std::memory_order_relaxed);
+      return left == 0;
+    }
+    return count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
+
+  bool unique() const noexcept { return count_.load(std::memory_order_acquire) == 1; }
+
+ private:
+  std::atomic<std::uint32_t> count_{0};
+};
+
+/// Shared ownership of an object with a member `RefCount refs`; dispose(object) is called with the last owner
+/// gone.
+template <class U>
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(U* object) noexcept : object_(object) {
+    if (object_ != nullptr) object_->refs.add();
+  }
+  Ref(const Ref& other) noexcept : Ref(other.object_) {}
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() {
+    if (object_ != nullptr && object_->refs.drop()) dispose(object_);
+  }
+
+  U* get() const noexcept { return object_; }
+  U* operator->() const noexcept { return object_; }
+  U& operator*() const noexcept { return *object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+
+ private:
+  U* object_ = nullptr;
+};
+
+}  // namespace xgrad::detail

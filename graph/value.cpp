@@ -1,0 +1,93 @@
+#include <xgrad/graph/value.hpp>
+
+#include <cstring>
+
+#include <xgrad/graph/sanitizers.hpp>
+
+namespace xgrad::detail {
+namespace {
+
+constexpr std::size_t bucket_count = 256;
+constexpr std::uint32_t values_per_bucket = 64;
+constexpr std::size_t largest_recycled = 8192;  // elements; above, building the shape no longer counts
+
+/// Values of one shape.
+template <class T>
+struct Bucket {
+  Value<T>* first;
+  std::uint32_t count;
+};
+
+template <class T>
+constinit thread_local Bucket<T> buckets[bucket_count]{};
+
+template <class T>
+Bucket<T>& bucket_of(const Shape& shape) {
+  std::size_t hash = shape.size();
+  for (const std::size_t length : shape) hash = hash * 0x9E3779B97F4A7C15u + length;
+  return buckets<T>[(hash ^ (hash >> 29)) % bucket_count];
+}
+
+bool same_shape(const Shape& a, const Shape& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(std::size_t)) == 0;
+}
+
+template <class T>
+void clear(Bucket<T>& bucket) noexcept {
+  while (bucket.first != nullptr) {
+    Value<T>* value = bucket.first;
+    bucket.first = value->next;
+    delete value;
+  }
+  bucket.count = 0;
+}
+
+template <class T>
+void clear_all() noexcept {
+  for (Bucket<T>& bucket : buckets<T>) clear(bucket);
+}
+
+}  // namespace
+
+template <class T>
+Ref<Value<T>> make_value(const Shape& shape) {
+  Bucket<T>& bucket = bucket_of<T>(shape);
+  Value<T>* value = bucket.first;
+  if (value == nullptr || !same_shape(value->array.shape(), shape)) {
+    return Ref<Value<T>>(new Value<T>(Array<T>::from_shape(shape)));
+  }
+  bucket.first = value->next;
+  --bucket.count;
+  value->version = 0;
+  return Ref<Value<T>>(value);
+}
+
+template <class T>
+void dispose(Value<T>* value) noexcept {
+  if (sanitized || pool_closed() || value->array.size() > largest_recycled) {
+    delete value;
+    return;
+  }
+  Bucket<T>& bucket = bucket_of<T>(value->array.shape());
+  if (bucket.first != nullptr && !same_shape(bucket.first->array.shape(), value->array.shape()))
+    clear(bucket);
+  if (bucket.count == values_per_bucket) {
+    delete value;
+    return;
+  }
+  value->next = bucket.first;
+  bucket.first = value;
+  ++bucket.count;
+}
+
+void release_cached_values() noexcept {
+  clear_all<float>();
+  clear_all<double>();
+}
+
+template Ref<Value<float>> make_value(const Shape&);
+template Ref<Value<double>> make_value(const Shape&);
+template void dispose(Value<float>*) noexcept;
+template void dispose(Value<double>*) noexcept;
+
+}  // namespace xgrad::detail

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include <xgrad/graph/array.hpp>
+#include <xgrad/graph/ref.hpp>
+
+namespace xgrad::detail {
+
+/// The array behind one or more handles. Whole values are recycled by shape: building an xarray's shape and
+/// strides costs several times what taking one back does.
+template <class T>
+struct Value {
+  explicit Value(Array<T>&& contents) : array(std::move(contents)) {}
+
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* block, std::size_t bytes) noexcept { pool_release(block, bytes); }
+
+  RefCount refs;
+  std::uint32_t version = 0;  ///< counts changes in place
+  Value* next = nullptr;      ///< in a list of values that wait for reuse
+  Array<T> array;
+};
+
+/// A value of this shape with unspecified elements.
+template <class T>
+Ref<Value<T>> make_value(const Shape& shape);
+
+template <class T>
+void dispose(Value<T>* value) noexcept;
+
+/// Frees the calling thread's recycled values.
+void release_cached_values() noexcept;
+
+}  // namespace xgrad::detail

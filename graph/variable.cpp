@@ -1,0 +1,103 @@
+#include <xgrad/graph/variable.hpp>
+
+#include <algorithm>
+
+#include <xgrad/graph/leaf.hpp>
+
+namespace xgrad {
+namespace {
+
+template <class T>
+detail::LeafNode<T>* leaf_of(const Variable<T>& variable) noexcept {
+  detail::Node<T>* node = detail::Access<T>::node(variable).get();
+  return node != nullptr && node->is_leaf() ? static_cast<detail::LeafNode<T>*>(node) : nullptr;
+}
+
+}  // namespace
+
+template <class T>
+Variable<T>::Variable(Array<T> array, bool requires_grad) : value_(new detail::Value<T>(std::move(array))) {
+  if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(value_->array.shape()));
+}
+
+template <class T>
+Variable<T>::Variable(T scalar, bool requires_grad) : value_(detail::make_value<T>(Shape{})) {
+  *value_->array.data() = scalar;
+  if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(Shape{}));
+}
+
+template <class T>
+std::size_t Variable<T>::shape(int axis) const {
+  return shape()[detail::normalize_axis("shape", axis, shape())];
+}
+
+template <class T>
+T Variable<T>::item() const {
+  if (size() != 1) detail::fail<ShapeError>("item: the variable must have one element, got shape ", shape());
+  return *value().data();
+}
+
+template <class T>
+Variable<T> Variable<T>::grad() const {
+  checked("grad");
+  if (!requires_grad())
+    detail::fail<GraphError>("grad: the variable ", shape(), " does not require a gradient");
+  const detail::LeafNode<T>* leaf = leaf_of(*this);
+  if (leaf == nullptr) {
+    detail::fail<GraphError>("grad: only leaves keep a gradient, this is the result of '", op(),
+                             "'; use xgrad::grad(y, {x})");
+  }
+  if (!leaf->grad.defined()) {
+    detail::fail<GraphError>("grad: the variable ", shape(),
+                             " has no gradient yet; call backward() on a result of it first");
+  }
+  return leaf->grad;
+}
+
+template <class T>
+bool Variable<T>::has_grad() const noexcept {
+  const detail::LeafNode<T>* leaf = leaf_of(*this);
+  return leaf != nullptr && leaf->grad.defined();
+}
+
+template <class T>
+void Variable<T>::zero_grad() const {
+  if (detail::LeafNode<T>* leaf = leaf_of(*this)) leaf->grad = {};
+}
+
+template <class T>
+Variable<T> Variable<T>::detach() const {
+  checked("detach");
+  return detail::Access<T>::make(value_, {});
+}
+
+template <class T>
+void Variable<T>::assign(const Array<T>& elements) const {
+  checked("assign");
+  if (!is_leaf()) {
+    detail::fail<GraphError>("assign: only a leaf can be changed in place, this is the result of '", op(),
+                             "'");
+  }
+  if (elements.shape() != shape()) {
+    detail::fail<ShapeError>("assign: elements must have the variable's shape ", shape(), ", got ",
+                             elements.shape());
+  }
+  std::copy(elements.data(), elements.data() + elements.size(), detail::mutable_data(*this));
+}
+
+namespace detail {
+
+std::size_t normalize_axis(const char* op, std::ptrdiff_t axis, const Shape& shape, const char* name) {
+  const auto rank = static_cast<std::ptrdiff_t>(shape.size());
+  if (axis < -rank || axis >= rank) [[unlikely]] {
+    fail<IndexError>(op, ": axis ", axis, " is out of range for ", name, " ", shape);
+  }
+  return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+}
+
+}  // namespace detail
+
+template class Variable<float>;
+template class Variable<double>;
+
+}  // namespace xgrad

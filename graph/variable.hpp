@@ -1,0 +1,234 @@
+#pragma once
+
+#include <type_traits>
+#include <vector>
+
+#include <xgrad/graph/array.hpp>
+#include <xgrad/graph/error.hpp>
+#include <xgrad/graph/grad_mode.hpp>
+#include <xgrad/graph/node.hpp>
+
+namespace xgrad {
+
+/// How backward() treats the graph (torch.Tensor.backward).
+struct BackwardOptions {
+  bool retain_graph = false;  ///< keep what was saved, for another backward
+  bool create_graph =
+      false;  ///< record the backward pass, so that gradients can be differentiated; retains, too
+};
+
+namespace detail {
+
+template <class T>
+struct Access;
+
+template <class E>
+inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>::value;
+
+}  // namespace detail
+
+/// A handle to an array that may take part in differentiation: a shared value and, if so, a shared node of
+/// the graph. Copies alias. A default-constructed Variable is undefined: it has neither.
+///
+/// A leaf is made by the user from an array; with `requires_grad` backward() fills its grad(). Results of
+/// operations record how they were made while grad_enabled() and an input requires a gradient. Handles may be
+/// used by several threads at once as long as none of them writes; concurrent backward passes must not share
+/// leaves.
+template <class T = float>
+class Variable {
+ public:
+  using value_type = T;
+
+  Variable() = default;
+
+  /// A scalar, of shape ().
+  Variable(T scalar, bool requires_grad = false);
+
+  Variable(Array<T> array, bool requires_grad = false);
+
+  /// Of any xtensor expression, evaluated here.
+  template <class E>
+  Variable(const xt::xexpression<E>& expression, bool requires_grad = false)
+      : Variable(Array<T>(expression), requires_grad) {}
+
+  bool defined() const noexcept { return static_cast<bool>(value_); }
+  const Array<T>& value() const { return checked("value").array; }
+  const Shape& shape() const { return value().shape(); }
+  std::size_t dimension() const { return value().dimension(); }
+  std::size_t size() const { return value().size(); }
+
+  /// The length of one axis; negative axes count from the end. Throws IndexError.
+  std::size_t shape(int axis) const;
+
+  /// The only element. Throws ShapeError unless there is exactly one.
+  T item() const;
+
+  bool requires_grad() const noexcept { return static_cast<bool>(node_); }
+  bool is_leaf() const noexcept { return !node_ || node_->is_leaf(); }
+
+  /// The name of the op that made this, "leaf" for a leaf.
+  const char* op() const noexcept { return is_leaf() ? "leaf" : node_->op; }
+
+  /// The gradient that backward() accumulated in this leaf. Throws GraphError if there is none (yet).
+  Variable grad() const;
+  bool has_grad() const noexcept;
+
+  /// Forgets the gradient (torch: zero_grad(set_to_none=True)).
+  void zero_grad() const;
+
+  /// Accumulates d(this)/d(leaf) in grad() of every leaf that this was computed from. This must have one
+  /// element. Throws GraphError for a Variable without graph, a released graph or a saved value changed in
+  /// place.
+  void backward(BackwardOptions options = {}) const;
+
+  /// The same for any shape, from `seed` = d(loss)/d(this), which must have this shape.
+  void backward(const Variable& seed, BackwardOptions options = {}) const;
+
+  /// The same value, cut off from the graph; shares the array.
+  Variable detach() const;
+
+  /// Replaces a leaf's elements in place, for all handles: optimizers, loading. The shape must stay.
+  /// A recorded op that saved the old ones will refuse to go backward.
+  void assign(const Array<T>& elements) const;
+
+  friend Variable operator+(const Variable& a, const Variable& b) { return add(a, b); }
+  friend Variable operator+(const Variable& a, T b) { return add(a, b); }
+  friend Variable operator+(T a, const Variable& b) { return add(b, a); }
+  friend Variable operator-(const Variable& a, const Variable& b) { return sub(a, b); }
+  friend Variable operator-(const Variable& a, T b) { return add(a, -b); }
+  friend Variable operator-(T a, const Variable& b) { return add(neg(b), a); }
+  friend Variable operator*(const Variable& a, const Variable& b) { return mul(a, b); }
+  friend Variable operator*(const Variable& a, T b) { return mul(a, b); }
+  friend Variable operator*(T a, const Variable& b) { return mul(b, a); }
+  friend Variable operator/(const Variable& a, const Variable& b) { return div(a, b); }
+  friend Variable operator/(const Variable& a, T b) { return div(a, b); }
+  friend Variable operator/(T a, const Variable& b) { return div(Variable(a), b); }
+  friend Variable operator-(const Variable& a) { return neg(a); }
+
+ private:
+  friend struct detail::Access<T>;
+
+  detail::Value<T>& checked(const char* what) const {
+    if (!value_) [[unlikely]]
+      detail::fail<GraphError>(what, ": the variable is undefined");
+    return *value_;
+  }
+
+  detail::Ref<detail::Value<T>> value_;
+  detail::Ref<detail::Node<T>> node_;
+};
+
+/// What grad() is asked for (torch.autograd.grad).
+template <class T>
+struct GradOptions {
+  Variable<T> seed = {};      ///< d(loss)/d(output), of its shape; needed unless output has one element
+  bool retain_graph = false;  ///< keep what was saved, for another backward
+  bool create_graph = false;  ///< record, so that the gradients can be differentiated again; retains, too
+  bool allow_unused =
+      false;  ///< an input that output does not depend on gives an undefined Variable, no error
+};
+
+/// d(output)/d(input) for each of the inputs, leaves or results of operations; no grad() changes.
+/// Throws GraphError as backward() does, and for an input that requires no gradient or is not used.
+template <class T>
+std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
+                              const GradOptions<std::type_identity_t<T>>& options = {});
+
+// The operators of Variable; the ops library defines them.
+template <class T>
+Variable<T> add(const Variable<T>& a, const Variable<T>& b);
+template <class T>
+Variable<T> add(const Variable<T>& a, std::type_identity_t<T> b);
+template <class T>
+Variable<T> sub(const Variable<T>& a, const Variable<T>& b);
+template <class T>
+Variable<T> mul(const Variable<T>& a, const Variable<T>& b);
+template <class T>
+Variable<T> mul(const Variable<T>& a, std::type_identity_t<T> b);
+template <class T>
+Variable<T> div(const Variable<T>& a, const Variable<T>& b);
+template <class T>
+Variable<T> div(const Variable<T>& a, std::type_identity_t<T> b);
+template <class T>
+Variable<T> neg(const Variable<T>& x);
+
+namespace detail {
+
+template <class V>
+inline constexpr bool is_variable = false;
+template <class T>
+inline constexpr bool is_variable<Variable<T>> = true;
+
+/// One of A and B is a Variable, the other an xtensor expression.
+template <class A, class B>
+concept VariableAndExpression = (is_variable<std::remove_cvref_t<A>> && is_expression<B>) ||
+                                (is_expression<A> && is_variable<std::remove_cvref_t<B>>);
+
+template <class A, class B>
+using variable_of =
+    std::conditional_t<is_variable<std::remove_cvref_t<A>>, std::remove_cvref_t<A>, std::remove_cvref_t<B>>;
+
+}  // namespace detail
+
+// Variable with xtensor expression. Without these, xtensor's own operators would take the Variable for a
+// scalar.
+template <class A, class B>
+requires detail::VariableAndExpression<A, B>
+auto operator+(A&& a, B&& b) { return add(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+template <class A, class B>
+requires detail::VariableAndExpression<A, B>
+auto operator-(A&& a, B&& b) { return sub(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+template <class A, class B>
+requires detail::VariableAndExpression<A, B>
+auto operator*(A&& a, B&& b) { return mul(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+template <class A, class B>
+requires detail::VariableAndExpression<A, B>
+auto operator/(A&& a, B&& b) { return div(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+
+namespace detail {
+
+/// The inside of handles, for the graph, the ops and the optimizers.
+template <class T>
+struct Access {
+  static Variable<T> make(Ref<Value<T>> value, Ref<Node<T>> node) {
+    Variable<T> variable;
+    variable.value_ = std::move(value);
+    variable.node_ = std::move(node);
+    return variable;
+  }
+  static const Ref<Value<T>>& value(const Variable<T>& v) { return v.value_; }
+  static Ref<Value<T>>& value(Variable<T>& v) { return v.value_; }
+  static const Ref<Node<T>>& node(const Variable<T>& v) { return v.node_; }
+  static Ref<Node<T>>& node(Variable<T>& v) { return v.node_; }
+};
+
+/// The elements of a result that nothing else refers to yet.
+template <class T>
+T* data(Variable<T>& fresh) {
+  return Access<T>::value(fresh)->array.data();
+}
+
+template <class T>
+const T* data(const Variable<T>& v) {
+  return Access<T>::value(v)->array.data();
+}
+
+/// The elements for a change in place; counts as one.
+template <class T>
+T* mutable_data(const Variable<T>& v) {
+  Value<T>& value = *Access<T>::value(v);
+  ++value.version;
+  return value.array.data();
+}
+
+/// A result of this shape, not yet filled.
+template <class T>
+Variable<T> empty(const Shape& shape) {
+  return Access<T>::make(make_value<T>(shape), {});
+}
+
+/// The axis counted from the front. Throws IndexError "op: axis -5 is out of range for x (2, 3)".
+std::size_t normalize_axis(const char* op, std::ptrdiff_t axis, const Shape& shape, const char* name = "x");
+
+}  // namespace detail
+}  // namespace xgrad
