@@ -1,0 +1,194 @@
+#include <xgrad/ops/arithmetic.hpp>
+
+#include <xgrad/graph/record.hpp>
+#include <xgrad/ops/kernels/binary.hpp>
+#include <xgrad/ops/kernels/permute.hpp>
+#include <xgrad/ops/kernels/reduce.hpp>
+
+namespace xgrad {
+namespace detail {
+
+Shape broadcast_shape(const char* op, const Shape& a, const Shape& b, const char* a_name,
+                      const char* b_name) {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape shape = longer;
+  const std::size_t shift = longer.size() - shorter.size();
+  for (std::size_t axis = 0; axis < shorter.size(); ++axis) {
+    std::size_t& length = shape[shift + axis];
+    if (length == 1) {
+      length = shorter[axis];
+    } else if (shorter[axis] != 1 && shorter[axis] != length) {
+      fail<ShapeError>(op, ": shapes must broadcast, got ", a_name, " ", a, " and ", b_name, " ", b);
+    }
+  }
+  return shape;
+}
+
+Strides row_major_strides(const Shape& shape) {
+  Strides strides(shape.size(), 0);
+  std::ptrdiff_t stride = 1;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    strides[axis] = stride;
+    stride *= static_cast<std::ptrdiff_t>(shape[axis]);
+  }
+  return strides;
+}
+
+Strides broadcast_strides(const Shape& shape, const Shape& target) {
+  const Strides own = row_major_strides(shape);
+  Strides strides(target.size(), 0);
+  const std::size_t shift = target.size() - shape.size();
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    strides[shift + axis] = shape[axis] == 1 ? 0 : own[axis];
+  return strides;
+}
+
+}  // namespace detail
+
+namespace {
+
+template <class T>
+using SameShape = void (*)(const T*, const T*, T*, std::size_t);
+
+/// y = a op b; the loop over equal shapes is the common case.
+template <class T>
+Variable<T> compute(const char* name, kernels::Binary op, SameShape<T> same_shape, const Variable<T>& a,
+                    const Variable<T>& b) {
+  if (a.shape() == b.shape()) {
+    Variable<T> y = detail::empty<T>(a.shape());
+    same_shape(detail::data(a), detail::data(b), detail::data(y), a.size());
+    return y;
+  }
+  const Shape shape = detail::broadcast_shape(name, a.shape(), b.shape());
+  Variable<T> y = detail::empty<T>(shape);
+  const detail::Strides a_strides = detail::broadcast_strides(a.shape(), shape);
+  const detail::Strides b_strides = detail::broadcast_strides(b.shape(), shape);
+  kernels::binary(op, shape.size(), shape.data(), detail::data(a), a_strides.data(), detail::data(b),
+                  b_strides.data(), detail::data(y));
+  return y;
+}
+
+/// The gradient of an operand of this shape, if it needs one.
+template <class T>
+Variable<T> reduced(bool needed, Variable<T> dy, const Shape& shape) {
+  return needed ? sum_to(std::move(dy), shape) : Variable<T>();
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  if (detail::broadcast_shape("broadcast_to", x.shape(), shape, "x", "shape") != shape) {
+    detail::fail<ShapeError>("broadcast_to: x must stretch to shape, got x ", x.shape(), " and shape ",
+                             shape);
+  }
+  Variable<T> y = detail::empty<T>(shape);
+  const detail::Strides strides = detail::broadcast_strides(x.shape(), shape);
+  kernels::permute(shape.size(), shape.data(), strides.data(), detail::data(x), detail::data(y));
+  return record<T>("broadcast_to", std::move(y), on(x), save(),
+                   [from = x.shape()](Variable<T> dy, Needs) -> Grads<T, 1> { return {sum_to(dy, from)}; });
+}
+
+template <class T>
+Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  if (detail::broadcast_shape("sum_to", x.shape(), shape, "x", "shape") != x.shape()) {
+    detail::fail<ShapeError>("sum_to: shape must stretch to x, got x ", x.shape(), " and shape ", shape);
+  }
+  Variable<T> y = detail::empty<T>(shape);
+  const detail::Strides strides = detail::broadcast_strides(shape, x.shape());
+  kernels::sum_broadcast(x.dimension(), x.shape().data(), detail::data(x), strides.data(), detail::data(y),
+                         y.size());
+  return record<T>(
+      "sum_to", std::move(y), on(x), save(),
+      [from = x.shape()](Variable<T> dy, Needs) -> Grads<T, 1> { return {broadcast_to(dy, from)}; });
+}
+
+template <class T>
+Variable<T> add(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>("add", compute<T>("add", kernels::Binary::add, kernels::add<T>, a, b), on(a, b), save(),
+                   [a = a.shape(), b = b.shape()](Variable<T> dy, Needs needs) -> Grads<T, 2> {
+                     return {reduced(needs[0], dy, a), reduced(needs[1], dy, b)};
+                   });
+}
+
+template <class T>
+Variable<T> sub(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>("sub", compute<T>("sub", kernels::Binary::sub, kernels::sub<T>, a, b), on(a, b), save(),
+                   [a = a.shape(), b = b.shape()](Variable<T> dy, Needs needs) -> Grads<T, 2> {
+                     return {reduced(needs[0], dy, a), needs[1] ? neg(sum_to(dy, b)) : Variable<T>()};
+                   });
+}
+
+template <class T>
+Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>("mul", compute<T>("mul", kernels::Binary::mul, kernels::mul<T>, a, b), on(a, b),
+                   save(saved_for(b, a), saved_for(a, b)),
+                   [shape_a = a.shape(), shape_b = b.shape()](Variable<T> dy, Needs needs, Variable<T> a,
+                                                              Variable<T> b) -> Grads<T, 2> {
+                     return {needs[0] ? sum_to(dy * b, shape_a) : Variable<T>(),
+                             needs[1] ? sum_to(dy * a, shape_b) : Variable<T>()};
+                   });
+}
+
+template <class T>
+Variable<T> div(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>(
+      "div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, b), on(a, b), save(b, output),
+      [shape_a = a.shape(), shape_b = b.shape()](Variable<T> dy, Needs needs, Variable<T> b,
+                                                 Variable<T> y) -> Grads<T, 2> {
+        const Variable<T> da = dy / b;
+        return {reduced(needs[0], da, shape_a), needs[1] ? neg(sum_to(da * y, shape_b)) : Variable<T>()};
+      });
+}
+
+template <class T>
+Variable<T> add(const Variable<T>& a, std::type_identity_t<T> b) {
+  Variable<T> y = detail::empty<T>(a.shape());
+  kernels::add_scalar(b, detail::data(a), detail::data(y), a.size());
+  return record<T>("add", std::move(y), on(a), save(),
+                   [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });
+}
+
+template <class T>
+Variable<T> mul(const Variable<T>& a, std::type_identity_t<T> b) {
+  Variable<T> y = detail::empty<T>(a.shape());
+  kernels::scale(b, detail::data(a), detail::data(y), a.size());
+  return record<T>("mul", std::move(y), on(a), save(),
+                   [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {mul(dy, b)}; });
+}
+
+template <class T>
+Variable<T> div(const Variable<T>& a, std::type_identity_t<T> b) {
+  return div(a, Variable<T>(b));
+}
+
+template <class T>
+Variable<T> neg(const Variable<T>& x) {
+  return mul(x, T{-1});
+}
+
+template Variable<float> broadcast_to(const Variable<float>&, const Shape&);
+template Variable<double> broadcast_to(const Variable<double>&, const Shape&);
+template Variable<float> sum_to(const Variable<float>&, const Shape&);
+template Variable<double> sum_to(const Variable<double>&, const Shape&);
+template Variable<float> add(const Variable<float>&, const Variable<float>&);
+template Variable<double> add(const Variable<double>&, const Variable<double>&);
+template Variable<float> sub(const Variable<float>&, const Variable<float>&);
+template Variable<double> sub(const Variable<double>&, const Variable<double>&);
+template Variable<float> mul(const Variable<float>&, const Variable<float>&);
+template Variable<double> mul(const Variable<double>&, const Variable<double>&);
+template Variable<float> div(const Variable<float>&, const Variable<float>&);
+template Variable<double> div(const Variable<double>&, const Variable<double>&);
+template Variable<float> add(const Variable<float>&, float);
+template Variable<double> add(const Variable<double>&, double);
+template Variable<float> mul(const Variable<float>&, float);
+template Variable<double> mul(const Variable<double>&, double);
+template Variable<float> div(const Variable<float>&, float);
+template Variable<double> div(const Variable<double>&, double);
+template Variable<float> neg(const Variable<float>&);
+template Variable<double> neg(const Variable<double>&);
+
+}  // namespace xgrad

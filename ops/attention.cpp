@@ -1,0 +1,239 @@
+#include <xgrad/ops/attention.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include <xtensor/xbroadcast.hpp>
+#include <xtensor/xbuilder.hpp>
+
+#include <xgrad/graph/record.hpp>
+#include <xgrad/graph/shape_trace.hpp>
+#include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/dropout.hpp>
+#include <xgrad/ops/kernels/attention.hpp>
+#include <xgrad/ops/masked_fill.hpp>
+#include <xgrad/ops/matmul.hpp>
+#include <xgrad/ops/shapes.hpp>
+#include <xgrad/ops/softmax.hpp>
+
+namespace xgrad {
+namespace {
+
+constexpr const char* name = "scaled_dot_product_attention";
+
+/// The sizes of one call, and the shape of its scores.
+struct Plan {
+  kernels::AttentionSizes sizes;
+  double scale;
+  Shape scores;  // (..., L, S), or (..., H, L, S)
+};
+
+Plan make_plan(const Shape& q, const Shape& k, const Shape& v, const AttentionOptions& options) {
+  const std::size_t rank = q.size(), heads = options.num_heads;
+  const bool same_batch = rank >= 2 && k.size() == rank && v.size() == rank &&
+                          std::equal(q.begin(), q.end() - 2, k.begin()) &&
+                          std::equal(q.begin(), q.end() - 2, v.begin());
+  if (!same_batch || k[rank - 1] != q[rank - 1] || k[rank - 2] != v[rank - 2]) {
+    detail::fail<ShapeError>(name,
+                             ": q (..., L, E), k (..., S, E) and v (..., S, Ev) must fit together, got q ", q,
+                             ", k ", k, " and v ", v);
+  }
+  if (heads == 0 || q[rank - 1] % heads != 0 || v[rank - 1] % heads != 0) {
+    detail::fail<ShapeError>(name, ": the last axes of q and v must be divisible by num_heads ", heads,
+                             ", got q ", q, " and v ", v);
+  }
+  Plan plan;
+  plan.scores = Shape(q.begin(), q.end() - 2);
+  plan.sizes = {element_count(plan.scores), heads, q[rank - 2], k[rank - 2], q[rank - 1] / heads,
+                v[rank - 1] / heads};
+  plan.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(plan.sizes.head_dim)));
+  if (heads > 1) plan.scores.push_back(heads);
+  plan.scores.push_back(plan.sizes.q_len);
+  plan.scores.push_back(plan.sizes.k_len);
+  return plan;
+}
+
+void check_mask(const Shape& mask, const Shape& scores) {
+  if (mask.size() > scores.size() ||
+      detail::broadcast_shape(name, scores, mask, "the scores", "attn_mask") != scores) {
+    detail::fail<ShapeError>(name, ": attn_mask must broadcast to the scores ", scores, ", got ", mask);
+  }
+}
+
+/// The strides of a mask that broadcasts to the scores, if all batch axes can be walked as one; else false.
+template <class T>
+bool mask_strides(const Shape& mask, const Plan& plan, kernels::MaskView<T>& view) {
+  const detail::Strides strides = detail::broadcast_strides(mask, plan.scores);
+  const std::size_t rank = plan.scores.size();
+  const std::size_t head_axes = plan.sizes.heads > 1 ? 1 : 0, batch_axes = rank - 2 - head_axes;
+  view.key_stride = strides[rank - 1];
+  view.query_stride = strides[rank - 2];
+  view.head_stride = head_axes == 1 ? strides[rank - 3] : 0;
+  view.batch_stride = batch_axes > 0 ? strides[batch_axes - 1] : 0;
+  for (std::size_t axis = 0; axis + 1 < batch_axes; ++axis) {
+    if (strides[axis] != strides[axis + 1] * static_cast<std::ptrdiff_t>(plan.scores[axis + 1])) return false;
+  }
+  return true;
+}
+
+/// Gives `view` the elements of a mask, stretched where its strides cannot say how.
+template <class T, class M>
+void set_mask(const Array<M>& mask, Array<M>& stretched, const Plan& plan,
+              const M* kernels::MaskView<T>::*elements, kernels::MaskView<T>& view) {
+  check_mask(mask.shape(), plan.scores);
+  const Array<M>* used = &mask;
+  if (!mask_strides(mask.shape(), plan, view)) {
+    stretched = xt::broadcast(mask, plan.scores);
+    mask_strides(stretched.shape(), plan, view);
+    used = &stretched;
+  }
+  view.*elements = used->data();
+}
+
+/// (..., L, H E) as (..., H, L, E).
+template <class T>
+Variable<T> split_heads(const Variable<T>& x, std::size_t heads, const char* reshaped, const char* split) {
+  if (heads == 1) return x;
+  Shape shape = x.shape();
+  shape.back() /= heads;
+  shape.insert(shape.end() - 1, heads);
+  const Variable<T> y = reshape(x, shape);
+  detail::trace_shape("Reshape", reshaped, y.shape(), "batch, seq, heads, d_k");
+  const Variable<T> z = transpose(y, -3, -2);
+  detail::trace_shape("Transpose", split, z.shape(), "batch, heads, seq, d_k");
+  return z;
+}
+
+template <class T>
+Variable<T> merge_heads(const Variable<T>& x, std::size_t heads) {
+  if (heads == 1) return x;
+  const Variable<T> y = transpose(x, -3, -2);
+  detail::trace_shape("Transpose", "Output_T", y.shape(), "batch, seq, heads, d_k");
+  Shape shape(y.shape().begin(), y.shape().end() - 1);
+  shape.back() = y.shape().back() * heads;
+  const Variable<T> z = reshape(y, shape);
+  detail::trace_shape("Flatten", "Concat", z.shape(), "batch, seq, d_model");
+  return z;
+}
+
+/// True where the key is out of the query's reach, for scores that have this shape.
+Mask blocked(const Mask* allowed, bool is_causal, const Shape& scores) {
+  Mask result = xt::zeros<bool>(scores);
+  if (allowed != nullptr) result = !xt::broadcast(*allowed, scores);
+  if (!is_causal) return result;
+  const std::size_t L = scores[scores.size() - 2], S = scores[scores.size() - 1];
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (i % S > i / S % L) result.data()[i] = true;
+  }
+  return result;
+}
+
+/// True on the rows of scores that are -inf throughout: queries that may attend to nothing.
+template <class T>
+Mask dead_rows(const Variable<T>& scores) {
+  Shape shape = scores.shape();
+  const std::size_t S = shape.back();
+  shape.back() = 1;
+  Mask dead = Mask::from_shape(shape);
+  for (std::size_t r = 0; r < dead.size(); ++r) {
+    const T* row = scores.value().data() + r * S;
+    dead.data()[r] = std::all_of(row, row + S, [](T s) { return s == -std::numeric_limits<T>::infinity(); });
+  }
+  return dead;
+}
+
+}  // namespace
+
+template <class T>
+AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
+                                          const std::type_identity_t<AttentionMask<T>>& attn_mask,
+                                          AttentionOptions options) {
+  const Plan plan = make_plan(q.shape(), k.shape(), v.shape(), options);
+  const std::size_t heads = options.num_heads;
+  const Variable<T> queries = split_heads(q, heads, "Q_reshaped", "Q_heads");
+  const Variable<T> keys = split_heads(k, heads, "K_reshaped", "K_heads");
+  const Variable<T> values = split_heads(v, heads, "V_reshaped", "V_heads");
+
+  Variable<T> scores = matmul(queries, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
+  detail::trace_shape("Q @ K^T", "Scores", scores.shape(), "batch, heads, queries, keys");
+  if (attn_mask.allowed() != nullptr) check_mask(attn_mask.allowed()->shape(), plan.scores);
+  if (attn_mask.bias().defined()) {
+    check_mask(attn_mask.bias().shape(), plan.scores);
+    scores = scores + attn_mask.bias();
+  }
+  if (attn_mask.allowed() != nullptr || options.is_causal) {
+    scores = masked_fill(scores, blocked(attn_mask.allowed(), options.is_causal, plan.scores),
+                         -std::numeric_limits<T>::infinity());
+  }
+  const Mask dead = dead_rows(scores);
+  Variable<T> weights = masked_fill(softmax(masked_fill(scores, dead, 0)), dead, 0);
+  detail::trace_shape("Softmax", "Weights", weights.shape(), "batch, heads, queries, keys");
+  weights = dropout(weights, options.dropout_p);
+  const Variable<T> context = matmul(weights, values);
+  detail::trace_shape("@ V", "Output", context.shape(), "batch, heads, seq, d_k");
+  return {merge_heads(context, heads), weights};
+}
+
+template <class T>
+Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
+                                         const std::type_identity_t<AttentionMask<T>>& attn_mask,
+                                         AttentionOptions options) {
+  // the fused kernel has no gradient for a bias and keeps no dropout mask
+  if (options.dropout_p > 0 || attn_mask.bias().requires_grad()) {
+    return attention_with_weights(q, k, v, attn_mask, options).output;
+  }
+  const Plan plan = make_plan(q.shape(), k.shape(), v.shape(), options);
+  const kernels::AttentionSizes sizes = plan.sizes;
+  const T scale = static_cast<T>(plan.scale);
+  kernels::MaskView<T> view;
+  Mask stretched_mask;
+  Array<T> stretched_bias;
+  if (attn_mask.allowed() != nullptr) {
+    set_mask(*attn_mask.allowed(), stretched_mask, plan, &kernels::MaskView<T>::allowed, view);
+  } else if (attn_mask.bias().defined()) {
+    set_mask(attn_mask.bias().value(), stretched_bias, plan, &kernels::MaskView<T>::bias, view);
+  }
+
+  Shape shape = q.shape();
+  shape.back() = v.shape().back();
+  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> weights = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, sizes.k_len});
+  kernels::attention_forward<T>(sizes, detail::data(q), detail::data(k), detail::data(v), scale, view,
+                                options.is_causal, detail::data(weights), detail::data(y));
+  return record<T>(
+      name, std::move(y), on(q, k, v), save(q, k, v, weights),
+      [sizes, scale, attn_mask, options](Variable<T> dy, Needs needs, Variable<T> q, Variable<T> k,
+                                         Variable<T> v, Variable<T> weights) -> Grads<T, 3> {
+        if (grad_enabled()) {
+          return replay<T, 3>(dy, needs, {q, k, v},
+                              [&](const Variable<T>& q, const Variable<T>& k, const Variable<T>& v) {
+                                return attention_with_weights(q, k, v, attn_mask, options).output;
+                              });
+        }
+        Grads<T, 3> grads;
+        if (needs[0]) grads[0] = detail::empty<T>(q.shape());
+        if (needs[1]) grads[1] = detail::empty<T>(k.shape());
+        if (needs[2]) grads[2] = detail::empty<T>(v.shape());
+        const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
+        Variable<T> scratch = detail::empty<T>(Shape{sizes.q_len, sizes.k_len});
+        kernels::attention_backward<T>(sizes, detail::data(dy), detail::data(q), detail::data(k),
+                                       detail::data(v), detail::data(weights), scale, target(0), target(1),
+                                       target(2), detail::data(scratch));
+        return grads;
+      });
+}
+
+template AttentionResult<float> attention_with_weights(const Variable<float>&, const Variable<float>&,
+                                                       const Variable<float>&, const AttentionMask<float>&,
+                                                       AttentionOptions);
+template AttentionResult<double> attention_with_weights(const Variable<double>&, const Variable<double>&,
+                                                        const Variable<double>&, const AttentionMask<double>&,
+                                                        AttentionOptions);
+template Variable<float> scaled_dot_product_attention(const Variable<float>&, const Variable<float>&,
+                                                      const Variable<float>&, const AttentionMask<float>&,
+                                                      AttentionOptions);
+template Variable<double> scaled_dot_product_attention(const Variable<double>&, const Variable<double>&,
+                                                       const Variable<double>&, const AttentionMask<double>&,
+                                                       AttentionOptions);
+
+}  // namespace xgrad

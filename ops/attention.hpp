@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <xgrad/graph/variable.hpp>
+
+namespace xgrad {
+
+/// Who may attend to whom: a bool array (true: may) or numbers added to the scores. It broadcasts to the
+/// scores,
+/// (..., L, S), or (..., heads, L, S) with several heads. Copies share the array.
+template <class T>
+class AttentionMask {
+ public:
+  AttentionMask() = default;  ///< everybody to everybody
+  AttentionMask(Mask allowed) : allowed_(std::make_shared<const Mask>(std::move(allowed))) {}
+  AttentionMask(Variable<T> bias) : bias_(std::move(bias)) {}
+
+  const Mask* allowed() const { return allowed_.get(); }
+  const Variable<T>& bias() const { return bias_; }
+
+ private:
+  std::shared_ptr<const Mask> allowed_;
+  Variable<T> bias_;
+};
+
+struct AttentionOptions {
+  double dropout_p = 0;              ///< dropout of the attention weights; 0 except in training
+  bool is_causal = false;            ///< query i attends to the keys j <= i only
+  std::optional<double> scale = {};  ///< 1 / sqrt(E) if absent
+  std::size_t num_heads = 1;         ///< the last axes hold this many heads side by side
+};
+
+/// y = softmax(q k^T scale + mask) v (Vaswani et al. 2017, arXiv:1706.03762).
+///
+/// q (..., L, H E), k (..., S, H E), v (..., S, H Ev), y (..., L, H Ev), with H = num_heads: a head is a
+/// block of columns, and heads are never copied apart. A query that may attend to nothing gets zeros and zero
+/// gradients. With w the attention weights: dv = w^T dy, ds = w (dw - sum(dw w)) with dw = dy v^T, dq = scale
+/// ds k, dk = scale ds^T q. Throws ShapeError for shapes that do not fit.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+template <class T>
+Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
+                                         const std::type_identity_t<AttentionMask<T>>& attn_mask = {},
+                                         AttentionOptions options = {});
+
+template <class T>
+struct AttentionResult {
+  Variable<T> output;   ///< (..., L, H Ev)
+  Variable<T> weights;  ///< (..., L, S), or (..., H, L, S) with several heads
+};
+
+/// The same composed of matmul, masked_fill and softmax, with the attention weights as a result of their own.
+template <class T>
+AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
+                                          const std::type_identity_t<AttentionMask<T>>& attn_mask = {},
+                                          AttentionOptions options = {});
+
+}  // namespace xgrad

@@ -1,0 +1,21 @@
+#include <xgrad/ops/dropout.hpp>
+
+#include <xgrad/graph/random.hpp>
+#include <xgrad/ops/kernels/binary.hpp>
+
+namespace xgrad {
+
+template <class T>
+Variable<T> dropout(const Variable<T>& x, double p, bool training) {
+  if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("dropout: p must be in [0, 1], got ", p);
+  if (!training || p == 0) return x;
+  if (p == 1) return mul(x, T{0});
+  Variable<T> mask(bernoulli<T>(x.shape(), 1 - p));
+  kernels::scale(T{1} / static_cast<T>(1 - p), detail::data(mask), detail::data(mask), mask.size());
+  return mul(x, mask);
+}
+
+template Variable<float> dropout(const Variable<float>&, double, bool);
+template Variable<double> dropout(const Variable<double>&, double, bool);
+
+}  // namespace xgrad

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <xgrad/graph/dims.hpp>
+#include <xgrad/graph/variable.hpp>
+
+namespace xgrad {
+
+/// y = (x - mean) / sqrt(variance + eps) * weight + bias over the last axes, whose lengths are
+/// `normalized_shape` (Ba et al. 2016, arXiv:1607.06450). weight and bias have that shape or are undefined;
+/// the variance is the biased one.
+///
+/// With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)), dweight = sum dy n,
+/// dbias = sum dy. https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
+template <class T>
+Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const Variable<T>& weight = {},
+                       const Variable<T>& bias = {}, double eps = 1e-5);
+
+}  // namespace xgrad

@@ -1,0 +1,50 @@
+#include <xgrad/ops/linear.hpp>
+
+#include <algorithm>
+
+#include <xgrad/graph/record.hpp>
+#include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/kernels/gemm.hpp>
+#include <xgrad/ops/matmul.hpp>
+
+namespace xgrad {
+
+template <class T>
+Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
+  if (weight.dimension() != 2) {
+    detail::fail<ShapeError>("linear: weight must have the axes (out, in), got ", weight.shape());
+  }
+  const std::size_t out = weight.shape()[0], in = weight.shape()[1];
+  if (x.dimension() == 0 || x.shape().back() != in) {
+    detail::fail<ShapeError>("linear: the last axis of x must be weight's second, got x ", x.shape(),
+                             " and weight ", weight.shape());
+  }
+  if (!bias.defined()) return detail::rows_matmul(x, weight, true);
+  if (bias.shape() != Shape{out}) {
+    detail::fail<ShapeError>("linear: bias must have shape (", out, ") to fit weight ", weight.shape(),
+                             ", got ", bias.shape());
+  }
+
+  Shape shape = x.shape();
+  shape.back() = out;
+  const std::size_t rows = row_count(x.shape());
+  Variable<T> y = detail::empty<T>(shape);
+  T* row = detail::data(y);
+  for (std::size_t r = 0; r < rows; ++r, row += out) std::copy_n(detail::data(bias), out, row);
+  kernels::gemm<T>(false, true, rows, out, in, 1, detail::data(x), in, detail::data(weight), in, 1,
+                   detail::data(y), out);
+  return record<T>(
+      "linear", std::move(y), on(x, weight, bias), save(saved_for(weight, x), saved_for(x, weight)),
+      [shape = bias.shape()](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) -> Grads<T, 3> {
+        Grads<T, 3> grads;
+        if (needs[0]) grads[0] = detail::rows_matmul(dy, weight, false);
+        if (needs[1]) grads[1] = detail::outer_sum(dy, x);
+        if (needs[2]) grads[2] = sum_to(dy, shape);
+        return grads;
+      });
+}
+
+template Variable<float> linear(const Variable<float>&, const Variable<float>&, const Variable<float>&);
+template Variable<double> linear(const Variable<double>&, const Variable<double>&, const Variable<double>&);
+
+}  // namespace xgrad

@@ -1,0 +1,146 @@
+#include <xgrad/ops/matmul.hpp>
+
+#include <xgrad/graph/record.hpp>
+#include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/kernels/gemm.hpp>
+#include <xgrad/ops/shapes.hpp>
+
+namespace xgrad {
+namespace {
+
+/// Calls f(i, j) for each batch: the matrix number in a and in b, where either may be stretched.
+template <class F>
+void for_each_batch(const Shape& batch, const Shape& a, const Shape& b, F&& f) {
+  const detail::Strides a_strides = detail::broadcast_strides(a, batch);
+  const detail::Strides b_strides = detail::broadcast_strides(b, batch);
+  Shape index(batch.size(), 0);
+  const std::size_t count = element_count(batch);
+  for (std::size_t n = 0; n < count; ++n) {
+    std::ptrdiff_t i = 0, j = 0;
+    for (std::size_t axis = 0; axis < batch.size(); ++axis) {
+      i += static_cast<std::ptrdiff_t>(index[axis]) * a_strides[axis];
+      j += static_cast<std::ptrdiff_t>(index[axis]) * b_strides[axis];
+    }
+    f(n, static_cast<std::size_t>(i), static_cast<std::size_t>(j));
+    for (std::size_t axis = batch.size(); axis-- > 0;) {
+      if (++index[axis] < batch[axis]) break;
+      index[axis] = 0;
+    }
+  }
+}
+
+/// y = op(a) op(b) on the last two axes, op transposing where asked; the leading axes broadcast. Closed under
+/// differentiation: the gradients are products with other flags, and nothing is ever transposed in memory.
+template <class T>
+Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b) {
+  const std::size_t rank_a = a.dimension(), rank_b = b.dimension();
+  const std::size_t rows_a = a.shape()[rank_a - 2], cols_a = a.shape()[rank_a - 1];
+  const std::size_t rows_b = b.shape()[rank_b - 2], cols_b = b.shape()[rank_b - 1];
+  const std::size_t n = trans_a ? cols_a : rows_a, k = trans_a ? rows_a : cols_a;
+  const std::size_t m = trans_b ? rows_b : cols_b;
+  const Shape batch_a(a.shape().begin(), a.shape().end() - 2),
+      batch_b(b.shape().begin(), b.shape().end() - 2);
+  const Shape batch = detail::broadcast_shape("matmul", batch_a, batch_b, "the batch axes of a", "of b");
+
+  Shape shape = batch;
+  shape.push_back(n);
+  shape.push_back(m);
+  Variable<T> y = detail::empty<T>(shape);
+  const T* left = detail::data(a);
+  const T* right = detail::data(b);
+  T* out = detail::data(y);
+  for_each_batch(batch, batch_a, batch_b, [&](std::size_t number, std::size_t i, std::size_t j) {
+    kernels::gemm<T>(trans_a, trans_b, n, m, k, 1, left + i * n * k, cols_a, right + j * k * m, cols_b, 0,
+                     out + number * n * m, m);
+  });
+  return record<T>(
+      "matmul", std::move(y), on(a, b), save(saved_for(b, a), saved_for(a, b)),
+      [trans_a, trans_b, shape_a = a.shape(), shape_b = b.shape()](Variable<T> dy, Needs needs, Variable<T> a,
+                                                                   Variable<T> b) -> Grads<T, 2> {
+        Grads<T, 2> grads;
+        if (needs[0]) {
+          grads[0] =
+              sum_to(trans_a ? product(b, trans_b, dy, true) : product(dy, false, b, !trans_b), shape_a);
+        }
+        if (needs[1]) {
+          grads[1] =
+              sum_to(trans_b ? product(dy, true, a, trans_a) : product(a, !trans_a, dy, false), shape_b);
+        }
+        return grads;
+      });
+}
+
+}  // namespace
+
+namespace detail {
+
+template <class T>
+Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed) {
+  const std::size_t k = x.shape().back(), m = w.shape()[transposed ? 0 : 1];
+  const std::size_t rows = row_count(x.shape());
+  Shape shape = x.shape();
+  shape.back() = m;
+  Variable<T> y = empty<T>(shape);
+  kernels::gemm<T>(false, transposed, rows, m, k, 1, data(x), k, data(w), w.shape()[1], 0, data(y), m);
+  return record<T>("matmul", std::move(y), on(x, w), save(saved_for(w, x), saved_for(x, w)),
+                   [transposed](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> w) -> Grads<T, 2> {
+                     Grads<T, 2> grads;
+                     if (needs[0]) grads[0] = rows_matmul(dy, w, !transposed);
+                     if (needs[1]) grads[1] = transposed ? outer_sum(dy, x) : outer_sum(x, dy);
+                     return grads;
+                   });
+}
+
+template <class T>
+Variable<T> outer_sum(const Variable<T>& u, const Variable<T>& v) {
+  const std::size_t p = u.shape().back(), q = v.shape().back();
+  const std::size_t rows = row_count(u.shape());
+  Variable<T> y = empty<T>(Shape{p, q});
+  kernels::gemm<T>(true, false, p, q, rows, 1, data(u), p, data(v), q, 0, data(y), q);
+  return record<T>("matmul", std::move(y), on(u, v), save(saved_for(v, u), saved_for(u, v)),
+                   [](Variable<T> dy, Needs needs, Variable<T> u, Variable<T> v) -> Grads<T, 2> {
+                     Grads<T, 2> grads;
+                     if (needs[0]) grads[0] = rows_matmul(v, dy, true);
+                     if (needs[1]) grads[1] = rows_matmul(u, dy, false);
+                     return grads;
+                   });
+}
+
+}  // namespace detail
+
+template <class T>
+Variable<T> matmul(const Variable<T>& a, const Variable<T>& b) {
+  const std::size_t rank_a = a.dimension(), rank_b = b.dimension();
+  if (rank_a == 0 || rank_b == 0) {
+    detail::fail<ShapeError>("matmul: both operands need at least one axis, got a ", a.shape(), " and b ",
+                             b.shape());
+  }
+  if (a.shape().back() != b.shape()[rank_b == 1 ? 0 : rank_b - 2]) {
+    detail::fail<ShapeError>("matmul: inner axes must agree, got a ", a.shape(), " and b ", b.shape());
+  }
+  if (rank_b == 1) {
+    const Variable<T> column = matmul(a, reshape(b, {b.size(), 1}));
+    return reshape(column, Shape(a.shape().begin(), a.shape().end() - 1));
+  }
+  if (rank_b == 2) return detail::rows_matmul(a, b, false);
+  if (rank_a == 1) {
+    const Variable<T> row = product(reshape(a, {1, a.size()}), false, b, false);
+    Shape shape(b.shape().begin(), b.shape().end() - 1);
+    shape.back() = b.shape().back();
+    return reshape(row, shape);
+  }
+  return product(a, false, b, false);
+}
+
+template Variable<float> matmul(const Variable<float>&, const Variable<float>&);
+template Variable<double> matmul(const Variable<double>&, const Variable<double>&);
+
+namespace detail {
+
+template Variable<float> rows_matmul(const Variable<float>&, const Variable<float>&, bool);
+template Variable<double> rows_matmul(const Variable<double>&, const Variable<double>&, bool);
+template Variable<float> outer_sum(const Variable<float>&, const Variable<float>&);
+template Variable<double> outer_sum(const Variable<double>&, const Variable<double>&);
+
+}  // namespace detail
+}  // namespace xgrad

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <xgrad/graph/variable.hpp>
+
+namespace xgrad {
+
+/// y = a b, as numpy.matmul and torch.matmul.
+///
+/// a (..., n, k), b (..., k, m), y (..., n, m): the leading axes broadcast as batches. A 1-D operand is a row
+/// (a) or a column (b) whose added axis is removed from y; two of them give a scalar. da = dy b^T, db = a^T
+/// dy, summed over batches that were stretched. Throws ShapeError "matmul: inner axes must agree, got a (2,
+/// 3) and b (4, 5)". https://pytorch.org/docs/stable/generated/torch.matmul.html
+template <class T>
+Variable<T> matmul(const Variable<T>& a, const Variable<T>& b);
+
+namespace detail {
+
+/// y = x w, or x w^T if `transposed`, for x (..., k) of any rank >= 1 as rows and one matrix w; y (..., m).
+template <class T>
+Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed);
+
+/// y = u^T v (p, q), summed over all rows of u (..., p) and v (..., q): the gradient of a matrix that rows
+/// went through.
+template <class T>
+Variable<T> outer_sum(const Variable<T>& u, const Variable<T>& v);
+
+}  // namespace detail
+}  // namespace xgrad

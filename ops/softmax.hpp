@@ -1,0 +1,19 @@
+#pragma once
+
+#include <xgrad/graph/variable.hpp>
+
+namespace xgrad {
+
+/// y = exp(x - max) / sum(exp(x - max)) along `dim`; dx = y (dy - sum(dy y)).
+///
+/// An entry of -inf gives exactly 0; a row of nothing else gives nan. Throws IndexError for an axis that x
+/// has not. https://pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html
+template <class T>
+Variable<T> softmax(const Variable<T>& x, int dim = -1);
+
+/// y = x - max - ln(sum(exp(x - max))) along `dim`; dx = dy - exp(y) sum(dy).
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
+template <class T>
+Variable<T> log_softmax(const Variable<T>& x, int dim = -1);
+
+}  // namespace xgrad
