@@ -1,0 +1,235 @@
+#include "../examples/word_labels.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+
+namespace {
+
+using examples::LabelledWord;
+using examples::WordSplit;
+using namespace std::string_literals;
+
+/// A folder that is deleted with everything in it at the end of a test.
+class WordLabelsFiles : public testing::Test {
+ protected:
+  WordLabelsFiles() {
+    std::string name = (std::filesystem::temp_directory_path() / "word_labels_XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
+    folder_ = name;
+  }
+  ~WordLabelsFiles() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::string write(const std::string& bytes) const {
+    std::ofstream(path("words.txt"), std::ios::binary) << bytes;
+    return path("words.txt");
+  }
+
+  std::string write_gzip(const std::string& bytes) const {
+    const gzFile file = gzopen(path("words.gz").c_str(), "wb");
+    gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+    gzclose(file);
+    return path("words.gz");
+  }
+
+  std::string error_of(const std::string& file) const {
+    try {
+      examples::read_word_labels(file);
+    } catch (const std::runtime_error& error) {
+      std::string message = error.what();
+      if (message.starts_with(file)) message.erase(0, file.size());
+      return message;
+    }
+    return "no error";
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+const std::vector<LabelledWord> small_and_feet = {{"small", "1"}, {"recipe", "3"}};
+
+TEST_F(WordLabelsFiles, ReadsTabsSpacesBlankLinesAndBothLineEnds) {
+  for (const auto* bytes :
+       {"small\t1\nrecipe\t3\n", "small 1\nrecipe 3", "small\t1\r\nrecipe\t3\r\n", "small 1\nrecipe 3\r",
+        "\n  small \t 1 \n\n \t\r\nrecipe   3\n\n", "\xEF\xBB\xBFsmall 1\nrecipe 3\n"}) {
+    EXPECT_EQ(examples::read_word_labels(write(bytes)), small_and_feet) << bytes;
+  }
+}
+
+TEST_F(WordLabelsFiles, ReadsGzip) {
+  EXPECT_EQ(examples::read_word_labels(write_gzip("small 1\nrecipe 3\n")), small_and_feet);
+}
+
+TEST_F(WordLabelsFiles, ReadsLettersOfEveryScriptAndLabelsOfAnyText) {
+  const std::vector<LabelledWord> words = {
+      {"naïve", "französisch"}, {"шум", "русский"}, {"靴", "日本語"}, {"😀", "-1.5"}};
+  EXPECT_EQ(examples::read_word_labels(write("naïve französisch\nшум русский\n靴 日本語\n😀 -1.5\n")), words);
+}
+
+TEST_F(WordLabelsFiles, KeepsARepeatedRowOnce) {
+  EXPECT_EQ(examples::read_word_labels(write("small 1\nrecipe 3\nsmall\t1\n")), small_and_feet);
+}
+
+TEST_F(WordLabelsFiles, AcceptsTheLongestLine) {
+  const std::string word(examples::max_line_bytes - 2, 'a');
+  EXPECT_EQ(examples::read_word_labels(write(word + " 1\nb 2\n")).front().word, word);
+}
+
+TEST_F(WordLabelsFiles, NamesTheLineAndTextOfAnError) {
+  const std::string exactly_two = "a line must be a word and a label, got ";
+  const std::string utf8 = "a line must be valid UTF-8, got ";
+  const std::string control = "a line must hold no control characters, got ";
+  const std::string any = ": must hold words and labels, got no line with any";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", any},
+      {"\n \t\r\n", any},
+      {"\xEF\xBB\xBF", any},
+      {"small 1\nshoes\nfeet 1\n", ":2: " + exactly_two + R"("shoes")"},
+      {"small 1\n\nice cream 2\n", ":3: " + exactly_two + R"("ice cream 2")"},
+      {std::string(50, 'x'), ":1: " + exactly_two + '"' + std::string(40, 'x') + R"(...")"},
+      {"small 1\ncaf\xE9 2\n", ":2: " + utf8 + R"("caf\xE9 2")"},
+      {"\xC0\xAF 1\n", ":1: " + utf8 + R"("\xC0\xAF 1")"},
+      {"\xED\xA0\x80 1\n", ":1: " + utf8 + R"("\xED\xA0\x80 1")"},
+      {"\xF4\x90\x80\x80 1\n", ":1: " + utf8 + R"("\xF4\x90\x80\x80 1")"},
+      {"\xFF\xFEs\0 \0"s + "1\0\n\0"s, ":1: " + utf8 + R"("\xFF\xFEs\x00 \x00)" + R"(1\x00")"},
+      {"small 1\nsho\0es 1\n"s, ":2: " + control + R"("sho\x00es 1")"},
+      {"small 1\rfeet 1\r", ":1: " + control + R"("small 1\x0D)" + R"(feet 1")"},
+      {"\x1B[31mred 1\n", ":1: " + control + R"("\x1B[31mred 1")"},
+      {"read 1\nsmall 1\nread 2\n", R"(:3: a word must keep its label "1" of line 1, got "read 2")"},
+      {"small 1\nfeet 1\n", ": must hold 2 to 1000 different labels, got 1"},
+      {"small 1\n" + std::string(3 << 20, 'a'),
+       R"(:2: a line must be at most 1048576 bytes, got ")" + std::string(40, 'a') + R"(...")"},
+  };
+  for (const auto& [bytes, message] : cases) EXPECT_EQ(error_of(write(bytes)), message);
+}
+
+TEST_F(WordLabelsFiles, LimitsTheNumberOfClasses) {
+  std::string bytes;
+  for (int i = 0; i <= 1000; ++i) bytes += "word" + std::to_string(i) + " " + std::to_string(i) + "\n";
+  EXPECT_EQ(error_of(write(bytes)), ": must hold 2 to 1000 different labels, got 1001");
+}
+
+TEST_F(WordLabelsFiles, RefusesWhatIsNoRegularFile) {
+  EXPECT_EQ(error_of(path("missing.txt")), ": cannot open: No such file or directory");
+  EXPECT_EQ(error_of(path("")), ": must be a regular file, got a directory");
+  EXPECT_EQ(error_of("/dev/zero"), ": must be a regular file, got a device or socket");
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(error_of(path("fifo")), ": must be a regular file, got a FIFO");
+}
+
+TEST_F(WordLabelsFiles, RefusesDamagedGzip) {
+  std::string words;
+  for (int i = 0; i < 20000; ++i)
+    words += "word" + std::to_string(i * 7919) + " " + std::to_string(i % 2) + "\n";
+  const std::string file = write_gzip(words);
+  const auto bytes = std::filesystem::file_size(file);
+  EXPECT_EQ(examples::read_word_labels(file).size(), 20000);
+  for (const auto kept : {bytes - 1, bytes - 8, bytes / 2, std::uintmax_t{12}}) {
+    std::filesystem::resize_file(file, kept);
+    EXPECT_TRUE(error_of(file).ends_with(": cannot read: damaged or incomplete gzip data")) << error_of(file);
+  }
+}
+
+TEST(WordLabels, CharactersAreCodePoints) {
+  EXPECT_EQ(examples::characters("é€😀a"), U"é€😀a");
+  EXPECT_EQ(examples::characters(""), U"");
+  EXPECT_EQ(examples::decode_utf8("\xF0\x9F\x98"), std::nullopt);
+  try {
+    examples::characters("caf\xE9");
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), R"(characters: word must be valid UTF-8, got "caf\xE9")");
+  }
+}
+
+TEST(WordLabels, ClassesAreInNumericalOrderWhenAllAreIntegers) {
+  using Labels = std::vector<std::string>;
+  EXPECT_EQ(examples::classes_of({{"a", "10"}, {"b", "9"}, {"c", "-1"}, {"d", "9"}}),
+            (Labels{"-1", "9", "10"}));
+  EXPECT_EQ(examples::classes_of({{"a", "10"}, {"b", "9"}, {"c", "x"}}), (Labels{"10", "9", "x"}));
+  EXPECT_EQ(examples::classes_of({{"a", "9"}, {"b", "10000000000000000000"}}),
+            (Labels{"10000000000000000000", "9"}));
+}
+
+TEST(WordLabels, TheSplitIsFnv1aOfTheLowerCaseWord) {
+  EXPECT_EQ(examples::fnv1a(""), 0xcbf29ce484222325);
+  EXPECT_EQ(examples::fnv1a("a"), 0xaf63dc4c8601ec8c);
+  EXPECT_EQ(examples::fnv1a("foobar"), 0x85944171f73967e8);
+  EXPECT_EQ(examples::ascii_lower("ÉCompute"), "Écompute");
+  for (const auto* word : {"name", "Name", "NAME"}) EXPECT_TRUE(examples::is_held_out(word)) << word;
+  for (const auto* word : {"compute", "recipe", "shoes", "naïve"}) {
+    EXPECT_FALSE(examples::is_held_out(word)) << word;
+  }
+}
+
+TEST(WordLabels, ASplitWithAnEmptyPartIsAnError) {
+  try {
+    examples::split_words({{"compute", "2"}, {"small", "1"}});
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(),
+                 "split_words: words must be enough to train on some and hold out some, got 2 to train on "
+                 "and 0 held out");
+  }
+}
+
+// The n-grams of "a" are < a > <a a> <a>, six, of which < and > are in every word: with b and d, V = 14.
+const std::vector<LabelledWord> letters = {{"a", "x"}, {"b", "y"}, {"d", "y"}};
+
+TEST(WordLabels, NgramBayesScores) {
+  const auto scores = examples::NgramBayes(letters).scores("ac");  // known: < a > <a
+  ASSERT_EQ(scores.size(), 2);
+  EXPECT_NEAR(scores[0], std::log(1.0 / 3 * std::pow(2.0 / 20, 4)), 1e-12);
+  EXPECT_NEAR(scores[1], std::log(2.0 / 3 * std::pow(3.0 / 26, 2) * std::pow(1.0 / 26, 2)), 1e-12);
+}
+
+TEST(WordLabels, BaselinesOnATinySplit) {
+  const auto found = examples::baselines({letters, {{"ac", "x"}, {"cb", "y"}, {"cc", "x"}}});
+  ASSERT_EQ(found.size(), 2);
+  EXPECT_EQ(found[0].name, "majority");
+  EXPECT_DOUBLE_EQ(found[0].accuracy, 1.0 / 3);
+  EXPECT_EQ(found[1].name, "letter_ngram_bayes");
+  EXPECT_DOUBLE_EQ(found[1].accuracy, 2.0 / 3);
+}
+
+TEST(WordLabels, VowelRule) {
+  const std::map<std::string, int> expected = {
+      {"", 1},     {"hmm", 1},     {"the", 1}, {"Small", 1},  {"shoes", 1},  {"table", 2}, {"whale", 1},
+      {"free", 1}, {"compute", 2}, {"e", 1},   {"rhythm", 1}, {"recipe", 2}, {"banana", 3}};
+  for (const auto& [word, syllables] : expected) EXPECT_EQ(examples::vowel_rule(word), syllables) << word;
+}
+
+std::map<std::string, std::size_t> count_labels(const std::vector<LabelledWord>& words) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& entry : words) ++counts[entry.label];
+  return counts;
+}
+
+TEST(WordLabels, CmudictSyllables) {
+  const auto words = examples::read_word_labels(XGRAD_SOURCE_DIR "/examples/data/cmudict_syllables.tsv.gz");
+  EXPECT_EQ(words.size(), 116349);
+  EXPECT_TRUE(std::ranges::is_sorted(words, {}, &LabelledWord::word));
+  EXPECT_EQ(count_labels(words),
+            (std::map<std::string, std::size_t>{
+                {"1", 15016}, {"2", 53687}, {"3", 32084}, {"4", 11583}, {"5", 3286}, {"6", 693}}));
+
+  const WordSplit split = examples::split_words(words);
+  EXPECT_EQ(split.train.size(), 104695);
+  EXPECT_EQ(split.held_out.size(), 11654);
+  EXPECT_EQ(count_labels(split.held_out),
+            (std::map<std::string, std::size_t>{
+                {"1", 1552}, {"2", 5298}, {"3", 3319}, {"4", 1087}, {"5", 333}, {"6", 65}}));
+
+  const auto found = examples::baselines(split);
+  EXPECT_NEAR(found[0].accuracy, 0.4546, 1e-4);
+  EXPECT_NEAR(found[1].accuracy, 0.6286, 1e-4);
+  EXPECT_NEAR(examples::vowel_rule_baseline(split).accuracy, 0.8449, 1e-4);
+}
+
+}  // namespace
