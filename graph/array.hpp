@@ -25,6 +25,15 @@ using Mask = Array<bool>;
 /// "(2, 3)"; "()" for a scalar, "(3)" for one axis.
 std::string to_string(const Shape& shape);
 
+/// a == b, without the call that comparing ranges costs.
+inline bool same_shape(const Shape& a, const Shape& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t axis = 0; axis < a.size(); ++axis) {
+    if (a[axis] != b[axis]) return false;
+  }
+  return true;
+}
+
 /// The number of elements.
 inline std::size_t element_count(const Shape& shape) {
   std::size_t count = 1;

@@ -51,7 +51,12 @@ void accumulate(Variable<T>& sum, Variable<T>&& more) {
 template <class T>
 class Sweep {
  public:
-  Sweep(bool retain_graph, bool create_graph) : retain_(retain_graph), mode_(create_graph) {}
+  Sweep(bool retain_graph, bool create_graph) : retain_(retain_graph), mode_(create_graph) {
+    heap_.reserve(32);
+    leaves_.reserve(32);
+    grads_.resize(4);
+    needs_.resize(4);
+  }
 
   ~Sweep() {
     for (const Entry& entry : heap_) take_pending(*entry.node);
@@ -141,20 +146,21 @@ class Sweep {
           "' was released by an earlier backward; pass retain_graph there to go through it again");
     }
     const auto inputs = node->inputs();
-    Needs needs;
+    if (grads_.size() < inputs.size()) {
+      grads_.resize(inputs.size());
+      needs_.resize(inputs.size());
+    }
     bool any = false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (!is_needed(inputs[i])) continue;
-      needs.set(i);
-      any = true;
+      needs_[i] = is_needed(inputs[i]) ? &inputs[i]->shape : nullptr;
+      any = any || needs_[i] != nullptr;
     }
     if (!any) return;
-    if (grads_.size() < inputs.size()) grads_.resize(inputs.size());
-    node->differentiate(std::move(dy), needs, grads_.data());
+    node->differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Variable<T> grad = std::move(grads_[i]);
-      if (!grad.defined() || !is_needed(inputs[i])) continue;
-      if (grad.shape() != inputs[i]->shape) [[unlikely]] {
+      if (!grad.defined() || needs_[i] == nullptr) continue;
+      if (!same_shape(grad.shape(), inputs[i]->shape)) [[unlikely]] {
         detail::fail<ShapeError>("backward: '", node->op, "' must return a gradient of shape ",
                                  inputs[i]->shape, " for input ", i, ", got ", grad.shape());
       }
@@ -170,6 +176,7 @@ class Sweep {
   std::vector<Entry, PoolAllocator<Entry>> heap_;
   std::vector<Ref<Node<T>>, PoolAllocator<Ref<Node<T>>>> leaves_;
   std::vector<Variable<T>, PoolAllocator<Variable<T>>> grads_;
+  std::vector<const Shape*, PoolAllocator<const Shape*>> needs_;
   std::vector<const Node<T>*> wanted_;
   std::vector<Variable<T>> found_;
   std::uint64_t floor_ = 0;

@@ -10,14 +10,17 @@ namespace xgrad {
 template <class T>
 class Variable;
 
-/// Which inputs of an op want a gradient; computing the others is a waste.
+/// Which inputs of an op want a gradient, and the shapes of those gradients; computing the others is a waste.
 class Needs {
  public:
-  void set(std::size_t input) noexcept { bits_ |= input < 64 ? std::uint64_t{1} << input : 0; }
-  bool operator[](std::size_t input) const noexcept { return input >= 64 || (bits_ >> input & 1) != 0; }
+  /// One entry for each input, null where no gradient is wanted.
+  explicit Needs(const Shape* const* shapes) noexcept : shapes_(shapes) {}
+
+  bool operator[](std::size_t input) const noexcept { return shapes_[input] != nullptr; }
+  const Shape& shape(std::size_t input) const noexcept { return *shapes_[input]; }
 
  private:
-  std::uint64_t bits_ = 0;
+  const Shape* const* shapes_;
 };
 
 namespace detail {

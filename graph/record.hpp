@@ -37,11 +37,17 @@ auto save(const V&... saved) {
   return std::tuple<const V&...>(saved...);
 }
 
+namespace detail {
+
+template <class T>
+inline constinit const Variable<T> undefined{};
+
+}  // namespace detail
+
 /// `v` if `input` requires a gradient, which is what v would be saved for; else nothing to save.
 template <class T>
 const Variable<T>& saved_for(const Variable<T>& input, const Variable<T>& v) {
-  static const Variable<T> nothing;
-  return input.requires_grad() ? v : nothing;
+  return input.requires_grad() ? v : detail::undefined<T>;
 }
 
 namespace detail {

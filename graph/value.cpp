@@ -1,7 +1,5 @@
 #include <xgrad/graph/value.hpp>
 
-#include <cstring>
-
 #include <xgrad/graph/sanitizers.hpp>
 
 namespace xgrad::detail {
@@ -26,10 +24,6 @@ Bucket<T>& bucket_of(const Shape& shape) {
   std::size_t hash = shape.size();
   for (const std::size_t length : shape) hash = hash * 0x9E3779B97F4A7C15u + length;
   return buckets<T>[(hash ^ (hash >> 29)) % bucket_count];
-}
-
-bool same_shape(const Shape& a, const Shape& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(std::size_t)) == 0;
 }
 
 template <class T>

@@ -49,15 +49,15 @@ Strides broadcast_strides(const Shape& shape, const Shape& target) {
 namespace {
 
 template <class T>
-using SameShape = void (*)(const T*, const T*, T*, std::size_t);
+using Contiguous = void (*)(const T*, const T*, T*, std::size_t);
 
 /// y = a op b; the loop over equal shapes is the common case.
 template <class T>
-Variable<T> compute(const char* name, kernels::Binary op, SameShape<T> same_shape, const Variable<T>& a,
+Variable<T> compute(const char* name, kernels::Binary op, Contiguous<T> contiguous, const Variable<T>& a,
                     const Variable<T>& b) {
-  if (a.shape() == b.shape()) {
+  if (same_shape(a.shape(), b.shape())) {
     Variable<T> y = detail::empty<T>(a.shape());
-    same_shape(detail::data(a), detail::data(b), detail::data(y), a.size());
+    contiguous(detail::data(a), detail::data(b), detail::data(y), a.size());
     return y;
   }
   const Shape shape = detail::broadcast_shape(name, a.shape(), b.shape());
@@ -69,56 +69,73 @@ Variable<T> compute(const char* name, kernels::Binary op, SameShape<T> same_shap
   return y;
 }
 
-/// The gradient of an operand of this shape, if it needs one.
+bool stretches_to(const Shape& from, const Shape& to) {
+  if (from.size() > to.size()) return false;
+  const std::size_t shift = to.size() - from.size();
+  for (std::size_t axis = 0; axis < from.size(); ++axis) {
+    if (from[axis] != 1 && from[axis] != to[shift + axis]) return false;
+  }
+  return true;
+}
+
+/// The gradient of operand `i`, if it needs one, from that of the broadcast operand.
 template <class T>
-Variable<T> reduced(bool needed, Variable<T> dy, const Shape& shape) {
-  return needed ? sum_to(std::move(dy), shape) : Variable<T>();
+Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
+  return needs[i] ? sum_to(grad, needs.shape(i)) : Variable<T>();
 }
 
 }  // namespace
 
 template <class T>
 Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
-  if (detail::broadcast_shape("broadcast_to", x.shape(), shape, "x", "shape") != shape) {
+  if (same_shape(x.shape(), shape)) return x;
+  if (!stretches_to(x.shape(), shape)) {
     detail::fail<ShapeError>("broadcast_to: x must stretch to shape, got x ", x.shape(), " and shape ",
                              shape);
   }
   Variable<T> y = detail::empty<T>(shape);
-  const detail::Strides strides = detail::broadcast_strides(x.shape(), shape);
-  kernels::permute(shape.size(), shape.data(), strides.data(), detail::data(x), detail::data(y));
+  if (x.size() == 1) {
+    kernels::fill(*detail::data(x), detail::data(y), y.size());
+  } else {
+    const detail::Strides strides = detail::broadcast_strides(x.shape(), shape);
+    kernels::permute(shape.size(), shape.data(), strides.data(), detail::data(x), detail::data(y));
+  }
   return record<T>("broadcast_to", std::move(y), on(x), save(),
-                   [from = x.shape()](Variable<T> dy, Needs) -> Grads<T, 1> { return {sum_to(dy, from)}; });
+                   [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {sum_to(dy, needs.shape(0))}; });
 }
 
 template <class T>
 Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
-  if (detail::broadcast_shape("sum_to", x.shape(), shape, "x", "shape") != x.shape()) {
+  if (same_shape(x.shape(), shape)) return x;
+  if (!stretches_to(shape, x.shape())) {
     detail::fail<ShapeError>("sum_to: shape must stretch to x, got x ", x.shape(), " and shape ", shape);
   }
   Variable<T> y = detail::empty<T>(shape);
-  const detail::Strides strides = detail::broadcast_strides(shape, x.shape());
-  kernels::sum_broadcast(x.dimension(), x.shape().data(), detail::data(x), strides.data(), detail::data(y),
-                         y.size());
-  return record<T>(
-      "sum_to", std::move(y), on(x), save(),
-      [from = x.shape()](Variable<T> dy, Needs) -> Grads<T, 1> { return {broadcast_to(dy, from)}; });
+  if (y.size() == 1) {
+    kernels::sum_middle(detail::data(x), 1, x.size(), 1, detail::data(y));
+  } else {
+    const detail::Strides strides = detail::broadcast_strides(shape, x.shape());
+    kernels::sum_broadcast(x.dimension(), x.shape().data(), detail::data(x), strides.data(), detail::data(y),
+                           y.size());
+  }
+  return record<T>("sum_to", std::move(y), on(x), save(), [](Variable<T> dy, Needs needs) -> Grads<T, 1> {
+    return {broadcast_to(dy, needs.shape(0))};
+  });
 }
 
 template <class T>
 Variable<T> add(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("add", compute<T>("add", kernels::Binary::add, kernels::add<T>, a, b), on(a, b), save(),
-                   [a = a.shape(), b = b.shape()](Variable<T> dy, Needs needs) -> Grads<T, 2> {
-                     return {reduced(needs[0], dy, a), reduced(needs[1], dy, b)};
+                   [](Variable<T> dy, Needs needs) -> Grads<T, 2> {
+                     return {reduced(needs, 0, dy), reduced(needs, 1, dy)};
                    });
 }
 
 template <class T>
 Variable<T> sub(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("sub", compute<T>("sub", kernels::Binary::sub, kernels::sub<T>, a, b), on(a, b), save(),
-                   [a = a.shape(), b = b.shape()](Variable<T> dy, Needs needs) -> Grads<T, 2> {
-                     return {reduced(needs[0], dy, a), needs[1] ? neg(sum_to(dy, b)) : Variable<T>()};
+                   [](Variable<T> dy, Needs needs) -> Grads<T, 2> {
+                     return {reduced(needs, 0, dy), needs[1] ? neg(reduced(needs, 1, dy)) : Variable<T>()};
                    });
 }
 
@@ -126,10 +143,9 @@ template <class T>
 Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("mul", compute<T>("mul", kernels::Binary::mul, kernels::mul<T>, a, b), on(a, b),
                    save(saved_for(b, a), saved_for(a, b)),
-                   [shape_a = a.shape(), shape_b = b.shape()](Variable<T> dy, Needs needs, Variable<T> a,
-                                                              Variable<T> b) -> Grads<T, 2> {
-                     return {needs[0] ? sum_to(dy * b, shape_a) : Variable<T>(),
-                             needs[1] ? sum_to(dy * a, shape_b) : Variable<T>()};
+                   [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+                     return {needs[0] ? reduced(needs, 0, dy * b) : Variable<T>(),
+                             needs[1] ? reduced(needs, 1, dy * a) : Variable<T>()};
                    });
 }
 
@@ -137,10 +153,9 @@ template <class T>
 Variable<T> div(const Variable<T>& a, const Variable<T>& b) {
   return record<T>(
       "div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, b), on(a, b), save(b, output),
-      [shape_a = a.shape(), shape_b = b.shape()](Variable<T> dy, Needs needs, Variable<T> b,
-                                                 Variable<T> y) -> Grads<T, 2> {
+      [](Variable<T> dy, Needs needs, Variable<T> b, Variable<T> y) -> Grads<T, 2> {
         const Variable<T> da = dy / b;
-        return {reduced(needs[0], da, shape_a), needs[1] ? neg(sum_to(da * y, shape_b)) : Variable<T>()};
+        return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da * y)) : Variable<T>()};
       });
 }
 

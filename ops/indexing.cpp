@@ -29,10 +29,9 @@ Variable<T> take(const char* op, const Variable<T>& x, const Part& part) {
   Variable<T> y = detail::empty<T>(part.shape);
   kernels::permute(part.shape.size(), part.shape.data(), part.strides.data(), detail::data(x) + part.offset,
                    detail::data(y));
-  return record<T>(op, std::move(y), on(x), save(),
-                   [op, part, whole = x.shape()](Variable<T> dy, Needs) -> Grads<T, 1> {
-                     return {put_back(op, dy, part, whole)};
-                   });
+  return record<T>(op, std::move(y), on(x), save(), [op, part](Variable<T> dy, Needs needs) -> Grads<T, 1> {
+    return {put_back(op, dy, part, needs.shape(0))};
+  });
 }
 
 /// Zeros of shape `whole` but for x in its part.

@@ -33,15 +33,15 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
   for (std::size_t r = 0; r < rows; ++r, row += out) std::copy_n(detail::data(bias), out, row);
   kernels::gemm<T>(false, true, rows, out, in, 1, detail::data(x), in, detail::data(weight), in, 1,
                    detail::data(y), out);
-  return record<T>(
-      "linear", std::move(y), on(x, weight, bias), save(saved_for(weight, x), saved_for(x, weight)),
-      [shape = bias.shape()](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) -> Grads<T, 3> {
-        Grads<T, 3> grads;
-        if (needs[0]) grads[0] = detail::rows_matmul(dy, weight, false);
-        if (needs[1]) grads[1] = detail::outer_sum(dy, x);
-        if (needs[2]) grads[2] = sum_to(dy, shape);
-        return grads;
-      });
+  return record<T>("linear", std::move(y), on(x, weight, bias),
+                   save(saved_for(weight, x), saved_for(x, weight)),
+                   [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) -> Grads<T, 3> {
+                     Grads<T, 3> grads;
+                     if (needs[0]) grads[0] = detail::rows_matmul(dy, weight, false);
+                     if (needs[1]) grads[1] = detail::outer_sum(dy, x);
+                     if (needs[2]) grads[2] = sum_to(dy, needs.shape(2));
+                     return grads;
+                   });
 }
 
 template Variable<float> linear(const Variable<float>&, const Variable<float>&, const Variable<float>&);

@@ -55,16 +55,15 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
   });
   return record<T>(
       "matmul", std::move(y), on(a, b), save(saved_for(b, a), saved_for(a, b)),
-      [trans_a, trans_b, shape_a = a.shape(), shape_b = b.shape()](Variable<T> dy, Needs needs, Variable<T> a,
-                                                                   Variable<T> b) -> Grads<T, 2> {
+      [trans_a, trans_b](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         Grads<T, 2> grads;
         if (needs[0]) {
-          grads[0] =
-              sum_to(trans_a ? product(b, trans_b, dy, true) : product(dy, false, b, !trans_b), shape_a);
+          grads[0] = sum_to(trans_a ? product(b, trans_b, dy, true) : product(dy, false, b, !trans_b),
+                            needs.shape(0));
         }
         if (needs[1]) {
-          grads[1] =
-              sum_to(trans_b ? product(dy, true, a, trans_a) : product(a, !trans_a, dy, false), shape_b);
+          grads[1] = sum_to(trans_b ? product(dy, true, a, trans_a) : product(a, !trans_a, dy, false),
+                            needs.shape(1));
         }
         return grads;
       });

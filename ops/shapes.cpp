@@ -49,7 +49,7 @@ Variable<T> reshape(const Variable<T>& x, const Dims& shape) {
   Variable<T> y = detail::empty<T>(to);
   std::copy_n(detail::data(x), x.size(), detail::data(y));
   return record<T>("reshape", std::move(y), on(x), save(),
-                   [from = x.shape()](Variable<T> dy, Needs) -> Grads<T, 1> { return {reshape(dy, from)}; });
+                   [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {reshape(dy, needs.shape(0))}; });
 }
 
 template <class T>

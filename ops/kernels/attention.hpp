@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+namespace xgrad::kernels {
+
+/// q is (batch, q_len, heads * head_dim), k (batch, k_len, heads * head_dim), v (batch, k_len, heads * v_dim),
+/// out (batch, q_len, heads * v_dim), the probabilities (batch, heads, q_len, k_len).
+struct AttentionSizes {
+  std::size_t batch, heads, q_len, k_len, head_dim, v_dim;
+};
+
+/// Either `allowed` (true: the query may attend to the key), or `bias`, added to the scores, or neither. The
+/// strides count elements and are 0 on a broadcast axis.
+template <typename T>
+struct MaskView {
+  const bool* allowed = nullptr;
+  const T* bias = nullptr;
+  std::ptrdiff_t batch_stride = 0, head_stride = 0, query_stride = 0, key_stride = 0;
+};
+
+/// probs = softmax(scale q k^T + mask), out = probs v, in each head. `causal`: query i sees the keys j <= i.
+/// A query that may attend to nothing has zeros for probabilities and output.
+template <typename T>
+void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, const T* v,
+                       std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal, T* probs, T* out);
+
+/// dv = probs^T dout; ds = probs (dp - sum(dp probs)) with dp = dout v^T; dq = scale ds k; dk = scale ds^T q.
+/// `dq`, `dk` and `dv` may be null; `scratch` holds q_len * k_len elements.
+template <typename T>
+void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, const T* k, const T* v,
+                        const T* probs, std::type_identity_t<T> scale, T* dq, T* dk, T* dv, T* scratch);
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <cmath>
+#include <xgrad/ops/kernels/lanes.hpp>
+#include <xgrad/ops/kernels/layer_norm.hpp>
+
+namespace xgrad::kernels {
+
+namespace {
+
+/// y = (x - mean) rstd weight + bias; the last two may be null.
+template <typename T>
+XGRAD_INLINE void normalize_row(const T* x, const T* weight, const T* bias, T* y, T mean, T rstd, std::size_t n) {
+  if (weight && bias) {
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
+  } else if (weight) {
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i];
+  } else if (bias) {
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd + bias[i];
+  } else {
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd;
+  }
+}
+
+/// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g(i) the gradient of xhat[i].
+template <typename T, typename G>
+XGRAD_INLINE void normalize_grad_row(G g, const T* x, T mean, T rstd, T* dx, std::size_t n) {
+  const auto xhat = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return (x[i] - mean) * rstd; };
+  const T g_mean = sum_lanes<T>(n, g) / T(n);
+  const T gx_mean = sum_lanes<T>(n, [=](std::size_t i) XGRAD_INLINE_LAMBDA { return g(i) * xhat(i); }) / T(n);
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) dx[i] = rstd * (g(i) - g_mean - xhat(i) * gx_mean);
+}
+
+}  // namespace
+
+/// Three loops over a row, which leaves memory once: bound by bandwidth.
+XGRAD_KERNEL(void, layer_norm_rows,
+             (const T* x, const T* weight, const T* bias, std::type_identity_t<T> eps, T* y, T* mean, T* rstd,
+              std::size_t rows, std::size_t cols),
+             (x, weight, bias, eps, y, mean, rstd, rows, cols)) {
+  for (std::size_t r = 0; r < rows; ++r, x += cols, y += cols) {
+    const T mu = sum_lanes<T>(cols, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return x[i]; }) / T(cols);
+    const auto square = [x, mu](std::size_t i) XGRAD_INLINE_LAMBDA { return (x[i] - mu) * (x[i] - mu); };
+    const T variance = sum_lanes<T>(cols, square) / T(cols);
+    mean[r] = mu;
+    rstd[r] = T(1) / std::sqrt(variance + eps);
+    normalize_row(x, weight, bias, y, mu, rstd[r], cols);
+  }
+}
+
+/// Blocks of 16 rows, which stay in cache between their column sums (tiles of 64 columns on the stack, then added
+/// to dweight and dbias) and their dx. Bound by bandwidth.
+XGRAD_KERNEL(void, layer_norm_grad_rows,
+             (const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
+              std::size_t rows, std::size_t cols),
+             (dy, x, mean, rstd, weight, dx, dweight, dbias, rows, cols)) {
+  constexpr std::size_t height = 16, width = 64;
+  if (dweight) std::fill_n(dweight, cols, T(0));
+  if (dbias) std::fill_n(dbias, cols, T(0));
+  for (std::size_t top = 0; top < rows; top += height) {
+    const std::size_t bottom = std::min(rows, top + height);
+    for (std::size_t left = 0; (dweight || dbias) && left < cols; left += width) {
+      const std::size_t n = std::min(width, cols - left);
+      T weight_sum[width] = {}, bias_sum[width] = {};
+      for (std::size_t r = top; r < bottom; ++r) {
+        const T* dy_row = dy + r * cols + left;
+        const T* x_row = x + r * cols + left;
+        const T mu = mean[r], scale = rstd[r];
+        for (std::size_t i = 0; i < n; ++i) {
+          weight_sum[i] += dy_row[i] * ((x_row[i] - mu) * scale);
+          bias_sum[i] += dy_row[i];
+        }
+      }
+      for (std::size_t i = 0; dweight && i < n; ++i) dweight[left + i] += weight_sum[i];
+      for (std::size_t i = 0; dbias && i < n; ++i) dbias[left + i] += bias_sum[i];
+    }
+    for (std::size_t r = top; dx && r < bottom; ++r) {
+      const T* dy_row = dy + r * cols;
+      const auto weighted = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i] * weight[i]; };
+      const auto plain = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i]; };
+      if (weight) {
+        normalize_grad_row(weighted, x + r * cols, mean[r], rstd[r], dx + r * cols, cols);
+      } else {
+        normalize_grad_row(plain, x + r * cols, mean[r], rstd[r], dx + r * cols, cols);
+      }
+    }
+  }
+}
+
+}  // namespace xgrad::kernels

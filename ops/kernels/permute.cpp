@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <xgrad/ops/kernels/axes.hpp>
+#include <xgrad/ops/kernels/permute.hpp>
+
+namespace xgrad::kernels {
+
+namespace {
+
+/// y (rows, cols), row stride `y_stride`, = transpose of x (cols, rows), row stride `x_stride`: in square tiles, so
+/// that both sides use whole cache lines. Bound by latency of the loads.
+template <typename T>
+void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, std::size_t rows,
+               std::size_t cols) {
+  constexpr std::size_t tile = 16;
+  for (std::size_t top = 0; top < rows; top += tile) {
+    const std::size_t bottom = std::min(rows, top + tile);
+    for (std::size_t left = 0; left < cols; left += tile) {
+      const std::size_t right = std::min(cols, left + tile);
+      for (std::size_t r = top; r < bottom; ++r) {
+        for (std::size_t c = left; c < right; ++c) {
+          y[r * y_stride + c] = x[static_cast<std::ptrdiff_t>(c) * x_stride + static_cast<std::ptrdiff_t>(r)];
+        }
+      }
+    }
+  }
+}
+
+/// y[0 .. n) = x[0], x[stride], ...; bound by bandwidth when the stride is 1 or 0.
+template <typename T>
+void copy_row(const T* x, std::ptrdiff_t stride, T* y, std::size_t n) {
+  if (stride == 1) {
+    std::copy_n(x, n, y);
+  } else if (stride == 0) {
+    std::fill_n(y, n, *x);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) y[i] = x[static_cast<std::ptrdiff_t>(i) * stride];
+  }
+}
+
+/// Puts the axis along which x is contiguous, if it is not the last, second to last; false if there is none.
+bool bring_unit_stride_beside_last(Axes<2>& axes) {
+  const std::size_t last = axes.rank - 1;
+  if (axes.stride(0, last) == 0 || axes.stride(0, last) == 1) return false;
+  for (std::size_t axis = 0; axis < last; ++axis) {
+    if (axes.stride(0, axis) != 1) continue;
+    std::swap(axes.shape[axis], axes.shape[last - 1]);
+    std::swap(axes.strides[axis], axes.strides[last - 1]);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+template <typename T>
+void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_t* in_strides, const T* x, T* y) {
+  const Axes<1> merged = merge_axes<1>(rank, out_shape, {in_strides}, 2);
+  Axes<2> axes{};  // operand 0 is x, operand 1 is y
+  axes.rank = merged.rank;
+  std::ptrdiff_t y_stride = 1;
+  for (std::size_t axis = merged.rank; axis-- > 0;) {
+    axes.shape[axis] = merged.size(axis);
+    axes.strides[axis] = {merged.stride(0, axis), y_stride};
+    y_stride *= static_cast<std::ptrdiff_t>(merged.size(axis));
+  }
+  const bool transposes = bring_unit_stride_beside_last(axes);
+  const std::size_t last = axes.rank - 1;
+  const std::size_t rows = axes.size(last - 1), cols = axes.size(last);
+  const std::ptrdiff_t x_row = axes.stride(0, last - 1), x_col = axes.stride(0, last);
+  const std::ptrdiff_t y_row = axes.stride(1, last - 1);
+  for_each_outer(axes, 2, [&](const auto& offset) {
+    const T* from = x + offset[0];
+    T* to = y + offset[1];
+    if (transposes) return transpose(from, x_col, to, static_cast<std::size_t>(y_row), rows, cols);
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto row = static_cast<std::ptrdiff_t>(r);
+      copy_row(from + row * x_row, x_col, to + row * y_row, cols);
+    }
+  });
+}
+
+template <typename T>
+void scatter_add(std::size_t rank, const std::size_t* in_shape, const std::ptrdiff_t* out_strides, const T* x,
+                 T* y) {
+  const Axes<1> axes = merge_axes<1>(rank, in_shape, {out_strides}, 1);
+  const std::size_t n = axes.size(axes.rank - 1);
+  const std::ptrdiff_t stride = axes.stride(0, axes.rank - 1);
+  for_each_outer(axes, 1, [&](const auto& offset) {
+    T* to = y + offset[0];
+    if (stride == 1) {
+      for (std::size_t i = 0; i < n; ++i) to[i] += x[i];
+    } else {
+      for (std::size_t i = 0; i < n; ++i) to[static_cast<std::ptrdiff_t>(i) * stride] += x[i];
+    }
+    x += n;
+  });
+}
+
+template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
+template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
+template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
+template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
+# ./run.sh test [CTEST ARGS]: the same for the tests. ./run.sh: lists the names.
+# All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
+set -euo pipefail
+
+root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
+build=$root/build/release
+if [[ -n ${CXX:-} ]]; then build+=-${CXX//[^[:alnum:].+-]/_}; fi # one build per compiler
+
+requirements='a C++20 compiler, CMake 3.25, Ninja, xtensor 0.24, xtensor-blas, OpenBLAS, CLI11, nlohmann-json, zlib,
+GoogleTest and Google Benchmark must be installed'
+
+say() { printf 'run.sh: %s\n' "$*" >&2; }
+die() { say "$@" && exit 1; }
+
+# The first line of a program's source says what it does: "// one line".
+list_names() {
+  local source
+  for source in "$root"/examples/*.cpp "$root"/benchmarks/*.cpp; do
+    [[ -e $source ]] || continue
+    printf '  %-24s %s\n' "$(basename "$source" .cpp)" "$(sed -n '1s,^//* *,,p' "$source")"
+  done
+  printf '  %-24s %s\n' test 'run the whole test suite'
+}
+
+# Package and reason of each dependency that dpkg does not know as installed.
+missing_packages() {
+  local wanted=(
+    'cmake:configures the build'
+    'ninja-build:runs the build'
+    'libxtensor-dev:the arrays'
+    'libxtensor-blas-dev:the interface to BLAS'
+    'libcli11-dev:command lines of the examples'
+    'nlohmann-json3-dev:metrics of the examples, data of the tests'
+    'zlib1g-dev:compressed data of the examples'
+    'libgtest-dev:the tests'
+    'libbenchmark-dev:the benchmarks'
+  )
+  [[ -n ${CXX:-} ]] || wanted+=('g++:the compiler')
+  is_installed libopenblas-{serial,pthread,openmp}-dev || wanted+=('libopenblas-serial-dev:matrix products')
+  local entry
+  for entry in "${wanted[@]}"; do
+    is_installed "${entry%%:*}" || echo "$entry"
+  done
+}
+
+is_installed() { # any of the packages
+  local statuses
+  statuses=$(dpkg-query --show --showformat='${db:Status-Status}\n' "$@" 2>/dev/null) || true
+  grep -qx installed <<<"$statuses"
+}
+
+install_missing_packages() {
+  local list missing packages as_root=() log
+  list=$(missing_packages)
+  [[ $list ]] || return 0
+  mapfile -t missing <<<"$list"
+
+  say 'this will be installed:'
+  printf '  %s\n' "${missing[@]/:/: }" >&2
+  packages=("${missing[@]%%:*}")
+  if ((EUID)); then
+    command -v sudo >/dev/null || die "neither root nor sudo: as root, run: apt-get install ${packages[*]}"
+    as_root=(sudo)
+  fi
+  log=$(mktemp)
+  if ! {
+    "${as_root[@]}" apt-get update &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${packages[@]}"
+  } </dev/null >"$log" 2>&1; then
+    cat "$log" >&2
+    rm "$log"
+    die 'apt-get failed'
+  fi
+  rm "$log"
+}
+
+check_tools() {
+  if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+    install_missing_packages
+  elif ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then
+    die "$requirements"
+  fi
+  local compiler=${CXX:-c++}
+  command -v "${compiler%% *}" >/dev/null || die "there is no compiler '$compiler': check the variable CXX"
+}
+
+configure() {
+  [[ -e $build/build.ninja ]] && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" && return
+  say 'configuring ...'
+  local log
+  log=$(mktemp)
+  if ! cmake --fresh -S "$root" -B "$build" -G Ninja -D CMAKE_BUILD_TYPE=Release </dev/null >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log" "$build/build.ninja"
+    die "CMake could not configure the build; $requirements"
+  fi
+  rm "$log"
+}
+
+build() {
+  cmake --build "$build" --target "$1" </dev/null 2>&1 | show_build "$1" || die "$1 does not build"
+}
+
+# Ninja's progress becomes one line, and on a terminal one more that moves; what the compiler says stays.
+show_build() {
+  local line begun='' clear=''
+  if [[ -t 2 ]]; then clear=$'\r\033[K'; fi
+  while IFS= read -r line; do
+    case $line in
+      'ninja: no work to do.' | '-- '* | *'] Re-checking globbed directories...' | *'] Re-running CMake...') ;;
+      '['*/*'] '*)
+        [[ $begun ]] || say "building $1 ..."
+        begun=yes
+        if [[ $clear ]]; then printf '%s%.78s' "$clear" "$line" >&2; fi
+        ;;
+      *) printf '%s%s\n' "$clear" "$line" >&2 ;;
+    esac
+  done
+  if [[ $begun ]]; then printf '%s' "$clear" >&2; fi
+}
+
+prepare() { # at most one at a time
+  mkdir -p "$root/build"
+  (
+    if command -v flock >/dev/null; then flock 9; fi
+    check_tools
+    configure
+    build "$1"
+  ) 9>"$root/build/.lock"
+}
+
+name=${1:-}
+if [[ -z $name || $name == -h || $name == --help ]]; then
+  echo 'usage: ./run.sh NAME [ARGS], where NAME is one of'
+  list_names
+  exit 0
+fi
+shift
+
+if [[ $name == test ]]; then
+  prepare all_tests
+  exec ctest --test-dir "$build" --output-on-failure --parallel "$(getconf _NPROCESSORS_ONLN)" "$@"
+elif [[ -e $root/examples/$name.cpp ]]; then
+  prepare "$name"
+  exec "$build/examples/$name" "$@"
+elif [[ -e $root/benchmarks/$name.cpp ]]; then
+  prepare "$name"
+  unset OPENBLAS_CORETYPE # a figure is worth something only with the kernels made for the processor
+  exec "$build/benchmarks/$name" "$@"
+else
+  say "there is no '$name'; the names are"
+  list_names >&2
+  exit 2
+fi
