@@ -4,14 +4,18 @@
 #include <cstdint>
 #include <new>
 
-#include <xgrad/graph/sanitizers.hpp>
 #include <xgrad/graph/value.hpp>
+#include <xgrad/ops/kernels/vectorized.hpp>
 
 namespace xgrad {
 namespace {
 
 constexpr std::size_t alignment = 64;
+#ifdef XGRAD_SANITIZED
+constexpr std::size_t largest_cached = 0;  // so that the sanitizer sees every use of memory after its release
+#else
 constexpr std::size_t largest_cached = std::size_t{1} << 32;
+#endif
 constexpr std::size_t cache_limit = std::size_t{1} << 30;  // bytes a thread keeps
 constexpr std::size_t class_count = 16 + 8 * 22 + 1;
 
@@ -84,7 +88,7 @@ void* allocate_from_system(std::size_t bytes) {
 namespace detail {
 
 void* pool_allocate(std::size_t bytes) {
-  if (bytes > largest_cached || sanitized) {
+  if (bytes > largest_cached) {
     void* block = allocate_from_system(bytes);
     ++pool.live_blocks;
     return block;
@@ -105,7 +109,7 @@ void* pool_allocate(std::size_t bytes) {
 
 void pool_release(void* block, std::size_t bytes) noexcept {
   --pool.live_blocks;
-  if (bytes > largest_cached || sanitized || pool.closed) {
+  if (bytes > largest_cached || pool.closed) {
     ::operator delete (block, std::align_val_t{alignment});
     return;
   }

@@ -5,8 +5,8 @@
 
 namespace xgrad::kernels {
 
-/// q is (batch, q_len, heads * head_dim), k (batch, k_len, heads * head_dim), v (batch, k_len, heads * v_dim),
-/// out (batch, q_len, heads * v_dim), the probabilities (batch, heads, q_len, k_len).
+/// q is (batch, q_len, heads * head_dim), k (batch, k_len, heads * head_dim), v (batch, k_len, heads *
+/// v_dim), out (batch, q_len, heads * v_dim), the probabilities (batch, heads, q_len, k_len).
 struct AttentionSizes {
   std::size_t batch, heads, q_len, k_len, head_dim, v_dim;
 };

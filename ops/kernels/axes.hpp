@@ -25,18 +25,18 @@ struct Axes {
   }
 };
 
-/// The same elements in the same order on fewer, longer axes: axes of size 1 go, and an axis joins the one before
-/// when every operand steps through both as through one. At least `min_rank` axes come back, sizes 1 in front.
+/// The same elements in the same order on fewer, longer axes: axes of size 1 go, and an axis joins the one
+/// before when every operand steps through both as through one. At least `min_rank` axes come back, sizes 1
+/// in front.
 template <std::size_t N>
-Axes<N> merge_axes(std::size_t rank, const std::size_t* shape, const std::array<const std::ptrdiff_t*, N>& strides,
-                   std::size_t min_rank) {
+Axes<N> merge_axes(std::size_t rank, const std::size_t* shape,
+                   const std::array<const std::ptrdiff_t*, N>& strides, std::size_t min_rank) {
   Axes<N> merged;
-  std::size_t axes = 0;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     std::array<std::ptrdiff_t, N> stride;
     for (std::size_t i = 0; i < N; ++i) stride[i] = strides[i][axis];
     if (shape[axis] == 1) continue;
-    bool joins = axes > 0;
+    bool joins = merged.rank > 0;
     for (std::size_t i = 0; joins && i < N; ++i) {
       joins = merged.strides[merged.rank - 1][i] == stride[i] * static_cast<std::ptrdiff_t>(shape[axis]);
     }
@@ -45,17 +45,18 @@ Axes<N> merge_axes(std::size_t rank, const std::size_t* shape, const std::array<
       merged.strides[merged.rank - 1] = stride;
     } else {
       merged.push(shape[axis], stride);
-      ++axes;
     }
   }
   if (merged.rank >= min_rank) return merged;
   Axes<N> padded;
   for (std::size_t axis = merged.rank; axis < min_rank; ++axis) padded.push(1, {});
-  for (std::size_t axis = 0; axis < merged.rank; ++axis) padded.push(merged.shape[axis], merged.strides[axis]);
+  for (std::size_t axis = 0; axis < merged.rank; ++axis)
+    padded.push(merged.shape[axis], merged.strides[axis]);
   return padded;
 }
 
-/// Calls visit(offsets) with the operands' offsets, in order, for every index of all but the last `inner` axes.
+/// Calls visit(offsets) with the operands' offsets, in order, for every index of all but the last `inner`
+/// axes.
 template <std::size_t N, typename Visit>
 void for_each_outer(const Axes<N>& axes, std::size_t inner, Visit visit) {
   for (std::size_t axis = 0; axis < axes.rank; ++axis) {

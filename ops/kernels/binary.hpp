@@ -21,8 +21,8 @@ enum class Binary { add, sub, mul, div };
 /// Broadcasting: y (contiguous, of `shape`) = a op b. Strides count elements and are 0 on a broadcast axis.
 /// The arrays of sizes and strides hold `rank` numbers each; rank 0 is a scalar.
 template <typename T>
-void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a, const std::ptrdiff_t* a_strides,
-            const T* b, const std::ptrdiff_t* b_strides, T* y);
+void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
+            const std::ptrdiff_t* a_strides, const T* b, const std::ptrdiff_t* b_strides, T* y);
 
 /// y += x.
 template <typename T>

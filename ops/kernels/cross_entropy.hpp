@@ -5,8 +5,8 @@
 
 namespace xgrad::kernels {
 
-/// log_probs = log_softmax(logits) on rows (rows, cols); losses[r] = -log_probs[r, target[r]], and 0 where the
-/// target is `ignore_index`. Every other target is in [0, cols).
+/// log_probs = log_softmax(logits) on rows (rows, cols); losses[r] = -log_probs[r, target[r]], and 0 where
+/// the target is `ignore_index`. Every other target is in [0, cols).
 template <typename T>
 void cross_entropy_rows(const T* logits, const std::int64_t* target, std::int64_t ignore_index, T* log_probs,
                         T* losses, std::size_t rows, std::size_t cols);

@@ -7,9 +7,9 @@ namespace xgrad::kernels {
 
 namespace {
 
-constexpr double sqrt_half = 0.70710678118654752440;          // 1 / sqrt(2)
-constexpr double inverse_sqrt_2pi = 0.39894228040143267794;   // 1 / sqrt(2 pi)
-constexpr double sqrt_2_over_pi = 0.79788456080286535588;     // sqrt(2 / pi)
+constexpr double sqrt_half = 0.70710678118654752440;         // 1 / sqrt(2)
+constexpr double inverse_sqrt_2pi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
+constexpr double sqrt_2_over_pi = 0.79788456080286535588;    // sqrt(2 / pi)
 constexpr double gelu_cubic = 0.044715;
 
 /// Phi(x), the cumulative distribution of the standard normal.
@@ -38,15 +38,15 @@ XGRAD_INLINE T gelu_tanh_derivative(T x) {
 
 }  // namespace
 
-/// y = f(x). Bandwidth bounds the algebraic functions from the second cache level on; exp, log, tanh and erf do
-/// 10 to 30 operations per element and are bound by flops.
-#define XGRAD_UNARY(name, ...)                                                      \
-  XGRAD_KERNEL(void, name, (const T* in, T* out, std::size_t n), (in, out, n)) {    \
-    XGRAD_INDEPENDENT                                                               \
-    for (std::size_t i = 0; i < n; ++i) {                                           \
-      const T x = in[i];                                                            \
-      out[i] = __VA_ARGS__;                                                         \
-    }                                                                               \
+/// y = f(x). Bandwidth bounds the algebraic functions from the second cache level on; exp, log, tanh and erf
+/// do 10 to 30 operations per element and are bound by flops.
+#define XGRAD_UNARY(name, ...)                                                   \
+  XGRAD_KERNEL(void, name, (const T* in, T* out, std::size_t n), (in, out, n)) { \
+    XGRAD_INDEPENDENT                                                            \
+    for (std::size_t i = 0; i < n; ++i) {                                        \
+      const T x = in[i];                                                         \
+      out[i] = __VA_ARGS__;                                                      \
+    }                                                                            \
   }
 
 XGRAD_UNARY(exp, vectorized::exp(x))
@@ -58,24 +58,24 @@ XGRAD_UNARY(neg, -x)
 XGRAD_UNARY(reciprocal, T(1) / x)
 XGRAD_UNARY(sigmoid, T(1) / (T(1) + vectorized::exp(-x)))
 XGRAD_UNARY(relu, x < T(0) ? T(0) : x)
-XGRAD_UNARY(gelu, x* normal_cdf(x))
+XGRAD_UNARY(gelu, normal_cdf(x) * x)
 XGRAD_UNARY(gelu_tanh, T(0.5) * x * (T(1) + gelu_tanh_of(x)))
 
-/// dx = dy f', where s is what the forward saved: its input x or its output y.
-#define XGRAD_UNARY_GRAD(name, ...)                                                                  \
+/// dx = dy f', where g is dy, and s what the forward saved: its input x or its output y.
+#define XGRAD_UNARY_GRAD(name, ...)                                                                   \
   XGRAD_KERNEL(void, name, (const T* dy, const T* saved, T* dx, std::size_t n), (dy, saved, dx, n)) { \
-    XGRAD_INDEPENDENT                                                                                \
-    for (std::size_t i = 0; i < n; ++i) {                                                            \
-      const T s = saved[i];                                                                          \
-      const T g = dy[i];                                                                             \
-      dx[i] = __VA_ARGS__;                                                                           \
-    }                                                                                                \
+    XGRAD_INDEPENDENT                                                                                 \
+    for (std::size_t i = 0; i < n; ++i) {                                                             \
+      const T s = saved[i];                                                                           \
+      const T g = dy[i];                                                                              \
+      dx[i] = __VA_ARGS__;                                                                            \
+    }                                                                                                 \
   }
 
-XGRAD_UNARY_GRAD(tanh_grad, g*(T(1) - s * s))
-XGRAD_UNARY_GRAD(sigmoid_grad, g*(s * (T(1) - s)))
+XGRAD_UNARY_GRAD(tanh_grad, (T(1) - s * s) * g)
+XGRAD_UNARY_GRAD(sigmoid_grad, (T(1) - s) * s * g)
 XGRAD_UNARY_GRAD(relu_grad, s <= T(0) ? T(0) : g)
-XGRAD_UNARY_GRAD(gelu_grad, g*(normal_cdf(s) + s * normal_pdf(s)))
-XGRAD_UNARY_GRAD(gelu_tanh_grad, g* gelu_tanh_derivative(s))
+XGRAD_UNARY_GRAD(gelu_grad, (normal_cdf(s) + s * normal_pdf(s)) * g)
+XGRAD_UNARY_GRAD(gelu_tanh_grad, gelu_tanh_derivative(s) * g)
 
 }  // namespace xgrad::kernels

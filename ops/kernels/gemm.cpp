@@ -28,8 +28,8 @@ XGRAD_INLINE void store_row(const Row& sum, T alpha, T beta, T* y, std::size_t w
   for (std::size_t l = 0; l < width; ++l) y[l] = beta == T(0) ? alpha * sum[l] : alpha * sum[l] + beta * y[l];
 }
 
-/// Columns of op(B), 8 at a time and padded with zeros, are copied to the stack, so that every step multiplies a
-/// number of op(A) with 8 contiguous ones. Bound by latency.
+/// Columns of op(B), 8 at a time and padded with zeros, are copied to the stack, so that every step
+/// multiplies a number of op(A) with 8 contiguous ones. Bound by latency.
 XGRAD_KERNEL(void, small_gemm,
              (bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a,
               std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc),
@@ -72,8 +72,8 @@ void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t 
   }
   const auto index = [](std::size_t i) { return static_cast<xt::blas_index_t>(i); };
   const auto order = [](bool trans) { return trans ? cxxblas::Trans : cxxblas::NoTrans; };
-  cxxblas::gemm<xt::blas_index_t>(cxxblas::RowMajor, order(trans_a), order(trans_b), index(m), index(n), index(k),
-                                  alpha, a, index(lda), b, index(ldb), beta, c, index(ldc));
+  cxxblas::gemm<xt::blas_index_t>(cxxblas::RowMajor, order(trans_a), order(trans_b), index(m), index(n),
+                                  index(k), alpha, a, index(lda), b, index(ldb), beta, c, index(ldc));
 }
 
 const char* blas_core_name() { return openblas_get_corename ? openblas_get_corename() : "unknown"; }

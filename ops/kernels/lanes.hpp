@@ -16,6 +16,7 @@ XGRAD_INLINE T reduce_lanes(std::size_t begin, std::size_t end, T initial, Value
     T lane[lanes];
     for (std::size_t l = 0; l < lanes; ++l) lane[l] = initial;
     for (; begin + lanes <= end; begin += lanes) {
+#pragma GCC unroll 1  // a loop that is unrolled before it is vectorised stays scalar
       for (std::size_t l = 0; l < lanes; ++l) lane[l] = combine(lane[l], value(begin + l));
     }
     for (std::size_t width = lanes / 2; width > 0; width /= 2) {
@@ -31,8 +32,8 @@ XGRAD_INLINE T reduce_lanes(std::size_t begin, std::size_t end, T initial, Value
   }
 }
 
-/// Sum of value(0), ..., value(n - 1), of type T: in lanes within a block, in double between blocks, so that the
-/// error stays at a few units in the last place for millions of terms.
+/// Sum of value(0), ..., value(n - 1), of type T: in lanes within a block, in double between blocks, so that
+/// the error stays at a few units in the last place for millions of terms.
 template <typename T, typename Value>
 XGRAD_INLINE T sum_lanes(std::size_t n, Value value) {
   constexpr std::size_t block = 1024;

@@ -9,7 +9,8 @@ namespace {
 
 /// y = (x - mean) rstd weight + bias; the last two may be null.
 template <typename T>
-XGRAD_INLINE void normalize_row(const T* x, const T* weight, const T* bias, T* y, T mean, T rstd, std::size_t n) {
+XGRAD_INLINE void normalize_row(const T* x, const T* weight, const T* bias, T* y, T mean, T rstd,
+                                std::size_t n) {
   if (weight && bias) {
     XGRAD_INDEPENDENT
     for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
@@ -52,11 +53,11 @@ XGRAD_KERNEL(void, layer_norm_rows,
   }
 }
 
-/// Blocks of 16 rows, which stay in cache between their column sums (tiles of 64 columns on the stack, then added
-/// to dweight and dbias) and their dx. Bound by bandwidth.
+/// Blocks of 16 rows, which stay in cache between their column sums (tiles of 64 columns on the stack, then
+/// added to dweight and dbias) and their dx. Bound by bandwidth.
 XGRAD_KERNEL(void, layer_norm_grad_rows,
-             (const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
-              std::size_t rows, std::size_t cols),
+             (const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight,
+              T* dbias, std::size_t rows, std::size_t cols),
              (dy, x, mean, rstd, weight, dx, dweight, dbias, rows, cols)) {
   constexpr std::size_t height = 16, width = 64;
   if (dweight) std::fill_n(dweight, cols, T(0));

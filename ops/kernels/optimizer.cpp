@@ -30,7 +30,8 @@ XGRAD_KERNEL(void, sgd_step,
 XGRAD_KERNEL(void, adam_step,
              (T * p, const T* g, T* m, T* v, std::size_t n, double lr, double beta1, double beta2, double eps,
               double weight_decay, bool decoupled, double bias_correction1, double bias_correction2),
-             (p, g, m, v, n, lr, beta1, beta2, eps, weight_decay, decoupled, bias_correction1, bias_correction2)) {
+             (p, g, m, v, n, lr, beta1, beta2, eps, weight_decay, decoupled, bias_correction1,
+              bias_correction2)) {
   const T step = T(lr / bias_correction1), correction = T(std::sqrt(bias_correction2)), epsilon = T(eps);
   const T keep1 = T(beta1), take1 = T(1 - beta1), keep2 = T(beta2), take2 = T(1 - beta2);
   const T shrink = decoupled ? T(1 - lr * weight_decay) : T(1), decay = decoupled ? T(0) : T(weight_decay);

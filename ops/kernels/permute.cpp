@@ -6,8 +6,8 @@ namespace xgrad::kernels {
 
 namespace {
 
-/// y (rows, cols), row stride `y_stride`, = transpose of x (cols, rows), row stride `x_stride`: in square tiles, so
-/// that both sides use whole cache lines. Bound by latency of the loads.
+/// y (rows, cols), row stride `y_stride`, = transpose of x (cols, rows), row stride `x_stride`: in square
+/// tiles, so that both sides use whole cache lines. Bound by latency of the loads.
 template <typename T>
 void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, std::size_t rows,
                std::size_t cols) {
@@ -53,7 +53,8 @@ bool bring_unit_stride_beside_last(Axes<2>& axes) {
 }  // namespace
 
 template <typename T>
-void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_t* in_strides, const T* x, T* y) {
+void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_t* in_strides, const T* x,
+             T* y) {
   const Axes<1> merged = merge_axes<1>(rank, out_shape, {in_strides}, 2);
   Axes<2> axes{};  // operand 0 is x, operand 1 is y
   axes.rank = merged.rank;

@@ -18,9 +18,10 @@ XGRAD_KERNEL(void, add_row_sums,
   }
 }
 
-/// y[c] += sum of column c of x (rows, cols). Blocks of 32 rows are added in T, four at once, and the blocks in
-/// double, for 256 columns at a time, which stay in the first-level cache. Bound by bandwidth.
-XGRAD_KERNEL(void, add_column_sums, (const T* x, std::size_t rows, std::size_t cols, T* y), (x, rows, cols, y)) {
+/// y[c] += sum of column c of x (rows, cols). Blocks of 32 rows are added in T, four at once, and the blocks
+/// in double, for 256 columns at a time, which stay in the first-level cache. Bound by bandwidth.
+XGRAD_KERNEL(void, add_column_sums, (const T* x, std::size_t rows, std::size_t cols, T* y),
+             (x, rows, cols, y)) {
   constexpr std::size_t width = 256, height = 32;
   for (std::size_t begin = 0; begin < cols; begin += width) {
     const std::size_t n = std::min(width, cols - begin);
@@ -53,8 +54,8 @@ void sum_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner,
   for (std::size_t o = 0; o < outer; ++o) add_column_sums(x + o * n * inner, n, inner, y + o * inner);
 }
 
-/// y = max over the middle axis, in two steps that vectorise: the maximum of the numbers, then nan where one was.
-/// Bound by bandwidth.
+/// y = max over the middle axis, in two steps that vectorise: the maximum of the numbers, then nan where one
+/// was. Bound by bandwidth.
 XGRAD_KERNEL(void, max_middle, (const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y),
              (x, outer, n, inner, y)) {
   constexpr T nan = std::numeric_limits<T>::quiet_NaN();
@@ -89,11 +90,11 @@ double squared_norm(const T* x, std::size_t n) {
   return dot(x, x, n);
 }
 
-/// The last two merged axes are row sums (last stride 0), column sums (strides 0, 1) or neither, in which case
-/// every row is added to y element by element.
+/// The last two merged axes are row sums (last stride 0), column sums (strides 0, 1) or neither, in which
+/// case every row is added to y element by element.
 template <typename T>
-void sum_broadcast(std::size_t rank, const std::size_t* shape, const T* x, const std::ptrdiff_t* y_strides, T* y,
-                   std::size_t y_size) {
+void sum_broadcast(std::size_t rank, const std::size_t* shape, const T* x, const std::ptrdiff_t* y_strides,
+                   T* y, std::size_t y_size) {
   fill(T(0), y, y_size);
   const Axes<1> axes = merge_axes<1>(rank, shape, {y_strides}, 2);
   const std::size_t rows = axes.size(axes.rank - 2), cols = axes.size(axes.rank - 1);
@@ -107,7 +108,8 @@ void sum_broadcast(std::size_t rank, const std::size_t* shape, const T* x, const
     } else {
       for (std::size_t r = 0; r < rows; ++r) {
         T* row = out + static_cast<std::ptrdiff_t>(r) * row_stride;
-        for (std::size_t c = 0; c < cols; ++c) row[static_cast<std::ptrdiff_t>(c) * col_stride] += x[r * cols + c];
+        for (std::size_t c = 0; c < cols; ++c)
+          row[static_cast<std::ptrdiff_t>(c) * col_stride] += x[r * cols + c];
       }
     }
     x += rows * cols;

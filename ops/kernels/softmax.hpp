@@ -4,8 +4,8 @@
 
 namespace xgrad::kernels {
 
-// Rows of a (rows, cols) matrix; the output may be any of the inputs. An entry -inf has probability 0 exactly;
-// a row of -inf alone, or with nan or +inf in it, is nan.
+// Rows of a (rows, cols) matrix; the output may be any of the inputs. An entry -inf has probability 0
+// exactly; a row of -inf alone, or with nan or +inf in it, is nan.
 
 /// y = exp(x - max) / sum(exp(x - max)).
 template <typename T>

@@ -14,10 +14,12 @@
 #define XGRAD_SANITIZED
 #endif
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__OPTIMIZE__) && !defined(XGRAD_SANITIZED)
-#define XGRAD_VECTORIZED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
+#if !defined(__x86_64__) || !defined(__linux__) || !defined(__OPTIMIZE__) || defined(XGRAD_SANITIZED)
 #define XGRAD_VECTORIZED
+#elif defined(__clang__)  // clang 14 takes the names of levels, and then tests for the wrong processors
+#define XGRAD_VECTORIZED __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define XGRAD_VECTORIZED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #endif
 
 /// What a kernel calls has to be inlined into each of its versions.
@@ -44,30 +46,26 @@
 ///
 /// The body becomes an inlined template. Function versions cannot be templates, hence one plain function for
 /// float and one for double, between which the public template (instantiated here) chooses.
-#define XGRAD_KERNEL(result, name, params, args)                \
-  template <typename T>                                         \
-  [[gnu::always_inline]] static inline result name##_body params; \
-  namespace name##_float {                                      \
-  using T = float;                                              \
-  XGRAD_VECTORIZED static result run params {                   \
-    return name##_body<T> args;                                 \
-  }                                                             \
-  }                                                             \
-  namespace name##_double {                                     \
-  using T = double;                                             \
-  XGRAD_VECTORIZED static result run params {                   \
-    return name##_body<T> args;                                 \
-  }                                                             \
-  }                                                             \
-  template <typename T>                                         \
-  result name params {                                          \
-    if constexpr (std::is_same_v<T, float>) {                   \
-      return name##_float::run args;                            \
-    } else {                                                    \
-      return name##_double::run args;                           \
-    }                                                           \
-  }                                                             \
-  template decltype(name<float>) name<float>;                   \
-  template decltype(name<double>) name<double>;                 \
-  template <typename T>                                         \
+#define XGRAD_KERNEL(result, name, params, args)                              \
+  template <typename T>                                                       \
+  [[gnu::always_inline]] static inline result name##_body params;             \
+  namespace name##_float {                                                    \
+    using T = float;                                                          \
+    XGRAD_VECTORIZED static result run params { return name##_body<T> args; } \
+  }                                                                           \
+  namespace name##_double {                                                   \
+    using T = double;                                                         \
+    XGRAD_VECTORIZED static result run params { return name##_body<T> args; } \
+  }                                                                           \
+  template <typename T>                                                       \
+  result name params {                                                        \
+    if constexpr (std::is_same_v<T, float>) {                                 \
+      return name##_float::run args;                                          \
+    } else {                                                                  \
+      return name##_double::run args;                                         \
+    }                                                                         \
+  }                                                                           \
+  template decltype(name<float>) name<float>;                                 \
+  template decltype(name<double>) name<double>;                               \
+  template <typename T>                                                       \
   static inline result name##_body params

@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <xgrad/ops/kernels/vectorized.hpp>
 
-/// exp, log, tanh and erf without branches or calls, so that a loop over them becomes vector code. At most 2 units
-/// in the last place from the exact value; nan, infinities, overflow and gradual underflow come out as in <cmath>.
-/// (erf of double is <cmath>'s.)
+/// exp, log, tanh and erf without branches or calls, so that a loop over them becomes vector code. At most 2
+/// units in the last place from the exact value; nan, infinities, overflow and gradual underflow come out as
+/// in <cmath>. (erf of double is <cmath>'s.)
 namespace xgrad::kernels::vectorized {
 
 template <typename T>
@@ -42,8 +42,8 @@ XGRAD_INLINE T power_of_two(T n) {
   return std::bit_cast<T>((std::bit_cast<Bits<T>>(n + round_shift<T>) << mantissa_bits<T>)+one);
 }
 
-/// x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor polynomial of exp(r), times 2^n in two halves: one alone would
-/// overflow before exp does, and would not reach the denormal numbers.
+/// x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor polynomial of exp(r), times 2^n in two halves: one alone
+/// would overflow before exp does, and would not reach the denormal numbers.
 template <typename T>
 XGRAD_INLINE T exp(T x) {
   constexpr bool single = std::is_same_v<T, float>;
@@ -108,7 +108,8 @@ XGRAD_INLINE T tanh(T x) {
   const T z = x * x;
   T p;
   if constexpr (std::is_same_v<T, float>) {
-    p = horner(z, T(-3.33332819422e-1), 1.33314422036e-1, -5.37397155531e-2, 2.06390887954e-2, -5.70498872745e-3);
+    p = horner(z, T(-3.33332819422e-1), 1.33314422036e-1, -5.37397155531e-2, 2.06390887954e-2,
+               -5.70498872745e-3);
   } else {
     p = horner(z, T(-1.61468768441708447952e3), -9.92877231001918586564e1, -9.64399179425052238628e-1) /
         horner(z, T(4.84406305325125486048e3), 2.23548839060100448583e3, 1.12811678491632931402e2, 1.0);
@@ -129,7 +130,8 @@ XGRAD_INLINE T erf(T x) {
     const T z = x * x;
     const T near = x + x * horner(z, T(1.28379166e-1), -3.76125336e-1, 1.12819925e-1, -2.67681349e-2,
                                   4.99119423e-3, -5.96761703e-4);
-    const T far_t = t > T(4) ? T(4) : t;  // there the result is 1, and the polynomial is not to be trusted beyond
+    const T far_t =
+        t > T(4) ? T(4) : t;  // there the result is 1, and the polynomial is not to be trusted beyond
     const T power = horner(far_t, T(-1.28717512e-1), -6.34846687e-1, -1.06777877e-1, 2.42546219e-2,
                            -3.88396438e-3, 3.83197126e-4, -1.72853470e-5);
     const T far = std::copysign(T(1) - exp(far_t * power - far_t), x);
