@@ -22,7 +22,7 @@ struct TrainingOptions {
   std::uint64_t seed = 0;
   std::size_t steps, batch, d_model, heads, d_ff, layers;
   double lr;
-  std::string metrics;
+  std::string metrics = {};
 };
 
 /// Adds the options to a program's command line; the values that `options` holds are the defaults.

@@ -1,0 +1,193 @@
+#include <xgrad/graph/random.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <type_traits>
+
+#include <xgrad/graph/error.hpp>
+
+namespace xgrad {
+namespace {
+
+constexpr std::size_t block = 16;  // normals are made in blocks of this many
+
+/// Natural logarithm of a positive float: the Cephes polynomial, with the fused operations where PyTorch has them.
+float log_of(float x) {
+  int exponent = 0;
+  float m = std::frexp(x, &exponent);
+  if (m < static_cast<float>(std::numbers::sqrt2 / 2)) {
+    --exponent;
+    m = (m - 1.0F) + m;
+  } else {
+    m = m - 1.0F;
+  }
+  constexpr float coefficients[] = {-1.1514610310e-1F, 1.1676998740e-1F,  -1.2420140846e-1F, 1.4249322787e-1F,
+                                    -1.6668057665e-1F, 2.0000714765e-1F, -2.4999993993e-1F, 3.3333331174e-1F};
+  float y = 7.0376836292e-2F;
+  for (const float coefficient : coefficients) y = std::fma(y, m, coefficient);
+  const float z = m * m, e = static_cast<float>(exponent);
+  y = y * m;
+  y = std::fma(y, z, e * -2.12194440e-4F);
+  y = std::fma(z, -0.5F, y);
+  return std::fma(e, 0.693359375F, m + y);
+}
+
+struct SineCosine {
+  float sine, cosine;
+};
+
+/// Sine and cosine of t >= 0: the Cephes polynomials on [-pi / 4, pi / 4].
+SineCosine sine_cosine(float t) {
+  const std::int32_t octant = (static_cast<std::int32_t>(t * 1.27323954473516F) + 1) & ~1;
+  const auto y = static_cast<float>(octant);
+  t = std::fma(y, -0.78515625F, t);
+  t = std::fma(y, -2.4187564849853515625e-4F, t);
+  t = std::fma(y, -3.77489497744594108e-8F, t);
+  const float z = t * t;
+  float c = std::fma(2.443315711809948e-5F, z, -1.388731625493765e-3F);
+  c = std::fma(c, z, 4.166664568298827e-2F) * z;
+  c = std::fma(c, z, -(z * 0.5F)) + 1.0F;
+  float s = std::fma(-1.9515295891e-4F, z, 8.3321608736e-3F);
+  s = std::fma(s, z, -1.6666654611e-1F) * z;
+  s = std::fma(s, t, t);
+  const bool swapped = (octant & 2) != 0;
+  const float sine = swapped ? c : s, cosine = swapped ? s : c;
+  return {(octant & 4) != 0 ? -sine : sine, ((octant - 2) & 4) == 0 ? -cosine : cosine};
+}
+
+/// Turns 16 uniforms into normals: element j and j + 8 make a pair (Box and Muller 1958).
+void make_normal(float* data, float mean, float std) {
+  for (std::size_t j = 0; j < block / 2; ++j) {
+    const float r = std::sqrt(-2.0F * log_of(1.0F - data[j]));
+    const auto [sine, cosine] = sine_cosine(static_cast<float>(2 * std::numbers::pi) * data[j + 8]);
+    data[j] = std::fma(r * cosine, std, mean);
+    data[j + 8] = std::fma(r * sine, std, mean);
+  }
+}
+
+void make_normal(double* data, double mean, double std) {
+  for (std::size_t j = 0; j < block / 2; ++j) {
+    const double r = std::sqrt(-2.0 * std::log(1.0 - data[j]));
+    const double theta = 2.0 * std::numbers::pi * data[j + 8];
+    data[j] = std::fma(r * std::cos(theta), std, mean);
+    data[j + 8] = std::fma(r * std::sin(theta), std, mean);
+  }
+}
+
+}  // namespace
+
+void Generator::manual_seed(std::uint64_t seed) {
+  engine_.seed(static_cast<std::uint32_t>(seed));
+  cached_normal_.reset();
+}
+
+std::uint64_t Generator::random64() {
+  const std::uint64_t high = random32();
+  return high << 32 | random32();
+}
+
+template <>
+float Generator::uniform() {
+  return static_cast<float>(random32() & ((1U << 24) - 1)) * 0x1p-24F;
+}
+
+template <>
+double Generator::uniform() {
+  return static_cast<double>(random64() & ((std::uint64_t{1} << 53) - 1)) * 0x1p-53;
+}
+
+double Generator::normal() {
+  if (cached_normal_) {
+    const double sample = *cached_normal_;
+    cached_normal_.reset();
+    return sample;
+  }
+  const double u1 = uniform<double>(), u2 = uniform<double>();
+  const double r = std::sqrt(-2.0 * std::log(1.0 - u2)), theta = 2.0 * std::numbers::pi * u1;
+  cached_normal_ = r * std::sin(theta);
+  return r * std::cos(theta);
+}
+
+Generator& default_generator() {
+  static Generator generator(std::random_device{}());
+  return generator;
+}
+
+void manual_seed(std::uint64_t seed) {
+  Generator& generator = default_generator();
+  const std::lock_guard lock(generator.mutex());
+  generator.manual_seed(seed);
+}
+
+template <class T>
+Array<T> uniform(const Shape& shape, double low, double high, Generator& generator) {
+  const std::lock_guard lock(generator.mutex());
+  const T from = static_cast<T>(low), range = static_cast<T>(high) - from;
+  Array<T> x = Array<T>::from_shape(shape);
+  for (T& element : x.storage()) element = std::fma(generator.uniform<T>(), range, from);
+  return x;
+}
+
+template <class T>
+Array<T> normal(const Shape& shape, double mean, double std, Generator& generator) {
+  const std::lock_guard lock(generator.mutex());
+  Array<T> x = Array<T>::from_shape(shape);
+  T* data = x.data();
+  const std::size_t n = x.size();
+  if (n < block) {
+    for (std::size_t i = 0; i < n; ++i) data[i] = static_cast<T>(std::fma(generator.normal(), std, mean));
+    return x;
+  }
+  const auto fill = [&](std::size_t first) {
+    for (std::size_t i = first; i < n; ++i) data[i] = generator.uniform<T>();
+  };
+  fill(0);
+  for (std::size_t i = 0; i + block <= n; i += block) make_normal(data + i, static_cast<T>(mean), static_cast<T>(std));
+  if (n % block != 0) {  // the last block is drawn anew and overlaps the one before
+    fill(n - block);
+    make_normal(data + n - block, static_cast<T>(mean), static_cast<T>(std));
+  }
+  return x;
+}
+
+Ids randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator& generator) {
+  if (low >= high) detail::fail<ValueError>("randint: low must be below high, got ", low, " and ", high);
+  const std::lock_guard lock(generator.mutex());
+  const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+  Ids ids = Ids::from_shape(shape);
+  for (std::int64_t& id : ids.storage()) {
+    const std::uint64_t bits = range >> 32 == 0 ? generator.random32() : generator.random64();
+    id = static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + bits % range);
+  }
+  return ids;
+}
+
+Ids randperm(std::int64_t count, Generator& generator) {
+  if (count < 0) detail::fail<ValueError>("randperm: count must be at least 0, got ", count);
+  const std::lock_guard lock(generator.mutex());
+  const auto n = static_cast<std::size_t>(count);
+  Ids order = Ids::from_shape({n});
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t i = 0; i + 1 < n; ++i) std::swap(order(i), order(i + generator.random32() % (n - i)));
+  return order;
+}
+
+template <class T>
+Array<T> bernoulli(const Shape& shape, double p, Generator& generator) {
+  if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("bernoulli: p must be in [0, 1], got ", p);
+  const std::lock_guard lock(generator.mutex());
+  Array<T> x = Array<T>::from_shape(shape);
+  for (T& element : x.storage()) element = generator.uniform<double>() < p ? T{1} : T{0};
+  return x;
+}
+
+template Array<float> uniform(const Shape&, double, double, Generator&);
+template Array<double> uniform(const Shape&, double, double, Generator&);
+template Array<float> normal(const Shape&, double, double, Generator&);
+template Array<double> normal(const Shape&, double, double, Generator&);
+template Array<float> bernoulli(const Shape&, double, Generator&);
+template Array<double> bernoulli(const Shape&, double, Generator&);
+
+}  // namespace xgrad
