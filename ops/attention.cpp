@@ -95,8 +95,8 @@ template <class T>
 Variable<T> split_heads(const Variable<T>& x, std::size_t heads, const char* reshaped, const char* split) {
   if (heads == 1) return x;
   Shape shape = x.shape();
-  shape.back() /= heads;
-  shape.insert(shape.end() - 1, heads);
+  shape.back() = heads;
+  shape.push_back(x.shape().back() / heads);
   const Variable<T> y = reshape(x, shape);
   detail::trace_shape("Reshape", reshaped, y.shape(), "batch, seq, heads, d_k");
   const Variable<T> z = transpose(y, -3, -2);

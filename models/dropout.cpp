@@ -1,0 +1,19 @@
+#include <xgrad/models/dropout.hpp>
+
+#include <xgrad/models/sizes.hpp>
+#include <xgrad/ops/dropout.hpp>
+
+namespace xgrad {
+
+template <class T>
+Dropout<T>::Dropout(double p) : Module<T>("Dropout"), p_(detail::checked_probability("Dropout", "p", p)) {}
+
+template <class T>
+Variable<T> Dropout<T>::operator()(const Variable<T>& x) const {
+  return dropout(x, p_, this->training());
+}
+
+template class Dropout<float>;
+template class Dropout<double>;
+
+}  // namespace xgrad

@@ -1,0 +1,48 @@
+#include <xgrad/models/embedding.hpp>
+
+#include <algorithm>
+
+#include <xgrad/graph/random.hpp>
+#include <xgrad/graph/shape_trace.hpp>
+#include <xgrad/models/sizes.hpp>
+
+namespace xgrad {
+namespace {
+
+template <class T>
+Array<T> initial_weight(std::size_t vocabulary, std::size_t dim, const EmbeddingOptions& options) {
+  const auto size = static_cast<std::int64_t>(vocabulary), row = options.padding_idx.value_or(0);
+  if (row < -size || row >= size) {
+    detail::fail<IndexError>("Embedding: padding_idx must be in [", -size, ", ", size, "), got ", row);
+  }
+  Array<T> weight = normal<T>({vocabulary, dim});
+  if (options.padding_idx) {
+    std::fill_n(weight.data() + static_cast<std::size_t>(row < 0 ? row + size : row) * dim, dim, T{0});
+  }
+  return weight;
+}
+
+}  // namespace
+
+template <class T>
+Embedding<T>::Embedding(std::size_t vocabulary, std::size_t dim, EmbeddingOptions options)
+    : Module<T>("Embedding"), options_(options) {
+  detail::checked_size("Embedding", "vocabulary", vocabulary);
+  detail::checked_size("Embedding", "dim", dim);
+  weight_ = this->parameter("weight", initial_weight<T>(vocabulary, dim, options));
+}
+
+template <class T>
+Variable<T> Embedding<T>::operator()(const Ids& ids) const {
+  Variable<T> y = embedding(ids, weight_, options_);
+  if (ids.dimension() == 2) {
+    detail::trace_shape("", "Input", ids.shape(), "batch, seq");
+    detail::trace_shape("Embedding", "Embedded", y.shape(), "batch, seq, d_model");
+  }
+  return y;
+}
+
+template class Embedding<float>;
+template class Embedding<double>;
+
+}  // namespace xgrad

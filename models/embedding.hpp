@@ -1,0 +1,27 @@
+#pragma once
+
+#include <xgrad/models/module.hpp>
+#include <xgrad/ops/embedding.hpp>
+
+namespace xgrad {
+
+/// y[...] = weight[ids[...]], with ids of any shape, weight (vocabulary, dim), y (ids' shape, dim).
+///
+/// Starts standard normal; the row `padding_idx` starts as zeros and gets no gradient. Throws ValueError for
+/// a size of 0, IndexError for ids or a padding_idx out of range.
+/// https://pytorch.org/docs/stable/generated/torch.nn.Embedding.html
+template <class T>
+class Embedding : public Module<T> {
+ public:
+  Embedding(std::size_t vocabulary, std::size_t dim, EmbeddingOptions options = {});
+
+  Variable<T> operator()(const Ids& ids) const;
+
+  const Variable<T>& weight() const { return weight_; }
+
+ private:
+  EmbeddingOptions options_;
+  Variable<T> weight_;
+};
+
+}  // namespace xgrad

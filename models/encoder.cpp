@@ -1,0 +1,47 @@
+#include <xgrad/models/encoder.hpp>
+
+#include <xgrad/models/sizes.hpp>
+
+namespace xgrad {
+
+Mask padding_mask(const Ids& ids, std::int64_t pad_id) {
+  if (ids.dimension() != 2) {
+    detail::fail<ShapeError>("padding_mask: ids must be (batch, seq), got ", ids.shape());
+  }
+  Mask allowed = Mask::from_shape({ids.shape(0), std::size_t{1}, std::size_t{1}, ids.shape(1)});
+  for (std::size_t i = 0; i < ids.size(); ++i) allowed.data()[i] = ids.data()[i] != pad_id;
+  return allowed;
+}
+
+template <class T>
+Encoder<T>::Encoder(const EncoderConfig& config) : Module<T>("Encoder") {
+  detail::checked_size("Encoder", "layers", config.layers);
+  for (std::size_t i = 0; i < config.layers; ++i) {
+    layers_.push_back(this->child("layers." + std::to_string(i), EncoderLayer<T>(config)));
+  }
+  if (config.norm_first) norm_ = this->child("norm", LayerNorm<T>(config.d_model, config.eps));
+}
+
+template <class T>
+Variable<T> Encoder<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
+  Variable<T> y = x;
+  for (const EncoderLayer<T>& layer : layers_) y = layer(y, mask);
+  return norm_ ? (*norm_)(y) : y;
+}
+
+template <class T>
+EncoderResult<T> Encoder<T>::with_weights(const Variable<T>& x, const AttentionMask<T>& mask) const {
+  EncoderResult<T> result{x, {}};
+  for (const EncoderLayer<T>& layer : layers_) {
+    AttentionResult<T> step = layer.with_weights(result.output, mask);
+    result.output = std::move(step.output);
+    result.weights.push_back(std::move(step.weights));
+  }
+  if (norm_) result.output = (*norm_)(result.output);
+  return result;
+}
+
+template class Encoder<float>;
+template class Encoder<double>;
+
+}  // namespace xgrad

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+
+#include <xgrad/models/encoder_layer.hpp>
+
+namespace xgrad {
+
+/// Who may be attended to: false where an id is pad_id. ids (batch, seq), the mask (batch, 1, 1, seq): it
+/// broadcasts over heads and queries. Throws ShapeError for other ids.
+Mask padding_mask(const Ids& ids, std::int64_t pad_id);
+
+template <class T>
+struct EncoderResult {
+  Variable<T> output;                ///< (batch, seq, d_model)
+  std::vector<Variable<T>> weights;  ///< of each layer, (batch, heads, seq, seq)
+};
+
+/// A stack of encoder layers, `layers.0`, `layers.1`, ...; with norm_first a last `norm` follows them.
+///
+/// x and y (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for a
+/// config that cannot be. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
+template <class T>
+class Encoder : public Module<T> {
+ public:
+  explicit Encoder(const EncoderConfig& config);
+
+  Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
+
+  /// The same, with every layer's attention weights.
+  EncoderResult<T> with_weights(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
+
+ private:
+  std::vector<EncoderLayer<T>> layers_;
+  std::optional<LayerNorm<T>> norm_;
+};
+
+}  // namespace xgrad

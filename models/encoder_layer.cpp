@@ -1,0 +1,59 @@
+#include <xgrad/models/encoder_layer.hpp>
+
+#include <xgrad/graph/shape_trace.hpp>
+#include <xgrad/models/sizes.hpp>
+#include <xgrad/ops/dropout.hpp>
+
+namespace xgrad {
+
+template <class T>
+EncoderLayer<T>::EncoderLayer(const EncoderConfig& config)
+    : Module<T>("EncoderLayer"),
+      norm_first_(config.norm_first),
+      dropout_(detail::checked_probability("EncoderLayer", "dropout", config.dropout)),
+      self_attn_(
+          this->child("self_attn", MultiHeadAttention<T>(config.d_model, config.heads,
+                                                         {.bias = config.bias, .dropout = config.dropout}))),
+      feed_forward_(this->child(
+          "feed_forward", FeedForward<T>(config.d_model, config.d_ff, config.activation, config.dropout))),
+      norm1_(this->child("norm1", LayerNorm<T>(config.d_model, config.eps))),
+      norm2_(this->child("norm2", LayerNorm<T>(config.d_model, config.eps))) {}
+
+template <class T>
+template <class Attend>
+Variable<T> EncoderLayer<T>::forward(const Variable<T>& x, Attend&& attend) const {
+  const auto add = [this](const Variable<T>& residual, const Variable<T>& y) {
+    return residual + dropout(y, dropout_, this->training());
+  };
+  Variable<T> z;
+  if (norm_first_) {
+    const Variable<T> y = add(x, attend(norm1_(x)));
+    z = add(y, feed_forward_(norm2_(y)));
+  } else {
+    const Variable<T> y = norm1_(add(x, attend(x)));
+    z = norm2_(add(y, feed_forward_(y)));
+  }
+  detail::trace_shape("Feed forward", "Encoded", z.shape(), "batch, seq, d_model");
+  return z;
+}
+
+template <class T>
+Variable<T> EncoderLayer<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
+  return forward(x, [&](const Variable<T>& input) { return self_attn_(input, mask); });
+}
+
+template <class T>
+AttentionResult<T> EncoderLayer<T>::with_weights(const Variable<T>& x, const AttentionMask<T>& mask) const {
+  Variable<T> weights;
+  Variable<T> output = forward(x, [&](const Variable<T>& input) {
+    AttentionResult<T> result = self_attn_.with_weights(input, mask);
+    weights = std::move(result.weights);
+    return std::move(result.output);
+  });
+  return {std::move(output), std::move(weights)};
+}
+
+template class EncoderLayer<float>;
+template class EncoderLayer<double>;
+
+}  // namespace xgrad

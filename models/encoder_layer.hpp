@@ -1,0 +1,49 @@
+#pragma once
+
+#include <xgrad/models/feed_forward.hpp>
+#include <xgrad/models/layer_norm.hpp>
+#include <xgrad/models/multi_head_attention.hpp>
+
+namespace xgrad {
+
+/// The sizes and choices of an encoder; the first three have to be given.
+struct EncoderConfig {
+  std::size_t d_model = 0;  ///< width of a token's vector
+  std::size_t heads = 0;    ///< must divide d_model
+  std::size_t d_ff = 0;     ///< inner width of the feed-forward networks
+  std::size_t layers = 1;
+  double dropout = 0;  ///< of attention weights, inner activations and what is added to the residual stream
+  Activation activation = Activation::relu;
+  bool norm_first = false;  ///< normalise what goes into attention and feed-forward, not what comes out
+  bool bias = false;  ///< biases of the attention's projections; linear1, linear2 and norms always have them
+  double eps = 1e-5;  ///< of the norms
+};
+
+/// Attention and a feed-forward network, each added to its input. Post-norm (Vaswani et al. 2017,
+/// arXiv:1706.03762): y = norm1(x + self_attn(x)), z = norm2(y + feed_forward(y)). Pre-norm (Xiong et al.
+/// 2020, arXiv:2002.04745): y = x + self_attn(norm1(x)), z = y + feed_forward(norm2(y)).
+///
+/// x and z (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for a
+/// config that cannot be. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html
+template <class T>
+class EncoderLayer : public Module<T> {
+ public:
+  explicit EncoderLayer(const EncoderConfig& config);
+
+  Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
+
+  /// The same, with the attention weights (batch, heads, seq, seq).
+  AttentionResult<T> with_weights(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
+
+ private:
+  template <class Attend>
+  Variable<T> forward(const Variable<T>& x, Attend&& attend) const;
+
+  bool norm_first_;
+  double dropout_;
+  MultiHeadAttention<T> self_attn_;
+  FeedForward<T> feed_forward_;
+  LayerNorm<T> norm1_, norm2_;
+};
+
+}  // namespace xgrad

@@ -1,0 +1,28 @@
+#include <xgrad/models/feed_forward.hpp>
+
+#include <xgrad/models/sizes.hpp>
+#include <xgrad/ops/dropout.hpp>
+#include <xgrad/ops/elementwise.hpp>
+
+namespace xgrad {
+
+template <class T>
+FeedForward<T>::FeedForward(std::size_t d_model, std::size_t d_ff, Activation activation, double dropout)
+    : Module<T>("FeedForward"),
+      activation_(activation),
+      dropout_(detail::checked_probability("FeedForward", "dropout", dropout)),
+      linear1_(this->child("linear1", Linear<T>(detail::checked_size("FeedForward", "d_model", d_model),
+                                                detail::checked_size("FeedForward", "d_ff", d_ff)))),
+      linear2_(this->child("linear2", Linear<T>(d_ff, d_model))) {}
+
+template <class T>
+Variable<T> FeedForward<T>::operator()(const Variable<T>& x) const {
+  const Variable<T> inner = linear1_(x);
+  const Variable<T> active = activation_ == Activation::relu ? relu(inner) : gelu(inner);
+  return linear2_(dropout(active, dropout_, this->training()));
+}
+
+template class FeedForward<float>;
+template class FeedForward<double>;
+
+}  // namespace xgrad

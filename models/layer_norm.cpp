@@ -1,0 +1,41 @@
+#include <xgrad/models/layer_norm.hpp>
+
+#include <xtensor/xbuilder.hpp>
+
+#include <xgrad/ops/layer_norm.hpp>
+
+namespace xgrad {
+namespace {
+
+Shape checked_shape(const Dims& normalized_shape) {
+  Shape shape;
+  for (const std::ptrdiff_t length : normalized_shape) {
+    if (length < 1) {
+      detail::fail<ValueError>("LayerNorm: lengths of normalized_shape must be at least 1, got ", length);
+    }
+    shape.push_back(static_cast<std::size_t>(length));
+  }
+  if (shape.empty()) detail::fail<ValueError>("LayerNorm: normalized_shape must have a length, got ()");
+  return shape;
+}
+
+}  // namespace
+
+template <class T>
+LayerNorm<T>::LayerNorm(Dims normalized_shape, double eps)
+    : Module<T>("LayerNorm"), normalized_shape_(std::move(normalized_shape)), eps_(eps) {
+  const Shape shape = checked_shape(normalized_shape_);
+  if (!(eps >= 0)) detail::fail<ValueError>("LayerNorm: eps must be at least 0, got ", eps);
+  weight_ = this->parameter("weight", xt::ones<T>(shape));
+  bias_ = this->parameter("bias", xt::zeros<T>(shape));
+}
+
+template <class T>
+Variable<T> LayerNorm<T>::operator()(const Variable<T>& x) const {
+  return layer_norm(x, normalized_shape_, weight_, bias_, eps_);
+}
+
+template class LayerNorm<float>;
+template class LayerNorm<double>;
+
+}  // namespace xgrad

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <xgrad/graph/dims.hpp>
+#include <xgrad/models/module.hpp>
+
+namespace xgrad {
+
+/// y = (x - mean) / sqrt(variance + eps) * weight + bias over the last axes, whose lengths are
+/// `normalized_shape` (Ba et al. 2016, arXiv:1607.06450); x and y (..., normalized_shape).
+///
+/// weight starts as ones, bias as zeros, both of that shape. Throws ValueError for no lengths, a length below
+/// 1 or a negative eps. https://pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html
+template <class T>
+class LayerNorm : public Module<T> {
+ public:
+  explicit LayerNorm(Dims normalized_shape, double eps = 1e-5);
+
+  Variable<T> operator()(const Variable<T>& x) const;
+
+  const Variable<T>& weight() const { return weight_; }
+  const Variable<T>& bias() const { return bias_; }
+
+ private:
+  Dims normalized_shape_;
+  double eps_;
+  Variable<T> weight_, bias_;
+};
+
+}  // namespace xgrad

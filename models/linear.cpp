@@ -1,0 +1,39 @@
+#include <xgrad/models/linear.hpp>
+
+#include <cmath>
+
+#include <xgrad/graph/random.hpp>
+#include <xgrad/models/sizes.hpp>
+#include <xgrad/ops/linear.hpp>
+
+namespace xgrad {
+namespace {
+
+/// Half the width of the weight's distribution: 1 / sqrt(in), as PyTorch rounds it.
+double weight_bound(std::size_t in_features) {
+  const double slope = std::sqrt(5.0), gain = std::sqrt(2 / (1 + slope * slope));
+  return std::sqrt(3.0) * (gain / std::sqrt(static_cast<double>(in_features)));
+}
+
+}  // namespace
+
+template <class T>
+Linear<T>::Linear(std::size_t in_features, std::size_t out_features, bool bias) : Module<T>("Linear") {
+  detail::checked_size("Linear", "in_features", in_features);
+  detail::checked_size("Linear", "out_features", out_features);
+  const double bound = weight_bound(in_features);
+  weight_ = this->parameter("weight", uniform<T>({out_features, in_features}, -bound, bound));
+  if (!bias) return;
+  const double bias_bound = 1 / std::sqrt(static_cast<double>(in_features));
+  bias_ = this->parameter("bias", uniform<T>({out_features}, -bias_bound, bias_bound));
+}
+
+template <class T>
+Variable<T> Linear<T>::operator()(const Variable<T>& x) const {
+  return linear(x, weight_, bias_);
+}
+
+template class Linear<float>;
+template class Linear<double>;
+
+}  // namespace xgrad

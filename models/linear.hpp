@@ -1,0 +1,25 @@
+#pragma once
+
+#include <xgrad/models/module.hpp>
+
+namespace xgrad {
+
+/// y = x weight^T + bias, with x (..., in), weight (out, in), bias (out), y (..., out).
+///
+/// Both start uniform in +-1/sqrt(in). Throws ValueError for a size of 0.
+/// https://pytorch.org/docs/stable/generated/torch.nn.Linear.html
+template <class T>
+class Linear : public Module<T> {
+ public:
+  Linear(std::size_t in_features, std::size_t out_features, bool bias = true);
+
+  Variable<T> operator()(const Variable<T>& x) const;
+
+  const Variable<T>& weight() const { return weight_; }
+  const Variable<T>& bias() const { return bias_; }  ///< undefined without one
+
+ private:
+  Variable<T> weight_, bias_;
+};
+
+}  // namespace xgrad

@@ -1,0 +1,154 @@
+#include <xgrad/models/module.hpp>
+
+#include <algorithm>
+
+namespace xgrad {
+namespace {
+
+template <class T>
+using State = detail::ModuleState<T>;
+
+/// Calls visit(state) for a module and all below it, each before its children.
+template <class S, class Visit>
+void for_each_module(S& state, Visit&& visit) {
+  visit(state);
+  for (const auto& [name, child] : state.children) for_each_module<S>(*child, visit);
+}
+
+template <class T>
+void list_parameters(const State<T>& state, const std::string& prefix, std::vector<NamedParameter<T>>& list) {
+  for (const auto& [name, parameter] : state.parameters) list.emplace_back(prefix + name, parameter);
+  for (const auto& [name, child] : state.children) list_parameters(*child, prefix + name + ".", list);
+}
+
+/// Under all their names.
+template <class T>
+std::vector<NamedParameter<T>> all_parameters(const State<T>& state) {
+  std::vector<NamedParameter<T>> list;
+  list_parameters(state, "", list);
+  return list;
+}
+
+template <class T>
+bool same(const Variable<T>& a, const Variable<T>& b) {
+  return detail::Access<T>::node(a).get() == detail::Access<T>::node(b).get();
+}
+
+/// What is wrong with a state dict, one phrase for each entry.
+template <class T>
+std::vector<std::string> mismatches(const std::vector<NamedParameter<T>>& parameters,
+                                    const StateDict<T>& state) {
+  std::vector<std::string> found;
+  StateDict<T> unexpected = state;
+  for (const auto& [name, parameter] : parameters) {
+    const auto entry = state.find(name);
+    unexpected.erase(name);
+    if (entry == state.end()) {
+      found.push_back("'" + name + "' is missing");
+    } else if (!same_shape(entry->second.shape(), parameter.shape())) {
+      found.push_back("'" + name + "' must have shape " + to_string(parameter.shape()) + ", got " +
+                      to_string(entry->second.shape()));
+    }
+  }
+  for (const auto& [name, array] : unexpected) found.push_back("'" + name + "' is unexpected");
+  return found;
+}
+
+}  // namespace
+
+template <class T>
+Module<T>::Module(std::string type) : state_(std::make_shared<State<T>>()) {
+  state_->type = std::move(type);
+}
+
+template <class T>
+std::vector<NamedParameter<T>> Module<T>::named_parameters() const {
+  std::vector<NamedParameter<T>> unique;
+  for (NamedParameter<T>& candidate : all_parameters(*state_)) {
+    const auto is_it = [&](const NamedParameter<T>& other) { return same(candidate.second, other.second); };
+    if (std::none_of(unique.begin(), unique.end(), is_it)) unique.push_back(std::move(candidate));
+  }
+  return unique;
+}
+
+template <class T>
+std::vector<Variable<T>> Module<T>::parameters() const {
+  std::vector<Variable<T>> list;
+  for_each_module(std::as_const(*state_), [&](const State<T>& state) {
+    for (const auto& [name, parameter] : state.parameters) {
+      const auto is_it = [&candidate = parameter](const Variable<T>& other) {
+        return same(candidate, other);
+      };
+      if (std::none_of(list.begin(), list.end(), is_it)) list.push_back(parameter);
+    }
+  });
+  return list;
+}
+
+template <class T>
+std::size_t Module<T>::parameter_count() const {
+  std::size_t count = 0;
+  for (const Variable<T>& parameter : parameters()) count += parameter.size();
+  return count;
+}
+
+template <class T>
+StateDict<T> Module<T>::state_dict() const {
+  StateDict<T> state;
+  for (const auto& [name, parameter] : all_parameters(*state_)) state.emplace(name, parameter.value());
+  return state;
+}
+
+template <class T>
+void Module<T>::load_state_dict(const StateDict<T>& state) const {
+  const std::vector<NamedParameter<T>> parameters = all_parameters(*state_);
+  std::string message;
+  for (const std::string& mismatch : mismatches(parameters, state)) {
+    message += (message.empty() ? "load_state_dict: " : "; ") + mismatch;
+  }
+  if (!message.empty()) throw ValueError(message);
+  for (const auto& [name, parameter] : parameters) parameter.assign(state.at(name));
+}
+
+template <class T>
+void Module<T>::train(bool on) const {
+  for_each_module(*state_, [on](State<T>& state) { state.training = on; });
+}
+
+template <class T>
+void Module<T>::zero_grad() const {
+  for_each_module(std::as_const(*state_), [](const State<T>& state) {
+    for (const auto& [name, parameter] : state.parameters) parameter.zero_grad();
+  });
+}
+
+template <class T>
+Variable<T> Module<T>::parameter(std::string name, Array<T> initial) {
+  check_new(name);
+  return state_->parameters.emplace_back(std::move(name), Variable<T>(std::move(initial), true)).second;
+}
+
+template <class T>
+void Module<T>::add_child(std::string name, const Module& module) {
+  check_new(name);
+  for_each_module(std::as_const(*module.state_), [&](const State<T>& state) {
+    if (&state == state_.get()) {
+      detail::fail<ValueError>(type(), ": the child '", name, "' must not contain its parent");
+    }
+  });
+  state_->children.emplace_back(std::move(name), module.state_);
+}
+
+template <class T>
+void Module<T>::check_new(const std::string& name) const {
+  const auto is_it = [&](const auto& entry) { return entry.first == name; };
+  if (std::any_of(state_->parameters.begin(), state_->parameters.end(), is_it) ||
+      std::any_of(state_->children.begin(), state_->children.end(), is_it)) {
+    detail::fail<ValueError>(type(), ": the name '", name, "' must not be declared twice");
+  }
+}
+
+template class Module<float>;
+template class Module<double>;
+
+}  // namespace xgrad

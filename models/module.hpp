@@ -1,0 +1,108 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <xgrad/graph/variable.hpp>
+
+namespace xgrad {
+
+/// A name and the parameter that goes by it.
+template <class T>
+using NamedParameter = std::pair<std::string, Variable<T>>;
+
+/// Parameters by their dotted names, as they are stored and loaded.
+template <class T>
+using StateDict = std::map<std::string, Array<T>>;
+
+namespace detail {
+
+/// What all handles to one module share.
+template <class T>
+struct ModuleState {
+  std::string type;
+  std::vector<NamedParameter<T>> parameters;
+  std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
+  bool training = true;
+};
+
+}  // namespace detail
+
+/// What has parameters: a layer, or a model made of layers. The constructor declares them, and declaring is
+/// registering; forward is a const operator().
+///
+///   template <class T>
+///   class Projection : public xgrad::Module<T> {
+///    public:
+///     explicit Projection(std::size_t size)
+///         : xgrad::Module<T>("Projection"),
+///           linear_(this->child("linear", xgrad::Linear<T>(size, size))),
+///           scale_(this->parameter("scale", xt::ones<T>({size}))) {}
+///     xgrad::Variable<T> operator()(const xgrad::Variable<T>& x) const { return linear_(x) * scale_; }
+///
+///    private:
+///     xgrad::Linear<T> linear_;
+///     xgrad::Variable<T> scale_;
+///   };
+///
+/// A module is a handle: copies share parameters and mode, so a const one can be trained, too.
+/// https://pytorch.org/docs/stable/generated/torch.nn.Module.html
+template <class T>
+class Module {
+ public:
+  Module(const Module&) = default;
+  Module& operator=(const Module&) = default;
+
+  const std::string& type() const noexcept { return state_->type; }
+
+  /// In the order of declaration, own ones before those of children: "layers.0.norm1.weight". One that has
+  /// several names is listed once, under the first.
+  std::vector<NamedParameter<T>> named_parameters() const;
+  std::vector<Variable<T>> parameters() const;
+
+  /// The number of elements of all parameters.
+  std::size_t parameter_count() const;
+
+  /// Copies of all parameters, under all their names.
+  StateDict<T> state_dict() const;
+
+  /// Assigns to all parameters. Throws ValueError, naming every missing, unexpected and misshapen entry, and
+  /// loads nothing then: "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)".
+  void load_state_dict(const StateDict<T>& state) const;
+
+  /// Sets the mode of this module and all below it; dropout is active in training only.
+  void train(bool on = true) const;
+  void eval() const { train(false); }
+  bool training() const noexcept { return state_->training; }
+
+  /// Forgets the gradients of all parameters.
+  void zero_grad() const;
+
+  const detail::ModuleState<T>& state() const noexcept { return *state_; }
+
+ protected:
+  /// `type` is the name that summaries show.
+  explicit Module(std::string type);
+  ~Module() = default;
+
+  /// A new parameter. Throws ValueError for a name that is taken.
+  Variable<T> parameter(std::string name, Array<T> initial);
+
+  /// Registers a module below this one and returns it. Throws ValueError for a name that is taken.
+  template <class M>
+  M child(std::string name, M module) {
+    add_child(std::move(name), module);
+    return module;
+  }
+
+ private:
+  void add_child(std::string name, const Module& module);
+  void check_new(const std::string& name) const;
+
+  std::shared_ptr<detail::ModuleState<T>> state_;
+};
+
+}  // namespace xgrad

@@ -1,0 +1,106 @@
+#include <xgrad/models/multi_head_attention.hpp>
+
+#include <xgrad/graph/shape_trace.hpp>
+#include <xgrad/models/sizes.hpp>
+#include <xgrad/ops/shapes.hpp>
+
+namespace xgrad {
+namespace {
+
+constexpr const char* name = "MultiHeadAttention";
+
+std::size_t checked_heads(std::size_t d_model, std::size_t heads) {
+  detail::checked_size(name, "d_model", d_model);
+  detail::checked_size(name, "heads", heads);
+  if (d_model % heads != 0) {
+    detail::fail<ValueError>(name, ": d_model must be divisible by heads, got ", d_model, " and ", heads);
+  }
+  return heads;
+}
+
+void check_batch(const Shape& q, const Shape& k, const Shape& v) {
+  if (q.size() == 3 && k.size() == 3 && v.size() == 3) return;
+  detail::fail<ShapeError>(name, ": q, k and v must be (batch, seq, d_model), got q ", q, ", k ", k,
+                           " and v ", v);
+}
+
+/// (batch, 1, L, S) without the axis of heads.
+Shape without_heads(const Shape& shape) { return {shape[0], shape[2], shape[3]}; }
+
+bool has_one_head(const Shape& shape) { return shape.size() == 4 && shape[1] == 1; }
+
+}  // namespace
+
+template <class T>
+MultiHeadAttention<T>::MultiHeadAttention(std::size_t d_model, std::size_t heads,
+                                          MultiHeadAttentionOptions options)
+    : Module<T>(name),
+      heads_(checked_heads(d_model, heads)),
+      dropout_(detail::checked_probability(name, "dropout", options.dropout)),
+      W_Q_(this->child("W_Q", Linear<T>(d_model, d_model, options.bias))),
+      W_K_(this->child("W_K", Linear<T>(d_model, d_model, options.bias))),
+      W_V_(this->child("W_V", Linear<T>(d_model, d_model, options.bias))),
+      out_proj_(this->child("out_proj", Linear<T>(d_model, d_model, options.bias))) {}
+
+template <class T>
+AttentionOptions MultiHeadAttention<T>::attention_options() const {
+  return {.dropout_p = this->training() ? dropout_ : 0, .num_heads = heads_};
+}
+
+/// The op has no axis for a single head.
+template <class T>
+AttentionMask<T> MultiHeadAttention<T>::fitted(const AttentionMask<T>& mask) const {
+  if (heads_ > 1) return mask;
+  if (mask.allowed() != nullptr && has_one_head(mask.allowed()->shape())) {
+    Mask allowed = *mask.allowed();
+    allowed.reshape(without_heads(allowed.shape()));
+    return allowed;
+  }
+  if (mask.bias().defined() && has_one_head(mask.bias().shape())) {
+    return reshape(mask.bias(), without_heads(mask.bias().shape()));
+  }
+  return mask;
+}
+
+template <class T>
+Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
+  return (*this)(x, x, x, mask);
+}
+
+template <class T>
+Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& q, const Variable<T>& k,
+                                              const Variable<T>& v, const AttentionMask<T>& mask) const {
+  if (detail::shape_trace != nullptr) return with_weights(q, k, v, mask).output;
+  check_batch(q.shape(), k.shape(), v.shape());
+  return out_proj_(
+      scaled_dot_product_attention(W_Q_(q), W_K_(k), W_V_(v), fitted(mask), attention_options()));
+}
+
+template <class T>
+AttentionResult<T> MultiHeadAttention<T>::with_weights(const Variable<T>& x,
+                                                       const AttentionMask<T>& mask) const {
+  return with_weights(x, x, x, mask);
+}
+
+template <class T>
+AttentionResult<T> MultiHeadAttention<T>::with_weights(const Variable<T>& q, const Variable<T>& k,
+                                                       const Variable<T>& v,
+                                                       const AttentionMask<T>& mask) const {
+  check_batch(q.shape(), k.shape(), v.shape());
+  const Variable<T> queries = W_Q_(q);
+  detail::trace_shape("Linear Q/K/V", "Q, K, V", queries.shape(), "batch, seq, d_model");
+  AttentionResult<T> result =
+      attention_with_weights(queries, W_K_(k), W_V_(v), fitted(mask), attention_options());
+  result.output = out_proj_(result.output);
+  detail::trace_shape("out_proj", "Final", result.output.shape(), "batch, seq, d_model");
+  if (heads_ == 1) {
+    const Shape& shape = result.weights.shape();
+    result.weights = reshape(result.weights, {shape[0], std::size_t{1}, shape[1], shape[2]});
+  }
+  return result;
+}
+
+template class MultiHeadAttention<float>;
+template class MultiHeadAttention<double>;
+
+}  // namespace xgrad

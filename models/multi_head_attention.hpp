@@ -1,0 +1,46 @@
+#pragma once
+
+#include <xgrad/models/linear.hpp>
+#include <xgrad/ops/attention.hpp>
+
+namespace xgrad {
+
+struct MultiHeadAttentionOptions {
+  bool bias = false;   ///< biases of the four projections
+  double dropout = 0;  ///< of the attention weights, in training
+};
+
+/// out_proj(concat(head_1, ..., head_h)) with head_i = softmax(q_i k_i^T / sqrt(d_model / heads)) v_i, where
+/// q_i, k_i, v_i are the i-th blocks of columns of W_Q(q), W_K(k), W_V(v) (Vaswani et al. 2017,
+/// arXiv:1706.03762, section 3.2.2).
+///
+/// q (batch, L, d_model), k and v (batch, S, d_model); the mask broadcasts to (batch, heads, L, S), such as
+/// padding_mask()'s. Throws ValueError "MultiHeadAttention: d_model must be divisible by heads, got 6 and 4",
+/// ShapeError for shapes that do not fit.
+/// https://pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
+template <class T>
+class MultiHeadAttention : public Module<T> {
+ public:
+  MultiHeadAttention(std::size_t d_model, std::size_t heads, MultiHeadAttentionOptions options = {});
+
+  /// Of x with itself.
+  Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
+  /// Of the queries q with other keys and values.
+  Variable<T> operator()(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
+                         const AttentionMask<T>& mask = {}) const;
+
+  /// The same, with the attention weights (batch, heads, L, S).
+  AttentionResult<T> with_weights(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
+  AttentionResult<T> with_weights(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
+                                  const AttentionMask<T>& mask = {}) const;
+
+ private:
+  AttentionOptions attention_options() const;
+  AttentionMask<T> fitted(const AttentionMask<T>& mask) const;
+
+  std::size_t heads_;
+  double dropout_;
+  Linear<T> W_Q_, W_K_, W_V_, out_proj_;
+};
+
+}  // namespace xgrad

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstddef>
+
+namespace xgrad::detail {
+
+/// Returns `size`. Throws ValueError "Linear: in_features must be at least 1, got 0" (or one that no array
+/// can have).
+std::size_t checked_size(const char* module, const char* name, std::size_t size);
+
+/// Returns `p`. Throws ValueError "Dropout: p must be in [0, 1], got 2".
+double checked_probability(const char* module, const char* name, double p);
+
+}  // namespace xgrad::detail

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <optional>
+#include <variant>
+
+#include <xgrad/models/embedding.hpp>
+#include <xgrad/models/encoder.hpp>
+#include <xgrad/models/positional_encoding.hpp>
+
+namespace xgrad {
+
+enum class Positions { learned, sinusoidal };
+
+/// What of a sequence the class head sees.
+enum class Pooling {
+  mean,   ///< the mean over the positions that are not padding
+  first,  ///< the first position, where a class token stands
+};
+
+struct ToyEncoderConfig {
+  std::size_t vocab_size = 0;  ///< ids are below it
+  std::size_t max_len = 0;     ///< positions of a sequence at most
+  std::size_t classes = 0;     ///< 0: no class head
+  EncoderConfig encoder = {};
+  std::optional<std::int64_t> pad_id = {};  ///< positions with this id are attended to by none
+  Positions positions = Positions::learned;
+  Pooling pooling = Pooling::mean;
+};
+
+/// Token and position embeddings, an encoder, and two heads: token_head predicts the token at each position,
+/// class_head a class of the whole sequence.
+///
+/// ids (batch, seq). Throws ValueError for a config that cannot be; ShapeError for ids of another rank or
+/// longer than max_len, IndexError for ids that are not below vocab_size.
+template <class T>
+class ToyEncoder : public Module<T> {
+ public:
+  explicit ToyEncoder(const ToyEncoderConfig& config);
+
+  const ToyEncoderConfig& config() const { return config_; }
+
+  /// The encoded tokens, (batch, seq, d_model).
+  Variable<T> operator()(const Ids& ids) const;
+
+  /// The same, with every layer's attention weights (batch, heads, seq, seq).
+  EncoderResult<T> with_weights(const Ids& ids) const;
+
+  /// (batch, seq, vocab_size).
+  Variable<T> token_logits(const Ids& ids) const;
+
+  /// (batch, classes). Throws ValueError if the config has no classes.
+  Variable<T> class_logits(const Ids& ids) const;
+
+  /// The heads on tokens that are encoded already.
+  Variable<T> token_logits(const Variable<T>& encoded) const;
+  Variable<T> class_logits(const Variable<T>& encoded, const Ids& ids) const;
+
+ private:
+  using PositionEmbedding = std::variant<LearnedPositionalEncoding<T>, SinusoidalPositionalEncoding<T>>;
+
+  PositionEmbedding make_positions();
+  Variable<T> embed(const Ids& ids) const;
+  AttentionMask<T> mask(const Ids& ids) const;
+  Variable<T> pool(const Variable<T>& encoded, const Ids& ids) const;
+
+  ToyEncoderConfig config_;
+  Embedding<T> token_embedding_;
+  PositionEmbedding position_embedding_;
+  Encoder<T> encoder_;
+  Linear<T> token_head_;
+  std::optional<Linear<T>> class_head_;
+};
+
+}  // namespace xgrad

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <utility>
+
+#include <xgrad/train/optimizer.hpp>
+
+namespace xgrad {
+
+struct AdamOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 0;  ///< times p, added to the gradient
+};
+
+struct AdamWOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 1e-2;  ///< times lr p, taken from p itself
+};
+
+namespace detail {
+
+/// Adam with either kind of weight decay.
+template <class T>
+class AdamSteps : public Optimizer<T> {
+ public:
+  void step() override;
+
+ protected:
+  AdamSteps(const char* name, std::vector<Variable<T>> parameters, const AdamOptions& options,
+            bool decoupled);
+
+ private:
+  struct Slot {
+    Array<T> m, v;
+    std::size_t steps = 0;
+  };
+
+  AdamOptions options_;
+  bool decoupled_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace detail
+
+/// Adam (Kingma and Ba 2014, arXiv:1412.6980). With g = dp + weight_decay p: m = beta1 m + (1 - beta1) g; v =
+/// beta2 v + (1 - beta2) g^2; p -= lr mhat / (sqrt(vhat) + eps) with mhat = m / (1 - beta1^t), vhat = v / (1
+/// - beta2^t) in step t. Throws ValueError for options that cannot be.
+/// https://pytorch.org/docs/stable/generated/torch.optim.Adam.html
+template <class T>
+class Adam : public detail::AdamSteps<T> {
+ public:
+  explicit Adam(std::vector<Variable<T>> parameters, AdamOptions options = {});
+};
+
+/// Adam with g = dp and decoupled weight decay, p *= 1 - lr weight_decay before each step (Loshchilov and
+/// Hutter 2017, arXiv:1711.05101). Throws ValueError for options that cannot be.
+/// https://pytorch.org/docs/stable/generated/torch.optim.AdamW.html
+template <class T>
+class AdamW : public detail::AdamSteps<T> {
+ public:
+  explicit AdamW(std::vector<Variable<T>> parameters, AdamWOptions options = {});
+};
+
+}  // namespace xgrad

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <xgrad/train/optimizer.hpp>
+
+namespace xgrad {
+
+struct SGDOptions {
+  double lr = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;  ///< needs a momentum, and no dampening
+};
+
+/// Gradient descent with momentum (Sutskever et al. 2013). With g = dp + weight_decay p: velocity = momentum
+/// velocity + (1 - dampening) g (just g in the first step); p -= lr velocity, or lr (g + momentum velocity)
+/// with nesterov. Throws ValueError for options that cannot be.
+/// https://pytorch.org/docs/stable/generated/torch.optim.SGD.html
+template <class T>
+class SGD : public Optimizer<T> {
+ public:
+  explicit SGD(std::vector<Variable<T>> parameters, SGDOptions options = {});
+
+  void step() override;
+
+ private:
+  struct Slot {
+    Array<T> velocity;
+    bool started = false;
+  };
+
+  SGDOptions options_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace xgrad
