@@ -36,6 +36,7 @@
 #include <xgrad/ops/softmax.hpp>
 #include <xgrad/train/adam.hpp>
 #include <xgrad/train/clip_grad.hpp>
+#include <xgrad/train/optimizer.hpp>
 #include <xgrad/train/schedule.hpp>
 #include <xgrad/train/sgd.hpp>
 #include <xgrad/train/trainer.hpp>

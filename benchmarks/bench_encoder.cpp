@@ -21,7 +21,8 @@ struct Work {
       : model({.vocab_size = size.vocab,
                .max_len = size.seq,
                .classes = size.classes,
-               .encoder = {.d_model = size.d_model, .heads = size.heads, .d_ff = size.d_ff, .layers = size.layers},
+               .encoder =
+                   {.d_model = size.d_model, .heads = size.heads, .d_ff = size.d_ff, .layers = size.layers},
                .pad_id = 0}),
         optimizer(model.parameters(), {.lr = 1e-3}),
         ids(xgrad::randint(1, static_cast<std::int64_t>(size.vocab), {size.batch, size.seq})),

@@ -27,7 +27,8 @@ inline void print_attention_from(std::ostream& out, const std::vector<xgrad::Var
       out << text;
       for (std::size_t key = 0; key < words.size(); ++key) {
         const float weight = weights[layer].value()(0, head, query, key);
-        std::snprintf(text, sizeof text, " %.2f %s ", static_cast<double>(weight), shades[static_cast<int>(weight * 4.99F)]);
+        std::snprintf(text, sizeof text, " %.2f %s ", static_cast<double>(weight),
+                      shades[static_cast<int>(weight * 4.99F)]);
         out << text;
       }
       out << '\n';

@@ -1,9 +1,9 @@
 #pragma once
 
-// A language of sentences such as "my shoes are small, my feet are big.": six owners, eight nouns that each have an
-// adjective of their own, one or two clauses of the same owner, each clause in one of two word orders. A hidden word
-// can be told from exactly one other word: a noun from its adjective, an adjective from its noun, and, where there are
-// two clauses, an owner from the other owner.
+// A language of sentences such as "my shoes are small, my feet are big.": six owners, eight nouns that each
+// have an adjective of their own, one or two clauses of the same owner, each clause in one of two word
+// orders. A hidden word can be told from exactly one other word: a noun from its adjective, an adjective from
+// its noun, and, where there are two clauses, an owner from the other owner.
 
 #include <array>
 #include <cstdint>

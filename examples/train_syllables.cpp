@@ -115,7 +115,8 @@ class Batches {
     const auto group = static_cast<std::ptrdiff_t>(32 * size_);
     for (auto first = order_.begin(); first != order_.end();) {
       const auto last = first + std::min(group, order_.end() - first);
-      std::stable_sort(first, last, [](const Example* a, const Example* b) { return a->ids.size() < b->ids.size(); });
+      std::stable_sort(first, last,
+                       [](const Example* a, const Example* b) { return a->ids.size() < b->ids.size(); });
       first = last;
     }
     starts_.clear();
@@ -167,8 +168,8 @@ void answer(const Model& model, const Alphabet& alphabet, const std::vector<std:
   const Variable<float> probabilities = softmax(model.class_logits(one_word(alphabet, word)));
   const float* first = probabilities.value().data();
   const float* best = std::max_element(first, first + classes.size());
-  std::printf("  %-20s %s  (%.1f %%)\n", word.c_str(), classes[static_cast<std::size_t>(best - first)].c_str(),
-              100 * static_cast<double>(*best));
+  std::printf("  %-20s %s  (%.1f %%)\n", word.c_str(),
+              classes[static_cast<std::size_t>(best - first)].c_str(), 100 * static_cast<double>(*best));
 }
 
 /// The attention of the class token in "compute", whose e is silent, and in "recipe", whose e is a syllable.
@@ -195,9 +196,11 @@ void show_silent_e(const Model& model, const Alphabet& alphabet) {
     if (std::abs(silent[i] - sounded[i]) > std::abs(silent[best] - sounded[best])) best = i;
   }
   const std::size_t heads = silent.size() / model.config().encoder.layers;
-  std::printf("layer %zu head %zu tells them apart: weight on the silent e of \"compute\" %.2f, on the sounded one of "
-              "\"recipe\" %.2f\n\n",
-              best / heads + 1, best % heads + 1, silent[best], sounded[best]);
+  std::printf(
+      "layer %zu head %zu tells them apart: weight on the silent e of \"compute\" %.2f, on the sounded one "
+      "of "
+      "\"recipe\" %.2f\n\n",
+      best / heads + 1, best % heads + 1, silent[best], sounded[best]);
 }
 
 struct SyllableOptions : TrainingOptions {
@@ -229,8 +232,8 @@ int run(const SyllableOptions& options) {
                                  .layers = options.layers},
                      .pad_id = Alphabet::pad,
                      .pooling = xgrad::Pooling::first});
-  std::printf("%zu words to train on, %zu held out, %zu classes, %zu parameters\n", training.size(), held_out.size(),
-              classes.size(), model.parameter_count());
+  std::printf("%zu words to train on, %zu held out, %zu classes, %zu parameters\n", training.size(),
+              held_out.size(), classes.size(), model.parameter_count());
 
   xgrad::AdamW<float> optimizer(model.parameters(), {.lr = options.lr});
   Batches batches(training, options.batch);
@@ -247,11 +250,12 @@ int run(const SyllableOptions& options) {
   const xgrad::TrainingLog log = xgrad::fit(options.steps, step);
   const double reached = accuracy(model, held_out);
 
-  std::printf("%s after %zu steps\n\nheld-out accuracy, %zu words:\n", log.interrupted ? "interrupted" : "trained",
-              log.losses.size(), held_out.size());
+  std::printf("%s after %zu steps\n\nheld-out accuracy, %zu words:\n",
+              log.interrupted ? "interrupted" : "trained", log.losses.size(), held_out.size());
   std::printf("  %-20s %5.2f %%\n", "encoder", 100 * reached);
-  nlohmann::json report{{"held_out_accuracy", reached}, {"steps", log.losses.size()},     {"seconds", log.seconds},
-                        {"seed", options.seed},         {"interrupted", log.interrupted}, {"loss", log.losses}};
+  nlohmann::json report{{"held_out_accuracy", reached},   {"steps", log.losses.size()},
+                        {"seconds", log.seconds},         {"seed", options.seed},
+                        {"interrupted", log.interrupted}, {"loss", log.losses}};
   for (const Baseline& baseline : compared) {
     std::printf("  %-20s %5.2f %%\n", baseline.name.c_str(), 100 * baseline.accuracy);
     report["baselines"][baseline.name] = baseline.accuracy;
@@ -270,9 +274,10 @@ int run(const SyllableOptions& options) {
 int main(int argc, char** argv) {
   SyllableOptions options;
   static_cast<TrainingOptions&>(options) = {
-      .steps = 8000, .batch = 128, .d_model = 32, .heads = 4, .d_ff = 64, .layers = 2, .lr = 3e-3};
-  CLI::App app("Trains a small encoder to tell the number of syllables of a word from its letters, on the CMU "
-               "Pronouncing Dictionary or on words of your own.");
+      .steps = 16000, .batch = 128, .d_model = 32, .heads = 4, .d_ff = 64, .layers = 2, .lr = 3e-3};
+  CLI::App app(
+      "Trains a small encoder to tell the number of syllables of a word from its letters, on the CMU "
+      "Pronouncing Dictionary or on words of your own.");
   add_options(app, options);
   app.add_option("--data", options.data, "Train on this file instead: a word and a label a line");
   app.add_option("words", options.words, "Words to answer for after the training");

@@ -27,12 +27,14 @@ struct Question {
 };
 
 Batch make_batch(const Vocabulary& vocabulary, const std::vector<Question>& questions) {
-  Batch batch{Ids::from_shape({questions.size(), longest_sentence}), Ids::from_shape({questions.size(), longest_sentence})};
+  Batch batch{Ids::from_shape({questions.size(), longest_sentence}),
+              Ids::from_shape({questions.size(), longest_sentence})};
   batch.ids.fill(Vocabulary::pad);
   batch.answers.fill(-100);
   for (std::size_t row = 0; row < questions.size(); ++row) {
     const auto& [sentence, riddle] = questions[row];
-    for (std::size_t i = 0; i < sentence->words.size(); ++i) batch.ids(row, i) = vocabulary.id(sentence->words[i]);
+    for (std::size_t i = 0; i < sentence->words.size(); ++i)
+      batch.ids(row, i) = vocabulary.id(sentence->words[i]);
     batch.answers(row, riddle.hidden) = std::exchange(batch.ids(row, riddle.hidden), Vocabulary::mask);
   }
   return batch;
@@ -92,8 +94,7 @@ std::vector<Head> attention_on_clues(const xgrad::ToyEncoder<float>& model, cons
   std::vector<Question> chosen;
   std::copy_if(questions.begin(), questions.end(), std::back_inserter(chosen),
                [kind](const Question& question) { return question.riddle.kind == kind; });
-  const std::vector<Variable<float>> weights =
-      model.with_weights(make_batch(vocabulary, chosen).ids).weights;
+  const std::vector<Variable<float>> weights = model.with_weights(make_batch(vocabulary, chosen).ids).weights;
   std::vector<Head> heads;
   for (std::size_t layer = 0; layer < weights.size(); ++layer) {
     for (std::size_t head = 0; head < weights[layer].shape(1); ++head) {
@@ -108,21 +109,25 @@ std::vector<Head> attention_on_clues(const xgrad::ToyEncoder<float>& model, cons
   return heads;
 }
 
-/// For each kind of hidden word: the head that found the clue best in training, with its weight on held-out sentences.
+/// For each kind of hidden word: the head that found the clue best in training, with its weight on held-out
+/// sentences.
 std::vector<Head> finding_heads(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
-                                const std::vector<Question>& training, const std::vector<Question>& held_out) {
+                                const std::vector<Question>& training,
+                                const std::vector<Question>& held_out) {
   std::vector<Head> best;
   for (const Hidden kind : {Hidden::noun, Hidden::adjective, Hidden::owner}) {
     const std::vector<Head> seen = attention_on_clues(model, vocabulary, training, kind);
     const auto chosen = std::max_element(seen.begin(), seen.end(),
                                          [](const Head& a, const Head& b) { return a.weight < b.weight; });
-    best.push_back(attention_on_clues(model, vocabulary, held_out, kind)[static_cast<std::size_t>(chosen - seen.begin())]);
+    best.push_back(attention_on_clues(model, vocabulary, held_out,
+                                      kind)[static_cast<std::size_t>(chosen - seen.begin())]);
   }
   return best;
 }
 
 /// Prints the notebook's sentence with one word hidden, and the attention of that word.
-void show_attention(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary, const Sentence& sentence) {
+void show_attention(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
+                    const Sentence& sentence) {
   const xgrad::NoGrad guard;
   const Batch batch = make_batch(vocabulary, {{&sentence, sentence.riddles[0]}});
   std::vector<std::string> words = sentence.words;
@@ -130,13 +135,19 @@ void show_attention(const xgrad::ToyEncoder<float>& model, const Vocabulary& voc
   print_attention_from(std::cout, model.with_weights(batch.ids).weights, sentence.riddles[0].hidden, words);
 }
 
-void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary, const Sentence& sentence) {
+void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
+                  const Sentence& sentence) {
   for (const Riddle& riddle : sentence.riddles) {
     const Guess guess = guesses(model, make_batch(vocabulary, {{&sentence, riddle}}))[0];
     for (std::size_t i = 0; i < sentence.words.size(); ++i) {
-      std::printf("%s%s", i == 4 ? ", " : i > 0 ? " " : "  ", i == riddle.hidden ? "____" : sentence.words[i].c_str());
+      std::printf("%s%s",
+                  i == 4  ? ", "
+                  : i > 0 ? " "
+                          : "  ",
+                  i == riddle.hidden ? "____" : sentence.words[i].c_str());
     }
-    std::printf("  ->  %s (%.1f %%)\n", vocabulary.word(guess.id).c_str(), 100 * static_cast<double>(guess.probability));
+    std::printf("  ->  %s (%.1f %%)\n", vocabulary.word(guess.id).c_str(),
+                100 * static_cast<double>(guess.probability));
   }
 }
 
@@ -159,22 +170,24 @@ int run(const TrainingOptions& options) {
   const std::vector<Question> questions = all_questions(training), unseen = all_questions(held_out);
 
   xgrad::manual_seed(options.seed);
-  const xgrad::ToyEncoderConfig config{
-      .vocab_size = vocabulary.size(),
-      .max_len = longest_sentence,
-      .classes = 0,
-      .encoder = {.d_model = options.d_model, .heads = options.heads, .d_ff = options.d_ff, .layers = options.layers},
-      .pad_id = Vocabulary::pad};
+  const xgrad::ToyEncoderConfig config{.vocab_size = vocabulary.size(),
+                                       .max_len = longest_sentence,
+                                       .classes = 0,
+                                       .encoder = {.d_model = options.d_model,
+                                                   .heads = options.heads,
+                                                   .d_ff = options.d_ff,
+                                                   .layers = options.layers},
+                                       .pad_id = Vocabulary::pad};
   const xgrad::ToyEncoder<float> model(config);
-  std::printf("%zu sentences to train on, %zu held out, %zu words, %zu parameters\n\n", training.size(), held_out.size(),
-              vocabulary.size(), model.parameter_count());
+  std::printf("%zu sentences to train on, %zu held out, %zu words, %zu parameters\n\n", training.size(),
+              held_out.size(), vocabulary.size(), model.parameter_count());
   std::printf("before training, from the hidden word of the notebook's sentence (held out):\n");
   show_attention(model, vocabulary, *notebook);
   std::printf("\n");
 
   xgrad::AdamW<float> optimizer(model.parameters(), {.lr = options.lr});
   const auto step = [&](std::size_t number) {
-    optimizer.set_lr(options.lr * xgrad::cosine_schedule(number, options.steps));
+    optimizer.set_lr(options.lr * xgrad::cosine_schedule(number, options.steps, options.steps / 20));
     const Ids chosen = xgrad::randint(0, static_cast<std::int64_t>(questions.size()), {options.batch});
     std::vector<Question> picked;
     for (const std::int64_t i : chosen) picked.push_back(questions[static_cast<std::size_t>(i)]);
@@ -196,8 +209,9 @@ int run(const TrainingOptions& options) {
   double attention = 0;
   for (const Head& head : heads) attention += head.weight / static_cast<double>(heads.size());
 
-  std::printf("%s after %zu steps, %.1f s; loss every %zu steps:", log.interrupted ? "interrupted" : "trained",
-              log.losses.size(), log.seconds, std::max<std::size_t>(options.steps / 10, 1));
+  std::printf(
+      "%s after %zu steps, %.1f s; loss every %zu steps:", log.interrupted ? "interrupted" : "trained",
+      log.losses.size(), log.seconds, std::max<std::size_t>(options.steps / 10, 1));
   for (std::size_t i = 0; i < log.losses.size(); i += std::max<std::size_t>(options.steps / 10, 1)) {
     std::printf(" %.3f", log.losses[i]);
   }
@@ -224,9 +238,11 @@ int run(const TrainingOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  TrainingOptions options{.steps = 1500, .batch = 64, .d_model = 32, .heads = 2, .d_ff = 64, .layers = 1, .lr = 5e-3};
-  CLI::App app("Trains a small encoder to fill in hidden words of sentences such as \"my shoes are small, my feet are "
-               "big\", and shows which word each attention head looks at.");
+  TrainingOptions options{
+      .steps = 4000, .batch = 64, .d_model = 32, .heads = 4, .d_ff = 64, .layers = 1, .lr = 3e-3};
+  CLI::App app(
+      "Trains a small encoder to fill in hidden words of sentences such as \"my shoes are small, my feet are "
+      "big\", and shows which word each attention head looks at.");
   add_options(app, options);
   CLI11_PARSE(app, argc, argv);
   return run_program("train_toy_encoder", [&] { return run(options); });

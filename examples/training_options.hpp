@@ -28,23 +28,35 @@ struct TrainingOptions {
 /// Adds the options to a program's command line; the values that `options` holds are the defaults.
 inline void add_options(CLI::App& app, TrainingOptions& options) {
   const CLI::Range sizes(1, 4096);
-  app.add_option("--seed", options.seed, "Seed of the initial weights and the batches")->capture_default_str();
-  app.add_option("--steps", options.steps, "Training steps")->check(CLI::Range(1, 100000000))->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of the initial weights and the batches")
+      ->capture_default_str();
+  app.add_option("--steps", options.steps, "Training steps")
+      ->check(CLI::Range(1, 100000000))
+      ->capture_default_str();
   app.add_option("--batch", options.batch, "Examples in a batch")->check(sizes)->capture_default_str();
   app.add_option("--d-model", options.d_model, "Width of the encoder")->check(sizes)->capture_default_str();
-  app.add_option("--heads", options.heads, "Attention heads; they divide the width")->check(sizes)->capture_default_str();
-  app.add_option("--d-ff", options.d_ff, "Width of the feed-forward layers")->check(sizes)->capture_default_str();
-  app.add_option("--layers", options.layers, "Encoder layers")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--lr", options.lr, "Highest learning rate")->check(CLI::Range(1e-9, 10.0))->capture_default_str();
+  app.add_option("--heads", options.heads, "Attention heads; they divide the width")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--d-ff", options.d_ff, "Width of the feed-forward layers")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--layers", options.layers, "Encoder layers")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--lr", options.lr, "Highest learning rate")
+      ->check(CLI::Range(1e-9, 10.0))
+      ->capture_default_str();
   app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
 }
 
-/// A file that is written beside its name and renamed, so that nothing is lost if writing fails. The file beside is
-/// made at once: a path that cannot be written is an error before the training, not after it.
+/// A file that is written beside its name and renamed, so that nothing is lost if writing fails. The file
+/// beside is made at once: a path that cannot be written is an error before the training, not after it.
 class MetricsFile {
  public:
   /// An empty path: nothing will be written.
-  explicit MetricsFile(const std::string& path) : path_(path), beside_(path + ".tmp" + std::to_string(::getpid())) {
+  explicit MetricsFile(const std::string& path)
+      : path_(path), beside_(path + ".tmp" + std::to_string(::getpid())) {
     if (path_.empty()) return;
     if (std::filesystem::is_directory(path_)) fail("it is a directory");
     file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);

@@ -86,7 +86,6 @@ class Module {
  protected:
   /// `type` is the name that summaries show.
   explicit Module(std::string type);
-  ~Module() = default;
 
   /// A new parameter. Throws ValueError for a name that is taken.
   Variable<T> parameter(std::string name, Array<T> initial);

@@ -83,12 +83,14 @@ AttentionMask<T> ToyEncoder<T>::mask(const Ids& ids) const {
 
 template <class T>
 Variable<T> ToyEncoder<T>::operator()(const Ids& ids) const {
-  return encoder_(embed(ids), mask(ids));
+  const Variable<T> embedded = embed(ids);
+  return encoder_(embedded, mask(ids));
 }
 
 template <class T>
 EncoderResult<T> ToyEncoder<T>::with_weights(const Ids& ids) const {
-  return encoder_.with_weights(embed(ids), mask(ids));
+  const Variable<T> embedded = embed(ids);
+  return encoder_.with_weights(embedded, mask(ids));
 }
 
 template <class T>

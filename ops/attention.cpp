@@ -90,17 +90,19 @@ void set_mask(const Array<M>& mask, Array<M>& stretched, const Plan& plan,
   view.*elements = used->data();
 }
 
-/// (..., L, H E) as (..., H, L, E).
+/// (..., L, H E) as (..., H, L, E); a trace shows it for the queries only.
 template <class T>
-Variable<T> split_heads(const Variable<T>& x, std::size_t heads, const char* reshaped, const char* split) {
+Variable<T> split_heads(const Variable<T>& x, std::size_t heads, bool traced = false) {
   if (heads == 1) return x;
   Shape shape = x.shape();
   shape.back() = heads;
   shape.push_back(x.shape().back() / heads);
   const Variable<T> y = reshape(x, shape);
-  detail::trace_shape("Reshape", reshaped, y.shape(), "batch, seq, heads, d_k");
   const Variable<T> z = transpose(y, -3, -2);
-  detail::trace_shape("Transpose", split, z.shape(), "batch, heads, seq, d_k");
+  if (traced) {
+    detail::trace_shape("Reshape", "Q_reshaped", y.shape(), "batch, seq, heads, d_k");
+    detail::trace_shape("Transpose", "Q_heads", z.shape(), "batch, heads, seq, d_k");
+  }
   return z;
 }
 
@@ -150,9 +152,9 @@ AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T
                                           AttentionOptions options) {
   const Plan plan = make_plan(q.shape(), k.shape(), v.shape(), options);
   const std::size_t heads = options.num_heads;
-  const Variable<T> queries = split_heads(q, heads, "Q_reshaped", "Q_heads");
-  const Variable<T> keys = split_heads(k, heads, "K_reshaped", "K_heads");
-  const Variable<T> values = split_heads(v, heads, "V_reshaped", "V_heads");
+  const Variable<T> queries = split_heads(q, heads, true);
+  const Variable<T> keys = split_heads(k, heads);
+  const Variable<T> values = split_heads(v, heads);
 
   Variable<T> scores = matmul(queries, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
   detail::trace_shape("Q @ K^T", "Scores", scores.shape(), "batch, heads, queries, keys");

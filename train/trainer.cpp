@@ -75,7 +75,7 @@ class Progress {
     if (!shown_) return;
     if (terminal_) {
       redraw(done, loss);
-    } else if (done % std::max<std::size_t>(steps_ / 10, 1) == 0 || done == steps_) {
+    } else if (done % ((steps_ + 9) / 10) == 0 || done == steps_) {
       std::fprintf(stderr, "%s\n", text(done, loss).c_str());
     }
   }
@@ -84,8 +84,8 @@ class Progress {
   std::string text(std::size_t done, double loss) const {
     const double rate = static_cast<double>(done) / std::max(seconds_since(start_), 1e-9);
     char line[160];
-    std::snprintf(line, sizeof line, "step %zu/%zu  loss %.4g  %.4g steps/s  %.0f s left", done, steps_, loss,
-                  rate, static_cast<double>(steps_ - done) / rate);
+    std::snprintf(line, sizeof line, "step %zu/%zu  loss %.4g  %.*f steps/s  %.0f s left", done, steps_, loss,
+                  rate < 100 ? 1 : 0, rate, static_cast<double>(steps_ - done) / rate);
     return line;
   }
 
@@ -97,16 +97,17 @@ class Progress {
     const std::size_t columns = (known ? size.ws_col : 80) - 1;
     const std::string numbers = text(done, loss);
     std::string line;
-    if (columns > numbers.size() + 13) {
-      const std::size_t width = std::min<std::size_t>(columns - numbers.size() - 3, 30);
-      const std::size_t filled = width * done / steps_;
-      line.append(1, '[').append(filled, '=').append(width - filled, ' ').append("] ");
+    if (numbers.size() + bar_width + 3 <= columns) {
+      const std::size_t filled = bar_width * done / steps_;
+      line.append(1, '[').append(filled, '=').append(bar_width - filled, ' ').append("] ");
     }
     line += numbers;
     line.resize(std::min(line.size(), columns));
     std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
     drawn_ = true;
   }
+
+  static constexpr std::size_t bar_width = 20;
 
   std::size_t steps_;
   bool shown_, terminal_, drawn_ = false;

@@ -1,0 +1,450 @@
+#include <cmath>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <xtensor/xbuilder.hpp>
+
+#include <xgrad/xgrad.hpp>
+
+namespace {
+
+using xgrad::Array, xgrad::Ids, xgrad::Mask, xgrad::Variable;
+using Config = xgrad::ToyEncoderConfig;
+
+Config toy_config() {
+  return {.vocab_size = 7,
+          .max_len = 5,
+          .classes = 3,
+          .encoder = {.d_model = 4, .heads = 2, .d_ff = 8, .layers = 2},
+          .pad_id = 0};
+}
+
+const Ids sentences{{1, 2, 3, 0}, {4, 5, 6, 1}};
+
+template <class Action>
+std::string error_of(Action&& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+template <class T>
+double largest_difference(const Array<T>& a, const Array<T>& b) {
+  const Array<T> difference = xt::abs(a - b);
+  return static_cast<double>(xt::amax(difference)());
+}
+
+std::vector<std::string> names_of(const xgrad::Module<float>& module) {
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : module.named_parameters()) {
+    names.push_back(name + " " + xgrad::to_string(parameter.shape()));
+  }
+  return names;
+}
+
+TEST(ModelNamesTest, AreThoseOfPyTorch) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names_of(xgrad::Linear<float>(3, 2)), (Names{"weight (2, 3)", "bias (2)"}));
+  EXPECT_EQ(names_of(xgrad::Linear<float>(3, 2, false)), (Names{"weight (2, 3)"}));
+  EXPECT_EQ(names_of(xgrad::Embedding<float>(6, 4)), (Names{"weight (6, 4)"}));
+  EXPECT_EQ(names_of(xgrad::LayerNorm<float>(xgrad::Dims{2, 3})), (Names{"weight (2, 3)", "bias (2, 3)"}));
+  EXPECT_EQ(names_of(xgrad::LearnedPositionalEncoding<float>(10, 4)),
+            (Names{"pos_embedding.weight (10, 4)"}));
+  EXPECT_EQ(names_of(xgrad::SinusoidalPositionalEncoding<float>(10, 4)), Names{});
+  EXPECT_EQ(names_of(xgrad::Dropout<float>(0.5)), Names{});
+  EXPECT_EQ(names_of(xgrad::SelfAttention<float>(2)),
+            (Names{"W_q.weight (2, 2)", "W_k.weight (2, 2)", "W_v.weight (2, 2)"}));
+  EXPECT_EQ(names_of(xgrad::MultiHeadAttention<float>(4, 2, {.bias = true})),
+            (Names{"W_Q.weight (4, 4)", "W_Q.bias (4)", "W_K.weight (4, 4)", "W_K.bias (4)",
+                   "W_V.weight (4, 4)", "W_V.bias (4)", "out_proj.weight (4, 4)", "out_proj.bias (4)"}));
+  EXPECT_EQ(names_of(xgrad::FeedForward<float>(4, 8)), (Names{"linear1.weight (8, 4)", "linear1.bias (8)",
+                                                              "linear2.weight (4, 8)", "linear2.bias (4)"}));
+  const Names layer{"self_attn.W_Q.weight (4, 4)",
+                    "self_attn.W_K.weight (4, 4)",
+                    "self_attn.W_V.weight (4, 4)",
+                    "self_attn.out_proj.weight (4, 4)",
+                    "feed_forward.linear1.weight (8, 4)",
+                    "feed_forward.linear1.bias (8)",
+                    "feed_forward.linear2.weight (4, 8)",
+                    "feed_forward.linear2.bias (4)",
+                    "norm1.weight (4)",
+                    "norm1.bias (4)",
+                    "norm2.weight (4)",
+                    "norm2.bias (4)"};
+  const xgrad::EncoderConfig encoder{.d_model = 4, .heads = 2, .d_ff = 8, .layers = 2, .norm_first = true};
+  EXPECT_EQ(names_of(xgrad::EncoderLayer<float>(encoder)), layer);
+  Names stack;
+  for (const char* prefix : {"layers.0.", "layers.1."}) {
+    for (const std::string& name : layer) stack.push_back(prefix + name);
+  }
+  stack.insert(stack.end(), {"norm.weight (4)", "norm.bias (4)"});
+  EXPECT_EQ(names_of(xgrad::Encoder<float>(encoder)), stack);
+  Names toy{"token_embedding.weight (7, 4)", "position_embedding.pos_embedding.weight (5, 4)"};
+  for (const std::string& name : stack) toy.push_back("encoder." + name);
+  toy.insert(toy.end(), {"token_head.weight (7, 4)", "token_head.bias (7)", "class_head.weight (3, 4)",
+                         "class_head.bias (3)"});
+  Config config = toy_config();
+  config.encoder = encoder;
+  EXPECT_EQ(names_of(xgrad::ToyEncoder<float>(config)), toy);
+}
+
+TEST(ModuleTest, StateDictsGoRound) {
+  const xgrad::ToyEncoder<double> a(toy_config()), b(toy_config());
+  EXPECT_GT(largest_difference(a.class_logits(sentences).value(), b.class_logits(sentences).value()), 1e-3);
+  b.load_state_dict(a.state_dict());
+  EXPECT_EQ(a.class_logits(sentences).value(), b.class_logits(sentences).value());
+  EXPECT_EQ(a.parameter_count(), 7 * 4 + 5 * 4 + 2 * (4 * 16 + 40 + 36 + 16) + 35 + 15u);
+}
+
+TEST(ModuleTest, RefusesAStateDictThatDoesNotFit) {
+  const xgrad::MultiHeadAttention<float> model(4, 2);
+  const xgrad::StateDict<float> before = model.state_dict();
+  xgrad::StateDict<float> state = before;
+  state["W_K.weight"] = xt::zeros<float>({4, 4});
+  state["W_Q.weight"] = xt::zeros<float>({4, 8});
+  EXPECT_EQ(error_of([&] { model.load_state_dict(state); }),
+            "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)");
+  state.erase("out_proj.weight");
+  state["out.weight"] = xt::zeros<float>({4, 4});
+  EXPECT_EQ(error_of([&] { model.load_state_dict(state); }),
+            "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8); 'out_proj.weight' is missing; "
+            "'out.weight' is unexpected");
+  EXPECT_EQ(model.state_dict(), before);
+}
+
+/// Declares what it is told to.
+struct Custom : xgrad::Module<float> {
+  Custom() : Module("Custom") {}
+  using Module::child, Module::parameter;
+};
+
+TEST(ModuleTest, RefusesNamesThatAreTaken) {
+  Custom module;
+  module.parameter("w", xt::zeros<float>({2}));
+  module.child("c", xgrad::Linear<float>(1, 1));
+  EXPECT_EQ(error_of([&] { module.parameter("c", xt::zeros<float>({2})); }),
+            "Custom: the name 'c' must not be declared twice");
+  EXPECT_EQ(error_of([&] { module.child("w", xgrad::Linear<float>(1, 1)); }),
+            "Custom: the name 'w' must not be declared twice");
+}
+
+TEST(ModuleTest, RefusesToContainItself) {
+  Custom inner, outer;
+  outer.child("inner", inner);
+  EXPECT_EQ(error_of([&] { inner.child("outer", outer); }),
+            "Custom: the child 'outer' must not contain its parent");
+}
+
+TEST(ModuleTest, ASharedParameterIsTrainedOnceAndStoredUnderAllItsNames) {
+  Custom module;
+  const auto shared = module.child("a", xgrad::Linear<float>(2, 2, false));
+  module.child("b", shared);
+  EXPECT_EQ(module.parameters().size(), 1u);
+  EXPECT_EQ(names_of(module), std::vector<std::string>{"a.weight (2, 2)"});
+  EXPECT_EQ(module.parameter_count(), 4u);
+  EXPECT_EQ(module.state_dict().size(), 2u);
+}
+
+TEST(ModuleTest, CopiesAreHandlesToOneModule) {
+  const xgrad::Linear<float> a(2, 2), b = a;
+  a.weight().assign(xt::ones<float>({2, 2}));
+  a.eval();
+  EXPECT_EQ(b.weight().value(), (Array<float>{{1, 1}, {1, 1}}));
+  EXPECT_FALSE(b.training());
+}
+
+TEST(ModuleTest, TrainAndEvalReachTheChildren) {
+  Config config = toy_config();
+  config.encoder.dropout = 0.5;
+  const xgrad::ToyEncoder<float> model(config);
+  const auto logits = [&] { return model.token_logits(sentences).value(); };
+  EXPECT_TRUE(model.training());
+  EXPECT_NE(logits(), logits());
+  model.eval();
+  EXPECT_EQ(logits(), logits());
+  model.train();
+  EXPECT_NE(logits(), logits());
+}
+
+TEST(ModuleTest, ZeroGradReachesTheChildren) {
+  const xgrad::FeedForward<float> model(2, 3);
+  sum(model(Variable<float>(Array<float>{{1, 2}}))).backward();
+  for (const Variable<float>& parameter : model.parameters()) EXPECT_TRUE(parameter.has_grad());
+  model.zero_grad();
+  for (const Variable<float>& parameter : model.parameters()) EXPECT_FALSE(parameter.has_grad());
+}
+
+template <class Change>
+std::string config_error(Change&& change) {
+  Config config = toy_config();
+  change(config);
+  return error_of([&] { xgrad::ToyEncoder<float> model(config); });
+}
+
+TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
+  EXPECT_EQ(error_of([] { xgrad::MultiHeadAttention<float>(6, 4); }),
+            "MultiHeadAttention: d_model must be divisible by heads, got 6 and 4");
+  EXPECT_EQ(config_error([](Config& c) { c.encoder.heads = 3; }),
+            "MultiHeadAttention: d_model must be divisible by heads, got 4 and 3");
+  EXPECT_EQ(config_error([](Config& c) { c.encoder.heads = 0; }),
+            "MultiHeadAttention: heads must be at least 1, got 0");
+  EXPECT_EQ(config_error([](Config& c) { c.encoder.d_model = 0; }),
+            "ToyEncoder: d_model must be at least 1, got 0");
+  EXPECT_EQ(config_error([](Config& c) { c.encoder.d_ff = 0; }),
+            "FeedForward: d_ff must be at least 1, got 0");
+  EXPECT_EQ(config_error([](Config& c) { c.encoder.layers = 0; }),
+            "Encoder: layers must be at least 1, got 0");
+  EXPECT_EQ(config_error([](Config& c) { c.encoder.dropout = 1.5; }),
+            "EncoderLayer: dropout must be in [0, 1], got 1.5");
+  EXPECT_EQ(config_error([](Config& c) { c.encoder.dropout = std::nan(""); }),
+            "EncoderLayer: dropout must be in [0, 1], got nan");
+  EXPECT_EQ(config_error([](Config& c) { c.encoder.eps = -1; }), "LayerNorm: eps must be at least 0, got -1");
+  EXPECT_EQ(config_error([](Config& c) { c.vocab_size = 0; }),
+            "ToyEncoder: vocab_size must be at least 1, got 0");
+  EXPECT_EQ(config_error([](Config& c) { c.max_len = 0; }), "ToyEncoder: max_len must be at least 1, got 0");
+  EXPECT_EQ(config_error([](Config& c) { c.max_len = static_cast<std::size_t>(-1); }),
+            "ToyEncoder: max_len must be at most 2147483647, got 18446744073709551615");
+  EXPECT_EQ(config_error([](Config& c) { c.pad_id = 7; }), "ToyEncoder: pad_id must be in [0, 7), got 7");
+  EXPECT_EQ(error_of([] { xgrad::Linear<float>(0, 2); }), "Linear: in_features must be at least 1, got 0");
+  EXPECT_EQ(error_of([] { xgrad::Embedding<float>(3, 0); }), "Embedding: dim must be at least 1, got 0");
+  EXPECT_EQ(error_of([] { xgrad::Embedding<float>(3, 2, {.padding_idx = 3}); }),
+            "Embedding: padding_idx must be in [-3, 3), got 3");
+  EXPECT_EQ(error_of([] { xgrad::LayerNorm<float>(0); }),
+            "LayerNorm: lengths of normalized_shape must be at least 1, got 0");
+  EXPECT_EQ(error_of([] { xgrad::Dropout<float>(-0.5); }), "Dropout: p must be in [0, 1], got -0.5");
+}
+
+TEST(ModelErrorsTest, NameTheInputThatDoesNotFit) {
+  const xgrad::ToyEncoder<float> model(toy_config());
+  EXPECT_EQ(error_of([&] {
+              model(Ids{{1, 2, 3, 4, 5, 6}});
+            }),
+            "ToyEncoder: ids must have at most max_len 5 positions, got (1, 6)");
+  EXPECT_EQ(error_of([&] { model(Ids{1, 2}); }), "ToyEncoder: ids must be (batch, seq), got (2)");
+  EXPECT_EQ(error_of([&] {
+              model(Ids{{1, 7}});
+            }),
+            "embedding: ids must be in [0, 7), got 7 (vocabulary size 7)");
+  EXPECT_EQ(
+      error_of([&] {
+        model.class_logits(model(sentences), Ids{{1, 2}});
+      }),
+      "ToyEncoder: encoded (batch, seq, d_model) must go with ids (batch, seq), got (2, 4, 4) and (1, 2)");
+  Config config = toy_config();
+  config.classes = 0;
+  EXPECT_EQ(error_of([&] { xgrad::ToyEncoder<float>(config).class_logits(sentences); }),
+            "ToyEncoder: class_logits needs a class head, but the config has 0 classes");
+  const Variable<float> x(xt::zeros<float>({1, 12, 4}));
+  EXPECT_EQ(error_of([&] { xgrad::LearnedPositionalEncoding<float>(10, 4)(x); }),
+            "LearnedPositionalEncoding: x may have max_len 10 positions at most, got 12 in (1, 12, 4)");
+  EXPECT_EQ(error_of([&] { xgrad::SinusoidalPositionalEncoding<float>(20, 6)(x); }),
+            "SinusoidalPositionalEncoding: x must be (..., seq, 6), got (1, 12, 4)");
+  EXPECT_EQ(
+      error_of([&] {
+        xgrad::MultiHeadAttention<float>(4, 2)(Variable<float>(xt::zeros<float>({3, 4})));
+      }),
+      "MultiHeadAttention: q, k and v must be (batch, seq, d_model), got q (3, 4), k (3, 4) and v (3, 4)");
+  EXPECT_EQ(error_of([&] { xgrad::SelfAttention<float>(4, 0, 1)(x); }),
+            "SelfAttention: row_dim and col_dim must be the last two axes of x, got 0, 1 and x (1, 12, 4)");
+  EXPECT_EQ(error_of([] {
+              xgrad::padding_mask(Ids{1, 2}, 0);
+            }),
+            "padding_mask: ids must be (batch, seq), got (2)");
+}
+
+TEST(ModelsTest, SinusoidalEncodingIsThatOfThePaper) {
+  const Variable<double> x(xt::zeros<double>({1, 3, 4}));
+  const Array<double> y = xgrad::SinusoidalPositionalEncoding<double>(8, 4)(x).value();
+  for (std::size_t p = 0; p < 3; ++p) {
+    const double position = static_cast<double>(p);
+    EXPECT_DOUBLE_EQ(y(0, p, 0), std::sin(position));
+    EXPECT_DOUBLE_EQ(y(0, p, 1), std::cos(position));
+    EXPECT_DOUBLE_EQ(y(0, p, 2), std::sin(position / 100));
+    EXPECT_DOUBLE_EQ(y(0, p, 3), std::cos(position / 100));
+  }
+}
+
+TEST(ModelsTest, CrossAttentionTakesOtherKeysAndValues) {
+  const xgrad::MultiHeadAttention<double> attention(4, 2, {.bias = true});
+  const Variable<double> q(xgrad::normal<double>({2, 3, 4})), k(xgrad::normal<double>({2, 5, 4})),
+      v(xgrad::normal<double>({2, 5, 4}));
+  const Mask mask{{{{true, true, true, false, false}}}};
+  const auto [output, weights] = attention.with_weights(q, k, v, mask);
+  EXPECT_EQ(xgrad::to_string(output.shape()), "(2, 3, 4)");
+  EXPECT_EQ(xgrad::to_string(weights.shape()), "(2, 2, 3, 5)");
+  EXPECT_LT(largest_difference(output.value(), attention(q, k, v, mask).value()), 1e-14);
+  EXPECT_EQ(weights.value()(1, 1, 2, 3), 0);
+}
+
+TEST(ModelsTest, AllHeadCountsTakeTheSameMasks) {
+  for (const std::size_t heads : {1, 2, 4}) {
+    Config config = toy_config();
+    config.encoder.heads = heads;
+    const xgrad::ToyEncoder<double> model(config);
+    const auto [output, weights] = model.with_weights(sentences);
+    EXPECT_LT(largest_difference(output.value(), model(sentences).value()), 1e-13);
+    ASSERT_EQ(weights.size(), 2u);
+    EXPECT_EQ(xgrad::to_string(weights[1].shape()), "(2, " + std::to_string(heads) + ", 4, 4)");
+    for (std::size_t query = 0; query < 4; ++query) EXPECT_EQ(weights[1].value()(0, heads - 1, query, 3), 0);
+    const xgrad::MultiHeadAttention<double> attention(4, heads);
+    const Variable<double> x(xgrad::normal<double>({2, 3, 4})), bias(xgrad::normal<double>({2, 1, 3, 3}));
+    EXPECT_LT(largest_difference(attention(x, bias).value(), attention.with_weights(x, bias).output.value()),
+              1e-14);
+  }
+}
+
+TEST(ModelsTest, PaddingChangesNothing) {
+  for (const xgrad::Pooling pooling : {xgrad::Pooling::mean, xgrad::Pooling::first}) {
+    Config config = toy_config();
+    config.pooling = pooling;
+    const xgrad::ToyEncoder<double> model(config);
+    const Array<double> padded = model.class_logits(Ids{{1, 2, 3, 0, 0}}).value();
+    EXPECT_LT(largest_difference(padded, model.class_logits(Ids{{1, 2, 3}}).value()), 1e-13);
+    EXPECT_TRUE(std::isfinite(model.class_logits(Ids{{0, 0}}).value()(0, 0)));
+  }
+}
+
+TEST(ModelsTest, WithoutPaddingTheMeanIsOverAllPositions) {
+  Config config = toy_config();
+  config.pad_id.reset();
+  const xgrad::ToyEncoder<double> model(config);
+  const Variable<double> encoded = model(sentences);
+  const Variable<double> pooled = mean(encoded, 1);
+  const Variable<double> expected = linear(pooled, model.parameters().rbegin()[1], model.parameters().back());
+  EXPECT_LT(largest_difference(model.class_logits(sentences).value(), expected.value()), 1e-15);
+}
+
+TEST(ModelsTest, EveryParameterReceivesAGradient) {
+  for (int variant = 0; variant < 64; ++variant) {
+    const auto bit = [variant](int place) { return (variant >> place & 1) != 0; };
+    Config config = toy_config();
+    config.encoder.norm_first = bit(0);
+    config.encoder.bias = bit(1);
+    config.encoder.activation = bit(2) ? xgrad::Activation::gelu : xgrad::Activation::relu;
+    config.positions = bit(3) ? xgrad::Positions::sinusoidal : xgrad::Positions::learned;
+    config.pooling = bit(4) ? xgrad::Pooling::first : xgrad::Pooling::mean;
+    config.encoder.heads = bit(5) ? 1 : 2;
+    xgrad::manual_seed(static_cast<std::uint64_t>(variant));
+    const xgrad::ToyEncoder<double> model(config);
+    const Variable<double> encoded = model(sentences);
+    const Variable<double> tokens = reshape(model.token_logits(encoded), {-1, 7});
+    const Variable<double> loss = cross_entropy(tokens, Ids{1, 2, 3, -100, 4, 5, 6, 1}) +
+                                  cross_entropy(model.class_logits(encoded, sentences), Ids{0, 2});
+    loss.backward();
+    for (const auto& [name, parameter] : model.named_parameters()) {
+      ASSERT_TRUE(parameter.has_grad()) << name << ", variant " << variant;
+      // a bias of the keys moves all scores of a query alike, which softmax does not see
+      if (name.find("W_K.bias") != std::string::npos) continue;
+      const Array<double> size = xt::abs(parameter.grad().value());
+      EXPECT_GT(xt::amax(size)(), 1e-12) << name << ", variant " << variant;
+    }
+  }
+}
+
+TEST(ModelsTest, GradientsAreThoseOfDifferences) {
+  for (const bool norm_first : {false, true}) {
+    Config config = toy_config();
+    config.encoder.norm_first = norm_first;
+    config.encoder.activation = xgrad::Activation::gelu;
+    xgrad::manual_seed(1);
+    const xgrad::ToyEncoder<double> model(config);
+    const auto loss = [&](const std::vector<Variable<double>>&) {
+      const Variable<double> encoded = model(sentences);
+      return cross_entropy(model.class_logits(encoded, sentences), Ids{0, 2}) +
+             mean(model.token_logits(encoded));
+    };
+    // the row of the padding id is held fixed: it has a gradient of zero by definition
+    std::vector<Variable<double>> checked = model.parameters();
+    checked.erase(checked.begin());
+    const xgrad::GradcheckReport report = xgrad::gradcheck(loss, checked, {.projections = 20});
+    EXPECT_TRUE(report.ok) << report.worst;
+  }
+}
+
+TEST(SummaryTest, ListsLayersParametersShapesAndCounts) {
+  EXPECT_EQ(summary(xgrad::EncoderLayer<float>({.d_model = 4, .heads = 2, .d_ff = 8})),
+            "EncoderLayer                     shape   parameters\n"
+            "  self_attn: MultiHeadAttention\n"
+            "    W_Q: Linear\n"
+            "      weight                     (4, 4)          16\n"
+            "    W_K: Linear\n"
+            "      weight                     (4, 4)          16\n"
+            "    W_V: Linear\n"
+            "      weight                     (4, 4)          16\n"
+            "    out_proj: Linear\n"
+            "      weight                     (4, 4)          16\n"
+            "  feed_forward: FeedForward\n"
+            "    linear1: Linear\n"
+            "      weight                     (8, 4)          32\n"
+            "      bias                       (8)              8\n"
+            "    linear2: Linear\n"
+            "      weight                     (4, 8)          32\n"
+            "      bias                       (4)              4\n"
+            "  norm1: LayerNorm\n"
+            "    weight                       (4)              4\n"
+            "    bias                         (4)              4\n"
+            "  norm2: LayerNorm\n"
+            "    weight                       (4)              4\n"
+            "    bias                         (4)              4\n"
+            "total                                           156\n");
+}
+
+TEST(ShapeTraceTest, IsTheTableOfTheNotebook) {
+  const xgrad::Embedding<float> embedding(7, 8);
+  const xgrad::MultiHeadAttention<float> attention(8, 2);
+  const Ids batch{{1, 2, 3, 0}, {4, 5, 6, 0}};
+  const xgrad::ShapeTrace trace;
+  attention(embedding(batch), xgrad::padding_mask(batch, 0));
+  std::ostringstream table;
+  table << trace;
+  EXPECT_EQ(table.str(),
+            "Input:      (2, 4)        batch, seq\n"
+            "↓ Embedding\n"
+            "Embedded:   (2, 4, 8)     batch, seq, d_model\n"
+            "↓ Linear Q/K/V\n"
+            "Q, K, V:    (2, 4, 8)     batch, seq, d_model\n"
+            "↓ Reshape\n"
+            "Q_reshaped: (2, 4, 2, 4)  batch, seq, heads, d_k\n"
+            "↓ Transpose\n"
+            "Q_heads:    (2, 2, 4, 4)  batch, heads, seq, d_k\n"
+            "↓ Q @ K^T\n"
+            "Scores:     (2, 2, 4, 4)  batch, heads, queries, keys\n"
+            "↓ Softmax\n"
+            "Weights:    (2, 2, 4, 4)  batch, heads, queries, keys\n"
+            "↓ @ V\n"
+            "Output:     (2, 2, 4, 4)  batch, heads, seq, d_k\n"
+            "↓ Transpose\n"
+            "Output_T:   (2, 4, 2, 4)  batch, seq, heads, d_k\n"
+            "↓ Flatten\n"
+            "Concat:     (2, 4, 8)     batch, seq, d_model\n"
+            "↓ out_proj\n"
+            "Final:      (2, 4, 8)     batch, seq, d_model\n");
+}
+
+TEST(ShapeTraceTest, FollowsAModelToItsHead) {
+  const xgrad::ToyEncoder<float> model(toy_config());
+  const xgrad::ShapeTrace trace;
+  const Array<float> logits = model.class_logits(sentences).value();
+  std::string names;
+  for (const xgrad::ShapeTrace::Row& row : trace.rows()) names += row.name + " ";
+  const std::string layer = "Q, K, V Q_reshaped Q_heads Scores Weights Output Output_T Concat Final Encoded ";
+  EXPECT_EQ(names, "Input Embedded " + layer + layer + "Pooled Class logits ");
+}
+
+TEST(ShapeTraceTest, TheInnermostOneCollects) {
+  const xgrad::Embedding<float> embedding(7, 8);
+  const xgrad::ShapeTrace outer;
+  {
+    const xgrad::ShapeTrace inner;
+    embedding(sentences);
+    EXPECT_EQ(inner.rows().size(), 2u);
+    EXPECT_TRUE(outer.rows().empty());
+  }
+  embedding(sentences);
+  EXPECT_EQ(outer.rows().size(), 2u);
+}
+
+}  // namespace

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include <xgrad/graph/array.hpp>
+
+namespace xgrad_tests {
+
+/// NumPy's name of an element type.
+template <class T>
+inline constexpr const char* npy_type = nullptr;
+template <>
+inline constexpr const char* npy_type<float> = "<f4";
+template <>
+inline constexpr const char* npy_type<double> = "<f8";
+template <>
+inline constexpr const char* npy_type<std::int64_t> = "<i8";
+template <>
+inline constexpr const char* npy_type<bool> = "|b1";
+
+namespace npy_detail {
+
+inline xgrad::Shape parse_shape(const std::string& header) {
+  const std::size_t open = header.find("'shape': (");
+  if (open == std::string::npos) throw std::runtime_error("no shape");
+  std::istringstream lengths(header.substr(open + 10, header.find(')', open) - open - 10));
+  xgrad::Shape shape;
+  for (std::string length; std::getline(lengths, length, ',');) {
+    if (length.find_first_not_of(' ') != std::string::npos) shape.push_back(std::stoul(length));
+  }
+  return shape;
+}
+
+template <class T>
+xgrad::Array<T> parse(const std::string& bytes) {
+  if (bytes.size() < 10 || bytes.compare(0, 8, "\x93NUMPY\x01\x00", 8) != 0) {
+    throw std::runtime_error("not an npy file of version 1.0");
+  }
+  const std::size_t header_size =
+      static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]);
+  const std::string header = bytes.substr(10, header_size);
+  if (header.find("'descr': '" + std::string(npy_type<T>) + "'") == std::string::npos) {
+    throw std::runtime_error("the elements are not " + std::string(npy_type<T>));
+  }
+  if (header.find("'fortran_order': False") == std::string::npos) throw std::runtime_error("not in C order");
+  xgrad::Array<T> array = xgrad::Array<T>::from_shape(parse_shape(header));
+  if (bytes.size() != 10 + header_size + array.size() * sizeof(T))
+    throw std::runtime_error("not of the right length");
+  std::memcpy(array.data(), bytes.data() + 10 + header_size, array.size() * sizeof(T));
+  return array;
+}
+
+}  // namespace npy_detail
+
+/// The array in an npy file, which must have just this type, on a little-endian machine.
+template <class T>
+xgrad::Array<T> read_npy(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error(path + ": cannot be read");
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  try {
+    return npy_detail::parse<T>(bytes);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  }
+}
+
+}  // namespace xgrad_tests
