@@ -15,23 +15,27 @@ inline void print_attention_from(std::ostream& out, const std::vector<xgrad::Var
                                  std::size_t query, const std::vector<std::string>& words) {
   static constexpr const char* shades[] = {"  ", "░░", "▒▒", "▓▓", "██"};
   char text[64];
-  out << "                 ";
+  std::string line(17, ' ');
+  const auto print_line = [&] {
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+  };
   for (const std::string& word : words) {
     std::snprintf(text, sizeof text, " %-8.8s", word.c_str());
-    out << text;
+    line += text;
   }
-  out << '\n';
+  print_line();
   for (std::size_t layer = 0; layer < weights.size(); ++layer) {
     for (std::size_t head = 0; head < weights[layer].shape(1); ++head) {
       std::snprintf(text, sizeof text, "  layer %zu head %zu", layer + 1, head + 1);
-      out << text;
+      line = text;
       for (std::size_t key = 0; key < words.size(); ++key) {
         const float weight = weights[layer].value()(0, head, query, key);
         std::snprintf(text, sizeof text, " %.2f %s ", static_cast<double>(weight),
                       shades[static_cast<int>(weight * 4.99F)]);
-        out << text;
+        line += text;
       }
-      out << '\n';
+      print_line();
     }
   }
 }

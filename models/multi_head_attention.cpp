@@ -2,7 +2,6 @@
 
 #include <xgrad/graph/shape_trace.hpp>
 #include <xgrad/models/sizes.hpp>
-#include <xgrad/ops/shapes.hpp>
 
 namespace xgrad {
 namespace {
@@ -24,11 +23,6 @@ void check_batch(const Shape& q, const Shape& k, const Shape& v) {
                            " and v ", v);
 }
 
-/// (batch, 1, L, S) without the axis of heads.
-Shape without_heads(const Shape& shape) { return {shape[0], shape[2], shape[3]}; }
-
-bool has_one_head(const Shape& shape) { return shape.size() == 4 && shape[1] == 1; }
-
 }  // namespace
 
 template <class T>
@@ -47,21 +41,6 @@ AttentionOptions MultiHeadAttention<T>::attention_options() const {
   return {.dropout_p = this->training() ? dropout_ : 0, .num_heads = heads_};
 }
 
-/// The op has no axis for a single head.
-template <class T>
-AttentionMask<T> MultiHeadAttention<T>::fitted(const AttentionMask<T>& mask) const {
-  if (heads_ > 1) return mask;
-  if (mask.allowed() != nullptr && has_one_head(mask.allowed()->shape())) {
-    Mask allowed = *mask.allowed();
-    allowed.reshape(without_heads(allowed.shape()));
-    return allowed;
-  }
-  if (mask.bias().defined() && has_one_head(mask.bias().shape())) {
-    return reshape(mask.bias(), without_heads(mask.bias().shape()));
-  }
-  return mask;
-}
-
 template <class T>
 Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
   return (*this)(x, x, x, mask);
@@ -72,8 +51,7 @@ Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& q, const Variab
                                               const Variable<T>& v, const AttentionMask<T>& mask) const {
   if (detail::shape_trace != nullptr) return with_weights(q, k, v, mask).output;
   check_batch(q.shape(), k.shape(), v.shape());
-  return out_proj_(
-      scaled_dot_product_attention(W_Q_(q), W_K_(k), W_V_(v), fitted(mask), attention_options()));
+  return out_proj_(scaled_dot_product_attention(W_Q_(q), W_K_(k), W_V_(v), mask, attention_options()));
 }
 
 template <class T>
@@ -89,14 +67,9 @@ AttentionResult<T> MultiHeadAttention<T>::with_weights(const Variable<T>& q, con
   check_batch(q.shape(), k.shape(), v.shape());
   const Variable<T> queries = W_Q_(q);
   detail::trace_shape("Linear Q/K/V", "Q, K, V", queries.shape(), "batch, seq, d_model");
-  AttentionResult<T> result =
-      attention_with_weights(queries, W_K_(k), W_V_(v), fitted(mask), attention_options());
+  AttentionResult<T> result = attention_with_weights(queries, W_K_(k), W_V_(v), mask, attention_options());
   result.output = out_proj_(result.output);
   detail::trace_shape("out_proj", "Final", result.output.shape(), "batch, seq, d_model");
-  if (heads_ == 1) {
-    const Shape& shape = result.weights.shape();
-    result.weights = reshape(result.weights, {shape[0], std::size_t{1}, shape[1], shape[2]});
-  }
   return result;
 }
 

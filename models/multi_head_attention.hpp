@@ -36,7 +36,6 @@ class MultiHeadAttention : public Module<T> {
 
  private:
   AttentionOptions attention_options() const;
-  AttentionMask<T> fitted(const AttentionMask<T>& mask) const;
 
   std::size_t heads_;
   double dropout_;

@@ -24,12 +24,13 @@ constexpr const char* name = "scaled_dot_product_attention";
 /// The sizes of one call, and the shape of its scores.
 struct Plan {
   kernels::AttentionSizes sizes;
+  std::size_t batch_axes;
   double scale;
-  Shape scores;  // (..., L, S), or (..., H, L, S)
+  Shape scores;  // (..., L, S), or (..., H, L, S) with num_heads
 };
 
 Plan make_plan(const Shape& q, const Shape& k, const Shape& v, const AttentionOptions& options) {
-  const std::size_t rank = q.size(), heads = options.num_heads;
+  const std::size_t rank = q.size(), heads = std::max<std::size_t>(options.num_heads, 1);
   const bool same_batch = rank >= 2 && k.size() == rank && v.size() == rank &&
                           std::equal(q.begin(), q.end() - 2, k.begin()) &&
                           std::equal(q.begin(), q.end() - 2, v.begin());
@@ -38,16 +39,17 @@ Plan make_plan(const Shape& q, const Shape& k, const Shape& v, const AttentionOp
                              ": q (..., L, E), k (..., S, E) and v (..., S, Ev) must fit together, got q ", q,
                              ", k ", k, " and v ", v);
   }
-  if (heads == 0 || q[rank - 1] % heads != 0 || v[rank - 1] % heads != 0) {
+  if (q[rank - 1] % heads != 0 || v[rank - 1] % heads != 0) {
     detail::fail<ShapeError>(name, ": the last axes of q and v must be divisible by num_heads ", heads,
                              ", got q ", q, " and v ", v);
   }
   Plan plan;
   plan.scores = Shape(q.begin(), q.end() - 2);
+  plan.batch_axes = rank - 2;
   plan.sizes = {element_count(plan.scores), heads, q[rank - 2], k[rank - 2], q[rank - 1] / heads,
                 v[rank - 1] / heads};
   plan.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(plan.sizes.head_dim)));
-  if (heads > 1) plan.scores.push_back(heads);
+  if (options.num_heads > 0) plan.scores.push_back(heads);
   plan.scores.push_back(plan.sizes.q_len);
   plan.scores.push_back(plan.sizes.k_len);
   return plan;
@@ -65,7 +67,7 @@ template <class T>
 bool mask_strides(const Shape& mask, const Plan& plan, kernels::MaskView<T>& view) {
   const detail::Strides strides = detail::broadcast_strides(mask, plan.scores);
   const std::size_t rank = plan.scores.size();
-  const std::size_t head_axes = plan.sizes.heads > 1 ? 1 : 0, batch_axes = rank - 2 - head_axes;
+  const std::size_t batch_axes = plan.batch_axes, head_axes = rank - 2 - batch_axes;
   view.key_stride = strides[rank - 1];
   view.query_stride = strides[rank - 2];
   view.head_stride = head_axes == 1 ? strides[rank - 3] : 0;
@@ -93,7 +95,7 @@ void set_mask(const Array<M>& mask, Array<M>& stretched, const Plan& plan,
 /// (..., L, H E) as (..., H, L, E); a trace shows it for the queries only.
 template <class T>
 Variable<T> split_heads(const Variable<T>& x, std::size_t heads, bool traced = false) {
-  if (heads == 1) return x;
+  if (heads == 0) return x;
   Shape shape = x.shape();
   shape.back() = heads;
   shape.push_back(x.shape().back() / heads);
@@ -108,7 +110,7 @@ Variable<T> split_heads(const Variable<T>& x, std::size_t heads, bool traced = f
 
 template <class T>
 Variable<T> merge_heads(const Variable<T>& x, std::size_t heads) {
-  if (heads == 1) return x;
+  if (heads == 0) return x;
   const Variable<T> y = transpose(x, -3, -2);
   detail::trace_shape("Transpose", "Output_T", y.shape(), "batch, seq, heads, d_k");
   Shape shape(y.shape().begin(), y.shape().end() - 1);

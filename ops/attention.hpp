@@ -9,7 +9,7 @@ namespace xgrad {
 
 /// Who may attend to whom: a bool array (true: may) or numbers added to the scores. It broadcasts to the
 /// scores,
-/// (..., L, S), or (..., heads, L, S) with several heads. Copies share the array.
+/// (..., L, S), or (..., num_heads, L, S). Copies share the array.
 template <class T>
 class AttentionMask {
  public:
@@ -29,7 +29,7 @@ struct AttentionOptions {
   double dropout_p = 0;              ///< dropout of the attention weights; 0 except in training
   bool is_causal = false;            ///< query i attends to the keys j <= i only
   std::optional<double> scale = {};  ///< 1 / sqrt(E) if absent
-  std::size_t num_heads = 1;         ///< the last axes hold this many heads side by side
+  std::size_t num_heads = 0;  ///< heads side by side in the last axes; 0: one, without an axis of its own
 };
 
 /// y = softmax(q k^T scale + mask) v (Vaswani et al. 2017, arXiv:1706.03762).
@@ -47,7 +47,7 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
 template <class T>
 struct AttentionResult {
   Variable<T> output;   ///< (..., L, H Ev)
-  Variable<T> weights;  ///< (..., L, S), or (..., H, L, S) with several heads
+  Variable<T> weights;  ///< (..., L, S), or (..., H, L, S) with num_heads
 };
 
 /// The same composed of matmul, masked_fill and softmax, with the attention weights as a result of their own.

@@ -59,26 +59,22 @@ void compare(const Variable<double>& p, Optimizer& optimizer, Expected&& expecte
   }
 }
 
-class SGDTest : public testing::TestWithParam<xgrad::SGDOptions> {};
-
-TEST_P(SGDTest, TakesPyTorchsSteps) {
-  const xgrad::SGDOptions o = GetParam();
-  const Variable<double> p(Array<double>{1.5}, true);
-  xgrad::SGD<double> optimizer({p}, o);
-  double velocity = 0;
-  compare(p, optimizer, [&](double x, double g, double t) {
-    g += o.weight_decay * x;
-    velocity = t == 1 ? g : o.momentum * velocity + (1 - o.dampening) * g;
-    return x - o.lr * (o.momentum == 0 ? g : o.nesterov ? g + o.momentum * velocity : velocity);
-  });
+TEST(SGDTest, TakesPyTorchsSteps) {
+  for (const xgrad::SGDOptions& o :
+       {xgrad::SGDOptions{.lr = 0.1}, xgrad::SGDOptions{.lr = 0.1, .weight_decay = 0.2},
+        xgrad::SGDOptions{.lr = 0.1, .momentum = 0.9},
+        xgrad::SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.2},
+        xgrad::SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.2, .nesterov = true}}) {
+    const Variable<double> p(Array<double>{1.5}, true);
+    xgrad::SGD<double> optimizer({p}, o);
+    double velocity = 0;
+    compare(p, optimizer, [&](double x, double g, double t) {
+      g += o.weight_decay * x;
+      velocity = t == 1 ? g : o.momentum * velocity + (1 - o.dampening) * g;
+      return x - o.lr * (o.momentum == 0 ? g : o.nesterov ? g + o.momentum * velocity : velocity);
+    });
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Options, SGDTest,
-    testing::Values(xgrad::SGDOptions{.lr = 0.1}, xgrad::SGDOptions{.lr = 0.1, .weight_decay = 0.2},
-                    xgrad::SGDOptions{.lr = 0.1, .momentum = 0.9},
-                    xgrad::SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.2},
-                    xgrad::SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.2, .nesterov = true}));
 
 template <class Options>
 auto adam_formula(const Options& o, bool decoupled) {
