@@ -81,6 +81,7 @@ class Sweep {
       heap_.pop_back();
       visit(node);
     }
+    for (const Ref<Node<T>>& leaf : leaves_) note_if_wanted(*leaf);
   }
 
   /// Adds what the leaves collected to their grad().
@@ -97,7 +98,15 @@ class Sweep {
     leaves_.clear();
   }
 
-  std::vector<Variable<T>> take_found() { return std::move(found_); }
+  /// What the wanted nodes collected, each with an array of its own.
+  std::vector<Variable<T>> take_found() {
+    for (const Ref<Node<T>>& leaf : leaves_) take_pending(*leaf);
+    for (Variable<T>& gradient : found_) {
+      if (gradient.defined() && !gradient.requires_grad() && !sole_owner(gradient))
+        gradient = clone(gradient);
+    }
+    return std::move(found_);
+  }
 
  private:
   struct Entry {
@@ -121,6 +130,8 @@ class Sweep {
       Variable<T> sum = take_pending(*node);
       accumulate(sum, std::move(grad));
       grad = std::move(sum);
+    } else if (node->is_leaf()) {
+      leaves_.push_back(node);
     } else {
       heap_.push_back({node->order, node});
       std::push_heap(heap_.begin(), heap_.end(), older);
@@ -129,15 +140,14 @@ class Sweep {
     node->grad_node = std::move(Access<T>::node(grad));
   }
 
-  void visit(const Ref<Node<T>>& node) {
-    if (!wanted_.empty()) {
-      for (std::size_t i = 0; i < wanted_.size(); ++i) {
-        if (wanted_[i] == node.get()) found_[i] = Access<T>::make(node->grad_value, node->grad_node);
-      }
-    } else if (node->is_leaf()) {
-      leaves_.push_back(node);
-      return;
+  void note_if_wanted(const Node<T>& node) {
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      if (wanted_[i] == &node) found_[i] = Access<T>::make(node.grad_value, node.grad_node);
     }
+  }
+
+  void visit(const Ref<Node<T>>& node) {
+    note_if_wanted(*node);
     Variable<T> dy = take_pending(*node);
     if (node->released) [[unlikely]] {
       if (!wanted_.empty() && node->order == floor_) return;

@@ -6,6 +6,7 @@
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/kernels/binary.hpp>
 #include <xgrad/ops/kernels/cross_entropy.hpp>
+#include <xgrad/ops/kernels/reduce.hpp>
 #include <xgrad/ops/reductions.hpp>
 #include <xgrad/ops/shapes.hpp>
 #include <xgrad/ops/softmax.hpp>
@@ -26,27 +27,39 @@ Variable<T> losses_composed(const Variable<T>& logits, const Ids& target, std::i
   return sum(log_softmax(logits) * minus_onehot, 1);
 }
 
-/// The loss of each row of logits (N, C).
+/// The losses of the rows of logits (N, C), or their sum divided by `divisor`.
 template <class T>
-Variable<T> row_losses(const Variable<T>& logits, const Ids& target, std::int64_t ignore_index) {
+Variable<T> losses(const Variable<T>& logits, const Ids& target, std::int64_t ignore_index, bool reduced,
+                   T divisor) {
   const std::size_t rows = logits.shape()[0], classes = logits.shape()[1];
   Variable<T> log_probs = detail::empty<T>(logits.shape());
-  Variable<T> losses = detail::empty<T>(Shape{rows});
+  Variable<T> y = detail::empty<T>(Shape{rows});
   kernels::cross_entropy_rows(detail::data(logits), target.data(), ignore_index, detail::data(log_probs),
-                              detail::data(losses), rows, classes);
-  if (!logits.requires_grad() || !grad_enabled()) return losses;
-  return record<T>("cross_entropy", std::move(losses), on(logits), save(logits, log_probs),
-                   [target, ignore_index](Variable<T> dy, Needs needs, Variable<T> logits,
-                                          Variable<T> log_probs) -> Grads<T, 1> {
+                              detail::data(y), rows, classes);
+  if (reduced) {
+    const Variable<T> row_losses = std::exchange(y, detail::empty<T>(Shape{}));
+    kernels::sum_middle(detail::data(row_losses), 1, rows, 1, detail::data(y));
+    *detail::data(y) /= divisor;
+  }
+  if (!logits.requires_grad() || !grad_enabled()) return y;
+  return record<T>("cross_entropy", std::move(y), on(logits), save(logits, log_probs),
+                   [target, ignore_index, reduced, divisor](Variable<T> dy, Needs needs, Variable<T> logits,
+                                                            Variable<T> log_probs) -> Grads<T, 1> {
                      if (grad_enabled()) {
                        return replay<T, 1>(dy, needs, {logits}, [&](const Variable<T>& logits) {
-                         return losses_composed(logits, target, ignore_index);
+                         const Variable<T> rows = losses_composed(logits, target, ignore_index);
+                         return reduced ? div(sum(rows), divisor) : rows;
                        });
+                     }
+                     Variable<T> row_weights = dy;
+                     if (reduced) {
+                       row_weights = detail::empty<T>(Shape{target.size()});
+                       kernels::fill(dy.item() / divisor, detail::data(row_weights), target.size());
                      }
                      Variable<T> dlogits = detail::empty<T>(log_probs.shape());
                      kernels::cross_entropy_grad_rows(detail::data(log_probs), target.data(), ignore_index,
-                                                      detail::data(dy), detail::data(dlogits), target.size(),
-                                                      log_probs.shape()[1]);
+                                                      detail::data(row_weights), detail::data(dlogits),
+                                                      target.size(), log_probs.shape()[1]);
                      return {dlogits};
                    });
 }
@@ -96,16 +109,10 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target, CrossEnt
   const std::size_t count =
       count_targets(target, static_cast<std::int64_t>(shape[class_axis]), options.ignore_index);
 
-  const Variable<T> losses = row_losses(class_rows(logits), target, options.ignore_index);
-  switch (options.reduction) {
-    case Reduction::none:
-      return losses.shape() == expected ? losses : reshape(losses, expected);
-    case Reduction::sum:
-      return sum(losses);
-    case Reduction::mean:
-      break;
-  }
-  return div(sum(losses), static_cast<T>(count));
+  const bool reduced = options.reduction != Reduction::none;
+  const T divisor = options.reduction == Reduction::mean ? static_cast<T>(count) : T{1};
+  const Variable<T> y = losses(class_rows(logits), target, options.ignore_index, reduced, divisor);
+  return reduced || same_shape(y.shape(), expected) ? y : reshape(y, expected);
 }
 
 template Variable<float> cross_entropy(const Variable<float>&, const Ids&, CrossEntropyOptions);

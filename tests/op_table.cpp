@@ -1,0 +1,877 @@
+#include "op_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <xgrad/graph/random.hpp>
+#include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/attention.hpp>
+#include <xgrad/ops/cross_entropy.hpp>
+#include <xgrad/ops/dropout.hpp>
+#include <xgrad/ops/elementwise.hpp>
+#include <xgrad/ops/embedding.hpp>
+#include <xgrad/ops/indexing.hpp>
+#include <xgrad/ops/layer_norm.hpp>
+#include <xgrad/ops/linear.hpp>
+#include <xgrad/ops/masked_fill.hpp>
+#include <xgrad/ops/matmul.hpp>
+#include <xgrad/ops/reductions.hpp>
+#include <xgrad/ops/shapes.hpp>
+#include <xgrad/ops/softmax.hpp>
+
+#include "expect_error.hpp"
+#include "op_references.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using xgrad::Array, xgrad::Dims, xgrad::Ids, xgrad::Mask, xgrad::Shape, xgrad::Variable;
+using xgrad::GraphError, xgrad::IndexError, xgrad::ShapeError, xgrad::ValueError;
+
+constexpr Range positive{0.2, 3, 0};
+constexpr Range away_from_zero{-2, 2, 0.3};
+
+/// What the generic function f of a list of Variables is called with, and what it must give.
+template <class F>
+Case make_case(std::vector<Input> inputs, const F& f, Reference reference) {
+  return {std::move(inputs), f, f, std::move(reference)};
+}
+
+/// One case for each list of inputs.
+template <class F>
+std::vector<Case> make_cases(const std::vector<std::vector<Input>>& lists, const F& f,
+                             const Reference& reference) {
+  std::vector<Case> cases;
+  for (const std::vector<Input>& inputs : lists) cases.push_back(make_case(inputs, f, reference));
+  return cases;
+}
+
+template <class Error, class Call>
+ErrorCase error(std::string expected, Call call) {
+  return {std::move(expected), [call] { return message_of<Error>(call); }};
+}
+
+Variable<float> x(const Shape& shape) { return Variable<float>(Array<float>(shape, 1.0f), true); }
+
+Mask mask_of(const Shape& shape, std::initializer_list<int> elements) {
+  Mask mask = Mask::from_shape(shape);
+  std::transform(elements.begin(), elements.end(), mask.data(), [](int element) { return element != 0; });
+  return mask;
+}
+
+Ids ids_of(const Shape& shape, std::initializer_list<std::int64_t> elements) {
+  Ids ids = Ids::from_shape(shape);
+  std::copy(elements.begin(), elements.end(), ids.data());
+  return ids;
+}
+
+// elementwise
+
+template <class F>
+Op elementwise_op(const char* name, const F& f, double (*reference)(double), Range range = {}) {
+  std::vector<std::vector<Input>> lists;
+  for (const Shape& shape :
+       {Shape{}, Shape{1}, Shape{2, 3}, Shape{17}, Shape{5, 33}, Shape{0}, Shape{2, 0, 3}})
+    lists.push_back({{shape, range}});
+  return {std::string("elementwise.") + name, make_cases(lists, f, naive::map(reference)), {}};
+}
+
+double gelu(double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }
+double gelu_tanh(double x) {
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+Op gelu_op() {
+  Op op = elementwise_op("gelu", [](const auto& x) { return xgrad::gelu(x[0]); }, gelu, {-4, 4, 0});
+  Op tanh = elementwise_op("", [](const auto& x) { return xgrad::gelu(x[0], xgrad::Gelu::tanh); }, gelu_tanh,
+                           {-4, 4, 0});
+  op.cases.insert(op.cases.end(), tanh.cases.begin(), tanh.cases.end());
+  return op;
+}
+
+// arithmetic
+
+template <class F>
+Op arithmetic_op(const char* name, const F& f, double (*reference)(double, double), Range second = {}) {
+  const std::vector<std::pair<Shape, Shape>> shapes = {
+      {{2, 3}, {2, 3}},    {{2, 3}, {3}},      {{3}, {2, 3}},     {{2, 3}, {2, 1}},    {{2, 1}, {1, 3}},
+      {{}, {2, 3}},        {{2, 3}, {}},       {{}, {}},          {{4, 1, 3}, {5, 1}}, {{1, 1, 1}, {3}},
+      {{17}, {17}},        {{3, 17}, {17}},    {{9, 17}, {9, 1}}, {{0}, {1}},          {{2, 0}, {1, 1}},
+      {{2, 1, 4}, {3, 1}}, {{2, 3, 4}, {3, 4}}};
+  std::vector<std::vector<Input>> lists;
+  for (const auto& [a, b] : shapes) lists.push_back({{a, {}}, {b, second}});
+  const auto message = [name](const char* rest) { return std::string(name) + rest; };
+  return {std::string("arithmetic.") + name,
+          make_cases(lists, f, naive::binary(reference)),
+          {error<ShapeError>(message(": shapes must broadcast, got a (2, 3) and b (4)"),
+                             [f] {
+                               f(Inputs<float>{x({2, 3}), x({4})});
+                             }),
+           error<ShapeError>(message(": shapes must broadcast, got a (2, 1, 3) and b (2, 2)"),
+                             [f] {
+                               f(Inputs<float>{x({2, 1, 3}), x({2, 2})});
+                             }),
+           error<ShapeError>(message(": shapes must broadcast, got a (0) and b (2)"), [f] {
+             f(Inputs<float>{x({0}), x({2})});
+           })}};
+}
+
+Op add_op() {
+  Op op = arithmetic_op(
+      "add", [](const auto& x) { return x[0] + x[1]; }, [](double a, double b) { return a + b; });
+  op.cases.push_back(make_case(
+      {{{2, 3}, {}}}, [](const auto& x) { return 1.5 + (x[0] + 2.0); },
+      naive::map([](double x) { return x + 3.5; })));
+  return op;
+}
+
+Op sub_op() {
+  Op op = arithmetic_op(
+      "sub", [](const auto& x) { return x[0] - x[1]; }, [](double a, double b) { return a - b; });
+  op.cases.push_back(make_case(
+      {{{2, 3}, {}}}, [](const auto& x) { return 1.5 - (x[0] - 2.0); },
+      naive::map([](double x) { return 3.5 - x; })));
+  return op;
+}
+
+Op mul_op() {
+  Op op = arithmetic_op(
+      "mul", [](const auto& x) { return x[0] * x[1]; }, [](double a, double b) { return a * b; });
+  op.cases.push_back(make_case(
+      {{{2, 3}, {}}}, [](const auto& x) { return 1.5 * (x[0] * 2.0); },
+      naive::map([](double x) { return x * 3; })));
+  return op;
+}
+
+Op div_op() {
+  Op op = arithmetic_op(
+      "div", [](const auto& x) { return x[0] / x[1]; }, [](double a, double b) { return a / b; },
+      away_from_zero);
+  op.cases.push_back(make_case(
+      {{{2, 3}, away_from_zero}}, [](const auto& x) { return 1.5 / (x[0] / 2.0); },
+      naive::map([](double x) { return 3 / x; })));
+  return op;
+}
+
+Op neg_op() {
+  return {"arithmetic.neg",
+          make_cases(
+              {{{{2, 3}, {}}}, {{{}, {}}}, {{{0}, {}}}}, [](const auto& x) { return -x[0]; },
+              naive::map([](double x) { return -x; })),
+          {}};
+}
+
+Op broadcast_to_op() {
+  Op op{"arithmetic.broadcast_to", {}, {}};
+  const std::vector<std::pair<Shape, Shape>> shapes = {
+      {{3}, {2, 3}},          {{2, 1}, {2, 3}}, {{}, {2, 3}},     {{1}, {17}},
+      {{4, 1, 3}, {4, 5, 3}}, {{2, 3}, {2, 3}}, {{1, 3}, {0, 3}}, {{}, {}}};
+  for (const auto& [from, to] : shapes)
+    op.cases.push_back(make_case(
+        {{from, {}}}, [to = to](const auto& x) { return xgrad::broadcast_to(x[0], to); },
+        naive::broadcast_to(to)));
+  op.errors = {error<ShapeError>("broadcast_to: x must stretch to shape, got x (2, 3) and shape (3)",
+                                 [] {
+                                   xgrad::broadcast_to(x({2, 3}), Shape{3});
+                                 }),
+               error<ShapeError>("broadcast_to: x must stretch to shape, got x (2) and shape (2, 3)", [] {
+                 xgrad::broadcast_to(x({2}), Shape{2, 3});
+               })};
+  return op;
+}
+
+Op sum_to_op() {
+  Op op{"arithmetic.sum_to", {}, {}};
+  const std::vector<std::pair<Shape, Shape>> shapes = {
+      {{2, 3}, {3}},       {{2, 3}, {2, 1}}, {{2, 3}, {}},     {{17}, {1}},    {{4, 5, 3}, {4, 1, 3}},
+      {{4, 5, 3}, {5, 1}}, {{0, 3}, {3}},    {{2, 3}, {2, 3}}, {{9, 17}, {17}}};
+  for (const auto& [from, to] : shapes)
+    op.cases.push_back(make_case(
+        {{from, {}}}, [to = to](const auto& x) { return xgrad::sum_to(x[0], to); }, naive::sum_to(to)));
+  op.errors = {error<ShapeError>("sum_to: shape must stretch to x, got x (2, 3) and shape (4)", [] {
+    xgrad::sum_to(x({2, 3}), Shape{4});
+  })};
+  return op;
+}
+
+// products
+
+Op matmul_op() {
+  const std::vector<std::pair<Shape, Shape>> shapes = {{{2, 3}, {3, 4}},
+                                                       {{3, 3}, {3, 3}},
+                                                       {{3}, {3}},
+                                                       {{2, 3}, {3}},
+                                                       {{3}, {3, 4}},
+                                                       {{5, 2, 3}, {3, 4}},
+                                                       {{5, 2, 3}, {5, 3, 4}},
+                                                       {{5, 1, 2, 3}, {4, 3, 2}},
+                                                       {{3}, {5, 3, 4}},
+                                                       {{5, 2, 3}, {3}},
+                                                       {{2, 2, 3}, {1, 3, 2}},
+                                                       {{1, 1}, {1, 1}},
+                                                       {{1, 17}, {17, 1}},
+                                                       {{2, 0}, {0, 3}},
+                                                       {{0, 3}, {3, 2}},
+                                                       {{0}, {0}},
+                                                       {{0, 2, 3}, {0, 3, 2}},
+                                                       {{17, 19}, {19, 23}},
+                                                       {{2, 17, 9}, {2, 9, 17}},
+                                                       {{2, 17, 9}, {9, 17}}};
+  std::vector<std::vector<Input>> lists;
+  for (const auto& [a, b] : shapes) lists.push_back({{a, {}}, {b, {}}});
+  return {"matmul",
+          make_cases(
+              lists, [](const auto& x) { return xgrad::matmul(x[0], x[1]); }, naive::matmul()),
+          {error<ShapeError>("matmul: inner axes must agree, got a (2, 3) and b (4, 5)",
+                             [] {
+                               xgrad::matmul(x({2, 3}), x({4, 5}));
+                             }),
+           error<ShapeError>("matmul: inner axes must agree, got a (3) and b (2)",
+                             [] { xgrad::matmul(x({3}), x({2})); }),
+           error<ShapeError>("matmul: both operands need at least one axis, got a () and b (2, 3)",
+                             [] {
+                               xgrad::matmul(x({}), x({2, 3}));
+                             }),
+           error<ShapeError>("matmul: shapes must broadcast, got the batch axes of a (2) and of b (3)", [] {
+             xgrad::matmul(x({2, 4, 5}), x({3, 5, 6}));
+           })}};
+}
+
+Op linear_op() {
+  const std::vector<std::vector<Input>> lists = {
+      {{{2, 3}, {}}, {{4, 3}, {}}, {{4}, {}}},     {{{2, 3}, {}}, {{4, 3}, {}}},
+      {{{3}, {}}, {{4, 3}, {}}, {{4}, {}}},        {{{2, 5, 3}, {}}, {{4, 3}, {}}, {{4}, {}}},
+      {{{3, 3}, {}}, {{3, 3}, {}}, {{3}, {}}},     {{{0, 3}, {}}, {{4, 3}, {}}, {{4}, {}}},
+      {{{2, 0}, {}}, {{4, 0}, {}}, {{4}, {}}},     {{{1, 1}, {}}, {{1, 1}, {}}, {{1}, {}}},
+      {{{17, 19}, {}}, {{23, 19}, {}}, {{23}, {}}}};
+  const auto f = [](const auto& x) {
+    return x.size() > 2 ? xgrad::linear(x[0], x[1], x[2]) : xgrad::linear(x[0], x[1]);
+  };
+  return {
+      "linear",
+      make_cases(lists, f, naive::linear()),
+      {error<ShapeError>("linear: the last axis of x must be weight's second, got x (2, 3) and weight (4, 5)",
+                         [] {
+                           xgrad::linear(x({2, 3}), x({4, 5}));
+                         }),
+       error<ShapeError>("linear: the last axis of x must be weight's second, got x () and weight (4, 5)",
+                         [] {
+                           xgrad::linear(x({}), x({4, 5}));
+                         }),
+       error<ShapeError>("linear: weight must have the axes (out, in), got (3)",
+                         [] {
+                           xgrad::linear(x({2, 3}), x({3}));
+                         }),
+       error<ShapeError>("linear: bias must have shape (4) to fit weight (4, 3), got (3)", [] {
+         xgrad::linear(x({2, 3}), x({4, 3}), x({3}));
+       })}};
+}
+
+// softmax
+
+const std::vector<std::pair<Shape, int>> softmax_shapes = {
+    {{2, 3}, -1}, {{2, 3}, 0}, {{2, 3, 4}, 1}, {{3}, 0},    {{17}, -1},
+    {{5, 33}, 1}, {{2, 1}, 1}, {{}, 0},        {{0, 3}, 1}, {{3, 0}, 1}};
+
+Op softmax_op() {
+  Op op{"softmax", {}, {}};
+  for (const auto& [shape, dim] : softmax_shapes) {
+    const std::size_t axis = dim < 0 ? shape.size() - 1 : static_cast<std::size_t>(dim);
+    op.cases.push_back(make_case(
+        {{shape, {}}}, [dim = dim](const auto& x) { return xgrad::softmax(x[0], dim); },
+        naive::softmax(axis)));
+  }
+  const Mask masked = mask_of({2, 3}, {0, 1, 0, 1, 1, 0});
+  op.cases.push_back(make_case(
+      {{{2, 3}, {}}},
+      [masked](const auto& x) { return xgrad::softmax(xgrad::masked_fill(x[0], masked, -INFINITY)); },
+      [masked](const std::vector<Array<double>>& x) {
+        return naive::softmax(1)({naive::masked_fill(masked, -INFINITY)(x)});
+      }));
+  op.errors = {
+      error<IndexError>("softmax: axis 2 is out of range for x (2, 3)",
+                        [] {
+                          xgrad::softmax(x({2, 3}), 2);
+                        }),
+      error<IndexError>("softmax: axis -3 is out of range for x (2, 3)",
+                        [] {
+                          xgrad::softmax(x({2, 3}), -3);
+                        }),
+      error<IndexError>("softmax: axis 1 is out of range for x ()", [] { xgrad::softmax(x({}), 1); })};
+  return op;
+}
+
+Op log_softmax_op() {
+  Op op{"softmax.log_softmax", {}, {}};
+  for (const auto& [shape, dim] : softmax_shapes) {
+    const std::size_t axis = dim < 0 ? shape.size() - 1 : static_cast<std::size_t>(dim);
+    op.cases.push_back(make_case(
+        {{shape, {}}}, [dim = dim](const auto& x) { return xgrad::log_softmax(x[0], dim); },
+        naive::log_softmax(axis)));
+  }
+  op.errors = {error<IndexError>("log_softmax: axis 2 is out of range for x (2, 3)", [] {
+    xgrad::log_softmax(x({2, 3}), 2);
+  })};
+  return op;
+}
+
+// layer_norm
+
+Op layer_norm_op() {
+  Op op{"layer_norm", {}, {}};
+  struct Sample {
+    Shape shape;
+    std::size_t axes;
+    bool weight, bias;
+    double eps;
+  };
+  for (const auto& [shape, axes, weight, bias, eps] :
+       {Sample{{2, 3}, 1, true, true, 1e-5}, Sample{{2, 3}, 1, false, false, 1e-5},
+        Sample{{2, 3}, 1, true, false, 0.1}, Sample{{2, 3}, 1, false, true, 0.1},
+        Sample{{2, 3, 4}, 2, true, true, 1e-5}, Sample{{2, 2, 3}, 1, true, true, 1e-5},
+        Sample{{4}, 1, true, true, 1e-5}, Sample{{3, 1}, 1, true, true, 1e-5},
+        Sample{{0, 3}, 1, true, true, 1e-5}, Sample{{5, 33}, 1, true, true, 1e-5}}) {
+    const Shape inner(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end());
+    std::vector<Input> inputs{{shape, {}}};
+    if (weight) inputs.push_back({inner, {}});
+    if (bias) inputs.push_back({inner, {}});
+    const auto f = [inner, weight, bias, eps](const auto& x) {
+      const typename std::decay_t<decltype(x)>::value_type none;
+      return xgrad::layer_norm(x[0], inner, weight ? x[1] : none, bias ? x.back() : none, eps);
+    };
+    op.cases.push_back(make_case(inputs, f, naive::layer_norm(axes, weight, bias, eps)));
+  }
+  op.errors = {error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (4), got x (2, 3)",
+                                 [] {
+                                   xgrad::layer_norm(x({2, 3}), 4);
+                                 }),
+               error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (2, 3), got x (3)",
+                                 [] {
+                                   xgrad::layer_norm(x({3}), {2, 3});
+                                 }),
+               error<ShapeError>("layer_norm: weight must have normalized_shape (3), got (2)",
+                                 [] {
+                                   xgrad::layer_norm(x({2, 3}), 3, x({2}));
+                                 }),
+               error<ShapeError>("layer_norm: bias must have normalized_shape (3), got (1, 3)", [] {
+                 xgrad::layer_norm(x({2, 3}), 3, {}, x({1, 3}));
+               })};
+  return op;
+}
+
+// lookups and masks
+
+Op embedding_op() {
+  Op op{"embedding", {}, {}};
+  for (const Ids& ids :
+       {ids_of({2, 3}, {1, 5, 1, 0, 1, 5}), ids_of({4}, {0, 0, 0, 0}), ids_of({}, {2}), ids_of({0}, {}),
+        ids_of({17}, {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 5, 5, 5, 5, 5})}) {
+    for (const std::size_t dim : {4, 1, 17})
+      op.cases.push_back(make_case(
+          {{{6, dim}, {}}}, [ids](const auto& x) { return xgrad::embedding(ids, x[0]); },
+          naive::embedding(ids)));
+  }
+  // the padding row's gradient is dropped, so the outputs that depend on it must count for nothing
+  const Ids padded = ids_of({4}, {5, 1, 5, 2});
+  const Mask padding = mask_of({4, 1}, {1, 0, 1, 0});
+  op.cases.push_back(make_case(
+      {{{6, 3}, {}}},
+      [=](const auto& x) {
+        return xgrad::masked_fill(xgrad::embedding(padded, x[0], {.padding_idx = -1}), padding, 0);
+      },
+      [=](const std::vector<Array<double>>& x) {
+        return naive::masked_fill(padding, 0)({naive::embedding(padded)(x)});
+      }));
+  op.errors = {error<IndexError>("embedding: ids must be in [0, 6), got 7 (vocabulary size 6)",
+                                 [] {
+                                   xgrad::embedding(ids_of({2}, {0, 7}), x({6, 4}));
+                                 }),
+               error<IndexError>("embedding: ids must be in [0, 6), got -1 (vocabulary size 6)",
+                                 [] {
+                                   xgrad::embedding(ids_of({}, {-1}), x({6, 4}));
+                                 }),
+               error<IndexError>("embedding: ids must be in [0, 0), got 0 (vocabulary size 0)",
+                                 [] {
+                                   xgrad::embedding(ids_of({1}, {0}), x({0, 4}));
+                                 }),
+               error<IndexError>("embedding: padding_idx must be in [-6, 6), got 6",
+                                 [] {
+                                   xgrad::embedding(ids_of({1}, {0}), x({6, 4}), {.padding_idx = 6});
+                                 }),
+               error<ShapeError>("embedding: weight must have the axes (vocabulary, dim), got (6)",
+                                 [] { xgrad::embedding(ids_of({1}, {0}), x({6})); })};
+  return op;
+}
+
+Op masked_fill_op() {
+  Op op{"masked_fill", {}, {}};
+  const std::vector<std::pair<Shape, Mask>> samples = {
+      {{2, 3}, mask_of({2, 3}, {0, 1, 0, 1, 1, 1})},
+      {{2, 3}, mask_of({3}, {0, 1, 0})},
+      {{2, 3}, mask_of({2, 1}, {1, 0})},
+      {{3}, mask_of({2, 3}, {0, 1, 0, 0, 0, 1})},
+      {{2, 1}, mask_of({1, 3}, {1, 0, 1})},
+      {{2, 3}, mask_of({}, {1})},
+      {{}, mask_of({}, {0})},
+      {{0, 3}, mask_of({3}, {0, 1, 0})},
+      {{17}, mask_of({17}, {1, 1, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1})}};
+  for (const auto& [shape, mask] : samples)
+    op.cases.push_back(make_case(
+        {{shape, {}}}, [mask = mask](const auto& x) { return xgrad::masked_fill(x[0], mask, -7.5); },
+        naive::masked_fill(mask, -7.5)));
+  op.errors = {error<ShapeError>("masked_fill: shapes must broadcast, got x (2, 3) and mask (4)", [] {
+    xgrad::masked_fill(x({2, 3}), mask_of({4}, {0, 0, 0, 0}), 0);
+  })};
+  return op;
+}
+
+// reductions
+
+const std::vector<std::pair<Shape, Dims>> reductions = {
+    {{2, 3}, 0}, {{2, 3}, -1}, {{2, 3}, {0, 1}}, {{2, 3, 4}, 1}, {{2, 3, 4}, {0, -1}},
+    {{17}, 0},   {{9, 17}, 0}, {{9, 17}, 1},     {{3, 1}, 1},    {{0, 3}, 0},
+    {{0, 3}, 1}, {{}, 0},      {{2, 3}, Shape{}}};
+
+template <class F, class G>
+Op reduction_op(const std::string& name, const F& all, const G& some, Reference (*reference)(Dims, bool)) {
+  Op op{"reductions." + name, {}, {}};
+  for (const Shape& shape : {Shape{2, 3}, Shape{}, Shape{17}, Shape{9, 17}, Shape{2, 3, 4}, Shape{0}}) {
+    Shape axes = shape;
+    for (std::size_t k = 0; k < axes.size(); ++k) axes[k] = k;
+    op.cases.push_back(make_case({{shape, {}}}, all, reference(axes, false)));
+  }
+  for (const auto& [shape, dims] : reductions) {
+    for (const bool keepdim : {false, true}) {
+      op.cases.push_back(make_case(
+          {{shape, {}}}, [=, dims = dims](const auto& x) { return some(x[0], dims, keepdim); },
+          reference(dims, keepdim)));
+    }
+  }
+  op.errors = {error<IndexError>(name + ": axis 2 is out of range for x (2, 3)",
+                                 [some] {
+                                   some(x({2, 3}), Dims{2}, false);
+                                 }),
+               error<IndexError>(name + ": axis -3 is out of range for x (2, 3)",
+                                 [some] {
+                                   some(x({2, 3}), Dims{-3}, true);
+                                 }),
+               error<ValueError>(name + ": dims must name an axis once, got (1, -1) for x (2, 3)", [some] {
+                 some(x({2, 3}), Dims{1, -1}, false);
+               })};
+  return op;
+}
+
+// shapes
+
+Op reshape_op() {
+  Op op{"shapes.reshape", {}, {}};
+  struct Sample {
+    Shape from;
+    Dims to;
+    Shape expected;
+  };
+  for (const auto& [from, to, expected] :
+       {Sample{{2, 3}, {3, 2}, {3, 2}}, Sample{{2, 3}, -1, {6}}, Sample{{2, 3, 4}, {4, -1}, {4, 6}},
+        Sample{{1}, Shape{}, {}}, Sample{{}, {1, 1}, {1, 1}}, Sample{{0, 3}, {3, 0}, {3, 0}},
+        Sample{{0, 3}, {-1, 3}, {0, 3}}, Sample{{17}, {17, 1}, {17, 1}}})
+    op.cases.push_back(make_case(
+        {{from, {}}}, [to = to](const auto& x) { return xgrad::reshape(x[0], to); },
+        naive::reshape(expected)));
+  const auto refused = [](std::string why, Dims shape) {
+    return error<ShapeError>("reshape: " + why + ", got x (2, 3) and shape " + xgrad::to_string(shape),
+                             [shape] {
+                               xgrad::reshape(x({2, 3}), shape);
+                             });
+  };
+  constexpr std::ptrdiff_t huge = std::ptrdiff_t{1} << 62;
+  op.errors = {refused("the number of elements must not change", {2, 4}),
+               refused("the number of elements must not change", {4, -1}),
+               refused("the number of elements must not change", {huge, huge}),
+               refused("only one length can be -1", {-1, -1}),
+               refused("a length must be at least 0, or -1 once", {-2, 3}),
+               refused("-1 cannot be inferred beside a length of 0", {0, -1})};
+  return op;
+}
+
+Op permute_op() {
+  Op op{"shapes.permute", {}, {}};
+  struct Sample {
+    Shape shape;
+    Dims dims;
+    Shape order;
+  };
+  for (const auto& [shape, dims, order] :
+       {Sample{{2, 3}, {1, 0}, {1, 0}}, Sample{{2, 3, 4}, {1, 2, 0}, {1, 2, 0}},
+        Sample{{2, 2, 2}, {2, 0, 1}, {2, 0, 1}}, Sample{{2, 3, 4}, {0, -1, 1}, {0, 2, 1}},
+        Sample{{2, 1, 3, 2}, {3, 1, 0, 2}, {3, 1, 0, 2}}, Sample{{}, Shape{}, {}},
+        Sample{{0, 3}, {1, 0}, {1, 0}}, Sample{{17, 9}, {1, 0}, {1, 0}}})
+    op.cases.push_back(make_case(
+        {{shape, {}}}, [dims = dims](const auto& x) { return xgrad::permute(x[0], dims); },
+        naive::permute(order)));
+  op.errors = {
+      error<ShapeError>("permute: dims must name every axis of x once, got x (2, 3) and dims (0)",
+                        [] {
+                          xgrad::permute(x({2, 3}), 0);
+                        }),
+      error<ShapeError>("permute: dims must name every axis of x once, got x (2, 3) and dims (1, -1)",
+                        [] {
+                          xgrad::permute(x({2, 3}), {1, -1});
+                        }),
+      error<IndexError>("permute: axis 2 is out of range for x (2, 3)", [] {
+        xgrad::permute(x({2, 3}), {0, 2});
+      })};
+  return op;
+}
+
+Op transpose_op() {
+  const auto f = [](const auto& x) { return xgrad::transpose(x[0], -1, 0); };
+  Op op{"shapes.transpose",
+        make_cases({{{{2, 3}, {}}}, {{{17, 9}, {}}}, {{{0, 3}, {}}}}, f, naive::permute({1, 0})),
+        {}};
+  op.cases.push_back(make_case({{{2, 3, 4}, {}}}, f, naive::permute({2, 1, 0})));
+  op.cases.push_back(make_case({{{5}, {}}}, f, naive::permute({0})));
+  op.errors = {
+      error<IndexError>("transpose: axis 2 is out of range for x (2, 3)",
+                        [] {
+                          xgrad::transpose(x({2, 3}), 0, 2);
+                        }),
+      error<IndexError>("transpose: axis 0 is out of range for x ()", [] { xgrad::transpose(x({}), 0, 0); })};
+  return op;
+}
+
+Op concat_op() {
+  Op op{"shapes.concat", {}, {}};
+  struct Sample {
+    std::vector<Input> parts;
+    int dim;
+    std::size_t axis;
+  };
+  for (const auto& [parts, dim, axis] :
+       {Sample{{{{2, 3}, {}}, {{1, 3}, {}}}, 0, 0}, Sample{{{{2, 3}, {}}, {{2, 1}, {}}, {{2, 2}, {}}}, -1, 1},
+        Sample{{{{2, 2, 3}, {}}, {{2, 2, 3}, {}}}, 1, 1}, Sample{{{{3}, {}}}, 0, 0},
+        Sample{{{{2, 3}, {}}, {{0, 3}, {}}, {{1, 3}, {}}}, 0, 0}, Sample{{{{0, 3}, {}}, {{0, 2}, {}}}, 1, 1},
+        Sample{{{{17}, {}}, {{17}, {}}}, 0, 0}})
+    op.cases.push_back(make_case(
+        parts, [dim = dim](const auto& x) { return xgrad::concat(x, dim); }, naive::concat(axis)));
+  op.errors = {
+      error<ShapeError>("concat: parts must agree in every axis but 0, got part 0 (2, 3) and part 1 (2, 4)",
+                        [] {
+                          xgrad::concat({x({2, 3}), x({2, 4})});
+                        }),
+      error<ShapeError>("concat: parts must agree in every axis but 1, got part 0 (2, 3) and part 2 (3)",
+                        [] {
+                          xgrad::concat({x({2, 3}), x({2, 4}), x({3})}, 1);
+                        }),
+      error<ShapeError>("concat: parts need at least one axis, got part 0 ()",
+                        [] { xgrad::concat({x({})}); }),
+      error<IndexError>("concat: axis 2 is out of range for part 0 (2, 3)",
+                        [] {
+                          xgrad::concat({x({2, 3})}, 2);
+                        }),
+      error<ValueError>("concat: parts must not be empty", [] { xgrad::concat(Inputs<float>{}); })};
+  return op;
+}
+
+// indexing
+
+Op select_op() {
+  Op op{"indexing.select", {}, {}};
+  struct Sample {
+    Shape shape;
+    int dim;
+    std::ptrdiff_t index;
+    std::size_t axis, position;
+  };
+  for (const auto& [shape, dim, index, axis, position] :
+       {Sample{{2, 3}, 0, 1, 0, 1}, Sample{{2, 3}, -1, -3, 1, 0}, Sample{{2, 3, 4}, 1, 2, 1, 2},
+        Sample{{17}, 0, -1, 0, 16}, Sample{{3, 0}, 0, 1, 0, 1}, Sample{{1}, 0, 0, 0, 0}})
+    op.cases.push_back(make_case(
+        {{shape, {}}}, [dim = dim, index = index](const auto& x) { return xgrad::select(x[0], dim, index); },
+        naive::select(axis, position)));
+  op.errors = {error<IndexError>("select: index 3 is out of range for axis 1 of x (2, 3)",
+                                 [] {
+                                   xgrad::select(x({2, 3}), 1, 3);
+                                 }),
+               error<IndexError>("select: index -3 is out of range for axis 0 of x (2, 3)",
+                                 [] {
+                                   xgrad::select(x({2, 3}), 0, -3);
+                                 }),
+               error<IndexError>("select: index 0 is out of range for axis 0 of x (0, 3)",
+                                 [] {
+                                   xgrad::select(x({0, 3}), 0, 0);
+                                 }),
+               error<IndexError>("select: axis 2 is out of range for x (2, 3)", [] {
+                 xgrad::select(x({2, 3}), 2, 0);
+               })};
+  return op;
+}
+
+Op slice_op() {
+  Op op{"indexing.slice", {}, {}};
+  constexpr std::ptrdiff_t open = std::numeric_limits<std::ptrdiff_t>::max();
+  struct Sample {
+    Shape shape;
+    int dim;
+    std::ptrdiff_t start, end, step;
+    std::size_t axis, first, count;
+  };
+  for (const auto& [shape, dim, start, end, step, axis, first, count] :
+       {Sample{{5}, 0, 1, 4, 1, 0, 1, 3}, Sample{{5}, 0, 0, open, 2, 0, 0, 3},
+        Sample{{5}, 0, 1, open, 2, 0, 1, 2}, Sample{{5}, 0, -2, open, 1, 0, 3, 2},
+        Sample{{5}, 0, 0, -1, 3, 0, 0, 2}, Sample{{5}, 0, -100, 100, 1, 0, 0, 5},
+        Sample{{5}, 0, 3, 2, 1, 0, 0, 0}, Sample{{5}, 0, 9, open, 1, 0, 0, 0},
+        Sample{{5}, 0, 1, open, open, 0, 1, 1}, Sample{{2, 5, 3}, 1, 1, 4, 2, 1, 1, 2},
+        Sample{{2, 17}, -1, 3, 16, 3, 1, 3, 5}, Sample{{0, 3}, 0, 0, open, 1, 0, 0, 0}})
+    op.cases.push_back(make_case(
+        {{shape, {}}},
+        [=, dim = dim, start = start, end = end, step = step](const auto& x) {
+          return xgrad::slice(x[0], dim, start, end, step);
+        },
+        naive::slice(axis, first, count, static_cast<std::size_t>(step))));
+  op.errors = {
+      error<ValueError>("slice: step must be at least 1, got 0", [] { xgrad::slice(x({5}), 0, 0, 5, 0); }),
+      error<ValueError>("slice: step must be at least 1, got -1", [] { xgrad::slice(x({5}), 0, 0, 5, -1); }),
+      error<IndexError>("slice: axis 1 is out of range for x (5)", [] { xgrad::slice(x({5}), 1, 0); })};
+  return op;
+}
+
+// losses and noise
+
+Op dropout_op() {
+  Op op{"dropout", {}, {}};
+  op.cases = make_cases(
+      {{{{5, 17}, {}}}, {{{}, {}}}, {{{0}, {}}}},
+      [](const auto& x) {
+        xgrad::manual_seed(3);
+        return xgrad::dropout(x[0], 0.25);
+      },
+      [](const std::vector<Array<double>>& x) {
+        xgrad::manual_seed(3);
+        Array<double> y = xgrad::bernoulli<double>(x[0].shape(), 0.75);
+        for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] *= x[0].data()[i] / 0.75;
+        return y;
+      });
+  op.cases.push_back(make_case(
+      {{{2, 3}, {}}}, [](const auto& x) { return xgrad::dropout(x[0], 0.5, false); },
+      naive::map([](double x) { return x; })));
+  op.cases.push_back(make_case(
+      {{{2, 3}, {}}}, [](const auto& x) { return xgrad::dropout(x[0], 0); },
+      naive::map([](double x) { return x; })));
+  op.cases.push_back(make_case(
+      {{{2, 3}, {}}}, [](const auto& x) { return xgrad::dropout(x[0], 1); },
+      naive::map([](double) { return 0.0; })));
+  op.errors = {
+      error<ValueError>("dropout: p must be in [0, 1], got 1.5", [] { xgrad::dropout(x({2}), 1.5); }),
+      error<ValueError>("dropout: p must be in [0, 1], got -0.1",
+                        [] { xgrad::dropout(x({2}), -0.1, false); }),
+      error<ValueError>("dropout: p must be in [0, 1], got nan", [] { xgrad::dropout(x({2}), NAN); })};
+  return op;
+}
+
+Op cross_entropy_op() {
+  using xgrad::Reduction;
+  Op op{"cross_entropy", {}, {}};
+  struct Sample {
+    Shape logits;
+    Ids target;
+    std::int64_t ignore_index;
+  };
+  for (const auto& [logits, target, ignore_index] :
+       {Sample{{2, 3}, ids_of({2}, {2, 0}), -100}, Sample{{3}, ids_of({}, {1}), -100},
+        Sample{{4, 3}, ids_of({4}, {2, -100, 0, -100}), -100}, Sample{{4, 3}, ids_of({4}, {2, 1, 0, 1}), 1},
+        Sample{{2, 3, 2}, ids_of({2, 2}, {2, 0, 1, 1}), -100},
+        Sample{{2, 3, 2, 2}, ids_of({2, 2, 2}, {2, 0, -1, 1, 0, 0, 2, 2}), -1},
+        Sample{{2, 1}, ids_of({2}, {0, 0}), -100}, Sample{{3, 17}, ids_of({3}, {16, 0, 5}), -100}}) {
+    for (const char reduction : {'n', 's', 'm'}) {
+      const xgrad::CrossEntropyOptions options{ignore_index, reduction == 'n'   ? Reduction::none
+                                                             : reduction == 's' ? Reduction::sum
+                                                                                : Reduction::mean};
+      op.cases.push_back(make_case(
+          {{logits, {}}},
+          [target = target, options](const auto& x) { return xgrad::cross_entropy(x[0], target, options); },
+          naive::cross_entropy(target, reduction, ignore_index)));
+    }
+  }
+  const auto summed = [](const auto& x) {
+    return xgrad::cross_entropy(x[0], Ids(Array<std::int64_t>::from_shape({x[0].shape()[0]}) * 0 - 100),
+                                {.reduction = Reduction::sum});
+  };
+  op.cases.push_back(
+      make_case({{{2, 3}, {}}}, summed, naive::cross_entropy(ids_of({2}, {-100, -100}), 's', -100)));
+  op.cases.push_back(make_case({{{0, 3}, {}}}, summed, naive::cross_entropy(ids_of({0}, {}), 's', -100)));
+  op.errors = {error<IndexError>("cross_entropy: target must be in [0, 3), got 5 (3 classes)",
+                                 [] {
+                                   xgrad::cross_entropy(x({2, 3}), ids_of({2}, {0, 5}));
+                                 }),
+               error<IndexError>("cross_entropy: target must be in [0, 3), got -1 (3 classes)",
+                                 [] {
+                                   xgrad::cross_entropy(x({2, 3}), ids_of({2}, {-1, 0}));
+                                 }),
+               error<ShapeError>("cross_entropy: target must have the shape of logits without the class "
+                                 "axis, got logits (2, 3) and target (3)",
+                                 [] {
+                                   xgrad::cross_entropy(x({2, 3}), ids_of({3}, {0, 0, 0}));
+                                 }),
+               error<ShapeError>("cross_entropy: logits need an axis of classes, got ()",
+                                 [] { xgrad::cross_entropy(x({}), ids_of({}, {0})); })};
+  return op;
+}
+
+// attention
+
+struct AttentionSample {
+  Shape q, k, v;
+  naive::Attention how;
+  Shape bias = {};  // of the numbers added to the scores, if it has axes
+};
+
+std::vector<AttentionSample> attention_samples() {
+  const Mask padding = mask_of({1, 4}, {1, 1, 0, 1}),
+             some = mask_of({3, 4}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0});
+  return {{{3, 2}, {4, 2}, {4, 5}, {}},
+          {{2, 3, 2}, {2, 4, 2}, {2, 4, 5}, {}},
+          {{3, 2}, {3, 2}, {3, 2}, {}},
+          {{2, 2, 3, 2}, {2, 2, 4, 2}, {2, 2, 4, 2}, {}},
+          {{3, 2}, {4, 2}, {4, 2}, {.causal = true}},
+          {{4, 2}, {3, 2}, {3, 2}, {.causal = true, .scale = 0.3}},
+          {{3, 2}, {4, 2}, {4, 2}, {.allowed = padding}},
+          {{3, 2}, {4, 2}, {4, 2}, {.allowed = some}},
+          {{2, 3, 2}, {2, 4, 2}, {2, 4, 2}, {.allowed = some}},
+          {{2, 3, 2}, {2, 4, 2}, {2, 4, 2}, {.allowed = mask_of({2, 1, 4}, {1, 1, 1, 0, 0, 0, 0, 0})}},
+          {{3, 2}, {4, 2}, {4, 2}, {.causal = true, .allowed = some}},
+          {{2, 3, 4}, {2, 4, 4}, {2, 4, 6}, {.heads = 2}},
+          {{3, 4}, {4, 4}, {4, 4}, {.heads = 4, .causal = true}},
+          {{2, 3, 2},
+           {2, 4, 2},
+           {2, 4, 2},
+           {.heads = 1, .allowed = mask_of({2, 1, 1, 4}, {1, 1, 1, 0, 0, 0, 0, 0})}},
+          {{2, 3, 4},
+           {2, 4, 4},
+           {2, 4, 4},
+           {.heads = 2, .allowed = mask_of({2, 1, 1, 4}, {1, 1, 1, 0, 0, 0, 0, 0})}},
+          {{2, 3, 4}, {2, 4, 4}, {2, 4, 4}, {.heads = 2, .allowed = mask_of({2, 3, 1}, {1, 0, 1, 1, 1, 0})}},
+          {{2, 2, 3, 4},
+           {2, 2, 4, 4},
+           {2, 2, 4, 4},
+           {.heads = 2, .allowed = mask_of({2, 1, 1, 1, 4}, {1, 1, 1, 0, 0, 1, 1, 0})}},
+          {{2, 2, 3, 4},
+           {2, 2, 4, 4},
+           {2, 2, 4, 4},
+           {.heads = 2, .allowed = mask_of({2, 1, 1, 4}, {1, 1, 1, 0, 0, 1, 1, 0})}},
+          {{3, 2}, {4, 2}, {4, 2}, {}, {3, 4}},
+          {{2, 3, 4}, {2, 4, 4}, {2, 4, 4}, {.heads = 2}, {2, 1, 4}},
+          {{2, 3, 4}, {2, 4, 4}, {2, 4, 4}, {.heads = 2, .causal = true}, {2, 1, 1, 4}},
+          {{0, 3, 2}, {0, 4, 2}, {0, 4, 2}, {}},
+          {{0, 2}, {4, 2}, {4, 2}, {}},
+          {{3, 2}, {0, 2}, {0, 2}, {}},
+          {{17, 6}, {19, 6}, {19, 6}, {.heads = 2}}};
+}
+
+/// f is given q, k, v, the mask and the options.
+template <class F>
+Op attention_op(const char* name, const F& f, Reference (*reference)(naive::Attention)) {
+  Op op{name, {}, {}};
+  for (const AttentionSample& sample : attention_samples()) {
+    std::vector<Input> inputs{{sample.q, {}}, {sample.k, {}}, {sample.v, {}}};
+    if (!sample.bias.empty()) inputs.push_back({sample.bias, {}});
+    const auto call = [f, how = sample.how](const auto& x) {
+      xgrad::AttentionMask<typename std::decay_t<decltype(x[0])>::value_type> mask;
+      if (how.allowed) mask = *how.allowed;
+      if (x.size() > 3) mask = x[3];
+      return f(x[0], x[1], x[2], mask,
+               xgrad::AttentionOptions{.is_causal = how.causal, .scale = how.scale, .num_heads = how.heads});
+    };
+    op.cases.push_back(make_case(inputs, call, reference(sample.how)));
+  }
+  const auto refused = [f](std::string text, Shape q, Shape k, Shape v, xgrad::AttentionMask<float> mask = {},
+                           xgrad::AttentionOptions options = {}) {
+    return error<ShapeError>("scaled_dot_product_attention: " + text,
+                             [=] { f(x(q), x(k), x(v), mask, options); });
+  };
+  const std::string fit = "q (..., L, E), k (..., S, E) and v (..., S, Ev) must fit together, got q ";
+  op.errors = {refused(fit + "(3, 2), k (4, 3) and v (4, 2)", {3, 2}, {4, 3}, {4, 2}),
+               refused(fit + "(3, 2), k (4, 2) and v (3, 2)", {3, 2}, {4, 2}, {3, 2}),
+               refused(fit + "(2), k (4, 2) and v (4, 2)", {2}, {4, 2}, {4, 2}),
+               refused(fit + "(2, 3, 2), k (1, 4, 2) and v (2, 4, 2)", {2, 3, 2}, {1, 4, 2}, {2, 4, 2}),
+               refused("the last axes of q and v must be divisible by num_heads 2, got q (3, 3) and v (4, 3)",
+                       {3, 3}, {4, 3}, {4, 3}, {}, {.num_heads = 2}),
+               refused("attn_mask must broadcast to the scores (3, 4), got (2, 3, 4)", {3, 2}, {4, 2}, {4, 2},
+                       Mask(Shape{2, 3, 4}, true)),
+               refused("shapes must broadcast, got the scores (3, 4) and attn_mask (3)", {3, 2}, {4, 2},
+                       {4, 2}, Mask(Shape{3}, true)),
+               refused("shapes must broadcast, got the scores (3, 4) and attn_mask (5)", {3, 2}, {4, 2},
+                       {4, 2}, x({5}))};
+  return op;
+}
+
+std::vector<Op> make_table() {
+  const auto attend = [](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
+    return xgrad::scaled_dot_product_attention(q, k, v, mask, options);
+  };
+  const auto attend_composed = [](const auto& q, const auto& k, const auto& v, const auto& mask,
+                                  auto options) {
+    return xgrad::attention_with_weights(q, k, v, mask, options).output;
+  };
+  const auto weigh = [](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
+    return xgrad::attention_with_weights(q, k, v, mask, options).weights;
+  };
+  return {elementwise_op(
+              "exp", [](const auto& x) { return xgrad::exp(x[0]); }, [](double x) { return std::exp(x); }),
+          elementwise_op(
+              "log", [](const auto& x) { return xgrad::log(x[0]); }, [](double x) { return std::log(x); },
+              positive),
+          elementwise_op(
+              "sqrt", [](const auto& x) { return xgrad::sqrt(x[0]); }, [](double x) { return std::sqrt(x); },
+              positive),
+          elementwise_op(
+              "tanh", [](const auto& x) { return xgrad::tanh(x[0]); }, [](double x) { return std::tanh(x); }),
+          elementwise_op(
+              "erf", [](const auto& x) { return xgrad::erf(x[0]); }, [](double x) { return std::erf(x); }),
+          elementwise_op(
+              "relu", [](const auto& x) { return xgrad::relu(x[0]); }, [](double x) { return x > 0 ? x : 0; },
+              {-2, 2, 0.01}),
+          gelu_op(),
+          add_op(),
+          sub_op(),
+          mul_op(),
+          div_op(),
+          neg_op(),
+          broadcast_to_op(),
+          sum_to_op(),
+          matmul_op(),
+          linear_op(),
+          softmax_op(),
+          log_softmax_op(),
+          layer_norm_op(),
+          embedding_op(),
+          masked_fill_op(),
+          reduction_op(
+              "sum", [](const auto& x) { return xgrad::sum(x[0]); },
+              [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::sum(x, dims, keepdim); },
+              naive::sum),
+          reduction_op(
+              "mean", [](const auto& x) { return xgrad::mean(x[0]); },
+              [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::mean(x, dims, keepdim); },
+              naive::mean),
+          reshape_op(),
+          permute_op(),
+          transpose_op(),
+          concat_op(),
+          select_op(),
+          slice_op(),
+          dropout_op(),
+          cross_entropy_op(),
+          attention_op("attention.scaled_dot_product_attention", attend, naive::attention),
+          attention_op("attention.attention_with_weights", attend_composed, naive::attention),
+          attention_op("attention.weights", weigh, naive::attention_weights)};
+}
+
+}  // namespace
+
+const std::vector<Op>& op_table() {
+  static const std::vector<Op> table = make_table();
+  return table;
+}
+
+}  // namespace xgrad_tests
