@@ -41,6 +41,14 @@ std::string place(const std::vector<V>& inputs, std::size_t input, std::size_t e
   return "input " + std::to_string(input) + ", element " + to_string(index);
 }
 
+void check_inputs(const char* name, const std::vector<V>& inputs) {
+  if (inputs.empty()) detail::fail<ValueError>(name, ": inputs must not be empty");
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined() || !inputs[i].requires_grad() || !inputs[i].is_leaf())
+      detail::fail<ValueError>(name, ": input ", i, " must be a leaf that requires a gradient");
+  }
+}
+
 /// Compares the gradients computed with create_graph to those computed without.
 GradcheckReport compare_paths(const CheckedFunction& f, const std::vector<V>& inputs, const V& seed) {
   GradcheckReport report;
@@ -64,14 +72,7 @@ GradcheckReport compare_paths(const CheckedFunction& f, const std::vector<V>& in
 class Check {
  public:
   Check(const CheckedFunction& f, const std::vector<V>& inputs, const GradcheckOptions& options)
-      : f_(f), inputs_(inputs), options_(options), random_(options.seed) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].defined() || !inputs[i].requires_grad() || !inputs[i].is_leaf()) {
-        detail::fail<ValueError>("gradcheck: input ", i, " must be a leaf that requires a gradient");
-      }
-    }
-    if (inputs.empty()) detail::fail<ValueError>("gradcheck: inputs must not be empty");
-  }
+      : f_(f), inputs_(inputs), options_(options), random_(options.seed) {}
 
   GradcheckReport run() {
     const V y = f_(inputs_);
@@ -201,11 +202,13 @@ class Check {
 
 GradcheckReport gradcheck(const CheckedFunction& f, const std::vector<Variable<double>>& inputs,
                           GradcheckOptions options) {
+  check_inputs("gradcheck", inputs);
   return Check(f, inputs, options).run();
 }
 
 GradcheckReport gradgradcheck(const CheckedFunction& f, const std::vector<Variable<double>>& inputs,
                               GradcheckOptions options) {
+  check_inputs("gradgradcheck", inputs);
   std::mt19937_64 random(options.seed + 1);
   std::vector<V> all = inputs, weights;
   all.emplace_back(random_like(f(inputs).shape(), random), true);
