@@ -209,12 +209,10 @@ int run(const TrainingOptions& options) {
   double attention = 0;
   for (const Head& head : heads) attention += head.weight / static_cast<double>(heads.size());
 
-  std::printf(
-      "%s after %zu steps, %.1f s; loss every %zu steps:", log.interrupted ? "interrupted" : "trained",
-      log.losses.size(), log.seconds, std::max<std::size_t>(options.steps / 10, 1));
-  for (std::size_t i = 0; i < log.losses.size(); i += std::max<std::size_t>(options.steps / 10, 1)) {
-    std::printf(" %.3f", log.losses[i]);
-  }
+  const std::size_t stride = std::max<std::size_t>(log.losses.size() / 10, 1);
+  std::printf("%s after %zu steps, %.1f s; loss every %zu steps:",
+              log.interrupted ? "interrupted" : "trained", log.losses.size(), log.seconds, stride);
+  for (std::size_t i = 0; i < log.losses.size(); i += stride) std::printf(" %.3f", log.losses[i]);
   std::printf("\nheld-out accuracy: %.2f %% of %zu hidden words\n\n", 100 * reached, unseen.size());
   std::printf("the notebook's sentence (held out), a word hidden at a time:\n");
   show_guesses(model, vocabulary, *notebook);

@@ -203,12 +203,14 @@ class Check {
 GradcheckReport gradcheck(const CheckedFunction& f, const std::vector<Variable<double>>& inputs,
                           GradcheckOptions options) {
   check_inputs("gradcheck", inputs);
+  const EnableGrad guard;
   return Check(f, inputs, options).run();
 }
 
 GradcheckReport gradgradcheck(const CheckedFunction& f, const std::vector<Variable<double>>& inputs,
                               GradcheckOptions options) {
   check_inputs("gradgradcheck", inputs);
+  const EnableGrad guard;
   std::mt19937_64 random(options.seed + 1);
   std::vector<V> all = inputs, weights;
   all.emplace_back(random_like(f(inputs).shape(), random), true);

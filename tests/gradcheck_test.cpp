@@ -28,7 +28,8 @@
 namespace {
 
 using xgrad::Array, xgrad::CheckedFunction, xgrad::GradcheckOptions, xgrad::GradcheckReport, xgrad::Grads;
-using xgrad::Needs, xgrad::on, xgrad::output, xgrad::record, xgrad::save, xgrad::Shape;
+using xgrad::gradcheck, xgrad::gradgradcheck, xgrad::Needs, xgrad::on, xgrad::output, xgrad::record,
+    xgrad::save, xgrad::Shape;
 using xgrad_tests::message_of;
 using V = xgrad::Variable<double>;
 
@@ -168,7 +169,7 @@ std::vector<Example> wrong_gradients() {
        [](const std::vector<V>& x) {
          return record<double>("slice", slice(x[0].detach(), 0, 1, 4), on(x[0]), save(),
                                [](V dy, Needs) -> Grads<double, 1> {
-                                 return {concat({dy, V(Array<double>{0, 0})})};
+                                 return {xgrad::concat({dy, V(Array<double>{0, 0})})};
                                });
        }},
       {"repeated_ids_overwrite",

@@ -1,0 +1,560 @@
+// What the graph promises: values, gradients, errors, grad modes, ops of one's own.
+
+#include <cmath>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+#include <xtensor/xbuilder.hpp>
+#include <xtensor/xmath.hpp>
+
+#include <xgrad/graph/gradcheck.hpp>
+#include <xgrad/graph/record.hpp>
+#include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/elementwise.hpp>
+#include <xgrad/ops/matmul.hpp>
+#include <xgrad/ops/reductions.hpp>
+#include <xgrad/ops/shapes.hpp>
+#include <xgrad/ops/softmax.hpp>
+
+#include "expect_error.hpp"
+
+namespace {
+
+using xgrad::Array, xgrad::gradcheck, xgrad::gradgradcheck, xgrad::GraphError, xgrad::Grads,
+    xgrad::IndexError, xgrad::Needs, xgrad::ShapeError, xgrad::Variable;
+using xgrad_tests::message_of;
+using V = Variable<float>;
+using D = Variable<double>;
+
+V vector(std::initializer_list<float> elements, bool requires_grad = true) {
+  return V(Array<float>(elements), requires_grad);
+}
+
+Array<float> gradient(const V& y, const V& x) { return grad(y, {x})[0].value(); }
+
+// Variables
+
+TEST(VariableTest, IsMadeOfScalarsArraysAndExpressions) {
+  EXPECT_EQ(V(2.5f).item(), 2.5f);
+  EXPECT_EQ(V(2.5f).dimension(), 0u);
+  const xt::xarray<double> plain{{1, 2}, {3, 4}};
+  const V x(plain * 2, true);
+  EXPECT_EQ(x.value(), (Array<float>{{2, 4}, {6, 8}}));
+  EXPECT_EQ(xgrad::to_string(x.shape()), "(2, 2)");
+  EXPECT_EQ(x.size(), 4u);
+  EXPECT_EQ(x.shape(-1), 2u);
+  EXPECT_TRUE(x.requires_grad());
+  EXPECT_TRUE(x.is_leaf());
+  EXPECT_STREQ(x.op(), "leaf");
+  EXPECT_FALSE(V(plain).requires_grad());
+}
+
+TEST(VariableTest, CopiesAliasAndKeepOneNode) {
+  const V x = vector({1, 2});
+  V copy = x;
+  const V moved = std::move(copy);
+  sum(moved * 3.0).backward();
+  EXPECT_EQ(x.grad().value(), (Array<float>{3, 3}));
+  moved.assign(Array<float>{5, 6});
+  EXPECT_EQ(x.value(), (Array<float>{5, 6}));
+}
+
+TEST(VariableTest, OperatorsTakeNumbersAndExpressions) {
+  const V x = vector({1, 2, 4});
+  EXPECT_EQ((x * 2.0).value(), (Array<float>{2, 4, 8}));
+  EXPECT_EQ((2 * x + 1 - x / 2).value(), (Array<float>{2.5, 4, 7}));
+  EXPECT_EQ((1.0 - x).value(), (Array<float>{0, -1, -3}));
+  EXPECT_EQ((4 / x).value(), (Array<float>{4, 2, 1}));
+  EXPECT_EQ((-x).value(), (Array<float>{-1, -2, -4}));
+  const xt::xarray<float> e{1, 10, 100};
+  EXPECT_EQ((x * e).value(), (Array<float>{1, 20, 400}));
+  EXPECT_EQ((e * x).value(), (Array<float>{1, 20, 400}));
+  EXPECT_EQ((x + e * 2).value(), (Array<float>{3, 22, 204}));
+  EXPECT_EQ((e - x).value(), (Array<float>{0, 8, 96}));
+  EXPECT_EQ((e / x).value(), (Array<float>{1, 5, 25}));
+  EXPECT_EQ(gradient(sum(e * x), x), (Array<float>{1, 10, 100}));
+}
+
+TEST(VariableTest, ResultsNameTheirOp) {
+  const V x = vector({1, 2});
+  EXPECT_STREQ((x * x).op(), "mul");
+  EXPECT_FALSE((x * x).is_leaf());
+}
+
+TEST(VariableTest, BadUsesAreRefused) {
+  const V undefined, x = vector({1, 2}), y = x * x, fixed = vector({1, 2}, false);
+  EXPECT_FALSE(undefined.defined());
+  EXPECT_EQ(message_of<GraphError>([&] { undefined.value(); }), "value: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined.shape(); }), "value: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined + x; }), "value: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined.detach(); }), "detach: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined.grad(); }), "grad: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined.assign(x.value()); }),
+            "assign: the variable is undefined");
+  EXPECT_EQ(message_of<ShapeError>([&] { x.item(); }),
+            "item: the variable must have one element, got shape (2)");
+  EXPECT_EQ(message_of<IndexError>([&] { x.shape(1); }), "shape: axis 1 is out of range for x (2)");
+  EXPECT_EQ(message_of<GraphError>([&] { x.grad(); }),
+            "grad: the variable (2) has no gradient yet; call backward() on a result of it first");
+  EXPECT_EQ(message_of<GraphError>([&] { fixed.grad(); }),
+            "grad: the variable (2) does not require a gradient");
+  EXPECT_EQ(message_of<GraphError>([&] { y.grad(); }),
+            "grad: only leaves keep a gradient, this is the result of 'mul'; use xgrad::grad(y, {x})");
+  EXPECT_EQ(message_of<GraphError>([&] { y.assign(x.value()); }),
+            "assign: only a leaf can be changed in place, this is the result of 'mul'");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              x.assign(Array<float>{1, 2, 3});
+            }),
+            "assign: elements must have the variable's shape (2), got (3)");
+}
+
+// backward()
+
+TEST(BackwardTest, NeedsASeedUnlessThereIsOneElement) {
+  const V x = vector({1, 2});
+  EXPECT_EQ(message_of<GraphError>([&] { (x * x).backward(); }),
+            "backward: without a seed the variable must have one element, got shape (2)");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              (x * x).backward(vector({1, 2, 3}, false));
+            }),
+            "backward: seed must have the variable's shape (2), got (3)");
+  EXPECT_EQ(message_of<GraphError>([&] { grad(x * x, {x}); }),
+            "grad: without a seed the variable must have one element, got shape (2)");
+  EXPECT_FALSE(x.has_grad());
+  (x * x).backward(vector({1, 10}, false));
+  EXPECT_EQ(x.grad().value(), (Array<float>{2, 40}));
+}
+
+TEST(BackwardTest, NeedsAGraph) {
+  EXPECT_EQ(message_of<GraphError>([] { V().backward(); }), "backward: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([] { V(1.0f).backward(); }),
+            "backward: the variable () has no graph: nothing it was computed from requires a gradient");
+  EXPECT_EQ(message_of<GraphError>([] { grad(V(), {V(1.0f, true)}); }), "grad: the variable is undefined");
+}
+
+TEST(BackwardTest, OfALeafItselfIsItsSeed) {
+  const V x(3.0f, true);
+  x.backward();
+  EXPECT_EQ(x.grad().item(), 1);
+}
+
+TEST(BackwardTest, ASecondTimeNeedsTheGraphRetained) {
+  const V x(3.0f, true);
+  const V y = x * x;
+  y.backward({.retain_graph = true});
+  y.backward();
+  EXPECT_EQ(x.grad().item(), 12);
+  const std::string released =
+      "backward: the graph through 'mul' was released by an earlier backward; pass retain_graph there to go "
+      "through it again";
+  EXPECT_EQ(message_of<GraphError>([&] { y.backward(); }), released);
+  EXPECT_EQ(message_of<GraphError>([&] { grad(exp(y), {x}); }), released);
+  EXPECT_EQ(message_of<GraphError>([&] { exp(y).backward(); }), released);
+  EXPECT_EQ(x.grad().item(), 12);
+}
+
+TEST(BackwardTest, AccumulatesOverCallsAndGraphs) {
+  const V x = vector({1, 2});
+  sum(x * x).backward();
+  const V first = x.grad();
+  sum(x * 3.0).backward();
+  EXPECT_EQ(x.grad().value(), (Array<float>{5, 7}));
+  EXPECT_EQ(first.value(), (Array<float>{2, 4})) << "a gradient that the user holds must not change";
+  x.zero_grad();
+  EXPECT_FALSE(x.has_grad());
+  sum(x * 3.0).backward();
+  EXPECT_EQ(x.grad().value(), (Array<float>{3, 3}));
+}
+
+TEST(BackwardTest, WalksDiamonds) {
+  const V x(2.0f, true);
+  const V a = x * x, b = a * 3.0, c = exp(a * 0.0);
+  (b * c).backward();
+  EXPECT_EQ(x.grad().item(), 12);
+}
+
+TEST(BackwardTest, WalksUnevenDiamonds) {
+  const V x(2.0f, true);
+  const V y = x * x;
+  V longer = y;
+  for (int i = 0; i < 10; ++i) longer = longer + 1.0;
+  (longer * y + x).backward();  // y^2 + 10 y + x
+  EXPECT_EQ(x.grad().item(), 4 * 8 + 10 * 4 + 1);
+}
+
+TEST(BackwardTest, VisitsANodeOnceHoweverManyPathsLeadThere) {
+  const D x(1.0, true);
+  D y = x;
+  for (int i = 0; i < 60; ++i) y = y + y;
+  y.backward();
+  EXPECT_EQ(x.grad().item(), std::pow(2.0, 60));
+  const D u(1.0, true);
+  D a = u, b = u;
+  for (int i = 0; i < 40; ++i) {
+    const D next = a + b;
+    a = b;
+    b = next;
+  }
+  b.backward();
+  EXPECT_EQ(u.grad().item(), 267914296);  // the 42nd Fibonacci number
+}
+
+TEST(BackwardTest, TheSameInputTwiceGetsBothGradients) {
+  const V x = vector({2, 3});
+  (x * x).backward(vector({1, 1}, false));
+  EXPECT_EQ(x.grad().value(), (Array<float>{4, 6}));
+  EXPECT_EQ(gradient(sum(xgrad::concat({x, x, x})), x), (Array<float>{3, 3}));
+}
+
+TEST(BackwardTest, ConstantsGetNothing) {
+  const V x = vector({1, 2}), c = vector({3, 4}, false);
+  sum(x * c).backward();
+  EXPECT_FALSE(c.has_grad());
+  EXPECT_EQ(x.grad().value(), (Array<float>{3, 4}));
+}
+
+TEST(BackwardTest, LeavesNeverShareTheArrayOfAGradient) {
+  const V a = vector({1, 2}), b = vector({3, 4}), seed = vector({1, 1}, false);
+  (a + b).backward(seed);
+  a.grad().assign(Array<float>{9, 9});
+  EXPECT_EQ(b.grad().value(), (Array<float>{1, 1}));
+  EXPECT_EQ(seed.value(), (Array<float>{1, 1}));
+  b.grad().assign(Array<float>{7, 7});
+  EXPECT_EQ(seed.value(), (Array<float>{1, 1}));
+  (a + b).backward(seed);
+  EXPECT_EQ(a.grad().value(), (Array<float>{10, 10}));
+  EXPECT_EQ(b.grad().value(), (Array<float>{8, 8}));
+  EXPECT_EQ(seed.value(), (Array<float>{1, 1}));
+}
+
+TEST(BackwardTest, ALeafAsItsOwnResultDoesNotShareTheSeed) {
+  const V x = vector({1, 2}), seed = vector({1, 1}, false);
+  x.backward(seed);
+  x.grad().assign(Array<float>{9, 9});
+  EXPECT_EQ(seed.value(), (Array<float>{1, 1}));
+}
+
+TEST(BackwardTest, ASavedValueIsNeverHandedOutAsAGradient) {
+  const V a = vector({1, 2}), b = vector({3, 4});
+  const V y = a * b;
+  y.backward(vector({1, 1}, false), {.retain_graph = true});
+  a.grad().assign(Array<float>{9, 9});
+  EXPECT_EQ(b.value(), (Array<float>{3, 4}));
+}
+
+// grad()
+
+TEST(GradTest, LeavesTheLeavesAlone) {
+  const V x = vector({1, 2});
+  sum(x * x).backward();
+  EXPECT_EQ(gradient(sum(x * x * x), x), (Array<float>{3, 12}));
+  EXPECT_EQ(x.grad().value(), (Array<float>{2, 4}));
+}
+
+TEST(GradTest, OfIntermediateResults) {
+  const V x(2.0f, true);
+  const V y = x * x, z = exp(y * 0.0) * y;
+  const std::vector<V> grads = grad(z, {y, x, z}, {.retain_graph = true});
+  EXPECT_EQ(grads[0].item(), 1);
+  EXPECT_EQ(grads[1].item(), 4);
+  EXPECT_EQ(grads[2].item(), 1);
+  EXPECT_FALSE(x.has_grad());
+}
+
+TEST(GradTest, OfAnIntermediateResultReleasesNothingBelowIt) {
+  const V x(2.0f, true);
+  const V y = x * x, z = y * y;
+  EXPECT_EQ(grad(z, {y})[0].item(), 8);
+  y.backward();
+  EXPECT_EQ(x.grad().item(), 4);
+}
+
+TEST(GradTest, TheSameInputMayBeAskedForTwice) {
+  const V x(2.0f, true);
+  const std::vector<V> grads = grad(x * x, {x, x});
+  EXPECT_EQ(grads[0].item(), 4);
+  EXPECT_EQ(grads[1].item(), 4);
+}
+
+TEST(GradTest, UnusedInputsAreAnErrorUnlessAllowed) {
+  const V x = vector({1, 2}), other = vector({1, 2, 3}), late = x * x;
+  EXPECT_EQ(message_of<GraphError>([&] {
+              grad(sum(x), {x, other});
+            }),
+            "grad: the output does not depend on input 1 (3); pass allow_unused to get an undefined gradient "
+            "for it");
+  EXPECT_EQ(message_of<GraphError>([&] { grad(sum(x), {late}); }),
+            "grad: the output does not depend on input 0 (2); pass allow_unused to get an undefined gradient "
+            "for it");
+  const std::vector<V> grads = grad(sum(x), {x, other}, {.allow_unused = true});
+  EXPECT_TRUE(grads[0].defined());
+  EXPECT_FALSE(grads[1].defined());
+  EXPECT_EQ(message_of<GraphError>([&] { grad(sum(x), {V(1.0f)}); }),
+            "grad: input 0 does not require a gradient");
+  EXPECT_EQ(message_of<GraphError>([&] { grad(sum(x), {V()}); }),
+            "grad: input 0 does not require a gradient");
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { grad(sum(x), {}); }), "grad: inputs must not be empty");
+}
+
+// Gradients of gradients
+
+TEST(CreateGraphTest, GivesHigherDerivatives) {
+  const D x(2.0, true);
+  D y = x * x * x;
+  const double expected[] = {12, 12, 6};
+  for (const double derivative : expected) {
+    y = grad(y, {x}, {.create_graph = true})[0];
+    EXPECT_EQ(y.item(), derivative);
+  }
+  D z = exp(x);
+  for (int order = 0; order < 8; ++order) z = grad(z, {x}, {.create_graph = true})[0];
+  EXPECT_NEAR(z.item(), std::exp(2.0), 1e-12);
+}
+
+TEST(CreateGraphTest, GradientsEnterALoss) {
+  const D x(Array<double>{1, 2}, true);
+  const D dx = grad(sum(x * x * x), {x}, {.create_graph = true})[0];
+  sum(dx * dx).backward();  // sum 9 x^4
+  EXPECT_EQ(x.grad().value(), (Array<double>{36, 36 * 8}));
+}
+
+TEST(CreateGraphTest, BackwardFillsGradientsThatHaveAGraph) {
+  const D x(2.0, true);
+  (x * x * x).backward({.create_graph = true});
+  const D first = x.grad();
+  EXPECT_TRUE(first.requires_grad());
+  x.zero_grad();
+  first.backward();
+  EXPECT_EQ(x.grad().item(), 12);
+  x.zero_grad();
+}
+
+TEST(CreateGraphTest, OfTheSeed) {
+  const D x(3.0, true), seed(2.0, true);
+  const D dx = grad(x * x, {x}, {.seed = seed, .create_graph = true})[0];
+  EXPECT_EQ(grad(dx, {seed})[0].item(), 6);
+  EXPECT_FALSE(grad(x * x, {x}, {.seed = seed})[0].requires_grad());
+}
+
+// Changes in place
+
+TEST(AssignTest, OfASavedValueMakesBackwardRefuse) {
+  const V x = vector({1, 2}), y = vector({3, 4});
+  const V z = sum(x * y);
+  y.assign(Array<float>{5, 6});
+  EXPECT_EQ(message_of<GraphError>([&] { z.backward(); }),
+            "backward: value 1 that 'mul' saved, of shape (2), was changed in place after it was used; "
+            "assign() only after backward()");
+  EXPECT_FALSE(x.has_grad());
+}
+
+TEST(AssignTest, OfAValueThatWasNotSavedIsFine) {
+  const V x = vector({1, 2}), y = vector({3, 4});
+  const V z = sum(x + y);
+  y.assign(Array<float>{5, 6});
+  z.backward();
+  EXPECT_EQ(y.grad().value(), (Array<float>{1, 1}));
+}
+
+TEST(AssignTest, AfterBackwardIsFine) {
+  const V x = vector({1, 2});
+  for (int step = 0; step < 3; ++step) {
+    x.zero_grad();
+    sum(x * x).backward();
+    x.assign(Array<float>(x.value() - 0.25f * x.grad().value()));
+  }
+  EXPECT_EQ(x.value(), (Array<float>{0.125, 0.25}));
+}
+
+TEST(AssignTest, ThroughADetachedHandleIsNoticed) {
+  const V x = vector({1, 2});
+  const V y = sum(x * x);
+  x.detach().assign(Array<float>{5, 6});
+  EXPECT_NE(message_of<GraphError>([&] { y.backward(); }).find("was changed in place"), std::string::npos);
+}
+
+TEST(AssignTest, OfASavedResultIsNoticed) {
+  const V x = vector({1, 2});
+  const V y = exp(x);
+  y.detach().assign(Array<float>{5, 6});
+  EXPECT_EQ(message_of<GraphError>([&] { sum(y).backward(); }),
+            "backward: value 0 that 'exp' saved, of shape (2), was changed in place after it was used; "
+            "assign() only after backward()");
+}
+
+TEST(DetachTest, CutsTheGraph) {
+  const V x = vector({1, 2});
+  const V y = (x * x).detach();
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_TRUE(y.is_leaf());
+  EXPECT_EQ(gradient(sum(x * y), x), (Array<float>{1, 4}));
+}
+
+// Grad modes
+
+TEST(GradModeTest, NestsAndIsRestored) {
+  const V x = vector({1, 2});
+  EXPECT_TRUE(xgrad::grad_enabled());
+  {
+    const xgrad::NoGrad off;
+    EXPECT_FALSE(xgrad::grad_enabled());
+    EXPECT_FALSE((x * x).requires_grad());
+    {
+      const xgrad::EnableGrad on_again;
+      EXPECT_TRUE((x * x).requires_grad());
+      const xgrad::NoGrad off_again;
+      EXPECT_FALSE((x * x).requires_grad());
+    }
+    EXPECT_FALSE(xgrad::grad_enabled());
+  }
+  EXPECT_TRUE((x * x).requires_grad());
+}
+
+TEST(GradModeTest, IsRestoredAfterExceptions) {
+  try {
+    const xgrad::NoGrad guard;
+    throw std::runtime_error("in the middle");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_TRUE(xgrad::grad_enabled());
+  const V x = vector({1, 2});
+  message_of<ShapeError>([&] { x.backward(vector({1}, false)); });
+  EXPECT_TRUE(xgrad::grad_enabled());
+}
+
+TEST(GradModeTest, BackwardRecordsNothingUnlessAsked) {
+  const V x = vector({1, 2});
+  EXPECT_FALSE(grad(sum(x * x), {x})[0].requires_grad());
+  const xgrad::NoGrad guard;
+  const V y = [&] {
+    const xgrad::EnableGrad record;
+    return sum(x * x);
+  }();
+  EXPECT_TRUE(grad(y, {x}, {.create_graph = true})[0].requires_grad());
+  EXPECT_FALSE(xgrad::grad_enabled());
+}
+
+TEST(GradModeTest, LeavesMadeUnderNoGradStillRequireTheirs) {
+  const xgrad::NoGrad guard;
+  EXPECT_TRUE(vector({1}).requires_grad());
+}
+
+// Ops of one's own
+
+template <class T>
+Variable<T> cubed(const Variable<T>& x) {
+  Variable<T> y(x.value() * x.value() * x.value());
+  return xgrad::record<T>(
+      "cube", std::move(y), xgrad::on(x), xgrad::save(x),
+      [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * 3 * x * x}; });
+}
+
+TEST(RecordTest, AnOpOfOnesOwnPassesTheChecks) {
+  const D x(Array<double>{{1, -2}, {0.5, 3}}, true);
+  const auto f = [](const std::vector<D>& inputs) { return cubed(inputs[0]); };
+  EXPECT_TRUE(gradcheck(f, {x}));
+  EXPECT_TRUE(gradgradcheck(f, {x}));
+  EXPECT_STREQ(cubed(x).op(), "cube");
+  EXPECT_FALSE(cubed(x.detach()).requires_grad());
+}
+
+TEST(RecordTest, TheOutputCanBeSaved) {
+  const auto f = [](const std::vector<D>& inputs) {
+    return xgrad::record<double>("exp", D(xt::exp(inputs[0].value())), xgrad::on(inputs[0]),
+                                 xgrad::save(xgrad::output),
+                                 [](D dy, Needs, D y) -> Grads<double, 1> { return {dy * y}; });
+  };
+  EXPECT_TRUE(gradcheck(f, {D(Array<double>{1, 2}, true)}));
+  EXPECT_TRUE(gradgradcheck(f, {D(Array<double>{1, 2}, true)}));
+}
+
+TEST(RecordTest, AListOfInputs) {
+  const auto total = [](const std::vector<D>& parts) {
+    D y = parts[0].detach();
+    for (std::size_t i = 1; i < parts.size(); ++i) y = y + parts[i].detach() * static_cast<double>(i + 1);
+    return xgrad::record_list<double>("total", std::move(y), parts, [](D dy, Needs needs) {
+      std::vector<D> grads(3);
+      for (std::size_t i = 0; i < grads.size(); ++i) {
+        if (needs[i]) grads[i] = dy * static_cast<double>(i + 1);
+      }
+      return grads;
+    });
+  };
+  const D a(Array<double>{1, 2}, true), b(Array<double>{3, 4}, true), c(Array<double>{5, 6}, true);
+  EXPECT_TRUE(gradcheck(total, {a, b, c}));
+  EXPECT_TRUE(gradgradcheck(total, {a, b, c}));
+  total({a, b.detach(), a}).backward(D(Array<double>{1, 1}));
+  EXPECT_EQ(a.grad().value(), (Array<double>{4, 4}));
+  EXPECT_FALSE(total({a.detach(), b.detach(), c.detach()}).requires_grad());
+}
+
+TEST(RecordTest, BackwardIsToldWhichGradientsAreNeededAndTheirShapes) {
+  const V a = vector({1, 2}), b = vector({3, 4, 5});
+  std::string seen;
+  const auto op = [&seen](const V& x, const V& y) {
+    return xgrad::record<float>("look", V(1.0f), xgrad::on(x, y), xgrad::save(),
+                                [&seen](V, Needs needs) -> Grads<float, 2> {
+                                  for (std::size_t i = 0; i < 2; ++i)
+                                    seen += needs[i] ? xgrad::to_string(needs.shape(i)) : "-";
+                                  return {};
+                                });
+  };
+  op(a, b).backward();
+  op(a, b.detach()).backward();
+  grad(op(a, b), {b}, {.allow_unused = true});
+  EXPECT_EQ(seen, "(2)(3)(2)--(3)");
+  EXPECT_FALSE(a.has_grad()) << "an undefined gradient is none";
+}
+
+TEST(RecordTest, AGradientOfAnotherShapeIsRefused) {
+  const V x = vector({1, 2});
+  const V y =
+      xgrad::record<float>("wrong", V(1.0f), xgrad::on(x), xgrad::save(), [](V, Needs) -> Grads<float, 1> {
+        return {vector({1, 2, 3}, false)};
+      });
+  EXPECT_EQ(message_of<ShapeError>([&] { y.backward(); }),
+            "backward: 'wrong' must return a gradient of shape (2) for input 0, got (3)");
+  EXPECT_FALSE(x.has_grad());
+}
+
+TEST(RecordTest, AnExceptionInBackwardLeavesNoHalfCollectedGradients) {
+  const V x = vector({1, 2}), w = vector({3, 4});
+  bool failing = true;
+  const V shared = x * w;
+  const V fragile = xgrad::record<float>("fragile", shared.detach() * 1.0, xgrad::on(shared), xgrad::save(),
+                                         [&failing](V dy, Needs) -> Grads<float, 1> {
+                                           if (failing) throw std::runtime_error("out of luck");
+                                           return {dy};
+                                         });
+  const V y = sum(shared + fragile + w);
+  EXPECT_EQ(message_of<std::runtime_error>([&] { y.backward({.retain_graph = true}); }), "out of luck");
+  EXPECT_TRUE(xgrad::grad_enabled());
+  EXPECT_FALSE(x.has_grad());
+  EXPECT_FALSE(w.has_grad());
+  EXPECT_EQ(message_of<std::runtime_error>([&] { grad(y, {x}, {.retain_graph = true}); }), "out of luck");
+  failing = false;
+  y.backward();
+  EXPECT_EQ(x.grad().value(), (Array<float>{6, 8}));
+  EXPECT_EQ(w.grad().value(), (Array<float>{3, 5}));
+}
+
+TEST(RecordTest, AnExceptionInForwardLeavesNothing) {
+  const V x = vector({1, 2});
+  EXPECT_NE(message_of<ShapeError>([&] { matmul(x * x, vector({1, 2, 3})); }), "no exception");
+  sum(x * x).backward();
+  EXPECT_EQ(x.grad().value(), (Array<float>{2, 4}));
+}
+
+TEST(RecordTest, ABackwardMayRunABackwardOfItsOwn) {
+  const V x(3.0f, true);
+  const V y = xgrad::record<float>("nested", V(x.item() * x.item()), xgrad::on(x), xgrad::save(x),
+                                   [](V dy, Needs, V x) -> Grads<float, 1> {
+                                     const xgrad::EnableGrad guard;
+                                     const V inner(x.value(), true);
+                                     return {dy * grad(inner * inner, {inner})[0]};
+                                   });
+  (y * x).backward();
+  EXPECT_EQ(x.grad().item(), 27);
+}
+
+}  // namespace

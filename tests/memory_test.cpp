@@ -1,0 +1,320 @@
+// What the graph keeps, for how long, and which threads may share it.
+
+#include <pthread.h>
+
+#include <functional>
+#include <future>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <xtensor/xbuilder.hpp>
+#include <xtensor/xmath.hpp>
+
+#include <xgrad/graph/record.hpp>
+#include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/cross_entropy.hpp>
+#include <xgrad/ops/elementwise.hpp>
+#include <xgrad/ops/layer_norm.hpp>
+#include <xgrad/ops/linear.hpp>
+#include <xgrad/ops/matmul.hpp>
+#include <xgrad/ops/reductions.hpp>
+#include <xgrad/ops/shapes.hpp>
+#include <xgrad/ops/softmax.hpp>
+
+#include "expect_error.hpp"
+
+namespace {
+
+using xgrad::Array, xgrad::empty_cache, xgrad::Grads, xgrad::memory_stats, xgrad::Needs, xgrad::Shape,
+    xgrad::Variable;
+using V = Variable<float>;
+
+V ramp(const Shape& shape, float step, bool requires_grad = true) {
+  Array<float> x = Array<float>::from_shape(shape);
+  for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = step * static_cast<float>(i % 11) - 3 * step;
+  return V(x, requires_grad);
+}
+
+/// The blocks that are in use, not counting what waits for reuse.
+std::ptrdiff_t live_blocks() {
+  empty_cache();
+  return memory_stats().live_blocks;
+}
+
+/// False in builds where every block goes straight back to the system.
+bool pool_keeps_memory() {
+  V(1.0f);
+  return memory_stats().cached_bytes > 0;
+}
+
+/// A two-layer classifier, its data and its gradients.
+struct Classifier {
+  V w1 = ramp({5, 3}, 0.1f), b1 = ramp({5}, 0.2f), scale = ramp({5}, 0.3f), shift = ramp({5}, 0.1f),
+    w2 = ramp({4, 5}, -0.1f);
+  V x = ramp({7, 3}, 0.25f, false);
+  xgrad::Ids target{0, 1, 2, 3, 0, 1, 2};
+
+  std::vector<V> parameters() const { return {w1, b1, scale, shift, w2}; }
+  V logits() const { return linear(layer_norm(gelu(linear(x, w1, b1)), 5, scale, shift), w2); }
+  V loss() const { return cross_entropy(logits(), target) + sum(softmax(logits()) * 0.1); }
+
+  float step() const {
+    const V y = loss();
+    y.backward();
+    for (const V& parameter : parameters()) {
+      parameter.assign(Array<float>(parameter.value() - 0.01f * parameter.grad().value()));
+      parameter.zero_grad();
+    }
+    return y.item();
+  }
+};
+
+// Chains
+
+constexpr int million = 1000000;
+
+/// A chain in which no op saves anything.
+V long_sum(const V& x) {
+  V y = x;
+  for (int i = 0; i < million; ++i) y = y + 1.0;
+  return y;
+}
+
+/// A chain held together by what its ops saved, too.
+V long_product(const V& x, const V& one) {
+  V y = x;
+  for (int i = 0; i < million; ++i) y = y * one;
+  return y;
+}
+
+void run_long_chains() {
+  const V x(2.0f, true), one(1.0f, true);
+  long_sum(x).backward();
+  EXPECT_EQ(x.grad().item(), 1);
+  x.zero_grad();
+  long_product(x, one).backward();
+  EXPECT_EQ(x.grad().item(), 1);
+  EXPECT_EQ(one.grad().item(), 2.0f * million);
+}
+
+TEST(LongChainTest, IsBuiltDifferentiatedAndFreed) {
+  const std::ptrdiff_t before = live_blocks();
+  run_long_chains();
+  EXPECT_EQ(live_blocks(), before);
+}
+
+TEST(LongChainTest, IsFreedWithItsLastHandle) {
+  const std::ptrdiff_t before = live_blocks();
+  {
+    const V x(2.0f, true), one(1.0f, true);
+    V y = long_product(x, one);
+    EXPECT_GT(memory_stats().live_blocks - before, million);
+    y = {};
+    EXPECT_LT(live_blocks() - before, 10);
+    y = long_sum(x);
+  }
+  EXPECT_EQ(live_blocks(), before);
+}
+
+TEST(LongChainTest, NeedsNoStack) {
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 * 1024), 0);
+  pthread_t thread;
+  const auto run = [](void*) -> void* {
+    run_long_chains();
+    const V x(2.0f, true), one(1.0f, true);
+    long_product(x, one);
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, nullptr), 0);
+  EXPECT_EQ(pthread_join(thread, nullptr), 0);
+  pthread_attr_destroy(&attributes);
+}
+
+// What is kept
+
+TEST(MemoryTest, AStepLeavesNothingBehind) {
+  const Classifier model;
+  model.step();
+  const std::ptrdiff_t before = live_blocks();
+  model.step();
+  EXPECT_EQ(live_blocks(), before);
+}
+
+TEST(MemoryTest, AGraphThatIsNeverDifferentiatedIsFreed) {
+  const Classifier model;
+  const std::ptrdiff_t before = live_blocks();
+  model.loss();
+  exp(tanh(sqrt(model.scale * model.scale + 1.0) / (model.scale + 9.0)));
+  EXPECT_EQ(live_blocks(), before);
+}
+
+TEST(MemoryTest, GradientsOfGradientsAreFreed) {
+  const Classifier model;
+  const std::ptrdiff_t before = live_blocks();
+  {
+    const std::vector<V> first = grad(model.loss(), model.parameters(), {.create_graph = true});
+    V total(0.0f);
+    for (const V& one : first) total = total + sum(one * one);
+    total.backward();
+    for (const V& parameter : model.parameters()) parameter.zero_grad();
+  }
+  EXPECT_EQ(live_blocks(), before);
+}
+
+TEST(MemoryTest, SavedValuesDieInBackwardThoughTheResultLives) {
+  const V x = ramp({100}, 0.1f);
+  V y = x;
+  for (int i = 0; i < 50; ++i) y = y * y;
+  y = sum(y);
+  const std::ptrdiff_t before = live_blocks();
+  y.backward();
+  EXPECT_LT(live_blocks() - before, -50);
+}
+
+TEST(MemoryTest, IntermediatesThatNobodySavedDieBeforeBackward) {
+  const V x = ramp({100}, 0.1f);
+  const std::ptrdiff_t before = live_blocks();
+  V y = x;
+  for (int i = 0; i < 50; ++i) y = y + 1.0;
+  EXPECT_LE(live_blocks() - before, 50 + 2) << "a node for each, and the last value and its elements";
+}
+
+TEST(MemoryTest, NothingIsKeptUnderNoGrad) {
+  const V x = ramp({100}, 0.1f);
+  const xgrad::NoGrad guard;
+  const std::ptrdiff_t before = live_blocks();
+  V y = x;
+  for (int i = 0; i < 50; ++i) y = y * x;
+  EXPECT_LE(live_blocks() - before, 2);
+}
+
+TEST(MemoryTest, ExceptionsLeaveNothingBehind) {
+  const V x = ramp({3}, 0.1f);
+  const std::ptrdiff_t before = live_blocks();
+  const auto throwing = [](const V& input) {
+    return xgrad::record<float>(
+        "throwing", input.detach() * 1.0, xgrad::on(input), xgrad::save(input),
+        [](V, Needs, V) -> Grads<float, 1> { throw std::runtime_error("out of luck"); });
+  };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(xgrad_tests::message_of<std::runtime_error>([&] { sum(throwing(x * x) * exp(x)).backward(); }),
+              "out of luck");
+    EXPECT_NE(xgrad_tests::message_of<xgrad::ShapeError>([&] { exp(x * x) + ramp({4}, 1); }), "no exception");
+  }
+  EXPECT_EQ(live_blocks(), before);
+}
+
+TEST(MemoryTest, TenThousandStepsStayWhereTheFirstHundredEnded) {
+  const Classifier model;
+  float first = model.step(), last = 0;
+  model.step();
+  const std::size_t allocations = memory_stats().system_allocations;
+  for (int step = 2; step < 100; ++step) model.step();
+  const xgrad::MemoryStats early = memory_stats();
+  for (int step = 100; step < 10000; ++step) last = model.step();
+  EXPECT_LT(last, first);
+  EXPECT_EQ(memory_stats().live_blocks, early.live_blocks);
+  EXPECT_EQ(memory_stats().cached_bytes, early.cached_bytes);
+  if (pool_keeps_memory()) {
+    EXPECT_EQ(memory_stats().system_allocations, allocations);
+  }
+}
+
+TEST(PoolTest, HandsOutWhatItGotBack) {
+  if (!pool_keeps_memory()) GTEST_SKIP() << "nothing is reused in this build";
+  for (const std::size_t bytes : {0u, 1u, 64u, 65u, 1000u, 1024u, 1025u, 100000u, 5000000u}) {
+    void* block = xgrad::detail::pool_allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 64, 0u);
+    xgrad::detail::pool_release(block, bytes);
+    void* again = xgrad::detail::pool_allocate(bytes);
+    EXPECT_EQ(again, block) << bytes;
+    xgrad::detail::pool_release(again, bytes);
+  }
+  empty_cache();
+  EXPECT_EQ(memory_stats().cached_bytes, 0u);
+}
+
+TEST(PoolTest, RefusesWhatNoMachineHas) {
+  EXPECT_THROW(xgrad::detail::pool_allocate(static_cast<std::size_t>(-1) / 2), std::bad_alloc);
+  EXPECT_THROW(xgrad::PoolAllocator<double>().allocate(static_cast<std::size_t>(-1)), std::bad_alloc);
+}
+
+// Threads
+
+TEST(ThreadsTest, VariablesMayBeFreedByAnotherThread) {
+  const std::ptrdiff_t before = live_blocks();
+  V y;
+  std::thread([&y] {
+    const V x = ramp({10}, 0.1f);
+    y = sum(exp(x) * x);
+  }).join();
+  EXPECT_EQ(live_blocks(), before);
+  y.backward();
+  y = {};
+  EXPECT_LT(live_blocks(), before) << "what another thread allocated";
+  V mine = ramp({10}, 0.1f);
+  mine = mine * mine;
+  std::thread([moved = std::move(mine)]() mutable { moved = {}; }).join();
+}
+
+TEST(ThreadsTest, VariablesMayOutliveTheirThreadsPool) {
+  std::thread([] {
+    thread_local std::optional<V> kept;
+    kept.emplace();  // registered before the pool, and so destroyed after it
+    const V x = ramp({10}, 0.1f);
+    kept = exp(x * x);
+  }).join();
+}
+
+std::vector<float> train(int steps) {
+  const Classifier model;
+  std::vector<float> trace;
+  for (int step = 0; step < steps; ++step) trace.push_back(model.step());
+  for (const V& parameter : model.parameters())
+    trace.insert(trace.end(), parameter.value().storage().begin(), parameter.value().storage().end());
+  return trace;
+}
+
+TEST(ThreadsTest, EightGraphsAtOnceGiveTheBitsOfOne) {
+  const std::vector<float> expected = train(200);
+  std::vector<std::future<std::vector<float>>> runs;
+  for (int i = 0; i < 8; ++i) runs.push_back(std::async(std::launch::async, train, 200));
+  for (auto& run : runs) EXPECT_EQ(run.get(), expected);
+}
+
+TEST(ThreadsTest, OneModelMayServeTwoThreads) {
+  const Classifier model;
+  const Array<float> expected = model.logits().value();
+  const auto serve = [&model, &expected] {
+    const xgrad::NoGrad guard;
+    int right = 0;
+    for (int i = 0; i < 500; ++i) right += model.logits().value() == expected;
+    return right;
+  };
+  auto other = std::async(std::launch::async, serve);
+  EXPECT_EQ(serve(), 500);
+  EXPECT_EQ(other.get(), 500);
+  EXPECT_TRUE(xgrad::grad_enabled());
+}
+
+TEST(ThreadsTest, GradModeIsEachThreadsOwn) {
+  const xgrad::NoGrad guard;
+  bool enabled = false;
+  std::thread([&enabled] { enabled = xgrad::grad_enabled(); }).join();
+  EXPECT_TRUE(enabled);
+}
+
+TEST(ThreadsTest, AGraphMayBeBuiltHereAndDifferentiatedThere) {
+  const V x = ramp({10}, 0.25f);
+  V y = sum(x * x);
+  std::thread([&y] { y = y * 2.0; }).join();
+  y = y + sum(x);
+  y.backward();
+  EXPECT_EQ(x.grad().value(), Array<float>(4 * x.value() + 1));
+}
+
+}  // namespace
