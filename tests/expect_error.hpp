@@ -6,14 +6,13 @@
 namespace xgrad_tests {
 
 /// The text of the Error that the call throws.
-template <class Error, class Call>
+template <class Error = std::exception, class Call>
 std::string message_of(Call&& call) {
   try {
     call();
-  } catch (const Error& error) {
-    return error.what();
-  } catch (const std::exception& other) {
-    return std::string("an exception of another type: ") + other.what();
+  } catch (const std::exception& thrown) {
+    if (dynamic_cast<const Error*>(&thrown) != nullptr) return thrown.what();
+    return std::string("an exception of another type: ") + thrown.what();
   }
   return "no exception";
 }

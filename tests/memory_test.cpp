@@ -45,7 +45,7 @@ std::ptrdiff_t live_blocks() {
 
 /// False in builds where every block goes straight back to the system.
 bool pool_keeps_memory() {
-  V(1.0f);
+  xgrad::detail::pool_release(xgrad::detail::pool_allocate(1), 1);
   return memory_stats().cached_bytes > 0;
 }
 
@@ -239,6 +239,7 @@ TEST(PoolTest, HandsOutWhatItGotBack) {
 }
 
 TEST(PoolTest, RefusesWhatNoMachineHas) {
+  if (!pool_keeps_memory()) GTEST_SKIP() << "a sanitizer's allocator aborts";
   EXPECT_THROW(xgrad::detail::pool_allocate(static_cast<std::size_t>(-1) / 2), std::bad_alloc);
   EXPECT_THROW(xgrad::PoolAllocator<double>().allocate(static_cast<std::size_t>(-1)), std::bad_alloc);
 }

@@ -6,6 +6,8 @@
 
 #include <xgrad/xgrad.hpp>
 
+#include "expect_error.hpp"
+
 namespace {
 
 using xgrad::Array, xgrad::Ids, xgrad::Mask, xgrad::Variable;
@@ -20,16 +22,6 @@ Config toy_config() {
 }
 
 const Ids sentences{{1, 2, 3, 0}, {4, 5, 6, 1}};
-
-template <class Action>
-std::string error_of(Action&& action) {
-  try {
-    action();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 template <class T>
 double largest_difference(const Array<T>& a, const Array<T>& b) {
@@ -105,11 +97,11 @@ TEST(ModuleTest, RefusesAStateDictThatDoesNotFit) {
   xgrad::StateDict<float> state = before;
   state["W_K.weight"] = xt::zeros<float>({4, 4});
   state["W_Q.weight"] = xt::zeros<float>({4, 8});
-  EXPECT_EQ(error_of([&] { model.load_state_dict(state); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { model.load_state_dict(state); }),
             "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)");
   state.erase("out_proj.weight");
   state["out.weight"] = xt::zeros<float>({4, 4});
-  EXPECT_EQ(error_of([&] { model.load_state_dict(state); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { model.load_state_dict(state); }),
             "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8); 'out_proj.weight' is missing; "
             "'out.weight' is unexpected");
   EXPECT_EQ(model.state_dict(), before);
@@ -125,16 +117,16 @@ TEST(ModuleTest, RefusesNamesThatAreTaken) {
   Custom module;
   module.parameter("w", xt::zeros<float>({2}));
   module.child("c", xgrad::Linear<float>(1, 1));
-  EXPECT_EQ(error_of([&] { module.parameter("c", xt::zeros<float>({2})); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { module.parameter("c", xt::zeros<float>({2})); }),
             "Custom: the name 'c' must not be declared twice");
-  EXPECT_EQ(error_of([&] { module.child("w", xgrad::Linear<float>(1, 1)); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { module.child("w", xgrad::Linear<float>(1, 1)); }),
             "Custom: the name 'w' must not be declared twice");
 }
 
 TEST(ModuleTest, RefusesToContainItself) {
   Custom inner, outer;
   outer.child("inner", inner);
-  EXPECT_EQ(error_of([&] { inner.child("outer", outer); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { inner.child("outer", outer); }),
             "Custom: the child 'outer' must not contain its parent");
 }
 
@@ -181,11 +173,11 @@ template <class Change>
 std::string config_error(Change&& change) {
   Config config = toy_config();
   change(config);
-  return error_of([&] { xgrad::ToyEncoder<float> model(config); });
+  return xgrad_tests::message_of([&] { xgrad::ToyEncoder<float> model(config); });
 }
 
 TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
-  EXPECT_EQ(error_of([] { xgrad::MultiHeadAttention<float>(6, 4); }),
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::MultiHeadAttention<float>(6, 4); }),
             "MultiHeadAttention: d_model must be divisible by heads, got 6 and 4");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.heads = 3; }),
             "MultiHeadAttention: d_model must be divisible by heads, got 4 and 3");
@@ -208,48 +200,58 @@ TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
   EXPECT_EQ(config_error([](Config& c) { c.max_len = static_cast<std::size_t>(-1); }),
             "ToyEncoder: max_len must be at most 2147483647, got 18446744073709551615");
   EXPECT_EQ(config_error([](Config& c) { c.pad_id = 7; }), "ToyEncoder: pad_id must be in [0, 7), got 7");
-  EXPECT_EQ(error_of([] { xgrad::Linear<float>(0, 2); }), "Linear: in_features must be at least 1, got 0");
-  EXPECT_EQ(error_of([] { xgrad::Embedding<float>(3, 0); }), "Embedding: dim must be at least 1, got 0");
-  EXPECT_EQ(error_of([] { xgrad::Embedding<float>(3, 2, {.padding_idx = 3}); }),
-            "Embedding: padding_idx must be in [-3, 3), got 3");
-  EXPECT_EQ(error_of([] { xgrad::LayerNorm<float>(0); }),
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Linear<float>(0, 2); }),
+            "Linear: in_features must be at least 1, got 0");
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Embedding<float>(3, 0); }),
+            "Embedding: dim must be at least 1, got 0");
+  EXPECT_EQ(
+      xgrad_tests::message_of([] { xgrad::Embedding<float>(3, 2, {.padding_idx = 3}); }),
+      "Embedding: padding_idx must be in [-3, 3), got 3");
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::LayerNorm<float>(0); }),
             "LayerNorm: lengths of normalized_shape must be at least 1, got 0");
-  EXPECT_EQ(error_of([] { xgrad::Dropout<float>(-0.5); }), "Dropout: p must be in [0, 1], got -0.5");
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Dropout<float>(-0.5); }),
+            "Dropout: p must be in [0, 1], got -0.5");
 }
 
 TEST(ModelErrorsTest, NameTheInputThatDoesNotFit) {
   const xgrad::ToyEncoder<float> model(toy_config());
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(xgrad_tests::message_of([&] {
               model(Ids{{1, 2, 3, 4, 5, 6}});
             }),
             "ToyEncoder: ids must have at most max_len 5 positions, got (1, 6)");
-  EXPECT_EQ(error_of([&] { model(Ids{1, 2}); }), "ToyEncoder: ids must be (batch, seq), got (2)");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(xgrad_tests::message_of([&] {
+              model(Ids{1, 2});
+            }),
+            "ToyEncoder: ids must be (batch, seq), got (2)");
+  EXPECT_EQ(xgrad_tests::message_of([&] {
               model(Ids{{1, 7}});
             }),
             "embedding: ids must be in [0, 7), got 7 (vocabulary size 7)");
   EXPECT_EQ(
-      error_of([&] {
+      xgrad_tests::message_of([&] {
         model.class_logits(model(sentences), Ids{{1, 2}});
       }),
       "ToyEncoder: encoded (batch, seq, d_model) must go with ids (batch, seq), got (2, 4, 4) and (1, 2)");
   Config config = toy_config();
   config.classes = 0;
-  EXPECT_EQ(error_of([&] { xgrad::ToyEncoder<float>(config).class_logits(sentences); }),
+  EXPECT_EQ(xgrad_tests::message_of(
+                [&] { xgrad::ToyEncoder<float>(config).class_logits(sentences); }),
             "ToyEncoder: class_logits needs a class head, but the config has 0 classes");
   const Variable<float> x(xt::zeros<float>({1, 12, 4}));
-  EXPECT_EQ(error_of([&] { xgrad::LearnedPositionalEncoding<float>(10, 4)(x); }),
-            "LearnedPositionalEncoding: x may have max_len 10 positions at most, got 12 in (1, 12, 4)");
-  EXPECT_EQ(error_of([&] { xgrad::SinusoidalPositionalEncoding<float>(20, 6)(x); }),
-            "SinusoidalPositionalEncoding: x must be (..., seq, 6), got (1, 12, 4)");
   EXPECT_EQ(
-      error_of([&] {
+      xgrad_tests::message_of([&] { xgrad::LearnedPositionalEncoding<float>(10, 4)(x); }),
+      "LearnedPositionalEncoding: x may have max_len 10 positions at most, got 12 in (1, 12, 4)");
+  EXPECT_EQ(
+      xgrad_tests::message_of([&] { xgrad::SinusoidalPositionalEncoding<float>(20, 6)(x); }),
+      "SinusoidalPositionalEncoding: x must be (..., seq, 6), got (1, 12, 4)");
+  EXPECT_EQ(
+      xgrad_tests::message_of([&] {
         xgrad::MultiHeadAttention<float>(4, 2)(Variable<float>(xt::zeros<float>({3, 4})));
       }),
       "MultiHeadAttention: q, k and v must be (batch, seq, d_model), got q (3, 4), k (3, 4) and v (3, 4)");
-  EXPECT_EQ(error_of([&] { xgrad::SelfAttention<float>(4, 0, 1)(x); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::SelfAttention<float>(4, 0, 1)(x); }),
             "SelfAttention: row_dim and col_dim must be the last two axes of x, got 0, 1 and x (1, 12, 4)");
-  EXPECT_EQ(error_of([] {
+  EXPECT_EQ(xgrad_tests::message_of([] {
               xgrad::padding_mask(Ids{1, 2}, 0);
             }),
             "padding_mask: ids must be (batch, seq), got (2)");

@@ -333,7 +333,7 @@ Op layer_norm_op() {
     std::vector<Input> inputs{shape};
     if (weight) inputs.push_back(inner);
     if (bias) inputs.push_back(inner);
-    const auto f = [inner, weight, bias, eps](const auto& x) {
+    const auto f = [inner, weight = weight, bias = bias, eps = eps](const auto& x) {
       const typename std::decay_t<decltype(x)>::value_type none;
       return xgrad::layer_norm(x[0], inner, weight ? x[1] : none, bias ? x.back() : none, eps);
     };

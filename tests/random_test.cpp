@@ -14,6 +14,7 @@
 #include <xgrad/models/linear.hpp>
 #include <xgrad/ops/dropout.hpp>
 
+#include "expect_error.hpp"
 #include "npy.hpp"
 
 namespace {
@@ -124,21 +125,14 @@ TEST(RandomTest, NothingIsDrawnForEmptyArrays) {
   EXPECT_EQ(a.random32(), b.random32());
 }
 
-template <class Draw>
-std::string error_of(Draw&& draw) {
-  try {
-    draw();
-  } catch (const xgrad::ValueError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(RandomTest, RefusesBadArguments) {
-  EXPECT_EQ(error_of([] { xgrad::randint(3, 3, {1}); }), "randint: low must be below high, got 3 and 3");
-  EXPECT_EQ(error_of([] { xgrad::randperm(-1); }), "randperm: count must be at least 0, got -1");
-  EXPECT_EQ(error_of([] { xgrad::bernoulli<float>({1}, 1.5); }), "bernoulli: p must be in [0, 1], got 1.5");
-  EXPECT_EQ(error_of([] { xgrad::bernoulli<float>({1}, std::nan("")); }),
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::randint(3, 3, {1}); }),
+            "randint: low must be below high, got 3 and 3");
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::randperm(-1); }),
+            "randperm: count must be at least 0, got -1");
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::bernoulli<float>({1}, 1.5); }),
+            "bernoulli: p must be in [0, 1], got 1.5");
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::bernoulli<float>({1}, std::nan("")); }),
             "bernoulli: p must be in [0, 1], got nan");
 }
 

@@ -45,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(Examples, ReadmeTest,
 
 TEST(ReadmeTest, ShowsTheFirstProgram) {
   const std::string source = read_file(XGRAD_SOURCE_DIR "/examples/scalar_gradients.cpp");
-  EXPECT_NE(read_file(XGRAD_SOURCE_DIR "/README.md").find(source.substr(source.find("#include"))), std::string::npos);
+  EXPECT_NE(read_file(XGRAD_SOURCE_DIR "/README.md").find(source.substr(source.find("#include"))),
+            std::string::npos);
 }
 
 }  // namespace

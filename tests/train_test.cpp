@@ -16,19 +16,11 @@
 #include <xgrad/train/sgd.hpp>
 #include <xgrad/train/trainer.hpp>
 
+#include "expect_error.hpp"
+
 namespace {
 
 using xgrad::Array, xgrad::Variable;
-
-template <class Action>
-std::string error_of(Action&& action) {
-  try {
-    action();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 /// A parameter whose gradient is `slope`, whatever its value.
 template <class T>
@@ -133,13 +125,18 @@ TEST(OptimizerTest, HasALearningRateThatCanBeSet) {
   optimizer.set_lr(0.25);
   optimizer.step();
   EXPECT_EQ(element(p), 0.5);
-  EXPECT_EQ(error_of([&] { optimizer.set_lr(-1); }), "SGD: lr must be finite and at least 0, got -1");
+  EXPECT_EQ(xgrad_tests::message_of([&] { optimizer.set_lr(-1); }),
+            "SGD: lr must be finite and at least 0, got -1");
 }
 
 TEST(OptimizerTest, RefusesBadOptions) {
   const Variable<float> p(Array<float>{1}, true);
-  const auto sgd = [&](xgrad::SGDOptions o) { return error_of([&] { xgrad::SGD<float>({p}, o); }); };
-  const auto adam = [&](xgrad::AdamOptions o) { return error_of([&] { xgrad::Adam<float>({p}, o); }); };
+  const auto sgd = [&](xgrad::SGDOptions o) {
+    return xgrad_tests::message_of([&] { xgrad::SGD<float>({p}, o); });
+  };
+  const auto adam = [&](xgrad::AdamOptions o) {
+    return xgrad_tests::message_of([&] { xgrad::Adam<float>({p}, o); });
+  };
   EXPECT_EQ(sgd({.lr = std::nan("")}), "SGD: lr must be finite and at least 0, got nan");
   EXPECT_EQ(sgd({.lr = HUGE_VAL}), "SGD: lr must be finite and at least 0, got inf");
   EXPECT_EQ(sgd({.momentum = -0.5}), "SGD: momentum must be finite and at least 0, got -0.5");
@@ -149,14 +146,15 @@ TEST(OptimizerTest, RefusesBadOptions) {
   EXPECT_EQ(adam({.lr = -1}), "Adam: lr must be finite and at least 0, got -1");
   EXPECT_EQ(adam({.betas = {0.9, 1}}), "Adam: betas must be in [0, 1), got 1");
   EXPECT_EQ(adam({.eps = -1}), "Adam: eps must be finite and at least 0, got -1");
-  EXPECT_EQ(error_of([&] { xgrad::AdamW<float>({p}, {.weight_decay = -1}); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::AdamW<float>({p}, {.weight_decay = -1}); }),
             "AdamW: weight_decay must be finite and at least 0, got -1");
-  EXPECT_EQ(error_of([] { xgrad::Adam<float>({}); }), "Adam: there must be parameters, got none");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Adam<float>({}); }),
+            "Adam: there must be parameters, got none");
+  EXPECT_EQ(xgrad_tests::message_of([&] {
               xgrad::Adam<float>({p, p * 2.0F});
             }),
             "Adam: every parameter must be a leaf that requires a gradient, parameter 1 is not");
-  EXPECT_EQ(error_of([&] { xgrad::Adam<float>({Variable<float>(1.0F)}); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::Adam<float>({Variable<float>(1.0F)}); }),
             "Adam: every parameter must be a leaf that requires a gradient, parameter 0 is not");
 }
 
@@ -164,7 +162,7 @@ TEST(OptimizerTest, ABackwardThroughChangedParametersIsRefused) {
   const Variable<double> p = sloped(1.0, 2.0);
   const Variable<double> loss = sum(p * p);
   xgrad::SGD<double>({p}).step();
-  EXPECT_NE(error_of([&] { loss.backward(); }), "no error");
+  EXPECT_NE(xgrad_tests::message_of([&] { loss.backward(); }), "no error");
 }
 
 TEST(ClipGradTest, ScalesAllGradientsTogether) {
@@ -175,7 +173,7 @@ TEST(ClipGradTest, ScalesAllGradientsTogether) {
   EXPECT_DOUBLE_EQ(clip_grad_norm(parameters, 1.0), 5);
   EXPECT_DOUBLE_EQ(element(parameters[0].grad()), 3 / (5 + 1e-6));
   EXPECT_DOUBLE_EQ(element(parameters[2].grad()), -4 / (5 + 1e-6));
-  EXPECT_EQ(error_of([&] { clip_grad_norm(parameters, -1.0); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { clip_grad_norm(parameters, -1.0); }),
             "clip_grad_norm: max_norm must be at least 0, got -1");
 }
 
@@ -191,7 +189,7 @@ TEST(ScheduleTest, WarmsUpAndFallsAlongACosine) {
   EXPECT_EQ(xgrad::cosine_schedule(3, 12, 4), 1);
   EXPECT_EQ(xgrad::cosine_schedule(4, 12, 4), 1);
   EXPECT_NEAR(xgrad::cosine_schedule(8, 12, 4), 0.5, 1e-15);
-  EXPECT_EQ(error_of([] { xgrad::cosine_schedule(0, 3, 5); }),
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::cosine_schedule(0, 3, 5); }),
             "cosine_schedule: warmup_steps must be at most total_steps, got 5 and 3");
 }
 
@@ -232,7 +230,8 @@ TEST(FitTest, AnErrorOfAStepPutsTheHandlersBack) {
   mine.sa_handler = [](int) { ++signals_seen; };
   sigaction(SIGINT, &mine, &before);
   const auto step = [](std::size_t i) -> double { return i < 2 ? 1.0 : throw std::runtime_error("no data"); };
-  EXPECT_EQ(error_of([&] { xgrad::fit(5, step, {.progress = false}); }), "no data");
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(5, step, {.progress = false}); }),
+            "no data");
   std::raise(SIGINT);
   EXPECT_EQ(signals_seen, 1);
   sigaction(SIGINT, &before, nullptr);
@@ -240,7 +239,8 @@ TEST(FitTest, AnErrorOfAStepPutsTheHandlersBack) {
 
 TEST(FitTest, StopsAtALossThatIsNoNumber) {
   const auto step = [](std::size_t i) { return i < 12 ? 1.0 : std::nan(""); };
-  EXPECT_EQ(error_of([&] { xgrad::fit(20, step, {.progress = false}); }), "fit: the loss of step 12 is nan");
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(20, step, {.progress = false}); }),
+            "fit: the loss of step 12 is nan");
 }
 
 std::string stderr_of_fit(std::size_t steps) {
