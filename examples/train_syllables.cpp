@@ -240,12 +240,7 @@ int run(const SyllableOptions& options) {
   const auto step = [&](std::size_t number) {
     optimizer.set_lr(options.lr * xgrad::cosine_schedule(number, options.steps, options.steps / 50));
     const Batch batch = batches.next();
-    const Variable<float> loss = cross_entropy(model.class_logits(batch.ids), batch.labels);
-    optimizer.zero_grad();
-    loss.backward();
-    clip_grad_norm(model.parameters(), 1.0);
-    optimizer.step();
-    return static_cast<double>(loss.item());
+    return update(optimizer, cross_entropy(model.class_logits(batch.ids), batch.labels));
   };
   const xgrad::TrainingLog log = xgrad::fit(options.steps, step);
   const double reached = accuracy(model, held_out);

@@ -195,12 +195,7 @@ int run(const TrainingOptions& options) {
     const Variable<float> logits = reshape(model.token_logits(batch.ids), {-1, vocabulary.size()});
     Ids answers = batch.answers;
     answers.reshape({answers.size()});
-    const Variable<float> loss = cross_entropy(logits, answers);
-    optimizer.zero_grad();
-    loss.backward();
-    clip_grad_norm(model.parameters(), 1.0);
-    optimizer.step();
-    return static_cast<double>(loss.item());
+    return update(optimizer, cross_entropy(logits, answers));
   };
   const xgrad::TrainingLog log = xgrad::fit(options.steps, step);
 

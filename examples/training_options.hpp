@@ -1,6 +1,6 @@
 #pragma once
 
-// What the training programs have in common: their options and their metrics file.
+// What the training programs have in common: their options, the step of training and their metrics file.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -15,6 +15,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <xgrad/xgrad.hpp>
 
 namespace examples {
 
@@ -48,6 +49,16 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
       ->check(CLI::Range(1e-9, 10.0))
       ->capture_default_str();
   app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
+}
+
+/// One step of training: the gradients of the loss, clipped, and the change of the parameters. Returns the
+/// loss.
+inline double update(xgrad::Optimizer<float>& optimizer, const xgrad::Variable<float>& loss) {
+  optimizer.zero_grad();
+  loss.backward();
+  clip_grad_norm(optimizer.parameters(), 1.0);
+  optimizer.step();
+  return static_cast<double>(loss.item());
 }
 
 /// A file that is written beside its name and renamed, so that nothing is lost if writing fails. The file

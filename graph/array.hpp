@@ -41,7 +41,7 @@ inline std::size_t element_count(const Shape& shape) {
   return count;
 }
 
-/// The number of rows: of elements along all axes but the last.
+/// The number of rows: the product of all lengths but the last, 1 for a scalar.
 inline std::size_t row_count(const Shape& shape) {
   std::size_t count = 1;
   for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) count *= shape[axis];

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <xgrad/graph/leaf.hpp>
 #include <xgrad/graph/record.hpp>
@@ -61,16 +63,42 @@ class Sweep {
   ~Sweep() {
     for (const Entry& entry : heap_) take_pending(*entry.node);
     for (const Ref<Node<T>>& leaf : leaves_) take_pending(*leaf);
+    for (Outer& outer : outer_) {
+      outer.node->grad_value = std::move(outer.grad_value);
+      outer.node->grad_node = std::move(outer.grad_node);
+      outer.node->grad_owner = outer.owner;
+    }
   }
 
-  /// Asks for the gradients of these nodes alone.
-  void only(const std::vector<Variable<T>>& inputs) {
-    floor_ = static_cast<std::uint64_t>(-1);
-    for (const Variable<T>& input : inputs) {
-      wanted_.push_back(Access<T>::node(input).get());
-      floor_ = std::min(floor_, wanted_.back()->order);
+  /// Asks for the gradients of these alone: of the nodes below root, only those that lead to one are
+  /// differentiated.
+  void only(const Ref<Node<T>>& root, const std::vector<Variable<T>>& inputs) {
+    std::uint64_t oldest = static_cast<std::uint64_t>(-1);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Node<T>* node = Access<T>::node(inputs[i]).get();
+      wanted_.emplace(node, i);
+      oldest = std::min(oldest, node->order);
     }
     found_.resize(inputs.size());
+
+    std::vector<const Node<T>*> reached{root.get()};
+    std::unordered_set<const Node<T>*> seen{root.get()};
+    for (std::size_t next = 0; next < reached.size(); ++next) {
+      if (reached[next]->released && passed_released_ == nullptr) passed_released_ = reached[next]->op;
+      for (const Ref<Node<T>>& input : reached[next]->inputs()) {
+        if (input && input->order >= oldest && seen.insert(input.get()).second)
+          reached.push_back(input.get());
+      }
+    }
+    std::sort(reached.begin(), reached.end(),
+              [](const Node<T>* a, const Node<T>* b) { return a->order < b->order; });
+    for (const Node<T>* node : reached) {
+      const auto inputs_of = node->inputs();
+      const bool leads = wanted_.contains(node) ||
+                         std::any_of(inputs_of.begin(), inputs_of.end(),
+                                     [&](const auto& input) { return leading_.contains(input.get()); });
+      if (leads) leading_.insert(node);
+    }
   }
 
   void run(const Ref<Node<T>>& root, Variable<T>&& seed) {
@@ -81,6 +109,7 @@ class Sweep {
       heap_.pop_back();
       visit(node);
     }
+    if (wanted_.empty()) return;
     for (const Ref<Node<T>>& leaf : leaves_) note_if_wanted(*leaf);
   }
 
@@ -98,12 +127,13 @@ class Sweep {
     leaves_.clear();
   }
 
-  /// What the wanted nodes collected, each with an array of its own.
+  /// What the wanted nodes collected, each with an array of its own; undefined where nothing came.
   std::vector<Variable<T>> take_found() {
     for (const Ref<Node<T>>& leaf : leaves_) take_pending(*leaf);
+    leaves_.clear();
     for (Variable<T>& gradient : found_) {
-      if (gradient.defined() && !gradient.requires_grad() && !sole_owner(gradient))
-        gradient = clone(gradient);
+      if (!gradient.defined() && passed_released_ != nullptr) fail_released(passed_released_);
+      if (gradient.defined() && !sole_owner(gradient)) gradient = clone(gradient);
     }
     return std::move(found_);
   }
@@ -115,17 +145,29 @@ class Sweep {
   };
   static bool older(const Entry& a, const Entry& b) { return a.order < b.order; }
 
-  bool is_wanted(const Node<T>* node) const {
-    return std::find(wanted_.begin(), wanted_.end(), node) != wanted_.end();
+  /// A gradient that a pass around this one collects in a node that this one needs.
+  struct Outer {
+    Ref<Node<T>> node;
+    Ref<detail::Value<T>> grad_value;
+    Ref<Node<T>> grad_node;
+    const void* owner;
+  };
+
+  [[noreturn]] static void fail_released(const char* op) {
+    detail::fail<GraphError>(
+        "backward: the graph through '", op,
+        "' was released by an earlier backward; pass retain_graph there to go through it again");
   }
 
-  /// In a grad() pass, what is older than every wanted node leads to none of them.
   bool is_needed(const Ref<Node<T>>& input) const {
-    if (!input || wanted_.empty()) return static_cast<bool>(input);
-    return input->is_leaf() ? is_wanted(input.get()) : input->order >= floor_;
+    return input && (wanted_.empty() || leading_.contains(input.get()));
   }
 
   void collect(const Ref<Node<T>>& node, Variable<T>&& grad) {
+    if (has_pending(*node) && node->grad_owner != this) {
+      outer_.push_back({node, std::move(node->grad_value), std::move(node->grad_node), node->grad_owner});
+    }
+    node->grad_owner = this;
     if (has_pending(*node)) {
       Variable<T> sum = take_pending(*node);
       accumulate(sum, std::move(grad));
@@ -141,20 +183,16 @@ class Sweep {
   }
 
   void note_if_wanted(const Node<T>& node) {
-    for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      if (wanted_[i] == &node) found_[i] = Access<T>::make(node.grad_value, node.grad_node);
-    }
+    const auto [first, last] = wanted_.equal_range(&node);
+    for (auto it = first; it != last; ++it)
+      found_[it->second] = Access<T>::make(node.grad_value, node.grad_node);
   }
 
   void visit(const Ref<Node<T>>& node) {
-    note_if_wanted(*node);
+    if (!wanted_.empty()) note_if_wanted(*node);
     Variable<T> dy = take_pending(*node);
-    if (node->released) [[unlikely]] {
-      if (!wanted_.empty() && node->order == floor_) return;
-      detail::fail<GraphError>(
-          "backward: the graph through '", node->op,
-          "' was released by an earlier backward; pass retain_graph there to go through it again");
-    }
+    if (node->released && wanted_.empty()) [[unlikely]]
+      fail_released(node->op);
     const auto inputs = node->inputs();
     if (grads_.size() < inputs.size()) {
       grads_.resize(inputs.size());
@@ -187,9 +225,11 @@ class Sweep {
   std::vector<Ref<Node<T>>, PoolAllocator<Ref<Node<T>>>> leaves_;
   std::vector<Variable<T>, PoolAllocator<Variable<T>>> grads_;
   std::vector<const Shape*, PoolAllocator<const Shape*>> needs_;
-  std::vector<const Node<T>*> wanted_;
+  std::vector<Outer> outer_;
+  std::unordered_multimap<const Node<T>*, std::size_t> wanted_;  // and its place among the inputs
+  std::unordered_set<const Node<T>*> leading_;                   // to a wanted node
   std::vector<Variable<T>> found_;
-  std::uint64_t floor_ = 0;
+  const char* passed_released_ = nullptr;  // the op of a released node on the way
 };
 
 /// The seed that the caller gave, or 1 for an output with one element.
@@ -243,7 +283,7 @@ std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Varia
       detail::fail<GraphError>("grad: input ", i, " does not require a gradient");
   }
   Sweep<T> sweep(options.retain_graph || options.create_graph, options.create_graph);
-  sweep.only(inputs);
+  sweep.only(Access<T>::node(output), inputs);
   sweep.run(Access<T>::node(output), std::move(start));
   std::vector<Variable<T>> found = sweep.take_found();
   for (std::size_t i = 0; i < found.size(); ++i) {

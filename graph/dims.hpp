@@ -11,7 +11,8 @@ namespace xgrad {
 class Dims {
  public:
   template <std::integral... I>
-  requires(sizeof...(I) > 0) Dims(I... items) : items_{static_cast<std::ptrdiff_t>(items)...} {}
+  requires(sizeof...(I) > 0 && !(std::same_as<I, bool> || ...)) Dims(I... items)
+      : items_{static_cast<std::ptrdiff_t>(items)...} {}
   Dims(const Shape& shape) : items_(shape.begin(), shape.end()) {}
 
   std::size_t size() const { return items_.size(); }

@@ -21,6 +21,16 @@ std::string join(std::initializer_list<std::string> parts) {
   return whole;
 }
 
+void check_count(const char* op, const Shape& shape) {
+  constexpr std::size_t limit = static_cast<std::size_t>(-1) >> 4;
+  std::size_t count = 1;
+  for (const std::size_t length : shape) {
+    if (length != 0 && count > limit / length)
+      fail<ShapeError>(op, ": shape ", shape, " has too many elements");
+    count *= length;
+  }
+}
+
 std::string number_text(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", number);

@@ -48,6 +48,9 @@ std::string text(const V& part) {
   }
 }
 
+/// Throws ShapeError if the number of elements of `shape` is more than memory can hold.
+void check_count(const char* op, const Shape& shape);
+
 /// Throws an Error whose message is the parts put together. Text is built only here, on failure.
 template <class Error, class... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(const Parts&... parts) {

@@ -174,13 +174,16 @@ class Check {
 
   void compare(const std::string& where, double analytic, double numeric) {
     const double difference = std::abs(analytic - numeric);
-    const bool right = difference <= options_.atol + options_.rtol * std::abs(numeric);
-    const double size = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+    const double allowed = options_.atol + options_.rtol * std::abs(numeric);
+    const bool right = difference <= allowed;
+    const double badness =
+        std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference / allowed;
     if (!right) report_.ok = false;
-    if (report_.worst.empty() || size > report_.difference) {
+    if (report_.worst.empty() || badness > worst_badness_) {
+      worst_badness_ = badness;
       report_.worst = where + ": analytic " + number(analytic) + ", numeric " + number(numeric) +
                       ", difference " + number(difference);
-      report_.difference = size;
+      report_.difference = difference;
     }
   }
 
@@ -196,6 +199,7 @@ class Check {
   std::mt19937_64 random_;
   Array<double> weights_;
   GradcheckReport report_;
+  double worst_badness_ = 0;  // in units of what is allowed
 };
 
 }  // namespace

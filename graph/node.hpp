@@ -52,11 +52,13 @@ struct Node {
 
   RefCount refs;
   bool released = false;
-  const char* op;             ///< null for a leaf
-  std::uint64_t order;        ///< newer than all inputs: creation order is a topological order
-  Shape shape;                ///< of the value and of its gradient
-  Ref<Value<T>> grad_value;   ///< the gradient collected so far in a backward pass
-  Ref<Node> grad_node;        ///< and its own history, under create_graph
+  const char* op;            ///< null for a leaf
+  std::uint64_t order;       ///< newer than all inputs: creation order is a topological order
+  Shape shape;               ///< of the value and of its gradient
+  Ref<Value<T>> grad_value;  ///< the gradient collected so far in a backward pass
+  Ref<Node> grad_node;       ///< and its own history, under create_graph
+  const void* grad_owner =
+      nullptr;                ///< the pass that collects it; a backward may run a pass of its own inside
   Node* next_dead = nullptr;  ///< in the list of nodes that wait to be freed
 };
 

@@ -109,11 +109,10 @@ void* pool_allocate(std::size_t bytes) {
 
 void pool_release(void* block, std::size_t bytes) noexcept {
   --pool.live_blocks;
-  if (bytes > largest_cached || pool.closed) {
+  if (bytes > largest_cached || !may_keep()) {
     ::operator delete (block, std::align_val_t{alignment});
     return;
   }
-  if (!pool.registered) register_thread_exit();
   const SizeClass given = size_class(bytes);
   if (pool.cached_bytes + given.capacity > cache_limit) {
     ::operator delete (block, std::align_val_t{alignment});
@@ -124,7 +123,10 @@ void pool_release(void* block, std::size_t bytes) noexcept {
   pool.cached_bytes += given.capacity;
 }
 
-bool pool_closed() noexcept { return pool.closed; }
+bool may_keep() noexcept {
+  if (!pool.registered) register_thread_exit();
+  return !pool.closed;
+}
 
 }  // namespace detail
 

@@ -8,10 +8,13 @@ namespace xgrad {
 
 /// What the calling thread's pool has done so far.
 struct MemoryStats {
-  std::size_t system_allocations;  ///< blocks asked from the system
-  std::ptrdiff_t
-      live_blocks;  ///< blocks handed out and not yet handed back (negative: freed for other threads)
-  std::size_t cached_bytes;  ///< bytes kept for reuse
+  /// Blocks asked from the system.
+  std::size_t system_allocations;
+  /// Blocks handed out and not yet handed back; negative if more were freed here for other threads. Small
+  /// values that wait for reuse with their shapes count until empty_cache().
+  std::ptrdiff_t live_blocks;
+  /// Bytes of blocks kept for reuse.
+  std::size_t cached_bytes;
 };
 
 MemoryStats memory_stats();
@@ -27,8 +30,8 @@ void* pool_allocate(std::size_t bytes);
 /// Hands back a block that pool_allocate(bytes) gave to any thread.
 void pool_release(void* block, std::size_t bytes) noexcept;
 
-/// True while the calling thread ends: nothing may be kept for reuse any more.
-bool pool_closed() noexcept;
+/// Whether the calling thread may keep anything for reuse: not any more while it ends.
+bool may_keep() noexcept;
 
 }  // namespace detail
 

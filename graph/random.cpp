@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t block = 16;  // normals are made in blocks of this many
 
-/// Natural logarithm of a positive float: the Cephes polynomial, with the fused operations where PyTorch has them.
+/// Natural logarithm of a positive float: the Cephes polynomial, with the fused operations where PyTorch has
+/// them.
 float log_of(float x) {
   int exponent = 0;
   float m = std::frexp(x, &exponent);
@@ -23,7 +24,7 @@ float log_of(float x) {
   } else {
     m = m - 1.0F;
   }
-  constexpr float coefficients[] = {-1.1514610310e-1F, 1.1676998740e-1F,  -1.2420140846e-1F, 1.4249322787e-1F,
+  constexpr float coefficients[] = {-1.1514610310e-1F, 1.1676998740e-1F, -1.2420140846e-1F, 1.4249322787e-1F,
                                     -1.6668057665e-1F, 2.0000714765e-1F, -2.4999993993e-1F, 3.3333331174e-1F};
   float y = 7.0376836292e-2F;
   for (const float coefficient : coefficients) y = std::fma(y, m, coefficient);
@@ -123,6 +124,7 @@ void manual_seed(std::uint64_t seed) {
 
 template <class T>
 Array<T> uniform(const Shape& shape, double low, double high, Generator& generator) {
+  detail::check_count("uniform", shape);
   const std::lock_guard lock(generator.mutex());
   const T from = static_cast<T>(low), range = static_cast<T>(high) - from;
   Array<T> x = Array<T>::from_shape(shape);
@@ -132,6 +134,7 @@ Array<T> uniform(const Shape& shape, double low, double high, Generator& generat
 
 template <class T>
 Array<T> normal(const Shape& shape, double mean, double std, Generator& generator) {
+  detail::check_count("normal", shape);
   const std::lock_guard lock(generator.mutex());
   Array<T> x = Array<T>::from_shape(shape);
   T* data = x.data();
@@ -144,7 +147,8 @@ Array<T> normal(const Shape& shape, double mean, double std, Generator& generato
     for (std::size_t i = first; i < n; ++i) data[i] = generator.uniform<T>();
   };
   fill(0);
-  for (std::size_t i = 0; i + block <= n; i += block) make_normal(data + i, static_cast<T>(mean), static_cast<T>(std));
+  for (std::size_t i = 0; i + block <= n; i += block)
+    make_normal(data + i, static_cast<T>(mean), static_cast<T>(std));
   if (n % block != 0) {  // the last block is drawn anew and overlaps the one before
     fill(n - block);
     make_normal(data + n - block, static_cast<T>(mean), static_cast<T>(std));
@@ -154,6 +158,7 @@ Array<T> normal(const Shape& shape, double mean, double std, Generator& generato
 
 Ids randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator& generator) {
   if (low >= high) detail::fail<ValueError>("randint: low must be below high, got ", low, " and ", high);
+  detail::check_count("randint", shape);
   const std::lock_guard lock(generator.mutex());
   const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   Ids ids = Ids::from_shape(shape);
@@ -176,6 +181,7 @@ Ids randperm(std::int64_t count, Generator& generator) {
 
 template <class T>
 Array<T> bernoulli(const Shape& shape, double p, Generator& generator) {
+  detail::check_count("bernoulli", shape);
   if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("bernoulli: p must be in [0, 1], got ", p);
   const std::lock_guard lock(generator.mutex());
   Array<T> x = Array<T>::from_shape(shape);

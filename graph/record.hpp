@@ -44,6 +44,12 @@ inline constinit const Variable<T> undefined{};
 
 }  // namespace detail
 
+/// True if an op on these inputs will be recorded: only then need it keep anything for its backward.
+template <class... V>
+bool records(const V&... inputs) {
+  return detail::recording && (inputs.requires_grad() || ...);
+}
+
 /// `v` if `input` requires a gradient, which is what v would be saved for; else nothing to save.
 template <class T>
 const Variable<T>& saved_for(const Variable<T>& input, const Variable<T>& v) {
@@ -146,6 +152,10 @@ class ListNode final : public Node<T> {
 
   void differentiate(Variable<T>&& dy, Needs needs, Variable<T>* grads) override {
     std::vector<Variable<T>> result = (*backward_)(std::move(dy), needs);
+    if (result.size() != inputs_.size()) [[unlikely]] {
+      fail<ValueError>("backward: '", this->op, "' must return ", inputs_.size(), " gradients, got ",
+                       result.size());
+    }
     for (std::size_t i = 0; i < inputs_.size(); ++i) grads[i] = std::move(result[i]);
   }
 
@@ -170,13 +180,10 @@ class ListNode final : public Node<T> {
 /// Variable.
 template <class T, class... Inputs, class... S, class F>
 Variable<T> record(const char* op, Variable<T>&& y, std::tuple<Inputs...> inputs, std::tuple<S...> saved,
-                   F&& backward) {
+                   F backward) {
   using detail::Access, detail::Node, detail::Ref;
   constexpr std::size_t N = sizeof...(Inputs);
-  const bool wanted =
-      std::apply([](const auto&... input) { return (input.requires_grad() || ...); }, inputs) &&
-      detail::recording;
-  if (!wanted) return std::move(y);
+  if (!std::apply(records<std::remove_cvref_t<Inputs>...>, inputs)) return std::move(y);
   std::array<Ref<Node<T>>, N> edges = std::apply(
       [](const auto&... input) { return std::array<Ref<Node<T>>, N>{Access<T>::node(input)...}; }, inputs);
   std::uint64_t order = 0;
@@ -184,9 +191,9 @@ Variable<T> record(const char* op, Variable<T>&& y, std::tuple<Inputs...> inputs
   order = detail::next_order(order);
   Ref<Node<T>> node = std::apply(
       [&](const auto&... one) {
-        using Made = detail::OpNode<T, N, std::decay_t<F>, std::remove_cvref_t<decltype(one)>...>;
+        using Made = detail::OpNode<T, N, F, std::remove_cvref_t<decltype(one)>...>;
         return Ref<Node<T>>(
-            new Made(op, order, Access<T>::value(y), std::move(edges), std::forward<F>(backward), one...));
+            new Made(op, order, Access<T>::value(y), std::move(edges), std::move(backward), one...));
       },
       saved);
   return Access<T>::make(std::move(Access<T>::value(y)), std::move(node));
@@ -195,8 +202,7 @@ Variable<T> record(const char* op, Variable<T>&& y, std::tuple<Inputs...> inputs
 /// record() for an op with any number of inputs that saves nothing; `backward(dy, needs)` returns a vector of
 /// gradients.
 template <class T, class F>
-Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
-                        F&& backward) {
+Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs, F backward) {
   using detail::Access, detail::Node, detail::Ref;
   std::uint64_t order = 0;
   bool wanted = false;
@@ -210,9 +216,9 @@ Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Varia
   std::vector<Ref<Node<T>>> edges;
   edges.reserve(inputs.size());
   for (const Variable<T>& input : inputs) edges.push_back(Access<T>::node(input));
-  using Made = detail::ListNode<T, std::decay_t<F>>;
+  using Made = detail::ListNode<T, F>;
   Ref<Node<T>> node(
-      new Made(op, detail::next_order(order), y.shape(), std::move(edges), std::forward<F>(backward)));
+      new Made(op, detail::next_order(order), y.shape(), std::move(edges), std::move(backward)));
   return Access<T>::make(std::move(Access<T>::value(y)), std::move(node));
 }
 

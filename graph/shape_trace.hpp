@@ -8,8 +8,9 @@
 
 namespace xgrad {
 
-/// While one lives, it collects the shapes that models and attention go through on this thread. Traces nest: the
-/// innermost collects. Printed, it is the "shape evolution" table: names, shapes, axes, with the steps between.
+/// While one lives, it collects the shapes that models and attention go through on this thread. Traces nest:
+/// the innermost collects. Printed, it is the "shape evolution" table: names, shapes, axes, with the steps
+/// between.
 class ShapeTrace {
  public:
   struct Row {
@@ -43,7 +44,8 @@ inline bool tracing() noexcept { return shape_trace != nullptr; }
 
 /// Adds a row to the trace, if there is one.
 inline void trace_shape(const char* step, const char* name, const Shape& shape, const char* axes) {
-  if (shape_trace != nullptr) [[unlikely]] shape_trace->add({step, name, shape, axes});
+  if (shape_trace != nullptr) [[unlikely]]
+    shape_trace->add({step, name, shape, axes});
 }
 
 }  // namespace detail

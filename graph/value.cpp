@@ -6,11 +6,11 @@ namespace xgrad::detail {
 namespace {
 
 constexpr std::size_t bucket_count = 256;
-constexpr std::uint32_t values_per_bucket = 64;
+constexpr std::uint32_t values_per_bucket = 32;
 #ifdef XGRAD_SANITIZED
 constexpr std::size_t largest_recycled = 0;  // so that the sanitizer sees every use after disposal
 #else
-constexpr std::size_t largest_recycled = 8192;  // elements; above, building the shape no longer counts
+constexpr std::size_t largest_recycled = 1024;  // elements; above, building the shape no longer counts
 #endif
 
 /// Values of one shape.
@@ -62,7 +62,7 @@ Ref<Value<T>> make_value(const Shape& shape) {
 
 template <class T>
 void dispose(Value<T>* value) noexcept {
-  if (pool_closed() || value->array.size() >= largest_recycled) {
+  if (!may_keep() || value->array.size() >= largest_recycled) {
     delete value;
     return;
   }

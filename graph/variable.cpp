@@ -17,7 +17,11 @@ detail::LeafNode<T>* leaf_of(const Variable<T>& variable) noexcept {
 
 template <class T>
 Variable<T>::Variable(Array<T> array, bool requires_grad) : value_(new detail::Value<T>(std::move(array))) {
-  if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(value_->array.shape()));
+  const Array<T>& held = value_->array;
+  if (held.storage().size() != element_count(held.shape())) {
+    detail::fail<ShapeError>("Variable: the array must have its elements, got one that was moved from");
+  }
+  if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(held.shape()));
 }
 
 template <class T>

@@ -33,7 +33,7 @@ inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>
 /// A leaf is made by the user from an array; with `requires_grad` backward() fills its grad(). Results of
 /// operations record how they were made while grad_enabled() and an input requires a gradient. Handles may be
 /// used by several threads at once as long as none of them writes; concurrent backward passes must not share
-/// leaves.
+/// nodes, be it leaves or results.
 template <class T = float>
 class Variable {
  public:
@@ -83,6 +83,9 @@ class Variable {
 
   /// The same for any shape, from `seed` = d(loss)/d(this), which must have this shape.
   void backward(const Variable& seed, BackwardOptions options = {}) const;
+
+  /// Write backward({.retain_graph = true}): a bool would be taken for a seed.
+  void backward(bool) const = delete;
 
   /// The same value, cut off from the graph; shares the array.
   Variable detach() const;

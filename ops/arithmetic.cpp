@@ -1,5 +1,7 @@
 #include <xgrad/ops/arithmetic.hpp>
 
+#include <algorithm>
+
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/kernels/binary.hpp>
 #include <xgrad/ops/kernels/permute.hpp>
@@ -8,8 +10,7 @@
 namespace xgrad {
 namespace detail {
 
-Shape broadcast_shape(const char* op, const Shape& a, const Shape& b, const char* a_name,
-                      const char* b_name) {
+std::optional<Shape> common_shape(const Shape& a, const Shape& b) {
   const Shape& longer = a.size() >= b.size() ? a : b;
   const Shape& shorter = a.size() >= b.size() ? b : a;
   Shape shape = longer;
@@ -19,10 +20,17 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b, const char
     if (length == 1) {
       length = shorter[axis];
     } else if (shorter[axis] != 1 && shorter[axis] != length) {
-      fail<ShapeError>(op, ": shapes must broadcast, got ", a_name, " ", a, " and ", b_name, " ", b);
+      return std::nullopt;
     }
   }
   return shape;
+}
+
+Shape broadcast_shape(const char* op, const Shape& a, const Shape& b, const char* a_name,
+                      const char* b_name) {
+  std::optional<Shape> shape = common_shape(a, b);
+  if (!shape) fail<ShapeError>(op, ": shapes must broadcast, got ", a_name, " ", a, " and ", b_name, " ", b);
+  return *std::move(shape);
 }
 
 Strides row_major_strides(const Shape& shape) {
@@ -78,6 +86,36 @@ bool stretches_to(const Shape& from, const Shape& to) {
   return true;
 }
 
+/// Sums x over the axes along which `shape` is stretched to it, one run of neighbouring axes after the other.
+template <class T>
+void sum_axes(const Variable<T>& x, const Shape& shape, T* y) {
+  Shape lengths = x.shape();
+  const std::size_t rank = lengths.size(), shift = rank - shape.size();
+  const auto summed = [&](std::size_t axis) { return axis < shift || shape[axis - shift] == 1; };
+  const auto product = [&](std::size_t first, std::size_t last) {
+    std::size_t count = 1;
+    for (std::size_t axis = first; axis < last; ++axis) count *= lengths[axis];
+    return count;
+  };
+  Variable<T> part = x;
+  for (std::size_t last = rank; last > 0;) {
+    if (!summed(last - 1)) {
+      --last;
+      continue;
+    }
+    std::size_t first = last - 1;
+    while (first > 0 && summed(first - 1)) --first;
+    const std::size_t outer = product(0, first), count = product(first, last), inner = product(last, rank);
+    std::fill(lengths.begin() + first, lengths.begin() + last, 1);
+    last = first;
+    if (count == 1) continue;
+    Variable<T> next = detail::empty<T>(Shape{outer, inner});
+    kernels::sum_middle(detail::data(part), outer, count, inner, detail::data(next));
+    part = std::move(next);
+  }
+  std::copy_n(detail::data(part), part.size(), y);
+}
+
 /// The gradient of operand `i`, if it needs one, from that of the broadcast operand.
 template <class T>
 Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
@@ -93,6 +131,7 @@ Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
     detail::fail<ShapeError>("broadcast_to: x must stretch to shape, got x ", x.shape(), " and shape ",
                              shape);
   }
+  detail::check_count("broadcast_to", shape);
   Variable<T> y = detail::empty<T>(shape);
   if (x.size() == 1) {
     kernels::fill(*detail::data(x), detail::data(y), y.size());
@@ -111,13 +150,7 @@ Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
     detail::fail<ShapeError>("sum_to: shape must stretch to x, got x ", x.shape(), " and shape ", shape);
   }
   Variable<T> y = detail::empty<T>(shape);
-  if (y.size() == 1) {
-    kernels::sum_middle(detail::data(x), 1, x.size(), 1, detail::data(y));
-  } else {
-    const detail::Strides strides = detail::broadcast_strides(shape, x.shape());
-    kernels::sum_broadcast(x.dimension(), x.shape().data(), detail::data(x), strides.data(), detail::data(y),
-                           y.size());
-  }
+  sum_axes(x, shape, detail::data(y));
   return record<T>("sum_to", std::move(y), on(x), save(), [](Variable<T> dy, Needs needs) -> Grads<T, 1> {
     return {broadcast_to(dy, needs.shape(0))};
   });
@@ -152,10 +185,10 @@ Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
 template <class T>
 Variable<T> div(const Variable<T>& a, const Variable<T>& b) {
   return record<T>(
-      "div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, b), on(a, b), save(b, output),
-      [](Variable<T> dy, Needs needs, Variable<T> b, Variable<T> y) -> Grads<T, 2> {
+      "div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, b), on(a, b),
+      save(saved_for(b, a), b), [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         const Variable<T> da = dy / b;
-        return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da * y)) : Variable<T>()};
+        return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da * (a / b))) : Variable<T>()};
       });
 }
 
@@ -177,7 +210,8 @@ Variable<T> mul(const Variable<T>& a, std::type_identity_t<T> b) {
 
 template <class T>
 Variable<T> div(const Variable<T>& a, std::type_identity_t<T> b) {
-  return div(a, Variable<T>(b));
+  return record<T>("div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, Variable<T>(b)), on(a),
+                   save(), [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {div(dy, b)}; });
 }
 
 template <class T>

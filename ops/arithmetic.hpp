@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include <xgrad/graph/variable.hpp>
 
 // add, sub, mul, div and neg are declared with Variable, whose operators + - * / they are. Two operands
@@ -23,7 +25,10 @@ Variable<T> sum_to(const Variable<T>& x, const Shape& shape);
 
 namespace detail {
 
-/// The shape that a and b broadcast to. Throws ShapeError in the name of `op`.
+/// The shape that a and b broadcast to, if they do.
+std::optional<Shape> common_shape(const Shape& a, const Shape& b);
+
+/// The same, or a ShapeError in the name of `op`.
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b, const char* a_name = "a",
                       const char* b_name = "b");
 

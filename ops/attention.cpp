@@ -30,6 +30,9 @@ struct Plan {
 };
 
 Plan make_plan(const Shape& q, const Shape& k, const Shape& v, const AttentionOptions& options) {
+  if (!(options.dropout_p >= 0 && options.dropout_p <= 1)) {
+    detail::fail<ValueError>(name, ": dropout_p must be in [0, 1], got ", options.dropout_p);
+  }
   const std::size_t rank = q.size(), heads = std::max<std::size_t>(options.num_heads, 1);
   const bool same_batch = rank >= 2 && k.size() == rank && v.size() == rank &&
                           std::equal(q.begin(), q.end() - 2, k.begin()) &&
@@ -48,7 +51,8 @@ Plan make_plan(const Shape& q, const Shape& k, const Shape& v, const AttentionOp
   plan.batch_axes = rank - 2;
   plan.sizes = {element_count(plan.scores), heads, q[rank - 2], k[rank - 2], q[rank - 1] / heads,
                 v[rank - 1] / heads};
-  plan.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(plan.sizes.head_dim)));
+  const std::size_t head_dim = plan.sizes.head_dim;
+  plan.scale = options.scale.value_or(head_dim > 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : 0);
   if (options.num_heads > 0) plan.scores.push_back(heads);
   plan.scores.push_back(plan.sizes.q_len);
   plan.scores.push_back(plan.sizes.k_len);
@@ -66,14 +70,22 @@ void check_mask(const Shape& mask, const Shape& scores) {
 template <class T>
 bool mask_strides(const Shape& mask, const Plan& plan, kernels::MaskView<T>& view) {
   const detail::Strides strides = detail::broadcast_strides(mask, plan.scores);
-  const std::size_t rank = plan.scores.size();
-  const std::size_t batch_axes = plan.batch_axes, head_axes = rank - 2 - batch_axes;
+  const std::size_t rank = plan.scores.size(), batch_axes = plan.batch_axes;
   view.key_stride = strides[rank - 1];
   view.query_stride = strides[rank - 2];
-  view.head_stride = head_axes == 1 ? strides[rank - 3] : 0;
-  view.batch_stride = batch_axes > 0 ? strides[batch_axes - 1] : 0;
-  for (std::size_t axis = 0; axis + 1 < batch_axes; ++axis) {
-    if (strides[axis] != strides[axis + 1] * static_cast<std::ptrdiff_t>(plan.scores[axis + 1])) return false;
+  view.head_stride = rank - 2 > batch_axes ? strides[rank - 3] : 0;
+  view.batch_stride = 0;
+  bool innermost = true;
+  std::ptrdiff_t expected = 0;
+  for (std::size_t axis = batch_axes; axis-- > 0;) {
+    if (plan.scores[axis] == 1) continue;  // nothing is walked along it
+    if (innermost) {
+      view.batch_stride = expected = strides[axis];
+      innermost = false;
+    } else if (strides[axis] != expected) {
+      return false;
+    }
+    expected *= static_cast<std::ptrdiff_t>(plan.scores[axis]);
   }
   return true;
 }
@@ -201,17 +213,22 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
   Shape shape = q.shape();
   shape.back() = v.shape().back();
   Variable<T> y = detail::empty<T>(shape);
-  Variable<T> weights = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, sizes.k_len});
+  const bool recorded = records(q, k, v);
+  Variable<T> weights =
+      detail::empty<T>(Shape{recorded ? sizes.batch * sizes.heads : 1, sizes.q_len, sizes.k_len});
   kernels::attention_forward<T>(sizes, detail::data(q), detail::data(k), detail::data(v), scale, view,
-                                options.is_causal, detail::data(weights), detail::data(y));
+                                options.is_causal, detail::data(weights), recorded, detail::data(y));
+  if (!recorded) return y;
   return record<T>(
-      name, std::move(y), on(q, k, v), save(q, k, v, weights),
-      [sizes, scale, attn_mask, options](Variable<T> dy, Needs needs, Variable<T> q, Variable<T> k,
-                                         Variable<T> v, Variable<T> weights) -> Grads<T, 3> {
+      name, std::move(y), on(q, k, v), save(q, k, v, weights, attn_mask.bias()),
+      [sizes, scale, allowed = attn_mask.shared_allowed(), options](
+          Variable<T> dy, Needs needs, Variable<T> q, Variable<T> k, Variable<T> v, Variable<T> weights,
+          Variable<T> bias) -> Grads<T, 3> {
         if (grad_enabled()) {
+          const AttentionMask<T> mask = bias.defined() ? AttentionMask<T>(bias) : AttentionMask<T>(allowed);
           return replay<T, 3>(dy, needs, {q, k, v},
                               [&](const Variable<T>& q, const Variable<T>& k, const Variable<T>& v) {
-                                return attention_with_weights(q, k, v, attn_mask, options).output;
+                                return attention_with_weights(q, k, v, mask, options).output;
                               });
         }
         Grads<T, 3> grads;

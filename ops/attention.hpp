@@ -15,9 +15,11 @@ class AttentionMask {
  public:
   AttentionMask() = default;  ///< everybody to everybody
   AttentionMask(Mask allowed) : allowed_(std::make_shared<const Mask>(std::move(allowed))) {}
+  AttentionMask(std::shared_ptr<const Mask> allowed) : allowed_(std::move(allowed)) {}
   AttentionMask(Variable<T> bias) : bias_(std::move(bias)) {}
 
   const Mask* allowed() const { return allowed_.get(); }
+  const std::shared_ptr<const Mask>& shared_allowed() const { return allowed_; }
   const Variable<T>& bias() const { return bias_; }
 
  private:

@@ -41,7 +41,7 @@ Variable<T> losses(const Variable<T>& logits, const Ids& target, std::int64_t ig
     kernels::sum_middle(detail::data(row_losses), 1, rows, 1, detail::data(y));
     *detail::data(y) /= divisor;
   }
-  if (!logits.requires_grad() || !grad_enabled()) return y;
+  if (!records(logits)) return y;
   return record<T>("cross_entropy", std::move(y), on(logits), save(logits, log_probs),
                    [target, ignore_index, reduced, divisor](Variable<T> dy, Needs needs, Variable<T> logits,
                                                             Variable<T> log_probs) -> Grads<T, 1> {
@@ -89,7 +89,9 @@ Variable<T> class_rows(const Variable<T>& logits) {
   Shape order(rank, 0);
   for (std::size_t k = 1; k + 1 < rank; ++k) order[k] = k + 1;
   order[rank - 1] = 1;
-  return reshape(permute(logits, order), {logits.size() / std::max<std::size_t>(classes, 1), classes});
+  Shape rows = logits.shape();
+  rows[1] = 1;
+  return reshape(permute(logits, order), {element_count(rows), classes});
 }
 
 }  // namespace

@@ -14,9 +14,9 @@ struct CrossEntropyOptions {
 /// loss = -log_softmax(logits)[target], for logits (C), (N, C) or (N, C, d1, ...) and target (), (N) or (N,
 /// d1, ...).
 ///
-/// dlogits = (softmax(logits) - onehot(target)) dloss, 0 where ignored. The mean over no target at all is
-/// nan. Throws IndexError "cross_entropy: target must be in [0, 3), got 5 (3 classes)".
-/// https://pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
+/// dlogits = (softmax(logits) - onehot(target)) dloss, 0 where ignored; under the mean divided by the count.
+/// The mean over no target at all is nan. Throws IndexError "cross_entropy: target must be in [0, 3), got 5
+/// (3 classes)". https://pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
 template <class T>
 Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target, CrossEntropyOptions options = {});
 

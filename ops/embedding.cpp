@@ -44,7 +44,7 @@ Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t paddi
   shape.push_back(weight.shape()[1]);
   Variable<T> y = detail::empty<T>(shape);
   kernels::gather_rows(detail::data(weight), ids.data(), detail::data(y), ids.size(), weight.shape()[1]);
-  if (!weight.requires_grad() || !grad_enabled()) return y;
+  if (!records(weight)) return y;
   return record<T>("embedding", std::move(y), on(weight), save(),
                    [ids, padding](Variable<T> dy, Needs needs) -> Grads<T, 1> {
                      return {embedding_grad(ids, dy, needs.shape(0)[0], padding)};

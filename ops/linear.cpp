@@ -19,7 +19,7 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
     detail::fail<ShapeError>("linear: the last axis of x must be weight's second, got x ", x.shape(),
                              " and weight ", weight.shape());
   }
-  if (!bias.defined()) return detail::rows_matmul(x, weight, true);
+  if (!bias.defined()) return detail::rows_matmul(x, weight, true, "linear");
   if (bias.shape() != Shape{out}) {
     detail::fail<ShapeError>("linear: bias must have shape (", out, ") to fit weight ", weight.shape(),
                              ", got ", bias.shape());

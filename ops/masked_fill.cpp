@@ -21,6 +21,7 @@ Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identi
     const T kept = from[i];
     to[i] = masked[i] ? value : kept;
   }
+  if (!records(x)) return y;
   return record<T>("masked_fill", std::move(y), on(x), save(),
                    [mask](Variable<T> dy, Needs) -> Grads<T, 1> { return {masked_fill(dy, mask, 0)}; });
 }

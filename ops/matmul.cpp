@@ -40,7 +40,12 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
   const std::size_t m = trans_b ? rows_b : cols_b;
   const Shape batch_a(a.shape().begin(), a.shape().end() - 2),
       batch_b(b.shape().begin(), b.shape().end() - 2);
-  const Shape batch = detail::broadcast_shape("matmul", batch_a, batch_b, "the batch axes of a", "of b");
+  const std::optional<Shape> common = detail::common_shape(batch_a, batch_b);
+  if (!common) {
+    detail::fail<ShapeError>("matmul: the batch axes must broadcast, got a ", a.shape(), " and b ",
+                             b.shape());
+  }
+  const Shape& batch = *common;
 
   Shape shape = batch;
   shape.push_back(n);
@@ -74,14 +79,14 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
 namespace detail {
 
 template <class T>
-Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed) {
+Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed, const char* op) {
   const std::size_t k = x.shape().back(), m = w.shape()[transposed ? 0 : 1];
   const std::size_t rows = row_count(x.shape());
   Shape shape = x.shape();
   shape.back() = m;
   Variable<T> y = empty<T>(shape);
   kernels::gemm<T>(false, transposed, rows, m, k, 1, data(x), k, data(w), w.shape()[1], 0, data(y), m);
-  return record<T>("matmul", std::move(y), on(x, w), save(saved_for(w, x), saved_for(x, w)),
+  return record<T>(op, std::move(y), on(x, w), save(saved_for(w, x), saved_for(x, w)),
                    [transposed](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> w) -> Grads<T, 2> {
                      Grads<T, 2> grads;
                      if (needs[0]) grads[0] = rows_matmul(dy, w, !transposed);
@@ -136,8 +141,8 @@ template Variable<double> matmul(const Variable<double>&, const Variable<double>
 
 namespace detail {
 
-template Variable<float> rows_matmul(const Variable<float>&, const Variable<float>&, bool);
-template Variable<double> rows_matmul(const Variable<double>&, const Variable<double>&, bool);
+template Variable<float> rows_matmul(const Variable<float>&, const Variable<float>&, bool, const char*);
+template Variable<double> rows_matmul(const Variable<double>&, const Variable<double>&, bool, const char*);
 template Variable<float> outer_sum(const Variable<float>&, const Variable<float>&);
 template Variable<double> outer_sum(const Variable<double>&, const Variable<double>&);
 

@@ -15,9 +15,11 @@ Variable<T> matmul(const Variable<T>& a, const Variable<T>& b);
 
 namespace detail {
 
-/// y = x w, or x w^T if `transposed`, for x (..., k) of any rank >= 1 as rows and one matrix w; y (..., m).
+/// y = x w, or x w^T if `transposed`, in the name of `op`, for x (..., k) of any rank >= 1 as rows and one
+/// matrix w; y (..., m).
 template <class T>
-Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed);
+Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed,
+                        const char* op = "matmul");
 
 /// y = u^T v (p, q), summed over all rows of u (..., p) and v (..., q): the gradient of a matrix that rows
 /// went through.

@@ -7,37 +7,37 @@
 namespace xgrad {
 namespace {
 
-/// x's shape with length 1 on the axes to reduce.
-Shape kept_shape(const char* op, const Shape& shape, const Dims& dims) {
-  Shape kept = shape;
+/// What a reduction over some axes leaves.
+struct Reduced {
+  Shape kept;             // with length 1 on the reduced axes
+  Shape dropped;          // without them
+  std::size_t count = 1;  // elements that went into each result
+};
+
+Reduced reduced(const char* op, const Shape& shape, const Dims& dims) {
   Shape seen(shape.size(), 0);
   for (const std::ptrdiff_t dim : dims) {
     if (shape.empty() && (dim == 0 || dim == -1)) continue;
-    const std::size_t axis = detail::normalize_axis(op, dim, shape);
-    if (seen[axis]++ != 0) {
+    if (seen[detail::normalize_axis(op, dim, shape)]++ != 0) {
       detail::fail<ValueError>(op, ": dims must name an axis once, got ", to_string(dims), " for x ", shape);
     }
-    kept[axis] = 1;
   }
-  return kept;
-}
-
-Shape squeezed(const Shape& shape, const Dims& dims) {
-  Shape keep(shape.size(), 1);
-  for (const std::ptrdiff_t dim : dims) {
-    if (!shape.empty()) keep[detail::normalize_axis("sum", dim, shape)] = 0;
-  }
-  Shape result;
+  Reduced result;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (keep[axis] != 0) result.push_back(shape[axis]);
+    result.kept.push_back(seen[axis] != 0 ? 1 : shape[axis]);
+    if (seen[axis] != 0) {
+      result.count *= shape[axis];
+    } else {
+      result.dropped.push_back(shape[axis]);
+    }
   }
   return result;
 }
 
 template <class T>
-Variable<T> reduce(const char* op, const Variable<T>& x, const Dims& dims, bool keepdim) {
-  const Variable<T> y = sum_to(x, kept_shape(op, x.shape(), dims));
-  return keepdim ? y : reshape(y, squeezed(x.shape(), dims));
+Variable<T> sum_over(const Variable<T>& x, const Reduced& result, bool keepdim) {
+  const Variable<T> y = sum_to(x, result.kept);
+  return keepdim ? y : reshape(y, result.dropped);
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ Variable<T> sum(const Variable<T>& x) {
 
 template <class T>
 Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return reduce("sum", x, dims, keepdim);
+  return sum_over(x, reduced("sum", x.shape(), dims), keepdim);
 }
 
 template <class T>
@@ -59,12 +59,8 @@ Variable<T> mean(const Variable<T>& x) {
 
 template <class T>
 Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  const Variable<T> total = reduce("mean", x, dims, keepdim);
-  std::size_t count = 1;
-  for (const std::ptrdiff_t dim : dims) {
-    if (x.dimension() > 0) count *= x.shape()[detail::normalize_axis("mean", dim, x.shape())];
-  }
-  return div(total, static_cast<T>(count));
+  const Reduced result = reduced("mean", x.shape(), dims);
+  return div(sum_over(x, result, keepdim), static_cast<T>(result.count));
 }
 
 template Variable<float> sum(const Variable<float>&);

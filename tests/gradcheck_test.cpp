@@ -462,4 +462,18 @@ TEST(GradcheckTest, AGradientOfAnotherShapeIsAnError) {
             "backward: 'unary' must return a gradient of shape (3) for input 0, got ()");
 }
 
+/// A large gradient that is nearly right does not hide a small one that is wrong.
+TEST(GradcheckTest, ReportsTheElementThatIsWrong) {
+  const V x(Array<double>{1000, 1}, true);
+  const auto f = [](const std::vector<V>& inputs) {
+    return record<double>("square", inputs[0].detach() * inputs[0].detach(), on(inputs[0]),
+                          xgrad::save(inputs[0]), [](V dy, Needs, V at) -> Grads<double, 1> {
+                            return {dy * at * Array<double>{2.001, 2.5}};
+                          });
+  };
+  const xgrad::GradcheckReport report = gradcheck(f, {x});
+  EXPECT_FALSE(report);
+  EXPECT_NE(report.worst.find("element (1)"), std::string::npos) << report.worst;
+}
+
 }  // namespace

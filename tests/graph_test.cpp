@@ -506,6 +506,14 @@ TEST(RecordTest, BackwardIsToldWhichGradientsAreNeededAndTheirShapes) {
   EXPECT_FALSE(a.has_grad()) << "an undefined gradient is none";
 }
 
+TEST(RecordTest, TooFewGradientsAreRefused) {
+  const V x(1.0f, true);
+  const V y =
+      xgrad::record_list<float>("short", V(1.0f), {x, x}, [](V, Needs) { return std::vector<V>{V(1.0f)}; });
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { y.backward(); }),
+            "backward: 'short' must return 2 gradients, got 1");
+}
+
 TEST(RecordTest, AGradientOfAnotherShapeIsRefused) {
   const V x = vector({1, 2});
   const V y =
@@ -555,6 +563,51 @@ TEST(RecordTest, ABackwardMayRunABackwardOfItsOwn) {
                                    });
   (y * x).backward();
   EXPECT_EQ(x.grad().item(), 27);
+}
+
+/// A pass inside a pass, both through w: neither takes the other's gradient.
+TEST(RecordTest, APassInsideAPassKeepsItsGradientsApart) {
+  const D z(3.0, true), w(2.0, true);
+  const D inner = record<double>("inner", D(1.0), xgrad::on(z), xgrad::save(z),
+                                 [&w](D dy, Needs, D at) -> Grads<double, 1> {
+                                   const xgrad::EnableGrad guard;
+                                   const D copy(at.value(), true);
+                                   (copy * w * w).backward(dy);
+                                   return {copy.grad()};
+                                 });
+  const D y = inner * 1.0 + w * 10.0;
+  const std::vector<D> found = grad(y, {z, w});
+  EXPECT_EQ(found[0].item(), 4);
+  EXPECT_EQ(found[1].item(), 10);
+  EXPECT_EQ(w.grad().item(), 12);
+}
+
+TEST(GradTest, GoesOnlyWhereAWantedInputIs) {
+  const D w(2.0, true), x(3.0, true);
+  const D used = x * x;
+  used.backward();
+  EXPECT_EQ(grad(w * used, {w})[0].item(), 9);
+  const D a = x * x, b = x * x * x;
+  sum(a + b).backward();
+  const std::vector<D> found = grad(a * b, {a, b});
+  EXPECT_EQ(found[0].item(), 27);
+  EXPECT_EQ(found[1].item(), 9);
+  EXPECT_NE(message_of<GraphError>([&] { grad(a * w, {x}); }).find("was released by an earlier backward"),
+            std::string::npos);
+}
+
+TEST(GradTest, RecordedGradientsShareNoArrayWithTheSeed) {
+  const D a(1.0, true), b(2.0, true), seed(3.0, true);
+  const std::vector<D> found = grad(a + b, {a, b}, {.seed = seed, .create_graph = true});
+  EXPECT_NE(found[0].value().data(), found[1].value().data());
+  EXPECT_NE(found[0].value().data(), seed.value().data());
+}
+
+TEST(VariableTest, AnArrayThatWasMovedFromIsRefused) {
+  Array<double> array{1, 2};
+  const D taken(std::move(array));
+  EXPECT_EQ(message_of<ShapeError>([&] { const D empty(array); }),
+            "Variable: the array must have its elements, got one that was moved from");
 }
 
 }  // namespace

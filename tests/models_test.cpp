@@ -204,9 +204,8 @@ TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
             "Linear: in_features must be at least 1, got 0");
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Embedding<float>(3, 0); }),
             "Embedding: dim must be at least 1, got 0");
-  EXPECT_EQ(
-      xgrad_tests::message_of([] { xgrad::Embedding<float>(3, 2, {.padding_idx = 3}); }),
-      "Embedding: padding_idx must be in [-3, 3), got 3");
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Embedding<float>(3, 2, {.padding_idx = 3}); }),
+            "Embedding: padding_idx must be in [-3, 3), got 3");
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::LayerNorm<float>(0); }),
             "LayerNorm: lengths of normalized_shape must be at least 1, got 0");
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Dropout<float>(-0.5); }),
@@ -234,16 +233,13 @@ TEST(ModelErrorsTest, NameTheInputThatDoesNotFit) {
       "ToyEncoder: encoded (batch, seq, d_model) must go with ids (batch, seq), got (2, 4, 4) and (1, 2)");
   Config config = toy_config();
   config.classes = 0;
-  EXPECT_EQ(xgrad_tests::message_of(
-                [&] { xgrad::ToyEncoder<float>(config).class_logits(sentences); }),
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::ToyEncoder<float>(config).class_logits(sentences); }),
             "ToyEncoder: class_logits needs a class head, but the config has 0 classes");
   const Variable<float> x(xt::zeros<float>({1, 12, 4}));
-  EXPECT_EQ(
-      xgrad_tests::message_of([&] { xgrad::LearnedPositionalEncoding<float>(10, 4)(x); }),
-      "LearnedPositionalEncoding: x may have max_len 10 positions at most, got 12 in (1, 12, 4)");
-  EXPECT_EQ(
-      xgrad_tests::message_of([&] { xgrad::SinusoidalPositionalEncoding<float>(20, 6)(x); }),
-      "SinusoidalPositionalEncoding: x must be (..., seq, 6), got (1, 12, 4)");
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::LearnedPositionalEncoding<float>(10, 4)(x); }),
+            "LearnedPositionalEncoding: x may have max_len 10 positions at most, got 12 in (1, 12, 4)");
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::SinusoidalPositionalEncoding<float>(20, 6)(x); }),
+            "SinusoidalPositionalEncoding: x must be (..., seq, 6), got (1, 12, 4)");
   EXPECT_EQ(
       xgrad_tests::message_of([&] {
         xgrad::MultiHeadAttention<float>(4, 2)(Variable<float>(xt::zeros<float>({3, 4})));

@@ -232,7 +232,7 @@ Op matmul_op() {
                              [] {
                                xgrad::matmul(x({}), x({2, 3}));
                              }),
-           error<ShapeError>("matmul: shapes must broadcast, got the batch axes of a (2) and of b (3)", [] {
+           error<ShapeError>("matmul: the batch axes must broadcast, got a (2, 4, 5) and b (3, 5, 6)", [] {
              xgrad::matmul(x({2, 4, 5}), x({3, 5, 6}));
            })}};
 }

@@ -443,7 +443,55 @@ TEST(AttentionTest, WeightsSumToOneAndDropoutIsAppliedToThem) {
   EXPECT_EQ(dropped.output.value(), (Array<float>{{0, 0}, {0, 0}}));
   EXPECT_EQ(
       message_of<xgrad::ValueError>([&] { scaled_dot_product_attention(q, k, v, {}, {.dropout_p = 2}); }),
-      "dropout: p must be in [0, 1], got 2");
+      "scaled_dot_product_attention: dropout_p must be in [0, 1], got 2");
+}
+
+/// Every mask that broadcasts to scores with two batch axes, one of them perhaps of length 1.
+TEST(AttentionTest, FusedAndComposedAgreeForEveryMask) {
+  for (const auto& [first, second] : {std::pair<std::size_t, std::size_t>{2, 1}, {1, 2}, {2, 3}, {1, 1}}) {
+    for (const std::size_t heads : {0, 1, 2}) {
+      Shape scores{first, second};
+      if (heads > 0) scores.push_back(heads);
+      scores.push_back(3);
+      scores.push_back(4);
+      std::mt19937_64 random(heads);
+      const std::size_t width = 2 * std::max<std::size_t>(heads, 1);
+      const Variable<double> q(draw(Input{Shape{first, second, 3, width}}, random)),
+          k(draw(Input{Shape{first, second, 4, width}}, random)),
+          v(draw(Input{Shape{first, second, 4, width}}, random));
+      for (std::size_t kept = 0; kept < std::size_t{1} << scores.size(); ++kept) {
+        Shape shape = scores;
+        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+          if ((kept >> axis & 1) == 0) shape[axis] = 1;
+        }
+        const Array<double> bias = draw(Input{shape}, random);
+        const Mask allowed = bias > -1.0;
+        for (const bool causal : {false, true}) {
+          const xgrad::AttentionOptions options{.is_causal = causal, .num_heads = heads};
+          for (const xgrad::AttentionMask<double>& mask :
+               {xgrad::AttentionMask<double>(allowed),
+                xgrad::AttentionMask<double>(Variable<double>(bias))}) {
+            expect_near(scaled_dot_product_attention(q, k, v, mask, options).value(),
+                        attention_with_weights(q, k, v, mask, options).output.value(), 1e-12,
+                        xgrad::to_string(shape).c_str());
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionTest, ABiasChangedInPlaceIsNoticed) {
+  const Variable<double> q(Array<double>{{1, 2}}, true), bias(Array<double>(Shape{1, 1}, 0.5));
+  const Variable<double> y = scaled_dot_product_attention(q, q, q, bias);
+  bias.assign(Array<double>(Shape{1, 1}, 2.0));
+  EXPECT_NE(message_of<xgrad::GraphError>([&] { sum(y).backward(); }).find("was changed in place"),
+            std::string::npos);
+}
+
+TEST(ReductionsTest, SumsOverAxesThatAreNotNeighboursAreAccurate) {
+  const Variable<float> x(Array<float>(Shape{1000000, 3, 2}, 0.1f));
+  for (const float total : sum(x, {0, 2}).value().storage()) EXPECT_NEAR(total, 200000.003, 0.2);
 }
 
 TEST(DropoutTest, KeepsTheMeanAndScalesWhatIsKept) {

@@ -230,8 +230,7 @@ TEST(FitTest, AnErrorOfAStepPutsTheHandlersBack) {
   mine.sa_handler = [](int) { ++signals_seen; };
   sigaction(SIGINT, &mine, &before);
   const auto step = [](std::size_t i) -> double { return i < 2 ? 1.0 : throw std::runtime_error("no data"); };
-  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(5, step, {.progress = false}); }),
-            "no data");
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(5, step, {.progress = false}); }), "no data");
   std::raise(SIGINT);
   EXPECT_EQ(signals_seen, 1);
   sigaction(SIGINT, &before, nullptr);

@@ -82,7 +82,7 @@ T* at_head(T* array, const AttentionSizes& sizes, std::size_t len, std::size_t d
 template <typename T>
 void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, const T* v,
                        std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal, T* probs,
-                       T* out) {
+                       bool keep_probs, T* out) {
   const std::size_t q_len = sizes.q_len, k_len = sizes.k_len, head_dim = sizes.head_dim, v_dim = sizes.v_dim;
   const std::size_t ld_qk = sizes.heads * head_dim, ld_v = sizes.heads * v_dim;
   for_each_head(sizes, [&](std::size_t b, std::size_t h) {
@@ -97,7 +97,7 @@ void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, cons
                            causal);
     gemm<T>(false, false, q_len, v_dim, k_len, 1, probs, k_len, v_head, ld_v, 0,
             at_head(out, sizes, q_len, v_dim, b, h), ld_v);
-    probs += q_len * k_len;
+    if (keep_probs) probs += q_len * k_len;
   });
 }
 
@@ -132,9 +132,9 @@ void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, 
 }
 
 template void attention_forward(const AttentionSizes&, const float*, const float*, const float*, float,
-                                const MaskView<float>&, bool, float*, float*);
+                                const MaskView<float>&, bool, float*, bool, float*);
 template void attention_forward(const AttentionSizes&, const double*, const double*, const double*, double,
-                                const MaskView<double>&, bool, double*, double*);
+                                const MaskView<double>&, bool, double*, bool, double*);
 template void attention_backward(const AttentionSizes&, const float*, const float*, const float*,
                                  const float*, const float*, float, float*, float*, float*, float*);
 template void attention_backward(const AttentionSizes&, const double*, const double*, const double*,

@@ -21,10 +21,12 @@ struct MaskView {
 };
 
 /// probs = softmax(scale q k^T + mask), out = probs v, in each head. `causal`: query i sees the keys j <= i.
-/// A query that may attend to nothing has zeros for probabilities and output.
+/// A query that may attend to nothing has zeros for probabilities and output. Without `keep_probs` the memory
+/// at `probs` holds those of one head at a time: (q_len, k_len).
 template <typename T>
 void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, const T* v,
-                       std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal, T* probs, T* out);
+                       std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal, T* probs,
+                       bool keep_probs, T* out);
 
 /// dv = probs^T dout; ds = probs (dp - sum(dp probs)) with dp = dout v^T; dq = scale ds k; dk = scale ds^T q.
 /// `dq`, `dk` and `dv` may be null; `scratch` holds q_len * k_len elements.

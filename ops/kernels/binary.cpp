@@ -56,11 +56,6 @@ XGRAD_KERNEL(void, accumulate, (T * y, const T* x, std::size_t n), (y, x, n)) {
   for (std::size_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
-XGRAD_KERNEL(void, axpy, (std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n), (alpha, x, y, n)) {
-  XGRAD_INDEPENDENT
-  for (std::size_t i = 0; i < n; ++i) y[i] += alpha * x[i];
-}
-
 XGRAD_KERNEL(void, scale, (std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n),
              (alpha, x, y, n)) {
   XGRAD_INDEPENDENT

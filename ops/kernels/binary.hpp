@@ -27,9 +27,6 @@ void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
 /// y += x.
 template <typename T>
 void accumulate(T* y, const T* x, std::size_t n);
-/// y += alpha x.
-template <typename T>
-void axpy(std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n);
 /// y = alpha x; y may be x.
 template <typename T>
 void scale(std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n);

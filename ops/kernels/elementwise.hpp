@@ -17,13 +17,6 @@ void tanh(const T* x, T* y, std::size_t n);
 template <typename T>
 void erf(const T* x, T* y, std::size_t n);
 template <typename T>
-void neg(const T* x, T* y, std::size_t n);
-template <typename T>
-void reciprocal(const T* x, T* y, std::size_t n);
-/// 1 / (1 + exp(-x)).
-template <typename T>
-void sigmoid(const T* x, T* y, std::size_t n);
-template <typename T>
 void relu(const T* x, T* y, std::size_t n);
 /// x Phi(x) = x / 2 (1 + erf(x / sqrt 2)).
 template <typename T>
@@ -36,8 +29,6 @@ void gelu_tanh(const T* x, T* y, std::size_t n);
 
 template <typename T>
 void tanh_grad(const T* dy, const T* y, T* dx, std::size_t n);
-template <typename T>
-void sigmoid_grad(const T* dy, const T* y, T* dx, std::size_t n);
 template <typename T>
 void relu_grad(const T* dy, const T* y, T* dx, std::size_t n);
 template <typename T>
