@@ -52,6 +52,8 @@ class Variable {
       : Variable(Array<T>(expression), requires_grad) {}
 
   bool defined() const noexcept { return static_cast<bool>(value_); }
+
+  /// The array, which lives as long as a handle to it does.
   const Array<T>& value() const { return checked("value").array; }
   const Shape& shape() const { return value().shape(); }
   std::size_t dimension() const { return value().dimension(); }

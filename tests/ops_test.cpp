@@ -83,7 +83,7 @@ void expect_near(const Array<A>& a, const Array<B>& b, double tolerance, const c
 template <class T>
 void expect_same_bits(const Array<T>& a, const Array<T>& b) {
   ASSERT_EQ(xgrad::to_string(a.shape()), xgrad::to_string(b.shape()));
-  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(T)), 0);
+  EXPECT_TRUE(a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 /// The seed that y's gradient starts from.
@@ -491,7 +491,8 @@ TEST(AttentionTest, ABiasChangedInPlaceIsNoticed) {
 
 TEST(ReductionsTest, SumsOverAxesThatAreNotNeighboursAreAccurate) {
   const Variable<float> x(Array<float>(Shape{1000000, 3, 2}, 0.1f));
-  for (const float total : sum(x, {0, 2}).value().storage()) EXPECT_NEAR(total, 200000.003, 0.2);
+  const Variable<float> totals = sum(x, {0, 2});
+  for (const float total : totals.value().storage()) EXPECT_NEAR(total, 200000.003, 0.2);
 }
 
 TEST(DropoutTest, KeepsTheMeanAndScalesWhatIsKept) {
