@@ -15,7 +15,7 @@ int main() {
   const xgrad::Mask allowed{{true, true, true, false}};
 
   const auto [output, weights] = attention_with_weights(q, k, v, allowed);
-  std::cout << xt::print_options::precision(4) << "attention weights, a row for each query:\n"
+  std::cout << xt::print_options::precision(3) << "attention weights, a row for each query:\n"
             << weights.value() << '\n';
 
   // The same from one fused kernel, which keeps no score matrix apart for each step.
@@ -25,5 +25,6 @@ int main() {
             << '\n';
 
   sum(fused * fused).backward();
-  std::cout << "gradient of v, none at the padding:\n" << v.grad().value() << '\n';
+  std::cout << "gradient of v, none at the padding:\n"
+            << xt::print_options::precision(3) << v.grad().value() << '\n';
 }
