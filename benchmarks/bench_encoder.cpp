@@ -1,4 +1,4 @@
-// Training steps and forward passes of the toy encoder at two sizes, in CPU time
+// Training steps and forward passes of the toy encoder at two sizes, in CPU time, beside sgemm
 #include <benchmark/benchmark.h>
 
 #include <xgrad/ops/kernels/gemm.hpp>
@@ -50,8 +50,21 @@ void forward(benchmark::State& state, const Size& size) {
   for (auto _ : state) benchmark::DoNotOptimize(work.model.class_logits(work.ids));
 }
 
+/// One thread's share of the machine: the product of two 512 x 512 matrices, which bounds the medium size.
+void sgemm(benchmark::State& state) {
+  constexpr std::size_t n = 512;
+  const xgrad::Array<float> a = xgrad::uniform<float>({n, n}), b = xgrad::uniform<float>({n, n});
+  xgrad::Array<float> c = xgrad::Array<float>::from_shape({n, n});
+  for (auto _ : state) {
+    xgrad::kernels::gemm<float>(false, false, n, n, n, 1, a.data(), n, b.data(), n, 0, c.data(), n);
+  }
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2e-9 * n * n * n, benchmark::Counter::kIsIterationInvariantRate);
+}
+
 }  // namespace
 
+BENCHMARK(sgemm)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(training_step, notebook, notebook)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(forward, notebook, notebook)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(training_step, medium, medium)->Unit(benchmark::kMillisecond);
