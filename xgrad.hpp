@@ -3,6 +3,7 @@
 // Everything of xgrad.
 
 #include <xgrad/graph/gradcheck.hpp>
+#include <xgrad/graph/print.hpp>
 #include <xgrad/graph/random.hpp>
 #include <xgrad/graph/record.hpp>
 #include <xgrad/graph/shape_trace.hpp>
