@@ -1,9 +1,12 @@
 #include <xgrad/graph/random.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <locale>
 #include <numbers>
 #include <numeric>
+#include <sstream>
 #include <type_traits>
 
 #include <xgrad/graph/error.hpp>
@@ -12,6 +15,27 @@ namespace xgrad {
 namespace {
 
 constexpr std::size_t block = 16;  // normals are made in blocks of this many
+
+constexpr const char* no_cached_normal = "none";
+
+std::string text_of(const std::mt19937& engine) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << engine;
+  return text.str();
+}
+
+/// The engine that text_of() wrote; nothing for any other text.
+std::optional<std::mt19937> engine_of(const std::string& text) {
+  std::istringstream words(text), state(text);
+  words.imbue(std::locale::classic());
+  state.imbue(std::locale::classic());
+  for (std::uint32_t word; words >> word;) continue;  // the engine's own reader takes longer words, too
+  std::mt19937 engine;
+  state >> engine;
+  if (!words.eof() || !state || text_of(engine) != text) return {};
+  return engine;
+}
 
 /// Natural logarithm of a positive float: the Cephes polynomial, with the fused operations where PyTorch has
 /// them.
@@ -84,6 +108,31 @@ void Generator::manual_seed(std::uint64_t seed) {
   cached_normal_.reset();
 }
 
+std::string Generator::get_state() const {
+  std::string cached = no_cached_normal;
+  if (cached_normal_) {
+    char text[32];
+    cached.assign(text, std::to_chars(text, text + sizeof text, *cached_normal_).ptr);
+  }
+  return text_of(engine_) + " " + cached;
+}
+
+void Generator::set_state(const std::string& state) {
+  const std::size_t space = std::min(state.rfind(' '), state.size());
+  const std::optional<std::mt19937> engine = engine_of(state.substr(0, space));
+  const std::string cached = space < state.size() ? state.substr(space + 1) : "";
+  std::optional<double> normal;
+  bool valid = engine.has_value();
+  if (cached != no_cached_normal) {
+    normal = 0.0;
+    const auto [end, error] = std::from_chars(cached.data(), cached.data() + cached.size(), *normal);
+    valid = valid && error == std::errc() && end == cached.data() + cached.size() && std::isfinite(*normal);
+  }
+  if (!valid) detail::fail<ValueError>("set_state: the text is not a generator's state");
+  engine_ = *engine;
+  cached_normal_ = normal;
+}
+
 std::uint64_t Generator::random64() {
   const std::uint64_t high = random32();
   return high << 32 | random32();
@@ -122,11 +171,27 @@ void manual_seed(std::uint64_t seed) {
   generator.manual_seed(seed);
 }
 
+std::string get_rng_state() {
+  Generator& generator = default_generator();
+  const std::lock_guard lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_rng_state(const std::string& state) {
+  Generator& generator = default_generator();
+  const std::lock_guard lock(generator.mutex());
+  generator.set_state(state);
+}
+
 template <class T>
 Array<T> uniform(const Shape& shape, double low, double high, Generator& generator) {
   detail::check_count("uniform", shape);
-  const std::lock_guard lock(generator.mutex());
   const T from = static_cast<T>(low), range = static_cast<T>(high) - from;
+  if (!(low <= high) || !std::isfinite(range)) {
+    detail::fail<ValueError>("uniform: low must not be above high, and high - low finite, got ", low, " and ",
+                             high);
+  }
+  const std::lock_guard lock(generator.mutex());
   Array<T> x = Array<T>::from_shape(shape);
   for (T& element : x.storage()) element = std::fma(generator.uniform<T>(), range, from);
   return x;
@@ -135,6 +200,7 @@ Array<T> uniform(const Shape& shape, double low, double high, Generator& generat
 template <class T>
 Array<T> normal(const Shape& shape, double mean, double std, Generator& generator) {
   detail::check_count("normal", shape);
+  if (!(std >= 0)) detail::fail<ValueError>("normal: std must be at least 0, got ", std);
   const std::lock_guard lock(generator.mutex());
   Array<T> x = Array<T>::from_shape(shape);
   T* data = x.data();

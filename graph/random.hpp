@@ -4,13 +4,15 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <string>
 
 #include <xgrad/graph/array.hpp>
 
 namespace xgrad {
 
 /// A stream of random numbers: PyTorch's CPU generator (mt19937), number for number. Functions that draw may
-/// be called from several threads; each draws its whole array at once.
+/// be called from several threads; each draws its whole array at once. What follows a seed does not depend on
+/// compiler, flags or processor.
 /// https://pytorch.org/docs/stable/generated/torch.Generator.html
 class Generator {
  public:
@@ -20,6 +22,12 @@ class Generator {
 
   /// Starts the stream anew; the low 32 bits of the seed count.
   void manual_seed(std::uint64_t seed);
+
+  /// Where the stream is, as text: set_state() continues from there, in another process, too.
+  std::string get_state() const;
+
+  /// Throws ValueError for text that get_state() did not write, and changes nothing then.
+  void set_state(const std::string& state);
 
   /// The next 32 or 64 bits (the first 32 of which are the high ones).
   std::uint32_t random32() { return engine_(); }
@@ -46,12 +54,16 @@ Generator& default_generator();
 /// Seeds the default generator: what follows is PyTorch's stream from this seed (torch.manual_seed).
 void manual_seed(std::uint64_t seed);
 
-/// Uniform in [low, high) (torch.Tensor.uniform_).
+/// The state of the default generator: save it, and set it to draw the same again (torch.get_rng_state).
+std::string get_rng_state();
+void set_rng_state(const std::string& state);
+
+/// Uniform in [low, high) (torch.Tensor.uniform_). Throws ValueError unless low <= high and both are finite.
 template <class T>
 Array<T> uniform(const Shape& shape, double low = 0, double high = 1,
                  Generator& generator = default_generator());
 
-/// Normal with this mean and standard deviation (torch.Tensor.normal_).
+/// Normal with this mean and standard deviation (torch.Tensor.normal_). Throws ValueError for a std below 0.
 template <class T>
 Array<T> normal(const Shape& shape, double mean = 0, double std = 1,
                 Generator& generator = default_generator());
