@@ -1,4 +1,4 @@
-// The notebooks' encoder block and padding mask, forward and backward, from their seeds.
+// The five notebooks, forward and backward, and their weights from their seeds.
 
 #include <cmath>
 
@@ -30,7 +30,29 @@ using Arrays = std::map<std::string, Array<T>>;
 template <class T>
 using Variables = std::map<std::string, Variable<T>>;
 
-const std::vector<std::string> everything{"intermediate", "output", "loss", "grad"};
+const std::vector<std::string> everything{"intermediate", "output",   "loss", "grad",
+                                          "printed",      "constant", "input"};
+
+/// 1, cos(1), cos(2), ...: what the losses multiply the elements of the output with.
+template <class T>
+Array<T> cosines(const xgrad::Shape& shape) {
+  Array<T> weights = Array<T>::from_shape(shape);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    weights.data()[i] = static_cast<T>(std::cos(static_cast<double>(i)));
+  return weights;
+}
+
+/// The loss that everything is differentiated from, and its weights.
+template <class T>
+void add_loss(const std::string& prefix, const Variable<T>& output, Variables<T>& v) {
+  v[prefix + "loss_coef"] = Variable<T>(cosines<T>(output.shape()));
+  v[prefix + "loss"] = sum(output * v[prefix + "loss_coef"]);
+}
+
+template <class T>
+Variable<T> as_variable(const Ids& ids) {
+  return Variable<T>(xt::cast<T>(ids));
+}
 
 template <class T>
 Variable<T> parameter(const xgrad::Module<T>& module, const std::string& name) {
@@ -120,6 +142,85 @@ class NotebooksTest : public testing::Test {};
 using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(NotebooksTest, Types);
 
+/// One head's attention, its steps added under their names with this ending.
+template <class T>
+Variable<T> add_head(const std::string& ending, const Variable<T>& q, const Variable<T>& k,
+                     const Variable<T>& v, const std::string& output, Variables<T>& steps) {
+  steps["Q" + ending] = q;
+  steps["K" + ending] = k;
+  steps["V" + ending] = v;
+  steps["scores" + ending] = scaled(q, k);
+  steps["weights" + ending] = softmax(steps["scores" + ending]);
+  return steps[output + ending] = matmul(steps["weights" + ending], v);
+}
+
+TYPED_TEST(NotebooksTest, Walkthrough) {
+  using T = TypeParam;
+  const Notebook notebook("000_walkthrough");
+  const auto leaf = [&](const std::string& name) { return Variable<T>(notebook.array<T>(name), true); };
+  Variables<T> wanted, wanted_of_single, v;
+  for (const std::string name :
+       {"tok_emb.weight", "pos_emb.weight", "Q_layers.0.weight", "K_layers.0.weight", "V_layers.0.weight",
+        "Q_layers.1.weight", "K_layers.1.weight", "V_layers.1.weight", "out_proj.weight"}) {
+    wanted[name] = leaf(name);
+  }
+  for (const std::string name : {"W_Q.weight", "W_K.weight", "W_V.weight"})
+    wanted_of_single[name] = leaf(name);
+  for (const std::string name : {"tok_emb.weight", "pos_emb.weight"}) wanted_of_single[name] = wanted[name];
+
+  const Ids ids = notebook.ids("ids");
+  v["ids"] = as_variable<T>(ids);
+  v["tok_vectors"] = embedding(ids, wanted["tok_emb.weight"]);
+  v["pos_vectors"] = slice(wanted["pos_emb.weight"], 0, 0, 5);
+  const Variable<T> x = v["x"] = v["tok_vectors"] + v["pos_vectors"];
+  wanted["x"] = wanted_of_single["x"] = x;
+  add_head("", linear(x, wanted_of_single["W_Q.weight"]), linear(x, wanted_of_single["W_K.weight"]),
+           linear(x, wanted_of_single["W_V.weight"]), "Z_single", v);
+  std::vector<Variable<T>> heads;
+  for (const std::string h : {"0", "1"}) {
+    heads.push_back(add_head("_head" + h, linear(x, wanted["Q_layers." + h + ".weight"]),
+                             linear(x, wanted["K_layers." + h + ".weight"]),
+                             linear(x, wanted["V_layers." + h + ".weight"]), "Z", v));
+  }
+  v["Z_cat"] = concat(heads, -1);
+  v["Z_multi"] = linear(v["Z_cat"], wanted["out_proj.weight"]);
+  add_loss("", v["Z_multi"], v);
+  add_loss("single_", v["Z_single"], v);
+
+  Arrays<T> computed;
+  add_values(v, computed);
+  add_gradients("grad_", v["loss"], wanted, computed);
+  add_gradients("single_grad_", v["single_loss"], wanted_of_single, computed);
+  notebook.expect_all(computed, everything);
+}
+
+TYPED_TEST(NotebooksTest, MultiHead) {
+  using T = TypeParam;
+  const Notebook notebook("001_multihead");
+  Variables<T> wanted, v;
+  for (const std::string name : {"W_q", "W_k", "W_v", "W_o"}) {
+    v[name] = wanted[name] = Variable<T>(notebook.array<T>(name), true);
+  }
+  v["embeddings"] = Variable<T>(notebook.array<T>("embeddings"));
+  v["positional_embeddings"] = Variable<T>(notebook.array<T>("positional_embeddings"));
+  const Variable<T> x((v["embeddings"] + v["positional_embeddings"]).value(), true);
+  v["input_embeddings"] = wanted["input_embeddings"] = x;
+  std::vector<Variable<T>> heads;
+  for (const int head : {0, 1}) {
+    heads.push_back(add_head("_head" + std::to_string(head), matmul(x, select(wanted["W_q"], 0, head)),
+                             matmul(x, select(wanted["W_k"], 0, head)),
+                             matmul(x, select(wanted["W_v"], 0, head)), "output", v));
+  }
+  v["concatenated_output"] = concat(heads, 1);
+  v["final_output"] = matmul(v["concatenated_output"], wanted["W_o"]);
+  add_loss("", v["final_output"], v);
+
+  Arrays<T> computed;
+  add_values(v, computed);
+  add_gradients("grad_", v["loss"], wanted, computed);
+  notebook.expect_all(computed, everything);
+}
+
 TYPED_TEST(NotebooksTest, EncoderBlock) {
   using T = TypeParam;
   const Notebook notebook("002_encoder_block");
@@ -145,8 +246,10 @@ TYPED_TEST(NotebooksTest, EncoderBlock) {
   v["ffn_out"] = block.ffn(v["normed_1"]);
   v["residual_2"] = v["normed_1"] + v["ffn_out"];
   v["encoder_out"] = block.ln2(v["residual_2"]);
-  v["extra_ln2_out"] = layer_norm(Variable<T>(notebook.array<T>("extra_ln2_in")), 2);
-  v["loss"] = sum(v["encoder_out"] * notebook.array<T>("loss_coef"));
+  v["token_ids"] = as_variable<T>(notebook.ids("token_ids"));
+  v["extra_ln2_in"] = Variable<T>(notebook.array<T>("extra_ln2_in"));
+  v["extra_ln2_out"] = xgrad::LayerNorm<T>(2)(v["extra_ln2_in"]);
+  add_loss("", v["encoder_out"], v);
 
   v["single_Q"] = linear(x, parameter(block.single, "W_q.weight"));
   v["single_K"] = linear(x, parameter(block.single, "W_k.weight"));
@@ -155,7 +258,7 @@ TYPED_TEST(NotebooksTest, EncoderBlock) {
   v["shoes_scores"] = scaled(v["shoes_query"], select(v["single_K"], 0, 0));
   v["shoes_weights"] = softmax(v["shoes_scores"]);
   v["shoes_context"] = slice(select(block.single(x), 0, 0), 0, 1, 2);
-  v["single_loss"] = sum(v["shoes_context"] * notebook.array<T>("single_loss_coef"));
+  add_loss("single_", v["shoes_context"], v);
 
   Arrays<T> computed;
   add_values(v, computed);
@@ -189,7 +292,7 @@ TYPED_TEST(NotebooksTest, EncoderLayerIsTheEncoderBlock) {
   const Variable<T> x(notebook.array<T>("x_with_pe"), true);
   const auto [output, weights] = layer.with_weights(x);
   const Variable<T> plain = layer(x);
-  const Variable<T> loss = sum(plain * notebook.array<T>("loss_coef"));
+  const Variable<T> loss = sum(plain * cosines<T>(plain.shape()));
   notebook.expect(Arrays<T>{{"encoder_out", plain.value()}});
   notebook.expect(Arrays<T>{{"encoder_out", output.value()}, {"attn_weights_per_head", weights.value()}});
 
@@ -238,7 +341,9 @@ TYPED_TEST(NotebooksTest, PaddingMask) {
   v["attention_output"] = matmul(v["attention_weights"], v["V_heads"]);
   v["attention_concat"] = reshape(transpose(v["attention_output"], 1, 2), {2, 4, 8});
   v["final_output"] = linear(v["attention_concat"], v["W_o"]);
-  v["loss"] = sum(v["final_output"] * notebook.array<T>("loss_coef"));
+  v["batch"] = as_variable<T>(batch);
+  v["printed_row_sums_0_0"] = sum(select(select(v["attention_weights"], 0, 0), 0, 0), -1);
+  add_loss("", v["final_output"], v);
   Arrays<T> computed;
   add_values(v, computed);
   for (const std::string name : {"x", "attention_weights", "scaled_scores"}) wanted[name] = v[name];
@@ -250,7 +355,7 @@ TYPED_TEST(NotebooksTest, PaddingMask) {
   notebook.expect(Arrays<T>{{"final_output", output.value()}, {"attention_weights", weights.value()}});
   const Variable<T> x = embedding(batch);
   const Variable<T> fused = mha(x, mask);
-  const Variable<T> loss = sum(fused * notebook.array<T>("loss_coef"));
+  const Variable<T> loss = sum(fused * cosines<T>(fused.shape()));
   for (const char* name : {"attention_weights", "scaled_scores"}) wanted.erase(name);
   wanted["x"] = x;
   computed["final_output"] = fused.value();
@@ -280,11 +385,22 @@ TYPED_TEST(NotebooksTest, SelfAttention) {
   v["scaled_sims"] = scaled(v["q"], v["k"]);
   v["attention_percents"] = attention.with_weights(x).weights;
   v["output"] = attention(x);
-  v["loss"] = sum(v["output"] * notebook.array<T>("loss_coef"));
+  add_loss("", v["output"], v);
+  v["encodings_matrix"] = x;
+  for (const std::string name : {"W_q", "W_k", "W_v"})
+    v["printed_" + name + "_T"] = transpose(wanted[name], 0, 1);
   add_values(v, computed);
   wanted["encodings_matrix"] = x;
   add_gradients("grad_", v["loss"], wanted, computed);
   notebook.expect_all(computed, everything);
+}
+
+TEST(NotebookSeedsTest, MultiHeadStartsAsPyTorchsDoes) {
+  xgrad::manual_seed(42);
+  Arrays<float> drawn;
+  for (const char* name : {"W_q", "W_k", "W_v"}) drawn[name] = xgrad::normal<float>({2, 4, 2}) * 0.3F;
+  drawn["W_o"] = xgrad::normal<float>({4, 4}) * 0.3F;
+  Notebook("001_multihead").expect_all(drawn, {"param"});
 }
 
 TEST(NotebookSeedsTest, EncoderBlockStartsAsPyTorchsDoes) {

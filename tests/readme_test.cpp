@@ -1,14 +1,16 @@
 // What the README shows is what the programs print.
 
-#include <cstdio>
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "program.hpp"
+
 namespace {
+
+using xgrad_tests::output_of;
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path);
@@ -16,16 +18,6 @@ std::string read_file(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
-}
-
-std::string output_of(const std::string& example) {
-  const std::string command = std::string(XGRAD_EXAMPLES_BINARY_DIR) + "/" + example;
-  const auto close = [](std::FILE* pipe) { EXPECT_EQ(pclose(pipe), 0); };
-  const std::unique_ptr<std::FILE, decltype(close)> pipe(popen(command.c_str(), "r"), close);
-  std::string text;
-  char piece[4096];
-  while (const std::size_t count = std::fread(piece, 1, sizeof piece, pipe.get())) text.append(piece, count);
-  return text;
 }
 
 class ReadmeTest : public testing::TestWithParam<const char*> {};
