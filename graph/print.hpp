@@ -21,10 +21,10 @@
 namespace xgrad {
 
 struct PrintOptions {
-  int precision = 4;             ///< digits after the point
-  std::size_t threshold = 1000;  ///< of more elements than this, only those at the edges are shown:
-  std::size_t edgeitems = 3;     ///< so many at each end of an axis
-  std::size_t linewidth = 80;    ///< characters
+  int precision = 4;                  ///< digits after the point
+  std::size_t threshold = 1000;       ///< of more elements than this, only those at the edges are shown:
+  std::size_t edgeitems = 3;          ///< so many at each end of an axis
+  std::size_t linewidth = 80;         ///< characters
   std::optional<bool> sci_mode = {};  ///< scientific notation always or never; by default where it is needed
 };
 
