@@ -2,6 +2,7 @@
 
 // What the notebook programs share: words as Python prints them, and the backward section at their end.
 
+#include <cmath>
 #include <cstddef>
 #include <iostream>
 #include <sstream>
@@ -59,15 +60,27 @@ inline void load_in_double(const xgrad::Module<double>& module, const xgrad::Sta
   module.load_state_dict(state);
 }
 
-/// Checks all gradients of f against finite differences and prints the result; the exit code of the program.
-inline int report_gradcheck(const xgrad::CheckedFunction& f,
-                            const std::vector<xgrad::Variable<double>>& weights) {
+/// Checks the gradients of a loss, as a function of weights in double, against finite differences, and that
+/// it is the loss whose gradients were printed. Returns whether both hold.
+inline bool report_gradcheck(const xgrad::Variable<float>& printed, const xgrad::CheckedFunction& loss,
+                             const std::vector<xgrad::Variable<double>>& weights) {
   std::size_t count = 0;
   for (const xgrad::Variable<double>& weight : weights) count += weight.size();
-  const xgrad::GradcheckReport report = xgrad::gradcheck(f, weights);
-  std::cout << "\ngradient check of " << count << " numbers in double: " << (report ? "passed" : report.worst)
+  const xgrad::Variable<double> again = loss(weights);
+  const xgrad::GradcheckReport report = xgrad::gradcheck(loss, weights);
+  std::cout << "\nthe same loss in double:\n"
+            << again.detach() << "\ngradient check of " << count
+            << " numbers in double: " << (report ? "passed" : report.worst) << '\n';
+  return report && std::abs(again.item() - printed.item()) < 1e-5;
+}
+
+/// Says whether a module of the library gives what the steps gave, and returns it.
+inline bool report_same(const std::string& module, const xgrad::Variable<double>& steps,
+                        const xgrad::Variable<double>& output) {
+  const bool same = xt::amax(xt::abs(steps.value() - output.value()))() < 1e-12;
+  std::cout << "\nthe library's " << module << (same ? " gives the same output" : " gives another output")
             << '\n';
-  return report ? 0 : 1;
+  return same;
 }
 
 }  // namespace examples

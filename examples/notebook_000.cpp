@@ -6,7 +6,7 @@
 
 #include "notebook.hpp"
 
-using xgrad::Array, xgrad::Variable;
+using xgrad::Variable;
 
 int main() {
   xgrad::set_print_options({.precision = 4, .sci_mode = false});
@@ -17,12 +17,15 @@ int main() {
                                                   {"time", 3},  {"flies", 4}, {"fast", 5}};
   const std::string sentence = "Time flies fast";
   std::string lower = sentence;
-  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
+  for (char& letter : lower) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   const std::vector<std::string> tokens = examples::split(lower);
 
   xgrad::Ids ids = xgrad::Ids::from_shape({tokens.size() + 2});
   ids(0) = vocab.at("<bos>");
-  for (std::size_t i = 0; i < tokens.size(); ++i) ids(i + 1) = vocab.at(tokens[i]);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto known = vocab.find(tokens[i]);
+    ids(i + 1) = known != vocab.end() ? known->second : vocab.at("<pad>");
+  }
   ids(tokens.size() + 1) = vocab.at("<eos>");
   std::cout << "Sentence: " << sentence << "\nTokens  : " << examples::quoted(tokens)
             << "\nToken IDs: " << ids << "\n\n";
@@ -103,8 +106,14 @@ int main() {
             << "\nZ (multi-head) projected back to emb_dim:\n"
             << Z_multi << "\n\n";
 
+  std::cout
+      << "## 6) Interpretability Notes\n\n"
+      << "A row of the attention weights tells how much a query token listens to each token; its context "
+         "vector is\n"
+      << "the mixture of all value vectors with these weights. Several heads can see several patterns.\n\n";
+
   std::cout << "## Forward and backward\n\n";
-  xgrad::set_print_options({});
+  xgrad::set_print_options({});  // the gradients are small: let them be shown in scientific notation
   const std::vector<xgrad::NamedParameter<float>> parameters{
       {"tok_emb.weight", tok_emb.weight()},        {"pos_emb.weight", pos_emb.weight()},
       {"Q_layers.0.weight", Q_layers[0].weight()}, {"K_layers.0.weight", K_layers[0].weight()},
@@ -122,26 +131,35 @@ int main() {
   const Variable<float> single_loss = examples::cosine_sum(Z_single);
   std::cout << "\none head, loss = sum(Z_single * cos(0, 1, 2, ...)):\n" << single_loss << '\n';
   single_loss.backward({.retain_graph = true});
-  examples::print_leaf_gradients({{"tok_emb.weight", tok_emb.weight()},
-                                  {"pos_emb.weight", pos_emb.weight()},
-                                  {"W_Q.weight", W_Q.weight()},
-                                  {"W_K.weight", W_K.weight()},
-                                  {"W_V.weight", W_V.weight()}});
+  const std::vector<xgrad::NamedParameter<float>> single_parameters{{"tok_emb.weight", tok_emb.weight()},
+                                                                    {"pos_emb.weight", pos_emb.weight()},
+                                                                    {"W_Q.weight", W_Q.weight()},
+                                                                    {"W_K.weight", W_K.weight()},
+                                                                    {"W_V.weight", W_V.weight()}};
+  examples::print_leaf_gradients(single_parameters);
   examples::print_gradients({{"x", grad(single_loss, {x})[0]}});
 
-  // Both heads once more as a function of the weights, which gradcheck moves; attention as one op of the
-  // library.
-  const auto both_heads = [&](const std::vector<Variable<double>>& w) {
+  // The steps above as functions of the weights in double, which the gradient check moves.
+  using Weights = std::vector<Variable<double>>;
+  const auto attend = [&](const Weights& w, std::size_t first) {
     const Variable<double> x = embedding(ids, w[0]) + embedding(positions, w[1]);
-    std::vector<Variable<double>> heads;
-    for (const std::size_t first : {2, 5}) {
-      heads.push_back(scaled_dot_product_attention(linear(x, w[first]), linear(x, w[first + 1]),
-                                                   linear(x, w[first + 2])));
-    }
-    return linear(concat(heads, -1), w[8]);
+    const Variable<double> Q = linear(x, w[first]), K = linear(x, w[first + 1]), V = linear(x, w[first + 2]);
+    return matmul(softmax(matmul(Q, transpose(K, 0, 1)) / std::sqrt(2.0), -1), V);
   };
-  std::vector<Variable<double>> in_double;
-  for (const auto& [name, weight] : parameters) in_double.push_back(examples::in_double(weight));
-  std::cout << "\nthe same loss in double:\n" << examples::cosine_sum(both_heads(in_double)).detach() << '\n';
-  return examples::report_gradcheck(both_heads, in_double);
+  const auto two_heads = [&](const Weights& w) {
+    return examples::cosine_sum(linear(xgrad::concat<double>({attend(w, 2), attend(w, 5)}, -1), w[8]));
+  };
+  const auto one_head = [&](const Weights& w) { return examples::cosine_sum(attend(w, 2)); };
+  Weights of_two, of_one;
+  for (const auto& [name, weight] : parameters) of_two.push_back(examples::in_double(weight));
+  for (const auto& [name, weight] : single_parameters) of_one.push_back(examples::in_double(weight));
+  bool right = examples::report_gradcheck(loss, two_heads, of_two);
+  right = examples::report_gradcheck(single_loss, one_head, of_one) && right;
+
+  const Variable<double> in = embedding(ids, of_one[0]) + embedding(positions, of_one[1]);
+  right = examples::report_same("scaled_dot_product_attention", attend(of_one, 2),
+                                scaled_dot_product_attention(linear(in, of_one[2]), linear(in, of_one[3]),
+                                                             linear(in, of_one[4]))) &&
+          right;
+  return right ? 0 : 1;
 }

@@ -80,7 +80,7 @@ int main() {
             << "\nOutput shape: " << xgrad::to_string(x.shape())
             << "\nPositional Embeddings added to the input embedding: " << x << "\n\n";
 
-  std::cout << "# Single Self-Attention Head\n\n";
+  std::cout << "# Single Self-Attention Head\n\n## Define Q/K/V Projections\n\n";
   xgrad::manual_seed(123);
   const xgrad::Linear<float> W_Q(d_model, d_model, false), W_K(d_model, d_model, false),
       W_V(d_model, d_model, false);
@@ -96,6 +96,7 @@ int main() {
   const Variable<float> attn_weights = softmax(attn_scores, -1);  // (1, 8)
   std::cout << "Attention Scores (shoes): " << attn_scores << "\nAttention Weights (shoes): " << attn_weights
             << "\n\n";
+  std::cout << "## Context Vector for \"shoes\"\n\n";
   const Variable<float> shoes_context = matmul(attn_weights, all_values);
   std::cout << "Context vector for 'shoes': " << shoes_context
             << "\nShape: " << xgrad::to_string(shoes_context.shape()) << "\n\n";
@@ -166,27 +167,54 @@ int main() {
   print_module("W_V.", W_V);
   examples::print_gradients({{"x", grad(single_loss, {x})[0]}});
 
-  // The library's EncoderLayer is this block; in double, with the same weights, all its gradients are
-  // checked.
-  const xgrad::Embedding<double> embed_in_double(vocab.size(), d_model);
-  const xgrad::LearnedPositionalEncoding<double> pe_in_double(max_len, d_model);
-  const xgrad::EncoderLayer<double> block({.d_model = d_model, .heads = 2, .d_ff = hidden_dim});
-  examples::load_in_double(embed_in_double, embed.state_dict());
-  examples::load_in_double(pe_in_double, learned_pe.state_dict());
-  xgrad::StateDict<float> state;
-  const std::vector<std::pair<std::string, xgrad::Module<float>>> parts{
-      {"self_attn.", mha}, {"norm1.", layer_norm_1}, {"feed_forward.", ffn}, {"norm2.", layer_norm_2}};
+  // The same modules in double, with the same weights, for the gradient checks.
+  const xgrad::Embedding<double> embed_64(vocab.size(), d_model);
+  const xgrad::LearnedPositionalEncoding<double> pe_64(max_len, d_model);
+  const MultiHeadSelfAttention<double> mha_64(d_model, 2);
+  const xgrad::LayerNorm<double> ln1_64(d_model), ln2_64(d_model);
+  const xgrad::FeedForward<double> ffn_64(d_model, hidden_dim);
+  const xgrad::Linear<double> W_Q_64(d_model, d_model, false), W_K_64(d_model, d_model, false),
+      W_V_64(d_model, d_model, false);
+  using Modules = std::vector<std::pair<xgrad::Module<double>, xgrad::Module<float>>>;
+  const auto load = [](const Modules& modules) {
+    std::vector<Variable<double>> weights;
+    for (const auto& [in_double, in_float] : modules) {
+      examples::load_in_double(in_double, in_float.state_dict());
+      for (const Variable<double>& weight : in_double.parameters()) weights.push_back(weight);
+    }
+    return weights;
+  };
+  const auto encode = [&] {
+    const Variable<double> x = pe_64(embed_64(token_ids)), normed = ln1_64(x + mha_64(x).output);
+    return ln2_64(normed + ffn_64(normed));
+  };
+  const auto attend_to_shoes = [&] {
+    const Variable<double> x = select(pe_64(embed_64(token_ids)), 0, 0);
+    const Variable<double> scores = matmul(slice(W_Q_64(x), 0, 1, 2), transpose(W_K_64(x), 0, 1)) / 2.0;
+    return matmul(softmax(scores, -1), W_V_64(x));
+  };
+  const Modules block{{embed_64, embed},      {pe_64, learned_pe}, {mha_64, mha},
+                      {ln1_64, layer_norm_1}, {ffn_64, ffn},       {ln2_64, layer_norm_2}};
+  bool right = examples::report_gradcheck(
+      loss, [&](const std::vector<Variable<double>>&) { return examples::cosine_sum(encode()); },
+      load(block));
+  const Modules single_head{
+      {embed_64, embed}, {pe_64, learned_pe}, {W_Q_64, W_Q}, {W_K_64, W_K}, {W_V_64, W_V}};
+  right = examples::report_gradcheck(
+              single_loss,
+              [&](const std::vector<Variable<double>>&) { return examples::cosine_sum(attend_to_shoes()); },
+              load(single_head)) &&
+          right;
+
+  // The library has this block as one module; its parts are named as in PyTorch.
+  const xgrad::EncoderLayer<double> layer({.d_model = d_model, .heads = 2, .d_ff = hidden_dim});
+  const std::vector<std::pair<std::string, xgrad::Module<double>>> parts{
+      {"self_attn.", mha_64}, {"norm1.", ln1_64}, {"feed_forward.", ffn_64}, {"norm2.", ln2_64}};
+  xgrad::StateDict<double> state;
   for (const auto& [prefix, module] : parts) {
     for (const auto& [name, array] : module.state_dict()) state[prefix + name] = array;
   }
-  examples::load_in_double(block, state);
-  std::vector<Variable<double>> weights = block.parameters();
-  weights.push_back(embed_in_double.weight());
-  weights.push_back(pe_in_double.parameters()[0]);
-  const auto encode = [&](const std::vector<Variable<double>>&) {
-    return block(pe_in_double(embed_in_double(token_ids)));
-  };
-  std::cout << "\nthe same loss in double, by the library's EncoderLayer:\n"
-            << examples::cosine_sum(encode(weights)).detach() << '\n';
-  return examples::report_gradcheck(encode, weights);
+  layer.load_state_dict(state);
+  right = examples::report_same("EncoderLayer", encode(), layer(pe_64(embed_64(token_ids)))) && right;
+  return right ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 // Notebook 003: multi-head attention over two sentences with padding, every reshape and the mask
 #include <cmath>
+#include <iomanip>
 
 #include "notebook.hpp"
 
@@ -9,6 +10,9 @@ void heading(const std::string& text) { std::cout << text << '\n' << std::string
 
 int main() {
   const auto shape = [](const auto& x) { return xgrad::to_string(x.shape()); };
+
+  const std::string rule(70, '=');
+  std::cout << rule << "\nCOMPLETE TRANSFORMER ATTENTION WALKTHROUGH\n" << rule << "\n\n";
 
   heading("STEP 0: Input Sentences");
   // Vocab: {PAD:0, The:1, cat:2, sat:3, I:4, am:5, here:6}
@@ -26,7 +30,7 @@ int main() {
             << "Sample embedding for 'The' (token 1):\n"
             << select(select(x, 0, 0), 0, 0) << "\n\n"
             << x << "\n\n"
-            << "The table that these rows come from (not shown in the notebook):\n"
+            << "The table that these rows come from:\n"
             << embedding.weight() << "\n\n";
 
   heading("STEP 2: Create padding mask");
@@ -87,7 +91,8 @@ int main() {
 
   const float scale_factor = std::sqrt(static_cast<float>(d_k));
   const Variable<float> scaled_scores = scores / scale_factor;
-  std::cout << "6b. Scale by sqrt(d_k) = sqrt(" << d_k << ") = " << scale_factor << "\n\n"
+  std::cout << "6b. Scale by sqrt(d_k) = sqrt(" << d_k << ") = " << std::fixed << std::setprecision(2)
+            << scale_factor << "\n\n"
             << src_mask << "\n\n";
 
   std::cout << "6c. Apply padding mask\n\nMask shape before broadcasting: " << shape(src_mask) << ", "
@@ -133,7 +138,7 @@ int main() {
   std::cout << "Final shape: " << shape(final_output) << "\n\nFinal output for first token:\n"
             << select(select(final_output, 0, 0), 0, 0) << "\n\n";
 
-  heading("SHAPE EVOLUTION SUMMARY");
+  std::cout << rule << "\nSHAPE EVOLUTION SUMMARY\n" << rule << "\n\n";
   const xgrad::MultiHeadAttention<double> mha(d_model, h);
   const xgrad::Embedding<double> embedding_in_double(vocab_size, d_model);
   {
@@ -141,6 +146,15 @@ int main() {
     mha(embedding_in_double(batch), xgrad::padding_mask(batch, pad_token));
     std::cout << trace << '\n';
   }
+
+  std::cout
+      << rule << "\nWHY RESHAPING IS NECESSARY\n"
+      << rule << "\n\n"
+      << "1. PARALLEL PROCESSING:\n   Shape (2, 2, 4, 4) lets both heads be computed at once\n\n"
+      << "2. MATRIX MULTIPLICATION:\n   Q @ K^T requires matching dimensions:\n"
+      << "   (batch, h, seq, d_k) @ (batch, h, d_k, seq) -> (batch, h, seq, seq)\n\n"
+      << "3. BROADCASTING:\n   Mask (2, 1, 1, 4) -> (2, 2, 4, 4) applies same mask to all heads\n\n"
+      << "4. CONCATENATION:\n   Transpose + reshape groups head outputs per token for final projection\n\n";
 
   heading("FORWARD AND BACKWARD");
   const Variable<float> loss = examples::cosine_sum(final_output);
@@ -156,19 +170,33 @@ int main() {
   examples::print_gradients(
       {{"x", inside[0]}, {"attention_weights", inside[1]}, {"scaled_scores", inside[2]}});
 
-  // The library's MultiHeadAttention is steps 4 to 8; in double, with the same weights, all gradients are
-  // checked.
-  examples::load_in_double(embedding_in_double, embedding.state_dict());
-  examples::load_in_double(mha, {{"W_Q.weight", W_q.weight().value()},
-                                 {"W_K.weight", W_k.weight().value()},
-                                 {"W_V.weight", W_v.weight().value()},
-                                 {"out_proj.weight", W_o.weight().value()}});
-  std::vector<Variable<double>> weights = mha.parameters();
-  weights.push_back(embedding_in_double.weight());
-  const auto attend = [&](const std::vector<Variable<double>>&) {
-    return mha(embedding_in_double(batch), xgrad::padding_mask(batch, pad_token));
+  // Steps 1 to 8 as a function of the weights in double, which the gradient check moves.
+  const auto attend = [&](const std::vector<Variable<double>>& w) {
+    const Variable<double> in = xgrad::embedding(batch, w[0]);
+    const auto heads = [&](const Variable<double>& projected) {
+      return transpose(reshape(projected, {batch_size, seq_len, h, d_k}), 1, 2);
+    };
+    const Variable<double> q = heads(linear(in, w[1])), k = heads(linear(in, w[2])),
+                           v = heads(linear(in, w[3]));
+    const Variable<double> scaled = matmul(q, transpose(k, -2, -1)) / std::sqrt(static_cast<double>(d_k));
+    const Variable<double> output = matmul(softmax(masked_fill(scaled, blocked, -1e9), -1), v);
+    return linear(reshape(transpose(output, 1, 2), in.shape()), w[4]);
   };
-  std::cout << "\nthe same loss in double, by the library's MultiHeadAttention:\n"
-            << examples::cosine_sum(attend(weights)).detach() << '\n';
-  return examples::report_gradcheck(attend, weights);
+  std::vector<Variable<double>> weights;
+  for (const Variable<float>& weight :
+       {embedding.weight(), W_q.weight(), W_k.weight(), W_v.weight(), W_o.weight()})
+    weights.push_back(examples::in_double(weight));
+  bool right = examples::report_gradcheck(
+      loss, [&](const std::vector<Variable<double>>& w) { return examples::cosine_sum(attend(w)); }, weights);
+
+  // The library has steps 4 to 8 as one module.
+  mha.load_state_dict({{"W_Q.weight", weights[1].value()},
+                       {"W_K.weight", weights[2].value()},
+                       {"W_V.weight", weights[3].value()},
+                       {"out_proj.weight", weights[4].value()}});
+  embedding_in_double.weight().assign(weights[0].value());
+  right = examples::report_same("MultiHeadAttention", attend(weights),
+                                mha(embedding_in_double(batch), xgrad::padding_mask(batch, pad_token))) &&
+          right;
+  return right ? 0 : 1;
 }

@@ -6,7 +6,7 @@
 using xgrad::Array, xgrad::Variable;
 
 int main() {
-  std::cout << "## Implementing the SelfAttention class\n\n"
+  std::cout << "# Coding Self-Attention\n\n## Implementing the SelfAttention class\n\n"
             << "xgrad::SelfAttention: W_q, W_k, W_v without biases; row_dim and col_dim name the axes of "
                "tokens and of "
                "features\n\n";
@@ -29,6 +29,7 @@ int main() {
   std::cout << "W_k.weight, transposed:\n" << transpose(W_k, 0, 1) << "\n\n";
   std::cout << "W_v.weight, transposed:\n" << transpose(W_v, 0, 1) << "\n\n";
 
+  std::cout << "## Shapes and intermediate tensors\n\n";
   const Variable<float> q = linear(encodings_matrix, W_q), k = linear(encodings_matrix, W_k),
                         v = linear(encodings_matrix, W_v);  // (3, 2)
   std::cout << "q:\n" << q << "\n\nk:\n" << k << "\n\nv:\n" << v << "\n\n";
@@ -55,12 +56,13 @@ int main() {
                                   {"W_k.weight", W_k},
                                   {"W_v.weight", W_v}});
 
-  // The same module in double: gradcheck moves its weights and its input.
-  const xgrad::SelfAttention<double> in_double(2, row_dim, col_dim);
-  examples::load_in_double(in_double, self_attention.state_dict());
-  std::vector<Variable<double>> leaves = in_double.parameters();
+  // The same module in double: the gradient check moves its weights and its input.
+  const xgrad::SelfAttention<double> attention_in_double(2, row_dim, col_dim);
+  examples::load_in_double(attention_in_double, self_attention.state_dict());
+  std::vector<Variable<double>> leaves = attention_in_double.parameters();
   leaves.push_back(examples::in_double(encodings_matrix));
-  const auto attend = [&](const std::vector<Variable<double>>& inputs) { return in_double(inputs.back()); };
-  std::cout << "\nthe same loss in double:\n" << examples::cosine_sum(attend(leaves)).detach() << '\n';
-  return examples::report_gradcheck(attend, leaves);
+  const auto loss_in_double = [&](const std::vector<Variable<double>>& inputs) {
+    return examples::cosine_sum(attention_in_double(inputs.back()));
+  };
+  return examples::report_gradcheck(loss, loss_in_double, leaves) ? 0 : 1;
 }

@@ -104,9 +104,10 @@ class Printer {
   /// The indices along an axis that are shown.
   std::vector<std::size_t> indices(std::size_t axis) const {
     std::vector<std::size_t> shown;
-    for (std::size_t i = 0; i < length(axis); ++i) {
-      if (!cut(axis) || i < options_.edgeitems || i >= length(axis) - options_.edgeitems) shown.push_back(i);
-    }
+    const std::size_t front = cut(axis) ? options_.edgeitems : length(axis);
+    for (std::size_t i = 0; i < front; ++i) shown.push_back(i);
+    const std::size_t back = cut(axis) ? length(axis) - options_.edgeitems : length(axis);
+    for (std::size_t i = back; i < length(axis); ++i) shown.push_back(i);
     return shown;
   }
 
@@ -145,6 +146,7 @@ class Printer {
       if (cut(axis) && k == options_.edgeitems) append(axes_left == 1 ? " ..." : "...");
       append(part(axis + 1, first + shown[k] * step, step, indent + 1));
     }
+    if (cut(axis) && shown.empty()) append("...");
     return text + "]";
   }
 
@@ -198,8 +200,8 @@ std::string tensor(const Array<T>& array, const std::string& graph_suffix = "") 
 }  // namespace
 
 void set_print_options(const PrintOptions& options) {
-  if (options.precision < 0)
-    detail::fail<ValueError>("set_print_options: precision must be at least 0, got ", options.precision);
+  if (options.precision < 0 || options.precision > 100)
+    detail::fail<ValueError>("set_print_options: precision must be in [0, 100], got ", options.precision);
   const std::lock_guard lock(shared_options().mutex);
   shared_options().options = options;
 }

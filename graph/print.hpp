@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -14,9 +14,9 @@
 //           [ 3.5000,  0.0000]], grad_fn=<add>)
 //
 // All elements have the same number of digits; large or small ones, or a range of more than 1000, are shown
-// in scientific notation, whole numbers as "1.". A Variable that an op made ends with the op's name, a leaf
-// with requires_grad=True, and all but float, int64 and bool name their type.
-// https://pytorch.org/docs/stable/generated/torch.set_printoptions.html
+// in scientific notation, whole numbers as "1.". A Variable that an op made ends with the op's name (of the
+// last one, if it is made of several), a leaf with requires_grad=True, and doubles with dtype=float64,
+// without PyTorch's "torch.". https://pytorch.org/docs/stable/generated/torch.set_printoptions.html
 
 namespace xgrad {
 
@@ -28,7 +28,8 @@ struct PrintOptions {
   std::optional<bool> sci_mode = {};  ///< scientific notation always or never; by default where it is needed
 };
 
-/// What arrays are printed with from now on, in all threads. Throws ValueError for a negative precision.
+/// What arrays are printed with from now on, in all threads. Throws ValueError for a precision outside of
+/// [0, 100].
 void set_print_options(const PrintOptions& options);
 PrintOptions print_options();
 

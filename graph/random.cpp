@@ -8,6 +8,7 @@
 #include <numeric>
 #include <sstream>
 #include <type_traits>
+#include <vector>
 
 #include <xgrad/graph/error.hpp>
 
@@ -25,15 +26,21 @@ std::string text_of(const std::mt19937& engine) {
   return text.str();
 }
 
-/// The engine that text_of() wrote; nothing for any other text.
+/// Reads what text_of() wrote; nothing for a state that no engine is in, which the engine's own reader would
+/// take.
 std::optional<std::mt19937> engine_of(const std::string& text) {
-  std::istringstream words(text), state(text);
-  words.imbue(std::locale::classic());
+  std::istringstream stream(text), state(text);
+  stream.imbue(std::locale::classic());
   state.imbue(std::locale::classic());
-  for (std::uint32_t word; words >> word;) continue;  // the engine's own reader takes longer words, too
+  constexpr std::size_t size = std::mt19937::state_size;
+  std::vector<std::uint32_t> words;
+  for (std::uint32_t word; words.size() <= size && stream >> word;) words.push_back(word);
+  if (words.size() < size ||
+      std::all_of(words.begin(), words.begin() + size, [](auto word) { return word == 0; }))
+    return {};
+  if (words.size() > size && words[size] > size) return {};  // libstdc++ appends its position
   std::mt19937 engine;
   state >> engine;
-  if (!words.eof() || !state || text_of(engine) != text) return {};
   return engine;
 }
 
@@ -118,19 +125,19 @@ std::string Generator::get_state() const {
 }
 
 void Generator::set_state(const std::string& state) {
+  constexpr double limit = 9;  // a normal made of 53 bits is below 8.6
   const std::size_t space = std::min(state.rfind(' '), state.size());
-  const std::optional<std::mt19937> engine = engine_of(state.substr(0, space));
-  const std::string cached = space < state.size() ? state.substr(space + 1) : "";
-  std::optional<double> normal;
-  bool valid = engine.has_value();
+  const std::string cached = state.substr(std::min(space + 1, state.size()));
+  Generator read;
+  if (const std::optional<std::mt19937> engine = engine_of(state.substr(0, space))) read.engine_ = *engine;
   if (cached != no_cached_normal) {
-    normal = 0.0;
-    const auto [end, error] = std::from_chars(cached.data(), cached.data() + cached.size(), *normal);
-    valid = valid && error == std::errc() && end == cached.data() + cached.size() && std::isfinite(*normal);
+    read.cached_normal_ = 0;
+    std::from_chars(cached.data(), cached.data() + cached.size(), *read.cached_normal_);
   }
-  if (!valid) detail::fail<ValueError>("set_state: the text is not a generator's state");
-  engine_ = *engine;
-  cached_normal_ = normal;
+  if (read.get_state() != state || !(std::abs(read.cached_normal_.value_or(0)) < limit))
+    detail::fail<ValueError>("set_state: the text is not a generator's state");
+  engine_ = read.engine_;
+  cached_normal_ = read.cached_normal_;
 }
 
 std::uint64_t Generator::random64() {

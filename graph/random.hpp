@@ -12,7 +12,7 @@ namespace xgrad {
 
 /// A stream of random numbers: PyTorch's CPU generator (mt19937), number for number. Functions that draw may
 /// be called from several threads; each draws its whole array at once. What follows a seed does not depend on
-/// compiler, flags or processor.
+/// compiler, flags or processor, but for the last bits of normals in double, which are the C library's.
 /// https://pytorch.org/docs/stable/generated/torch.Generator.html
 class Generator {
  public:
@@ -58,7 +58,8 @@ void manual_seed(std::uint64_t seed);
 std::string get_rng_state();
 void set_rng_state(const std::string& state);
 
-/// Uniform in [low, high) (torch.Tensor.uniform_). Throws ValueError unless low <= high and both are finite.
+/// Uniform in [low, high) (torch.Tensor.uniform_). Throws ValueError unless low <= high
+/// and high - low is finite in T.
 template <class T>
 Array<T> uniform(const Shape& shape, double low = 0, double high = 1,
                  Generator& generator = default_generator());

@@ -67,6 +67,8 @@ class Notebook {
     return found;
   }
 
+  double tolerance(const std::string& name) const { return tensors_.at(name).at("abs_tol"); }
+
   /// Whether the text of the notebook shows only the beginning of what it prints.
   bool cut_off(const std::string& name) const { return tensors_.at(name).contains("prefix_count"); }
 

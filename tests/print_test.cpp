@@ -92,12 +92,17 @@ TEST_F(PrintTest, ShowsWhatAVariableIs) {
       "tensor([-1.,  2.], requires_grad=True)tensor([0., 2.], grad_fn=<relu>)tensor([-1.,  2.])undefined");
 }
 
+TEST_F(PrintTest, NoEdgeIsNotEmpty) {
+  xgrad::set_print_options({.threshold = 1, .edgeitems = 0});
+  EXPECT_EQ(to_string(Array<float>{1, 2, 3}), "tensor([...])");
+}
+
 TEST_F(PrintTest, OptionsStayUntilTheNext) {
   xgrad::set_print_options({.precision = 1});
   EXPECT_EQ(to_string(Array<float>{0.25F}), "tensor([0.2])");
   EXPECT_EQ(xgrad::print_options().precision, 1);
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::set_print_options({.precision = -1}); }),
-            "set_print_options: precision must be at least 0, got -1");
+            "set_print_options: precision must be in [0, 100], got -1");
   EXPECT_EQ(xgrad::print_options().precision, 1);
 }
 

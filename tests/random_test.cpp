@@ -155,12 +155,31 @@ TEST(RandomTest, RefusesTextThatIsNoState) {
   const auto replaced = [&](std::size_t at, std::size_t count, const char* by) {
     return std::string(state).replace(at, count, by);
   };
-  for (const std::string& bad :
-       {std::string(), std::string(" "), std::string("none"), words, words + " ", words + " nan",
-        words + " inf", words + " 1x", words + " 1 1", state + " ", " " + state, "1 " + state,
-        state.substr(state.size() / 2), replaced(0, 1, "-1"), replaced(0, 1, "x"),
-        replaced(0, state.find(' '), "4294967296"),
-        replaced(0, state.find(' '), "99999999999999999999999")}) {
+  std::string zeros;
+  for (int i = 0; i < 624; ++i) zeros += "0 ";
+  const std::string start = words.substr(0, words.rfind(' '));  // without the position
+  for (const std::string& bad : {std::string(),
+                                 std::string(" "),
+                                 std::string("none"),
+                                 words,
+                                 words + " ",
+                                 words + " nan",
+                                 words + " inf",
+                                 words + " 1x",
+                                 words + " 1e308",
+                                 words + " 1.500",
+                                 start + " 625 none",
+                                 start + " 4294967295 none",
+                                 zeros + "624 none",
+                                 words + " 1 1",
+                                 state + " ",
+                                 " " + state,
+                                 "1 " + state,
+                                 state.substr(state.size() / 2),
+                                 replaced(0, 1, "-1"),
+                                 replaced(0, 1, "x"),
+                                 replaced(0, state.find(' '), "4294967296"),
+                                 replaced(0, state.find(' '), "99999999999999999999999")}) {
     EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([&] { generator.set_state(bad); }),
               "set_state: the text is not a generator's state")
         << bad.substr(0, 40);

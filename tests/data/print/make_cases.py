@@ -88,8 +88,8 @@ for name, values in {
 }.items():
     for kind in (torch.float32, torch.float64):
         add(f"{name}_{kind}".replace("torch.", ""), torch.tensor(values, dtype=kind))
-    add(f"{name}_never_scientific", torch.tensor(values), sci_mode=False)
-    add(f"{name}_scientific", torch.tensor(values), sci_mode=True)
+    add(f"{name}_never_scientific", torch.tensor(values, dtype=torch.float32), sci_mode=False)
+    add(f"{name}_scientific", torch.tensor(values, dtype=torch.float32), sci_mode=True)
 add("int64_limits", torch.tensor([-(2**63), 2**63 - 1, 0]))
 for shape in [(1000,), (1001,), (10, 101), (101, 10), (7, 6, 30), (3, 7, 8, 9), (2, 501)]:
     name = "x".join(map(str, shape))
