@@ -17,7 +17,7 @@ die() { say "$@" && exit 1; }
 # The first line of a program's source says what it does: "// one line".
 list_names() {
   local source
-  for source in "$root"/examples/*.cpp "$root"/benchmarks/*.cpp; do
+  for source in "$root"/examples/*.cpp "$root"/benchmarks/*.cpp "$root"/tests/programs/*.cpp; do
     [[ -e $source ]] || continue
     printf '  %-24s %s\n' "$(basename "$source" .cpp)" "$(sed -n '1s,^//* *,,p' "$source")"
   done
@@ -145,6 +145,9 @@ if [[ $name == test ]]; then
 elif [[ -e $root/examples/$name.cpp ]]; then
   prepare "$name"
   exec "$build/examples/$name" "$@"
+elif [[ -e $root/tests/programs/$name.cpp ]]; then
+  prepare "$name"
+  exec "$build/tests/programs/$name" "$@"
 elif [[ -e $root/benchmarks/$name.cpp ]]; then
   prepare "$name"
   unset OPENBLAS_CORETYPE # a figure is worth something only with the kernels made for the processor

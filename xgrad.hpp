@@ -35,6 +35,8 @@
 #include <xgrad/ops/reductions.hpp>
 #include <xgrad/ops/shapes.hpp>
 #include <xgrad/ops/softmax.hpp>
+#include <xgrad/ops/triangle.hpp>
+#include <xgrad/ops/where.hpp>
 #include <xgrad/train/adam.hpp>
 #include <xgrad/train/clip_grad.hpp>
 #include <xgrad/train/optimizer.hpp>

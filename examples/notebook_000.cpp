@@ -97,7 +97,7 @@ int main() {
     const Variable<float> scores_h = matmul(Qh, transpose(Kh, 0, 1)) / scale;
     head_outputs.push_back(matmul(softmax(scores_h, -1), Vh));
   }
-  const Variable<float> Z_cat = concat(head_outputs, -1);  // (seq_len, d_out)
+  const Variable<float> Z_cat = cat(head_outputs, -1);  // (seq_len, d_out)
   const xgrad::Linear<float> out_proj(d_out, emb_dim, false);
   out_proj.weight().assign(
       {{0.5, 0.0, 0.3, 0.0}, {0.0, 0.4, 0.0, 0.6}, {0.2, -0.1, 0.5, 0.0}, {0.1, 0.0, 0.0, 0.3}});
@@ -147,7 +147,7 @@ int main() {
     return matmul(softmax(matmul(Q, transpose(K, 0, 1)) / std::sqrt(2.0), -1), V);
   };
   const auto two_heads = [&](const Weights& w) {
-    return examples::cosine_sum(linear(xgrad::concat<double>({attend(w, 2), attend(w, 5)}, -1), w[8]));
+    return examples::cosine_sum(linear(xgrad::cat<double>({attend(w, 2), attend(w, 5)}, -1), w[8]));
   };
   const auto one_head = [&](const Weights& w) { return examples::cosine_sum(attend(w, 2)); };
   Weights of_two, of_one;

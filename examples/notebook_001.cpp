@@ -99,7 +99,7 @@ int main() {
               << "\n\n";
   }
 
-  const Variable<float> concatenated_output = concat(head_outputs, 1);  // (n, d_model)
+  const Variable<float> concatenated_output = cat(head_outputs, 1);  // (n, d_model)
   std::cout << "Concatenated output from all heads: " << xgrad::to_string(concatenated_output.shape())
             << "\n\n";
   const Variable<float> final_output = matmul(concatenated_output, W_o);  // (n, d_model)
@@ -123,7 +123,7 @@ int main() {
                              v = matmul(w[0], select(w[3], 0, head));
       heads.push_back(matmul(softmax(matmul(q, transpose(k, 0, 1)) / std::sqrt(2.0), -1), v));
     }
-    return examples::cosine_sum(matmul(concat(heads, 1), w[4]));
+    return examples::cosine_sum(matmul(cat(heads, 1), w[4]));
   };
   std::vector<Variable<double>> leaves_in_double;
   for (const auto& [name, leaf] : leaves) leaves_in_double.push_back(examples::in_double(leaf));

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <iterator>
 
 #include <xgrad/graph/array.hpp>
 
@@ -13,6 +14,8 @@ class Dims {
   template <std::integral... I>
   requires(sizeof...(I) > 0 && !(std::same_as<I, bool> || ...)) Dims(I... items)
       : items_{static_cast<std::ptrdiff_t>(items)...} {}
+  template <std::input_iterator I>
+  Dims(I first, I last) : items_(first, last) {}
   Dims(const Shape& shape) : items_(shape.begin(), shape.end()) {}
 
   std::size_t size() const { return items_.size(); }

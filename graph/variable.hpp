@@ -100,7 +100,7 @@ class Variable {
   friend Variable operator+(const Variable& a, T b) { return add(a, b); }
   friend Variable operator+(T a, const Variable& b) { return add(b, a); }
   friend Variable operator-(const Variable& a, const Variable& b) { return sub(a, b); }
-  friend Variable operator-(const Variable& a, T b) { return add(a, -b); }
+  friend Variable operator-(const Variable& a, T b) { return sub(a, b); }
   friend Variable operator-(T a, const Variable& b) { return add(neg(b), a); }
   friend Variable operator*(const Variable& a, const Variable& b) { return mul(a, b); }
   friend Variable operator*(const Variable& a, T b) { return mul(a, b); }
@@ -146,6 +146,8 @@ template <class T>
 Variable<T> add(const Variable<T>& a, std::type_identity_t<T> b);
 template <class T>
 Variable<T> sub(const Variable<T>& a, const Variable<T>& b);
+template <class T>
+Variable<T> sub(const Variable<T>& a, std::type_identity_t<T> b);
 template <class T>
 Variable<T> mul(const Variable<T>& a, const Variable<T>& b);
 template <class T>

@@ -10,7 +10,7 @@ struct MultiHeadAttentionOptions {
   double dropout = 0;  ///< of the attention weights, in training
 };
 
-/// out_proj(concat(head_1, ..., head_h)) with head_i = softmax(q_i k_i^T / sqrt(d_model / heads)) v_i, where
+/// out_proj(cat(head_1, ..., head_h)) with head_i = softmax(q_i k_i^T / sqrt(d_model / heads)) v_i, where
 /// q_i, k_i, v_i are the i-th blocks of columns of W_Q(q), W_K(k), W_V(v) (Vaswani et al. 2017,
 /// arXiv:1706.03762, section 3.2.2).
 ///

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include <xtensor/xmath.hpp>
+
 #include <xgrad/graph/record.hpp>
+#include <xgrad/ops/elementwise.hpp>
 #include <xgrad/ops/kernels/binary.hpp>
 #include <xgrad/ops/kernels/permute.hpp>
 #include <xgrad/ops/kernels/reduce.hpp>
+#include <xgrad/ops/masked_fill.hpp>
 
 namespace xgrad {
 namespace detail {
@@ -86,12 +90,27 @@ bool stretches_to(const Shape& from, const Shape& to) {
   return true;
 }
 
-/// Sums x over the axes along which `shape` is stretched to it, one run of neighbouring axes after the other.
+/// The gradient of operand `i`, if it needs one, from that of the broadcast operand.
 template <class T>
-void sum_axes(const Variable<T>& x, const Shape& shape, T* y) {
+Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
+  return needs[i] ? sum_to(grad, needs.shape(i)) : Variable<T>();
+}
+
+/// The share of a in the gradient of maximum(a, b), in the shape of the result.
+template <class T>
+Variable<T> maximum_share(const Variable<T>& a, const Variable<T>& b) {
+  return compute<T>("maximum", kernels::Binary::maximum_share, kernels::maximum_share<T>, a, b);
+}
+
+}  // namespace
+
+namespace detail {
+
+template <class T>
+void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept, T* y) {
   Shape lengths = x.shape();
-  const std::size_t rank = lengths.size(), shift = rank - shape.size();
-  const auto summed = [&](std::size_t axis) { return axis < shift || shape[axis - shift] == 1; };
+  const std::size_t rank = lengths.size(), shift = rank - kept.size();
+  const auto reduced = [&](std::size_t axis) { return axis < shift || kept[axis - shift] == 1; };
   const auto product = [&](std::size_t first, std::size_t last) {
     std::size_t count = 1;
     for (std::size_t axis = first; axis < last; ++axis) count *= lengths[axis];
@@ -99,30 +118,29 @@ void sum_axes(const Variable<T>& x, const Shape& shape, T* y) {
   };
   Variable<T> part = x;
   for (std::size_t last = rank; last > 0;) {
-    if (!summed(last - 1)) {
+    if (!reduced(last - 1)) {
       --last;
       continue;
     }
     std::size_t first = last - 1;
-    while (first > 0 && summed(first - 1)) --first;
+    while (first > 0 && reduced(first - 1)) --first;
     const std::size_t outer = product(0, first), count = product(first, last), inner = product(last, rank);
     std::fill(lengths.begin() + first, lengths.begin() + last, 1);
     last = first;
     if (count == 1) continue;
-    Variable<T> next = detail::empty<T>(Shape{outer, inner});
-    kernels::sum_middle(detail::data(part), outer, count, inner, detail::data(next));
+    Variable<T> next = empty<T>(Shape{outer, inner});
+    reduce(data(part), outer, count, inner, data(next));
     part = std::move(next);
   }
-  std::copy_n(detail::data(part), part.size(), y);
+  std::copy_n(std::as_const(part).value().data(), part.size(), y);
 }
 
-/// The gradient of operand `i`, if it needs one, from that of the broadcast operand.
 template <class T>
-Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
-  return needs[i] ? sum_to(grad, needs.shape(i)) : Variable<T>();
+Variable<T> equal(const Variable<T>& a, const Variable<T>& b) {
+  return compute<T>("equal", kernels::Binary::equal, kernels::equal<T>, a, b);
 }
 
-}  // namespace
+}  // namespace detail
 
 template <class T>
 Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
@@ -150,7 +168,7 @@ Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
     detail::fail<ShapeError>("sum_to: shape must stretch to x, got x ", x.shape(), " and shape ", shape);
   }
   Variable<T> y = detail::empty<T>(shape);
-  sum_axes(x, shape, detail::data(y));
+  detail::reduce_axes(kernels::sum_middle<T>, x, shape, detail::data(y));
   return record<T>("sum_to", std::move(y), on(x), save(), [](Variable<T> dy, Needs needs) -> Grads<T, 1> {
     return {broadcast_to(dy, needs.shape(0))};
   });
@@ -201,6 +219,21 @@ Variable<T> add(const Variable<T>& a, std::type_identity_t<T> b) {
 }
 
 template <class T>
+Variable<T> sub(const Variable<T>& a, std::type_identity_t<T> b) {
+  return add(a, -b);
+}
+
+template <class T>
+Variable<T> add(const Variable<T>& a, const Variable<T>& b, std::type_identity_t<T> alpha) {
+  return add(a, mul(b, alpha));
+}
+
+template <class T>
+Variable<T> sub(const Variable<T>& a, const Variable<T>& b, std::type_identity_t<T> alpha) {
+  return sub(a, mul(b, alpha));
+}
+
+template <class T>
 Variable<T> mul(const Variable<T>& a, std::type_identity_t<T> b) {
   Variable<T> y = detail::empty<T>(a.shape());
   kernels::scale(b, detail::data(a), detail::data(y), a.size());
@@ -219,25 +252,82 @@ Variable<T> neg(const Variable<T>& x) {
   return mul(x, T{-1});
 }
 
-template Variable<float> broadcast_to(const Variable<float>&, const Shape&);
-template Variable<double> broadcast_to(const Variable<double>&, const Shape&);
-template Variable<float> sum_to(const Variable<float>&, const Shape&);
-template Variable<double> sum_to(const Variable<double>&, const Shape&);
-template Variable<float> add(const Variable<float>&, const Variable<float>&);
-template Variable<double> add(const Variable<double>&, const Variable<double>&);
-template Variable<float> sub(const Variable<float>&, const Variable<float>&);
-template Variable<double> sub(const Variable<double>&, const Variable<double>&);
-template Variable<float> mul(const Variable<float>&, const Variable<float>&);
-template Variable<double> mul(const Variable<double>&, const Variable<double>&);
-template Variable<float> div(const Variable<float>&, const Variable<float>&);
-template Variable<double> div(const Variable<double>&, const Variable<double>&);
-template Variable<float> add(const Variable<float>&, float);
-template Variable<double> add(const Variable<double>&, double);
-template Variable<float> mul(const Variable<float>&, float);
-template Variable<double> mul(const Variable<double>&, double);
-template Variable<float> div(const Variable<float>&, float);
-template Variable<double> div(const Variable<double>&, double);
-template Variable<float> neg(const Variable<float>&);
-template Variable<double> neg(const Variable<double>&);
+template <class T>
+Variable<T> pow(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>(
+      "pow", compute<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, b), on(a, b), save(a, b, output),
+      [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b, Variable<T> y) -> Grads<T, 2> {
+        Grads<T, 2> grads;
+        if (needs[0]) {
+          const Mask constant = xt::equal(b.value(), T{0});
+          grads[0] = reduced(needs, 0, masked_fill(dy * (b * pow(a, b - 1)), constant, 0));
+        }
+        if (needs[1]) {
+          const Mask zero = xt::equal(a.value(), T{0}) && b.value() >= T{0};
+          grads[1] = reduced(needs, 1, masked_fill(dy * (y * log(a)), zero, 0));
+        }
+        return grads;
+      });
+}
+
+template <class T>
+Variable<T> pow(const Variable<T>& a, std::type_identity_t<T> b) {
+  if (b == 2) return square(a);
+  return record<T>("pow", compute<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, Variable<T>(b)), on(a),
+                   save(a), [b](Variable<T> dy, Needs, Variable<T> a) -> Grads<T, 1> {
+                     if (b == 0) return {Variable<T>(Array<T>(a.shape(), T{0}))};
+                     return {dy * (pow(a, b - 1) * b)};
+                   });
+}
+
+template <class T>
+Variable<T> pow(std::type_identity_t<T> a, const Variable<T>& b) {
+  return pow(Variable<T>(a), b);
+}
+
+template <class T>
+Variable<T> maximum(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>("maximum", compute<T>("maximum", kernels::Binary::maximum, kernels::maximum<T>, a, b),
+                   on(a, b), save(a, b),
+                   [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+                     return {needs[0] ? reduced(needs, 0, dy * maximum_share(a, b)) : Variable<T>(),
+                             needs[1] ? reduced(needs, 1, dy * maximum_share(b, a)) : Variable<T>()};
+                   });
+}
+
+template <class T>
+Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>("minimum", compute<T>("minimum", kernels::Binary::minimum, kernels::minimum<T>, a, b),
+                   on(a, b), save(a, b),
+                   [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+                     return {needs[0] ? reduced(needs, 0, dy * maximum_share(b, a)) : Variable<T>(),
+                             needs[1] ? reduced(needs, 1, dy * maximum_share(a, b)) : Variable<T>()};
+                   });
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                \
+  template void detail::reduce_axes(ReduceMiddle<T>, const Variable<T>&, const Shape&, T*); \
+  template Variable<T> detail::equal(const Variable<T>&, const Variable<T>&);               \
+  template Variable<T> broadcast_to(const Variable<T>&, const Shape&);                      \
+  template Variable<T> sum_to(const Variable<T>&, const Shape&);                            \
+  template Variable<T> add(const Variable<T>&, const Variable<T>&);                         \
+  template Variable<T> add(const Variable<T>&, T);                                          \
+  template Variable<T> add(const Variable<T>&, const Variable<T>&, T);                      \
+  template Variable<T> sub(const Variable<T>&, const Variable<T>&);                         \
+  template Variable<T> sub(const Variable<T>&, T);                                          \
+  template Variable<T> sub(const Variable<T>&, const Variable<T>&, T);                      \
+  template Variable<T> mul(const Variable<T>&, const Variable<T>&);                         \
+  template Variable<T> mul(const Variable<T>&, T);                                          \
+  template Variable<T> div(const Variable<T>&, const Variable<T>&);                         \
+  template Variable<T> div(const Variable<T>&, T);                                          \
+  template Variable<T> neg(const Variable<T>&);                                             \
+  template Variable<T> pow(const Variable<T>&, const Variable<T>&);                         \
+  template Variable<T> pow(const Variable<T>&, T);                                          \
+  template Variable<T> pow(T, const Variable<T>&);                                          \
+  template Variable<T> maximum(const Variable<T>&, const Variable<T>&);                     \
+  template Variable<T> minimum(const Variable<T>&, const Variable<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

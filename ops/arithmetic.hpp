@@ -15,6 +15,28 @@
 
 namespace xgrad {
 
+/// a + alpha b, a - alpha b. https://pytorch.org/docs/stable/generated/torch.add.html
+template <class T>
+Variable<T> add(const Variable<T>& a, const Variable<T>& b, std::type_identity_t<T> alpha);
+template <class T>
+Variable<T> sub(const Variable<T>& a, const Variable<T>& b, std::type_identity_t<T> alpha);
+
+/// a^b; 0^0 = 1, a negative number to the power of a fraction is nan. da = dy b a^(b - 1), 0 where b = 0; db
+/// = dy y ln(a), 0 where a = 0 and b >= 0. https://pytorch.org/docs/stable/generated/torch.pow.html
+template <class T>
+Variable<T> pow(const Variable<T>& a, const Variable<T>& b);
+template <class T>
+Variable<T> pow(const Variable<T>& a, std::type_identity_t<T> b);
+template <class T>
+Variable<T> pow(std::type_identity_t<T> a, const Variable<T>& b);
+
+/// The larger, the smaller of a and b; nan if either is. The gradient goes to the one that was taken, half to
+/// each where both are equal. https://pytorch.org/docs/stable/generated/torch.maximum.html
+template <class T>
+Variable<T> maximum(const Variable<T>& a, const Variable<T>& b);
+template <class T>
+Variable<T> minimum(const Variable<T>& a, const Variable<T>& b);
+
 /// x repeated along the axes that broadcasting to `shape` adds or stretches. Its gradient is sum_to.
 template <class T>
 Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape);
@@ -36,6 +58,19 @@ using Strides = xt::svector<std::ptrdiff_t, 4>;
 
 /// Row-major strides of `shape`, in elements.
 Strides row_major_strides(const Shape& shape);
+
+/// y (outer, inner) = x (outer, n, inner) reduced along its middle axis.
+template <class T>
+using ReduceMiddle = void (*)(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
+
+/// x reduced over the axes along which `kept` would be stretched to x's shape, one run of neighbouring axes
+/// after the other; y has room for what is left.
+template <class T>
+void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept, T* y);
+
+/// 1 where a == b, else 0; the two broadcast.
+template <class T>
+Variable<T> equal(const Variable<T>& a, const Variable<T>& b);
 
 /// Row-major strides of `shape` in elements, aligned with the axes of `target`; 0 where it is stretched.
 Strides broadcast_strides(const Shape& shape, const Shape& target);

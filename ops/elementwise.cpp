@@ -1,34 +1,52 @@
 #include <xgrad/ops/elementwise.hpp>
 
+#include <limits>
 #include <numbers>
+
+#include <xtensor/xmath.hpp>
 
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/kernels/elementwise.hpp>
+#include <xgrad/ops/masked_fill.hpp>
 
 namespace xgrad {
 namespace {
 
-/// y[i] = f(x[i])
-template <class T>
-Variable<T> map(void (*f)(const T*, T*, std::size_t), const Variable<T>& x) {
+/// y[i] = f(x[i], parameters...)
+template <class T, class... P>
+Variable<T> map(void (*f)(const T*, T*, std::size_t, P...), const Variable<T>& x,
+                std::type_identity_t<P>... p) {
   Variable<T> y = detail::empty<T>(x.shape());
-  f(detail::data(x), detail::data(y), x.size());
+  f(detail::data(x), detail::data(y), x.size(), p...);
   return y;
 }
 
-/// dx[i] = f(dy[i], saved[i])
-template <class T>
-Variable<T> map(void (*f)(const T*, const T*, T*, std::size_t), const Variable<T>& dy,
-                const Variable<T>& saved) {
+/// dx[i] = f(dy[i], saved[i], parameters...)
+template <class T, class... P>
+Variable<T> map(void (*f)(const T*, const T*, T*, std::size_t, P...), const Variable<T>& dy,
+                const Variable<T>& saved, std::type_identity_t<P>... p) {
   Variable<T> dx = detail::empty<T>(dy.shape());
-  f(detail::data(dy), detail::data(saved), detail::data(dx), dy.size());
+  f(detail::data(dy), detail::data(saved), detail::data(dx), dy.size(), p...);
   return dx;
+}
+
+/// An op whose dx is one kernel of dy and of what is saved, x or the output; `composed` is the same made of
+/// ops, for a backward that is recorded.
+template <class T, class Saved, class Composed>
+Variable<T> unary(const char* op, void (*f)(const T*, T*, std::size_t),
+                  void (*grad)(const T*, const T*, T*, std::size_t), const Variable<T>& x, const Saved& saved,
+                  Composed composed) {
+  return record<T>(op, map(f, x), on(x), save(saved),
+                   [grad, composed](Variable<T> dy, Needs, Variable<T> s) -> Grads<T, 1> {
+                     if (grad_enabled()) return {composed(dy, s)};
+                     return {map(grad, dy, s)};
+                   });
 }
 
 /// dy where y > 0, which is linear in dy and flat in y.
 template <class T>
 Variable<T> relu_grad(const Variable<T>& dy, const Variable<T>& y) {
-  return record<T>("relu_grad", map<T>(kernels::relu_grad<T>, dy, y), on(dy), save(y.detach()),
+  return record<T>("relu_grad", map(kernels::relu_grad<T>, dy, y), on(dy), save(y.detach()),
                    [](Variable<T> d, Needs, Variable<T> y) -> Grads<T, 1> { return {relu_grad(d, y)}; });
 }
 
@@ -44,72 +62,140 @@ Variable<T> gelu_composed(const Variable<T>& x, Gelu approximate) {
 
 template <class T>
 Variable<T> exp(const Variable<T>& x) {
-  return record<T>("exp", map<T>(kernels::exp<T>, x), on(x), save(output),
+  return record<T>("exp", map(kernels::exp<T>, x), on(x), save(output),
                    [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {dy * y}; });
 }
 
 template <class T>
 Variable<T> log(const Variable<T>& x) {
-  return record<T>("log", map<T>(kernels::log<T>, x), on(x), save(x),
+  return record<T>("log", map(kernels::log<T>, x), on(x), save(x),
                    [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy / x}; });
 }
 
 template <class T>
 Variable<T> sqrt(const Variable<T>& x) {
-  return record<T>("sqrt", map<T>(kernels::sqrt<T>, x), on(x), save(output),
-                   [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {dy / (y * 2)}; });
+  return unary("sqrt", kernels::sqrt<T>, kernels::sqrt_grad<T>, x, output,
+               [](const Variable<T>& dy, const Variable<T>& y) { return dy / (y * 2); });
+}
+
+template <class T>
+Variable<T> rsqrt(const Variable<T>& x) {
+  return unary("rsqrt", kernels::rsqrt<T>, kernels::rsqrt_grad<T>, x, output,
+               [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y * y * y) * T(-0.5); });
+}
+
+template <class T>
+Variable<T> reciprocal(const Variable<T>& x) {
+  return unary("reciprocal", kernels::reciprocal<T>, kernels::reciprocal_grad<T>, x, output,
+               [](const Variable<T>& dy, const Variable<T>& y) { return -(dy * (y * y)); });
+}
+
+template <class T>
+Variable<T> square(const Variable<T>& x) {
+  return unary("square", kernels::square<T>, kernels::square_grad<T>, x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) { return dy * x * 2; });
+}
+
+template <class T>
+Variable<T> abs(const Variable<T>& x) {
+  return unary("abs", kernels::abs<T>, kernels::abs_grad<T>, x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) {
+                 const Variable<T> ones(Array<T>(x.shape(), T{1}));
+                 return dy * map(kernels::abs_grad<T>, ones, x);
+               });
 }
 
 template <class T>
 Variable<T> tanh(const Variable<T>& x) {
-  return record<T>("tanh", map<T>(kernels::tanh<T>, x), on(x), save(output),
-                   [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> {
-                     if (grad_enabled()) return {dy * (1 - y * y)};
-                     return {map<T>(kernels::tanh_grad<T>, dy, y)};
-                   });
+  return unary("tanh", kernels::tanh<T>, kernels::tanh_grad<T>, x, output,
+               [](const Variable<T>& dy, const Variable<T>& y) { return dy * (1 - y * y); });
+}
+
+template <class T>
+Variable<T> sigmoid(const Variable<T>& x) {
+  return unary("sigmoid", kernels::sigmoid<T>, kernels::sigmoid_grad<T>, x, output,
+               [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y * (1 - y)); });
 }
 
 template <class T>
 Variable<T> erf(const Variable<T>& x) {
-  return record<T>("erf", map<T>(kernels::erf<T>, x), on(x), save(x),
-                   [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
-                     return {dy * exp(-(x * x)) * (2 * std::numbers::inv_sqrtpi_v<T>)};
-                   });
+  return unary("erf", kernels::erf<T>, kernels::erf_grad<T>, x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) {
+                 return dy * exp(-(x * x)) * (2 * std::numbers::inv_sqrtpi_v<T>);
+               });
 }
 
 template <class T>
 Variable<T> relu(const Variable<T>& x) {
-  return record<T>("relu", map<T>(kernels::relu<T>, x), on(x), save(output),
+  return record<T>("relu", map(kernels::relu<T>, x), on(x), save(output),
                    [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {relu_grad(dy, y)}; });
+}
+
+template <class T>
+Variable<T> silu(const Variable<T>& x) {
+  return unary("silu", kernels::silu<T>, kernels::silu_grad<T>, x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) {
+                 const Variable<T> s = sigmoid(x);
+                 return dy * (s + x * s * (1 - s));
+               });
 }
 
 template <class T>
 Variable<T> gelu(const Variable<T>& x, Gelu approximate) {
   const bool exact = approximate == Gelu::none;
-  return record<T>("gelu", map<T>(exact ? kernels::gelu<T> : kernels::gelu_tanh<T>, x), on(x), save(x),
+  return record<T>("gelu", map(exact ? kernels::gelu<T> : kernels::gelu_tanh<T>, x), on(x), save(x),
                    [approximate, exact](Variable<T> dy, Needs needs, Variable<T> x) -> Grads<T, 1> {
                      if (grad_enabled()) {
                        return replay<T, 1>(dy, needs, {x}, [approximate](const Variable<T>& x) {
                          return gelu_composed(x, approximate);
                        });
                      }
-                     return {map<T>(exact ? kernels::gelu_grad<T> : kernels::gelu_tanh_grad<T>, dy, x)};
+                     return {map(exact ? kernels::gelu_grad<T> : kernels::gelu_tanh_grad<T>, dy, x)};
                    });
 }
 
-template Variable<float> exp(const Variable<float>&);
-template Variable<double> exp(const Variable<double>&);
-template Variable<float> log(const Variable<float>&);
-template Variable<double> log(const Variable<double>&);
-template Variable<float> sqrt(const Variable<float>&);
-template Variable<double> sqrt(const Variable<double>&);
-template Variable<float> tanh(const Variable<float>&);
-template Variable<double> tanh(const Variable<double>&);
-template Variable<float> erf(const Variable<float>&);
-template Variable<double> erf(const Variable<double>&);
-template Variable<float> relu(const Variable<float>&);
-template Variable<double> relu(const Variable<double>&);
-template Variable<float> gelu(const Variable<float>&, Gelu);
-template Variable<double> gelu(const Variable<double>&, Gelu);
+template <class T>
+Variable<T> softplus(const Variable<T>& x, std::type_identity_t<T> beta, std::type_identity_t<T> threshold) {
+  return record<T>("softplus", map(kernels::softplus<T>, x, beta, threshold), on(x), save(x),
+                   [beta, threshold](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
+                     if (!grad_enabled()) return {map(kernels::softplus_grad<T>, dy, x, beta, threshold)};
+                     const Mask linear = x.value() * beta > threshold;
+                     return {masked_fill(dy * sigmoid(x * beta), linear, 0) + masked_fill(dy, !linear, 0)};
+                   });
+}
+
+template <class T>
+Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> low,
+                  std::type_identity_t<std::optional<T>> high) {
+  if (!low && !high) detail::fail<ValueError>("clamp: at least one bound must be given");
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  const T least = low.value_or(-infinity), most = high.value_or(infinity);
+  return record<T>("clamp", map(kernels::clamp<T>, x, least, most), on(x), save(x),
+                   [least, most](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
+                     if (!grad_enabled()) return {map(kernels::clamp_grad<T>, dy, x, least, most)};
+                     const Mask outside = !(x.value() >= least && x.value() <= most);
+                     return {masked_fill(dy, outside, 0)};
+                   });
+}
+
+#define XGRAD_INSTANTIATE(T)                               \
+  template Variable<T> exp(const Variable<T>&);            \
+  template Variable<T> log(const Variable<T>&);            \
+  template Variable<T> sqrt(const Variable<T>&);           \
+  template Variable<T> rsqrt(const Variable<T>&);          \
+  template Variable<T> reciprocal(const Variable<T>&);     \
+  template Variable<T> square(const Variable<T>&);         \
+  template Variable<T> abs(const Variable<T>&);            \
+  template Variable<T> tanh(const Variable<T>&);           \
+  template Variable<T> sigmoid(const Variable<T>&);        \
+  template Variable<T> erf(const Variable<T>&);            \
+  template Variable<T> relu(const Variable<T>&);           \
+  template Variable<T> silu(const Variable<T>&);           \
+  template Variable<T> gelu(const Variable<T>&, Gelu);     \
+  template Variable<T> softplus(const Variable<T>&, T, T); \
+  template Variable<T> clamp(const Variable<T>&, std::optional<T>, std::optional<T>);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
+
 #include <xgrad/graph/variable.hpp>
 
-// Functions of each element; y has the shape of x. https://pytorch.org/docs/stable/torch.html#pointwise-ops
+// Functions of each element; y has the shape of x. nan stays nan.
+// https://pytorch.org/docs/stable/torch.html#pointwise-ops
 
 namespace xgrad {
 
@@ -18,17 +21,42 @@ Variable<T> log(const Variable<T>& x);
 template <class T>
 Variable<T> sqrt(const Variable<T>& x);
 
+/// y = 1 / sqrt(x), dx = -dy y^3 / 2.
+template <class T>
+Variable<T> rsqrt(const Variable<T>& x);
+
+/// y = 1 / x, dx = -dy y^2.
+template <class T>
+Variable<T> reciprocal(const Variable<T>& x);
+
+/// y = x^2, dx = 2 dy x.
+template <class T>
+Variable<T> square(const Variable<T>& x);
+
+/// y = |x|, dx = dy sign(x), 0 at 0.
+template <class T>
+Variable<T> abs(const Variable<T>& x);
+
 /// y = tanh(x), dx = dy (1 - y^2).
 template <class T>
 Variable<T> tanh(const Variable<T>& x);
+
+/// y = 1 / (1 + e^-x), dx = dy y (1 - y).
+template <class T>
+Variable<T> sigmoid(const Variable<T>& x);
 
 /// The Gauss error function: y = erf(x), dx = dy 2 / sqrt(pi) e^(-x^2).
 template <class T>
 Variable<T> erf(const Variable<T>& x);
 
-/// y = max(x, 0), dx = dy where y > 0; nan stays nan.
+/// y = max(x, 0), dx = dy where y > 0.
 template <class T>
 Variable<T> relu(const Variable<T>& x);
+
+/// y = x sigmoid(x), dx = dy (s + x s (1 - s)) with s = sigmoid(x); also called swish (Hendrycks and Gimpel
+/// 2016, arXiv:1606.08415).
+template <class T>
+Variable<T> silu(const Variable<T>& x);
 
 /// The two forms of gelu.
 enum class Gelu {
@@ -39,5 +67,17 @@ enum class Gelu {
 /// Gaussian error linear unit (Hendrycks and Gimpel 2016, arXiv:1606.08415); dx = dy (Phi(x) + x phi(x)).
 template <class T>
 Variable<T> gelu(const Variable<T>& x, Gelu approximate = Gelu::none);
+
+/// y = ln(1 + e^(beta x)) / beta, dx = dy sigmoid(beta x); y = x and dx = dy where beta x > threshold.
+template <class T>
+Variable<T> softplus(const Variable<T>& x, std::type_identity_t<T> beta = 1,
+                     std::type_identity_t<T> threshold = 20);
+
+/// y = min(max(x, low), high), dx = dy where low <= x <= high; a bound may be absent: clamp(x, 0, {}). Where
+/// low > high y is high. Throws ValueError without any bound.
+/// https://pytorch.org/docs/stable/generated/torch.clamp.html
+template <class T>
+Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> low,
+                  std::type_identity_t<std::optional<T>> high = {});
 
 }  // namespace xgrad

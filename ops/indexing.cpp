@@ -1,11 +1,18 @@
 #include <xgrad/ops/indexing.hpp>
 
 #include <algorithm>
+#include <utility>
+
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xmanipulation.hpp>
 
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/kernels/binary.hpp>
+#include <xgrad/ops/kernels/embedding.hpp>
+#include <xgrad/ops/kernels/gather.hpp>
 #include <xgrad/ops/kernels/permute.hpp>
+#include <xgrad/ops/shapes.hpp>
 
 namespace xgrad {
 namespace {
@@ -45,6 +52,87 @@ Variable<T> put_back(const char* op, const Variable<T>& x, const Part& part, con
                    [op, part](Variable<T> dy, Needs) -> Grads<T, 1> { return {take(op, dy, part)}; });
 }
 
+void check_index(const char* op, const Ids& index, std::size_t length) {
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    const std::int64_t id = index.data()[i];
+    if (id < 0 || id >= static_cast<std::int64_t>(length))
+      detail::fail<IndexError>(op, ": index must be in [0, ", length, "), got ", id);
+  }
+}
+
+/// x (outer, length, inner) at the indices along its middle axis. Its gradient is put_rows, whose own
+/// gradient is take_rows, and so on.
+struct Rows {
+  std::size_t axis;
+  Ids index;
+  std::size_t outer, inner;
+};
+
+template <class T>
+Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole);
+
+template <class T>
+Variable<T> take_rows(const Variable<T>& x, const Rows& rows) {
+  const std::size_t length = x.shape()[rows.axis], count = rows.index.size();
+  Shape shape = x.shape();
+  shape[rows.axis] = count;
+  Variable<T> y = detail::empty<T>(shape);
+  for (std::size_t o = 0; o < rows.outer; ++o) {
+    kernels::gather_rows(detail::data(x) + o * length * rows.inner, rows.index.data(),
+                         detail::data(y) + o * count * rows.inner, count, rows.inner);
+  }
+  if (!records(x)) return y;
+  return record<T>(
+      "index_select", std::move(y), on(x), save(),
+      [rows](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {put_rows(dy, rows, needs.shape(0))}; });
+}
+
+template <class T>
+Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole) {
+  const std::size_t length = whole[rows.axis], count = rows.index.size();
+  Variable<T> x = detail::empty<T>(whole);
+  kernels::fill(T{0}, detail::data(x), x.size());
+  for (std::size_t o = 0; o < rows.outer; ++o) {
+    kernels::scatter_add_rows(detail::data(y) + o * count * rows.inner, rows.index.data(),
+                              detail::data(x) + o * length * rows.inner, count, rows.inner);
+  }
+  return record<T>("index_select", std::move(x), on(y), save(),
+                   [rows](Variable<T> dx, Needs) -> Grads<T, 1> { return {take_rows(dx, rows)}; });
+}
+
+/// How elements are gathered: the strides of x along the axes of index, 0 along `dim`, where index counts.
+struct Gathered {
+  Ids index;
+  Strides strides;
+  std::ptrdiff_t dim_stride;
+};
+
+template <class T>
+Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& whole);
+
+template <class T>
+Variable<T> gather_elements(const Variable<T>& x, const Gathered& how) {
+  const Shape& shape = how.index.shape();
+  Variable<T> y = detail::empty<T>(shape);
+  kernels::gather(shape.size(), shape.data(), how.strides.data(), how.dim_stride, detail::data(x),
+                  how.index.data(), detail::data(y));
+  if (!records(x)) return y;
+  return record<T>("gather", std::move(y), on(x), save(), [how](Variable<T> dy, Needs needs) -> Grads<T, 1> {
+    return {gather_back(dy, how, needs.shape(0))};
+  });
+}
+
+template <class T>
+Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& whole) {
+  const Shape& shape = how.index.shape();
+  Variable<T> x = detail::empty<T>(whole);
+  kernels::fill(T{0}, detail::data(x), x.size());
+  kernels::gather_grad(shape.size(), shape.data(), how.strides.data(), how.dim_stride, detail::data(y),
+                       how.index.data(), detail::data(x));
+  return record<T>("gather", std::move(x), on(y), save(),
+                   [how](Variable<T> dx, Needs) -> Grads<T, 1> { return {gather_elements(dx, how)}; });
+}
+
 }  // namespace
 
 template <class T>
@@ -80,9 +168,56 @@ Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrd
   return take("slice", x, part);
 }
 
-template Variable<float> select(const Variable<float>&, int, std::ptrdiff_t);
-template Variable<double> select(const Variable<double>&, int, std::ptrdiff_t);
-template Variable<float> slice(const Variable<float>&, int, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t);
-template Variable<double> slice(const Variable<double>&, int, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t);
+template <class T>
+Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrdiff_t length) {
+  const auto whole = static_cast<std::ptrdiff_t>(x.shape()[detail::normalize_axis("narrow", dim, x.shape())]);
+  const std::ptrdiff_t first = start < 0 ? start + whole : start;
+  if (first < 0 || length < 0 || first > whole || length > whole - first) {
+    detail::fail<IndexError>("narrow: start ", start, " and length ", length, " are out of range for axis ",
+                             dim, " of x ", x.shape());
+  }
+  return slice(x, dim, first, first + length);
+}
+
+template <class T>
+Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index) {
+  const std::size_t axis = detail::normalize_axis("index_select", dim, x.shape());
+  if (index.dimension() > 1)
+    detail::fail<ShapeError>("index_select: index must have at most one axis, got ", index.shape());
+  check_index("index_select", index, x.shape()[axis]);
+  Rows rows{axis, index, 1, 1};
+  for (std::size_t k = 0; k < axis; ++k) rows.outer *= x.shape()[k];
+  for (std::size_t k = axis + 1; k < x.dimension(); ++k) rows.inner *= x.shape()[k];
+  return take_rows(x, rows);
+}
+
+template <class T>
+Variable<T> gather(const Variable<T>& x, int dim, const Ids& index) {
+  if (x.dimension() == 0 && index.dimension() == 0) {
+    return reshape(gather(reshape(x, 1), dim, Ids(xt::reshape_view(index, {1}))), Shape{});
+  }
+  const std::size_t axis = detail::normalize_axis("gather", dim, x.shape());
+  bool fits = index.dimension() == x.dimension();
+  for (std::size_t k = 0; fits && k < x.dimension(); ++k)
+    fits = k == axis || index.shape()[k] <= x.shape()[k];
+  if (!fits) {
+    detail::fail<ShapeError>("gather: index must have x's rank and be nowhere longer but along axis ", axis,
+                             ", got x ", x.shape(), " and index ", index.shape());
+  }
+  check_index("gather", index, x.shape()[axis]);
+  Gathered how{index, detail::row_major_strides(x.shape()), 0};
+  how.dim_stride = std::exchange(how.strides[axis], 0);
+  return gather_elements(x, how);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                           \
+  template Variable<T> select(const Variable<T>&, int, std::ptrdiff_t);                                \
+  template Variable<T> slice(const Variable<T>&, int, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t); \
+  template Variable<T> narrow(const Variable<T>&, int, std::ptrdiff_t, std::ptrdiff_t);                \
+  template Variable<T> index_select(const Variable<T>&, int, const Ids&);                              \
+  template Variable<T> gather(const Variable<T>&, int, const Ids&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -18,4 +18,20 @@ template <class T>
 Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start,
                   std::ptrdiff_t end = std::numeric_limits<std::ptrdiff_t>::max(), std::ptrdiff_t step = 1);
 
+/// x[start : start + length] along `dim`; a negative start counts from the end. Throws IndexError unless all
+/// of it is there. https://pytorch.org/docs/stable/generated/torch.narrow.html
+template <class T>
+Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrdiff_t length);
+
+/// The parts of x at the indices, ids (N) or (), along `dim`; those that come several times add up in dx.
+/// https://pytorch.org/docs/stable/generated/torch.index_select.html
+template <class T>
+Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index);
+
+/// y[i, j, k] = x[index[i, j, k], j, k] for dim 0, and so on; y has the shape of index, which is nowhere
+/// longer than x but along `dim`. Elements that are taken several times add up in dx.
+/// https://pytorch.org/docs/stable/generated/torch.gather.html
+template <class T>
+Variable<T> gather(const Variable<T>& x, int dim, const Ids& index);
+
 }  // namespace xgrad

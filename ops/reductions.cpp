@@ -1,7 +1,12 @@
 #include <xgrad/ops/reductions.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/elementwise.hpp>
+#include <xgrad/ops/kernels/reduce.hpp>
 #include <xgrad/ops/shapes.hpp>
 
 namespace xgrad {
@@ -10,11 +15,11 @@ namespace {
 /// What a reduction over some axes leaves.
 struct Reduced {
   Shape kept;             // with length 1 on the reduced axes
-  Shape dropped;          // without them
+  Shape shape;            // of the result
   std::size_t count = 1;  // elements that went into each result
 };
 
-Reduced reduced(const char* op, const Shape& shape, const Dims& dims) {
+Reduced reduced(const char* op, const Shape& shape, const Dims& dims, bool keepdim) {
   Shape seen(shape.size(), 0);
   for (const std::ptrdiff_t dim : dims) {
     if (shape.empty() && (dim == 0 || dim == -1)) continue;
@@ -25,31 +30,63 @@ Reduced reduced(const char* op, const Shape& shape, const Dims& dims) {
   Reduced result;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     result.kept.push_back(seen[axis] != 0 ? 1 : shape[axis]);
-    if (seen[axis] != 0) {
-      result.count *= shape[axis];
-    } else {
-      result.dropped.push_back(shape[axis]);
-    }
+    if (seen[axis] != 0) result.count *= shape[axis];
+    if (seen[axis] == 0 || keepdim) result.shape.push_back(result.kept.back());
   }
   return result;
 }
 
+Dims all_axes(const Shape& shape) {
+  Shape axes = shape;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) axes[axis] = axis;
+  return axes;
+}
+
+/// The gradient of a result, or the result, with the reduced axes back as axes of length 1.
 template <class T>
-Variable<T> sum_over(const Variable<T>& x, const Reduced& result, bool keepdim) {
-  const Variable<T> y = sum_to(x, result.kept);
-  return keepdim ? y : reshape(y, result.dropped);
+Variable<T> with_kept_axes(const Variable<T>& y, const Shape& kept) {
+  return same_shape(y.shape(), kept) ? y : reshape(y, kept);
+}
+
+template <class T>
+Variable<T> reduce(detail::ReduceMiddle<T> kernel, const Variable<T>& x, const Reduced& result) {
+  Variable<T> y = detail::empty<T>(result.shape);
+  detail::reduce_axes(kernel, x, result.kept, detail::data(y));
+  return y;
+}
+
+template <class T>
+Variable<T> sum_over(const Variable<T>& x, const Reduced& result) {
+  return record<T>("sum", reduce(kernels::sum_middle<T>, x, result), on(x), save(),
+                   [kept = result.kept](Variable<T> dy, Needs needs) -> Grads<T, 1> {
+                     return {broadcast_to(with_kept_axes(dy, kept), needs.shape(0))};
+                   });
+}
+
+template <class T>
+Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variable<T>& x, const Dims& dims,
+                    bool keepdim) {
+  const Reduced result = reduced(op, x.shape(), dims, keepdim);
+  if (result.count == 0)
+    detail::fail<ValueError>(op, ": there are no elements to choose from in x ", x.shape());
+  return record<T>(op, reduce(kernel, x, result), on(x), save(x, output),
+                   [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+                     const Variable<T> chosen = detail::equal(x, with_kept_axes(y.detach(), kept));
+                     const Variable<T> share = chosen / sum_to(chosen, kept);
+                     return {with_kept_axes(dy, kept) * share};
+                   });
 }
 
 }  // namespace
 
 template <class T>
 Variable<T> sum(const Variable<T>& x) {
-  return sum_to(x, Shape{});
+  return sum_over(x, {{}, {}, x.size()});
 }
 
 template <class T>
 Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return sum_over(x, reduced("sum", x.shape(), dims), keepdim);
+  return sum_over(x, reduced("sum", x.shape(), dims, keepdim));
 }
 
 template <class T>
@@ -59,17 +96,85 @@ Variable<T> mean(const Variable<T>& x) {
 
 template <class T>
 Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  const Reduced result = reduced("mean", x.shape(), dims);
-  return div(sum_over(x, result, keepdim), static_cast<T>(result.count));
+  const Reduced result = reduced("mean", x.shape(), dims, keepdim);
+  return div(sum_over(x, result), static_cast<T>(result.count));
 }
 
-template Variable<float> sum(const Variable<float>&);
-template Variable<double> sum(const Variable<double>&);
-template Variable<float> sum(const Variable<float>&, const Dims&, bool);
-template Variable<double> sum(const Variable<double>&, const Dims&, bool);
-template Variable<float> mean(const Variable<float>&);
-template Variable<double> mean(const Variable<double>&);
-template Variable<float> mean(const Variable<float>&, const Dims&, bool);
-template Variable<double> mean(const Variable<double>&, const Dims&, bool);
+template <class T>
+Variable<T> amax(const Variable<T>& x) {
+  return amax(x, all_axes(x.shape()));
+}
+
+template <class T>
+Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim) {
+  return extreme("amax", kernels::max_middle<T>, x, dims, keepdim);
+}
+
+template <class T>
+Variable<T> amin(const Variable<T>& x) {
+  return amin(x, all_axes(x.shape()));
+}
+
+template <class T>
+Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim) {
+  return extreme("amin", kernels::min_middle<T>, x, dims, keepdim);
+}
+
+template <class T>
+Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
+  const Reduced result = reduced("logsumexp", x.shape(), dims, keepdim);
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    Variable<T> shift = detail::empty<T>(result.kept);
+    if (result.count > 0) detail::reduce_axes(kernels::max_middle<T>, x, result.kept, detail::data(shift));
+    for (T *s = detail::data(shift), *end = s + shift.size(); s != end; ++s) {
+      if (result.count == 0 || !std::isfinite(*s)) *s = 0;  // infinity - infinity would be nan
+    }
+    y = log(sum_to(exp(x - shift), result.kept)) + shift;
+    y = keepdim ? y : reshape(y, result.shape);
+  }
+  return record<T>("logsumexp", std::move(y), on(x), save(x, output),
+                   [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+                     return {with_kept_axes(dy, kept) * exp(x - with_kept_axes(y, kept))};
+                   });
+}
+
+template <class T>
+Variable<T> var(const Variable<T>& x, VarOptions options) {
+  return var(x, all_axes(x.shape()), options);
+}
+
+template <class T>
+Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
+  const Reduced result = reduced("var", x.shape(), dims, options.keepdim);
+  const T divisor = std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    const Variable<T> squares = square(x - mean(x, dims, true));
+    y = div(sum_over(squares, result), divisor);
+  }
+  return record<T>("var", std::move(y), on(x), save(x),
+                   [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
+                     return {with_kept_axes(dy, kept) * (T{2} / divisor) * (x - mean(x, dims, true))};
+                   });
+}
+
+#define XGRAD_INSTANTIATE(T)                                             \
+  template Variable<T> sum(const Variable<T>&);                          \
+  template Variable<T> sum(const Variable<T>&, const Dims&, bool);       \
+  template Variable<T> mean(const Variable<T>&);                         \
+  template Variable<T> mean(const Variable<T>&, const Dims&, bool);      \
+  template Variable<T> amax(const Variable<T>&);                         \
+  template Variable<T> amax(const Variable<T>&, const Dims&, bool);      \
+  template Variable<T> amin(const Variable<T>&);                         \
+  template Variable<T> amin(const Variable<T>&, const Dims&, bool);      \
+  template Variable<T> logsumexp(const Variable<T>&, const Dims&, bool); \
+  template Variable<T> var(const Variable<T>&, VarOptions);              \
+  template Variable<T> var(const Variable<T>&, const Dims&, VarOptions);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

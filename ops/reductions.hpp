@@ -3,16 +3,15 @@
 #include <xgrad/graph/dims.hpp>
 #include <xgrad/graph/variable.hpp>
 
-// Axes may be negative. keepdim leaves the reduced axes with length 1. Sums of float are accurate (blocked).
-// https://pytorch.org/docs/stable/torch.html#reduction-ops
+// Over all axes, or over those in dims, which may be negative; keepdim leaves them with length 1. Sums of
+// float are accurate (blocked). Errors: IndexError for an axis that x has not, ValueError for one that is
+// named twice. https://pytorch.org/docs/stable/torch.html#reduction-ops
 
 namespace xgrad {
 
-/// The sum of all elements, a scalar; dx = dy everywhere.
+/// The sum; dx = dy, repeated. Nothing adds up to 0.
 template <class T>
 Variable<T> sum(const Variable<T>& x);
-
-/// The sum over some axes; dx = dy, repeated along them.
 template <class T>
 Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim = false);
 
@@ -21,5 +20,31 @@ template <class T>
 Variable<T> mean(const Variable<T>& x);
 template <class T>
 Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+
+/// The largest, the smallest; nan if any is. Equal ones share the gradient evenly. Throws ValueError over no
+/// elements.
+template <class T>
+Variable<T> amax(const Variable<T>& x);
+template <class T>
+Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+template <class T>
+Variable<T> amin(const Variable<T>& x);
+template <class T>
+Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+
+/// y = ln(sum(e^x)), without overflow; dx = dy e^(x - y).
+template <class T>
+Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+
+struct VarOptions {
+  std::size_t correction = 1;  ///< of the number that is divided by: 1 for the variance of a sample
+  bool keepdim = false;
+};
+
+/// y = sum((x - mean)^2) / (n - correction); dx = dy 2 (x - mean) / (n - correction).
+template <class T>
+Variable<T> var(const Variable<T>& x, VarOptions options = {});
+template <class T>
+Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options = {});
 
 }  // namespace xgrad

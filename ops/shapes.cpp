@@ -1,6 +1,7 @@
 #include <xgrad/ops/shapes.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>
@@ -84,6 +85,8 @@ Variable<T> permute(const Variable<T>& x, const Dims& dims) {
 
 template <class T>
 Variable<T> transpose(const Variable<T>& x, int dim0, int dim1) {
+  const auto of_scalar = [](int dim) { return dim == 0 || dim == -1; };
+  if (x.dimension() == 0 && of_scalar(dim0) && of_scalar(dim1)) return x;
   const std::size_t first = detail::normalize_axis("transpose", dim0, x.shape());
   const std::size_t second = detail::normalize_axis("transpose", dim1, x.shape());
   Shape order(x.dimension(), 0);
@@ -93,18 +96,137 @@ Variable<T> transpose(const Variable<T>& x, int dim0, int dim1) {
 }
 
 template <class T>
-Variable<T> concat(const std::vector<Variable<T>>& parts, int dim) {
-  if (parts.empty()) detail::fail<ValueError>("concat: parts must not be empty");
+Variable<T> flatten(const Variable<T>& x, int start_dim, int end_dim) {
+  if (x.dimension() == 0 && start_dim >= -1 && start_dim <= 0 && end_dim >= -1 && end_dim <= 0)
+    return reshape(x, 1);
+  const std::size_t first = detail::normalize_axis("flatten", start_dim, x.shape());
+  const std::size_t last = detail::normalize_axis("flatten", end_dim, x.shape());
+  if (first > last) {
+    detail::fail<ValueError>("flatten: start_dim must not come after end_dim, got ", start_dim, " and ",
+                             end_dim, " for x ", x.shape());
+  }
+  Shape shape;
+  for (std::size_t axis = 0; axis < x.dimension(); ++axis) {
+    if (axis > first && axis <= last) {
+      shape.back() *= x.shape()[axis];
+    } else {
+      shape.push_back(x.shape()[axis]);
+    }
+  }
+  return reshape(x, shape);
+}
+
+template <class T>
+Variable<T> unsqueeze(const Variable<T>& x, int dim) {
+  Shape longer = x.shape();
+  longer.push_back(1);
+  const std::size_t place = detail::normalize_axis("unsqueeze", dim, longer, "x with one more axis");
+  Shape shape;
+  for (std::size_t axis = 0; axis < longer.size(); ++axis) {
+    shape.push_back(axis == place ? 1 : x.shape()[axis < place ? axis : axis - 1]);
+  }
+  return reshape(x, shape);
+}
+
+template <class T>
+Variable<T> squeeze(const Variable<T>& x) {
+  Shape shape;
+  for (const std::size_t length : x.shape()) {
+    if (length != 1) shape.push_back(length);
+  }
+  return reshape(x, shape);
+}
+
+template <class T>
+Variable<T> squeeze(const Variable<T>& x, int dim) {
+  if (x.dimension() == 0 && (dim == 0 || dim == -1)) return x;
+  const std::size_t axis = detail::normalize_axis("squeeze", dim, x.shape());
+  if (x.shape()[axis] != 1) return x;
+  Shape shape = x.shape();
+  shape.erase(shape.begin() + axis);
+  return reshape(x, shape);
+}
+
+template <class T>
+Variable<T> expand(const Variable<T>& x, const Dims& shape) {
+  const std::size_t rank = x.dimension(), shift = shape.size() - std::min(rank, shape.size());
+  bool fits = shape.size() >= rank;
+  Shape target;
+  for (std::size_t axis = 0; fits && axis < shape.size(); ++axis) {
+    const bool keeps = shape[axis] == -1 && axis >= shift;
+    fits = keeps || shape[axis] >= 0;
+    target.push_back(keeps ? x.shape()[axis - shift] : static_cast<std::size_t>(shape[axis]));
+  }
+  if (!fits || detail::common_shape(x.shape(), target) != target) {
+    detail::fail<ShapeError>("expand: x must stretch to shape, got x ", x.shape(), " and shape ",
+                             to_string(shape));
+  }
+  return broadcast_to(x, target);
+}
+
+template <class T>
+Variable<T> stack(const std::vector<Variable<T>>& parts, int dim) {
+  if (parts.empty()) detail::fail<ValueError>("stack: parts must not be empty");
+  std::vector<Variable<T>> rows;
+  rows.reserve(parts.size());
+  for (const Variable<T>& part : parts) {
+    if (!same_shape(part.shape(), parts[0].shape())) {
+      detail::fail<ShapeError>("stack: parts must have one shape, got ", parts[0].shape(), " and ",
+                               part.shape());
+    }
+    rows.push_back(unsqueeze(part, dim));
+  }
+  const int rank = static_cast<int>(parts[0].dimension()) + 1;
+  return cat(rows, dim < 0 ? dim + rank : dim);
+}
+
+template <class T>
+std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths, int dim) {
+  const std::size_t axis = detail::normalize_axis("split", dim, x.shape());
+  std::ptrdiff_t end = 0;
+  bool fits = true;
+  for (const std::ptrdiff_t length : lengths)
+    fits = fits && length >= 0 && !__builtin_add_overflow(end, length, &end);
+  if (!fits || end != static_cast<std::ptrdiff_t>(x.shape()[axis])) {
+    detail::fail<ValueError>("split: lengths must be at least 0 and add up to the length of axis ", axis,
+                             " of x ", x.shape());
+  }
+  std::vector<Variable<T>> parts;
+  parts.reserve(lengths.size());
+  std::ptrdiff_t start = 0;
+  for (const std::ptrdiff_t length : lengths) {
+    parts.push_back(narrow(x, dim, start, length));
+    start += length;
+  }
+  return parts;
+}
+
+template <class T>
+std::vector<Variable<T>> split(const Variable<T>& x, std::ptrdiff_t length, int dim) {
+  if (length < 1) detail::fail<ValueError>("split: length must be at least 1, got ", length);
+  const auto whole = static_cast<std::ptrdiff_t>(x.shape(dim));
+  std::vector<std::ptrdiff_t> lengths(static_cast<std::size_t>(whole / length), length);
+  if (whole % length != 0 || whole == 0) lengths.push_back(whole % length);
+  return split(x, lengths, dim);
+}
+
+template <class T>
+Variable<T> cat(const std::vector<Variable<T>>& parts, int dim) {
+  if (parts.empty()) detail::fail<ValueError>("cat: parts must not be empty");
+  const auto left_out = [](const Variable<T>& part) { return part.dimension() == 1 && part.size() == 0; };
+  std::vector<Variable<T>> counted;
+  std::remove_copy_if(parts.begin(), parts.end(), std::back_inserter(counted), left_out);
+  if (!counted.empty() && counted.size() < parts.size()) return cat(counted, dim);
   const Shape& first = parts[0].shape();
-  if (first.empty()) detail::fail<ShapeError>("concat: parts need at least one axis, got part 0 ()");
-  const std::size_t axis = detail::normalize_axis("concat", dim, first, "part 0");
+  if (first.empty()) detail::fail<ShapeError>("cat: parts need at least one axis, got part 0 ()");
+  const std::size_t axis = detail::normalize_axis("cat", dim, first, "part 0");
   Shape shape = first;
   shape[axis] = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Shape other = parts[i].shape();
     const std::size_t length = other.size() == first.size() ? std::exchange(other[axis], first[axis]) : 0;
     if (other != first) {
-      detail::fail<ShapeError>("concat: parts must agree in every axis but ", axis, ", got part 0 ", first,
+      detail::fail<ShapeError>("cat: parts must agree in every axis but ", axis, ", got part 0 ", first,
                                " and part ", i, " ", parts[i].shape());
     }
     shape[axis] += length;
@@ -125,7 +247,7 @@ Variable<T> concat(const std::vector<Variable<T>>& parts, int dim) {
   for (const Variable<T>& part : parts) {
     ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<std::ptrdiff_t>(part.shape()[axis]));
   }
-  return record_list<T>("concat", std::move(y), parts,
+  return record_list<T>("cat", std::move(y), parts,
                         [axis, ends = std::move(ends)](Variable<T> dy, Needs needs) {
                           std::vector<Variable<T>> grads(ends.size());
                           for (std::size_t i = 0; i < ends.size(); ++i) {
@@ -136,13 +258,21 @@ Variable<T> concat(const std::vector<Variable<T>>& parts, int dim) {
                         });
 }
 
-template Variable<float> reshape(const Variable<float>&, const Dims&);
-template Variable<double> reshape(const Variable<double>&, const Dims&);
-template Variable<float> permute(const Variable<float>&, const Dims&);
-template Variable<double> permute(const Variable<double>&, const Dims&);
-template Variable<float> transpose(const Variable<float>&, int, int);
-template Variable<double> transpose(const Variable<double>&, int, int);
-template Variable<float> concat(const std::vector<Variable<float>>&, int);
-template Variable<double> concat(const std::vector<Variable<double>>&, int);
+#define XGRAD_INSTANTIATE(T)                                                                            \
+  template Variable<T> reshape(const Variable<T>&, const Dims&);                                        \
+  template Variable<T> permute(const Variable<T>&, const Dims&);                                        \
+  template Variable<T> transpose(const Variable<T>&, int, int);                                         \
+  template Variable<T> flatten(const Variable<T>&, int, int);                                           \
+  template Variable<T> unsqueeze(const Variable<T>&, int);                                              \
+  template Variable<T> squeeze(const Variable<T>&);                                                     \
+  template Variable<T> squeeze(const Variable<T>&, int);                                                \
+  template Variable<T> expand(const Variable<T>&, const Dims&);                                         \
+  template Variable<T> cat(const std::vector<Variable<T>>&, int);                                       \
+  template Variable<T> stack(const std::vector<Variable<T>>&, int);                                     \
+  template std::vector<Variable<T>> split(const Variable<T>&, const std::vector<std::ptrdiff_t>&, int); \
+  template std::vector<Variable<T>> split(const Variable<T>&, std::ptrdiff_t, int);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -22,12 +22,46 @@ Variable<T> permute(const Variable<T>& x, const Dims& dims);
 template <class T>
 Variable<T> transpose(const Variable<T>& x, int dim0, int dim1);
 
-/// Joined along `dim`; the other lengths must agree.
+/// Axes start_dim to end_dim, both included, merged into one; a scalar becomes (1).
 template <class T>
-Variable<T> concat(const std::vector<Variable<T>>& parts, int dim = 0);
+Variable<T> flatten(const Variable<T>& x, int start_dim = 0, int end_dim = -1);
+
+/// With an axis of length 1 put at `dim`, which may be x's rank, too.
 template <class T>
-Variable<T> concat(std::initializer_list<Variable<T>> parts, int dim = 0) {
-  return concat(std::vector<Variable<T>>(parts), dim);
+Variable<T> unsqueeze(const Variable<T>& x, int dim);
+
+/// Without its axes of length 1, or without the axis `dim` if its length is 1.
+template <class T>
+Variable<T> squeeze(const Variable<T>& x);
+template <class T>
+Variable<T> squeeze(const Variable<T>& x, int dim);
+
+/// Broadcast to a shape, where -1 keeps x's length; new axes may come in front. dx is summed over what was
+/// added.
+template <class T>
+Variable<T> expand(const Variable<T>& x, const Dims& shape);
+
+/// Joined along `dim`; the other lengths must agree. A part of shape (0) is left out, as in PyTorch.
+template <class T>
+Variable<T> cat(const std::vector<Variable<T>>& parts, int dim = 0);
+template <class T>
+Variable<T> cat(std::initializer_list<Variable<T>> parts, int dim = 0) {
+  return cat(std::vector<Variable<T>>(parts), dim);
 }
+
+/// Arrays of one shape, joined along a new axis at `dim`.
+template <class T>
+Variable<T> stack(const std::vector<Variable<T>>& parts, int dim = 0);
+template <class T>
+Variable<T> stack(std::initializer_list<Variable<T>> parts, int dim = 0) {
+  return stack(std::vector<Variable<T>>(parts), dim);
+}
+
+/// Cut along `dim` into pieces of these lengths, which must add up to its length; or into pieces of one
+/// length, of which the last may be shorter.
+template <class T>
+std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths, int dim = 0);
+template <class T>
+std::vector<Variable<T>> split(const Variable<T>& x, std::ptrdiff_t length, int dim = 0);
 
 }  // namespace xgrad

@@ -169,7 +169,7 @@ std::vector<Example> wrong_gradients() {
        [](const std::vector<V>& x) {
          return record<double>("slice", slice(x[0].detach(), 0, 1, 4), on(x[0]), save(),
                                [](V dy, Needs) -> Grads<double, 1> {
-                                 return {xgrad::concat({dy, V(Array<double>{0, 0})})};
+                                 return {xgrad::cat({dy, V(Array<double>{0, 0})})};
                                });
        }},
       {"repeated_ids_overwrite",

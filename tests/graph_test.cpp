@@ -203,7 +203,7 @@ TEST(BackwardTest, TheSameInputTwiceGetsBothGradients) {
   const V x = vector({2, 3});
   (x * x).backward(vector({1, 1}, false));
   EXPECT_EQ(x.grad().value(), (Array<float>{4, 6}));
-  EXPECT_EQ(gradient(sum(xgrad::concat({x, x, x})), x), (Array<float>{3, 3}));
+  EXPECT_EQ(gradient(sum(xgrad::cat({x, x, x})), x), (Array<float>{3, 3}));
 }
 
 TEST(BackwardTest, ConstantsGetNothing) {

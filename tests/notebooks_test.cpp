@@ -182,7 +182,7 @@ TYPED_TEST(NotebooksTest, Walkthrough) {
                              linear(x, wanted["K_layers." + h + ".weight"]),
                              linear(x, wanted["V_layers." + h + ".weight"]), "Z", v));
   }
-  v["Z_cat"] = concat(heads, -1);
+  v["Z_cat"] = cat(heads, -1);
   v["Z_multi"] = linear(v["Z_cat"], wanted["out_proj.weight"]);
   add_loss("", v["Z_multi"], v);
   add_loss("single_", v["Z_single"], v);
@@ -211,7 +211,7 @@ TYPED_TEST(NotebooksTest, MultiHead) {
                              matmul(x, select(wanted["W_k"], 0, head)),
                              matmul(x, select(wanted["W_v"], 0, head)), "output", v));
   }
-  v["concatenated_output"] = concat(heads, 1);
+  v["concatenated_output"] = cat(heads, 1);
   v["final_output"] = matmul(v["concatenated_output"], wanted["W_o"]);
   add_loss("", v["final_output"], v);
 

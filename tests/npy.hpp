@@ -57,6 +57,16 @@ xgrad::Array<T> parse(const std::string& bytes) {
 
 }  // namespace npy_detail
 
+/// NumPy's name of the type of the elements in an npy file.
+inline std::string npy_type_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string header(128, '\0');
+  file.read(header.data(), static_cast<std::streamsize>(header.size()));
+  const std::size_t start = header.find("'descr': '");
+  if (start == std::string::npos) throw std::runtime_error(path + ": not an npy file");
+  return header.substr(start + 10, 3);
+}
+
 /// The array in an npy file, which must have just this type, on a little-endian machine.
 template <class T>
 xgrad::Array<T> read_npy(const std::string& path) {

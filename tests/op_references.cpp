@@ -293,7 +293,7 @@ Reference permute(Shape order) {
   };
 }
 
-Reference concat(std::size_t axis) {
+Reference cat(std::size_t axis) {
   return [axis](const Arguments& x) {
     std::size_t length = 0;
     for (const Numbers& part : x) length += part.shape()[axis];
@@ -363,6 +363,80 @@ Reference attention_weights(Attention how) {
   return [how](const Arguments& x) {
     const Numbers weights = weights_of(x, how);
     return how.heads > 0 ? weights : reshaped(weights, without(weights.shape(), weights.dimension() - 3));
+  };
+}
+
+namespace {
+
+/// combine(start, element, ...) over some axes, element by element, then finish.
+Reference folded(Dims axes, bool keepdim, double start, double (*combine)(double, double)) {
+  return [=](const Arguments& x) {
+    const std::vector<bool> reduced = flags(axes, x[0].dimension());
+    Numbers y = filled(reduced_shape(x[0].shape(), reduced), start);
+    for_each_index(x[0].shape(),
+                   [&](const Shape& index) { at(y, index) = combine(at(y, index), at(x[0], index)); });
+    Shape shape;
+    for (std::size_t axis = 0; axis < reduced.size(); ++axis) {
+      if (keepdim || !reduced[axis]) shape.push_back(y.shape()[axis]);
+    }
+    return reshaped(y, shape);
+  };
+}
+
+}  // namespace
+
+Reference amax(Dims axes, bool keepdim) {
+  return folded(axes, keepdim, -std::numeric_limits<double>::infinity(),
+                [](double a, double b) { return std::max(a, b); });
+}
+
+Reference amin(Dims axes, bool keepdim) {
+  return folded(axes, keepdim, std::numeric_limits<double>::infinity(),
+                [](double a, double b) { return std::min(a, b); });
+}
+
+Reference logsumexp(Dims axes, bool keepdim) {
+  return folded(axes, keepdim, -std::numeric_limits<double>::infinity(),
+                [](double a, double b) { return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b))); });
+}
+
+Reference var(Dims axes, bool keepdim, double correction) {
+  return [=](const Arguments& x) {
+    const Numbers mean = naive::mean(axes, true)(x);
+    Numbers squares = x[0];
+    for_each_index(x[0].shape(), [&](const Shape& index) {
+      const double deviation = at(x[0], index) - at(mean, index);
+      at(squares, index) = deviation * deviation;
+    });
+    Numbers y = naive::sum(axes, keepdim)({squares});
+    const double count = static_cast<double>(x[0].size()) / static_cast<double>(y.size());
+    for (double& element : y.storage()) element /= count - correction;
+    return y;
+  };
+}
+
+Reference where(Mask condition) {
+  return [condition](const Arguments& x) {
+    return generated(
+        stretched(condition.shape(), stretched(x[0].shape(), x[1].shape())),
+        [&](const Shape& index) { return at(condition, index) ? at(x[0], index) : at(x[1], index); });
+  };
+}
+
+Reference stack(std::size_t axis) {
+  return [axis](const Arguments& x) {
+    Shape shape = x[0].shape();
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), x.size());
+    return generated(shape, [&](const Shape& index) { return at(x[index[axis]], without(index, axis)); });
+  };
+}
+
+Reference taken(Shape shape, std::function<std::optional<Shape>(const Shape&)> from) {
+  return [shape, from](const Arguments& x) {
+    return generated(shape, [&](const Shape& index) {
+      const std::optional<Shape> source = from(index);
+      return source ? at(x[0], *source) : 0.0;
+    });
   };
 }
 

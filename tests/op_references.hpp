@@ -30,12 +30,22 @@ Reference sum(xgrad::Dims axes, bool keepdim);
 Reference mean(xgrad::Dims axes, bool keepdim);
 Reference reshape(xgrad::Shape shape);
 Reference permute(xgrad::Shape order);
-Reference concat(std::size_t axis);
+Reference cat(std::size_t axis);
 Reference select(std::size_t axis, std::size_t index);
 Reference slice(std::size_t axis, std::size_t first, std::size_t count, std::size_t step);
 
 /// reduction: 'n'one, 's'um or 'm'ean.
 Reference cross_entropy(xgrad::Ids target, char reduction, std::int64_t ignore_index);
+
+Reference amax(xgrad::Dims axes, bool keepdim);
+Reference amin(xgrad::Dims axes, bool keepdim);
+Reference logsumexp(xgrad::Dims axes, bool keepdim);
+Reference var(xgrad::Dims axes, bool keepdim, double correction);
+Reference where(xgrad::Mask condition);
+Reference stack(std::size_t axis);
+
+/// y[index] = x[from(index)], or 0 where that is nothing; y has this shape.
+Reference taken(xgrad::Shape shape, std::function<std::optional<xgrad::Shape>(const xgrad::Shape&)> from);
 
 /// q, k, v, and perhaps numbers to add to the scores.
 struct Attention {

@@ -19,6 +19,8 @@
 #include <xgrad/ops/reductions.hpp>
 #include <xgrad/ops/shapes.hpp>
 #include <xgrad/ops/softmax.hpp>
+#include <xgrad/ops/triangle.hpp>
+#include <xgrad/ops/where.hpp>
 
 #include "expect_error.hpp"
 #include "op_references.hpp"
@@ -87,6 +89,31 @@ Op gelu_op() {
   Op tanh = elementwise_op("", [](const auto& x) { return xgrad::gelu(x[0], xgrad::Gelu::tanh); }, gelu_tanh,
                            {-4, 4, 0});
   op.cases.insert(op.cases.end(), tanh.cases.begin(), tanh.cases.end());
+  return op;
+}
+
+Op softplus_op() {
+  Op op = elementwise_op(
+      "softplus", [](const auto& x) { return xgrad::softplus(x[0]); },
+      [](double x) { return std::log1p(std::exp(x)); }, {-8, 8, 0});
+  op.cases.push_back(make_case(
+      {{{5, 33}, {-3, 3, 0}}}, [](const auto& x) { return xgrad::softplus(x[0], 2, 3); },
+      naive::map([](double x) { return 2 * x > 3 ? x : std::log1p(std::exp(2 * x)) / 2; })));
+  return op;
+}
+
+Op clamp_op() {
+  Op op = elementwise_op(
+      "clamp", [](const auto& x) { return xgrad::clamp(x[0], -1, 0.5); },
+      [](double x) { return std::min(std::max(x, -1.0), 0.5); });
+  op.cases.push_back(make_case(
+      {{7}}, [](const auto& x) { return xgrad::clamp(x[0], 0.25); },
+      naive::map([](double x) { return std::max(x, 0.25); })));
+  op.cases.push_back(make_case(
+      {{7}}, [](const auto& x) { return xgrad::clamp(x[0], {}, 0.25); },
+      naive::map([](double x) { return std::min(x, 0.25); })));
+  op.errors = {
+      error<ValueError>("clamp: at least one bound must be given", [] { xgrad::clamp(x({2}), {}, {}); })};
   return op;
 }
 
@@ -159,6 +186,35 @@ Op neg_op() {
           make_cases(
               {{{2, 3}}, {{}}, {{0}}}, [](const auto& x) { return -x[0]; },
               naive::map([](double x) { return -x; })),
+          {}};
+}
+
+Op pow_op() {
+  Op op = arithmetic_op(
+      "pow", [](const auto& x) { return pow(x[0] * x[0] + 0.5, x[1]); },
+      [](double a, double b) { return std::pow(a * a + 0.5, b); });
+  for (const double exponent : {2.0, 3.0, -1.0, 0.0, 1.0}) {
+    op.cases.push_back({{{{2, 3}, away_from_zero}},
+                        [exponent](const auto& x) { return pow(x[0], static_cast<float>(exponent)); },
+                        [exponent](const auto& x) { return pow(x[0], exponent); },
+                        [exponent](const std::vector<Array<double>>& x) {
+                          Array<double> y = x[0];
+                          for (double& element : y.storage()) element = std::pow(element, exponent);
+                          return y;
+                        }});
+  }
+  op.cases.push_back(make_case(
+      {{2, 3}}, [](const auto& x) { return xgrad::pow(1.5, x[0]); },
+      naive::map([](double x) { return std::pow(1.5, x); })));
+  return op;
+}
+
+Op scaled_add_op() {
+  return {"arithmetic.alpha",
+          make_cases(
+              {{{2, 3}, {3}}, {{3}, {2, 3}}, {{}, {}}},
+              [](const auto& x) { return xgrad::add(xgrad::sub(x[0], x[1], 3), x[1], 0.5); },
+              naive::binary([](double a, double b) { return a - 2.5 * b; })),
           {}};
 }
 
@@ -549,12 +605,12 @@ Op transpose_op() {
                         [] {
                           xgrad::transpose(x({2, 3}), 0, 2);
                         }),
-      error<IndexError>("transpose: axis 0 is out of range for x ()", [] { xgrad::transpose(x({}), 0, 0); })};
+      error<IndexError>("transpose: axis 0 is out of range for x ()", [] { xgrad::transpose(x({}), 0, 1); })};
   return op;
 }
 
 Op concat_op() {
-  Op op{"shapes.concat", {}, {}};
+  Op op{"shapes.cat", {}, {}};
   struct Sample {
     std::vector<Input> parts;
     int dim;
@@ -565,23 +621,22 @@ Op concat_op() {
         Sample{{{2, 2, 3}, {2, 2, 3}}, 1, 1}, Sample{{{3}}, 0, 0}, Sample{{{2, 3}, {0, 3}, {1, 3}}, 0, 0},
         Sample{{{0, 3}, {0, 2}}, 1, 1}, Sample{{{17}, {17}}, 0, 0}})
     op.cases.push_back(make_case(
-        parts, [dim = dim](const auto& x) { return xgrad::concat(x, dim); }, naive::concat(axis)));
+        parts, [dim = dim](const auto& x) { return xgrad::cat(x, dim); }, naive::cat(axis)));
   op.errors = {
-      error<ShapeError>("concat: parts must agree in every axis but 0, got part 0 (2, 3) and part 1 (2, 4)",
+      error<ShapeError>("cat: parts must agree in every axis but 0, got part 0 (2, 3) and part 1 (2, 4)",
                         [] {
-                          xgrad::concat({x({2, 3}), x({2, 4})});
+                          xgrad::cat({x({2, 3}), x({2, 4})});
                         }),
-      error<ShapeError>("concat: parts must agree in every axis but 1, got part 0 (2, 3) and part 2 (3)",
+      error<ShapeError>("cat: parts must agree in every axis but 1, got part 0 (2, 3) and part 2 (3)",
                         [] {
-                          xgrad::concat({x({2, 3}), x({2, 4}), x({3})}, 1);
+                          xgrad::cat({x({2, 3}), x({2, 4}), x({3})}, 1);
                         }),
-      error<ShapeError>("concat: parts need at least one axis, got part 0 ()",
-                        [] { xgrad::concat({x({})}); }),
-      error<IndexError>("concat: axis 2 is out of range for part 0 (2, 3)",
+      error<ShapeError>("cat: parts need at least one axis, got part 0 ()", [] { xgrad::cat({x({})}); }),
+      error<IndexError>("cat: axis 2 is out of range for part 0 (2, 3)",
                         [] {
-                          xgrad::concat({x({2, 3})}, 2);
+                          xgrad::cat({x({2, 3})}, 2);
                         }),
-      error<ValueError>("concat: parts must not be empty", [] { xgrad::concat(Inputs<float>{}); })};
+      error<ValueError>("cat: parts must not be empty", [] { xgrad::cat(Inputs<float>{}); })};
   return op;
 }
 
@@ -645,6 +700,355 @@ Op slice_op() {
       error<ValueError>("slice: step must be at least 1, got 0", [] { xgrad::slice(x({5}), 0, 0, 5, 0); }),
       error<ValueError>("slice: step must be at least 1, got -1", [] { xgrad::slice(x({5}), 0, 0, 5, -1); }),
       error<IndexError>("slice: axis 1 is out of range for x (5)", [] { xgrad::slice(x({5}), 1, 0); })};
+  return op;
+}
+
+Op narrow_op() {
+  Op op{"indexing.narrow", {}, {}};
+  struct Sample {
+    Shape shape;
+    int dim;
+    std::ptrdiff_t start, length;
+    std::size_t axis, first;
+  };
+  for (const auto& [shape, dim, start, length, axis, first] :
+       {Sample{{5}, 0, 1, 3, 0, 1}, Sample{{2, 5}, -1, -2, 2, 1, 3}, Sample{{2, 5, 3}, 1, 5, 0, 1, 5}})
+    op.cases.push_back(make_case(
+        {shape},
+        [=, dim = dim, start = start, length = length](const auto& x) {
+          return xgrad::narrow(x[0], dim, start, length);
+        },
+        naive::slice(axis, first, static_cast<std::size_t>(length), 1)));
+  const auto refused = [](std::ptrdiff_t start, std::ptrdiff_t length) {
+    return error<IndexError>("narrow: start " + std::to_string(start) + " and length " +
+                                 std::to_string(length) + " are out of range for axis 0 of x (5)",
+                             [=] { xgrad::narrow(x({5}), 0, start, length); });
+  };
+  constexpr std::ptrdiff_t huge = std::numeric_limits<std::ptrdiff_t>::max();
+  op.errors = {refused(4, 2),  refused(-6, 1),   refused(6, 0),
+               refused(0, -1), refused(1, huge), refused(huge, 1)};
+  return op;
+}
+
+Op index_select_op() {
+  Op op{"indexing.index_select", {}, {}};
+  struct Sample {
+    Shape shape;
+    int dim;
+    Ids index;
+    std::size_t axis;
+  };
+  for (const auto& [shape, dim, index, axis] :
+       {Sample{{4}, 0, ids_of({3}, {3, 0, 3}), 0}, Sample{{4, 3}, 0, ids_of({2}, {2, 2}), 0},
+        Sample{{2, 4, 3}, 1, ids_of({5}, {3, 0, 1, 1, 2}), 1}, Sample{{2, 3}, -1, ids_of({}, {1}), 1},
+        Sample{{2, 3}, 0, ids_of({0}, {}), 0}}) {
+    Shape result = shape;
+    result[axis] = index.size();
+    op.cases.push_back(make_case(
+        {shape}, [dim = dim, index = index](const auto& x) { return xgrad::index_select(x[0], dim, index); },
+        naive::taken(result, [axis = axis, index = index](Shape at) {
+          at[axis] = static_cast<std::size_t>(index.data()[at[axis]]);
+          return at;
+        })));
+  }
+  op.errors = {error<IndexError>("index_select: index must be in [0, 2), got 2",
+                                 [] {
+                                   xgrad::index_select(x({2, 3}), 0, ids_of({1}, {2}));
+                                 }),
+               error<IndexError>("index_select: index must be in [0, 3), got -1",
+                                 [] {
+                                   xgrad::index_select(x({2, 3}), 1, ids_of({2}, {0, -1}));
+                                 }),
+               error<IndexError>("index_select: axis 2 is out of range for x (2, 3)",
+                                 [] {
+                                   xgrad::index_select(x({2, 3}), 2, ids_of({1}, {0}));
+                                 }),
+               error<ShapeError>("index_select: index must have at most one axis, got (1, 1)", [] {
+                 xgrad::index_select(x({2, 3}), 0, ids_of({1, 1}, {0}));
+               })};
+  return op;
+}
+
+Op gather_op() {
+  Op op{"indexing.gather", {}, {}};
+  struct Sample {
+    Shape shape;
+    int dim;
+    Ids index;
+    std::size_t axis;
+  };
+  for (const auto& [shape, dim, index, axis] :
+       {Sample{{4}, 0, ids_of({3}, {3, 0, 3}), 0},
+        Sample{{2, 3}, 1, ids_of({2, 4}, {0, 2, 2, 1, 1, 1, 0, 2}), 1},
+        Sample{{3, 2}, 0, ids_of({1, 2}, {2, 0}), 0}, Sample{{2, 3, 2}, -1, ids_of({1, 2, 1}, {1, 0}), 2},
+        Sample{{2, 3}, 0, ids_of({0, 3}, {}), 0}}) {
+    op.cases.push_back(make_case(
+        {shape}, [dim = dim, index = index](const auto& x) { return xgrad::gather(x[0], dim, index); },
+        naive::taken(index.shape(), [axis = axis, index = index](Shape at) {
+          std::size_t offset = 0;
+          for (std::size_t k = 0; k < at.size(); ++k) offset = offset * index.shape()[k] + at[k];
+          at[axis] = static_cast<std::size_t>(index.data()[offset]);
+          return at;
+        })));
+  }
+  op.cases.push_back(make_case(
+      {{}}, [](const auto& x) { return xgrad::gather(x[0], 0, ids_of({}, {0})); },
+      naive::map([](double x) { return x; })));
+  const std::string shapes =
+      "gather: index must have x's rank and be nowhere longer but along axis 0, got x (2, 3) ";
+  op.errors = {error<IndexError>("gather: index must be in [0, 2), got 2",
+                                 [] {
+                                   xgrad::gather(x({2, 3}), 0, ids_of({1, 1}, {2}));
+                                 }),
+               error<ShapeError>(shapes + "and index (1)",
+                                 [] {
+                                   xgrad::gather(x({2, 3}), 0, ids_of({1}, {0}));
+                                 }),
+               error<ShapeError>(shapes + "and index (1, 4)", [] {
+                 xgrad::gather(x({2, 3}), 0, ids_of({1, 4}, {0, 0, 0, 0}));
+               })};
+  return op;
+}
+
+// triangle, where
+
+template <class F>
+Op triangle_op(const char* name, const F& f, bool lower) {
+  Op op{std::string("triangle.") + name, {}, {}};
+  constexpr std::ptrdiff_t huge = std::numeric_limits<std::ptrdiff_t>::max();
+  for (const Shape& shape :
+       {Shape{3, 3}, Shape{2, 5}, Shape{4, 2}, Shape{2, 3, 4}, Shape{0, 3}, Shape{2, 0}}) {
+    for (const std::ptrdiff_t diagonal :
+         {std::ptrdiff_t{0}, std::ptrdiff_t{1}, std::ptrdiff_t{-2}, huge, -huge}) {
+      const auto kept = [=](const Shape& at) -> std::optional<Shape> {
+        const auto column = static_cast<std::ptrdiff_t>(at.back()),
+                   row = static_cast<std::ptrdiff_t>(at[at.size() - 2]);
+        const bool keep = lower ? column - row <= diagonal : column - row >= diagonal;
+        return keep ? std::optional<Shape>(at) : std::nullopt;
+      };
+      op.cases.push_back(make_case(
+          {shape}, [=](const auto& x) { return f(x[0], diagonal); }, naive::taken(shape, kept)));
+    }
+  }
+  op.errors = {error<ShapeError>(std::string(name) + ": x must have at least two axes, got (3)",
+                                 [f] { f(x({3}), 0); })};
+  return op;
+}
+
+Op where_op() {
+  Op op{"where", {}, {}};
+  const Mask mask = mask_of({2, 3}, {1, 0, 0, 1, 1, 0});
+  for (const auto& [a, b] :
+       {std::pair<Shape, Shape>{{2, 3}, {2, 3}}, {{3}, {2, 1}}, {{}, {4, 1, 1}}, {{1}, {}}}) {
+    op.cases.push_back(make_case(
+        {a, b}, [mask](const auto& x) { return xgrad::where(mask, x[0], x[1]); }, naive::where(mask)));
+  }
+  op.errors = {error<ShapeError>("where: shapes must broadcast, got a (2) and b (3)",
+                                 [mask] { xgrad::where(mask, x({2}), x({3})); }),
+               error<ShapeError>("where: shapes must broadcast, got condition (2, 3) and a and b (2)",
+                                 [mask] { xgrad::where(mask, x({2}), x({2})); })};
+  return op;
+}
+
+// more reductions
+
+template <class All, class Some>
+Op extreme_op(const char* name, const All& all, const Some& some, Reference (*reference)(Dims, bool)) {
+  Op op{std::string("reductions.") + name, {}, {}};
+  for (const Shape& shape : {Shape{2, 3}, Shape{2, 3, 4}, Shape{17}, Shape{}})
+    op.cases.push_back(make_case({shape}, all, [reference](const std::vector<Array<double>>& x) {
+      Shape every = x[0].shape();
+      for (std::size_t axis = 0; axis < every.size(); ++axis) every[axis] = axis;
+      return reference(every, false)(x);
+    }));
+  for (const Dims& dims : {Dims{0}, Dims{-1}, Dims{1}, Dims{0, 2}, Dims{2, -2}, Dims{0, 1, 2}}) {
+    for (const bool keepdim : {false, true}) {
+      op.cases.push_back(make_case(
+          {{2, 3, 33}}, [=](const auto& x) { return some(x[0], dims, keepdim); }, reference(dims, keepdim)));
+    }
+  }
+  op.cases.push_back(make_case(
+      {{0, 3}}, [=](const auto& x) { return some(x[0], 1, false); }, reference(1, false)));
+  const std::string prefix = name;
+  op.errors = {error<IndexError>(prefix + ": axis 2 is out of range for x (2, 3)",
+                                 [some] {
+                                   some(x({2, 3}), 2, false);
+                                 }),
+               error<ValueError>(prefix + ": dims must name an axis once, got (0, 0) for x (2, 3)", [some] {
+                 some(x({2, 3}), {0, 0}, false);
+               })};
+  return op;
+}
+
+Op amax_op() {
+  Op op = extreme_op(
+      "amax", [](const auto& x) { return xgrad::amax(x[0]); },
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amax(x, dims, keepdim); },
+      naive::amax);
+  op.errors.push_back(error<ValueError>("amax: there are no elements to choose from in x (0, 3)", [] {
+    xgrad::amax(x({0, 3}), 0);
+  }));
+  return op;
+}
+
+Op amin_op() {
+  Op op = extreme_op(
+      "amin", [](const auto& x) { return xgrad::amin(x[0]); },
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amin(x, dims, keepdim); },
+      naive::amin);
+  op.errors.push_back(
+      error<ValueError>("amin: there are no elements to choose from in x (0)", [] { xgrad::amin(x({0})); }));
+  return op;
+}
+
+Op logsumexp_op() {
+  return extreme_op(
+      "logsumexp",
+      [](const auto& x) {
+        Shape every(x[0].dimension(), 0);
+        for (std::size_t axis = 0; axis < every.size(); ++axis) every[axis] = axis;
+        return xgrad::logsumexp(x[0], every);
+      },
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::logsumexp(x, dims, keepdim); },
+      naive::logsumexp);
+}
+
+Op var_op() {
+  Op op{"reductions.var", {}, {}};
+  for (const std::size_t correction : {0, 1}) {
+    for (const bool keepdim : {false, true}) {
+      for (const Dims& dims : {Dims{0}, Dims{-1}, Dims{0, 2}, Dims{0, 1, 2}}) {
+        op.cases.push_back(make_case(
+            {{2, 3, 17}},
+            [=](const auto& x) {
+              return xgrad::var(x[0], dims, {.correction = correction, .keepdim = keepdim});
+            },
+            naive::var(dims, keepdim, static_cast<double>(correction))));
+      }
+    }
+  }
+  op.cases.push_back(make_case(
+      {{5}}, [](const auto& x) { return xgrad::var(x[0]); }, naive::var(0, false, 1)));
+  op.errors = {error<IndexError>("var: axis 2 is out of range for x (2, 3)", [] {
+    xgrad::var(x({2, 3}), 2);
+  })};
+  return op;
+}
+
+// more shapes
+
+/// A row whose results are x in another shape.
+template <class F>
+void add_reshaped(Op& op, const Shape& from, const Shape& to, const F& f) {
+  op.cases.push_back(make_case(
+      {from}, [f](const auto& x) { return f(x[0]); }, naive::reshape(to)));
+}
+
+Op flatten_op() {
+  Op op{"shapes.flatten", {}, {}};
+  add_reshaped(op, {2, 3, 4}, {24}, [](const auto& x) { return xgrad::flatten(x); });
+  add_reshaped(op, {2, 3, 4}, {2, 12}, [](const auto& x) { return xgrad::flatten(x, 1); });
+  add_reshaped(op, {2, 3, 4}, {6, 4}, [](const auto& x) { return xgrad::flatten(x, 0, -2); });
+  add_reshaped(op, {2, 3}, {2, 3}, [](const auto& x) { return xgrad::flatten(x, 1, 1); });
+  add_reshaped(op, {}, {1}, [](const auto& x) { return xgrad::flatten(x); });
+  add_reshaped(op, {2, 0}, {0}, [](const auto& x) { return xgrad::flatten(x); });
+  op.errors = {
+      error<IndexError>("flatten: axis 2 is out of range for x (2, 3)",
+                        [] {
+                          xgrad::flatten(x({2, 3}), 0, 2);
+                        }),
+      error<ValueError>("flatten: start_dim must not come after end_dim, got 1 and 0 for x (2, 3)", [] {
+        xgrad::flatten(x({2, 3}), 1, 0);
+      })};
+  return op;
+}
+
+Op unsqueeze_op() {
+  Op op{"shapes.unsqueeze", {}, {}};
+  add_reshaped(op, {2, 3}, {1, 2, 3}, [](const auto& x) { return xgrad::unsqueeze(x, 0); });
+  add_reshaped(op, {2, 3}, {2, 3, 1}, [](const auto& x) { return xgrad::unsqueeze(x, -1); });
+  add_reshaped(op, {2, 3}, {2, 1, 3}, [](const auto& x) { return xgrad::unsqueeze(x, -2); });
+  add_reshaped(op, {}, {1}, [](const auto& x) { return xgrad::unsqueeze(x, 0); });
+  op.errors = {error<IndexError>("unsqueeze: axis 3 is out of range for x with one more axis (2, 3, 1)", [] {
+    xgrad::unsqueeze(x({2, 3}), 3);
+  })};
+  return op;
+}
+
+Op squeeze_op() {
+  Op op{"shapes.squeeze", {}, {}};
+  add_reshaped(op, {1, 2, 1, 3}, {2, 3}, [](const auto& x) { return xgrad::squeeze(x); });
+  add_reshaped(op, {1, 1}, {}, [](const auto& x) { return xgrad::squeeze(x); });
+  add_reshaped(op, {2, 1, 3}, {2, 3}, [](const auto& x) { return xgrad::squeeze(x, 1); });
+  add_reshaped(op, {2, 1, 3}, {2, 1, 3}, [](const auto& x) { return xgrad::squeeze(x, -1); });
+  add_reshaped(op, {}, {}, [](const auto& x) { return xgrad::squeeze(x, 0); });
+  op.errors = {error<IndexError>("squeeze: axis 2 is out of range for x (2, 3)", [] {
+    xgrad::squeeze(x({2, 3}), 2);
+  })};
+  return op;
+}
+
+Op expand_op() {
+  Op op{"shapes.expand", {}, {}};
+  struct Sample {
+    Shape from;
+    Dims shape;
+    Shape to;
+  };
+  for (const auto& [from, shape, to] :
+       {Sample{{3, 1}, {3, 4}, {3, 4}}, Sample{{3, 1}, {2, -1, 4}, {2, 3, 4}}, Sample{{}, {2, 2}, {2, 2}},
+        Sample{{1}, {0}, {0}}, Sample{{2, 3}, {-1, -1}, {2, 3}}})
+    op.cases.push_back(make_case(
+        {from}, [shape = shape](const auto& x) { return xgrad::expand(x[0], shape); },
+        naive::broadcast_to(to)));
+  const auto refused = [](Dims shape) {
+    return error<ShapeError>(
+        "expand: x must stretch to shape, got x (2, 1) and shape " + xgrad::to_string(shape), [shape] {
+          xgrad::expand(x({2, 1}), shape);
+        });
+  };
+  op.errors = {refused({3, 3}), refused(2), refused({-1, 2, 1}), refused({2, -2})};
+  return op;
+}
+
+Op stack_op() {
+  Op op{"shapes.stack", {}, {}};
+  op.cases = {
+      make_case(
+          {{2, 3}, {2, 3}}, [](const auto& x) { return xgrad::stack(x); }, naive::stack(0)),
+      make_case(
+          {{2, 3}, {2, 3}, {2, 3}}, [](const auto& x) { return xgrad::stack(x, -1); }, naive::stack(2)),
+      make_case(
+          {{2, 3}, {2, 3}}, [](const auto& x) { return xgrad::stack(x, -2); }, naive::stack(1)),
+      make_case(
+          {{}, {}}, [](const auto& x) { return xgrad::stack(x); }, naive::stack(0))};
+  op.errors = {error<ValueError>("stack: parts must not be empty", [] { xgrad::stack(Inputs<float>{}); }),
+               error<ShapeError>("stack: parts must have one shape, got (2) and (3)", [] {
+                 xgrad::stack({x({2}), x({3})});
+               })};
+  return op;
+}
+
+Op split_op() {
+  Op op{"shapes.split", {}, {}};
+  const auto second = [](const auto& x) { return xgrad::split(x[0], {1, 3, 0, 1}, 1)[1]; };
+  const auto last = [](const auto& x) { return xgrad::split(x[0], 2, -1).back(); };
+  op.cases = {make_case({{2, 5}}, second, naive::slice(1, 1, 3, 1)),
+              make_case({{2, 5}}, last, naive::slice(1, 4, 1, 1)),
+              make_case({{4}}, last, naive::slice(0, 2, 2, 1)),
+              make_case(
+                  {{2, 5}},
+                  [](const auto& x) {
+                    return xgrad::cat(xgrad::split(x[0], {2, 3}, 1), 1);
+                  },
+                  naive::map([](double x) { return x; }))};
+  const auto refused = [](std::vector<std::ptrdiff_t> lengths) {
+    return error<ValueError>("split: lengths must be at least 0 and add up to the length of axis 0 of x (5)",
+                             [lengths] { xgrad::split(x({5}), lengths); });
+  };
+  constexpr std::ptrdiff_t huge = std::numeric_limits<std::ptrdiff_t>::max();
+  op.errors = {refused({-1, 6}), refused({}), refused({2, 2}), refused({huge, huge, 7}),
+               error<ValueError>("split: length must be at least 1, got 0", [] { xgrad::split(x({5}), 0); })};
   return op;
 }
 
@@ -843,6 +1247,51 @@ std::vector<Op> make_table() {
               "relu", [](const auto& x) { return xgrad::relu(x[0]); }, [](double x) { return x > 0 ? x : 0; },
               {-2, 2, 0.01}),
           gelu_op(),
+          elementwise_op(
+              "rsqrt", [](const auto& x) { return xgrad::rsqrt(x[0]); },
+              [](double x) { return 1 / std::sqrt(x); }, positive),
+          elementwise_op(
+              "reciprocal", [](const auto& x) { return xgrad::reciprocal(x[0]); },
+              [](double x) { return 1 / x; }, away_from_zero),
+          elementwise_op(
+              "square", [](const auto& x) { return xgrad::square(x[0]); }, [](double x) { return x * x; }),
+          elementwise_op(
+              "abs", [](const auto& x) { return xgrad::abs(x[0]); }, [](double x) { return std::abs(x); },
+              {-2, 2, 0.01}),
+          elementwise_op(
+              "sigmoid", [](const auto& x) { return xgrad::sigmoid(x[0]); },
+              [](double x) { return 1 / (1 + std::exp(-x)); }, {-8, 8, 0}),
+          elementwise_op(
+              "silu", [](const auto& x) { return xgrad::silu(x[0]); },
+              [](double x) { return x / (1 + std::exp(-x)); }, {-8, 8, 0}),
+          softplus_op(),
+          clamp_op(),
+          pow_op(),
+          scaled_add_op(),
+          arithmetic_op(
+              "maximum", [](const auto& x) { return xgrad::maximum(x[0], x[1]); },
+              [](double a, double b) { return std::max(a, b); }),
+          arithmetic_op(
+              "minimum", [](const auto& x) { return xgrad::minimum(x[0], x[1]); },
+              [](double a, double b) { return std::min(a, b); }),
+          where_op(),
+          amax_op(),
+          amin_op(),
+          logsumexp_op(),
+          var_op(),
+          flatten_op(),
+          unsqueeze_op(),
+          squeeze_op(),
+          expand_op(),
+          stack_op(),
+          split_op(),
+          narrow_op(),
+          index_select_op(),
+          gather_op(),
+          triangle_op(
+              "tril", [](const auto& x, std::ptrdiff_t diagonal) { return xgrad::tril(x, diagonal); }, true),
+          triangle_op(
+              "triu", [](const auto& x, std::ptrdiff_t diagonal) { return xgrad::triu(x, diagonal); }, false),
           add_op(),
           sub_op(),
           mul_op(),

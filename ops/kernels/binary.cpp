@@ -1,15 +1,38 @@
 #include <xgrad/ops/kernels/axes.hpp>
 #include <xgrad/ops/kernels/binary.hpp>
 #include <xgrad/ops/kernels/vectorized.hpp>
+#include <xgrad/ops/kernels/vectorized_math.hpp>
 
 namespace xgrad::kernels {
 
-/// y = a op b, n elements each, and the rows of a broadcast: both contiguous, b or a constant, any strides.
+namespace {
+
+template <typename T>
+XGRAD_INLINE T maximum_of(T a, T b) {
+  const T y = a < b ? b : a;
+  return b != b ? b : y;
+}
+
+template <typename T>
+XGRAD_INLINE T minimum_of(T a, T b) {
+  const T y = b < a ? b : a;
+  return b != b ? b : y;
+}
+
+template <typename T>
+XGRAD_INLINE T maximum_share_of(T a, T b) {
+  const T y = a < b ? T(0) : T(1);
+  return a == b ? T(0.5) : y;
+}
+
+}  // namespace
+
+/// y = f(a, b), n elements each, and the rows of a broadcast: both contiguous, b or a constant, any strides.
 /// Bound by bandwidth.
-#define XGRAD_BINARY(name, op)                                                                         \
+#define XGRAD_BINARY(name, f)                                                                          \
   XGRAD_KERNEL(void, name, (const T* a, const T* b, T* y, std::size_t n), (a, b, y, n)) {              \
     XGRAD_INDEPENDENT                                                                                  \
-    for (std::size_t i = 0; i < n; ++i) y[i] = a[i] op b[i];                                           \
+    for (std::size_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);                                          \
   }                                                                                                    \
   XGRAD_KERNEL(                                                                                        \
       void, name##_row,                                                                                \
@@ -18,35 +41,82 @@ namespace xgrad::kernels {
     const auto size = static_cast<std::ptrdiff_t>(n);                                                  \
     if (a_stride == 1 && b_stride == 1) {                                                              \
       XGRAD_INDEPENDENT                                                                                \
-      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = a[i] op b[i];                                   \
+      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i], b[i]);                                  \
     } else if (a_stride == 1 && b_stride == 0) {                                                       \
       const T constant = *b;                                                                           \
       XGRAD_INDEPENDENT                                                                                \
-      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = a[i] op constant;                               \
+      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i], constant);                              \
     } else if (a_stride == 0 && b_stride == 1) {                                                       \
       const T constant = *a;                                                                           \
       XGRAD_INDEPENDENT                                                                                \
-      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = constant op b[i];                               \
+      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(constant, b[i]);                              \
     } else {                                                                                           \
-      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = a[i * a_stride] op b[i * b_stride];             \
+      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i * a_stride], b[i * b_stride]);            \
     }                                                                                                  \
   }
 
-XGRAD_BINARY(add, +)
-XGRAD_BINARY(sub, -)
-XGRAD_BINARY(mul, *)
-XGRAD_BINARY(div, /)
+#define XGRAD_PLUS(a, b) a + b
+#define XGRAD_MINUS(a, b) a - b
+#define XGRAD_TIMES(a, b) a* b
+#define XGRAD_OVER(a, b) a / b
+#define XGRAD_EQUAL(a, b) a == b ? T(1) : T(0)
+
+XGRAD_BINARY(add, XGRAD_PLUS)
+XGRAD_BINARY(sub, XGRAD_MINUS)
+XGRAD_BINARY(mul, XGRAD_TIMES)
+XGRAD_BINARY(div, XGRAD_OVER)
+XGRAD_BINARY(maximum, maximum_of)
+XGRAD_BINARY(minimum, minimum_of)
+XGRAD_BINARY(pow, vectorized::pow)
+XGRAD_BINARY(maximum_share, maximum_share_of)
+XGRAD_BINARY(equal, XGRAD_EQUAL)
 
 template <typename T>
 void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
             const std::ptrdiff_t* a_strides, const T* b, const std::ptrdiff_t* b_strides, T* y) {
-  constexpr decltype(&add_row<T>) rows[] = {add_row<T>, sub_row<T>, mul_row<T>, div_row<T>};
+  constexpr decltype(&add_row<T>) rows[] = {add_row<T>, sub_row<T>,           mul_row<T>,
+                                            div_row<T>, maximum_row<T>,       minimum_row<T>,
+                                            pow_row<T>, maximum_share_row<T>, equal_row<T>};
   const auto row = rows[static_cast<std::size_t>(op)];
   const Axes<2> axes = merge_axes<2>(rank, shape, {a_strides, b_strides}, 1);
   const std::size_t last = axes.rank - 1;
   const std::size_t n = axes.size(last);
   for_each_outer(axes, 1, [&](const auto& offset) {
     row(a + offset[0], axes.stride(0, last), b + offset[1], axes.stride(1, last), y, n);
+    y += n;
+  });
+}
+
+/// The row of a broadcast: contiguous, or any strides. Bound by bandwidth.
+XGRAD_KERNEL(void, where_row,
+             (const bool* condition, std::ptrdiff_t condition_stride, const T* a, std::ptrdiff_t a_stride,
+              const T* b, std::ptrdiff_t b_stride, T* y, std::size_t n),
+             (condition, condition_stride, a, a_stride, b, b_stride, y, n)) {
+  const auto size = static_cast<std::ptrdiff_t>(n);
+  if (condition_stride == 1 && a_stride == 1 && b_stride == 1) {
+    XGRAD_INDEPENDENT
+    for (std::ptrdiff_t i = 0; i < size; ++i) {
+      const T chosen = a[i], other = b[i];
+      y[i] = condition[i] ? chosen : other;
+    }
+  } else {
+    for (std::ptrdiff_t i = 0; i < size; ++i) {
+      const T chosen = a[i * a_stride], other = b[i * b_stride];
+      y[i] = condition[i * condition_stride] ? chosen : other;
+    }
+  }
+}
+
+template <typename T>
+void where(std::size_t rank, const std::size_t* shape, const bool* condition,
+           const std::ptrdiff_t* condition_strides, const T* a, const std::ptrdiff_t* a_strides, const T* b,
+           const std::ptrdiff_t* b_strides, T* y) {
+  const Axes<3> axes = merge_axes<3>(rank, shape, {condition_strides, a_strides, b_strides}, 1);
+  const std::size_t last = axes.rank - 1;
+  const std::size_t n = axes.size(last);
+  for_each_outer(axes, 1, [&](const auto& offset) {
+    where_row(condition + offset[0], axes.stride(0, last), a + offset[1], axes.stride(1, last), b + offset[2],
+              axes.stride(2, last), y, n);
     y += n;
   });
 }
@@ -77,5 +147,9 @@ template void binary(Binary, std::size_t, const std::size_t*, const float*, cons
                      const float*, const std::ptrdiff_t*, float*);
 template void binary(Binary, std::size_t, const std::size_t*, const double*, const std::ptrdiff_t*,
                      const double*, const std::ptrdiff_t*, double*);
+template void where(std::size_t, const std::size_t*, const bool*, const std::ptrdiff_t*, const float*,
+                    const std::ptrdiff_t*, const float*, const std::ptrdiff_t*, float*);
+template void where(std::size_t, const std::size_t*, const bool*, const std::ptrdiff_t*, const double*,
+                    const std::ptrdiff_t*, const double*, const std::ptrdiff_t*, double*);
 
 }  // namespace xgrad::kernels

@@ -16,13 +16,32 @@ void mul(const T* a, const T* b, T* y, std::size_t n);
 template <typename T>
 void div(const T* a, const T* b, T* y, std::size_t n);
 
-enum class Binary { add, sub, mul, div };
+template <typename T>
+void maximum(const T* a, const T* b, T* y, std::size_t n);
+template <typename T>
+void minimum(const T* a, const T* b, T* y, std::size_t n);
+template <typename T>
+void pow(const T* a, const T* b, T* y, std::size_t n);
+/// What share of the gradient a has in maximum(a, b): 1, 1/2 where both are equal, or 0.
+template <typename T>
+void maximum_share(const T* a, const T* b, T* y, std::size_t n);
+/// 1 where a == b, else 0.
+template <typename T>
+void equal(const T* a, const T* b, T* y, std::size_t n);
+
+enum class Binary { add, sub, mul, div, maximum, minimum, pow, maximum_share, equal };
 
 /// Broadcasting: y (contiguous, of `shape`) = a op b. Strides count elements and are 0 on a broadcast axis.
 /// The arrays of sizes and strides hold `rank` numbers each; rank 0 is a scalar.
 template <typename T>
 void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
             const std::ptrdiff_t* a_strides, const T* b, const std::ptrdiff_t* b_strides, T* y);
+
+/// y = condition ? a : b, each with the strides that broadcast it to `shape`.
+template <typename T>
+void where(std::size_t rank, const std::size_t* shape, const bool* condition,
+           const std::ptrdiff_t* condition_strides, const T* a, const std::ptrdiff_t* a_strides, const T* b,
+           const std::ptrdiff_t* b_strides, T* y);
 
 /// y += x.
 template <typename T>

@@ -10,6 +10,7 @@ namespace {
 constexpr double sqrt_half = 0.70710678118654752440;         // 1 / sqrt(2)
 constexpr double inverse_sqrt_2pi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 constexpr double sqrt_2_over_pi = 0.79788456080286535588;    // sqrt(2 / pi)
+constexpr double two_over_sqrt_pi = 1.12837916709551257390;  // 2 / sqrt(pi)
 constexpr double gelu_cubic = 0.044715;
 
 /// Phi(x), the cumulative distribution of the standard normal.
@@ -21,6 +22,41 @@ XGRAD_INLINE T normal_cdf(T x) {
 template <typename T>
 XGRAD_INLINE T normal_pdf(T x) {
   return T(inverse_sqrt_2pi) * vectorized::exp(T(-0.5) * x * x);
+}
+
+/// 1 / (1 + e^-x), through e^-|x|, which does not overflow.
+template <typename T>
+XGRAD_INLINE T sigmoid_of(T x) {
+  const T e = vectorized::exp(-std::fabs(x));
+  return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
+
+/// ln(1 + u) for 0 <= u <= 1: the logarithm of the rounded 1 + u, set right by how much was rounded (Kahan).
+template <typename T>
+XGRAD_INLINE T log1p_of(T u) {
+  const T sum = T(1) + u, rounded = sum - T(1);
+  const T y = vectorized::log(sum) * (u / rounded);
+  return rounded == T(0) ? u : y;
+}
+
+template <typename T>
+XGRAD_INLINE T silu_derivative(T x) {
+  const T s = sigmoid_of(x);
+  return s + x * s * (T(1) - s);
+}
+
+template <typename T>
+XGRAD_INLINE T softplus_of(T x, T beta, T threshold) {
+  const T z = beta * x;
+  const T positive = z < T(0) ? T(0) : z;
+  const T y = (positive + log1p_of(vectorized::exp(-std::fabs(z)))) / beta;
+  return z > threshold ? x : y;
+}
+
+template <typename T>
+XGRAD_INLINE T clamp_of(T x, T low, T high) {
+  const T raised = x < low ? low : x;
+  return raised > high ? high : raised;
 }
 
 /// The tanh in gelu_tanh.
@@ -52,9 +88,15 @@ XGRAD_INLINE T gelu_tanh_derivative(T x) {
 XGRAD_UNARY(exp, vectorized::exp(x))
 XGRAD_UNARY(log, vectorized::log(x))
 XGRAD_UNARY(sqrt, std::sqrt(x))
+XGRAD_UNARY(rsqrt, T(1) / std::sqrt(x))
+XGRAD_UNARY(reciprocal, T(1) / x)
+XGRAD_UNARY(square, x* x)
+XGRAD_UNARY(abs, std::fabs(x))
 XGRAD_UNARY(tanh, vectorized::tanh(x))
+XGRAD_UNARY(sigmoid, sigmoid_of(x))
 XGRAD_UNARY(erf, vectorized::erf(x))
 XGRAD_UNARY(relu, x < T(0) ? T(0) : x)
+XGRAD_UNARY(silu, x* sigmoid_of(x))
 XGRAD_UNARY(gelu, normal_cdf(x) * x)
 XGRAD_UNARY(gelu_tanh, T(0.5) * x * (T(1) + gelu_tanh_of(x)))
 
@@ -69,9 +111,49 @@ XGRAD_UNARY(gelu_tanh, T(0.5) * x * (T(1) + gelu_tanh_of(x)))
     }                                                                                                 \
   }
 
+XGRAD_UNARY_GRAD(sqrt_grad, g / (T(2) * s))
+XGRAD_UNARY_GRAD(rsqrt_grad, T(-0.5) * g * (s * s * s))
+XGRAD_UNARY_GRAD(reciprocal_grad, -g*(s* s))
+XGRAD_UNARY_GRAD(square_grad, T(2) * s * g)
+XGRAD_UNARY_GRAD(abs_grad, (s > T(0) ? g : s < T(0) ? -g : T(0)))
 XGRAD_UNARY_GRAD(tanh_grad, (T(1) - s * s) * g)
+XGRAD_UNARY_GRAD(sigmoid_grad, (T(1) - s) * s * g)
+XGRAD_UNARY_GRAD(erf_grad, T(two_over_sqrt_pi) * vectorized::exp(-s * s) * g)
+XGRAD_UNARY_GRAD(silu_grad, silu_derivative(s) * g)
 XGRAD_UNARY_GRAD(relu_grad, s <= T(0) ? T(0) : g)
 XGRAD_UNARY_GRAD(gelu_grad, (normal_cdf(s) + s * normal_pdf(s)) * g)
 XGRAD_UNARY_GRAD(gelu_tanh_grad, gelu_tanh_derivative(s) * g)
+
+/// Bound by the exponential and the logarithm.
+XGRAD_KERNEL(void, softplus, (const T* x, T* y, std::size_t n, T beta, T threshold),
+             (x, y, n, beta, threshold)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = softplus_of(x[i], beta, threshold);
+}
+
+XGRAD_KERNEL(void, softplus_grad, (const T* dy, const T* x, T* dx, std::size_t n, T beta, T threshold),
+             (dy, x, dx, n, beta, threshold)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) {
+    const T z = beta * x[i], g = dy[i];
+    const T scaled = g * sigmoid_of(z);
+    dx[i] = z > threshold ? g : scaled;
+  }
+}
+
+/// Bound by bandwidth.
+XGRAD_KERNEL(void, clamp, (const T* x, T* y, std::size_t n, T low, T high), (x, y, n, low, high)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = clamp_of(x[i], low, high);
+}
+
+XGRAD_KERNEL(void, clamp_grad, (const T* dy, const T* x, T* dx, std::size_t n, T low, T high),
+             (dy, x, dx, n, low, high)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) {
+    const T s = x[i], g = dy[i];
+    dx[i] = (s >= low) & (s <= high) ? g : T(0);
+  }
+}
 
 }  // namespace xgrad::kernels

@@ -39,7 +39,43 @@ XGRAD_KERNEL(void, column_sums, (const T* x, std::size_t rows, std::size_t cols,
   }
 }
 
+/// The larger or the smaller of the two; nan if either is.
+template <bool largest, typename T>
+XGRAD_INLINE T extreme_of(T m, T v) {
+  const T y = (largest ? v > m : v < m) ? v : m;
+  return v != v ? v : y;
+}
+
+/// y (outer, inner) = the largest or smallest along the middle axis of x. Bound by bandwidth.
+template <bool largest, typename T>
+XGRAD_INLINE void extremes(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  for (std::size_t o = 0; o < outer; ++o, x += n * inner, y += inner) {
+    if (inner == 1) {
+      *y = reduce_lanes(
+          1, n, *x, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return x[i]; },
+          [](T m, T v) XGRAD_INLINE_LAMBDA { return extreme_of<largest>(m, v); });
+      continue;
+    }
+    std::copy_n(x, inner, y);
+    for (std::size_t i = 1; i < n; ++i) {
+      const T* row = x + i * inner;
+      XGRAD_INDEPENDENT
+      for (std::size_t c = 0; c < inner; ++c) y[c] = extreme_of<largest>(y[c], row[c]);
+    }
+  }
+}
+
 }  // namespace
+
+XGRAD_KERNEL(void, max_middle, (const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y),
+             (x, outer, n, inner, y)) {
+  extremes<true>(x, outer, n, inner, y);
+}
+
+XGRAD_KERNEL(void, min_middle, (const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y),
+             (x, outer, n, inner, y)) {
+  extremes<false>(x, outer, n, inner, y);
+}
 
 template <typename T>
 void sum_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {

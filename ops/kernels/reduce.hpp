@@ -8,6 +8,12 @@ namespace xgrad::kernels {
 template <typename T>
 void sum_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
 
+/// The same for the largest and the smallest; nan if any is. n must not be 0.
+template <typename T>
+void max_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
+template <typename T>
+void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
+
 /// sum of x[i]^2, in double: no float overflows on the way.
 template <typename T>
 double squared_norm(const T* x, std::size_t n);

@@ -9,7 +9,7 @@
 
 /// exp, log, tanh and erf without branches or calls, so that a loop over them becomes vector code. At most 2
 /// units in the last place from the exact value; nan, infinities, overflow and gradual underflow come out as
-/// in <cmath>. (erf of double is <cmath>'s.)
+/// in <cmath>.
 namespace xgrad::kernels::vectorized {
 
 template <typename T>
@@ -116,27 +116,60 @@ XGRAD_INLINE T tanh(T x) {
   }
   const T near = x + x * (z * p);
   const T magnitude = std::fabs(x);
-  const T far = std::copysign(T(1) - T(2) / (exp(T(2) * magnitude) + T(1)), x);
-  return magnitude < T(0.625) ? near : far;
+  const T far = T(1) - T(2) / (exp(T(2) * magnitude) + T(1));
+  return std::copysign(magnitude < T(0.625) ? near : far, x);
 }
 
-/// 1 - exp(-P(|x|)), and near 0 x + x Q(x^2); minimax polynomials by N. Juffa.
+/// 1 - exp(-P(|x|)), and near 0 x + x Q(x^2): minimax polynomials, those of float by N. Juffa, those of
+/// double from the Remez algorithm with the error of P weighted by 1 - erf.
 template <typename T>
 XGRAD_INLINE T erf(T x) {
-  if constexpr (std::is_same_v<T, double>) {
-    return std::erf(x);
+  constexpr bool single = std::is_same_v<T, float>;
+  constexpr T one_from = single ? 4 : 6;  // where 1 - erf rounds away; P does not hold beyond
+  const T magnitude = std::fabs(x);
+  const T t = magnitude > one_from ? one_from : magnitude;
+  const T z = t * t;
+  T q, p;
+  if constexpr (single) {
+    q = horner(z, T(1.28379166e-1), -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3,
+               -5.96761703e-4);
+    p = horner(t, T(-1.28717512e-1), -6.34846687e-1, -1.06777877e-1, 2.42546219e-2, -3.88396438e-3,
+               3.83197126e-4, -1.72853470e-5);
   } else {
-    const T t = std::fabs(x);
-    const T z = x * x;
-    const T near = x + x * horner(z, T(1.28379166e-1), -3.76125336e-1, 1.12819925e-1, -2.67681349e-2,
-                                  4.99119423e-3, -5.96761703e-4);
-    const T far_t =
-        t > T(4) ? T(4) : t;  // there the result is 1, and the polynomial is not to be trusted beyond
-    const T power = horner(far_t, T(-1.28717512e-1), -6.34846687e-1, -1.06777877e-1, 2.42546219e-2,
-                           -3.88396438e-3, 3.83197126e-4, -1.72853470e-5);
-    const T far = std::copysign(T(1) - exp(far_t * power - far_t), x);
-    const T y = t > T(0.927734375) ? far : near;
-    return x != x ? x : y;
+    q = horner(z, T(1.2837916709551257e-1), -3.7612638903183706e-1, 1.1283791670952566e-1,
+               -2.68661706445812e-2, 5.2239776193208944e-3, -8.5483266204960362e-4, 1.2055316118709761e-4,
+               -1.4925184187890294e-5, 1.6453475315805496e-6, -1.6259261839033794e-7, 1.3960732976865018e-8,
+               -8.288287913458526e-10);
+    p = horner(t, T(-1.2837915022807372e-1), -6.366198877166919e-1, -1.0277239689104614e-1,
+               1.9129124848813005e-2, 2.0443009169970773e-4, -1.6824272521141555e-3, 5.643309422183472e-4,
+               9.0849244392018671e-6, -1.0047708569531659e-4, 5.845854055849686e-5, -2.1276100087818255e-5,
+               5.6621046884419255e-6, -1.1422783359317945e-6, 1.742860444630443e-7, -1.9577503497308139e-8,
+               1.5305808462602099e-9, -7.4437881920065493e-11, 1.6956331350714434e-12);
+  }
+  const T near = x + x * q;
+  const T far = std::copysign(T(1) - exp(t * p - t), x);
+  return magnitude > T(0.927734375) ? far : near;
+}
+
+/// exp(b log |a|) in double, with the sign of an odd power and the exceptions of C's pow. (pow of double is
+/// <cmath>'s.)
+template <typename T>
+XGRAD_INLINE T pow(T a, T b) {
+  if constexpr (std::is_same_v<T, double>) {
+    return std::pow(a, b);
+  } else {
+    const T magnitude = std::fabs(a), half = b * T(0.5);
+    double power = exp(static_cast<double>(b) * log(static_cast<double>(magnitude)));
+    power = magnitude == T(1) ? 1.0 : power;  // where 0 times infinity would come out
+    const bool whole = std::trunc(b) == b, even = std::trunc(half) == half;
+    const bool negative = std::bit_cast<Bits<T>>(a) >> (8 * sizeof(T) - 1) != 0;
+    const T positive = static_cast<T>(power);
+    T y = negative & whole & !even ? -positive : positive;
+    y = (a < T(0)) & !whole & (magnitude <= std::numeric_limits<T>::max())
+            ? std::numeric_limits<T>::quiet_NaN()
+            : y;
+    y = b != b ? b : y;
+    return (a == T(1)) | (b == T(0)) ? T(1) : y;
   }
 }
 

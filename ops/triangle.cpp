@@ -1,0 +1,54 @@
+#include <xgrad/ops/triangle.hpp>
+
+#include <algorithm>
+
+#include <xgrad/graph/record.hpp>
+
+namespace xgrad {
+namespace {
+
+/// Keeps the columns up to the diagonal, or from it on. Its gradient is the same of dy.
+template <class T>
+Variable<T> triangle(const char* op, const Variable<T>& x, std::ptrdiff_t diagonal, bool lower) {
+  const std::size_t rank = x.dimension();
+  if (rank < 2) detail::fail<ShapeError>(op, ": x must have at least two axes, got ", x.shape());
+  const auto rows = static_cast<std::ptrdiff_t>(x.shape()[rank - 2]),
+             columns = static_cast<std::ptrdiff_t>(x.shape()[rank - 1]);
+  Variable<T> y = detail::empty<T>(x.shape());
+  const T* from = detail::data(x);
+  T* to = detail::data(y);
+  for (std::size_t r = 0; r < row_count(x.shape()); ++r, from += columns, to += columns) {
+    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(r) % rows;
+    const std::ptrdiff_t border =
+        std::clamp<std::ptrdiff_t>(std::clamp(diagonal, -rows, columns) + row + (lower ? 1 : 0), 0, columns);
+    std::copy(from, from + columns, to);
+    if (lower) {
+      std::fill(to + border, to + columns, T{0});
+    } else {
+      std::fill(to, to + border, T{0});
+    }
+  }
+  return record<T>(op, std::move(y), on(x), save(),
+                   [op, diagonal, lower](Variable<T> dy, Needs) -> Grads<T, 1> {
+                     return {triangle(op, dy, diagonal, lower)};
+                   });
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> tril(const Variable<T>& x, std::ptrdiff_t diagonal) {
+  return triangle("tril", x, diagonal, true);
+}
+
+template <class T>
+Variable<T> triu(const Variable<T>& x, std::ptrdiff_t diagonal) {
+  return triangle("triu", x, diagonal, false);
+}
+
+template Variable<float> tril(const Variable<float>&, std::ptrdiff_t);
+template Variable<double> tril(const Variable<double>&, std::ptrdiff_t);
+template Variable<float> triu(const Variable<float>&, std::ptrdiff_t);
+template Variable<double> triu(const Variable<double>&, std::ptrdiff_t);
+
+}  // namespace xgrad

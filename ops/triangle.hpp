@@ -1,0 +1,17 @@
+#pragma once
+
+#include <xgrad/graph/variable.hpp>
+
+namespace xgrad {
+
+/// The lower triangle of the last two axes: 0 where column - row > diagonal.
+/// https://pytorch.org/docs/stable/generated/torch.tril.html
+template <class T>
+Variable<T> tril(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
+
+/// The upper triangle: 0 where column - row < diagonal.
+/// https://pytorch.org/docs/stable/generated/torch.triu.html
+template <class T>
+Variable<T> triu(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
+
+}  // namespace xgrad

@@ -1,0 +1,33 @@
+#include <xgrad/ops/where.hpp>
+
+#include <xgrad/graph/record.hpp>
+#include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/kernels/binary.hpp>
+#include <xgrad/ops/masked_fill.hpp>
+
+namespace xgrad {
+
+template <class T>
+Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>& b) {
+  const Shape values = detail::broadcast_shape("where", a.shape(), b.shape());
+  const Shape shape = detail::broadcast_shape("where", condition.shape(), values, "condition", "a and b");
+  Variable<T> y = detail::empty<T>(shape);
+  const detail::Strides condition_strides = detail::broadcast_strides(condition.shape(), shape),
+                        a_strides = detail::broadcast_strides(a.shape(), shape),
+                        b_strides = detail::broadcast_strides(b.shape(), shape);
+  kernels::where(shape.size(), shape.data(), condition.data(), condition_strides.data(), detail::data(a),
+                 a_strides.data(), detail::data(b), b_strides.data(), detail::data(y));
+  if (!records(a) && !records(b)) return y;
+  return record<T>("where", std::move(y), on(a, b), save(),
+                   [condition](Variable<T> dy, Needs needs) -> Grads<T, 2> {
+                     Grads<T, 2> grads;
+                     if (needs[0]) grads[0] = sum_to(masked_fill(dy, !condition, 0), needs.shape(0));
+                     if (needs[1]) grads[1] = sum_to(masked_fill(dy, condition, 0), needs.shape(1));
+                     return grads;
+                   });
+}
+
+template Variable<float> where(const Mask&, const Variable<float>&, const Variable<float>&);
+template Variable<double> where(const Mask&, const Variable<double>&, const Variable<double>&);
+
+}  // namespace xgrad

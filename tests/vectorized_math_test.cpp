@@ -1,0 +1,309 @@
+// The kernels that compute exp, log, tanh, erf and sqrt in vector registers, against <cmath> in a wider type.
+
+#include <xgrad/ops/kernels/elementwise.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+namespace kernels = xgrad::kernels;
+
+template <typename T>
+using Bits = std::conditional_t<std::is_same_v<T, float>, std::uint32_t, std::uint64_t>;
+template <typename T>
+using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
+template <typename T>
+using Limits = std::numeric_limits<T>;
+
+template <typename T>
+using Kernel = void (*)(const T* x, T* y, std::size_t n);
+template <typename T>
+using Truth = Wide<T> (*)(Wide<T>);
+
+template <typename T>
+Bits<T> bits_of(T x) {
+  return std::bit_cast<Bits<T>>(x);
+}
+
+/// |got - truth| in units in the last place of truth; infinite for a wrong sign and where only one is nan.
+template <typename T>
+Wide<T> units_in_last_place(T got, Wide<T> truth) {
+  if (std::isnan(truth) && std::isnan(got)) return 0;
+  if (std::isnan(truth) || std::isnan(got) || std::signbit(truth) != std::signbit(got)) {
+    return Limits<Wide<T>>::infinity();
+  }
+  const Wide<T> beyond = std::ldexp(Wide<T>(1), Limits<T>::max_exponent);  // infinity counts as max + 1 unit
+  const Wide<T> y = std::min<Wide<T>>(std::fabs(truth), beyond);
+  const Wide<T> largest = std::min<Wide<T>>(y, Limits<T>::max());
+  const int exponent = std::ilogb(std::max<Wide<T>>(largest, Limits<T>::min()));
+  const Wide<T> unit = std::ldexp(Wide<T>(1), exponent - (Limits<T>::digits - 1));
+  return std::fabs(std::min<Wide<T>>(std::fabs(got), beyond) - y) / unit;
+}
+
+/// The largest error of a kernel over all that it was measured at.
+template <typename T>
+class Measurement {
+ public:
+  Measurement(Kernel<T> kernel, Truth<T> truth) : kernel_(kernel), truth_(truth) {}
+
+  void at(const std::vector<T>& x) {
+    y_.resize(x.size());
+    kernel_(x.data(), y_.data(), x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const Wide<T> units = units_in_last_place(y_[i], truth_(x[i]));
+      if (units <= units_) continue;
+      units_ = units;
+      x_ = x[i];
+    }
+  }
+
+  void expect_at_most(int units) const {
+    EXPECT_LE(units_, Wide<T>(units)) << std::hexfloat << "at x = " << x_ << ", float size " << sizeof(T);
+    testing::Test::RecordProperty(sizeof(T) == 4 ? "float_ulp" : "double_ulp", std::to_string(units_));
+  }
+
+ private:
+  Kernel<T> kernel_;
+  Truth<T> truth_;
+  std::vector<T> y_;
+  Wide<T> units_ = 0;
+  T x_ = 0;
+};
+
+/// Where a formula of one of the functions takes over from another, overflows, underflows or becomes
+/// constant.
+template <typename T>
+std::vector<T> switches() {
+  std::vector<T> places = {T(0.34657359027997265),  // ln 2 / 2, where exp and its 2^n switch
+                           T(0.5),
+                           T(0.625),  // tanh
+                           T(0.70710678118654752),
+                           T(0.927734375),  // erf
+                           T(1),
+                           T(1.0397207708399179),
+                           T(1.4142135623730951),
+                           T(2),
+                           Limits<T>::min(),
+                           Limits<T>::epsilon(),
+                           Limits<T>::max() / 2};
+  const auto ends =
+      std::is_same_v<T, float>
+          ? std::vector<double>{3.832506, 4, 9.010913, 87.336544, 88.722839, 89, 103.278929, 103.972077, 105}
+          : std::vector<double>{5.9215871957945083,
+                                6,
+                                19.061547465398498,
+                                708.39641853226408,
+                                709.78271289338397,
+                                710,
+                                744.4400719213812,
+                                745.13321910194122,
+                                746};
+  places.insert(places.end(), ends.begin(), ends.end());
+  return places;
+}
+
+/// Up to `reach` numbers on both sides of every switch, and both ends of the range, in both signs.
+template <typename T>
+std::vector<T> neighbours_of_switches(Bits<T> reach) {
+  std::vector<T> x;
+  const auto add = [&x](Bits<T> bits) {
+    x.push_back(std::bit_cast<T>(bits));
+    x.push_back(-x.back());
+  };
+  for (const T place : switches<T>()) {
+    for (Bits<T> bits = bits_of(place) - reach; bits <= bits_of(place) + reach; ++bits) add(bits);
+  }
+  const Bits<T> infinity = bits_of(Limits<T>::infinity());
+  for (Bits<T> i = 0; i <= reach; ++i) {
+    add(i);
+    add(infinity - i);
+  }
+  add(bits_of(Limits<T>::quiet_NaN()));
+  return x;
+}
+
+void expect_at_most_two_units(Kernel<float> kernel, Truth<float> truth) {
+  constexpr std::uint64_t stride = 127, end = std::uint64_t(1) << 32;  // odd: all low bits come up
+  Measurement<float> measurement(kernel, truth);
+  measurement.at(neighbours_of_switches<float>(4096));
+  std::vector<float> x;
+  for (std::uint64_t bits = 0; bits < end;) {
+    x.clear();
+    for (; x.size() < 32768 && bits < end; bits += stride) {
+      x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    }
+    measurement.at(x);
+  }
+  measurement.expect_at_most(2);
+}
+
+void expect_at_most_two_units(Kernel<double> kernel, Truth<double> truth) {
+  Measurement<double> measurement(kernel, truth);
+  measurement.at(neighbours_of_switches<double>(1024));
+  std::mt19937_64 random(1);
+  std::vector<double> x;
+  for (int i = 0; i < 400'000; ++i) x.push_back(std::bit_cast<double>(random()));
+  std::uniform_real_distribution<double> moderate(-8, 8), large(-750, 750), nearby(1 - 0x1p-6, 1 + 0x1p-6);
+  for (int i = 0; i < 200'000; ++i) x.push_back(moderate(random));
+  for (int i = 0; i < 100'000; ++i) x.push_back(large(random));
+  for (const double place : switches<double>()) {
+    for (int i = 0; i < 5000; ++i) {
+      x.push_back(place * nearby(random));
+      x.push_back(-x.back());
+    }
+  }
+  measurement.at(x);
+  measurement.expect_at_most(2);
+}
+
+TEST(VectorizedMathTest, ExpIsWithinTwoUlp) {
+  expect_at_most_two_units(kernels::exp<float>, std::exp);
+  expect_at_most_two_units(kernels::exp<double>, std::exp);
+}
+
+TEST(VectorizedMathTest, LogIsWithinTwoUlp) {
+  expect_at_most_two_units(kernels::log<float>, std::log);
+  expect_at_most_two_units(kernels::log<double>, std::log);
+}
+
+TEST(VectorizedMathTest, TanhIsWithinTwoUlp) {
+  expect_at_most_two_units(kernels::tanh<float>, std::tanh);
+  expect_at_most_two_units(kernels::tanh<double>, std::tanh);
+}
+
+TEST(VectorizedMathTest, ErfIsWithinTwoUlp) {
+  expect_at_most_two_units(kernels::erf<float>, std::erf);
+  expect_at_most_two_units(kernels::erf<double>, std::erf);
+}
+
+TEST(VectorizedMathTest, SqrtIsWithinTwoUlp) {
+  expect_at_most_two_units(kernels::sqrt<float>, std::sqrt);
+  expect_at_most_two_units(kernels::sqrt<double>, std::sqrt);
+}
+
+template <typename T>
+class VectorizedMathValuesTest : public testing::Test {
+ protected:
+  static constexpr T infinity = Limits<T>::infinity(), nan = Limits<T>::quiet_NaN(), max = Limits<T>::max();
+  static constexpr T denormal = Limits<T>::denorm_min();
+  static constexpr bool single = std::is_same_v<T, float>;
+
+  /// The same bits, but any nan for nan.
+  static void expect(Kernel<T> kernel, const std::vector<std::pair<T, T>>& values) {
+    for (const auto& [x, truth] : values) {
+      T y = 0;
+      kernel(&x, &y, 1);
+      if (std::isnan(truth)) {
+        EXPECT_TRUE(std::isnan(y)) << "at " << x << ": " << y;
+      } else {
+        EXPECT_EQ(bits_of(y), bits_of(truth)) << "at " << x << ": " << y << " for " << truth;
+      }
+    }
+  }
+};
+
+using Types = testing::Types<float, double>;
+TYPED_TEST_SUITE(VectorizedMathValuesTest, Types);
+
+TYPED_TEST(VectorizedMathValuesTest, ExpOverflowsToInfinityAndUnderflowsGraduallyToZero) {
+  using T = TypeParam;
+  const T overflow = T(this->single ? 88.72284 : 709.782712893385);
+  const T smallest = T(this->single ? -103.97 : -745.13), underflow = T(this->single ? -103.98 : -745.14);
+  this->expect(kernels::exp<T>, {{0, 1},
+                                 {-T(0), 1},
+                                 {this->denormal, 1},
+                                 {-this->denormal, 1},
+                                 {overflow, this->infinity},
+                                 {this->max, this->infinity},
+                                 {this->infinity, this->infinity},
+                                 {smallest, this->denormal},
+                                 {underflow, 0},
+                                 {-this->max, 0},
+                                 {-this->infinity, 0},
+                                 {this->nan, this->nan}});
+}
+
+TYPED_TEST(VectorizedMathValuesTest, LogHasAPoleAtZeroAndIsNanBelow) {
+  using T = TypeParam;
+  this->expect(kernels::log<T>, {{1, 0},
+                                 {0, -this->infinity},
+                                 {-T(0), -this->infinity},
+                                 {-this->denormal, this->nan},
+                                 {-1, this->nan},
+                                 {-this->infinity, this->nan},
+                                 {this->infinity, this->infinity},
+                                 {this->nan, this->nan}});
+}
+
+TYPED_TEST(VectorizedMathValuesTest, TanhKeepsSignedZeroAndDenormalsAndEndsAtOne) {
+  using T = TypeParam;
+  this->expect(kernels::tanh<T>, {{0, 0},
+                                  {-T(0), -T(0)},
+                                  {this->denormal, this->denormal},
+                                  {-this->denormal, -this->denormal},
+                                  {20, 1},
+                                  {-20, -1},
+                                  {this->max, 1},
+                                  {this->infinity, 1},
+                                  {-this->infinity, -1},
+                                  {this->nan, this->nan}});
+}
+
+TYPED_TEST(VectorizedMathValuesTest, ErfKeepsSignedZeroAndDenormalsAndEndsAtOne) {
+  using T = TypeParam;
+  this->expect(kernels::erf<T>, {{0, 0},
+                                 {-T(0), -T(0)},
+                                 {this->denormal, this->denormal},
+                                 {-this->denormal, -this->denormal},
+                                 {6, 1},
+                                 {-6, -1},
+                                 {this->max, 1},
+                                 {this->infinity, 1},
+                                 {-this->infinity, -1},
+                                 {this->nan, this->nan}});
+}
+
+TYPED_TEST(VectorizedMathValuesTest, SqrtKeepsSignedZeroAndIsNanBelow) {
+  using T = TypeParam;
+  this->expect(kernels::sqrt<T>, {{0, 0},
+                                  {-T(0), -T(0)},
+                                  {4, 2},
+                                  {-this->denormal, this->nan},
+                                  {-this->infinity, this->nan},
+                                  {this->infinity, this->infinity},
+                                  {this->nan, this->nan}});
+}
+
+TYPED_TEST(VectorizedMathValuesTest, ResultsDoNotDependOnThePositionInTheArray) {
+  using T = TypeParam;
+  constexpr std::size_t length = 67;  // four vectors of the widest registers in float, and a tail of 3
+  const Kernel<T> all[] = {kernels::exp<T>, kernels::log<T>, kernels::tanh<T>, kernels::erf<T>,
+                           kernels::sqrt<T>};
+  std::mt19937_64 random(1);
+  std::normal_distribution<T> normal(0, 3);
+  for (int sample = 0; sample < 1000; ++sample) {
+    const std::vector<T> x(length, normal(random));
+    for (const Kernel<T> kernel : all) {
+      T alone = 0;
+      kernel(x.data(), &alone, 1);
+      std::vector<T> y(length);
+      kernel(x.data(), y.data(), length);
+      const bool same =
+          std::all_of(y.begin(), y.end(), [alone](T other) { return bits_of(other) == bits_of(alone); });
+      ASSERT_TRUE(same || std::isnan(alone)) << "at " << x[0];
+    }
+  }
+}
+
+}  // namespace
