@@ -30,6 +30,7 @@
 #include <xgrad/ops/indexing.hpp>
 #include <xgrad/ops/layer_norm.hpp>
 #include <xgrad/ops/linear.hpp>
+#include <xgrad/ops/losses.hpp>
 #include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/matmul.hpp>
 #include <xgrad/ops/reductions.hpp>

@@ -7,6 +7,7 @@
 #include <xgrad/ops/kernels/binary.hpp>
 #include <xgrad/ops/kernels/cross_entropy.hpp>
 #include <xgrad/ops/kernels/reduce.hpp>
+#include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/reductions.hpp>
 #include <xgrad/ops/shapes.hpp>
 #include <xgrad/ops/softmax.hpp>
@@ -94,13 +95,37 @@ Variable<T> class_rows(const Variable<T>& logits) {
   return reshape(permute(logits, order), {element_count(rows), classes});
 }
 
+/// The axis of the classes. Throws for logits without one and for a bad label_smoothing or weight.
+template <class T>
+std::size_t checked_class_axis(const Shape& logits, const CrossEntropyOptions<T>& options) {
+  if (logits.empty()) detail::fail<ShapeError>("cross_entropy: logits need an axis of classes, got ()");
+  const std::size_t axis = logits.size() == 1 ? 0 : 1;
+  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
+    detail::fail<ValueError>("cross_entropy: label_smoothing must be in [0, 1], got ",
+                             options.label_smoothing);
+  if (options.weight.defined() && options.weight.shape() != Shape{logits[axis]})
+    detail::fail<ShapeError>("cross_entropy: weight must be (", logits[axis], "), got ",
+                             options.weight.shape());
+  return axis;
+}
+
+/// log_softmax over the classes, each times its weight.
+template <class T>
+Variable<T> weighted_log_probs(const Variable<T>& logits, std::size_t class_axis, const Variable<T>& weight) {
+  const Variable<T> log_probs = log_softmax(logits, static_cast<int>(class_axis));
+  if (!weight.defined()) return log_probs;
+  Shape along(logits.dimension() - class_axis, 1);
+  along[0] = logits.shape()[class_axis];
+  return log_probs * reshape(weight.detach(), along);
+}
+
 }  // namespace
 
 template <class T>
-Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target, CrossEntropyOptions options) {
+Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
+                          const CrossEntropyOptions<std::type_identity_t<T>>& options) {
   const Shape& shape = logits.shape();
-  if (shape.empty()) detail::fail<ShapeError>("cross_entropy: logits need an axis of classes, got ()");
-  const std::size_t class_axis = shape.size() == 1 ? 0 : 1;
+  const std::size_t class_axis = checked_class_axis(shape, options);
   Shape expected = shape;
   expected.erase(expected.begin() + class_axis);
   if (target.shape() != expected) {
@@ -110,14 +135,55 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target, CrossEnt
   }
   const std::size_t count =
       count_targets(target, static_cast<std::int64_t>(shape[class_axis]), options.ignore_index);
+  if (!options.weight.defined() && options.label_smoothing == 0) {
+    const bool reduced = options.reduction != Reduction::none;
+    const T divisor = options.reduction == Reduction::mean ? static_cast<T>(count) : T{1};
+    const Variable<T> y = losses(class_rows(logits), target, options.ignore_index, reduced, divisor);
+    return reduced || same_shape(y.shape(), expected) ? y : reshape(y, expected);
+  }
 
-  const bool reduced = options.reduction != Reduction::none;
-  const T divisor = options.reduction == Reduction::mean ? static_cast<T>(count) : T{1};
-  const Variable<T> y = losses(class_rows(logits), target, options.ignore_index, reduced, divisor);
-  return reduced || same_shape(y.shape(), expected) ? y : reshape(y, expected);
+  const int axis = static_cast<int>(class_axis);
+  const Variable<T> hard = nll_loss(
+      log_softmax(logits, axis), target,
+      {.weight = options.weight, .ignore_index = options.ignore_index, .reduction = options.reduction});
+  if (options.label_smoothing == 0) return hard;
+  const Mask ignored = xt::equal(target, options.ignore_index);
+  Variable<T> smooth =
+      masked_fill(-sum(weighted_log_probs(logits, class_axis, options.weight), axis), ignored, 0);
+  if (options.reduction != Reduction::none) smooth = sum(smooth);
+  if (options.reduction == Reduction::mean) {
+    const Variable<T> ones(Array<T>(shape, T{-1}));  // their loss is the weight of the targets that count
+    const Variable<T> weights = nll_loss(
+        ones, target,
+        {.weight = options.weight, .ignore_index = options.ignore_index, .reduction = Reduction::sum});
+    smooth = smooth / weights;
+  }
+  const T share = static_cast<T>(options.label_smoothing), classes = static_cast<T>(shape[class_axis]);
+  return hard * (1 - share) + smooth * (share / classes);
 }
 
-template Variable<float> cross_entropy(const Variable<float>&, const Ids&, CrossEntropyOptions);
-template Variable<double> cross_entropy(const Variable<double>&, const Ids&, CrossEntropyOptions);
+template <class T>
+Variable<T> cross_entropy(const Variable<T>& logits, const Variable<T>& target,
+                          const CrossEntropyOptions<std::type_identity_t<T>>& options) {
+  const std::size_t class_axis = checked_class_axis(logits.shape(), options);
+  if (!same_shape(target.shape(), logits.shape())) {
+    detail::fail<ShapeError>("cross_entropy: target probabilities must have the shape of logits, got logits ",
+                             logits.shape(), " and target ", target.shape());
+  }
+  const T share = static_cast<T>(options.label_smoothing);
+  const Variable<T> smoothed =
+      share == 0 ? target : target * (1 - share) + share / static_cast<T>(logits.shape()[class_axis]);
+  const Variable<T> rows =
+      -sum(smoothed * weighted_log_probs(logits, class_axis, options.weight), static_cast<int>(class_axis));
+  if (options.reduction == Reduction::none) return rows;
+  return options.reduction == Reduction::mean ? mean(rows) : sum(rows);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                         \
+  template Variable<T> cross_entropy(const Variable<T>&, const Ids&, const CrossEntropyOptions<T>&); \
+  template Variable<T> cross_entropy(const Variable<T>&, const Variable<T>&, const CrossEntropyOptions<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

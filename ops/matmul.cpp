@@ -136,6 +136,34 @@ Variable<T> matmul(const Variable<T>& a, const Variable<T>& b) {
   return product(a, false, b, false);
 }
 
+template <class T>
+Variable<T> bmm(const Variable<T>& a, const Variable<T>& b) {
+  const Shape &from = a.shape(), &to = b.shape();
+  if (from.size() != 3 || to.size() != 3 || from[0] != to[0] || from[2] != to[1])
+    detail::fail<ShapeError>("bmm: operands must be (B, n, k) and (B, k, m), got a ", from, " and b ", to);
+  return product(a, false, b, false);
+}
+
+template <class T>
+Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& c, GemmOptions options) {
+  if (a.dimension() != 2 || b.dimension() != 2)
+    detail::fail<ShapeError>("gemm: operands must be matrices, got a ", a.shape(), " and b ", b.shape());
+  const Variable<T> left = options.trans_a ? transpose(a, 0, 1) : a,
+                    right = options.trans_b ? transpose(b, 0, 1) : b;
+  Variable<T> y = matmul(left, right);
+  if (options.alpha != 1) y = mul(y, static_cast<T>(options.alpha));
+  if (!c.defined()) return y;
+  if (detail::common_shape(y.shape(), c.shape()) != y.shape())
+    detail::fail<ShapeError>("gemm: c must broadcast to the product ", y.shape(), ", got ", c.shape());
+  return y + (options.beta == 1 ? c : mul(c, static_cast<T>(options.beta)));
+}
+
+template Variable<float> bmm(const Variable<float>&, const Variable<float>&);
+template Variable<double> bmm(const Variable<double>&, const Variable<double>&);
+template Variable<float> gemm(const Variable<float>&, const Variable<float>&, const Variable<float>&,
+                              GemmOptions);
+template Variable<double> gemm(const Variable<double>&, const Variable<double>&, const Variable<double>&,
+                               GemmOptions);
 template Variable<float> matmul(const Variable<float>&, const Variable<float>&);
 template Variable<double> matmul(const Variable<double>&, const Variable<double>&);
 

@@ -13,6 +13,22 @@ namespace xgrad {
 template <class T>
 Variable<T> matmul(const Variable<T>& a, const Variable<T>& b);
 
+/// Matrix products of batches: a (B, n, k), b (B, k, m), y (B, n, m), without broadcasting.
+/// https://pytorch.org/docs/stable/generated/torch.bmm.html
+template <class T>
+Variable<T> bmm(const Variable<T>& a, const Variable<T>& b);
+
+struct GemmOptions {
+  double alpha = 1, beta = 1;
+  bool trans_a = false, trans_b = false;
+};
+
+/// alpha A B + beta C for matrices, A and B transposed where the options say so; C broadcasts, or is
+/// undefined. https://onnx.ai/onnx/operators/onnx__Gemm.html
+template <class T>
+Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& c = {},
+                 GemmOptions options = {});
+
 namespace detail {
 
 /// y = x w, or x w^T if `transposed`, in the name of `op`, for x (..., k) of any rank >= 1 as rows and one

@@ -14,6 +14,7 @@
 #include <xgrad/ops/indexing.hpp>
 #include <xgrad/ops/layer_norm.hpp>
 #include <xgrad/ops/linear.hpp>
+#include <xgrad/ops/losses.hpp>
 #include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/matmul.hpp>
 #include <xgrad/ops/reductions.hpp>
@@ -1085,6 +1086,169 @@ Op dropout_op() {
   return op;
 }
 
+Op bmm_op() {
+  Op op{"matmul.bmm",
+        make_cases(
+            {{{2, 3, 4}, {2, 4, 5}}, {{1, 1, 17}, {1, 17, 1}}, {{0, 2, 3}, {0, 3, 2}}},
+            [](const auto& x) { return xgrad::bmm(x[0], x[1]); }, naive::matmul()),
+        {}};
+  op.errors = {
+      error<ShapeError>("bmm: operands must be (B, n, k) and (B, k, m), got a (2, 3) and b (2, 3, 4)",
+                        [] {
+                          xgrad::bmm(x({2, 3}), x({2, 3, 4}));
+                        }),
+      error<ShapeError>("bmm: operands must be (B, n, k) and (B, k, m), got a (1, 2, 3) and b (2, 3, 4)", [] {
+        xgrad::bmm(x({1, 2, 3}), x({2, 3, 4}));
+      })};
+  return op;
+}
+
+Op gemm_op() {
+  const auto reference = [](bool trans_a, bool trans_b, double alpha, double beta) {
+    return [=](const std::vector<Array<double>>& x) {
+      const auto turned = [](const Array<double>& a, bool turn) {
+        return turn ? naive::permute({1, 0})({a}) : a;
+      };
+      Array<double> y = naive::matmul()({turned(x[0], trans_a), turned(x[1], trans_b)});
+      y = y * alpha;
+      return x.size() < 3
+                 ? y
+                 : naive::binary([](double a, double b) { return a + b; })({y, Array<double>(x[2] * beta)});
+    };
+  };
+  Op op{"matmul.gemm", {}, {}};
+  op.cases = {make_case(
+                  {{2, 3}, {3, 4}}, [](const auto& x) { return xgrad::gemm(x[0], x[1]); },
+                  reference(false, false, 1, 1)),
+              make_case(
+                  {{3, 2}, {4, 3}, {4}},
+                  [](const auto& x) {
+                    return xgrad::gemm(x[0], x[1], x[2],
+                                       {.alpha = 0.5, .beta = 2, .trans_a = true, .trans_b = true});
+                  },
+                  reference(true, true, 0.5, 2)),
+              make_case(
+                  {{2, 3}, {4, 3}, {2, 1}},
+                  [](const auto& x) { return xgrad::gemm(x[0], x[1], x[2], {.trans_b = true}); },
+                  reference(false, true, 1, 1))};
+  op.errors = {error<ShapeError>("gemm: operands must be matrices, got a (2) and b (2, 3)",
+                                 [] {
+                                   xgrad::gemm(x({2}), x({2, 3}));
+                                 }),
+               error<ShapeError>("gemm: c must broadcast to the product (2, 4), got (5)", [] {
+                 xgrad::gemm(x({2, 3}), x({3, 4}), x({5}));
+               })};
+  return op;
+}
+
+Op mse_loss_op() {
+  using xgrad::Reduction;
+  Op op{"losses.mse_loss", {}, {}};
+  const auto squares = [](double a, double b) { return (a - b) * (a - b); };
+  op.cases = {
+      make_case(
+          {{2, 3}, {2, 3}}, [](const auto& x) { return xgrad::mse_loss(x[0], x[1], Reduction::none); },
+          naive::binary(squares)),
+      make_case(
+          {{7}, {7}}, [](const auto& x) { return xgrad::mse_loss(x[0], x[1], Reduction::sum); },
+          [squares](const auto& x) { return naive::sum(0, false)({naive::binary(squares)(x)}); }),
+      make_case(
+          {{7}, {7}}, [](const auto& x) { return xgrad::mse_loss(x[0], x[1]); },
+          [squares](const auto& x) { return naive::mean(0, false)({naive::binary(squares)(x)}); })};
+  op.errors = {error<ShapeError>("mse_loss: shapes must broadcast, got input (2) and target (3)",
+                                 [] { xgrad::mse_loss(x({2}), x({3})); })};
+  return op;
+}
+
+/// Class weights 1, 2, 3, ... for three classes.
+template <class V>
+V class_weights(const V&) {
+  return V(Array<typename V::value_type>{1, 2, 3});
+}
+
+Op nll_loss_op() {
+  using xgrad::Reduction;
+  Op op{"losses.nll_loss", {}, {}};
+  const Ids target = ids_of({4}, {2, -1, 0, 1});
+  const auto reference = [target](bool weighted, char reduction) {
+    return [=](const std::vector<Array<double>>& x) {
+      Array<double> y = Array<double>::from_shape({4});
+      double total = 0, count = 0;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::int64_t id = target(i);
+        const double weight = id < 0 ? 0 : weighted ? static_cast<double>(id + 1) : 1;
+        y(i) = id < 0 ? 0 : -weight * x[0](i, static_cast<std::size_t>(id));
+        total += y(i);
+        count += weight;
+      }
+      return reduction == 'n' ? y : Array<double>(reduction == 's' ? total : total / count);
+    };
+  };
+  op.cases = {
+      make_case(
+          {{4, 3}},
+          [target](const auto& x) {
+            return xgrad::nll_loss(x[0], target, {.ignore_index = -1, .reduction = Reduction::none});
+          },
+          reference(false, 'n')),
+      make_case(
+          {{4, 3}}, [target](const auto& x) { return xgrad::nll_loss(x[0], target, {.ignore_index = -1}); },
+          reference(false, 'm')),
+      make_case(
+          {{4, 3}},
+          [target](const auto& x) {
+            return xgrad::nll_loss(
+                x[0], target,
+                {.weight = class_weights(x[0]), .ignore_index = -1, .reduction = Reduction::sum});
+          },
+          reference(true, 's')),
+      make_case(
+          {{4, 3}},
+          [target](const auto& x) {
+            return xgrad::nll_loss(x[0], target, {.weight = class_weights(x[0]), .ignore_index = -1});
+          },
+          reference(true, 'm'))};
+  op.errors = {error<IndexError>("nll_loss: target must be in [0, 3), got 3 (3 classes)",
+                                 [] {
+                                   xgrad::nll_loss(x({2, 3}), ids_of({2}, {0, 3}));
+                                 }),
+               error<ShapeError>(
+                   "nll_loss: target must have the shape of log_probs without the class axis, got log_probs "
+                   "(2, 3) and target (3)",
+                   [] {
+                     xgrad::nll_loss(x({2, 3}), ids_of({3}, {0, 0, 0}));
+                   }),
+               error<ShapeError>("nll_loss: weight must be (3), got (2)",
+                                 [] {
+                                   xgrad::nll_loss(x({2, 3}), ids_of({2}, {0, 0}), {.weight = x({2})});
+                                 }),
+               error<ShapeError>("nll_loss: log_probs need an axis of classes, got ()",
+                                 [] { xgrad::nll_loss(x({}), ids_of({}, {0})); })};
+  return op;
+}
+
+/// -sum(target weight log_softmax) over the classes of each row of logits (N, C), with the target smoothed.
+Reference soft_cross_entropy(Ids target, bool weighted, double smoothing, bool reduced) {
+  return [=](const std::vector<Array<double>>& x) {
+    const Array<double> log_probs = naive::log_softmax(1)({x[0]});
+    const std::size_t rows = log_probs.shape()[0], classes = log_probs.shape()[1];
+    Array<double> y = Array<double>::from_shape({rows});
+    double total = 0, count = 0;
+    for (std::size_t r = 0; r < rows; ++r) {
+      y(r) = 0;
+      for (std::size_t c = 0; c < classes; ++c) {
+        const double weight = weighted ? static_cast<double>(c + 1) : 1;
+        const double hard = x.size() > 1 ? x[1](r, c) : static_cast<std::size_t>(target(r)) == c ? 1 : 0;
+        y(r) -=
+            (hard * (1 - smoothing) + smoothing / static_cast<double>(classes)) * weight * log_probs(r, c);
+        count += x.size() > 1 ? 1 / static_cast<double>(classes) : hard * weight;
+      }
+      total += y(r);
+    }
+    return reduced ? Array<double>(total / count) : y;
+  };
+}
+
 Op cross_entropy_op() {
   using xgrad::Reduction;
   Op op{"cross_entropy", {}, {}};
@@ -1100,12 +1264,14 @@ Op cross_entropy_op() {
         Sample{{2, 3, 2, 2}, ids_of({2, 2, 2}, {2, 0, -1, 1, 0, 0, 2, 2}), -1},
         Sample{{2, 1}, ids_of({2}, {0, 0}), -100}, Sample{{3, 17}, ids_of({3}, {16, 0, 5}), -100}}) {
     for (const char reduction : {'n', 's', 'm'}) {
-      const xgrad::CrossEntropyOptions options{ignore_index, reduction == 'n'   ? Reduction::none
-                                                             : reduction == 's' ? Reduction::sum
-                                                                                : Reduction::mean};
+      const Reduction kind = reduction == 'n'   ? Reduction::none
+                             : reduction == 's' ? Reduction::sum
+                                                : Reduction::mean;
       op.cases.push_back(make_case(
           {logits},
-          [target = target, options](const auto& x) { return xgrad::cross_entropy(x[0], target, options); },
+          [target = target, ignore_index = ignore_index, kind](const auto& x) {
+            return xgrad::cross_entropy(x[0], target, {.ignore_index = ignore_index, .reduction = kind});
+          },
           naive::cross_entropy(target, reduction, ignore_index)));
     }
   }
@@ -1115,21 +1281,65 @@ Op cross_entropy_op() {
   };
   op.cases.push_back(make_case({{2, 3}}, summed, naive::cross_entropy(ids_of({2}, {-100, -100}), 's', -100)));
   op.cases.push_back(make_case({{0, 3}}, summed, naive::cross_entropy(ids_of({0}, {}), 's', -100)));
-  op.errors = {error<IndexError>("cross_entropy: target must be in [0, 3), got 5 (3 classes)",
-                                 [] {
-                                   xgrad::cross_entropy(x({2, 3}), ids_of({2}, {0, 5}));
-                                 }),
-               error<IndexError>("cross_entropy: target must be in [0, 3), got -1 (3 classes)",
-                                 [] {
-                                   xgrad::cross_entropy(x({2, 3}), ids_of({2}, {-1, 0}));
-                                 }),
-               error<ShapeError>("cross_entropy: target must have the shape of logits without the class "
-                                 "axis, got logits (2, 3) and target (3)",
-                                 [] {
-                                   xgrad::cross_entropy(x({2, 3}), ids_of({3}, {0, 0, 0}));
-                                 }),
-               error<ShapeError>("cross_entropy: logits need an axis of classes, got ()",
-                                 [] { xgrad::cross_entropy(x({}), ids_of({}, {0})); })};
+  const Ids classes = ids_of({3}, {2, 0, 1});
+  op.cases.push_back(make_case(
+      {{3, 3}},
+      [classes](const auto& x) {
+        return xgrad::cross_entropy(x[0], classes, {.weight = class_weights(x[0])});
+      },
+      soft_cross_entropy(classes, true, 0, true)));
+  op.cases.push_back(make_case(
+      {{3, 3}},
+      [classes](const auto& x) {
+        return xgrad::cross_entropy(x[0], classes, {.weight = class_weights(x[0]), .label_smoothing = 0.2});
+      },
+      soft_cross_entropy(classes, true, 0.2, true)));
+  op.cases.push_back(make_case(
+      {{3, 3}},
+      [classes](const auto& x) {
+        return xgrad::cross_entropy(x[0], classes, {.reduction = Reduction::none, .label_smoothing = 0.3});
+      },
+      soft_cross_entropy(classes, false, 0.3, false)));
+  op.cases.push_back(make_case(
+      {{3, 3}, {3, 3}},
+      [](const auto& x) {
+        return xgrad::cross_entropy(x[0], x[1], {.weight = class_weights(x[0]), .label_smoothing = 0.1});
+      },
+      soft_cross_entropy(classes, true, 0.1, true)));
+  op.cases.push_back(make_case(
+      {{3, 3}, {3, 3}},
+      [](const auto& x) { return xgrad::cross_entropy(x[0], x[1], {.reduction = Reduction::none}); },
+      soft_cross_entropy(classes, false, 0, false)));
+  op.errors = {
+      error<ValueError>("cross_entropy: label_smoothing must be in [0, 1], got 1.5",
+                        [] {
+                          xgrad::cross_entropy(x({2, 3}), ids_of({2}, {0, 0}), {.label_smoothing = 1.5});
+                        }),
+      error<ShapeError>("cross_entropy: weight must be (3), got (2)",
+                        [] {
+                          xgrad::cross_entropy(x({2, 3}), ids_of({2}, {0, 0}), {.weight = x({2})});
+                        }),
+      error<ShapeError>(
+          "cross_entropy: target probabilities must have the shape of logits, got logits (2, 3) "
+          "and target (2, 2)",
+          [] {
+            xgrad::cross_entropy(x({2, 3}), x({2, 2}));
+          }),
+      error<IndexError>("cross_entropy: target must be in [0, 3), got 5 (3 classes)",
+                        [] {
+                          xgrad::cross_entropy(x({2, 3}), ids_of({2}, {0, 5}));
+                        }),
+      error<IndexError>("cross_entropy: target must be in [0, 3), got -1 (3 classes)",
+                        [] {
+                          xgrad::cross_entropy(x({2, 3}), ids_of({2}, {-1, 0}));
+                        }),
+      error<ShapeError>("cross_entropy: target must have the shape of logits without the class "
+                        "axis, got logits (2, 3) and target (3)",
+                        [] {
+                          xgrad::cross_entropy(x({2, 3}), ids_of({3}, {0, 0, 0}));
+                        }),
+      error<ShapeError>("cross_entropy: logits need an axis of classes, got ()",
+                        [] { xgrad::cross_entropy(x({}), ids_of({}, {0})); })};
   return op;
 }
 
@@ -1275,6 +1485,10 @@ std::vector<Op> make_table() {
               "minimum", [](const auto& x) { return xgrad::minimum(x[0], x[1]); },
               [](double a, double b) { return std::min(a, b); }),
           where_op(),
+          bmm_op(),
+          gemm_op(),
+          mse_loss_op(),
+          nll_loss_op(),
           amax_op(),
           amin_op(),
           logsumexp_op(),

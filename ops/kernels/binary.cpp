@@ -93,7 +93,14 @@ XGRAD_KERNEL(void, where_row,
               const T* b, std::ptrdiff_t b_stride, T* y, std::size_t n),
              (condition, condition_stride, a, a_stride, b, b_stride, y, n)) {
   const auto size = static_cast<std::ptrdiff_t>(n);
-  if (condition_stride == 1 && a_stride == 1 && b_stride == 1) {
+  if (condition_stride == 1 && a_stride == 0 && b_stride == 1) {
+    const T chosen = *a;
+    XGRAD_INDEPENDENT
+    for (std::ptrdiff_t i = 0; i < size; ++i) {
+      const T other = b[i];
+      y[i] = condition[i] ? chosen : other;
+    }
+  } else if (condition_stride == 1 && a_stride == 1 && b_stride == 1) {
     XGRAD_INDEPENDENT
     for (std::ptrdiff_t i = 0; i < size; ++i) {
       const T chosen = a[i], other = b[i];

@@ -187,6 +187,14 @@ std::map<std::string, Function<T>> functions() {
   f["masked_fill"] = [=](C c) -> R { return {masked_fill(c.x(), c.mask(1), number(c, "value"))}; };
 
   f["matmul"] = [](C c) -> R { return {matmul(c.x(), c.x(1))}; };
+  f["bmm"] = [](C c) -> R { return {bmm(c.x(), c.x(1))}; };
+  f["gemm"] = [](C c) -> R {
+    return {gemm(c.x(), c.x(1), c.optional(2),
+                 {.alpha = c.number("alpha"),
+                  .beta = c.number("beta"),
+                  .trans_a = c.integer("transA") != 0,
+                  .trans_b = c.integer("transB") != 0})};
+  };
   f["linear"] = [](C c) -> R { return {linear(c.x(), c.x(1), c.optional(2))}; };
 
   f["sum"] = [](C c) -> R { return {sum(c.x(), c.axes(), c.flag("keepdim"))}; };
@@ -234,6 +242,26 @@ std::map<std::string, Function<T>> functions() {
   f["log_softmax"] = [](C c) -> R { return {log_softmax(c.x(), c.dim())}; };
   f["layer_norm"] = [](C c) -> R {
     return {layer_norm(c.x(), c.dims("normalized_shape"), c.optional(1), c.optional(2), c.number("eps"))};
+  };
+  const auto reduction = [](C c) {
+    const std::string name = c.text("reduction");
+    if (name == "none") return xgrad::Reduction::none;
+    if (name == "mean") return xgrad::Reduction::mean;
+    if (name == "sum") return xgrad::Reduction::sum;
+    throw xgrad::ValueError("there is no reduction '" + name + "'");
+  };
+  f["mse_loss"] = [=](C c) -> R { return {mse_loss(c.x(), c.x(1), reduction(c))}; };
+  f["nll_loss"] = [=](C c) -> R {
+    return {nll_loss(
+        c.x(), c.ids(1),
+        {.weight = c.optional(2), .ignore_index = c.integer("ignore_index"), .reduction = reduction(c)})};
+  };
+  f["cross_entropy"] = [=](C c) -> R {
+    const xgrad::CrossEntropyOptions<T> options{.weight = c.optional(2),
+                                                .ignore_index = c.integer("ignore_index"),
+                                                .reduction = reduction(c),
+                                                .label_smoothing = c.number("label_smoothing")};
+    return {c.is_ids(1) ? cross_entropy(c.x(), c.ids(1), options) : cross_entropy(c.x(), c.x(1), options)};
   };
   f["scaled_dot_product_attention"] = [](C c) -> R {
     xgrad::AttentionOptions options{.is_causal = c.flag("is_causal")};

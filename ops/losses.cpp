@@ -1,0 +1,66 @@
+#include <xgrad/ops/losses.hpp>
+
+#include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/elementwise.hpp>
+#include <xgrad/ops/indexing.hpp>
+#include <xgrad/ops/masked_fill.hpp>
+#include <xgrad/ops/reductions.hpp>
+#include <xgrad/ops/shapes.hpp>
+
+namespace xgrad {
+
+template <class T>
+Variable<T> mse_loss(const Variable<T>& input, const Variable<T>& target, Reduction reduction) {
+  detail::broadcast_shape("mse_loss", input.shape(), target.shape(), "input", "target");
+  const Variable<T> losses = square(input - target);
+  if (reduction == Reduction::none) return losses;
+  return reduction == Reduction::mean ? mean(losses) : sum(losses);
+}
+
+template <class T>
+Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
+                     const NllLossOptions<std::type_identity_t<T>>& options) {
+  const Shape& shape = log_probs.shape();
+  if (shape.empty()) detail::fail<ShapeError>("nll_loss: log_probs need an axis of classes, got ()");
+  const std::size_t class_axis = shape.size() == 1 ? 0 : 1, classes = shape[class_axis];
+  Shape expected = shape, column = shape;
+  expected.erase(expected.begin() + class_axis);
+  column[class_axis] = 1;
+  if (target.shape() != expected) {
+    detail::fail<ShapeError>(
+        "nll_loss: target must have the shape of log_probs without the class axis, got log_probs ", shape,
+        " and target ", target.shape());
+  }
+  if (options.weight.defined() && options.weight.shape() != Shape{classes}) {
+    detail::fail<ShapeError>("nll_loss: weight must be (", classes, "), got ", options.weight.shape());
+  }
+
+  Ids index = Ids::from_shape(column);
+  Mask ignored = Mask::from_shape(expected);
+  Array<T> weights = Array<T>::from_shape(expected);
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const std::int64_t id = target.data()[i];
+    ignored.data()[i] = id == options.ignore_index;
+    if (!ignored.data()[i] && (id < 0 || id >= static_cast<std::int64_t>(classes)))
+      detail::fail<IndexError>("nll_loss: target must be in [0, ", classes, "), got ", id, " (", classes,
+                               " classes)");
+    index.data()[i] = ignored.data()[i] ? 0 : id;
+    const T weight =
+        options.weight.defined() && classes > 0 ? options.weight.value().data()[index.data()[i]] : T{1};
+    weights.data()[i] = ignored.data()[i] ? T{0} : weight;
+  }
+  const Variable<T> count(std::move(weights));
+  const Variable<T> losses = classes > 0
+                                 ? reshape(gather(log_probs, static_cast<int>(class_axis), index), expected)
+                                 : Variable<T>(Array<T>(expected, T{0}));
+  const Variable<T> weighted = masked_fill(losses * -count, ignored, 0);  // an ignored -inf is no loss
+  if (options.reduction == Reduction::none) return weighted;
+  return options.reduction == Reduction::mean ? sum(weighted) / sum(count) : sum(weighted);
+}
+
+template Variable<float> mse_loss(const Variable<float>&, const Variable<float>&, Reduction);
+template Variable<double> mse_loss(const Variable<double>&, const Variable<double>&, Reduction);
+template Variable<float> nll_loss(const Variable<float>&, const Ids&, const NllLossOptions<float>&);
+template Variable<double> nll_loss(const Variable<double>&, const Ids&, const NllLossOptions<double>&);
+
+}  // namespace xgrad

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <xgrad/graph/variable.hpp>
+
+// https://pytorch.org/docs/stable/nn.functional.html#loss-functions
+
+namespace xgrad {
+
+/// What becomes of the losses of the elements.
+enum class Reduction { none, mean, sum };
+
+/// (input - target)^2; dinput = 2 (input - target) dloss, dtarget = -dinput. The two broadcast.
+template <class T>
+Variable<T> mse_loss(const Variable<T>& input, const Variable<T>& target,
+                     Reduction reduction = Reduction::mean);
+
+template <class T>
+struct NllLossOptions {
+  Variable<T> weight = {};           ///< of each class (C); it gets no gradient
+  std::int64_t ignore_index = -100;  ///< a target that counts for nothing
+  Reduction reduction =
+      Reduction::mean;  ///< mean: divided by the sum of the weights of the targets that count
+};
+
+/// -weight[target] log_probs[target], for log_probs (C), (N, C) or (N, C, d1, ...) and target (), (N) or (N,
+/// d1, ...). The mean over no target at all is nan. Throws IndexError for a target that is no class.
+template <class T>
+Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
+                     const NllLossOptions<std::type_identity_t<T>>& options = {});
+
+}  // namespace xgrad
