@@ -21,10 +21,12 @@
 #include <xgrad/models/self_attention.hpp>
 #include <xgrad/models/summary.hpp>
 #include <xgrad/models/toy_encoder.hpp>
+#include <xgrad/models/transformer.hpp>
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/attention.hpp>
 #include <xgrad/ops/cross_entropy.hpp>
 #include <xgrad/ops/dropout.hpp>
+#include <xgrad/ops/einsum.hpp>
 #include <xgrad/ops/elementwise.hpp>
 #include <xgrad/ops/embedding.hpp>
 #include <xgrad/ops/indexing.hpp>

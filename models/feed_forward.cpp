@@ -6,6 +6,18 @@
 
 namespace xgrad {
 
+namespace detail {
+
+template <class T>
+Variable<T> activate(const Variable<T>& x, Activation activation) {
+  return activation == Activation::relu ? relu(x) : gelu(x);
+}
+
+template Variable<float> activate(const Variable<float>&, Activation);
+template Variable<double> activate(const Variable<double>&, Activation);
+
+}  // namespace detail
+
 template <class T>
 FeedForward<T>::FeedForward(std::size_t d_model, std::size_t d_ff, Activation activation, double dropout)
     : Module<T>("FeedForward"),
@@ -17,9 +29,7 @@ FeedForward<T>::FeedForward(std::size_t d_model, std::size_t d_ff, Activation ac
 
 template <class T>
 Variable<T> FeedForward<T>::operator()(const Variable<T>& x) const {
-  const Variable<T> inner = linear1_(x);
-  const Variable<T> active = activation_ == Activation::relu ? relu(inner) : gelu(inner);
-  return linear2_(dropout(active, dropout_, this->training()));
+  return linear2_(dropout(detail::activate(linear1_(x), activation_), dropout_, this->training()));
 }
 
 template class FeedForward<float>;

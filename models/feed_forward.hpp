@@ -22,4 +22,10 @@ class FeedForward : public Module<T> {
   Linear<T> linear1_, linear2_;
 };
 
+namespace detail {
+
+template <class T>
+Variable<T> activate(const Variable<T>& x, Activation activation);
+
+}  // namespace detail
 }  // namespace xgrad

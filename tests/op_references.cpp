@@ -431,6 +431,34 @@ Reference stack(std::size_t axis) {
   };
 }
 
+Reference einsum(std::vector<std::string> operands, std::string output) {
+  return [operands, output](const Arguments& x) {
+    std::string letters = output;
+    for (const std::string& operand : operands)
+      for (const char letter : operand)
+        if (letters.find(letter) == letters.npos) letters += letter;
+    Shape lengths(letters.size(), 1);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (std::size_t axis = 0; axis < operands[i].size(); ++axis) {
+        if (x[i].shape()[axis] != 1) lengths[letters.find(operands[i][axis])] = x[i].shape()[axis];
+      }
+    }
+    const auto chosen = [&](const std::string& axes, const Shape& index) {
+      Shape result;
+      for (const char letter : axes) result.push_back(index[letters.find(letter)]);
+      return result;
+    };
+    Numbers y =
+        filled(Shape(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(output.size())), 0);
+    for_each_index(lengths, [&](const Shape& index) {
+      double product = 1;
+      for (std::size_t i = 0; i < x.size(); ++i) product *= at(x[i], chosen(operands[i], index));
+      at(y, chosen(output, index)) += product;
+    });
+    return y;
+  };
+}
+
 Reference taken(Shape shape, std::function<std::optional<Shape>(const Shape&)> from) {
   return [shape, from](const Arguments& x) {
     return generated(shape, [&](const Shape& index) {

@@ -3,6 +3,8 @@
 // What the ops must compute, as slow loops in double that share nothing with the library's kernels.
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <xgrad/graph/dims.hpp>
 
@@ -43,6 +45,9 @@ Reference logsumexp(xgrad::Dims axes, bool keepdim);
 Reference var(xgrad::Dims axes, bool keepdim, double correction);
 Reference where(xgrad::Mask condition);
 Reference stack(std::size_t axis);
+
+/// The letters of each operand's axes and of the result's; an axis of length 1 broadcasts.
+Reference einsum(std::vector<std::string> operands, std::string output);
 
 /// y[index] = x[from(index)], or 0 where that is nothing; y has this shape.
 Reference taken(xgrad::Shape shape, std::function<std::optional<xgrad::Shape>(const xgrad::Shape&)> from);

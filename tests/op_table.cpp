@@ -9,6 +9,7 @@
 #include <xgrad/ops/attention.hpp>
 #include <xgrad/ops/cross_entropy.hpp>
 #include <xgrad/ops/dropout.hpp>
+#include <xgrad/ops/einsum.hpp>
 #include <xgrad/ops/elementwise.hpp>
 #include <xgrad/ops/embedding.hpp>
 #include <xgrad/ops/indexing.hpp>
@@ -1103,6 +1104,67 @@ Op bmm_op() {
   return op;
 }
 
+Op einsum_op() {
+  Op op{"einsum", {}, {}};
+  const auto add = [&op](const char* equation, std::vector<Input> inputs, std::vector<std::string> operands,
+                         const char* output) {
+    op.cases.push_back(make_case(
+        std::move(inputs), [equation](const auto& x) { return xgrad::einsum(equation, x); },
+        naive::einsum(std::move(operands), output)));
+  };
+  add("ij,jk->ik", {{2, 3}, {3, 4}}, {"ij", "jk"}, "ik");
+  add("bhqd,bhkd->bhqk", {{2, 3, 4, 2}, {2, 3, 5, 2}}, {"bhqd", "bhkd"}, "bhqk");
+  add("ij->ji", {{2, 3}}, {"ij"}, "ji");
+  add("ij->", {{2, 3}}, {"ij"}, "");
+  add("ij,ij->i", {{2, 3}, {2, 3}}, {"ij", "ij"}, "i");
+  add("i,j->ij", {{2}, {3}}, {"i", "j"}, "ij");
+  add("ij,ij->ji", {{2, 3}, {2, 3}}, {"ij", "ij"}, "ji");
+  add("ii->i", {{3, 3}}, {"ii"}, "i");
+  add("ii", {{3, 3}}, {"ii"}, "");
+  add("ijkji,kl->lj", {{2, 3, 2, 3, 2}, {2, 4}}, {"ijkji", "kl"}, "lj");
+  add("iii->i", {{2, 2, 2}}, {"iii"}, "i");
+  add("ba", {{2, 3}}, {"ba"}, "ab");
+  add(" i j , j k ", {{2, 3}, {3, 4}}, {"ij", "jk"}, "ik");
+  add("...ij,...jk->...ik", {{4, 1, 2, 3}, {5, 3, 2}}, {"abij", "bjk"}, "abik");
+  add("i...->...", {{2, 3, 4}}, {"iab"}, "ab");
+  add("...i->i", {{2, 3, 4}}, {"abi"}, "i");
+  add("i...j,j", {{2, 3, 4}, {4}}, {"iaj", "j"}, "ai");
+  add("ij,jk,kl->il", {{2, 3}, {3, 4}, {4, 2}}, {"ij", "jk", "kl"}, "il");
+  add("i,ij,j->", {{2}, {2, 3}, {3}}, {"i", "ij", "j"}, "");
+  add("ij,kj->ik", {{2, 1}, {3, 4}}, {"ij", "kj"}, "ik");
+  add("ij,jk->ik", {{2, 0}, {0, 3}}, {"ij", "jk"}, "ik");
+  add("ij,ij->ij", {{0, 1}, {1, 3}}, {"ij", "ij"}, "ij");
+  add(",i->i", {{}, {3}}, {"", "i"}, "i");
+  add("ab,cd->", {{2, 3}, {3, 2}}, {"ab", "cd"}, "");
+
+  const auto refused = [&op]<class Error>(Error, const char* message, const char* equation,
+                                          std::vector<Shape> shapes) {
+    op.errors.push_back(error<Error>(message, [equation, shapes] {
+      Inputs<float> operands;
+      for (const Shape& shape : shapes) operands.push_back(x(shape));
+      xgrad::einsum(equation, operands);
+    }));
+  };
+  const ShapeError shape("");
+  const ValueError value("");
+  refused(shape, "einsum: operand 0 must have 3 axes for 'ijk', got (2, 3)", "ijk,jk->ik", {{2, 3}, {3, 4}});
+  refused(shape, "einsum: operand 1 must have at least 2 axes for '...jk', got (3)", "ij,...jk->ik",
+          {{2, 3}, {3}});
+  refused(shape, "einsum: axes of one letter must have one length, got operand 1 (4, 5) where 3 came before",
+          "ij,jk->ik", {{2, 3}, {4, 5}});
+  refused(shape, "einsum: axes of one letter must have one length, got axes 0 and 1 of (2, 3)", "ii->i",
+          {{2, 3}});
+  refused(value, "einsum: 'ij,jk->ik' must name as many operands as there are, got 1", "ij,jk->ik", {{2, 3}});
+  refused(value, "einsum: 'ij' must name as many operands as there are, got 0", "ij", {});
+  refused(value, "einsum: axes must be letters or one '...', got 'i1' in 'i1->i'", "i1->i", {{2, 3}});
+  refused(value, "einsum: axes must be letters or one '...', got 'i..' in 'i..->i'", "i..->i", {{2, 3}});
+  refused(value, "einsum: axes must be letters or one '...', got 'i->i' in 'i->i->i'", "i->i->i", {{2}});
+  refused(value, "einsum: axes must be letters or one '...', got '......' in '......'", "......", {{2}});
+  refused(value, "einsum: an axis may be in the output once, got 'i->ii'", "i->ii", {{2}});
+  refused(value, "einsum: every axis of the output must be one of an operand, got 'i->j'", "i->j", {{2}});
+  return op;
+}
+
 Op gemm_op() {
   const auto reference = [](bool trans_a, bool trans_b, double alpha, double beta) {
     return [=](const std::vector<Array<double>>& x) {
@@ -1487,6 +1549,7 @@ std::vector<Op> make_table() {
           where_op(),
           bmm_op(),
           gemm_op(),
+          einsum_op(),
           mse_loss_op(),
           nll_loss_op(),
           amax_op(),

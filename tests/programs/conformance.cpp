@@ -271,6 +271,34 @@ std::map<std::string, Function<T>> functions() {
     return {scaled_dot_product_attention(c.x(), c.x(1), c.x(2), mask, options)};
   };
 
+  f["einsum"] = [](C c) -> R { return {einsum(c.text("equation"), c.all())}; };
+
+  const auto packed = [](C c, std::size_t first) {
+    return xgrad::MultiheadAttentionWeights<T>{c.x(first), c.x(first + 1), c.x(first + 2), c.x(first + 3)};
+  };
+  const auto padding = [](C c, std::size_t first) {
+    xgrad::AttentionPadding masks;
+    if (c.has(first)) masks.key_padding_mask = c.mask(first);
+    if (c.has(first + 1)) masks.attn_mask = c.mask(first + 1);
+    return masks;
+  };
+  f["multi_head_attention"] = [=](C c) -> R {
+    return {multi_head_attention(c.x(), c.x(1), c.x(2), packed(c, 3),
+                                 static_cast<std::size_t>(c.integer("num_heads")), padding(c, 7))};
+  };
+  f["transformer_encoder_layer"] = [=](C c) -> R {
+    const std::string activation = c.text("activation");
+    if (activation != "relu" && activation != "gelu")
+      throw xgrad::ValueError("there is no activation '" + activation + "'");
+    return {transformer_encoder_layer(
+        c.x(), {packed(c, 1), c.x(5), c.x(6), c.x(7), c.x(8), c.x(9), c.x(10), c.x(11), c.x(12)},
+        {.num_heads = static_cast<std::size_t>(c.integer("num_heads")),
+         .activation = activation == "relu" ? xgrad::Activation::relu : xgrad::Activation::gelu,
+         .norm_first = c.flag("norm_first"),
+         .eps = c.number("eps")},
+        padding(c, 13))};
+  };
+
   const auto optimize = [](C c, const auto& make) -> R {
     const Variable<T> parameter(c.x().value(), true);
     auto optimizer = make(std::vector<Variable<T>>{parameter});
