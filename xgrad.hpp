@@ -2,6 +2,7 @@
 
 // Everything of xgrad.
 
+#include <xgrad/graph/anomaly.hpp>
 #include <xgrad/graph/gradcheck.hpp>
 #include <xgrad/graph/print.hpp>
 #include <xgrad/graph/random.hpp>

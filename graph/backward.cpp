@@ -204,7 +204,11 @@ class Sweep {
       any = any || needs_[i] != nullptr;
     }
     if (!any) return;
-    node->differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
+    if (detail::detecting_anomaly) [[unlikely]] {
+      differentiate_checked(*node, std::move(dy), inputs.size());
+    } else {
+      node->differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
+    }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Variable<T> grad = std::move(grads_[i]);
       if (!grad.defined() || needs_[i] == nullptr) continue;
@@ -217,6 +221,17 @@ class Sweep {
     if (retain_) return;
     node->release();
     node->released = true;
+  }
+
+  /// Blames the op whose backward made a nan, not the ops that it is made of.
+  void differentiate_checked(Node<T>& node, Variable<T>&& dy, std::size_t inputs) {
+    {
+      const detail::AnomalyMode guard(false);
+      node.differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
+    }
+    for (std::size_t i = 0; i < inputs; ++i) {
+      if (needs_[i] != nullptr && grads_[i].defined()) detail::check_gradient(node.op, i, grads_[i]);
+    }
   }
 
   bool retain_;

@@ -13,6 +13,7 @@
 #include <optional>
 #include <tuple>
 
+#include <xgrad/graph/anomaly.hpp>
 #include <xgrad/graph/variable.hpp>
 
 namespace xgrad {
@@ -183,6 +184,11 @@ Variable<T> record(const char* op, Variable<T>&& y, std::tuple<Inputs...> inputs
                    F backward) {
   using detail::Access, detail::Node, detail::Ref;
   constexpr std::size_t N = sizeof...(Inputs);
+  if (detail::detecting_anomaly) [[unlikely]] {
+    const auto pointers =
+        std::apply([](const auto&... input) { return std::array<const Variable<T>*, N>{&input...}; }, inputs);
+    detail::check_result<T>(op, y, pointers);
+  }
   if (!std::apply(records<std::remove_cvref_t<Inputs>...>, inputs)) return std::move(y);
   std::array<Ref<Node<T>>, N> edges = std::apply(
       [](const auto&... input) { return std::array<Ref<Node<T>>, N>{Access<T>::node(input)...}; }, inputs);
@@ -204,6 +210,11 @@ Variable<T> record(const char* op, Variable<T>&& y, std::tuple<Inputs...> inputs
 template <class T, class F>
 Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs, F backward) {
   using detail::Access, detail::Node, detail::Ref;
+  if (detail::detecting_anomaly) [[unlikely]] {
+    std::vector<const Variable<T>*> pointers;
+    for (const Variable<T>& input : inputs) pointers.push_back(&input);
+    detail::check_result<T>(op, y, pointers);
+  }
   std::uint64_t order = 0;
   bool wanted = false;
   for (const Variable<T>& input : inputs) {

@@ -1,6 +1,7 @@
 // What the graph promises: values, gradients, errors, grad modes, ops of one's own.
 
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -420,6 +421,50 @@ TEST(GradModeTest, IsRestoredAfterExceptions) {
   const V x = vector({1, 2});
   message_of<ShapeError>([&] { x.backward(vector({1}, false)); });
   EXPECT_TRUE(xgrad::grad_enabled());
+}
+
+// Anomalies
+
+std::string anomaly(const std::function<void()>& f) {
+  const xgrad::DetectAnomaly guard;
+  return message_of<xgrad::AnomalyError>(f);
+}
+
+TEST(AnomalyTest, NamesTheFirstOpWhoseResultIsNan) {
+  const V x = vector({1, -2, 3});
+  EXPECT_EQ(anomaly([&] { sum(exp(log(x)) * 2.0f); }),
+            "detect_anomaly: the result (3) of 'log' is nan at (1), and no input is");
+  const xgrad::NoGrad guard;
+  EXPECT_EQ(anomaly([&] { sum(exp(log(x)) * 2.0f); }),
+            "detect_anomaly: the result (3) of 'log' is nan at (1), and no input is");
+}
+
+TEST(AnomalyTest, SaysWhichInputsAreNanAlready) {
+  const float nan = std::nanf("");
+  const V bad = vector({1, nan}), good = vector({1, 2});
+  EXPECT_EQ(anomaly([&] { good* bad; }),
+            "detect_anomaly: the result (2) of 'mul' is nan at (1); so was input 1 (2) at (1)");
+  EXPECT_EQ(anomaly([&] {
+              xgrad::cat({bad, good, bad});
+            }),
+            "detect_anomaly: the result (6) of 'cat' is nan at (1); so was input 0 (2) at (1), input 2 "
+            "(2) at (1)");
+}
+
+TEST(AnomalyTest, NamesTheOpWhoseBackwardMakesANan) {
+  const V x = vector({4, 0, 1});
+  EXPECT_EQ(anomaly([&] {
+              sum(sqrt(x) * vector({1, 0, 1}, false)).backward();
+            }),
+            "detect_anomaly: the gradient (3) that 'sqrt' passes back to input 0 is nan at (1)");
+  EXPECT_FALSE(x.has_grad());
+}
+
+TEST(AnomalyTest, InfinitiesAndUnguardedCodeAreLeftAlone) {
+  const V x = vector({0, 1});
+  EXPECT_EQ(anomaly([&] { exp(log(x)); }), "no exception");
+  anomaly([&] { throw xgrad::AnomalyError("in the middle"); });
+  EXPECT_TRUE(std::isnan(log(x - 1.0f).value()(0)));
 }
 
 TEST(GradModeTest, BackwardRecordsNothingUnlessAsked) {
