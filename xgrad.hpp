@@ -43,7 +43,10 @@
 #include <xgrad/ops/where.hpp>
 #include <xgrad/train/adam.hpp>
 #include <xgrad/train/clip_grad.hpp>
+#include <xgrad/train/data.hpp>
 #include <xgrad/train/optimizer.hpp>
 #include <xgrad/train/schedule.hpp>
 #include <xgrad/train/sgd.hpp>
+#include <xgrad/train/stateful.hpp>
 #include <xgrad/train/trainer.hpp>
+#include <xgrad/train/vocabulary.hpp>

@@ -1,0 +1,135 @@
+#include <xgrad/train/data.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <xgrad/graph/error.hpp>
+
+namespace xgrad {
+namespace {
+
+constexpr std::size_t group = 32;  // batches whose examples are sorted together
+
+std::vector<std::size_t> shuffled(std::size_t count, Generator& generator) {
+  const Ids order = randperm(static_cast<std::int64_t>(count), generator);
+  return {order.begin(), order.end()};
+}
+
+std::vector<std::size_t> first_numbers(std::size_t count) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
+
+}  // namespace
+
+Ids pad_sequence(const std::vector<std::vector<std::int64_t>>& sequences, std::int64_t padding_value) {
+  std::size_t longest = 0;
+  for (const auto& sequence : sequences) longest = std::max(longest, sequence.size());
+  Ids ids = Ids::from_shape({sequences.size(), longest});
+  std::fill(ids.begin(), ids.end(), padding_value);
+  for (std::size_t row = 0; row < sequences.size(); ++row)
+    std::copy(sequences[row].begin(), sequences[row].end(), ids.data() + row * longest);
+  return ids;
+}
+
+std::vector<std::vector<std::size_t>> random_split(std::size_t count, const std::vector<std::size_t>& lengths,
+                                                   Generator& generator) {
+  std::size_t left = count;
+  for (const std::size_t length : lengths) {
+    if (length > left) left = count + 1;
+    if (left <= count) left -= length;
+  }
+  if (left != 0)
+    detail::fail<ValueError>("random_split: the lengths must add up to the number of examples, ", count);
+  const std::vector<std::size_t> order = shuffled(count, generator);
+  std::vector<std::vector<std::size_t>> parts;
+  auto first = order.begin();
+  for (const std::size_t length : lengths) {
+    parts.emplace_back(first, first + static_cast<std::ptrdiff_t>(length));
+    first += static_cast<std::ptrdiff_t>(length);
+  }
+  return parts;
+}
+
+BatchSampler::BatchSampler(std::size_t examples, BatchSamplerOptions options)
+    : examples_(examples), options_(options) {
+  if (examples == 0) detail::fail<ValueError>("BatchSampler: there must be examples, got none");
+  if (options.batch_size == 0) detail::fail<ValueError>("BatchSampler: batch_size must be at least 1, got 0");
+  if (batches_per_epoch() == 0) {
+    detail::fail<ValueError>("BatchSampler: with drop_last there must be as many examples as batch_size ",
+                             options.batch_size, ", got ", examples);
+  }
+}
+
+BatchSampler::BatchSampler(std::vector<std::size_t> lengths, BatchSamplerOptions options)
+    : BatchSampler(lengths.size(), options) {
+  lengths_ = std::move(lengths);
+}
+
+std::size_t BatchSampler::batches_per_epoch() const {
+  const std::size_t whole = examples_ / options_.batch_size;
+  return whole + (options_.drop_last || examples_ % options_.batch_size == 0 ? 0 : 1);
+}
+
+std::vector<std::size_t> BatchSampler::next() {
+  if (at_ == starts_.size()) {
+    if (options_.shuffle) seed_ = static_cast<std::uint64_t>(randint(0, std::int64_t{1} << 32, {1})(0));
+    ++epoch_;
+    at_ = 0;
+    arrange();
+  }
+  const std::size_t start = starts_[at_++];
+  const std::size_t end = std::min(start + options_.batch_size, examples_);
+  return {order_.begin() + static_cast<std::ptrdiff_t>(start),
+          order_.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+void BatchSampler::arrange() {
+  Generator generator(seed_);
+  order_ = options_.shuffle ? shuffled(examples_, generator) : first_numbers(examples_);
+  if (!lengths_.empty()) {
+    const std::size_t step = options_.shuffle ? std::min(group * options_.batch_size, examples_) : examples_;
+    for (std::size_t first = 0; first < examples_; first += step) {
+      const std::size_t last = std::min(first + step, examples_);
+      std::stable_sort(order_.begin() + static_cast<std::ptrdiff_t>(first),
+                       order_.begin() + static_cast<std::ptrdiff_t>(last),
+                       [this](std::size_t a, std::size_t b) { return lengths_[a] < lengths_[b]; });
+    }
+  }
+  starts_ = options_.shuffle && !lengths_.empty() ? shuffled(batches_per_epoch(), generator)
+                                                  : first_numbers(batches_per_epoch());
+  for (std::size_t& start : starts_) start *= options_.batch_size;
+}
+
+Numbers BatchSampler::state_dict() const {
+  return {{"epoch", static_cast<double>(epoch_)},
+          {"position", static_cast<double>(at_)},
+          {"seed", static_cast<double>(seed_)}};
+}
+
+void BatchSampler::load_state_dict(const Numbers& state) {
+  detail::check_names("BatchSampler", state_dict(), state);
+  const auto whole = [&](const char* name, double limit) {
+    const double number = state.at(name);
+    if (!(number >= 0 && number <= limit && number == std::floor(number))) {
+      detail::fail<ValueError>("BatchSampler: '", name, "' must be a whole number of at most ", limit,
+                               ", got ", number);
+    }
+    return static_cast<std::uint64_t>(number);
+  };
+  const std::uint64_t epoch = whole("epoch", 0x1p53), seed = whole("seed", 0x1p32),
+                      position = whole("position", static_cast<double>(batches_per_epoch()));
+  epoch_ = epoch;
+  seed_ = seed;
+  at_ = position;
+  starts_.clear();
+  if (epoch_ == 0) {
+    at_ = 0;
+  } else {
+    arrange();
+  }
+}
+
+}  // namespace xgrad
