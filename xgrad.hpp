@@ -44,6 +44,7 @@
 #include <xgrad/train/adam.hpp>
 #include <xgrad/train/clip_grad.hpp>
 #include <xgrad/train/data.hpp>
+#include <xgrad/train/early_stopping.hpp>
 #include <xgrad/train/optimizer.hpp>
 #include <xgrad/train/schedule.hpp>
 #include <xgrad/train/sgd.hpp>

@@ -240,7 +240,7 @@ int run(const SyllableOptions& options) {
   const auto step = [&](std::size_t number) {
     optimizer.set_lr(options.lr * xgrad::cosine_schedule(number, options.steps, options.steps / 50));
     const Batch batch = batches.next();
-    return update(optimizer, cross_entropy(model.class_logits(batch.ids), batch.labels));
+    return update(optimizer, cross_entropy(model.class_logits(batch.ids), batch.labels), batch.ids.size());
   };
   const xgrad::TrainingLog log = xgrad::fit(options.steps, step);
   const double reached = accuracy(model, held_out);

@@ -195,7 +195,7 @@ int run(const TrainingOptions& options) {
     const Variable<float> logits = reshape(model.token_logits(batch.ids), {-1, vocabulary.size()});
     Ids answers = batch.answers;
     answers.reshape({answers.size()});
-    return update(optimizer, cross_entropy(logits, answers));
+    return update(optimizer, cross_entropy(logits, answers), batch.ids.size());
   };
   const xgrad::TrainingLog log = xgrad::fit(options.steps, step);
 

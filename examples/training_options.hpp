@@ -51,14 +51,15 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
 }
 
-/// One step of training: the gradients of the loss, clipped, and the change of the parameters. Returns the
-/// loss.
-inline double update(xgrad::Optimizer<float>& optimizer, const xgrad::Variable<float>& loss) {
+/// One step of training: the gradients of the loss, clipped, and the change of the parameters.
+inline xgrad::StepResult update(xgrad::Optimizer<float>& optimizer, const xgrad::Variable<float>& loss,
+                                std::size_t tokens) {
   optimizer.zero_grad();
   loss.backward();
-  clip_grad_norm(optimizer.parameters(), 1.0);
+  const double norm = clip_grad_norm(optimizer.parameters(), 1.0);
   optimizer.step();
-  return static_cast<double>(loss.item());
+  return {
+      .loss = static_cast<double>(loss.item()), .lr = optimizer.lr(), .grad_norm = norm, .tokens = tokens};
 }
 
 /// A file that is written beside its name and renamed, so that nothing is lost if writing fails. The file

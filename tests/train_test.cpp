@@ -1,10 +1,5 @@
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 
 #include <gtest/gtest.h>
 #include <xtensor/xbuilder.hpp>
@@ -14,7 +9,6 @@
 #include <xgrad/train/clip_grad.hpp>
 #include <xgrad/train/schedule.hpp>
 #include <xgrad/train/sgd.hpp>
-#include <xgrad/train/trainer.hpp>
 
 #include "expect_error.hpp"
 
@@ -191,114 +185,6 @@ TEST(ScheduleTest, WarmsUpAndFallsAlongACosine) {
   EXPECT_NEAR(xgrad::cosine_schedule(8, 12, 4), 0.5, 1e-15);
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::cosine_schedule(0, 3, 5); }),
             "cosine_schedule: warmup_steps must be at most total_steps, got 5 and 3");
-}
-
-TEST(FitTest, LogsWhatItDid) {
-  const xgrad::TrainingLog log =
-      xgrad::fit(5, [](std::size_t step) { return static_cast<double>(step); }, {.progress = false});
-  EXPECT_EQ(log.losses, (std::vector<double>{0, 1, 2, 3, 4}));
-  EXPECT_GT(log.seconds, 0);
-  EXPECT_FALSE(log.interrupted);
-}
-
-int signals_seen = 0;
-
-TEST(FitTest, ASignalEndsItAfterTheStep) {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    signals_seen = 0;
-    struct sigaction mine = {}, before = {};
-    mine.sa_handler = [](int) { ++signals_seen; };
-    sigaction(signal, &mine, &before);
-    const auto step = [signal](std::size_t i) {
-      if (i == 3) std::raise(signal);
-      return 1.0;
-    };
-    const xgrad::TrainingLog log = xgrad::fit(1000, step, {.progress = false});
-    EXPECT_TRUE(log.interrupted);
-    EXPECT_EQ(log.losses.size(), 4u);
-    EXPECT_EQ(signals_seen, 0);
-    std::raise(signal);
-    EXPECT_EQ(signals_seen, 1);
-    EXPECT_FALSE(xgrad::fit(2, [](std::size_t) { return 1.0; }, {.progress = false}).interrupted);
-    sigaction(signal, &before, nullptr);
-  }
-}
-
-TEST(FitTest, AnErrorOfAStepPutsTheHandlersBack) {
-  signals_seen = 0;
-  struct sigaction mine = {}, before = {};
-  mine.sa_handler = [](int) { ++signals_seen; };
-  sigaction(SIGINT, &mine, &before);
-  const auto step = [](std::size_t i) -> double { return i < 2 ? 1.0 : throw std::runtime_error("no data"); };
-  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(5, step, {.progress = false}); }), "no data");
-  std::raise(SIGINT);
-  EXPECT_EQ(signals_seen, 1);
-  sigaction(SIGINT, &before, nullptr);
-}
-
-TEST(FitTest, StopsAtALossThatIsNoNumber) {
-  const auto step = [](std::size_t i) { return i < 12 ? 1.0 : std::nan(""); };
-  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(20, step, {.progress = false}); }),
-            "fit: the loss of step 12 is nan");
-}
-
-std::string stderr_of_fit(std::size_t steps) {
-  testing::internal::CaptureStderr();
-  xgrad::fit(steps, [](std::size_t) { return 0.5; });
-  return testing::internal::GetCapturedStderr();
-}
-
-TEST(FitTest, PrintsAboutTenPlainLinesWithoutATerminal) {
-  const std::string text = stderr_of_fit(1234);
-  const auto lines = std::count(text.begin(), text.end(), '\n');
-  EXPECT_EQ(lines, 10);
-  EXPECT_EQ(text.find_first_of("\r\x1b"), std::string::npos);
-  EXPECT_EQ(text.rfind("step 124/1234  loss 0.5  ", 0), 0u) << text;
-  EXPECT_NE(text.find("step 1234/1234  loss 0.5  "), std::string::npos) << text;
-  EXPECT_EQ(stderr_of_fit(0), "");
-}
-
-/// While it lives, stderr is a terminal.
-class Terminal {
- public:
-  Terminal() : main_(posix_openpt(O_RDWR | O_NOCTTY)), stderr_(dup(STDERR_FILENO)) {
-    if (main_ < 0 || grantpt(main_) != 0 || unlockpt(main_) != 0) return;
-    other_ = open(ptsname(main_), O_RDWR | O_NOCTTY);
-    dup2(other_, STDERR_FILENO);
-  }
-  ~Terminal() {
-    dup2(stderr_, STDERR_FILENO);
-    for (const int file : {main_, other_, stderr_}) close(file);
-  }
-  Terminal(const Terminal&) = delete;
-  Terminal& operator=(const Terminal&) = delete;
-
-  bool works() const { return other_ >= 0; }
-
-  /// What was shown up to the first end of a line.
-  std::string shown() const {
-    std::string text;
-    char next;
-    while (read(main_, &next, 1) == 1) {
-      text += next;
-      if (next == '\n') break;
-    }
-    return text;
-  }
-
- private:
-  int main_, stderr_, other_ = -1;
-};
-
-TEST(FitTest, RedrawsABarOnATerminal) {
-  const Terminal terminal;
-  if (!terminal.works()) GTEST_SKIP() << "no terminals here";
-  xgrad::fit(100000, [](std::size_t) { return 0.5; });
-  const std::string text = terminal.shown();
-  EXPECT_LE(std::count(text.begin(), text.end(), '['), 2 * 12)
-      << text;  // each drawing has a bar and an escape
-  EXPECT_NE(text.find("[====================] step 100000/100000  loss 0.5  "), std::string::npos) << text;
-  EXPECT_EQ(text.substr(text.size() - 2), "\r\n");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include <xgrad/train/data.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include <xgrad/graph/error.hpp>
@@ -112,15 +111,10 @@ Numbers BatchSampler::state_dict() const {
 void BatchSampler::load_state_dict(const Numbers& state) {
   detail::check_names("BatchSampler", state_dict(), state);
   const auto whole = [&](const char* name, double limit) {
-    const double number = state.at(name);
-    if (!(number >= 0 && number <= limit && number == std::floor(number))) {
-      detail::fail<ValueError>("BatchSampler: '", name, "' must be a whole number of at most ", limit,
-                               ", got ", number);
-    }
-    return static_cast<std::uint64_t>(number);
+    return detail::whole_number("BatchSampler", name, state, limit);
   };
-  const std::uint64_t epoch = whole("epoch", 0x1p53), seed = whole("seed", 0x1p32),
-                      position = whole("position", static_cast<double>(batches_per_epoch()));
+  const std::size_t epoch = whole("epoch", 0x1p53), seed = whole("seed", 0x1p32),
+                    position = whole("position", static_cast<double>(batches_per_epoch()));
   epoch_ = epoch;
   seed_ = seed;
   at_ = position;

@@ -1,5 +1,7 @@
 #include <xgrad/train/stateful.hpp>
 
+#include <cmath>
+
 #include <xgrad/graph/error.hpp>
 
 namespace xgrad::detail {
@@ -14,6 +16,14 @@ void check_names(const char* what, const Numbers& expected, const Numbers& state
   for (const auto& [name, number] : state)
     if (!expected.contains(name)) add(name, "' is unexpected");
   if (!wrong.empty()) fail<ValueError>(what, ": ", wrong);
+}
+
+std::size_t whole_number(const char* what, const char* name, const Numbers& state, double limit) {
+  const double number = state.at(name);
+  if (!(number >= 0 && number <= limit && number == std::floor(number))) {
+    fail<ValueError>(what, ": '", name, "' must be a whole number of at most ", limit, ", got ", number);
+  }
+  return static_cast<std::size_t>(number);
 }
 
 }  // namespace xgrad::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -28,6 +29,9 @@ namespace detail {
 
 /// Throws ValueError unless `state` has just the names of `expected`, in the name of `what`.
 void check_names(const char* what, const Numbers& expected, const Numbers& state);
+
+/// The number of this name in `state`. Throws ValueError unless it is whole and in [0, limit].
+std::size_t whole_number(const char* what, const char* name, const Numbers& state, double limit);
 
 }  // namespace detail
 }  // namespace xgrad

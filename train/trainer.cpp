@@ -13,6 +13,7 @@
 #include <string>
 
 #include <xgrad/graph/error.hpp>
+#include <xgrad/train/metrics_log.hpp>
 
 namespace xgrad {
 namespace {
@@ -60,32 +61,50 @@ class InterruptGuard {
   unsigned before_ = interrupts.load(std::memory_order_relaxed);
 };
 
+/// "12 s", "3:25 min" or "1:02:03 h".
+std::string duration(double seconds) {
+  const auto whole = static_cast<unsigned long>(seconds + 0.5);
+  char text[48];
+  if (whole < 60) {
+    std::snprintf(text, sizeof text, "%lu s", whole);
+  } else if (whole < 3600) {
+    std::snprintf(text, sizeof text, "%lu:%02lu min", whole / 60, whole % 60);
+  } else {
+    std::snprintf(text, sizeof text, "%lu:%02lu:%02lu h", whole / 3600, whole / 60 % 60, whole % 60);
+  }
+  return text;
+}
+
 /// A line of stderr: redrawn in place on a terminal, at most ten times a second; else one of ten lines.
 class Progress {
  public:
-  Progress(std::size_t steps, bool shown)
-      : steps_(steps), shown_(shown), terminal_(isatty(STDERR_FILENO) == 1) {}
+  Progress(std::size_t first, std::size_t steps, bool shown)
+      : first_(first), steps_(steps), shown_(shown), terminal_(isatty(STDERR_FILENO) == 1) {}
   ~Progress() {
     if (drawn_) std::fputc('\n', stderr);
   }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void update(std::size_t done, double loss) {
+  void update(std::size_t done, const StepResult& result) {
+    tokens_ += result.tokens;
     if (!shown_) return;
     if (terminal_) {
-      redraw(done, loss);
+      redraw(done, result.loss);
     } else if (done % ((steps_ + 9) / 10) == 0 || done == steps_) {
-      std::fprintf(stderr, "%s\n", text(done, loss).c_str());
+      std::fprintf(stderr, "%s\n", text(done, result.loss).c_str());
     }
   }
 
  private:
   std::string text(std::size_t done, double loss) const {
-    const double rate = static_cast<double>(done) / std::max(seconds_since(start_), 1e-9);
+    const double seconds = std::max(seconds_since(start_), 1e-9);
+    const double steps_per_second = static_cast<double>(done - first_) / seconds;
+    const double rate = tokens_ > 0 ? static_cast<double>(tokens_) / seconds : steps_per_second;
     char line[160];
-    std::snprintf(line, sizeof line, "step %zu/%zu  loss %.4g  %.*f steps/s  %.0f s left", done, steps_, loss,
-                  rate < 100 ? 1 : 0, rate, static_cast<double>(steps_ - done) / rate);
+    std::snprintf(line, sizeof line, "step %zu/%zu  loss %.4g  %.*f %s/s  %s left", done, steps_, loss,
+                  rate < 100 ? 1 : 0, rate, tokens_ > 0 ? "tokens" : "steps",
+                  duration(static_cast<double>(steps_ - done) / steps_per_second).c_str());
     return line;
   }
 
@@ -109,24 +128,43 @@ class Progress {
 
   static constexpr std::size_t bar_width = 20;
 
-  std::size_t steps_;
+  std::size_t first_, steps_;
   bool shown_, terminal_, drawn_ = false;
+  std::size_t tokens_ = 0;
   Clock::time_point start_ = Clock::now(), last_ = start_;
 };
 
+void check_finite(const char* what, std::size_t step, double number) {
+  if (std::isfinite(number)) return;
+  detail::fail<std::runtime_error>("fit: the ", what, " of step ", step, " is ", number,
+                                   "; DetectAnomaly names the op that makes a nan");
+}
+
 }  // namespace
 
-TrainingLog fit(std::size_t steps, const std::function<double(std::size_t)>& step, FitOptions options) {
+TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
+                const FitOptions& options) {
+  detail::MetricsLog metrics(options.metrics, options.first_step);
   TrainingLog log;
+  log.steps = options.first_step;
   const InterruptGuard guard;
   const Clock::time_point start = Clock::now();
-  Progress progress(steps, options.progress);
-  for (std::size_t i = 0; i < steps && !log.interrupted; ++i) {
-    const double loss = step(i);
-    if (!std::isfinite(loss)) detail::fail<std::runtime_error>("fit: the loss of step ", i, " is ", loss);
-    log.losses.push_back(loss);
-    progress.update(i + 1, loss);
+  Progress progress(options.first_step, steps, options.progress);
+  const auto due = [&](std::size_t every) { return every != 0 && log.steps % every == 0; };
+  while (log.steps < steps && !log.interrupted && !log.stopped) {
+    const Clock::time_point began = Clock::now();
+    const StepResult result = step(log.steps);
+    metrics.write(log.steps, result, seconds_since(began));
+    check_finite("loss", log.steps, result.loss);
+    check_finite("gradient norm", log.steps, result.grad_norm.value_or(0));
+    log.losses.push_back(result.loss);
+    progress.update(++log.steps, result);
+    if (options.evaluate && due(options.evaluate_every)) log.stopped = !options.evaluate(log.steps);
     log.interrupted = guard.interrupted();
+    const bool last = log.steps == steps || log.interrupted || log.stopped;
+    if (!last && !due(options.save_every)) continue;
+    metrics.flush();
+    if (options.save) options.save(log.steps);
   }
   log.seconds = seconds_since(start);
   return log;

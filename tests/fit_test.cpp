@@ -1,0 +1,338 @@
+// The training loop: what it logs, shows, saves and survives.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/train/early_stopping.hpp>
+#include <xgrad/train/trainer.hpp>
+
+#include "expect_error.hpp"
+
+namespace {
+
+using xgrad::StepResult;
+
+StepResult constant(std::size_t) { return {.loss = 1}; }
+
+TEST(FitTest, LogsWhatItDid) {
+  const xgrad::TrainingLog log = xgrad::fit(
+      5, [](std::size_t step) { return StepResult{.loss = static_cast<double>(step)}; }, {.progress = false});
+  EXPECT_EQ(log.losses, (std::vector<double>{0, 1, 2, 3, 4}));
+  EXPECT_GT(log.seconds, 0);
+  EXPECT_FALSE(log.interrupted);
+}
+
+int signals_seen = 0;
+
+TEST(FitTest, ASignalEndsItAfterTheStep) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    signals_seen = 0;
+    struct sigaction mine = {}, before = {};
+    mine.sa_handler = [](int) { ++signals_seen; };
+    sigaction(signal, &mine, &before);
+    const auto step = [signal](std::size_t i) {
+      if (i == 3) std::raise(signal);
+      return StepResult{.loss = 1};
+    };
+    const xgrad::TrainingLog log = xgrad::fit(1000, step, {.progress = false});
+    EXPECT_TRUE(log.interrupted);
+    EXPECT_EQ(log.losses.size(), 4u);
+    EXPECT_EQ(signals_seen, 0);
+    std::raise(signal);
+    EXPECT_EQ(signals_seen, 1);
+    EXPECT_FALSE(xgrad::fit(2, constant, {.progress = false}).interrupted);
+    sigaction(signal, &before, nullptr);
+  }
+}
+
+TEST(FitTest, AnErrorOfAStepPutsTheHandlersBack) {
+  signals_seen = 0;
+  struct sigaction mine = {}, before = {};
+  mine.sa_handler = [](int) { ++signals_seen; };
+  sigaction(SIGINT, &mine, &before);
+  const auto step = [](std::size_t i) {
+    return i < 2 ? StepResult{.loss = 1} : throw std::runtime_error("no data");
+  };
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(5, step, {.progress = false}); }), "no data");
+  std::raise(SIGINT);
+  EXPECT_EQ(signals_seen, 1);
+  sigaction(SIGINT, &before, nullptr);
+}
+
+TEST(FitTest, StopsAtALossThatIsNoNumber) {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const auto message = [](const StepResult& bad) {
+    std::vector<std::size_t> saved;
+    const auto step = [&](std::size_t i) { return i < 12 ? StepResult{.loss = 1} : bad; };
+    const auto save = [&](std::size_t done) { saved.push_back(done); };
+    const std::string text = xgrad_tests::message_of(
+        [&] { xgrad::fit(20, step, {.progress = false, .save = save, .save_every = 5}); });
+    EXPECT_EQ(saved, (std::vector<std::size_t>{5, 10}));
+    return text;
+  };
+  EXPECT_EQ(message({.loss = nan}),
+            "fit: the loss of step 12 is nan; DetectAnomaly names the op that makes a nan");
+  EXPECT_EQ(message({.loss = 1, .grad_norm = infinity}),
+            "fit: the gradient norm of step 12 is inf; DetectAnomaly names the op that makes a nan");
+}
+
+std::string stderr_of_fit(std::size_t steps) {
+  testing::internal::CaptureStderr();
+  xgrad::fit(steps, [](std::size_t) { return StepResult{.loss = 0.5}; });
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(FitTest, PrintsAboutTenPlainLinesWithoutATerminal) {
+  const std::string text = stderr_of_fit(1234);
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  EXPECT_EQ(lines, 10);
+  EXPECT_EQ(text.find_first_of("\r\x1b"), std::string::npos);
+  EXPECT_EQ(text.rfind("step 124/1234  loss 0.5  ", 0), 0u) << text;
+  EXPECT_NE(text.find("step 1234/1234  loss 0.5  "), std::string::npos) << text;
+  EXPECT_EQ(stderr_of_fit(0), "");
+}
+
+TEST(FitTest, ShowsTokensPerSecondWhereTheyAreKnown) {
+  testing::internal::CaptureStderr();
+  xgrad::fit(3, [](std::size_t) { return StepResult{.loss = 0.25, .tokens = 100}; });
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(text.rfind("step 1/3  loss 0.25  ", 0), 0u) << text;
+  EXPECT_NE(text.find(" tokens/s  "), std::string::npos) << text;
+  EXPECT_EQ(text.find(" steps/s"), std::string::npos) << text;
+  EXPECT_NE(text.find(" 0 s left\n"), std::string::npos) << text;
+}
+
+TEST(FitTest, EvaluatesAndThenSaves) {
+  std::vector<std::string> calls;
+  const auto note = [&calls](const char* what) {
+    return [&calls, what](std::size_t done) {
+      calls.push_back(what + std::to_string(done));
+      return done < 8;
+    };
+  };
+  xgrad::FitOptions options{.progress = false,
+                            .evaluate = note("evaluate "),
+                            .evaluate_every = 4,
+                            .save = note("save "),
+                            .save_every = 3};
+  const xgrad::TrainingLog log = xgrad::fit(20, constant, options);
+  EXPECT_EQ(calls, (std::vector<std::string>{"save 3", "evaluate 4", "save 6", "evaluate 8", "save 8"}));
+  EXPECT_TRUE(log.stopped);
+  EXPECT_EQ(log.steps, 8u);
+
+  calls.clear();
+  options.first_step = 4;
+  std::vector<std::size_t> steps;
+  const auto step = [&steps](std::size_t i) {
+    steps.push_back(i);
+    return StepResult{.loss = 1};
+  };
+  EXPECT_EQ(xgrad::fit(7, step, options).steps, 7u);
+  EXPECT_EQ(steps, (std::vector<std::size_t>{4, 5, 6}));
+  EXPECT_EQ(calls, (std::vector<std::string>{"save 6", "save 7"}));
+}
+
+TEST(FitTest, SavesWhenASignalEndsIt) {
+  std::vector<std::size_t> saved;
+  const auto step = [](std::size_t i) {
+    if (i == 3) std::raise(SIGINT);
+    return StepResult{.loss = 1};
+  };
+  xgrad::fit(100, step, {.progress = false, .save = [&](std::size_t done) { saved.push_back(done); }});
+  EXPECT_EQ(saved, std::vector<std::size_t>{4});
+}
+
+// The metrics file
+
+class MetricsFileTest : public testing::Test {
+ protected:
+  MetricsFileTest() {
+    std::string name = testing::TempDir() + "metrics_XXXXXX";
+    ::close(::mkstemp(name.data()));
+    path_ = name;
+  }
+  ~MetricsFileTest() override { std::filesystem::remove(path_); }
+
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
+  std::string read() const {
+    std::ostringstream text;
+    text << std::ifstream(path_).rdbuf();
+    return text.str();
+  }
+  void train(std::size_t steps, std::size_t first = 0) const {
+    const auto step = [](std::size_t i) {
+      return StepResult{.loss = 1 / static_cast<double>(i + 1), .lr = 0.1, .grad_norm = 2, .tokens = 7};
+    };
+    xgrad::fit(steps, step, {.progress = false, .first_step = first, .metrics = path_});
+  }
+  /// The steps that the file has lines of.
+  std::vector<std::size_t> steps() const {
+    std::vector<std::size_t> result;
+    std::istringstream lines(read());
+    for (std::string line; std::getline(lines, line);)
+      result.push_back(nlohmann::json::parse(line).at("step").get<std::size_t>());
+    return result;
+  }
+
+  std::string path_;
+};
+
+TEST_F(MetricsFileTest, HasALineForEachStep) {
+  write("what was there before\n");
+  train(3);
+  std::istringstream lines(read());
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::string line;
+    ASSERT_TRUE(std::getline(lines, line));
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_EQ(json.at("step"), i);
+    EXPECT_EQ(json.at("loss"), 1 / static_cast<double>(i + 1));
+    EXPECT_EQ(json.at("lr"), 0.1);
+    EXPECT_EQ(json.at("grad_norm"), 2);
+    EXPECT_EQ(json.at("tokens"), 7);
+    EXPECT_GE(json.at("seconds"), 0);
+  }
+  EXPECT_TRUE(lines.peek() == EOF);
+}
+
+TEST_F(MetricsFileTest, GoesOnWhereTheRunDoes) {
+  train(6);
+  train(5, 3);
+  EXPECT_EQ(steps(), (std::vector<std::size_t>{0, 1, 2, 3, 4}));
+  write(read() + "{\"step\": 5, \"lo");
+  train(7, 5);
+  EXPECT_EQ(steps(), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6}));
+  std::filesystem::remove(path_);
+  train(7, 5);
+  EXPECT_EQ(steps(), (std::vector<std::size_t>{5, 6}));
+}
+
+TEST_F(MetricsFileTest, ALossThatIsNoNumberIsNull) {
+  const auto step = [](std::size_t) { return StepResult{.loss = std::nan("")}; };
+  EXPECT_NE(xgrad_tests::message_of([&] { xgrad::fit(1, step, {.progress = false, .metrics = path_}); }),
+            "no exception");
+  EXPECT_TRUE(nlohmann::json::parse(read()).at("loss").is_null());
+}
+
+TEST_F(MetricsFileTest, AnotherFileIsNotTouchedByAResumedRun) {
+  for (const char* text : {"my notes\n", "my notes", "{\"step\": one}\n"}) {
+    write(text);
+    EXPECT_EQ(xgrad_tests::message_of([&] { train(5, 3); }),
+              "fit: the metrics file '" + path_ + "' cannot be written: it is not a training run's metrics");
+    EXPECT_EQ(read(), text);
+  }
+}
+
+TEST_F(MetricsFileTest, AFileThatCannotBeWrittenIsAnErrorBeforeTheTraining) {
+  bool trained = false;
+  const auto step = [&](std::size_t) {
+    trained = true;
+    return StepResult{};
+  };
+  const std::string nowhere = path_ + "/metrics";
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(1, step, {.progress = false, .metrics = nowhere}); }),
+            "fit: the metrics file '" + nowhere + "' cannot be written: Not a directory");
+  EXPECT_FALSE(trained);
+  EXPECT_EQ(
+      xgrad_tests::message_of([&] { xgrad::fit(1, step, {.progress = false, .metrics = "/dev/full"}); }),
+      "fit: the metrics file '/dev/full' cannot be written: No space left on device");
+}
+
+// Early stopping
+
+TEST(EarlyStoppingTest, StopsAfterItsPatience) {
+  xgrad::EarlyStopping stopping({.patience = 2, .min_delta = 0.1});
+  EXPECT_TRUE(stopping.update(0.5));
+  EXPECT_FALSE(stopping.update(0.6)) << "no more than min_delta";
+  EXPECT_FALSE(stopping.should_stop());
+  EXPECT_TRUE(stopping.update(0.7));
+  EXPECT_FALSE(stopping.update(std::nan("")));
+  const xgrad::Numbers state = stopping.state_dict();
+  EXPECT_FALSE(stopping.should_stop());
+  EXPECT_FALSE(stopping.update(0.2));
+  EXPECT_TRUE(stopping.should_stop());
+  EXPECT_EQ(stopping.best(), 0.7);
+
+  xgrad::EarlyStopping resumed({.patience = 2});
+  resumed.load_state_dict(state);
+  EXPECT_EQ(resumed.best(), 0.7);
+  EXPECT_FALSE(resumed.should_stop());
+  EXPECT_FALSE(resumed.update(0.7));
+  EXPECT_TRUE(resumed.should_stop());
+}
+
+TEST(EarlyStoppingTest, RefusesOptionsAndStatesThatCannotBe) {
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::EarlyStopping({.patience = 0}); }),
+            "EarlyStopping: patience must be at least 1, got 0");
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::EarlyStopping({.min_delta = -1}); }),
+            "EarlyStopping: min_delta must be at least 0, got -1");
+  xgrad::EarlyStopping stopping;
+  EXPECT_EQ(xgrad_tests::message_of([&] {
+              stopping.load_state_dict({{"best", 1}});
+            }),
+            "EarlyStopping: 'since_best' is missing");
+  EXPECT_TRUE(xgrad_tests::message_of([&] {
+                stopping.load_state_dict({{"best", 1}, {"since_best", 0.5}});
+              }).starts_with("EarlyStopping: 'since_best' must be a whole number"));
+}
+
+// Progress on a terminal
+
+/// While it lives, stderr is a terminal.
+class Terminal {
+ public:
+  Terminal() : main_(posix_openpt(O_RDWR | O_NOCTTY)), stderr_(dup(STDERR_FILENO)) {
+    if (main_ < 0 || grantpt(main_) != 0 || unlockpt(main_) != 0) return;
+    other_ = open(ptsname(main_), O_RDWR | O_NOCTTY);
+    dup2(other_, STDERR_FILENO);
+  }
+  ~Terminal() {
+    dup2(stderr_, STDERR_FILENO);
+    for (const int file : {main_, other_, stderr_}) close(file);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  bool works() const { return other_ >= 0; }
+
+  /// What was shown up to the first end of a line.
+  std::string shown() const {
+    std::string text;
+    char next;
+    while (read(main_, &next, 1) == 1) {
+      text += next;
+      if (next == '\n') break;
+    }
+    return text;
+  }
+
+ private:
+  int main_, stderr_, other_ = -1;
+};
+
+TEST(FitTest, RedrawsABarOnATerminal) {
+  const Terminal terminal;
+  if (!terminal.works()) GTEST_SKIP() << "no terminals here";
+  xgrad::fit(100000, [](std::size_t) { return StepResult{.loss = 0.5}; });
+  const std::string text = terminal.shown();
+  EXPECT_LE(std::count(text.begin(), text.end(), '['), 2 * 12)
+      << text;  // each drawing has a bar and an escape
+  EXPECT_NE(text.find("[====================] step 100000/100000  loss 0.5  "), std::string::npos) << text;
+  EXPECT_EQ(text.substr(text.size() - 2), "\r\n");
+}
+
+}  // namespace

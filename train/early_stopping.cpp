@@ -1,0 +1,33 @@
+#include <xgrad/train/early_stopping.hpp>
+
+#include <limits>
+
+#include <xgrad/graph/error.hpp>
+
+namespace xgrad {
+
+EarlyStopping::EarlyStopping(EarlyStoppingOptions options)
+    : options_(options), best_(-std::numeric_limits<double>::infinity()) {
+  if (options.patience == 0) detail::fail<ValueError>("EarlyStopping: patience must be at least 1, got 0");
+  if (!(options.min_delta >= 0))
+    detail::fail<ValueError>("EarlyStopping: min_delta must be at least 0, got ", options.min_delta);
+}
+
+bool EarlyStopping::update(double score) {
+  const bool better = score > best_ + options_.min_delta;
+  if (better) best_ = score;
+  since_best_ = better ? 0 : since_best_ + 1;
+  return better;
+}
+
+Numbers EarlyStopping::state_dict() const {
+  return {{"best", best_}, {"since_best", static_cast<double>(since_best_)}};
+}
+
+void EarlyStopping::load_state_dict(const Numbers& state) {
+  detail::check_names("EarlyStopping", state_dict(), state);
+  since_best_ = detail::whole_number("EarlyStopping", "since_best", state, 0x1p53);
+  best_ = state.at("best");
+}
+
+}  // namespace xgrad

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <xgrad/train/stateful.hpp>
+
+namespace xgrad {
+
+struct EarlyStoppingOptions {
+  std::size_t patience = 5;  ///< evaluations without an improvement before it is time to stop
+  double min_delta = 0;      ///< an improvement is more than this
+};
+
+/// Watches a score, such as the accuracy on a validation set: higher is better (Prechelt 1998).
+class EarlyStopping : public Stateful {
+ public:
+  /// Throws ValueError for a patience of 0 and a min_delta that is negative or nan.
+  explicit EarlyStopping(EarlyStoppingOptions options = {});
+
+  /// Notes a score; true if it is the best so far, and then the weights are worth keeping. A nan is no
+  /// improvement.
+  bool update(double score);
+
+  bool should_stop() const { return since_best_ >= options_.patience; }
+
+  /// The best score; -inf before the first.
+  double best() const { return best_; }
+
+  Numbers state_dict() const override;
+  void load_state_dict(const Numbers& state) override;
+
+ private:
+  EarlyStoppingOptions options_;
+  double best_;
+  std::size_t since_best_ = 0;
+};
+
+}  // namespace xgrad

@@ -1,0 +1,83 @@
+#include <xgrad/train/metrics_log.hpp>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+
+#include <xgrad/graph/error.hpp>
+#include <xgrad/train/trainer.hpp>
+
+namespace xgrad::detail {
+namespace {
+
+constexpr std::string_view beginning = "{\"step\": ";
+
+/// The step of a whole line of this kind of file; nothing for another.
+std::optional<std::size_t> step_of(std::string_view line) {
+  if (!line.starts_with(beginning) || !line.ends_with("}\n")) return std::nullopt;
+  std::size_t step = 0;
+  const auto [end, error] = std::from_chars(line.data() + beginning.size(), line.data() + line.size(), step);
+  if (error != std::errc() || *end != ',') return std::nullopt;
+  return step;
+}
+
+/// The shortest text that is read as the same number; JSON has none for nan and the infinities.
+std::string json(double number) {
+  if (!std::isfinite(number)) return "null";
+  char digits[32];
+  return std::string(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const std::string& path, std::size_t first_step) : path_(path) {
+  if (path_.empty()) return;
+  file_.reset(std::fopen(path_.c_str(), first_step == 0 ? "w" : "a+"));
+  if (!file_) fail(std::strerror(errno));
+  if (first_step > 0) skip_to(first_step);
+}
+
+void MetricsLog::skip_to(std::size_t first_step) {
+  std::rewind(file_.get());
+  off_t kept = 0;
+  std::string line;
+  bool empty = true;
+  for (int c; (c = std::fgetc(file_.get())) != EOF;) {
+    line += static_cast<char>(c);
+    if (c != '\n') continue;
+    const std::optional<std::size_t> step = step_of(line);
+    if (!step && empty) fail("it is not a training run's metrics");
+    if (!step || *step >= first_step) break;
+    kept += static_cast<off_t>(line.size());
+    line.clear();
+    empty = false;
+  }
+  if (empty && !line.empty() && !step_of(line)) fail("it is not a training run's metrics");
+  if (std::ferror(file_.get()) != 0 || ::ftruncate(::fileno(file_.get()), kept) != 0 ||
+      std::fseek(file_.get(), 0, SEEK_END) != 0)
+    fail(std::strerror(errno));
+}
+
+void MetricsLog::write(std::size_t step, const StepResult& result, double seconds) {
+  if (!file_) return;
+  std::string line = join({std::string(beginning), std::to_string(step), ", \"loss\": ", json(result.loss)});
+  if (result.lr) line += ", \"lr\": " + json(*result.lr);
+  if (result.grad_norm) line += ", \"grad_norm\": " + json(*result.grad_norm);
+  if (result.tokens > 0) line += ", \"tokens\": " + std::to_string(result.tokens);
+  line += ", \"seconds\": " + json(seconds) + "}\n";
+  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size()) fail(std::strerror(errno));
+}
+
+void MetricsLog::flush() {
+  if (file_ && std::fflush(file_.get()) != 0) fail(std::strerror(errno));
+}
+
+void MetricsLog::fail(const std::string& why) const {
+  detail::fail<std::runtime_error>("fit: the metrics file '", path_, "' cannot be written: ", why);
+}
+
+}  // namespace xgrad::detail
