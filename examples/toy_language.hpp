@@ -7,10 +7,11 @@
 
 #include <array>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
+
+#include <xgrad/train/vocabulary.hpp>
 
 namespace examples {
 
@@ -95,31 +96,17 @@ inline std::vector<std::string> notebook_sentence() {
   return {"my", "shoes", "are", "small", "my", "feet", "are", "big"};
 }
 
-/// The numbers of words: 0 is padding, 1 the mask.
-class Vocabulary {
- public:
-  static constexpr std::int64_t pad = 0, mask = 1;
+inline constexpr std::int64_t pad_id = 0, mask_id = 1;
 
-  Vocabulary() : words_{"[PAD]", "[MASK]", "are"} {
-    for (const char* owner : language::owners) words_.push_back(owner);
-    for (const language::Thing& thing : language::things) {
-      words_.push_back(thing.noun);
-      words_.push_back(thing.adjective);
-    }
+/// The words of the language, after padding and mask.
+inline xgrad::Vocabulary vocabulary_of_language() {
+  std::vector<std::string> words{"[PAD]", "[MASK]", "are"};
+  words.insert(words.end(), language::owners.begin(), language::owners.end());
+  for (const language::Thing& thing : language::things) {
+    words.push_back(thing.noun);
+    words.push_back(thing.adjective);
   }
-
-  std::size_t size() const { return words_.size(); }
-  const std::string& word(std::int64_t id) const { return words_.at(static_cast<std::size_t>(id)); }
-
-  std::int64_t id(std::string_view word) const {
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      if (words_[i] == word) return static_cast<std::int64_t>(i);
-    }
-    throw std::out_of_range("the language has no word '" + std::string(word) + "'");
-  }
-
- private:
-  std::vector<std::string> words_;
-};
+  return xgrad::Vocabulary(std::move(words), "");
+}
 
 }  // namespace examples

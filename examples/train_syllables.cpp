@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <iostream>
 #include <map>
-#include <numeric>
 
 #include <xgrad/xgrad.hpp>
 
@@ -79,75 +78,32 @@ struct Batch {
   Ids ids, labels;
 };
 
-template <class Iterator>
-Batch make_batch(Iterator first, Iterator last) {
-  const auto count = static_cast<std::size_t>(last - first);
-  std::size_t longest = 0;
-  for (Iterator it = first; it != last; ++it) longest = std::max(longest, (*it)->ids.size());
-  Batch batch{Ids::from_shape({count, longest}), Ids::from_shape({count})};
-  batch.ids.fill(Alphabet::pad);
-  for (std::size_t row = 0; row < count; ++row) {
-    const Example& example = *first[static_cast<std::ptrdiff_t>(row)];
-    std::copy(example.ids.begin(), example.ids.end(), &batch.ids(row, 0));
-    batch.labels(row) = example.label;
+Batch make_batch(const std::vector<Example>& examples, const std::vector<std::size_t>& chosen) {
+  std::vector<std::vector<std::int64_t>> words;
+  Ids labels = Ids::from_shape({chosen.size()});
+  for (std::size_t row = 0; row < chosen.size(); ++row) {
+    words.push_back(examples[chosen[row]].ids);
+    labels(row) = examples[chosen[row]].label;
   }
-  return batch;
+  return {xgrad::pad_sequence(words, Alphabet::pad), labels};
 }
 
-/// Shuffled batches of words of like length, so that little of a batch is padding.
-class Batches {
- public:
-  Batches(const std::vector<Example>& examples, std::size_t size)
-      : examples_(examples), size_(std::min(size, examples.size())) {}
-
-  Batch next() {
-    if (at_ == starts_.size()) shuffle();
-    const auto first = order_.begin() + starts_[at_++];
-    return make_batch(first, first + static_cast<std::ptrdiff_t>(size_));
-  }
-
- private:
-  void shuffle() {
-    order_.clear();
-    for (const std::int64_t i : xgrad::randperm(static_cast<std::int64_t>(examples_.size()))) {
-      order_.push_back(&examples_[static_cast<std::size_t>(i)]);
-    }
-    const auto group = static_cast<std::ptrdiff_t>(32 * size_);
-    for (auto first = order_.begin(); first != order_.end();) {
-      const auto last = first + std::min(group, order_.end() - first);
-      std::stable_sort(first, last,
-                       [](const Example* a, const Example* b) { return a->ids.size() < b->ids.size(); });
-      first = last;
-    }
-    starts_.clear();
-    const std::size_t count = examples_.size() / size_;
-    for (const std::int64_t i : xgrad::randperm(static_cast<std::int64_t>(count))) {
-      starts_.push_back(i * static_cast<std::int64_t>(size_));
-    }
-    at_ = 0;
-  }
-
-  const std::vector<Example>& examples_;
-  std::size_t size_, at_ = 0;
-  std::vector<const Example*> order_;
-  std::vector<std::ptrdiff_t> starts_;
-};
+std::vector<std::size_t> lengths(const std::vector<Example>& examples) {
+  std::vector<std::size_t> result;
+  for (const Example& example : examples) result.push_back(example.ids.size());
+  return result;
+}
 
 using Model = xgrad::ToyEncoder<float>;
 
 double accuracy(const Model& model, const std::vector<Example>& examples) {
   const xgrad::NoGrad guard;
-  std::vector<const Example*> order;
-  for (const Example& example : examples) order.push_back(&example);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Example* a, const Example* b) { return a->ids.size() < b->ids.size(); });
+  xgrad::BatchSampler batches(lengths(examples), {.batch_size = 256, .shuffle = false});
   std::size_t right = 0;
-  for (std::size_t start = 0; start < order.size(); start += 256) {
-    const std::size_t count = std::min<std::size_t>(256, order.size() - start);
-    const auto first = order.begin() + static_cast<std::ptrdiff_t>(start);
-    const Batch batch = make_batch(first, first + static_cast<std::ptrdiff_t>(count));
+  for (std::size_t i = 0; i < batches.batches_per_epoch(); ++i) {
+    const Batch batch = make_batch(examples, batches.next());
     const Variable<float> logits = model.class_logits(batch.ids);
-    for (std::size_t row = 0; row < count; ++row) {
+    for (std::size_t row = 0; row < batch.labels.size(); ++row) {
       const float* scores = &logits.value()(row, 0);
       right += std::max_element(scores, scores + logits.shape(1)) - scores == batch.labels(row) ? 1 : 0;
     }
@@ -156,10 +112,7 @@ double accuracy(const Model& model, const std::vector<Example>& examples) {
 }
 
 Ids one_word(const Alphabet& alphabet, const std::string& word) {
-  const std::vector<std::int64_t> ids = alphabet.encode(word);
-  Ids batch = Ids::from_shape({1, ids.size()});
-  std::copy(ids.begin(), ids.end(), batch.begin());
-  return batch;
+  return xgrad::pad_sequence({alphabet.encode(word)}, Alphabet::pad);
 }
 
 void answer(const Model& model, const Alphabet& alphabet, const std::vector<std::string>& classes,
@@ -236,10 +189,10 @@ int run(const SyllableOptions& options) {
               held_out.size(), classes.size(), model.parameter_count());
 
   xgrad::AdamW<float> optimizer(model.parameters(), {.lr = options.lr});
-  Batches batches(training, options.batch);
+  xgrad::BatchSampler batches(lengths(training), {.batch_size = options.batch});
   const auto step = [&](std::size_t number) {
     optimizer.set_lr(options.lr * xgrad::cosine_schedule(number, options.steps, options.steps / 50));
-    const Batch batch = batches.next();
+    const Batch batch = make_batch(training, batches.next());
     return update(optimizer, cross_entropy(model.class_logits(batch.ids), batch.labels), batch.ids.size());
   };
   const xgrad::TrainingLog log = xgrad::fit(options.steps, step);

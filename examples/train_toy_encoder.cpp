@@ -11,7 +11,7 @@
 #include "training_options.hpp"
 
 using namespace examples;
-using xgrad::Ids, xgrad::Variable;
+using xgrad::Ids, xgrad::Variable, xgrad::Vocabulary;
 
 namespace {
 
@@ -29,13 +29,13 @@ struct Question {
 Batch make_batch(const Vocabulary& vocabulary, const std::vector<Question>& questions) {
   Batch batch{Ids::from_shape({questions.size(), longest_sentence}),
               Ids::from_shape({questions.size(), longest_sentence})};
-  batch.ids.fill(Vocabulary::pad);
+  batch.ids.fill(pad_id);
   batch.answers.fill(-100);
   for (std::size_t row = 0; row < questions.size(); ++row) {
     const auto& [sentence, riddle] = questions[row];
     for (std::size_t i = 0; i < sentence->words.size(); ++i)
       batch.ids(row, i) = vocabulary.id(sentence->words[i]);
-    batch.answers(row, riddle.hidden) = std::exchange(batch.ids(row, riddle.hidden), Vocabulary::mask);
+    batch.answers(row, riddle.hidden) = std::exchange(batch.ids(row, riddle.hidden), mask_id);
   }
   return batch;
 }
@@ -76,7 +76,7 @@ double accuracy(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabul
   std::size_t right = 0;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     const auto& [sentence, riddle] = questions[i];
-    right += vocabulary.word(found[i].id) == sentence->words[riddle.hidden] ? 1 : 0;
+    right += vocabulary.token(found[i].id) == sentence->words[riddle.hidden] ? 1 : 0;
   }
   return static_cast<double>(right) / static_cast<double>(questions.size());
 }
@@ -146,14 +146,14 @@ void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocab
                           : "  ",
                   i == riddle.hidden ? "____" : sentence.words[i].c_str());
     }
-    std::printf("  ->  %s (%.1f %%)\n", vocabulary.word(guess.id).c_str(),
+    std::printf("  ->  %s (%.1f %%)\n", vocabulary.token(guess.id).c_str(),
                 100 * static_cast<double>(guess.probability));
   }
 }
 
 int run(const TrainingOptions& options) {
   MetricsFile metrics(options.metrics);
-  const Vocabulary vocabulary;
+  const Vocabulary vocabulary = vocabulary_of_language();
   const std::vector<Sentence> language = all_sentences();
 
   // A fifth of the sentences, the same for every seed, and the notebook's own are never trained on.
@@ -177,7 +177,7 @@ int run(const TrainingOptions& options) {
                                                    .heads = options.heads,
                                                    .d_ff = options.d_ff,
                                                    .layers = options.layers},
-                                       .pad_id = Vocabulary::pad};
+                                       .pad_id = pad_id};
   const xgrad::ToyEncoder<float> model(config);
   std::printf("%zu sentences to train on, %zu held out, %zu words, %zu parameters\n\n", training.size(),
               held_out.size(), vocabulary.size(), model.parameter_count());
