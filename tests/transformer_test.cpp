@@ -71,7 +71,7 @@ TEST(TransformerTest, IsTheModuleWithPackedWeights) {
   }
 }
 
-TEST(TransformerTest, GradientsOfAllWeightsAreRight) {
+TEST(TransformerTest, FirstAndSecondDerivativesAreRight) {
   xgrad::manual_seed(5);
   const auto leaf = [](const xgrad::Shape& shape) {
     return Variable<double>(xgrad::normal<double>(shape), true);
@@ -96,6 +96,7 @@ TEST(TransformerTest, GradientsOfAllWeightsAreRight) {
           {.num_heads = 2, .activation = Activation::gelu, .norm_first = norm_first}, {padding, later});
     };
     EXPECT_TRUE(xgrad::gradcheck(forward, inputs));
+    EXPECT_TRUE(xgrad::gradgradcheck(forward, inputs, {.projections = 3}));
   }
 }
 
