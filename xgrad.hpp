@@ -45,9 +45,13 @@
 #include <xgrad/train/clip_grad.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/early_stopping.hpp>
+#include <xgrad/train/file.hpp>
+#include <xgrad/train/npy.hpp>
 #include <xgrad/train/optimizer.hpp>
+#include <xgrad/train/safetensors.hpp>
 #include <xgrad/train/schedule.hpp>
 #include <xgrad/train/sgd.hpp>
 #include <xgrad/train/stateful.hpp>
+#include <xgrad/train/tensor_view.hpp>
 #include <xgrad/train/trainer.hpp>
 #include <xgrad/train/vocabulary.hpp>
