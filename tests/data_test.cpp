@@ -1,11 +1,16 @@
 // Tokens, vocabularies, padding and the choice of batches.
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
+#include <xgrad/graph/error.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
@@ -53,6 +58,24 @@ TEST(VocabularyTest, RefusesWhatItCannotName) {
   EXPECT_EQ(message_of([&] { closed.id("c"); }), "Vocabulary: there is no token 'c'");
   EXPECT_EQ(message_of([&] { closed.token(2); }), "Vocabulary: id must be in [0, 2), got 2");
   EXPECT_EQ(message_of([&] { closed.token(-1); }), "Vocabulary: id must be in [0, 2), got -1");
+}
+
+TEST(VocabularyTest, IsSavedAndLoaded) {
+  const std::string path = testing::TempDir() + "vocabulary_" + std::to_string(::getpid());
+  const Vocabulary saved({"[PAD]", "[UNK]", "na\xC3\xAFve", "two words", "\r"});
+  saved.save(path);
+  const Vocabulary loaded = Vocabulary::load(path);
+  EXPECT_EQ(loaded.tokens(), saved.tokens());
+  EXPECT_EQ(loaded.id("none of them"), 1);
+  const auto message = [&](const char* text) {
+    std::ofstream(path) << text;
+    return message_of<xgrad::FileError>([&] { Vocabulary::load(path, ""); });
+  };
+  EXPECT_EQ(message("a\nb"), path + ": the last line must be whole");
+  EXPECT_EQ(message("a\na\n"), path + ": Vocabulary: every token must be there once, got 'a' twice");
+  EXPECT_EQ(message("a\n\n"), path + ": Vocabulary: token 1 must be one line of text, got ''");
+  std::filesystem::remove(path);
+  EXPECT_TRUE(message_of<xgrad::FileError>([&] { Vocabulary::load(path); }).starts_with(path));
 }
 
 TEST(PadSequenceTest, FillsUpToTheLongest) {

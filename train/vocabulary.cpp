@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <xgrad/graph/error.hpp>
+#include <xgrad/train/file.hpp>
 
 namespace xgrad {
 
@@ -72,6 +74,31 @@ std::vector<std::int64_t> Vocabulary::ids(const std::vector<std::string>& tokens
   result.reserve(tokens.size());
   for (const std::string& token : tokens) result.push_back(id(token));
   return result;
+}
+
+void Vocabulary::save(const std::string& path) const {
+  AtomicFile file(path);
+  std::string lines;
+  for (const std::string& token : tokens_) lines += token + "\n";
+  file.write(std::as_bytes(std::span(lines)));
+  file.commit();
+}
+
+Vocabulary Vocabulary::load(const std::string& path, std::string unknown) {
+  const MappedFile file(path);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  if (!text.empty() && text.back() != '\n') detail::fail<FileError>(path, ": the last line must be whole");
+  std::vector<std::string> tokens;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    tokens.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  try {
+    return Vocabulary(std::move(tokens), std::move(unknown));
+  } catch (const ValueError& error) {
+    throw FileError(path + ": " + error.what());
+  }
 }
 
 const std::string& Vocabulary::token(std::int64_t id) const {

@@ -44,6 +44,12 @@ class Vocabulary {
   /// Throws IndexError for an id that is not in [0, size).
   const std::string& token(std::int64_t id) const;
 
+  /// Writes a token a line, as an AtomicFile. Throws FileError.
+  void save(const std::string& path) const;
+
+  /// Reads what save() wrote. Throws FileError, also for tokens that the constructor refuses.
+  static Vocabulary load(const std::string& path, std::string unknown = "[UNK]");
+
  private:
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
