@@ -70,8 +70,14 @@ Range range_of(const TensorView& tensor) {
   }
 }
 
-/// The text as in JSON, so that it is one line and shows what a terminal would obey.
+/// The text as in JSON, so that it is one line, and a terminal obeys none of it.
 std::string in_quotes(const std::string& text) { return nlohmann::json(text).dump(); }
+
+/// The same without the quotes.
+std::string escaped(const std::string& text) {
+  const std::string quoted = in_quotes(text);
+  return quoted.substr(1, quoted.size() - 2);
+}
 
 std::string count_of(std::size_t count, const char* thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
@@ -102,7 +108,7 @@ void print(const std::vector<TensorView>& tensors, const xgrad::Metadata& metada
   std::size_t elements = 0, bytes = 0;
   for (const TensorView& tensor : tensors) {
     const Range range = range_of(tensor);
-    rows.push_back({in_quotes(tensor.name), to_string(tensor.dtype), xgrad::to_string(tensor.shape),
+    rows.push_back({escaped(tensor.name), to_string(tensor.dtype), xgrad::to_string(tensor.shape),
                     range.least, range.largest, range.nans});
     elements += xgrad::element_count(tensor.shape);
     bytes += tensor.bytes.size();

@@ -2,15 +2,10 @@
 
 // What the training programs have in common: their options, the step of training and their metrics file.
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
-#include <filesystem>
 #include <iostream>
-#include <stdexcept>
+#include <optional>
+#include <span>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -62,47 +57,24 @@ inline xgrad::StepResult update(xgrad::Optimizer<float>& optimizer, const xgrad:
       .loss = static_cast<double>(loss.item()), .lr = optimizer.lr(), .grad_norm = norm, .tokens = tokens};
 }
 
-/// A file that is written beside its name and renamed, so that nothing is lost if writing fails. The file
-/// beside is made at once: a path that cannot be written is an error before the training, not after it.
+/// The file of --metrics. It is opened at once: a path that cannot be written is an error before the
+/// training, not after it.
 class MetricsFile {
  public:
   /// An empty path: nothing will be written.
-  explicit MetricsFile(const std::string& path)
-      : path_(path), beside_(path + ".tmp" + std::to_string(::getpid())) {
-    if (path_.empty()) return;
-    if (std::filesystem::is_directory(path_)) fail("it is a directory");
-    file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (file_ < 0) fail(std::strerror(errno));
-  }
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
-  ~MetricsFile() {
-    if (file_ < 0) return;
-    ::close(file_);
-    ::unlink(beside_.c_str());
+  explicit MetricsFile(const std::string& path) {
+    if (!path.empty()) file_.emplace(path);
   }
 
   void write(const nlohmann::json& metrics) {
-    if (file_ < 0) return;
+    if (!file_) return;
     const std::string text = metrics.dump(2) + "\n";
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t written = ::write(file_, text.data() + done, text.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(std::strerror(errno));
-      done += static_cast<std::size_t>(written);
-    }
-    if (::fsync(file_) != 0 || ::rename(beside_.c_str(), path_.c_str()) != 0) fail(std::strerror(errno));
-    ::close(file_);
-    file_ = -1;
+    file_->write(std::as_bytes(std::span(text)));
+    file_->commit();
   }
 
  private:
-  [[noreturn]] void fail(const std::string& why) const {
-    throw std::runtime_error("--metrics: cannot write '" + path_ + "': " + why);
-  }
-
-  std::string path_, beside_;
-  int file_ = -1;
+  std::optional<xgrad::AtomicFile> file_;
 };
 
 /// Runs a program's body; an exception becomes one line on stderr and exit code 1.

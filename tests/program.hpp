@@ -1,22 +1,37 @@
 #pragma once
 
+#include <sys/wait.h>
+
 #include <cstdio>
-#include <memory>
+#include <stdexcept>
 #include <string>
 
 #include <gtest/gtest.h>
 
 namespace xgrad_tests {
 
-/// What an example prints; a failure unless it exits with 0.
-inline std::string output_of(const std::string& example) {
-  const std::string command = std::string(XGRAD_EXAMPLES_BINARY_DIR) + "/" + example;
-  const auto close = [](std::FILE* pipe) { EXPECT_EQ(pclose(pipe), 0); };
-  const std::unique_ptr<std::FILE, decltype(close)> pipe(popen(command.c_str(), "r"), close);
+struct ProgramResult {
+  int exit_code;  ///< -1 if a signal ended it
+  std::string output;
+};
+
+/// Runs an example with arguments for the shell.
+inline ProgramResult run_example(const std::string& example_and_arguments) {
+  const std::string command = std::string(XGRAD_EXAMPLES_BINARY_DIR) + "/" + example_and_arguments;
+  std::FILE* const pipe = popen(command.c_str(), "r");
+  if (!pipe) throw std::runtime_error("cannot run " + command);
   std::string text;
   char piece[4096];
-  while (const std::size_t count = std::fread(piece, 1, sizeof piece, pipe.get())) text.append(piece, count);
-  return text;
+  while (const std::size_t count = std::fread(piece, 1, sizeof piece, pipe)) text.append(piece, count);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+/// What an example prints; a failure unless it exits with 0.
+inline std::string output_of(const std::string& example_and_arguments) {
+  const ProgramResult result = run_example(example_and_arguments);
+  EXPECT_EQ(result.exit_code, 0) << example_and_arguments;
+  return result.output;
 }
 
 }  // namespace xgrad_tests

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <filesystem>
 #include <map>
+
+#include "files.hpp"
 
 namespace {
 
@@ -13,22 +15,11 @@ using examples::LabelledWord;
 using examples::WordSplit;
 using namespace std::string_literals;
 
-/// A folder that is deleted with everything in it at the end of a test.
 class WordLabelsFiles : public testing::Test {
  protected:
-  WordLabelsFiles() {
-    std::string name = (std::filesystem::temp_directory_path() / "word_labels_XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
-    folder_ = name;
-  }
-  ~WordLabelsFiles() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
 
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  std::string write(const std::string& bytes) const {
-    std::ofstream(path("words.txt"), std::ios::binary) << bytes;
-    return path("words.txt");
-  }
+  std::string write(const std::string& bytes) const { return folder_.write("words.txt", bytes); }
 
   std::string write_gzip(const std::string& bytes) const {
     const gzFile file = gzopen(path("words.gz").c_str(), "wb");
@@ -49,7 +40,7 @@ class WordLabelsFiles : public testing::Test {
   }
 
  private:
-  std::filesystem::path folder_;
+  xgrad_tests::TemporaryFolder folder_;
 };
 
 const std::vector<LabelledWord> small_and_feet = {{"small", "1"}, {"recipe", "3"}};

@@ -1,0 +1,559 @@
+// safetensors: reading, refusing, writing. npy_test.cpp does the same for npy and npz.
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/graph/error.hpp>
+#include <xgrad/models/encoder.hpp>
+#include <xgrad/train/npy.hpp>
+#include <xgrad/train/safetensors.hpp>
+
+#include "expect_error.hpp"
+#include "files.hpp"
+#include "npy.hpp"
+#include "program.hpp"
+
+namespace {
+
+using nlohmann::json;
+using xgrad::Array, xgrad::DType, xgrad::FileError, xgrad::Metadata, xgrad::SafetensorsFile, xgrad::StateDict,
+    xgrad::TensorView, xgrad::ValueError;
+using xgrad_tests::expect_same_bits, xgrad_tests::message_of, xgrad_tests::read_bytes,
+    xgrad_tests::TemporaryFolder;
+
+const std::string folder = XGRAD_TEST_DATA_DIR "/badfiles/";
+
+std::string bytes_of(const TensorView& tensor) {
+  return {reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()};
+}
+
+template <class T>
+void expect_same_state(const StateDict<T>& got, const StateDict<T>& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (const auto& [name, array] : expected) {
+    ASSERT_TRUE(got.contains(name)) << name;
+    expect_same_bits(got.at(name), array);
+  }
+}
+
+/// A safetensors file with this header.
+std::string file_of(const std::string& header, std::size_t data_size = 0) {
+  const std::uint64_t length = header.size();
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes + header + std::string(data_size, '\1');
+}
+
+void open(const std::string& path) {
+  if (path.ends_with(".npy")) {
+    xgrad::NpyFile file(path);
+  } else {
+    SafetensorsFile file(path);
+  }
+}
+
+// ---- the files of badfiles/, whose README.md says what index.json holds ----
+
+class IndexedFile : public testing::TestWithParam<json> {};
+
+std::vector<json> indexed_files() {
+  return json::parse(std::ifstream(folder + "index.json")).get<std::vector<json>>();
+}
+
+TEST_P(IndexedFile, IsReadExactlyOrRefusedInOneLine) {
+  const std::string path = folder + GetParam().at("file").get<std::string>();
+  const auto start = std::chrono::steady_clock::now();
+  if (GetParam().at("expected") == "error") {
+    const std::string message = message_of<FileError>([&] { open(path); });
+    EXPECT_TRUE(message.starts_with(path + ": ")) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+
+    const auto program = xgrad_tests::run_example("inspect '" + path + "' 2>&1");
+    EXPECT_EQ(program.exit_code, 1);
+    EXPECT_EQ(program.output, "inspect: " + message + "\n");
+  } else if (GetParam().at("format") == "npy") {
+    const json tensor = GetParam().at("tensors").at("");
+    const std::string contents = folder + tensor.at("file").get<std::string>();
+    if (tensor.at("dtype") == "float32") {
+      expect_same_bits(xgrad::load_npy<float>(path), xgrad_tests::read_npy<float>(contents));
+    } else {
+      expect_same_bits(xgrad::load_npy<double>(path), xgrad_tests::read_npy<double>(contents));
+    }
+  } else {
+    const SafetensorsFile file(path);
+    const json& tensors = GetParam().at("tensors");
+    EXPECT_EQ(file.tensors().size(), tensors.size());
+    for (const TensorView& tensor : file.tensors()) {
+      const json& expected = tensors.at(tensor.name);
+      const std::string contents = folder + expected.at("file").get<std::string>();
+      EXPECT_EQ(to_string(tensor.dtype), expected.at("dtype"));
+      if (tensor.dtype == DType::F64) {
+        expect_same_bits(xgrad::to_array<double>(tensor), xgrad_tests::read_npy<double>(contents));
+      } else {
+        expect_same_bits(xgrad::to_array<float>(tensor), xgrad_tests::read_npy<float>(contents));
+      }
+    }
+    const json& metadata = GetParam().at("metadata");
+    EXPECT_EQ(file.metadata(), metadata.is_null() ? Metadata() : metadata.get<Metadata>());
+    EXPECT_EQ(xgrad_tests::run_example("inspect '" + path + "'").exit_code, 0);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, IndexedFile, testing::ValuesIn(indexed_files()), [](const auto& info) {
+  std::string name = info.param.at("file").template get<std::string>();
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+
+TEST(Safetensors, EveryPartOfAFileIsRefused) {
+  const TemporaryFolder temporary;
+  for (const char* name : {"float32_two", "empty_and_scalar", "metadata", "nan_and_inf"}) {
+    const std::string whole = read_bytes(folder + "valid/" + name + ".safetensors");
+    ASSERT_FALSE(whole.empty());
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      const std::string path = temporary.write("part.safetensors", whole.substr(0, size));
+      EXPECT_TRUE(message_of<FileError>([&] { SafetensorsFile file(path); }).starts_with(path))
+          << name << size;
+    }
+  }
+}
+
+TEST(Safetensors, AChangedByteOfTheHeaderIsRefusedOrAnotherHeader) {
+  const TemporaryFolder temporary;
+  const std::string whole = read_bytes(folder + "valid/metadata.safetensors");
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < 168; ++i) {
+    for (const char byte : {'\0', '\xff', '"', '{', '}', '9', ' ', static_cast<char>(whole[i] ^ 1)}) {
+      std::string changed = whole;
+      changed[i] = byte;
+      const std::string path = temporary.write("changed.safetensors", changed);
+      try {
+        const SafetensorsFile file(path);
+        ASSERT_EQ(file.tensors().size(), 1u);
+        EXPECT_EQ(file.tensors()[0].bytes.size(), 16u);
+      } catch (const FileError&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 500u);
+}
+
+// ---- headers ----
+
+struct BadHeader {
+  const char* header;
+  std::size_t data_size;
+  const char* message;  // what follows the path
+};
+
+const BadHeader bad_headers[] = {
+    {"", 0, "the header must begin with '{'"},
+    {" {}", 0, "the header must begin with '{'"},
+    {"\xEF\xBB\xBF{}", 0, "the header must begin with '{'"},
+    {"[]", 0, "the header must begin with '{'"},
+    {"{", 0, "the header must be JSON, got a parse error"},
+    {"{} {}", 0, "the header must be JSON, got a parse error"},
+    {"{}", 1, "the data must end with the last tensor, got 1 bytes after it"},
+    {R"({"w":1})", 0, R"(tensor "w": must be an object, got 1)"},
+    {R"({"w":[]})", 0, R"(tensor "w": must be an object, got an array)"},
+    {R"({"w":{}})", 0, R"(tensor "w": dtype is missing)"},
+    {R"({"w":{"dtype":"U8"}})", 0, R"(tensor "w": shape is missing)"},
+    {R"({"w":{"dtype":"U8","shape":[1]}})", 1, R"(tensor "w": data_offsets is missing)"},
+    {R"({"w":{"dtype":8}})", 0, R"(tensor "w": dtype must be a string, got 8)"},
+    {R"({"w":{"dtype":["U8"]}})", 0, R"(tensor "w": dtype must be a string, got an array)"},
+    {R"({"w":{"dtype":"f32"}})", 0, R"(tensor "w": dtype must be one of the format's, got "f32")"},
+    {R"({"w":{"shape":3}})", 0, R"(tensor "w": shape must be an array, got 3)"},
+    {R"({"w":{"shape":"3"}})", 0, R"(tensor "w": shape must be an array, got a string)"},
+    {R"({"w":{"shape":null}})", 0, R"(tensor "w": shape must be an array, got null)"},
+    {R"({"w":{"shape":{}}})", 0, R"(tensor "w": shape must be an array, got an object)"},
+    {R"({"w":{"shape":[1.0]}})", 0, R"(tensor "w": shape must hold integers from 0 to 2^64 - 1, got 1.0)"},
+    {R"({"w":{"shape":[true]}})", 0, R"(tensor "w": shape must hold integers from 0 to 2^64 - 1, got true)"},
+    {R"({"w":{"shape":[[1]]}})", 0,
+     R"(tensor "w": shape must hold integers from 0 to 2^64 - 1, got an array)"},
+    {R"({"w":{"shape":[-0]}})", 0, R"(tensor "w": shape must hold integers from 0 to 2^64 - 1, got 0)"},
+    {R"({"w":{"shape":[18446744073709551616]}})", 0,
+     R"(tensor "w": shape must hold integers from 0 to 2^64 - 1, got 18446744073709551616)"},
+    {R"({"w":{"shape":[1e999]}})", 0, "the header must be JSON, got a number overflow"},
+    {R"({"w":{"data_offsets":[0]}})", 0, R"(tensor "w": data_offsets must hold 2 integers, got 1)"},
+    {R"({"w":{"data_offsets":[0,0,0]}})", 0, R"(tensor "w": data_offsets must hold 2 integers, got 3)"},
+    {R"({"w":{"scale":1}})", 0, R"(tensor "w": must have only dtype, shape and data_offsets, got "scale")"},
+    {R"({"w":{"dtype":"U8","dtype":"U8"}})", 0, R"(tensor "w": dtype must come once, got it twice)"},
+    {R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"w":{}})", 1,
+     R"(the name "w" must come once, got it twice)"},
+    {R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0077":{}})", 1,
+     R"(the name "w" must come once, got it twice)"},
+    {R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}})", 1,
+     R"(tensor "w": data_offsets [1, 0] must not fall)"},
+    {R"({"w":{"dtype":"U8","shape":[2],"data_offsets":[0,1]}})", 1,
+     R"(tensor "w": data_offsets [0, 1] must hold the 2 bytes of shape (2) of U8, got 1)"},
+    {R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", 2,
+     R"(tensor "w": data_offsets [1, 2] must leave no hole, got one from 0)"},
+    {R"({"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"v":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+     3,
+     R"(tensor "v": data_offsets [1, 3] must not overlap those of another tensor, got one that ends at 2)"},
+    {R"({"w":{"dtype":"U8","shape":[0],"data_offsets":[1,1]},"v":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})",
+     2,
+     R"(tensor "w": data_offsets [1, 1] must not overlap those of another tensor, got one that ends at 2)"},
+    {R"({"w":{"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,18446744073709551615]}})", 1,
+     R"(tensor "w": data_offsets [0, 18446744073709551615] must stay in the data, got 1 bytes of it)"},
+    {R"({"w":{"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]}})", 0,
+     R"(tensor "w": shape (4611686018427387904) of F32 must take a whole number of bytes, below 2^57)"},
+    {R"({"w":{"dtype":"F32","shape":[0,4294967296,4294967296],"data_offsets":[0,0]}})", 0,
+     R"(tensor "w": shape (0, 4294967296, 4294967296) of F32 must take a whole number of bytes, below 2^57)"},
+    {R"({"w":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1,
+     R"(tensor "w": shape (3) of F4 must take a whole number of bytes, below 2^57)"},
+    {R"({"__metadata__":null})", 0, "__metadata__ must be an object, got null"},
+    {R"({"__metadata__":{"a":1}})", 0, R"(__metadata__: "a" must be a string, got 1)"},
+    {R"({"__metadata__":{"a":{}}})", 0, R"(__metadata__: "a" must be a string, got an object)"},
+    {R"({"__metadata__":{"a":"","a":""}})", 0, R"(__metadata__: the key "a" must come once, got it twice)"},
+    {R"({"__metadata__":{},"__metadata__":{}})", 0,
+     R"(the name "__metadata__" must come once, got it twice)"},
+    {R"({"a\nb":0})", 0, R"(tensor "a\nb": must be an object, got 0)"},
+    {"{\"\\ud800\":{}}", 0, "the header must be JSON, got a parse error"},
+    {"{\"\xc0\x80\":{}}", 0, "the header must be JSON, got a parse error"},
+};
+
+TEST(Safetensors, BadHeadersAreRefused) {
+  const TemporaryFolder temporary;
+  for (const BadHeader& bad : bad_headers) {
+    const std::string path = temporary.write("bad.safetensors", file_of(bad.header, bad.data_size));
+    const std::string message = message_of<FileError>([&] { SafetensorsFile file(path); });
+    EXPECT_TRUE(message.starts_with(path + ": " + bad.message)) << bad.header << '\n' << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+TEST(Safetensors, LongPartsOfBadHeadersAreCutAndNestingIsRefused) {
+  const TemporaryFolder temporary;
+  const std::string million(1000000, '1');
+  for (const std::string& header :
+       {"{\"" + million + "\":0}", R"({"w":{"shape":[)" + million + "]}}",
+        R"({"w":{"shape":[)" + million + "e9]}}", R"({"w":{"dtype":")" + million + "\"}}",
+        R"({"w":)" + std::string(1000000, '['), "{\"" + million}) {
+    const std::string path = temporary.write("long.safetensors", file_of(header));
+    const std::string message = message_of<FileError>([&] { SafetensorsFile file(path); });
+    EXPECT_TRUE(message.starts_with(path + ": ")) << message.substr(0, 1000);
+    EXPECT_LT(message.size(), path.size() + 500) << message.substr(0, 1000);
+  }
+}
+
+TEST(Safetensors, ZeroBytesAndLongHeadersAreRefused) {
+  const TemporaryFolder temporary;
+  const std::string zero = temporary.write("zero.safetensors", file_of(std::string("{}\0", 3)));
+  EXPECT_EQ(message_of<FileError>([&] { SafetensorsFile file(zero); }),
+            zero + ": the header must be JSON, got a zero byte");
+  const std::string path = temporary.path("long.safetensors");
+  for (const std::uint64_t length : {std::uint64_t{100000001}, ~std::uint64_t{0}}) {
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&length), 8);
+    EXPECT_EQ(message_of<FileError>([&] { SafetensorsFile file(path); }),
+              path + ": the header's length must be at most 100000000, got " + std::to_string(length));
+  }
+}
+
+TEST(Safetensors, WhatTheFormatAllowsIsRead) {
+  const TemporaryFolder temporary;
+  const std::string unsorted =
+      R"({"b":{"shape":[3],"data_offsets":[1,4],"dtype":"I8"},"a":{"dtype":"F4","shape":[2],"data_offsets":[0,1]},)"
+      R"("":{"dtype":"F64","shape":[0],"data_offsets":[1,1]},"__metadata__":{}} )";
+  const SafetensorsFile file(temporary.write("unsorted.safetensors", file_of(unsorted, 4)));
+  ASSERT_EQ(file.tensors().size(), 3u);
+  EXPECT_EQ(file.tensors()[0].name, "a");
+  EXPECT_EQ(file.tensors()[0].dtype, DType::F4);
+  EXPECT_EQ(file.tensors()[1].name, "");
+  EXPECT_EQ(file.tensors()[2].name, "b");
+  EXPECT_EQ(bytes_of(file.tensors()[2]), "\1\1\1");
+  EXPECT_TRUE(SafetensorsFile(temporary.write("empty.safetensors", file_of("{}"))).tensors().empty());
+}
+
+TEST(Safetensors, WhatIsNoReadableFileIsRefused) {
+  const TemporaryFolder temporary;
+  const std::string missing = temporary.path("missing"), pipe = temporary.path("pipe");
+  EXPECT_EQ(message_of<FileError>([&] { SafetensorsFile file(missing); }),
+            missing + ": cannot be read: No such file or directory");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, temporary.path("."), std::string("/dev/zero")})
+    EXPECT_EQ(message_of<FileError>([&] { SafetensorsFile file(path); }), path + ": must be a regular file");
+}
+
+// ---- types ----
+
+/// The value of a float of few bits by its definition (IEEE 754, 3.4).
+double small_float(std::uint32_t bits, int exponent_bits, int fraction_bits) {
+  const int exponent = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const double fraction = std::ldexp(bits & ((1u << fraction_bits) - 1), -fraction_bits);
+  const double magnitude = exponent == 2 * bias + 1
+                               ? (fraction == 0 ? std::numeric_limits<double>::infinity() : std::nan(""))
+                               : std::ldexp((exponent > 0) + fraction, std::max(exponent, 1) - bias);
+  return bits >> (exponent_bits + fraction_bits) ? -magnitude : magnitude;
+}
+
+TEST(FileTypes, AllHalvesAndBfloat16sAreExact) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    for (const auto& [got, expected] :
+         {std::pair{xgrad::half_to_float(static_cast<std::uint16_t>(bits)), small_float(bits, 5, 10)},
+          std::pair{xgrad::bfloat16_to_float(static_cast<std::uint16_t>(bits)), small_float(bits, 8, 7)}}) {
+      ASSERT_EQ(std::isnan(got), std::isnan(expected)) << bits;
+      ASSERT_EQ(std::signbit(got), bits >= 0x8000) << bits;
+      if (!std::isnan(expected)) {
+        ASSERT_EQ(static_cast<double>(got), expected) << bits;
+      }
+    }
+  }
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(xgrad::half_to_float(0x7d55)), 0x7faaa000u);  // a nan's payload
+}
+
+TEST(FileTypes, FloatsOfAllWidthsBecomeFloatAndDouble) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("mixed.safetensors");
+  const std::uint16_t halves[] = {0x3e00, 0xc000}, brains[] = {0x3fc0, 0xc000};
+  const Array<float> single{1.5f, -2.0f};
+  const Array<double> wide{1.5, -2.0};
+  xgrad::write_safetensors({{"half", DType::F16, {2}, std::as_bytes(std::span(halves))},
+                            {"brain", DType::BF16, {2}, std::as_bytes(std::span(brains))},
+                            view_of("single", single),
+                            view_of("wide", wide)},
+                           path);
+  for (const char* name : {"half", "brain", "single", "wide"}) {
+    expect_same_bits(xgrad::load_safetensors<float>(path).at(name), single);
+    expect_same_bits(xgrad::load_safetensors<double>(path).at(name), wide);
+  }
+  const Array<double> third{1.0 / 3};
+  xgrad::save_safetensors<double>({{"w", third}}, path);
+  EXPECT_EQ(xgrad::load_safetensors<float>(path).at("w")(0), static_cast<float>(1.0 / 3));
+}
+
+TEST(FileTypes, IntegersBecomeInt64AndOthersAreRefusedByName) {
+  const std::int8_t small[] = {-128, 127};
+  const std::uint32_t large[] = {0, 4294967295u};
+  EXPECT_EQ(xgrad::to_array<std::int64_t>({"i", DType::I8, {2}, std::as_bytes(std::span(small))}),
+            (xgrad::Ids{-128, 127}));
+  EXPECT_EQ(xgrad::to_array<std::int64_t>({"u", DType::U32, {2}, std::as_bytes(std::span(large))}),
+            (xgrad::Ids{0, 4294967295}));
+  EXPECT_EQ(xgrad::to_array<bool>({"b", DType::BOOL, {2}, std::as_bytes(std::span(small))}),
+            (xgrad::Mask{true, true}));
+  EXPECT_EQ(message_of<ValueError>([&] {
+              xgrad::to_array<std::int64_t>({"u", DType::U64, {1}, std::as_bytes(std::span(large))});
+            }),
+            R"(tensor "u": dtype must be I64, I32, I16, I8, U32, U16 or U8, got U64)");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              xgrad::to_array<bool>({"b", DType::U8, {2}, std::as_bytes(std::span(small))});
+            }),
+            R"(tensor "b": dtype must be BOOL, got U8)");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              xgrad::to_array<float>({"f", DType::F32, {3}, std::as_bytes(std::span(large))});
+            }),
+            R"(tensor "f": shape (3) of F32 must fit its bytes, got 8)");
+
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("ids.safetensors");
+  const xgrad::Ids ids{1, 2};
+  xgrad::write_safetensors({view_of("ids", ids)}, path);
+  EXPECT_EQ(message_of<FileError>([&] { xgrad::load_safetensors<float>(path); }),
+            path + R"(: tensor "ids": dtype must be F64, F32, F16 or BF16, got I64)");
+}
+
+// ---- writing ----
+
+template <class T>
+StateDict<T> unusual_state() {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  const T infinity = std::numeric_limits<T>::infinity();
+  const T payload =
+      std::bit_cast<T>(static_cast<Bits>(std::bit_cast<Bits>(infinity) | 0x2a));  // a signalling nan
+  return {{"layers.0.weight", {{T(1) / 3, -T(0)}, {std::numeric_limits<T>::denorm_min(), payload}}},
+          {"größe \"中\"\n\x01😀", {infinity, -infinity, std::numeric_limits<T>::quiet_NaN()}},
+          {"scalar", Array<T>(T(-1.5))},
+          {"", {T(7)}},
+          {"empty", Array<T>::from_shape({2, 0, 3})}};
+}
+
+TEST(Safetensors, WhatIsSavedIsLoadedBitForBit) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("state.safetensors");
+  const Metadata metadata{{"format", "pt"}, {"quotes \"\\\n", "{\"a\": [1, 2]}"}, {"", "é中😀"}};
+  xgrad::save_safetensors(unusual_state<float>(), path, metadata);
+  expect_same_state(xgrad::load_safetensors<float>(path), unusual_state<float>());
+  EXPECT_EQ(SafetensorsFile(path).metadata(), metadata);
+  xgrad::save_safetensors(unusual_state<double>(), path);
+  expect_same_state(xgrad::load_safetensors<double>(path), unusual_state<double>());
+  EXPECT_EQ(SafetensorsFile(path).metadata(), Metadata());
+  xgrad::save_safetensors<float>({}, path);
+  EXPECT_TRUE(xgrad::load_safetensors<float>(path).empty());
+}
+
+TEST(Safetensors, FilesAreThoseOfTheFormatsOwnWriter) {
+  const TemporaryFolder temporary;
+  for (const char* name : {"float32_two", "empty_and_scalar", "nan_and_inf"}) {
+    const std::string original = folder + "valid/" + name + ".safetensors", copy = temporary.path(name);
+    const SafetensorsFile file(original);
+    xgrad::write_safetensors({file.tensors().rbegin(), file.tensors().rend()}, copy);
+    EXPECT_EQ(read_bytes(copy), read_bytes(original)) << name;
+  }
+}
+
+TEST(Safetensors, AModelsStateGoesThroughAFile) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("model.safetensors");
+  const xgrad::Encoder<float> saved({.d_model = 8, .heads = 2, .d_ff = 16, .layers = 2});
+  const xgrad::Encoder<float> loaded({.d_model = 8, .heads = 2, .d_ff = 16, .layers = 2});
+  xgrad::save_safetensors(saved.state_dict(), path);
+  loaded.load_state_dict(xgrad::load_safetensors<float>(path));
+  expect_same_state(loaded.state_dict(), saved.state_dict());
+  EXPECT_TRUE(xgrad::load_safetensors<float>(path).contains("layers.1.self_attn.W_Q.weight"));
+}
+
+TEST(Safetensors, TensorsThatCannotBeWrittenAreRefusedAndNothingIsWritten) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("bad.safetensors");
+  const Array<float> one{1.0f};
+  const TensorView view = view_of("w", one);
+  const auto refusal = [&](std::vector<TensorView> tensors, const Metadata& metadata = {}) {
+    return message_of<ValueError>([&] { xgrad::write_safetensors(std::move(tensors), path, metadata); });
+  };
+  EXPECT_EQ(refusal({view, view}), R"(write_safetensors: the name "w" must come once, got it twice)");
+  EXPECT_EQ(refusal({view_of("__metadata__", one)}),
+            R"(write_safetensors: the name "__metadata__" must not be a tensor's)");
+  EXPECT_EQ(refusal({view_of("\xff", one)}),
+            "write_safetensors: the name of a tensor must be UTF-8, got \"\xEF\xBF\xBD\"");
+  EXPECT_EQ(refusal({view}, {{"a", "\xff"}}),
+            "write_safetensors: the metadata must be UTF-8, got \"\xEF\xBF\xBD\"");
+  EXPECT_EQ(refusal({{"w", DType::F64, {1}, view.bytes}}),
+            R"(write_safetensors: tensor "w": shape (1) of F64 must fit its bytes, got 4)");
+  EXPECT_EQ(refusal({view}, {{"a", std::string(100000000, ' ')}}).substr(0, 76),
+            "write_safetensors: the header must have at most 100000000 bytes, got 1000000");
+  EXPECT_EQ(temporary.file_count(), 0u);
+}
+
+// ---- files that are not lost ----
+
+/// No file may grow beyond so many bytes, as on a disk that is nearly full.
+class SizeLimit {
+ public:
+  explicit SizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  SizeLimit(const SizeLimit&) = delete;
+  SizeLimit& operator=(const SizeLimit&) = delete;
+  ~SizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST(AtomicFile, AFailedWriteLeavesTheOldFileAndNothingBesideIt) {
+  const TemporaryFolder temporary;
+  const StateDict<float> large{{"w", xt::zeros<float>({1000})}};
+  for (const char* name : {"a.safetensors", "a.npy", "a.npz"}) {
+    const std::string path = temporary.write(name, "old");
+    std::string message;
+    {
+      const SizeLimit limit(2000);
+      message = message_of<FileError>([&] {
+        if (path.ends_with(".npy")) {
+          xgrad::save_npy(large.at("w"), path);
+        } else if (path.ends_with(".npz")) {
+          xgrad::save_npz(large, path);
+        } else {
+          xgrad::save_safetensors(large, path);
+        }
+      });
+    }
+    EXPECT_EQ(message, path + ": cannot be written: File too large");
+    EXPECT_EQ(read_bytes(path), "old");
+    std::filesystem::remove(path);
+    EXPECT_EQ(temporary.file_count(), 0u);
+  }
+}
+
+TEST(AtomicFile, NothingIsThereBeforeCommit) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("new");
+  {
+    xgrad::AtomicFile file(path);
+    file.write(std::as_bytes(std::span("half")));
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_EQ(temporary.file_count(), 1u);
+  }
+  EXPECT_EQ(temporary.file_count(), 0u);
+  xgrad::AtomicFile first(path), second(path);
+  first.write(std::as_bytes(std::span("1", 1)));
+  second.write(std::as_bytes(std::span("2", 1)));
+  second.commit();
+  EXPECT_EQ(read_bytes(path), "2");
+  first.commit();
+  EXPECT_EQ(read_bytes(path), "1");
+  EXPECT_EQ(temporary.file_count(), 1u);
+}
+
+TEST(AtomicFile, LinksAndPermissionsStay) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.write("real", "old"), link = temporary.path("link");
+  std::filesystem::create_symlink("real", link);
+  std::filesystem::permissions(path,
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  xgrad::save_safetensors<float>({}, link);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(read_bytes(path), file_of("{}      "));
+  struct stat status;
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0600u);
+}
+
+TEST(AtomicFile, WhatIsNoFileIsNeverReplaced) {
+  const TemporaryFolder temporary;
+  const auto message = [](const std::string& path) {
+    return message_of<FileError>([&] { xgrad::save_safetensors<float>({}, path); });
+  };
+  for (const std::string& path : {temporary.path("."), std::string("/dev/null")})
+    EXPECT_EQ(message(path), path + ": cannot be written: it is no regular file");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  const std::string inside = temporary.path("missing/a");
+  EXPECT_EQ(message(inside), inside + ": cannot be written: No such file or directory");
+  EXPECT_EQ(message(""), ": cannot be written: Is a directory");
+  EXPECT_EQ(message(temporary.path("new/")), temporary.path("new/") + ": cannot be written: Is a directory");
+}
+
+// ---- inspect ----
+
+TEST(Inspect, ListsTensorsAndMetadata) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("a.safetensors");
+  const Array<float> weight{{1.5f, -2.0f}, {std::nanf(""), 0.25f}};
+  const Array<double> nans{std::nan(""), std::nan("")};
+  const xgrad::Ids ids{9007199254740993, -3};
+  const xgrad::Mask mask{true, false, true};
+  const std::uint64_t large[] = {1};
+  xgrad::write_safetensors({view_of("größe", weight),
+                            view_of("line\nbreak", nans),
+                            view_of("ids", ids),
+                            view_of("mask", mask),
+                            {"large", DType::U64, {1}, std::as_bytes(std::span(large))}},
+                           path, {{"format", "pt"}, {"note", "\x1b[31m\n"}});
+  EXPECT_EQ(xgrad_tests::output_of("inspect " + path),
+            "name         dtype  shape   min               max  nan\n"
+            "large        U64    (1)       -                 -    -\n"
+            "ids          I64    (2)      -3  9007199254740993    0\n"
+            "line\\nbreak  F64    (2)       -                 -    2\n"
+            "größe        F32    (2, 2)   -2               1.5    1\n"
+            "mask         BOOL   (3)       0                 1    0\n"
+            "5 tensors, 12 elements, 59 bytes\n"
+            "metadata \"format\": \"pt\"\n"
+            "metadata \"note\": \"\\u001b[31m\\n\"\n");
+}
+
+}  // namespace

@@ -1,0 +1,249 @@
+// npy and npz: reading, refusing, writing. data/npy/ holds files that NumPy wrote.
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/graph/error.hpp>
+#include <xgrad/train/npy.hpp>
+
+#include "expect_error.hpp"
+#include "files.hpp"
+#include "npy.hpp"
+#include "program.hpp"
+
+namespace {
+
+using xgrad::Array, xgrad::ArrayMap, xgrad::FileError, xgrad::Ids, xgrad::Mask, xgrad::NpyFile,
+    xgrad::NpzFile, xgrad::ValueError;
+using xgrad_tests::expect_same_bits, xgrad_tests::message_of, xgrad_tests::read_bytes,
+    xgrad_tests::TemporaryFolder;
+
+const std::string folder = XGRAD_TEST_DATA_DIR "/npy/";
+const Array<float> counting{{0, 1, 2}, {3, 4, 5}};
+
+/// An npy file of version 1.0 with this dict as its header.
+std::string file_of(const std::string& dict, std::size_t data_size = 0) {
+  return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(dict.size()) + '\0' + dict +
+         std::string(data_size, '\1');
+}
+
+TEST(Npy, FilesOfNumpyAreRead) {
+  expect_same_bits(xgrad::load_npy<float>(folder + "big_endian.npy"), counting);
+  expect_same_bits(xgrad::load_npy<double>(folder + "big_endian.npy"), Array<double>(counting));
+  expect_same_bits(xgrad::load_npy<double>(folder + "big_endian_columns.npy"), Array<double>(counting));
+  expect_same_bits(xgrad::load_npy<float>(folder + "version_2.npy"), counting);
+  expect_same_bits(xgrad::load_npy<float>(folder + "version_3.npy"), counting);
+  expect_same_bits(xgrad::load_npy<float>(folder + "half.npy"),
+                   Array<float>{1.5f, -0.0f, 0x1p-24f, INFINITY});
+  expect_same_bits(xgrad::load_npy<std::int64_t>(folder + "int8.npy"), Ids{{-128, 127}});
+  expect_same_bits(xgrad::load_npy<bool>(folder + "mask.npy"), Mask{true, false, true});
+  EXPECT_EQ(message_of<FileError>([] { xgrad::load_npy<float>(folder + "int8.npy"); }),
+            folder + R"(int8.npy: tensor "": dtype must be F64, F32, F16 or BF16, got I8)");
+}
+
+TEST(Npy, ColumnsOfThreeAxesAreReordered) {
+  const TemporaryFolder temporary;
+  std::string file = file_of("{'shape': (2, 3, 2), \"fortran_order\": True, 'descr': '|u1'}");
+  for (int i = 0; i < 12; ++i) file += static_cast<char>(i);
+  const Ids expected{{{0, 6}, {2, 8}, {4, 10}}, {{1, 7}, {3, 9}, {5, 11}}};
+  expect_same_bits(xgrad::load_npy<std::int64_t>(temporary.write("columns.npy", file)), expected);
+}
+
+template <class T>
+void expect_round_trip(const Array<T>& array) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("a.npy");
+  xgrad::save_npy(array, path);
+  expect_same_bits(xgrad::load_npy<T>(path), array);
+  expect_same_bits(xgrad_tests::read_npy<T>(path), array);  // an independent reader
+}
+
+TEST(Npy, WhatIsSavedIsLoadedBitForBit) {
+  expect_round_trip(Array<float>{{-0.0f, std::nanf("42"), INFINITY, 0x1p-149f}});
+  expect_round_trip(Array<double>{-0.0, std::nan("42"), -INFINITY});
+  expect_round_trip(Array<double>(2.5));
+  expect_round_trip(Array<float>::from_shape({2, 0, 3}));
+  expect_round_trip(Ids{{-1, 9007199254740993}});
+  expect_round_trip(Mask(xt::ones<bool>({2, 1})));
+}
+
+TEST(Npy, FilesAreThoseOfNumpy) {
+  const TemporaryFolder temporary;
+  const std::string contents = XGRAD_TEST_DATA_DIR "/badfiles/contents/";
+  for (const char* name :
+       {"empty_and_scalar.0", "empty_and_scalar.1", "float32_two.1", "empty_and_scalar.2"}) {
+    const std::string original = contents + name + ".npy", copy = temporary.path("copy.npy");
+    xgrad::save_npy(xgrad::load_npy<float>(original), copy);
+    EXPECT_EQ(read_bytes(copy), read_bytes(original)) << name;
+  }
+  xgrad::save_npy(xgrad::load_npy<bool>(folder + "mask.npy"), temporary.path("mask.npy"));
+  EXPECT_EQ(read_bytes(temporary.path("mask.npy")), read_bytes(folder + "mask.npy"));
+}
+
+struct BadFile {
+  const char* dict;
+  const char* message;  // what follows the path
+};
+
+const BadFile bad_files[] = {
+    {"", R"(the header must have "{" next, got "")"},
+    {"{}", "the header must have descr, fortran_order and shape"},
+    {"{'descr': '<f4', 'shape': (2,)}", "the header must have descr, fortran_order and shape"},
+    {"{'descr': '<f4', 'descr': '<f4'}",
+     R"(the header must have descr, fortran_order and shape once each, got "descr")"},
+    {"{'color': 1}", R"(the header must have descr, fortran_order and shape once each, got "color")"},
+    {"{'descr': '<f4' 'shape': ()}", R"(the header must have a comma after the value of "descr")"},
+    {"{'descr': [('a', '<f4')]}", "descr must be one type for all elements, got a structure"},
+    {"{'descr': '<c8', 'fortran_order': False, 'shape': ()}",
+     R"(descr must be bool, an integer or a float of 2, 4 or 8 bytes, got "<c8")"},
+    {"{'descr': '', 'fortran_order': False, 'shape': ()}",
+     R"(descr must be bool, an integer or a float of 2, 4 or 8 bytes, got "")"},
+    {"{'descr': '<f4", R"(the header must have a string next, got "'<f4")"},
+    {"{'fortran_order': 0}", R"(fortran_order must be True or False, got "0}")"},
+    {"{'shape': [2]}", R"(shape must be a tuple, got "[2]}")"},
+    {"{'shape': (2)}", R"(shape must be a tuple, got ")}" after its length 2)"},
+    {"{'shape': (2 3)}", R"(shape must be a tuple, got "3)}" after its length 2)"},
+    {"{'shape': (-2, -2)}", R"(shape must hold integers from 0 to 2^64 - 1, got "-2, -2)}")"},
+    {"{'shape': (18446744073709551616,)}", "shape must hold integers from 0 to 2^64 - 1, got"},
+    {"{'shape': (2,", "shape must hold integers from 0 to 2^64 - 1, got"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
+     "the data must be the too many bytes of shape (4294967296, 4294967296) of F32, got 8"},
+    {"{'descr': '<f4', 'fortran_order': True, 'shape': (0, 4294967296, 4294967296)}",
+     "the data must be the too many bytes of shape (0, 4294967296, 4294967296) of F32, got 8"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}",
+     "the data must be the 4 bytes of shape (1) of F32, got 8"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x", "the header must end after '}'"},
+};
+
+TEST(Npy, BadHeadersAreRefused) {
+  const TemporaryFolder temporary;
+  for (const BadFile& bad : bad_files) {
+    const std::string path = temporary.write("bad.npy", file_of(bad.dict, 8));
+    const std::string message = message_of<FileError>([&] { NpyFile file(path); });
+    EXPECT_TRUE(message.starts_with(path + ": " + bad.message)) << bad.dict << '\n' << message;
+  }
+  const std::string path = temporary.write("version.npy", "\x93NUMPY\4" + std::string(100, '\0'));
+  EXPECT_EQ(message_of<FileError>([&] { NpyFile file(path); }),
+            path + ": the format's version must be 1.0, 2.0 or 3.0");
+}
+
+TEST(Npy, EveryPartOfAFileIsRefused) {
+  const TemporaryFolder temporary;
+  for (const char* name : {"big_endian_columns.npy", "version_3.npy"}) {
+    const std::string whole = read_bytes(folder + name);
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      const std::string path = temporary.write("part.npy", whole.substr(0, size));
+      EXPECT_TRUE(message_of<FileError>([&] { NpyFile file(path); }).starts_with(path)) << name << size;
+    }
+  }
+}
+
+TEST(Npz, FilesOfNumpyAreRead) {
+  const ArrayMap<float> stored = xgrad::load_npz<float>(folder + "stored.npz");
+  ASSERT_EQ(stored.size(), 2u);
+  expect_same_bits(stored.at("layer.weight"), counting);
+  expect_same_bits(stored.at("größe"), Array<float>(2.5f));
+  const ArrayMap<double> deflated = xgrad::load_npz<double>(folder + "deflated.npz");
+  ASSERT_EQ(deflated.size(), 2u);
+  expect_same_bits(deflated.at("a"), Array<double>(counting));
+  expect_same_bits(deflated.at("zeros"), Array<double>(xt::zeros<double>({50000})));
+}
+
+TEST(Npz, WhatIsSavedIsLoadedBitForBitAndTheSameEveryTime) {
+  const TemporaryFolder temporary;
+  const ArrayMap<double> arrays{{"layer.weight", {{-0.0, std::nan("42")}, {INFINITY, 1.0 / 3}}},
+                                {"größe", Array<double>(2.5)},
+                                {"", Array<double>::from_shape({0, 3})}};
+  xgrad::save_npz(arrays, temporary.path("a.npz"));
+  xgrad::save_npz(arrays, temporary.path("b.npz"));
+  EXPECT_EQ(read_bytes(temporary.path("a.npz")), read_bytes(temporary.path("b.npz")));
+  const ArrayMap<double> loaded = xgrad::load_npz<double>(temporary.path("a.npz"));
+  ASSERT_EQ(loaded.size(), arrays.size());
+  for (const auto& [name, array] : arrays) expect_same_bits(loaded.at(name), array);
+
+  xgrad::save_npz<bool>({{"mask", {true, false}}}, temporary.path("mask.npz"));
+  expect_same_bits(xgrad::load_npz<bool>(temporary.path("mask.npz")).at("mask"), Mask{true, false});
+  EXPECT_EQ(message_of<FileError>([&] { xgrad::load_npz<float>(temporary.path("mask.npz")); }),
+            temporary.path("mask.npz") + R"(: tensor "mask": dtype must be F64, F32, F16 or BF16, got BOOL)");
+}
+
+TEST(Npz, WhatCannotBeSavedIsRefused) {
+  const TemporaryFolder temporary;
+  EXPECT_EQ(message_of<ValueError>([&] { xgrad::save_npz<float>({}, temporary.path("a.npz")); }),
+            "save_npz: must be given at least one array, got none");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              xgrad::save_npz<float>({{std::string("a\0b", 3), counting}}, temporary.path("a.npz"));
+            }),
+            R"(save_npz: a name must have no zero byte, got "a\u0000b")");
+  EXPECT_EQ(temporary.file_count(), 0u);
+}
+
+/// The file with `from` replaced everywhere by `to`, which must be as long.
+std::string changed(std::string file, const std::string& from, const std::string& to) {
+  std::size_t changes = 0;
+  for (std::size_t at = 0; (at = file.find(from, at)) != std::string::npos; ++changes)
+    file.replace(at, from.size(), to);
+  EXPECT_GT(changes, 0u);
+  return file;
+}
+
+TEST(Npz, BrokenArchivesAreRefused) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("bad.npz");
+  const auto refusal = [&](const std::string& file) {
+    temporary.write("bad.npz", file);
+    const std::string message = message_of<FileError>([&] { NpzFile opened(path); });
+    EXPECT_TRUE(message.starts_with(path + ": ")) << message;
+    return message.substr(std::min(message.size(), path.size() + 2));
+  };
+  xgrad::save_npz<float>({{"a", counting}, {"b", counting}}, temporary.path("good.npz"));
+  const std::string good = read_bytes(temporary.path("good.npz"));
+
+  EXPECT_EQ(refusal(changed(good, "b.npy", "a.npy")), R"(entry "a.npy": must come once, got it twice)");
+  EXPECT_EQ(refusal(changed(good, "b.npy", "b.txt")), R"(entry "b.txt": must be an npy file)");
+  EXPECT_EQ(refusal(changed(good, "NUMPY", "NUMPX")),
+            R"(entry "a.npy": must be a whole zip archive: CRC error)");
+  EXPECT_EQ(refusal(""), "must be a whole zip archive: Not a zip archive");
+  for (std::size_t size = 1; size < good.size(); ++size) refusal(good.substr(0, size));
+
+  // A size of 4 GB that a few bytes cannot hold must not be allocated.
+  const std::string deflated = read_bytes(folder + "deflated.npz");
+  const std::uint32_t size = 128 + 4 * 50000, huge = 0xfffffff0;
+  const auto bytes = [](std::uint32_t number) {
+    return std::string(reinterpret_cast<const char*>(&number), 4);
+  };
+  EXPECT_NE(refusal(changed(deflated, bytes(size), bytes(huge))), "");
+}
+
+TEST(Npz, AChangedByteIsRefusedOrAnotherArchive) {
+  const TemporaryFolder temporary;
+  const std::string whole = read_bytes(folder + "deflated.npz");
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    for (const int bits : {1, 0x80, 0xff}) {
+      std::string file = whole;
+      file[i] = static_cast<char>(file[i] ^ bits);
+      const std::string path = temporary.write("changed.npz", file);
+      try {
+        const NpzFile opened(path);
+        EXPECT_EQ(opened.tensors().size(), 2u);
+      } catch (const FileError& error) {
+        EXPECT_TRUE(std::string(error.what()).starts_with(path)) << error.what();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, whole.size());
+}
+
+TEST(Npz, IsInspected) {
+  EXPECT_EQ(xgrad_tests::output_of("inspect " + folder + "stored.npz"),
+            "name          dtype  shape   min  max  nan\n"
+            "layer.weight  F32    (2, 3)    0    5    0\n"
+            "größe         F64    ()      2.5  2.5    0\n"
+            "2 tensors, 7 elements, 32 bytes\n");
+}
+
+}  // namespace
