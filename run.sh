@@ -9,7 +9,7 @@ build=$root/build/release
 if [[ -n ${CXX:-} ]]; then build+=-${CXX//[^[:alnum:].+-]/_}; fi # one build per compiler
 
 requirements='a C++20 compiler, CMake 3.25, Ninja, xtensor 0.24, xtensor-blas, OpenBLAS, CLI11, nlohmann-json, zlib,
-GoogleTest and Google Benchmark must be installed'
+libzip, GoogleTest and Google Benchmark must be installed'
 
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
@@ -32,7 +32,8 @@ missing_packages() {
     'libxtensor-dev:the arrays'
     'libxtensor-blas-dev:the interface to BLAS'
     'libcli11-dev:command lines of the examples'
-    'nlohmann-json3-dev:metrics of the examples, data of the tests'
+    'nlohmann-json3-dev:headers of safetensors files, metrics of the examples'
+    'libzip-dev:npz files'
     'zlib1g-dev:compressed data of the examples'
     'libgtest-dev:the tests'
     'libbenchmark-dev:the benchmarks'

@@ -18,4 +18,5 @@ run(${CMAKE_COMMAND} -S ${consumer} -B ${work}/build -G ${generator} -D CMAKE_CX
 if(way STREQUAL "find_package")
   run(${CMAKE_COMMAND} --build ${work}/build)
   run(${work}/build/consumer)
+  run(${work}/build/files_consumer WORKING_DIRECTORY ${work})
 endif()

@@ -201,11 +201,11 @@ TEST(Npz, BrokenArchivesAreRefused) {
   xgrad::save_npz<float>({{"a", counting}, {"b", counting}}, temporary.path("good.npz"));
   const std::string good = read_bytes(temporary.path("good.npz"));
 
-  EXPECT_EQ(refusal(changed(good, "b.npy", "a.npy")), R"(entry "a.npy": must come once, got it twice)");
+  EXPECT_EQ(refusal(changed(good, "b.npy", "a.npy")), "must be a whole zip archive: File already exists");
   EXPECT_EQ(refusal(changed(good, "b.npy", "b.txt")), R"(entry "b.txt": must be an npy file)");
   EXPECT_EQ(refusal(changed(good, "NUMPY", "NUMPX")),
             R"(entry "a.npy": must be a whole zip archive: CRC error)");
-  EXPECT_EQ(refusal(""), "must be a whole zip archive: Not a zip archive");
+  EXPECT_EQ(refusal(""), R"(must be a whole zip archive: it must begin with "PK")");
   for (std::size_t size = 1; size < good.size(); ++size) refusal(good.substr(0, size));
 
   // A size of 4 GB that a few bytes cannot hold must not be allocated.

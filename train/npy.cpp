@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
-#include <set>
 
 #include <xgrad/graph/error.hpp>
 
@@ -293,6 +292,7 @@ NpyFile::NpyFile(const std::string& path) : file_(path), tensor_(read_npy(path, 
 
 NpzFile::NpzFile(const std::string& path) {
   const MappedFile file(path);
+  if (!text_of(file.bytes()).starts_with("PK")) fail_to_unzip(path, "it must begin with \"PK\"");
   ZipError error;
   Handle<zip_source_t> source(
       zip_source_buffer_create(file.bytes().data(), file.bytes().size(), 0, error.get()));
@@ -301,7 +301,6 @@ NpzFile::NpzFile(const std::string& path) {
   if (!archive) fail_to_unzip(path, error.text());
   source.release();  // the archive has it now
 
-  std::set<std::string> names;
   std::size_t packed_left = file.bytes().size();
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
   for (zip_int64_t i = 0; i < count; ++i) {
@@ -311,7 +310,6 @@ NpzFile::NpzFile(const std::string& path) {
     std::string name = entry_name;
     const std::string where = path + ": entry " + in_quotes(name);
     if (!name.ends_with(".npy")) detail::fail<FileError>(where, ": must be an npy file");
-    if (!names.insert(name).second) detail::fail<FileError>(where, ": must come once, got it twice");
     std::vector<std::byte> content = unpack(where, archive.get(), index, packed_left), reordered;
     TensorView tensor = read_npy(where, content, reordered);
     tensor.name = name.substr(0, name.size() - 4);
