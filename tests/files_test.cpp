@@ -524,8 +524,11 @@ TEST(AtomicFile, WhatIsNoFileIsNeverReplaced) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
   const std::string inside = temporary.path("missing/a");
   EXPECT_EQ(message(inside), inside + ": cannot be written: No such file or directory");
-  EXPECT_EQ(message(""), ": cannot be written: Is a directory");
-  EXPECT_EQ(message(temporary.path("new/")), temporary.path("new/") + ": cannot be written: Is a directory");
+  EXPECT_EQ(message(""), ": cannot be written: No such file or directory");
+  EXPECT_EQ(message(temporary.path("new/")),
+            temporary.path("new/") + ": cannot be written: No such file or directory");
+  const std::string long_name = temporary.path(std::string(300, 'a'));
+  EXPECT_EQ(message(long_name), long_name + ": cannot be written: File name too long");
 }
 
 // ---- inspect ----

@@ -92,10 +92,11 @@ MappedFile::MappedFile(const std::string& path) {
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(without_links(path)) {
   struct stat status;
   const bool replaces = ::stat(target_.c_str(), &status) == 0;
+  if (!replaces && errno != ENOENT) fail(errno);
   if (replaces && !S_ISREG(status.st_mode))
     detail::fail<FileError>(path, ": cannot be written: it is no regular file");
   if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
-  if (target_.empty() || target_.back() == '/') fail(EISDIR);
+  if (std::filesystem::path(target_).filename().empty()) fail(ENOENT);
 
   static std::atomic<unsigned> count = 0;
   do {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,10 @@
 #include <xgrad/train/tensor_view.hpp>
 
 namespace xgrad {
+
+/// Arrays by their names, such as a StateDict.
+template <class T>
+using ArrayMap = std::map<std::string, Array<T>>;
 
 /// An npy file of NumPy's format, version 1 to 3: one array of bool, integers, float16, float32 or float64,
 /// of either byte order, row- or column-major. Python objects (pickles) are never read.
@@ -51,7 +56,7 @@ Array<T> load_npy(const std::string& path);
 template <class T>
 void save_npy(const Array<T>& array, const std::string& path);
 
-/// The arrays of an npz file by their names; for float and double a StateDict. Throws FileError.
+/// The arrays of an npz file by their names, converted as `to_array` does. Throws FileError.
 template <class T>
 ArrayMap<T> load_npz(const std::string& path);
 

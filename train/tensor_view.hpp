@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,15 +66,11 @@ struct TensorView {
   std::span<const std::byte> bytes;
 };
 
-/// The tensors of a file by their names.
-template <class T>
-using ArrayMap = std::map<std::string, Array<T>>;
-
 /// The bytes of so many elements; nothing if these do not fill whole bytes, or if the lengths that are not 0
 /// have a product above 2^54.
 std::optional<std::size_t> byte_count(DType dtype, const Shape& shape);
 
-/// A view of the array, which must outlive it.
+/// A view of the array; the array must outlive it.
 template <class T>
 TensorView view_of(std::string name, const Array<T>& array) {
   return {std::move(name), dtype_of<T>, array.shape(),
