@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <xgrad/graph/array.hpp>
+#include <xgrad/graph/error.hpp>
 
 namespace xgrad_tests {
 
@@ -48,9 +48,11 @@ xgrad::Array<T> parse(const std::string& bytes) {
     throw std::runtime_error("the elements are not " + std::string(npy_type<T>));
   }
   if (header.find("'fortran_order': False") == std::string::npos) throw std::runtime_error("not in C order");
-  xgrad::Array<T> array = xgrad::Array<T>::from_shape(parse_shape(header));
-  if (bytes.size() != 10 + header_size + array.size() * sizeof(T))
+  const xgrad::Shape shape = parse_shape(header);
+  xgrad::detail::check_count("read_npy", shape);
+  if (bytes.size() != 10 + header_size + xgrad::element_count(shape) * sizeof(T))
     throw std::runtime_error("not of the right length");
+  xgrad::Array<T> array = xgrad::Array<T>::from_shape(shape);
   std::memcpy(array.data(), bytes.data() + 10 + header_size, array.size() * sizeof(T));
   return array;
 }

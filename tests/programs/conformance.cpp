@@ -14,6 +14,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "../npy.hpp"
+#include "deviation.hpp"
 
 namespace {
 
@@ -385,24 +386,14 @@ std::string difference(const std::string& what, const Array<T>& got, const Array
                        double atol) {
   if (got.shape() != want.shape())
     return what + ": shape " + xgrad::to_string(got.shape()) + ", not " + xgrad::to_string(want.shape());
-  double worst = 0;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double a = got.data()[i], b = want.data()[i];
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    const double allowed = atol + rtol * std::abs(b), distance = std::abs(a - b);
-    const bool comparable = std::isfinite(a) && std::isfinite(b);
-    const double excess = comparable ? distance / allowed : std::numeric_limits<double>::infinity();
-    if (excess > worst) {
-      worst = excess;
-      at = i;
-    }
-  }
-  if (worst <= 1) return "";
+  const auto allowed = [&](std::size_t i) { return atol + rtol * std::abs(double{want.data()[i]}); };
+  const xgrad_tests::Deviation worst = xgrad_tests::worst_deviation(got, want, allowed);
+  if (worst.excess <= 1) return "";
   std::ostringstream text;
   text.precision(9);
-  text << what << ": element " << at << " of " << xgrad::to_string(want.shape()) << " is " << got.data()[at]
-       << ", not " << want.data()[at] << " (" << worst << " times the tolerance)";
+  text << what << ": element " << worst.at << " of " << xgrad::to_string(want.shape()) << " is "
+       << got.data()[worst.at] << ", not " << want.data()[worst.at] << " (" << worst.excess
+       << " times the tolerance)";
   return text.str();
 }
 

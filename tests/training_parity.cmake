@@ -1,0 +1,47 @@
+# The program tells a run that differs from PyTorch's, and a directory that is broken, from one that is right.
+# Needs program, training (the unpacked directory) and work.
+function(expect what out_pattern err_pattern)
+  execute_process(COMMAND ${program} ${work} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT status EQUAL 1 OR NOT out MATCHES "${out_pattern}" OR NOT err MATCHES "${err_pattern}")
+    message(FATAL_ERROR "${what}: exit status ${status}, output:\n${out}${err}")
+  endif()
+endfunction()
+
+function(change file text replacement)
+  file(READ ${work}/${file} content)
+  string(REPLACE "${text}" "${replacement}" changed "${content}")
+  if(changed STREQUAL content)
+    message(FATAL_ERROR "${file} has no ${text}")
+  endif()
+  file(WRITE ${work}/${file} "${changed}")
+endfunction()
+
+function(restore)
+  file(REMOVE_RECURSE ${work})
+  file(COPY ${training}/ DESTINATION ${work})
+endfunction()
+
+restore()
+change(expected.json "\"momentum\": 0.9" "\"momentum\": 0.8")
+expect("another momentum" "FAILED  .*sgd/loss_float64.npy\n.* passed, [1-9][0-9]* failed\n$" "^$")
+
+restore()
+change(expected.json "\"amsgrad\": false" "\"amsgrad\": true")
+expect("an option that xgrad has not" "" "^training_parity: optimizers.adamw?: xgrad has no amsgrad = true\n$")
+
+restore()
+change(expected.json "\"steps\": " "\"steps\": 1000000000")
+expect("another number of steps" "" "^training_parity: [^\n]*_tol.npy must have shape [^\n]*\n$")
+
+restore()
+change(expected.json "\"d_model\": " "\"d_model\": -")
+expect("a negative size" "^$" "^training_parity: config.d_model must be a whole number of at least 1, got -[^\n]*\n$")
+
+restore()
+file(WRITE ${work}/data/labels.npy "")
+expect("an empty file" "^$" "^training_parity: [^\n]*labels.npy: not an npy file of version 1.0\n$")
+
+restore()
+file(WRITE ${work}/expected.json "{")
+expect("no JSON" "^$" "^training_parity: [^\n]*\n$")
+file(REMOVE_RECURSE ${work})
