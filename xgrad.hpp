@@ -46,10 +46,11 @@
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/early_stopping.hpp>
 #include <xgrad/train/file.hpp>
+#include <xgrad/train/lr_scheduler.hpp>
+#include <xgrad/train/moving_average.hpp>
 #include <xgrad/train/npy.hpp>
 #include <xgrad/train/optimizer.hpp>
 #include <xgrad/train/safetensors.hpp>
-#include <xgrad/train/schedule.hpp>
 #include <xgrad/train/sgd.hpp>
 #include <xgrad/train/stateful.hpp>
 #include <xgrad/train/tensor_view.hpp>

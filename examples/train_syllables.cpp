@@ -189,11 +189,12 @@ int run(const SyllableOptions& options) {
               held_out.size(), classes.size(), model.parameter_count());
 
   xgrad::AdamW<float> optimizer(model.parameters(), {.lr = options.lr});
+  auto scheduler = warmup_and_cosine(optimizer, options.steps / 50, options.steps);
   xgrad::BatchSampler batches(lengths(training), {.batch_size = options.batch});
-  const auto step = [&](std::size_t number) {
-    optimizer.set_lr(options.lr * xgrad::cosine_schedule(number, options.steps, options.steps / 50));
+  const auto step = [&](std::size_t) {
     const Batch batch = make_batch(training, batches.next());
-    return update(optimizer, cross_entropy(model.class_logits(batch.ids), batch.labels), batch.ids.size());
+    return update(optimizer, scheduler, cross_entropy(model.class_logits(batch.ids), batch.labels),
+                  batch.ids.size());
   };
   const xgrad::TrainingLog log = xgrad::fit(options.steps, step);
   const double reached = accuracy(model, held_out);

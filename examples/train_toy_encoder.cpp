@@ -186,8 +186,8 @@ int run(const TrainingOptions& options) {
   std::printf("\n");
 
   xgrad::AdamW<float> optimizer(model.parameters(), {.lr = options.lr});
-  const auto step = [&](std::size_t number) {
-    optimizer.set_lr(options.lr * xgrad::cosine_schedule(number, options.steps, options.steps / 20));
+  auto scheduler = warmup_and_cosine(optimizer, options.steps / 20, options.steps);
+  const auto step = [&](std::size_t) {
     const Ids chosen = xgrad::randint(0, static_cast<std::int64_t>(questions.size()), {options.batch});
     std::vector<Question> picked;
     for (const std::int64_t i : chosen) picked.push_back(questions[static_cast<std::size_t>(i)]);
@@ -195,7 +195,7 @@ int run(const TrainingOptions& options) {
     const Variable<float> logits = reshape(model.token_logits(batch.ids), {-1, vocabulary.size()});
     Ids answers = batch.answers;
     answers.reshape({answers.size()});
-    return update(optimizer, cross_entropy(logits, answers), batch.ids.size());
+    return update(optimizer, scheduler, cross_entropy(logits, answers), batch.ids.size());
   };
   const xgrad::TrainingLog log = xgrad::fit(options.steps, step);
 

@@ -46,15 +46,28 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
 }
 
-/// One step of training: the gradients of the loss, clipped, and the change of the parameters.
-inline xgrad::StepResult update(xgrad::Optimizer<float>& optimizer, const xgrad::Variable<float>& loss,
-                                std::size_t tokens) {
+/// A linear warm-up, then half a cosine wave down to 0.
+inline xgrad::SequentialLR<float> warmup_and_cosine(xgrad::Optimizer<float>& optimizer, std::size_t warmup,
+                                                    std::size_t steps) {
+  const std::size_t rise = std::max<std::size_t>(warmup, 1), fall = steps > rise ? steps - rise : 1;
+  return {optimizer,
+          {xgrad::LinearLR<float>(optimizer,
+                                  {.start_factor = 1 / static_cast<double>(rise), .total_iters = rise}),
+           xgrad::CosineAnnealingLR<float>(optimizer, fall)},
+          {rise}};
+}
+
+/// One step of training: the gradients of the loss, clipped, the change of the parameters and of the
+/// learning rate.
+inline xgrad::StepResult update(xgrad::Optimizer<float>& optimizer, xgrad::LRScheduler<float>& scheduler,
+                                const xgrad::Variable<float>& loss, std::size_t tokens) {
   optimizer.zero_grad();
   loss.backward();
   const double norm = clip_grad_norm(optimizer.parameters(), 1.0);
   optimizer.step();
-  return {
-      .loss = static_cast<double>(loss.item()), .lr = optimizer.lr(), .grad_norm = norm, .tokens = tokens};
+  const double lr = optimizer.lr();
+  scheduler.step();
+  return {.loss = static_cast<double>(loss.item()), .lr = lr, .grad_norm = norm, .tokens = tokens};
 }
 
 /// The file of --metrics. It is opened at once: a path that cannot be written is an error before the

@@ -5,6 +5,7 @@
 #include <xtensor/xbuilder.hpp>
 
 #include <xgrad/ops/kernels/optimizer.hpp>
+#include <xgrad/train/state.hpp>
 
 namespace xgrad {
 namespace {
@@ -26,8 +27,45 @@ void check_beta(const char* name, double beta) {
   if (!(beta >= 0 && beta < 1)) detail::fail<ValueError>(name, ": betas must be in [0, 1), got ", beta);
 }
 
-AdamOptions plain(const AdamWOptions& options) {
-  return {.lr = options.lr, .betas = options.betas, .eps = options.eps, .weight_decay = options.weight_decay};
+const AdamOptions& checked(const char* name, const AdamOptions& options) {
+  check_beta(name, options.betas.first);
+  check_beta(name, options.betas.second);
+  detail::checked_rate(name, "eps", options.eps);
+  detail::checked_rate(name, "weight_decay", options.weight_decay);
+  return options;
+}
+
+template <class T>
+std::vector<ParameterGroup<T, AdamOptions>> plain(
+    const std::vector<ParameterGroup<T, AdamWOptions>>& groups) {
+  std::vector<ParameterGroup<T, AdamOptions>> converted;
+  for (const auto& [parameters, options] : groups) {
+    converted.push_back({.parameters = parameters,
+                         .options = {.lr = options.lr,
+                                     .betas = options.betas,
+                                     .eps = options.eps,
+                                     .weight_decay = options.weight_decay}});
+  }
+  return converted;
+}
+
+/// What is saved.
+template <class Archive, class Options, class Slots>
+void list(Archive& state, Options& options, Slots& slots) {
+  for (std::size_t g = 0; g < options.size(); ++g) {
+    const std::string prefix = "param_groups." + std::to_string(g) + ".";
+    state.number(prefix + "betas.0", options[g].betas.first);
+    state.number(prefix + "betas.1", options[g].betas.second);
+    state.number(prefix + "eps", options[g].eps);
+    state.number(prefix + "weight_decay", options[g].weight_decay);
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::string prefix = "state." + std::to_string(i) + ".";
+    if (!state.has(prefix, slots[i].steps > 0)) continue;
+    state.number(prefix + "step", slots[i].steps);
+    state.array(prefix + "exp_avg", slots[i].m);
+    state.array(prefix + "exp_avg_sq", slots[i].v);
+  }
 }
 
 }  // namespace
@@ -35,32 +73,59 @@ AdamOptions plain(const AdamWOptions& options) {
 namespace detail {
 
 template <class T>
-AdamSteps<T>::AdamSteps(const char* name, std::vector<Variable<T>> parameters, const AdamOptions& options,
+AdamSteps<T>::AdamSteps(const char* name, const std::vector<ParameterGroup<T, AdamOptions>>& groups,
                         bool decoupled)
-    : Optimizer<T>(name, std::move(parameters), options.lr), options_(options), decoupled_(decoupled) {
-  check_beta(name, options.betas.first);
-  check_beta(name, options.betas.second);
-  checked_rate(name, "eps", options.eps);
-  checked_rate(name, "weight_decay", options.weight_decay);
-  for (const Variable<T>& parameter : this->parameters()) {
-    slots_.push_back({.m = xt::zeros<T>(parameter.shape()), .v = xt::zeros<T>(parameter.shape())});
+    : Optimizer<T>(name), name_(name), decoupled_(decoupled) {
+  for (const auto& [parameters, options] : groups) {
+    this->add_group(parameters, options.lr);
+    options_.push_back(checked(name, options));
   }
+  this->check_not_empty();
+  slots_ = fresh_slots();
+}
+
+template <class T>
+std::vector<typename AdamSteps<T>::Slot> AdamSteps<T>::fresh_slots() const {
+  std::vector<Slot> slots;
+  for (const Variable<T>& parameter : this->parameters()) {
+    slots.push_back({.m = xt::zeros<T>(parameter.shape()), .v = xt::zeros<T>(parameter.shape())});
+  }
+  return slots;
 }
 
 template <class T>
 void AdamSteps<T>::step() {
-  BiasCorrections corrections;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const Variable<T>& parameter = this->parameters()[i];
-    if (!parameter.has_grad()) continue;
-    const Variable<T> gradient = parameter.grad();
-    Slot& slot = slots_[i];
-    corrections.move_to(++slot.steps, options_.betas);
-    kernels::adam_step(mutable_data(parameter), data(gradient), slot.m.data(), slot.v.data(),
-                       parameter.size(), this->lr(), options_.betas.first, options_.betas.second,
-                       options_.eps, options_.weight_decay, decoupled_, corrections.first,
-                       corrections.second);
+  for (std::size_t g = 0; g < options_.size(); ++g) {
+    const AdamOptions& options = options_[g];
+    const auto& group = this->groups()[g];
+    BiasCorrections corrections;
+    for (std::size_t i = group.first; i < group.end; ++i) {
+      const Variable<T>& parameter = this->parameters()[i];
+      if (!parameter.has_grad()) continue;
+      const Variable<T> gradient = parameter.grad();
+      Slot& slot = slots_[i];
+      corrections.move_to(++slot.steps, options.betas);
+      kernels::adam_step(mutable_data(parameter), data(gradient), slot.m.data(), slot.v.data(),
+                         parameter.size(), group.lr, options.betas.first, options.betas.second, options.eps,
+                         options.weight_decay, decoupled_, corrections.first, corrections.second);
+    }
   }
+}
+
+template <class T>
+void AdamSteps<T>::save(StateWriter<T>& state) const {
+  list(state, options_, slots_);
+}
+
+template <class T>
+void AdamSteps<T>::load(StateReader<T>& state) {
+  std::vector<AdamOptions> options = options_;
+  std::vector<Slot> slots = fresh_slots();
+  list(state, options, slots);
+  state.finish();
+  for (const AdamOptions& loaded : options) checked(name_, loaded);
+  options_ = std::move(options);
+  slots_ = std::move(slots);
 }
 
 template class AdamSteps<float>;
@@ -70,11 +135,17 @@ template class AdamSteps<double>;
 
 template <class T>
 Adam<T>::Adam(std::vector<Variable<T>> parameters, AdamOptions options)
-    : detail::AdamSteps<T>("Adam", std::move(parameters), options, false) {}
+    : Adam(std::vector<Group>{{.parameters = std::move(parameters), .options = options}}) {}
+
+template <class T>
+Adam<T>::Adam(const std::vector<Group>& groups) : detail::AdamSteps<T>("Adam", groups, false) {}
 
 template <class T>
 AdamW<T>::AdamW(std::vector<Variable<T>> parameters, AdamWOptions options)
-    : detail::AdamSteps<T>("AdamW", std::move(parameters), plain(options), true) {}
+    : AdamW(std::vector<Group>{{.parameters = std::move(parameters), .options = options}}) {}
+
+template <class T>
+AdamW<T>::AdamW(const std::vector<Group>& groups) : detail::AdamSteps<T>("AdamW", plain(groups), true) {}
 
 template class Adam<float>;
 template class Adam<double>;

@@ -29,8 +29,7 @@ class AdamSteps : public Optimizer<T> {
   void step() override;
 
  protected:
-  AdamSteps(const char* name, std::vector<Variable<T>> parameters, const AdamOptions& options,
-            bool decoupled);
+  AdamSteps(const char* name, const std::vector<ParameterGroup<T, AdamOptions>>& groups, bool decoupled);
 
  private:
   struct Slot {
@@ -38,8 +37,13 @@ class AdamSteps : public Optimizer<T> {
     std::size_t steps = 0;
   };
 
-  AdamOptions options_;
+  std::vector<Slot> fresh_slots() const;
+  void save(StateWriter<T>& state) const override;
+  void load(StateReader<T>& state) override;
+
+  const char* name_;
   bool decoupled_;
+  std::vector<AdamOptions> options_;  // of the groups; their lr is Optimizer's
   std::vector<Slot> slots_;
 };
 
@@ -52,7 +56,10 @@ class AdamSteps : public Optimizer<T> {
 template <class T>
 class Adam : public detail::AdamSteps<T> {
  public:
+  using Group = ParameterGroup<T, AdamOptions>;
+
   explicit Adam(std::vector<Variable<T>> parameters, AdamOptions options = {});
+  explicit Adam(const std::vector<Group>& groups);
 };
 
 /// Adam with g = dp and decoupled weight decay, p *= 1 - lr weight_decay before each step (Loshchilov and
@@ -61,7 +68,10 @@ class Adam : public detail::AdamSteps<T> {
 template <class T>
 class AdamW : public detail::AdamSteps<T> {
  public:
+  using Group = ParameterGroup<T, AdamWOptions>;
+
   explicit AdamW(std::vector<Variable<T>> parameters, AdamWOptions options = {});
+  explicit AdamW(const std::vector<Group>& groups);
 };
 
 }  // namespace xgrad

@@ -19,18 +19,19 @@ struct SGDOptions {
 template <class T>
 class SGD : public Optimizer<T> {
  public:
+  using Group = ParameterGroup<T, SGDOptions>;
+
   explicit SGD(std::vector<Variable<T>> parameters, SGDOptions options = {});
+  explicit SGD(const std::vector<Group>& groups);
 
   void step() override;
 
  private:
-  struct Slot {
-    Array<T> velocity;
-    bool started = false;
-  };
+  void save(detail::StateWriter<T>& state) const override;
+  void load(detail::StateReader<T>& state) override;
 
-  SGDOptions options_;
-  std::vector<Slot> slots_;
+  std::vector<SGDOptions> options_;                  // of the groups; their lr is Optimizer's
+  std::vector<std::optional<Array<T>>> velocities_;  // of the parameters that have made a step with momentum
 };
 
 }  // namespace xgrad

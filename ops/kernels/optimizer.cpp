@@ -47,4 +47,11 @@ XGRAD_KERNEL(void, adam_step,
   }
 }
 
+XGRAD_KERNEL(void, average_step, (T * average, const T* x, std::size_t n, double decay),
+             (average, x, n, decay)) {
+  const T keep = T(decay), take = T(1 - decay);
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) average[i] = keep * average[i] + take * x[i];
+}
+
 }  // namespace xgrad::kernels

@@ -19,4 +19,8 @@ template <typename T>
 void adam_step(T* p, const T* g, T* m, T* v, std::size_t n, double lr, double beta1, double beta2, double eps,
                double weight_decay, bool decoupled, double bias_correction1, double bias_correction2);
 
+/// average = decay average + (1 - decay) x.
+template <typename T>
+void average_step(T* average, const T* x, std::size_t n, double decay);
+
 }  // namespace xgrad::kernels

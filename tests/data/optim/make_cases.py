@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Writes cases.json: what PyTorch's optimizers, schedulers, clipping and averaged models do.
+
+Needs PyTorch (made with 1.13.1; Debian's python3-torch). Numbers that JSON has not are strings.
+"""
+
+import json
+import math
+import pathlib
+
+import torch
+from torch.optim import lr_scheduler
+from torch.optim.swa_utils import AveragedModel
+
+torch.manual_seed(1)
+SHAPES = [(2, 3), (4,), ()]
+UNKNOWN = {"maximize", "foreach", "differentiable", "amsgrad", "capturable", "fused"}  # all at their defaults
+
+
+def plain(value):
+    if isinstance(value, torch.Tensor):
+        value = value.flatten().tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def flat_state(optimizer):
+    """The nested state dict with dots: arrays as lists, numbers as numbers."""
+    state = optimizer.state_dict()
+    flat = {}
+    for group, options in enumerate(state["param_groups"]):
+        for name, value in options.items():
+            if name in UNKNOWN:
+                assert not value
+            elif isinstance(value, (list, tuple)):
+                flat |= {f"param_groups.{group}.{name}.{i}": float(v) for i, v in enumerate(value)}
+            else:
+                flat[f"param_groups.{group}.{name}"] = float(value)
+    for i, slots in state["state"].items():
+        for name, value in slots.items():
+            if name == "step":
+                flat[f"state.{i}.step"] = float(value)
+            elif value is not None:
+                flat[f"state.{i}.{name}"] = plain(value)
+    return flat
+
+
+def optimizer_case(kind, *groups, steps=6, dtype=torch.float64, skip=(), scale=1.0):
+    """`groups` are options; `skip` lists the (step, parameter) that get no gradient."""
+    parameters = [[torch.randn(s, dtype=dtype).requires_grad_() for s in SHAPES] for _ in groups]
+    every = [p for group in parameters for p in group]
+    optimizer = getattr(torch.optim, kind)([{"params": p, **o} for p, o in zip(parameters, groups)], lr=1e-3)
+    case = {"optimizer": kind, "dtype": str(dtype).removeprefix("torch."), "groups": groups, "shapes": SHAPES}
+    case["start"] = plain([p.detach() for p in every])
+    case["gradients"] = []
+    for step in range(steps):
+        for i, p in enumerate(every):
+            p.grad = None if (step, i) in skip else scale * torch.randn(p.shape, dtype=dtype)
+        case["gradients"].append([None if p.grad is None else plain(p.grad) for p in every])
+        optimizer.step()
+    case["end"] = plain([p.detach() for p in every])
+    case["state"] = flat_state(optimizer)
+    return case
+
+
+def scheduler_case(name, make, *rates, steps=25, **arguments):
+    parameters = [torch.zeros(1).requires_grad_() for _ in rates]
+    optimizer = torch.optim.SGD([{"params": [p], "lr": lr} for p, lr in zip(parameters, rates)], lr=1.0)
+    scheduler = make(optimizer)
+    seen = [[group["lr"] for group in optimizer.param_groups]]
+    for _ in range(steps):
+        optimizer.step()
+        scheduler.step()
+        seen.append([group["lr"] for group in optimizer.param_groups])
+    return {"scheduler": name, "arguments": arguments, "base": rates, "rates": seen}
+
+
+def clip_case(clip, limit, *gradients, dtype=torch.float64):
+    parameters = []
+    for gradient in gradients:
+        parameters.append(torch.zeros(len(gradient), dtype=dtype).requires_grad_())
+        parameters[-1].grad = torch.tensor(gradient, dtype=dtype)
+    before = plain([p.grad for p in parameters])
+    norm = getattr(torch.nn.utils, clip + "_")(parameters, limit)
+    result = {"call": clip, "limit": limit, "gradients": before, "clipped": plain([p.grad for p in parameters])}
+    return result | ({} if norm is None else {"norm": plain(norm.item())})
+
+
+def average_case(decay, updates=5):
+    model = torch.nn.Linear(3, 2).double()
+    averaged = AveragedModel(model, avg_fn=lambda average, p, n: decay * average + (1 - decay) * p)
+    case = {"decay": decay, "weights": [], "averages": []}
+    for _ in range(updates):
+        with torch.no_grad():
+            model.weight.normal_()
+        averaged.update_parameters(model)
+        case["weights"].append(plain(model.weight.detach()))
+        case["averages"].append(plain(averaged.module.weight.detach()))
+    case["names"] = sorted(averaged.state_dict())
+    return case
+
+
+SGD = [
+    {},
+    {"lr": 0.1},
+    {"lr": 0.1, "weight_decay": 0.2},
+    {"lr": 0.1, "momentum": 0.9},
+    {"lr": 0.1, "momentum": 0.9, "dampening": 0.3},
+    {"lr": 0.1, "momentum": 0.9, "dampening": -0.5, "weight_decay": 0.2},
+    {"lr": 0.1, "momentum": 0.9, "nesterov": True},
+    {"lr": 0.1, "momentum": 1.1, "weight_decay": 0.2, "nesterov": True},
+    {"lr": 0.0, "momentum": 0.9},
+]
+ADAM = [
+    {},
+    {"lr": 0.1},
+    {"lr": 0.1, "betas": (0.5, 0.8)},
+    {"lr": 0.1, "betas": (0.0, 0.0)},
+    {"lr": 0.1, "eps": 0.01},
+    {"lr": 0.1, "weight_decay": 0.2},
+    {"lr": 0.1, "weight_decay": 0.0},
+    {"lr": 0.2, "betas": (0.7, 0.95), "eps": 1e-4, "weight_decay": 0.3},
+]
+optimizers = [optimizer_case("SGD", options) for options in SGD]
+for kind in ["Adam", "AdamW"]:
+    optimizers += [optimizer_case(kind, options) for options in ADAM]
+for kind, options in [("SGD", SGD), ("Adam", ADAM), ("AdamW", ADAM)]:
+    optimizers.append(optimizer_case(kind, options[5], options[3], options[0], skip={(0, 1), (2, 1), (3, 3), (0, 4)}))
+    optimizers.append(optimizer_case(kind, options[3], skip={(step, 1) for step in range(6)}))
+# The rounding of float(1 - lr weight_decay) p shows after many steps.
+optimizers.append(optimizer_case("AdamW", {"lr": 1e-4, "weight_decay": 0.1}, steps=300, dtype=torch.float32, scale=0.1))
+
+schedulers = []
+for factor, total_iters in [(1 / 3, 5), (0.1, 8), (1.0, 3)]:
+    make = lambda o: lr_scheduler.ConstantLR(o, factor, total_iters)
+    schedulers.append(scheduler_case("ConstantLR", make, 0.1, 2.0, factor=factor, total_iters=total_iters))
+for start, end, total_iters in [(1 / 3, 1.0, 5), (0.01, 1.0, 1), (0.25, 0.75, 20), (1.0, 0.0, 10)]:
+    make = lambda o: lr_scheduler.LinearLR(o, start, end, total_iters)
+    arguments = {"start_factor": start, "end_factor": end, "total_iters": total_iters}
+    schedulers.append(scheduler_case("LinearLR", make, 0.1, 2.0, **arguments))
+for T_max, eta_min in [(10, 0), (25, 0.01), (7, 0.05), (1, 0.001)]:
+    make = lambda o: lr_scheduler.CosineAnnealingLR(o, T_max, eta_min)
+    schedulers.append(scheduler_case("CosineAnnealingLR", make, 0.1, 2.0, T_max=T_max, eta_min=eta_min))
+for step_size, gamma in [(3, 0.1), (1, 0.9), (10, 0.5)]:
+    make = lambda o: lr_scheduler.StepLR(o, step_size, gamma)
+    schedulers.append(scheduler_case("StepLR", make, 0.1, 2.0, step_size=step_size, gamma=gamma))
+for d_model, warmup in [(512, 4), (64, 1), (3, 100)]:
+    rule = lambda epoch: d_model**-0.5 * min((epoch + 1) ** -0.5, (epoch + 1) * warmup**-1.5)
+    make = lambda o: lr_scheduler.LambdaLR(o, rule)
+    schedulers.append(scheduler_case("InverseSquareRootLR", make, 1.0, 2.0, d_model=d_model, warmup_steps=warmup))
+schedulers.append(
+    scheduler_case("LambdaLR", lambda o: lr_scheduler.LambdaLR(o, [lambda e: 0.95**e, lambda e: 1 / (1 + e)]), 0.1, 2.0)
+)
+schedulers.append(
+    scheduler_case(
+        "SequentialLR",
+        lambda o: lr_scheduler.SequentialLR(
+            o, [lr_scheduler.LinearLR(o, 0.2, 1.0, 5), lr_scheduler.CosineAnnealingLR(o, 12, 0.01), lr_scheduler.StepLR(o, 2, 0.5)], [5, 17]
+        ),
+        0.1,
+        2.0,
+    )
+)
+
+clips = [clip_case("clip_grad_norm", limit, [3.0, 0.0], [-4.0]) for limit in [1.0, 5.0, 10.0, 0.0, math.inf]]
+for bad in [math.nan, math.inf, -math.inf]:
+    clips += [clip_case("clip_grad_norm", 1.0, [3.0, bad], [-4.0]), clip_case("clip_grad_value", 2.5, [3.0, bad], [-4.0, 1.0])]
+clips += [clip_case("clip_grad_value", limit, [3.0, 0.25], [-4.0, -0.5]) for limit in [0.5, 3.5, 0.0, math.inf]]
+for clip in clips:
+    clip["limit"] = plain(clip["limit"])
+
+cases = {
+    "optimizers": optimizers,
+    "schedulers": schedulers,
+    "clips": clips,
+    "averages": [average_case(decay) for decay in [0.9, 0.999, 0.0, 1.0]],
+}
+path = pathlib.Path(__file__).with_name("cases.json")
+path.write_text(json.dumps(cases, separators=(",", ":"), allow_nan=False) + "\n")

@@ -1,0 +1,203 @@
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/train/adam.hpp>
+#include <xgrad/train/lr_scheduler.hpp>
+#include <xgrad/train/sgd.hpp>
+
+#include "expect_error.hpp"
+#include "optim_cases.hpp"
+
+namespace {
+
+using nlohmann::json;
+using xgrad::Array, xgrad::LRScheduler, xgrad::Variable;
+using xgrad_tests::message_of;
+
+xgrad::SGD<double> optimizer_of(const std::vector<double>& rates) {
+  std::vector<xgrad::SGD<double>::Group> groups;
+  for (const double lr : rates) {
+    groups.push_back({.parameters = {Variable<double>(1.0, true)}, .options = {.lr = lr}});
+  }
+  return xgrad::SGD<double>(groups);
+}
+
+LRScheduler<double> scheduler_of(const json& test, xgrad::Optimizer<double>& optimizer) {
+  const auto name = test.at("scheduler").get<std::string>();
+  const json& a = test.at("arguments");
+  if (name == "ConstantLR") return xgrad::ConstantLR<double>(optimizer, a.at("factor"), a.at("total_iters"));
+  if (name == "LinearLR") {
+    return xgrad::LinearLR<double>(optimizer, {.start_factor = a.at("start_factor"),
+                                               .end_factor = a.at("end_factor"),
+                                               .total_iters = a.at("total_iters")});
+  }
+  if (name == "CosineAnnealingLR") {
+    return xgrad::CosineAnnealingLR<double>(optimizer, a.at("T_max"), a.at("eta_min"));
+  }
+  if (name == "StepLR") return xgrad::StepLR<double>(optimizer, a.at("step_size"), a.at("gamma"));
+  if (name == "InverseSquareRootLR") {
+    return xgrad::InverseSquareRootLR<double>(optimizer, a.at("d_model"), a.at("warmup_steps"));
+  }
+  if (name == "LambdaLR") {
+    return xgrad::LambdaLR<double>(
+        optimizer, {[](std::size_t epoch) { return std::pow(0.95, static_cast<double>(epoch)); },
+                    [](std::size_t epoch) { return 1 / (1 + static_cast<double>(epoch)); }});
+  }
+  EXPECT_EQ(name, "SequentialLR");
+  return xgrad::SequentialLR<double>(
+      optimizer,
+      {xgrad::LinearLR<double>(optimizer, {.start_factor = 0.2}),
+       xgrad::CosineAnnealingLR<double>(optimizer, 12, 0.01), xgrad::StepLR<double>(optimizer, 2, 0.5)},
+      {5, 17});
+}
+
+class LRSchedulerCaseTest : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(LRSchedulerCaseTest, SetsPyTorchsRates) {
+  const json& test = xgrad_tests::optim_cases().at("schedulers").at(GetParam());
+  SCOPED_TRACE(test.at("scheduler").get<std::string>() + " " + test.at("arguments").dump());
+  xgrad::SGD<double> optimizer = optimizer_of(test.at("base"));
+  LRScheduler<double> scheduler = scheduler_of(test, optimizer);
+  EXPECT_EQ(scheduler.base_lrs(), test.at("base").get<std::vector<double>>());
+  const json& rates = test.at("rates");
+  for (std::size_t epoch = 0; epoch < rates.size(); ++epoch) {
+    if (epoch > 0) scheduler.step();
+    EXPECT_EQ(scheduler.last_epoch(), epoch);
+    for (std::size_t group = 0; group < rates[epoch].size(); ++group) {
+      const double want = rates[epoch][group];
+      EXPECT_NEAR(optimizer.lr(group), want, 1e-12) << "epoch " << epoch << ", group " << group;
+      EXPECT_EQ(scheduler.get_last_lr().at(group), optimizer.lr(group));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(PyTorch, LRSchedulerCaseTest,
+                         testing::Range(std::size_t{0}, xgrad_tests::optim_cases().at("schedulers").size()));
+
+TEST(LRSchedulerTest, HasPyTorchsDefaults) {
+  xgrad::SGD<double> optimizer = optimizer_of({3});
+  xgrad::ConstantLR<double> constant(optimizer);
+  EXPECT_DOUBLE_EQ(optimizer.lr(), 1);
+  for (int i = 0; i < 5; ++i) constant.step();
+  EXPECT_EQ(optimizer.lr(), 3);
+  xgrad::LinearLR<double> linear(optimizer);
+  EXPECT_DOUBLE_EQ(optimizer.lr(), 1);
+  for (int i = 0; i < 5; ++i) linear.step();
+  EXPECT_EQ(optimizer.lr(), 3);
+  xgrad::StepLR<double> step(optimizer, 1);
+  step.step();
+  EXPECT_DOUBLE_EQ(optimizer.lr(), 0.3);
+}
+
+TEST(LRSchedulerTest, EveryFurtherSchedulerStartsFromTheSameBase) {
+  xgrad::SGD<double> optimizer = optimizer_of({4});
+  const xgrad::ConstantLR<double> first(optimizer, 0.5);
+  EXPECT_EQ(optimizer.lr(), 2);
+  const xgrad::ConstantLR<double> second(optimizer, 0.25);
+  EXPECT_EQ(optimizer.lr(), 1);
+  EXPECT_EQ(second.base_lrs(), std::vector<double>{4});
+}
+
+TEST(LRSchedulerTest, GoesOnFromASavedState) {
+  const auto make = [](xgrad::Optimizer<double>& optimizer) {
+    return xgrad::SequentialLR<double>(optimizer,
+                                       {xgrad::LinearLR<double>(optimizer, {.total_iters = 4}),
+                                        xgrad::CosineAnnealingLR<double>(optimizer, 9)},
+                                       {4});
+  };
+  xgrad::SGD<double> optimizer = optimizer_of({0.5, 0.25});
+  auto scheduler = make(optimizer);
+  for (int i = 0; i < 6; ++i) scheduler.step();
+  const std::map<std::string, double> state = scheduler.state_dict();
+  EXPECT_EQ(state,
+            (std::map<std::string, double>{{"base_lrs.0", 0.5}, {"base_lrs.1", 0.25}, {"last_epoch", 6}}));
+
+  xgrad::SGD<double> resumed_optimizer = optimizer_of({1, 1});
+  auto resumed = make(resumed_optimizer);
+  resumed_optimizer.load_state_dict(optimizer.state_dict());
+  resumed.load_state_dict(state);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(resumed_optimizer.lr(0), optimizer.lr(0));
+    EXPECT_EQ(resumed_optimizer.lr(1), optimizer.lr(1));
+    scheduler.step();
+    resumed.step();
+  }
+  EXPECT_EQ(resumed.state_dict(), scheduler.state_dict());
+  const xgrad::ConstantLR<double> next(resumed_optimizer, 1);
+  EXPECT_EQ(next.base_lrs(), (std::vector<double>{0.5, 0.25}));  // the optimizer's state has them, too
+}
+
+TEST(LRSchedulerTest, RefusesAWrongState) {
+  xgrad::SGD<double> optimizer = optimizer_of({0.5});
+  xgrad::StepLR<double> scheduler(optimizer, 2);
+  EXPECT_EQ(
+      message_of([&] {
+        scheduler.load_state_dict({{"last_epoch", 1.5}, {"gamma", 1}});
+      }),
+      "load_state_dict: 'last_epoch' must be a whole number, got 1.5; 'base_lrs.0' is missing; 'gamma' is "
+      "unexpected");
+  EXPECT_EQ(message_of([&] {
+              scheduler.load_state_dict({{"last_epoch", 3}, {"base_lrs.0", -1}});
+            }),
+            "LRScheduler: lr must be finite and at least 0, got -0.1");
+  EXPECT_EQ(scheduler.state_dict(), (std::map<std::string, double>{{"base_lrs.0", 0.5}, {"last_epoch", 0}}));
+  EXPECT_EQ(optimizer.lr(), 0.5);
+}
+
+TEST(LRSchedulerTest, RefusesARateThatCannotBeAndStaysInItsEpoch) {
+  xgrad::SGD<double> optimizer = optimizer_of({1, 1});
+  xgrad::LambdaLR<double> scheduler(optimizer,
+                                    {[](std::size_t epoch) { return 1 + static_cast<double>(epoch); },
+                                     [](std::size_t epoch) { return 1 - 2 * static_cast<double>(epoch); }});
+  EXPECT_EQ(message_of([&] { scheduler.step(); }), "LRScheduler: lr must be finite and at least 0, got -1");
+  EXPECT_EQ(scheduler.last_epoch(), 0u);
+  EXPECT_EQ(optimizer.lr(0), 1);
+}
+
+TEST(LRSchedulerTest, RefusesBadArguments) {
+  xgrad::SGD<double> o = optimizer_of({1, 1}), other = optimizer_of({1});
+  const auto refusal = [](auto&& make) { return message_of<xgrad::ValueError>(make); };
+  const auto one = [](std::size_t) { return 1.0; };
+  using Lambda = xgrad::LambdaLR<double>::Lambda;
+  EXPECT_EQ(refusal([&] { xgrad::LambdaLR<double>(o, std::vector<Lambda>{one}); }),
+            "LambdaLR: there must be a function for each of 2 groups, got 1");
+  EXPECT_EQ(refusal([&] { xgrad::ConstantLR<double>(o, 1.5); }),
+            "ConstantLR: factor must be in [0, 1], got 1.5");
+  EXPECT_EQ(refusal([&] { xgrad::LinearLR<double>(o, {.start_factor = -1}); }),
+            "LinearLR: start_factor must be in [0, 1], got -1");
+  EXPECT_EQ(refusal([&] { xgrad::LinearLR<double>(o, {.end_factor = std::nan("")}); }),
+            "LinearLR: end_factor must be in [0, 1], got nan");
+  EXPECT_EQ(refusal([&] { xgrad::LinearLR<double>(o, {.total_iters = 0}); }),
+            "LinearLR: total_iters must be at least 1, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::CosineAnnealingLR<double>(o, 0); }),
+            "CosineAnnealingLR: T_max must be at least 1, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::CosineAnnealingLR<double>(o, 3, -1); }),
+            "CosineAnnealingLR: eta_min must be finite and at least 0, got -1");
+  EXPECT_EQ(refusal([&] { xgrad::StepLR<double>(o, 0); }), "StepLR: step_size must be at least 1, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::StepLR<double>(o, 1, -1); }),
+            "StepLR: gamma must be finite and at least 0, got -1");
+  EXPECT_EQ(refusal([&] { xgrad::InverseSquareRootLR<double>(o, 0, 1); }),
+            "InverseSquareRootLR: d_model must be at least 1, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::InverseSquareRootLR<double>(o, 1, 0); }),
+            "InverseSquareRootLR: warmup_steps must be at least 1, got 0");
+  const xgrad::StepLR<double> step(o, 1), foreign(other, 1);
+  EXPECT_EQ(refusal([&] {
+              xgrad::SequentialLR<double>(o, {step, step}, {});
+            }),
+            "SequentialLR: there must be one scheduler more than milestones, got 2 and 0");
+  EXPECT_EQ(refusal([&] {
+              xgrad::SequentialLR<double>(o, {step, step}, {0});
+            }),
+            "SequentialLR: milestones must rise from 1, got 0 after 0");
+  EXPECT_EQ(refusal([&] {
+              xgrad::SequentialLR<double>(o, {step, step, step}, {4, 3});
+            }),
+            "SequentialLR: milestones must rise from 1, got 3 after 4");
+  EXPECT_EQ(refusal([&] {
+              xgrad::SequentialLR<double>(o, {step, foreign}, {4});
+            }),
+            "SequentialLR: every scheduler must be of its optimizer, scheduler 1 is not");
+}
+
+}  // namespace

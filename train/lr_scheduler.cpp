@@ -1,0 +1,214 @@
+#include <xgrad/train/lr_scheduler.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <xgrad/train/state.hpp>
+
+namespace xgrad {
+namespace {
+
+double checked_factor(const char* scheduler, const char* name, double factor) {
+  if (!(factor >= 0 && factor <= 1)) {
+    detail::fail<ValueError>(scheduler, ": ", name, " must be in [0, 1], got ", factor);
+  }
+  return factor;
+}
+
+double checked_count(const char* scheduler, const char* name, std::size_t count) {
+  if (count == 0) detail::fail<ValueError>(scheduler, ": ", name, " must be at least 1, got 0");
+  return static_cast<double>(count);
+}
+
+template <class Archive, class Rates, class Epoch>
+void list(Archive& state, Epoch& last_epoch, Rates& base_lrs) {
+  state.number("last_epoch", last_epoch);
+  for (std::size_t g = 0; g < base_lrs.size(); ++g) {
+    state.number("base_lrs." + std::to_string(g), base_lrs[g]);
+  }
+}
+
+template <class T>
+using Rule = typename LRScheduler<T>::Rule;
+
+template <class T>
+Rule<T> lambda_rule(const Optimizer<T>& optimizer, std::vector<typename LambdaLR<T>::Lambda> lambdas) {
+  if (lambdas.size() != optimizer.group_count()) {
+    detail::fail<ValueError>("LambdaLR: there must be a function for each of ", optimizer.group_count(),
+                             " groups, got ", lambdas.size());
+  }
+  return [lambdas = std::move(lambdas)](double base, std::size_t epoch, std::size_t group) {
+    return base * lambdas[group](epoch);
+  };
+}
+
+template <class T>
+Rule<T> constant_rule(double factor, std::size_t total_iters) {
+  checked_factor("ConstantLR", "factor", factor);
+  return
+      [=](double base, std::size_t epoch, std::size_t) { return epoch < total_iters ? base * factor : base; };
+}
+
+template <class T>
+Rule<T> linear_rule(const LinearLROptions& options) {
+  const double start = checked_factor("LinearLR", "start_factor", options.start_factor);
+  const double end = checked_factor("LinearLR", "end_factor", options.end_factor);
+  const double total = checked_count("LinearLR", "total_iters", options.total_iters);
+  return [=](double base, std::size_t epoch, std::size_t) {
+    const double done = std::min(static_cast<double>(epoch), total);
+    return base * (start * (total - done) + end * done) / total;
+  };
+}
+
+template <class T>
+Rule<T> cosine_rule(std::size_t T_max, double eta_min) {
+  const double half_period = checked_count("CosineAnnealingLR", "T_max", T_max);
+  detail::checked_rate("CosineAnnealingLR", "eta_min", eta_min);
+  return [=](double base, std::size_t epoch, std::size_t) {
+    const double angle = 3.14159265358979323846 * static_cast<double>(epoch) / half_period;
+    return eta_min + (base - eta_min) * (1 + std::cos(angle)) / 2;
+  };
+}
+
+template <class T>
+Rule<T> step_rule(std::size_t step_size, double gamma) {
+  checked_count("StepLR", "step_size", step_size);
+  detail::checked_rate("StepLR", "gamma", gamma);
+  return [=](double base, std::size_t epoch, std::size_t) {
+    return base * std::pow(gamma, static_cast<double>(epoch / step_size));
+  };
+}
+
+template <class T>
+Rule<T> inverse_square_root_rule(std::size_t d_model, std::size_t warmup_steps) {
+  const double scale = 1 / std::sqrt(checked_count("InverseSquareRootLR", "d_model", d_model));
+  const double rise = std::pow(checked_count("InverseSquareRootLR", "warmup_steps", warmup_steps), -1.5);
+  return [=](double base, std::size_t epoch, std::size_t) {
+    const double step = static_cast<double>(epoch + 1);
+    return base * scale * std::min(1 / std::sqrt(step), step * rise);
+  };
+}
+
+template <class T>
+Rule<T> sequential_rule(const Optimizer<T>& optimizer, const std::vector<LRScheduler<T>>& schedulers,
+                        std::vector<std::size_t> milestones) {
+  if (schedulers.size() != milestones.size() + 1) {
+    detail::fail<ValueError>("SequentialLR: there must be one scheduler more than milestones, got ",
+                             schedulers.size(), " and ", milestones.size());
+  }
+  milestones.insert(milestones.begin(), 0);
+  std::vector<Rule<T>> rules;
+  for (std::size_t i = 0; i < schedulers.size(); ++i) {
+    if (&schedulers[i].optimizer() != &optimizer) {
+      detail::fail<ValueError>("SequentialLR: every scheduler must be of its optimizer, scheduler ", i,
+                               " is not");
+    }
+    if (i > 0 && milestones[i] <= milestones[i - 1]) {
+      detail::fail<ValueError>("SequentialLR: milestones must rise from 1, got ", milestones[i], " after ",
+                               milestones[i - 1]);
+    }
+    rules.push_back(schedulers[i].rule());
+  }
+  return [milestones = std::move(milestones), rules = std::move(rules)](double base, std::size_t epoch,
+                                                                        std::size_t group) {
+    const auto next = std::upper_bound(milestones.begin(), milestones.end(), epoch);
+    const auto current = static_cast<std::size_t>(next - milestones.begin()) - 1;
+    return rules[current](base, epoch - milestones[current], group);
+  };
+}
+
+}  // namespace
+
+template <class T>
+LRScheduler<T>::LRScheduler(Optimizer<T>& optimizer, Rule rule)
+    : optimizer_(&optimizer), rule_(std::move(rule)) {
+  for (auto& group : optimizer.groups_) {
+    if (!group.initial_lr) group.initial_lr = group.lr;
+    base_lrs_.push_back(*group.initial_lr);
+  }
+  set_rates(0);
+}
+
+template <class T>
+void LRScheduler<T>::step() {
+  set_rates(last_epoch_ + 1);
+}
+
+template <class T>
+void LRScheduler<T>::set_rates(std::size_t epoch) {
+  std::vector<double> rates;
+  for (std::size_t group = 0; group < base_lrs_.size(); ++group) {
+    rates.push_back(detail::checked_rate("LRScheduler", "lr", rule_(base_lrs_[group], epoch, group)));
+  }
+  for (std::size_t group = 0; group < rates.size(); ++group) optimizer_->set_lr(group, rates[group]);
+  last_lr_ = std::move(rates);
+  last_epoch_ = epoch;
+}
+
+template <class T>
+std::map<std::string, double> LRScheduler<T>::state_dict() const {
+  detail::StateWriter<T> state;
+  list(state, last_epoch_, base_lrs_);
+  return state.finish().numbers;
+}
+
+template <class T>
+void LRScheduler<T>::load_state_dict(const std::map<std::string, double>& state) {
+  const OptimizerState<T> numbers{.numbers = state};
+  detail::StateReader<T> reader(numbers);
+  std::size_t last_epoch = 0;
+  std::vector<double> base_lrs = base_lrs_;
+  list(reader, last_epoch, base_lrs);
+  reader.finish();
+  LRScheduler loaded = *this;
+  loaded.base_lrs_ = std::move(base_lrs);
+  loaded.set_rates(last_epoch);
+  *this = std::move(loaded);
+}
+
+template <class T>
+LambdaLR<T>::LambdaLR(Optimizer<T>& optimizer, Lambda lr_lambda)
+    : LambdaLR(optimizer, std::vector<Lambda>(optimizer.group_count(), std::move(lr_lambda))) {}
+template <class T>
+LambdaLR<T>::LambdaLR(Optimizer<T>& optimizer, std::vector<Lambda> lr_lambdas)
+    : LRScheduler<T>(optimizer, lambda_rule<T>(optimizer, std::move(lr_lambdas))) {}
+
+template <class T>
+ConstantLR<T>::ConstantLR(Optimizer<T>& optimizer, double factor, std::size_t total_iters)
+    : LRScheduler<T>(optimizer, constant_rule<T>(factor, total_iters)) {}
+
+template <class T>
+LinearLR<T>::LinearLR(Optimizer<T>& optimizer, LinearLROptions options)
+    : LRScheduler<T>(optimizer, linear_rule<T>(options)) {}
+
+template <class T>
+CosineAnnealingLR<T>::CosineAnnealingLR(Optimizer<T>& optimizer, std::size_t T_max, double eta_min)
+    : LRScheduler<T>(optimizer, cosine_rule<T>(T_max, eta_min)) {}
+
+template <class T>
+StepLR<T>::StepLR(Optimizer<T>& optimizer, std::size_t step_size, double gamma)
+    : LRScheduler<T>(optimizer, step_rule<T>(step_size, gamma)) {}
+
+template <class T>
+InverseSquareRootLR<T>::InverseSquareRootLR(Optimizer<T>& optimizer, std::size_t d_model,
+                                            std::size_t warmup_steps)
+    : LRScheduler<T>(optimizer, inverse_square_root_rule<T>(d_model, warmup_steps)) {}
+
+template <class T>
+SequentialLR<T>::SequentialLR(Optimizer<T>& optimizer, const std::vector<LRScheduler<T>>& schedulers,
+                              std::vector<std::size_t> milestones)
+    : LRScheduler<T>(optimizer, sequential_rule<T>(optimizer, schedulers, std::move(milestones))) {}
+
+#define XGRAD_INSTANTIATE(T)             \
+  template class LRScheduler<T>;         \
+  template class LambdaLR<T>;            \
+  template class ConstantLR<T>;          \
+  template class LinearLR<T>;            \
+  template class CosineAnnealingLR<T>;   \
+  template class StepLR<T>;              \
+  template class InverseSquareRootLR<T>; \
+  template class SequentialLR<T>;
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

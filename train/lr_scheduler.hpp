@@ -1,0 +1,123 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <xgrad/train/optimizer.hpp>
+
+namespace xgrad {
+
+/// Sets an optimizer's learning rates from a number of steps, the epoch, and from the base rates: those that
+/// the groups had before the first of their schedulers was made. It sets those of epoch 0 when it is made.
+/// Call step() after the optimizer's. A scheduler sets the rates alone, whatever they were; SequentialLR
+/// joins several. The optimizer must stay where it is as long as its schedulers are used.
+/// https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
+template <class T>
+class LRScheduler {
+ public:
+  /// The rate of a group in an epoch.
+  using Rule = std::function<double(double base_lr, std::size_t epoch, std::size_t group)>;
+
+  LRScheduler(Optimizer<T>& optimizer, Rule rule);
+
+  /// Goes on to the next epoch. Throws ValueError for a rate that cannot be, in the same epoch then.
+  void step();
+
+  std::size_t last_epoch() const { return last_epoch_; }
+  /// What it set last, for each group.
+  const std::vector<double>& get_last_lr() const { return last_lr_; }
+  const std::vector<double>& base_lrs() const { return base_lrs_; }
+
+  const Optimizer<T>& optimizer() const { return *optimizer_; }
+  const Rule& rule() const { return rule_; }
+
+  /// "last_epoch" and "base_lrs.0", ...; the rule itself is the constructor's.
+  std::map<std::string, double> state_dict() const;
+  /// Sets the rates of the epoch, too. Throws ValueError, naming every entry that is wrong, and loads nothing
+  /// then.
+  void load_state_dict(const std::map<std::string, double>& state);
+
+ private:
+  void set_rates(std::size_t epoch);
+
+  Optimizer<T>* optimizer_;
+  Rule rule_;
+  std::vector<double> base_lrs_, last_lr_;
+  std::size_t last_epoch_ = 0;
+};
+
+/// lr = base lr_lambda(epoch), or base lr_lambdas[group](epoch). Throws ValueError unless there is one for
+/// each group. https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LambdaLR.html
+template <class T>
+class LambdaLR : public LRScheduler<T> {
+ public:
+  using Lambda = std::function<double(std::size_t epoch)>;
+
+  LambdaLR(Optimizer<T>& optimizer, Lambda lr_lambda);
+  LambdaLR(Optimizer<T>& optimizer, std::vector<Lambda> lr_lambdas);
+};
+
+/// lr = base factor in the first total_iters epochs, then base. Throws ValueError unless factor is in [0, 1].
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ConstantLR.html
+template <class T>
+class ConstantLR : public LRScheduler<T> {
+ public:
+  explicit ConstantLR(Optimizer<T>& optimizer, double factor = 1.0 / 3, std::size_t total_iters = 5);
+};
+
+struct LinearLROptions {
+  double start_factor = 1.0 / 3;
+  double end_factor = 1;
+  std::size_t total_iters = 5;
+};
+
+/// lr = base factor, where factor goes in equal steps from start_factor to end_factor, which it has from
+/// epoch total_iters on: a linear warm-up. Throws ValueError unless both are in [0, 1] and total_iters is at
+/// least 1. https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LinearLR.html
+template <class T>
+class LinearLR : public LRScheduler<T> {
+ public:
+  explicit LinearLR(Optimizer<T>& optimizer, LinearLROptions options = {});
+};
+
+/// lr = eta_min + (base - eta_min) (1 + cos(pi epoch / T_max)) / 2: it falls to eta_min at T_max, and would
+/// rise again (Loshchilov and Hutter 2016, arXiv:1608.03983). Throws ValueError unless T_max is at least 1
+/// and eta_min finite and at least 0.
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingLR.html
+template <class T>
+class CosineAnnealingLR : public LRScheduler<T> {
+ public:
+  CosineAnnealingLR(Optimizer<T>& optimizer, std::size_t T_max, double eta_min = 0);
+};
+
+/// lr = base gamma^floor(epoch / step_size). Throws ValueError unless step_size is at least 1 and gamma
+/// finite and at least 0. https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.StepLR.html
+template <class T>
+class StepLR : public LRScheduler<T> {
+ public:
+  StepLR(Optimizer<T>& optimizer, std::size_t step_size, double gamma = 0.1);
+};
+
+/// lr = base d_model^-0.5 min(s^-0.5, s warmup_steps^-1.5) in step s = epoch + 1: it rises linearly, then
+/// falls with the square root of the step (Vaswani et al. 2017, arXiv:1706.03762, section 5.3, where base is
+/// 1). Throws ValueError unless both are at least 1.
+template <class T>
+class InverseSquareRootLR : public LRScheduler<T> {
+ public:
+  InverseSquareRootLR(Optimizer<T>& optimizer, std::size_t d_model, std::size_t warmup_steps);
+};
+
+/// The first scheduler's rates before epoch milestones[0], the second's from there to milestones[1], and so
+/// on; each counts from 0 at its start. Only the rules of the schedulers are used, not their epochs. Throws
+/// ValueError unless they are the same optimizer's, and one more than the milestones, which must rise from 1.
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.SequentialLR.html
+template <class T>
+class SequentialLR : public LRScheduler<T> {
+ public:
+  SequentialLR(Optimizer<T>& optimizer, const std::vector<LRScheduler<T>>& schedulers,
+               std::vector<std::size_t> milestones);
+};
+
+}  // namespace xgrad

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <xgrad/train/optimizer.hpp>
+
+namespace xgrad {
+
+/// The exponential moving average of a model's parameters, often better than the last ones: average = decay
+/// average + (1 - decay) p in each update, and average = p in the first (Polyak and Juditsky 1992).
+/// https://pytorch.org/docs/stable/generated/torch.optim.swa_utils.AveragedModel.html
+template <class T>
+class ExponentialMovingAverage {
+ public:
+  /// Throws ValueError for a decay that is not in [0, 1].
+  explicit ExponentialMovingAverage(const Module<T>& model, double decay = 0.999);
+
+  /// Call it after each step of the optimizer.
+  void update();
+
+  double decay() const { return decay_; }
+  std::size_t n_averaged() const { return n_averaged_; }
+
+  /// Assigns the averages to another model. Throws ValueError for one of other names or shapes, and before
+  /// the first update.
+  void copy_to(const Module<T>& other) const;
+
+  /// While it lives, the model has its averages for parameters.
+  class Applied {
+   public:
+    explicit Applied(ExponentialMovingAverage& owner) : owner_(owner) { owner_.swap(); }
+    ~Applied() { owner_.swap(); }
+    Applied(const Applied&) = delete;
+    Applied& operator=(const Applied&) = delete;
+
+   private:
+    ExponentialMovingAverage& owner_;
+  };
+
+  /// To evaluate with the averages: { const auto applied = average.apply(); accuracy(model); }. Throws
+  /// ValueError before the first update. As long as they are applied, all other calls throw ValueError, too.
+  [[nodiscard]] Applied apply();
+
+  /// "module.linear1.weight" and "n_averaged", as PyTorch's AveragedModel.
+  OptimizerState<T> state_dict() const;
+  /// Throws ValueError, naming every missing, unexpected and misshapen entry, and loads nothing then.
+  void load_state_dict(const OptimizerState<T>& state);
+
+ private:
+  void swap();
+  void check_usable(const char* call, bool updated) const;
+
+  double decay_;
+  std::vector<NamedParameter<T>> parameters_;
+  std::vector<Array<T>> averages_;
+  std::size_t n_averaged_ = 0;
+  bool applied_ = false;
+};
+
+}  // namespace xgrad
