@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -53,7 +53,10 @@ inline std::string read_bytes(const std::string& path) {
 template <class T>
 void expect_same_bits(const xgrad::Array<T>& got, const xgrad::Array<T>& expected) {
   ASSERT_EQ(xgrad::to_string(got.shape()), xgrad::to_string(expected.shape()));
-  EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(T)), 0);
+  const auto bytes = [](const xgrad::Array<T>& array) {
+    return std::string_view(reinterpret_cast<const char*>(array.data()), array.size() * sizeof(T));
+  };
+  EXPECT_TRUE(bytes(got) == bytes(expected));
 }
 
 }  // namespace xgrad_tests

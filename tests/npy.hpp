@@ -53,7 +53,7 @@ xgrad::Array<T> parse(const std::string& bytes) {
   if (bytes.size() != 10 + header_size + xgrad::element_count(shape) * sizeof(T))
     throw std::runtime_error("not of the right length");
   xgrad::Array<T> array = xgrad::Array<T>::from_shape(shape);
-  std::memcpy(array.data(), bytes.data() + 10 + header_size, array.size() * sizeof(T));
+  if (array.size() > 0) std::memcpy(array.data(), bytes.data() + 10 + header_size, array.size() * sizeof(T));
   return array;
 }
 
