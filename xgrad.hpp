@@ -42,6 +42,7 @@
 #include <xgrad/ops/triangle.hpp>
 #include <xgrad/ops/where.hpp>
 #include <xgrad/train/adam.hpp>
+#include <xgrad/train/checkpoint.hpp>
 #include <xgrad/train/clip_grad.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/early_stopping.hpp>

@@ -146,14 +146,14 @@ void LRScheduler<T>::set_rates(std::size_t epoch) {
 }
 
 template <class T>
-std::map<std::string, double> LRScheduler<T>::state_dict() const {
+Numbers LRScheduler<T>::state_dict() const {
   detail::StateWriter<T> state;
   list(state, last_epoch_, base_lrs_);
   return state.finish().numbers;
 }
 
 template <class T>
-void LRScheduler<T>::load_state_dict(const std::map<std::string, double>& state) {
+void LRScheduler<T>::load_state_dict(const Numbers& state) {
   const OptimizerState<T> numbers{.numbers = state};
   detail::StateReader<T> reader(numbers);
   std::size_t last_epoch = 0;

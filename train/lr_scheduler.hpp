@@ -1,11 +1,10 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <string>
 #include <vector>
 
 #include <xgrad/train/optimizer.hpp>
+#include <xgrad/train/stateful.hpp>
 
 namespace xgrad {
 
@@ -15,7 +14,7 @@ namespace xgrad {
 /// joins several. The optimizer must stay where it is as long as its schedulers are used.
 /// https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
 template <class T>
-class LRScheduler {
+class LRScheduler : public Stateful {
  public:
   /// The rate of a group in an epoch.
   using Rule = std::function<double(double base_lr, std::size_t epoch, std::size_t group)>;
@@ -34,10 +33,10 @@ class LRScheduler {
   const Rule& rule() const { return rule_; }
 
   /// "last_epoch" and "base_lrs.0", ...; the rule itself is the constructor's.
-  std::map<std::string, double> state_dict() const;
+  Numbers state_dict() const override;
   /// Sets the rates of the epoch, too. Throws ValueError, naming every entry that is wrong, and loads nothing
   /// then.
-  void load_state_dict(const std::map<std::string, double>& state);
+  void load_state_dict(const Numbers& state) override;
 
  private:
   void set_rates(std::size_t epoch);

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <xgrad/models/module.hpp>
+#include <xgrad/train/stateful.hpp>
 
 namespace xgrad {
 
@@ -13,8 +13,8 @@ namespace xgrad {
 /// dicts, flattened with dots.
 template <class T>
 struct OptimizerState {
-  StateDict<T> arrays = {};                    ///< "state.0.exp_avg"
-  std::map<std::string, double> numbers = {};  ///< "state.0.step", "param_groups.0.lr"
+  StateDict<T> arrays = {};  ///< "state.0.exp_avg"
+  Numbers numbers = {};      ///< "state.0.step", "param_groups.0.lr"
 };
 
 /// Parameters and the options that hold for them alone.
