@@ -2,60 +2,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
-#include <map>
 
 #include <xgrad/xgrad.hpp>
 
 #include "heat_map.hpp"
 #include "training_options.hpp"
-#include "word_labels.hpp"
+#include "word_classifier.hpp"
 
 using namespace examples;
 using xgrad::Ids, xgrad::Variable;
 
 namespace {
-
-constexpr std::size_t longest_word = 40;  // letters; what follows is cut off
-
-/// Letters as ids. Every word starts with a class token, whose final state is what the classifier sees.
-class Alphabet {
- public:
-  static constexpr std::int64_t pad = 0, class_token = 1, unknown = 2;
-
-  explicit Alphabet(const std::vector<LabelledWord>& words) {
-    for (const LabelledWord& word : words) {
-      const std::u32string letters = characters(word.word);
-      for (const char32_t letter : letters) ids_.emplace(letter, 0);
-      longest_ = std::max(longest_, std::min(letters.size(), longest_word));
-    }
-    std::int64_t next = unknown;
-    for (auto& [letter, id] : ids_) id = ++next;
-  }
-
-  std::size_t size() const { return ids_.size() + 3; }
-
-  /// Positions that a word takes at most, the class token included.
-  std::size_t positions() const { return longest_ + 1; }
-
-  std::vector<std::int64_t> encode(const std::string& word) const {
-    std::vector<std::int64_t> ids{class_token};
-    for (const char32_t letter : characters(word).substr(0, longest_)) ids.push_back(id(letter));
-    return ids;
-  }
-
- private:
-  /// A capital that the training words do not have stands for its small letter.
-  std::int64_t id(char32_t letter) const {
-    const char32_t small = letter >= U'A' && letter <= U'Z' ? letter - U'A' + U'a' : letter;
-    for (const char32_t wanted : {letter, small}) {
-      if (const auto found = ids_.find(wanted); found != ids_.end()) return found->second;
-    }
-    return unknown;
-  }
-
-  std::map<char32_t, std::int64_t> ids_;
-  std::size_t longest_ = 0;
-};
 
 struct Example {
   std::vector<std::int64_t> ids;
@@ -88,13 +45,19 @@ Batch make_batch(const std::vector<Example>& examples, const std::vector<std::si
   return {xgrad::pad_sequence(words, Alphabet::pad), labels};
 }
 
+std::vector<Example> chosen(const std::vector<Example>& examples, const std::vector<std::size_t>& indices) {
+  std::vector<Example> result;
+  for (const std::size_t i : indices) result.push_back(examples[i]);
+  return result;
+}
+
 std::vector<std::size_t> lengths(const std::vector<Example>& examples) {
   std::vector<std::size_t> result;
   for (const Example& example : examples) result.push_back(example.ids.size());
   return result;
 }
 
-using Model = xgrad::ToyEncoder<float>;
+using Model = WordClassifier::Model;
 
 double accuracy(const Model& model, const std::vector<Example>& examples) {
   const xgrad::NoGrad guard;
@@ -111,32 +74,19 @@ double accuracy(const Model& model, const std::vector<Example>& examples) {
   return static_cast<double>(right) / static_cast<double>(examples.size());
 }
 
-Ids one_word(const Alphabet& alphabet, const std::string& word) {
-  return xgrad::pad_sequence({alphabet.encode(word)}, Alphabet::pad);
-}
-
-void answer(const Model& model, const Alphabet& alphabet, const std::vector<std::string>& classes,
-            const std::string& word) {
-  const xgrad::NoGrad guard;
-  const Variable<float> probabilities = softmax(model.class_logits(one_word(alphabet, word)));
-  const float* first = probabilities.value().data();
-  const float* best = std::max_element(first, first + classes.size());
-  std::printf("  %-20s %s  (%.1f %%)\n", word.c_str(),
-              classes[static_cast<std::size_t>(best - first)].c_str(), 100 * static_cast<double>(*best));
-}
-
 /// The attention of the class token in "compute", whose e is silent, and in "recipe", whose e is a syllable.
-void show_silent_e(const Model& model, const Alphabet& alphabet) {
+void show_silent_e(const WordClassifier& classifier) {
   const xgrad::NoGrad guard;
+  const Model& model = classifier.model();
   for (const std::string word : {"compute", "recipe"}) {
     std::vector<std::string> letters{"[class]"};
     for (const char letter : word) letters.emplace_back(1, letter);
     std::printf("attention from the class token over \"%s\":\n", word.c_str());
-    print_attention_from(std::cout, model.with_weights(one_word(alphabet, word)).weights, 0, letters);
+    print_attention_from(std::cout, model.with_weights(classifier.ids(word)).weights, 0, letters);
   }
   const auto on_final_e = [&](const std::string& word, std::size_t query) {
     std::vector<double> result;
-    for (const Variable<float>& layer : model.with_weights(one_word(alphabet, word)).weights) {
+    for (const Variable<float>& layer : model.with_weights(classifier.ids(word)).weights) {
       for (std::size_t head = 0; head < layer.shape(1); ++head) {
         result.push_back(static_cast<double>(layer.value()(0, head, query, word.size())));
       }
@@ -157,7 +107,8 @@ void show_silent_e(const Model& model, const Alphabet& alphabet) {
 }
 
 struct SyllableOptions : TrainingOptions {
-  std::string data;
+  std::string data, save;
+  std::size_t patience = 10;
   std::vector<std::string> words;
 };
 
@@ -169,40 +120,45 @@ int run(const SyllableOptions& options) {
   const std::vector<std::string> classes = classes_of(words);
   const WordSplit split = split_words(words);
   const Alphabet alphabet(split.train);
-  const std::vector<Example> training = encode(alphabet, classes, split.train);
+  const std::vector<Example> known = encode(alphabet, classes, split.train);
   const std::vector<Example> held_out = encode(alphabet, classes, split.held_out);
 
   std::vector<Baseline> compared = baselines(split);
   if (english) compared.push_back(vowel_rule_baseline(split));
 
-  xgrad::manual_seed(options.seed);
-  const Model model({.vocab_size = alphabet.size(),
-                     .max_len = alphabet.positions(),
-                     .classes = classes.size(),
-                     .encoder = {.d_model = options.d_model,
-                                 .heads = options.heads,
-                                 .d_ff = options.d_ff,
-                                 .layers = options.layers},
-                     .pad_id = Alphabet::pad,
-                     .pooling = xgrad::Pooling::first});
-  std::printf("%zu words to train on, %zu held out, %zu classes, %zu parameters\n", training.size(),
-              held_out.size(), classes.size(), model.parameter_count());
+  // A twentieth of what is not held out says when to stop.
+  xgrad::Generator generator(0);
+  const std::size_t validating = std::max<std::size_t>(known.size() / 20, 1);
+  const auto parts = xgrad::random_split(known.size(), {known.size() - validating, validating}, generator);
+  const std::vector<Example> training = chosen(known, parts[0]), validation = chosen(known, parts[1]);
+  if (training.empty()) throw std::invalid_argument("there must be at least 2 words to train on");
 
-  xgrad::AdamW<float> optimizer(model.parameters(), {.lr = options.lr});
-  auto scheduler = warmup_and_cosine(optimizer, options.steps / 50, options.steps);
+  xgrad::manual_seed(options.seed);
+  const WordClassifier classifier(
+      alphabet, classes,
+      {.d_model = options.d_model, .heads = options.heads, .d_ff = options.d_ff, .layers = options.layers});
+  const Model& model = classifier.model();
+  std::printf("%zu words to train on, %zu to validate, %zu held out, %zu classes, %zu parameters\n",
+              training.size(), validation.size(), held_out.size(), classes.size(), model.parameter_count());
+
+  TrainingRun training_run(options, model, options.steps / 50, {{"--data", options.data}});
   xgrad::BatchSampler batches(lengths(training), {.batch_size = options.batch});
-  const auto step = [&](std::size_t) {
+  training_run.keep("batches", batches);
+  training_run.evaluate(1000, options.patience, [&] { return accuracy(model, validation); });
+  const xgrad::TrainingLog log = training_run.fit([&] {
     const Batch batch = make_batch(training, batches.next());
-    return update(optimizer, scheduler, cross_entropy(model.class_logits(batch.ids), batch.labels),
-                  batch.ids.size());
-  };
-  const xgrad::TrainingLog log = xgrad::fit(options.steps, step);
+    return training_run.update(cross_entropy(model.class_logits(batch.ids), batch.labels), batch.ids.size());
+  });
+  if (!options.save.empty()) classifier.save(options.save);
   const double reached = accuracy(model, held_out);
 
   std::printf("%s after %zu steps\n\nheld-out accuracy, %zu words:\n",
-              log.interrupted ? "interrupted" : "trained", log.losses.size(), held_out.size());
+              log.interrupted ? "interrupted"
+              : log.stopped   ? "stopped"
+                              : "trained",
+              log.steps, held_out.size());
   std::printf("  %-20s %5.2f %%\n", "encoder", 100 * reached);
-  nlohmann::json report{{"held_out_accuracy", reached},   {"steps", log.losses.size()},
+  nlohmann::json report{{"held_out_accuracy", reached},   {"steps", log.steps},
                         {"seconds", log.seconds},         {"seed", options.seed},
                         {"interrupted", log.interrupted}, {"loss", log.losses}};
   for (const Baseline& baseline : compared) {
@@ -210,10 +166,10 @@ int run(const SyllableOptions& options) {
     report["baselines"][baseline.name] = baseline.accuracy;
   }
   std::printf("\n");
-  if (english) show_silent_e(model, alphabet);
+  if (english) show_silent_e(classifier);
   std::vector<std::string> asked = options.words;
   if (asked.empty() && english) asked = {"compute", "recipe", "attention", "encoder", "shoes", "xylophone"};
-  for (const std::string& word : asked) answer(model, alphabet, classes, word);
+  for (const std::string& word : asked) print_answer(word, classifier.answer(word));
   metrics.write(report);
   return 0;
 }
@@ -229,6 +185,11 @@ int main(int argc, char** argv) {
       "Pronouncing Dictionary or on words of your own.");
   add_options(app, options);
   app.add_option("--data", options.data, "Train on this file instead: a word and a label a line");
+  app.add_option("--patience", options.patience,
+                 "Evaluations (one every 1000 steps) without progress before it stops")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--save", options.save, "Save the model to this file, for label_words");
   app.add_option("words", options.words, "Words to answer for after the training");
   CLI11_PARSE(app, argc, argv);
   return run_program("train_syllables", [&] { return run(options); });

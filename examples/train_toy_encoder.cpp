@@ -185,9 +185,8 @@ int run(const TrainingOptions& options) {
   show_attention(model, vocabulary, *notebook);
   std::printf("\n");
 
-  xgrad::AdamW<float> optimizer(model.parameters(), {.lr = options.lr});
-  auto scheduler = warmup_and_cosine(optimizer, options.steps / 20, options.steps);
-  const auto step = [&](std::size_t) {
+  TrainingRun training_run(options, model, options.steps / 20);
+  const auto step = [&] {
     const Ids chosen = xgrad::randint(0, static_cast<std::int64_t>(questions.size()), {options.batch});
     std::vector<Question> picked;
     for (const std::int64_t i : chosen) picked.push_back(questions[static_cast<std::size_t>(i)]);
@@ -195,9 +194,9 @@ int run(const TrainingOptions& options) {
     const Variable<float> logits = reshape(model.token_logits(batch.ids), {-1, vocabulary.size()});
     Ids answers = batch.answers;
     answers.reshape({answers.size()});
-    return update(optimizer, scheduler, cross_entropy(logits, answers), batch.ids.size());
+    return training_run.update(cross_entropy(logits, answers), batch.ids.size());
   };
-  const xgrad::TrainingLog log = xgrad::fit(options.steps, step);
+  const xgrad::TrainingLog log = training_run.fit(step);
 
   const double reached = accuracy(model, vocabulary, unseen);
   const std::vector<Head> heads = finding_heads(model, vocabulary, questions, unseen);
@@ -206,7 +205,7 @@ int run(const TrainingOptions& options) {
 
   const std::size_t stride = std::max<std::size_t>(log.losses.size() / 10, 1);
   std::printf("%s after %zu steps, %.1f s; loss every %zu steps:",
-              log.interrupted ? "interrupted" : "trained", log.losses.size(), log.seconds, stride);
+              log.interrupted ? "interrupted" : "trained", log.steps, log.seconds, stride);
   for (std::size_t i = 0; i < log.losses.size(); i += stride) std::printf(" %.3f", log.losses[i]);
   std::printf("\nheld-out accuracy: %.2f %% of %zu hidden words\n\n", 100 * reached, unseen.size());
   std::printf("the notebook's sentence (held out), a word hidden at a time:\n");
@@ -220,7 +219,7 @@ int run(const TrainingOptions& options) {
   }
   metrics.write({{"held_out_accuracy", reached},
                  {"attention_on_target", attention},
-                 {"steps", log.losses.size()},
+                 {"steps", log.steps},
                  {"seconds", log.seconds},
                  {"seed", options.seed},
                  {"loss", log.losses},

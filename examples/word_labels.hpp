@@ -71,6 +71,15 @@ inline std::optional<std::u32string> decode_utf8(std::string_view text) {
   return points;
 }
 
+/// The code point as UTF-8.
+inline std::string encode_utf8(char32_t point) {
+  const auto rest = [&](int shift) { return static_cast<char>(0x80 | (point >> shift & 0x3F)); };
+  if (point < 0x80) return {static_cast<char>(point)};
+  if (point < 0x800) return {static_cast<char>(0xC0 | point >> 6), rest(0)};
+  if (point < 0x10000) return {static_cast<char>(0xE0 | point >> 12), rest(6), rest(0)};
+  return {static_cast<char>(0xF0 | point >> 18), rest(12), rest(6), rest(0)};
+}
+
 /// The C0 and C1 control characters, NUL and the terminal's escape among them.
 inline bool is_control(char32_t point) { return point < 0x20 || (point >= 0x7F && point < 0xA0); }
 

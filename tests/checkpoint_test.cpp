@@ -82,7 +82,7 @@ class SmallRun {
     optimizer_->step();
     schedule_.step();
     average_.update();
-    stopping_.update(-static_cast<double>(loss.item()));
+    if (stopping_.update(-static_cast<double>(loss.item()))) best_ = model_.state_dict();
     return static_cast<double>(loss.item());
   }
 
@@ -90,6 +90,7 @@ class SmallRun {
     return {.model = model_,
             .optimizer = *optimizer_,
             .average = &average_,
+            .best = &best_,
             .others = {{"schedule", schedule_}, {"batches", batches_}, {"stopping", stopping_}}};
   }
 
@@ -103,6 +104,7 @@ class SmallRun {
     add(model_.state_dict());
     add(optimizer_->state_dict().arrays);
     add(average_.state_dict().arrays);
+    add(best_);
     return bits + std::to_string(batches_.epoch()) + xgrad::get_rng_state() +
            std::to_string(optimizer_->lr()) + std::to_string(stopping_.best());
   }
@@ -128,6 +130,7 @@ class SmallRun {
   xgrad::BatchSampler batches_;
   xgrad::ExponentialMovingAverage<T> average_;
   xgrad::EarlyStopping stopping_;
+  StateDict<T> best_;
 };
 
 template <class T>

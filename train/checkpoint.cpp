@@ -47,6 +47,7 @@ Contents<T> contents_of(const TrainingParts<T>& parts) {
   };
   add_state("optimizer.", parts.optimizer.state_dict());
   if (parts.average != nullptr) add_state("average.", parts.average->state_dict());
+  if (parts.best != nullptr) add(contents.arrays, "best.", *parts.best);
   for (const auto& [name, part] : parts.others) add(contents.numbers, name + ".", part.get().state_dict());
   contents.random_state = get_rng_state();
   return contents;

@@ -17,14 +17,16 @@ struct TrainingParts {
   Module<T> model;
   Optimizer<T>& optimizer;
   ExponentialMovingAverage<T>* average = nullptr;
+  StateDict<T>* best = nullptr;  ///< weights that early stopping keeps; empty before there are any
   /// Schedule, batches, early stopping: each under a name of the caller's, without dots.
   std::map<std::string, std::reference_wrapper<Stateful>> others = {};
 };
 
 /// Writes a training run after `step` steps into one safetensors file, as an AtomicFile: whenever the process
 /// ends, the file is the new one or the one before, whole. It holds the tensors "model.<name>",
-/// "optimizer.<name>" and "average.<name>", F64 scalars "numbers.<part>.<name>" and "numbers.step", and in
-/// its metadata the default generator's state and `config`, what the run was started with. Throws FileError.
+/// "optimizer.<name>", "average.<name>" and "best.<name>", F64 scalars "numbers.<part>.<name>" and
+/// "numbers.step", and in its metadata the default generator's state and `config`, what the run was started
+/// with. Throws FileError.
 template <class T>
 void save_checkpoint(const std::string& path, const TrainingParts<T>& parts, std::size_t step,
                      const Metadata& config = {});

@@ -80,11 +80,15 @@ class Progress {
  public:
   Progress(std::size_t first, std::size_t steps, bool shown)
       : first_(first), steps_(steps), shown_(shown), terminal_(isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (drawn_) std::fputc('\n', stderr);
-  }
+  ~Progress() { end_line(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
+
+  /// Leaves the bar as it is, for others to print below it.
+  void end_line() {
+    if (drawn_) std::fputc('\n', stderr);
+    drawn_ = false;
+  }
 
   void update(std::size_t done, const StepResult& result) {
     tokens_ += result.tokens;
@@ -159,7 +163,10 @@ TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>&
     check_finite("gradient norm", log.steps, result.grad_norm.value_or(0));
     log.losses.push_back(result.loss);
     progress.update(++log.steps, result);
-    if (options.evaluate && due(options.evaluate_every)) log.stopped = !options.evaluate(log.steps);
+    if (options.evaluate && due(options.evaluate_every)) {
+      progress.end_line();
+      log.stopped = !options.evaluate(log.steps);
+    }
     log.interrupted = guard.interrupted();
     const bool last = log.steps == steps || log.interrupted || log.stopped;
     if (!last && !due(options.save_every)) continue;
