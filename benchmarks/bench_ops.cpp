@@ -36,7 +36,8 @@ Input positive(const Shape& shape) { return {shape, 0.1}; }
 /// What an op is measured on, the same in both libraries.
 struct Data {
   std::vector<Array<float>> x;
-  const Ids& ids;
+  const Ids& ids;    ///< a column for each row
+  const Ids& index;  ///< a column for each element
   const Mask& mask;
 };
 
@@ -44,7 +45,7 @@ struct Data {
 template <class Tensor, class Indices, class Booleans>
 struct Arguments {
   std::vector<Tensor> x;
-  Indices ids;
+  Indices ids, index;
   Booleans mask;
 
   const Tensor& operator[](std::size_t input) const { return x[input]; }
@@ -54,13 +55,14 @@ struct Xgrad {
   using Tensor = Variable<float>;
 
   static Arguments<Tensor, Ids, Mask> arguments(const Data& data) {
-    Arguments<Tensor, Ids, Mask> made{{}, data.ids, data.mask};
+    Arguments<Tensor, Ids, Mask> made{{}, data.ids, data.index, data.mask};
     for (const Array<float>& x : data.x) made.x.emplace_back(x, true);
     return made;
   }
   static Tensor ones_like(const Tensor& y) { return Tensor(xt::ones<float>(y.shape())); }
-  static std::vector<Tensor> gradients(const Tensor& y, const std::vector<Tensor>& x, const Tensor& dy) {
-    return grad(y, x, {.seed = dy, .retain_graph = true});
+  static void backward(const Tensor& y, const std::vector<Tensor>& x, const Tensor& dy) {
+    for (const Tensor& leaf : x) leaf.zero_grad();
+    y.backward(dy, {.retain_graph = true});
   }
 };
 
@@ -76,15 +78,14 @@ struct LibTorch {
     return to;
   }
   static Arguments<Tensor, Tensor, Tensor> arguments(const Data& data) {
-    Arguments<Tensor, Tensor, Tensor> made{{}, copy(data.ids), copy(data.mask)};
+    Arguments<Tensor, Tensor, Tensor> made{{}, copy(data.ids), copy(data.index), copy(data.mask)};
     for (const Array<float>& x : data.x) made.x.push_back(copy(x).requires_grad_());
     return made;
   }
   static Tensor ones_like(const Tensor& y) { return torch::ones_like(y.detach()); }
-  static std::vector<Tensor> gradients(const Tensor& y, const std::vector<Tensor>& x, const Tensor& dy) {
-    std::vector<Tensor> all = torch::autograd::grad({y}, x, {dy}, /*retain_graph=*/true);
-    for (Tensor& dx : all) dx = dx.contiguous();
-    return all;
+  static void backward(const Tensor& y, const std::vector<Tensor>& x, const Tensor& dy) {
+    for (const Tensor& leaf : x) leaf.mutable_grad() = Tensor();
+    y.backward(dy, /*retain_graph=*/true);
   }
 };
 #endif
@@ -100,7 +101,7 @@ void add_runs(const Data& data, Op op, std::vector<Run>& runs) {
   });
   const auto y = op(arguments);
   runs.push_back([=, dy = Library::ones_like(y)](std::size_t calls) {
-    for (; calls > 0; --calls) Library::gradients(y, arguments.x, dy);
+    for (; calls > 0; --calls) Library::backward(y, arguments.x, dy);
   });
 }
 
@@ -142,14 +143,14 @@ struct Sizes {
   std::size_t columns, rows;
 };
 
-/// The table for n elements. Where LibTorch returns a strided view, forward or backward, its time includes
-/// the copy that xgrad makes; a view of neighbouring elements is taken as it is.
+/// The table for n elements. Where LibTorch returns a view, its time includes the copy that xgrad makes; in
+/// backward both libraries give every leaf an array of its own.
 std::vector<Row> table(std::size_t n) {
   const auto [columns, rows] = Sizes(n);
   const Shape flat{n}, matrix{rows, columns};
 
   const std::size_t side = integer_root(n);
-  const Shape square{side, side};
+  const Shape square_matrix{side, side};
 
   const std::size_t heads = std::max<std::size_t>(integer_root(columns * 2 / 5), 1), width = columns / heads;
   const Shape split_heads{std::max<std::size_t>(rows / width, 1), width, heads, width};
@@ -157,14 +158,25 @@ std::vector<Row> table(std::size_t n) {
   const std::size_t key = std::min<std::size_t>(columns, 64), length = std::min<std::size_t>(n / key, 500);
   const Shape queries{n / (length * key), length, key};
 
+  const std::size_t edge = std::min<std::size_t>(columns, 100);
+  const Shape squares{n / (edge * edge), edge, edge};
+
   const auto half = static_cast<std::ptrdiff_t>(columns / 2);
   return {
       {"exp", {{flat}}, [](auto& a) { return exp(a[0]); }},
       {"log", {positive(flat)}, [](auto& a) { return log(a[0]); }},
       {"sqrt", {positive(flat)}, [](auto& a) { return sqrt(a[0]); }},
+      {"rsqrt", {positive(flat)}, [](auto& a) { return rsqrt(a[0]); }},
+      {"reciprocal", {positive(flat)}, [](auto& a) { return reciprocal(a[0]); }},
+      {"square", {{flat}}, [](auto& a) { return square(a[0]); }},
+      {"abs", {{flat}}, [](auto& a) { return abs(a[0]); }},
       {"tanh", {{flat}}, [](auto& a) { return tanh(a[0]); }},
+      {"sigmoid", {{flat}}, [](auto& a) { return sigmoid(a[0]); }},
       {"erf", {{flat}}, [](auto& a) { return erf(a[0]); }},
       {"relu", {{flat}}, [](auto& a) { return relu(a[0]); }},
+      {"silu", {{flat}}, [](auto& a) { return silu(a[0]); }},
+      {"softplus", {{flat}}, [](auto& a) { return softplus(a[0]); }},
+      {"clamp", {{flat}}, [](auto& a) { return clamp(a[0], -1.0f, 1.0f); }},
       {"gelu none", {{flat}}, [](auto& a) { return gelu(a[0]); }},
       {"gelu tanh",
        {{flat}},
@@ -175,6 +187,11 @@ std::vector<Row> table(std::size_t n) {
       {"sub", {{flat}, {flat}}, [](auto& a) { return sub(a[0], a[1]); }},
       {"mul", {{flat}, {flat}}, [](auto& a) { return mul(a[0], a[1]); }},
       {"div", {{flat}, positive(flat)}, [](auto& a) { return div(a[0], a[1]); }},
+      {"pow", {positive(flat), {flat}}, [](auto& a) { return pow(a[0], a[1]); }},
+      {"pow 3", {{flat}}, [](auto& a) { return pow(a[0], 3); }},
+      {"maximum", {{flat}, {flat}}, [](auto& a) { return maximum(a[0], a[1]); }},
+      {"minimum", {{flat}, {flat}}, [](auto& a) { return minimum(a[0], a[1]); }},
+      {"where", {{matrix}, {matrix}}, [](auto& a) { return where(a.mask, a[0], a[1]); }},
       {"add a row", {{matrix}, {{columns}}}, [](auto& a) { return add(a[0], a[1]); }},
       {"add a column", {{matrix}, {{rows, 1}}}, [](auto& a) { return add(a[0], a[1]); }},
 
@@ -183,6 +200,18 @@ std::vector<Row> table(std::size_t n) {
       {"sum over first axis", {{matrix}}, [](auto& a) { return sum(a[0], {0}); }},
       {"mean", {{flat}}, [](auto& a) { return mean(a[0]); }},
 
+      {"amax over last axis", {{matrix}}, [](auto& a) { return amax(a[0], {-1}); }},
+      {"amax over first axis", {{matrix}}, [](auto& a) { return amax(a[0], {0}); }},
+      {"amin over last axis", {{matrix}}, [](auto& a) { return amin(a[0], {-1}); }},
+      {"amin over first axis", {{matrix}}, [](auto& a) { return amin(a[0], {0}); }},
+      {"logsumexp over last axis", {{matrix}}, [](auto& a) { return logsumexp(a[0], {-1}); }},
+      {"logsumexp over first axis", {{matrix}}, [](auto& a) { return logsumexp(a[0], {0}); }},
+      {"var", {{flat}}, [](auto& a) { return var(a[0]); }},
+      {"var over last axis",
+       {{matrix}},
+       [](auto& a) { return var(a[0], xgrad::Dims{-1}); },
+       [](auto& a) { return var(a[0], {-1}, /*unbiased=*/true); }},
+
       {"softmax", {{matrix}}, [](auto& a) { return softmax(a[0], -1); }},
       {"log_softmax", {{matrix}}, [](auto& a) { return log_softmax(a[0], -1); }},
       {"layer_norm",
@@ -190,6 +219,36 @@ std::vector<Row> table(std::size_t n) {
        [](auto& a) { return layer_norm(a[0], a[1].shape(), a[1], a[2]); },
        [](auto& a) { return layer_norm(a[0], a[1].sizes(), a[1], a[2]); }},
 
+      {"reshape",
+       {{flat}},
+       [=](auto& a) { return reshape(a[0], matrix); },
+       [rows = static_cast<std::int64_t>(rows)](auto& a) {
+         return reshape(a[0], {rows, -1}).clone();
+       }},
+      {"flatten",
+       {{matrix}},
+       [](auto& a) { return flatten(a[0]); },
+       [](auto& a) { return flatten(a[0]).clone(); }},
+      {"unsqueeze",
+       {{matrix}},
+       [](auto& a) { return unsqueeze(a[0], 1); },
+       [](auto& a) { return unsqueeze(a[0], 1).clone(); }},
+      {"squeeze",
+       {{{rows, 1, columns}}},
+       [](auto& a) { return squeeze(a[0], 1); },
+       [](auto& a) { return squeeze(a[0], 1).clone(); }},
+      {"expand a row",
+       {{{columns}}},
+       [=](auto& a) { return expand(a[0], matrix); },
+       [rows = static_cast<std::int64_t>(rows)](auto& a) {
+         return a[0].expand({rows, -1}).contiguous();
+       }},
+      {"expand a column",
+       {{{rows, 1}}},
+       [=](auto& a) { return expand(a[0], matrix); },
+       [columns = static_cast<std::int64_t>(columns)](auto& a) {
+         return a[0].expand({-1, columns}).contiguous();
+       }},
       {"transpose",
        {{matrix}},
        [](auto& a) { return transpose(a[0], 0, 1); },
@@ -212,6 +271,19 @@ std::vector<Row> table(std::size_t n) {
        }},
       {"cat first axis", {{matrix}, {matrix}}, [](auto& a) { return cat(a.x, 0); }},
       {"cat last axis", {{matrix}, {matrix}}, [](auto& a) { return cat(a.x, -1); }},
+      {"stack", {{matrix}, {matrix}}, [](auto& a) { return stack(a.x); }},
+      {"split",
+       {{matrix}},
+       [=](auto& a) { return split(a[0], half, 1).back(); },
+       [=](auto& a) {
+         auto parts = split(a[0], half, 1);
+         for (auto& part : parts) part = part.contiguous();
+         return parts.back();
+       }},
+      {"narrow",
+       {{matrix}},
+       [=](auto& a) { return narrow(a[0], 1, 1, half); },
+       [=](auto& a) { return narrow(a[0], 1, 1, half).contiguous(); }},
       {"slice",
        {{matrix}},
        [=](auto& a) { return slice(a[0], 1, 0, half); },
@@ -220,13 +292,25 @@ std::vector<Row> table(std::size_t n) {
        {{{rows, 2, columns / 2}}},
        [](auto& a) { return select(a[0], 1, 1); },
        [](auto& a) { return select(a[0], 1, 1).contiguous(); }},
+      {"index_select first axis",
+       {{{columns, columns}}},
+       [](auto& a) { return index_select(a[0], 0, a.ids); }},
+      {"index_select last axis", {{matrix}}, [](auto& a) { return index_select(a[0], 1, a.ids); }},
+      {"gather", {{matrix}}, [](auto& a) { return gather(a[0], 1, a.index); }},
+      {"tril", {{matrix}}, [](auto& a) { return tril(a[0]); }},
+      {"triu", {{matrix}}, [](auto& a) { return triu(a[0]); }},
       {"masked_fill", {{matrix}}, [](auto& a) { return masked_fill(a[0], a.mask, 0.0f); }},
       {"embedding",
        {{{columns, columns}}},
        [](auto& a) { return embedding(a.ids, a[0]); },
        [](auto& a) { return embedding(a[0], a.ids); }},
 
-      {"matmul", {{square}, {square}}, [](auto& a) { return matmul(a[0], a[1]); }},
+      {"matmul", {{square_matrix}, {square_matrix}}, [](auto& a) { return matmul(a[0], a[1]); }},
+      {"bmm", {{squares}, {squares}}, [](auto& a) { return bmm(a[0], a[1]); }},
+      {"gemm",
+       {{square_matrix}, {square_matrix}, {square_matrix}},
+       [](auto& a) { return gemm(a[0], a[1], a[2], {.alpha = 0.5}); },
+       [](auto& a) { return addmm(a[2], a[0], a[1], /*beta=*/1, /*alpha=*/0.5); }},
       {"linear",
        {{matrix}, {{columns, columns}}, {{columns}}},
        [](auto& a) { return linear(a[0], a[1], a[2]); }},
@@ -234,6 +318,18 @@ std::vector<Row> table(std::size_t n) {
        {{matrix}},
        [](auto& a) { return cross_entropy(a[0], a.ids); },
        [](auto& a) { return cross_entropy_loss(a[0], a.ids); }},
+      {"cross_entropy weights, smoothing",
+       {{matrix}, positive({columns})},
+       [](auto& a) { return cross_entropy(a[0], a.ids, {.weight = a[1].detach(), .label_smoothing = 0.1}); },
+       [](auto& a) {
+         return cross_entropy_loss(a[0], a.ids, a[1].detach(), at::Reduction::Mean, -100, 0.1);
+       }},
+      {"cross_entropy probabilities",
+       {{matrix}, positive(matrix)},
+       [](auto& a) { return cross_entropy(a[0], a[1].detach()); },
+       [](auto& a) { return cross_entropy_loss(a[0], a[1].detach()); }},
+      {"mse_loss", {{flat}, {flat}}, [](auto& a) { return mse_loss(a[0], a[1]); }},
+      {"nll_loss", {{matrix}}, [](auto& a) { return nll_loss(a[0], a.ids); }},
       {"scaled_dot_product_attention",
        {{queries}, {queries}, {queries}},
        [](auto& a) { return scaled_dot_product_attention(a[0], a[1], a[2]); },
@@ -390,12 +486,13 @@ int run(const Options& options) {
   for (const std::size_t elements : options.elements) {
     const auto [columns, rows] = Sizes(elements);
     const Ids ids = xgrad::randint(0, static_cast<std::int64_t>(columns), {rows});
+    const Ids index = xgrad::randint(0, static_cast<std::int64_t>(columns), {rows, columns});
     const Mask mask = xgrad::bernoulli<float>({rows, columns}, 0.3) > 0.5f;
     Misses too_slow, above_one_us;
     if (show_table) print_head(elements);
     for (const Row& row : table(elements)) {
       if (!std::regex_search(row.name, filter)) continue;
-      Data data{{}, ids, mask};
+      Data data{{}, ids, index, mask};
       for (const Input& input : row.inputs) {
         data.x.push_back(xgrad::uniform<float>(input.shape, input.low, input.high));
       }
