@@ -6,11 +6,12 @@
 #include <locale>
 #include <numbers>
 #include <numeric>
+#include <random>
 #include <sstream>
 #include <type_traits>
-#include <vector>
 
 #include <xgrad/graph/error.hpp>
+#include <xgrad/ops/kernels/mt19937.hpp>
 
 namespace xgrad {
 namespace {
@@ -18,31 +19,6 @@ namespace {
 constexpr std::size_t block = 16;  // normals are made in blocks of this many
 
 constexpr const char* no_cached_normal = "none";
-
-std::string text_of(const std::mt19937& engine) {
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text << engine;
-  return text.str();
-}
-
-/// Reads what text_of() wrote; nothing for a state that no engine is in, which the engine's own reader would
-/// take.
-std::optional<std::mt19937> engine_of(const std::string& text) {
-  std::istringstream stream(text), state(text);
-  stream.imbue(std::locale::classic());
-  state.imbue(std::locale::classic());
-  constexpr std::size_t size = std::mt19937::state_size;
-  std::vector<std::uint32_t> words;
-  for (std::uint32_t word; words.size() <= size && stream >> word;) words.push_back(word);
-  if (words.size() < size ||
-      std::all_of(words.begin(), words.begin() + size, [](auto word) { return word == 0; }))
-    return {};
-  if (words.size() > size && words[size] > size) return {};  // libstdc++ appends its position
-  std::mt19937 engine;
-  state >> engine;
-  return engine;
-}
 
 /// Natural logarithm of a positive float: the Cephes polynomial, with the fused operations where PyTorch has
 /// them.
@@ -110,6 +86,55 @@ void make_normal(double* data, double mean, double std) {
 
 }  // namespace
 
+namespace detail {
+
+static_assert(Mt19937::state_size == kernels::mt19937_size);
+
+void Mt19937::seed(std::uint32_t seed) {
+  state_[0] = seed;
+  for (std::uint32_t i = 1; i < state_size; ++i)
+    state_[i] = 1812433253U * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
+  position_ = state_size;
+}
+
+void Mt19937::next_block() {
+  kernels::mt19937_twist(state_.data());
+  kernels::mt19937_temper(state_.data(), words_.data());
+  position_ = 0;
+}
+
+void Mt19937::draw(std::uint32_t* words, std::size_t count) {
+  while (count > 0) {
+    if (position_ == state_size) next_block();
+    const std::size_t n = std::min(count, state_size - position_);
+    std::copy_n(words_.data() + position_, n, words);
+    position_ += n;
+    words += n;
+    count -= n;
+  }
+}
+
+std::string Mt19937::text() const {
+  std::string text;
+  for (const std::uint32_t word : state_) text += std::to_string(word) + " ";
+  return text + std::to_string(position_);
+}
+
+std::optional<Mt19937> Mt19937::from_text(const std::string& text) {
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
+  Mt19937 engine;
+  for (std::uint32_t& word : engine.state_) stream >> word;
+  stream >> engine.position_;
+  const bool zero =
+      std::all_of(engine.state_.begin(), engine.state_.end(), [](auto word) { return word == 0; });
+  if (!stream || zero || engine.position_ > state_size) return {};
+  kernels::mt19937_temper(engine.state_.data(), engine.words_.data());
+  return engine;
+}
+
+}  // namespace detail
+
 void Generator::manual_seed(std::uint64_t seed) {
   engine_.seed(static_cast<std::uint32_t>(seed));
   cached_normal_.reset();
@@ -121,7 +146,7 @@ std::string Generator::get_state() const {
     char text[32];
     cached.assign(text, std::to_chars(text, text + sizeof text, *cached_normal_).ptr);
   }
-  return text_of(engine_) + " " + cached;
+  return engine_.text() + " " + cached;
 }
 
 void Generator::set_state(const std::string& state) {
@@ -129,7 +154,7 @@ void Generator::set_state(const std::string& state) {
   const std::size_t space = std::min(state.rfind(' '), state.size());
   const std::string cached = state.substr(std::min(space + 1, state.size()));
   Generator read;
-  if (const std::optional<std::mt19937> engine = engine_of(state.substr(0, space))) read.engine_ = *engine;
+  if (const auto engine = detail::Mt19937::from_text(state.substr(0, space))) read.engine_ = *engine;
   if (cached != no_cached_normal) {
     read.cached_normal_ = 0;
     std::from_chars(cached.data(), cached.data() + cached.size(), *read.cached_normal_);
@@ -258,7 +283,15 @@ Array<T> bernoulli(const Shape& shape, double p, Generator& generator) {
   if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("bernoulli: p must be in [0, 1], got ", p);
   const std::lock_guard lock(generator.mutex());
   Array<T> x = Array<T>::from_shape(shape);
-  for (T& element : x.storage()) element = generator.uniform<double>() < p ? T{1} : T{0};
+  // uniform<double>() is below p where its 53 bits, as an integer, are below this
+  const auto bound = static_cast<std::uint64_t>(std::ceil(p * 0x1p53));
+  constexpr std::size_t piece = 512;
+  std::uint32_t words[2 * piece];
+  for (std::size_t i = 0; i < x.size(); i += piece) {
+    const std::size_t n = std::min(piece, x.size() - i);
+    generator.draw(words, 2 * n);
+    kernels::bernoulli(words, bound, x.data() + i, n);
+  }
   return x;
 }
 

@@ -1,14 +1,47 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <string>
 
 #include <xgrad/graph/array.hpp>
 
 namespace xgrad {
+namespace detail {
+
+/// std::mt19937, number for number, which draws many numbers at once.
+class Mt19937 {
+ public:
+  static constexpr std::size_t state_size = 624;
+
+  void seed(std::uint32_t seed);
+
+  /// The next 32 bits.
+  std::uint32_t operator()() {
+    if (position_ == state_size) [[unlikely]]
+      next_block();
+    return words_[position_++];
+  }
+
+  /// The next `count` numbers.
+  void draw(std::uint32_t* words, std::size_t count);
+
+  /// The state and the place in it, as libstdc++ writes them.
+  std::string text() const;
+
+  /// Reads what text() wrote; nothing for a state that no engine is in.
+  static std::optional<Mt19937> from_text(const std::string& text);
+
+ private:
+  void next_block();
+
+  std::array<std::uint32_t, state_size> state_, words_;  // words_ are the numbers of state_
+  std::size_t position_;
+};
+
+}  // namespace detail
 
 /// A stream of random numbers: PyTorch's CPU generator (mt19937), number for number. Functions that draw may
 /// be called from several threads; each draws its whole array at once. What follows a seed does not depend on
@@ -40,10 +73,13 @@ class Generator {
   /// A standard normal, one of a pair (Box and Muller 1958); the other waits for the next call.
   double normal();
 
+  /// The next `count` times random32().
+  void draw(std::uint32_t* words, std::size_t count) { engine_.draw(words, count); }
+
   std::mutex& mutex() { return mutex_; }
 
  private:
-  std::mt19937 engine_;
+  detail::Mt19937 engine_;
   std::optional<double> cached_normal_;
   std::mutex mutex_;
 };

@@ -239,7 +239,8 @@ Variable<T> cat(const std::vector<Variable<T>>& parts, int dim) {
   T* to = detail::data(y);
   for (const Variable<T>& part : parts) {
     const std::size_t width = outer == 0 ? 0 : part.size() / outer;
-    for (std::size_t r = 0; r < outer; ++r) std::copy_n(detail::data(part) + r * width, width, to + r * row);
+    kernels::copy_rows(detail::data(part), static_cast<std::ptrdiff_t>(width), to,
+                       static_cast<std::ptrdiff_t>(row), outer, width);
     to += width;
   }
   std::vector<std::ptrdiff_t> ends;

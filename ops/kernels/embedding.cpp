@@ -7,6 +7,10 @@ namespace xgrad::kernels {
 /// Bound by the latency of fetching rows from a large table.
 template <typename T>
 void gather_rows(const T* weight, const std::int64_t* ids, T* y, std::size_t count, std::size_t dim) {
+  if (dim == 1) {  // a copy is a call
+    for (std::size_t i = 0; i < count; ++i) y[i] = weight[ids[i]];
+    return;
+  }
   for (std::size_t i = 0; i < count; ++i) {
     std::copy_n(weight + static_cast<std::size_t>(ids[i]) * dim, dim, y + i * dim);
   }
@@ -15,6 +19,10 @@ void gather_rows(const T* weight, const std::int64_t* ids, T* y, std::size_t cou
 XGRAD_KERNEL(void, scatter_add_rows,
              (const T* dy, const std::int64_t* ids, T* dweight, std::size_t count, std::size_t dim),
              (dy, ids, dweight, count, dim)) {
+  if (dim == 1) {
+    for (std::size_t i = 0; i < count; ++i) dweight[ids[i]] += dy[i];
+    return;
+  }
   for (std::size_t i = 0; i < count; ++i, dy += dim) {
     T* row = dweight + static_cast<std::size_t>(ids[i]) * dim;
     XGRAD_INDEPENDENT

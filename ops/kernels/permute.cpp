@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <xgrad/ops/kernels/axes.hpp>
 #include <xgrad/ops/kernels/permute.hpp>
+#include <xgrad/ops/kernels/vectorized.hpp>
 
 namespace xgrad::kernels {
 
@@ -25,15 +26,23 @@ void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, 
   }
 }
 
-/// y[0 .. n) = x[0], x[stride], ...; bound by bandwidth when the stride is 1 or 0.
-template <typename T>
-void copy_row(const T* x, std::ptrdiff_t stride, T* y, std::size_t n) {
-  if (stride == 1) {
-    std::copy_n(x, n, y);
-  } else if (stride == 0) {
-    std::fill_n(y, n, *x);
-  } else {
-    for (std::size_t i = 0; i < n; ++i) y[i] = x[static_cast<std::ptrdiff_t>(i) * stride];
+/// y[r * y_row + c] = x[r * x_row + c * x_col]; bound by bandwidth when x_col is 1 or 0.
+XGRAD_KERNEL(void, copy_strided,
+             (const T* x, std::ptrdiff_t x_row, std::ptrdiff_t x_col, T* y, std::ptrdiff_t y_row,
+              std::size_t rows, std::size_t cols),
+             (x, x_row, x_col, y, y_row, rows, cols)) {
+  const auto n = static_cast<std::ptrdiff_t>(cols);
+  for (std::size_t r = 0; r < rows; ++r, x += x_row, y += y_row) {
+    if (x_col == 1) {
+      XGRAD_INDEPENDENT
+      for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = x[i];
+    } else if (x_col == 0) {
+      const T constant = *x;
+      XGRAD_INDEPENDENT
+      for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = constant;
+    } else {
+      for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = x[i * x_col];
+    }
   }
 }
 
@@ -73,11 +82,14 @@ void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_
     const T* from = x + offset[0];
     T* to = y + offset[1];
     if (transposes) return transpose(from, x_col, to, static_cast<std::size_t>(y_row), rows, cols);
-    for (std::size_t r = 0; r < rows; ++r) {
-      const auto row = static_cast<std::ptrdiff_t>(r);
-      copy_row(from + row * x_row, x_col, to + row * y_row, cols);
-    }
+    copy_strided(from, x_row, x_col, to, y_row, rows, cols);
   });
+}
+
+template <typename T>
+void copy_rows(const T* x, std::ptrdiff_t x_stride, T* y, std::ptrdiff_t y_stride, std::size_t rows,
+               std::size_t cols) {
+  copy_strided(x, x_stride, 1, y, y_stride, rows, cols);
 }
 
 template <typename T>
@@ -99,6 +111,8 @@ void scatter_add(std::size_t rank, const std::size_t* in_shape, const std::ptrdi
 
 template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
 template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
+template void copy_rows(const float*, std::ptrdiff_t, float*, std::ptrdiff_t, std::size_t, std::size_t);
+template void copy_rows(const double*, std::ptrdiff_t, double*, std::ptrdiff_t, std::size_t, std::size_t);
 template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
 template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
 

@@ -10,8 +10,13 @@ template <typename T>
 void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_t* in_strides, const T* x,
              T* y);
 
-/// The reverse: y[sum of index * out_strides] += x[index] over x (contiguous, of `in_shape`). y is not
-/// cleared.
+/// y[r * y_stride + c] = x[r * x_stride + c] for `rows` rows of `cols` elements.
+template <typename T>
+void copy_rows(const T* x, std::ptrdiff_t x_stride, T* y, std::ptrdiff_t y_stride, std::size_t rows,
+               std::size_t cols);
+
+/// The reverse of permute: y[sum of index * out_strides] += x[index] over x (contiguous, of `in_shape`). y is
+/// not cleared.
 template <typename T>
 void scatter_add(std::size_t rank, const std::size_t* in_shape, const std::ptrdiff_t* out_strides, const T* x,
                  T* y);

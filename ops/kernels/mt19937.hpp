@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// The Mersenne Twister of 32 bits (Matsumoto and Nishimura 1998), a block at a time.
+namespace xgrad::kernels {
+
+inline constexpr std::size_t mt19937_size = 624;  ///< words of a state
+
+/// The next `mt19937_size` words of the recurrence, in place of the last.
+void mt19937_twist(std::uint32_t* state);
+
+/// words[i] = the random number of state[i].
+void mt19937_temper(const std::uint32_t* state, std::uint32_t* words);
+
+/// y[i] = 1 if words 2 i (high) and 2 i + 1 (low), cut to 53 bits, are below `bound`, else 0.
+template <typename T>
+void bernoulli(const std::uint32_t* words, std::uint64_t bound, T* y, std::size_t n);
+
+}  // namespace xgrad::kernels
