@@ -136,6 +136,18 @@ void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept
 }
 
 template <class T>
+Variable<T> squared_difference(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>("squared_difference",
+                   compute<T>("squared_difference", kernels::Binary::squared_difference,
+                              kernels::squared_difference<T>, a, b),
+                   on(a, b), save(a, b),
+                   [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+                     const Variable<T> da = dy * ((a - b) * 2);
+                     return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da)) : Variable<T>()};
+                   });
+}
+
+template <class T>
 Variable<T> equal(const Variable<T>& a, const Variable<T>& b) {
   return compute<T>("equal", kernels::Binary::equal, kernels::equal<T>, a, b);
 }
@@ -272,7 +284,11 @@ Variable<T> pow(const Variable<T>& a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> pow(const Variable<T>& a, std::type_identity_t<T> b) {
+  if (b == T(-1)) return reciprocal(a);
+  if (b == T(-0.5)) return rsqrt(a);
+  if (b == T(0.5)) return sqrt(a);
   if (b == 2) return square(a);
+  if (b == 3) return detail::cube(a);
   return record<T>("pow", compute<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, Variable<T>(b)), on(a),
                    save(a), [b](Variable<T> dy, Needs, Variable<T> a) -> Grads<T, 1> {
                      if (b == 0) return {Variable<T>(Array<T>(a.shape(), T{0}))};
@@ -307,6 +323,7 @@ Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
 
 #define XGRAD_INSTANTIATE(T)                                                                \
   template void detail::reduce_axes(ReduceMiddle<T>, const Variable<T>&, const Shape&, T*); \
+  template Variable<T> detail::squared_difference(const Variable<T>&, const Variable<T>&);  \
   template Variable<T> detail::equal(const Variable<T>&, const Variable<T>&);               \
   template Variable<T> broadcast_to(const Variable<T>&, const Shape&);                      \
   template Variable<T> sum_to(const Variable<T>&, const Shape&);                            \

@@ -68,6 +68,10 @@ using ReduceMiddle = void (*)(const T* x, std::size_t outer, std::size_t n, std:
 template <class T>
 void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept, T* y);
 
+/// (a - b)^2; the two broadcast.
+template <class T>
+Variable<T> squared_difference(const Variable<T>& a, const Variable<T>& b);
+
 /// 1 where a == b, else 0; the two broadcast.
 template <class T>
 Variable<T> equal(const Variable<T>& a, const Variable<T>& b);

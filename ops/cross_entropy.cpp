@@ -7,7 +7,6 @@
 #include <xgrad/ops/kernels/binary.hpp>
 #include <xgrad/ops/kernels/cross_entropy.hpp>
 #include <xgrad/ops/kernels/reduce.hpp>
-#include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/reductions.hpp>
 #include <xgrad/ops/shapes.hpp>
 #include <xgrad/ops/softmax.hpp>
@@ -15,69 +14,87 @@
 namespace xgrad {
 namespace {
 
-/// -log_softmax(logits)[target] of each row, 0 where the target is ignored, as ops that can be differentiated
-/// again.
+/// What the rows of logits (N, C) are compared with, and what their losses are divided by, if summed.
 template <class T>
-Variable<T> losses_composed(const Variable<T>& logits, const Ids& target, std::int64_t ignore_index) {
-  const std::size_t classes = logits.shape()[1];
-  Array<T> minus_onehot = xt::zeros<T>(logits.shape());
-  for (std::size_t r = 0; r < target.size(); ++r) {
-    const std::int64_t id = target.data()[r];
-    if (id != ignore_index) minus_onehot.data()[r * classes + static_cast<std::size_t>(id)] = T{-1};
+struct Targets {
+  Ids ids;
+  std::int64_t ignore_index;
+  Array<T> weight;  // of the classes; of none: no weights
+  T smoothing;
+  bool reduced;
+  T divisor;
+
+  kernels::CrossEntropyTarget<T> plain() const {
+    return {ids.data(), ignore_index, weight.size() > 0 ? weight.data() : nullptr, smoothing};
   }
-  return sum(log_softmax(logits) * minus_onehot, 1);
+};
+
+/// The losses of the rows, 0 where the target is ignored, as ops that can be differentiated again.
+template <class T>
+Variable<T> losses_composed(const Variable<T>& logits, const Targets<T>& to) {
+  const std::size_t classes = logits.shape()[1];
+  const auto weight = [&](std::size_t c) { return to.weight.size() > 0 ? to.weight.data()[c] : T{1}; };
+  Array<T> minus_q = xt::zeros<T>(logits.shape());
+  for (std::size_t r = 0; r < to.ids.size(); ++r) {
+    if (to.ids.data()[r] == to.ignore_index) continue;
+    T* row = minus_q.data() + r * classes;
+    for (std::size_t c = 0; c < classes; ++c) row[c] = -to.smoothing / static_cast<T>(classes) * weight(c);
+    const auto id = static_cast<std::size_t>(to.ids.data()[r]);
+    row[id] -= (1 - to.smoothing) * weight(id);
+  }
+  return sum(log_softmax(logits) * minus_q, 1);
 }
 
-/// The losses of the rows of logits (N, C), or their sum divided by `divisor`.
+/// The losses of the rows of logits (N, C), or their sum divided by the divisor.
 template <class T>
-Variable<T> losses(const Variable<T>& logits, const Ids& target, std::int64_t ignore_index, bool reduced,
-                   T divisor) {
+Variable<T> losses(const Variable<T>& logits, Targets<T> to) {
   const std::size_t rows = logits.shape()[0], classes = logits.shape()[1];
   Variable<T> log_probs = detail::empty<T>(logits.shape());
   Variable<T> y = detail::empty<T>(Shape{rows});
-  kernels::cross_entropy_rows(detail::data(logits), target.data(), ignore_index, detail::data(log_probs),
-                              detail::data(y), rows, classes);
-  if (reduced) {
+  kernels::cross_entropy_rows(detail::data(logits), to.plain(), detail::data(log_probs), detail::data(y),
+                              rows, classes);
+  if (to.reduced) {
     const Variable<T> row_losses = std::exchange(y, detail::empty<T>(Shape{}));
     kernels::sum_middle(detail::data(row_losses), 1, rows, 1, detail::data(y));
-    *detail::data(y) /= divisor;
+    *detail::data(y) /= to.divisor;
   }
-  if (!records(logits)) return y;
   return record<T>("cross_entropy", std::move(y), on(logits), save(logits, log_probs),
-                   [target, ignore_index, reduced, divisor](Variable<T> dy, Needs needs, Variable<T> logits,
-                                                            Variable<T> log_probs) -> Grads<T, 1> {
+                   [to = std::move(to)](Variable<T> dy, Needs needs, Variable<T> logits,
+                                        Variable<T> log_probs) -> Grads<T, 1> {
                      if (grad_enabled()) {
                        return replay<T, 1>(dy, needs, {logits}, [&](const Variable<T>& logits) {
-                         const Variable<T> rows = losses_composed(logits, target, ignore_index);
-                         return reduced ? div(sum(rows), divisor) : rows;
+                         const Variable<T> rows = losses_composed(logits, to);
+                         return to.reduced ? div(sum(rows), to.divisor) : rows;
                        });
                      }
                      Variable<T> row_weights = dy;
-                     if (reduced) {
-                       row_weights = detail::empty<T>(Shape{target.size()});
-                       kernels::fill(dy.item() / divisor, detail::data(row_weights), target.size());
+                     if (to.reduced) {
+                       row_weights = detail::empty<T>(Shape{to.ids.size()});
+                       kernels::fill(dy.item() / to.divisor, detail::data(row_weights), to.ids.size());
                      }
                      Variable<T> dlogits = detail::empty<T>(log_probs.shape());
-                     kernels::cross_entropy_grad_rows(detail::data(log_probs), target.data(), ignore_index,
-                                                      detail::data(row_weights), detail::data(dlogits),
-                                                      target.size(), log_probs.shape()[1]);
+                     kernels::cross_entropy_grad_rows(
+                         detail::data(log_probs), to.plain(), detail::data(std::as_const(row_weights)),
+                         detail::data(dlogits), to.ids.size(), log_probs.shape()[1]);
                      return {dlogits};
                    });
 }
 
-/// The number of targets that count. Throws IndexError for one that is no class.
-std::size_t count_targets(const Ids& target, std::int64_t classes, std::int64_t ignore_index) {
-  std::size_t count = 0;
+/// The sum of the weights of the targets that count. Throws IndexError for one that is no class.
+template <class T>
+T weight_of_targets(const Ids& target, std::size_t classes, const CrossEntropyOptions<T>& options) {
+  const T* weight = options.weight.defined() ? options.weight.value().data() : nullptr;
+  double sum = 0;
   for (std::size_t i = 0; i < target.size(); ++i) {
     const std::int64_t id = target.data()[i];
-    if (id == ignore_index) continue;
-    if (id < 0 || id >= classes) {
+    if (id == options.ignore_index) continue;
+    if (id < 0 || id >= static_cast<std::int64_t>(classes)) {
       detail::fail<IndexError>("cross_entropy: target must be in [0, ", classes, "), got ", id, " (", classes,
                                " classes)");
     }
-    ++count;
+    sum += weight != nullptr ? weight[id] : T{1};
   }
-  return count;
+  return static_cast<T>(sum);
 }
 
 /// logits (N, C, d1, ...) as rows (N d1 ..., C).
@@ -133,33 +150,17 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
         "cross_entropy: target must have the shape of logits without the class axis, got logits ", shape,
         " and target ", target.shape());
   }
-  const std::size_t count =
-      count_targets(target, static_cast<std::int64_t>(shape[class_axis]), options.ignore_index);
-  if (!options.weight.defined() && options.label_smoothing == 0) {
-    const bool reduced = options.reduction != Reduction::none;
-    const T divisor = options.reduction == Reduction::mean ? static_cast<T>(count) : T{1};
-    const Variable<T> y = losses(class_rows(logits), target, options.ignore_index, reduced, divisor);
-    return reduced || same_shape(y.shape(), expected) ? y : reshape(y, expected);
-  }
-
-  const int axis = static_cast<int>(class_axis);
-  const Variable<T> hard = nll_loss(
-      log_softmax(logits, axis), target,
-      {.weight = options.weight, .ignore_index = options.ignore_index, .reduction = options.reduction});
-  if (options.label_smoothing == 0) return hard;
-  const Mask ignored = xt::equal(target, options.ignore_index);
-  Variable<T> smooth =
-      masked_fill(-sum(weighted_log_probs(logits, class_axis, options.weight), axis), ignored, 0);
-  if (options.reduction != Reduction::none) smooth = sum(smooth);
-  if (options.reduction == Reduction::mean) {
-    const Variable<T> ones(Array<T>(shape, T{-1}));  // their loss is the weight of the targets that count
-    const Variable<T> weights = nll_loss(
-        ones, target,
-        {.weight = options.weight, .ignore_index = options.ignore_index, .reduction = Reduction::sum});
-    smooth = smooth / weights;
-  }
-  const T share = static_cast<T>(options.label_smoothing), classes = static_cast<T>(shape[class_axis]);
-  return hard * (1 - share) + smooth * (share / classes);
+  const bool reduced = options.reduction != Reduction::none;
+  const T weights = weight_of_targets(target, shape[class_axis], options);
+  const Variable<T> y =
+      losses<T>(class_rows(logits),
+                {.ids = target,
+                 .ignore_index = options.ignore_index,
+                 .weight = options.weight.defined() ? options.weight.value() : Array<T>::from_shape({0}),
+                 .smoothing = static_cast<T>(options.label_smoothing),
+                 .reduced = reduced,
+                 .divisor = options.reduction == Reduction::mean ? weights : T{1}});
+  return reduced || same_shape(y.shape(), expected) ? y : reshape(y, expected);
 }
 
 template <class T>

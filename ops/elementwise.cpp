@@ -97,6 +97,12 @@ Variable<T> square(const Variable<T>& x) {
 }
 
 template <class T>
+Variable<T> detail::cube(const Variable<T>& x) {
+  return unary("pow", kernels::cube<T>, kernels::cube_grad<T>, x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) { return dy * (x * x * 3); });
+}
+
+template <class T>
 Variable<T> abs(const Variable<T>& x) {
   return unary("abs", kernels::abs<T>, kernels::abs_grad<T>, x, x,
                [](const Variable<T>& dy, const Variable<T>& x) {
@@ -185,6 +191,7 @@ Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> l
   template Variable<T> rsqrt(const Variable<T>&);          \
   template Variable<T> reciprocal(const Variable<T>&);     \
   template Variable<T> square(const Variable<T>&);         \
+  template Variable<T> detail::cube(const Variable<T>&);   \
   template Variable<T> abs(const Variable<T>&);            \
   template Variable<T> tanh(const Variable<T>&);           \
   template Variable<T> sigmoid(const Variable<T>&);        \

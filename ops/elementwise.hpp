@@ -80,4 +80,11 @@ template <class T>
 Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> low,
                   std::type_identity_t<std::optional<T>> high = {});
 
+namespace detail {
+
+/// pow(x, 3).
+template <class T>
+Variable<T> cube(const Variable<T>& x);
+
+}  // namespace detail
 }  // namespace xgrad

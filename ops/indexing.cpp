@@ -1,6 +1,7 @@
 #include <xgrad/ops/indexing.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <xtensor/xadapt.hpp>
@@ -53,11 +54,12 @@ Variable<T> put_back(const char* op, const Variable<T>& x, const Part& part, con
 }
 
 void check_index(const char* op, const Ids& index, std::size_t length) {
-  for (std::size_t i = 0; i < index.size(); ++i) {
-    const std::int64_t id = index.data()[i];
-    if (id < 0 || id >= static_cast<std::int64_t>(length))
-      detail::fail<IndexError>(op, ": index must be in [0, ", length, "), got ", id);
-  }
+  const auto outside = [length](std::int64_t id) { return static_cast<std::uint64_t>(id) >= length; };
+  bool any = false;
+  for (const std::int64_t id : index.storage()) any |= outside(id);  // all of them, without a branch
+  if (!any) return;
+  const auto first = std::find_if(index.storage().begin(), index.storage().end(), outside);
+  detail::fail<IndexError>(op, ": index must be in [0, ", length, "), got ", *first);
 }
 
 /// x (outer, length, inner) at the indices along its middle axis. Its gradient is put_rows, whose own
@@ -102,7 +104,7 @@ Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole)
 
 /// How elements are gathered: the strides of x along the axes of index, 0 along `dim`, where index counts.
 struct Gathered {
-  Ids index;
+  std::shared_ptr<const Ids> index;
   Strides strides;
   std::ptrdiff_t dim_stride;
 };
@@ -112,11 +114,10 @@ Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& 
 
 template <class T>
 Variable<T> gather_elements(const Variable<T>& x, const Gathered& how) {
-  const Shape& shape = how.index.shape();
+  const Shape& shape = how.index->shape();
   Variable<T> y = detail::empty<T>(shape);
   kernels::gather(shape.size(), shape.data(), how.strides.data(), how.dim_stride, detail::data(x),
-                  how.index.data(), detail::data(y));
-  if (!records(x)) return y;
+                  how.index->data(), detail::data(y));
   return record<T>("gather", std::move(y), on(x), save(), [how](Variable<T> dy, Needs needs) -> Grads<T, 1> {
     return {gather_back(dy, how, needs.shape(0))};
   });
@@ -124,11 +125,11 @@ Variable<T> gather_elements(const Variable<T>& x, const Gathered& how) {
 
 template <class T>
 Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& whole) {
-  const Shape& shape = how.index.shape();
+  const Shape& shape = how.index->shape();
   Variable<T> x = detail::empty<T>(whole);
   kernels::fill(T{0}, detail::data(x), x.size());
   kernels::gather_grad(shape.size(), shape.data(), how.strides.data(), how.dim_stride, detail::data(y),
-                       how.index.data(), detail::data(x));
+                       how.index->data(), detail::data(x));
   return record<T>("gather", std::move(x), on(y), save(),
                    [how](Variable<T> dx, Needs) -> Grads<T, 1> { return {gather_elements(dx, how)}; });
 }
@@ -205,7 +206,10 @@ Variable<T> gather(const Variable<T>& x, int dim, const Ids& index) {
                              ", got x ", x.shape(), " and index ", index.shape());
   }
   check_index("gather", index, x.shape()[axis]);
-  Gathered how{index, detail::row_major_strides(x.shape()), 0};
+  const std::shared_ptr<const Ids> kept = records(x)
+                                              ? std::make_shared<const Ids>(index)
+                                              : std::shared_ptr<const Ids>(std::shared_ptr<void>(), &index);
+  Gathered how{kept, detail::row_major_strides(x.shape()), 0};
   how.dim_stride = std::exchange(how.strides[axis], 0);
   return gather_elements(x, how);
 }

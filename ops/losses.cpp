@@ -1,7 +1,6 @@
 #include <xgrad/ops/losses.hpp>
 
 #include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/elementwise.hpp>
 #include <xgrad/ops/indexing.hpp>
 #include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/reductions.hpp>
@@ -12,7 +11,7 @@ namespace xgrad {
 template <class T>
 Variable<T> mse_loss(const Variable<T>& input, const Variable<T>& target, Reduction reduction) {
   detail::broadcast_shape("mse_loss", input.shape(), target.shape(), "input", "target");
-  const Variable<T> losses = square(input - target);
+  const Variable<T> losses = detail::squared_difference(input, target);
   if (reduction == Reduction::none) return losses;
   return reduction == Reduction::mean ? mean(losses) : sum(losses);
 }

@@ -195,7 +195,7 @@ Op pow_op() {
   Op op = arithmetic_op(
       "pow", [](const auto& x) { return pow(x[0] * x[0] + 0.5, x[1]); },
       [](double a, double b) { return std::pow(a * a + 0.5, b); });
-  for (const double exponent : {2.0, 3.0, -1.0, 0.0, 1.0}) {
+  for (const double exponent : {2.0, 3.0, -1.0, 0.0, 1.0, -2.0}) {
     op.cases.push_back({{{{2, 3}, away_from_zero}},
                         [exponent](const auto& x) { return pow(x[0], static_cast<float>(exponent)); },
                         [exponent](const auto& x) { return pow(x[0], exponent); },

@@ -1,3 +1,4 @@
+#include <bit>
 #include <xgrad/ops/kernels/axes.hpp>
 #include <xgrad/ops/kernels/binary.hpp>
 #include <xgrad/ops/kernels/vectorized.hpp>
@@ -17,6 +18,11 @@ template <typename T>
 XGRAD_INLINE T minimum_of(T a, T b) {
   const T y = b < a ? b : a;
   return b != b ? b : y;
+}
+
+template <typename T>
+XGRAD_INLINE T squared_difference_of(T a, T b) {
+  return (a - b) * (a - b);
 }
 
 template <typename T>
@@ -69,14 +75,16 @@ XGRAD_BINARY(maximum, maximum_of)
 XGRAD_BINARY(minimum, minimum_of)
 XGRAD_BINARY(pow, vectorized::pow)
 XGRAD_BINARY(maximum_share, maximum_share_of)
+XGRAD_BINARY(squared_difference, squared_difference_of)
 XGRAD_BINARY(equal, XGRAD_EQUAL)
 
 template <typename T>
 void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
             const std::ptrdiff_t* a_strides, const T* b, const std::ptrdiff_t* b_strides, T* y) {
-  constexpr decltype(&add_row<T>) rows[] = {add_row<T>, sub_row<T>,           mul_row<T>,
-                                            div_row<T>, maximum_row<T>,       minimum_row<T>,
-                                            pow_row<T>, maximum_share_row<T>, equal_row<T>};
+  constexpr decltype(&add_row<T>) rows[] = {add_row<T>,  sub_row<T>,           mul_row<T>,
+                                            div_row<T>,  maximum_row<T>,       minimum_row<T>,
+                                            pow_row<T>,  maximum_share_row<T>, squared_difference_row<T>,
+                                            equal_row<T>};
   const auto row = rows[static_cast<std::size_t>(op)];
   const Axes<2> axes = merge_axes<2>(rank, shape, {a_strides, b_strides}, 1);
   const std::size_t last = axes.rank - 1;
@@ -87,6 +95,15 @@ void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
   });
 }
 
+/// condition ? a : b without a branch, which a compiler would make of the expression: unpredictable
+/// conditions would bound it.
+template <typename T>
+XGRAD_INLINE T chosen(bool condition, T a, T b) {
+  using vectorized::Bits;
+  const Bits<T> all = Bits<T>(0) - Bits<T>(condition);
+  return std::bit_cast<T>((std::bit_cast<Bits<T>>(a) & all) | (std::bit_cast<Bits<T>>(b) & ~all));
+}
+
 /// The row of a broadcast: contiguous, or any strides. Bound by bandwidth.
 XGRAD_KERNEL(void, where_row,
              (const bool* condition, std::ptrdiff_t condition_stride, const T* a, std::ptrdiff_t a_stride,
@@ -94,23 +111,15 @@ XGRAD_KERNEL(void, where_row,
              (condition, condition_stride, a, a_stride, b, b_stride, y, n)) {
   const auto size = static_cast<std::ptrdiff_t>(n);
   if (condition_stride == 1 && a_stride == 0 && b_stride == 1) {
-    const T chosen = *a;
+    const T constant = *a;
     XGRAD_INDEPENDENT
-    for (std::ptrdiff_t i = 0; i < size; ++i) {
-      const T other = b[i];
-      y[i] = condition[i] ? chosen : other;
-    }
+    for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = chosen(condition[i], constant, b[i]);
   } else if (condition_stride == 1 && a_stride == 1 && b_stride == 1) {
     XGRAD_INDEPENDENT
-    for (std::ptrdiff_t i = 0; i < size; ++i) {
-      const T chosen = a[i], other = b[i];
-      y[i] = condition[i] ? chosen : other;
-    }
+    for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = chosen(condition[i], a[i], b[i]);
   } else {
-    for (std::ptrdiff_t i = 0; i < size; ++i) {
-      const T chosen = a[i * a_stride], other = b[i * b_stride];
-      y[i] = condition[i * condition_stride] ? chosen : other;
-    }
+    for (std::ptrdiff_t i = 0; i < size; ++i)
+      y[i] = chosen(condition[i * condition_stride], a[i * a_stride], b[i * b_stride]);
   }
 }
 

@@ -25,11 +25,14 @@ void pow(const T* a, const T* b, T* y, std::size_t n);
 /// What share of the gradient a has in maximum(a, b): 1, 1/2 where both are equal, or 0.
 template <typename T>
 void maximum_share(const T* a, const T* b, T* y, std::size_t n);
+/// (a - b)^2.
+template <typename T>
+void squared_difference(const T* a, const T* b, T* y, std::size_t n);
 /// 1 where a == b, else 0.
 template <typename T>
 void equal(const T* a, const T* b, T* y, std::size_t n);
 
-enum class Binary { add, sub, mul, div, maximum, minimum, pow, maximum_share, equal };
+enum class Binary { add, sub, mul, div, maximum, minimum, pow, maximum_share, squared_difference, equal };
 
 /// Broadcasting: y (contiguous, of `shape`) = a op b. Strides count elements and are 0 on a broadcast axis.
 /// The arrays of sizes and strides hold `rank` numbers each; rank 0 is a scalar.

@@ -19,6 +19,8 @@ void reciprocal(const T* x, T* y, std::size_t n);
 template <typename T>
 void square(const T* x, T* y, std::size_t n);
 template <typename T>
+void cube(const T* x, T* y, std::size_t n);
+template <typename T>
 void abs(const T* x, T* y, std::size_t n);
 template <typename T>
 void tanh(const T* x, T* y, std::size_t n);
@@ -55,6 +57,8 @@ template <typename T>
 void reciprocal_grad(const T* dy, const T* y, T* dx, std::size_t n);
 template <typename T>
 void square_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void cube_grad(const T* dy, const T* x, T* dx, std::size_t n);
 template <typename T>
 void abs_grad(const T* dy, const T* x, T* dx, std::size_t n);
 template <typename T>
