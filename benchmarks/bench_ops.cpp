@@ -86,6 +86,9 @@ struct LibTorch {
   static void backward(const Tensor& y, const std::vector<Tensor>& x, const Tensor& dy) {
     for (const Tensor& leaf : x) leaf.mutable_grad() = Tensor();
     y.backward(dy, /*retain_graph=*/true);
+    for (const Tensor& leaf : x) {
+      if (leaf.grad().defined() && leaf.grad().is_alias_of(dy)) leaf.mutable_grad() = leaf.grad().clone();
+    }
   }
 };
 #endif
@@ -144,7 +147,7 @@ struct Sizes {
 };
 
 /// The table for n elements. Where LibTorch returns a view, its time includes the copy that xgrad makes; in
-/// backward both libraries give every leaf an array of its own.
+/// backward, too, where it would hand a leaf a view of the seed: every leaf gets an array of its own.
 std::vector<Row> table(std::size_t n) {
   const auto [columns, rows] = Sizes(n);
   const Shape flat{n}, matrix{rows, columns};

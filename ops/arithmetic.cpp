@@ -7,6 +7,7 @@
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/elementwise.hpp>
 #include <xgrad/ops/kernels/binary.hpp>
+#include <xgrad/ops/kernels/elementwise.hpp>
 #include <xgrad/ops/kernels/permute.hpp>
 #include <xgrad/ops/kernels/reduce.hpp>
 #include <xgrad/ops/masked_fill.hpp>
@@ -142,7 +143,13 @@ Variable<T> squared_difference(const Variable<T>& a, const Variable<T>& b) {
                               kernels::squared_difference<T>, a, b),
                    on(a, b), save(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
-                     const Variable<T> da = dy * ((a - b) * 2);
+                     Variable<T> da = a - b;
+                     if (grad_enabled()) {
+                       da = dy * (da * 2);
+                     } else {
+                       kernels::square_grad(detail::data(std::as_const(dy)), detail::data(std::as_const(da)),
+                                            detail::data(da), da.size());
+                     }
                      return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da)) : Variable<T>()};
                    });
 }

@@ -1,6 +1,7 @@
 #include <xgrad/ops/indexing.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -53,13 +54,18 @@ Variable<T> put_back(const char* op, const Variable<T>& x, const Part& part, con
                    [op, part](Variable<T> dy, Needs) -> Grads<T, 1> { return {take(op, dy, part)}; });
 }
 
-void check_index(const char* op, const Ids& index, std::size_t length) {
-  const auto outside = [length](std::int64_t id) { return static_cast<std::uint64_t>(id) >= length; };
-  bool any = false;
-  for (const std::int64_t id : index.storage()) any |= outside(id);  // all of them, without a branch
-  if (!any) return;
-  const auto first = std::find_if(index.storage().begin(), index.storage().end(), outside);
+bool outside(std::int64_t id, std::size_t length) { return static_cast<std::uint64_t>(id) >= length; }
+
+[[noreturn]] void fail_index(const char* op, const Ids& index, std::size_t length) {
+  const auto& ids = index.storage();
+  const auto first = std::find_if(ids.begin(), ids.end(), [&](auto id) { return outside(id, length); });
   detail::fail<IndexError>(op, ": index must be in [0, ", length, "), got ", *first);
+}
+
+void check_index(const char* op, const Ids& index, std::size_t length) {
+  bool any = false;
+  for (const std::int64_t id : index.storage()) any |= outside(id, length);
+  if (any) fail_index(op, index, length);
 }
 
 /// x (outer, length, inner) at the indices along its middle axis. Its gradient is put_rows, whose own
@@ -104,7 +110,7 @@ Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole)
 
 /// How elements are gathered: the strides of x along the axes of index, 0 along `dim`, where index counts.
 struct Gathered {
-  std::shared_ptr<const Ids> index;
+  std::shared_ptr<const Array<std::uint32_t>> index;
   Strides strides;
   std::ptrdiff_t dim_stride;
 };
@@ -205,11 +211,14 @@ Variable<T> gather(const Variable<T>& x, int dim, const Ids& index) {
     detail::fail<ShapeError>("gather: index must have x's rank and be nowhere longer but along axis ", axis,
                              ", got x ", x.shape(), " and index ", index.shape());
   }
-  check_index("gather", index, x.shape()[axis]);
-  const std::shared_ptr<const Ids> kept = records(x)
-                                              ? std::make_shared<const Ids>(index)
-                                              : std::shared_ptr<const Ids>(std::shared_ptr<void>(), &index);
-  Gathered how{kept, detail::row_major_strides(x.shape()), 0};
+  const std::size_t length = x.shape()[axis];
+  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+  if (length > most)
+    detail::fail<ValueError>("gather: axis ", axis, " must be shorter than 2^32, got ", length);
+  auto narrow = std::make_shared<Array<std::uint32_t>>(Array<std::uint32_t>::from_shape(index.shape()));
+  if (!kernels::narrow_index(index.data(), length, narrow->data(), index.size()))
+    fail_index("gather", index, length);
+  Gathered how{std::move(narrow), detail::row_major_strides(x.shape()), 0};
   how.dim_stride = std::exchange(how.strides[axis], 0);
   return gather_elements(x, how);
 }

@@ -37,22 +37,25 @@ Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
   Ids index = Ids::from_shape(column);
   Mask ignored = Mask::from_shape(expected);
   Array<T> weights = Array<T>::from_shape(expected);
+  const T* class_weight = options.weight.defined() ? options.weight.value().data() : nullptr;
+  bool any_ignored = false;
   for (std::size_t i = 0; i < target.size(); ++i) {
     const std::int64_t id = target.data()[i];
-    ignored.data()[i] = id == options.ignore_index;
-    if (!ignored.data()[i] && (id < 0 || id >= static_cast<std::int64_t>(classes)))
+    const bool ignore = id == options.ignore_index;
+    if (!ignore && (id < 0 || id >= static_cast<std::int64_t>(classes)))
       detail::fail<IndexError>("nll_loss: target must be in [0, ", classes, "), got ", id, " (", classes,
                                " classes)");
-    index.data()[i] = ignored.data()[i] ? 0 : id;
-    const T weight =
-        options.weight.defined() && classes > 0 ? options.weight.value().data()[index.data()[i]] : T{1};
-    weights.data()[i] = ignored.data()[i] ? T{0} : weight;
+    any_ignored |= ignore;
+    ignored.data()[i] = ignore;
+    index.data()[i] = ignore ? 0 : id;
+    weights.data()[i] = ignore ? T{0} : class_weight != nullptr ? class_weight[id] : T{1};
   }
   const Variable<T> count(std::move(weights));
   const Variable<T> losses = classes > 0
                                  ? reshape(gather(log_probs, static_cast<int>(class_axis), index), expected)
                                  : Variable<T>(Array<T>(expected, T{0}));
-  const Variable<T> weighted = masked_fill(losses * -count, ignored, 0);  // an ignored -inf is no loss
+  Variable<T> weighted = losses * -count;
+  if (any_ignored) weighted = masked_fill(weighted, ignored, 0);  // an ignored -inf is no loss
   if (options.reduction == Reduction::none) return weighted;
   return options.reduction == Reduction::mean ? sum(weighted) / sum(count) : sum(weighted);
 }

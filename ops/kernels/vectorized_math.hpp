@@ -43,15 +43,18 @@ XGRAD_INLINE T power_of_two(T n) {
 }
 
 /// x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor polynomial of exp(r), times 2^n in two halves: one alone
-/// would overflow before exp does, and would not reach the denormal numbers.
-template <typename T>
+/// would overflow before exp does, and would not reach the denormal numbers. `normal` promises that exp(x) is
+/// a normal number or nan.
+template <bool normal = false, typename T>
 XGRAD_INLINE T exp(T x) {
   constexpr bool single = std::is_same_v<T, float>;
   constexpr T highest = single ? 89 : 710, lowest = single ? -105 : -746;
   constexpr T ln2_high = T(single ? 0x1.62ep-1 : 0x1.62e42feep-1);
   constexpr T ln2_low = T(single ? 0x1.0bfbe8e7bcd5ep-15 : 0x1.a39ef35793c76p-33);
-  x = x > highest ? highest : x;
-  x = x < lowest ? lowest : x;
+  if constexpr (!normal) {
+    x = x > highest ? highest : x;
+    x = x < lowest ? lowest : x;
+  }
   const T n = (x * T(1.4426950408889634074) + round_shift<T>)-round_shift<T>;
   const T r = (x - n * ln2_high) - n * ln2_low;
   T p;
@@ -62,6 +65,7 @@ XGRAD_INLINE T exp(T x) {
                1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800);
   }
   p = T(1) + (r + r * r * p);
+  if constexpr (normal) return p * power_of_two(n);
   const T half = (n * T(0.5) + round_shift<T>)-round_shift<T>;
   return p * power_of_two(half) * power_of_two(n - half);
 }
@@ -147,7 +151,7 @@ XGRAD_INLINE T erf(T x) {
                1.5305808462602099e-9, -7.4437881920065493e-11, 1.6956331350714434e-12);
   }
   const T near = x + x * q;
-  const T far = std::copysign(T(1) - exp(t * p - t), x);
+  const T far = std::copysign(T(1) - exp<true>(t * p - t), x);
   return magnitude > T(0.927734375) ? far : near;
 }
 
