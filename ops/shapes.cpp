@@ -36,6 +36,30 @@ Shape inferred(const Shape& from, const Dims& shape) {
   return result;
 }
 
+/// An array of `shape` from those of the parts, which follow each other for every index of the axes before
+/// `axis`.
+template <class T>
+Variable<T> joined(const std::vector<Variable<T>>& parts, std::size_t axis, const Shape& shape) {
+  Variable<T> y = detail::empty<T>(shape);
+  if (y.size() == 0) return y;
+  std::size_t outer = 1;
+  for (std::size_t k = 0; k < axis; ++k) outer *= shape[k];
+  const std::size_t row = y.size() / outer;
+  const std::size_t height = std::max<std::size_t>(1, 4096 / row);  // rows at a time, to write in order
+  T* to = detail::data(y);
+  for (std::size_t top = 0; top < outer; top += height) {
+    const std::size_t rows = std::min(height, outer - top);
+    T* place = to + top * row;
+    for (const Variable<T>& part : parts) {
+      const std::size_t width = part.size() / outer;
+      kernels::copy_rows(detail::data(part) + top * width, static_cast<std::ptrdiff_t>(width), place,
+                         static_cast<std::ptrdiff_t>(row), rows, width);
+      place += width;
+    }
+  }
+  return y;
+}
+
 }  // namespace
 
 std::string to_string(const Dims& dims) {
@@ -167,17 +191,26 @@ Variable<T> expand(const Variable<T>& x, const Dims& shape) {
 template <class T>
 Variable<T> stack(const std::vector<Variable<T>>& parts, int dim) {
   if (parts.empty()) detail::fail<ValueError>("stack: parts must not be empty");
-  std::vector<Variable<T>> rows;
-  rows.reserve(parts.size());
   for (const Variable<T>& part : parts) {
     if (!same_shape(part.shape(), parts[0].shape())) {
       detail::fail<ShapeError>("stack: parts must have one shape, got ", parts[0].shape(), " and ",
                                part.shape());
     }
-    rows.push_back(unsqueeze(part, dim));
   }
-  const int rank = static_cast<int>(parts[0].dimension()) + 1;
-  return cat(rows, dim < 0 ? dim + rank : dim);
+  Shape shape = parts[0].shape();
+  shape.push_back(1);
+  const std::size_t axis = detail::normalize_axis("stack", dim, shape, "part 0 with one more axis");
+  std::copy_backward(shape.begin() + axis, shape.end() - 1, shape.end());
+  shape[axis] = parts.size();
+  return record_list<T>("stack", joined(parts, axis, shape), parts,
+                        [axis, count = parts.size()](Variable<T> dy, Needs needs) {
+                          std::vector<Variable<T>> grads(count);
+                          for (std::size_t i = 0; i < count; ++i) {
+                            if (needs[i])
+                              grads[i] = select(dy, static_cast<int>(axis), static_cast<std::ptrdiff_t>(i));
+                          }
+                          return grads;
+                        });
 }
 
 template <class T>
@@ -232,23 +265,12 @@ Variable<T> cat(const std::vector<Variable<T>>& parts, int dim) {
     shape[axis] += length;
   }
 
-  Variable<T> y = detail::empty<T>(shape);
-  std::size_t outer = 1;
-  for (std::size_t k = 0; k < axis; ++k) outer *= shape[k];
-  const std::size_t row = outer == 0 ? 0 : y.size() / outer;
-  T* to = detail::data(y);
-  for (const Variable<T>& part : parts) {
-    const std::size_t width = outer == 0 ? 0 : part.size() / outer;
-    kernels::copy_rows(detail::data(part), static_cast<std::ptrdiff_t>(width), to,
-                       static_cast<std::ptrdiff_t>(row), outer, width);
-    to += width;
-  }
   std::vector<std::ptrdiff_t> ends;
   ends.reserve(parts.size());
   for (const Variable<T>& part : parts) {
     ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<std::ptrdiff_t>(part.shape()[axis]));
   }
-  return record_list<T>("cat", std::move(y), parts,
+  return record_list<T>("cat", joined(parts, axis, shape), parts,
                         [axis, ends = std::move(ends)](Variable<T> dy, Needs needs) {
                           std::vector<Variable<T>> grads(ends.size());
                           for (std::size_t i = 0; i < ends.size(); ++i) {

@@ -4,26 +4,6 @@
 
 namespace xgrad::kernels {
 
-namespace {
-
-/// Calls visit(offset into x, number of the element) in row-major order. Bound by latency.
-template <typename Visit>
-void for_each_gathered(std::size_t rank, const std::size_t* shape, const std::ptrdiff_t* strides,
-                       std::ptrdiff_t dim_stride, const std::uint32_t* index, Visit visit) {
-  const Axes<1> axes = merge_axes<1>(rank, shape, {strides}, 1);
-  const std::size_t last = axes.rank - 1, n = axes.size(last);
-  const std::ptrdiff_t stride = axes.stride(0, last);
-  std::size_t number = 0;
-  for_each_outer(axes, 1, [&](const auto& offset) {
-    for (std::size_t i = 0; i < n; ++i, ++number) {
-      visit(offset[0] + static_cast<std::ptrdiff_t>(i) * stride + std::ptrdiff_t{index[number]} * dim_stride,
-            number);
-    }
-  });
-}
-
-}  // namespace
-
 /// Bound by bandwidth.
 XGRAD_VECTORIZED bool narrow_index(const std::int64_t* index, std::size_t length, std::uint32_t* y,
                                    std::size_t n) {
@@ -36,18 +16,45 @@ XGRAD_VECTORIZED bool narrow_index(const std::int64_t* index, std::size_t length
   return outside == 0;
 }
 
+/// Bound by latency.
+XGRAD_KERNEL(void, gather_row,
+             (const T* x, std::ptrdiff_t stride, std::ptrdiff_t dim_stride, const std::uint32_t* index, T* y,
+              std::size_t n),
+             (x, stride, dim_stride, index, y, n)) {
+  const auto size = static_cast<std::ptrdiff_t>(n);
+  if (stride == 0 && dim_stride == 1) {
+    for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = x[index[i]];
+  } else {
+    for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = x[i * stride + std::ptrdiff_t{index[i]} * dim_stride];
+  }
+}
+
 template <typename T>
 void gather(std::size_t rank, const std::size_t* shape, const std::ptrdiff_t* strides,
             std::ptrdiff_t dim_stride, const T* x, const std::uint32_t* index, T* y) {
-  for_each_gathered(rank, shape, strides, dim_stride, index,
-                    [=](std::ptrdiff_t offset, std::size_t i) { y[i] = x[offset]; });
+  const Axes<1> axes = merge_axes<1>(rank, shape, {strides}, 1);
+  const std::size_t last = axes.rank - 1, n = axes.size(last);
+  for_each_outer(axes, 1, [&](const auto& offset) {
+    gather_row(x + offset[0], axes.stride(0, last), dim_stride, index, y, n);
+    index += n;
+    y += n;
+  });
 }
 
 template <typename T>
 void gather_grad(std::size_t rank, const std::size_t* shape, const std::ptrdiff_t* strides,
                  std::ptrdiff_t dim_stride, const T* dy, const std::uint32_t* index, T* dx) {
-  for_each_gathered(rank, shape, strides, dim_stride, index,
-                    [=](std::ptrdiff_t offset, std::size_t i) { dx[offset] += dy[i]; });
+  const Axes<1> axes = merge_axes<1>(rank, shape, {strides}, 1);
+  const std::size_t last = axes.rank - 1, n = axes.size(last);
+  const std::ptrdiff_t stride = axes.stride(0, last);
+  for_each_outer(axes, 1, [&](const auto& offset) {
+    T* to = dx + offset[0];
+    for (std::size_t i = 0; i < n; ++i) {
+      to[static_cast<std::ptrdiff_t>(i) * stride + std::ptrdiff_t{index[i]} * dim_stride] += dy[i];
+    }
+    index += n;
+    dy += n;
+  });
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                             \
