@@ -21,8 +21,9 @@ Variable<T> add(const Variable<T>& a, const Variable<T>& b, std::type_identity_t
 template <class T>
 Variable<T> sub(const Variable<T>& a, const Variable<T>& b, std::type_identity_t<T> alpha);
 
-/// a^b; 0^0 = 1, a negative number to the power of a fraction is nan. da = dy b a^(b - 1), 0 where b = 0; db
-/// = dy y ln(a), 0 where a = 0 and b >= 0. https://pytorch.org/docs/stable/generated/torch.pow.html
+/// a^b; 0^0 = 1, a negative number to the power of a fraction is nan. The numbers -1, -1/2, 1/2, 2 and 3 for
+/// b are the functions reciprocal, rsqrt and sqrt, and products, as in PyTorch. da = dy b a^(b - 1), 0 where
+/// b = 0; db = dy y ln(a), 0 where a = 0 and b >= 0. https://pytorch.org/docs/stable/generated/torch.pow.html
 template <class T>
 Variable<T> pow(const Variable<T>& a, const Variable<T>& b);
 template <class T>

@@ -206,6 +206,12 @@ Op pow_op() {
                         }});
   }
   op.cases.push_back(make_case(
+      {{2, 3}}, [](const auto& x) { return pow(x[0] * x[0] + 0.5, 0.5f); },
+      naive::map([](double x) { return std::sqrt(x * x + 0.5); })));
+  op.cases.push_back(make_case(
+      {{2, 3}}, [](const auto& x) { return pow(x[0] * x[0] + 0.5, -0.5f); },
+      naive::map([](double x) { return 1 / std::sqrt(x * x + 0.5); })));
+  op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return xgrad::pow(1.5, x[0]); },
       naive::map([](double x) { return std::pow(1.5, x); })));
   return op;
@@ -798,7 +804,11 @@ Op gather_op() {
       naive::map([](double x) { return x; })));
   const std::string shapes =
       "gather: index must have x's rank and be nowhere longer but along axis 0, got x (2, 3) ";
-  op.errors = {error<IndexError>("gather: index must be in [0, 2), got 2",
+  op.errors = {error<IndexError>("gather: index must be in [0, 2), got 4294967297",
+                                 [] {
+                                   xgrad::gather(x({2, 3}), 0, ids_of({1, 1}, {4294967297}));
+                                 }),
+               error<IndexError>("gather: index must be in [0, 2), got 2",
                                  [] {
                                    xgrad::gather(x({2, 3}), 0, ids_of({1, 1}, {2}));
                                  }),
@@ -1025,6 +1035,10 @@ Op stack_op() {
       make_case(
           {{}, {}}, [](const auto& x) { return xgrad::stack(x); }, naive::stack(0))};
   op.errors = {error<ValueError>("stack: parts must not be empty", [] { xgrad::stack(Inputs<float>{}); }),
+               error<IndexError>("stack: axis 2 is out of range for part 0 with one more axis (2, 1)",
+                                 [] {
+                                   xgrad::stack({x({2}), x({2})}, 2);
+                                 }),
                error<ShapeError>("stack: parts must have one shape, got (2) and (3)", [] {
                  xgrad::stack({x({2}), x({3})});
                })};

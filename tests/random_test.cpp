@@ -110,6 +110,22 @@ TEST(RandomTest, StreamsEqualPyTorchs) {
   }
 }
 
+TEST(RandomTest, BlocksOfNumbersAreThoseDrawnOneByOne) {
+  for (const std::size_t before : {0u, 1u, 600u, 623u}) {
+    xgrad::Generator blocks(7), singles(7);
+    for (std::size_t i = 0; i < before; ++i) EXPECT_EQ(blocks.random32(), singles.random32());
+    for (const std::size_t count : {0u, 1u, 23u, 624u, 1500u}) {
+      std::vector<std::uint32_t> words(count);
+      blocks.draw(words.data(), count);
+      for (const std::uint32_t word : words) EXPECT_EQ(word, singles.random32()) << before << " " << count;
+    }
+    for (const double p : {0.0, 0x1p-60, 0.1, 0.5, 1.0 / 3, 1.0}) {
+      const Array<float> drawn = xgrad::bernoulli<float>({1100}, p, blocks);
+      for (const float one : drawn) EXPECT_EQ(one, singles.uniform<double>() < p ? 1.0f : 0.0f) << p;
+    }
+  }
+}
+
 /// What comes after: of both kinds of normals, and of the rest.
 std::vector<double> next_numbers(xgrad::Generator& generator) {
   std::vector<double> numbers{generator.normal(), static_cast<double>(generator.random32())};

@@ -154,7 +154,7 @@ XGRAD_KERNEL(void, clamp_grad, (const T* dy, const T* x, T* dx, std::size_t n, T
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) {
     const T s = x[i], g = dy[i];
-    dx[i] = (s >= low) & (s <= high) ? g : T(0);
+    dx[i] = ((s >= low) & (s <= high)) ? g : T(0);
   }
 }
 

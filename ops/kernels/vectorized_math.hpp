@@ -168,12 +168,12 @@ XGRAD_INLINE T pow(T a, T b) {
     const bool whole = std::trunc(b) == b, even = std::trunc(half) == half;
     const bool negative = std::bit_cast<Bits<T>>(a) >> (8 * sizeof(T) - 1) != 0;
     const T positive = static_cast<T>(power);
-    T y = negative & whole & !even ? -positive : positive;
-    y = (a < T(0)) & !whole & (magnitude <= std::numeric_limits<T>::max())
+    T y = (negative & whole & !even) ? -positive : positive;
+    y = ((a < T(0)) & !whole & (magnitude <= std::numeric_limits<T>::max()))
             ? std::numeric_limits<T>::quiet_NaN()
             : y;
     y = b != b ? b : y;
-    return (a == T(1)) | (b == T(0)) ? T(1) : y;
+    return ((a == T(1)) | (b == T(0))) ? T(1) : y;
   }
 }
 
