@@ -19,10 +19,12 @@ XGRAD_KERNEL(void, column_sums, (const T* x, std::size_t rows, std::size_t cols,
   constexpr std::size_t width = 1024, height = 32;
   for (std::size_t begin = 0; begin < cols; begin += width) {
     const std::size_t n = std::min(width, cols - begin);
-    double total[width] = {};
+    double total[width];
+    std::fill_n(total, n, 0.0);
     for (std::size_t top = 0; top < rows; top += height) {
       const std::size_t bottom = std::min(rows, top + height);
-      T block[width] = {};
+      T block[width];
+      std::fill_n(block, n, T(0));
       std::size_t r = top;
       for (; r + 4 <= bottom; r += 4) {
         const T* row = x + r * cols + begin;
