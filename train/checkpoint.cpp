@@ -61,6 +61,7 @@ void apply(const TrainingParts<T>& parts, Contents<T> contents) {
   };
   parts.optimizer.load_state_dict(take_state("optimizer."));
   if (parts.average != nullptr) parts.average->load_state_dict(take_state("average."));
+  if (parts.best != nullptr) *parts.best = take(contents.arrays, "best.");
   for (const auto& [name, part] : parts.others)
     part.get().load_state_dict(take(contents.numbers, name + "."));
   if (!contents.arrays.empty() || !contents.numbers.empty()) {
