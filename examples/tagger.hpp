@@ -127,7 +127,13 @@ class TaggerModel : public xgrad::Module<float> {
         norm_(child("norm", xgrad::LayerNorm<float>(config.d_model))),
         dropout_(config.dropout),
         encoder_(child("encoder", xgrad::Encoder<float>(config))),
-        head_(child("head", xgrad::Linear<float>(config.d_model, vocabulary.tags().size()))) {}
+        head_(child("head", xgrad::Linear<float>(config.d_model, vocabulary.tags().size()))) {
+    // Small numbers at first, so that a word is soon more than the noise it began as.
+    for (const auto& table : {words_.weight(), prefixes_.weight(), suffixes_.weight(),
+                              short_suffixes_.weight(), shapes_.weight(), positions_.parameters()[0]}) {
+      table.assign(table.value() * 0.1F);
+    }
+  }
 
   /// (batch, seq, tags).
   xgrad::Variable<float> operator()(const WordFeatures& features) const {
