@@ -111,7 +111,16 @@ class TaggerVocabulary {
   xgrad::Vocabulary words_, prefixes_, suffixes_, short_suffixes_, tags_;
 };
 
-/// The sum of what is known of a word and of its place, through an encoder, to scores of all tags.
+/// What stands before (by 1) or after (by -1) each place of the second axis; zeros at the end of it.
+inline xgrad::Variable<float> shifted(const xgrad::Variable<float>& x, int by) {
+  const std::ptrdiff_t rest = static_cast<std::ptrdiff_t>(x.shape(1)) - 1;
+  const xgrad::Variable<float> zeros(xgrad::Array<float>(xgrad::Shape{x.shape(0), 1, x.shape(2)}, 0.0F));
+  return by > 0 ? xgrad::cat({zeros, narrow(x, 1, 0, rest)}, 1)
+                : xgrad::cat({narrow(x, 1, 1, rest), zeros}, 1);
+}
+
+/// The sum of what is known of a word, of its two neighbours and of its place, through an encoder, to scores
+/// of all tags.
 class TaggerModel : public xgrad::Module<float> {
  public:
   TaggerModel(const TaggerVocabulary& vocabulary, const xgrad::EncoderConfig& config)
@@ -124,6 +133,8 @@ class TaggerModel : public xgrad::Module<float> {
         shapes_(child("shapes", xgrad::Embedding<float>(shape_count, config.d_model))),
         positions_(child("positions", xgrad::LearnedPositionalEncoding<float>(
                                           TaggerVocabulary::longest_sentence, config.d_model))),
+        before_(child("before", xgrad::Linear<float>(config.d_model, config.d_model))),
+        after_(child("after", xgrad::Linear<float>(config.d_model, config.d_model))),
         norm_(child("norm", xgrad::LayerNorm<float>(config.d_model))),
         dropout_(config.dropout),
         encoder_(child("encoder", xgrad::Encoder<float>(config))),
@@ -140,13 +151,15 @@ class TaggerModel : public xgrad::Module<float> {
     const xgrad::Variable<float> known = words_(features.words) + prefixes_(features.prefixes) +
                                          suffixes_(features.suffixes) +
                                          short_suffixes_(features.short_suffixes) + shapes_(features.shapes);
-    const xgrad::Variable<float> x = dropout(norm_(positions_(known)), dropout_, training());
+    const xgrad::Variable<float> in_place = known + before_(shifted(known, 1)) + after_(shifted(known, -1));
+    const xgrad::Variable<float> x = dropout(norm_(positions_(in_place)), dropout_, training());
     return head_(encoder_(x, xgrad::padding_mask(features.shapes, 0)));
   }
 
  private:
   xgrad::Embedding<float> words_, prefixes_, suffixes_, short_suffixes_, shapes_;
   xgrad::LearnedPositionalEncoding<float> positions_;
+  xgrad::Linear<float> before_, after_;
   xgrad::LayerNorm<float> norm_;
   double dropout_;
   xgrad::Encoder<float> encoder_;

@@ -5,6 +5,7 @@
 
 #include <xgrad/xgrad.hpp>
 
+#include "brown_corpus.hpp"
 #include "tagger.hpp"
 #include "training_options.hpp"
 
@@ -202,7 +203,7 @@ int run(const TaggerOptions& options) {
 int main(int argc, char** argv) {
   TaggerOptions options;
   static_cast<TrainingOptions&>(options) = {
-      .steps = 6000, .batch = 48, .d_model = 64, .heads = 4, .d_ff = 128, .layers = 3, .lr = 2e-3};
+      .steps = 4000, .batch = 48, .d_model = 64, .heads = 4, .d_ff = 128, .layers = 3, .lr = 3e-3};
   CLI::App app(
       "Trains an encoder to name the part of speech of every word, on the Brown corpus or on files of "
       "your own.");

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include <gtest/gtest.h>
@@ -14,6 +12,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"
+#include "files.hpp"
 
 namespace {
 
@@ -21,21 +20,13 @@ using xgrad::Array, xgrad::Ids, xgrad::StateDict, xgrad::Variable;
 using xgrad_tests::message_of;
 using Parameters = std::vector<std::size_t>;
 
-/// A file that is gone when the test ends.
+/// Where the checkpoint of a test lies.
 class TemporaryFile {
  public:
-  TemporaryFile() {
-    std::string name = testing::TempDir() + "checkpoint_XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::filesystem::remove_all(folder_); }
-  std::string path() const { return folder_ + "/run.safetensors"; }
-  std::string folder() const { return folder_; }
+  std::string path() const { return folder_.path("run.safetensors"); }
 
  private:
-  std::string folder_;
+  xgrad_tests::TemporaryFolder folder_;
 };
 
 enum class Kind { sgd, adam, adamw };
