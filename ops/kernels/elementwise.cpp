@@ -24,6 +24,18 @@ XGRAD_INLINE T normal_pdf(T x) {
   return T(inverse_sqrt_2pi) * vectorized::exp(T(-0.5) * x * x);
 }
 
+/// Phi(x) + x phi(x); in float both take their exponential from one.
+template <typename T>
+XGRAD_INLINE T gelu_derivative(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    const T e = vectorized::exp(T(-0.5) * x * x);
+    const T cdf = T(0.5) * (T(1) + vectorized::erf_given_exp(x * T(sqrt_half), e));
+    return cdf + x * (T(inverse_sqrt_2pi) * e);
+  } else {
+    return normal_cdf(x) + x * normal_pdf(x);
+  }
+}
+
 /// 1 / (1 + e^-x), through e^-|x|, which does not overflow.
 template <typename T>
 XGRAD_INLINE T sigmoid_of(T x) {
@@ -123,7 +135,7 @@ XGRAD_UNARY_GRAD(sigmoid_grad, (T(1) - s) * s * g)
 XGRAD_UNARY_GRAD(erf_grad, T(two_over_sqrt_pi) * vectorized::exp(-s * s) * g)
 XGRAD_UNARY_GRAD(silu_grad, silu_derivative(s) * g)
 XGRAD_UNARY_GRAD(relu_grad, s <= T(0) ? T(0) : g)
-XGRAD_UNARY_GRAD(gelu_grad, (normal_cdf(s) + s * normal_pdf(s)) * g)
+XGRAD_UNARY_GRAD(gelu_grad, gelu_derivative(s) * g)
 XGRAD_UNARY_GRAD(gelu_tanh_grad, gelu_tanh_derivative(s) * g)
 
 /// Bound by the exponential and the logarithm.

@@ -124,35 +124,46 @@ XGRAD_INLINE T tanh(T x) {
   return std::copysign(magnitude < T(0.625) ? near : far, x);
 }
 
-/// 1 - exp(-P(|x|)), and near 0 x + x Q(x^2): minimax polynomials, those of float by N. Juffa, those of
-/// double from the Remez algorithm with the error of P weighted by 1 - erf.
+/// erf of a float, given e = exp(-x^2): 1 - e R((|x| - 2.5) / (|x| + 2.5)), R a least-maximum fit of e^(x^2)
+/// erfc(x) whose error is weighted by erfc; near 0 x + x Q(x^2), a minimax polynomial by N. Juffa.
+XGRAD_INLINE float erf_given_exp(float x, float e) {
+  const float magnitude = std::fabs(x);
+  const float t = magnitude > 4.0F ? 4.0F : magnitude;  // where 1 - erf rounds away; R does not hold beyond
+  const float z = t * t;
+  const float q =
+      horner(z, 1.28379166e-1F, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3, -5.96761703e-4);
+  const float u = (t - 2.5F) / (t + 2.5F);
+  const float r = horner(u, 2.10804924e-1F, -3.71762843e-1, 2.51580894e-1, -1.25052586e-1, 4.14745845e-2);
+  const float near = x + x * q;
+  const float far = std::copysign(1.0F - e * r, x);
+  return magnitude > 0.927734375F ? far : near;
+}
+
+/// Float: erf_given_exp. Double: 1 - exp(-P(|x|)), and near 0 x + x Q(x^2), polynomials from the Remez
+/// algorithm, with the error of P weighted by 1 - erf.
 template <typename T>
 XGRAD_INLINE T erf(T x) {
-  constexpr bool single = std::is_same_v<T, float>;
-  constexpr T one_from = single ? 4 : 6;  // where 1 - erf rounds away; P does not hold beyond
   const T magnitude = std::fabs(x);
-  const T t = magnitude > one_from ? one_from : magnitude;
-  const T z = t * t;
-  T q, p;
-  if constexpr (single) {
-    q = horner(z, T(1.28379166e-1), -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3,
-               -5.96761703e-4);
-    p = horner(t, T(-1.28717512e-1), -6.34846687e-1, -1.06777877e-1, 2.42546219e-2, -3.88396438e-3,
-               3.83197126e-4, -1.72853470e-5);
+  if constexpr (std::is_same_v<T, float>) {
+    const T t = magnitude > T(4) ? T(4) : magnitude;
+    return erf_given_exp(x, exp<true>(-t * t));
   } else {
-    q = horner(z, T(1.2837916709551257e-1), -3.7612638903183706e-1, 1.1283791670952566e-1,
-               -2.68661706445812e-2, 5.2239776193208944e-3, -8.5483266204960362e-4, 1.2055316118709761e-4,
-               -1.4925184187890294e-5, 1.6453475315805496e-6, -1.6259261839033794e-7, 1.3960732976865018e-8,
-               -8.288287913458526e-10);
-    p = horner(t, T(-1.2837915022807372e-1), -6.366198877166919e-1, -1.0277239689104614e-1,
+    const T t = magnitude > T(6) ? T(6) : magnitude;  // where 1 - erf rounds away; P does not hold beyond
+    const T z = t * t;
+    const T q = horner(z, T(1.2837916709551257e-1), -3.7612638903183706e-1, 1.1283791670952566e-1,
+                       -2.68661706445812e-2, 5.2239776193208944e-3, -8.5483266204960362e-4,
+                       1.2055316118709761e-4, -1.4925184187890294e-5, 1.6453475315805496e-6,
+                       -1.6259261839033794e-7, 1.3960732976865018e-8, -8.288287913458526e-10);
+    const T p =
+        horner(t, T(-1.2837915022807372e-1), -6.366198877166919e-1, -1.0277239689104614e-1,
                1.9129124848813005e-2, 2.0443009169970773e-4, -1.6824272521141555e-3, 5.643309422183472e-4,
                9.0849244392018671e-6, -1.0047708569531659e-4, 5.845854055849686e-5, -2.1276100087818255e-5,
                5.6621046884419255e-6, -1.1422783359317945e-6, 1.742860444630443e-7, -1.9577503497308139e-8,
                1.5305808462602099e-9, -7.4437881920065493e-11, 1.6956331350714434e-12);
+    const T near = x + x * q;
+    const T far = std::copysign(T(1) - exp<true>(t * p - t), x);
+    return magnitude > T(0.927734375) ? far : near;
   }
-  const T near = x + x * q;
-  const T far = std::copysign(T(1) - exp<true>(t * p - t), x);
-  return magnitude > T(0.927734375) ? far : near;
 }
 
 /// exp(b log |a|) in double, with the sign of an odd power and the exceptions of C's pow. (pow of double is
