@@ -7,21 +7,24 @@ namespace xgrad::kernels {
 
 namespace {
 
-/// y (rows, cols), row stride `y_stride`, = transpose of x (cols, rows), row stride `x_stride`: in square
-/// tiles, so that both sides use whole cache lines. Bound by latency of the loads.
+/// y (rows, cols), row stride `y_stride`, = transpose of x (cols, rows), row stride `x_stride`. Squares of x
+/// are copied together first, where strides that are powers of 2 do not push each other out of the cache, and
+/// lines of y are fetched before they are written. Bound by the latency of y's lines.
 template <typename T>
 void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, std::size_t rows,
                std::size_t cols) {
-  constexpr std::size_t tile = 16;
-  for (std::size_t top = 0; top < rows; top += tile) {
-    const std::size_t bottom = std::min(rows, top + tile);
-    for (std::size_t left = 0; left < cols; left += tile) {
-      const std::size_t right = std::min(cols, left + tile);
-      for (std::size_t r = top; r < bottom; ++r) {
-        for (std::size_t c = left; c < right; ++c) {
-          y[r * y_stride + c] = x[static_cast<std::ptrdiff_t>(c) * x_stride + static_cast<std::ptrdiff_t>(r)];
-        }
-      }
+  constexpr std::size_t side = 16, ahead = 2 * side;
+  T square[side * side];
+  for (std::size_t left = 0; left < cols; left += side) {
+    const std::size_t width = std::min(side, cols - left);
+    for (std::size_t top = 0; top < rows; top += side) {
+      const std::size_t height = std::min(side, rows - top);
+      for (std::size_t r = top + ahead; r < std::min(rows, top + ahead + side); ++r)
+        __builtin_prefetch(y + r * y_stride + left, 1);
+      for (std::size_t c = 0; c < width; ++c)
+        std::copy_n(x + static_cast<std::ptrdiff_t>(left + c) * x_stride + top, height, square + c * side);
+      for (std::size_t r = 0; r < height; ++r)
+        for (std::size_t c = 0; c < width; ++c) y[(top + r) * y_stride + left + c] = square[c * side + r];
     }
   }
 }
