@@ -325,7 +325,7 @@ std::vector<Row> table(std::size_t n) {
        {{matrix}, positive({columns})},
        [](auto& a) { return cross_entropy(a[0], a.ids, {.weight = a[1].detach(), .label_smoothing = 0.1}); },
        [](auto& a) {
-         return cross_entropy_loss(a[0], a.ids, a[1].detach(), at::Reduction::Mean, -100, 0.1);
+         return cross_entropy_loss(a[0], a.ids, a[1].detach(), /*reduction: mean*/ 1, -100, 0.1);
        }},
       {"cross_entropy probabilities",
        {{matrix}, positive(matrix)},

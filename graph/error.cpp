@@ -25,9 +25,8 @@ void check_count(const char* op, const Shape& shape) {
   constexpr std::size_t limit = static_cast<std::size_t>(-1) >> 4;
   std::size_t count = 1;
   for (const std::size_t length : shape) {
-    if (length != 0 && count > limit / length)
+    if (length != 0 && (__builtin_mul_overflow(count, length, &count) || count > limit))
       fail<ShapeError>(op, ": shape ", shape, " has too many elements");
-    count *= length;
   }
 }
 

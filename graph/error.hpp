@@ -55,7 +55,8 @@ std::string text(const V& part) {
   }
 }
 
-/// Throws ShapeError if the number of elements of `shape` is more than memory can hold.
+/// Throws ShapeError if the number of elements of `shape`, counting its axes of length 0 as 1, is more than
+/// memory can hold.
 void check_count(const char* op, const Shape& shape);
 
 /// Throws an Error whose message is the parts put together. Text is built only here, on failure.

@@ -172,6 +172,28 @@ class ListNode final : public Node<T> {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Under DetectAnomaly, throws AnomalyError if y holds a nan.
+template <class T, class... Inputs>
+void inspect(const char* op, const Variable<T>& y, const std::tuple<Inputs...>& inputs) {
+  if (!detecting_anomaly) [[likely]]
+    return;
+  const auto pointers = std::apply(
+      [](const auto&... input) { return std::array<const Variable<T>*, sizeof...(Inputs)>{&input...}; },
+      inputs);
+  check_result<T>(op, y, pointers);
+}
+
+}  // namespace detail
+
+/// `y` as record() returns it where !records(inputs): for an op that would copy arrays into its backward.
+template <class T, class... Inputs>
+Variable<T> unrecorded(const char* op, Variable<T>&& y, std::tuple<Inputs...> inputs) {
+  detail::inspect(op, y, inputs);
+  return std::move(y);
+}
+
 /// Makes `y`, a result computed from `inputs`, part of the graph if one is recorded and an input requires a
 /// gradient.
 ///
@@ -184,11 +206,7 @@ Variable<T> record(const char* op, Variable<T>&& y, std::tuple<Inputs...> inputs
                    F backward) {
   using detail::Access, detail::Node, detail::Ref;
   constexpr std::size_t N = sizeof...(Inputs);
-  if (detail::detecting_anomaly) [[unlikely]] {
-    const auto pointers =
-        std::apply([](const auto&... input) { return std::array<const Variable<T>*, N>{&input...}; }, inputs);
-    detail::check_result<T>(op, y, pointers);
-  }
+  detail::inspect(op, y, inputs);
   if (!std::apply(records<std::remove_cvref_t<Inputs>...>, inputs)) return std::move(y);
   std::array<Ref<Node<T>>, N> edges = std::apply(
       [](const auto&... input) { return std::array<Ref<Node<T>>, N>{Access<T>::node(input)...}; }, inputs);

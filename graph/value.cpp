@@ -1,5 +1,6 @@
 #include <xgrad/graph/value.hpp>
 
+#include <xgrad/graph/error.hpp>
 #include <xgrad/ops/kernels/vectorized.hpp>
 
 namespace xgrad::detail {
@@ -48,10 +49,11 @@ void clear_all() noexcept {
 }  // namespace
 
 template <class T>
-Ref<Value<T>> make_value(const Shape& shape) {
+Ref<Value<T>> make_value(const Shape& shape, const char* op) {
   Bucket<T>& bucket = bucket_of<T>(shape);
   Value<T>* value = bucket.first;
   if (value == nullptr || !same_shape(value->array.shape(), shape)) {
+    check_count(op, shape);  // a shape that was there before passed
     return Ref<Value<T>>(new Value<T>(Array<T>::from_shape(shape)));
   }
   bucket.first = value->next;
@@ -83,8 +85,8 @@ void release_cached_values() noexcept {
   clear_all<double>();
 }
 
-template Ref<Value<float>> make_value(const Shape&);
-template Ref<Value<double>> make_value(const Shape&);
+template Ref<Value<float>> make_value(const Shape&, const char*);
+template Ref<Value<double>> make_value(const Shape&, const char*);
 template void dispose(Value<float>*) noexcept;
 template void dispose(Value<double>*) noexcept;
 

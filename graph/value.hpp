@@ -22,9 +22,10 @@ struct Value {
   Array<T> array;
 };
 
-/// A value of this shape with unspecified elements.
+/// A value of this shape with unspecified elements, for a result of `op`. Throws ShapeError as check_count
+/// does.
 template <class T>
-Ref<Value<T>> make_value(const Shape& shape);
+Ref<Value<T>> make_value(const Shape& shape, const char* op);
 
 template <class T>
 void dispose(Value<T>* value) noexcept;

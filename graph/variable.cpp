@@ -16,16 +16,18 @@ detail::LeafNode<T>* leaf_of(const Variable<T>& variable) noexcept {
 }  // namespace
 
 template <class T>
-Variable<T>::Variable(Array<T> array, bool requires_grad) : value_(new detail::Value<T>(std::move(array))) {
-  const Array<T>& held = value_->array;
-  if (held.storage().size() != element_count(held.shape())) {
+Variable<T>::Variable(Array<T> array, bool requires_grad) {
+  // before it becomes a value, which is recycled when it goes
+  detail::check_count("Variable", array.shape());
+  if (array.storage().size() != element_count(array.shape())) {
     detail::fail<ShapeError>("Variable: the array must have its elements, got one that was moved from");
   }
-  if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(held.shape()));
+  value_ = detail::Ref<detail::Value<T>>(new detail::Value<T>(std::move(array)));
+  if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(shape()));
 }
 
 template <class T>
-Variable<T>::Variable(T scalar, bool requires_grad) : value_(detail::make_value<T>(Shape{})) {
+Variable<T>::Variable(T scalar, bool requires_grad) : value_(detail::make_value<T>(Shape{}, "Variable")) {
   *value_->array.data() = scalar;
   if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(Shape{}));
 }

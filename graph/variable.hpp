@@ -171,9 +171,26 @@ template <class A, class B>
 concept VariableAndExpression = (is_variable<std::remove_cvref_t<A>> && is_expression<B>) ||
                                 (is_expression<A> && is_variable<std::remove_cvref_t<B>>);
 
+/// The same, where the other may be a number, too.
+template <class A, class B>
+concept VariableAndConstant =
+    VariableAndExpression<A, B> ||
+    (is_variable<std::remove_cvref_t<A>>&& std::is_arithmetic_v<std::remove_cvref_t<B>>) ||
+    (std::is_arithmetic_v<std::remove_cvref_t<A>> && is_variable<std::remove_cvref_t<B>>);
+
 template <class A, class B>
 using variable_of =
     std::conditional_t<is_variable<std::remove_cvref_t<A>>, std::remove_cvref_t<A>, std::remove_cvref_t<B>>;
+
+/// A Variable as it is, a number or an expression as a constant.
+template <class V, class X>
+V as_variable(X&& x) {
+  if constexpr (std::is_arithmetic_v<std::remove_cvref_t<X>>) {
+    return V(static_cast<typename V::value_type>(x));
+  } else {
+    return V(std::forward<X>(x));
+  }
+}
 
 }  // namespace detail
 
@@ -228,10 +245,11 @@ T* mutable_data(const Variable<T>& v) {
   return value.array.data();
 }
 
-/// A result of this shape, not yet filled.
+/// A result of this shape, not yet filled. Throws ShapeError, in the name of `op`, for more elements than
+/// memory can hold: an axis of length 0 lets inputs without elements ask for that.
 template <class T>
-Variable<T> empty(const Shape& shape) {
-  return Access<T>::make(make_value<T>(shape), {});
+Variable<T> empty(const Shape& shape, const char* op = "result") {
+  return Access<T>::make(make_value<T>(shape, op), {});
 }
 
 /// The axis counted from the front. Throws IndexError "op: axis -5 is out of range for x (2, 3)".

@@ -74,7 +74,7 @@ Variable<T> compute(const char* name, kernels::Binary op, Contiguous<T> contiguo
     return y;
   }
   const Shape shape = detail::broadcast_shape(name, a.shape(), b.shape());
-  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> y = detail::empty<T>(shape, name);
   const detail::Strides a_strides = detail::broadcast_strides(a.shape(), shape);
   const detail::Strides b_strides = detail::broadcast_strides(b.shape(), shape);
   kernels::binary(op, shape.size(), shape.data(), detail::data(a), a_strides.data(), detail::data(b),
@@ -168,8 +168,7 @@ Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
     detail::fail<ShapeError>("broadcast_to: x must stretch to shape, got x ", x.shape(), " and shape ",
                              shape);
   }
-  detail::check_count("broadcast_to", shape);
-  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> y = detail::empty<T>(shape, "broadcast_to");
   if (x.size() == 1) {
     kernels::fill(*detail::data(x), detail::data(y), y.size());
   } else {
@@ -186,7 +185,7 @@ Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
   if (!stretches_to(shape, x.shape())) {
     detail::fail<ShapeError>("sum_to: shape must stretch to x, got x ", x.shape(), " and shape ", shape);
   }
-  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> y = detail::empty<T>(shape, "sum_to");
   detail::reduce_axes(kernels::sum_middle<T>, x, shape, detail::data(y));
   return record<T>("sum_to", std::move(y), on(x), save(), [](Variable<T> dy, Needs needs) -> Grads<T, 1> {
     return {broadcast_to(dy, needs.shape(0))};

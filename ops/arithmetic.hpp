@@ -7,7 +7,7 @@
 // add, sub, mul, div and neg are declared with Variable, whose operators + - * / they are. Two operands
 // broadcast as in NumPy: shapes are aligned at their last axes, and an axis of length 1 stretches to the
 // other's length. The gradient of an operand is summed over the axes along which it was stretched. An operand
-// may be a number.
+// may be a number or an xtensor expression, which are constants.
 //   add: da = dy, db = dy              sub: da = dy, db = -dy
 //   mul: da = dy b, db = dy a          div: da = dy / b, db = -dy y / b
 // Errors: ShapeError "add: shapes must broadcast, got a (2, 3) and b (4)".
@@ -30,6 +30,9 @@ template <class T>
 Variable<T> pow(const Variable<T>& a, std::type_identity_t<T> b);
 template <class T>
 Variable<T> pow(std::type_identity_t<T> a, const Variable<T>& b);
+template <class A, class B>
+requires detail::VariableAndExpression<A, B>
+auto pow(A&& a, B&& b) { return pow(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
 
 /// The larger, the smaller of a and b; nan if either is. The gradient goes to the one that was taken, half to
 /// each where both are equal. https://pytorch.org/docs/stable/generated/torch.maximum.html
@@ -37,6 +40,18 @@ template <class T>
 Variable<T> maximum(const Variable<T>& a, const Variable<T>& b);
 template <class T>
 Variable<T> minimum(const Variable<T>& a, const Variable<T>& b);
+template <class A, class B>
+requires detail::VariableAndConstant<A, B>
+auto maximum(A&& a, B&& b) {
+  using V = detail::variable_of<A, B>;
+  return maximum(detail::as_variable<V>(a), detail::as_variable<V>(b));
+}
+template <class A, class B>
+requires detail::VariableAndConstant<A, B>
+auto minimum(A&& a, B&& b) {
+  using V = detail::variable_of<A, B>;
+  return minimum(detail::as_variable<V>(a), detail::as_variable<V>(b));
+}
 
 /// x repeated along the axes that broadcasting to `shape` adds or stretches. Its gradient is sum_to.
 template <class T>

@@ -212,13 +212,13 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
 
   Shape shape = q.shape();
   shape.back() = v.shape().back();
-  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> y = detail::empty<T>(shape, name);
   const bool recorded = records(q, k, v);
-  Variable<T> weights =
-      detail::empty<T>(Shape{recorded ? sizes.batch * sizes.heads : 1, sizes.q_len, sizes.k_len});
+  Variable<T> weights = detail::empty<T>(
+      Shape{recorded ? sizes.batch : 1, recorded ? sizes.heads : 1, sizes.q_len, sizes.k_len}, name);
   kernels::attention_forward<T>(sizes, detail::data(q), detail::data(k), detail::data(v), scale, view,
                                 options.is_causal, detail::data(weights), recorded, detail::data(y));
-  if (!recorded) return y;
+  if (!recorded) return unrecorded<T>(name, std::move(y), on(q, k, v));
   return record<T>(
       name, std::move(y), on(q, k, v), save(q, k, v, weights, attn_mask.bias()),
       [sizes, scale, allowed = attn_mask.shared_allowed(), options](

@@ -42,9 +42,9 @@ template <class T>
 Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t padding) {
   Shape shape = ids.shape();
   shape.push_back(weight.shape()[1]);
-  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> y = detail::empty<T>(shape, "embedding");
   kernels::gather_rows(detail::data(weight), ids.data(), detail::data(y), ids.size(), weight.shape()[1]);
-  if (!records(weight)) return y;
+  if (!records(weight)) return unrecorded<T>("embedding", std::move(y), on(weight));
   return record<T>("embedding", std::move(y), on(weight), save(),
                    [ids, padding](Variable<T> dy, Needs needs) -> Grads<T, 1> {
                      return {embedding_grad(ids, dy, needs.shape(0)[0], padding)};

@@ -84,12 +84,12 @@ Variable<T> take_rows(const Variable<T>& x, const Rows& rows) {
   const std::size_t length = x.shape()[rows.axis], count = rows.index.size();
   Shape shape = x.shape();
   shape[rows.axis] = count;
-  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> y = detail::empty<T>(shape, "index_select");
   for (std::size_t o = 0; o < rows.outer; ++o) {
     kernels::gather_rows(detail::data(x) + o * length * rows.inner, rows.index.data(),
                          detail::data(y) + o * count * rows.inner, count, rows.inner);
   }
-  if (!records(x)) return y;
+  if (!records(x)) return unrecorded<T>("index_select", std::move(y), on(x));
   return record<T>(
       "index_select", std::move(y), on(x), save(),
       [rows](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {put_rows(dy, rows, needs.shape(0))}; });

@@ -28,9 +28,9 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
   Shape shape = x.shape();
   shape.back() = out;
   const std::size_t rows = row_count(x.shape());
-  Variable<T> y = detail::empty<T>(shape);
-  T* row = detail::data(y);
-  for (std::size_t r = 0; r < rows; ++r, row += out) std::copy_n(detail::data(bias), out, row);
+  Variable<T> y = detail::empty<T>(shape, "linear");
+  for (T *row = detail::data(y), *end = row + y.size(); row != end; row += out)
+    std::copy_n(detail::data(bias), out, row);
   kernels::gemm<T>(false, true, rows, out, in, 1, detail::data(x), in, detail::data(weight), in, 1,
                    detail::data(y), out);
   return record<T>("linear", std::move(y), on(x, weight, bias),

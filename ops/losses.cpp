@@ -9,7 +9,8 @@
 namespace xgrad {
 
 template <class T>
-Variable<T> mse_loss(const Variable<T>& input, const Variable<T>& target, Reduction reduction) {
+Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                     Reduction reduction) {
   detail::broadcast_shape("mse_loss", input.shape(), target.shape(), "input", "target");
   const Variable<T> losses = detail::squared_difference(input, target);
   if (reduction == Reduction::none) return losses;
@@ -51,11 +52,11 @@ Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
     weights.data()[i] = ignore ? T{0} : class_weight != nullptr ? class_weight[id] : T{1};
   }
   const Variable<T> count(std::move(weights));
-  const Variable<T> losses = classes > 0
+  const Variable<T> picked = classes > 0
                                  ? reshape(gather(log_probs, static_cast<int>(class_axis), index), expected)
                                  : Variable<T>(Array<T>(expected, T{0}));
-  Variable<T> weighted = losses * -count;
-  if (any_ignored) weighted = masked_fill(weighted, ignored, 0);  // an ignored -inf is no loss
+  // An ignored -inf is no loss; -0 times -0 is 0.
+  const Variable<T> weighted = (any_ignored ? masked_fill(picked, ignored, T(-0.0)) : picked) * -count;
   if (options.reduction == Reduction::none) return weighted;
   return options.reduction == Reduction::mean ? sum(weighted) / sum(count) : sum(weighted);
 }

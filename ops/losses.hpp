@@ -11,7 +11,7 @@ enum class Reduction { none, mean, sum };
 
 /// (input - target)^2; dinput = 2 (input - target) dloss, dtarget = -dinput. The two broadcast.
 template <class T>
-Variable<T> mse_loss(const Variable<T>& input, const Variable<T>& target,
+Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                      Reduction reduction = Reduction::mean);
 
 template <class T>

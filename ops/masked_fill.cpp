@@ -9,12 +9,12 @@ namespace xgrad {
 template <class T>
 Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identity_t<T> value) {
   const Shape shape = detail::broadcast_shape("masked_fill", x.shape(), mask.shape(), "x", "mask");
-  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> y = detail::empty<T>(shape, "masked_fill");
   const detail::Strides mask_strides = detail::broadcast_strides(mask.shape(), shape),
                         x_strides = detail::broadcast_strides(x.shape(), shape), constant(shape.size(), 0);
   kernels::where(shape.size(), shape.data(), mask.data(), mask_strides.data(), &value, constant.data(),
                  detail::data(x), x_strides.data(), detail::data(y));
-  if (!records(x)) return y;
+  if (!records(x)) return unrecorded<T>("masked_fill", std::move(y), on(x));
   return record<T>("masked_fill", std::move(y), on(x), save(),
                    [mask](Variable<T> dy, Needs needs) -> Grads<T, 1> {
                      return {sum_to(masked_fill(dy, mask, 0), needs.shape(0))};

@@ -50,7 +50,7 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
   Shape shape = batch;
   shape.push_back(n);
   shape.push_back(m);
-  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> y = detail::empty<T>(shape, "matmul");
   const T* left = detail::data(a);
   const T* right = detail::data(b);
   T* out = detail::data(y);
@@ -84,7 +84,7 @@ Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transpo
   const std::size_t rows = row_count(x.shape());
   Shape shape = x.shape();
   shape.back() = m;
-  Variable<T> y = empty<T>(shape);
+  Variable<T> y = empty<T>(shape, op);
   kernels::gemm<T>(false, transposed, rows, m, k, 1, data(x), k, data(w), w.shape()[1], 0, data(y), m);
   return record<T>(op, std::move(y), on(x, w), save(saved_for(w, x), saved_for(x, w)),
                    [transposed](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> w) -> Grads<T, 2> {
@@ -99,7 +99,7 @@ template <class T>
 Variable<T> outer_sum(const Variable<T>& u, const Variable<T>& v) {
   const std::size_t p = u.shape().back(), q = v.shape().back();
   const std::size_t rows = row_count(u.shape());
-  Variable<T> y = empty<T>(Shape{p, q});
+  Variable<T> y = empty<T>(Shape{p, q}, "matmul");
   kernels::gemm<T>(true, false, p, q, rows, 1, data(u), p, data(v), q, 0, data(y), q);
   return record<T>("matmul", std::move(y), on(u, v), save(saved_for(v, u), saved_for(u, v)),
                    [](Variable<T> dy, Needs needs, Variable<T> u, Variable<T> v) -> Grads<T, 2> {

@@ -12,6 +12,9 @@ namespace xgrad {
 /// 3) and b (4, 5)". https://pytorch.org/docs/stable/generated/torch.matmul.html
 template <class T>
 Variable<T> matmul(const Variable<T>& a, const Variable<T>& b);
+template <class A, class B>
+requires detail::VariableAndExpression<A, B>
+auto matmul(A&& a, B&& b) { return matmul(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
 
 /// Matrix products of batches: a (B, n, k), b (B, k, m), y (B, n, m), without broadcasting.
 /// https://pytorch.org/docs/stable/generated/torch.bmm.html

@@ -49,17 +49,29 @@ Variable<T> with_kept_axes(const Variable<T>& y, const Shape& kept) {
 }
 
 template <class T>
-Variable<T> reduce(detail::ReduceMiddle<T> kernel, const Variable<T>& x, const Reduced& result) {
-  Variable<T> y = detail::empty<T>(result.shape);
+Variable<T> reduce(const char* op, detail::ReduceMiddle<T> kernel, const Variable<T>& x,
+                   const Reduced& result) {
+  Variable<T> y = detail::empty<T>(result.shape, op);
   detail::reduce_axes(kernel, x, result.kept, detail::data(y));
   return y;
 }
 
 template <class T>
 Variable<T> sum_over(const Variable<T>& x, const Reduced& result) {
-  return record<T>("sum", reduce(kernels::sum_middle<T>, x, result), on(x), save(),
+  return record<T>("sum", reduce("sum", kernels::sum_middle<T>, x, result), on(x), save(),
                    [kept = result.kept](Variable<T> dy, Needs needs) -> Grads<T, 1> {
                      return {broadcast_to(with_kept_axes(dy, kept), needs.shape(0))};
+                   });
+}
+
+template <class T>
+Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
+  const T count = static_cast<T>(result.count);
+  Variable<T> y = reduce("mean", kernels::sum_middle<T>, x, result);
+  for (T *m = detail::data(y), *end = m + y.size(); m != end; ++m) *m /= count;
+  return record<T>("mean", std::move(y), on(x), save(),
+                   [kept = result.kept, count](Variable<T> dy, Needs needs) -> Grads<T, 1> {
+                     return {broadcast_to(with_kept_axes(div(dy, count), kept), needs.shape(0))};
                    });
 }
 
@@ -69,7 +81,7 @@ Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variab
   const Reduced result = reduced(op, x.shape(), dims, keepdim);
   if (result.count == 0)
     detail::fail<ValueError>(op, ": there are no elements to choose from in x ", x.shape());
-  return record<T>(op, reduce(kernel, x, result), on(x), save(x, output),
+  return record<T>(op, reduce(op, kernel, x, result), on(x), save(x, output),
                    [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
                      const Variable<T> chosen = detail::equal(x, with_kept_axes(y.detach(), kept));
                      const Variable<T> share = chosen / sum_to(chosen, kept);
@@ -91,13 +103,12 @@ Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim) {
 
 template <class T>
 Variable<T> mean(const Variable<T>& x) {
-  return div(sum(x), static_cast<T>(x.size()));
+  return mean_over(x, {{}, {}, x.size()});
 }
 
 template <class T>
 Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  const Reduced result = reduced("mean", x.shape(), dims, keepdim);
-  return div(sum_over(x, result), static_cast<T>(result.count));
+  return mean_over(x, reduced("mean", x.shape(), dims, keepdim));
 }
 
 template <class T>
@@ -126,7 +137,8 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
   Variable<T> y;
   {
     const NoGrad guard;
-    Variable<T> shift = detail::empty<T>(result.kept);
+    const detail::AnomalyMode quiet(false);  // a nan is logsumexp's own
+    Variable<T> shift = detail::empty<T>(result.kept, "logsumexp");
     if (result.count > 0) detail::reduce_axes(kernels::max_middle<T>, x, result.kept, detail::data(shift));
     for (T *s = detail::data(shift), *end = s + shift.size(); s != end; ++s) {
       if (result.count == 0 || !std::isfinite(*s)) *s = 0;  // infinity - infinity would be nan
@@ -152,6 +164,7 @@ Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
   Variable<T> y;
   {
     const NoGrad guard;
+    const detail::AnomalyMode quiet(false);  // a nan is var's own
     const Variable<T> squares = square(x - mean(x, dims, true));
     y = div(sum_over(squares, result), divisor);
   }

@@ -5,7 +5,9 @@
 
 // Over all axes, or over those in dims, which may be negative; keepdim leaves them with length 1. Sums of
 // float are accurate (blocked). Errors: IndexError for an axis that x has not, ValueError for one that is
-// named twice. https://pytorch.org/docs/stable/torch.html#reduction-ops
+// named twice. The overloads for a Shape are there
+// because xtensor, whose type it is, has functions of these names.
+// https://pytorch.org/docs/stable/torch.html#reduction-ops
 
 namespace xgrad {
 
@@ -14,12 +16,20 @@ template <class T>
 Variable<T> sum(const Variable<T>& x);
 template <class T>
 Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+template <class T, std::same_as<Shape> S>
+Variable<T> sum(Variable<T> x, S dims, bool keepdim = false) {
+  return sum(x, Dims(dims), keepdim);
+}
 
 /// sum / count; nan over no elements.
 template <class T>
 Variable<T> mean(const Variable<T>& x);
 template <class T>
 Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+template <class T, std::same_as<Shape> S>
+Variable<T> mean(Variable<T> x, S dims, bool keepdim = false) {
+  return mean(x, Dims(dims), keepdim);
+}
 
 /// The largest, the smallest; nan if any is. Equal ones share the gradient evenly. Throws ValueError over no
 /// elements.
@@ -27,10 +37,18 @@ template <class T>
 Variable<T> amax(const Variable<T>& x);
 template <class T>
 Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+template <class T, std::same_as<Shape> S>
+Variable<T> amax(Variable<T> x, S dims, bool keepdim = false) {
+  return amax(x, Dims(dims), keepdim);
+}
 template <class T>
 Variable<T> amin(const Variable<T>& x);
 template <class T>
 Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+template <class T, std::same_as<Shape> S>
+Variable<T> amin(Variable<T> x, S dims, bool keepdim = false) {
+  return amin(x, Dims(dims), keepdim);
+}
 
 /// y = ln(sum(e^x)), without overflow; dx = dy e^(x - y).
 template <class T>

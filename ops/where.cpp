@@ -11,13 +11,13 @@ template <class T>
 Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>& b) {
   const Shape values = detail::broadcast_shape("where", a.shape(), b.shape());
   const Shape shape = detail::broadcast_shape("where", condition.shape(), values, "condition", "a and b");
-  Variable<T> y = detail::empty<T>(shape);
+  Variable<T> y = detail::empty<T>(shape, "where");
   const detail::Strides condition_strides = detail::broadcast_strides(condition.shape(), shape),
                         a_strides = detail::broadcast_strides(a.shape(), shape),
                         b_strides = detail::broadcast_strides(b.shape(), shape);
   kernels::where(shape.size(), shape.data(), condition.data(), condition_strides.data(), detail::data(a),
                  a_strides.data(), detail::data(b), b_strides.data(), detail::data(y));
-  if (!records(a) && !records(b)) return y;
+  if (!records(a, b)) return unrecorded<T>("where", std::move(y), on(a, b));
   return record<T>("where", std::move(y), on(a, b), save(),
                    [condition](Variable<T> dy, Needs needs) -> Grads<T, 2> {
                      Grads<T, 2> grads;

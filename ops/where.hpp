@@ -9,4 +9,14 @@ namespace xgrad {
 template <class T>
 Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>& b);
 
+/// The same for any expression as the condition and an expression or a number as a or b. It has the form of
+/// xt::where, and is preferred for being constrained.
+template <class C, class A, class B>
+requires(detail::is_expression<C> && (detail::is_variable<std::remove_cvref_t<A>> ||
+                                      detail::is_variable<std::remove_cvref_t<B>>)) auto where(C&& condition,
+                                                                                               A&& a, B&& b) {
+  using V = detail::variable_of<A, B>;
+  return where<typename V::value_type>(condition, detail::as_variable<V>(a), detail::as_variable<V>(b));
+}
+
 }  // namespace xgrad

@@ -34,7 +34,7 @@ void run_cases(double tolerance) {
     const double limit = number_of(test.at("limit"));
     if (test.at("call") == "clip_grad_norm") {
       const double norm = clip_grad_norm(parameters, limit);
-      expect_near(Array<double>{norm}, json{test.at("norm")}, tolerance, "norm");
+      expect_near(Array<double>{norm}, json::array({test.at("norm")}), tolerance, "norm");
     } else {
       clip_grad_value(parameters, limit);
     }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -11,11 +12,18 @@
 #include <xgrad/graph/gradcheck.hpp>
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/attention.hpp>
+#include <xgrad/ops/cross_entropy.hpp>
 #include <xgrad/ops/elementwise.hpp>
+#include <xgrad/ops/embedding.hpp>
+#include <xgrad/ops/indexing.hpp>
+#include <xgrad/ops/losses.hpp>
+#include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/matmul.hpp>
 #include <xgrad/ops/reductions.hpp>
 #include <xgrad/ops/shapes.hpp>
 #include <xgrad/ops/softmax.hpp>
+#include <xgrad/ops/where.hpp>
 
 #include "expect_error.hpp"
 
@@ -467,6 +475,75 @@ TEST(AnomalyTest, InfinitiesAndUnguardedCodeAreLeftAlone) {
   EXPECT_TRUE(std::isnan(log(x - 1.0f).value()(0)));
 }
 
+TEST(AnomalyTest, NamesOpsThatNothingRecords) {
+  const float nan = std::nanf("");
+  const V bad(Array<float>{{1, nan}}), good(Array<float>{{1, 2}});
+  const xgrad::Ids second{1}, first{0};
+  const xgrad::Mask mask{false, true};
+  const auto named = [](const char* op, const char* shape, const char* at, const char* input) {
+    return std::string("detect_anomaly: the result ") + shape + " of '" + op + "' is nan at " + at +
+           "; so was input " + input;
+  };
+  EXPECT_EQ(anomaly([&] { masked_fill(good, mask, nan); }),
+            "detect_anomaly: the result (1, 2) of 'masked_fill' is nan at (0, 1), and no input is");
+  EXPECT_EQ(anomaly([&] { where(mask, bad, good); }),
+            named("where", "(1, 2)", "(0, 1)", "0 (1, 2) at (0, 1)"));
+  EXPECT_EQ(anomaly([&] { index_select(bad, 1, second); }),
+            named("index_select", "(1, 1)", "(0, 0)", "0 (1, 2) at (0, 1)"));
+  EXPECT_EQ(anomaly([&] {
+              gather(bad, 1, xgrad::Ids(xgrad::Shape{1, 1}, 1));
+            }),
+            named("gather", "(1, 1)", "(0, 0)", "0 (1, 2) at (0, 1)"));
+  EXPECT_EQ(anomaly([&] { embedding(first, bad); }),
+            named("embedding", "(1, 2)", "(0, 1)", "0 (1, 2) at (0, 1)"));
+  EXPECT_EQ(anomaly([&] { cross_entropy(bad, first); }),
+            named("cross_entropy", "()", "()", "0 (1, 2) at (0, 1)"));
+  EXPECT_EQ(anomaly([&] { scaled_dot_product_attention(good, good, bad); }),
+            named("scaled_dot_product_attention", "(1, 2)", "(0, 1)", "2 (1, 2) at (0, 1)"));
+  EXPECT_EQ(anomaly([&] {
+              index_select(bad, 1, first);
+              masked_fill(bad, mask, 0);
+            }),
+            "no exception");
+}
+
+TEST(AnomalyTest, NamesTheOpThatWasCalled) {
+  const V one = vector({3}), none(Array<float>::from_shape({0}));
+  EXPECT_EQ(anomaly([&] { var(one); }),
+            "detect_anomaly: the result () of 'var' is nan at (), and no input is");
+  EXPECT_EQ(anomaly([&] { mean(none); }),
+            "detect_anomaly: the result () of 'mean' is nan at (), and no input is");
+  EXPECT_EQ(anomaly([&] { logsumexp(vector({std::nanf("")}), 0); }),
+            "detect_anomaly: the result () of 'logsumexp' is nan at (); so was input 0 (1) at (0)");
+}
+
+TEST(AnomalyTest, WhatIsIgnoredRaisesNoAlarm) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const V logits(Array<float>{{1, 2}, {-inf, 3}}, true), weight(Array<float>{0, 1});
+  const xgrad::Ids target{1, -100};
+  for (const V& class_weight : {V(), weight}) {
+    EXPECT_EQ(anomaly([&] {
+                const V loss = nll_loss(logits, target, {.weight = class_weight});
+                EXPECT_EQ(loss.item(), -2);
+                loss.backward();
+              }),
+              "no exception");
+    EXPECT_EQ(logits.grad().value(), (Array<float>{{0, -1}, {0, 0}}));
+    logits.zero_grad();
+    for (const double smoothing : {0.0, 0.5}) {
+      EXPECT_EQ(
+          anomaly([&] {
+            cross_entropy(logits, target, {.weight = class_weight, .label_smoothing = smoothing}).backward();
+          }),
+          "no exception");
+      EXPECT_EQ(logits.grad().value()(1, 1), 0);
+      logits.zero_grad();
+    }
+  }
+  const V each = nll_loss(logits, target, {.reduction = xgrad::Reduction::none});
+  EXPECT_FALSE(std::signbit(each.value()(1)));
+}
+
 TEST(GradModeTest, BackwardRecordsNothingUnlessAsked) {
   const V x = vector({1, 2});
   EXPECT_FALSE(grad(sum(x * x), {x})[0].requires_grad());
@@ -653,6 +730,7 @@ TEST(VariableTest, AnArrayThatWasMovedFromIsRefused) {
   const D taken(std::move(array));
   EXPECT_EQ(message_of<ShapeError>([&] { const D empty(array); }),
             "Variable: the array must have its elements, got one that was moved from");
+  EXPECT_EQ(D(3.0).item(), 3) << "a new scalar is not the refused array, whose shape is ()";
 }
 
 }  // namespace
