@@ -37,26 +37,24 @@ inline constexpr std::array<std::pair<const char*, const char*>, 12> universal_t
     {{"NOUN", "nn nns np np$ nn$ nps nr nrs nns$ nr$ nps$ pn pn$ cd$ nn+nn nn+in"},
      {"VERB",
       "vb vbn vbd vbg vbz md md* be bez bez* bedz bedz* ber ber* bed bed* ben beg bem bem* hv hv* hvd hvd* "
-      "hvz hvz* "
-      "hvg hvn do do* dod dod* doz doz* vb+ppo vbg+to md+hv vbn+to vb+to vb+in hv+to vb+rp md+to vb+at vb+jj "
-      "vb+vb "
-      "do+ppss"},
+      "hvz hvz* hvg hvn do do* dod dod* doz doz* vb+ppo vbg+to md+hv md+ppss vbn+to vb+to vb+in hv+to vb+rp "
+      "md+to vb+at vb+jj vb+vb"},
      {".", ". , `` '' -- ) ( : '"},
      {"ADP", "in cs in+in in+ppo"},
      {"DET", "at dt dt$ dti dts dtx abx wdt pp$ wp$"},
-     {"ADJ", "jj jjr jjt jjs jj$ ap od jj+jj jjr+cs"},
+     {"ADJ", "jj jjr jjt jjs ap od ap+ap jj+jj jjr+cs"},
      {"ADV", "rb rbr rbt rn ql qlp * wrb wql rb+cs rbr+cs"},
      {"PRON", "pps ppss ppo ppl ppls pp$$ wps wpo"},
      {"CONJ", "cc"},
-     {"PRT", "to rp ex uh abn abl ap$ rb$"},
+     {"PRT", "to rp ex uh abn abl ap$ jj$ rb$"},
      {"NUM", "cd"},
-     {"X", "nil"}}};
+     {"X", "nil do+ppss wdt+ber+pp wdt+do+pps"}}};
 
 }  // namespace detail
 
 /// The universal tag of a tag of the Brown corpus: titles (-tl), headlines (-hl) and cited words (-nc) count
-/// as what they are, foreign words (fw-) as X, and contractions such as "it's" (pps+bez) as particles. Throws
-/// std::invalid_argument for a tag that it does not have.
+/// as what they are, foreign words (fw-) as X, and what else is joined by +, such as "it's" (pps+bez), as a
+/// particle. Throws std::invalid_argument for a tag that it does not have.
 inline std::string universal_tag(std::string_view brown) {
   static const std::unordered_map<std::string, std::string> tags = [] {
     std::unordered_map<std::string, std::string> result;
@@ -116,8 +114,8 @@ struct TaggedSplit {
   std::vector<TaggedSentence> train, validation, test;
 };
 
-/// Of every 20 files one is for validation and two are for the test. Throws std::invalid_argument when a part
-/// stays empty.
+/// Of every 20 files one is for validation and two are for the test, so 10 files are the least. Throws
+/// std::invalid_argument when a part stays empty.
 inline TaggedSplit split_files(const std::vector<TaggedFile>& files) {
   TaggedSplit split;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -125,8 +123,10 @@ inline TaggedSplit split_files(const std::vector<TaggedFile>& files) {
     part.insert(part.end(), files[i].begin(), files[i].end());
   }
   if (split.train.empty() || split.validation.empty() || split.test.empty())
-    throw std::invalid_argument("split_files: there must be 10 files of sentences, got " +
-                                std::to_string(files.size()));
+    throw std::invalid_argument("split_files: each part must have sentences, got " +
+                                std::to_string(split.train.size()) + " to train on, " +
+                                std::to_string(split.validation.size()) + " to validate and " +
+                                std::to_string(split.test.size()) + " to test");
   return split;
 }
 

@@ -125,12 +125,12 @@ class TaggerModel : public xgrad::Module<float> {
  public:
   TaggerModel(const TaggerVocabulary& vocabulary, const xgrad::EncoderConfig& config)
       : Module("TaggerModel"),
-        words_(child("words", xgrad::Embedding<float>(vocabulary.words().size(), config.d_model))),
-        prefixes_(child("prefixes", xgrad::Embedding<float>(vocabulary.prefixes().size(), config.d_model))),
-        suffixes_(child("suffixes", xgrad::Embedding<float>(vocabulary.suffixes().size(), config.d_model))),
-        short_suffixes_(child("short_suffixes",
-                              xgrad::Embedding<float>(vocabulary.short_suffixes().size(), config.d_model))),
-        shapes_(child("shapes", xgrad::Embedding<float>(shape_count, config.d_model))),
+        words_(child("words", embedding(vocabulary.words().size(), config.d_model))),
+        prefixes_(child("prefixes", embedding(vocabulary.prefixes().size(), config.d_model))),
+        suffixes_(child("suffixes", embedding(vocabulary.suffixes().size(), config.d_model))),
+        short_suffixes_(
+            child("short_suffixes", embedding(vocabulary.short_suffixes().size(), config.d_model))),
+        shapes_(child("shapes", embedding(shape_count, config.d_model))),
         positions_(child("positions", xgrad::LearnedPositionalEncoding<float>(
                                           TaggerVocabulary::longest_sentence, config.d_model))),
         before_(child("before", xgrad::Linear<float>(config.d_model, config.d_model))),
@@ -157,6 +157,11 @@ class TaggerModel : public xgrad::Module<float> {
   }
 
  private:
+  /// Padding is zeros, as what lies beyond a sentence is: scores must not depend on what shares the batch.
+  static xgrad::Embedding<float> embedding(std::size_t rows, std::size_t width) {
+    return xgrad::Embedding<float>(rows, width, {.padding_idx = 0});
+  }
+
   xgrad::Embedding<float> words_, prefixes_, suffixes_, short_suffixes_, shapes_;
   xgrad::LearnedPositionalEncoding<float> positions_;
   xgrad::Linear<float> before_, after_;

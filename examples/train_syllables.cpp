@@ -114,6 +114,7 @@ struct SyllableOptions : TrainingOptions {
 
 int run(const SyllableOptions& options) {
   MetricsFile metrics(options.metrics);
+  check_writable(options.save);
   const bool english = options.data.empty();
   const std::vector<LabelledWord> words =
       read_word_labels(english ? XGRAD_EXAMPLE_DATA_DIR "/cmudict_syllables.tsv.gz" : options.data);

@@ -47,7 +47,7 @@ std::size_t word_count(const std::vector<TaggedSentence>& sentences) {
   return count;
 }
 
-/// How often each true tag (row) was given each tag (column), and how often words that the training had were
+/// How often each true tag (row) was given each tag (column), and how often words of the vocabulary were
 /// right.
 struct Confusion {
   std::vector<std::string> tags;
@@ -114,6 +114,7 @@ void print(const Confusion& confusion) {
 
 int run(const TaggerOptions& options) {
   MetricsFile metrics(options.metrics);
+  check_writable(options.save);
   const TaggedSplit split =
       split_files(options.data.empty() ? brown_corpus() : read_tagged_folder(options.data));
   const std::vector<TaggedSentence> training = pieces_of(split.train);

@@ -182,6 +182,11 @@ class MetricsFile {
   std::optional<xgrad::AtomicFile> file_;
 };
 
+/// Throws xgrad::FileError now rather than after the training if the file cannot be written.
+inline void check_writable(const std::string& path) {
+  if (!path.empty()) xgrad::AtomicFile file(path);
+}
+
 /// Runs a program's body; an exception becomes one line on stderr and exit code 1.
 template <class Body>
 int run_program(const char* name, Body&& body) {

@@ -17,12 +17,15 @@ using Words = std::vector<std::string>;
 
 TEST(UniversalTagTest, MapsTheTagsOfTheBrownCorpus) {
   const std::vector<std::pair<const char*, const char*>> expected = {
-      {"nn", "NOUN"},     {"np$", "NOUN"},  {"vbd", "VERB"}, {"bez*", "VERB"},     {".", "."},
-      {"--", "."},        {"``", "."},      {"*", "ADV"},    {"cs", "ADP"},        {"at", "DET"},
-      {"pp$", "DET"},     {"pp$$", "PRON"}, {"jjr", "ADJ"},  {"od", "ADJ"},        {"cc", "CONJ"},
-      {"cd", "NUM"},      {"to", "PRT"},    {"nil", "X"},    {"nn-tl", "NOUN"},    {"nn-tl-hl", "NOUN"},
-      {"---hl", "."},      {"*-hl", "ADV"},  {",-hl", "."},   {"fw-in+at-tl", "X"}, {"pps+bez", "PRT"},
-      {"vb+ppo", "VERB"}, {"in-nc", "ADP"}};
+      {"nn", "NOUN"},     {"np$", "NOUN"},     {"vbd", "VERB"},   {"bez*", "VERB"},
+      {".", "."},         {"--", "."},         {"``", "."},       {"*", "ADV"},
+      {"cs", "ADP"},      {"at", "DET"},       {"pp$", "DET"},    {"pp$$", "PRON"},
+      {"jjr", "ADJ"},     {"od", "ADJ"},       {"cc", "CONJ"},    {"cd", "NUM"},
+      {"to", "PRT"},      {"nil", "X"},        {"nn-tl", "NOUN"}, {"nn-tl-hl", "NOUN"},
+      {"---hl", "."},     {"*-hl", "ADV"},     {",-hl", "."},     {"fw-in+at-tl", "X"},
+      {"pps+bez", "PRT"}, {"vb+ppo", "VERB"},  {"in-nc", "ADP"},  {"md+ppss", "VERB"},
+      {"do+ppss", "X"},   {"ap+ap-nc", "ADJ"}, {"jj$-tl", "PRT"}, {"wdt+ber+pp", "X"},
+      {"wdt+do+pps", "X"}};
   for (const auto& [brown, universal] : expected) EXPECT_EQ(universal_tag(brown), universal) << brown;
   for (const char* wrong : {"", "noun", "-hl", "NN"})
     EXPECT_TRUE(message_of([&] { universal_tag(wrong); }).starts_with("universal_tag: there is no tag "))
@@ -77,7 +80,9 @@ TEST(TaggedSplitTest, HoldsOutWholeFiles) {
   EXPECT_EQ(split.train.size(), 34u);
   files.resize(9);
   EXPECT_EQ(message_of([&] { split_files(files); }),
-            "split_files: there must be 10 files of sentences, got 9");
+            "split_files: each part must have sentences, got 8 to train on, 0 to validate and 1 to test");
+  EXPECT_EQ(message_of([&] { split_files(std::vector<TaggedFile>(20)); }),
+            "split_files: each part must have sentences, got 0 to train on, 0 to validate and 0 to test");
 }
 
 TEST(MostFrequentTagTest, GuessesUnknownWordsAsRareOnes) {
@@ -165,6 +170,22 @@ TEST(TaggerTest, TagsTextsOfAnyLength) {
   EXPECT_EQ(trained().tags({{}, {"the"}, {}}), (std::vector<Words>{{}, {"DET"}, {}}));
   const Words longer(300, "the");
   EXPECT_EQ(trained().tags({longer})[0].size(), 300u);
+}
+
+TEST(TaggerTest, PaddingChangesNoScore) {
+  const Tagger& tagger = trained();
+  const xgrad::NoGrad guard;
+  tagger.model().eval();
+  const Words shorter = {"the", "run", "likes"}, longer = {"they", "run", "to", "the", "cat", "."};
+  const TaggerVocabulary& vocabulary = tagger.vocabulary();
+  const xgrad::Variable<float> alone = tagger.model()(vocabulary.features({&shorter}));
+  const xgrad::Variable<float> padded = tagger.model()(vocabulary.features({&shorter, &longer}));
+  tagger.model().train();
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
+    for (std::size_t tag = 0; tag < alone.shape(2); ++tag) {
+      EXPECT_NEAR(alone.value()(0, i, tag), padded.value()(0, i, tag), 1e-5) << shorter[i];
+    }
+  }
 }
 
 TEST(TaggerTest, ItsFileGivesTheSameTags) {

@@ -24,4 +24,4 @@ if ! sha256sum --check --status <<<"$sha256  $package-$version.tgz"; then
   exit 1
 fi
 tar xzf "$package-$version.tgz"
-mv package "$folder"
+mv -T package "$folder"
