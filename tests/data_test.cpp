@@ -54,6 +54,16 @@ TEST(VocabularyTest, RefusesWhatItCannotName) {
             "Vocabulary: token 1 must be one line of text, got ''");
   EXPECT_EQ(message_of([] { Vocabulary({"a"}); }),
             "Vocabulary: the unknown token '[UNK]' must be one of the tokens");
+  EXPECT_EQ(message_of([] {
+              Vocabulary({"[UNK]", "a\nb"});
+            }),
+            R"(Vocabulary: token 1 must be one line of text, got 'a\nb')");
+  EXPECT_EQ(message_of([] { Vocabulary::build({{"a"}}, {.max_tokens = 1}); }),
+            "Vocabulary: max_tokens must be at least the number of specials, 2, got 1");
+  EXPECT_EQ(message_of([] {
+              Vocabulary::build({{"a", "[UNK]"}}, {.specials = {"[PAD]"}});
+            }),
+            "Vocabulary: the unknown token '[UNK]' must be one of the specials");
   const Vocabulary closed({"a", "b"}, "");
   EXPECT_EQ(message_of([&] { closed.id("c"); }), "Vocabulary: there is no token 'c'");
   EXPECT_EQ(message_of([&] { closed.token(2); }), "Vocabulary: id must be in [0, 2), got 2");
@@ -145,6 +155,22 @@ TEST(BatchSamplerTest, TheLastBatchCanBeDropped) {
   EXPECT_EQ(sorted(batches).size(), 8u);
 }
 
+TEST(BatchSamplerTest, EveryExampleIsDroppedAsOften) {
+  xgrad::manual_seed(3);
+  BatchSampler sampler({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {.batch_size = 4, .drop_last = true});
+  Indices shown(10, 0);
+  for (int epoch = 0; epoch < 1000; ++epoch)
+    for (const std::size_t example : sorted(epoch_of(sampler))) ++shown[example];
+  for (const std::size_t count : shown) EXPECT_NEAR(static_cast<double>(count), 800, 60);
+}
+
+TEST(BatchSamplerTest, ABatchCanBeLargerThanAnyNumberOfExamples) {
+  for (const std::size_t size : {std::size_t{1} << 59, ~std::size_t{0}}) {
+    BatchSampler sampler({5, 2, 8}, {.batch_size = size});
+    EXPECT_EQ(epoch_of(sampler), (std::vector<Indices>{{1, 0, 2}}));
+  }
+}
+
 TEST(BatchSamplerTest, PutsExamplesOfLikeLengthTogether) {
   xgrad::manual_seed(2);
   Indices lengths;
@@ -208,6 +234,12 @@ TEST(BatchSamplerTest, RefusesAStateThatIsNotItsOwn) {
                   sampler.load_state_dict(state);
                 }).starts_with("BatchSampler: 'position' must be a whole number of at most 3, got "));
   }
+  state = before;
+  state["epoch"] = 0;
+  EXPECT_EQ(message_of([&] { sampler.load_state_dict(state); }),
+            "BatchSampler: 'position' must be 0 before the first epoch, got 1");
+  EXPECT_EQ(message_of([&] { sampler.load_state_dict(BatchSampler(9, {.batch_size = 3}).state_dict()); }),
+            "BatchSampler: 'examples' must be 8, got 9");
   EXPECT_EQ(sampler.state_dict(), before);
 }
 

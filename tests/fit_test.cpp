@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <xgrad/graph/error.hpp>
 #include <xgrad/train/early_stopping.hpp>
 #include <xgrad/train/trainer.hpp>
 
@@ -39,7 +40,7 @@ TEST(FitTest, LogsWhatItDid) {
 int signals_seen = 0;
 
 TEST(FitTest, ASignalEndsItAfterTheStep) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     signals_seen = 0;
     struct sigaction mine = {}, before = {};
     mine.sa_handler = [](int) { ++signals_seen; };
@@ -57,6 +58,36 @@ TEST(FitTest, ASignalEndsItAfterTheStep) {
     EXPECT_FALSE(xgrad::fit(2, constant, {.progress = false}).interrupted);
     sigaction(signal, &before, nullptr);
   }
+}
+
+TEST(FitTest, ASecondInterruptEndsAProcessWhoseStepIsStuck) {
+  const auto stuck = [](std::size_t) -> StepResult {
+    for (;;) std::raise(SIGINT);
+  };
+  const auto train = [&] {
+    std::signal(SIGINT, SIG_DFL);
+    alarm(60);
+    xgrad::fit(1, stuck, {.progress = false});
+  };
+  EXPECT_EXIT(train(), testing::KilledBySignal(SIGINT), "");
+}
+
+TEST(FitTest, SystemsMaySendTheOtherSignalsTwice) {
+  const auto train = [] {
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGHUP, SIG_DFL);
+    const auto step = [](std::size_t) {
+      for (const int signal : {SIGTERM, SIGTERM, SIGHUP, SIGHUP}) std::raise(signal);
+      return StepResult{.loss = 1};
+    };
+    std::exit(xgrad::fit(2, step, {.progress = false}).interrupted ? 0 : 1);
+  };
+  EXPECT_EXIT(train(), testing::ExitedWithCode(0), "");
+}
+
+TEST(FitTest, NeedsAStep) {
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::fit(1, {}, {.progress = false}); }),
+            "fit: step must be a function, got none");
 }
 
 TEST(FitTest, AnErrorOfAStepPutsTheHandlersBack) {
@@ -144,6 +175,11 @@ TEST(FitTest, EvaluatesAndThenSaves) {
   EXPECT_EQ(xgrad::fit(7, step, options).steps, 7u);
   EXPECT_EQ(steps, (std::vector<std::size_t>{4, 5, 6}));
   EXPECT_EQ(calls, (std::vector<std::string>{"save 6", "save 7"}));
+
+  calls.clear();
+  options.first_step = 7;
+  EXPECT_EQ(xgrad::fit(7, step, options).steps, 7u);
+  EXPECT_EQ(calls, std::vector<std::string>()) << "no steps are left, so nothing has changed";
 }
 
 TEST(FitTest, SavesWhenASignalEndsIt) {
@@ -252,6 +288,28 @@ TEST_F(MetricsFileTest, AFileThatCannotBeWrittenIsAnErrorBeforeTheTraining) {
       "fit: the metrics file '/dev/full' cannot be written: No space left on device");
 }
 
+TEST_F(MetricsFileTest, AFullDiskEndsTheRunAfterSaving) {
+  std::vector<std::size_t> saved;
+  const auto save = [&](std::size_t done) { saved.push_back(done); };
+  const auto message = [&](std::size_t steps) {
+    saved.clear();
+    return xgrad_tests::message_of([&] {
+      xgrad::fit(steps, constant, {.progress = false, .metrics = "/dev/full", .save = save, .save_every = 0});
+    });
+  };
+  const std::string full = "fit: the metrics file '/dev/full' cannot be written: No space left on device";
+  EXPECT_EQ(message(3), full);
+  EXPECT_EQ(saved, std::vector<std::size_t>{3});
+  EXPECT_EQ(message(100000), full);
+  ASSERT_EQ(saved.size(), 1u);
+  EXPECT_LT(saved[0], 10000u) << "it ends when a write fails, not at the last step";
+}
+
+TEST_F(MetricsFileTest, ADeviceHasNoLinesToKeep) {
+  const xgrad::FitOptions options{.progress = false, .first_step = 3, .metrics = "/dev/null"};
+  EXPECT_EQ(xgrad::fit(5, constant, options).losses.size(), 2u);
+}
+
 // Early stopping
 
 TEST(EarlyStoppingTest, StopsAfterItsPatience) {
@@ -279,12 +337,19 @@ TEST(EarlyStoppingTest, RefusesOptionsAndStatesThatCannotBe) {
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::EarlyStopping({.patience = 0}); }),
             "EarlyStopping: patience must be at least 1, got 0");
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::EarlyStopping({.min_delta = -1}); }),
-            "EarlyStopping: min_delta must be at least 0, got -1");
+            "EarlyStopping: min_delta must be finite and at least 0, got -1");
+  EXPECT_EQ(xgrad_tests::message_of(
+                [] { xgrad::EarlyStopping({.min_delta = std::numeric_limits<double>::infinity()}); }),
+            "EarlyStopping: min_delta must be finite and at least 0, got inf");
   xgrad::EarlyStopping stopping;
   EXPECT_EQ(xgrad_tests::message_of([&] {
               stopping.load_state_dict({{"best", 1}});
             }),
             "EarlyStopping: 'since_best' is missing");
+  EXPECT_EQ(xgrad_tests::message_of([&] {
+              stopping.load_state_dict({{"best", std::nan("")}, {"since_best", 1}});
+            }),
+            "EarlyStopping: 'best' must be a number, got nan");
   EXPECT_TRUE(xgrad_tests::message_of([&] {
                 stopping.load_state_dict({{"best", 1}, {"since_best", 0.5}});
               }).starts_with("EarlyStopping: 'since_best' must be a whole number"));

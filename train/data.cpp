@@ -80,7 +80,7 @@ std::vector<std::size_t> BatchSampler::next() {
     arrange();
   }
   const std::size_t start = starts_[at_++];
-  const std::size_t end = std::min(start + options_.batch_size, examples_);
+  const std::size_t end = start + std::min(options_.batch_size, order_.size() - start);
   return {order_.begin() + static_cast<std::ptrdiff_t>(start),
           order_.begin() + static_cast<std::ptrdiff_t>(end)};
 }
@@ -88,10 +88,13 @@ std::vector<std::size_t> BatchSampler::next() {
 void BatchSampler::arrange() {
   Generator generator(seed_);
   order_ = options_.shuffle ? shuffled(examples_, generator) : first_numbers(examples_);
+  const std::size_t size = options_.batch_size;
+  if (options_.drop_last) order_.resize(batches_per_epoch() * size);
   if (!lengths_.empty()) {
-    const std::size_t step = options_.shuffle ? std::min(group * options_.batch_size, examples_) : examples_;
-    for (std::size_t first = 0; first < examples_; first += step) {
-      const std::size_t last = std::min(first + step, examples_);
+    const std::size_t count = order_.size();
+    const std::size_t step = options_.shuffle && size <= count / group ? group * size : count;
+    for (std::size_t first = 0; first < count; first += step) {
+      const std::size_t last = std::min(first + step, count);
       std::stable_sort(order_.begin() + static_cast<std::ptrdiff_t>(first),
                        order_.begin() + static_cast<std::ptrdiff_t>(last),
                        [this](std::size_t a, std::size_t b) { return lengths_[a] < lengths_[b]; });
@@ -99,11 +102,12 @@ void BatchSampler::arrange() {
   }
   starts_ = options_.shuffle && !lengths_.empty() ? shuffled(batches_per_epoch(), generator)
                                                   : first_numbers(batches_per_epoch());
-  for (std::size_t& start : starts_) start *= options_.batch_size;
+  for (std::size_t& start : starts_) start *= size;
 }
 
 Numbers BatchSampler::state_dict() const {
-  return {{"epoch", static_cast<double>(epoch_)},
+  return {{"examples", static_cast<double>(examples_)},
+          {"epoch", static_cast<double>(epoch_)},
           {"position", static_cast<double>(at_)},
           {"seed", static_cast<double>(seed_)}};
 }
@@ -113,17 +117,19 @@ void BatchSampler::load_state_dict(const Numbers& state) {
   const auto whole = [&](const char* name, double limit) {
     return detail::whole_number("BatchSampler", name, state, limit);
   };
+  if (state.at("examples") != static_cast<double>(examples_)) {
+    detail::fail<ValueError>("BatchSampler: 'examples' must be ", examples_, ", got ", state.at("examples"));
+  }
   const std::size_t epoch = whole("epoch", 0x1p53), seed = whole("seed", 0x1p32),
                     position = whole("position", static_cast<double>(batches_per_epoch()));
+  if (epoch == 0 && position != 0) {
+    detail::fail<ValueError>("BatchSampler: 'position' must be 0 before the first epoch, got ", position);
+  }
   epoch_ = epoch;
   seed_ = seed;
   at_ = position;
   starts_.clear();
-  if (epoch_ == 0) {
-    at_ = 0;
-  } else {
-    arrange();
-  }
+  if (epoch_ != 0) arrange();
 }
 
 }  // namespace xgrad

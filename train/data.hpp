@@ -23,12 +23,12 @@ std::vector<std::vector<std::size_t>> random_split(std::size_t count, const std:
 struct BatchSamplerOptions {
   std::size_t batch_size = 1;
   bool shuffle = true;
-  bool drop_last = false;  ///< leave out the last batch of an epoch if it is smaller
+  bool drop_last = false;  ///< leave out the last examples of an epoch if they fill no batch
 };
 
 /// Chooses the examples of each batch, epoch after epoch. Given the lengths of the examples, it puts those of
 /// like length together, so that little of a batch is padding: shuffled examples are sorted within groups of
-/// 32 batches, then the batches are shuffled.
+/// 32 batches, then the batches are shuffled. What drop_last leaves out is chosen before the sorting.
 ///
 /// Each epoch draws one seed from the default generator and shuffles with a generator of its own, as
 /// PyTorch's RandomSampler does; a checkpoint keeps the seed and the position.
@@ -46,6 +46,7 @@ class BatchSampler : public Stateful {
   std::size_t batches_per_epoch() const;
 
   Numbers state_dict() const override;
+  /// Throws ValueError for the state of a sampler of another number of examples, too.
   void load_state_dict(const Numbers& state) override;
 
  private:

@@ -1,5 +1,6 @@
 #include <xgrad/train/early_stopping.hpp>
 
+#include <cmath>
 #include <limits>
 
 #include <xgrad/graph/error.hpp>
@@ -9,8 +10,10 @@ namespace xgrad {
 EarlyStopping::EarlyStopping(EarlyStoppingOptions options)
     : options_(options), best_(-std::numeric_limits<double>::infinity()) {
   if (options.patience == 0) detail::fail<ValueError>("EarlyStopping: patience must be at least 1, got 0");
-  if (!(options.min_delta >= 0))
-    detail::fail<ValueError>("EarlyStopping: min_delta must be at least 0, got ", options.min_delta);
+  if (!(options.min_delta >= 0 && std::isfinite(options.min_delta))) {
+    detail::fail<ValueError>("EarlyStopping: min_delta must be finite and at least 0, got ",
+                             options.min_delta);
+  }
 }
 
 bool EarlyStopping::update(double score) {
@@ -26,8 +29,10 @@ Numbers EarlyStopping::state_dict() const {
 
 void EarlyStopping::load_state_dict(const Numbers& state) {
   detail::check_names("EarlyStopping", state_dict(), state);
+  const double best = state.at("best");
+  if (std::isnan(best)) detail::fail<ValueError>("EarlyStopping: 'best' must be a number, got ", best);
   since_best_ = detail::whole_number("EarlyStopping", "since_best", state, 0x1p53);
-  best_ = state.at("best");
+  best_ = best;
 }
 
 }  // namespace xgrad

@@ -12,7 +12,7 @@ struct EarlyStoppingOptions {
 /// Watches a score, such as the accuracy on a validation set: higher is better (Prechelt 1998).
 class EarlyStopping : public Stateful {
  public:
-  /// Throws ValueError for a patience of 0 and a min_delta that is negative or nan.
+  /// Throws ValueError for a patience of 0 and a min_delta that is negative, infinite or nan.
   explicit EarlyStopping(EarlyStoppingOptions options = {});
 
   /// Notes a score; true if it is the best so far, and then the weights are worth keeping. A nan is no
@@ -25,6 +25,8 @@ class EarlyStopping : public Stateful {
   double best() const { return best_; }
 
   Numbers state_dict() const override;
+
+  /// Throws ValueError for a best score that is nan, too: nothing would improve on it.
   void load_state_dict(const Numbers& state) override;
 
  private:

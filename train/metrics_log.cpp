@@ -1,5 +1,6 @@
 #include <xgrad/train/metrics_log.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,6 +43,9 @@ MetricsLog::MetricsLog(const std::string& path, std::size_t first_step) : path_(
 }
 
 void MetricsLog::skip_to(std::size_t first_step) {
+  struct stat status = {};
+  if (::fstat(::fileno(file_.get()), &status) != 0) fail(std::strerror(errno));
+  if (!S_ISREG(status.st_mode)) return;
   std::rewind(file_.get());
   off_t kept = 0;
   std::string line;
@@ -69,11 +73,12 @@ void MetricsLog::write(std::size_t step, const StepResult& result, double second
   if (result.grad_norm) line += ", \"grad_norm\": " + json(*result.grad_norm);
   if (result.tokens > 0) line += ", \"tokens\": " + std::to_string(result.tokens);
   line += ", \"seconds\": " + json(seconds) + "}\n";
-  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size()) fail(std::strerror(errno));
+  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() && error_ == 0) error_ = errno;
 }
 
 void MetricsLog::flush() {
-  if (file_ && std::fflush(file_.get()) != 0) fail(std::strerror(errno));
+  if (file_ && std::fflush(file_.get()) != 0 && error_ == 0) error_ = errno;
+  if (error_ != 0) fail(std::strerror(error_));
 }
 
 void MetricsLog::fail(const std::string& why) const {

@@ -29,15 +29,16 @@ static_assert(std::atomic<unsigned>::is_always_lock_free);  // a signal handler 
 
 extern "C" void count_interrupt(int) { interrupts.fetch_add(1, std::memory_order_relaxed); }
 
-/// While it lives, SIGINT and SIGTERM are noted instead of ending the process. A signal that is ignored stays
-/// so.
+/// While it lives, SIGINT, SIGTERM and SIGHUP are noted instead of ending the process; a second SIGINT does
+/// end it. A signal that is ignored stays so.
 class InterruptGuard {
  public:
   InterruptGuard() {
     for (Saved& saved : saved_) {
       struct sigaction ours = {};
       ours.sa_handler = count_interrupt;
-      ours.sa_flags = SA_RESTART;
+      // Only a person who waits sends SIGINT again; timeout(1) and a closing terminal send theirs twice.
+      ours.sa_flags = saved.signal == SIGINT ? SA_RESTART | static_cast<int>(SA_RESETHAND) : SA_RESTART;
       sigemptyset(&ours.sa_mask);
       sigaction(saved.signal, nullptr, &saved.before);
       if (saved.before.sa_handler != SIG_IGN) sigaction(saved.signal, &ours, nullptr);
@@ -57,7 +58,7 @@ class InterruptGuard {
     struct sigaction before;
   };
 
-  Saved saved_[2] = {{SIGINT, {}}, {SIGTERM, {}}};
+  Saved saved_[3] = {{SIGINT, {}}, {SIGTERM, {}}, {SIGHUP, {}}};
   unsigned before_ = interrupts.load(std::memory_order_relaxed);
 };
 
@@ -148,6 +149,7 @@ void check_finite(const char* what, std::size_t step, double number) {
 
 TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
                 const FitOptions& options) {
+  if (!step) detail::fail<ValueError>("fit: step must be a function, got none");
   detail::MetricsLog metrics(options.metrics, options.first_step);
   TrainingLog log;
   log.steps = options.first_step;
@@ -168,10 +170,10 @@ TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>&
       log.stopped = !options.evaluate(log.steps);
     }
     log.interrupted = guard.interrupted();
-    const bool last = log.steps == steps || log.interrupted || log.stopped;
+    const bool last = log.steps == steps || log.interrupted || log.stopped || metrics.failed();
     if (!last && !due(options.save_every)) continue;
-    metrics.flush();
     if (options.save) options.save(log.steps);
+    metrics.flush();
   }
   log.seconds = seconds_since(start);
   return log;

@@ -8,6 +8,16 @@
 #include <xgrad/train/file.hpp>
 
 namespace xgrad {
+namespace {
+
+/// The text on one line: a newline becomes \n.
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) c == '\n' ? line += "\\n" : line += c;
+  return line;
+}
+
+}  // namespace
 
 std::vector<std::string> whitespace_tokens(std::string_view text) {
   constexpr std::string_view blanks = " \t\n\r\f\v";
@@ -32,7 +42,8 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, std::string unknown)
     : tokens_(std::move(tokens)), unknown_(std::move(unknown)) {
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     if (tokens_[i].empty() || tokens_[i].find('\n') != std::string::npos)
-      detail::fail<ValueError>("Vocabulary: token ", i, " must be one line of text, got '", tokens_[i], "'");
+      detail::fail<ValueError>("Vocabulary: token ", i, " must be one line of text, got '",
+                               on_one_line(tokens_[i]), "'");
     if (!ids_.emplace(tokens_[i], static_cast<std::int64_t>(i)).second)
       detail::fail<ValueError>("Vocabulary: every token must be there once, got '", tokens_[i], "' twice");
   }
@@ -41,10 +52,20 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, std::string unknown)
 }
 
 Vocabulary Vocabulary::build(const std::vector<std::vector<std::string>>& texts, VocabularyOptions options) {
+  const std::vector<std::string>& specials = options.specials;
+  if (options.max_tokens != 0 && options.max_tokens < specials.size()) {
+    detail::fail<ValueError>("Vocabulary: max_tokens must be at least the number of specials, ",
+                             specials.size(), ", got ", options.max_tokens);
+  }
+  if (!options.unknown.empty() &&
+      std::find(specials.begin(), specials.end(), options.unknown) == specials.end()) {
+    detail::fail<ValueError>("Vocabulary: the unknown token '", options.unknown,
+                             "' must be one of the specials");
+  }
   std::map<std::string, std::size_t> counts;
   for (const std::vector<std::string>& text : texts)
     for (const std::string& token : text) ++counts[token];
-  for (const std::string& special : options.specials) counts.erase(special);
+  for (const std::string& special : specials) counts.erase(special);
 
   std::vector<std::pair<std::string, std::size_t>> frequent;
   for (const auto& entry : counts)

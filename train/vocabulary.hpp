@@ -9,7 +9,7 @@
 
 namespace xgrad {
 
-/// The words between blanks (space, tab, newline), as Python's str.split().
+/// The words between blanks, which are space, \t, \n, \r, \f and \v; the other blanks of Unicode are not.
 std::vector<std::string> whitespace_tokens(std::string_view text);
 
 /// A to Z become a to z; all other bytes, those of UTF-8 among them, stay.
@@ -26,10 +26,12 @@ struct VocabularyOptions {
 /// ones in the order of their bytes. https://pytorch.org/text/stable/vocab.html#build-vocab-from-iterator
 class Vocabulary {
  public:
-  /// Counts the tokens of all texts. Throws ValueError for specials that repeat or lack `unknown`.
+  /// Counts the tokens of all texts. Throws ValueError for specials that repeat, that lack `unknown` or that
+  /// are more than max_tokens, and for a token that the constructor refuses.
   static Vocabulary build(const std::vector<std::vector<std::string>>& texts, VocabularyOptions options = {});
 
-  /// These tokens in this order. Throws ValueError for one that comes twice, is empty or holds a newline.
+  /// These tokens in this order. Throws ValueError for one that comes twice, is empty or holds a newline, and
+  /// for an `unknown` that is neither empty nor one of them.
   explicit Vocabulary(std::vector<std::string> tokens, std::string unknown = "[UNK]");
 
   std::size_t size() const { return tokens_.size(); }
