@@ -36,24 +36,32 @@ AttentionMask<T> allowed(const AttentionPadding& padding, std::size_t batch, std
   return {};
 }
 
+/// Refuses a parameter that is undefined or has another shape.
+template <class T>
+void check(const char* op, const char* name, const Variable<T>& parameter, const Shape& shape) {
+  if (!parameter.defined()) detail::fail<GraphError>(op, ": ", name, " is undefined");
+  if (!same_shape(parameter.shape(), shape)) {
+    detail::fail<ShapeError>(op, ": ", name, " must be ", shape, ", got ", parameter.shape());
+  }
+}
+
 }  // namespace
 
 template <class T>
 Variable<T> multi_head_attention(const Variable<T>& query, const Variable<T>& key, const Variable<T>& value,
                                  const MultiheadAttentionWeights<T>& weights, std::size_t num_heads,
                                  const AttentionPadding& padding) {
-  const Shape &q = query.shape(), &k = key.shape(), &in = weights.in_proj_weight.shape();
+  const Shape &q = query.shape(), &k = key.shape();
   if (q.size() != 3 || k.size() != 3 || value.shape() != k || q[0] != k[0] || q[2] != k[2]) {
     detail::fail<ShapeError>(
         "multi_head_attention: query must be (N, L, E), key and value (N, S, E), got query ", q, ", key ", k,
         " and value ", value.shape());
   }
   const std::size_t features = q[2];
-  if (in != Shape{3 * features, features} || weights.in_proj_bias.shape() != Shape{3 * features}) {
-    detail::fail<ShapeError>(
-        "multi_head_attention: in_proj_weight must be (3 E, E) and in_proj_bias (3 E) for E = ", features,
-        ", got ", in, " and ", weights.in_proj_bias.shape());
-  }
+  check("multi_head_attention", "in_proj_weight", weights.in_proj_weight, {3 * features, features});
+  check("multi_head_attention", "in_proj_bias", weights.in_proj_bias, {3 * features});
+  check("multi_head_attention", "out_proj_weight", weights.out_proj_weight, {features, features});
+  check("multi_head_attention", "out_proj_bias", weights.out_proj_bias, {features});
   if (num_heads == 0 || features % num_heads != 0) {
     detail::fail<ValueError>("multi_head_attention: num_heads must divide the features, got ", num_heads,
                              " and ", features);
@@ -73,6 +81,18 @@ template <class T>
 Variable<T> transformer_encoder_layer(const Variable<T>& src, const TransformerEncoderLayerWeights<T>& w,
                                       TransformerEncoderLayerOptions options,
                                       const AttentionPadding& padding) {
+  constexpr const char* op = "transformer_encoder_layer";
+  if (src.dimension() != 3) detail::fail<ShapeError>(op, ": src must be (N, L, E), got ", src.shape());
+  const std::size_t features = src.shape()[2];
+  const std::size_t inner = w.linear1_weight.defined() ? row_count(w.linear1_weight.shape()) : 0;
+  check(op, "linear1_weight", w.linear1_weight, {inner, features});
+  check(op, "linear1_bias", w.linear1_bias, {inner});
+  check(op, "linear2_weight", w.linear2_weight, {features, inner});
+  check(op, "linear2_bias", w.linear2_bias, {features});
+  check(op, "norm1_weight", w.norm1_weight, {features});
+  check(op, "norm1_bias", w.norm1_bias, {features});
+  check(op, "norm2_weight", w.norm2_weight, {features});
+  check(op, "norm2_bias", w.norm2_bias, {features});
   const auto attend = [&](const Variable<T>& x) {
     return multi_head_attention(x, x, x, w.self_attn, options.num_heads, padding);
   };
@@ -81,7 +101,7 @@ Variable<T> transformer_encoder_layer(const Variable<T>& src, const TransformerE
                   w.linear2_weight, w.linear2_bias);
   };
   const auto norm = [&](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
-    return layer_norm(x, weight.shape(), weight, bias, options.eps);
+    return layer_norm(x, features, weight, bias, options.eps);
   };
   if (options.norm_first) {
     const Variable<T> x = src + attend(norm(src, w.norm1_weight, w.norm1_bias));

@@ -25,7 +25,8 @@ struct AttentionPadding {
 
 /// out_proj(heads joined), where head i attends with the i-th block of E / num_heads columns of the projected
 /// query (N, L, E), key and value (N, S, E); the result is (N, L, E). A query whose keys are all blocked gets
-/// zeros for its heads. Throws ShapeError for shapes that do not fit, ValueError unless num_heads divides E.
+/// zeros for its heads. Throws ShapeError for shapes that do not fit, GraphError for an undefined parameter,
+/// ValueError unless num_heads divides E.
 /// https://pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html (batch_first)
 template <class T>
 Variable<T> multi_head_attention(const Variable<T>& query, const Variable<T>& key, const Variable<T>& value,
@@ -50,7 +51,7 @@ struct TransformerEncoderLayerOptions {
 };
 
 /// x = norm1(src + attention(src)), y = norm2(x + linear2(activation(linear1(x)))); with norm_first the norms
-/// come before attention and linear1 instead. src and y (N, L, E).
+/// come before attention and linear1 instead. src and y (N, L, E). Throws as multi_head_attention does.
 /// https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html (batch_first, without
 /// dropout)
 template <class T>

@@ -8,7 +8,7 @@
 namespace xgrad {
 
 /// Who may attend to whom: a bool array (true: may) or numbers added to the scores. It broadcasts to the
-/// scores, (..., L, S) or (..., num_heads, L, S). Copies share the array.
+/// scores, (..., L, S) or (..., num_heads, L, S). An undefined Variable is no mask. Copies share the array.
 template <class T>
 class AttentionMask {
  public:

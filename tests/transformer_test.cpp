@@ -1,5 +1,7 @@
 // PyTorch's encoder layer as functions of packed weights, against the modules and finite differences.
 
+#include <functional>
+
 #include <gtest/gtest.h>
 #include <xtensor/xbuilder.hpp>
 
@@ -125,16 +127,70 @@ TEST(TransformerTest, RefusesWhatDoesNotFit) {
       message(zeros({3, 4}), x, 2),
       "multi_head_attention: query must be (N, L, E), key and value (N, S, E), got query (3, 4), key (2, "
       "3, 4) and value (2, 3, 4)");
-  EXPECT_EQ(
-      message(zeros({2, 3, 6}), zeros({2, 3, 6}), 2),
-      "multi_head_attention: in_proj_weight must be (3 E, E) and in_proj_bias (3 E) for E = 6, got (12, "
-      "4) and (12)");
+  EXPECT_EQ(message(zeros({2, 3, 6}), zeros({2, 3, 6}), 2),
+            "multi_head_attention: in_proj_weight must be (18, 6), got (12, 4)");
   EXPECT_EQ(message(x, x, 3), "multi_head_attention: num_heads must divide the features, got 3 and 4");
   EXPECT_EQ(message(x, x, 0), "multi_head_attention: num_heads must divide the features, got 0 and 4");
   EXPECT_EQ(message(x, x, 2, {.key_padding_mask = later}),
             "multi_head_attention: key_padding_mask must be (2, 3), got (3, 3)");
   EXPECT_EQ(message(x, x, 2, {.attn_mask = padding}),
             "multi_head_attention: attn_mask must be (3, 3), got (2, 3)");
+}
+
+TEST(TransformerTest, RefusesEachParameterByItsName) {
+  using V = Variable<float>;
+  using Weights = xgrad::TransformerEncoderLayerWeights<float>;
+  const auto zeros = [](const xgrad::Shape& shape) { return V(Array<float>(shape, 0)); };
+  const V x = zeros({2, 3, 4});
+  const Weights good{{zeros({12, 4}), zeros({12}), zeros({4, 4}), zeros({4})},
+                     zeros({5, 4}),
+                     zeros({5}),
+                     zeros({4, 5}),
+                     zeros({4}),
+                     zeros({4}),
+                     zeros({4}),
+                     zeros({4}),
+                     zeros({4})};
+  struct Parameter {
+    std::string name, shape;
+    std::function<V&(Weights&)> of;
+  };
+  const std::vector<Parameter> parameters = {
+      {"multi_head_attention: in_proj_weight", "(12, 4)",
+       [](Weights& w) -> V& { return w.self_attn.in_proj_weight; }},
+      {"multi_head_attention: in_proj_bias", "(12)",
+       [](Weights& w) -> V& { return w.self_attn.in_proj_bias; }},
+      {"multi_head_attention: out_proj_weight", "(4, 4)",
+       [](Weights& w) -> V& { return w.self_attn.out_proj_weight; }},
+      {"multi_head_attention: out_proj_bias", "(4)",
+       [](Weights& w) -> V& { return w.self_attn.out_proj_bias; }},
+      {"transformer_encoder_layer: linear1_weight", "(21, 4)",
+       [](Weights& w) -> V& { return w.linear1_weight; }},
+      {"transformer_encoder_layer: linear1_bias", "(5)", [](Weights& w) -> V& { return w.linear1_bias; }},
+      {"transformer_encoder_layer: linear2_weight", "(4, 5)",
+       [](Weights& w) -> V& { return w.linear2_weight; }},
+      {"transformer_encoder_layer: linear2_bias", "(4)", [](Weights& w) -> V& { return w.linear2_bias; }},
+      {"transformer_encoder_layer: norm1_weight", "(4)", [](Weights& w) -> V& { return w.norm1_weight; }},
+      {"transformer_encoder_layer: norm1_bias", "(4)", [](Weights& w) -> V& { return w.norm1_bias; }},
+      {"transformer_encoder_layer: norm2_weight", "(4)", [](Weights& w) -> V& { return w.norm2_weight; }},
+      {"transformer_encoder_layer: norm2_bias", "(4)", [](Weights& w) -> V& { return w.norm2_bias; }}};
+  for (const bool norm_first : {false, true}) {
+    const auto call = [&](const Weights& w) {
+      transformer_encoder_layer(x, w, {.num_heads = 2, .norm_first = norm_first});
+    };
+    for (const auto& [name, shape, of] : parameters) {
+      Weights bad = good;
+      of(bad) = zeros({3, 7, 6});
+      EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { call(bad); }),
+                name + " must be " + shape + ", got (3, 7, 6)");
+      of(bad) = V();
+      EXPECT_EQ(xgrad_tests::message_of<xgrad::GraphError>([&] { call(bad); }), name + " is undefined");
+    }
+  }
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] {
+              transformer_encoder_layer(zeros({3, 4}), good);
+            }),
+            "transformer_encoder_layer: src must be (N, L, E), got (3, 4)");
 }
 
 }  // namespace
