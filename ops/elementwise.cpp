@@ -1,5 +1,7 @@
 #include <xgrad/ops/elementwise.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -176,7 +178,10 @@ Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> l
   if (!low && !high) detail::fail<ValueError>("clamp: at least one bound must be given");
   constexpr T infinity = std::numeric_limits<T>::infinity();
   const T least = low.value_or(-infinity), most = high.value_or(infinity);
-  return record<T>("clamp", map(kernels::clamp<T>, x, least, most), on(x), save(x),
+  Variable<T> y = map(kernels::clamp<T>, x, least, most);
+  if (low && high && (std::isnan(*low) || std::isnan(*high)))
+    std::fill_n(detail::data(y), y.size(), std::numeric_limits<T>::quiet_NaN());
+  return record<T>("clamp", std::move(y), on(x), save(x),
                    [least, most](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
                      if (!grad_enabled()) return {map(kernels::clamp_grad<T>, dy, x, least, most)};
                      const Mask outside = !(x.value() >= least && x.value() <= most);

@@ -74,7 +74,7 @@ Variable<T> softplus(const Variable<T>& x, std::type_identity_t<T> beta = 1,
                      std::type_identity_t<T> threshold = 20);
 
 /// y = min(max(x, low), high), dx = dy where low <= x <= high; a bound may be absent: clamp(x, 0, {}). Where
-/// low > high y is high. Throws ValueError without any bound.
+/// low > high y is high; where one of two bounds is nan y is nan. Throws ValueError without any bound.
 /// https://pytorch.org/docs/stable/generated/torch.clamp.html
 template <class T>
 Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> low,

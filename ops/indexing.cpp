@@ -188,6 +188,8 @@ Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptr
 
 template <class T>
 Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index) {
+  if (x.dimension() == 0 && index.size() == 1)
+    return reshape(index_select(reshape(x, 1), dim, index), Shape{});
   const std::size_t axis = detail::normalize_axis("index_select", dim, x.shape());
   if (index.dimension() > 1)
     detail::fail<ShapeError>("index_select: index must have at most one axis, got ", index.shape());
@@ -200,10 +202,12 @@ Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index) {
 
 template <class T>
 Variable<T> gather(const Variable<T>& x, int dim, const Ids& index) {
-  if (x.dimension() == 0 && index.dimension() == 0) {
-    return reshape(gather(reshape(x, 1), dim, Ids(xt::reshape_view(index, {1}))), Shape{});
+  if (x.dimension() <= 1 && index.dimension() <= 1 && x.dimension() + index.dimension() < 2) {
+    return reshape(gather(reshape(x, x.size()), dim, Ids(xt::reshape_view(index, {index.size()}))),
+                   index.shape());
   }
   const std::size_t axis = detail::normalize_axis("gather", dim, x.shape());
+  if (index.size() == 0) return reshape(slice(flatten(x), 0, 0, 0), index.shape());
   bool fits = index.dimension() == x.dimension();
   for (std::size_t k = 0; fits && k < x.dimension(); ++k)
     fits = k == axis || index.shape()[k] <= x.shape()[k];

@@ -23,13 +23,14 @@ Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start,
 template <class T>
 Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrdiff_t length);
 
-/// The parts of x at the indices, ids (N) or (), along `dim`; those that come several times add up in dx.
-/// https://pytorch.org/docs/stable/generated/torch.index_select.html
+/// The parts of x at the indices, ids (N) or (), along `dim`; those that come several times add up in dx. Of
+/// a scalar, the index 0 gives the scalar. https://pytorch.org/docs/stable/generated/torch.index_select.html
 template <class T>
 Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index);
 
 /// y[i, j, k] = x[index[i, j, k], j, k] for dim 0, and so on; y has the shape of index, which is nowhere
-/// longer than x but along `dim`. Elements that are taken several times add up in dx.
+/// longer than x but along `dim`. Elements that are taken several times add up in dx. A scalar counts as an
+/// array (1); an index without elements may have any shape.
 /// https://pytorch.org/docs/stable/generated/torch.gather.html
 template <class T>
 Variable<T> gather(const Variable<T>& x, int dim, const Ids& index);

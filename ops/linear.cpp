@@ -11,14 +11,18 @@ namespace xgrad {
 
 template <class T>
 Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
-  if (weight.dimension() != 2) {
-    detail::fail<ShapeError>("linear: weight must have the axes (out, in), got ", weight.shape());
+  const std::size_t rank = weight.dimension();
+  if (rank != 1 && rank != 2) {
+    detail::fail<ShapeError>("linear: weight must have the axes (out, in) or (in), got ", weight.shape());
   }
-  const std::size_t out = weight.shape()[0], in = weight.shape()[1];
+  const std::size_t out = weight.shape()[0], in = weight.shape().back();
   if (x.dimension() == 0 || x.shape().back() != in) {
-    detail::fail<ShapeError>("linear: the last axis of x must be weight's second, got x ", x.shape(),
+    detail::fail<ShapeError>("linear: the last axis of x must be weight's last, got x ", x.shape(),
                              " and weight ", weight.shape());
   }
+  if (rank == 1 && bias.defined())
+    detail::fail<ShapeError>("linear: a weight (in) takes no bias, got bias ", bias.shape());
+  if (rank == 1) return matmul(x, weight);
   if (!bias.defined()) return detail::rows_matmul(x, weight, true, "linear");
   if (bias.shape() != Shape{out}) {
     detail::fail<ShapeError>("linear: bias must have shape (", out, ") to fit weight ", weight.shape(),

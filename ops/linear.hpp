@@ -4,10 +4,11 @@
 
 namespace xgrad {
 
-/// y = x weight^T + bias, with x (..., in), weight (out, in), bias (out) or undefined, y (..., out).
+/// y = x weight^T + bias, with x (..., in), weight (out, in), bias (out) or undefined, y (..., out). A weight
+/// (in) gives y (...), and takes no bias.
 ///
 /// dx = dy weight, dweight = dy^T x, dbias = dy, the latter two summed over all rows.
-/// Throws ShapeError "linear: the last axis of x must be weight's second, got x (2, 3) and weight (4, 5)".
+/// Throws ShapeError "linear: the last axis of x must be weight's last, got x (2, 3) and weight (4, 5)".
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
 template <class T>
 Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias = {});

@@ -309,20 +309,35 @@ Op linear_op() {
   const auto f = [](const auto& x) {
     return x.size() > 2 ? xgrad::linear(x[0], x[1], x[2]) : xgrad::linear(x[0], x[1]);
   };
+  std::vector<Case> cases = make_cases(lists, f, naive::linear());
+  for (Case& vector : make_cases({{{2, 3}, {3}}, {{3}, {3}}, {{2, 0, 3}, {3}}}, f, naive::matmul()))
+    cases.push_back(std::move(vector));
   return {
       "linear",
-      make_cases(lists, f, naive::linear()),
-      {error<ShapeError>("linear: the last axis of x must be weight's second, got x (2, 3) and weight (4, 5)",
+      std::move(cases),
+      {error<ShapeError>("linear: the last axis of x must be weight's last, got x (2, 3) and weight (4, 5)",
                          [] {
                            xgrad::linear(x({2, 3}), x({4, 5}));
                          }),
-       error<ShapeError>("linear: the last axis of x must be weight's second, got x () and weight (4, 5)",
+       error<ShapeError>("linear: the last axis of x must be weight's last, got x () and weight (4, 5)",
                          [] {
                            xgrad::linear(x({}), x({4, 5}));
                          }),
-       error<ShapeError>("linear: weight must have the axes (out, in), got (3)",
+       error<ShapeError>("linear: weight must have the axes (out, in) or (in), got ()",
                          [] {
-                           xgrad::linear(x({2, 3}), x({3}));
+                           xgrad::linear(x({2, 3}), x({}));
+                         }),
+       error<ShapeError>("linear: weight must have the axes (out, in) or (in), got (1, 1, 3)",
+                         [] {
+                           xgrad::linear(x({2, 3}), x({1, 1, 3}));
+                         }),
+       error<ShapeError>("linear: a weight (in) takes no bias, got bias (1)",
+                         [] {
+                           xgrad::linear(x({2, 3}), x({3}), x({1}));
+                         }),
+       error<ShapeError>("linear: the last axis of x must be weight's last, got x (2, 3) and weight (2)",
+                         [] {
+                           xgrad::linear(x({2, 3}), x({2}));
                          }),
        error<ShapeError>("linear: bias must have shape (4) to fit weight (4, 3), got (3)", [] {
          xgrad::linear(x({2, 3}), x({4, 3}), x({3}));
@@ -759,7 +774,18 @@ Op index_select_op() {
           return at;
         })));
   }
-  op.errors = {error<IndexError>("index_select: index must be in [0, 2), got 2",
+  for (const Ids& index : {ids_of({}, {0}), ids_of({1}, {0})}) {
+    op.cases.push_back(make_case(
+        {{}}, [index](const auto& x) { return xgrad::index_select(x[0], -1, index); },
+        naive::map([](double x) { return x; })));
+  }
+  op.errors = {error<IndexError>("index_select: index must be in [0, 1), got 1",
+                                 [] { xgrad::index_select(x({}), 0, ids_of({1}, {1})); }),
+               error<IndexError>("index_select: axis 0 is out of range for x ()",
+                                 [] {
+                                   xgrad::index_select(x({}), 0, ids_of({2}, {0, 0}));
+                                 }),
+               error<IndexError>("index_select: index must be in [0, 2), got 2",
                                  [] {
                                    xgrad::index_select(x({2, 3}), 0, ids_of({1}, {2}));
                                  }),
@@ -802,12 +828,29 @@ Op gather_op() {
   op.cases.push_back(make_case(
       {{}}, [](const auto& x) { return xgrad::gather(x[0], 0, ids_of({}, {0})); },
       naive::map([](double x) { return x; })));
+  for (const auto& [shape, dim, index] :
+       {std::tuple(Shape{}, 0, ids_of({2}, {0, 0})), std::tuple(Shape{3}, -1, ids_of({}, {2})),
+        std::tuple(Shape{2, 3}, 1, ids_of({0}, {})), std::tuple(Shape{2, 3}, 0, ids_of({5, 0, 7}, {})),
+        std::tuple(Shape{}, 0, ids_of({0}, {}))}) {
+    op.cases.push_back(make_case(
+        {shape}, [dim = dim, index = index](const auto& x) { return xgrad::gather(x[0], dim, index); },
+        naive::taken(index.shape(), [scalar = shape.empty(), index = index](const Shape& at) {
+          const std::int64_t id = index.data()[at.empty() ? 0 : at[0]];
+          return scalar ? Shape{} : Shape{static_cast<std::size_t>(id)};
+        })));
+  }
   const std::string shapes =
       "gather: index must have x's rank and be nowhere longer but along axis 0, got x (2, 3) ";
   op.errors = {error<IndexError>("gather: index must be in [0, 2), got 4294967297",
                                  [] {
                                    xgrad::gather(x({2, 3}), 0, ids_of({1, 1}, {4294967297}));
                                  }),
+               error<IndexError>("gather: axis 2 is out of range for x (2, 3)",
+                                 [] {
+                                   xgrad::gather(x({2, 3}), 2, ids_of({0}, {}));
+                                 }),
+               error<IndexError>("gather: index must be in [0, 1), got 1",
+                                 [] { xgrad::gather(x({}), 0, ids_of({1}, {1})); }),
                error<IndexError>("gather: index must be in [0, 2), got 2",
                                  [] {
                                    xgrad::gather(x({2, 3}), 0, ids_of({1, 1}, {2}));

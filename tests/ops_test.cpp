@@ -325,6 +325,23 @@ TEST(ElementwiseTest, ExpIsExactAtItsEnds) {
   EXPECT_EQ(exp(Variable<float>(-104.f)).item(), 0);
 }
 
+TEST(ElementwiseTest, ANanBoundOfClampIsPyTorchs) {
+  const Variable<float> x(Array<float>{1, 2, nan}, true);
+  const auto expect = [&](const Variable<float>& y, const Array<float>& expected) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(std::isnan(y.value()(i)), std::isnan(expected(i)));
+      if (!std::isnan(expected(i))) {
+        EXPECT_EQ(y.value()(i), expected(i));
+      }
+    }
+    EXPECT_EQ(xgrad::grad(sum(y), {x})[0].value(), (Array<float>{0, 0, 0}));
+  };
+  expect(clamp(x, 0, nan), {nan, nan, nan});
+  expect(clamp(x, nan, 0), {nan, nan, nan});
+  expect(clamp(x, nan), {1, 2, nan});
+  expect(clamp(x, {}, nan), {1, 2, nan});
+}
+
 TEST(ElementwiseTest, ReluHasNoGradientAtZero) {
   const Variable<float> x(Array<float>{-1, 0, 2}, true);
   sum(relu(x)).backward();
