@@ -4,6 +4,8 @@
 #include <xgrad/ops/kernels/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../examples/program.hpp"
+
 using xgrad::Ids, xgrad::Variable;
 
 namespace {
@@ -73,7 +75,10 @@ BENCHMARK_CAPTURE(forward, medium, medium)->Unit(benchmark::kMillisecond);
 int main(int argc, char** argv) {
   xgrad::manual_seed(0);
   benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::AddCustomContext("openblas_core", xgrad::kernels::blas_core_name());
-  benchmark::RunSpecifiedBenchmarks();
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  return examples::run_program("bench_encoder", [] {
+    benchmark::AddCustomContext("openblas_core", xgrad::kernels::blas_core_name());
+    benchmark::RunSpecifiedBenchmarks();
+    return 0;
+  });
 }

@@ -21,6 +21,8 @@
 #include <xgrad/ops/kernels/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../examples/program.hpp"
+
 using xgrad::Array, xgrad::Ids, xgrad::Mask, xgrad::Shape, xgrad::Variable;
 
 namespace {
@@ -531,16 +533,11 @@ int main(int argc, char** argv) {
       ->expected(0, 1)
       ->default_str("-");
   app.add_option("--elements", options.elements, "Elements of the arrays")
-      ->check(CLI::Range(4, 100000000))
+      ->check(examples::in_range<std::size_t>(4, 100000000))
       ->capture_default_str();
   app.add_option("--seconds", options.seconds, "CPU time of each measurement")
-      ->check(CLI::Range(1e-4, 100.0))
+      ->check(examples::in_range(1e-4, 100.0))
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return run(options);
-  } catch (const std::exception& error) {
-    std::cerr << "bench_ops: " << error.what() << '\n';
-    return 1;
-  }
+  if (const std::optional<int> exit_code = examples::parse(app, argc, argv)) return *exit_code;
+  return examples::run_program("bench_ops", [&] { return run(options); });
 }

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "training_options.hpp"
+#include "program.hpp"
 
 using xgrad::Array, xgrad::DType, xgrad::TensorView;
 
@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
   std::string path;
   CLI::App app("Lists what a file holds: names, types, shapes, ranges, the numbers of nan, and metadata.");
   app.add_option("file", path, "An .npy, an .npz or a safetensors file")->required();
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> exit_code = examples::parse(app, argc, argv)) return *exit_code;
   return examples::run_program("inspect", [&] {
     inspect(path);
     return 0;

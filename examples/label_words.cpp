@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "training_options.hpp"
+#include "program.hpp"
 #include "word_classifier.hpp"
 
 using namespace examples;
@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
       "Answers for words, or for each word of its input, with a model that train_syllables --save wrote.");
   app.add_option("model", path, "The file of the model")->required();
   app.add_option("words", words, "Words; without any, those of the input");
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
   return run_program("label_words", [&] {
     const WordClassifier classifier = WordClassifier::load(path);
     for (const std::string& word : words) print_answer(word, classifier.answer(word));

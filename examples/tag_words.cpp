@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "program.hpp"
 #include "tagger.hpp"
-#include "training_options.hpp"
 
 using namespace examples;
 
@@ -13,6 +13,7 @@ namespace {
 
 /// Marks at the ends of words become words of their own, as in the Brown corpus.
 std::vector<std::string> words_and_marks(const std::string& line) {
+  static_cast<void>(characters(line));  // throws for what is not UTF-8
   constexpr std::string_view marks = ".,;:!?()\"";
   std::vector<std::string> words;
   for (std::string word : xgrad::whitespace_tokens(line)) {
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
       "wrote.");
   app.add_option("model", path, "The file of the model")->required();
   app.add_option("sentences", sentences, "Sentences; without any, the lines of the input");
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
   return run_program("tag_words", [&] {
     const Tagger tagger = Tagger::load(path);
     for (const std::string& sentence : sentences) print_tagged(tagger, sentence);

@@ -113,6 +113,7 @@ struct SyllableOptions : TrainingOptions {
 };
 
 int run(const SyllableOptions& options) {
+  for (const std::string& word : options.words) characters(word);  // a wrong one is told before the training
   MetricsFile metrics(options.metrics);
   check_writable(options.save);
   const bool english = options.data.empty();
@@ -188,10 +189,10 @@ int main(int argc, char** argv) {
   app.add_option("--data", options.data, "Train on this file instead: a word and a label a line");
   app.add_option("--patience", options.patience,
                  "Evaluations (one every 1000 steps) without progress before it stops")
-      ->check(CLI::Range(1, 1000000))
+      ->check(in_range<std::size_t>(1, 1000000))
       ->capture_default_str();
   app.add_option("--save", options.save, "Save the model to this file, for label_words");
   app.add_option("words", options.words, "Words to answer for after the training");
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
   return run_program("train_syllables", [&] { return run(options); });
 }

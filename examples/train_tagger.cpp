@@ -212,19 +212,19 @@ int main(int argc, char** argv) {
   app.add_option("--data", options.data,
                  "Train on the files of this folder instead: a sentence a line, of words such as house/NOUN");
   app.add_option("--dropout", options.dropout, "Dropout of the encoder")
-      ->check(CLI::Range(0.0, 0.9))
+      ->check(in_range<double>(0, 0.9))
       ->capture_default_str();
   app.add_option("--word-dropout", options.word_dropout,
                  "Share of the words that are made unknown in training")
-      ->check(CLI::Range(0.0, 0.9))
+      ->check(in_range<double>(0, 0.9))
       ->capture_default_str();
   app.add_option("--evaluate-every", options.evaluate_every, "Steps between evaluations")
-      ->check(CLI::Range(1, 100000000))
+      ->check(in_range<std::size_t>(1, 100000000))
       ->capture_default_str();
   app.add_option("--patience", options.patience, "Evaluations without progress before it stops")
-      ->check(CLI::Range(1, 1000000))
+      ->check(in_range<std::size_t>(1, 1000000))
       ->capture_default_str();
   app.add_option("--save", options.save, "Save the model to this file, for tag_words");
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
   return run_program("train_tagger", [&] { return run(options); });
 }

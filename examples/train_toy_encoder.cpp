@@ -236,6 +236,6 @@ int main(int argc, char** argv) {
       "Trains a small encoder to fill in hidden words of sentences such as \"my shoes are small, my feet are "
       "big\", and shows which word each attention head looks at.");
   add_options(app, options);
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
   return run_program("train_toy_encoder", [&] { return run(options); });
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <iostream>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +14,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/xgrad.hpp>
+
+#include "program.hpp"
 
 namespace examples {
 
@@ -27,11 +29,12 @@ struct TrainingOptions {
 
 /// Adds the options to a program's command line; the values that `options` holds are the defaults.
 inline void add_options(CLI::App& app, TrainingOptions& options) {
-  const CLI::Range sizes(1, 4096);
+  const CLI::Validator sizes = in_range<std::size_t>(1, 4096);
   app.add_option("--seed", options.seed, "Seed of the initial weights and the batches")
+      ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   app.add_option("--steps", options.steps, "Training steps")
-      ->check(CLI::Range(1, 100000000))
+      ->check(in_range<std::size_t>(1, 100000000))
       ->capture_default_str();
   app.add_option("--batch", options.batch, "Examples in a batch")->check(sizes)->capture_default_str();
   app.add_option("--d-model", options.d_model, "Width of the encoder")->check(sizes)->capture_default_str();
@@ -42,10 +45,10 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
       ->check(sizes)
       ->capture_default_str();
   app.add_option("--layers", options.layers, "Encoder layers")
-      ->check(CLI::Range(1, 64))
+      ->check(in_range<std::size_t>(1, 64))
       ->capture_default_str();
   app.add_option("--lr", options.lr, "Highest learning rate")
-      ->check(CLI::Range(1e-9, 10.0))
+      ->check(in_range(1e-9, 10.0))
       ->capture_default_str();
   app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
   app.add_option("--log", options.log, "Write a line of JSON for each step to this file");
@@ -185,17 +188,6 @@ class MetricsFile {
 /// Throws xgrad::FileError now rather than after the training if the file cannot be written.
 inline void check_writable(const std::string& path) {
   if (!path.empty()) xgrad::AtomicFile file(path);
-}
-
-/// Runs a program's body; an exception becomes one line on stderr and exit code 1.
-template <class Body>
-int run_program(const char* name, Body&& body) {
-  try {
-    return body();
-  } catch (const std::exception& error) {
-    std::cerr << name << ": " << error.what() << '\n';
-    return 1;
-  }
 }
 
 }  // namespace examples

@@ -15,9 +15,8 @@ struct ProgramResult {
   std::string output;
 };
 
-/// Runs an example with arguments for the shell.
-inline ProgramResult run_example(const std::string& example_and_arguments) {
-  const std::string command = std::string(XGRAD_EXAMPLES_BINARY_DIR) + "/" + example_and_arguments;
+/// Runs a command of the shell.
+inline ProgramResult run_command(const std::string& command) {
   std::FILE* const pipe = popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot run " + command);
   std::string text;
@@ -25,6 +24,11 @@ inline ProgramResult run_example(const std::string& example_and_arguments) {
   while (const std::size_t count = std::fread(piece, 1, sizeof piece, pipe)) text.append(piece, count);
   const int status = pclose(pipe);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+/// Runs an example with arguments for the shell.
+inline ProgramResult run_example(const std::string& example_and_arguments) {
+  return run_command(std::string(XGRAD_EXAMPLES_BINARY_DIR) + "/" + example_and_arguments);
 }
 
 /// What an example prints; a failure unless it exits with 0.

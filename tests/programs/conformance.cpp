@@ -13,6 +13,7 @@
 
 #include <xgrad/xgrad.hpp>
 
+#include "../../examples/program.hpp"
 #include "../npy.hpp"
 #include "deviation.hpp"
 
@@ -494,10 +495,10 @@ int main(int argc, char** argv) {
   CLI::App app("Runs every case of a directory and compares values, gradients and refusals.");
   app.add_option("DIR", folder, "directory with cases.json")->required()->check(CLI::ExistingDirectory);
   app.add_option("--filter", filter, "only cases whose id this regular expression finds");
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> exit_code = examples::parse(app, argc, argv)) return *exit_code;
 
-  std::size_t passed = 0, failed = 0, skipped = 0;
-  try {
+  return examples::run_program("conformance", [&] {
+    std::size_t passed = 0, failed = 0, skipped = 0;
     const std::regex wanted(filter);
     std::ifstream file(folder + "/cases.json");
     if (!file) throw std::runtime_error(folder + "/cases.json: cannot be read");
@@ -518,10 +519,7 @@ int main(int argc, char** argv) {
         std::cout << "FAILED  " << id << "  " << error.what() << '\n';
       }
     }
-  } catch (const std::exception& error) {
-    std::cerr << "conformance: " << error.what() << '\n';
-    return 2;
-  }
-  std::cout << passed << " passed, " << failed << " failed, " << skipped << " skipped\n";
-  return failed > 0 ? 1 : 0;
+    std::cout << passed << " passed, " << failed << " failed, " << skipped << " skipped\n";
+    return failed > 0 ? 1 : 0;
+  });
 }

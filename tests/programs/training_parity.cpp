@@ -9,6 +9,7 @@
 
 #include <xgrad/xgrad.hpp>
 
+#include "../../examples/program.hpp"
 #include "../npy.hpp"
 #include "deviation.hpp"
 
@@ -335,15 +336,12 @@ int main(int argc, char** argv) {
   std::string folder;
   CLI::App app("Follows PyTorch's training runs: losses, first gradients and final weights.");
   app.add_option("DIR", folder, "directory with expected.json")->required()->check(CLI::ExistingDirectory);
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> exit_code = examples::parse(app, argc, argv)) return *exit_code;
   std::cout.precision(3);
-  try {
+  return examples::run_program("training_parity", [&] {
     Parity parity(folder);
     parity.run();
     std::cout << parity.passed() << " passed, " << parity.failed() << " failed\n";
     return parity.failed() > 0 ? 1 : 0;
-  } catch (const std::exception& error) {
-    std::cerr << "training_parity: " << error.what() << '\n';
-    return 1;
-  }
+  });
 }
