@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -28,10 +30,15 @@ namespace npy_detail {
 inline xgrad::Shape parse_shape(const std::string& header) {
   const std::size_t open = header.find("'shape': (");
   if (open == std::string::npos) throw std::runtime_error("no shape");
-  std::istringstream lengths(header.substr(open + 10, header.find(')', open) - open - 10));
+  const std::string text = header.substr(open + 9, header.find(')', open) - open - 8);
+  std::istringstream lengths(text.substr(1, text.size() - 2));
   xgrad::Shape shape;
-  for (std::string length; std::getline(lengths, length, ',');) {
-    if (length.find_first_not_of(' ') != std::string::npos) shape.push_back(std::stoul(length));
+  for (std::string length; std::getline(lengths >> std::ws, length, ',');) {
+    std::size_t number = 0;
+    const char* const end = length.data() + length.size();
+    const auto [stop, error] = std::from_chars(length.data(), end, number);
+    if (error != std::errc() || stop != end) throw std::runtime_error("the shape is not one: " + text);
+    shape.push_back(number);
   }
   return shape;
 }
@@ -52,6 +59,11 @@ xgrad::Array<T> parse(const std::string& bytes) {
   xgrad::detail::check_count("read_npy", shape);
   if (bytes.size() != 10 + header_size + xgrad::element_count(shape) * sizeof(T))
     throw std::runtime_error("not of the right length");
+  if constexpr (std::is_same_v<T, bool>) {
+    if (std::any_of(bytes.begin() + static_cast<std::ptrdiff_t>(10 + header_size), bytes.end(),
+                    [](char byte) { return byte != 0 && byte != 1; }))
+      throw std::runtime_error("a bool is neither 0 nor 1");
+  }
   xgrad::Array<T> array = xgrad::Array<T>::from_shape(shape);
   if (array.size() > 0) std::memcpy(array.data(), bytes.data() + 10 + header_size, array.size() * sizeof(T));
   return array;

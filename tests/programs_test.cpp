@@ -3,12 +3,16 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/train/npy.hpp>
 
 #include "files.hpp"
 #include "program.hpp"
 
 namespace {
 
+using nlohmann::json;
 using xgrad_tests::ProgramResult, xgrad_tests::run_example;
 
 TEST(ProgramsTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
@@ -76,6 +80,114 @@ TEST_F(SyllableProgramTest, AWordThatIsNotUtf8IsRefusedBeforeTheTraining) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.output, "train_syllables: characters: word must be valid UTF-8, got \"caf\\xE9\"\n");
   EXPECT_EQ(folder_.file_count(), 1u);
+}
+
+/// A directory of one case of the program conformance, which is right as it is: the negative of (1, 2).
+class ConformanceProgramTest : public testing::Test {
+ protected:
+  ConformanceProgramTest() {
+    xgrad::save_npy(xgrad::Array<float>{1, 2}, folder_.path("x.npy"));
+    xgrad::save_npy(xgrad::Array<float>{-1, -2}, folder_.path("y.npy"));
+    xgrad::save_npy(xgrad::Array<float>{1, 1}, folder_.path("dy.npy"));
+    xgrad::save_npy(xgrad::Array<float>{-1, -1}, folder_.path("dx.npy"));
+  }
+
+  ProgramResult run(const std::string& cases) const {
+    folder_.write("cases.json", cases);
+    return xgrad_tests::run_command(std::string(XGRAD_TEST_PROGRAMS_BINARY_DIR) + "/conformance " +
+                                    folder_.path("") + " 2>&1");
+  }
+  /// What is printed for the case with an entry that is put into it.
+  ProgramResult run_with(const char* entry, const json& value) const {
+    json changed = right_;
+    changed[entry] = value;
+    return run(json::array({changed}).dump());
+  }
+  void expect_failure(const ProgramResult& result, const std::string& why) const {
+    EXPECT_EQ(result.output, "FAILED  neg.1  " + why + "\n0 passed, 1 failed, 0 skipped\n");
+    EXPECT_EQ(result.exit_code, 1) << why;
+  }
+
+  xgrad_tests::TemporaryFolder folder_;
+  const json right_ = {{"id", "neg.1"},
+                       {"op", "neg"},
+                       {"dtype", "float32"},
+                       {"attrs", json::object()},
+                       {"inputs", {"x.npy"}},
+                       {"outputs", {"y.npy"}},
+                       {"grad_output", "dy.npy"},
+                       {"grad_inputs", {"dx.npy"}},
+                       {"rtol", 0},
+                       {"atol", 0}};
+};
+
+TEST_F(ConformanceProgramTest, ABrokenDirectoryIsOneLine) {
+  const std::string at = "conformance: " + folder_.path("") + "/cases.json";
+  const auto expect_error = [&](const std::string& cases, const std::string& why) {
+    const ProgramResult result = run(cases);
+    EXPECT_EQ(result.output, at + why + "\n");
+    EXPECT_EQ(result.exit_code, 1) << why;
+  };
+  expect_error("{}", " must be a list of cases, got an object");
+  expect_error("null", " must be a list of cases, got null");
+  EXPECT_TRUE(run("[{").output.starts_with(at + ": parse error at line 1, column 3: ")) << run("[{").output;
+  const ProgramResult none = run("[]");
+  EXPECT_EQ(none.output, "0 passed, 0 failed, 0 skipped\n");
+  EXPECT_EQ(none.exit_code, 0);
+}
+
+TEST_F(ConformanceProgramTest, ADamagedCaseFailsByNameAndReason) {
+  EXPECT_EQ(run_with("atol", 0).output, "1 passed, 0 failed, 0 skipped\n");
+  expect_failure(run_with("grad_inputs", nullptr), "grad_inputs must be a list, got null");
+  expect_failure(run_with("grad_inputs", json::array()), "grad_inputs must have 1 entries, got 0");
+  expect_failure(run_with("grad_output", json::array()), "grad_output must have 1 entries, got 0");
+  expect_failure(run_with("outputs", json::array()), "outputs must have 1 entries, got 0");
+  expect_failure(run_with("attrs", nullptr), "attrs must be an object, got null");
+  expect_failure(run_with("rtol", -1), "rtol must be at least 0, got -1.0");
+  expect_failure(run_with("atol", "1e-5"), "atol must be a number, got \"1e-5\"");
+  expect_failure(run_with("dtype", 32), "dtype must be text, got 32");
+  expect_failure(run_with("inputs", {3}), "a file must be text, got 3");
+  expect_failure(run_with("expect_error", 1), "expect_error must be true or false, got 1");
+  EXPECT_EQ(run_with("op", "sine").output,
+            "skipped neg.1  xgrad has no op 'sine'\n0 passed, 0 failed, 1 skipped\n");
+  EXPECT_EQ(run(R"([{"op": "neg"}, 7])").output,
+            "FAILED  case 0  id is missing\nFAILED  case 1  what holds id must be an object, got 7\n"
+            "0 passed, 2 failed, 0 skipped\n");
+}
+
+TEST_F(ConformanceProgramTest, ADamagedAttributeIsNoRefusal) {
+  const auto with = [&](const char* op, const json& attrs) {
+    json changed = right_;
+    changed.update({{"op", op}, {"attrs", attrs}, {"expect_error", true}, {"error_kind", "value"}});
+    return run(json::array({changed}).dump());
+  };
+  const std::string whole = "dim must be a whole number in [-2147483648, 2147483647], got ";
+  expect_failure(with("softmax", {{"dim", 0.7}}), whole + "0.7");
+  expect_failure(with("softmax", {{"dim", 4294967296}}), whole + "4294967296");
+  expect_failure(with("softmax", json::object()), "dim is missing");
+  expect_failure(with("softplus", {{"beta", "one"}, {"threshold", 20}}),
+                 "beta must be a number, got \"one\"");
+  expect_failure(with("reshape", {{"shape", {2, "x"}}}),
+                 "shape[1] must be a whole number in [-9223372036854775808, 9223372036854775807], got \"x\"");
+  expect_failure(with("slice", {{"dims", {0}}, {"starts", json::array()}, {"ends", {1}}, {"steps", {1}}}),
+                 "starts must have 1 entries, got 0");
+  expect_failure(with("graph", {{"nodes", json::array()}, {"outputs", {"x7"}}}), "no value is named \"x7\"");
+}
+
+TEST_F(ConformanceProgramTest, ADamagedFileFailsByNameAndReason) {
+  const std::string right = xgrad_tests::read_bytes(folder_.path("x.npy"));
+  const auto with = [&](const std::string& shape) {
+    std::string header = right.substr(0, right.find("(2,)")) + shape;
+    header += right.substr(header.size(), 128 - header.size() - 1) + "\n";
+    folder_.write("x.npy", header.replace(header.find(')') + 1, 3, ", }"));
+    return run_with("atol", 0);
+  };
+  const std::string file = folder_.path("") + "/x.npy: ";
+  expect_failure(with("(2x,)"), file + "the shape is not one: (2x,)");
+  expect_failure(with("(-2,)"), file + "the shape is not one: (-2,)");
+  expect_failure(with("(99999999999999999999,)"), file + "the shape is not one: (99999999999999999999,)");
+  expect_failure(with("(4294967296, 4294967296)"),
+                 file + "read_npy: shape (4294967296, 4294967296) has too many elements");
 }
 
 }  // namespace

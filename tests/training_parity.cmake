@@ -38,10 +38,18 @@ change(expected.json "\"d_model\": " "\"d_model\": -")
 expect("a negative size" "^$" "^training_parity: config.d_model must be a whole number of at least 1, got -[^\n]*\n$")
 
 restore()
+change(expected.json "\"optimizers\": " "\"optimizers\": null, \"others\": ")
+expect("no optimizers" "" "^training_parity: optimizers must be an object, got null\n$")
+
+restore()
+change(expected.json "\"momentum\": 0.9" "\"momentum\": \"high\"")
+expect("a momentum in words" "" "^training_parity: optimizers.sgd.momentum must be a number, got \"high\"\n$")
+
+restore()
 file(WRITE ${work}/data/labels.npy "")
 expect("an empty file" "^$" "^training_parity: [^\n]*labels.npy: not an npy file of version 1.0\n$")
 
 restore()
 file(WRITE ${work}/expected.json "{")
-expect("no JSON" "^$" "^training_parity: [^\n]*\n$")
+expect("no JSON" "^$" "^training_parity: [^\n]*expected.json: parse error at line 1[^\n]*\n$")
 file(REMOVE_RECURSE ${work})

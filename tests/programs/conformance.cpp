@@ -1,10 +1,10 @@
 // Runs the op cases of a directory (cases.json and .npy files): values, gradients and refusals
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <limits>
 #include <map>
+#include <new>
 #include <optional>
 #include <regex>
 
@@ -16,17 +16,14 @@
 #include "../../examples/program.hpp"
 #include "../npy.hpp"
 #include "deviation.hpp"
+#include "json_file.hpp"
 
 namespace {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::Dims, xgrad::Ids, xgrad::Mask, xgrad::Shape, xgrad::Variable;
-using xgrad_tests::read_npy;
-
-/// The case does not say what is to be run; not to be taken for a refusal of the call.
-struct BadCase : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using xgrad_tests::as, xgrad_tests::BadEntry, xgrad_tests::entry, xgrad_tests::entry_as,
+    xgrad_tests::list_entry, xgrad_tests::read_npy;
 
 /// The op is not one of those that xgrad has.
 struct UnknownOp : std::runtime_error {
@@ -47,23 +44,25 @@ struct Value {
 template <class T>
 class Call {
  public:
-  Call(std::vector<Value<T>> inputs, const json& attrs) : inputs_(std::move(inputs)), attrs_(attrs) {}
+  Call(std::vector<Value<T>> inputs, const json& attrs) : inputs_(std::move(inputs)), attrs_(attrs) {
+    if (!attrs.is_object()) xgrad_tests::bad_entry("attrs", "an object", attrs);
+  }
 
   std::size_t size() const { return inputs_.size(); }
   bool has(std::size_t i) const { return i < inputs_.size() && !inputs_[i].absent(); }
 
   const Variable<T>& x(std::size_t i = 0) const {
     const Value<T>& value = at(i);
-    if (!value.numbers.defined()) throw BadCase("input " + std::to_string(i) + " must be numbers");
+    if (!value.numbers.defined()) throw BadEntry("input " + std::to_string(i) + " must be numbers");
     return value.numbers;
   }
   Variable<T> optional(std::size_t i) const { return has(i) ? x(i) : Variable<T>(); }
   const Ids& ids(std::size_t i) const {
-    if (!at(i).ids) throw BadCase("input " + std::to_string(i) + " must be int64");
+    if (!at(i).ids) throw BadEntry("input " + std::to_string(i) + " must be int64");
     return *at(i).ids;
   }
   const Mask& mask(std::size_t i) const {
-    if (!at(i).mask) throw BadCase("input " + std::to_string(i) + " must be bool");
+    if (!at(i).mask) throw BadEntry("input " + std::to_string(i) + " must be bool");
     return *at(i).mask;
   }
   bool is_ids(std::size_t i) const { return at(i).ids.has_value(); }
@@ -74,31 +73,33 @@ class Call {
     return list;
   }
 
-  const json& attr(const char* name) const {
-    if (!attrs_.contains(name)) throw BadCase(std::string("attribute ") + name + " is missing");
-    return attrs_.at(name);
-  }
+  const json& attr(const char* name) const { return entry(attrs_, name); }
   bool has_attr(const char* name) const { return attrs_.contains(name) && !attrs_.at(name).is_null(); }
   double number(const char* name) const {
     const json& value = attr(name);
-    if (!value.is_string()) return value.get<double>();
-    const auto text = value.get<std::string>();
+    if (!value.is_string()) return as<double>(value, name);
+    const auto text = as<std::string>(value, name);
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (text == "inf") return infinity;
     if (text == "-inf") return -infinity;
     if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-    throw BadCase(std::string("attribute ") + name + " is no number: " + text);
+    xgrad_tests::bad_entry(name, "a number", value);
   }
   double number(const char* name, double absent) const { return has_attr(name) ? number(name) : absent; }
   std::optional<T> bound(const char* name) const {
     return has_attr(name) ? std::optional<T>(static_cast<T>(number(name))) : std::nullopt;
   }
-  std::ptrdiff_t integer(const char* name) const { return attr(name).template get<std::ptrdiff_t>(); }
-  int dim(const char* name = "dim") const { return attr(name).template get<int>(); }
-  bool flag(const char* name) const { return attr(name).template get<bool>(); }
-  std::string text(const char* name) const { return attr(name).template get<std::string>(); }
+  std::ptrdiff_t integer(const char* name) const { return entry_as<std::ptrdiff_t>(attrs_, name); }
+  std::size_t count(const char* name) const { return entry_as<std::size_t>(attrs_, name); }
+  int dim(const char* name = "dim") const { return entry_as<int>(attrs_, name); }
+  bool flag(const char* name) const { return entry_as<bool>(attrs_, name); }
+  std::string text(const char* name) const { return entry_as<std::string>(attrs_, name); }
   std::vector<std::ptrdiff_t> list(const char* name) const {
-    return attr(name).template get<std::vector<std::ptrdiff_t>>();
+    return entry_as<std::vector<std::ptrdiff_t>>(attrs_, name);
+  }
+  std::vector<std::ptrdiff_t> list(const char* name, std::size_t size) const {
+    list_entry(attrs_, name, size);
+    return list(name);
   }
 
   /// A shape or axes as the library takes them; `all` axes of x for null.
@@ -116,7 +117,7 @@ class Call {
 
  private:
   const Value<T>& at(std::size_t i) const {
-    if (i >= inputs_.size()) throw BadCase("input " + std::to_string(i) + " is missing");
+    if (i >= inputs_.size()) throw BadEntry("input " + std::to_string(i) + " is missing");
     return inputs_[i];
   }
 
@@ -205,9 +206,7 @@ std::map<std::string, Function<T>> functions() {
   f["amin"] = [](C c) -> R { return {amin(c.x(), c.axes(), c.flag("keepdim"))}; };
   f["logsumexp"] = [](C c) -> R { return {logsumexp(c.x(), c.axes(), c.flag("keepdim"))}; };
   f["var"] = [](C c) -> R {
-    return {
-        var(c.x(), c.axes(),
-            {.correction = static_cast<std::size_t>(c.integer("correction")), .keepdim = c.flag("keepdim")})};
+    return {var(c.x(), c.axes(), {.correction = c.count("correction"), .keepdim = c.flag("keepdim")})};
   };
 
   f["reshape"] = [](C c) -> R { return {reshape(c.x(), c.dims("shape"))}; };
@@ -222,11 +221,11 @@ std::map<std::string, Function<T>> functions() {
   f["split"] = [](C c) -> R { return split(c.x(), c.list("sizes"), c.dim()); };
   f["narrow"] = [](C c) -> R { return {narrow(c.x(), c.dim(), c.integer("start"), c.integer("length"))}; };
   f["slice"] = [](C c) -> R {
-    const auto dims = c.list("dims"), starts = c.list("starts"), ends = c.list("ends"),
-               steps = c.list("steps");
+    const auto dims = as<std::vector<int>>(c.attr("dims"), "dims");
+    const auto starts = c.list("starts", dims.size()), ends = c.list("ends", dims.size()),
+               steps = c.list("steps", dims.size());
     Variable<T> y = c.x();
-    for (std::size_t i = 0; i < dims.size(); ++i)
-      y = slice(y, static_cast<int>(dims[i]), starts.at(i), ends.at(i), steps.at(i));
+    for (std::size_t i = 0; i < dims.size(); ++i) y = slice(y, dims[i], starts[i], ends[i], steps[i]);
     return {y};
   };
   f["select"] = [](C c) -> R { return {select(c.x(), c.dim(), c.integer("index"))}; };
@@ -285,8 +284,7 @@ std::map<std::string, Function<T>> functions() {
     return masks;
   };
   f["multi_head_attention"] = [=](C c) -> R {
-    return {multi_head_attention(c.x(), c.x(1), c.x(2), packed(c, 3),
-                                 static_cast<std::size_t>(c.integer("num_heads")), padding(c, 7))};
+    return {multi_head_attention(c.x(), c.x(1), c.x(2), packed(c, 3), c.count("num_heads"), padding(c, 7))};
   };
   f["transformer_encoder_layer"] = [=](C c) -> R {
     const std::string activation = c.text("activation");
@@ -294,7 +292,7 @@ std::map<std::string, Function<T>> functions() {
       throw xgrad::ValueError("there is no activation '" + activation + "'");
     return {transformer_encoder_layer(
         c.x(), {packed(c, 1), c.x(5), c.x(6), c.x(7), c.x(8), c.x(9), c.x(10), c.x(11), c.x(12)},
-        {.num_heads = static_cast<std::size_t>(c.integer("num_heads")),
+        {.num_heads = c.count("num_heads"),
          .activation = activation == "relu" ? xgrad::Activation::relu : xgrad::Activation::gelu,
          .norm_first = c.flag("norm_first"),
          .eps = c.number("eps")},
@@ -363,21 +361,24 @@ Results<T> run_graph(const json& attrs, const std::vector<Value<T>>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) named["x" + std::to_string(i)] = inputs[i];
   const auto value = [&](const json& name) {
     if (name.is_null()) return Value<T>{};
-    const auto found = named.find(name.get<std::string>());
-    if (found == named.end()) throw BadCase("no value is named " + name.dump());
+    const auto found = named.find(as<std::string>(name, "a name"));
+    if (found == named.end()) throw BadEntry("no value is named " + name.dump());
     return found->second;
   };
-  for (const json& node : attrs.at("nodes")) {
+  for (const json& node : list_entry(attrs, "nodes")) {
     std::vector<Value<T>> arguments;
-    for (const json& name : node.at("in")) arguments.push_back(value(name));
-    const Results<T> results = call<T>(node.at("op"), Call<T>(std::move(arguments), node.at("attrs")));
-    const json& names = node.at("out");
-    if (results.size() != names.size())
-      throw BadCase(node.at("op").dump() + " has another number of outputs");
-    for (std::size_t i = 0; i < results.size(); ++i) named[names[i].get<std::string>()] = {results[i]};
+    for (const json& name : list_entry(node, "in")) arguments.push_back(value(name));
+    const auto op = entry_as<std::string>(node, "op");
+    const Results<T> results = call<T>(op, Call<T>(std::move(arguments), entry(node, "attrs")));
+    const auto names = entry_as<std::vector<std::string>>(node, "out");
+    if (results.size() != names.size()) throw BadEntry(op + " has another number of outputs");
+    for (std::size_t i = 0; i < results.size(); ++i) named[names[i]] = {results[i]};
   }
   Results<T> outputs;
-  for (const json& name : attrs.at("outputs")) outputs.push_back(value(name).numbers);
+  for (const json& name : list_entry(attrs, "outputs")) {
+    outputs.push_back(value(name).numbers);
+    if (!outputs.back().defined()) xgrad_tests::bad_entry("an output", "the name of numbers", name);
+  }
   return outputs;
 }
 
@@ -404,54 +405,73 @@ class Runner {
 
   /// What is wrong with the case; "" if it passes.
   std::string run(const json& test) const {
-    const auto type = test.at("dtype").get<std::string>();
+    const auto type = entry_as<std::string>(test, "dtype");
     if (type == "float32") return run_as<float>(test);
     if (type == "float64") return run_as<double>(test);
-    throw BadCase("dtype must be float32 or float64, got " + type);
+    throw BadEntry("dtype must be float32 or float64, got " + type);
   }
 
  private:
+  /// What read(path) returns for a file of the case; its error is the case's.
+  template <class Read>
+  auto from_file(const json& file, const Read& read) const {
+    const std::string path = folder_ + "/" + as<std::string>(file, "a file");
+    try {
+      return read(path);
+    } catch (const std::exception& error) {
+      throw BadEntry(error.what());
+    }
+  }
+
   template <class T>
   Array<T> numbers(const json& file) const {
-    return read_npy<T>(folder_ + "/" + file.get<std::string>());
+    return from_file(file, [](const std::string& path) { return read_npy<T>(path); });
   }
 
   template <class T>
   Value<T> read(const json& file) const {
     if (file.is_null()) return {};
-    const std::string path = folder_ + "/" + file.get<std::string>();
-    const std::string type = xgrad_tests::npy_type_of(path);
-    if (type == xgrad_tests::npy_type<std::int64_t>) return {{}, read_npy<std::int64_t>(path)};
-    if (type == xgrad_tests::npy_type<bool>) return {{}, {}, read_npy<bool>(path)};
-    return {Variable<T>(read_npy<T>(path), true)};
+    return from_file(file, [](const std::string& path) -> Value<T> {
+      const std::string type = xgrad_tests::npy_type_of(path);
+      if (type == xgrad_tests::npy_type<std::int64_t>) return {{}, read_npy<std::int64_t>(path)};
+      if (type == xgrad_tests::npy_type<bool>) return {{}, {}, read_npy<bool>(path)};
+      return {Variable<T>(read_npy<T>(path), true)};
+    });
+  }
+
+  static double tolerance(const json& test, const char* name) {
+    const auto value = entry_as<double>(test, name);
+    if (!(value >= 0)) xgrad_tests::bad_entry(name, "at least 0", value);
+    return value;
   }
 
   template <class T>
   std::string run_as(const json& test) const {
     std::vector<Value<T>> inputs;
-    for (const json& file : test.at("inputs")) inputs.push_back(read<T>(file));
-    const json& attrs = test.at("attrs");
-    const auto op = test.at("op").get<std::string>();
+    for (const json& file : list_entry(test, "inputs")) inputs.push_back(read<T>(file));
+    const json& attrs = entry(test, "attrs");
+    const auto op = entry_as<std::string>(test, "op");
     const auto compute = [&] {
       return op == "graph" ? run_graph<T>(attrs, inputs) : call<T>(op, {inputs, attrs});
     };
 
-    if (test.value("expect_error", false)) return refusal<T>(test, compute);
+    if (test.contains("expect_error") && entry_as<bool>(test, "expect_error"))
+      return refusal<T>(test, compute);
     const Results<T> outputs = compute();
-    const json& files = test.at("outputs");
-    const double rtol = test.at("rtol"), atol = test.at("atol");
-    if (outputs.size() != files.size()) return std::to_string(outputs.size()) + " outputs";
+    const json& files = list_entry(test, "outputs", outputs.size());
+    const double rtol = tolerance(test, "rtol"), atol = tolerance(test, "atol");
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const std::string wrong =
           difference("output " + std::to_string(i), outputs[i].value(), numbers<T>(files[i]), rtol, atol);
       if (!wrong.empty()) return wrong;
     }
-    if (test.at("grad_output").is_null()) return "";
-    go_back(outputs, test.at("grad_output"));
-    const json& gradients = test.at("grad_inputs");
+    const json& gradients = list_entry(test, "grad_inputs", inputs.size());
+    if (entry(test, "grad_output").is_null()) return "";
+    go_back(outputs, test);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (gradients[i].is_null()) continue;
-      const Variable<T>& input = inputs.at(i).numbers;
+      const Variable<T>& input = inputs[i].numbers;
+      if (!input.defined()) throw BadEntry("grad_inputs[" + std::to_string(i) + "] is not of numbers");
       const Array<T> got = input.has_grad() ? input.grad().value() : Array<T>(input.shape(), T{0});
       const std::string wrong =
           difference("gradient of input " + std::to_string(i), got, numbers<T>(gradients[i]), rtol, atol);
@@ -462,11 +482,12 @@ class Runner {
 
   /// One pass for each output adds up the same gradients as one pass from all of them.
   template <class T>
-  void go_back(const Results<T>& outputs, const json& files) const {
+  void go_back(const Results<T>& outputs, const json& test) const {
+    const bool many = entry(test, "grad_output").is_array();
+    const json& files = many ? list_entry(test, "grad_output", outputs.size()) : test.at("grad_output");
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i].requires_grad()) continue;
-      outputs[i].backward(Variable<T>(numbers<T>(files.is_array() ? files.at(i) : files)),
-                          {.retain_graph = true});
+      outputs[i].backward(Variable<T>(numbers<T>(many ? files[i] : files)), {.retain_graph = true});
     }
   }
 
@@ -474,8 +495,8 @@ class Runner {
   std::string refusal(const json& test, const Compute& compute) const {
     try {
       const Results<T> outputs = compute();
-      if (test.value("error_kind", "") == "grad_shape") go_back(outputs, test.at("grad_output"));
-    } catch (const BadCase&) {
+      if (entry_as<std::string>(test, "error_kind") == "grad_shape") go_back(outputs, test);
+    } catch (const BadEntry&) {
       throw;
     } catch (const UnknownOp&) {
       throw;
@@ -498,26 +519,28 @@ int main(int argc, char** argv) {
   if (const std::optional<int> exit_code = examples::parse(app, argc, argv)) return *exit_code;
 
   return examples::run_program("conformance", [&] {
-    std::size_t passed = 0, failed = 0, skipped = 0;
     const std::regex wanted(filter);
-    std::ifstream file(folder + "/cases.json");
-    if (!file) throw std::runtime_error(folder + "/cases.json: cannot be read");
-    const json cases = json::parse(file);
+    const json cases = xgrad_tests::read_json(folder + "/cases.json");
+    if (!cases.is_array()) xgrad_tests::bad_entry(folder + "/cases.json", "a list of cases", cases);
     const Runner runner(folder);
-    for (const json& test : cases) {
-      const auto id = test.at("id").get<std::string>();
-      if (!std::regex_search(id, wanted)) continue;
+    std::size_t passed = 0, failed = 0, skipped = 0;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      std::string id = "case " + std::to_string(i), wrong;
       try {
-        const std::string wrong = runner.run(test);
-        ++(wrong.empty() ? passed : failed);
-        if (!wrong.empty()) std::cout << "FAILED  " << id << "  " << wrong << '\n';
+        id = entry_as<std::string>(cases[i], "id");
+        if (!std::regex_search(id, wanted)) continue;
+        wrong = runner.run(cases[i]);
       } catch (const UnknownOp& unknown) {
         ++skipped;
         std::cout << "skipped " << id << "  " << unknown.what() << '\n';
+        continue;
+      } catch (const std::bad_alloc&) {
+        wrong = "needs more memory than there is";
       } catch (const std::exception& error) {
-        ++failed;
-        std::cout << "FAILED  " << id << "  " << error.what() << '\n';
+        wrong = error.what();
       }
+      ++(wrong.empty() ? passed : failed);
+      if (!wrong.empty()) std::cout << "FAILED  " << id << "  " << wrong << '\n';
     }
     std::cout << passed << " passed, " << failed << " failed, " << skipped << " skipped\n";
     return failed > 0 ? 1 : 0;

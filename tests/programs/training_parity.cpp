@@ -1,5 +1,4 @@
 // Trains the encoder of a directory (expected.json and .npy files) step by step and compares it with PyTorch
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -12,13 +11,15 @@
 #include "../../examples/program.hpp"
 #include "../npy.hpp"
 #include "deviation.hpp"
+#include "json_file.hpp"
 
 namespace {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::AttentionMask, xgrad::Embedding, xgrad::Ids, xgrad::LayerNorm, xgrad::Linear;
 using xgrad::Shape, xgrad::StateDict, xgrad::Variable;
-using xgrad_tests::Deviation, xgrad_tests::read_npy;
+using xgrad_tests::as, xgrad_tests::bad_entry, xgrad_tests::BadEntry, xgrad_tests::Deviation,
+    xgrad_tests::entry, xgrad_tests::entry_as, xgrad_tests::list_entry, xgrad_tests::read_npy;
 
 constexpr std::int64_t pad_id = 0;
 
@@ -28,11 +29,9 @@ struct Config {
 
 Config read_config(const json& config) {
   const auto size = [&](const char* name) {
-    const json& value = config.at(name);
-    if (!value.is_number_unsigned() || value == 0) {
-      throw std::runtime_error(std::string("config.") + name + " must be a whole number of at least 1, got " +
-                               value.dump());
-    }
+    const json& value = entry(config, name);
+    if (!value.is_number_unsigned() || value == 0)
+      bad_entry(std::string("config.") + name, "a whole number of at least 1", value);
     return value.get<std::size_t>();
   };
   return {.d_model = size("d_model"),
@@ -115,16 +114,25 @@ constexpr const char* type_name = sizeof(T) == sizeof(float) ? "float32" : "floa
 /// The fields of an optimizer; one that nobody asked for is refused at the end, as it might change the run.
 class Settings {
  public:
-  Settings(std::string name, const json& fields) : name_(std::move(name)), fields_(fields) {}
+  Settings(std::string name, const json& fields) : name_(std::move(name)), fields_(fields) {
+    if (!fields.is_object()) bad_entry("optimizers." + name_, "an object", fields);
+  }
 
   template <class V>
   V get(const char* field, V absent) {
     known_.insert(field);
-    return fields_.value(field, absent);
+    if (!fields_.contains(field)) return absent;
+    if constexpr (std::is_same_v<V, bool> || std::is_same_v<V, double>) {
+      return as<V>(fields_.at(field), field_name(field));
+    } else {
+      const auto two = as<std::vector<double>>(fields_.at(field), field_name(field));
+      if (two.size() != 2) throw BadEntry(field_name(field) + " must have 2 entries");
+      return {two[0], two[1]};
+    }
   }
   double lr() {
     known_.insert("lr");
-    return fields_.at("lr").get<double>();
+    return as<double>(entry(fields_, "lr"), field_name("lr"));
   }
   void check_all_known() const {
     for (const auto& [field, value] : fields_.items()) {
@@ -136,6 +144,8 @@ class Settings {
   }
 
  private:
+  std::string field_name(const char* field) const { return "optimizers." + name_ + "." + field; }
+
   std::string name_;
   const json& fields_;
   std::set<std::string> known_;
@@ -181,12 +191,11 @@ std::unique_ptr<xgrad::Optimizer<T>> make_optimizer(const std::string& name, con
 class Parity {
  public:
   explicit Parity(std::string folder) : folder_(std::move(folder)) {
-    std::ifstream file(folder_ + "/expected.json");
-    if (!file) throw std::runtime_error(folder_ + "/expected.json: cannot be read");
-    expected_ = json::parse(file);
-    config_ = read_config(expected_.at("config"));
-    for (const json& entry : expected_.at("files")) entries_[entry.at("file").get<std::string>()] = entry;
-    names_ = expected_.at("model").at("parameters").get<std::vector<std::string>>();
+    expected_ = xgrad_tests::read_json(folder_ + "/expected.json");
+    config_ = read_config(entry(expected_, "config"));
+    for (const json& file : list_entry(expected_, "files"))
+      entries_[entry_as<std::string>(file, "file")] = file;
+    names_ = entry_as<std::vector<std::string>>(entry(expected_, "model"), "parameters");
     tokens_ = read_npy<std::int64_t>(folder_ + "/data/tokens.npy");
     labels_ = read_npy<std::int64_t>(folder_ + "/data/labels.npy");
     check_shape("data/tokens.npy", tokens_.shape(), {config_.batches, config_.batch, config_.seq});
@@ -197,7 +206,9 @@ class Parity {
   void run() {
     first_step<float>();
     first_step<double>();
-    for (const auto& [name, fields] : expected_.at("optimizers").items()) {
+    const json& optimizers = entry(expected_, "optimizers");
+    if (!optimizers.is_object()) bad_entry("optimizers", "an object", optimizers);
+    for (const auto& [name, fields] : optimizers.items()) {
       train<float>(name, fields);
       train<double>(name, fields);
     }
@@ -301,9 +312,10 @@ class Parity {
 
   template <class T, class File>
   void compare(const std::string& file, const Array<T>& got, const char* tolerance, Worst& worst) {
-    const auto entry = entries_.find(file);
-    if (entry == entries_.end()) throw std::runtime_error("files: there is no entry for " + file);
-    const double allowed = entry->second.at(tolerance).get<double>();
+    const auto found = entries_.find(file);
+    if (found == entries_.end()) throw std::runtime_error("files: there is no entry for " + file);
+    const auto allowed = entry_as<double>(found->second, tolerance);
+    if (!(allowed >= 0)) bad_entry(file + ": " + tolerance, "at least 0", allowed);
     compare<T, File>(
         file, got, [allowed](std::size_t) { return allowed; }, worst);
   }
