@@ -35,30 +35,32 @@ XGRAD_INLINE T maximum_share_of(T a, T b) {
 
 /// y = f(a, b), n elements each, and the rows of a broadcast: both contiguous, b or a constant, any strides.
 /// Bound by bandwidth.
-#define XGRAD_BINARY(name, f)                                                                          \
-  XGRAD_KERNEL(void, name, (const T* a, const T* b, T* y, std::size_t n), (a, b, y, n)) {              \
-    XGRAD_INDEPENDENT                                                                                  \
-    for (std::size_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);                                          \
-  }                                                                                                    \
-  XGRAD_KERNEL(                                                                                        \
-      void, name##_row,                                                                                \
-      (const T* a, std::ptrdiff_t a_stride, const T* b, std::ptrdiff_t b_stride, T* y, std::size_t n), \
-      (a, a_stride, b, b_stride, y, n)) {                                                              \
-    const auto size = static_cast<std::ptrdiff_t>(n);                                                  \
-    if (a_stride == 1 && b_stride == 1) {                                                              \
-      XGRAD_INDEPENDENT                                                                                \
-      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i], b[i]);                                  \
-    } else if (a_stride == 1 && b_stride == 0) {                                                       \
-      const T constant = *b;                                                                           \
-      XGRAD_INDEPENDENT                                                                                \
-      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i], constant);                              \
-    } else if (a_stride == 0 && b_stride == 1) {                                                       \
-      const T constant = *a;                                                                           \
-      XGRAD_INDEPENDENT                                                                                \
-      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(constant, b[i]);                              \
-    } else {                                                                                           \
-      for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i * a_stride], b[i * b_stride]);            \
-    }                                                                                                  \
+#define XGRAD_BINARY(name, f)                                                                                \
+  XGRAD_KERNEL(void, name, (const T* a, const T* b, T* y, std::size_t n), (a, b, y, n)) {                    \
+    XGRAD_INDEPENDENT                                                                                        \
+    for (std::size_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);                                                \
+  }                                                                                                          \
+  XGRAD_KERNEL(void, name##_rows,                                                                            \
+               (const T* a, std::ptrdiff_t a_row, std::ptrdiff_t a_stride, const T* b, std::ptrdiff_t b_row, \
+                std::ptrdiff_t b_stride, T* y, std::size_t rows, std::size_t n),                             \
+               (a, a_row, a_stride, b, b_row, b_stride, y, rows, n)) {                                       \
+    const auto size = static_cast<std::ptrdiff_t>(n);                                                        \
+    for (; rows > 0; --rows, a += a_row, b += b_row, y += n) {                                               \
+      if (a_stride == 1 && b_stride == 1) {                                                                  \
+        XGRAD_INDEPENDENT                                                                                    \
+        for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i], b[i]);                                      \
+      } else if (a_stride == 1 && b_stride == 0) {                                                           \
+        const T constant = *b;                                                                               \
+        XGRAD_INDEPENDENT                                                                                    \
+        for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i], constant);                                  \
+      } else if (a_stride == 0 && b_stride == 1) {                                                           \
+        const T constant = *a;                                                                               \
+        XGRAD_INDEPENDENT                                                                                    \
+        for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(constant, b[i]);                                  \
+      } else {                                                                                               \
+        for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i * a_stride], b[i * b_stride]);                \
+      }                                                                                                      \
+    }                                                                                                        \
   }
 
 #define XGRAD_PLUS(a, b) a + b
@@ -81,17 +83,19 @@ XGRAD_BINARY(equal, XGRAD_EQUAL)
 template <typename T>
 void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
             const std::ptrdiff_t* a_strides, const T* b, const std::ptrdiff_t* b_strides, T* y) {
-  constexpr decltype(&add_row<T>) rows[] = {add_row<T>,  sub_row<T>,           mul_row<T>,
-                                            div_row<T>,  maximum_row<T>,       minimum_row<T>,
-                                            pow_row<T>,  maximum_share_row<T>, squared_difference_row<T>,
-                                            equal_row<T>};
-  const auto row = rows[static_cast<std::size_t>(op)];
-  const Axes<2> axes = merge_axes<2>(rank, shape, {a_strides, b_strides}, 1);
-  const std::size_t last = axes.rank - 1;
-  const std::size_t n = axes.size(last);
-  for_each_outer(axes, 1, [&](const auto& offset) {
-    row(a + offset[0], axes.stride(0, last), b + offset[1], axes.stride(1, last), y, n);
-    y += n;
+  constexpr decltype(&add_rows<T>) kernels[] = {
+      add_rows<T>,  sub_rows<T>,           mul_rows<T>,
+      div_rows<T>,  maximum_rows<T>,       minimum_rows<T>,
+      pow_rows<T>,  maximum_share_rows<T>, squared_difference_rows<T>,
+      equal_rows<T>};
+  const auto rows_kernel = kernels[static_cast<std::size_t>(op)];
+  const Axes<2> axes = merge_axes<2>(rank, shape, {a_strides, b_strides}, 2);
+  const std::size_t last = axes.rank - 1, row = axes.rank - 2;
+  const std::size_t rows = axes.size(row), n = axes.size(last);
+  for_each_outer(axes, 2, [&](const auto& offset) {
+    rows_kernel(a + offset[0], axes.stride(0, row), axes.stride(0, last), b + offset[1], axes.stride(1, row),
+                axes.stride(1, last), y, rows, n);
+    y += rows * n;
   });
 }
 
