@@ -48,9 +48,9 @@ TEST(OverflowTest, AttentionIsRefused) {
 }
 
 TEST(OverflowTest, LeavesAndStretchedOnesAreRefused) {
-  const Array<float> array = Array<float>::from_shape({0, huge, huge});
+  const Array<float> array = Array<float>::from_shape({huge, huge, 0});  // xtensor's strides do not overflow
   EXPECT_EQ(refused([&] { Variable<float> x(array); }),
-            "Variable: shape (0, 4294967296, 4294967296) has too many elements");
+            "Variable: shape (4294967296, 4294967296, 0) has too many elements");
   EXPECT_EQ(refused([&] {
               broadcast_to(none({0, 1, huge}), Shape{0, huge, huge});
             }),
