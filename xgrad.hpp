@@ -8,6 +8,7 @@
 #include <xgrad/graph/random.hpp>
 #include <xgrad/graph/record.hpp>
 #include <xgrad/graph/shape_trace.hpp>
+#include <xgrad/graph/threads.hpp>
 #include <xgrad/graph/variable.hpp>
 #include <xgrad/models/dropout.hpp>
 #include <xgrad/models/embedding.hpp>

@@ -1,9 +1,17 @@
 #include <algorithm>
+#include <mutex>
 #include <xgrad/ops/kernels/gemm.hpp>
+#include <xgrad/ops/kernels/parallel.hpp>
 #include <xgrad/ops/kernels/vectorized.hpp>
 #include <xtensor-blas/xblas.hpp>
 
-extern "C" [[gnu::weak]] char* openblas_get_corename();
+extern "C" {
+[[gnu::weak]] char* openblas_get_corename();
+[[gnu::weak]] int openblas_get_parallel();
+[[gnu::weak]] void openblas_set_num_threads(int count);
+[[gnu::weak]] int omp_get_max_threads();
+[[gnu::weak]] void omp_set_num_threads(int count);
+}
 
 namespace xgrad::kernels {
 
@@ -58,6 +66,58 @@ XGRAD_KERNEL(void, small_gemm,
   }
 }
 
+/// What has to be done for a call of BLAS to be single-threaded and safe beside those of other threads.
+class BlasCall {
+ public:
+  BlasCall() {
+    static std::mutex serial_blas;
+    if (threading() == Threading::openmp) {  // which asks each calling thread for its own setting
+      threads_before_ = omp_get_max_threads();
+      omp_set_num_threads(1);
+    } else if (threading() == Threading::none) {  // its buffers have no lock
+      lock_ = std::unique_lock(serial_blas);
+    }
+  }
+  ~BlasCall() {
+    if (threading() == Threading::openmp) omp_set_num_threads(threads_before_);
+  }
+
+  /// True if calls can run beside each other.
+  static bool is_concurrent() { return threading() != Threading::none; }
+
+ private:
+  enum class Threading { none, pthreads, openmp, other };  // the first three as OpenBLAS numbers them
+
+  static Threading threading() {
+    static const Threading found = [] {
+      if (!openblas_get_parallel) return Threading::other;
+      const int parallel = openblas_get_parallel();
+      if (parallel == 1) openblas_set_num_threads(1);
+      return static_cast<Threading>(parallel);
+    }();
+    return found;
+  }
+
+  int threads_before_ = 0;
+  std::unique_lock<std::mutex> lock_;
+};
+
+template <typename T>
+void blas_gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a,
+               std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc) {
+  const BlasCall call;
+  const auto index = [](std::size_t i) { return static_cast<xt::blas_index_t>(i); };
+  const auto order = [](bool trans) { return trans ? cxxblas::Trans : cxxblas::NoTrans; };
+  cxxblas::gemm<xt::blas_index_t>(cxxblas::RowMajor, order(trans_a), order(trans_b), index(m), index(n),
+                                  index(k), alpha, a, index(lda), b, index(ldb), beta, c, index(ldc));
+}
+
+// OpenBLAS adds the products of an element in one order up to a million multiplications, and in another
+// above, which does not depend on the row as long as its tiles begin at the same rows: pieces of twice a
+// million that begin at multiples of every tile's height are bit-equal to the whole. For columns that does
+// not hold.
+constexpr std::size_t piece_product = std::size_t{1} << 21, piece_border = 48;
+
 }  // namespace
 
 template <typename T>
@@ -70,10 +130,18 @@ void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t 
   if (k <= small_depth && m <= small_product && m * padded_n * k <= small_product) {
     return small_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   }
-  const auto index = [](std::size_t i) { return static_cast<xt::blas_index_t>(i); };
-  const auto order = [](bool trans) { return trans ? cxxblas::Trans : cxxblas::NoTrans; };
-  cxxblas::gemm<xt::blas_index_t>(cxxblas::RowMajor, order(trans_a), order(trans_b), index(m), index(n),
-                                  index(k), alpha, a, index(lda), b, index(ldb), beta, c, index(ldc));
+  const std::size_t height = (piece_product - 1) / (n * k) + 1;
+  const std::size_t least = (height + piece_border - 1) / piece_border * piece_border;
+  const std::size_t pieces = BlasCall::is_concurrent() ? std::min(m / least, thread_count()) : 1;
+  if (pieces < 2) return blas_gemm<T>(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  const auto border = [&](std::size_t piece) {
+    return piece == pieces ? m : piece * m / pieces / piece_border * piece_border;
+  };
+  parallel_for(pieces, [&](std::size_t piece, std::size_t) {
+    const std::size_t begin = border(piece), rows = border(piece + 1) - begin;
+    blas_gemm<T>(trans_a, trans_b, rows, n, k, alpha, a + begin * (trans_a ? 1 : lda), lda, b, ldb, beta,
+                 c + begin * ldc, ldc);
+  });
 }
 
 const char* blas_core_name() { return openblas_get_corename ? openblas_get_corename() : "unknown"; }

@@ -1,0 +1,15 @@
+#include <xgrad/graph/threads.hpp>
+
+#include <xgrad/graph/error.hpp>
+#include <xgrad/ops/kernels/parallel.hpp>
+
+namespace xgrad {
+
+void set_num_threads(std::size_t count) {
+  if (count == 0) detail::fail<ValueError>("set_num_threads: the count must be at least 1, got 0");
+  kernels::set_thread_count(count);
+}
+
+std::size_t num_threads() { return kernels::thread_count(); }
+
+}  // namespace xgrad

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+
+// One pool of threads for the whole process: OpenBLAS is only ever a single-threaded worker of it.
+namespace xgrad::kernels {
+
+/// How many threads parallel_for may use, the calling one included.
+std::size_t thread_count();
+void set_thread_count(std::size_t count);
+
+/// parallel_for with its function taken apart.
+void run_parallel(std::size_t count, void (*task)(const void* context, std::size_t item, std::size_t worker),
+                  const void* context);
+
+/// Calls f(item, worker) for each item in [0, count), on the calling thread and on those of the pool that are
+/// free; `worker` < thread_count() names the thread among those that take part. What an item computes must
+/// not depend on the others, nor on who computes it. Items begin in order; the first exception comes out
+/// here.
+template <typename F>
+void parallel_for(std::size_t count, const F& f) {
+  if (count == 1) return f(std::size_t{0}, std::size_t{0});
+  run_parallel(
+      count,
+      [](const void* context, std::size_t item, std::size_t worker) {
+        (*static_cast<const F*>(context))(item, worker);
+      },
+      &f);
+}
+
+/// Calls f(begin, end) for pieces of [0, n) of about `grain` each: 32768 floats take several times what
+/// waking a thread does. Where the pieces end does not depend on the number of threads.
+template <typename F>
+void parallel_chunks(std::size_t n, std::size_t grain, const F& f) {
+  if (n < 2 * grain) return f(std::size_t{0}, n);
+  const std::size_t pieces = n / grain;
+  parallel_for(pieces, [&](std::size_t piece, std::size_t) {
+    f(piece * grain, piece + 1 == pieces ? n : (piece + 1) * grain);
+  });
+}
+
+}  // namespace xgrad::kernels
