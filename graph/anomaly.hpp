@@ -3,6 +3,7 @@
 #include <span>
 
 #include <xgrad/graph/error.hpp>
+#include <xgrad/graph/scoped_flag.hpp>
 
 namespace xgrad {
 
@@ -29,27 +30,15 @@ template <class T>
 [[gnu::cold, gnu::noinline]] void check_gradient(const char* op, std::size_t input,
                                                  const Variable<T>& gradient);
 
-/// Sets whether the calling thread looks for nans and puts the old state back, also after an exception.
-class AnomalyMode {
- public:
-  explicit AnomalyMode(bool enabled) noexcept : before_(detecting_anomaly) { detecting_anomaly = enabled; }
-  ~AnomalyMode() { detecting_anomaly = before_; }
-  AnomalyMode(const AnomalyMode&) = delete;
-  AnomalyMode& operator=(const AnomalyMode&) = delete;
-
- private:
-  bool before_;
-};
-
 }  // namespace detail
 
 /// While one lives, the first op on this thread whose result holds a nan, and the first whose backward
 /// returns one, throws an AnomalyError that names it: "detect_anomaly: the result (3) of 'log' is nan at (1),
 /// and no input is". Each result is read once more, so training is slower.
 /// https://pytorch.org/docs/stable/autograd.html#torch.autograd.detect_anomaly
-class [[nodiscard]] DetectAnomaly : detail::AnomalyMode {
+class [[nodiscard]] DetectAnomaly : detail::ScopedFlag {
  public:
-  DetectAnomaly() noexcept : AnomalyMode(true) {}
+  DetectAnomaly() noexcept : ScopedFlag(detail::detecting_anomaly, true) {}
 };
 
 }  // namespace xgrad

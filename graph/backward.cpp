@@ -53,7 +53,8 @@ void accumulate(Variable<T>& sum, Variable<T>&& more) {
 template <class T>
 class Sweep {
  public:
-  Sweep(bool retain_graph, bool create_graph) : retain_(retain_graph), mode_(create_graph) {
+  Sweep(bool retain_graph, bool create_graph)
+      : retain_(retain_graph), mode_(detail::recording, create_graph) {
     heap_.reserve(32);
     leaves_.reserve(32);
     grads_.resize(4);
@@ -226,7 +227,7 @@ class Sweep {
   /// Blames the op whose backward made a nan, not the ops that it is made of.
   void differentiate_checked(Node<T>& node, Variable<T>&& dy, std::size_t inputs) {
     {
-      const detail::AnomalyMode guard(false);
+      const detail::ScopedFlag guard(detail::detecting_anomaly, false);
       node.differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
     }
     for (std::size_t i = 0; i < inputs; ++i) {
@@ -235,7 +236,7 @@ class Sweep {
   }
 
   bool retain_;
-  detail::GradMode mode_;
+  detail::ScopedFlag mode_;
   std::vector<Entry, PoolAllocator<Entry>> heap_;
   std::vector<Ref<Node<T>>, PoolAllocator<Ref<Node<T>>>> leaves_;
   std::vector<Variable<T>, PoolAllocator<Variable<T>>> grads_;

@@ -1,21 +1,11 @@
 #pragma once
 
+#include <xgrad/graph/scoped_flag.hpp>
+
 namespace xgrad {
 namespace detail {
 
 extern constinit thread_local bool recording;
-
-/// Sets the calling thread's grad mode and puts the old one back, also after an exception.
-class GradMode {
- public:
-  explicit GradMode(bool enabled) noexcept : before_(recording) { recording = enabled; }
-  ~GradMode() { recording = before_; }
-  GradMode(const GradMode&) = delete;
-  GradMode& operator=(const GradMode&) = delete;
-
- private:
-  bool before_;
-};
 
 }  // namespace detail
 
@@ -23,15 +13,15 @@ class GradMode {
 inline bool grad_enabled() noexcept { return detail::recording; }
 
 /// While one lives, operations on this thread record nothing: `NoGrad guard;` (torch.no_grad).
-class [[nodiscard]] NoGrad : detail::GradMode {
+class [[nodiscard]] NoGrad : detail::ScopedFlag {
  public:
-  NoGrad() noexcept : GradMode(false) {}
+  NoGrad() noexcept : ScopedFlag(detail::recording, false) {}
 };
 
 /// While one lives, operations on this thread record again, inside of a NoGrad (torch.enable_grad).
-class [[nodiscard]] EnableGrad : detail::GradMode {
+class [[nodiscard]] EnableGrad : detail::ScopedFlag {
  public:
-  EnableGrad() noexcept : GradMode(true) {}
+  EnableGrad() noexcept : ScopedFlag(detail::recording, true) {}
 };
 
 }  // namespace xgrad

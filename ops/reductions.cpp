@@ -137,7 +137,7 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
   Variable<T> y;
   {
     const NoGrad guard;
-    const detail::AnomalyMode quiet(false);  // a nan is logsumexp's own
+    const detail::ScopedFlag quiet(detail::detecting_anomaly, false);  // a nan is logsumexp's own
     Variable<T> shift = detail::empty<T>(result.kept, "logsumexp");
     if (result.count > 0) detail::reduce_axes(kernels::max_middle<T>, x, result.kept, detail::data(shift));
     for (T *s = detail::data(shift), *end = s + shift.size(); s != end; ++s) {
@@ -164,7 +164,7 @@ Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
   Variable<T> y;
   {
     const NoGrad guard;
-    const detail::AnomalyMode quiet(false);  // a nan is var's own
+    const detail::ScopedFlag quiet(detail::detecting_anomaly, false);  // a nan is var's own
     const Variable<T> squares = square(x - mean(x, dims, true));
     y = div(sum_over(squares, result), divisor);
   }
