@@ -170,10 +170,6 @@ class ListNode final : public Node<T> {
   std::optional<F> backward_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// Under DetectAnomaly, throws AnomalyError if y holds a nan.
 template <class T, class... Inputs>
 void inspect(const char* op, const Variable<T>& y, const std::tuple<Inputs...>& inputs) {
