@@ -81,7 +81,7 @@ inline TaggedFile read_tagged_file(const std::string& path) {
   for (std::string line; reader.next(line);) {
     detail::check_text(reader, line);
     TaggedSentence sentence;
-    for (const std::string& part : detail::fields(line)) {
+    for (const std::string& part : xgrad::whitespace_tokens(line)) {
       const std::size_t slash = part.rfind('/');
       if (slash == part.npos || slash == 0 || slash + 1 == part.size())
         reader.fail("every word must have a tag, as in house/NOUN", part);

@@ -21,7 +21,9 @@
 #include <utility>
 #include <vector>
 
-/// Words with labels: a file of them, a fixed split, and baselines to beat. Header-only; needs zlib.
+#include <xgrad/train/vocabulary.hpp>
+
+/// Words with labels: a file of them, a fixed split, and baselines to beat.
 namespace examples {
 
 struct LabelledWord {
@@ -111,15 +113,6 @@ inline std::u32string characters(std::string_view word) {
   return *std::move(points);
 }
 
-/// A to Z become a to z; every other byte stays as it is.
-inline std::string ascii_lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 // Reading
 
 namespace detail {
@@ -203,18 +196,6 @@ inline void check_text(const LineReader& reader, std::string_view line) {
   if (std::ranges::any_of(*points, forbidden)) reader.fail("a line must hold no control characters", line);
 }
 
-/// The parts of a line between tabs and spaces.
-inline std::vector<std::string> fields(std::string_view line) {
-  constexpr std::string_view blanks = "\t ";
-  std::vector<std::string> parts;
-  for (std::size_t end = 0;;) {
-    const std::size_t begin = line.find_first_not_of(blanks, end);
-    if (begin == line.npos) return parts;
-    end = std::min(line.find_first_of(blanks, begin), line.size());
-    parts.emplace_back(line.substr(begin, end - begin));
-  }
-}
-
 }  // namespace detail
 
 /// The distinct labels: in numerical order when all are integers, else in the order of their bytes.
@@ -251,7 +232,7 @@ inline std::vector<LabelledWord> read_word_labels(const std::string& path) {
 
   for (std::string line; reader.next(line);) {
     detail::check_text(reader, line);
-    auto parts = detail::fields(line);
+    auto parts = xgrad::whitespace_tokens(line);
     if (parts.empty()) continue;
     if (parts.size() != 2) reader.fail("a line must be a word and a label", line);
     const LabelledWord entry{std::move(parts[0]), std::move(parts[1])};
@@ -282,7 +263,7 @@ inline std::uint64_t fnv1a(std::string_view text) {
 }
 
 /// Whether a word is held out, as about one in ten is: by the word alone, upper or lower case (of A to Z).
-inline bool is_held_out(std::string_view word) { return fnv1a(ascii_lower(word)) % 10 == 0; }
+inline bool is_held_out(std::string_view word) { return fnv1a(xgrad::lower(word)) % 10 == 0; }
 
 struct WordSplit {
   std::vector<LabelledWord> train;
@@ -415,7 +396,7 @@ inline std::vector<Baseline> baselines(const WordSplit& split) {
 
 /// English syllables by hand: groups of vowels, less a silent e at the end (not that of "table"), at least 1.
 inline int vowel_rule(std::string_view word) {
-  const std::string text = ascii_lower(word);
+  const std::string text = xgrad::lower(word);
   const auto vowel = [&](std::size_t i) {
     return std::string_view("aeiouy").find(text[i]) != std::string_view::npos;
   };
