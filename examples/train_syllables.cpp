@@ -154,15 +154,11 @@ int run(const SyllableOptions& options) {
   if (!options.save.empty()) classifier.save(options.save);
   const double reached = accuracy(model, held_out);
 
-  std::printf("%s after %zu steps\n\nheld-out accuracy, %zu words:\n",
-              log.interrupted ? "interrupted"
-              : log.stopped   ? "stopped"
-                              : "trained",
-              log.steps, held_out.size());
+  std::printf("%s after %zu steps\n\nheld-out accuracy, %zu words:\n", outcome(log), log.steps,
+              held_out.size());
   std::printf("  %-20s %5.2f %%\n", "encoder", 100 * reached);
-  nlohmann::json report{{"held_out_accuracy", reached},   {"steps", log.steps},
-                        {"seconds", log.seconds},         {"seed", options.seed},
-                        {"interrupted", log.interrupted}, {"loss", log.losses}};
+  nlohmann::json report = training_run.metrics(log);
+  report["held_out_accuracy"] = reached;
   for (const Baseline& baseline : compared) {
     std::printf("  %-20s %5.2f %%\n", baseline.name.c_str(), 100 * baseline.accuracy);
     report["baselines"][baseline.name] = baseline.accuracy;

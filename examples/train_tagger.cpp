@@ -168,11 +168,8 @@ int run(const TaggerOptions& options) {
 
   const Confusion test = confusion(tagger, split.test);
   const std::size_t unknown = test.all() - test.known;
-  std::printf("%s after %zu steps, %.0f s; best on the validation set: %.2f %%\n\n",
-              log.interrupted ? "interrupted"
-              : log.stopped   ? "stopped"
-                              : "trained",
-              log.steps, log.seconds, 100 * training_run.best_score());
+  std::printf("%s after %zu steps, %.0f s; best on the validation set: %.2f %%\n\n", outcome(log), log.steps,
+              log.seconds, 100 * training_run.best_score());
   std::printf("accuracy on the test set, %zu words:\n", test.all());
   std::printf("  %-24s %5.2f %%\n", "encoder", 100 * test.accuracy());
   std::printf("  %-24s %5.2f %%\n", "  known words", 100 * share(test.known_right, test.known));
@@ -181,18 +178,14 @@ int run(const TaggerOptions& options) {
   std::printf("  %-24s %5.2f %%\n\n", "most frequent tag", 100 * baseline);
   print(test);
 
-  nlohmann::json report{{"test_accuracy", test.accuracy()},
-                        {"validation_accuracy", training_run.best_score()},
-                        {"known_accuracy", share(test.known_right, test.known)},
-                        {"unknown_accuracy", share(test.right() - test.known_right, unknown)},
-                        {"baselines", {{"most_frequent_tag", baseline}}},
-                        {"tags", test.tags},
-                        {"confusion", test.counts},
-                        {"steps", log.steps},
-                        {"seconds", log.seconds},
-                        {"seed", options.seed},
-                        {"interrupted", log.interrupted},
-                        {"loss", log.losses}};
+  nlohmann::json report = training_run.metrics(log);
+  report.update({{"test_accuracy", test.accuracy()},
+                 {"validation_accuracy", training_run.best_score()},
+                 {"known_accuracy", share(test.known_right, test.known)},
+                 {"unknown_accuracy", share(test.right() - test.known_right, unknown)},
+                 {"baselines", {{"most_frequent_tag", baseline}}},
+                 {"tags", test.tags},
+                 {"confusion", test.counts}});
   for (std::size_t i = 0; i < test.tags.size(); ++i)
     report["tag_accuracy"][test.tags[i]] = share(test.counts[i][i], test.row_total(i));
   metrics.write(report);

@@ -204,8 +204,8 @@ int run(const TrainingOptions& options) {
   for (const Head& head : heads) attention += head.weight / static_cast<double>(heads.size());
 
   const std::size_t stride = std::max<std::size_t>(log.losses.size() / 10, 1);
-  std::printf("%s after %zu steps, %.1f s; loss every %zu steps:",
-              log.interrupted ? "interrupted" : "trained", log.steps, log.seconds, stride);
+  std::printf("%s after %zu steps, %.1f s; loss every %zu steps:", outcome(log), log.steps, log.seconds,
+              stride);
   for (std::size_t i = 0; i < log.losses.size(); i += stride) std::printf(" %.3f", log.losses[i]);
   std::printf("\nheld-out accuracy: %.2f %% of %zu hidden words\n\n", 100 * reached, unseen.size());
   std::printf("the notebook's sentence (held out), a word hidden at a time:\n");
@@ -217,13 +217,9 @@ int run(const TrainingOptions& options) {
     std::printf("  hidden %-9s  layer %zu head %zu  %.2f\n", hidden_names[kind], heads[kind].layer + 1,
                 heads[kind].head + 1, heads[kind].weight);
   }
-  metrics.write({{"held_out_accuracy", reached},
-                 {"attention_on_target", attention},
-                 {"steps", log.steps},
-                 {"seconds", log.seconds},
-                 {"seed", options.seed},
-                 {"loss", log.losses},
-                 {"interrupted", log.interrupted}});
+  nlohmann::json report = training_run.metrics(log);
+  report.update({{"held_out_accuracy", reached}, {"attention_on_target", attention}});
+  metrics.write(report);
   return 0;
 }
 

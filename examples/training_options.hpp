@@ -58,6 +58,11 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
   app.add_flag("--detect-anomaly", options.detect_anomaly, "Name the first op that makes a nan");
 }
 
+/// How the training ended.
+inline const char* outcome(const xgrad::TrainingLog& log) {
+  return log.interrupted ? "interrupted" : log.stopped ? "stopped" : "trained";
+}
+
 /// AdamW with a linear warm-up and then half a cosine wave down to 0, with what the options ask for:
 /// checkpoints, resuming, a log of each step, and the weights that did best.
 class TrainingRun {
@@ -141,6 +146,15 @@ class TrainingRun {
   }
 
   double best_score() const { return stopping_.best(); }
+
+  /// What every program's metrics file says of the training.
+  nlohmann::json metrics(const xgrad::TrainingLog& log) const {
+    return {{"steps", log.steps},
+            {"seconds", log.seconds},
+            {"seed", options_.seed},
+            {"interrupted", log.interrupted},
+            {"loss", log.losses}};
+  }
 
  private:
   static xgrad::SequentialLR<float> warmup_and_cosine(xgrad::Optimizer<float>& optimizer, std::size_t warmup,
