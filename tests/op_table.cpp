@@ -753,18 +753,21 @@ Op narrow_op() {
   return op;
 }
 
+struct IndexSample {
+  Shape shape;
+  int dim;
+  Ids index;
+  std::size_t axis;  // dim, counted from the front
+};
+
 Op index_select_op() {
   Op op{"indexing.index_select", {}, {}};
-  struct Sample {
-    Shape shape;
-    int dim;
-    Ids index;
-    std::size_t axis;
-  };
   for (const auto& [shape, dim, index, axis] :
-       {Sample{{4}, 0, ids_of({3}, {3, 0, 3}), 0}, Sample{{4, 3}, 0, ids_of({2}, {2, 2}), 0},
-        Sample{{2, 4, 3}, 1, ids_of({5}, {3, 0, 1, 1, 2}), 1}, Sample{{2, 3}, -1, ids_of({}, {1}), 1},
-        Sample{{2, 3}, 0, ids_of({0}, {}), 0}}) {
+       std::vector<IndexSample>{{{4}, 0, ids_of({3}, {3, 0, 3}), 0},
+                                {{4, 3}, 0, ids_of({2}, {2, 2}), 0},
+                                {{2, 4, 3}, 1, ids_of({5}, {3, 0, 1, 1, 2}), 1},
+                                {{2, 3}, -1, ids_of({}, {1}), 1},
+                                {{2, 3}, 0, ids_of({0}, {}), 0}}) {
     Shape result = shape;
     result[axis] = index.size();
     op.cases.push_back(make_case(
@@ -805,17 +808,12 @@ Op index_select_op() {
 
 Op gather_op() {
   Op op{"indexing.gather", {}, {}};
-  struct Sample {
-    Shape shape;
-    int dim;
-    Ids index;
-    std::size_t axis;
-  };
   for (const auto& [shape, dim, index, axis] :
-       {Sample{{4}, 0, ids_of({3}, {3, 0, 3}), 0},
-        Sample{{2, 3}, 1, ids_of({2, 4}, {0, 2, 2, 1, 1, 1, 0, 2}), 1},
-        Sample{{3, 2}, 0, ids_of({1, 2}, {2, 0}), 0}, Sample{{2, 3, 2}, -1, ids_of({1, 2, 1}, {1, 0}), 2},
-        Sample{{2, 3}, 0, ids_of({0, 3}, {}), 0}}) {
+       std::vector<IndexSample>{{{4}, 0, ids_of({3}, {3, 0, 3}), 0},
+                                {{2, 3}, 1, ids_of({2, 4}, {0, 2, 2, 1, 1, 1, 0, 2}), 1},
+                                {{3, 2}, 0, ids_of({1, 2}, {2, 0}), 0},
+                                {{2, 3, 2}, -1, ids_of({1, 2, 1}, {1, 0}), 2},
+                                {{2, 3}, 0, ids_of({0, 3}, {}), 0}}) {
     op.cases.push_back(make_case(
         {shape}, [dim = dim, index = index](const auto& x) { return xgrad::gather(x[0], dim, index); },
         naive::taken(index.shape(), [axis = axis, index = index](Shape at) {
