@@ -155,6 +155,12 @@ template <class T>
 std::unique_ptr<xgrad::Optimizer<T>> make_optimizer(const std::string& name, const json& fields,
                                                     std::vector<Variable<T>> parameters) {
   Settings settings(name, fields);
+  const auto adam_options = [&]<class Options>(const Options& absent) {
+    return Options{.lr = settings.lr(),
+                   .betas = settings.get("betas", absent.betas),
+                   .eps = settings.get("eps", absent.eps),
+                   .weight_decay = settings.get("weight_decay", absent.weight_decay)};
+  };
   std::unique_ptr<xgrad::Optimizer<T>> optimizer;
   if (name == "sgd") {
     const xgrad::SGDOptions absent;
@@ -166,21 +172,9 @@ std::unique_ptr<xgrad::Optimizer<T>> make_optimizer(const std::string& name, con
                           .weight_decay = settings.get("weight_decay", absent.weight_decay),
                           .nesterov = settings.get("nesterov", absent.nesterov)});
   } else if (name == "adam") {
-    const xgrad::AdamOptions absent;
-    optimizer = std::make_unique<xgrad::Adam<T>>(
-        std::move(parameters),
-        xgrad::AdamOptions{.lr = settings.lr(),
-                           .betas = settings.get("betas", absent.betas),
-                           .eps = settings.get("eps", absent.eps),
-                           .weight_decay = settings.get("weight_decay", absent.weight_decay)});
+    optimizer = std::make_unique<xgrad::Adam<T>>(std::move(parameters), adam_options(xgrad::AdamOptions{}));
   } else if (name == "adamw") {
-    const xgrad::AdamWOptions absent;
-    optimizer = std::make_unique<xgrad::AdamW<T>>(
-        std::move(parameters),
-        xgrad::AdamWOptions{.lr = settings.lr(),
-                            .betas = settings.get("betas", absent.betas),
-                            .eps = settings.get("eps", absent.eps),
-                            .weight_decay = settings.get("weight_decay", absent.weight_decay)});
+    optimizer = std::make_unique<xgrad::AdamW<T>>(std::move(parameters), adam_options(xgrad::AdamWOptions{}));
   } else {
     throw std::runtime_error("optimizers: xgrad has no '" + name + "'");
   }
