@@ -20,6 +20,12 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// NumPy's names of types, which its order of bytes comes before.
+constexpr std::pair<std::string_view, DType> dtype_names[] = {
+    {"b1", DType::BOOL}, {"i1", DType::I8},  {"i2", DType::I16}, {"i4", DType::I32},
+    {"i8", DType::I64},  {"u1", DType::U8},  {"u2", DType::U16}, {"u4", DType::U32},
+    {"u8", DType::U64},  {"f2", DType::F16}, {"f4", DType::F32}, {"f8", DType::F64}};
+
 /// What the header of an npy file says.
 struct NpyHeader {
   DType dtype;
@@ -117,12 +123,8 @@ class HeaderParser {
   }
 
   DType dtype_of_descr(const std::string& descr) const {
-    static constexpr std::pair<std::string_view, DType> types[] = {
-        {"b1", DType::BOOL}, {"i1", DType::I8},  {"i2", DType::I16}, {"i4", DType::I32},
-        {"i8", DType::I64},  {"u1", DType::U8},  {"u2", DType::U16}, {"u4", DType::U32},
-        {"u8", DType::U64},  {"f2", DType::F16}, {"f4", DType::F32}, {"f8", DType::F64}};
     if (!descr.empty() && std::string_view("<>=|").find(descr[0]) != std::string_view::npos) {
-      for (const auto& [name, dtype] : types) {
+      for (const auto& [name, dtype] : dtype_names) {
         if (descr.compare(1, std::string::npos, name) == 0) return dtype;
       }
     }
@@ -195,25 +197,16 @@ TensorView read_npy(const std::string& file, std::span<const std::byte> bytes,
   return {"", header.dtype, header.shape, data};
 }
 
-template <class T>
-constexpr const char* descr = nullptr;
-template <>
-constexpr const char* descr<float> = "<f4";
-template <>
-constexpr const char* descr<double> = "<f8";
-template <>
-constexpr const char* descr<std::int64_t> = "<i8";
-template <>
-constexpr const char* descr<bool> = "|b1";
-
 /// All that comes before the data in an npy file of version 1.0; its length is a multiple of 64.
 template <class T>
 std::string npy_header(const Shape& shape) {
+  const auto* const type =
+      std::ranges::find(dtype_names, dtype_of<T>, [](const auto& row) { return row.second; });
+  const std::string descr = (sizeof(T) == 1 ? "|" : "<") + std::string(type->first);
   std::string lengths;
   for (const std::size_t length : shape) lengths += std::to_string(length) + (shape.size() == 1 ? "," : ", ");
   if (shape.size() > 1) lengths.erase(lengths.size() - 2);
-  std::string dict =
-      std::string("{'descr': '") + descr<T> + "', 'fortran_order': False, 'shape': (" + lengths + "), }";
+  std::string dict = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + lengths + "), }";
   constexpr std::size_t before = 10;
   dict.append(63 - (before + dict.size()) % 64, ' ');
   dict += '\n';
