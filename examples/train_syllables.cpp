@@ -100,9 +100,8 @@ void show_silent_e(const WordClassifier& classifier) {
   }
   const std::size_t heads = silent.size() / model.config().encoder.layers;
   std::printf(
-      "layer %zu head %zu tells them apart: weight on the silent e of \"compute\" %.2f, on the sounded one "
-      "of "
-      "\"recipe\" %.2f\n\n",
+      "layer %zu head %zu tells them apart: weight on the silent e of \"compute\" %.2f, "
+      "on the sounded one of \"recipe\" %.2f\n\n",
       best / heads + 1, best % heads + 1, silent[best], sounded[best]);
 }
 

@@ -47,7 +47,7 @@ struct TransformerEncoderLayerOptions {
   std::size_t num_heads = 1;
   Activation activation = Activation::relu;
   bool norm_first = false;
-  double eps = 1e-5;
+  double eps = 1e-5;  ///< of both layer norms
 };
 
 /// x = norm1(src + attention(src)), y = norm2(x + linear2(activation(linear1(x)))); with norm_first the norms

@@ -394,8 +394,8 @@ TEST(FitTest, RedrawsABarOnATerminal) {
   if (!terminal.works()) GTEST_SKIP() << "no terminals here";
   xgrad::fit(100000, [](std::size_t) { return StepResult{.loss = 0.5}; });
   const std::string text = terminal.shown();
-  EXPECT_LE(std::count(text.begin(), text.end(), '['), 2 * 12)
-      << text;  // each drawing has a bar and an escape
+  // Each drawing has a bar and an escape.
+  EXPECT_LE(std::count(text.begin(), text.end(), '['), 2 * 12) << text;
   EXPECT_NE(text.find("[====================] step 100000/100000  loss 0.5  "), std::string::npos) << text;
   EXPECT_EQ(text.substr(text.size() - 2), "\r\n");
 }

@@ -13,7 +13,7 @@ namespace {
 
 using xgrad_tests::Notebook;
 
-/// /// A number that was printed, and half a unit of its last decimal; whole numbers are exact.
+/// A number that was printed, and half a unit of its last decimal; whole numbers are exact.
 struct Number {
   double value;
   double half_unit;

@@ -33,7 +33,8 @@ void save_checkpoint(const std::string& path, const TrainingParts<T>& parts, std
 
 /// Puts everything back as it was saved and returns the number of steps done: the run goes on bit for bit as
 /// if it had not stopped. Throws FileError for a file that is broken or no checkpoint, ValueError for one of
-/// another run: "run.safetensors: --d-model must be as in the checkpoint, 64, got 32". Changes nothing then.
+/// another run: "run.safetensors: --d-model must be as in the checkpoint, '64', got '32'". Changes nothing
+/// then.
 template <class T>
 std::size_t load_checkpoint(const std::string& path, const TrainingParts<T>& parts,
                             const Metadata& config = {});

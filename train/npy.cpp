@@ -265,8 +265,8 @@ std::vector<std::byte> unpack(const std::string& file, zip_t* archive, zip_uint6
 
   const Handle<zip_file_t> entry(zip_fopen_index(archive, index, 0));
   if (!entry) fail_to_unzip(file, zip_strerror(archive));
-  std::vector<std::byte> bytes(status.size +
-                               1);  // one more than there is: the checksum is compared at the end
+  // Room for one byte more than there is: the checksum is compared where reading finds the end.
+  std::vector<std::byte> bytes(status.size + 1);
   std::size_t done = 0;
   while (done < bytes.size()) {
     const zip_int64_t count = zip_fread(entry.get(), bytes.data() + done, bytes.size() - done);

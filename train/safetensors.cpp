@@ -125,8 +125,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool binary(nlohmann::json::binary_t&) override { refuse("binary data"); }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
-    std::string reason =
-        error.what();  // "[...] parse error at line 1, column 2: syntax error ...; last read: '...'"
+    // "[...] parse error at line 1, column 2: syntax error ...; last read: '...'"
+    std::string reason = error.what();
     reason.erase(std::min({reason.find("; last read"), reason.size(), longest_part}));
     reason.erase(0, reason.find("] ") + 2);
     fail("the header must be JSON, got a ", reason);
