@@ -208,8 +208,6 @@ class Tagger {
   /// The tag of every word, sentence by sentence. Dropout is off.
   std::vector<std::vector<std::string>> tags(const std::vector<std::vector<std::string>>& sentences) const {
     const xgrad::NoGrad guard;
-    const bool training = model_.training();
-    model_.eval();
     // Pieces of like length go through the model together.
     struct Piece {
       std::size_t sentence, begin;
@@ -230,6 +228,8 @@ class Tagger {
       }
     }
     if (pieces.empty()) return result;
+    const bool training = model_.training();
+    model_.eval();
     xgrad::BatchSampler batches(lengths, {.batch_size = 64, .shuffle = false});
     for (std::size_t n = batches.batches_per_epoch(); n > 0; --n) {
       const std::vector<std::size_t> chosen = batches.next();

@@ -167,6 +167,7 @@ TEST(TaggerTest, LearnsWordsByTheirNeighbours) {
 
 TEST(TaggerTest, TagsTextsOfAnyLength) {
   EXPECT_TRUE(trained().tags({}).empty());
+  EXPECT_TRUE(trained().model().training()) << "the mode is put back without words, too";
   EXPECT_EQ(trained().tags({{}, {"the"}, {}}), (std::vector<Words>{{}, {"DET"}, {}}));
   const Words longer(300, "the");
   EXPECT_EQ(trained().tags({longer})[0].size(), 300u);
