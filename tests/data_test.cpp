@@ -1,10 +1,7 @@
 // Tokens, vocabularies, padding and the choice of batches.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <numeric>
 
@@ -15,6 +12,7 @@
 #include <xgrad/train/vocabulary.hpp>
 
 #include "expect_error.hpp"
+#include "files.hpp"
 
 namespace {
 
@@ -71,14 +69,15 @@ TEST(VocabularyTest, RefusesWhatItCannotName) {
 }
 
 TEST(VocabularyTest, IsSavedAndLoaded) {
-  const std::string path = testing::TempDir() + "vocabulary_" + std::to_string(::getpid());
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string path = folder.path("vocabulary");
   const Vocabulary saved({"[PAD]", "[UNK]", "na\xC3\xAFve", "two words", "\r"});
   saved.save(path);
   const Vocabulary loaded = Vocabulary::load(path);
   EXPECT_EQ(loaded.tokens(), saved.tokens());
   EXPECT_EQ(loaded.id("none of them"), 1);
   const auto message = [&](const char* text) {
-    std::ofstream(path) << text;
+    folder.write("vocabulary", text);
     return message_of<xgrad::FileError>([&] { Vocabulary::load(path, ""); });
   };
   EXPECT_EQ(message("a\nb"), path + ": the last line must be whole");

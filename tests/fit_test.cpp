@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <sstream>
 
@@ -22,6 +21,7 @@
 #include <xgrad/train/trainer.hpp>
 
 #include "expect_error.hpp"
+#include "files.hpp"
 
 namespace {
 
@@ -196,19 +196,8 @@ TEST(FitTest, SavesWhenASignalEndsIt) {
 
 class MetricsFileTest : public testing::Test {
  protected:
-  MetricsFileTest() {
-    std::string name = testing::TempDir() + "metrics_XXXXXX";
-    ::close(::mkstemp(name.data()));
-    path_ = name;
-  }
-  ~MetricsFileTest() override { std::filesystem::remove(path_); }
-
-  void write(const std::string& text) const { std::ofstream(path_) << text; }
-  std::string read() const {
-    std::ostringstream text;
-    text << std::ifstream(path_).rdbuf();
-    return text.str();
-  }
+  void write(const std::string& text) const { folder_.write("metrics", text); }
+  std::string read() const { return xgrad_tests::read_bytes(path_); }
   void train(std::size_t steps, std::size_t first = 0) const {
     const auto step = [](std::size_t i) {
       return StepResult{.loss = 1 / static_cast<double>(i + 1), .lr = 0.1, .grad_norm = 2, .tokens = 7};
@@ -224,7 +213,8 @@ class MetricsFileTest : public testing::Test {
     return result;
   }
 
-  std::string path_;
+  const xgrad_tests::TemporaryFolder folder_;
+  const std::string path_ = folder_.write("metrics", "");
 };
 
 TEST_F(MetricsFileTest, HasALineForEachStep) {
