@@ -1,6 +1,7 @@
 // Trains an encoder to name the part of speech of every word, on the Brown corpus
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include <xgrad/xgrad.hpp>

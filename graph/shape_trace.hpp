@@ -39,9 +39,6 @@ namespace detail {
 
 extern constinit thread_local ShapeTrace* shape_trace;
 
-/// True while a trace lives on this thread.
-inline bool tracing() noexcept { return shape_trace != nullptr; }
-
 /// Adds a row to the trace, if there is one.
 inline void trace_shape(const char* step, const char* name, const Shape& shape, const char* axes) {
   if (shape_trace != nullptr) [[unlikely]]

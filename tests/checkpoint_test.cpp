@@ -18,7 +18,6 @@ namespace {
 
 using xgrad::Array, xgrad::Ids, xgrad::StateDict, xgrad::Variable;
 using xgrad_tests::message_of;
-using Parameters = std::vector<std::size_t>;
 
 /// Where the checkpoint of a test lies.
 class TemporaryFile {

@@ -12,7 +12,7 @@
 namespace {
 
 using nlohmann::json;
-using xgrad::Array, xgrad::LRScheduler, xgrad::Variable;
+using xgrad::LRScheduler, xgrad::Variable;
 using xgrad_tests::message_of;
 
 xgrad::SGD<double> optimizer_of(const std::vector<double>& rates) {

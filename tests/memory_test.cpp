@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <functional>
 #include <future>
 #include <optional>
 #include <stdexcept>

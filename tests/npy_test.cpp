@@ -1,7 +1,6 @@
 // npy and npz: reading, refusing, writing. data/npy/ holds files that NumPy wrote.
 
 #include <cmath>
-#include <limits>
 
 #include <gtest/gtest.h>
 

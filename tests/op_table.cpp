@@ -31,7 +31,7 @@ namespace xgrad_tests {
 namespace {
 
 using xgrad::Array, xgrad::Dims, xgrad::Ids, xgrad::Mask, xgrad::Shape, xgrad::Variable;
-using xgrad::GraphError, xgrad::IndexError, xgrad::ShapeError, xgrad::ValueError;
+using xgrad::IndexError, xgrad::ShapeError, xgrad::ValueError;
 
 constexpr Range positive{0.2, 3, 0};
 constexpr Range away_from_zero{-2, 2, 0.3};
