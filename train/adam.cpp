@@ -75,7 +75,7 @@ namespace detail {
 template <class T>
 AdamSteps<T>::AdamSteps(const char* name, const std::vector<ParameterGroup<T, AdamOptions>>& groups,
                         bool decoupled)
-    : Optimizer<T>(name), name_(name), decoupled_(decoupled) {
+    : Optimizer<T>(name), decoupled_(decoupled) {
   for (const auto& [parameters, options] : groups) {
     this->add_group(parameters, options.lr);
     options_.push_back(checked(name, options));
@@ -123,7 +123,7 @@ void AdamSteps<T>::load(StateReader<T>& state) {
   std::vector<Slot> slots = fresh_slots();
   list(state, options, slots);
   state.finish();
-  for (const AdamOptions& loaded : options) checked(name_, loaded);
+  for (const AdamOptions& loaded : options) checked(this->name(), loaded);
   options_ = std::move(options);
   slots_ = std::move(slots);
 }

@@ -41,7 +41,6 @@ class AdamSteps : public Optimizer<T> {
   void save(StateWriter<T>& state) const override;
   void load(StateReader<T>& state) override;
 
-  const char* name_;
   bool decoupled_;
   std::vector<AdamOptions> options_;  // of the groups; their lr is Optimizer's
   std::vector<Slot> slots_;

@@ -88,6 +88,9 @@ class Optimizer {
 
   const std::vector<Group>& groups() const { return groups_; }
 
+  /// The class's, for errors.
+  const char* name() const { return name_; }
+
   /// Lists what is saved besides the rates.
   virtual void save(detail::StateWriter<T>& state) const = 0;
   /// Calls state.finish() before it changes anything.
