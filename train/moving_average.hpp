@@ -26,12 +26,14 @@ class ExponentialMovingAverage {
   /// While it lives, the model has its averages for parameters.
   class Applied {
    public:
-    explicit Applied(ExponentialMovingAverage& owner) : owner_(owner) { owner_.swap(); }
     ~Applied() { owner_.swap(); }
     Applied(const Applied&) = delete;
     Applied& operator=(const Applied&) = delete;
 
    private:
+    friend class ExponentialMovingAverage;
+    explicit Applied(ExponentialMovingAverage& owner) : owner_(owner) { owner_.swap(); }
+
     ExponentialMovingAverage& owner_;
   };
 
