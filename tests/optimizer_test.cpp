@@ -96,9 +96,10 @@ void run_case(const json& test, double tolerance) {
 template <class T>
 void run_case_of_type(const json& test, double tolerance) {
   const auto kind = test.at("optimizer").get<std::string>();
-  if (kind == "SGD") run_case<xgrad::SGD<T>, T>(test, tolerance);
-  if (kind == "Adam") run_case<xgrad::Adam<T>, T>(test, tolerance);
-  if (kind == "AdamW") run_case<xgrad::AdamW<T>, T>(test, tolerance);
+  if (kind == "SGD") return run_case<xgrad::SGD<T>, T>(test, tolerance);
+  if (kind == "Adam") return run_case<xgrad::Adam<T>, T>(test, tolerance);
+  EXPECT_EQ(kind, "AdamW");
+  run_case<xgrad::AdamW<T>, T>(test, tolerance);
 }
 
 class OptimizerCaseTest : public testing::TestWithParam<std::size_t> {};
