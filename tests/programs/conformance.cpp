@@ -102,12 +102,13 @@ class Call {
     return list(name);
   }
 
-  /// A shape or axes as the library takes them; `all` axes of x for null.
+  /// A shape or axes as the library takes them.
   Dims dims(const char* name) const {
     if (attr(name).is_number()) return Dims(integer(name));
     const std::vector<std::ptrdiff_t> items = list(name);
     return Dims(items.begin(), items.end());
   }
+  /// The axes that the attribute dim names; all axes of x without it.
   Dims axes() const {
     if (has_attr("dim")) return dims("dim");
     Shape every(x().dimension(), 0);
