@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <iostream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,13 +14,6 @@
 #include <xgrad/xgrad.hpp>
 
 namespace examples {
-
-inline std::vector<std::string> split(const std::string& sentence) {
-  std::istringstream stream(sentence);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
 
 /// ['my', 'shoes']
 inline std::string quoted(const std::vector<std::string>& words) {

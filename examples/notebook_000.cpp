@@ -1,5 +1,4 @@
 // Notebook 000: self-attention step by step, with one head and with two, from written weights
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -16,9 +15,7 @@ int main() {
   const std::map<std::string, std::int64_t> vocab{{"<pad>", 0}, {"<bos>", 1}, {"<eos>", 2},
                                                   {"time", 3},  {"flies", 4}, {"fast", 5}};
   const std::string sentence = "Time flies fast";
-  std::string lower = sentence;
-  for (char& letter : lower) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  const std::vector<std::string> tokens = examples::split(lower);
+  const std::vector<std::string> tokens = xgrad::whitespace_tokens(xgrad::lower(sentence));
 
   xgrad::Ids ids = xgrad::Ids::from_shape({tokens.size() + 2});
   ids(0) = vocab.at("<bos>");

@@ -7,7 +7,8 @@
 using xgrad::Array, xgrad::Variable;
 
 int main() {
-  const std::vector<std::string> sentence = examples::split("The quick brown fox jumps over the lazy dog");
+  const std::vector<std::string> sentence =
+      xgrad::whitespace_tokens("The quick brown fox jumps over the lazy dog");
   const std::size_t n = sentence.size();
   std::cout << "Tokenized sentence: " << examples::quoted(sentence) << "\nNumber of tokens: " << n << "\n\n";
 

@@ -49,7 +49,7 @@ int main() {
   std::cout << "# Sentence Embedding\n\n";
   std::string sentence = "my shoes are small, my feet are big.";
   std::erase(sentence, ',');
-  const std::vector<std::string> tokens = examples::split(sentence);
+  const std::vector<std::string> tokens = xgrad::whitespace_tokens(sentence);
   std::vector<std::string> vocab;  // a word's id is its place
   xgrad::Ids token_ids = xgrad::Ids::from_shape({tokens.size()});
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -117,16 +117,15 @@ int main() {
 
   std::cout << "# Feed Forward Network\n\n";
   const std::size_t hidden_dim = 8;
-  const xgrad::FeedForward<float> run_before(
-      d_model, hidden_dim);  // the notebook ran this cell twice: its draws count
+  // The notebook ran this cell twice: its draws count.
+  const xgrad::FeedForward<float> run_before(d_model, hidden_dim);
   const xgrad::FeedForward<float> ffn(d_model, hidden_dim);
   const Variable<float> ffn_out = ffn(normed_1);
   std::cout << ffn_out << "\n\n";
 
   const Variable<float> residual_2 = normed_1 + ffn_out;
   std::cout << "The notebook shows here a LayerNorm over 2 features of tensors that its text does not have; "
-               "this is one "
-               "over the last 2 features of residual_2:\n"
+               "this is one over the last 2 features of residual_2:\n"
             << xgrad::LayerNorm<float>(2)(slice(residual_2, -1, 2)) << "\n\n";
 
   std::cout << "# Add & Norm (again)\n\n";

@@ -8,8 +8,7 @@ using xgrad::Array, xgrad::Variable;
 int main() {
   std::cout << "# Coding Self-Attention\n\n## Implementing the SelfAttention class\n\n"
             << "xgrad::SelfAttention: W_q, W_k, W_v without biases; row_dim and col_dim name the axes of "
-               "tokens and of "
-               "features\n\n";
+               "tokens and of features\n\n";
 
   std::cout << "## Sample token encodings (toy example)\n\n";
   const Variable<float> encodings_matrix(Array<float>{{1.16, 0.23}, {0.57, 1.36}, {4.41, -2.16}}, true);
