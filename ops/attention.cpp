@@ -11,6 +11,7 @@
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/dropout.hpp>
 #include <xgrad/ops/kernels/attention.hpp>
+#include <xgrad/ops/kernels/parallel.hpp>
 #include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/matmul.hpp>
 #include <xgrad/ops/shapes.hpp>
@@ -90,18 +91,55 @@ bool mask_strides(const Shape& mask, const Plan& plan, kernels::MaskView<T>& vie
   return true;
 }
 
-/// Gives `view` the elements of a mask, stretched where its strides cannot say how.
-template <class T, class M>
-void set_mask(const Array<M>& mask, Array<M>& stretched, const Plan& plan,
-              const M* kernels::MaskView<T>::*elements, kernels::MaskView<T>& view) {
-  check_mask(mask.shape(), plan.scores);
-  const Array<M>* used = &mask;
-  if (!mask_strides(mask.shape(), plan, view)) {
-    stretched = xt::broadcast(mask, plan.scores);
-    mask_strides(stretched.shape(), plan, view);
-    used = &stretched;
+/// A mask as the kernels read it: a view, of the mask itself or of its elements stretched where strides
+/// cannot say how it broadcasts.
+template <class T>
+class KernelMask {
+ public:
+  KernelMask(const Mask* allowed, const Variable<T>& bias, const Plan& plan) {
+    if (allowed != nullptr) {
+      set(*allowed, stretched_, plan, &kernels::MaskView<T>::allowed);
+    } else if (bias.defined()) {
+      set(bias.value(), stretched_bias_, plan, &kernels::MaskView<T>::bias);
+    }
   }
-  view.*elements = used->data();
+  KernelMask(const KernelMask&) = delete;
+  KernelMask& operator=(const KernelMask&) = delete;
+
+  const kernels::MaskView<T>& view() const { return view_; }
+
+ private:
+  template <class M>
+  void set(const Array<M>& mask, std::optional<Array<M>>& stretched, const Plan& plan,
+           const M* kernels::MaskView<T>::*elements) {
+    check_mask(mask.shape(), plan.scores);
+    const Array<M>* used = &mask;
+    if (!mask_strides(mask.shape(), plan, view_)) {
+      used = &stretched.emplace(xt::broadcast(mask, plan.scores));
+      mask_strides(used->shape(), plan, view_);
+    }
+    view_.*elements = used->data();
+  }
+
+  kernels::MaskView<T> view_;
+  std::optional<Mask> stretched_;
+  std::optional<Array<T>> stretched_bias_;
+};
+
+/// Up to this many scores of a head, keeping the probabilities for the backward costs less than computing
+/// them again; their memory grows with the square of the sequence.
+constexpr std::size_t most_scores_kept = std::size_t{1} << 19;
+
+template <class T>
+kernels::AttentionRecord<T> kernel_record(Variable<T>& kept, bool keeps_probs) {
+  T* const memory = kept.defined() ? detail::data(kept) : nullptr;
+  return keeps_probs ? kernels::AttentionRecord<T>{.probs = memory}
+                     : kernels::AttentionRecord<T>{.log_sums = memory};
+}
+
+template <class T>
+Variable<T> scratch_memory(const kernels::AttentionSizes& sizes) {
+  return detail::empty<T>(Shape{kernels::thread_count(), kernels::attention_scratch(sizes)}, name);
 }
 
 /// (..., L, H E) as (..., H, L, E); a trace shows it for the queries only.
@@ -199,30 +237,27 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
     return attention_with_weights(q, k, v, attn_mask, options).output;
   }
   const Plan plan = make_plan(q.shape(), k.shape(), v.shape(), options);
-  const kernels::AttentionSizes sizes = plan.sizes;
-  const T scale = static_cast<T>(plan.scale);
-  kernels::MaskView<T> view;
-  Mask stretched_mask;
-  Array<T> stretched_bias;
-  if (attn_mask.allowed() != nullptr) {
-    set_mask(*attn_mask.allowed(), stretched_mask, plan, &kernels::MaskView<T>::allowed, view);
-  } else if (attn_mask.bias().defined()) {
-    set_mask(attn_mask.bias().value(), stretched_bias, plan, &kernels::MaskView<T>::bias, view);
-  }
-
+  const KernelMask<T> mask(attn_mask.allowed(), attn_mask.bias(), plan);
+  const kernels::AttentionSizes& sizes = plan.sizes;
   Shape shape = q.shape();
   shape.back() = v.shape().back();
   Variable<T> y = detail::empty<T>(shape, name);
-  const bool recorded = records(q, k, v);
-  Variable<T> weights = detail::empty<T>(
-      Shape{recorded ? sizes.batch : 1, recorded ? sizes.heads : 1, sizes.q_len, sizes.k_len}, name);
-  kernels::attention_forward<T>(sizes, detail::data(q), detail::data(k), detail::data(v), scale, view,
-                                options.is_causal, detail::data(weights), recorded, detail::data(y));
+  const bool recorded = records(q, k, v), keeps_probs = sizes.q_len * sizes.k_len <= most_scores_kept;
+  Variable<T> kept;
+  if (recorded && keeps_probs) {
+    kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, sizes.k_len}, name);
+  } else if (recorded) {
+    kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len}, name);
+  }
+  Variable<T> scratch = scratch_memory<T>(sizes);
+  kernels::attention_forward<T>(sizes, detail::data(q), detail::data(k), detail::data(v),
+                                static_cast<T>(plan.scale), mask.view(), options.is_causal,
+                                kernel_record(kept, keeps_probs), detail::data(scratch), detail::data(y));
   if (!recorded) return unrecorded<T>(name, std::move(y), on(q, k, v));
   return record<T>(
-      name, std::move(y), on(q, k, v), save(q, k, v, weights, attn_mask.bias()),
-      [sizes, scale, allowed = attn_mask.shared_allowed(), options](
-          Variable<T> dy, Needs needs, Variable<T> q, Variable<T> k, Variable<T> v, Variable<T> weights,
+      name, std::move(y), on(q, k, v), save(q, k, v, kept, attn_mask.bias()),
+      [plan, keeps_probs, allowed = attn_mask.shared_allowed(), options](
+          Variable<T> dy, Needs needs, Variable<T> q, Variable<T> k, Variable<T> v, Variable<T> kept,
           Variable<T> bias) -> Grads<T, 3> {
         if (grad_enabled()) {
           const AttentionMask<T> mask = bias.defined() ? AttentionMask<T>(bias) : AttentionMask<T>(allowed);
@@ -236,10 +271,12 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
         if (needs[1]) grads[1] = detail::empty<T>(k.shape());
         if (needs[2]) grads[2] = detail::empty<T>(v.shape());
         const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
-        Variable<T> scratch = detail::empty<T>(Shape{sizes.q_len, sizes.k_len});
-        kernels::attention_backward<T>(sizes, detail::data(dy), detail::data(q), detail::data(k),
-                                       detail::data(v), detail::data(weights), scale, target(0), target(1),
-                                       target(2), detail::data(scratch));
+        const KernelMask<T> mask(allowed.get(), bias, plan);
+        Variable<T> scratch = scratch_memory<T>(plan.sizes);
+        kernels::attention_backward<T>(plan.sizes, detail::data(dy), detail::data(q), detail::data(k),
+                                       detail::data(v), static_cast<T>(plan.scale), mask.view(),
+                                       options.is_causal, kernel_record(kept, keeps_probs),
+                                       detail::data(scratch), target(0), target(1), target(2));
         return grads;
       });
 }

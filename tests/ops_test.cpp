@@ -498,6 +498,35 @@ TEST(AttentionTest, FusedAndComposedAgreeForEveryMask) {
   }
 }
 
+/// Where the scores of a head are too many to be kept, the backward computes them again, block by block.
+TEST(AttentionTest, LongSequencesAgreeWithTheComposedForm) {
+  constexpr std::size_t queries = 650, keys = 811, heads = 2;
+  std::mt19937_64 random(0);
+  const auto leaf = [&](std::size_t rows, std::size_t width) {
+    return Variable<double>(draw(Input{Shape{1, rows, width}}, random), true);
+  };
+  const Variable<double> q = leaf(queries, heads * 3), k = leaf(keys, heads * 3), v = leaf(keys, heads * 5);
+  const Variable<double> seed(draw(Input{Shape{1, queries, heads * 5}}, random));
+  const Array<double> full = draw(Input{Shape{1, 1, queries, keys}}, random);
+  Mask some = full > 0.0, padding = Mask::from_shape({1, 1, 1, keys});
+  std::fill_n(some.data() + 7 * keys, keys, false);  // a query that may attend to nothing
+  for (std::size_t key = 0; key < keys; ++key) padding(0, 0, 0, key) = key < 600;
+  for (const bool causal : {false, true}) {
+    for (const xgrad::AttentionMask<double>& mask :
+         {xgrad::AttentionMask<double>(), xgrad::AttentionMask<double>(some),
+          xgrad::AttentionMask<double>(padding), xgrad::AttentionMask<double>(Variable<double>(full))}) {
+      const xgrad::AttentionOptions options{.is_causal = causal, .num_heads = heads};
+      const Variable<double> fused = scaled_dot_product_attention(q, k, v, mask, options);
+      const Variable<double> composed = attention_with_weights(q, k, v, mask, options).output;
+      expect_near(fused.value(), composed.value(), 1e-12, "y");
+      const auto found = grad(fused, {q, k, v}, {.seed = seed});
+      const auto expected = grad(composed, {q, k, v}, {.seed = seed});
+      for (std::size_t i = 0; i < 3; ++i)
+        expect_near(found[i].value(), expected[i].value(), 1e-11, "dq, dk or dv");
+    }
+  }
+}
+
 TEST(AttentionTest, ABiasChangedInPlaceIsNoticed) {
   const Variable<double> q(Array<double>{{1, 2}}, true), bias(Array<double>(Shape{1, 1}, 0.5));
   const Variable<double> y = scaled_dot_product_attention(q, q, q, bias);

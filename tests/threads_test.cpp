@@ -61,8 +61,8 @@ TEST_F(NumThreadsTest, ChunksCoverTheRangeAndDoNotDependOnTheNumberOfThreads) {
     for (const std::size_t threads : thread_counts) {
       xgrad::set_num_threads(threads);
       std::vector<std::size_t> end_of(n + 1, 0);
-      xgrad::kernels::parallel_chunks(n, 10,
-                                      [&](std::size_t begin, std::size_t end) { end_of[begin] = end; });
+      xgrad::kernels::parallel_chunks(
+          n, 10, [&](std::size_t begin, std::size_t end, std::size_t) { end_of[begin] = end; });
       std::size_t covered = 0;
       while (covered < n && end_of[covered] > covered) covered = end_of[covered];
       EXPECT_EQ(covered, n);

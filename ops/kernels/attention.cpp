@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <xgrad/ops/kernels/attention.hpp>
 #include <xgrad/ops/kernels/gemm.hpp>
+#include <xgrad/ops/kernels/parallel.hpp>
 #include <xgrad/ops/kernels/softmax.hpp>
 #include <xgrad/ops/kernels/softmax_row.hpp>
 
@@ -39,105 +41,223 @@ XGRAD_INLINE void add_bias(const T* bias, std::ptrdiff_t stride, T* scores, std:
   }
 }
 
-/// scores (rows, cols) <- softmax(scores + mask), in place; a row without any key becomes zeros. The mask is
-/// that of one head. Bound by the exponentials.
+/// The mask of one head, or of the queries that begin at one of its rows.
+template <typename T>
+struct HeadMask {
+  const bool* allowed;
+  const T* bias;
+  std::ptrdiff_t query_stride, key_stride;
+  bool causal;
+  std::size_t first_query;
+
+  HeadMask from(std::size_t query) const {
+    const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(query) * query_stride;
+    return {allowed ? allowed + offset : nullptr,
+            bias ? bias + offset : nullptr,
+            query_stride,
+            key_stride,
+            causal,
+            query};
+  }
+};
+
+/// Hides what query `row` may not see, adds the bias, and returns how many keys come into question.
+template <typename T>
+XGRAD_INLINE std::size_t mask_row(const HeadMask<T>& mask, std::size_t row, T* scores, std::size_t cols) {
+  const std::size_t visible = mask.causal ? std::min(cols, mask.first_query + row + 1) : cols;
+  const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(row) * mask.query_stride;
+  if (mask.allowed) hide_keys(mask.allowed + offset, mask.key_stride, scores, visible);
+  if (mask.bias) add_bias(mask.bias + offset, mask.key_stride, scores, visible);
+  return visible;
+}
+
+/// scores (rows, cols) <- softmax(scores + mask), in place; a row without any key becomes zeros. log_sums may
+/// be null. Bound by the exponentials.
 XGRAD_KERNEL(void, masked_softmax_rows,
-             (T * scores, std::size_t rows, std::size_t cols, const bool* allowed, const T* bias,
-              std::ptrdiff_t query_stride, std::ptrdiff_t key_stride, bool causal),
-             (scores, rows, cols, allowed, bias, query_stride, key_stride, causal)) {
-  constexpr T hidden = -std::numeric_limits<T>::infinity();
+             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, T* log_sums),
+             (mask, rows, cols, scores, log_sums)) {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
   for (std::size_t r = 0; r < rows; ++r, scores += cols) {
-    const std::size_t visible = causal ? std::min(cols, r + 1) : cols;
-    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(r) * query_stride;
-    if (allowed) hide_keys(allowed + row, key_stride, scores, visible);
-    if (bias) add_bias(bias + row, key_stride, scores, visible);
+    const std::size_t visible = mask_row(mask, r, scores, cols);
     const T max = max_lanes(scores, visible);
-    if (max == hidden && std::all_of(scores, scores + visible, [](T s) { return s == hidden; })) {
+    if (max == -infinity && std::all_of(scores, scores + visible, [](T s) { return s == -infinity; })) {
       std::fill_n(scores, cols, T(0));
+      if (log_sums) log_sums[r] = infinity;
       continue;
     }
-    softmax_row(scores, scores, visible, max);
+    const T sum = softmax_row(scores, scores, visible, max);
+    if (log_sums) log_sums[r] = max + std::log(sum);
     std::fill(scores + visible, scores + cols, T(0));
   }
 }
 
-/// Calls head(batch, head) for each of them.
-template <typename Head>
-void for_each_head(const AttentionSizes& sizes, Head head) {
-  for (std::size_t b = 0; b < sizes.batch; ++b) {
-    for (std::size_t h = 0; h < sizes.heads; ++h) head(b, h);
+/// scores (rows, cols) <- exp(scores + mask - log_sums), the same probabilities again.
+XGRAD_KERNEL(void, masked_exp_rows,
+             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, const T* log_sums),
+             (mask, rows, cols, scores, log_sums)) {
+  for (std::size_t r = 0; r < rows; ++r, scores += cols) {
+    const std::size_t visible = mask_row(mask, r, scores, cols);
+    const T log_sum = log_sums[r];
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < visible; ++i) scores[i] = vectorized::exp(scores[i] - log_sum);
+    std::fill(scores + visible, scores + cols, T(0));
   }
 }
 
-/// Where the rows of one head of a (batch, len, heads * dim) array begin; the leading dimension is heads *
-/// dim.
+/// How many queries are worked on at once: their scores, and the gradients of those, stay in the second-level
+/// cache, and each product is large enough for its keys to be worth packing.
+std::size_t queries_at_once(const AttentionSizes& sizes) {
+  constexpr std::size_t cached = std::size_t{1} << 17, least = 32;
+  const std::size_t most = std::max(least, cached / std::max<std::size_t>(sizes.k_len, 1));
+  return std::clamp<std::size_t>(sizes.q_len, 1, most);
+}
+
+/// One head of the arrays of a call: where its rows begin, and the leading dimensions.
 template <typename T>
-T* at_head(T* array, const AttentionSizes& sizes, std::size_t len, std::size_t dim, std::size_t b,
-           std::size_t h) {
-  return array ? array + (b * len * sizes.heads + h) * dim : nullptr;
+class Head {
+ public:
+  Head(const AttentionSizes& sizes, std::size_t number)
+      : sizes_(sizes), number_(number), batch_(number / sizes.heads), head_(number % sizes.heads) {}
+
+  std::size_t number() const { return number_; }
+  std::size_t ld_qk() const { return sizes_.heads * sizes_.head_dim; }
+  std::size_t ld_v() const { return sizes_.heads * sizes_.v_dim; }
+
+  /// Row `query` of q, out and the like, row `key` of k and v; null in a null array.
+  template <typename U>
+  U* q(U* array, std::size_t query = 0) const {
+    return at(array, sizes_.q_len, query, sizes_.head_dim);
+  }
+  template <typename U>
+  U* out(U* array, std::size_t query = 0) const {
+    return at(array, sizes_.q_len, query, sizes_.v_dim);
+  }
+  template <typename U>
+  U* k(U* array) const {
+    return at(array, sizes_.k_len, 0, sizes_.head_dim);
+  }
+  template <typename U>
+  U* v(U* array) const {
+    return at(array, sizes_.k_len, 0, sizes_.v_dim);
+  }
+
+  T* probs(const AttentionRecord<T>& record, std::size_t query) const {
+    return record.probs ? record.probs + (number_ * sizes_.q_len + query) * sizes_.k_len : nullptr;
+  }
+  T* log_sums(const AttentionRecord<T>& record, std::size_t query) const {
+    return record.log_sums ? record.log_sums + number_ * sizes_.q_len + query : nullptr;
+  }
+
+  HeadMask<T> mask(const MaskView<T>& mask, bool causal) const {
+    const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(batch_) * mask.batch_stride +
+                                  static_cast<std::ptrdiff_t>(head_) * mask.head_stride;
+    const bool* allowed = mask.allowed ? mask.allowed + offset : nullptr;
+    const bool for_all_queries = mask.query_stride == 0 && mask.key_stride == 1;
+    if (allowed && for_all_queries &&
+        std::find(allowed, allowed + sizes_.k_len, false) == allowed + sizes_.k_len) {
+      allowed = nullptr;  // nothing is hidden
+    }
+    return {allowed, mask.bias ? mask.bias + offset : nullptr, mask.query_stride, mask.key_stride, causal, 0};
+  }
+
+ private:
+  template <typename U>
+  U* at(U* array, std::size_t length, std::size_t row, std::size_t dim) const {
+    return array ? array + ((batch_ * length + row) * sizes_.heads + head_) * dim : nullptr;
+  }
+
+  const AttentionSizes& sizes_;
+  std::size_t number_, batch_, head_;
+};
+
+/// Calls f(head, scratch) for each head of each batch, several at a time where one is little work.
+template <typename T, typename F>
+void for_each_head(const AttentionSizes& sizes, T* scratch, const F& f) {
+  constexpr std::size_t piece_work = std::size_t{1} << 19, exponential = 32;  // in multiplications
+  const std::size_t work = sizes.q_len * sizes.k_len * (sizes.head_dim + sizes.v_dim + exponential);
+  const std::size_t grain = piece_work / std::max<std::size_t>(work, 1) + 1;
+  parallel_chunks(sizes.batch * sizes.heads, grain,
+                  [&](std::size_t begin, std::size_t end, std::size_t worker) {
+                    for (std::size_t number = begin; number < end; ++number)
+                      f(Head<T>(sizes, number), scratch + worker * attention_scratch(sizes));
+                  });
 }
 
 }  // namespace
 
+std::size_t attention_scratch(const AttentionSizes& sizes) {
+  return 2 * queries_at_once(sizes) * sizes.k_len;
+}
+
 template <typename T>
 void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, const T* v,
-                       std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal, T* probs,
-                       bool keep_probs, T* out) {
-  const std::size_t q_len = sizes.q_len, k_len = sizes.k_len, head_dim = sizes.head_dim, v_dim = sizes.v_dim;
-  const std::size_t ld_qk = sizes.heads * head_dim, ld_v = sizes.heads * v_dim;
-  for_each_head(sizes, [&](std::size_t b, std::size_t h) {
-    const T* q_head = at_head(q, sizes, q_len, head_dim, b, h);
-    const T* k_head = at_head(k, sizes, k_len, head_dim, b, h);
-    const T* v_head = at_head(v, sizes, k_len, v_dim, b, h);
-    const std::ptrdiff_t mask_offset = static_cast<std::ptrdiff_t>(b) * mask.batch_stride +
-                                       static_cast<std::ptrdiff_t>(h) * mask.head_stride;
-    gemm<T>(false, true, q_len, k_len, head_dim, scale, q_head, ld_qk, k_head, ld_qk, 0, probs, k_len);
-    masked_softmax_rows<T>(probs, q_len, k_len, mask.allowed ? mask.allowed + mask_offset : nullptr,
-                           mask.bias ? mask.bias + mask_offset : nullptr, mask.query_stride, mask.key_stride,
-                           causal);
-    gemm<T>(false, false, q_len, v_dim, k_len, 1, probs, k_len, v_head, ld_v, 0,
-            at_head(out, sizes, q_len, v_dim, b, h), ld_v);
-    if (keep_probs) probs += q_len * k_len;
+                       std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
+                       const AttentionRecord<T>& record, T* scratch, T* out) {
+  const std::size_t k_len = sizes.k_len, head_dim = sizes.head_dim, v_dim = sizes.v_dim;
+  const std::size_t block = queries_at_once(sizes);
+  for_each_head(sizes, scratch, [&](const Head<T>& head, T* own_scratch) {
+    const HeadMask<T> head_mask = head.mask(mask, causal);
+    for (std::size_t query = 0; query < sizes.q_len; query += block) {
+      const std::size_t rows = std::min(block, sizes.q_len - query);
+      T* const probs = record.probs ? head.probs(record, query) : own_scratch;
+      gemm<T>(false, true, rows, k_len, head_dim, scale, head.q(q, query), head.ld_qk(), head.k(k),
+              head.ld_qk(), 0, probs, k_len);
+      masked_softmax_rows<T>(head_mask.from(query), rows, k_len, probs, head.log_sums(record, query));
+      gemm<T>(false, false, rows, v_dim, k_len, 1, probs, k_len, head.v(v), head.ld_v(), 0,
+              head.out(out, query), head.ld_v());
+    }
   });
 }
 
 template <typename T>
 void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, const T* k, const T* v,
-                        const T* probs, std::type_identity_t<T> scale, T* dq, T* dk, T* dv, T* scratch) {
-  const std::size_t q_len = sizes.q_len, k_len = sizes.k_len, head_dim = sizes.head_dim, v_dim = sizes.v_dim;
-  const std::size_t ld_qk = sizes.heads * head_dim, ld_v = sizes.heads * v_dim;
-  for_each_head(sizes, [&](std::size_t b, std::size_t h) {
-    const T* dout_head = at_head(dout, sizes, q_len, v_dim, b, h);
-    if (dv) {
-      gemm<T>(true, false, k_len, v_dim, q_len, 1, probs, k_len, dout_head, ld_v, 0,
-              at_head(dv, sizes, k_len, v_dim, b, h), ld_v);
-    }
-    if (dq || dk) {
-      gemm<T>(false, true, q_len, k_len, v_dim, 1, dout_head, ld_v, at_head(v, sizes, k_len, v_dim, b, h),
-              ld_v, 0, scratch, k_len);
-      softmax_grad_rows(scratch, probs, scratch, q_len, k_len);
-    }
-    if (dq) {
-      gemm<T>(false, false, q_len, head_dim, k_len, scale, scratch, k_len,
-              at_head(k, sizes, k_len, head_dim, b, h), ld_qk, 0, at_head(dq, sizes, q_len, head_dim, b, h),
-              ld_qk);
-    }
-    if (dk) {
-      gemm<T>(true, false, k_len, head_dim, q_len, scale, scratch, k_len,
-              at_head(q, sizes, q_len, head_dim, b, h), ld_qk, 0, at_head(dk, sizes, k_len, head_dim, b, h),
-              ld_qk);
-    }
-    probs += q_len * k_len;
+                        std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
+                        const AttentionRecord<T>& record, T* scratch, T* dq, T* dk, T* dv) {
+  const std::size_t k_len = sizes.k_len, head_dim = sizes.head_dim, v_dim = sizes.v_dim;
+  const std::size_t block = queries_at_once(sizes);
+  for_each_head(sizes, scratch, [&](const Head<T>& head, T* own_scratch) {
+    const std::size_t ld_qk = head.ld_qk(), ld_v = head.ld_v();
+    const HeadMask<T> head_mask = head.mask(mask, causal);
+    T* const dscores = own_scratch + block * k_len;
+    std::size_t query = 0;
+    do {  // once without any query, too: dk and dv are 0 then
+      const std::size_t rows = std::min(block, sizes.q_len - query);
+      const T* const q_rows = head.q(q, query);
+      const T* const dout_rows = head.out(dout, query);
+      const T* probs = head.probs(record, query);
+      if (record.log_sums) {
+        gemm<T>(false, true, rows, k_len, head_dim, scale, q_rows, ld_qk, head.k(k), ld_qk, 0, own_scratch,
+                k_len);
+        masked_exp_rows<T>(head_mask.from(query), rows, k_len, own_scratch, head.log_sums(record, query));
+        probs = own_scratch;
+      }
+      const T keep = query > 0 ? T(1) : T(0);  // what earlier queries added to dk and dv
+      if (dv)
+        gemm<T>(true, false, k_len, v_dim, rows, 1, probs, k_len, dout_rows, ld_v, keep, head.v(dv), ld_v);
+      if (dq || dk) {
+        gemm<T>(false, true, rows, k_len, v_dim, 1, dout_rows, ld_v, head.v(v), ld_v, 0, dscores, k_len);
+        softmax_grad_rows(dscores, probs, dscores, rows, k_len);
+      }
+      if (dq) {
+        gemm<T>(false, false, rows, head_dim, k_len, scale, dscores, k_len, head.k(k), ld_qk, 0,
+                head.q(dq, query), ld_qk);
+      }
+      if (dk) {
+        gemm<T>(true, false, k_len, head_dim, rows, scale, dscores, k_len, q_rows, ld_qk, keep, head.k(dk),
+                ld_qk);
+      }
+      query += block;
+    } while (query < sizes.q_len);
   });
 }
 
-template void attention_forward(const AttentionSizes&, const float*, const float*, const float*, float,
-                                const MaskView<float>&, bool, float*, bool, float*);
-template void attention_forward(const AttentionSizes&, const double*, const double*, const double*, double,
-                                const MaskView<double>&, bool, double*, bool, double*);
-template void attention_backward(const AttentionSizes&, const float*, const float*, const float*,
-                                 const float*, const float*, float, float*, float*, float*, float*);
-template void attention_backward(const AttentionSizes&, const double*, const double*, const double*,
-                                 const double*, const double*, double, double*, double*, double*, double*);
+#define XGRAD_INSTANTIATE(T)                                                                         \
+  template void attention_forward(const AttentionSizes&, const T*, const T*, const T*, T,            \
+                                  const MaskView<T>&, bool, const AttentionRecord<T>&, T*, T*);      \
+  template void attention_backward(const AttentionSizes&, const T*, const T*, const T*, const T*, T, \
+                                   const MaskView<T>&, bool, const AttentionRecord<T>&, T*, T*, T*, T*);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::kernels

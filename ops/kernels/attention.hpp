@@ -20,18 +20,30 @@ struct MaskView {
   std::ptrdiff_t batch_stride = 0, head_stride = 0, query_stride = 0, key_stride = 0;
 };
 
-/// probs = softmax(scale q k^T + mask), out = probs v, in each head. `causal`: query i sees the keys j <= i.
-/// A query that may attend to nothing has zeros for probabilities and output. Without `keep_probs` the memory
-/// at `probs` holds those of one head at a time: (q_len, k_len).
+/// What the forward keeps for the backward: the probabilities, or where their memory would be too large, the
+/// logarithm of each query's sum of exponentials (batch, heads, q_len), from which they are computed again.
+/// Both are null if there is no backward.
+template <typename T>
+struct AttentionRecord {
+  T* probs = nullptr;
+  T* log_sums = nullptr;
+};
+
+/// Elements of scratch memory that each of thread_count() threads needs, for either direction.
+std::size_t attention_scratch(const AttentionSizes& sizes);
+
+/// out = softmax(scale q k^T + mask) v in each head. `causal`: query i sees the keys j <= i. A query that may
+/// attend to nothing has zeros for probabilities and output.
 template <typename T>
 void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, const T* v,
-                       std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal, T* probs,
-                       bool keep_probs, T* out);
+                       std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
+                       const AttentionRecord<T>& record, T* scratch, T* out);
 
 /// dv = probs^T dout; ds = probs (dp - sum(dp probs)) with dp = dout v^T; dq = scale ds k; dk = scale ds^T q.
-/// `dq`, `dk` and `dv` may be null; `scratch` holds q_len * k_len elements.
+/// `dq`, `dk` and `dv` may be null.
 template <typename T>
 void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, const T* k, const T* v,
-                        const T* probs, std::type_identity_t<T> scale, T* dq, T* dk, T* dv, T* scratch);
+                        std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
+                        const AttentionRecord<T>& record, T* scratch, T* dq, T* dk, T* dv);
 
 }  // namespace xgrad::kernels

@@ -132,7 +132,7 @@ void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t 
   }
   const std::size_t height = (piece_product - 1) / (n * k) + 1;
   const std::size_t least = (height + piece_border - 1) / piece_border * piece_border;
-  const std::size_t pieces = BlasCall::is_concurrent() ? std::min(m / least, thread_count()) : 1;
+  const std::size_t pieces = BlasCall::is_concurrent() ? std::min(m / least, available_threads()) : 1;
   if (pieces < 2) return blas_gemm<T>(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   const auto border = [&](std::size_t piece) {
     return piece == pieces ? m : piece * m / pieces / piece_border * piece_border;

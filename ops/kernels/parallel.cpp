@@ -151,8 +151,10 @@ std::size_t thread_count() { return wanted_threads().load(std::memory_order_rela
 
 void set_thread_count(std::size_t count) { wanted_threads().store(count, std::memory_order_relaxed); }
 
+std::size_t available_threads() { return inside_task ? 1 : thread_count(); }
+
 void run_parallel(std::size_t count, Task task, const void* context) {
-  const bool alone = count < 2 || inside_task || thread_count() < 2;
+  const bool alone = count < 2 || available_threads() < 2;
   if (!alone && pool().run(count, task, context)) return;
   for (std::size_t item = 0; item < count; ++item) task(context, item, 0);
 }

@@ -9,6 +9,9 @@ namespace xgrad::kernels {
 std::size_t thread_count();
 void set_thread_count(std::size_t count);
 
+/// The same, but 1 inside of a parallel_for, which divides no further.
+std::size_t available_threads();
+
 /// parallel_for with its function taken apart.
 void run_parallel(std::size_t count, void (*task)(const void* context, std::size_t item, std::size_t worker),
                   const void* context);
@@ -28,14 +31,15 @@ void parallel_for(std::size_t count, const F& f) {
       &f);
 }
 
-/// Calls f(begin, end) for pieces of [0, n) of about `grain` each: 32768 floats take several times what
-/// waking a thread does. Where the pieces end does not depend on the number of threads.
+/// Calls f(begin, end, worker) for pieces of [0, n) of `grain` each, the last of up to twice that: a piece
+/// should take several times the microseconds in which a thread wakes. Where they end does not depend on the
+/// number of threads.
 template <typename F>
 void parallel_chunks(std::size_t n, std::size_t grain, const F& f) {
-  if (n < 2 * grain) return f(std::size_t{0}, n);
+  if (n < 2 * grain) return f(std::size_t{0}, n, std::size_t{0});
   const std::size_t pieces = n / grain;
-  parallel_for(pieces, [&](std::size_t piece, std::size_t) {
-    f(piece * grain, piece + 1 == pieces ? n : (piece + 1) * grain);
+  parallel_for(pieces, [&](std::size_t piece, std::size_t worker) {
+    f(piece * grain, piece + 1 == pieces ? n : (piece + 1) * grain, worker);
   });
 }
 

@@ -8,14 +8,16 @@
 // One row of a softmax, for the kernels that fuse it with what comes before or after.
 namespace xgrad::kernels {
 
-/// y = exp(x - max) / sum(exp(x - max)); y may be x.
+/// y = exp(x - max) / sum(exp(x - max)), and returns the sum; y may be x.
 template <typename T>
-XGRAD_INLINE void softmax_row(const T* x, T* y, std::size_t n, T max) {
+XGRAD_INLINE T softmax_row(const T* x, T* y, std::size_t n, T max) {
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = vectorized::exp(x[i] - max);
-  const T scale = T(1) / sum_lanes<T>(n, [y](std::size_t i) XGRAD_INLINE_LAMBDA { return y[i]; });
+  const T sum = sum_lanes<T>(n, [y](std::size_t i) XGRAD_INLINE_LAMBDA { return y[i]; });
+  const T scale = T(1) / sum;
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] *= scale;
+  return sum;
 }
 
 /// dx = y (dy - sum(dy y)); dx may be dy or y.
