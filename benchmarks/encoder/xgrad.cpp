@@ -1,0 +1,132 @@
+// The encoder in xgrad, which bench_encoder measures, and the matrix product that bounds it.
+
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+
+#include <xgrad/graph/threads.hpp>
+#include <xgrad/ops/kernels/gemm.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "size.hpp"
+#include "worker.hpp"
+
+using nlohmann::json;
+using xgrad::Ids, xgrad::Variable;
+
+namespace {
+
+constexpr std::int64_t pad_id = 0;
+
+/// Token and position embedding, post-norm blocks with a padding mask, mean over the sequence, a linear head.
+class Model : public xgrad::Module<float> {
+ public:
+  explicit Model(const bench::Size& size)
+      : Module("Model"),
+        token_embedding_(child("token_embedding", xgrad::Embedding<float>(size.vocab, size.d_model))),
+        position_embedding_(
+            child("position_embedding", xgrad::LearnedPositionalEncoding<float>(size.seq, size.d_model))),
+        encoder_(child(
+            "encoder",
+            xgrad::Encoder<float>(
+                {.d_model = size.d_model, .heads = size.heads, .d_ff = size.d_ff, .layers = size.layers}))),
+        class_head_(child("class_head", xgrad::Linear<float>(size.d_model, size.classes))) {}
+
+  Variable<float> operator()(const Ids& ids) const {
+    const Variable<float> embedded = position_embedding_(token_embedding_(ids));
+    return class_head_(mean(encoder_(embedded, xgrad::padding_mask(ids, pad_id)), 1));
+  }
+
+ private:
+  xgrad::Embedding<float> token_embedding_;
+  xgrad::LearnedPositionalEncoding<float> position_embedding_;
+  xgrad::Encoder<float> encoder_;
+  xgrad::Linear<float> class_head_;
+};
+
+class Work {
+ public:
+  explicit Work(const bench::Size& size)
+      : model_(size),
+        optimizer_(model_.parameters(), {.lr = 1e-3}),
+        ids_(xgrad::randint(pad_id + 1, static_cast<std::int64_t>(size.vocab), {size.batch, size.seq})),
+        labels_(xgrad::randint(0, static_cast<std::int64_t>(size.classes), {size.batch})) {}
+
+  void step() {
+    optimizer_.zero_grad();
+    cross_entropy(model_(ids_), labels_).backward();
+    optimizer_.step();
+  }
+  void forward() const {
+    const xgrad::NoGrad guard;
+    model_(ids_);
+  }
+  json description() const {
+    const xgrad::NoGrad guard;
+    return {{"core", xgrad::kernels::blas_core_name()},
+            {"params", model_.parameter_count()},
+            {"loss", cross_entropy(model_(ids_), labels_).item()},
+            {"ids", std::vector<std::int64_t>(ids_.begin(), ids_.end())},
+            {"labels", std::vector<std::int64_t>(labels_.begin(), labels_.end())}};
+  }
+
+  /// Writes the parameters one after the other, and returns their names and shapes.
+  json save(const std::string& path) const {
+    std::ofstream file(path, std::ios::binary);
+    json parameters = json::array();
+    for (const auto& [name, parameter] : model_.named_parameters()) {
+      const xgrad::Array<float>& value = parameter.value();
+      file.write(reinterpret_cast<const char*>(value.data()),
+                 static_cast<std::streamsize>(value.size() * sizeof(float)));
+      parameters.push_back({{"name", name}, {"shape", parameter.shape()}});
+    }
+    file.close();
+    if (!file) throw std::runtime_error("cannot write '" + path + "'");
+    return {{"parameters", parameters}};
+  }
+
+ private:
+  Model model_;
+  xgrad::Adam<float> optimizer_;
+  Ids ids_, labels_;
+};
+
+/// The product of two n x n matrices.
+class Product {
+ public:
+  explicit Product(std::size_t n)
+      : n_(n), a_(xgrad::uniform<float>({n, n})), b_(xgrad::uniform<float>({n, n})), c_(a_) {}
+
+  void operator()() {
+    xgrad::kernels::gemm<float>(false, false, n_, n_, n_, 1, a_.data(), n_, b_.data(), n_, 0, c_.data(), n_);
+  }
+
+ private:
+  std::size_t n_;
+  xgrad::Array<float> a_, b_, c_;
+};
+
+}  // namespace
+
+int main() {
+  std::unique_ptr<Work> work;
+  std::unique_ptr<Product> product;
+  return bench::serve([&](const std::string& what, const json& request) -> json {
+    if (what == "start") {
+      xgrad::set_num_threads(request.at("threads"));
+      xgrad::manual_seed(0);
+      work = std::make_unique<Work>(request.at("size").get<bench::Size>());
+      return work->description();
+    }
+    if (what == "start sgemm") {
+      xgrad::set_num_threads(1);
+      product = std::make_unique<Product>(request.at("n"));
+      return json::object();
+    }
+    if (what == "sgemm" && product) return bench::timed(request, *product);
+    if (what == "save" && work) return work->save(request.at("path"));
+    if (what == "step" && work) return bench::timed(request, [&] { work->step(); });
+    if (what == "forward" && work) return bench::timed(request, [&] { work->forward(); });
+    throw std::invalid_argument("cannot do '" + what + "' now");
+  });
+}

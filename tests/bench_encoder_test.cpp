@@ -1,0 +1,111 @@
+// What bench_encoder prints, and what it makes of a process that does not answer. Never how fast anything is.
+
+#include <signal.h>
+
+#include <chrono>
+#include <sstream>
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "../benchmarks/encoder/process.hpp"
+#include "expect_error.hpp"
+#include "program.hpp"
+
+namespace {
+
+using bench::Process;
+using nlohmann::json;
+using xgrad_tests::message_of, xgrad_tests::ProgramResult, xgrad_tests::run_command;
+
+#ifdef XGRAD_BENCHMARKS_BINARY_DIR
+ProgramResult run_bench(const std::string& arguments) {
+  return run_command(XGRAD_BENCHMARKS_BINARY_DIR "/bench_encoder " + arguments + " 2>&1");
+}
+
+TEST(BenchEncoderTest, EachConfigIsALineOfJson) {
+  const ProgramResult result = run_bench("--config toy --config small --json --seconds 0.001");
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  std::istringstream lines(result.output);
+  for (const auto& [name, params, gflop] :
+       {std::tuple("toy", 222, 3e-6), std::tuple("small", 107530, 0.0524)}) {
+    std::string text;
+    std::getline(lines, text);
+    const json line = json::parse(text);
+    EXPECT_EQ(line.at("config"), name);
+    EXPECT_EQ(line.at("threads"), 1);
+    EXPECT_EQ(line.at("params"), params);
+    EXPECT_TRUE(line.at("core").is_string());
+    for (const char* key : {"step_ms", "fwd_ms", "step_cpu", "fwd_cpu", "rss_mb", "loss0", "sgemm_gflops"}) {
+      EXPECT_GT(line.at(key), 0) << key;
+    }
+    EXPECT_NEAR(line.at("fwd_gflops").get<double>() * line.at("fwd_cpu").get<double>() / 1e3, gflop,
+                0.03 * gflop);
+  }
+  EXPECT_EQ(lines.peek(), EOF) << result.output;
+}
+
+TEST(BenchEncoderTest, WithoutJsonATableIsPrinted) {
+  const ProgramResult result = run_bench("--config toy --seconds 0.001");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(result.output.starts_with("\ntoy: 222 parameters, 1 x 8 tokens, 1 thread; OpenBLAS core "))
+      << result.output;
+}
+
+TEST(BenchEncoderTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
+  const ProgramResult result = run_bench("--config tiny");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.output,
+            "bench_encoder: --config: tiny not in {toy,small,medium,large,longseq}; --help lists the "
+            "arguments\n");
+}
+#endif
+
+/// A process of the shell that is asked something.
+class BenchProcessTest : public testing::Test {
+ protected:
+  BenchProcessTest() { signal(SIGPIPE, SIG_IGN); }
+
+  static json ask(const std::string& script, std::chrono::milliseconds patience = std::chrono::minutes(1)) {
+    Process process("peer", {"sh", "-c", script}, {{"A_VARIABLE", "a value"}}, patience);
+    return process.ask<json>({{"do", "step"}});
+  }
+};
+
+TEST_F(BenchProcessTest, AnswersWithAnObjectALine) {
+  EXPECT_EQ(ask(R"(read -r request; echo "{\"asked\": $request}")"), (json{{"asked", {{"do", "step"}}}}));
+  EXPECT_EQ(ask(R"(read -r request; echo "{\"it\": \"$A_VARIABLE\"}")"), (json{{"it", "a value"}}));
+}
+
+TEST_F(BenchProcessTest, WhatDoesNotAnswerIsAnError) {
+  const auto expect = [](const std::string& script, const std::string& error) {
+    EXPECT_EQ(message_of<std::runtime_error>([&] { ask(script); }), "peer: " + error);
+  };
+  expect("exit 3", "ended with exit code 3");
+  expect("kill -9 $$", "ended by signal 9");
+  expect("exec sleep 60 >&-", "closed its output");
+  expect("echo hello; exec sleep 60", "answered what is no JSON object: hello");
+  expect("echo '[1]'; exec sleep 60", "answered what is no JSON object: [1]");
+  expect(R"(echo '{"error": "cannot step"}'; exec sleep 60)", "cannot step");
+}
+
+TEST_F(BenchProcessTest, SilenceEnds) {
+  const auto silence = [] { ask("exec sleep 60", std::chrono::milliseconds(50)); };
+  EXPECT_EQ(message_of<std::runtime_error>(silence), "peer: no answer in 50 ms");
+}
+
+TEST_F(BenchProcessTest, AnAnswerOfAnotherTypeIsAnError) {
+  Process process("peer", {"sh", "-c", "read -r request; echo '{}'"});
+  const std::string error = message_of<std::runtime_error>([&] { process.ask<double>(json::object()); });
+  EXPECT_TRUE(error.starts_with("peer: answered {}: ")) << error;
+}
+
+TEST_F(BenchProcessTest, WhatCannotBeRunIsAnError) {
+  const auto start = [] { Process("peer", {"/no/such/program"}); };
+  EXPECT_EQ(message_of<std::runtime_error>(start),
+            "peer: cannot run '/no/such/program': No such file or directory");
+}
+
+}  // namespace
