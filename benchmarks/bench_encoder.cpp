@@ -1,12 +1,18 @@
 // Training steps and forward passes of an encoder at five sizes: time, GFLOP/s and memory
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
+#include <list>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -14,9 +20,9 @@
 
 #include "../examples/program.hpp"
 #include "encoder/process.hpp"
-#include "encoder/size.hpp"
+#include "encoder/protocol.hpp"
 
-using bench::Process, bench::Size;
+using bench::Model, bench::PeerModel, bench::Process, bench::Size, bench::Times;
 using nlohmann::json, nlohmann::ordered_json;
 
 namespace {
@@ -63,17 +69,6 @@ constexpr Task tasks[] = {Task::step, Task::forward};
 
 const char* name_of(Task task) { return task == Task::step ? "step" : "forward"; }
 
-/// Times of batches of calls, in ms per call.
-struct Times {
-  std::vector<double> wall, cpu;
-
-  void append(const Times& times) {
-    wall.insert(wall.end(), times.wall.begin(), times.wall.end());
-    cpu.insert(cpu.end(), times.cpu.begin(), times.cpu.end());
-  }
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Times, wall, cpu)
-
 /// The value that the part `share` of the others is below.
 double quantile(std::vector<double> values, double share) {
   std::ranges::sort(values);
@@ -96,6 +91,11 @@ Times run(Process& process, const std::string& task, std::size_t calls, std::siz
   return times;
 }
 
+void append(Times& all, const Times& more) {
+  all.wall.insert(all.wall.end(), more.wall.begin(), more.wall.end());
+  all.cpu.insert(all.cpu.end(), more.cpu.begin(), more.cpu.end());
+}
+
 constexpr std::size_t rounds = 9;
 constexpr double warm_up = 2;  // ms
 
@@ -115,7 +115,7 @@ class Measurement {
     batches_ = static_cast<std::size_t>(std::max(1.0, 1e3 * seconds / rounds / batch_time));
   }
 
-  void round() { times_.append(run(*process_, name_of(task_), calls_, batches_, warm_up_)); }
+  void round() { append(times_, run(*process_, name_of(task_), calls_, batches_, warm_up_)); }
 
   Task task() const { return task_; }
   const Process& process() const { return *process_; }
@@ -131,14 +131,20 @@ class Measurement {
   Times times_;
 };
 
+/// Threads of OpenBLAS, of either kind, and of OpenMP.
+bench::Environment limited_to(std::size_t threads) {
+  const std::string count = std::to_string(threads);
+  return {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}};
+}
+
 /// One thread's share of the machine: the product of two 512 x 512 matrices.
 class Sgemm {
  public:
-  Sgemm() : process_("sgemm", {XGRAD_BENCH_WORKERS "/bench_encoder_xgrad"}) {
+  Sgemm() : process_("sgemm", {XGRAD_BENCH_ENCODERS "/bench_encoder_xgrad"}, limited_to(1)) {
     process_.ask({{"do", "start sgemm"}, {"n", n}});
   }
 
-  void round() { times_.append(run(process_, "sgemm", 1, 10, warm_up)); }
+  void round() { append(times_, run(process_, "sgemm", 1, 10, warm_up)); }
   double gflops() const { return 2e-6 * n * n * n / median(times_.cpu); }
 
  private:
@@ -148,78 +154,230 @@ class Sgemm {
   Times times_;
 };
 
-/// What xgrad's process says of the model.
-struct Model {
-  std::string core;  ///< that OpenBLAS chose its kernels for
-  std::size_t params;
-  double loss;
+/// Another library that runs the same model.
+struct Peer {
+  std::string name;
+  std::vector<std::string> command;
+  bench::Environment environment;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Model, core, params, loss)
+
+const std::vector<std::string> peer_names{"libtorch", "libtorch-tuned"};
+
+/// Why a peer cannot be run; empty if it can.
+std::string missing([[maybe_unused]] const std::string& peer) {
+#ifdef XGRAD_BENCH_LIBTORCH
+  return {};
+#else
+  return peer + " needs LibTorch, which was not there when this was built (libtorch-dev, and g++)";
+#endif
+}
+
+/// What makes LibTorch fastest here: the widest instructions it has, memory that is never given back, and a
+/// BLAS that shares its threads.
+bench::Environment tuned(std::size_t threads) {
+  bench::Environment environment{{"MALLOC_MMAP_THRESHOLD_", "4294967296"},
+                                 {"MALLOC_TRIM_THRESHOLD_", "8589934592"},
+                                 {"MALLOC_TOP_PAD_", "67108864"}};
+#ifdef __x86_64__
+  environment["ATEN_CPU_CAPABILITY"] = __builtin_cpu_supports("avx512f") ? "avx512" : "avx2";
+#endif
+  if (threads > 1) {
+    environment["OMP_PROC_BIND"] = "true";
+    const std::string openmp_blas = "/usr/lib/x86_64-linux-gnu/openblas-openmp";
+    const char* const path = getenv("LD_LIBRARY_PATH");
+    if (std::filesystem::exists(openmp_blas)) {
+      environment["LD_LIBRARY_PATH"] = path ? openmp_blas + ":" + path : openmp_blas;
+    }
+  }
+  return environment;
+}
+
+Peer peer_of(const std::string& name, std::size_t threads) {
+  bench::Environment environment = limited_to(threads);
+  if (name == "libtorch-tuned") environment.merge(tuned(threads));
+  return {name, {XGRAD_BENCH_ENCODERS "/bench_encoder_libtorch"}, environment};
+}
+
+/// An empty file that is deleted at the end.
+class TemporaryFile {
+ public:
+  TemporaryFile() : path_((std::filesystem::temp_directory_path() / "bench_encoder_XXXXXX").string()) {
+    const int file = mkstemp(path_.data());
+    if (file < 0) throw std::system_error(errno, std::generic_category(), path_);
+    close(file);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// A library's process and what is measured of it.
+struct Runner {
+  explicit Runner(const Peer& peer) : process(peer.name, peer.command, peer.environment) {}
+
+  Process process;
+  std::string library{};  ///< its version
+  double loss = 0;
+  std::vector<Measurement> measurements{};
+};
 
 struct Options {
   std::vector<std::string> configs = config_names();
+  std::vector<std::string> peers;
   std::size_t threads = 1;
   bool json = false;
   double seconds = 2;
 };
 
-/// One thread is seen best in CPU time, which does not count what else the machine does.
-double gflops(const Measurement& measured, const Size& size, std::size_t threads) {
-  const double work = gflop(size) * (measured.task() == Task::step ? 3 : 1);
-  return 1e3 * work / median(threads == 1 ? measured.times().cpu : measured.times().wall);
-}
+/// A config's figures.
+class Report {
+ public:
+  Report(const Config& config, const Options& options, const Model& model, const std::list<Runner>& runners,
+         double sgemm)
+      : config_(config), options_(options), model_(model), runners_(runners), sgemm_(sgemm) {}
 
-ordered_json json_line(const Config& config, const Options& options, const Model& model,
-                       const std::vector<Measurement>& measured, double sgemm) {
-  ordered_json line{{"config", config.name}, {"threads", options.threads}, {"params", model.params},
-                    {"loss0", model.loss},   {"core", model.core},         {"sgemm_gflops", sgemm}};
-  for (const Measurement& one : measured) {
-    const std::string key = one.task() == Task::step ? "step" : "fwd";
-    line[key + "_ms"] = median(one.times().wall);
-    line[key + "_min"] = quantile(one.times().wall, 0);
-    line[key + "_p10"] = quantile(one.times().wall, 0.1);
-    line[key + "_p90"] = quantile(one.times().wall, 0.9);
-    line[key + "_cpu"] = median(one.times().cpu);
-    line[key + "_gflops"] = gflops(one, config.size, options.threads);
-    line["rss_mb"] = one.process().peak_memory();
+  ordered_json json_line() const {
+    ordered_json line{{"config", config_.name},
+                      {"threads", options_.threads},
+                      {"params", model_.params},
+                      {"core", model_.core},
+                      {"sgemm_gflops", sgemm_}};
+    line.update(figures(xgrad()));
+    for (const Runner& peer : runners_) {
+      if (&peer == &xgrad()) continue;
+      ordered_json& entry = line["peers"][peer.process.name()] = {{"library", peer.library}};
+      entry.update(figures(peer));
+      for (const char* key : {"step_ms", "fwd_ms", "step_cpu", "fwd_cpu", "rss_mb"}) {
+        if (entry.contains(key)) {
+          entry["ratios"][key] = entry[key].get<double>() / line[key].get<double>();
+        }
+      }
+    }
+    return line;
   }
-  return line;
-}
 
-void print_table(const Config& config, const Options& options, const Model& model,
-                 const std::vector<Measurement>& measured, double sgemm) {
-  std::printf("\n%s: %zu parameters, %zu x %zu tokens, %zu thread%s; OpenBLAS core %s, sgemm %.4g GFLOP/s\n",
-              config.name, model.params, config.size.batch, config.size.seq, options.threads,
-              options.threads == 1 ? "" : "s", model.core.c_str(), sgemm);
-  std::printf("%-22s %-35s %10s %10s %8s %8s\n", "", "wall ms", "CPU ms", "", "of", "peak");
-  std::printf("%-22s %8s %8s %8s %8s %10s %10s %8s %8s\n", "", "median", "min", "10 %", "90 %", "median",
-              "GFLOP/s", "sgemm", "MiB");
-  for (const Measurement& one : measured) {
-    const std::vector<double>& wall = one.times().wall;
-    const double speed = gflops(one, config.size, options.threads);
-    std::printf("%-7s %-14s %8.4g %8.4g %8.4g %8.4g %10.4g %10.4g %6.1f %% %8.0f\n", name_of(one.task()),
-                one.process().name().c_str(), median(wall), quantile(wall, 0), quantile(wall, 0.1),
-                quantile(wall, 0.9), median(one.times().cpu), speed,
-                100 * speed / (sgemm * static_cast<double>(options.threads)), one.process().peak_memory());
+  void print() const {
+    std::printf(
+        "\n%s: %zu parameters, %zu x %zu tokens, %zu thread%s; OpenBLAS core %s, sgemm %.4g GFLOP/s\n",
+        config_.name, model_.params, config_.size.batch, config_.size.seq, options_.threads,
+        options_.threads == 1 ? "" : "s", model_.core.c_str(), sgemm_);
+    const bool with_peers = runners_.size() > 1;
+    std::printf("%-22s %-35s %10s %10s %8s %8s%s\n", "", "wall ms", "CPU ms", "", "of", "peak",
+                with_peers ? "   / xgrad's" : "");
+    std::printf("%-22s %8s %8s %8s %8s %10s %10s %8s %8s%s\n", "", "median", "min", "10 %", "90 %", "median",
+                "GFLOP/s", "sgemm", "MiB", with_peers ? "    wall    CPU  memory" : "");
+    for (const Task task : tasks) {
+      for (const Runner& runner : runners_) print_row(task, runner);
+    }
+    for (const Runner& runner : runners_) {
+      if (!runner.library.empty())
+        std::printf("%s: %s\n", runner.process.name().c_str(), runner.library.c_str());
+    }
+    std::fflush(stdout);
   }
-  std::fflush(stdout);
+
+ private:
+  const Runner& xgrad() const { return runners_.front(); }
+
+  /// One thread is seen best in CPU time, which does not count what else the machine does.
+  double gflops(const Measurement& measured) const {
+    const double work = gflop(config_.size) * (measured.task() == Task::step ? 3 : 1);
+    return 1e3 * work / median(options_.threads == 1 ? measured.times().cpu : measured.times().wall);
+  }
+
+  ordered_json figures(const Runner& runner) const {
+    ordered_json figures{{"loss0", runner.loss}};
+    for (const Measurement& measured : runner.measurements) {
+      const std::string task = measured.task() == Task::step ? "step" : "fwd";
+      figures[task + "_ms"] = median(measured.times().wall);
+      figures[task + "_min"] = quantile(measured.times().wall, 0);
+      figures[task + "_p10"] = quantile(measured.times().wall, 0.1);
+      figures[task + "_p90"] = quantile(measured.times().wall, 0.9);
+      figures[task + "_cpu"] = median(measured.times().cpu);
+      figures[task + "_gflops"] = gflops(measured);
+    }
+    figures["rss_mb"] = runner.process.peak_memory();
+    return figures;
+  }
+
+  void print_row(Task task, const Runner& runner) const {
+    const Measurement& measured = measurement(runner, task);
+    const std::vector<double>&wall = measured.times().wall, &cpu = measured.times().cpu;
+    const double speed = gflops(measured);
+    std::printf("%-7s %-14s %8.4g %8.4g %8.4g %8.4g %10.4g %10.4g %6.1f %% %8.0f", name_of(task),
+                runner.process.name().c_str(), median(wall), quantile(wall, 0), quantile(wall, 0.1),
+                quantile(wall, 0.9), median(cpu), speed,
+                100 * speed / (sgemm_ * static_cast<double>(options_.threads)), runner.process.peak_memory());
+    if (&runner != &xgrad()) {
+      const Times& base = measurement(xgrad(), task).times();
+      std::printf(" %7.2f %6.2f %7.2f", median(wall) / median(base.wall), median(cpu) / median(base.cpu),
+                  runner.process.peak_memory() / xgrad().process.peak_memory());
+    }
+    std::printf("\n");
+  }
+
+  static const Measurement& measurement(const Runner& runner, Task task) {
+    return *std::ranges::find(runner.measurements, task, &Measurement::task);
+  }
+
+  const Config& config_;
+  const Options& options_;
+  const Model& model_;
+  const std::list<Runner>& runners_;
+  double sgemm_;
+};
+
+/// Starts the peers with xgrad's weights. Throws std::runtime_error if a peer's loss is not xgrad's.
+void start_peers(const Config& config, const Options& options, const Model& model,
+                 std::list<Runner>& runners) {
+  if (options.peers.empty()) return;
+  const TemporaryFile weights;
+  const auto saved = runners.front().process.ask<bench::Weights>({{"do", "save"}, {"path", weights.path()}});
+  for (const std::string& name : options.peers) {
+    Runner& runner = runners.emplace_back(peer_of(name, options.threads));
+    const auto started = runner.process.ask<PeerModel>({{"do", "start"},
+                                                        {"threads", options.threads},
+                                                        {"size", config.size},
+                                                        {"weights", weights.path()},
+                                                        {"parameters", saved.parameters},
+                                                        {"ids", model.ids},
+                                                        {"labels", model.labels}});
+    if (!(std::abs(started.loss - model.loss) <= 1e-4 * model.loss)) {
+      runner.process.fail("its loss is " + json(started.loss).dump() + ", xgrad's from the same weights " +
+                          json(model.loss).dump() + ": this is not the same model");
+    }
+    runner.library = started.library;
+    runner.loss = started.loss;
+  }
 }
 
 void measure(const Config& config, const Options& options) {
-  Process xgrad("xgrad", {XGRAD_BENCH_WORKERS "/bench_encoder_xgrad"});
-  const Model model =
-      xgrad.ask<Model>({{"do", "start"}, {"threads", options.threads}, {"size", config.size}});
+  std::list<Runner> runners;
+  Runner& xgrad = runners.emplace_back(Peer{"xgrad", {XGRAD_BENCH_ENCODERS "/bench_encoder_xgrad"}, {}});
+  const auto model =
+      xgrad.process.ask<Model>({{"do", "start"}, {"threads", options.threads}, {"size", config.size}});
+  xgrad.loss = model.loss;
+  start_peers(config, options, model, runners);
   Sgemm sgemm;
-  std::vector<Measurement> measurements;
-  for (const Task task : tasks) measurements.emplace_back(xgrad, task, options.seconds);
+  for (Runner& runner : runners) {
+    for (const Task task : tasks) runner.measurements.emplace_back(runner.process, task, options.seconds);
+  }
   for (std::size_t round = 0; round < rounds; ++round) {
     sgemm.round();
-    for (Measurement& measurement : measurements) measurement.round();
+    for (std::size_t task = 0; task < std::size(tasks); ++task) {
+      for (Runner& runner : runners) runner.measurements[task].round();
+    }
   }
+  const Report report(config, options, model, runners, sgemm.gflops());
   if (options.json) {
-    std::cout << json_line(config, options, model, measurements, sgemm.gflops()) << std::endl;
+    std::cout << report.json_line() << std::endl;
   } else {
-    print_table(config, options, model, measurements, sgemm.gflops());
+    report.print();
   }
 }
 
@@ -242,6 +400,9 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "Threads that an op may use")
       ->check(examples::in_range<std::size_t>(1, 1024))
       ->capture_default_str();
+  app.add_option("--vs", options.peers, "Other libraries to measure beside, in turns")
+      ->check(CLI::IsMember(peer_names))
+      ->check(CLI::Validator(missing, ""));
   app.add_flag("--json", options.json, "Print one JSON object per config instead of a table");
   app.add_option("--seconds", options.seconds, "Time of the training steps of each config, and of its passes")
       ->check(examples::in_range(1e-3, 1000.0))

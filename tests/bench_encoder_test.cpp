@@ -47,6 +47,23 @@ TEST(BenchEncoderTest, EachConfigIsALineOfJson) {
   EXPECT_EQ(lines.peek(), EOF) << result.output;
 }
 
+TEST(BenchEncoderTest, APeerHasTheSameLossOrIsMissing) {
+  const ProgramResult result = run_bench("--config toy --vs libtorch --json --seconds 0.001");
+  if (result.exit_code == 2) {
+    EXPECT_EQ(result.output,
+              "bench_encoder: --vs: libtorch needs LibTorch, which was not there when this was built "
+              "(libtorch-dev, and g++); --help lists the arguments\n");
+    return;
+  }
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const json line = json::parse(result.output), peer = line.at("peers").at("libtorch");
+  EXPECT_NEAR(peer.at("loss0"), line.at("loss0").get<double>(), 1e-6);
+  for (const char* key : {"step_ms", "fwd_ms", "step_cpu", "fwd_cpu", "rss_mb"}) {
+    EXPECT_DOUBLE_EQ(peer.at("ratios").at(key), peer.at(key).get<double>() / line.at(key).get<double>())
+        << key;
+  }
+}
+
 TEST(BenchEncoderTest, WithoutJsonATableIsPrinted) {
   const ProgramResult result = run_bench("--config toy --seconds 0.001");
   EXPECT_EQ(result.exit_code, 0);

@@ -12,6 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocol.hpp"
+
 namespace bench {
 
 /// In milliseconds.
@@ -28,14 +30,14 @@ nlohmann::json timed(const nlohmann::json& request, Call&& call) {
   const std::size_t calls = request.at("calls"), batches = request.at("batches");
   const double warm_until = now(CLOCK_MONOTONIC) + request.at("warm_up").get<double>();
   while (now(CLOCK_MONOTONIC) < warm_until) call();
-  nlohmann::json wall = nlohmann::json::array(), cpu = nlohmann::json::array();
+  Times times;
   for (std::size_t batch = 0; batch < batches; ++batch) {
     const double wall_start = now(CLOCK_MONOTONIC), cpu_start = now(CLOCK_PROCESS_CPUTIME_ID);
     for (std::size_t i = 0; i < calls; ++i) call();
-    cpu.push_back((now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start) / static_cast<double>(calls));
-    wall.push_back((now(CLOCK_MONOTONIC) - wall_start) / static_cast<double>(calls));
+    times.cpu.push_back((now(CLOCK_PROCESS_CPUTIME_ID) - cpu_start) / static_cast<double>(calls));
+    times.wall.push_back((now(CLOCK_MONOTONIC) - wall_start) / static_cast<double>(calls));
   }
-  return {{"wall", wall}, {"cpu", cpu}};
+  return times;
 }
 
 /// Answers requests until stdin ends.

@@ -8,7 +8,7 @@
 #include <xgrad/ops/kernels/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "size.hpp"
+#include "protocol.hpp"
 #include "worker.hpp"
 
 using nlohmann::json;
@@ -61,17 +61,17 @@ class Work {
     const xgrad::NoGrad guard;
     model_(ids_);
   }
-  json description() const {
+  bench::Model description() const {
     const xgrad::NoGrad guard;
-    return {{"core", xgrad::kernels::blas_core_name()},
-            {"params", model_.parameter_count()},
-            {"loss", cross_entropy(model_(ids_), labels_).item()},
-            {"ids", std::vector<std::int64_t>(ids_.begin(), ids_.end())},
-            {"labels", std::vector<std::int64_t>(labels_.begin(), labels_.end())}};
+    return {xgrad::kernels::blas_core_name(),
+            model_.parameter_count(),
+            cross_entropy(model_(ids_), labels_).item(),
+            {ids_.begin(), ids_.end()},
+            {labels_.begin(), labels_.end()}};
   }
 
   /// Writes the parameters one after the other, and returns their names and shapes.
-  json save(const std::string& path) const {
+  bench::Weights save(const std::string& path) const {
     std::ofstream file(path, std::ios::binary);
     json parameters = json::array();
     for (const auto& [name, parameter] : model_.named_parameters()) {
@@ -82,7 +82,7 @@ class Work {
     }
     file.close();
     if (!file) throw std::runtime_error("cannot write '" + path + "'");
-    return {{"parameters", parameters}};
+    return {parameters};
   }
 
  private:
