@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <list>
@@ -159,14 +160,19 @@ struct Peer {
   std::string name;
   std::vector<std::string> command;
   bench::Environment environment;
+  bool trains = true;
 };
 
-const std::vector<std::string> peer_names{"libtorch", "libtorch-tuned"};
+const std::vector<std::string> peer_names{"libtorch", "libtorch-tuned", "onnxruntime"};
 
 /// Why a peer cannot be run; empty if it can.
-std::string missing([[maybe_unused]] const std::string& peer) {
+std::string missing(const std::string& peer) {
+  if (peer == "onnxruntime") {
+    const bool found = std::system("command -v node >/dev/null && command -v npm >/dev/null") == 0;
+    return found ? "" : "onnxruntime needs node and npm";
+  }
 #ifdef XGRAD_BENCH_LIBTORCH
-  return {};
+  return "";
 #else
   return peer + " needs LibTorch, which was not there when this was built (libtorch-dev, and g++)";
 #endif
@@ -193,6 +199,12 @@ bench::Environment tuned(std::size_t threads) {
 }
 
 Peer peer_of(const std::string& name, std::size_t threads) {
+  if (name == "onnxruntime") {
+    return {name,
+            {"node", XGRAD_BENCH_ENCODER_SOURCES "/onnxruntime.mjs", XGRAD_BENCH_ENCODERS "/onnxruntime"},
+            {},
+            /*trains=*/false};
+  }
   bench::Environment environment = limited_to(threads);
   if (name == "libtorch-tuned") environment.merge(tuned(threads));
   return {name, {XGRAD_BENCH_ENCODERS "/bench_encoder_libtorch"}, environment};
@@ -218,9 +230,16 @@ class TemporaryFile {
 
 /// A library's process and what is measured of it.
 struct Runner {
-  explicit Runner(const Peer& peer) : process(peer.name, peer.command, peer.environment) {}
+  explicit Runner(const Peer& peer)
+      : process(peer.name, peer.command, peer.environment), trains(peer.trains) {}
+
+  const Measurement* find(Task task) const {
+    const auto found = std::ranges::find(measurements, task, &Measurement::task);
+    return found == measurements.end() ? nullptr : &*found;
+  }
 
   Process process;
+  bool trains;
   std::string library{};  ///< its version
   double loss = 0;
   std::vector<Measurement> measurements{};
@@ -252,10 +271,11 @@ class Report {
       if (&peer == &xgrad()) continue;
       ordered_json& entry = line["peers"][peer.process.name()] = {{"library", peer.library}};
       entry.update(figures(peer));
-      for (const char* key : {"step_ms", "fwd_ms", "step_cpu", "fwd_cpu", "rss_mb"}) {
-        if (entry.contains(key)) {
-          entry["ratios"][key] = entry[key].get<double>() / line[key].get<double>();
-        }
+      const std::vector<const char*> both =
+          peer.trains ? std::vector{"step_ms", "fwd_ms", "step_cpu", "fwd_cpu", "rss_mb"}
+                      : std::vector{"fwd_ms", "fwd_cpu"};
+      for (const char* key : both) {
+        entry["ratios"][key] = entry[key].get<double>() / line[key].get<double>();
       }
     }
     return line;
@@ -272,7 +292,9 @@ class Report {
     std::printf("%-22s %8s %8s %8s %8s %10s %10s %8s %8s%s\n", "", "median", "min", "10 %", "90 %", "median",
                 "GFLOP/s", "sgemm", "MiB", with_peers ? "    wall    CPU  memory" : "");
     for (const Task task : tasks) {
-      for (const Runner& runner : runners_) print_row(task, runner);
+      for (const Runner& runner : runners_) {
+        if (const Measurement* const measured = runner.find(task)) print_row(runner, *measured);
+      }
     }
     for (const Runner& runner : runners_) {
       if (!runner.library.empty())
@@ -305,24 +327,19 @@ class Report {
     return figures;
   }
 
-  void print_row(Task task, const Runner& runner) const {
-    const Measurement& measured = measurement(runner, task);
+  void print_row(const Runner& runner, const Measurement& measured) const {
     const std::vector<double>&wall = measured.times().wall, &cpu = measured.times().cpu;
-    const double speed = gflops(measured);
-    std::printf("%-7s %-14s %8.4g %8.4g %8.4g %8.4g %10.4g %10.4g %6.1f %% %8.0f", name_of(task),
+    const double speed = gflops(measured), memory = runner.process.peak_memory();
+    std::printf("%-7s %-14s %8.4g %8.4g %8.4g %8.4g %10.4g %10.4g %6.1f %% %8.0f", name_of(measured.task()),
                 runner.process.name().c_str(), median(wall), quantile(wall, 0), quantile(wall, 0.1),
                 quantile(wall, 0.9), median(cpu), speed,
-                100 * speed / (sgemm_ * static_cast<double>(options_.threads)), runner.process.peak_memory());
+                100 * speed / (sgemm_ * static_cast<double>(options_.threads)), memory);
     if (&runner != &xgrad()) {
-      const Times& base = measurement(xgrad(), task).times();
-      std::printf(" %7.2f %6.2f %7.2f", median(wall) / median(base.wall), median(cpu) / median(base.cpu),
-                  runner.process.peak_memory() / xgrad().process.peak_memory());
+      const Times& base = xgrad().find(measured.task())->times();
+      std::printf(" %7.2f %6.2f", median(wall) / median(base.wall), median(cpu) / median(base.cpu));
+      if (runner.trains) std::printf(" %7.2f", memory / xgrad().process.peak_memory());
     }
     std::printf("\n");
-  }
-
-  static const Measurement& measurement(const Runner& runner, Task task) {
-    return *std::ranges::find(runner.measurements, task, &Measurement::task);
   }
 
   const Config& config_;
@@ -365,12 +382,20 @@ void measure(const Config& config, const Options& options) {
   start_peers(config, options, model, runners);
   Sgemm sgemm;
   for (Runner& runner : runners) {
-    for (const Task task : tasks) runner.measurements.emplace_back(runner.process, task, options.seconds);
+    for (const Task task : tasks) {
+      if (runner.trains || task == Task::forward) {
+        runner.measurements.emplace_back(runner.process, task, options.seconds);
+      }
+    }
   }
   for (std::size_t round = 0; round < rounds; ++round) {
     sgemm.round();
-    for (std::size_t task = 0; task < std::size(tasks); ++task) {
-      for (Runner& runner : runners) runner.measurements[task].round();
+    for (const Task task : tasks) {
+      for (Runner& runner : runners) {
+        for (Measurement& measurement : runner.measurements) {
+          if (measurement.task() == task) measurement.round();
+        }
+      }
     }
   }
   const Report report(config, options, model, runners, sgemm.gflops());
