@@ -19,7 +19,8 @@ function onnxruntime() {
     mkdirSync(folder, { recursive: true });
     // Its script would download libraries for GPUs.
     const options = ['--ignore-scripts', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
-    execFileSync('npm', ['install', ...options, '--prefix', folder, `${PACKAGE}@${VERSION}`], { stdio: ['ignore', 2, 2] });
+    const install = ['install', ...options, '--prefix', folder, `${PACKAGE}@${VERSION}`];
+    execFileSync('npm', install, { stdio: ['ignore', 2, 2] });
   }
   return createRequire(join(folder, 'index.js'))(PACKAGE);
 }
@@ -47,12 +48,10 @@ const FLOAT = 1;
 const INT64 = 7;
 
 function attribute(name, value) {
-  const [INT_TYPE, FLOAT_TYPE, INTS_TYPE] = [2, 1, 7];
-  if (Array.isArray(value)) {
-    return message(5, text(1, name), ...value.map((i) => integer(8, i)), integer(20, INTS_TYPE));
-  }
-  if (Number.isInteger(value)) return message(5, text(1, name), integer(3, value), integer(20, INT_TYPE));
-  return message(5, text(1, name), float32(2, value), integer(20, FLOAT_TYPE));
+  const types = { float: 1, integer: 2, integers: 7 };
+  const typed = (type, ...values) => message(5, text(1, name), ...values, integer(20, types[type]));
+  if (Array.isArray(value)) return typed('integers', ...value.map((number) => integer(8, number)));
+  return Number.isInteger(value) ? typed('integer', integer(3, value)) : typed('float', float32(2, value));
 }
 
 function valueInfo(field, name, type, shape) {
@@ -70,7 +69,8 @@ class Graph {
     return name;
   }
   number(value) {
-    return this.tensor(`number${this.#tensors.length}`, FLOAT, [], Buffer.from(Float32Array.of(value).buffer));
+    const data = Buffer.from(Float32Array.of(value).buffer);
+    return this.tensor(`number${this.#tensors.length}`, FLOAT, [], data);
   }
   integers(...values) {
     const data = Buffer.from(BigInt64Array.from(values, BigInt).buffer);
@@ -78,8 +78,9 @@ class Graph {
   }
   node(op, inputs, attributes = {}) {
     const output = `${op}${this.#nodes.length}`;
-    const parts = Object.entries(attributes).map(([name, value]) => attribute(name, value));
-    this.#nodes.push(message(1, ...inputs.map((name) => text(1, name)), text(2, output), text(4, op), ...parts));
+    const names = inputs.map((name) => text(1, name));
+    const options = Object.entries(attributes).map(([name, value]) => attribute(name, value));
+    this.#nodes.push(message(1, ...names, text(2, output), text(4, op), ...options));
     return output;
   }
   model(input, output) {
@@ -104,7 +105,7 @@ function encoder(size, parameters, weights) {
   const norm = (x, name) =>
     graph.node('LayerNormalization', [x, `${name}.weight`, `${name}.bias`], { axis: -1, epsilon: 1e-5 });
   const split = graph.integers(0, 0, size.heads, size.d_model / size.heads);
-  const join = graph.integers(0, 0, size.d_model);
+  const joined = graph.integers(0, 0, size.d_model);
   const scale = graph.number(Math.sqrt(size.heads / size.d_model));
   const heads = (x, perm) => graph.node('Transpose', [graph.node('Reshape', [x, split])], { perm });
 
@@ -122,7 +123,7 @@ function encoder(size, parameters, weights) {
     const scores = graph.node('MatMul', [graph.node('Mul', [q, scale]), k]);
     const shares = graph.node('Softmax', [graph.node('Add', [scores, mask])], { axis: -1 });
     const mixed = graph.node('Transpose', [graph.node('MatMul', [shares, v])], { perm: [0, 2, 1, 3] });
-    const attended = project(graph.node('Reshape', [mixed, join]), `${layer}.self_attn.out_proj`);
+    const attended = project(graph.node('Reshape', [mixed, joined]), `${layer}.self_attn.out_proj`);
     const y = norm(graph.node('Add', [x, attended]), `${layer}.norm1`);
     const inner = graph.node('Relu', [linear(y, `${layer}.feed_forward.linear1`)]);
     const fed = linear(inner, `${layer}.feed_forward.linear2`);
@@ -181,7 +182,8 @@ async function answer(request) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const reply = await Promise.resolve(JSON.parse(line))
+  const reply = await Promise.resolve(line)
+    .then(JSON.parse)
     .then(answer)
     .catch((error) => ({ error: error.message }));
   process.stdout.write(JSON.stringify(reply) + '\n');
