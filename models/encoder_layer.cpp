@@ -22,16 +22,14 @@ EncoderLayer<T>::EncoderLayer(const EncoderConfig& config)
 template <class T>
 template <class Attend>
 Variable<T> EncoderLayer<T>::forward(const Variable<T>& x, Attend&& attend) const {
-  const auto add = [this](const Variable<T>& residual, const Variable<T>& y) {
-    return residual + dropout(y, dropout_, this->training());
-  };
+  const auto drop = [this](const Variable<T>& y) { return dropout(y, dropout_, this->training()); };
   Variable<T> z;
   if (norm_first_) {
-    const Variable<T> y = add(x, attend(norm1_(x)));
-    z = add(y, feed_forward_(norm2_(y)));
+    const Variable<T> y = x + drop(attend(norm1_(x)));
+    z = y + drop(feed_forward_(norm2_(y)));
   } else {
-    const Variable<T> y = norm1_(add(x, attend(x)));
-    z = norm2_(add(y, feed_forward_(y)));
+    const Variable<T> y = norm1_(drop(attend(x)), x);
+    z = norm2_(drop(feed_forward_(y)), y);
   }
   detail::trace_shape("Feed forward", "Encoded", z.shape(), "batch, seq, d_model");
   return z;

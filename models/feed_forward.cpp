@@ -3,18 +3,22 @@
 #include <xgrad/models/sizes.hpp>
 #include <xgrad/ops/dropout.hpp>
 #include <xgrad/ops/elementwise.hpp>
+#include <xgrad/ops/linear.hpp>
 
 namespace xgrad {
 
 namespace detail {
 
 template <class T>
-Variable<T> activate(const Variable<T>& x, Activation activation) {
-  return activation == Activation::relu ? relu(x) : gelu(x);
+Variable<T> linear_activated(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
+                             Activation activation) {
+  return activation == Activation::relu ? linear_relu(x, weight, bias) : gelu(linear(x, weight, bias));
 }
 
-template Variable<float> activate(const Variable<float>&, Activation);
-template Variable<double> activate(const Variable<double>&, Activation);
+template Variable<float> linear_activated(const Variable<float>&, const Variable<float>&,
+                                          const Variable<float>&, Activation);
+template Variable<double> linear_activated(const Variable<double>&, const Variable<double>&,
+                                           const Variable<double>&, Activation);
 
 }  // namespace detail
 
@@ -29,7 +33,8 @@ FeedForward<T>::FeedForward(std::size_t d_model, std::size_t d_ff, Activation ac
 
 template <class T>
 Variable<T> FeedForward<T>::operator()(const Variable<T>& x) const {
-  return linear2_(dropout(detail::activate(linear1_(x), activation_), dropout_, this->training()));
+  const Variable<T> inner = detail::linear_activated(x, linear1_.weight(), linear1_.bias(), activation_);
+  return linear2_(dropout(inner, dropout_, this->training()));
 }
 
 template class FeedForward<float>;

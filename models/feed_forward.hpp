@@ -24,8 +24,10 @@ class FeedForward : public Module<T> {
 
 namespace detail {
 
+/// activation(linear(x, weight, bias)).
 template <class T>
-Variable<T> activate(const Variable<T>& x, Activation activation);
+Variable<T> linear_activated(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
+                             Activation activation);
 
 }  // namespace detail
 }  // namespace xgrad

@@ -35,6 +35,11 @@ Variable<T> LayerNorm<T>::operator()(const Variable<T>& x) const {
   return layer_norm(x, normalized_shape_, weight_, bias_, eps_);
 }
 
+template <class T>
+Variable<T> LayerNorm<T>::operator()(const Variable<T>& x, const Variable<T>& residual) const {
+  return add_layer_norm(x, residual, normalized_shape_, weight_, bias_, eps_);
+}
+
 template class LayerNorm<float>;
 template class LayerNorm<double>;
 

@@ -16,6 +16,8 @@ class LayerNorm : public Module<T> {
   explicit LayerNorm(Dims normalized_shape, double eps = 1e-5);
 
   Variable<T> operator()(const Variable<T>& x) const;
+  /// Of x + residual.
+  Variable<T> operator()(const Variable<T>& x, const Variable<T>& residual) const;
 
   const Variable<T>& weight() const { return weight_; }
   const Variable<T>& bias() const { return bias_; }

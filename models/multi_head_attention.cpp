@@ -23,6 +23,11 @@ void check_batch(const Shape& q, const Shape& k, const Shape& v) {
                            " and v ", v);
 }
 
+template <class T>
+Projection<T> projection(const Linear<T>& linear) {
+  return {linear.weight(), linear.bias()};
+}
+
 }  // namespace
 
 template <class T>
@@ -43,7 +48,10 @@ AttentionOptions MultiHeadAttention<T>::attention_options() const {
 
 template <class T>
 Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
-  return (*this)(x, x, x, mask);
+  if (detail::shape_trace != nullptr) return with_weights(x, x, x, mask).output;
+  check_batch(x.shape(), x.shape(), x.shape());
+  return out_proj_(
+      self_attention(x, projection(W_Q_), projection(W_K_), projection(W_V_), mask, attention_options()));
 }
 
 template <class T>

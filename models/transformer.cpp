@@ -97,7 +97,7 @@ Variable<T> transformer_encoder_layer(const Variable<T>& src, const TransformerE
     return multi_head_attention(x, x, x, w.self_attn, options.num_heads, padding);
   };
   const auto feed_forward = [&](const Variable<T>& x) {
-    return linear(detail::activate(linear(x, w.linear1_weight, w.linear1_bias), options.activation),
+    return linear(detail::linear_activated(x, w.linear1_weight, w.linear1_bias, options.activation),
                   w.linear2_weight, w.linear2_bias);
   };
   const auto norm = [&](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
@@ -107,8 +107,12 @@ Variable<T> transformer_encoder_layer(const Variable<T>& src, const TransformerE
     const Variable<T> x = src + attend(norm(src, w.norm1_weight, w.norm1_bias));
     return x + feed_forward(norm(x, w.norm2_weight, w.norm2_bias));
   }
-  const Variable<T> x = norm(src + attend(src), w.norm1_weight, w.norm1_bias);
-  return norm(x + feed_forward(x), w.norm2_weight, w.norm2_bias);
+  const auto add_norm = [&](const Variable<T>& x, const Variable<T>& residual, const Variable<T>& weight,
+                            const Variable<T>& bias) {
+    return add_layer_norm(x, residual, features, weight, bias, options.eps);
+  };
+  const Variable<T> x = add_norm(attend(src), src, w.norm1_weight, w.norm1_bias);
+  return add_norm(feed_forward(x), x, w.norm2_weight, w.norm2_bias);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                            \

@@ -1,7 +1,9 @@
 #include <xgrad/ops/attention.hpp>
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <xtensor/xbroadcast.hpp>
 #include <xtensor/xbuilder.hpp>
@@ -11,7 +13,9 @@
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/dropout.hpp>
 #include <xgrad/ops/kernels/attention.hpp>
+#include <xgrad/ops/kernels/linear.hpp>
 #include <xgrad/ops/kernels/parallel.hpp>
+#include <xgrad/ops/linear.hpp>
 #include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/matmul.hpp>
 #include <xgrad/ops/shapes.hpp>
@@ -27,6 +31,7 @@ struct Plan {
   kernels::AttentionSizes sizes;
   std::size_t batch_axes;
   double scale;
+  bool causal;
   Shape scores;  // (..., L, S), or (..., H, L, S) with num_heads
 };
 
@@ -50,6 +55,7 @@ Plan make_plan(const Shape& q, const Shape& k, const Shape& v, const AttentionOp
   Plan plan;
   plan.scores = Shape(q.begin(), q.end() - 2);
   plan.batch_axes = rank - 2;
+  plan.causal = options.is_causal;
   plan.sizes = {element_count(plan.scores), heads, q[rank - 2], k[rank - 2], q[rank - 1] / heads,
                 v[rank - 1] / heads};
   const std::size_t head_dim = plan.sizes.head_dim;
@@ -130,16 +136,60 @@ class KernelMask {
 /// them again; their memory grows with the square of the sequence.
 constexpr std::size_t most_scores_kept = std::size_t{1} << 19;
 
-template <class T>
-kernels::AttentionRecord<T> kernel_record(Variable<T>& kept, bool keeps_probs) {
-  T* const memory = kept.defined() ? detail::data(kept) : nullptr;
-  return keeps_probs ? kernels::AttentionRecord<T>{.probs = memory}
-                     : kernels::AttentionRecord<T>{.log_sums = memory};
+bool keeps_probs(const kernels::AttentionSizes& sizes) {
+  return sizes.q_len * sizes.k_len <= most_scores_kept;
 }
 
 template <class T>
-Variable<T> scratch_memory(const kernels::AttentionSizes& sizes) {
-  return detail::empty<T>(Shape{kernels::thread_count(), kernels::attention_scratch(sizes)}, name);
+kernels::AttentionRecord<T> kernel_record(const Plan& plan, Variable<T>& kept) {
+  T* const memory = kept.defined() ? detail::data(kept) : nullptr;
+  return keeps_probs(plan.sizes) ? kernels::AttentionRecord<T>{.probs = memory}
+                                 : kernels::AttentionRecord<T>{.log_sums = memory};
+}
+
+template <class T>
+Variable<T> scratch_memory(const Plan& plan) {
+  return detail::empty<T>(Shape{kernels::thread_count(), kernels::attention_scratch(plan.sizes)}, name);
+}
+
+/// Computes out, and returns what the backward has to get: undefined unless recorded.
+template <class T>
+Variable<T> forward(const Plan& plan, const AttentionMask<T>& attn_mask, bool recorded, const T* q,
+                    const T* k, const T* v, T* out) {
+  const kernels::AttentionSizes& sizes = plan.sizes;
+  const KernelMask<T> mask(attn_mask.allowed(), attn_mask.bias(), plan);
+  Variable<T> kept;
+  if (recorded && keeps_probs(sizes)) {
+    kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, sizes.k_len}, name);
+  } else if (recorded) {
+    kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len}, name);
+  }
+  Variable<T> scratch = scratch_memory<T>(plan);
+  kernels::attention_forward<T>(sizes, q, k, v, static_cast<T>(plan.scale), mask.view(), plan.causal,
+                                kernel_record(plan, kept), detail::data(scratch), out);
+  return kept;
+}
+
+/// Computes dq, dk and dv, those that are not null.
+template <class T>
+void backward(const Plan& plan, const AttentionMask<T>& attn_mask, Variable<T>& kept, const T* dout,
+              const T* q, const T* k, const T* v, T* dq, T* dk, T* dv) {
+  const KernelMask<T> mask(attn_mask.allowed(), attn_mask.bias(), plan);
+  Variable<T> scratch = scratch_memory<T>(plan);
+  kernels::attention_backward<T>(plan.sizes, dout, q, k, v, static_cast<T>(plan.scale), mask.view(),
+                                 plan.causal, kernel_record(plan, kept), detail::data(scratch), dq, dk, dv);
+}
+
+/// The mask as the backward gets it back: `allowed` was captured, the bias saved.
+template <class T>
+AttentionMask<T> mask_of(const std::shared_ptr<const Mask>& allowed, const Variable<T>& bias) {
+  return bias.defined() ? AttentionMask<T>(bias) : AttentionMask<T>(allowed);
+}
+
+/// True where the fused kernel would not do: it has no gradient for a bias and keeps no dropout mask.
+template <class T>
+bool must_compose(const AttentionMask<T>& mask, const AttentionOptions& options) {
+  return options.dropout_p > 0 || mask.bias().requires_grad();
 }
 
 /// (..., L, H E) as (..., H, L, E); a trace shows it for the queries only.
@@ -232,35 +282,22 @@ template <class T>
 Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
                                          const std::type_identity_t<AttentionMask<T>>& attn_mask,
                                          AttentionOptions options) {
-  // the fused kernel has no gradient for a bias and keeps no dropout mask
-  if (options.dropout_p > 0 || attn_mask.bias().requires_grad()) {
-    return attention_with_weights(q, k, v, attn_mask, options).output;
-  }
+  if (must_compose(attn_mask, options)) return attention_with_weights(q, k, v, attn_mask, options).output;
   const Plan plan = make_plan(q.shape(), k.shape(), v.shape(), options);
-  const KernelMask<T> mask(attn_mask.allowed(), attn_mask.bias(), plan);
-  const kernels::AttentionSizes& sizes = plan.sizes;
   Shape shape = q.shape();
   shape.back() = v.shape().back();
   Variable<T> y = detail::empty<T>(shape, name);
-  const bool recorded = records(q, k, v), keeps_probs = sizes.q_len * sizes.k_len <= most_scores_kept;
-  Variable<T> kept;
-  if (recorded && keeps_probs) {
-    kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, sizes.k_len}, name);
-  } else if (recorded) {
-    kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len}, name);
-  }
-  Variable<T> scratch = scratch_memory<T>(sizes);
-  kernels::attention_forward<T>(sizes, detail::data(q), detail::data(k), detail::data(v),
-                                static_cast<T>(plan.scale), mask.view(), options.is_causal,
-                                kernel_record(kept, keeps_probs), detail::data(scratch), detail::data(y));
+  const bool recorded = records(q, k, v);
+  const Variable<T> kept =
+      forward(plan, attn_mask, recorded, detail::data(q), detail::data(k), detail::data(v), detail::data(y));
   if (!recorded) return unrecorded<T>(name, std::move(y), on(q, k, v));
   return record<T>(
       name, std::move(y), on(q, k, v), save(q, k, v, kept, attn_mask.bias()),
-      [plan, keeps_probs, allowed = attn_mask.shared_allowed(), options](
-          Variable<T> dy, Needs needs, Variable<T> q, Variable<T> k, Variable<T> v, Variable<T> kept,
-          Variable<T> bias) -> Grads<T, 3> {
+      [plan, allowed = attn_mask.shared_allowed(), options](Variable<T> dy, Needs needs, Variable<T> q,
+                                                            Variable<T> k, Variable<T> v, Variable<T> kept,
+                                                            Variable<T> bias) -> Grads<T, 3> {
+        const AttentionMask<T> mask = mask_of(allowed, bias);
         if (grad_enabled()) {
-          const AttentionMask<T> mask = bias.defined() ? AttentionMask<T>(bias) : AttentionMask<T>(allowed);
           return replay<T, 3>(dy, needs, {q, k, v},
                               [&](const Variable<T>& q, const Variable<T>& k, const Variable<T>& v) {
                                 return attention_with_weights(q, k, v, mask, options).output;
@@ -271,27 +308,132 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
         if (needs[1]) grads[1] = detail::empty<T>(k.shape());
         if (needs[2]) grads[2] = detail::empty<T>(v.shape());
         const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
-        const KernelMask<T> mask(allowed.get(), bias, plan);
-        Variable<T> scratch = scratch_memory<T>(plan.sizes);
-        kernels::attention_backward<T>(plan.sizes, detail::data(dy), detail::data(q), detail::data(k),
-                                       detail::data(v), static_cast<T>(plan.scale), mask.view(),
-                                       options.is_causal, kernel_record(kept, keeps_probs),
-                                       detail::data(scratch), target(0), target(1), target(2));
+        backward(plan, mask, kept, detail::data(std::as_const(dy)), detail::data(std::as_const(q)),
+                 detail::data(std::as_const(k)), detail::data(std::as_const(v)), target(0), target(1),
+                 target(2));
         return grads;
       });
 }
 
-template AttentionResult<float> attention_with_weights(const Variable<float>&, const Variable<float>&,
-                                                       const Variable<float>&, const AttentionMask<float>&,
-                                                       AttentionOptions);
-template AttentionResult<double> attention_with_weights(const Variable<double>&, const Variable<double>&,
-                                                        const Variable<double>&, const AttentionMask<double>&,
-                                                        AttentionOptions);
-template Variable<float> scaled_dot_product_attention(const Variable<float>&, const Variable<float>&,
-                                                      const Variable<float>&, const AttentionMask<float>&,
-                                                      AttentionOptions);
-template Variable<double> scaled_dot_product_attention(const Variable<double>&, const Variable<double>&,
-                                                       const Variable<double>&, const AttentionMask<double>&,
-                                                       AttentionOptions);
+namespace {
+
+constexpr const char* self_name = "self_attention";
+
+/// x (..., L, in) as the projections see it, and where their results lie: q, k and v (..., L, width), one
+/// after the other in one array.
+struct Projected {
+  std::size_t rows, in;
+  std::array<std::size_t, 3> widths;
+
+  std::size_t begin(std::size_t part) const {
+    return rows * std::accumulate(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(part),
+                                  std::size_t{0});
+  }
+};
+
+template <class T>
+Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
+  const Variable<T>&weight = projection.weight, &bias = projection.bias;
+  if (weight.dimension() != 2 || x.dimension() < 2 || weight.shape()[1] != x.shape().back()) {
+    detail::fail<ShapeError>(self_name, ": x must be (..., L, in) and the weight of ", part,
+                             " (out, in), got x ", x.shape(), " and weight ", weight.shape());
+  }
+  if (bias.defined() && bias.shape() != Shape{weight.shape()[0]}) {
+    detail::fail<ShapeError>(self_name, ": the bias of ", part, " must be (", weight.shape()[0], "), got ",
+                             bias.shape());
+  }
+  Shape shape = x.shape();
+  shape.back() = weight.shape()[0];
+  return shape;
+}
+
+template <class T>
+Variable<T> self_attention_composed(const Variable<T>& x, const Variable<T>& wq, const Variable<T>& wk,
+                                    const Variable<T>& wv, const Variable<T>& bq, const Variable<T>& bk,
+                                    const Variable<T>& bv, const AttentionMask<T>& mask,
+                                    AttentionOptions options) {
+  return attention_with_weights(linear(x, wq, bq), linear(x, wk, bk), linear(x, wv, bv), mask, options)
+      .output;
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,
+                           const Projection<std::type_identity_t<T>>& k,
+                           const Projection<std::type_identity_t<T>>& v,
+                           const std::type_identity_t<AttentionMask<T>>& attn_mask,
+                           AttentionOptions options) {
+  const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
+              v_shape = projected_shape(x, "v", v);
+  const Plan plan = make_plan(q_shape, k_shape, v_shape, options);
+  if (must_compose(attn_mask, options)) {
+    return self_attention_composed(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias, attn_mask,
+                                   options);
+  }
+  const Projected parts{
+      row_count(x.shape()), x.shape().back(), {q_shape.back(), k_shape.back(), v_shape.back()}};
+  Variable<T> qkv = detail::empty<T>(Shape{parts.begin(3)}, self_name);
+  const std::array<const Projection<T>*, 3> projections{&q, &k, &v};
+  for (std::size_t part = 0; part < 3; ++part) {
+    const Variable<T>& bias = projections[part]->bias;
+    kernels::linear_rows(detail::data(x), detail::data(projections[part]->weight),
+                         bias.defined() ? detail::data(bias) : nullptr, detail::data(qkv) + parts.begin(part),
+                         parts.rows, parts.in, parts.widths[part]);
+  }
+  Variable<T> y = detail::empty<T>(v_shape, self_name);
+  const bool recorded = records(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias);
+  const T* const elements = detail::data(std::as_const(qkv));
+  const Variable<T> kept = forward(plan, attn_mask, recorded, elements, elements + parts.begin(1),
+                                   elements + parts.begin(2), detail::data(y));
+  const auto inputs = on(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias);
+  if (!recorded) return unrecorded<T>(self_name, std::move(y), inputs);
+  return record<T>(
+      self_name, std::move(y), inputs,
+      save(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias, qkv, kept, attn_mask.bias()),
+      [plan, parts, allowed = attn_mask.shared_allowed(), options](
+          Variable<T> dy, Needs needs, Variable<T> x, Variable<T> wq, Variable<T> wk, Variable<T> wv,
+          Variable<T> bq, Variable<T> bk, Variable<T> bv, Variable<T> qkv, Variable<T> kept,
+          Variable<T> mask_bias) -> Grads<T, 7> {
+        const AttentionMask<T> mask = mask_of(allowed, mask_bias);
+        if (grad_enabled()) {
+          return replay<T, 7>(dy, needs, {x, wq, wk, wv, bq, bk, bv}, [&](const auto&... inputs) {
+            return self_attention_composed<T>(inputs..., mask, options);
+          });
+        }
+        Variable<T> dqkv = detail::empty<T>(qkv.shape());
+        T* const gradients = detail::data(dqkv);
+        const T* const elements = detail::data(std::as_const(qkv));
+        backward(plan, mask, kept, detail::data(std::as_const(dy)), elements, elements + parts.begin(1),
+                 elements + parts.begin(2), gradients, gradients + parts.begin(1),
+                 gradients + parts.begin(2));
+        const std::array<const Variable<T>*, 3> weights{&wq, &wk, &wv};
+        Grads<T, 7> grads;
+        if (needs[0]) grads[0] = detail::empty<T>(x.shape());
+        for (std::size_t part = 0; part < 3; ++part) {
+          const std::size_t dweight = 1 + part, dbias = 4 + part;
+          if (needs[dweight]) grads[dweight] = detail::empty<T>(needs.shape(dweight));
+          if (needs[dbias]) grads[dbias] = detail::empty<T>(needs.shape(dbias));
+          const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
+          kernels::linear_grad_rows(gradients + parts.begin(part), detail::data(std::as_const(x)),
+                                    detail::data(*weights[part]), target(0), /*adds_dx=*/part > 0,
+                                    target(dweight), target(dbias), parts.rows, parts.in, parts.widths[part]);
+        }
+        return grads;
+      });
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                          \
+  template AttentionResult<T> attention_with_weights(const Variable<T>&, const Variable<T>&,          \
+                                                     const Variable<T>&, const AttentionMask<T>&,     \
+                                                     AttentionOptions);                               \
+  template Variable<T> scaled_dot_product_attention(const Variable<T>&, const Variable<T>&,           \
+                                                    const Variable<T>&, const AttentionMask<T>&,      \
+                                                    AttentionOptions);                                \
+  template Variable<T> self_attention(const Variable<T>&, const Projection<T>&, const Projection<T>&, \
+                                      const Projection<T>&, const AttentionMask<T>&, AttentionOptions);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -45,6 +45,25 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
                                          const std::type_identity_t<AttentionMask<T>>& attn_mask = {},
                                          AttentionOptions options = {});
 
+/// What makes the queries, the keys or the values of x: x weight^T + bias, with weight (out, in) and bias
+/// (out) or undefined.
+template <class T>
+struct Projection {
+  Variable<T> weight, bias;
+};
+
+/// scaled_dot_product_attention(linear(x, q), linear(x, k), linear(x, v), attn_mask, options), as one node of
+/// the graph: the three projections share x, and the gradients that come back to it.
+///
+/// x (..., L, in), the weights of q and k (H E, in), that of v (H Ev, in), y (..., L, H Ev). Throws
+/// ShapeError for shapes that do not fit.
+template <class T>
+Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,
+                           const Projection<std::type_identity_t<T>>& k,
+                           const Projection<std::type_identity_t<T>>& v,
+                           const std::type_identity_t<AttentionMask<T>>& attn_mask = {},
+                           AttentionOptions options = {});
+
 template <class T>
 struct AttentionResult {
   Variable<T> output;   ///< (..., L, H Ev)

@@ -1,6 +1,7 @@
 #include <xgrad/ops/layer_norm.hpp>
 
 #include <algorithm>
+#include <array>
 
 #include <xtensor/xbuilder.hpp>
 
@@ -25,26 +26,81 @@ Variable<T> layer_norm_composed(const Variable<T>& x, const Variable<T>& weight,
   return reshape(y, x.shape());
 }
 
-void check(const Shape& x, const Dims& normalized_shape) {
+void check(const char* op, const Shape& x, const Dims& normalized_shape) {
   const std::size_t count = normalized_shape.size();
   if (count == 0 || count > x.size() ||
       !std::equal(normalized_shape.begin(), normalized_shape.end(),
                   x.end() - static_cast<std::ptrdiff_t>(count), [](std::ptrdiff_t want, std::size_t length) {
                     return want == static_cast<std::ptrdiff_t>(length);
                   })) {
-    detail::fail<ShapeError>("layer_norm: the last axes of x must be normalized_shape ",
+    detail::fail<ShapeError>(op, ": the last axes of x must be normalized_shape ",
                              to_string(normalized_shape), ", got x ", x);
   }
 }
 
 template <class T>
-const T* checked_data(const char* name, const Variable<T>& parameter, const Shape& shape) {
+const T* checked_data(const char* op, const char* name, const Variable<T>& parameter, const Shape& shape) {
   if (!parameter.defined()) return nullptr;
   if (parameter.shape() != shape) {
-    detail::fail<ShapeError>("layer_norm: ", name, " must have normalized_shape ", shape, ", got ",
+    detail::fail<ShapeError>(op, ": ", name, " must have normalized_shape ", shape, ", got ",
                              parameter.shape());
   }
   return detail::data(parameter);
+}
+
+/// What is normalized over: the last axes, as columns.
+struct Table {
+  Shape columns;
+  std::size_t rows, cols;
+};
+
+/// y and what its gradient needs.
+template <class T>
+struct Normalized {
+  Table table;
+  Variable<T> y, statistics;  // mean and rstd of each row
+};
+
+/// The forward pass, of x + residual if that is not null.
+template <class T>
+Normalized<T> normalize(const char* op, const Variable<T>& x, const T* residual, const Dims& normalized_shape,
+                        const Variable<T>& weight, const Variable<T>& bias, double eps) {
+  check(op, x.shape(), normalized_shape);
+  const Shape columns(normalized_shape.begin(), normalized_shape.end());
+  const T* scale = checked_data(op, "weight", weight, columns);
+  const T* shift = checked_data(op, "bias", bias, columns);
+  const std::size_t cols = element_count(columns);
+  const std::size_t rows = element_count(Shape(x.shape().begin(), x.shape().end() - columns.size()));
+  Normalized<T> result{{columns, rows, cols}, detail::empty<T>(x.shape()), detail::empty<T>(Shape{2, rows})};
+  kernels::layer_norm_rows(detail::data(x), residual, scale, shift, static_cast<T>(eps),
+                           detail::data(result.y), detail::data(result.statistics),
+                           detail::data(result.statistics) + rows, rows, cols);
+  return result;
+}
+
+/// dx, which a residual shares, dweight and dbias, those that are needed.
+template <class T>
+Grads<T, 3> gradients(const Variable<T>& dy, const std::array<bool, 3>& needs, const Variable<T>& x,
+                      const T* residual, const Variable<T>& weight, const Variable<T>& statistics,
+                      const Table& table) {
+  Grads<T, 3> grads;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (needs[i]) grads[i] = detail::empty<T>(i == 0 ? x.shape() : table.columns);
+  }
+  const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
+  const std::size_t rows = table.rows, cols = table.cols;
+  Variable<T> scratch = detail::empty<T>(Shape{kernels::layer_norm_grad_scratch(rows, cols)});
+  const T* mean = detail::data(statistics);
+  kernels::layer_norm_grad_rows(detail::data(dy), detail::data(x), residual, mean, mean + rows,
+                                weight.defined() ? detail::data(weight) : nullptr, target(0), target(1),
+                                target(2), detail::data(scratch), rows, cols);
+  return grads;
+}
+
+/// Stands for a bias in a replay: no gradient depends on its value, so it was not saved.
+template <class T>
+Variable<T> any_bias(bool biased, const Shape& columns) {
+  return biased ? Variable<T>(xt::zeros<T>(columns), true) : Variable<T>();
 }
 
 }  // namespace
@@ -52,46 +108,56 @@ const T* checked_data(const char* name, const Variable<T>& parameter, const Shap
 template <class T>
 Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const Variable<T>& weight,
                        const Variable<T>& bias, double eps) {
-  check(x.shape(), normalized_shape);
-  const Shape shape(normalized_shape.begin(), normalized_shape.end());
-  const T* scale = checked_data("weight", weight, shape);
-  const T* shift = checked_data("bias", bias, shape);
-  const std::size_t cols = element_count(shape);
-  const std::size_t rows = element_count(Shape(x.shape().begin(), x.shape().end() - shape.size()));
-
-  Variable<T> y = detail::empty<T>(x.shape());
-  Variable<T> statistics = detail::empty<T>(Shape{2, rows});  // mean and rstd of each row
-  kernels::layer_norm_rows(detail::data(x), scale, shift, static_cast<T>(eps), detail::data(y),
-                           detail::data(statistics), detail::data(statistics) + rows, rows, cols);
+  auto [table, y, statistics] = normalize<T>("layer_norm", x, nullptr, normalized_shape, weight, bias, eps);
   return record<T>(
       "layer_norm", std::move(y), on(x, weight, bias), save(x, weight, statistics),
-      [rows, cols, eps, shape, biased = bias.defined()](Variable<T> dy, Needs needs, Variable<T> x,
-                                                        Variable<T> weight,
-                                                        Variable<T> statistics) -> Grads<T, 3> {
+      [table, eps, biased = bias.defined()](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight,
+                                            Variable<T> statistics) -> Grads<T, 3> {
         if (grad_enabled()) {
-          // no gradient depends on the bias's value, so it was not saved
-          const Variable<T> bias = biased ? Variable<T>(xt::zeros<T>(shape), true) : Variable<T>();
-          return replay<T, 3>(dy, needs, {x, weight, bias},
-                              [=](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
-                                return layer_norm_composed(x, weight, bias, rows, cols, eps);
+          return replay<T, 3>(dy, needs, {x, weight, any_bias<T>(biased, table.columns)},
+                              [&](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
+                                return layer_norm_composed(x, weight, bias, table.rows, table.cols, eps);
                               });
         }
-        Grads<T, 3> grads;
-        if (needs[0]) grads[0] = detail::empty<T>(x.shape());
-        if (needs[1]) grads[1] = detail::empty<T>(shape);
-        if (needs[2]) grads[2] = detail::empty<T>(shape);
-        const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
-        const T* mean = detail::data(statistics);
-        kernels::layer_norm_grad_rows(detail::data(dy), detail::data(x), mean, mean + rows,
-                                      weight.defined() ? detail::data(weight) : nullptr, target(0), target(1),
-                                      target(2), rows, cols);
-        return grads;
+        return gradients<T>(dy, {needs[0], needs[1], needs[2]}, x, nullptr, weight, statistics, table);
       });
 }
 
-template Variable<float> layer_norm(const Variable<float>&, const Dims&, const Variable<float>&,
-                                    const Variable<float>&, double);
-template Variable<double> layer_norm(const Variable<double>&, const Dims&, const Variable<double>&,
-                                     const Variable<double>&, double);
+template <class T>
+Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, const Dims& normalized_shape,
+                           const Variable<T>& weight, const Variable<T>& bias, double eps) {
+  if (!same_shape(x.shape(), residual.shape())) {
+    detail::fail<ShapeError>("add_layer_norm: x and residual must have the same shape, got ", x.shape(),
+                             " and ", residual.shape());
+  }
+  auto [table, y, statistics] =
+      normalize<T>("add_layer_norm", x, detail::data(residual), normalized_shape, weight, bias, eps);
+  return record<T>(
+      "add_layer_norm", std::move(y), on(x, residual, weight, bias), save(x, residual, weight, statistics),
+      [table, eps, biased = bias.defined()](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> residual,
+                                            Variable<T> weight, Variable<T> statistics) -> Grads<T, 4> {
+        if (grad_enabled()) {
+          return replay<T, 4>(dy, needs, {x, residual, weight, any_bias<T>(biased, table.columns)},
+                              [&](const Variable<T>& x, const Variable<T>& residual,
+                                  const Variable<T>& weight, const Variable<T>& bias) {
+                                return layer_norm_composed(x + residual, weight, bias, table.rows, table.cols,
+                                                           eps);
+                              });
+        }
+        auto [dx, dweight, dbias] =
+            gradients<T>(dy, {needs[0] || needs[1], needs[2], needs[3]}, x,
+                         detail::data(std::as_const(residual)), weight, statistics, table);
+        return {needs[0] ? dx : Variable<T>(), needs[1] ? dx : Variable<T>(), dweight, dbias};
+      });
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                               \
+  template Variable<T> layer_norm(const Variable<T>&, const Dims&, const Variable<T>&, const Variable<T>&, \
+                                  double);                                                                 \
+  template Variable<T> add_layer_norm(const Variable<T>&, const Variable<T>&, const Dims&,                 \
+                                      const Variable<T>&, const Variable<T>&, double);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -13,4 +13,12 @@ namespace xgrad {
 template <class T>
 Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias = {});
 
+/// relu(linear(x, weight, bias)) as one node of the graph, for a weight (out, in): y = max(0, x weight^T +
+/// bias).
+///
+/// With g = dy where y > 0, else 0: dx = g weight, dweight = g^T x, dbias = g, the latter two summed over all
+/// rows.
+template <class T>
+Variable<T> linear_relu(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias);
+
 }  // namespace xgrad

@@ -301,6 +301,38 @@ Op matmul_op() {
            })}};
 }
 
+Op linear_relu_op() {
+  const auto f = [](const auto& x) {
+    return x.size() > 2 ? xgrad::linear_relu(x[0], x[1], x[2]) : xgrad::linear_relu(x[0], x[1], {});
+  };
+  const Reference reference = [](const auto& x) {
+    auto y = naive::linear()(x);
+    for (double& element : y) element = std::max(element, 0.0);
+    return y;
+  };
+  return {"linear.linear_relu",
+          make_cases({{{2, 3}, {4, 3}, {4}},
+                      {{2, 3}, {4, 3}},
+                      {{3}, {4, 3}, {4}},
+                      {{2, 5, 3}, {4, 3}, {4}},
+                      {{0, 3}, {4, 3}, {4}},
+                      {{2, 0}, {4, 0}, {4}},
+                      {{17, 19}, {23, 19}, {23}}},
+                     f, reference),
+          {error<ShapeError>("linear_relu: weight must have the axes (out, in), got (3)",
+                             [] {
+                               xgrad::linear_relu(x({2, 3}), x({3}), {});
+                             }),
+           error<ShapeError>(
+               "linear_relu: the last axis of x must be weight's last, got x (2, 3) and weight (4, 5)",
+               [] {
+                 xgrad::linear_relu(x({2, 3}), x({4, 5}), x({4}));
+               }),
+           error<ShapeError>("linear_relu: bias must have shape (4) to fit weight (4, 3), got (3)", [] {
+             xgrad::linear_relu(x({2, 3}), x({4, 3}), x({3}));
+           })}};
+}
+
 Op linear_op() {
   const std::vector<std::vector<Input>> lists = {
       {{2, 3}, {4, 3}, {4}},    {{2, 3}, {4, 3}},      {{3}, {4, 3}, {4}},
@@ -394,14 +426,17 @@ Op log_softmax_op() {
 
 // layer_norm
 
-Op layer_norm_op() {
-  Op op{"layer_norm", {}, {}};
+/// f is given the inputs (x, and a residual if there is one, weight and bias where they are there), which of
+/// weight and bias are there, normalized_shape and eps.
+template <class F>
+std::vector<Case> layer_norm_cases(bool residual, const F& f) {
   struct Sample {
     Shape shape;
     std::size_t axes;
     bool weight, bias;
     double eps;
   };
+  std::vector<Case> cases;
   for (const auto& [shape, axes, weight, bias, eps] :
        {Sample{{2, 3}, 1, true, true, 1e-5}, Sample{{2, 3}, 1, false, false, 1e-5},
         Sample{{2, 3}, 1, true, false, 0.1}, Sample{{2, 3}, 1, false, true, 0.1},
@@ -409,31 +444,65 @@ Op layer_norm_op() {
         Sample{{4}, 1, true, true, 1e-5}, Sample{{3, 1}, 1, true, true, 1e-5},
         Sample{{0, 3}, 1, true, true, 1e-5}, Sample{{5, 33}, 1, true, true, 1e-5}}) {
     const Shape inner(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end());
-    std::vector<Input> inputs{shape};
+    std::vector<Input> inputs(residual ? 2 : 1, shape);
     if (weight) inputs.push_back(inner);
     if (bias) inputs.push_back(inner);
-    const auto f = [inner, weight = weight, bias = bias, eps = eps](const auto& x) {
+    const auto call = [f, inner, weight = weight, bias = bias, eps = eps](const auto& x) {
       const typename std::decay_t<decltype(x)>::value_type none;
-      return xgrad::layer_norm(x[0], inner, weight ? x[1] : none, bias ? x.back() : none, eps);
+      return f(x, weight ? x[x.size() - (bias ? 2 : 1)] : none, bias ? x.back() : none, inner, eps);
     };
-    op.cases.push_back(make_case(inputs, f, naive::layer_norm(axes, weight, bias, eps)));
+    const Reference normalized = naive::layer_norm(axes, weight, bias, eps);
+    const Reference of_sum = [normalized](const auto& x) {
+      auto inputs = x;
+      inputs.erase(inputs.begin());
+      inputs[0] += x[0];
+      return normalized(inputs);
+    };
+    cases.push_back(make_case(inputs, call, residual ? of_sum : normalized));
   }
-  op.errors = {error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (4), got x (2, 3)",
-                                 [] {
-                                   xgrad::layer_norm(x({2, 3}), 4);
-                                 }),
-               error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (2, 3), got x (3)",
-                                 [] {
-                                   xgrad::layer_norm(x({3}), {2, 3});
-                                 }),
-               error<ShapeError>("layer_norm: weight must have normalized_shape (3), got (2)",
-                                 [] {
-                                   xgrad::layer_norm(x({2, 3}), 3, x({2}));
-                                 }),
-               error<ShapeError>("layer_norm: bias must have normalized_shape (3), got (1, 3)", [] {
-                 xgrad::layer_norm(x({2, 3}), 3, {}, x({1, 3}));
-               })};
-  return op;
+  return cases;
+}
+
+Op layer_norm_op() {
+  const auto f = [](const auto& x, const auto& weight, const auto& bias, const Shape& inner, double eps) {
+    return xgrad::layer_norm(x[0], inner, weight, bias, eps);
+  };
+  return {"layer_norm",
+          layer_norm_cases(false, f),
+          {error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (4), got x (2, 3)",
+                             [] {
+                               xgrad::layer_norm(x({2, 3}), 4);
+                             }),
+           error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (2, 3), got x (3)",
+                             [] {
+                               xgrad::layer_norm(x({3}), {2, 3});
+                             }),
+           error<ShapeError>("layer_norm: weight must have normalized_shape (3), got (2)",
+                             [] {
+                               xgrad::layer_norm(x({2, 3}), 3, x({2}));
+                             }),
+           error<ShapeError>("layer_norm: bias must have normalized_shape (3), got (1, 3)", [] {
+             xgrad::layer_norm(x({2, 3}), 3, {}, x({1, 3}));
+           })}};
+}
+
+Op add_layer_norm_op() {
+  const auto f = [](const auto& x, const auto& weight, const auto& bias, const Shape& inner, double eps) {
+    return xgrad::add_layer_norm(x[0], x[1], inner, weight, bias, eps);
+  };
+  return {"layer_norm.add_layer_norm",
+          layer_norm_cases(true, f),
+          {error<ShapeError>("add_layer_norm: x and residual must have the same shape, got (2, 3) and (1, 3)",
+                             [] {
+                               xgrad::add_layer_norm(x({2, 3}), x({1, 3}), 3);
+                             }),
+           error<ShapeError>("add_layer_norm: the last axes of x must be normalized_shape (4), got x (2, 3)",
+                             [] {
+                               xgrad::add_layer_norm(x({2, 3}), x({2, 3}), 4);
+                             }),
+           error<ShapeError>("add_layer_norm: weight must have normalized_shape (3), got (2)", [] {
+             xgrad::add_layer_norm(x({2, 3}), x({2, 3}), 3, x({2}));
+           })}};
 }
 
 // lookups and masks
@@ -1547,6 +1616,79 @@ Op attention_op(const char* name, const F& f, Reference (*reference)(naive::Atte
   return op;
 }
 
+Op self_attention_op() {
+  struct Sample {
+    Shape x;
+    std::size_t out, v_out;
+    bool biases;
+    naive::Attention how = {};
+    Shape bias = {};  // of the numbers added to the scores, if it has axes
+  };
+  const Mask some = mask_of({3, 3}, {1, 0, 1, 0, 0, 0, 1, 1, 0});
+  const std::vector<Sample> samples = {
+      {{3, 2}, 2, 2, false},
+      {{3, 2}, 4, 5, true},
+      {{2, 3, 2}, 4, 6, true, {.heads = 2}},
+      {{2, 3, 4}, 4, 4, false, {.heads = 2, .allowed = mask_of({2, 1, 1, 3}, {1, 1, 0, 0, 0, 0})}},
+      {{2, 2, 3, 4}, 4, 4, true, {.heads = 4, .causal = true, .scale = 0.3}},
+      {{3, 2}, 2, 3, true, {.allowed = some}},
+      {{2, 3, 2}, 4, 4, true, {.heads = 2}, {2, 1, 3}},
+      {{0, 3, 2}, 2, 2, true},
+      {{2, 0, 2}, 2, 2, true},
+      {{17, 6}, 10, 6, true, {.heads = 2}}};
+  Op op{"attention.self_attention", {}, {}};
+  for (const Sample& sample : samples) {
+    const std::size_t in = sample.x.back();
+    std::vector<Input> inputs{sample.x, Shape{sample.out, in}, Shape{sample.out, in},
+                              Shape{sample.v_out, in}};
+    if (sample.biases) {
+      for (const std::size_t length : {sample.out, sample.out, sample.v_out}) inputs.push_back(Shape{length});
+    }
+    const std::size_t projections = inputs.size();
+    if (!sample.bias.empty()) inputs.push_back(sample.bias);
+    const auto call = [how = sample.how, biases = sample.biases, projections](const auto& x) {
+      using V = typename std::decay_t<decltype(x)>::value_type;
+      xgrad::AttentionMask<typename V::value_type> mask;
+      if (how.allowed) mask = *how.allowed;
+      if (x.size() > projections) mask = x.back();
+      const auto bias = [&](std::size_t part) { return biases ? x[4 + part] : V(); };
+      return xgrad::self_attention(
+          x[0], {x[1], bias(0)}, {x[2], bias(1)}, {x[3], bias(2)}, mask,
+          xgrad::AttentionOptions{.is_causal = how.causal, .scale = how.scale, .num_heads = how.heads});
+    };
+    const Reference reference = [how = sample.how, biases = sample.biases, projections](const auto& x) {
+      std::decay_t<decltype(x)> attended;
+      for (std::size_t part = 0; part < 3; ++part) {
+        std::decay_t<decltype(x)> operands{x[0], x[1 + part]};
+        if (biases) operands.push_back(x[4 + part]);
+        attended.push_back(naive::linear()(operands));
+      }
+      if (x.size() > projections) attended.push_back(x.back());
+      return naive::attention(how)(attended);
+    };
+    op.cases.push_back(make_case(inputs, call, reference));
+  }
+  op.errors = {error<ShapeError>(
+                   "self_attention: x must be (..., L, in) and the weight of k (out, in), got x (3, 2) and "
+                   "weight (2, 3)",
+                   [] {
+                     xgrad::self_attention(x({3, 2}), {x({2, 2}), {}}, {x({2, 3}), {}}, {x({2, 2}), {}});
+                   }),
+               error<ShapeError>(
+                   "self_attention: the bias of v must be (2), got (3)",
+                   [] {
+                     xgrad::self_attention(x({3, 2}), {x({2, 2}), {}}, {x({2, 2}), {}}, {x({2, 2}), x({3})});
+                   }),
+               error<ShapeError>(
+                   "scaled_dot_product_attention: the last axes of q and v must be divisible by num_heads "
+                   "2, got q (3, 3) and v (3, 2)",
+                   [] {
+                     xgrad::self_attention(x({3, 2}), {x({3, 2}), {}}, {x({3, 2}), {}}, {x({2, 2}), {}}, {},
+                                           {.num_heads = 2});
+                   })};
+  return op;
+}
+
 std::vector<Op> make_table() {
   const auto attend = [](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
     return xgrad::scaled_dot_product_attention(q, k, v, mask, options);
@@ -1633,9 +1775,11 @@ std::vector<Op> make_table() {
           sum_to_op(),
           matmul_op(),
           linear_op(),
+          linear_relu_op(),
           softmax_op(),
           log_softmax_op(),
           layer_norm_op(),
+          add_layer_norm_op(),
           embedding_op(),
           masked_fill_op(),
           sum_op(),
@@ -1649,6 +1793,7 @@ std::vector<Op> make_table() {
           dropout_op(),
           cross_entropy_op(),
           attention_op("attention.scaled_dot_product_attention", attend, naive::attention),
+          self_attention_op(),
           attention_op("attention.attention_with_weights", attend_composed, naive::attention),
           attention_op("attention.weights", weigh, naive::attention_weights)};
 }
