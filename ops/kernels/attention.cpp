@@ -173,7 +173,7 @@ class Head {
 /// Calls f(head, scratch) for each head of each batch, several at a time where one is little work.
 template <typename T, typename F>
 void for_each_head(const AttentionSizes& sizes, T* scratch, const F& f) {
-  constexpr std::size_t piece_work = std::size_t{1} << 19, exponential = 32;  // in multiplications
+  constexpr std::size_t piece_work = std::size_t{1} << 17, exponential = 32;  // in multiplications
   const std::size_t work = sizes.q_len * sizes.k_len * (sizes.head_dim + sizes.v_dim + exponential);
   const std::size_t grain = piece_work / std::max<std::size_t>(work, 1) + 1;
   parallel_chunks(sizes.batch * sizes.heads, grain,

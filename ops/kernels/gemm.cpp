@@ -141,7 +141,7 @@ void blas_gemm_in_pieces(bool trans_a, bool trans_b, std::size_t m, std::size_t 
 
 // With AVX-512, OpenBLAS multiplies up to a million numbers without packing them, faster than the large
 // products that it packs, unless b is transposed: 56 x 64 x 256 is the best tile below that.
-constexpr std::size_t tile_rows = 56, tile_cols = 64, tile_depth = 256, panel_cols = 4 * tile_cols;
+constexpr std::size_t most_tile_rows = 56, tile_cols = 64, tile_depth = 256, panel_cols = 4 * tile_cols;
 
 bool has_small_kernels() {
   static const bool found = [] {
@@ -154,7 +154,7 @@ bool has_small_kernels() {
 /// Where a thread packs tiles of a and b, kept until it ends.
 template <typename T>
 struct TileMemory {
-  alignas(64) T a[tile_depth * tile_rows], b[tile_depth * panel_cols];
+  alignas(64) T a[tile_depth * most_tile_rows], b[tile_depth * panel_cols];
 };
 
 template <typename T>
@@ -205,8 +205,9 @@ XGRAD_KERNEL(void, pack,
 /// second-level cache, are packed here once for all rows, and so are those of a if it is transposed. Bound by
 /// flops: 93 to 98 % of the processor's peak.
 template <typename T>
-void tiled_gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a,
-                std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc) {
+void tiled_gemm(std::size_t tile_rows, bool trans_a, bool trans_b, std::size_t m, std::size_t n,
+                std::size_t k, T alpha, const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta,
+                T* c, std::size_t ldc) {
   TileMemory<T>& memory = tile_memory<T>();
   const bool packs_a = trans_a && lda > panel_cols;
   for (std::size_t panel = 0; panel < n; panel += panel_cols) {
@@ -232,17 +233,19 @@ void tiled_gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::s
   }
 }
 
-/// Whole tiles of rows or of columns for each thread, whichever are shared out more evenly: the tiles, and so
-/// the bits, are those of one thread.
+/// Tiles of equal height; for each thread whole rows or whole columns of them, whichever are shared out more
+/// evenly. The tiles, and so the bits, are those of one thread.
 template <typename T>
 void tiled_gemm_in_pieces(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha,
                           const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta, T* c,
                           std::size_t ldc) {
   constexpr std::size_t least_product = std::size_t{1} << 19;
+  const std::size_t height = (m - 1) / ((m - 1) / most_tile_rows + 1) + 1, tile_rows = (height + 7) / 8 * 8;
   const std::size_t row_tiles = (m - 1) / tile_rows + 1, col_tiles = (n - 1) / tile_cols + 1;
   const std::size_t threads = std::min(available_threads(), m * n * k / least_product);
   const auto longest = [&](std::size_t tiles) { return threads * ((tiles - 1) / threads + 1); };
-  if (threads < 2) return tiled_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  if (threads < 2)
+    return tiled_gemm(tile_rows, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   const bool by_rows = longest(row_tiles) * col_tiles <= longest(col_tiles) * row_tiles;
   const std::size_t tiles = by_rows ? row_tiles : col_tiles, tile = by_rows ? tile_rows : tile_cols;
   const std::size_t pieces = std::min(threads, tiles), length = by_rows ? m : n;
@@ -250,11 +253,11 @@ void tiled_gemm_in_pieces(bool trans_a, bool trans_b, std::size_t m, std::size_t
     const std::size_t begin = piece * tiles / pieces * tile;
     const std::size_t size = std::min(length, (piece + 1) * tiles / pieces * tile) - begin;
     if (by_rows) {
-      tiled_gemm(trans_a, trans_b, size, n, k, alpha, a + begin * (trans_a ? 1 : lda), lda, b, ldb, beta,
-                 c + begin * ldc, ldc);
+      tiled_gemm(tile_rows, trans_a, trans_b, size, n, k, alpha, a + begin * (trans_a ? 1 : lda), lda, b, ldb,
+                 beta, c + begin * ldc, ldc);
     } else {
-      tiled_gemm(trans_a, trans_b, m, size, k, alpha, a, lda, b + begin * (trans_b ? ldb : 1), ldb, beta,
-                 c + begin, ldc);
+      tiled_gemm(tile_rows, trans_a, trans_b, m, size, k, alpha, a, lda, b + begin * (trans_b ? ldb : 1), ldb,
+                 beta, c + begin, ldc);
     }
   });
 }

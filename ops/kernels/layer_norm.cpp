@@ -108,7 +108,7 @@ XGRAD_KERNEL(void, normalize_grad_rows,
 
 /// Rows that one thread works on at once.
 std::size_t rows_at_once(std::size_t cols) {
-  constexpr std::size_t elements = std::size_t{1} << 14;
+  constexpr std::size_t elements = std::size_t{1} << 13;
   return elements / (cols + 1) + 1;
 }
 
