@@ -19,10 +19,12 @@ XGRAD_INLINE T reduce_lanes(std::size_t begin, std::size_t end, T initial, Value
 #pragma GCC unroll 1  // a loop that is unrolled before it is vectorised stays scalar
       for (std::size_t l = 0; l < lanes; ++l) lane[l] = combine(lane[l], value(begin + l));
     }
-    for (std::size_t width = lanes / 2; width > 0; width /= 2) {
+    for (std::size_t width = lanes / 2; width >= 8; width /= 2) {
       for (std::size_t l = 0; l < width; ++l) lane[l] = combine(lane[l], lane[l + width]);
     }
-    total = lane[0];
+    // written out, for a loop over so few would wait for the memory of each lane
+    const T even = combine(combine(lane[0], lane[4]), combine(lane[2], lane[6]));
+    total = combine(even, combine(combine(lane[1], lane[5]), combine(lane[3], lane[7])));
   }
   if constexpr (lanes > 8) {
     return combine(total, reduce_lanes<8>(begin, end, initial, value, combine));
