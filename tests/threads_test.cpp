@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -178,6 +180,179 @@ TYPED_TEST(NumThreadsBitsTest, TrainingStepsHaveTheSameBits) {
   for (const auto& other : trained) {
     for (const auto& [name, value] : other) EXPECT_TRUE(same_bits(value, trained[0].at(name))) << name;
   }
+}
+
+/// An op, and the shapes of its inputs, which are drawn from [0.25, 2].
+template <class T>
+struct LargeCase {
+  std::string name;
+  std::vector<xgrad::Shape> shapes;
+  std::function<Variable<T>(const std::vector<Variable<T>>&)> op;
+};
+
+xgrad::Mask every_third(const xgrad::Shape& shape) {
+  xgrad::Mask mask = xgrad::Mask::from_shape(shape);
+  for (std::size_t i = 0; i < mask.size(); ++i) mask.data()[i] = i % 3 == 0;
+  return mask;
+}
+
+/// Every kernel that walks over memory, on matrices of odd sizes, on few long rows and on many short ones.
+template <class T>
+std::vector<LargeCase<T>> large_cases() {
+  using V = const std::vector<Variable<T>>&;
+  using xgrad::Shape;
+  std::vector<LargeCase<T>> cases;
+  const auto add = [&](std::string name, std::vector<Shape> shapes, auto op) {
+    cases.push_back({std::move(name), std::move(shapes), op});
+  };
+  const Shape plane{517, 403}, wide{3, 70001}, tall{70001, 3};
+
+  add("exp", {plane}, [](V x) { return exp(x[0]); });
+  add("log", {plane}, [](V x) { return log(x[0]); });
+  add("sqrt", {plane}, [](V x) { return sqrt(x[0]); });
+  add("rsqrt", {plane}, [](V x) { return rsqrt(x[0]); });
+  add("reciprocal", {plane}, [](V x) { return reciprocal(x[0]); });
+  add("square", {plane}, [](V x) { return square(x[0]); });
+  add("cube", {plane}, [](V x) { return pow(x[0], 3); });
+  add("abs", {plane}, [](V x) { return abs(x[0] - 1); });
+  add("tanh", {plane}, [](V x) { return tanh(x[0]); });
+  add("sigmoid", {plane}, [](V x) { return sigmoid(x[0]); });
+  add("erf", {plane}, [](V x) { return erf(x[0]); });
+  add("relu", {plane}, [](V x) { return relu(x[0] - 1); });
+  add("silu", {plane}, [](V x) { return silu(x[0]); });
+  add("gelu", {plane}, [](V x) { return gelu(x[0]); });
+  add("gelu tanh", {plane}, [](V x) { return gelu(x[0], xgrad::Gelu::tanh); });
+  add("softplus", {plane}, [](V x) { return softplus(x[0]); });
+  add("clamp", {plane}, [](V x) { return clamp(x[0], 0.5, 1.5); });
+  add("scalars", {plane}, [](V x) { return 1.5 * x[0] + 2; });
+
+  const std::vector<std::pair<Shape, Shape>> broadcasts = {{plane, plane},
+                                                           {plane, {403}},
+                                                           {plane, {517, 1}},
+                                                           {wide, {3, 1}},
+                                                           {wide, {70001}},
+                                                           {tall, {70001, 1}},
+                                                           {{}, plane},
+                                                           {{2, 300, 131}, {2, 1, 131}},
+                                                           {{300, 1, 7}, {101, 1}},
+                                                           {{300, 5, 67}, {300, 1, 67}}};
+  for (const auto& [a, b] : broadcasts) {
+    const std::string shapes = xgrad::to_string(a) + " " + xgrad::to_string(b);
+    add("add " + shapes, {a, b}, [](V x) { return x[0] + x[1]; });
+    add("sub " + shapes, {b, a}, [](V x) { return x[0] - x[1]; });
+    add("mul " + shapes, {a, b}, [](V x) { return x[0] * x[1]; });
+    add("div " + shapes, {b, a}, [](V x) { return x[0] / x[1]; });
+    add("pow " + shapes, {a, b}, [](V x) { return pow(x[0], x[1]); });
+    add("maximum " + shapes, {a, b}, [](V x) { return maximum(x[0], x[1]); });
+    add("minimum " + shapes, {a, b}, [](V x) { return minimum(x[0], x[1]); });
+    add("mse_loss " + shapes, {a, b}, [](V x) { return xgrad::mse_loss(x[0], x[1]); });
+    add("where " + shapes, {a, b}, [](V x) { return where(every_third(x[0].shape()), x[0], x[1]); });
+  }
+  add("masked_fill", {plane}, [](V x) { return masked_fill(x[0], every_third({403}), T(-1)); });
+  add("masked_fill wide", {wide}, [](V x) { return masked_fill(x[0], every_third({3, 1}), T(-1)); });
+
+  for (const Shape& shape : {plane, wide, tall, Shape{5, 129, 331}, Shape{210001}, Shape{3, 5000, 7}}) {
+    const std::string name = " " + xgrad::to_string(shape);
+    add("sum" + name, {shape}, [](V x) { return sum(x[0]); });
+    add("logsumexp" + name, {shape}, [](V x) { return logsumexp(x[0], {-1}); });
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      const auto dim = static_cast<int>(axis);
+      const std::string along = name + " along " + std::to_string(dim);
+      add("mean" + along, {shape}, [dim](V x) { return mean(x[0], {dim}); });
+      add("amax" + along, {shape}, [dim](V x) { return amax(x[0], {dim}); });
+      add("amin" + along, {shape}, [dim](V x) { return amin(x[0], {dim}); });
+      add("softmax" + along, {shape}, [dim](V x) { return softmax(x[0], dim); });
+      add("log_softmax" + along, {shape}, [dim](V x) { return log_softmax(x[0], dim); });
+      add("transpose" + along, {shape}, [dim](V x) { return transpose(x[0], dim, -1); });
+      add("slice" + along, {shape}, [dim](V x) { return slice(x[0], dim, 1); });
+      add("cat" + along, {shape, shape}, [dim](V x) { return xgrad::cat(x, dim); });
+      const xgrad::Ids index = xgrad::randint(0, static_cast<std::int64_t>(shape[axis]), {shape[axis] + 7});
+      add("index_select" + along, {shape}, [dim, index](V x) { return index_select(x[0], dim, index); });
+      const xgrad::Ids at = xgrad::randint(0, static_cast<std::int64_t>(shape[axis]), shape);
+      add("gather" + along, {shape}, [dim, at](V x) { return gather(x[0], dim, at); });
+    }
+  }
+  for (const Shape& shape : {plane, tall}) {
+    const auto classes = static_cast<std::int64_t>(shape[1]);
+    const xgrad::Ids labels = xgrad::randint(0, classes, {shape[0]});
+    add("cross_entropy", {shape}, [labels](V x) { return cross_entropy(x[0], labels); });
+    add("cross_entropy, smoothed", {shape},
+        [labels](V x) { return cross_entropy(x[0], labels, {.ignore_index = 1, .label_smoothing = 0.1}); });
+    const xgrad::Ids ids = xgrad::randint(0, static_cast<std::int64_t>(shape[0]), {11, 191});
+    add("embedding", {shape}, [ids](V x) { return embedding(ids, x[0]); });
+  }
+  add("permute", {{7, 60, 3, 67}}, [](V x) { return permute(x[0], {0, 2, 1, 3}); });
+  add("permute, transposing", {{60, 7, 3, 67}}, [](V x) { return permute(x[0], {1, 3, 2, 0}); });
+  add("matmul", {{37, 40, 33}, {37, 33, 45}}, [](V x) { return matmul(x[0], x[1]); });
+  add("matmul, broadcast", {{5, 1, 40, 33}, {9, 33, 45}}, [](V x) { return matmul(x[0], x[1]); });
+  add("matmul, large", {{3, 200, 170}, {3, 170, 190}}, [](V x) { return matmul(x[0], x[1]); });
+  return cases;
+}
+
+TYPED_TEST(NumThreadsBitsTest, LargeOpsHaveTheSameBits) {
+  using T = TypeParam;
+  xgrad::manual_seed(0);
+  for (const LargeCase<T>& sample : large_cases<T>()) {
+    std::vector<Variable<T>> x;
+    for (const xgrad::Shape& shape : sample.shapes) x.emplace_back(xgrad::uniform<T>(shape, 0.25, 2), true);
+    Array<T> seed;
+    std::vector<std::vector<Array<T>>> results;
+    for (const std::size_t threads : thread_counts) {
+      xgrad::set_num_threads(threads);
+      const Variable<T> y = sample.op(x);
+      if (results.empty()) seed = xgrad::uniform<T>(y.shape(), -1, 1);
+      std::vector<Array<T>> result{y.value()};
+      for (const Variable<T>& dx : grad(y, x, {.seed = Variable<T>(seed)})) result.push_back(dx.value());
+      results.push_back(std::move(result));
+    }
+    for (const auto& result : results) {
+      for (std::size_t i = 0; i < result.size(); ++i)
+        EXPECT_TRUE(same_bits(result[i], results[0][i])) << sample.name << ", result " << i;
+    }
+  }
+}
+
+TYPED_TEST(NumThreadsBitsTest, LargeStepsOfOptimizersHaveTheSameBits) {
+  using T = TypeParam;
+  xgrad::manual_seed(0);
+  const std::vector<Array<T>> gradients = {xgrad::uniform<T>({403, 517}, -1, 1),
+                                           xgrad::uniform<T>({403}, -1, 1)};
+  const auto train = [&](auto make_optimizer) {
+    std::vector<std::vector<Array<T>>> results;
+    for (const std::size_t threads : thread_counts) {
+      xgrad::set_num_threads(threads);
+      xgrad::manual_seed(1);
+      const xgrad::Linear<T> model(517, 403);
+      const std::vector<Variable<T>> parameters = model.parameters();
+      auto optimizer = make_optimizer(parameters);
+      xgrad::ExponentialMovingAverage<T> average(model, 0.9);
+      std::vector<Array<T>> result;
+      for (int step = 0; step < 3; ++step) {
+        optimizer.zero_grad();
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+          parameters[i].backward(Variable<T>(gradients[i]));
+          (parameters[i] * parameters[i]).backward(Variable<T>(gradients[i]));  // accumulates
+        }
+        result.push_back(Array<T>{static_cast<T>(xgrad::clip_grad_norm(parameters, 1.0))});
+        xgrad::clip_grad_value(parameters, 0.001);
+        optimizer.step();
+        average.update();
+      }
+      for (const Variable<T>& parameter : parameters) result.push_back(parameter.value());
+      const auto applied = average.apply();
+      for (const Variable<T>& parameter : parameters) result.push_back(parameter.value());
+      results.push_back(std::move(result));
+    }
+    for (const auto& result : results) {
+      for (std::size_t i = 0; i < result.size(); ++i)
+        EXPECT_TRUE(same_bits(result[i], results[0][i])) << "result " << i;
+    }
+  };
+  using Parameters = std::vector<Variable<T>>;
+  train([](const Parameters& p) { return xgrad::SGD<T>(p, {.lr = 0.1}); });
+  train([](const Parameters& p) { return xgrad::SGD<T>(p, {.lr = 0.1, .momentum = 0.9, .nesterov = true}); });
+  train([](const Parameters& p) { return xgrad::Adam<T>(p, {.lr = 0.1, .weight_decay = 0.01}); });
+  train([](const Parameters& p) { return xgrad::AdamW<T>(p, {.lr = 0.1}); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <stdexcept>
+#include <xgrad/ops/kernels/pieces.hpp>
 
 namespace xgrad::kernels {
 
@@ -17,6 +18,13 @@ struct Axes {
 
   std::size_t size(std::size_t axis) const { return shape[axis]; }
   std::ptrdiff_t stride(std::size_t operand, std::size_t axis) const { return strides[axis][operand]; }
+
+  /// How many indices the axes [from, to) have.
+  std::size_t count(std::size_t from, std::size_t to) const {
+    std::size_t product = 1;
+    for (; from < to; ++from) product *= shape[from];
+    return product;
+  }
 
   void push(std::size_t size, const std::array<std::ptrdiff_t, N>& stride) {
     if (rank == max_rank) throw std::length_error("kernels: more than 32 axes that cannot be merged");
@@ -55,22 +63,23 @@ Axes<N> merge_axes(std::size_t rank, const std::size_t* shape,
   return padded;
 }
 
-/// Calls visit(offsets) with the operands' offsets, in order, for every index of all but the last `inner`
-/// axes.
+/// Calls visit(offsets, number) with the operands' offsets, in order, for the indices number `begin` to `end`
+/// of all but the last `inner` axes.
 template <std::size_t N, typename Visit>
-void for_each_outer(const Axes<N>& axes, std::size_t inner, Visit visit) {
-  for (std::size_t axis = 0; axis < axes.rank; ++axis) {
-    if (axes.size(axis) == 0) return;
-  }
+void for_each_outer(const Axes<N>& axes, std::size_t inner, std::size_t begin, std::size_t end,
+                    const Visit& visit) {
   const std::size_t outer = axes.rank - inner;
   std::array<std::size_t, Axes<N>::max_rank> index{};
   std::array<std::ptrdiff_t, N> offsets{};
-  while (true) {
-    visit(offsets);
-    std::size_t axis = outer;
-    while (true) {
-      if (axis == 0) return;
-      --axis;
+  for (std::size_t axis = outer, rest = begin; rest > 0; rest /= axes.size(axis)) {
+    --axis;
+    index[axis] = rest % axes.size(axis);
+    for (std::size_t i = 0; i < N; ++i)
+      offsets[i] += axes.stride(i, axis) * static_cast<std::ptrdiff_t>(index[axis]);
+  }
+  while (begin < end) {
+    visit(offsets, begin++);
+    for (std::size_t axis = outer; axis-- > 0;) {
       for (std::size_t i = 0; i < N; ++i) offsets[i] += axes.stride(i, axis);
       if (++index[axis] < axes.size(axis)) break;
       for (std::size_t i = 0; i < N; ++i) {
@@ -79,6 +88,27 @@ void for_each_outer(const Axes<N>& axes, std::size_t inner, Visit visit) {
       index[axis] = 0;
     }
   }
+}
+
+/// The same for all indices.
+template <std::size_t N, typename Visit>
+void for_each_outer(const Axes<N>& axes, std::size_t inner, const Visit& visit) {
+  const std::size_t outer = axes.rank - inner;
+  if (axes.count(outer, axes.rank) > 0) for_each_outer(axes, inner, 0, axes.count(0, outer), visit);
+}
+
+/// The same in several threads, where what visit does with the inner axes, about an addition for each
+/// element, is not enough for more than one; where it is, visit has to divide its own.
+template <std::size_t N, typename Visit>
+void parallel_outer(const Axes<N>& axes, std::size_t inner, const Visit& visit) {
+  const std::size_t outer = axes.rank - inner, count = axes.count(0, outer);
+  const std::size_t size = axes.count(outer, axes.rank);
+  if (size == 0) return;
+  if (is_one_piece(count, size) || !is_one_piece(size, 1))
+    return for_each_outer(axes, inner, 0, count, visit);
+  parallel_pieces(count, size, [&](std::size_t begin, std::size_t end) {
+    for_each_outer(axes, inner, begin, end, visit);
+  });
 }
 
 }  // namespace xgrad::kernels

@@ -1,6 +1,6 @@
 #include <cmath>
 #include <xgrad/ops/kernels/elementwise.hpp>
-#include <xgrad/ops/kernels/vectorized.hpp>
+#include <xgrad/ops/kernels/pieces.hpp>
 #include <xgrad/ops/kernels/vectorized_math.hpp>
 
 namespace xgrad::kernels {
@@ -12,6 +12,8 @@ constexpr double inverse_sqrt_2pi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 constexpr double sqrt_2_over_pi = 0.79788456080286535588;    // sqrt(2 / pi)
 constexpr double two_over_sqrt_pi = 1.12837916709551257390;  // 2 / sqrt(pi)
 constexpr double gelu_cubic = 0.044715;
+
+constexpr std::size_t exp_cost = 2;  // of a function bound by flops, in additions, which wait for memory
 
 /// Phi(x), the cumulative distribution of the standard normal.
 template <typename T>
@@ -87,68 +89,70 @@ XGRAD_INLINE T gelu_tanh_derivative(T x) {
 }  // namespace
 
 /// y = f(x). Bandwidth bounds the algebraic functions from the second cache level on; exp, log, tanh and erf
-/// do 10 to 30 operations per element and are bound by flops.
-#define XGRAD_UNARY(name, ...)                                                   \
-  XGRAD_KERNEL(void, name, (const T* in, T* out, std::size_t n), (in, out, n)) { \
-    XGRAD_INDEPENDENT                                                            \
-    for (std::size_t i = 0; i < n; ++i) {                                        \
-      const T x = in[i];                                                         \
-      out[i] = __VA_ARGS__;                                                      \
-    }                                                                            \
+/// do 10 to 30 operations per element and are bound by flops, so that smaller pieces of them pay.
+#define XGRAD_UNARY(name, cost, ...)                                                         \
+  XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* in, T* out, std::size_t n), (in, out, n)) { \
+    XGRAD_INDEPENDENT                                                                        \
+    for (std::size_t i = begin; i < n; ++i) {                                                \
+      const T x = in[i];                                                                     \
+      out[i] = __VA_ARGS__;                                                                  \
+    }                                                                                        \
   }
 
-XGRAD_UNARY(exp, vectorized::exp(x))
-XGRAD_UNARY(log, vectorized::log(x))
-XGRAD_UNARY(sqrt, std::sqrt(x))
-XGRAD_UNARY(rsqrt, T(1) / std::sqrt(x))
-XGRAD_UNARY(reciprocal, T(1) / x)
-XGRAD_UNARY(square, x* x)
-XGRAD_UNARY(cube, x* x* x)
-XGRAD_UNARY(abs, std::fabs(x))
-XGRAD_UNARY(tanh, vectorized::tanh(x))
-XGRAD_UNARY(sigmoid, sigmoid_of(x))
-XGRAD_UNARY(erf, vectorized::erf(x))
-XGRAD_UNARY(relu, x < T(0) ? T(0) : x)
-XGRAD_UNARY(silu, x* sigmoid_of(x))
-XGRAD_UNARY(gelu, normal_cdf(x) * x)
-XGRAD_UNARY(gelu_tanh, T(0.5) * x * (T(1) + gelu_tanh_of(x)))
+XGRAD_UNARY(exp, exp_cost, vectorized::exp(x))
+XGRAD_UNARY(log, exp_cost, vectorized::log(x))
+XGRAD_UNARY(sqrt, 1, std::sqrt(x))
+XGRAD_UNARY(rsqrt, 1, T(1) / std::sqrt(x))
+XGRAD_UNARY(reciprocal, 1, T(1) / x)
+XGRAD_UNARY(square, 1, x* x)
+XGRAD_UNARY(cube, 1, x* x* x)
+XGRAD_UNARY(abs, 1, std::fabs(x))
+XGRAD_UNARY(tanh, exp_cost, vectorized::tanh(x))
+XGRAD_UNARY(sigmoid, exp_cost, sigmoid_of(x))
+XGRAD_UNARY(erf, exp_cost, vectorized::erf(x))
+XGRAD_UNARY(relu, 1, x < T(0) ? T(0) : x)
+XGRAD_UNARY(silu, exp_cost, x* sigmoid_of(x))
+XGRAD_UNARY(gelu, exp_cost, normal_cdf(x) * x)
+XGRAD_UNARY(gelu_tanh, exp_cost, T(0.5) * x * (T(1) + gelu_tanh_of(x)))
 
 /// dx = dy f', where g is dy, and s what the forward saved: its input x or its output y.
-#define XGRAD_UNARY_GRAD(name, ...)                                                                   \
-  XGRAD_KERNEL(void, name, (const T* dy, const T* saved, T* dx, std::size_t n), (dy, saved, dx, n)) { \
-    XGRAD_INDEPENDENT                                                                                 \
-    for (std::size_t i = 0; i < n; ++i) {                                                             \
-      const T s = saved[i];                                                                           \
-      const T g = dy[i];                                                                              \
-      dx[i] = __VA_ARGS__;                                                                            \
-    }                                                                                                 \
+#define XGRAD_UNARY_GRAD(name, cost, ...)                                                   \
+  XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* dy, const T* saved, T* dx, std::size_t n), \
+                        (dy, saved, dx, n)) {                                               \
+    XGRAD_INDEPENDENT                                                                       \
+    for (std::size_t i = begin; i < n; ++i) {                                               \
+      const T s = saved[i];                                                                 \
+      const T g = dy[i];                                                                    \
+      dx[i] = __VA_ARGS__;                                                                  \
+    }                                                                                       \
   }
 
-XGRAD_UNARY_GRAD(sqrt_grad, g / (T(2) * s))
-XGRAD_UNARY_GRAD(rsqrt_grad, T(-0.5) * g * (s * s * s))
-XGRAD_UNARY_GRAD(reciprocal_grad, -g*(s* s))
-XGRAD_UNARY_GRAD(square_grad, T(2) * s * g)
-XGRAD_UNARY_GRAD(cube_grad, g*(T(3) * (s * s)))
-XGRAD_UNARY_GRAD(abs_grad, (s > T(0) ? g : s < T(0) ? -g : T(0)))
-XGRAD_UNARY_GRAD(tanh_grad, (T(1) - s * s) * g)
-XGRAD_UNARY_GRAD(sigmoid_grad, (T(1) - s) * s * g)
-XGRAD_UNARY_GRAD(erf_grad, T(two_over_sqrt_pi) * vectorized::exp(-s * s) * g)
-XGRAD_UNARY_GRAD(silu_grad, silu_derivative(s) * g)
-XGRAD_UNARY_GRAD(relu_grad, s <= T(0) ? T(0) : g)
-XGRAD_UNARY_GRAD(gelu_grad, gelu_derivative(s) * g)
-XGRAD_UNARY_GRAD(gelu_tanh_grad, gelu_tanh_derivative(s) * g)
+XGRAD_UNARY_GRAD(sqrt_grad, 1, g / (T(2) * s))
+XGRAD_UNARY_GRAD(rsqrt_grad, 1, T(-0.5) * g * (s * s * s))
+XGRAD_UNARY_GRAD(reciprocal_grad, 1, -g*(s* s))
+XGRAD_UNARY_GRAD(square_grad, 1, T(2) * s * g)
+XGRAD_UNARY_GRAD(cube_grad, 1, g*(T(3) * (s * s)))
+XGRAD_UNARY_GRAD(abs_grad, 1, (s > T(0) ? g : s < T(0) ? -g : T(0)))
+XGRAD_UNARY_GRAD(tanh_grad, 1, (T(1) - s * s) * g)
+XGRAD_UNARY_GRAD(sigmoid_grad, 1, (T(1) - s) * s * g)
+XGRAD_UNARY_GRAD(erf_grad, exp_cost, T(two_over_sqrt_pi) * vectorized::exp(-s * s) * g)
+XGRAD_UNARY_GRAD(silu_grad, exp_cost, silu_derivative(s) * g)
+XGRAD_UNARY_GRAD(relu_grad, 1, s <= T(0) ? T(0) : g)
+XGRAD_UNARY_GRAD(gelu_grad, exp_cost, gelu_derivative(s) * g)
+XGRAD_UNARY_GRAD(gelu_tanh_grad, exp_cost, gelu_tanh_derivative(s) * g)
 
 /// Bound by the exponential and the logarithm.
-XGRAD_KERNEL(void, softplus, (const T* x, T* y, std::size_t n, T beta, T threshold),
-             (x, y, n, beta, threshold)) {
+XGRAD_PARALLEL_KERNEL(softplus, n, exp_cost, (const T* x, T* y, std::size_t n, T beta, T threshold),
+                      (x, y, n, beta, threshold)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = 0; i < n; ++i) y[i] = softplus_of(x[i], beta, threshold);
+  for (std::size_t i = begin; i < n; ++i) y[i] = softplus_of(x[i], beta, threshold);
 }
 
-XGRAD_KERNEL(void, softplus_grad, (const T* dy, const T* x, T* dx, std::size_t n, T beta, T threshold),
-             (dy, x, dx, n, beta, threshold)) {
+XGRAD_PARALLEL_KERNEL(softplus_grad, n, exp_cost,
+                      (const T* dy, const T* x, T* dx, std::size_t n, T beta, T threshold),
+                      (dy, x, dx, n, beta, threshold)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = begin; i < n; ++i) {
     const T z = beta * x[i], g = dy[i];
     const T scaled = g * sigmoid_of(z);
     dx[i] = z > threshold ? g : scaled;
@@ -156,15 +160,15 @@ XGRAD_KERNEL(void, softplus_grad, (const T* dy, const T* x, T* dx, std::size_t n
 }
 
 /// Bound by bandwidth.
-XGRAD_KERNEL(void, clamp, (const T* x, T* y, std::size_t n, T low, T high), (x, y, n, low, high)) {
+XGRAD_PARALLEL_KERNEL(clamp, n, 1, (const T* x, T* y, std::size_t n, T low, T high), (x, y, n, low, high)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = 0; i < n; ++i) y[i] = clamp_of(x[i], low, high);
+  for (std::size_t i = begin; i < n; ++i) y[i] = clamp_of(x[i], low, high);
 }
 
-XGRAD_KERNEL(void, clamp_grad, (const T* dy, const T* x, T* dx, std::size_t n, T low, T high),
-             (dy, x, dx, n, low, high)) {
+XGRAD_PARALLEL_KERNEL(clamp_grad, n, 1, (const T* dy, const T* x, T* dx, std::size_t n, T low, T high),
+                      (dy, x, dx, n, low, high)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = begin; i < n; ++i) {
     const T s = x[i], g = dy[i];
     dx[i] = ((s >= low) & (s <= high)) ? g : T(0);
   }

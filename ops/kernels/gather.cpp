@@ -1,6 +1,6 @@
 #include <xgrad/ops/kernels/axes.hpp>
 #include <xgrad/ops/kernels/gather.hpp>
-#include <xgrad/ops/kernels/vectorized.hpp>
+#include <xgrad/ops/kernels/pieces.hpp>
 
 namespace xgrad::kernels {
 
@@ -17,15 +17,16 @@ XGRAD_VECTORIZED bool narrow_index(const std::int64_t* index, std::size_t length
 }
 
 /// Bound by latency.
-XGRAD_KERNEL(void, gather_row,
-             (const T* x, std::ptrdiff_t stride, std::ptrdiff_t dim_stride, const std::uint32_t* index, T* y,
-              std::size_t n),
-             (x, stride, dim_stride, index, y, n)) {
-  const auto size = static_cast<std::ptrdiff_t>(n);
+XGRAD_PARALLEL_KERNEL(gather_row, n, 2,
+                      (const T* x, std::ptrdiff_t stride, std::ptrdiff_t dim_stride,
+                       const std::uint32_t* index, T* y, std::size_t n),
+                      (x, stride, dim_stride, index, y, n)) {
+  const auto first = static_cast<std::ptrdiff_t>(begin), size = static_cast<std::ptrdiff_t>(n);
   if (stride == 0 && dim_stride == 1) {
-    for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = x[index[i]];
+    for (std::ptrdiff_t i = first; i < size; ++i) y[i] = x[index[i]];
   } else {
-    for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = x[i * stride + std::ptrdiff_t{index[i]} * dim_stride];
+    for (std::ptrdiff_t i = first; i < size; ++i)
+      y[i] = x[i * stride + std::ptrdiff_t{index[i]} * dim_stride];
   }
 }
 
@@ -34,10 +35,8 @@ void gather(std::size_t rank, const std::size_t* shape, const std::ptrdiff_t* st
             std::ptrdiff_t dim_stride, const T* x, const std::uint32_t* index, T* y) {
   const Axes<1> axes = merge_axes<1>(rank, shape, {strides}, 1);
   const std::size_t last = axes.rank - 1, n = axes.size(last);
-  for_each_outer(axes, 1, [&](const auto& offset) {
-    gather_row(x + offset[0], axes.stride(0, last), dim_stride, index, y, n);
-    index += n;
-    y += n;
+  parallel_outer(axes, 1, [&](const auto& offset, std::size_t number) {
+    gather_row(x + offset[0], axes.stride(0, last), dim_stride, index + number * n, y + number * n, n);
   });
 }
 
@@ -47,13 +46,12 @@ void gather_grad(std::size_t rank, const std::size_t* shape, const std::ptrdiff_
   const Axes<1> axes = merge_axes<1>(rank, shape, {strides}, 1);
   const std::size_t last = axes.rank - 1, n = axes.size(last);
   const std::ptrdiff_t stride = axes.stride(0, last);
-  for_each_outer(axes, 1, [&](const auto& offset) {
+  for_each_outer(axes, 1, [&](const auto& offset, std::size_t number) {
+    const std::size_t at = number * n;
     T* to = dx + offset[0];
     for (std::size_t i = 0; i < n; ++i) {
-      to[static_cast<std::ptrdiff_t>(i) * stride + std::ptrdiff_t{index[i]} * dim_stride] += dy[i];
+      to[static_cast<std::ptrdiff_t>(i) * stride + std::ptrdiff_t{index[at + i]} * dim_stride] += dy[at + i];
     }
-    index += n;
-    dy += n;
   });
 }
 

@@ -81,7 +81,7 @@ void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_
   const std::size_t rows = axes.size(last - 1), cols = axes.size(last);
   const std::ptrdiff_t x_row = axes.stride(0, last - 1), x_col = axes.stride(0, last);
   const std::ptrdiff_t y_row = axes.stride(1, last - 1);
-  for_each_outer(axes, 2, [&](const auto& offset) {
+  for_each_outer(axes, 2, [&](const auto& offset, std::size_t) {
     const T* from = x + offset[0];
     T* to = y + offset[1];
     if (transposes) return transpose(from, x_col, to, static_cast<std::size_t>(y_row), rows, cols);
@@ -101,14 +101,14 @@ void scatter_add(std::size_t rank, const std::size_t* in_shape, const std::ptrdi
   const Axes<1> axes = merge_axes<1>(rank, in_shape, {out_strides}, 1);
   const std::size_t n = axes.size(axes.rank - 1);
   const std::ptrdiff_t stride = axes.stride(0, axes.rank - 1);
-  for_each_outer(axes, 1, [&](const auto& offset) {
+  for_each_outer(axes, 1, [&](const auto& offset, std::size_t number) {
+    const T* from = x + number * n;
     T* to = y + offset[0];
     if (stride == 1) {
-      for (std::size_t i = 0; i < n; ++i) to[i] += x[i];
+      for (std::size_t i = 0; i < n; ++i) to[i] += from[i];
     } else {
-      for (std::size_t i = 0; i < n; ++i) to[static_cast<std::ptrdiff_t>(i) * stride] += x[i];
+      for (std::size_t i = 0; i < n; ++i) to[static_cast<std::ptrdiff_t>(i) * stride] += from[i];
     }
-    x += n;
   });
 }
 

@@ -38,15 +38,10 @@
 #define XGRAD_INDEPENDENT
 #endif
 
-/// Head of the definition of a kernel which a header declares as `template <typename T> result name params`:
-///
-///     XGRAD_KERNEL(void, neg, (const T* x, T* y, std::size_t n), (x, y, n)) {
-///       for (std::size_t i = 0; i < n; ++i) y[i] = -x[i];
-///     }
-///
-/// The body becomes an inlined template. Function versions cannot be templates, hence one plain function for
-/// float and one for double, between which the public template (instantiated here) chooses.
-#define XGRAD_KERNEL(result, name, params, args)                              \
+/// The versions of a kernel whose body follows, for XGRAD_KERNEL and XGRAD_PARALLEL_KERNEL. The body becomes
+/// an inlined template. Function versions cannot be templates, hence one plain function for float and one for
+/// double, between which name##_versions chooses.
+#define XGRAD_KERNEL_VERSIONS(result, name, params, args)                     \
   template <typename T>                                                       \
   [[gnu::always_inline]] static inline result name##_body params;             \
   namespace name##_float {                                                    \
@@ -58,14 +53,26 @@
     XGRAD_VECTORIZED static result run params { return name##_body<T> args; } \
   }                                                                           \
   template <typename T>                                                       \
-  result name params {                                                        \
+  [[gnu::always_inline]] static inline result name##_versions params {        \
     if constexpr (std::is_same_v<T, float>) {                                 \
       return name##_float::run args;                                          \
     } else {                                                                  \
       return name##_double::run args;                                         \
     }                                                                         \
-  }                                                                           \
-  template decltype(name<float>) name<float>;                                 \
-  template decltype(name<double>) name<double>;                               \
-  template <typename T>                                                       \
+  }
+
+/// Head of the definition of a kernel which a header declares as `template <typename T> result name params`:
+///
+///     XGRAD_KERNEL(void, neg, (const T* x, T* y, std::size_t n), (x, y, n)) {
+///       for (std::size_t i = 0; i < n; ++i) y[i] = -x[i];
+///     }
+#define XGRAD_KERNEL(result, name, params, args)    \
+  XGRAD_KERNEL_VERSIONS(result, name, params, args) \
+  template <typename T>                             \
+  result name params {                              \
+    return name##_versions<T> args;                 \
+  }                                                 \
+  template decltype(name<float>) name<float>;       \
+  template decltype(name<double>) name<double>;     \
+  template <typename T>                             \
   static inline result name##_body params
