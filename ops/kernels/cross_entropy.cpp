@@ -1,16 +1,18 @@
 #include <algorithm>
 #include <xgrad/ops/kernels/cross_entropy.hpp>
+#include <xgrad/ops/kernels/pieces.hpp>
 #include <xgrad/ops/kernels/softmax_row.hpp>
 
 namespace xgrad::kernels {
 
 /// Bound by the exponentials.
-XGRAD_KERNEL(void, cross_entropy_rows,
-             (const T* logits, const CrossEntropyTarget<T>& to, T* log_probs, T* losses, std::size_t rows,
-              std::size_t cols),
-             (logits, to, log_probs, losses, rows, cols)) {
+XGRAD_PARALLEL_KERNEL(cross_entropy_rows, rows, 4 * cols,
+                      (const T* logits, const CrossEntropyTarget<T>& to, T* log_probs, T* losses,
+                       std::size_t rows, std::size_t cols),
+                      (logits, to, log_probs, losses, rows, cols)) {
   const T* weight = to.weight;
-  for (std::size_t r = 0; r < rows; ++r, logits += cols, log_probs += cols) {
+  logits += begin * cols, log_probs += begin * cols;
+  for (std::size_t r = begin; r < rows; ++r, logits += cols, log_probs += cols) {
     log_softmax_row(logits, log_probs, cols);
     const std::int64_t id = to.target[r];
     if (id == to.ignore_index) {
@@ -28,16 +30,17 @@ XGRAD_KERNEL(void, cross_entropy_rows,
 }
 
 /// Bound by the exponentials.
-XGRAD_KERNEL(void, cross_entropy_grad_rows,
-             (const T* log_probs, const CrossEntropyTarget<T>& to, const T* row_weight, T* dlogits,
-              std::size_t rows, std::size_t cols),
-             (log_probs, to, row_weight, dlogits, rows, cols)) {
+XGRAD_PARALLEL_KERNEL(cross_entropy_grad_rows, rows, 2 * cols,
+                      (const T* log_probs, const CrossEntropyTarget<T>& to, const T* row_weight, T* dlogits,
+                       std::size_t rows, std::size_t cols),
+                      (log_probs, to, row_weight, dlogits, rows, cols)) {
   const T* weight = to.weight;
   const T share = to.smoothing / static_cast<T>(cols);  // of each class in q
   const T weights = weight != nullptr
                         ? sum_lanes<T>(cols, [=](std::size_t c) XGRAD_INLINE_LAMBDA { return weight[c]; })
                         : static_cast<T>(cols);
-  for (std::size_t r = 0; r < rows; ++r, log_probs += cols, dlogits += cols) {
+  log_probs += begin * cols, dlogits += begin * cols;
+  for (std::size_t r = begin; r < rows; ++r, log_probs += cols, dlogits += cols) {
     const std::int64_t id = to.target[r];
     if (id == to.ignore_index) {
       std::fill_n(dlogits, cols, T(0));

@@ -1,21 +1,24 @@
 #include <algorithm>
 #include <xgrad/ops/kernels/embedding.hpp>
-#include <xgrad/ops/kernels/vectorized.hpp>
+#include <xgrad/ops/kernels/pieces.hpp>
 
 namespace xgrad::kernels {
 
 /// Bound by the latency of fetching rows from a large table.
 template <typename T>
 void gather_rows(const T* weight, const std::int64_t* ids, T* y, std::size_t count, std::size_t dim) {
-  if (dim == 1) {  // a copy is a call
-    for (std::size_t i = 0; i < count; ++i) y[i] = weight[ids[i]];
-    return;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    std::copy_n(weight + static_cast<std::size_t>(ids[i]) * dim, dim, y + i * dim);
-  }
+  parallel_pieces(count, dim, [=](std::size_t begin, std::size_t end) {
+    if (dim == 1) {  // a copy is a call
+      for (std::size_t i = begin; i < end; ++i) y[i] = weight[ids[i]];
+      return;
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      std::copy_n(weight + static_cast<std::size_t>(ids[i]) * dim, dim, y + i * dim);
+    }
+  });
 }
 
+/// Bound by latency. In one thread, as several ids may name one row.
 XGRAD_KERNEL(void, scatter_add_rows,
              (const T* dy, const std::int64_t* ids, T* dweight, std::size_t count, std::size_t dim),
              (dy, ids, dweight, count, dim)) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <xgrad/ops/kernels/axes.hpp>
 #include <xgrad/ops/kernels/permute.hpp>
-#include <xgrad/ops/kernels/vectorized.hpp>
+#include <xgrad/ops/kernels/pieces.hpp>
 
 namespace xgrad::kernels {
 
@@ -11,8 +11,8 @@ namespace {
 /// are copied together first, where strides that are powers of 2 do not push each other out of the cache, and
 /// lines of y are fetched before they are written. Bound by the latency of y's lines.
 template <typename T>
-void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, std::size_t rows,
-               std::size_t cols) {
+void transpose_part(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, std::size_t rows,
+                    std::size_t cols) {
   constexpr std::size_t side = 16, ahead = 2 * side;
   T square[side * side];
   for (std::size_t left = 0; left < cols; left += side) {
@@ -29,13 +29,25 @@ void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, 
   }
 }
 
+/// The same, divided into blocks of rows of y.
+template <typename T>
+void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, std::size_t rows,
+               std::size_t cols) {
+  constexpr std::size_t height = 64;
+  parallel_pieces((rows + height - 1) / height, height * cols, [=](std::size_t begin, std::size_t end) {
+    const std::size_t top = begin * height, bottom = std::min(rows, end * height);
+    transpose_part(x + top, x_stride, y + top * y_stride, y_stride, bottom - top, cols);
+  });
+}
+
 /// y[r * y_row + c] = x[r * x_row + c * x_col]; bound by bandwidth when x_col is 1 or 0.
-XGRAD_KERNEL(void, copy_strided,
-             (const T* x, std::ptrdiff_t x_row, std::ptrdiff_t x_col, T* y, std::ptrdiff_t y_row,
-              std::size_t rows, std::size_t cols),
-             (x, x_row, x_col, y, y_row, rows, cols)) {
-  const auto n = static_cast<std::ptrdiff_t>(cols);
-  for (std::size_t r = 0; r < rows; ++r, x += x_row, y += y_row) {
+XGRAD_PARALLEL_KERNEL(copy_strided_rows, rows, cols,
+                      (const T* x, std::ptrdiff_t x_row, std::ptrdiff_t x_col, T* y, std::ptrdiff_t y_row,
+                       std::size_t rows, std::size_t cols),
+                      (x, x_row, x_col, y, y_row, rows, cols)) {
+  const auto n = static_cast<std::ptrdiff_t>(cols), first = static_cast<std::ptrdiff_t>(begin);
+  x += first * x_row, y += first * y_row;
+  for (; begin < rows; ++begin, x += x_row, y += y_row) {
     if (x_col == 1) {
       XGRAD_INDEPENDENT
       for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = x[i];
@@ -46,6 +58,19 @@ XGRAD_KERNEL(void, copy_strided,
     } else {
       for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = x[i * x_col];
     }
+  }
+}
+
+/// The same; a row that is long enough is divided, too.
+template <typename T>
+void copy_strided(const T* x, std::ptrdiff_t x_row, std::ptrdiff_t x_col, T* y, std::ptrdiff_t y_row,
+                  std::size_t rows, std::size_t cols) {
+  if (is_one_piece(cols, 1)) return copy_strided_rows(x, x_row, x_col, y, y_row, rows, cols);
+  for (std::size_t r = 0; r < rows; ++r, x += x_row, y += y_row) {
+    parallel_pieces(cols, 1, [=](std::size_t begin, std::size_t end) {
+      copy_strided_rows(x + static_cast<std::ptrdiff_t>(begin) * x_col, 0, x_col, y + begin, 0, 1,
+                        end - begin);
+    });
   }
 }
 
@@ -81,7 +106,7 @@ void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_
   const std::size_t rows = axes.size(last - 1), cols = axes.size(last);
   const std::ptrdiff_t x_row = axes.stride(0, last - 1), x_col = axes.stride(0, last);
   const std::ptrdiff_t y_row = axes.stride(1, last - 1);
-  for_each_outer(axes, 2, [&](const auto& offset, std::size_t) {
+  parallel_outer(axes, 2, [&](const auto& offset, std::size_t) {
     const T* from = x + offset[0];
     T* to = y + offset[1];
     if (transposes) return transpose(from, x_col, to, static_cast<std::size_t>(y_row), rows, cols);
