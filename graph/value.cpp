@@ -1,34 +1,50 @@
 #include <xgrad/graph/value.hpp>
 
+#include <algorithm>
+
 #include <xgrad/graph/error.hpp>
 #include <xgrad/ops/kernels/vectorized.hpp>
 
 namespace xgrad::detail {
 namespace {
 
-constexpr std::size_t bucket_count = 256;
-constexpr std::uint32_t values_per_bucket = 32;
+constexpr int bucket_bits = 8;
+constexpr std::size_t bucket_count = std::size_t{1} << bucket_bits;
+constexpr std::size_t values_per_bucket = 32;
 #ifdef XGRAD_SANITIZED
 constexpr std::size_t largest_recycled = 0;  // so that the sanitizer sees every use after disposal
 #else
 constexpr std::size_t largest_recycled = 1024;  // elements; above, building the shape no longer counts
 #endif
 
-/// Values of one shape.
+/// The shape as a number, without a loop whose end the processor would have to guess: the rank, and four
+/// lengths, of which the last repeats. 0 for a shape that does not fit.
+std::uint64_t key_of(const Shape& shape) noexcept {
+  constexpr std::uint64_t bits = 15;
+  const std::size_t rank = shape.size(), last = rank - 1;
+  if (rank == 0) return 1;
+  if (rank > 4) return 0;
+  const std::size_t* lengths = shape.data();
+  const std::uint64_t a = lengths[0], b = lengths[std::min<std::size_t>(1, last)];
+  const std::uint64_t c = lengths[std::min<std::size_t>(2, last)], d = lengths[last];
+  if ((a | b | c | d) >> bits != 0) return 0;
+  return (((a << bits | b) << bits | c) << bits | d) << 3 | rank;
+}
+
+/// Values of one shape. A bucket without a shape has no room.
 template <class T>
 struct Bucket {
+  std::uint64_t key;
   Value<T>* first;
-  std::uint32_t count;
+  std::size_t room;
 };
 
 template <class T>
 constinit thread_local Bucket<T> buckets[bucket_count]{};
 
 template <class T>
-Bucket<T>& bucket_of(const Shape& shape) {
-  std::size_t hash = shape.size();
-  for (const std::size_t length : shape) hash = hash * 0x9E3779B97F4A7C15u + length;
-  return buckets<T>[(hash ^ (hash >> 29)) % bucket_count];
+Bucket<T>& bucket_of(std::uint64_t key) noexcept {
+  return buckets<T>[(key * 0x9E3779B97F4A7C15u) >> (64 - bucket_bits)];
 }
 
 template <class T>
@@ -38,7 +54,32 @@ void clear(Bucket<T>& bucket) noexcept {
     bucket.first = value->next;
     delete value;
   }
-  bucket.count = 0;
+  bucket = {};
+}
+
+template <class T>
+[[gnu::noinline]] Ref<Value<T>> make_fresh(const Shape& shape, const char* op) {
+  check_count(op, shape);
+  return Ref<Value<T>>(new Value<T>(Array<T>::from_shape(shape)));
+}
+
+template <class T>
+void keep(Value<T>* value, Bucket<T>& bucket) noexcept {
+  value->next = bucket.first;
+  bucket.first = value;
+  --bucket.room;
+}
+
+/// For a value whose bucket is full or another shape's.
+template <class T>
+[[gnu::noinline]] void dispose_displaced(Value<T>* value, Bucket<T>& bucket) noexcept {
+  if (value->key == 0 || value->key == bucket.key || !may_keep()) {
+    delete value;
+    return;
+  }
+  clear(bucket);
+  bucket = {value->key, nullptr, values_per_bucket};
+  keep(value, bucket);
 }
 
 template <class T>
@@ -49,35 +90,26 @@ void clear_all() noexcept {
 }  // namespace
 
 template <class T>
+Value<T>::Value(Array<T>&& contents)
+    : key(contents.size() < largest_recycled ? key_of(contents.shape()) : 0), array(std::move(contents)) {}
+
+template <class T>
 Ref<Value<T>> make_value(const Shape& shape, const char* op) {
-  Bucket<T>& bucket = bucket_of<T>(shape);
+  const std::uint64_t key = key_of(shape);
+  Bucket<T>& bucket = bucket_of<T>(key);
   Value<T>* value = bucket.first;
-  if (value == nullptr || !same_shape(value->array.shape(), shape)) {
-    check_count(op, shape);  // a shape that was there before passed
-    return Ref<Value<T>>(new Value<T>(Array<T>::from_shape(shape)));
-  }
+  if (value == nullptr || bucket.key != key) return make_fresh<T>(shape, op);
   bucket.first = value->next;
-  --bucket.count;
+  ++bucket.room;
   value->version = 0;
   return Ref<Value<T>>(value);
 }
 
 template <class T>
 void dispose(Value<T>* value) noexcept {
-  if (!may_keep() || value->array.size() >= largest_recycled) {
-    delete value;
-    return;
-  }
-  Bucket<T>& bucket = bucket_of<T>(value->array.shape());
-  if (bucket.first != nullptr && !same_shape(bucket.first->array.shape(), value->array.shape()))
-    clear(bucket);
-  if (bucket.count == values_per_bucket) {
-    delete value;
-    return;
-  }
-  value->next = bucket.first;
-  bucket.first = value;
-  ++bucket.count;
+  Bucket<T>& bucket = bucket_of<T>(value->key);
+  if (bucket.room == 0 || bucket.key != value->key) return dispose_displaced(value, bucket);
+  keep(value, bucket);
 }
 
 void release_cached_values() noexcept {
@@ -85,6 +117,8 @@ void release_cached_values() noexcept {
   clear_all<double>();
 }
 
+template Value<float>::Value(Array<float>&&);
+template Value<double>::Value(Array<double>&&);
 template Ref<Value<float>> make_value(const Shape&, const char*);
 template Ref<Value<double>> make_value(const Shape&, const char*);
 template void dispose(Value<float>*) noexcept;

@@ -11,13 +11,14 @@ namespace xgrad::detail {
 /// strides costs several times what taking one back does.
 template <class T>
 struct Value {
-  explicit Value(Array<T>&& contents) : array(std::move(contents)) {}
+  explicit Value(Array<T>&& contents);
 
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* block, std::size_t bytes) noexcept { pool_release(block, bytes); }
 
   RefCount refs;
   std::uint32_t version = 0;  ///< counts changes in place
+  std::uint64_t key;          ///< the shape as a number; 0 if the value is not to be recycled
   Value* next = nullptr;      ///< in a list of values that wait for reuse
   Array<T> array;
 };
