@@ -237,6 +237,27 @@ TEST(PoolTest, HandsOutWhatItGotBack) {
   EXPECT_EQ(memory_stats().cached_bytes, 0u);
 }
 
+/// Recycled memory is asked for by shape: another shape, with no element or of another rank, must not get it.
+TEST(PoolTest, ShapesDoNotGetEachOthersMemory) {
+  std::vector<xgrad::Shape> shapes{{}};
+  for (std::size_t rank = 1; rank <= 5; ++rank) {
+    for (std::size_t bits = 0; bits < std::size_t{1} << (2 * rank); ++bits) {
+      xgrad::Shape shape;
+      for (std::size_t axis = 0; axis < rank; ++axis) shape.push_back(bits >> (2 * axis) & 3);
+      shapes.push_back(shape);
+    }
+  }
+  for (const xgrad::Shape& first : shapes) {
+    { const Variable<float> freed = xgrad::detail::empty<float>(first); }
+    EXPECT_EQ(xgrad::detail::empty<float>(first).shape(), first);
+  }
+  for (const xgrad::Shape& shape : shapes) {
+    const Variable<float> fresh = xgrad::detail::empty<float>(shape);
+    EXPECT_EQ(fresh.shape(), shape);
+    EXPECT_EQ(fresh.size(), xgrad::element_count(shape));
+  }
+}
+
 TEST(PoolTest, RefusesWhatNoMachineHas) {
   if (!pool_keeps_memory()) GTEST_SKIP() << "a sanitizer's allocator aborts";
   EXPECT_THROW(xgrad::detail::pool_allocate(static_cast<std::size_t>(-1) / 2), std::bad_alloc);
