@@ -205,7 +205,7 @@ std::vector<LargeCase<T>> large_cases() {
   const auto add = [&](std::string name, std::vector<Shape> shapes, auto op) {
     cases.push_back({std::move(name), std::move(shapes), op});
   };
-  const Shape plane{517, 403}, wide{3, 70001}, tall{70001, 3};
+  const Shape plane{517, 403}, wide{3, 150001}, tall{70001, 3};
 
   add("exp", {plane}, [](V x) { return exp(x[0]); });
   add("log", {plane}, [](V x) { return log(x[0]); });
@@ -230,12 +230,12 @@ std::vector<LargeCase<T>> large_cases() {
                                                            {plane, {403}},
                                                            {plane, {517, 1}},
                                                            {wide, {3, 1}},
-                                                           {wide, {70001}},
+                                                           {wide, {150001}},
                                                            {tall, {70001, 1}},
                                                            {{}, plane},
-                                                           {{2, 300, 131}, {2, 1, 131}},
+                                                           {{2, 700, 131}, {2, 1, 131}},
                                                            {{300, 1, 7}, {101, 1}},
-                                                           {{300, 5, 67}, {300, 1, 67}}};
+                                                           {{600, 5, 67}, {600, 1, 67}}};
   for (const auto& [a, b] : broadcasts) {
     const std::string shapes = xgrad::to_string(a) + " " + xgrad::to_string(b);
     add("add " + shapes, {a, b}, [](V x) { return x[0] + x[1]; });
@@ -281,8 +281,8 @@ std::vector<LargeCase<T>> large_cases() {
     const xgrad::Ids ids = xgrad::randint(0, static_cast<std::int64_t>(shape[0]), {11, 191});
     add("embedding", {shape}, [ids](V x) { return embedding(ids, x[0]); });
   }
-  add("permute", {{7, 60, 3, 67}}, [](V x) { return permute(x[0], {0, 2, 1, 3}); });
-  add("permute, transposing", {{60, 7, 3, 67}}, [](V x) { return permute(x[0], {1, 3, 2, 0}); });
+  add("permute", {{7, 60, 6, 67}}, [](V x) { return permute(x[0], {0, 2, 1, 3}); });
+  add("permute, transposing", {{60, 7, 6, 67}}, [](V x) { return permute(x[0], {1, 3, 2, 0}); });
   add("matmul", {{37, 40, 33}, {37, 33, 45}}, [](V x) { return matmul(x[0], x[1]); });
   add("matmul, broadcast", {{5, 1, 40, 33}, {9, 33, 45}}, [](V x) { return matmul(x[0], x[1]); });
   add("matmul, large", {{3, 200, 170}, {3, 170, 190}}, [](V x) { return matmul(x[0], x[1]); });
