@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>
@@ -68,6 +70,59 @@ TYPED_TEST(GemmTest, IsTheSumOfProducts) {
     }
     EXPECT_EQ(wrong, 0u) << m << " x " << n << " x " << k << (trans_a ? ", a" : "") << (trans_b ? ", b" : "")
                          << ", alpha " << alpha << ", beta " << beta;
+  }
+}
+
+/// A matrix of whole numbers inside of an array with longer rows, whose other elements are nan.
+template <class T>
+struct Padded {
+  Padded(std::size_t rows, std::size_t cols, std::size_t padding, std::mt19937& random)
+      : ld(cols + padding), elements((rows - 1) * ld + cols, std::numeric_limits<T>::quiet_NaN()) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t c = 0; c < cols; ++c)
+        at(r, c) = static_cast<T>(static_cast<std::int64_t>(random() % 17) - 8);
+    }
+  }
+
+  T& at(std::size_t row, std::size_t col) { return elements[row * ld + col]; }
+
+  std::size_t ld;
+  std::vector<T> elements;
+};
+
+/// Sizes too small for BLAS and some just above.
+TYPED_TEST(GemmTest, SmallProductsOfAllFlagsAndWidths) {
+  using T = TypeParam;
+  std::mt19937 random(0);
+  for (unsigned flags = 0; flags < 4; ++flags) {
+    const bool trans_a = (flags & 1) != 0, trans_b = (flags & 2) != 0;
+    for (std::size_t m = 1; m <= 9; ++m) {
+      for (std::size_t n = 1; n <= 19; ++n) {
+        for (const std::size_t k : {1, 2, 3, 8, 33, 70}) {
+          Padded<T> a(trans_a ? k : m, trans_a ? m : k, random() % 3, random);
+          Padded<T> b(trans_b ? n : k, trans_b ? k : n, random() % 3, random);
+          Padded<T> c(m, n, random() % 3, random), expected = c;
+          const T alpha = static_cast<T>(random() % 3), beta = static_cast<T>(random() % 3) - 1;
+          for (std::size_t i = 0; i < m; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+              T sum = 0;
+              for (std::size_t p = 0; p < k; ++p)
+                sum += (trans_a ? a.at(p, i) : a.at(i, p)) * (trans_b ? b.at(j, p) : b.at(p, j));
+              expected.at(i, j) = alpha * sum + beta * c.at(i, j);
+              if (beta == 0) c.at(i, j) = std::numeric_limits<T>::quiet_NaN();  // is not read
+            }
+          }
+          xgrad::kernels::gemm<T>(trans_a, trans_b, m, n, k, alpha, a.elements.data(), a.ld,
+                                  b.elements.data(), b.ld, beta, c.elements.data(), c.ld);
+          for (std::size_t i = 0; i < c.elements.size(); ++i) {
+            const T got = c.elements[i], wanted = expected.elements[i];
+            ASSERT_TRUE(got == wanted || (std::isnan(got) && std::isnan(wanted)))
+                << "flags " << flags << " m " << m << " n " << n << " k " << k << " alpha " << alpha
+                << " beta " << beta << " element " << i << ": " << got << " instead of " << wanted;
+          }
+        }
+      }
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -19,11 +20,16 @@ namespace xgrad::kernels {
 
 namespace {
 
-constexpr std::size_t tile = 8;
+// Up to this many multiplications, loops are done before OpenBLAS has chosen and packed. A group of columns
+// counts as full; copying a transposed one takes as long as some rows of its products.
+constexpr std::size_t small_product = 2560, group = 8, rows_per_copy = 4;
+constexpr std::size_t copied_depth = small_product / group / (1 + rows_per_copy);
 
-// Up to this many multiplications, loops are done before OpenBLAS has chosen and packed.
-constexpr std::size_t small_product = 512;
-constexpr std::size_t small_depth = small_product / tile;
+bool is_small(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
+  if (m > small_product || n > small_product || k > small_product) return false;
+  const std::size_t rest = n % group, groups = n / group + (rest & 1) + (rest >> 1 & 1) + (rest >> 2);
+  return (m + (trans_b ? rows_per_copy : 0)) * groups * group * k <= small_product;
+}
 
 template <typename T>
 void scale_rows(std::size_t m, std::size_t n, T beta, T* c, std::size_t ldc) {
@@ -32,40 +38,79 @@ void scale_rows(std::size_t m, std::size_t n, T beta, T* c, std::size_t ldc) {
   }
 }
 
-/// y[0 .. width) = alpha sum + beta y; beta = 0 does not read y.
-template <typename T, typename Row>
-XGRAD_INLINE void store_row(const Row& sum, T alpha, T beta, T* y, std::size_t width) {
-  for (std::size_t l = 0; l < width; ++l) y[l] = beta == T(0) ? alpha * sum[l] : alpha * sum[l] + beta * y[l];
+/// `width` numbers in a register; a vector of one would live in memory.
+template <typename T, std::size_t width>
+struct Lanes {
+  typedef T type __attribute__((vector_size(width * sizeof(T))));
+};
+template <typename T>
+struct Lanes<T, 1> {
+  using type = T;
+};
+
+/// `height` rows of c (height, width) = alpha op(A) columns + beta c, where a row of `columns` is contiguous
+/// and `step` behind the one before. beta = 0 does not read c.
+template <std::size_t height, std::size_t width, typename T>
+XGRAD_INLINE void small_block(const T* a, std::size_t a_row, std::size_t a_step, const T* columns,
+                              std::size_t step, std::size_t k, T alpha, T beta, T* c, std::size_t ldc) {
+  using Row = typename Lanes<T, width>::type;
+  Row sum[height]{};
+  for (std::size_t p = 0; p < k; ++p, a += a_step, columns += step) {
+    Row row;
+    std::memcpy(&row, columns, sizeof row);
+    for (std::size_t r = 0; r < height; ++r) sum[r] += a[r * a_row] * row;
+  }
+  for (std::size_t r = 0; r < height; ++r, c += ldc) {
+    Row y = alpha * sum[r];
+    if (beta != T(0)) {
+      Row before;
+      std::memcpy(&before, c, sizeof before);
+      y += beta * before;
+    }
+    std::memcpy(c, &y, sizeof y);
+  }
 }
 
-/// Columns of op(B), 8 at a time and padded with zeros, are copied to the stack, so that every step
-/// multiplies a number of op(A) with 8 contiguous ones. Bound by latency.
+/// `width` columns of C. Those of a transposed B are copied to the stack first.
+template <std::size_t width, typename T>
+XGRAD_INLINE void small_columns(bool trans_b, std::size_t m, std::size_t k, T alpha, const T* a,
+                                std::size_t a_row, std::size_t a_step, const T* b, std::size_t ldb, T beta,
+                                T* c, std::size_t ldc) {
+  T copied[copied_depth * width];
+  if (trans_b) {
+    for (std::size_t p = 0; p < k; ++p) {
+      for (std::size_t l = 0; l < width; ++l) copied[p * width + l] = b[p + l * ldb];
+    }
+  }
+  const T* columns = trans_b ? copied : b;
+  const std::size_t step = trans_b ? width : ldb;
+  constexpr std::size_t height = 4;
+  for (; m >= height; m -= height, a += height * a_row, c += height * ldc)
+    small_block<height, width>(a, a_row, a_step, columns, step, k, alpha, beta, c, ldc);
+  for (; m > 0; --m, a += a_row, c += ldc)
+    small_block<1, width>(a, a_row, a_step, columns, step, k, alpha, beta, c, ldc);
+}
+
+/// Columns in groups of 8, 4, 2 and 1, and 4 rows at a time, so that every step multiplies 4 numbers of op(A)
+/// with up to 8 contiguous ones. Bound by latency.
 XGRAD_KERNEL(void, small_gemm,
              (bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a,
               std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc),
              (trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)) {
-  typedef T Row __attribute__((vector_size(tile * sizeof(T))));
-  const std::size_t a_row = trans_a ? 1 : lda, a_step = trans_a ? lda : 1;
-  const std::size_t b_step = trans_b ? 1 : ldb, b_column = trans_b ? ldb : 1;
-  Row columns[small_depth];
-  for (std::size_t j = 0; j < n; j += tile) {
-    const std::size_t width = std::min(tile, n - j);
-    for (std::size_t p = 0; p < k; ++p) {
-      const T* from = b + p * b_step + j * b_column;
-      columns[p] = Row{};
-      for (std::size_t l = 0; l < width; ++l) columns[p][l] = from[l * b_column];
-    }
-    for (std::size_t i = 0; i < m; ++i) {
-      Row sum{};
-      for (std::size_t p = 0; p < k; ++p) sum += a[i * a_row + p * a_step] * columns[p];
-      T* out = c + i * ldc + j;
-      if (width == tile) {
-        store_row(sum, alpha, beta, out, tile);
-      } else {
-        store_row(sum, alpha, beta, out, width);
-      }
-    }
+  const std::size_t a_row = trans_a ? 1 : lda, a_step = trans_a ? lda : 1, b_column = trans_b ? ldb : 1;
+  for (; n >= group; n -= group, b += group * b_column, c += group)
+    small_columns<group>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
+  if (n & 4) {
+    small_columns<4>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
+    b += 4 * b_column;
+    c += 4;
   }
+  if (n & 2) {
+    small_columns<2>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
+    b += 2 * b_column;
+    c += 2;
+  }
+  if (n & 1) small_columns<1>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
 }
 
 /// What has to be done for a call of BLAS to be single-threaded and safe beside those of other threads.
@@ -277,8 +322,7 @@ void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t 
           std::type_identity_t<T> beta, T* c, std::size_t ldc) {
   if (m == 0 || n == 0) return;
   if (k == 0) return scale_rows(m, n, beta, c, ldc);
-  const std::size_t padded_n = (n + tile - 1) / tile * tile;
-  if (k <= small_depth && m <= small_product && m * padded_n * k <= small_product) {
+  if (is_small(trans_b, m, n, k)) {
     small_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   } else if (pays_to_tile(trans_b, m, n, k)) {
     tiled_gemm_in_pieces(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
