@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <xgrad/ops/kernels/attention.hpp>
 #include <xgrad/ops/kernels/gemm.hpp>
@@ -11,22 +14,28 @@ namespace xgrad::kernels {
 
 namespace {
 
-/// scores[i] = -inf wherever the query may not attend to key i. In groups of 8: left alone, the compiler
+/// scores[i] = -inf wherever the query may not attend to key i. Eight at a time: left alone, the compiler
 /// takes as many numbers at once as fit bools into a vector, and short rows never fill one.
 template <typename T>
 XGRAD_INLINE void hide_keys(const bool* allowed, std::ptrdiff_t stride, T* scores, std::size_t n) {
+  using Integer = std::make_signed_t<vectorized::Bits<T>>;
   constexpr std::size_t group = 8;
+  typedef std::int8_t Bytes __attribute__((vector_size(group)));
+  typedef Integer Integers __attribute__((vector_size(group * sizeof(T))));
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   std::size_t i = 0;
   for (; stride == 1 && i + group <= n; i += group) {
-#pragma GCC unroll 1
-    for (std::size_t l = 0; l < group; ++l) {
-      const T score = scores[i + l];
-      scores[i + l] = allowed[i + l] ? score : hidden;
-    }
+    Bytes bytes;
+    Integers row;
+    std::memcpy(&bytes, allowed + i, sizeof bytes);
+    std::memcpy(&row, scores + i, sizeof row);
+    const Integers visible = -__builtin_convertvector(bytes, Integers);  // all bits
+    row = (row & visible) | (std::bit_cast<Integer>(hidden) & ~visible);
+    std::memcpy(scores + i, &row, sizeof row);
   }
   for (; i < n; ++i) {
-    if (!allowed[static_cast<std::ptrdiff_t>(i) * stride]) scores[i] = hidden;
+    const T score = scores[i];
+    scores[i] = allowed[static_cast<std::ptrdiff_t>(i) * stride] ? score : hidden;
   }
 }
 
@@ -99,7 +108,7 @@ XGRAD_KERNEL(void, masked_exp_rows,
     const std::size_t visible = mask_row(mask, r, scores, cols);
     const T log_sum = log_sums[r];
     XGRAD_INDEPENDENT
-    for (std::size_t i = 0; i < visible; ++i) scores[i] = vectorized::exp(scores[i] - log_sum);
+    for (std::size_t i = 0; i < visible; ++i) scores[i] = vectorized::exp_below_one(scores[i] - log_sum);
     std::fill(scores + visible, scores + cols, T(0));
   }
 }

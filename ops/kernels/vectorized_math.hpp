@@ -70,6 +70,14 @@ XGRAD_INLINE T exp(T x) {
   return p * power_of_two(half) * power_of_two(n - half);
 }
 
+/// exp(x) for x <= 0, with 0 for what is no normal number: those take long.
+template <typename T>
+XGRAD_INLINE T exp_below_one(T x) {
+  constexpr T lowest = std::is_same_v<T, float> ? T(-87.33654) : T(-708.39641);
+  const T y = exp<true>(x);
+  return x < lowest ? T(0) : y;
+}
+
 /// x = 2^k m with m in [sqrt(1/2), sqrt(2)), and log(m) from a series in s = (m - 1) / (m + 1), as in fdlibm.
 template <typename T>
 XGRAD_INLINE T log(T x) {
