@@ -479,6 +479,7 @@ int run(const Options& options) {
   std::ostream& lines = show_table ? file : std::cout;
 
   xgrad::manual_seed(0);
+  xgrad::set_num_threads(1);
 #ifdef XGRAD_BENCH_LIBTORCH
   torch::manual_seed(0);
   at::set_num_threads(1);
