@@ -14,7 +14,6 @@
 #include <xgrad/ops/dropout.hpp>
 #include <xgrad/ops/kernels/attention.hpp>
 #include <xgrad/ops/kernels/linear.hpp>
-#include <xgrad/ops/kernels/parallel.hpp>
 #include <xgrad/ops/linear.hpp>
 #include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/matmul.hpp>
@@ -147,10 +146,20 @@ kernels::AttentionRecord<T> kernel_record(const Plan& plan, Variable<T>& kept) {
                                  : kernels::AttentionRecord<T>{.log_sums = memory};
 }
 
+/// Memory for the threads of one call of a kernel.
 template <class T>
-Variable<T> scratch_memory(const Plan& plan) {
-  return detail::empty<T>(Shape{kernels::thread_count(), kernels::attention_scratch(plan.sizes)}, name);
-}
+class Scratch {
+ public:
+  explicit Scratch(const Plan& plan)
+      : count_(kernels::attention_workers(plan.sizes)),
+        memory_(detail::empty<T>(Shape{count_, kernels::attention_scratch(plan.sizes)}, name)) {}
+
+  kernels::AttentionWorkers<T> workers() { return {count_, detail::data(memory_)}; }
+
+ private:
+  std::size_t count_;
+  Variable<T> memory_;
+};
 
 /// Computes out, and returns what the backward has to get: undefined unless recorded.
 template <class T>
@@ -164,9 +173,9 @@ Variable<T> forward(const Plan& plan, const AttentionMask<T>& attn_mask, bool re
   } else if (recorded) {
     kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len}, name);
   }
-  Variable<T> scratch = scratch_memory<T>(plan);
+  Scratch<T> scratch(plan);
   kernels::attention_forward<T>(sizes, q, k, v, static_cast<T>(plan.scale), mask.view(), plan.causal,
-                                kernel_record(plan, kept), detail::data(scratch), out);
+                                kernel_record(plan, kept), scratch.workers(), out);
   return kept;
 }
 
@@ -175,9 +184,9 @@ template <class T>
 void backward(const Plan& plan, const AttentionMask<T>& attn_mask, Variable<T>& kept, const T* dout,
               const T* q, const T* k, const T* v, T* dq, T* dk, T* dv) {
   const KernelMask<T> mask(attn_mask.allowed(), attn_mask.bias(), plan);
-  Variable<T> scratch = scratch_memory<T>(plan);
+  Scratch<T> scratch(plan);
   kernels::attention_backward<T>(plan.sizes, dout, q, k, v, static_cast<T>(plan.scale), mask.view(),
-                                 plan.causal, kernel_record(plan, kept), detail::data(scratch), dq, dk, dv);
+                                 plan.causal, kernel_record(plan, kept), scratch.workers(), dq, dk, dv);
 }
 
 /// The mask as the backward gets it back: `allowed` was captured, the bias saved.

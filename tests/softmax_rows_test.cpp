@@ -93,7 +93,7 @@ TYPED_TEST(SoftmaxRowsTest, Attention) {
       kernels::MaskView<T> mask;
       if (stride > 0) mask.allowed = allowed.get(), mask.key_stride = stride;
       kernels::attention_forward<T>(sizes, &one, row.data(), v.data(), 1, mask, false,
-                                    {probs.data(), nullptr}, scratch.data(), &out);
+                                    {probs.data(), nullptr}, {1, scratch.data()}, &out);
       expect_equal(probs, none ? std::vector<T>(n) : softmax(scores), "attention");
     }
   });

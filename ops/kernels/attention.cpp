@@ -179,20 +179,29 @@ class Head {
   std::size_t number_, batch_, head_;
 };
 
-/// Calls f(head, scratch) for each head of each batch, several at a time where one is little work.
-template <typename T, typename F>
-void for_each_head(const AttentionSizes& sizes, T* scratch, const F& f) {
+/// How many heads are a piece of work: several where one is little.
+std::size_t heads_at_once(const AttentionSizes& sizes) {
   constexpr std::size_t piece_work = std::size_t{1} << 17, exponential = 32;  // in multiplications
   const std::size_t work = sizes.q_len * sizes.k_len * (sizes.head_dim + sizes.v_dim + exponential);
-  const std::size_t grain = piece_work / std::max<std::size_t>(work, 1) + 1;
-  parallel_chunks(sizes.batch * sizes.heads, grain,
-                  [&](std::size_t begin, std::size_t end, std::size_t worker) {
-                    for (std::size_t number = begin; number < end; ++number)
-                      f(Head<T>(sizes, number), scratch + worker * attention_scratch(sizes));
-                  });
+  return piece_work / std::max<std::size_t>(work, 1) + 1;
+}
+
+/// Calls f(head, scratch) for each head of each batch.
+template <typename T, typename F>
+void for_each_head(const AttentionSizes& sizes, const AttentionWorkers<T>& workers, const F& f) {
+  const auto heads = [&](std::size_t begin, std::size_t end, std::size_t worker) {
+    for (std::size_t number = begin; number < end; ++number)
+      f(Head<T>(sizes, number), workers.scratch + worker * attention_scratch(sizes));
+  };
+  parallel_chunks(sizes.batch * sizes.heads, heads_at_once(sizes), heads, workers.count);
 }
 
 }  // namespace
+
+std::size_t attention_workers(const AttentionSizes& sizes) {
+  const std::size_t pieces = sizes.batch * sizes.heads / heads_at_once(sizes);
+  return std::clamp<std::size_t>(pieces, 1, available_threads());
+}
 
 std::size_t attention_scratch(const AttentionSizes& sizes) {
   return 2 * queries_at_once(sizes) * sizes.k_len;
@@ -201,10 +210,10 @@ std::size_t attention_scratch(const AttentionSizes& sizes) {
 template <typename T>
 void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, const T* v,
                        std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
-                       const AttentionRecord<T>& record, T* scratch, T* out) {
+                       const AttentionRecord<T>& record, const AttentionWorkers<T>& workers, T* out) {
   const std::size_t k_len = sizes.k_len, head_dim = sizes.head_dim, v_dim = sizes.v_dim;
   const std::size_t block = queries_at_once(sizes);
-  for_each_head(sizes, scratch, [&](const Head<T>& head, T* own_scratch) {
+  for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {
     const HeadMask<T> head_mask = head.mask(mask, causal);
     for (std::size_t query = 0; query < sizes.q_len; query += block) {
       const std::size_t rows = std::min(block, sizes.q_len - query);
@@ -221,10 +230,11 @@ void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, cons
 template <typename T>
 void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, const T* k, const T* v,
                         std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
-                        const AttentionRecord<T>& record, T* scratch, T* dq, T* dk, T* dv) {
+                        const AttentionRecord<T>& record, const AttentionWorkers<T>& workers, T* dq, T* dk,
+                        T* dv) {
   const std::size_t k_len = sizes.k_len, head_dim = sizes.head_dim, v_dim = sizes.v_dim;
   const std::size_t block = queries_at_once(sizes);
-  for_each_head(sizes, scratch, [&](const Head<T>& head, T* own_scratch) {
+  for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {
     const std::size_t ld_qk = head.ld_qk(), ld_v = head.ld_v();
     const HeadMask<T> head_mask = head.mask(mask, causal);
     T* const dscores = own_scratch + block * k_len;
@@ -262,9 +272,11 @@ void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, 
 
 #define XGRAD_INSTANTIATE(T)                                                                         \
   template void attention_forward(const AttentionSizes&, const T*, const T*, const T*, T,            \
-                                  const MaskView<T>&, bool, const AttentionRecord<T>&, T*, T*);      \
+                                  const MaskView<T>&, bool, const AttentionRecord<T>&,               \
+                                  const AttentionWorkers<T>&, T*);                                   \
   template void attention_backward(const AttentionSizes&, const T*, const T*, const T*, const T*, T, \
-                                   const MaskView<T>&, bool, const AttentionRecord<T>&, T*, T*, T*, T*);
+                                   const MaskView<T>&, bool, const AttentionRecord<T>&,              \
+                                   const AttentionWorkers<T>&, T*, T*, T*);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

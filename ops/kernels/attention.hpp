@@ -29,7 +29,15 @@ struct AttentionRecord {
   T* log_sums = nullptr;
 };
 
-/// Elements of scratch memory that each of thread_count() threads needs, for either direction.
+/// How many threads a call may use, and memory for each of them, attention_scratch() elements.
+template <typename T>
+struct AttentionWorkers {
+  std::size_t count;
+  T* scratch;
+};
+
+/// As many threads as there are and there is work for.
+std::size_t attention_workers(const AttentionSizes& sizes);
 std::size_t attention_scratch(const AttentionSizes& sizes);
 
 /// out = softmax(scale q k^T + mask) v in each head. `causal`: query i sees the keys j <= i. A query that may
@@ -37,13 +45,14 @@ std::size_t attention_scratch(const AttentionSizes& sizes);
 template <typename T>
 void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, const T* v,
                        std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
-                       const AttentionRecord<T>& record, T* scratch, T* out);
+                       const AttentionRecord<T>& record, const AttentionWorkers<T>& workers, T* out);
 
 /// dv = probs^T dout; ds = probs (dp - sum(dp probs)) with dp = dout v^T; dq = scale ds k; dk = scale ds^T q.
 /// `dq`, `dk` and `dv` may be null.
 template <typename T>
 void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, const T* k, const T* v,
                         std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
-                        const AttentionRecord<T>& record, T* scratch, T* dq, T* dk, T* dv);
+                        const AttentionRecord<T>& record, const AttentionWorkers<T>& workers, T* dq, T* dk,
+                        T* dv);
 
 }  // namespace xgrad::kernels

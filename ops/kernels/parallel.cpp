@@ -60,10 +60,10 @@ thread_local bool inside_task = false;
 class Pool {
  public:
   /// False if the pool is busy with another thread's job.
-  bool run(std::size_t count, Task task, const void* context) {
+  bool run(std::size_t count, std::size_t workers, Task task, const void* context) {
     const std::unique_lock lock(busy_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
-    const std::size_t helpers = std::min({thread_count(), count, most_seats + 1}) - 1;
+    const std::size_t helpers = std::min({workers, count, most_seats + 1}) - 1;
     start_workers(helpers);
     job_ = {task, context, count};
     next_.store(0, std::memory_order_relaxed);
@@ -153,9 +153,9 @@ void set_thread_count(std::size_t count) { wanted_threads().store(count, std::me
 
 std::size_t available_threads() { return inside_task ? 1 : thread_count(); }
 
-void run_parallel(std::size_t count, Task task, const void* context) {
-  const bool alone = count < 2 || available_threads() < 2;
-  if (!alone && pool().run(count, task, context)) return;
+void run_parallel(std::size_t count, std::size_t workers, Task task, const void* context) {
+  const bool alone = count < 2 || workers < 2 || inside_task;
+  if (!alone && pool().run(count, workers, task, context)) return;
   for (std::size_t item = 0; item < count; ++item) task(context, item, 0);
 }
 

@@ -13,18 +13,19 @@ void set_thread_count(std::size_t count);
 std::size_t available_threads();
 
 /// parallel_for with its function taken apart.
-void run_parallel(std::size_t count, void (*task)(const void* context, std::size_t item, std::size_t worker),
+void run_parallel(std::size_t count, std::size_t workers,
+                  void (*task)(const void* context, std::size_t item, std::size_t worker),
                   const void* context);
 
 /// Calls f(item, worker) for each item in [0, count), on the calling thread and on those of the pool that are
-/// free; `worker` < thread_count() names the thread among those that take part. What an item computes must
+/// free; `worker` < workers names the thread among those that take part. What an item computes must
 /// not depend on the others, nor on who computes it. Items begin in order; the first exception comes out
 /// here.
 template <typename F>
-void parallel_for(std::size_t count, const F& f) {
+void parallel_for(std::size_t count, const F& f, std::size_t workers = available_threads()) {
   if (count == 1) return f(std::size_t{0}, std::size_t{0});
   run_parallel(
-      count,
+      count, workers,
       [](const void* context, std::size_t item, std::size_t worker) {
         (*static_cast<const F*>(context))(item, worker);
       },
@@ -35,12 +36,14 @@ void parallel_for(std::size_t count, const F& f) {
 /// should take several times the microseconds in which a thread wakes. Where they end does not depend on the
 /// number of threads.
 template <typename F>
-void parallel_chunks(std::size_t n, std::size_t grain, const F& f) {
+void parallel_chunks(std::size_t n, std::size_t grain, const F& f,
+                     std::size_t workers = available_threads()) {
   if (n < 2 * grain) return f(std::size_t{0}, n, std::size_t{0});
   const std::size_t pieces = n / grain;
-  parallel_for(pieces, [&](std::size_t piece, std::size_t worker) {
+  const auto chunk = [&](std::size_t piece, std::size_t worker) {
     f(piece * grain, piece + 1 == pieces ? n : (piece + 1) * grain, worker);
-  });
+  };
+  parallel_for(pieces, chunk, workers);
 }
 
 }  // namespace xgrad::kernels
