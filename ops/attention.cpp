@@ -255,6 +255,45 @@ Mask dead_rows(const Variable<T>& scores) {
   return dead;
 }
 
+constexpr const char* self_name = "self_attention";
+
+/// x (..., L, in) as the projections see it, and where their results lie: q, k and v (..., L, width), one
+/// after the other in one array.
+struct Projected {
+  std::size_t rows, in;
+  std::array<std::size_t, 3> widths;
+
+  std::size_t begin(std::size_t part) const {
+    return rows * std::accumulate(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(part),
+                                  std::size_t{0});
+  }
+};
+
+template <class T>
+Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
+  const Variable<T>&weight = projection.weight, &bias = projection.bias;
+  if (weight.dimension() != 2 || x.dimension() < 2 || weight.shape()[1] != x.shape().back()) {
+    detail::fail<ShapeError>(self_name, ": x must be (..., L, in) and the weight of ", part,
+                             " (out, in), got x ", x.shape(), " and weight ", weight.shape());
+  }
+  if (bias.defined() && bias.shape() != Shape{weight.shape()[0]}) {
+    detail::fail<ShapeError>(self_name, ": the bias of ", part, " must be (", weight.shape()[0], "), got ",
+                             bias.shape());
+  }
+  Shape shape = x.shape();
+  shape.back() = weight.shape()[0];
+  return shape;
+}
+
+template <class T>
+Variable<T> self_attention_composed(const Variable<T>& x, const Variable<T>& wq, const Variable<T>& wk,
+                                    const Variable<T>& wv, const Variable<T>& bq, const Variable<T>& bk,
+                                    const Variable<T>& bv, const AttentionMask<T>& mask,
+                                    AttentionOptions options) {
+  return attention_with_weights(linear(x, wq, bq), linear(x, wk, bk), linear(x, wv, bv), mask, options)
+      .output;
+}
+
 }  // namespace
 
 template <class T>
@@ -323,49 +362,6 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
         return grads;
       });
 }
-
-namespace {
-
-constexpr const char* self_name = "self_attention";
-
-/// x (..., L, in) as the projections see it, and where their results lie: q, k and v (..., L, width), one
-/// after the other in one array.
-struct Projected {
-  std::size_t rows, in;
-  std::array<std::size_t, 3> widths;
-
-  std::size_t begin(std::size_t part) const {
-    return rows * std::accumulate(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(part),
-                                  std::size_t{0});
-  }
-};
-
-template <class T>
-Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
-  const Variable<T>&weight = projection.weight, &bias = projection.bias;
-  if (weight.dimension() != 2 || x.dimension() < 2 || weight.shape()[1] != x.shape().back()) {
-    detail::fail<ShapeError>(self_name, ": x must be (..., L, in) and the weight of ", part,
-                             " (out, in), got x ", x.shape(), " and weight ", weight.shape());
-  }
-  if (bias.defined() && bias.shape() != Shape{weight.shape()[0]}) {
-    detail::fail<ShapeError>(self_name, ": the bias of ", part, " must be (", weight.shape()[0], "), got ",
-                             bias.shape());
-  }
-  Shape shape = x.shape();
-  shape.back() = weight.shape()[0];
-  return shape;
-}
-
-template <class T>
-Variable<T> self_attention_composed(const Variable<T>& x, const Variable<T>& wq, const Variable<T>& wk,
-                                    const Variable<T>& wv, const Variable<T>& bq, const Variable<T>& bk,
-                                    const Variable<T>& bv, const AttentionMask<T>& mask,
-                                    AttentionOptions options) {
-  return attention_with_weights(linear(x, wq, bq), linear(x, wk, bk), linear(x, wv, bv), mask, options)
-      .output;
-}
-
-}  // namespace
 
 template <class T>
 Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,

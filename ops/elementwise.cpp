@@ -45,13 +45,6 @@ Variable<T> unary(const char* op, void (*f)(const T*, T*, std::size_t),
                    });
 }
 
-/// dy where y > 0, which is linear in dy and flat in y.
-template <class T>
-Variable<T> relu_grad(const Variable<T>& dy, const Variable<T>& y) {
-  return record<T>("relu_grad", map(kernels::relu_grad<T>, dy, y), on(dy), save(y.detach()),
-                   [](Variable<T> d, Needs, Variable<T> y) -> Grads<T, 1> { return {relu_grad(d, y)}; });
-}
-
 template <class T>
 Variable<T> gelu_composed(const Variable<T>& x, Gelu approximate) {
   using namespace std::numbers;
@@ -134,9 +127,16 @@ Variable<T> erf(const Variable<T>& x) {
 }
 
 template <class T>
+Variable<T> detail::relu_grad(const Variable<T>& dy, const Variable<T>& y) {
+  return record<T>("relu_grad", map(kernels::relu_grad<T>, dy, y), on(dy), save(y.detach()),
+                   [](Variable<T> d, Needs, Variable<T> y) -> Grads<T, 1> { return {relu_grad(d, y)}; });
+}
+
+template <class T>
 Variable<T> relu(const Variable<T>& x) {
-  return record<T>("relu", map(kernels::relu<T>, x), on(x), save(output),
-                   [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {relu_grad(dy, y)}; });
+  return record<T>(
+      "relu", map(kernels::relu<T>, x), on(x), save(output),
+      [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {detail::relu_grad(dy, y)}; });
 }
 
 template <class T>
@@ -189,22 +189,23 @@ Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> l
                    });
 }
 
-#define XGRAD_INSTANTIATE(T)                               \
-  template Variable<T> exp(const Variable<T>&);            \
-  template Variable<T> log(const Variable<T>&);            \
-  template Variable<T> sqrt(const Variable<T>&);           \
-  template Variable<T> rsqrt(const Variable<T>&);          \
-  template Variable<T> reciprocal(const Variable<T>&);     \
-  template Variable<T> square(const Variable<T>&);         \
-  template Variable<T> detail::cube(const Variable<T>&);   \
-  template Variable<T> abs(const Variable<T>&);            \
-  template Variable<T> tanh(const Variable<T>&);           \
-  template Variable<T> sigmoid(const Variable<T>&);        \
-  template Variable<T> erf(const Variable<T>&);            \
-  template Variable<T> relu(const Variable<T>&);           \
-  template Variable<T> silu(const Variable<T>&);           \
-  template Variable<T> gelu(const Variable<T>&, Gelu);     \
-  template Variable<T> softplus(const Variable<T>&, T, T); \
+#define XGRAD_INSTANTIATE(T)                                                      \
+  template Variable<T> exp(const Variable<T>&);                                   \
+  template Variable<T> log(const Variable<T>&);                                   \
+  template Variable<T> sqrt(const Variable<T>&);                                  \
+  template Variable<T> rsqrt(const Variable<T>&);                                 \
+  template Variable<T> reciprocal(const Variable<T>&);                            \
+  template Variable<T> square(const Variable<T>&);                                \
+  template Variable<T> detail::cube(const Variable<T>&);                          \
+  template Variable<T> detail::relu_grad(const Variable<T>&, const Variable<T>&); \
+  template Variable<T> abs(const Variable<T>&);                                   \
+  template Variable<T> tanh(const Variable<T>&);                                  \
+  template Variable<T> sigmoid(const Variable<T>&);                               \
+  template Variable<T> erf(const Variable<T>&);                                   \
+  template Variable<T> relu(const Variable<T>&);                                  \
+  template Variable<T> silu(const Variable<T>&);                                  \
+  template Variable<T> gelu(const Variable<T>&, Gelu);                            \
+  template Variable<T> softplus(const Variable<T>&, T, T);                        \
   template Variable<T> clamp(const Variable<T>&, std::optional<T>, std::optional<T>);
 
 XGRAD_INSTANTIATE(float)

@@ -86,5 +86,9 @@ namespace detail {
 template <class T>
 Variable<T> cube(const Variable<T>& x);
 
+/// relu's gradient: dy where y > 0, else 0. It is linear in dy and flat in y.
+template <class T>
+Variable<T> relu_grad(const Variable<T>& dy, const Variable<T>& y);
+
 }  // namespace detail
 }  // namespace xgrad

@@ -3,7 +3,6 @@
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/elementwise.hpp>
-#include <xgrad/ops/kernels/elementwise.hpp>
 #include <xgrad/ops/kernels/linear.hpp>
 #include <xgrad/ops/matmul.hpp>
 
@@ -33,6 +32,17 @@ Shape checked_shape(const char* op, const Variable<T>& x, const Variable<T>& wei
   return shape;
 }
 
+/// The gradients of x, weight and bias, made of ops that can be differentiated in turn.
+template <class T>
+Grads<T, 3> linear_grads(const Variable<T>& dy, Needs needs, const Variable<T>& x,
+                         const Variable<T>& weight) {
+  Grads<T, 3> grads;
+  if (needs[0]) grads[0] = detail::rows_matmul(dy, weight, false);
+  if (needs[1]) grads[1] = detail::outer_sum(dy, x);
+  if (needs[2]) grads[2] = sum_to(dy, needs.shape(2));
+  return grads;
+}
+
 }  // namespace
 
 template <class T>
@@ -54,12 +64,8 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
                        row_count(shape), weight.shape()[1], shape.back());
   return record<T>("linear", std::move(y), on(x, weight, bias),
                    save(saved_for(weight, x), saved_for(x, weight)),
-                   [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) -> Grads<T, 3> {
-                     Grads<T, 3> grads;
-                     if (needs[0]) grads[0] = detail::rows_matmul(dy, weight, false);
-                     if (needs[1]) grads[1] = detail::outer_sum(dy, x);
-                     if (needs[2]) grads[2] = sum_to(dy, needs.shape(2));
-                     return grads;
+                   [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) {
+                     return linear_grads(dy, needs, x, weight);
                    });
 }
 
@@ -70,33 +76,14 @@ Variable<T> linear_relu(const Variable<T>& x, const Variable<T>& weight, const V
   }
   const Shape shape = checked_shape("linear_relu", x, weight, bias);
   if (!bias.defined()) return relu(linear(x, weight));
-  const std::size_t rows = row_count(shape), in = weight.shape()[1], out = shape.back();
   Variable<T> y = detail::empty<T>(shape, "linear_relu");
-  kernels::linear_relu_rows(detail::data(x), detail::data(weight), detail::data(bias), detail::data(y), rows,
-                            in, out);
-  return record<T>(
-      "linear_relu", std::move(y), on(x, weight, bias), save(x, weight, bias, output),
-      [rows, in, out](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight, Variable<T> bias,
-                      Variable<T> y) -> Grads<T, 3> {
-        if (grad_enabled()) {
-          return replay<T, 3>(dy, needs, {x, weight, bias},
-                              [](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
-                                return relu(linear(x, weight, bias));
-                              });
-        }
-        Variable<T> g = detail::empty<T>(y.shape());
-        kernels::relu_grad(detail::data(std::as_const(dy)), detail::data(std::as_const(y)), detail::data(g),
-                           g.size());
-        Grads<T, 3> grads;
-        for (std::size_t i = 0; i < 3; ++i) {
-          if (needs[i]) grads[i] = detail::empty<T>(needs.shape(i));
-        }
-        const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
-        kernels::linear_grad_rows(detail::data(std::as_const(g)), detail::data(std::as_const(x)),
-                                  detail::data(std::as_const(weight)), target(0), /*adds_dx=*/false,
-                                  target(1), target(2), rows, in, out);
-        return grads;
-      });
+  kernels::linear_relu_rows(detail::data(x), detail::data(weight), detail::data(bias), detail::data(y),
+                            row_count(shape), weight.shape()[1], shape.back());
+  return record<T>("linear_relu", std::move(y), on(x, weight, bias),
+                   save(saved_for(weight, x), saved_for(x, weight), output),
+                   [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight, Variable<T> y) {
+                     return linear_grads(detail::relu_grad(dy, y), needs, x, weight);
+                   });
 }
 
 #define XGRAD_INSTANTIATE(T)                                                               \
