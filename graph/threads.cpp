@@ -6,7 +6,10 @@
 namespace xgrad {
 
 void set_num_threads(std::size_t count) {
-  if (count == 0) detail::fail<ValueError>("set_num_threads: the count must be at least 1, got 0");
+  if (count == 0 || count > kernels::most_threads) {
+    detail::fail<ValueError>("set_num_threads: the count must be from 1 to ", kernels::most_threads, ", got ",
+                             count);
+  }
   kernels::set_thread_count(count);
 }
 

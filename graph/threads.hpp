@@ -6,8 +6,9 @@ namespace xgrad {
 
 /// How many threads one computation may use (torch.set_num_threads), for the whole process. At first as many
 /// as OPENBLAS_NUM_THREADS or OMP_NUM_THREADS says, else all processors. They start with the first
-/// computation that is large enough and sleep in between; results do not depend on their number.
-/// Throws ValueError for 0.
+/// computation that is large enough and sleep in between. Results do not depend on their number, with
+/// OpenBLAS: another BLAS may add in an order that depends on how many rows a product has.
+/// Throws ValueError unless the count is from 1 to 1024.
 void set_num_threads(std::size_t count);
 
 std::size_t num_threads();

@@ -27,6 +27,7 @@ constexpr const char* name = "scaled_dot_product_attention";
 
 /// The sizes of one call, and the shape of its scores.
 struct Plan {
+  const char* op;
   kernels::AttentionSizes sizes;
   std::size_t batch_axes;
   double scale;
@@ -34,24 +35,26 @@ struct Plan {
   Shape scores;  // (..., L, S), or (..., H, L, S) with num_heads
 };
 
-Plan make_plan(const Shape& q, const Shape& k, const Shape& v, const AttentionOptions& options) {
+Plan make_plan(const char* op, const Shape& q, const Shape& k, const Shape& v,
+               const AttentionOptions& options) {
   if (!(options.dropout_p >= 0 && options.dropout_p <= 1)) {
-    detail::fail<ValueError>(name, ": dropout_p must be in [0, 1], got ", options.dropout_p);
+    detail::fail<ValueError>(op, ": dropout_p must be in [0, 1], got ", options.dropout_p);
   }
   const std::size_t rank = q.size(), heads = std::max<std::size_t>(options.num_heads, 1);
   const bool same_batch = rank >= 2 && k.size() == rank && v.size() == rank &&
                           std::equal(q.begin(), q.end() - 2, k.begin()) &&
                           std::equal(q.begin(), q.end() - 2, v.begin());
   if (!same_batch || k[rank - 1] != q[rank - 1] || k[rank - 2] != v[rank - 2]) {
-    detail::fail<ShapeError>(name,
+    detail::fail<ShapeError>(op,
                              ": q (..., L, E), k (..., S, E) and v (..., S, Ev) must fit together, got q ", q,
                              ", k ", k, " and v ", v);
   }
   if (q[rank - 1] % heads != 0 || v[rank - 1] % heads != 0) {
-    detail::fail<ShapeError>(name, ": the last axes of q and v must be divisible by num_heads ", heads,
+    detail::fail<ShapeError>(op, ": the last axes of q and v must be divisible by num_heads ", heads,
                              ", got q ", q, " and v ", v);
   }
   Plan plan;
+  plan.op = op;
   plan.scores = Shape(q.begin(), q.end() - 2);
   plan.batch_axes = rank - 2;
   plan.causal = options.is_causal;
@@ -65,10 +68,10 @@ Plan make_plan(const Shape& q, const Shape& k, const Shape& v, const AttentionOp
   return plan;
 }
 
-void check_mask(const Shape& mask, const Shape& scores) {
+void check_mask(const char* op, const Shape& mask, const Shape& scores) {
   if (mask.size() > scores.size() ||
-      detail::broadcast_shape(name, scores, mask, "the scores", "attn_mask") != scores) {
-    detail::fail<ShapeError>(name, ": attn_mask must broadcast to the scores ", scores, ", got ", mask);
+      detail::broadcast_shape(op, scores, mask, "the scores", "attn_mask") != scores) {
+    detail::fail<ShapeError>(op, ": attn_mask must broadcast to the scores ", scores, ", got ", mask);
   }
 }
 
@@ -117,7 +120,7 @@ class KernelMask {
   template <class M>
   void set(const Array<M>& mask, std::optional<Array<M>>& stretched, const Plan& plan,
            const M* kernels::MaskView<T>::*elements) {
-    check_mask(mask.shape(), plan.scores);
+    check_mask(plan.op, mask.shape(), plan.scores);
     const Array<M>* used = &mask;
     if (!mask_strides(mask.shape(), plan, view_)) {
       used = &stretched.emplace(xt::broadcast(mask, plan.scores));
@@ -143,7 +146,7 @@ template <class T>
 kernels::AttentionRecord<T> kernel_record(const Plan& plan, Variable<T>& kept) {
   T* const memory = kept.defined() ? detail::data(kept) : nullptr;
   return keeps_probs(plan.sizes) ? kernels::AttentionRecord<T>{.probs = memory}
-                                 : kernels::AttentionRecord<T>{.log_sums = memory};
+                                 : kernels::AttentionRecord<T>{.scales = memory};
 }
 
 /// Memory for the threads of one call of a kernel.
@@ -171,7 +174,7 @@ Variable<T> forward(const Plan& plan, const AttentionMask<T>& attn_mask, bool re
   if (recorded && keeps_probs(sizes)) {
     kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, sizes.k_len}, name);
   } else if (recorded) {
-    kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len}, name);
+    kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, 2}, name);
   }
   Scratch<T> scratch(plan);
   kernels::attention_forward<T>(sizes, q, k, v, static_cast<T>(plan.scale), mask.view(), plan.causal,
@@ -263,6 +266,7 @@ struct Projected {
   std::size_t rows, in;
   std::array<std::size_t, 3> widths;
 
+  Shape shape() const { return {rows, std::accumulate(widths.begin(), widths.end(), std::size_t{0})}; }
   std::size_t begin(std::size_t part) const {
     return rows * std::accumulate(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(part),
                                   std::size_t{0});
@@ -300,7 +304,7 @@ template <class T>
 AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
                                           const std::type_identity_t<AttentionMask<T>>& attn_mask,
                                           AttentionOptions options) {
-  const Plan plan = make_plan(q.shape(), k.shape(), v.shape(), options);
+  const Plan plan = make_plan(name, q.shape(), k.shape(), v.shape(), options);
   const std::size_t heads = options.num_heads;
   const Variable<T> queries = split_heads(q, heads, true);
   const Variable<T> keys = split_heads(k, heads);
@@ -308,9 +312,9 @@ AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T
 
   Variable<T> scores = matmul(queries, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
   detail::trace_shape("Q @ K^T", "Scores", scores.shape(), "batch, heads, queries, keys");
-  if (attn_mask.allowed() != nullptr) check_mask(attn_mask.allowed()->shape(), plan.scores);
+  if (attn_mask.allowed() != nullptr) check_mask(name, attn_mask.allowed()->shape(), plan.scores);
   if (attn_mask.bias().defined()) {
-    check_mask(attn_mask.bias().shape(), plan.scores);
+    check_mask(name, attn_mask.bias().shape(), plan.scores);
     scores = scores + attn_mask.bias();
   }
   if (attn_mask.allowed() != nullptr || options.is_causal) {
@@ -331,7 +335,7 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
                                          const std::type_identity_t<AttentionMask<T>>& attn_mask,
                                          AttentionOptions options) {
   if (must_compose(attn_mask, options)) return attention_with_weights(q, k, v, attn_mask, options).output;
-  const Plan plan = make_plan(q.shape(), k.shape(), v.shape(), options);
+  const Plan plan = make_plan(name, q.shape(), k.shape(), v.shape(), options);
   Shape shape = q.shape();
   shape.back() = v.shape().back();
   Variable<T> y = detail::empty<T>(shape, name);
@@ -371,14 +375,14 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
                            AttentionOptions options) {
   const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
               v_shape = projected_shape(x, "v", v);
-  const Plan plan = make_plan(q_shape, k_shape, v_shape, options);
+  const Plan plan = make_plan(self_name, q_shape, k_shape, v_shape, options);
   if (must_compose(attn_mask, options)) {
     return self_attention_composed(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias, attn_mask,
                                    options);
   }
   const Projected parts{
       row_count(x.shape()), x.shape().back(), {q_shape.back(), k_shape.back(), v_shape.back()}};
-  Variable<T> qkv = detail::empty<T>(Shape{parts.begin(3)}, self_name);
+  Variable<T> qkv = detail::empty<T>(parts.shape(), self_name);
   const std::array<const Projection<T>*, 3> projections{&q, &k, &v};
   for (std::size_t part = 0; part < 3; ++part) {
     const Variable<T>& bias = projections[part]->bias;

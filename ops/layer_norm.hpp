@@ -16,7 +16,8 @@ Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const
                        const Variable<T>& bias = {}, double eps = 1e-5);
 
 /// layer_norm(x + residual, ...) as one node of the graph (the post-norm of Vaswani et al. 2017,
-/// arXiv:1706.03762, section 3.1). residual has x's shape; both get the gradient dx of layer_norm.
+/// arXiv:1706.03762, section 3.1). residual has x's shape; both get the gradient dx of layer_norm. Throws
+/// ShapeError "add_layer_norm: x and residual must have the same shape, got (2, 3) and (1, 3)".
 template <class T>
 Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, const Dims& normalized_shape,
                            const Variable<T>& weight = {}, const Variable<T>& bias = {}, double eps = 1e-5);

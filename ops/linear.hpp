@@ -17,7 +17,7 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
 /// bias).
 ///
 /// With g = dy where y > 0, else 0: dx = g weight, dweight = g^T x, dbias = g, the latter two summed over all
-/// rows.
+/// rows. Throws ShapeError as linear does.
 template <class T>
 Variable<T> linear_relu(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias);
 

@@ -527,6 +527,22 @@ TEST(AttentionTest, LongSequencesAgreeWithTheComposedForm) {
   }
 }
 
+/// A query whose keys are all masked by a large number, as some do, attends to them equally.
+TEST(AttentionTest, LongSequencesTakeLargeBiases) {
+  constexpr std::size_t length = 736;
+  std::mt19937_64 random(0);
+  const auto leaf = [&] {
+    return Variable<float>(Array<float>(draw(Input{Shape{length, 4}}, random)), true);
+  };
+  const Variable<float> q = leaf(), k = leaf(), v = leaf();
+  Array<float> bias = xt::zeros<float>({length, length});
+  std::fill_n(bias.data() + 5 * length, length, -1e9f);
+  const auto found = grad(sum(scaled_dot_product_attention(q, k, v, Variable<float>(bias))), {q, k, v});
+  const auto expected = grad(sum(attention_with_weights(q, k, v, Variable<float>(bias)).output), {q, k, v});
+  for (std::size_t i = 0; i < 3; ++i)
+    expect_near(found[i].value(), expected[i].value(), 1e-4, "dq, dk or dv");
+}
+
 TEST(AttentionTest, ABiasChangedInPlaceIsNoticed) {
   const Variable<double> q(Array<double>{{1, 2}}, true), bias(Array<double>(Shape{1, 1}, 0.5));
   const Variable<double> y = scaled_dot_product_attention(q, q, q, bias);

@@ -37,7 +37,7 @@ TEST_F(NumThreadsTest, TheNumberIsWhatWasSet) {
   xgrad::set_num_threads(3);
   EXPECT_EQ(xgrad::num_threads(), 3u);
   EXPECT_EQ(message_of<xgrad::ValueError>([] { xgrad::set_num_threads(0); }),
-            "set_num_threads: the count must be at least 1, got 0");
+            "set_num_threads: the count must be from 1 to 1024, got 0");
   EXPECT_EQ(xgrad::num_threads(), 3u);
 }
 
@@ -207,6 +207,18 @@ std::vector<LargeCase<T>> large_cases() {
   };
   const Shape plane{517, 403}, wide{3, 150001}, tall{70001, 3};
 
+  const auto attend = [](V x) {
+    return scaled_dot_product_attention(x[0], x[1], x[2], {}, {.is_causal = true, .num_heads = 3});
+  };
+  add("attention", {{2, 90, 48}, {2, 101, 48}, {2, 101, 48}}, attend);
+  add("attention of long sequences", {{2, 701, 12}, {2, 811, 12}, {2, 811, 12}}, attend);
+  add("self_attention", {{5, 90, 50}, {48, 50}, {48, 50}, {48, 50}}, [](V x) {
+    return self_attention(x[0], {x[1], {}}, {x[2], {}}, {x[3], {}}, {}, {.num_heads = 4});
+  });
+  add("linear_relu", {{517, 97}, {203, 97}, {203}}, [](V x) { return linear_relu(x[0], x[1], x[2]); });
+  add("layer_norm", {{517, 203}, {203}, {203}}, [](V x) { return layer_norm(x[0], 203, x[1], x[2]); });
+  add("add_layer_norm", {{517, 203}, {517, 203}, {203}, {203}},
+      [](V x) { return add_layer_norm(x[0], x[1], 203, x[2], x[3]); });
   add("exp", {plane}, [](V x) { return exp(x[0]); });
   add("log", {plane}, [](V x) { return log(x[0]); });
   add("sqrt", {plane}, [](V x) { return sqrt(x[0]); });

@@ -80,35 +80,38 @@ XGRAD_INLINE std::size_t mask_row(const HeadMask<T>& mask, std::size_t row, T* s
   return visible;
 }
 
-/// scores (rows, cols) <- softmax(scores + mask), in place; a row without any key becomes zeros. log_sums may
+/// scores (rows, cols) <- softmax(scores + mask), in place; a row without any key becomes zeros. `scales` may
 /// be null. Bound by the exponentials.
 XGRAD_KERNEL(void, masked_softmax_rows,
-             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, T* log_sums),
-             (mask, rows, cols, scores, log_sums)) {
-  constexpr T infinity = std::numeric_limits<T>::infinity();
+             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, T* scales),
+             (mask, rows, cols, scores, scales)) {
+  constexpr T hidden = -std::numeric_limits<T>::infinity();
   for (std::size_t r = 0; r < rows; ++r, scores += cols) {
     const std::size_t visible = mask_row(mask, r, scores, cols);
-    const T max = max_lanes(scores, visible);
-    if (max == -infinity && std::all_of(scores, scores + visible, [](T s) { return s == -infinity; })) {
+    T max = max_lanes(scores, visible), scale = 0;
+    if (max == hidden && std::all_of(scores, scores + visible, [](T s) { return s == hidden; })) {
       std::fill_n(scores, cols, T(0));
-      if (log_sums) log_sums[r] = infinity;
-      continue;
+      max = 0;
+    } else {
+      scale = softmax_row(scores, scores, visible, max);
+      std::fill(scores + visible, scores + cols, T(0));
     }
-    const T sum = softmax_row(scores, scores, visible, max);
-    if (log_sums) log_sums[r] = max + std::log(sum);
-    std::fill(scores + visible, scores + cols, T(0));
+    if (scales) {
+      scales[2 * r] = max;
+      scales[2 * r + 1] = scale;
+    }
   }
 }
 
-/// scores (rows, cols) <- exp(scores + mask - log_sums), the same probabilities again.
+/// The same probabilities again, to the bit.
 XGRAD_KERNEL(void, masked_exp_rows,
-             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, const T* log_sums),
-             (mask, rows, cols, scores, log_sums)) {
+             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, const T* scales),
+             (mask, rows, cols, scores, scales)) {
   for (std::size_t r = 0; r < rows; ++r, scores += cols) {
     const std::size_t visible = mask_row(mask, r, scores, cols);
-    const T log_sum = log_sums[r];
+    const T max = scales[2 * r], scale = scales[2 * r + 1];
     XGRAD_INDEPENDENT
-    for (std::size_t i = 0; i < visible; ++i) scores[i] = vectorized::exp_below_one(scores[i] - log_sum);
+    for (std::size_t i = 0; i < visible; ++i) scores[i] = vectorized::exp_below_one(scores[i] - max) * scale;
     std::fill(scores + visible, scores + cols, T(0));
   }
 }
@@ -153,8 +156,8 @@ class Head {
   T* probs(const AttentionRecord<T>& record, std::size_t query) const {
     return record.probs ? record.probs + (number_ * sizes_.q_len + query) * sizes_.k_len : nullptr;
   }
-  T* log_sums(const AttentionRecord<T>& record, std::size_t query) const {
-    return record.log_sums ? record.log_sums + number_ * sizes_.q_len + query : nullptr;
+  T* scales(const AttentionRecord<T>& record, std::size_t query) const {
+    return record.scales ? record.scales + 2 * (number_ * sizes_.q_len + query) : nullptr;
   }
 
   HeadMask<T> mask(const MaskView<T>& mask, bool causal) const {
@@ -204,6 +207,7 @@ std::size_t attention_workers(const AttentionSizes& sizes) {
 }
 
 std::size_t attention_scratch(const AttentionSizes& sizes) {
+  if (sizes.batch * sizes.heads == 0) return 0;
   return 2 * queries_at_once(sizes) * sizes.k_len;
 }
 
@@ -220,7 +224,7 @@ void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, cons
       T* const probs = record.probs ? head.probs(record, query) : own_scratch;
       gemm<T>(false, true, rows, k_len, head_dim, scale, head.q(q, query), head.ld_qk(), head.k(k),
               head.ld_qk(), 0, probs, k_len);
-      masked_softmax_rows<T>(head_mask.from(query), rows, k_len, probs, head.log_sums(record, query));
+      masked_softmax_rows<T>(head_mask.from(query), rows, k_len, probs, head.scales(record, query));
       gemm<T>(false, false, rows, v_dim, k_len, 1, probs, k_len, head.v(v), head.ld_v(), 0,
               head.out(out, query), head.ld_v());
     }
@@ -244,10 +248,10 @@ void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, 
       const T* const q_rows = head.q(q, query);
       const T* const dout_rows = head.out(dout, query);
       const T* probs = head.probs(record, query);
-      if (record.log_sums) {
+      if (record.scales) {
         gemm<T>(false, true, rows, k_len, head_dim, scale, q_rows, ld_qk, head.k(k), ld_qk, 0, own_scratch,
                 k_len);
-        masked_exp_rows<T>(head_mask.from(query), rows, k_len, own_scratch, head.log_sums(record, query));
+        masked_exp_rows<T>(head_mask.from(query), rows, k_len, own_scratch, head.scales(record, query));
         probs = own_scratch;
       }
       const T keep = query > 0 ? T(1) : T(0);  // what earlier queries added to dk and dv

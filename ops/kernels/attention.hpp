@@ -20,13 +20,13 @@ struct MaskView {
   std::ptrdiff_t batch_stride = 0, head_stride = 0, query_stride = 0, key_stride = 0;
 };
 
-/// What the forward keeps for the backward: the probabilities, or where their memory would be too large, the
-/// logarithm of each query's sum of exponentials (batch, heads, q_len), from which they are computed again.
-/// Both are null if there is no backward.
+/// What the forward keeps for the backward: the probabilities, or where their memory would be too large, what
+/// they are computed from again: the largest score of each query and 1 / the sum of its exponentials (batch,
+/// heads, q_len, 2). Both are null if there is no backward.
 template <typename T>
 struct AttentionRecord {
   T* probs = nullptr;
-  T* log_sums = nullptr;
+  T* scales = nullptr;
 };
 
 /// How many threads a call may use, and memory for each of them, attention_scratch() elements.

@@ -138,9 +138,11 @@ class BlasCall {
   static Threading threading() {
     static const Threading found = [] {
       if (!openblas_get_parallel) return Threading::other;
-      const int parallel = openblas_get_parallel();
-      if (parallel == 1) openblas_set_num_threads(1);
-      return static_cast<Threading>(parallel);
+      const auto threading = static_cast<Threading>(openblas_get_parallel());
+      const int before = threading == Threading::openmp ? omp_get_max_threads() : 0;
+      if (threading != Threading::none) openblas_set_num_threads(1);
+      if (threading == Threading::openmp) omp_set_num_threads(before);
+      return threading;
     }();
     return found;
   }

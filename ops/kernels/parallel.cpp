@@ -1,3 +1,5 @@
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -18,7 +20,7 @@ std::size_t initial_thread_count() {
   for (const char* variable : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char* text = std::getenv(variable);
     const long wanted = text ? std::strtol(text, nullptr, 10) : 0;
-    if (wanted > 0) return static_cast<std::size_t>(wanted);
+    if (wanted > 0) return std::min(static_cast<std::size_t>(wanted), most_threads);
   }
   return std::max(1u, std::thread::hardware_concurrency());
 }
@@ -34,7 +36,7 @@ void relax() {
 #endif
 }
 
-/// Waits until done(value), first in a loop for some microseconds, then asleep.
+/// Waits until done(value), first in a loop for some 50 microseconds, then asleep.
 template <typename U, typename Done>
 U wait_for(const std::atomic<U>& atomic, Done done) {
   constexpr int spins = 2000;
@@ -55,15 +57,15 @@ using Task = void (*)(const void* context, std::size_t item, std::size_t worker)
 thread_local bool inside_task = false;
 
 /// Workers take the seats of a job while there are any; the caller computes items itself and waits only for
-/// those who took one, so that a worker without a processor costs no more than its absence. In a forked child
-/// no worker is left, and nothing waits for one.
+/// those who took one, so that a worker that has no processor to begin on costs no more than its absence. In
+/// a forked child no worker is left, and nothing waits for one.
 class Pool {
  public:
   /// False if the pool is busy with another thread's job.
   bool run(std::size_t count, std::size_t workers, Task task, const void* context) {
     const std::unique_lock lock(busy_, std::try_to_lock);
     if (!lock.owns_lock()) return false;
-    const std::size_t helpers = std::min({workers, count, most_seats + 1}) - 1;
+    const std::size_t helpers = std::min(workers, count) - 1;
     start_workers(helpers);
     job_ = {task, context, count};
     next_.store(0, std::memory_order_relaxed);
@@ -81,7 +83,7 @@ class Pool {
   // state_: the number of the job, its free seats, how many workers took one and still work
   static constexpr std::uint64_t working = 1, seat = 1 << 16, job = std::uint64_t{1} << 32;
   static constexpr std::uint64_t working_mask = seat - 1, seat_mask = job - seat, job_mask = ~(job - 1);
-  static constexpr std::size_t most_seats = working_mask;
+  static_assert(most_threads <= working_mask);
 
   struct Job {
     Task task;
@@ -126,6 +128,7 @@ class Pool {
       } catch (...) {
         const std::lock_guard lock(error_mutex_);
         if (!error_) error_ = std::current_exception();
+        next_.store(job_.count, std::memory_order_relaxed);
       }
     }
     inside_task = worker != 0;

@@ -5,7 +5,9 @@
 // One pool of threads for the whole process: OpenBLAS is only ever a single-threaded worker of it.
 namespace xgrad::kernels {
 
-/// How many threads parallel_for may use, the calling one included.
+constexpr std::size_t most_threads = 1024;
+
+/// How many threads parallel_for may use, the calling one included: 1 to most_threads.
 std::size_t thread_count();
 void set_thread_count(std::size_t count);
 

@@ -8,16 +8,15 @@
 // One row of a softmax, for the kernels that fuse it with what comes before or after.
 namespace xgrad::kernels {
 
-/// y = exp(x - max) / sum(exp(x - max)), and returns the sum; y may be x.
+/// y = exp(x - max) scale, and returns scale = 1 / sum(exp(x - max)); y may be x.
 template <typename T>
 XGRAD_INLINE T softmax_row(const T* x, T* y, std::size_t n, T max) {
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = vectorized::exp_below_one(x[i] - max);
-  const T sum = sum_lanes<T>(n, [y](std::size_t i) XGRAD_INLINE_LAMBDA { return y[i]; });
-  const T scale = T(1) / sum;
+  const T scale = T(1) / sum_lanes<T>(n, [y](std::size_t i) XGRAD_INLINE_LAMBDA { return y[i]; });
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] *= scale;
-  return sum;
+  return scale;
 }
 
 /// dx = y (dy - sum(dy y)); dx may be dy or y.
