@@ -108,11 +108,12 @@ Variable<T> any_bias(bool biased, const Shape& columns) {
 template <class T>
 Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const Variable<T>& weight,
                        const Variable<T>& bias, double eps) {
-  auto [table, y, statistics] = normalize<T>("layer_norm", x, nullptr, normalized_shape, weight, bias, eps);
+  Normalized<T> result = normalize<T>("layer_norm", x, nullptr, normalized_shape, weight, bias, eps);
   return record<T>(
-      "layer_norm", std::move(y), on(x, weight, bias), save(x, weight, statistics),
-      [table, eps, biased = bias.defined()](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight,
-                                            Variable<T> statistics) -> Grads<T, 3> {
+      "layer_norm", std::move(result.y), on(x, weight, bias), save(x, weight, result.statistics),
+      [table = result.table, eps, biased = bias.defined()](Variable<T> dy, Needs needs, Variable<T> x,
+                                                           Variable<T> weight,
+                                                           Variable<T> statistics) -> Grads<T, 3> {
         if (grad_enabled()) {
           return replay<T, 3>(dy, needs, {x, weight, any_bias<T>(biased, table.columns)},
                               [&](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
@@ -130,25 +131,27 @@ Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, co
     detail::fail<ShapeError>("add_layer_norm: x and residual must have the same shape, got ", x.shape(),
                              " and ", residual.shape());
   }
-  auto [table, y, statistics] =
+  Normalized<T> result =
       normalize<T>("add_layer_norm", x, detail::data(residual), normalized_shape, weight, bias, eps);
-  return record<T>(
-      "add_layer_norm", std::move(y), on(x, residual, weight, bias), save(x, residual, weight, statistics),
-      [table, eps, biased = bias.defined()](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> residual,
-                                            Variable<T> weight, Variable<T> statistics) -> Grads<T, 4> {
-        if (grad_enabled()) {
-          return replay<T, 4>(dy, needs, {x, residual, weight, any_bias<T>(biased, table.columns)},
-                              [&](const Variable<T>& x, const Variable<T>& residual,
-                                  const Variable<T>& weight, const Variable<T>& bias) {
-                                return layer_norm_composed(x + residual, weight, bias, table.rows, table.cols,
-                                                           eps);
-                              });
-        }
-        auto [dx, dweight, dbias] =
-            gradients<T>(dy, {needs[0] || needs[1], needs[2], needs[3]}, x,
-                         detail::data(std::as_const(residual)), weight, statistics, table);
-        return {needs[0] ? dx : Variable<T>(), needs[1] ? dx : Variable<T>(), dweight, dbias};
-      });
+  return record<T>("add_layer_norm", std::move(result.y), on(x, residual, weight, bias),
+                   save(x, residual, weight, result.statistics),
+                   [table = result.table, eps, biased = bias.defined()](
+                       Variable<T> dy, Needs needs, Variable<T> x, Variable<T> residual, Variable<T> weight,
+                       Variable<T> statistics) -> Grads<T, 4> {
+                     if (grad_enabled()) {
+                       return replay<T, 4>(dy, needs,
+                                           {x, residual, weight, any_bias<T>(biased, table.columns)},
+                                           [&](const Variable<T>& x, const Variable<T>& residual,
+                                               const Variable<T>& weight, const Variable<T>& bias) {
+                                             return layer_norm_composed(x + residual, weight, bias,
+                                                                        table.rows, table.cols, eps);
+                                           });
+                     }
+                     auto [dx, dweight, dbias] =
+                         gradients<T>(dy, {needs[0] || needs[1], needs[2], needs[3]}, x,
+                                      detail::data(std::as_const(residual)), weight, statistics, table);
+                     return {needs[0] ? dx : Variable<T>(), needs[1] ? dx : Variable<T>(), dweight, dbias};
+                   });
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                               \
