@@ -2,7 +2,7 @@
 #include <cmath>
 #include <xgrad/ops/kernels/lanes.hpp>
 #include <xgrad/ops/kernels/layer_norm.hpp>
-#include <xgrad/ops/kernels/parallel.hpp>
+#include <xgrad/ops/kernels/pieces.hpp>
 #include <xgrad/ops/kernels/reduce.hpp>
 
 namespace xgrad::kernels {
@@ -45,23 +45,6 @@ XGRAD_INLINE const T* sum_row(const T* x, const T* residual, T* y, std::size_t n
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = x[i] + residual[i];
   return y;
-}
-
-/// Three or four loops over a row, which leaves memory once: bound by bandwidth.
-XGRAD_KERNEL(void, normalize_rows,
-             (const T* x, const T* residual, const T* weight, const T* bias, T eps, T* y, T* mean, T* rstd,
-              std::size_t rows, std::size_t cols),
-             (x, residual, weight, bias, eps, y, mean, rstd, rows, cols)) {
-  for (std::size_t r = 0; r < rows; ++r, y += cols) {
-    const T* row = sum_row(x + r * cols, residual ? residual + r * cols : nullptr, y, cols);
-    const T mu = sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols);
-    const auto square = [row, mu](std::size_t i)
-                            XGRAD_INLINE_LAMBDA { return (row[i] - mu) * (row[i] - mu); };
-    const T variance = sum_lanes<T>(cols, square) / T(cols);
-    mean[r] = mu;
-    rstd[r] = T(1) / std::sqrt(variance + eps);
-    normalize_row(row, weight, bias, y, mu, rstd[r], cols);
-  }
 }
 
 /// Blocks of 16 rows, which stay in cache between their sum with the residual, their column sums (tiles of 64
@@ -114,15 +97,23 @@ std::size_t rows_at_once(std::size_t cols) {
 
 }  // namespace
 
-template <typename T>
-void layer_norm_rows(const T* x, const T* residual, const T* weight, const T* bias,
-                     std::type_identity_t<T> eps, T* y, T* mean, T* rstd, std::size_t rows,
-                     std::size_t cols) {
-  parallel_chunks(rows, rows_at_once(cols), [=](std::size_t begin, std::size_t end, std::size_t) {
-    const std::size_t at = begin * cols;
-    normalize_rows<T>(x + at, residual ? residual + at : nullptr, weight, bias, eps, y + at, mean + begin,
-                      rstd + begin, end - begin, cols);
-  });
+/// Three or four loops over a row, which leaves memory once: bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(layer_norm_rows, rows, 8 * cols,
+                      (const T* x, const T* residual, const T* weight, const T* bias,
+                       std::type_identity_t<T> eps, T* y, T* mean, T* rstd, std::size_t rows,
+                       std::size_t cols),
+                      (x, residual, weight, bias, eps, y, mean, rstd, rows, cols)) {
+  y += begin * cols;
+  for (std::size_t r = begin; r < rows; ++r, y += cols) {
+    const T* row = sum_row(x + r * cols, residual ? residual + r * cols : nullptr, y, cols);
+    const T mu = sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols);
+    const auto square = [row, mu](std::size_t i)
+                            XGRAD_INLINE_LAMBDA { return (row[i] - mu) * (row[i] - mu); };
+    const T variance = sum_lanes<T>(cols, square) / T(cols);
+    mean[r] = mu;
+    rstd[r] = T(1) / std::sqrt(variance + eps);
+    normalize_row(row, weight, bias, y, mu, rstd[r], cols);
+  }
 }
 
 std::size_t layer_norm_grad_scratch(std::size_t rows, std::size_t cols) {
@@ -149,8 +140,6 @@ void layer_norm_grad_rows(const T* dy, const T* x, const T* residual, const T* m
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                                 \
-  template void layer_norm_rows(const T*, const T*, const T*, const T*, T, T*, T*, T*, std::size_t,          \
-                                std::size_t);                                                                \
   template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, const T*, T*, T*, T*, \
                                      T*, std::size_t, std::size_t);
 

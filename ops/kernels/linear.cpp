@@ -1,17 +1,18 @@
 #include <xgrad/ops/kernels/gemm.hpp>
 #include <xgrad/ops/kernels/linear.hpp>
-#include <xgrad/ops/kernels/parallel.hpp>
+#include <xgrad/ops/kernels/pieces.hpp>
 #include <xgrad/ops/kernels/reduce.hpp>
-#include <xgrad/ops/kernels/vectorized.hpp>
 
 namespace xgrad::kernels {
 namespace {
 
 /// y (rows, cols) += bias, and what is negative then becomes 0 if `relu`. Bound by bandwidth: the product has
 /// just written y.
-XGRAD_KERNEL(void, add_bias_rows, (T * y, const T* bias, bool relu, std::size_t rows, std::size_t cols),
-             (y, bias, relu, rows, cols)) {
-  for (; rows > 0; --rows, y += cols) {
+XGRAD_PARALLEL_KERNEL(add_bias_rows, rows, 2 * cols,
+                      (T * y, const T* bias, bool relu, std::size_t rows, std::size_t cols),
+                      (y, bias, relu, rows, cols)) {
+  y += begin * cols;
+  for (; begin < rows; ++begin, y += cols) {
     if (relu) {
       XGRAD_INDEPENDENT
       for (std::size_t c = 0; c < cols; ++c) {
@@ -25,28 +26,20 @@ XGRAD_KERNEL(void, add_bias_rows, (T * y, const T* bias, bool relu, std::size_t 
   }
 }
 
-template <typename T>
-void finish_rows(T* y, const T* bias, bool relu, std::size_t rows, std::size_t cols) {
-  constexpr std::size_t piece = std::size_t{1} << 15;  // elements
-  parallel_chunks(rows, piece / (cols + 1) + 1, [=](std::size_t begin, std::size_t end, std::size_t) {
-    add_bias_rows(y + begin * cols, bias, relu, end - begin, cols);
-  });
-}
-
 }  // namespace
 
 template <typename T>
 void linear_rows(const T* x, const T* weight, const T* bias, T* y, std::size_t rows, std::size_t in,
                  std::size_t out) {
   gemm<T>(false, true, rows, out, in, 1, x, in, weight, in, 0, y, out);
-  if (bias) finish_rows(y, bias, false, rows, out);
+  if (bias) add_bias_rows(y, bias, false, rows, out);
 }
 
 template <typename T>
 void linear_relu_rows(const T* x, const T* weight, const T* bias, T* y, std::size_t rows, std::size_t in,
                       std::size_t out) {
   gemm<T>(false, true, rows, out, in, 1, x, in, weight, in, 0, y, out);
-  finish_rows(y, bias, true, rows, out);
+  add_bias_rows(y, bias, true, rows, out);
 }
 
 template <typename T>
