@@ -2,38 +2,13 @@
 
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/kernels/axes.hpp>
 #include <xgrad/ops/kernels/gemm.hpp>
 #include <xgrad/ops/kernels/pieces.hpp>
 #include <xgrad/ops/shapes.hpp>
 
 namespace xgrad {
 namespace {
-
-/// Calls f(n, i, j) for batch n of those from `begin` to `end`: the matrix number in a and in b, where either
-/// may be stretched.
-template <class F>
-void for_each_batch(const Shape& batch, const Shape& a, const Shape& b, std::size_t begin, std::size_t end,
-                    F&& f) {
-  const detail::Strides a_strides = detail::broadcast_strides(a, batch);
-  const detail::Strides b_strides = detail::broadcast_strides(b, batch);
-  Shape index(batch.size(), 0);
-  for (std::size_t axis = batch.size(), rest = begin; rest > 0; rest /= batch[axis]) {
-    --axis;
-    index[axis] = rest % batch[axis];
-  }
-  for (std::size_t n = begin; n < end; ++n) {
-    std::ptrdiff_t i = 0, j = 0;
-    for (std::size_t axis = 0; axis < batch.size(); ++axis) {
-      i += static_cast<std::ptrdiff_t>(index[axis]) * a_strides[axis];
-      j += static_cast<std::ptrdiff_t>(index[axis]) * b_strides[axis];
-    }
-    f(n, static_cast<std::size_t>(i), static_cast<std::size_t>(j));
-    for (std::size_t axis = batch.size(); axis-- > 0;) {
-      if (++index[axis] < batch[axis]) break;
-      index[axis] = 0;
-    }
-  }
-}
 
 /// y = op(a) op(b) on the last two axes, op transposing where asked; the leading axes broadcast. Closed under
 /// differentiation: the gradients are products with other flags, and nothing is ever transposed in memory.
@@ -60,19 +35,23 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
   const T* left = detail::data(a);
   const T* right = detail::data(b);
   T* out = detail::data(y);
+  const detail::Strides a_strides = detail::broadcast_strides(batch_a, batch);
+  const detail::Strides b_strides = detail::broadcast_strides(batch_b, batch);
+  const auto axes =
+      kernels::merge_axes<2>(batch.size(), batch.data(), {a_strides.data(), b_strides.data()}, 0);
   const auto multiply = [&](std::size_t begin, std::size_t end) {
-    for_each_batch(batch, batch_a, batch_b, begin, end,
-                   [&](std::size_t number, std::size_t i, std::size_t j) {
-                     kernels::gemm<T>(trans_a, trans_b, n, m, k, 1, left + i * n * k, cols_a,
-                                      right + j * k * m, cols_b, 0, out + number * n * m, m);
-                   });
+    kernels::for_each_outer(axes, 0, begin, end, [&](const auto& matrix, std::size_t number) {
+      kernels::gemm<T>(trans_a, trans_b, n, m, k, 1, left + static_cast<std::size_t>(matrix[0]) * n * k,
+                       cols_a, right + static_cast<std::size_t>(matrix[1]) * k * m, cols_b, 0,
+                       out + number * n * m, m);
+    });
   };
   constexpr std::size_t divided_product = std::size_t{1} << 22;  // gemm divides itself
   const std::size_t count = element_count(batch), size = n * m * k;
-  const std::size_t cost = size / 8 + 1;  // eight multiplications take as long as an addition
-  if (size >= divided_product || kernels::is_one_piece(count, cost)) {
+  if (size >= divided_product) {
     multiply(0, count);
   } else {
+    const std::size_t cost = size / 8 + 1;  // eight multiplications take as long as an addition
     kernels::parallel_pieces(count, cost, multiply);
   }
   return record<T>(
