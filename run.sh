@@ -14,12 +14,25 @@ libzip and GoogleTest must be installed'
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
+folders=(apps examples benchmarks tests/programs) # of programs, one from every source file
+
+# The folder of the program NAME.
+folder_of() {
+  local folder
+  for folder in "${folders[@]}"; do
+    [[ $1 != */* && -e $root/$folder/$1.cpp ]] && echo "$folder" && return
+  done
+  return 1
+}
+
 # The first line of a program's source says what it does: "// one line".
 list_names() {
-  local source
-  for source in "$root"/examples/*.cpp "$root"/benchmarks/*.cpp "$root"/tests/programs/*.cpp; do
-    [[ -e $source ]] || continue
-    printf '  %-24s %s\n' "$(basename "$source" .cpp)" "$(sed -n '1s,^//* *,,p' "$source")"
+  local folder source
+  for folder in "${folders[@]}"; do
+    for source in "$root/$folder"/*.cpp; do
+      [[ -e $source ]] || continue
+      printf '  %-24s %s\n' "$(basename "$source" .cpp)" "$(sed -n '1s,^//* *,,p' "$source")"
+    done
   done
   printf '  %-24s %s\n' test 'run the whole test suite'
 }
@@ -31,10 +44,10 @@ missing_packages() {
     'ninja-build:runs the build'
     'libxtensor-dev:the arrays'
     'libxtensor-blas-dev:the interface to BLAS'
-    'libcli11-dev:command lines of the examples'
-    'nlohmann-json3-dev:headers of safetensors files, metrics of the examples'
+    'libcli11-dev:command lines of the programs'
+    'nlohmann-json3-dev:headers of safetensors files, metrics of the programs'
     'libzip-dev:npz files'
-    'zlib1g-dev:compressed data of the examples'
+    'zlib1g-dev:compressed data of the programs'
     'libgtest-dev:the tests'
   )
   [[ -n ${CXX:-} ]] || wanted+=('g++:the compiler')
@@ -143,16 +156,11 @@ shift
 if [[ $name == test ]]; then
   prepare all_tests
   exec ctest --test-dir "$build" --output-on-failure --parallel "$(getconf _NPROCESSORS_ONLN)" "$@"
-elif [[ -e $root/examples/$name.cpp ]]; then
+elif folder=$(folder_of "$name"); then
   prepare "$name"
-  exec "$build/examples/$name" "$@"
-elif [[ -e $root/tests/programs/$name.cpp ]]; then
-  prepare "$name"
-  exec "$build/tests/programs/$name" "$@"
-elif [[ -e $root/benchmarks/$name.cpp ]]; then
-  prepare "$name"
-  unset OPENBLAS_CORETYPE # a figure is worth something only with the kernels made for the processor
-  exec "$build/benchmarks/$name" "$@"
+  # a figure is worth something only with the kernels made for the processor
+  if [[ $folder == benchmarks ]]; then unset OPENBLAS_CORETYPE; fi
+  exec "$build/bin/$name" "$@"
 else
   say "there is no '$name'; the names are"
   list_names >&2

@@ -19,7 +19,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "../examples/program.hpp"
+#include "../apps/program.hpp"
 #include "encoder/process.hpp"
 #include "encoder/protocol.hpp"
 
@@ -423,18 +423,18 @@ int main(int argc, char** argv) {
   app.add_option("--config", options.configs, "Sizes of the encoder; all by default")
       ->check(CLI::IsMember(config_names()));
   app.add_option("--threads", options.threads, "Threads that an op may use")
-      ->check(examples::in_range<std::size_t>(1, 1024))
+      ->check(apps::in_range<std::size_t>(1, 1024))
       ->capture_default_str();
   app.add_option("--vs", options.peers, "Other libraries to measure beside, in turns")
       ->check(CLI::IsMember(peer_names))
       ->check(CLI::Validator(missing, ""));
   app.add_flag("--json", options.json, "Print one JSON object per config instead of a table");
   app.add_option("--seconds", options.seconds, "Time of the training steps of each config, and of its passes")
-      ->check(examples::in_range(1e-3, 1000.0))
+      ->check(apps::in_range(1e-3, 1000.0))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = examples::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
 
   unsetenv("OPENBLAS_CORETYPE");  // a figure is worth something only with the kernels made for the processor
   std::signal(SIGPIPE, SIG_IGN);  // a process that ends is an exception
-  return examples::run_program("bench_encoder", [&] { return run(options); });
+  return apps::run_program("bench_encoder", [&] { return run(options); });
 }

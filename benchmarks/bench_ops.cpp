@@ -18,10 +18,10 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <xgrad/ops/kernels/gemm.hpp>
+#include <xgrad/kernels/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../examples/program.hpp"
+#include "../apps/program.hpp"
 
 using xgrad::Array, xgrad::Ids, xgrad::Mask, xgrad::Shape, xgrad::Variable;
 
@@ -534,11 +534,11 @@ int main(int argc, char** argv) {
       ->expected(0, 1)
       ->default_str("-");
   app.add_option("--elements", options.elements, "Elements of the arrays")
-      ->check(examples::in_range<std::size_t>(4, 100000000))
+      ->check(apps::in_range<std::size_t>(4, 100000000))
       ->capture_default_str();
   app.add_option("--seconds", options.seconds, "CPU time of each measurement")
-      ->check(examples::in_range(1e-4, 100.0))
+      ->check(apps::in_range(1e-4, 100.0))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = examples::parse(app, argc, argv)) return *exit_code;
-  return examples::run_program("bench_ops", [&] { return run(options); });
+  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  return apps::run_program("bench_ops", [&] { return run(options); });
 }

@@ -1,5 +1,6 @@
 // Saves the parameters of a model to a safetensors file, and loads them into another one
 #include <iostream>
+#include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
 int main(int argc, char** argv) {

@@ -1,9 +1,9 @@
-#include <xgrad/graph/anomaly.hpp>
+#include "anomaly.hpp"
 
 #include <cmath>
 #include <optional>
 
-#include <xgrad/graph/variable.hpp>
+#include "variable.hpp"
 
 namespace xgrad::detail {
 

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include <xgrad/graph/error.hpp>
-#include <xgrad/graph/scoped_flag.hpp>
+#include "error.hpp"
+#include "scoped_flag.hpp"
 
 namespace xgrad {
 

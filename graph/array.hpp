@@ -10,7 +10,7 @@
 #include <xtensor/xarray.hpp>
 #endif
 
-#include <xgrad/graph/pool.hpp>
+#include "pool.hpp"
 
 namespace xgrad {
 

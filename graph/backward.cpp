@@ -2,9 +2,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <xgrad/graph/leaf.hpp>
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/kernels/binary.hpp>
+#include "../kernels/binary.hpp"
+#include "leaf.hpp"
+#include "record.hpp"
 
 namespace xgrad {
 namespace {

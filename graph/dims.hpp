@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <iterator>
 
-#include <xgrad/graph/array.hpp>
+#include "array.hpp"
 
 namespace xgrad {
 

@@ -1,4 +1,4 @@
-#include <xgrad/graph/error.hpp>
+#include "error.hpp"
 
 #include <cstdio>
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include <xgrad/graph/array.hpp>
+#include "array.hpp"
 
 namespace xgrad {
 

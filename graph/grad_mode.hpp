@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/graph/scoped_flag.hpp>
+#include "scoped_flag.hpp"
 
 namespace xgrad {
 namespace detail {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/graph/variable.hpp>
+#include "variable.hpp"
 
 namespace xgrad::detail {
 

@@ -1,9 +1,9 @@
-#include <xgrad/graph/node.hpp>
+#include "node.hpp"
 
 #include <algorithm>
 
-#include <xgrad/graph/grad_mode.hpp>
-#include <xgrad/graph/record.hpp>
+#include "grad_mode.hpp"
+#include "record.hpp"
 
 namespace xgrad::detail {
 

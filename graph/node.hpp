@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include <xgrad/graph/value.hpp>
+#include "value.hpp"
 
 namespace xgrad {
 

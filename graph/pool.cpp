@@ -1,11 +1,11 @@
-#include <xgrad/graph/pool.hpp>
+#include "pool.hpp"
 
 #include <bit>
 #include <cstdint>
 #include <new>
 
-#include <xgrad/graph/value.hpp>
-#include <xgrad/ops/kernels/vectorized.hpp>
+#include "../kernels/vectorized.hpp"
+#include "value.hpp"
 
 namespace xgrad {
 namespace {

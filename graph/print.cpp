@@ -1,4 +1,4 @@
-#include <xgrad/graph/print.hpp>
+#include "print.hpp"
 
 #include <algorithm>
 #include <charconv>

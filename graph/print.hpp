@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include <xgrad/graph/array.hpp>
-#include <xgrad/graph/variable.hpp>
+#include "array.hpp"
+#include "variable.hpp"
 
 // Arrays and Variables as PyTorch prints tensors:
 //

@@ -1,4 +1,4 @@
-#include <xgrad/graph/random.hpp>
+#include "random.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,8 +10,8 @@
 #include <sstream>
 #include <type_traits>
 
-#include <xgrad/graph/error.hpp>
-#include <xgrad/ops/kernels/mt19937.hpp>
+#include "../kernels/mt19937.hpp"
+#include "error.hpp"
 
 namespace xgrad {
 namespace {

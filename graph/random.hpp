@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <xgrad/graph/array.hpp>
+#include "array.hpp"
 
 namespace xgrad {
 namespace detail {

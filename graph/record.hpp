@@ -13,8 +13,8 @@
 #include <optional>
 #include <tuple>
 
-#include <xgrad/graph/anomaly.hpp>
-#include <xgrad/graph/variable.hpp>
+#include "anomaly.hpp"
+#include "variable.hpp"
 
 namespace xgrad {
 

@@ -1,4 +1,4 @@
-#include <xgrad/graph/shape_trace.hpp>
+#include "shape_trace.hpp"
 
 #include <algorithm>
 #include <iomanip>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/graph/array.hpp>
+#include "array.hpp"
 
 namespace xgrad {
 

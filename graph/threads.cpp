@@ -1,7 +1,7 @@
-#include <xgrad/graph/threads.hpp>
+#include "threads.hpp"
 
-#include <xgrad/graph/error.hpp>
-#include <xgrad/ops/kernels/parallel.hpp>
+#include "../kernels/parallel.hpp"
+#include "error.hpp"
 
 namespace xgrad {
 

@@ -1,9 +1,9 @@
-#include <xgrad/graph/value.hpp>
+#include "value.hpp"
 
 #include <algorithm>
 
-#include <xgrad/graph/error.hpp>
-#include <xgrad/ops/kernels/vectorized.hpp>
+#include "../kernels/vectorized.hpp"
+#include "error.hpp"
 
 namespace xgrad::detail {
 namespace {

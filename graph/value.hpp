@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include <xgrad/graph/array.hpp>
-#include <xgrad/graph/ref.hpp>
+#include "array.hpp"
+#include "ref.hpp"
 
 namespace xgrad::detail {
 

@@ -1,8 +1,8 @@
-#include <xgrad/graph/variable.hpp>
+#include "variable.hpp"
 
 #include <algorithm>
 
-#include <xgrad/graph/leaf.hpp>
+#include "leaf.hpp"
 
 namespace xgrad {
 namespace {

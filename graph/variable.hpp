@@ -3,10 +3,10 @@
 #include <type_traits>
 #include <vector>
 
-#include <xgrad/graph/array.hpp>
-#include <xgrad/graph/error.hpp>
-#include <xgrad/graph/grad_mode.hpp>
-#include <xgrad/graph/node.hpp>
+#include "array.hpp"
+#include "error.hpp"
+#include "grad_mode.hpp"
+#include "node.hpp"
 
 namespace xgrad {
 

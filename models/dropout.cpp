@@ -1,7 +1,7 @@
-#include <xgrad/models/dropout.hpp>
+#include "dropout.hpp"
 
-#include <xgrad/models/sizes.hpp>
-#include <xgrad/ops/dropout.hpp>
+#include "../ops/dropout.hpp"
+#include "sizes.hpp"
 
 namespace xgrad {
 

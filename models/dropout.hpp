@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/models/module.hpp>
+#include "module.hpp"
 
 namespace xgrad {
 

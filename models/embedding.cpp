@@ -1,10 +1,10 @@
-#include <xgrad/models/embedding.hpp>
+#include "embedding.hpp"
 
 #include <algorithm>
 
-#include <xgrad/graph/random.hpp>
-#include <xgrad/graph/shape_trace.hpp>
-#include <xgrad/models/sizes.hpp>
+#include "../graph/random.hpp"
+#include "../graph/shape_trace.hpp"
+#include "sizes.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <xgrad/models/module.hpp>
-#include <xgrad/ops/embedding.hpp>
+#include "../ops/embedding.hpp"
+#include "module.hpp"
 
 namespace xgrad {
 

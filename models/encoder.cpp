@@ -1,6 +1,6 @@
-#include <xgrad/models/encoder.hpp>
+#include "encoder.hpp"
 
-#include <xgrad/models/sizes.hpp>
+#include "sizes.hpp"
 
 namespace xgrad {
 

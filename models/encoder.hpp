@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include <xgrad/models/encoder_layer.hpp>
+#include "encoder_layer.hpp"
 
 namespace xgrad {
 

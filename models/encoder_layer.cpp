@@ -1,8 +1,8 @@
-#include <xgrad/models/encoder_layer.hpp>
+#include "encoder_layer.hpp"
 
-#include <xgrad/graph/shape_trace.hpp>
-#include <xgrad/models/sizes.hpp>
-#include <xgrad/ops/dropout.hpp>
+#include "../graph/shape_trace.hpp"
+#include "../ops/dropout.hpp"
+#include "sizes.hpp"
 
 namespace xgrad {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <xgrad/models/feed_forward.hpp>
-#include <xgrad/models/layer_norm.hpp>
-#include <xgrad/models/multi_head_attention.hpp>
+#include "feed_forward.hpp"
+#include "layer_norm.hpp"
+#include "multi_head_attention.hpp"
 
 namespace xgrad {
 

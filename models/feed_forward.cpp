@@ -1,9 +1,9 @@
-#include <xgrad/models/feed_forward.hpp>
+#include "feed_forward.hpp"
 
-#include <xgrad/models/sizes.hpp>
-#include <xgrad/ops/dropout.hpp>
-#include <xgrad/ops/elementwise.hpp>
-#include <xgrad/ops/linear.hpp>
+#include "../ops/dropout.hpp"
+#include "../ops/elementwise.hpp"
+#include "../ops/linear.hpp"
+#include "sizes.hpp"
 
 namespace xgrad {
 

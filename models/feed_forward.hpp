@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/models/linear.hpp>
+#include "linear.hpp"
 
 namespace xgrad {
 

@@ -1,8 +1,8 @@
-#include <xgrad/models/layer_norm.hpp>
+#include "layer_norm.hpp"
 
 #include <xtensor/xbuilder.hpp>
 
-#include <xgrad/ops/layer_norm.hpp>
+#include "../ops/layer_norm.hpp"
 
 namespace xgrad {
 namespace {

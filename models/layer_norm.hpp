@@ -1,7 +1,7 @@
 #pragma once
 
-#include <xgrad/graph/dims.hpp>
-#include <xgrad/models/module.hpp>
+#include "../graph/dims.hpp"
+#include "module.hpp"
 
 namespace xgrad {
 

@@ -1,10 +1,10 @@
-#include <xgrad/models/linear.hpp>
+#include "linear.hpp"
 
 #include <cmath>
 
-#include <xgrad/graph/random.hpp>
-#include <xgrad/models/sizes.hpp>
-#include <xgrad/ops/linear.hpp>
+#include "../graph/random.hpp"
+#include "../ops/linear.hpp"
+#include "sizes.hpp"
 
 namespace xgrad {
 namespace {

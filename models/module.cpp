@@ -1,4 +1,4 @@
-#include <xgrad/models/module.hpp>
+#include "module.hpp"
 
 #include <algorithm>
 

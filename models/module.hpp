@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 namespace xgrad {
 

@@ -1,7 +1,7 @@
-#include <xgrad/models/multi_head_attention.hpp>
+#include "multi_head_attention.hpp"
 
-#include <xgrad/graph/shape_trace.hpp>
-#include <xgrad/models/sizes.hpp>
+#include "../graph/shape_trace.hpp"
+#include "sizes.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,9 +1,9 @@
-#include <xgrad/models/positional_encoding.hpp>
+#include "positional_encoding.hpp"
 
 #include <cmath>
 
-#include <xgrad/models/sizes.hpp>
-#include <xgrad/ops/indexing.hpp>
+#include "../ops/indexing.hpp"
+#include "sizes.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <xgrad/models/embedding.hpp>
-#include <xgrad/models/module.hpp>
+#include "embedding.hpp"
+#include "module.hpp"
 
 namespace xgrad {
 

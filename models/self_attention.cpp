@@ -1,6 +1,6 @@
-#include <xgrad/models/self_attention.hpp>
+#include "self_attention.hpp"
 
-#include <xgrad/models/sizes.hpp>
+#include "sizes.hpp"
 
 namespace xgrad {
 

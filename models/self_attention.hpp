@@ -1,7 +1,7 @@
 #pragma once
 
-#include <xgrad/models/linear.hpp>
-#include <xgrad/ops/attention.hpp>
+#include "../ops/attention.hpp"
+#include "linear.hpp"
 
 namespace xgrad {
 

@@ -1,6 +1,6 @@
-#include <xgrad/models/sizes.hpp>
+#include "sizes.hpp"
 
-#include <xgrad/graph/error.hpp>
+#include "../graph/error.hpp"
 
 namespace xgrad::detail {
 

@@ -1,4 +1,4 @@
-#include <xgrad/models/summary.hpp>
+#include "summary.hpp"
 
 #include <algorithm>
 

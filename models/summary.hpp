@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <xgrad/models/module.hpp>
+#include "module.hpp"
 
 namespace xgrad {
 

@@ -1,13 +1,13 @@
-#include <xgrad/models/toy_encoder.hpp>
+#include "toy_encoder.hpp"
 
 #include <algorithm>
 
-#include <xgrad/graph/shape_trace.hpp>
-#include <xgrad/models/sizes.hpp>
-#include <xgrad/ops/indexing.hpp>
-#include <xgrad/ops/matmul.hpp>
-#include <xgrad/ops/reductions.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include "../graph/shape_trace.hpp"
+#include "../ops/indexing.hpp"
+#include "../ops/matmul.hpp"
+#include "../ops/reductions.hpp"
+#include "../ops/shapes.hpp"
+#include "sizes.hpp"
 
 namespace xgrad {
 namespace {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <variant>
 
-#include <xgrad/models/embedding.hpp>
-#include <xgrad/models/encoder.hpp>
-#include <xgrad/models/positional_encoding.hpp>
+#include "embedding.hpp"
+#include "encoder.hpp"
+#include "positional_encoding.hpp"
 
 namespace xgrad {
 

@@ -1,12 +1,12 @@
-#include <xgrad/models/transformer.hpp>
+#include "transformer.hpp"
 
 #include <xtensor/xbroadcast.hpp>
 #include <xtensor/xmath.hpp>
 
-#include <xgrad/ops/elementwise.hpp>
-#include <xgrad/ops/indexing.hpp>
-#include <xgrad/ops/layer_norm.hpp>
-#include <xgrad/ops/linear.hpp>
+#include "../ops/elementwise.hpp"
+#include "../ops/indexing.hpp"
+#include "../ops/layer_norm.hpp"
+#include "../ops/linear.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <xgrad/models/feed_forward.hpp>
-#include <xgrad/ops/attention.hpp>
+#include "../ops/attention.hpp"
+#include "feed_forward.hpp"
 
 // PyTorch's attention and encoder layer as functions of PyTorch's weights: those of q, k and v lie in one
 // array.

@@ -1,16 +1,16 @@
-#include <xgrad/ops/arithmetic.hpp>
+#include "arithmetic.hpp"
 
 #include <algorithm>
 
 #include <xtensor/xmath.hpp>
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/elementwise.hpp>
-#include <xgrad/ops/kernels/binary.hpp>
-#include <xgrad/ops/kernels/elementwise.hpp>
-#include <xgrad/ops/kernels/permute.hpp>
-#include <xgrad/ops/kernels/reduce.hpp>
-#include <xgrad/ops/masked_fill.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/binary.hpp"
+#include "../kernels/elementwise.hpp"
+#include "../kernels/permute.hpp"
+#include "../kernels/reduce.hpp"
+#include "elementwise.hpp"
+#include "masked_fill.hpp"
 
 namespace xgrad {
 namespace detail {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 // add, sub, mul, div and neg are declared with Variable, whose operators + - * / they are. Two operands
 // broadcast as in NumPy: shapes are aligned at their last axes, and an axis of length 1 stretches to the

@@ -1,4 +1,4 @@
-#include <xgrad/ops/attention.hpp>
+#include "attention.hpp"
 
 #include <array>
 #include <cmath>
@@ -8,17 +8,17 @@
 #include <xtensor/xbroadcast.hpp>
 #include <xtensor/xbuilder.hpp>
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/graph/shape_trace.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/dropout.hpp>
-#include <xgrad/ops/kernels/attention.hpp>
-#include <xgrad/ops/kernels/linear.hpp>
-#include <xgrad/ops/linear.hpp>
-#include <xgrad/ops/masked_fill.hpp>
-#include <xgrad/ops/matmul.hpp>
-#include <xgrad/ops/shapes.hpp>
-#include <xgrad/ops/softmax.hpp>
+#include "../graph/record.hpp"
+#include "../graph/shape_trace.hpp"
+#include "../kernels/attention.hpp"
+#include "../kernels/linear.hpp"
+#include "arithmetic.hpp"
+#include "dropout.hpp"
+#include "linear.hpp"
+#include "masked_fill.hpp"
+#include "matmul.hpp"
+#include "shapes.hpp"
+#include "softmax.hpp"
 
 namespace xgrad {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 namespace xgrad {
 

@@ -1,15 +1,15 @@
-#include <xgrad/ops/cross_entropy.hpp>
+#include "cross_entropy.hpp"
 
 #include <xtensor/xbuilder.hpp>
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/kernels/binary.hpp>
-#include <xgrad/ops/kernels/cross_entropy.hpp>
-#include <xgrad/ops/kernels/reduce.hpp>
-#include <xgrad/ops/reductions.hpp>
-#include <xgrad/ops/shapes.hpp>
-#include <xgrad/ops/softmax.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/binary.hpp"
+#include "../kernels/cross_entropy.hpp"
+#include "../kernels/reduce.hpp"
+#include "arithmetic.hpp"
+#include "reductions.hpp"
+#include "shapes.hpp"
+#include "softmax.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/ops/losses.hpp>
+#include "losses.hpp"
 
 namespace xgrad {
 

@@ -1,7 +1,7 @@
-#include <xgrad/ops/dropout.hpp>
+#include "dropout.hpp"
 
-#include <xgrad/graph/random.hpp>
-#include <xgrad/ops/kernels/binary.hpp>
+#include "../graph/random.hpp"
+#include "../kernels/binary.hpp"
 
 namespace xgrad {
 

@@ -1,4 +1,4 @@
-#include <xgrad/ops/einsum.hpp>
+#include "einsum.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-#include <xgrad/graph/dims.hpp>
-#include <xgrad/graph/error.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/indexing.hpp>
-#include <xgrad/ops/matmul.hpp>
-#include <xgrad/ops/reductions.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include "../graph/dims.hpp"
+#include "../graph/error.hpp"
+#include "arithmetic.hpp"
+#include "indexing.hpp"
+#include "matmul.hpp"
+#include "reductions.hpp"
+#include "shapes.hpp"
 
 namespace xgrad {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 namespace xgrad {
 

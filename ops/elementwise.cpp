@@ -1,4 +1,4 @@
-#include <xgrad/ops/elementwise.hpp>
+#include "elementwise.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 
 #include <xtensor/xmath.hpp>
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/kernels/elementwise.hpp>
-#include <xgrad/ops/masked_fill.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/elementwise.hpp"
+#include "masked_fill.hpp"
 
 namespace xgrad {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 // Functions of each element; y has the shape of x. nan stays nan.
 // https://pytorch.org/docs/stable/torch.html#pointwise-ops

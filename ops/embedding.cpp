@@ -1,10 +1,10 @@
-#include <xgrad/ops/embedding.hpp>
+#include "embedding.hpp"
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/kernels/binary.hpp>
-#include <xgrad/ops/kernels/embedding.hpp>
-#include <xgrad/ops/masked_fill.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/binary.hpp"
+#include "../kernels/embedding.hpp"
+#include "masked_fill.hpp"
+#include "shapes.hpp"
 
 namespace xgrad {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 namespace xgrad {
 

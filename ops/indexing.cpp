@@ -1,4 +1,4 @@
-#include <xgrad/ops/indexing.hpp>
+#include "indexing.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,13 +8,13 @@
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmanipulation.hpp>
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/kernels/binary.hpp>
-#include <xgrad/ops/kernels/embedding.hpp>
-#include <xgrad/ops/kernels/gather.hpp>
-#include <xgrad/ops/kernels/permute.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/binary.hpp"
+#include "../kernels/embedding.hpp"
+#include "../kernels/gather.hpp"
+#include "../kernels/permute.hpp"
+#include "arithmetic.hpp"
+#include "shapes.hpp"
 
 namespace xgrad {
 namespace {

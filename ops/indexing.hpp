@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <limits>
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 namespace xgrad {
 

@@ -1,15 +1,15 @@
-#include <xgrad/ops/layer_norm.hpp>
+#include "layer_norm.hpp"
 
 #include <algorithm>
 #include <array>
 
 #include <xtensor/xbuilder.hpp>
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/elementwise.hpp>
-#include <xgrad/ops/kernels/layer_norm.hpp>
-#include <xgrad/ops/reductions.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/layer_norm.hpp"
+#include "elementwise.hpp"
+#include "reductions.hpp"
+#include "shapes.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <xgrad/graph/dims.hpp>
-#include <xgrad/graph/variable.hpp>
+#include "../graph/dims.hpp"
+#include "../graph/variable.hpp"
 
 namespace xgrad {
 

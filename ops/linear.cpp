@@ -1,10 +1,10 @@
-#include <xgrad/ops/linear.hpp>
+#include "linear.hpp"
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/elementwise.hpp>
-#include <xgrad/ops/kernels/linear.hpp>
-#include <xgrad/ops/matmul.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/linear.hpp"
+#include "arithmetic.hpp"
+#include "elementwise.hpp"
+#include "matmul.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,10 +1,10 @@
-#include <xgrad/ops/losses.hpp>
+#include "losses.hpp"
 
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/indexing.hpp>
-#include <xgrad/ops/masked_fill.hpp>
-#include <xgrad/ops/reductions.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include "arithmetic.hpp"
+#include "indexing.hpp"
+#include "masked_fill.hpp"
+#include "reductions.hpp"
+#include "shapes.hpp"
 
 namespace xgrad {
 

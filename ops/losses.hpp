@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 // https://pytorch.org/docs/stable/nn.functional.html#loss-functions
 

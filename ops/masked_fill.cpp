@@ -1,8 +1,8 @@
-#include <xgrad/ops/masked_fill.hpp>
+#include "masked_fill.hpp"
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/kernels/binary.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/binary.hpp"
+#include "arithmetic.hpp"
 
 namespace xgrad {
 

@@ -1,11 +1,11 @@
-#include <xgrad/ops/matmul.hpp>
+#include "matmul.hpp"
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/kernels/axes.hpp>
-#include <xgrad/ops/kernels/gemm.hpp>
-#include <xgrad/ops/kernels/pieces.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/axes.hpp"
+#include "../kernels/gemm.hpp"
+#include "../kernels/pieces.hpp"
+#include "arithmetic.hpp"
+#include "shapes.hpp"
 
 namespace xgrad {
 namespace {

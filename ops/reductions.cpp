@@ -1,13 +1,13 @@
-#include <xgrad/ops/reductions.hpp>
+#include "reductions.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/elementwise.hpp>
-#include <xgrad/ops/kernels/reduce.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/reduce.hpp"
+#include "arithmetic.hpp"
+#include "elementwise.hpp"
+#include "shapes.hpp"
 
 namespace xgrad {
 namespace {

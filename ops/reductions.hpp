@@ -1,7 +1,7 @@
 #pragma once
 
-#include <xgrad/graph/dims.hpp>
-#include <xgrad/graph/variable.hpp>
+#include "../graph/dims.hpp"
+#include "../graph/variable.hpp"
 
 // Over all axes, or over those in dims, which may be negative; keepdim leaves them with length 1. Sums of
 // float are accurate (blocked). Errors: IndexError for an axis that x has not, ValueError for one that is

@@ -1,12 +1,12 @@
-#include <xgrad/ops/shapes.hpp>
+#include "shapes.hpp"
 
 #include <algorithm>
 #include <iterator>
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/indexing.hpp>
-#include <xgrad/ops/kernels/permute.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/permute.hpp"
+#include "arithmetic.hpp"
+#include "indexing.hpp"
 
 namespace xgrad {
 namespace {

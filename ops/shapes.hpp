@@ -2,8 +2,8 @@
 
 #include <initializer_list>
 
-#include <xgrad/graph/dims.hpp>
-#include <xgrad/graph/variable.hpp>
+#include "../graph/dims.hpp"
+#include "../graph/variable.hpp"
 
 // The same elements in another shape or order; gradients take the way back. Results are copies, never views.
 // https://pytorch.org/docs/stable/torch.html#indexing-slicing-joining-mutating-ops

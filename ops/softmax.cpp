@@ -1,10 +1,10 @@
-#include <xgrad/ops/softmax.hpp>
+#include "softmax.hpp"
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/elementwise.hpp>
-#include <xgrad/ops/kernels/softmax.hpp>
-#include <xgrad/ops/reductions.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/softmax.hpp"
+#include "elementwise.hpp"
+#include "reductions.hpp"
+#include "shapes.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 namespace xgrad {
 

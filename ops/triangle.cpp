@@ -1,8 +1,8 @@
-#include <xgrad/ops/triangle.hpp>
+#include "triangle.hpp"
 
 #include <algorithm>
 
-#include <xgrad/graph/record.hpp>
+#include "../graph/record.hpp"
 
 namespace xgrad {
 namespace {

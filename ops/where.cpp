@@ -1,9 +1,9 @@
-#include <xgrad/ops/where.hpp>
+#include "where.hpp"
 
-#include <xgrad/graph/record.hpp>
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/kernels/binary.hpp>
-#include <xgrad/ops/masked_fill.hpp>
+#include "../graph/record.hpp"
+#include "../kernels/binary.hpp"
+#include "arithmetic.hpp"
+#include "masked_fill.hpp"
 
 namespace xgrad {
 

@@ -20,9 +20,9 @@ using bench::Process;
 using nlohmann::json;
 using xgrad_tests::message_of, xgrad_tests::ProgramResult, xgrad_tests::run_command;
 
-#ifdef XGRAD_BENCHMARKS_BINARY_DIR
+#ifdef XGRAD_BUILD_BENCHMARKS
 ProgramResult run_bench(const std::string& arguments) {
-  return run_command(XGRAD_BENCHMARKS_BINARY_DIR "/bench_encoder " + arguments + " 2>&1");
+  return run_command(XGRAD_PROGRAMS_DIR "/bench_encoder " + arguments + " 2>&1");
 }
 
 TEST(BenchEncoderTest, EachConfigIsALineOfJson) {

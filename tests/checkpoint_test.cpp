@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <xtensor/xbuilder.hpp>
 
+#include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"

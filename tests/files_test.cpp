@@ -13,10 +13,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <xgrad/files/npy.hpp>
+#include <xgrad/files/safetensors.hpp>
 #include <xgrad/graph/error.hpp>
 #include <xgrad/models/encoder.hpp>
-#include <xgrad/train/npy.hpp>
-#include <xgrad/train/safetensors.hpp>
 
 #include "expect_error.hpp"
 #include "files.hpp"
@@ -78,7 +78,7 @@ TEST_P(IndexedFile, IsReadExactlyOrRefusedInOneLine) {
     EXPECT_TRUE(message.starts_with(path + ": ")) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
 
-    const auto program = xgrad_tests::run_example("inspect '" + path + "' 2>&1");
+    const auto program = xgrad_tests::run_program("inspect '" + path + "' 2>&1");
     EXPECT_EQ(program.exit_code, 1);
     EXPECT_EQ(program.output, "inspect: " + message + "\n");
   } else if (GetParam().at("format") == "npy") {
@@ -105,7 +105,7 @@ TEST_P(IndexedFile, IsReadExactlyOrRefusedInOneLine) {
     }
     const json& metadata = GetParam().at("metadata");
     EXPECT_EQ(file.metadata(), metadata.is_null() ? Metadata() : metadata.get<Metadata>());
-    EXPECT_EQ(xgrad_tests::run_example("inspect '" + path + "'").exit_code, 0);
+    EXPECT_EQ(xgrad_tests::run_program("inspect '" + path + "'").exit_code, 0);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/ops/kernels/gemm.hpp>
+#include <xgrad/kernels/gemm.hpp>
 
 namespace {
 

@@ -1,6 +1,6 @@
 // A check is worth what it refuses: functions whose backward is wrong in the ways that backwards go wrong.
 
-#include <xgrad/graph/gradcheck.hpp>
+#include <xgrad/autograd/gradcheck.hpp>
 
 #include <cmath>
 #include <limits>

@@ -9,7 +9,7 @@
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
 
-#include <xgrad/graph/gradcheck.hpp>
+#include <xgrad/autograd/gradcheck.hpp>
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/attention.hpp>

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/files/npy.hpp>
 #include <xgrad/graph/error.hpp>
-#include <xgrad/train/npy.hpp>
 
 #include "expect_error.hpp"
 #include "files.hpp"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/graph/gradcheck.hpp>
+#include <xgrad/autograd/gradcheck.hpp>
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/attention.hpp>
 #include <xgrad/ops/cross_entropy.hpp>

@@ -26,15 +26,15 @@ inline ProgramResult run_command(const std::string& command) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
 }
 
-/// Runs an example with arguments for the shell.
-inline ProgramResult run_example(const std::string& example_and_arguments) {
-  return run_command(std::string(XGRAD_EXAMPLES_BINARY_DIR) + "/" + example_and_arguments);
+/// Runs a program of this project with arguments for the shell.
+inline ProgramResult run_program(const std::string& program_and_arguments) {
+  return run_command(std::string(XGRAD_PROGRAMS_DIR) + "/" + program_and_arguments);
 }
 
-/// What an example prints; a failure unless it exits with 0.
-inline std::string output_of(const std::string& example_and_arguments) {
-  const ProgramResult result = run_example(example_and_arguments);
-  EXPECT_EQ(result.exit_code, 0) << example_and_arguments;
+/// What such a program prints; a failure unless it exits with 0.
+inline std::string output_of(const std::string& program_and_arguments) {
+  const ProgramResult result = run_program(program_and_arguments);
+  EXPECT_EQ(result.exit_code, 0) << program_and_arguments;
   return result.output;
 }
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <xgrad/train/npy.hpp>
+#include <xgrad/files/npy.hpp>
 
 #include "files.hpp"
 #include "program.hpp"
@@ -13,11 +13,11 @@
 namespace {
 
 using nlohmann::json;
-using xgrad_tests::ProgramResult, xgrad_tests::run_example;
+using xgrad_tests::ProgramResult, xgrad_tests::run_program;
 
 TEST(ProgramsTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
   const auto error = [](const std::string& arguments) {
-    const ProgramResult result = run_example(arguments + " 2>&1 >/dev/null");
+    const ProgramResult result = run_program(arguments + " 2>&1 >/dev/null");
     EXPECT_EQ(result.exit_code, 2) << arguments;
     return result.output;
   };
@@ -39,7 +39,7 @@ TEST(ProgramsTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
 }
 
 TEST(ProgramsTest, HelpIsNoError) {
-  const ProgramResult result = run_example("label_words --help 2>/dev/null");
+  const ProgramResult result = run_program("label_words --help 2>/dev/null");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_NE(result.output.find("Usage: "), std::string::npos) << result.output;
 }
@@ -47,10 +47,10 @@ TEST(ProgramsTest, HelpIsNoError) {
 TEST(ProgramsTest, OutputThatCannotBeWrittenIsAnError) {
   const xgrad_tests::TemporaryFolder folder;
   const std::string file = folder.path("linear.safetensors");
-  ASSERT_EQ(run_example("save_and_load " + file + " >/dev/null").exit_code, 0);
+  ASSERT_EQ(run_program("save_and_load " + file + " >/dev/null").exit_code, 0);
   for (const std::string& arguments : {"inspect " + file, std::string("inspect --help")}) {
     for (const char* nowhere : {" 2>&1 >/dev/full", " 2>&1 >&-"}) {
-      const ProgramResult result = run_example(arguments + nowhere);
+      const ProgramResult result = run_program(arguments + nowhere);
       EXPECT_EQ(result.exit_code, 1) << arguments << nowhere;
       EXPECT_EQ(result.output, "inspect: cannot write the output\n") << arguments << nowhere;
     }
@@ -71,12 +71,12 @@ class SyllableProgramTest : public testing::Test {
 };
 
 TEST_F(SyllableProgramTest, AFileIsNotMixedWithTheOutputOfAClosedStream) {
-  EXPECT_EQ(run_example(train_ + " >&- 2>&-").exit_code, 1) << "the output has not arrived";
-  EXPECT_EQ(run_example("label_words " + model_ + " aba 2>&1").exit_code, 0);
+  EXPECT_EQ(run_program(train_ + " >&- 2>&-").exit_code, 1) << "the output has not arrived";
+  EXPECT_EQ(run_program("label_words " + model_ + " aba 2>&1").exit_code, 0);
 }
 
 TEST_F(SyllableProgramTest, AWordThatIsNotUtf8IsRefusedBeforeTheTraining) {
-  const ProgramResult result = run_example(train_ + " \"$(printf 'caf\\351')\" 2>&1");
+  const ProgramResult result = run_program(train_ + " \"$(printf 'caf\\351')\" 2>&1");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.output, "train_syllables: characters: word must be valid UTF-8, got \"caf\\xE9\"\n");
   EXPECT_EQ(folder_.file_count(), 1u);
@@ -94,8 +94,8 @@ class ConformanceProgramTest : public testing::Test {
 
   ProgramResult run(const std::string& cases) const {
     folder_.write("cases.json", cases);
-    return xgrad_tests::run_command(std::string(XGRAD_TEST_PROGRAMS_BINARY_DIR) + "/conformance " +
-                                    folder_.path("") + " 2>&1");
+    return xgrad_tests::run_command(std::string(XGRAD_PROGRAMS_DIR "/conformance ") + folder_.path("") +
+                                    " 2>&1");
   }
   /// What is printed for the case with an entry that is put into it.
   ProgramResult run_with(const char* entry, const json& value) const {

@@ -1,7 +1,7 @@
 // Rows of every short length, with nan, infinities and hidden keys among them, against plain loops.
 
-#include <xgrad/ops/kernels/attention.hpp>
-#include <xgrad/ops/kernels/softmax.hpp>
+#include <xgrad/kernels/attention.hpp>
+#include <xgrad/kernels/softmax.hpp>
 
 #include <algorithm>
 #include <cmath>

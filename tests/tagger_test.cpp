@@ -1,6 +1,6 @@
 // The tagger: tags, files of sentences, features, the model and its file.
 
-#include "../examples/tagger.hpp"
+#include "../apps/tagger.hpp"
 
 #include <set>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-using namespace examples;
+using namespace apps;
 using xgrad_tests::message_of;
 using Words = std::vector<std::string>;
 

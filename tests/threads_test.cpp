@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 #include <xgrad/xgrad.hpp>
 
-#include <xgrad/ops/kernels/gemm.hpp>
-#include <xgrad/ops/kernels/parallel.hpp>
+#include <xgrad/kernels/gemm.hpp>
+#include <xgrad/kernels/parallel.hpp>
 
 #include "expect_error.hpp"
 

@@ -1,6 +1,6 @@
 // The kernels that compute exp, log, tanh, erf and sqrt in vector registers, against <cmath> in a wider type.
 
-#include <xgrad/ops/kernels/elementwise.hpp>
+#include <xgrad/kernels/elementwise.hpp>
 
 #include <algorithm>
 #include <bit>

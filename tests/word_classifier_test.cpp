@@ -1,6 +1,6 @@
 // The word classifier of train_syllables: its alphabet and its file.
 
-#include "../examples/word_classifier.hpp"
+#include "../apps/word_classifier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace examples;
+using namespace apps;
 
 WordClassifier classifier() {
   xgrad::manual_seed(1);

@@ -1,4 +1,4 @@
-#include "../examples/word_labels.hpp"
+#include "../apps/word_labels.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,8 +11,8 @@
 
 namespace {
 
-using examples::LabelledWord;
-using examples::WordSplit;
+using apps::LabelledWord;
+using apps::WordSplit;
 using namespace std::string_literals;
 
 class WordLabelsFiles : public testing::Test {
@@ -30,7 +30,7 @@ class WordLabelsFiles : public testing::Test {
 
   std::string error_of(const std::string& file) const {
     try {
-      examples::read_word_labels(file);
+      apps::read_word_labels(file);
     } catch (const std::runtime_error& error) {
       std::string message = error.what();
       if (message.starts_with(file)) message.erase(0, file.size());
@@ -49,27 +49,27 @@ TEST_F(WordLabelsFiles, ReadsTabsSpacesBlankLinesAndBothLineEnds) {
   for (const auto* bytes :
        {"small\t1\nrecipe\t3\n", "small 1\nrecipe 3", "small\t1\r\nrecipe\t3\r\n", "small 1\nrecipe 3\r",
         "\n  small \t 1 \n\n \t\r\nrecipe   3\n\n", "\xEF\xBB\xBFsmall 1\nrecipe 3\n"}) {
-    EXPECT_EQ(examples::read_word_labels(write(bytes)), small_and_feet) << bytes;
+    EXPECT_EQ(apps::read_word_labels(write(bytes)), small_and_feet) << bytes;
   }
 }
 
 TEST_F(WordLabelsFiles, ReadsGzip) {
-  EXPECT_EQ(examples::read_word_labels(write_gzip("small 1\nrecipe 3\n")), small_and_feet);
+  EXPECT_EQ(apps::read_word_labels(write_gzip("small 1\nrecipe 3\n")), small_and_feet);
 }
 
 TEST_F(WordLabelsFiles, ReadsLettersOfEveryScriptAndLabelsOfAnyText) {
   const std::vector<LabelledWord> words = {
       {"naïve", "französisch"}, {"шум", "русский"}, {"靴", "日本語"}, {"😀", "-1.5"}};
-  EXPECT_EQ(examples::read_word_labels(write("naïve französisch\nшум русский\n靴 日本語\n😀 -1.5\n")), words);
+  EXPECT_EQ(apps::read_word_labels(write("naïve französisch\nшум русский\n靴 日本語\n😀 -1.5\n")), words);
 }
 
 TEST_F(WordLabelsFiles, KeepsARepeatedRowOnce) {
-  EXPECT_EQ(examples::read_word_labels(write("small 1\nrecipe 3\nsmall\t1\n")), small_and_feet);
+  EXPECT_EQ(apps::read_word_labels(write("small 1\nrecipe 3\nsmall\t1\n")), small_and_feet);
 }
 
 TEST_F(WordLabelsFiles, AcceptsTheLongestLine) {
-  const std::string word(examples::max_line_bytes - 2, 'a');
-  EXPECT_EQ(examples::read_word_labels(write(word + " 1\nb 2\n")).front().word, word);
+  const std::string word(apps::max_line_bytes - 2, 'a');
+  EXPECT_EQ(apps::read_word_labels(write(word + " 1\nb 2\n")).front().word, word);
 }
 
 TEST_F(WordLabelsFiles, NamesTheLineAndTextOfAnError) {
@@ -120,7 +120,7 @@ TEST_F(WordLabelsFiles, RefusesDamagedGzip) {
     words += "word" + std::to_string(i * 7919) + " " + std::to_string(i % 2) + "\n";
   const std::string file = write_gzip(words);
   const auto bytes = std::filesystem::file_size(file);
-  EXPECT_EQ(examples::read_word_labels(file).size(), 20000);
+  EXPECT_EQ(apps::read_word_labels(file).size(), 20000);
   for (const auto kept : {bytes - 1, bytes - 8, bytes / 2, std::uintmax_t{12}}) {
     std::filesystem::resize_file(file, kept);
     EXPECT_TRUE(error_of(file).ends_with(": cannot read: damaged or incomplete gzip data")) << error_of(file);
@@ -128,11 +128,11 @@ TEST_F(WordLabelsFiles, RefusesDamagedGzip) {
 }
 
 TEST(WordLabels, CharactersAreCodePoints) {
-  EXPECT_EQ(examples::characters("é€😀a"), U"é€😀a");
-  EXPECT_EQ(examples::characters(""), U"");
-  EXPECT_EQ(examples::decode_utf8("\xF0\x9F\x98"), std::nullopt);
+  EXPECT_EQ(apps::characters("é€😀a"), U"é€😀a");
+  EXPECT_EQ(apps::characters(""), U"");
+  EXPECT_EQ(apps::decode_utf8("\xF0\x9F\x98"), std::nullopt);
   try {
-    examples::characters("caf\xE9");
+    apps::characters("caf\xE9");
     FAIL();
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(), R"(characters: word must be valid UTF-8, got "caf\xE9")");
@@ -141,26 +141,25 @@ TEST(WordLabels, CharactersAreCodePoints) {
 
 TEST(WordLabels, ClassesAreInNumericalOrderWhenAllAreIntegers) {
   using Labels = std::vector<std::string>;
-  EXPECT_EQ(examples::classes_of({{"a", "10"}, {"b", "9"}, {"c", "-1"}, {"d", "9"}}),
-            (Labels{"-1", "9", "10"}));
-  EXPECT_EQ(examples::classes_of({{"a", "10"}, {"b", "9"}, {"c", "x"}}), (Labels{"10", "9", "x"}));
-  EXPECT_EQ(examples::classes_of({{"a", "9"}, {"b", "10000000000000000000"}}),
+  EXPECT_EQ(apps::classes_of({{"a", "10"}, {"b", "9"}, {"c", "-1"}, {"d", "9"}}), (Labels{"-1", "9", "10"}));
+  EXPECT_EQ(apps::classes_of({{"a", "10"}, {"b", "9"}, {"c", "x"}}), (Labels{"10", "9", "x"}));
+  EXPECT_EQ(apps::classes_of({{"a", "9"}, {"b", "10000000000000000000"}}),
             (Labels{"10000000000000000000", "9"}));
 }
 
 TEST(WordLabels, TheSplitIsFnv1aOfTheLowerCaseWord) {
-  EXPECT_EQ(examples::fnv1a(""), 0xcbf29ce484222325);
-  EXPECT_EQ(examples::fnv1a("a"), 0xaf63dc4c8601ec8c);
-  EXPECT_EQ(examples::fnv1a("foobar"), 0x85944171f73967e8);
-  for (const auto* word : {"name", "Name", "NAME"}) EXPECT_TRUE(examples::is_held_out(word)) << word;
+  EXPECT_EQ(apps::fnv1a(""), 0xcbf29ce484222325);
+  EXPECT_EQ(apps::fnv1a("a"), 0xaf63dc4c8601ec8c);
+  EXPECT_EQ(apps::fnv1a("foobar"), 0x85944171f73967e8);
+  for (const auto* word : {"name", "Name", "NAME"}) EXPECT_TRUE(apps::is_held_out(word)) << word;
   for (const auto* word : {"compute", "recipe", "shoes", "naïve"}) {
-    EXPECT_FALSE(examples::is_held_out(word)) << word;
+    EXPECT_FALSE(apps::is_held_out(word)) << word;
   }
 }
 
 TEST(WordLabels, ASplitWithAnEmptyPartIsAnError) {
   try {
-    examples::split_words({{"compute", "2"}, {"small", "1"}});
+    apps::split_words({{"compute", "2"}, {"small", "1"}});
     FAIL();
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(error.what(),
@@ -173,14 +172,14 @@ TEST(WordLabels, ASplitWithAnEmptyPartIsAnError) {
 const std::vector<LabelledWord> letters = {{"a", "x"}, {"b", "y"}, {"d", "y"}};
 
 TEST(WordLabels, NgramBayesScores) {
-  const auto scores = examples::NgramBayes(letters).scores("ac");  // known: < a > <a
+  const auto scores = apps::NgramBayes(letters).scores("ac");  // known: < a > <a
   ASSERT_EQ(scores.size(), 2);
   EXPECT_NEAR(scores[0], std::log(1.0 / 3 * std::pow(2.0 / 20, 4)), 1e-12);
   EXPECT_NEAR(scores[1], std::log(2.0 / 3 * std::pow(3.0 / 26, 2) * std::pow(1.0 / 26, 2)), 1e-12);
 }
 
 TEST(WordLabels, BaselinesOnATinySplit) {
-  const auto found = examples::baselines({letters, {{"ac", "x"}, {"cb", "y"}, {"cc", "x"}}});
+  const auto found = apps::baselines({letters, {{"ac", "x"}, {"cb", "y"}, {"cc", "x"}}});
   ASSERT_EQ(found.size(), 2);
   EXPECT_EQ(found[0].name, "majority");
   EXPECT_DOUBLE_EQ(found[0].accuracy, 1.0 / 3);
@@ -192,7 +191,7 @@ TEST(WordLabels, VowelRule) {
   const std::map<std::string, int> expected = {
       {"", 1},     {"hmm", 1},     {"the", 1}, {"Small", 1},  {"shoes", 1},  {"table", 2}, {"whale", 1},
       {"free", 1}, {"compute", 2}, {"e", 1},   {"rhythm", 1}, {"recipe", 2}, {"banana", 3}};
-  for (const auto& [word, syllables] : expected) EXPECT_EQ(examples::vowel_rule(word), syllables) << word;
+  for (const auto& [word, syllables] : expected) EXPECT_EQ(apps::vowel_rule(word), syllables) << word;
 }
 
 std::map<std::string, std::size_t> count_labels(const std::vector<LabelledWord>& words) {
@@ -202,24 +201,24 @@ std::map<std::string, std::size_t> count_labels(const std::vector<LabelledWord>&
 }
 
 TEST(WordLabels, CmudictSyllables) {
-  const auto words = examples::read_word_labels(XGRAD_SOURCE_DIR "/examples/data/cmudict_syllables.tsv.gz");
+  const auto words = apps::read_word_labels(XGRAD_SOURCE_DIR "/apps/data/cmudict_syllables.tsv.gz");
   EXPECT_EQ(words.size(), 116349);
   EXPECT_TRUE(std::ranges::is_sorted(words, {}, &LabelledWord::word));
   EXPECT_EQ(count_labels(words),
             (std::map<std::string, std::size_t>{
                 {"1", 15016}, {"2", 53687}, {"3", 32084}, {"4", 11583}, {"5", 3286}, {"6", 693}}));
 
-  const WordSplit split = examples::split_words(words);
+  const WordSplit split = apps::split_words(words);
   EXPECT_EQ(split.train.size(), 104695);
   EXPECT_EQ(split.held_out.size(), 11654);
   EXPECT_EQ(count_labels(split.held_out),
             (std::map<std::string, std::size_t>{
                 {"1", 1552}, {"2", 5298}, {"3", 3319}, {"4", 1087}, {"5", 333}, {"6", 65}}));
 
-  const auto found = examples::baselines(split);
+  const auto found = apps::baselines(split);
   EXPECT_NEAR(found[0].accuracy, 0.4546, 1e-4);
   EXPECT_NEAR(found[1].accuracy, 0.6286, 1e-4);
-  EXPECT_NEAR(examples::vowel_rule_baseline(split).accuracy, 0.8449, 1e-4);
+  EXPECT_NEAR(apps::vowel_rule_baseline(split).accuracy, 0.8449, 1e-4);
 }
 
 }  // namespace

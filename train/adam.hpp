@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include <xgrad/train/optimizer.hpp>
+#include "optimizer.hpp"
 
 namespace xgrad {
 

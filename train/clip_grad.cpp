@@ -1,11 +1,11 @@
-#include <xgrad/train/clip_grad.hpp>
+#include "clip_grad.hpp"
 
 #include <cmath>
 #include <stdexcept>
 
-#include <xgrad/ops/kernels/binary.hpp>
-#include <xgrad/ops/kernels/elementwise.hpp>
-#include <xgrad/ops/kernels/reduce.hpp>
+#include "../kernels/binary.hpp"
+#include "../kernels/elementwise.hpp"
+#include "../kernels/reduce.hpp"
 
 namespace xgrad {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <xgrad/graph/variable.hpp>
+#include "../graph/variable.hpp"
 
 namespace xgrad {
 

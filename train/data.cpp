@@ -1,9 +1,9 @@
-#include <xgrad/train/data.hpp>
+#include "data.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include <xgrad/graph/error.hpp>
+#include "../graph/error.hpp"
 
 namespace xgrad {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <xgrad/graph/random.hpp>
-#include <xgrad/train/stateful.hpp>
+#include "../graph/random.hpp"
+#include "stateful.hpp"
 
 // A dataset is whatever gives an example for an index: what is here chooses the indices of each batch, and
 // pads.

@@ -1,9 +1,9 @@
-#include <xgrad/train/early_stopping.hpp>
+#include "early_stopping.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include <xgrad/graph/error.hpp>
+#include "../graph/error.hpp"
 
 namespace xgrad {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/train/stateful.hpp>
+#include "stateful.hpp"
 
 namespace xgrad {
 

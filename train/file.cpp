@@ -1,4 +1,4 @@
-#include <xgrad/train/file.hpp>
+#include "file.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include <xgrad/graph/error.hpp>
+#include "../graph/error.hpp"
 
 namespace xgrad {
 namespace {

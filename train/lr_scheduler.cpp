@@ -1,9 +1,9 @@
-#include <xgrad/train/lr_scheduler.hpp>
+#include "lr_scheduler.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include <xgrad/train/state.hpp>
+#include "state.hpp"
 
 namespace xgrad {
 namespace {

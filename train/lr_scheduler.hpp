@@ -3,8 +3,8 @@
 #include <functional>
 #include <vector>
 
-#include <xgrad/train/optimizer.hpp>
-#include <xgrad/train/stateful.hpp>
+#include "optimizer.hpp"
+#include "stateful.hpp"
 
 namespace xgrad {
 

@@ -1,4 +1,4 @@
-#include <xgrad/train/metrics_log.hpp>
+#include "metrics_log.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string_view>
 
-#include <xgrad/graph/error.hpp>
-#include <xgrad/train/trainer.hpp>
+#include "../graph/error.hpp"
+#include "trainer.hpp"
 
 namespace xgrad::detail {
 namespace {

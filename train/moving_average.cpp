@@ -1,9 +1,9 @@
-#include <xgrad/train/moving_average.hpp>
+#include "moving_average.hpp"
 
 #include <algorithm>
 
-#include <xgrad/ops/kernels/optimizer.hpp>
-#include <xgrad/train/state.hpp>
+#include "../kernels/optimizer.hpp"
+#include "state.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,9 +1,9 @@
-#include <xgrad/train/optimizer.hpp>
+#include "optimizer.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include <xgrad/train/state.hpp>
+#include "state.hpp"
 
 namespace xgrad {
 namespace {

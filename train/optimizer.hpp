@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/models/module.hpp>
-#include <xgrad/train/stateful.hpp>
+#include "../models/module.hpp"
+#include "stateful.hpp"
 
 namespace xgrad {
 

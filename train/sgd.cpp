@@ -1,11 +1,11 @@
-#include <xgrad/train/sgd.hpp>
+#include "sgd.hpp"
 
 #include <cmath>
 
 #include <xtensor/xbuilder.hpp>
 
-#include <xgrad/ops/kernels/optimizer.hpp>
-#include <xgrad/train/state.hpp>
+#include "../kernels/optimizer.hpp"
+#include "state.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/train/optimizer.hpp>
+#include "optimizer.hpp"
 
 namespace xgrad {
 

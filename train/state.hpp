@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include <xgrad/train/optimizer.hpp>
+#include "optimizer.hpp"
 
 namespace xgrad::detail {
 

@@ -1,8 +1,8 @@
-#include <xgrad/train/stateful.hpp>
+#include "stateful.hpp"
 
 #include <cmath>
 
-#include <xgrad/graph/error.hpp>
+#include "../graph/error.hpp"
 
 namespace xgrad::detail {
 

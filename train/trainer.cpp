@@ -1,4 +1,4 @@
-#include <xgrad/train/trainer.hpp>
+#include "trainer.hpp"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <string>
 
-#include <xgrad/graph/error.hpp>
-#include <xgrad/train/metrics_log.hpp>
+#include "../graph/error.hpp"
+#include "metrics_log.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,11 +1,11 @@
-#include <xgrad/train/vocabulary.hpp>
+#include "vocabulary.hpp"
 
 #include <algorithm>
 #include <map>
 #include <span>
 
-#include <xgrad/graph/error.hpp>
-#include <xgrad/train/file.hpp>
+#include "../graph/error.hpp"
+#include "file.hpp"
 
 namespace xgrad {
 namespace {

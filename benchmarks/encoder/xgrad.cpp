@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include <xgrad/graph/threads.hpp>
-#include <xgrad/ops/kernels/gemm.hpp>
+#include <xgrad/kernels/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "protocol.hpp"

@@ -1,3 +1,4 @@
+#include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include <iostream>

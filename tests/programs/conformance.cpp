@@ -13,7 +13,7 @@
 
 #include <xgrad/xgrad.hpp>
 
-#include "../../examples/program.hpp"
+#include "../../apps/program.hpp"
 #include "../npy.hpp"
 #include "deviation.hpp"
 #include "json_file.hpp"
@@ -517,9 +517,9 @@ int main(int argc, char** argv) {
   CLI::App app("Runs every case of a directory and compares values, gradients and refusals.");
   app.add_option("DIR", folder, "directory with cases.json")->required()->check(CLI::ExistingDirectory);
   app.add_option("--filter", filter, "only cases whose id this regular expression finds");
-  if (const std::optional<int> exit_code = examples::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
 
-  return examples::run_program("conformance", [&] {
+  return apps::run_program("conformance", [&] {
     const std::regex wanted(filter);
     const json cases = xgrad_tests::read_json(folder + "/cases.json");
     if (!cases.is_array()) xgrad_tests::bad_entry(folder + "/cases.json", "a list of cases", cases);

@@ -8,7 +8,7 @@
 
 #include <xgrad/xgrad.hpp>
 
-#include "../../examples/program.hpp"
+#include "../../apps/program.hpp"
 #include "../npy.hpp"
 #include "deviation.hpp"
 #include "json_file.hpp"
@@ -342,9 +342,9 @@ int main(int argc, char** argv) {
   std::string folder;
   CLI::App app("Follows PyTorch's training runs: losses, first gradients and final weights.");
   app.add_option("DIR", folder, "directory with expected.json")->required()->check(CLI::ExistingDirectory);
-  if (const std::optional<int> exit_code = examples::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
   std::cout.precision(3);
-  return examples::run_program("training_parity", [&] {
+  return apps::run_program("training_parity", [&] {
     Parity parity(folder);
     parity.run();
     std::cout << parity.passed() << " passed, " << parity.failed() << " failed\n";

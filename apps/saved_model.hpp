@@ -1,0 +1,93 @@
+#pragma once
+
+// Models in safetensors files: the weights, and in the metadata what is needed to build the model again.
+
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include <xgrad/files.hpp>
+#include <xgrad/xgrad.hpp>
+
+namespace apps {
+
+/// The sizes of an encoder as metadata.
+inline xgrad::Metadata sizes_of(const xgrad::EncoderConfig& encoder) {
+  return {{"d_model", std::to_string(encoder.d_model)},
+          {"heads", std::to_string(encoder.heads)},
+          {"d_ff", std::to_string(encoder.d_ff)},
+          {"layers", std::to_string(encoder.layers)}};
+}
+
+/// Texts that hold no newline as one text.
+inline std::string joined_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+/// A file that a training program saved. Every error names the file.
+class SavedModel {
+ public:
+  /// Throws xgrad::FileError unless the file is a model for this task.
+  SavedModel(const std::string& path, const std::string& task) : path_(path), file_(path) {
+    if (text("task") != task) fail("task", "'" + task + "'");
+  }
+
+  const std::string& text(const std::string& key) const {
+    const auto found = file_.metadata().find(key);
+    if (found == file_.metadata().end()) fail(key, "there");
+    return found->second;
+  }
+
+  std::size_t number(const std::string& key, std::size_t limit) const {
+    const std::string& digits = text(key);
+    std::size_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size() || value > limit)
+      fail(key, "a number of at most " + std::to_string(limit));
+    return value;
+  }
+
+  /// What joined_lines() joined.
+  std::vector<std::string> lines(const std::string& key) const {
+    const std::string& all = text(key);
+    std::vector<std::string> result;
+    for (std::size_t begin = 0; begin < all.size();) {
+      const std::size_t end = std::min(all.find('\n', begin), all.size());
+      result.push_back(all.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return result;
+  }
+
+  xgrad::EncoderConfig encoder() const {
+    return {.d_model = number("d_model", 4096),
+            .heads = number("heads", 4096),
+            .d_ff = number("d_ff", 4096),
+            .layers = number("layers", 64)};
+  }
+
+  /// Builds a model with build(), gives it the weights of the file and puts it into evaluation mode.
+  template <class Build>
+  auto model(Build&& build) const {
+    try {
+      auto result = build();
+      result.load_state_dict(xgrad::load_safetensors<float>(path_));
+      result.eval();
+      return result;
+    } catch (const xgrad::ValueError& error) {
+      throw xgrad::FileError(path_ + ": " + error.what());
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& key, const std::string& what) const {
+    throw xgrad::FileError(path_ + ": the metadata \"" + key + "\" must be " + what);
+  }
+
+  std::string path_;
+  xgrad::SafetensorsFile file_;
+};
+
+}  // namespace apps

@@ -1,0 +1,237 @@
+// Trains the toy encoder to fill in hidden words, and shows which word each head looks at
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <utility>
+
+#include <xgrad/xgrad.hpp>
+
+#include "heat_map.hpp"
+#include "toy_language.hpp"
+#include "training_options.hpp"
+
+using namespace apps;
+using xgrad::Ids, xgrad::Variable, xgrad::Vocabulary;
+
+namespace {
+
+/// Sentences with one word of each hidden, padded to one length.
+struct Batch {
+  Ids ids;      // (batch, longest_sentence)
+  Ids answers;  // the same; -100 but for the hidden words
+};
+
+struct Question {
+  const Sentence* sentence;
+  Riddle riddle;
+};
+
+Batch make_batch(const Vocabulary& vocabulary, const std::vector<Question>& questions) {
+  Batch batch{Ids::from_shape({questions.size(), longest_sentence}),
+              Ids::from_shape({questions.size(), longest_sentence})};
+  batch.ids.fill(pad_id);
+  batch.answers.fill(-100);
+  for (std::size_t row = 0; row < questions.size(); ++row) {
+    const auto& [sentence, riddle] = questions[row];
+    for (std::size_t i = 0; i < sentence->words.size(); ++i)
+      batch.ids(row, i) = vocabulary.id(sentence->words[i]);
+    batch.answers(row, riddle.hidden) = std::exchange(batch.ids(row, riddle.hidden), mask_id);
+  }
+  return batch;
+}
+
+/// Which word of each row the model thinks is hidden, and how sure it is.
+struct Guess {
+  std::int64_t id;
+  float probability;
+};
+
+std::vector<Guess> guesses(const xgrad::ToyEncoder<float>& model, const Batch& batch) {
+  const xgrad::NoGrad guard;
+  const Variable<float> probabilities = softmax(model.token_logits(batch.ids));
+  std::vector<Guess> result;
+  for (std::size_t row = 0; row < batch.ids.shape(0); ++row) {
+    for (std::size_t i = 0; i < longest_sentence; ++i) {
+      if (batch.answers(row, i) < 0) continue;
+      const float* first = &probabilities.value()(row, i, 0);
+      const float* best = std::max_element(first, first + probabilities.shape(2));
+      result.push_back({best - first, *best});
+    }
+  }
+  return result;
+}
+
+/// Every hidden word that a list of sentences allows.
+std::vector<Question> all_questions(const std::vector<const Sentence*>& sentences) {
+  std::vector<Question> questions;
+  for (const Sentence* sentence : sentences) {
+    for (const Riddle& riddle : sentence->riddles) questions.push_back({sentence, riddle});
+  }
+  return questions;
+}
+
+double accuracy(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
+                const std::vector<Question>& questions) {
+  const std::vector<Guess> found = guesses(model, make_batch(vocabulary, questions));
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    const auto& [sentence, riddle] = questions[i];
+    right += vocabulary.token(found[i].id) == sentence->words[riddle.hidden] ? 1 : 0;
+  }
+  return static_cast<double>(right) / static_cast<double>(questions.size());
+}
+
+/// A head, and the mean weight that it gives from a hidden word to its clue.
+struct Head {
+  std::size_t layer, head;
+  double weight;
+};
+
+/// The mean weights from hidden words of one kind to their clues, head by head.
+std::vector<Head> attention_on_clues(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
+                                     const std::vector<Question>& questions, Hidden kind) {
+  const xgrad::NoGrad guard;
+  std::vector<Question> chosen;
+  std::copy_if(questions.begin(), questions.end(), std::back_inserter(chosen),
+               [kind](const Question& question) { return question.riddle.kind == kind; });
+  const std::vector<Variable<float>> weights = model.with_weights(make_batch(vocabulary, chosen).ids).weights;
+  std::vector<Head> heads;
+  for (std::size_t layer = 0; layer < weights.size(); ++layer) {
+    for (std::size_t head = 0; head < weights[layer].shape(1); ++head) {
+      double total = 0;
+      for (std::size_t row = 0; row < chosen.size(); ++row) {
+        total += static_cast<double>(
+            weights[layer].value()(row, head, chosen[row].riddle.hidden, chosen[row].riddle.clue));
+      }
+      heads.push_back({layer, head, total / static_cast<double>(chosen.size())});
+    }
+  }
+  return heads;
+}
+
+/// For each kind of hidden word: the head that found the clue best in training, with its weight on held-out
+/// sentences.
+std::vector<Head> finding_heads(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
+                                const std::vector<Question>& training,
+                                const std::vector<Question>& held_out) {
+  std::vector<Head> best;
+  for (const Hidden kind : {Hidden::noun, Hidden::adjective, Hidden::owner}) {
+    const std::vector<Head> seen = attention_on_clues(model, vocabulary, training, kind);
+    const auto chosen = std::max_element(seen.begin(), seen.end(),
+                                         [](const Head& a, const Head& b) { return a.weight < b.weight; });
+    best.push_back(attention_on_clues(model, vocabulary, held_out,
+                                      kind)[static_cast<std::size_t>(chosen - seen.begin())]);
+  }
+  return best;
+}
+
+/// Prints the notebook's sentence with one word hidden, and the attention of that word.
+void show_attention(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
+                    const Sentence& sentence) {
+  const xgrad::NoGrad guard;
+  const Batch batch = make_batch(vocabulary, {{&sentence, sentence.riddles[0]}});
+  std::vector<std::string> words = sentence.words;
+  words[sentence.riddles[0].hidden] = "[MASK]";
+  print_attention_from(std::cout, model.with_weights(batch.ids).weights, sentence.riddles[0].hidden, words);
+}
+
+void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
+                  const Sentence& sentence) {
+  for (const Riddle& riddle : sentence.riddles) {
+    const Guess guess = guesses(model, make_batch(vocabulary, {{&sentence, riddle}}))[0];
+    for (std::size_t i = 0; i < sentence.words.size(); ++i) {
+      std::printf("%s%s",
+                  i == 4  ? ", "
+                  : i > 0 ? " "
+                          : "  ",
+                  i == riddle.hidden ? "____" : sentence.words[i].c_str());
+    }
+    std::printf("  ->  %s (%.1f %%)\n", vocabulary.token(guess.id).c_str(),
+                100 * static_cast<double>(guess.probability));
+  }
+}
+
+int run(const TrainingOptions& options) {
+  MetricsFile metrics(options.metrics);
+  const Vocabulary vocabulary = vocabulary_of_language();
+  const std::vector<Sentence> language = all_sentences();
+
+  // A fifth of the sentences, the same for every seed, and the notebook's own are never trained on.
+  std::vector<const Sentence*> training, held_out;
+  const Sentence* notebook = nullptr;
+  xgrad::Generator split(0);
+  const Ids order = randperm(static_cast<std::int64_t>(language.size()), split);
+  for (std::size_t i = 0; i < language.size(); ++i) {
+    const Sentence& sentence = language[i];
+    if (sentence.words == notebook_sentence()) notebook = &sentence;
+    const bool out = order(i) % 5 == 0 || &sentence == notebook;
+    (out ? held_out : training).push_back(&sentence);
+  }
+  const std::vector<Question> questions = all_questions(training), unseen = all_questions(held_out);
+
+  xgrad::manual_seed(options.seed);
+  const xgrad::ToyEncoderConfig config{.vocab_size = vocabulary.size(),
+                                       .max_len = longest_sentence,
+                                       .classes = 0,
+                                       .encoder = {.d_model = options.d_model,
+                                                   .heads = options.heads,
+                                                   .d_ff = options.d_ff,
+                                                   .layers = options.layers},
+                                       .pad_id = pad_id};
+  const xgrad::ToyEncoder<float> model(config);
+  std::printf("%zu sentences to train on, %zu held out, %zu words, %zu parameters\n\n", training.size(),
+              held_out.size(), vocabulary.size(), model.parameter_count());
+  std::printf("before training, from the hidden word of the notebook's sentence (held out):\n");
+  show_attention(model, vocabulary, *notebook);
+  std::printf("\n");
+
+  TrainingRun training_run(options, model, options.steps / 20);
+  const auto step = [&] {
+    const Ids chosen = xgrad::randint(0, static_cast<std::int64_t>(questions.size()), {options.batch});
+    std::vector<Question> picked;
+    for (const std::int64_t i : chosen) picked.push_back(questions[static_cast<std::size_t>(i)]);
+    const Batch batch = make_batch(vocabulary, picked);
+    const Variable<float> logits = reshape(model.token_logits(batch.ids), {-1, vocabulary.size()});
+    Ids answers = batch.answers;
+    answers.reshape({answers.size()});
+    return training_run.update(cross_entropy(logits, answers), batch.ids.size());
+  };
+  const xgrad::TrainingLog log = training_run.fit(step);
+
+  const double reached = accuracy(model, vocabulary, unseen);
+  const std::vector<Head> heads = finding_heads(model, vocabulary, questions, unseen);
+  double attention = 0;
+  for (const Head& head : heads) attention += head.weight / static_cast<double>(heads.size());
+
+  const std::size_t stride = std::max<std::size_t>(log.losses.size() / 10, 1);
+  std::printf("%s after %zu steps, %.1f s; loss every %zu steps:", outcome(log), log.steps, log.seconds,
+              stride);
+  for (std::size_t i = 0; i < log.losses.size(); i += stride) std::printf(" %.3f", log.losses[i]);
+  std::printf("\nheld-out accuracy: %.2f %% of %zu hidden words\n\n", 100 * reached, unseen.size());
+  std::printf("the notebook's sentence (held out), a word hidden at a time:\n");
+  show_guesses(model, vocabulary, *notebook);
+  std::printf("\nafter training, from the hidden word of the notebook's sentence (held out):\n");
+  show_attention(model, vocabulary, *notebook);
+  std::printf("\nthe heads that found the right word, and their mean weight on it in held-out sentences:\n");
+  for (std::size_t kind = 0; kind < heads.size(); ++kind) {
+    std::printf("  hidden %-9s  layer %zu head %zu  %.2f\n", hidden_names[kind], heads[kind].layer + 1,
+                heads[kind].head + 1, heads[kind].weight);
+  }
+  nlohmann::json report = training_run.metrics(log);
+  report.update({{"held_out_accuracy", reached}, {"attention_on_target", attention}});
+  metrics.write(report);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  TrainingOptions options{
+      .steps = 4000, .batch = 64, .d_model = 32, .heads = 4, .d_ff = 64, .layers = 1, .lr = 3e-3};
+  CLI::App app(
+      "Trains a small encoder to fill in hidden words of sentences such as \"my shoes are small, my feet are "
+      "big\", and shows which word each attention head looks at.");
+  add_options(app, options);
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  return run_program("train_toy_encoder", [&] { return run(options); });
+}

@@ -1,0 +1,208 @@
+#pragma once
+
+// What the training programs have in common: their options, the training itself and their metrics file.
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <xgrad/files.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "program.hpp"
+
+namespace apps {
+
+struct TrainingOptions {
+  std::uint64_t seed = 0;
+  std::size_t steps, batch, d_model, heads, d_ff, layers;
+  double lr;
+  std::string metrics = {}, log = {}, checkpoint = {};
+  bool resume = false, detect_anomaly = false;
+};
+
+/// Adds the options to a program's command line; the values that `options` holds are the defaults.
+inline void add_options(CLI::App& app, TrainingOptions& options) {
+  const CLI::Validator sizes = in_range<std::size_t>(1, 4096);
+  app.add_option("--seed", options.seed, "Seed of the initial weights and the batches")
+      ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
+  app.add_option("--steps", options.steps, "Training steps")
+      ->check(in_range<std::size_t>(1, 100000000))
+      ->capture_default_str();
+  app.add_option("--batch", options.batch, "Examples in a batch")->check(sizes)->capture_default_str();
+  app.add_option("--d-model", options.d_model, "Width of the encoder")->check(sizes)->capture_default_str();
+  app.add_option("--heads", options.heads, "Attention heads; they divide the width")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--d-ff", options.d_ff, "Width of the feed-forward layers")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--layers", options.layers, "Encoder layers")
+      ->check(in_range<std::size_t>(1, 64))
+      ->capture_default_str();
+  app.add_option("--lr", options.lr, "Highest learning rate")
+      ->check(in_range(1e-9, 10.0))
+      ->capture_default_str();
+  app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
+  app.add_option("--log", options.log, "Write a line of JSON for each step to this file");
+  auto* checkpoint = app.add_option("--checkpoint", options.checkpoint,
+                                    "Save the run to this file every 1000 steps and at its end");
+  app.add_flag("--resume", options.resume, "Go on with the run that --checkpoint names")->needs(checkpoint);
+  app.add_flag("--detect-anomaly", options.detect_anomaly, "Name the first op that makes a nan");
+}
+
+/// How the training ended.
+inline const char* outcome(const xgrad::TrainingLog& log) {
+  return log.interrupted ? "interrupted" : log.stopped ? "stopped" : "trained";
+}
+
+/// AdamW with a linear warm-up and then half a cosine wave down to 0, with what the options ask for:
+/// checkpoints, resuming, a log of each step, and the weights that did best.
+class TrainingRun {
+ public:
+  /// `config` is what, besides the options, a resumed run must have in common with the one that was saved.
+  TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model, std::size_t warmup,
+              xgrad::Metadata config = {})
+      : options_(options),
+        model_(model),
+        optimizer_(model.parameters(), {.lr = options.lr}),
+        scheduler_(warmup_and_cosine(optimizer_, warmup, options.steps)),
+        config_(std::move(config)) {
+    for (const auto& [name, number] : {std::pair{"--seed", static_cast<std::size_t>(options.seed)},
+                                       {"--steps", options.steps},
+                                       {"--batch", options.batch},
+                                       {"--d-model", options.d_model},
+                                       {"--heads", options.heads},
+                                       {"--d-ff", options.d_ff},
+                                       {"--layers", options.layers}}) {
+      config_[name] = std::to_string(number);
+    }
+    config_["--lr"] = xgrad::detail::number_text(options.lr);
+    parts_.others.emplace("scheduler", scheduler_);
+  }
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+
+  /// Something more that a checkpoint keeps.
+  void keep(const std::string& name, xgrad::Stateful& part) { parts_.others.emplace(name, part); }
+
+  /// After every so many steps: the score of the model, best which is kept, until it no longer improves.
+  void evaluate(std::size_t every, std::size_t patience, std::function<double()> score) {
+    evaluate_every_ = every;
+    score_ = std::move(score);
+    stopping_ = xgrad::EarlyStopping({.patience = patience});
+    config_["--patience"] = std::to_string(patience);
+    parts_.best = &best_;
+    keep("stopping", stopping_);
+  }
+
+  /// Changes the weights along the gradient of the loss, clipped; to be called in each step.
+  xgrad::StepResult update(const xgrad::Variable<float>& loss, std::size_t tokens) {
+    optimizer_.zero_grad();
+    loss.backward();
+    const double norm = clip_grad_norm(optimizer_.parameters(), 1.0);
+    optimizer_.step();
+    const double lr = optimizer_.lr();
+    scheduler_.step();
+    return {.loss = static_cast<double>(loss.item()), .lr = lr, .grad_norm = norm, .tokens = tokens};
+  }
+
+  /// Calls step(), which calls update(), for all steps that are left. The model has the best weights then.
+  xgrad::TrainingLog fit(const std::function<xgrad::StepResult()>& step) {
+    xgrad::FitOptions how{.metrics = options_.log};
+    if (options_.resume) {
+      how.first_step = load_checkpoint(options_.checkpoint, parts_, config_);
+      std::fprintf(stderr, "resumed after step %zu\n", how.first_step);
+    }
+    if (!options_.checkpoint.empty()) {
+      how.save = [this](std::size_t done) { save_checkpoint(options_.checkpoint, parts_, done, config_); };
+    }
+    if (score_) {
+      how.evaluate_every = evaluate_every_;
+      how.evaluate = [this](std::size_t done) {
+        const double score = score_();
+        if (stopping_.update(score)) best_ = model_.state_dict();
+        std::fprintf(stderr, "step %zu: score %.4f, best %.4f\n", done, score, stopping_.best());
+        return !stopping_.should_stop();
+      };
+    }
+    std::optional<xgrad::DetectAnomaly> detect;
+    if (options_.detect_anomaly) detect.emplace();
+    const xgrad::TrainingLog log = xgrad::fit(
+        options_.steps, [&](std::size_t) { return step(); }, how);
+    if (log.interrupted && !options_.checkpoint.empty()) {
+      std::fprintf(stderr, "interrupted after step %zu; the same command with --resume goes on from there\n",
+                   log.steps);
+    }
+    if (!best_.empty()) model_.load_state_dict(best_);
+    return log;
+  }
+
+  double best_score() const { return stopping_.best(); }
+
+  /// What every program's metrics file says of the training.
+  nlohmann::json metrics(const xgrad::TrainingLog& log) const {
+    return {{"steps", log.steps},
+            {"seconds", log.seconds},
+            {"seed", options_.seed},
+            {"interrupted", log.interrupted},
+            {"loss", log.losses}};
+  }
+
+ private:
+  static xgrad::SequentialLR<float> warmup_and_cosine(xgrad::Optimizer<float>& optimizer, std::size_t warmup,
+                                                      std::size_t steps) {
+    const std::size_t rise = std::max<std::size_t>(warmup, 1), fall = steps > rise ? steps - rise : 1;
+    return {optimizer,
+            {xgrad::LinearLR<float>(optimizer,
+                                    {.start_factor = 1 / static_cast<double>(rise), .total_iters = rise}),
+             xgrad::CosineAnnealingLR<float>(optimizer, fall)},
+            {rise}};
+  }
+
+  const TrainingOptions options_;
+  xgrad::Module<float> model_;
+  xgrad::AdamW<float> optimizer_;
+  xgrad::SequentialLR<float> scheduler_;
+  xgrad::Metadata config_;
+  xgrad::TrainingParts<float> parts_{.model = model_, .optimizer = optimizer_};
+  std::size_t evaluate_every_ = 0;
+  std::function<double()> score_;
+  xgrad::EarlyStopping stopping_;
+  xgrad::StateDict<float> best_;
+};
+
+/// The file of --metrics. It is opened at once: a path that cannot be written is an error before the
+/// training, not after it.
+class MetricsFile {
+ public:
+  /// An empty path: nothing will be written.
+  explicit MetricsFile(const std::string& path) {
+    if (!path.empty()) file_.emplace(path);
+  }
+
+  void write(const nlohmann::json& metrics) {
+    if (!file_) return;
+    const std::string text = metrics.dump(2) + "\n";
+    file_->write(std::as_bytes(std::span(text)));
+    file_->commit();
+  }
+
+ private:
+  std::optional<xgrad::AtomicFile> file_;
+};
+
+/// Throws xgrad::FileError now rather than after the training if the file cannot be written.
+inline void check_writable(const std::string& path) {
+  if (!path.empty()) xgrad::AtomicFile file(path);
+}
+
+}  // namespace apps

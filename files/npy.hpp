@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../train/file.hpp"
+#include "tensor_view.hpp"
+
+namespace xgrad {
+
+/// Arrays by their names, such as a StateDict.
+template <class T>
+using ArrayMap = std::map<std::string, Array<T>>;
+
+/// An npy file of NumPy's format, version 1 to 3: one array of bool, integers, float16, float32 or float64,
+/// of either byte order, row- or column-major. Python objects (pickles) are never read.
+/// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+class NpyFile {
+ public:
+  /// Throws FileError for a file that breaks the format, that is not of the length that its header says, and
+  /// for other element types.
+  explicit NpyFile(const std::string& path);
+
+  /// The array, without a name; valid as long as this object lives.
+  const TensorView& tensor() const { return tensor_; }
+
+ private:
+  MappedFile file_;
+  std::vector<std::byte> reordered_;
+  TensorView tensor_;
+};
+
+/// An npz file: a zip archive, stored or deflated, of npy files.
+/// https://numpy.org/doc/stable/reference/generated/numpy.savez.html
+class NpzFile {
+ public:
+  /// Throws FileError for a broken archive and for a broken npy file in it, and for entries that are no npy
+  /// files.
+  explicit NpzFile(const std::string& path);
+
+  /// In the order of the archive, their names without ".npy"; valid as long as this object lives.
+  const std::vector<TensorView>& tensors() const { return tensors_; }
+
+ private:
+  std::vector<std::vector<std::byte>> contents_;
+  std::vector<TensorView> tensors_;
+};
+
+/// The array of an npy file as float, double, std::int64_t (Ids) or bool (Mask), converted as `to_array`
+/// does. Throws FileError.
+template <class T>
+Array<T> load_npy(const std::string& path);
+
+/// Writes an npy file of version 1.0, as an AtomicFile. Throws FileError.
+template <class T>
+void save_npy(const Array<T>& array, const std::string& path);
+
+/// The arrays of an npz file by their names, converted as `to_array` does. Throws FileError.
+template <class T>
+ArrayMap<T> load_npz(const std::string& path);
+
+/// Writes an npz file without compression, as an AtomicFile; the same arrays give the same bytes. Throws
+/// FileError, and ValueError if there are no arrays.
+template <class T>
+void save_npz(const ArrayMap<T>& arrays, const std::string& path);
+
+}  // namespace xgrad

@@ -1,0 +1,183 @@
+#include "tensor_view.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include <nlohmann/json.hpp>
+
+#include "../graph/error.hpp"
+
+namespace xgrad {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the bytes of files are used as they are");
+
+struct DTypeRow {
+  const char* name;
+  std::size_t bits;
+};
+
+/// In the order of DType.
+constexpr std::array<DTypeRow, 20> dtypes{{{"BOOL", 8},    {"F4", 4},   {"F6_E2M3", 6}, {"F6_E3M2", 6},
+                                           {"U8", 8},      {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8},
+                                           {"F8_E8M0", 8}, {"I16", 16}, {"U16", 16},    {"F16", 16},
+                                           {"BF16", 16},   {"I32", 32}, {"U32", 32},    {"F32", 32},
+                                           {"C64", 64},    {"F64", 64}, {"I64", 64},    {"U64", 64}}};
+static_assert(dtypes.size() == static_cast<std::size_t>(DType::U64) + 1);
+
+const DTypeRow& row_of(DType dtype) { return dtypes[static_cast<std::size_t>(dtype)]; }
+
+/// What to_array<T> takes, in words.
+template <class T>
+constexpr const char* accepted = "F64, F32, F16 or BF16";
+template <>
+constexpr const char* accepted<std::int64_t> = "I64, I32, I16, I8, U32, U16 or U8";
+template <>
+constexpr const char* accepted<bool> = "BOOL";
+
+/// to[i] = value(element i), for elements stored as Stored.
+template <class Stored, class T, class Value>
+void convert(const TensorView& from, Array<T>& to, Value value) {
+  const std::byte* source = from.bytes.data();
+  for (T& element : to) {
+    Stored stored;
+    std::memcpy(&stored, source, sizeof stored);
+    element = static_cast<T>(value(stored));
+    source += sizeof stored;
+  }
+}
+
+template <class Stored, class T>
+bool convert(const TensorView& from, Array<T>& to) {
+  convert<Stored>(from, to, [](Stored stored) { return stored; });
+  return true;
+}
+
+/// Whether there is a way from the file's type to T.
+template <class T>
+bool convert_any(const TensorView& from, Array<T>& to) {
+  if constexpr (std::is_floating_point_v<T>) {
+    switch (from.dtype) {
+      case DType::F64:
+        return convert<double>(from, to);
+      case DType::F32:
+        return convert<float>(from, to);
+      case DType::F16:
+        convert<std::uint16_t>(from, to, half_to_float);
+        return true;
+      case DType::BF16:
+        convert<std::uint16_t>(from, to, bfloat16_to_float);
+        return true;
+      default:
+        return false;
+    }
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (from.dtype != DType::BOOL) return false;
+    convert<std::uint8_t>(from, to, [](std::uint8_t byte) { return byte != 0; });
+    return true;
+  } else {
+    switch (from.dtype) {
+      case DType::I32:
+        return convert<std::int32_t>(from, to);
+      case DType::I16:
+        return convert<std::int16_t>(from, to);
+      case DType::I8:
+        return convert<std::int8_t>(from, to);
+      case DType::U32:
+        return convert<std::uint32_t>(from, to);
+      case DType::U16:
+        return convert<std::uint16_t>(from, to);
+      case DType::U8:
+        return convert<std::uint8_t>(from, to);
+      default:
+        return false;
+    }
+  }
+}
+
+}  // namespace
+
+std::string to_string(DType dtype) { return row_of(dtype).name; }
+
+std::optional<DType> dtype_named(std::string_view name) {
+  for (std::size_t i = 0; i < dtypes.size(); ++i) {
+    if (name == dtypes[i].name) return static_cast<DType>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> byte_count(DType dtype, const Shape& shape) {
+  constexpr std::size_t limit = std::size_t{1} << 54;  // its bits, and strides with a sign, fit into 64 bits
+  std::size_t product = 1;                             // strides are products of all lengths but zeros
+  bool empty = false;
+  for (const std::size_t length : shape) {
+    empty = empty || length == 0;
+    if (length != 0 && product > limit / length) return std::nullopt;
+    product *= length == 0 ? 1 : length;
+  }
+  const std::size_t bits = empty ? 0 : product * row_of(dtype).bits;
+  if (bits % 8 != 0) return std::nullopt;
+  return bits / 8;
+}
+
+template <class T>
+Array<T> to_array(const TensorView& tensor) {
+  if (byte_count(tensor.dtype, tensor.shape) != tensor.bytes.size())
+    detail::fail<ValueError>("tensor ", detail::in_quotes(tensor.name), ": shape ", tensor.shape, " of ",
+                             to_string(tensor.dtype), " must fit its bytes, got ", tensor.bytes.size());
+  Array<T> array = Array<T>::from_shape(tensor.shape);
+  if (!std::is_same_v<T, bool> && tensor.dtype == dtype_of<T>) {
+    if (array.size() > 0) std::memcpy(array.data(), tensor.bytes.data(), tensor.bytes.size());
+  } else if (!convert_any(tensor, array)) {
+    detail::fail<ValueError>("tensor ", detail::in_quotes(tensor.name), ": dtype must be ", accepted<T>,
+                             ", got ", to_string(tensor.dtype));
+  }
+  return array;
+}
+
+float half_to_float(std::uint16_t bits) {
+  const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u, fraction = bits & 1023u;
+  if (exponent == 0) {  // zero and subnormals: fraction 2^-24
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+  }
+  const std::uint32_t widened = exponent == 31 ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | widened << 23 | fraction << 13);
+}
+
+float bfloat16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+namespace detail {
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t longest = 200;
+  const bool cut = text.size() > longest;
+  const nlohmann::json shown = std::string(text.substr(0, longest)) + (cut ? "..." : "");
+  return shown.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+template <class T>
+Array<T> array_from(const std::string& path, const TensorView& tensor) {
+  try {
+    return to_array<T>(tensor);
+  } catch (const ValueError& error) {
+    fail<FileError>(path, ": ", error.what());
+  }
+}
+
+template Array<float> array_from(const std::string&, const TensorView&);
+template Array<double> array_from(const std::string&, const TensorView&);
+template Array<std::int64_t> array_from(const std::string&, const TensorView&);
+template Array<bool> array_from(const std::string&, const TensorView&);
+
+}  // namespace detail
+
+template Array<float> to_array(const TensorView&);
+template Array<double> to_array(const TensorView&);
+template Array<std::int64_t> to_array(const TensorView&);
+template Array<bool> to_array(const TensorView&);
+
+}  // namespace xgrad

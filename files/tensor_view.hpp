@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "../graph/array.hpp"
+
+// What files hold. Link xgrad::files for all of this.
+
+namespace xgrad {
+
+/// The element types of the safetensors format, in the order in which it counts them: a file's tensors go
+/// from the last of these to the first. https://github.com/huggingface/safetensors
+enum class DType {
+  BOOL,
+  F4,
+  F6_E2M3,
+  F6_E3M2,
+  U8,
+  I8,
+  F8_E5M2,
+  F8_E4M3,
+  F8_E8M0,
+  I16,
+  U16,
+  F16,
+  BF16,
+  I32,
+  U32,
+  F32,
+  C64,
+  F64,
+  I64,
+  U64
+};
+
+/// "BF16".
+std::string to_string(DType dtype);
+
+/// The type of that name, if there is one.
+std::optional<DType> dtype_named(std::string_view name);
+
+/// The type of T in a file.
+template <class T>
+inline constexpr DType dtype_of = T::no_type_of_files;
+template <>
+inline constexpr DType dtype_of<float> = DType::F32;
+template <>
+inline constexpr DType dtype_of<double> = DType::F64;
+template <>
+inline constexpr DType dtype_of<std::int64_t> = DType::I64;
+template <>
+inline constexpr DType dtype_of<std::uint8_t> = DType::U8;
+template <>
+inline constexpr DType dtype_of<bool> = DType::BOOL;
+
+/// A tensor whose bytes belong to somebody else: little-endian, row-major, and not aligned.
+struct TensorView {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  std::span<const std::byte> bytes;
+};
+
+/// The bytes of so many elements; nothing if these do not fill whole bytes, or if the lengths that are not 0
+/// have a product above 2^54.
+std::optional<std::size_t> byte_count(DType dtype, const Shape& shape);
+
+/// A view of the array; the array must outlive it.
+template <class T>
+TensorView view_of(std::string name, const Array<T>& array) {
+  return {std::move(name), dtype_of<T>, array.shape(),
+          std::as_bytes(std::span<const T>(array.data(), array.size()))};
+}
+
+/// The values as T. float and double: from F64, F32, F16 and BF16, rounded where T is narrower. std::int64_t:
+/// from I64 and all integers that are narrower. bool: from BOOL, where every byte that is not 0 is true.
+/// Elements of type T are copied bit for bit. Throws ValueError: `tensor "w": dtype must be F64, F32, F16 or
+/// BF16, got I64`.
+template <class T>
+Array<T> to_array(const TensorView& tensor);
+
+/// The value of an IEEE 754 half: exact, a nan keeps its payload.
+float half_to_float(std::uint16_t bits);
+
+/// The value of a bfloat16, the upper half of a float.
+float bfloat16_to_float(std::uint16_t bits);
+
+namespace detail {
+
+/// The text in double quotes with JSON's escapes, so that it is one line; the end of a long one is cut off.
+std::string in_quotes(std::string_view text);
+
+/// to_array, whose error becomes a FileError that begins with the name of the file.
+template <class T>
+Array<T> array_from(const std::string& path, const TensorView& tensor);
+
+}  // namespace detail
+}  // namespace xgrad

@@ -1,0 +1,346 @@
+#include "gemm.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include <xtensor-blas/xblas.hpp>
+
+#include "parallel.hpp"
+#include "vectorized.hpp"
+
+extern "C" {
+[[gnu::weak]] char* openblas_get_corename();
+[[gnu::weak]] int openblas_get_parallel();
+[[gnu::weak]] void openblas_set_num_threads(int count);
+[[gnu::weak]] int omp_get_max_threads();
+[[gnu::weak]] void omp_set_num_threads(int count);
+}
+
+namespace xgrad::kernels {
+
+namespace {
+
+// Up to this many multiplications, loops are done before OpenBLAS has chosen and packed. A group of columns
+// counts as full; copying a transposed one takes as long as some rows of its products.
+constexpr std::size_t small_product = 2560, group = 8, rows_per_copy = 4;
+constexpr std::size_t copied_depth = small_product / group / (1 + rows_per_copy);
+
+bool is_small(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
+  if (m > small_product || n > small_product || k > small_product) return false;
+  const std::size_t rest = n % group, groups = n / group + (rest & 1) + (rest >> 1 & 1) + (rest >> 2);
+  return (m + (trans_b ? rows_per_copy : 0)) * groups * group * k <= small_product;
+}
+
+template <typename T>
+void scale_rows(std::size_t m, std::size_t n, T beta, T* c, std::size_t ldc) {
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t j = 0; j < n; ++j) c[i * ldc + j] = beta == T(0) ? T(0) : beta * c[i * ldc + j];
+  }
+}
+
+/// `width` numbers in a register; a vector of one would live in memory.
+template <typename T, std::size_t width>
+struct Lanes {
+  typedef T type __attribute__((vector_size(width * sizeof(T))));
+};
+template <typename T>
+struct Lanes<T, 1> {
+  using type = T;
+};
+
+/// `height` rows of c (height, width) = alpha op(A) columns + beta c, where a row of `columns` is contiguous
+/// and `step` behind the one before. beta = 0 does not read c.
+template <std::size_t height, std::size_t width, typename T>
+XGRAD_INLINE void small_block(const T* a, std::size_t a_row, std::size_t a_step, const T* columns,
+                              std::size_t step, std::size_t k, T alpha, T beta, T* c, std::size_t ldc) {
+  using Row = typename Lanes<T, width>::type;
+  Row sum[height]{};
+  for (std::size_t p = 0; p < k; ++p, a += a_step, columns += step) {
+    Row row;
+    std::memcpy(&row, columns, sizeof row);
+    for (std::size_t r = 0; r < height; ++r) sum[r] += a[r * a_row] * row;
+  }
+  for (std::size_t r = 0; r < height; ++r, c += ldc) {
+    Row y = alpha * sum[r];
+    if (beta != T(0)) {
+      Row before;
+      std::memcpy(&before, c, sizeof before);
+      y += beta * before;
+    }
+    std::memcpy(c, &y, sizeof y);
+  }
+}
+
+/// `width` columns of C. Those of a transposed B are copied to the stack first.
+template <std::size_t width, typename T>
+XGRAD_INLINE void small_columns(bool trans_b, std::size_t m, std::size_t k, T alpha, const T* a,
+                                std::size_t a_row, std::size_t a_step, const T* b, std::size_t ldb, T beta,
+                                T* c, std::size_t ldc) {
+  T copied[copied_depth * width];
+  if (trans_b) {
+    for (std::size_t p = 0; p < k; ++p) {
+      for (std::size_t l = 0; l < width; ++l) copied[p * width + l] = b[p + l * ldb];
+    }
+  }
+  const T* columns = trans_b ? copied : b;
+  const std::size_t step = trans_b ? width : ldb;
+  constexpr std::size_t height = 4;
+  for (; m >= height; m -= height, a += height * a_row, c += height * ldc)
+    small_block<height, width>(a, a_row, a_step, columns, step, k, alpha, beta, c, ldc);
+  for (; m > 0; --m, a += a_row, c += ldc)
+    small_block<1, width>(a, a_row, a_step, columns, step, k, alpha, beta, c, ldc);
+}
+
+/// Columns in groups of 8, 4, 2 and 1, and 4 rows at a time, so that every step multiplies 4 numbers of op(A)
+/// with up to 8 contiguous ones. Bound by latency.
+XGRAD_KERNEL(void, small_gemm,
+             (bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a,
+              std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc),
+             (trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)) {
+  const std::size_t a_row = trans_a ? 1 : lda, a_step = trans_a ? lda : 1, b_column = trans_b ? ldb : 1;
+  for (; n >= group; n -= group, b += group * b_column, c += group)
+    small_columns<group>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
+  if (n & 4) {
+    small_columns<4>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
+    b += 4 * b_column;
+    c += 4;
+  }
+  if (n & 2) {
+    small_columns<2>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
+    b += 2 * b_column;
+    c += 2;
+  }
+  if (n & 1) small_columns<1>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
+}
+
+/// What has to be done for a call of BLAS to be single-threaded and safe beside those of other threads.
+class BlasCall {
+ public:
+  BlasCall() {
+    static std::mutex serial_blas;
+    if (threading() == Threading::openmp) {  // which asks each calling thread for its own setting
+      threads_before_ = omp_get_max_threads();
+      omp_set_num_threads(1);
+    } else if (threading() == Threading::none) {  // its buffers have no lock
+      lock_ = std::unique_lock(serial_blas);
+    }
+  }
+  ~BlasCall() {
+    if (threading() == Threading::openmp) omp_set_num_threads(threads_before_);
+  }
+
+  /// True if calls can run beside each other.
+  static bool is_concurrent() { return threading() != Threading::none; }
+
+ private:
+  enum class Threading { none, pthreads, openmp, other };  // the first three as OpenBLAS numbers them
+
+  static Threading threading() {
+    static const Threading found = [] {
+      if (!openblas_get_parallel) return Threading::other;
+      const auto threading = static_cast<Threading>(openblas_get_parallel());
+      const int before = threading == Threading::openmp ? omp_get_max_threads() : 0;
+      if (threading != Threading::none) openblas_set_num_threads(1);
+      if (threading == Threading::openmp) omp_set_num_threads(before);
+      return threading;
+    }();
+    return found;
+  }
+
+  int threads_before_ = 0;
+  std::unique_lock<std::mutex> lock_;
+};
+
+template <typename T>
+void blas_gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a,
+               std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc) {
+  const BlasCall call;
+  const auto index = [](std::size_t i) { return static_cast<xt::blas_index_t>(i); };
+  const auto order = [](bool trans) { return trans ? cxxblas::Trans : cxxblas::NoTrans; };
+  cxxblas::gemm<xt::blas_index_t>(cxxblas::RowMajor, order(trans_a), order(trans_b), index(m), index(n),
+                                  index(k), alpha, a, index(lda), b, index(ldb), beta, c, index(ldc));
+}
+
+// OpenBLAS adds the products of an element in one order up to a million multiplications, and in another
+// above, which does not depend on the row as long as its tiles begin at the same rows: pieces of twice a
+// million that begin at multiples of every tile's height are bit-equal to the whole. For columns that does
+// not hold.
+constexpr std::size_t piece_product = std::size_t{1} << 21, piece_border = 48;
+
+/// Blocks of rows beside each other, one call of BLAS each. Bound by flops: 88 % of the processor's peak.
+template <typename T>
+void blas_gemm_in_pieces(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha,
+                         const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta, T* c,
+                         std::size_t ldc) {
+  const std::size_t height = (piece_product - 1) / (n * k) + 1;
+  const std::size_t least = (height + piece_border - 1) / piece_border * piece_border;
+  const std::size_t pieces = BlasCall::is_concurrent() ? std::min(m / least, available_threads()) : 1;
+  if (pieces < 2) return blas_gemm<T>(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  const auto border = [&](std::size_t piece) {
+    return piece == pieces ? m : piece * m / pieces / piece_border * piece_border;
+  };
+  parallel_for(pieces, [&](std::size_t piece, std::size_t) {
+    const std::size_t begin = border(piece), rows = border(piece + 1) - begin;
+    blas_gemm<T>(trans_a, trans_b, rows, n, k, alpha, a + begin * (trans_a ? 1 : lda), lda, b, ldb, beta,
+                 c + begin * ldc, ldc);
+  });
+}
+
+// With AVX-512, OpenBLAS multiplies up to a million numbers without packing them, faster than the large
+// products that it packs, unless b is transposed: 56 x 64 x 256 is the best tile below that.
+constexpr std::size_t most_tile_rows = 56, tile_cols = 64, tile_depth = 256, panel_cols = 4 * tile_cols;
+
+bool has_small_kernels() {
+  static const bool found = [] {
+    const std::string_view core = blas_core_name();
+    return core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
+  }();
+  return found;
+}
+
+/// Where a thread packs tiles of a and b, kept until it ends.
+template <typename T>
+struct TileMemory {
+  alignas(64) T a[tile_depth * most_tile_rows], b[tile_depth * panel_cols];
+};
+
+template <typename T>
+TileMemory<T>& tile_memory() {
+  thread_local const auto memory = std::make_unique_for_overwrite<TileMemory<T>>();
+  return *memory;
+}
+
+/// y (4, 4) = the transpose of x (4, 4).
+template <typename T>
+XGRAD_INLINE void transpose_square(const T* x, std::size_t ldx, T* y, std::size_t ldy) {
+  typedef T Row __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
+  Row in[4], low[2], high[2];
+  for (std::size_t i = 0; i < 4; ++i) in[i] = *reinterpret_cast<const Row*>(x + i * ldx);
+  for (std::size_t i = 0; i < 2; ++i) {
+    low[i] = __builtin_shufflevector(in[2 * i], in[2 * i + 1], 0, 4, 1, 5);
+    high[i] = __builtin_shufflevector(in[2 * i], in[2 * i + 1], 2, 6, 3, 7);
+  }
+  *reinterpret_cast<Row*>(y) = __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5);
+  *reinterpret_cast<Row*>(y + ldy) = __builtin_shufflevector(low[0], low[1], 2, 3, 6, 7);
+  *reinterpret_cast<Row*>(y + 2 * ldy) = __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5);
+  *reinterpret_cast<Row*>(y + 3 * ldy) = __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7);
+}
+
+/// packed (rows, cols) = what is at `from`, or its transpose. Bound by bandwidth.
+XGRAD_KERNEL(void, pack,
+             (bool trans, const T* from, std::size_t ld, std::size_t rows, std::size_t cols, T* packed),
+             (trans, from, ld, rows, cols, packed)) {
+  if (!trans) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      XGRAD_INDEPENDENT
+      for (std::size_t c = 0; c < cols; ++c) packed[r * cols + c] = from[r * ld + c];
+    }
+    return;
+  }
+  const std::size_t square_rows = rows / 4 * 4, square_cols = cols / 4 * 4;
+  for (std::size_t c = 0; c < square_cols; c += 4) {
+    for (std::size_t r = 0; r < square_rows; r += 4)
+      transpose_square(from + c * ld + r, ld, packed + r * cols + c, cols);
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = r < square_rows ? square_cols : 0; c < cols; ++c)
+      packed[r * cols + c] = from[c * ld + r];
+  }
+}
+
+/// The product in tiles that OpenBLAS need not pack: those of b, 256 columns of which stay in the
+/// second-level cache, are packed here once for all rows, and so are those of a if it is transposed. Bound by
+/// flops: 93 to 98 % of the processor's peak.
+template <typename T>
+void tiled_gemm(std::size_t tile_rows, bool trans_a, bool trans_b, std::size_t m, std::size_t n,
+                std::size_t k, T alpha, const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta,
+                T* c, std::size_t ldc) {
+  TileMemory<T>& memory = tile_memory<T>();
+  const bool packs_a = trans_a && lda > panel_cols;
+  for (std::size_t panel = 0; panel < n; panel += panel_cols) {
+    const std::size_t panel_end = std::min(n, panel + panel_cols);
+    for (std::size_t p = 0; p < k; p += tile_depth) {
+      const std::size_t depth = std::min(tile_depth, k - p);
+      for (std::size_t j = panel; j < panel_end; j += tile_cols) {
+        pack(trans_b, b + (trans_b ? j * ldb + p : p * ldb + j), ldb, depth,
+             std::min(tile_cols, panel_end - j), memory.b + (j - panel) * depth);
+      }
+      for (std::size_t i = 0; i < m; i += tile_rows) {
+        const std::size_t rows = std::min(tile_rows, m - i);
+        const T* a_tile = a + (trans_a ? p * lda + i : i * lda + p);
+        if (packs_a) pack(false, a_tile, lda, depth, rows, memory.a);
+        for (std::size_t j = panel; j < panel_end; j += tile_cols) {
+          const std::size_t cols = std::min(tile_cols, panel_end - j);
+          blas_gemm<T>(trans_a, false, rows, cols, depth, alpha, packs_a ? memory.a : a_tile,
+                       packs_a ? rows : lda, memory.b + (j - panel) * depth, cols, p == 0 ? beta : T(1),
+                       c + i * ldc + j, ldc);
+        }
+      }
+    }
+  }
+}
+
+/// Tiles of equal height; for each thread whole rows or whole columns of them, whichever are shared out more
+/// evenly. The tiles, and so the bits, are those of one thread.
+template <typename T>
+void tiled_gemm_in_pieces(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha,
+                          const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta, T* c,
+                          std::size_t ldc) {
+  constexpr std::size_t least_product = std::size_t{1} << 19;
+  const std::size_t height = (m - 1) / ((m - 1) / most_tile_rows + 1) + 1, tile_rows = (height + 7) / 8 * 8;
+  const std::size_t row_tiles = (m - 1) / tile_rows + 1, col_tiles = (n - 1) / tile_cols + 1;
+  const std::size_t threads = std::min(available_threads(), m * n * k / least_product);
+  const auto longest = [&](std::size_t tiles) { return threads * ((tiles - 1) / threads + 1); };
+  if (threads < 2)
+    return tiled_gemm(tile_rows, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  const bool by_rows = longest(row_tiles) * col_tiles <= longest(col_tiles) * row_tiles;
+  const std::size_t tiles = by_rows ? row_tiles : col_tiles, tile = by_rows ? tile_rows : tile_cols;
+  const std::size_t pieces = std::min(threads, tiles), length = by_rows ? m : n;
+  parallel_for(pieces, [&](std::size_t piece, std::size_t) {
+    const std::size_t begin = piece * tiles / pieces * tile;
+    const std::size_t size = std::min(length, (piece + 1) * tiles / pieces * tile) - begin;
+    if (by_rows) {
+      tiled_gemm(tile_rows, trans_a, trans_b, size, n, k, alpha, a + begin * (trans_a ? 1 : lda), lda, b, ldb,
+                 beta, c + begin * ldc, ldc);
+    } else {
+      tiled_gemm(tile_rows, trans_a, trans_b, m, size, k, alpha, a, lda, b + begin * (trans_b ? ldb : 1), ldb,
+                 beta, c + begin, ldc);
+    }
+  });
+}
+
+/// True where tiles are faster than one call: not where that call is a tile itself.
+bool pays_to_tile(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
+  constexpr std::size_t least_side = 16, unpacked = 1000000;
+  return std::min({m, n, k}) >= least_side && (trans_b ? m >= 2 * least_side : m * n * k > unpacked) &&
+         has_small_kernels();
+}
+
+}  // namespace
+
+template <typename T>
+void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
+          std::type_identity_t<T> alpha, const T* a, std::size_t lda, const T* b, std::size_t ldb,
+          std::type_identity_t<T> beta, T* c, std::size_t ldc) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) return scale_rows(m, n, beta, c, ldc);
+  if (is_small(trans_b, m, n, k)) {
+    small_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  } else if (pays_to_tile(trans_b, m, n, k)) {
+    tiled_gemm_in_pieces(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  } else {
+    blas_gemm_in_pieces(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  }
+}
+
+const char* blas_core_name() { return openblas_get_corename ? openblas_get_corename() : "unknown"; }
+
+template void gemm(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t,
+                   const float*, std::size_t, float, float*, std::size_t);
+template void gemm(bool, bool, std::size_t, std::size_t, std::size_t, double, const double*, std::size_t,
+                   const double*, std::size_t, double, double*, std::size_t);
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,151 @@
+#include "layer_norm.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lanes.hpp"
+#include "pieces.hpp"
+#include "reduce.hpp"
+
+namespace xgrad::kernels {
+
+namespace {
+
+/// y = (x - mean) rstd weight + bias; the last two may be null.
+template <typename T>
+XGRAD_INLINE void normalize_row(const T* x, const T* weight, const T* bias, T* y, T mean, T rstd,
+                                std::size_t n) {
+  if (weight && bias) {
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
+  } else if (weight) {
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i];
+  } else if (bias) {
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd + bias[i];
+  } else {
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd;
+  }
+}
+
+/// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g(i) the gradient of xhat[i].
+template <typename T, typename G>
+XGRAD_INLINE void normalize_grad_row(G g, const T* x, T mean, T rstd, T* dx, std::size_t n) {
+  const auto xhat = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return (x[i] - mean) * rstd; };
+  const T g_mean = sum_lanes<T>(n, g) / T(n);
+  const T gx_mean = sum_lanes<T>(n, [=](std::size_t i) XGRAD_INLINE_LAMBDA { return g(i) * xhat(i); }) / T(n);
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) dx[i] = rstd * (g(i) - g_mean - xhat(i) * gx_mean);
+}
+
+/// x, or x + residual, which y then holds.
+template <typename T>
+XGRAD_INLINE const T* sum_row(const T* x, const T* residual, T* y, std::size_t n) {
+  if (!residual) return x;
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] + residual[i];
+  return y;
+}
+
+/// Blocks of 16 rows, which stay in cache between their sum with the residual, their column sums (tiles of 64
+/// columns on the stack, then added to dweight and dbias) and their dx. Bound by bandwidth.
+XGRAD_KERNEL(void, normalize_grad_rows,
+             (const T* dy, const T* x, const T* residual, const T* mean, const T* rstd, const T* weight,
+              T* dx, T* dweight, T* dbias, std::size_t rows, std::size_t cols),
+             (dy, x, residual, mean, rstd, weight, dx, dweight, dbias, rows, cols)) {
+  constexpr std::size_t height = 16, width = 64;
+  if (dweight) std::fill_n(dweight, cols, T(0));
+  if (dbias) std::fill_n(dbias, cols, T(0));
+  for (std::size_t top = 0; top < rows; top += height) {
+    const std::size_t bottom = std::min(rows, top + height);
+    for (std::size_t left = 0; (dweight || dbias) && left < cols; left += width) {
+      const std::size_t n = std::min(width, cols - left);
+      T weight_sum[width] = {}, bias_sum[width] = {}, sum[width];
+      for (std::size_t r = top; r < bottom; ++r) {
+        const std::size_t at = r * cols + left;
+        const T* dy_row = dy + at;
+        const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, sum, n);
+        const T mu = mean[r], scale = rstd[r];
+        for (std::size_t i = 0; i < n; ++i) {
+          weight_sum[i] += dy_row[i] * ((x_row[i] - mu) * scale);
+          bias_sum[i] += dy_row[i];
+        }
+      }
+      for (std::size_t i = 0; dweight && i < n; ++i) dweight[left + i] += weight_sum[i];
+      for (std::size_t i = 0; dbias && i < n; ++i) dbias[left + i] += bias_sum[i];
+    }
+    for (std::size_t r = top; dx && r < bottom; ++r) {
+      const std::size_t at = r * cols;
+      const T* dy_row = dy + at;
+      const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, dx + at, cols);
+      const auto weighted = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i] * weight[i]; };
+      const auto plain = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i]; };
+      if (weight) {
+        normalize_grad_row(weighted, x_row, mean[r], rstd[r], dx + at, cols);
+      } else {
+        normalize_grad_row(plain, x_row, mean[r], rstd[r], dx + at, cols);
+      }
+    }
+  }
+}
+
+/// Rows that one thread works on at once.
+std::size_t rows_at_once(std::size_t cols) {
+  constexpr std::size_t elements = std::size_t{1} << 13;
+  return elements / (cols + 1) + 1;
+}
+
+}  // namespace
+
+/// Three or four loops over a row, which leaves memory once: bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(layer_norm_rows, rows, 8 * cols,
+                      (const T* x, const T* residual, const T* weight, const T* bias,
+                       std::type_identity_t<T> eps, T* y, T* mean, T* rstd, std::size_t rows,
+                       std::size_t cols),
+                      (x, residual, weight, bias, eps, y, mean, rstd, rows, cols)) {
+  y += begin * cols;
+  for (std::size_t r = begin; r < rows; ++r, y += cols) {
+    const T* row = sum_row(x + r * cols, residual ? residual + r * cols : nullptr, y, cols);
+    const T mu = sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols);
+    const auto square = [row, mu](std::size_t i)
+                            XGRAD_INLINE_LAMBDA { return (row[i] - mu) * (row[i] - mu); };
+    const T variance = sum_lanes<T>(cols, square) / T(cols);
+    mean[r] = mu;
+    rstd[r] = T(1) / std::sqrt(variance + eps);
+    normalize_row(row, weight, bias, y, mu, rstd[r], cols);
+  }
+}
+
+std::size_t layer_norm_grad_scratch(std::size_t rows, std::size_t cols) {
+  return rows / rows_at_once(cols) * 2 * cols;
+}
+
+template <typename T>
+void layer_norm_grad_rows(const T* dy, const T* x, const T* residual, const T* mean, const T* rstd,
+                          const T* weight, T* dx, T* dweight, T* dbias, T* scratch, std::size_t rows,
+                          std::size_t cols) {
+  const std::size_t grain = rows_at_once(cols), pieces = rows / grain;
+  if (pieces < 2) {
+    return normalize_grad_rows(dy, x, residual, mean, rstd, weight, dx, dweight, dbias, rows, cols);
+  }
+  parallel_chunks(rows, grain, [=](std::size_t begin, std::size_t end, std::size_t) {
+    const std::size_t at = begin * cols;
+    T* const sums = scratch + begin / grain * cols;  // dweight's in all pieces, then dbias's
+    normalize_grad_rows(dy + at, x + at, residual ? residual + at : nullptr, mean + begin, rstd + begin,
+                        weight, dx ? dx + at : nullptr, dweight ? sums : nullptr,
+                        dbias ? sums + pieces * cols : nullptr, end - begin, cols);
+  });
+  if (dweight) sum_middle(scratch, 1, pieces, cols, dweight);
+  if (dbias) sum_middle(scratch + pieces * cols, 1, pieces, cols, dbias);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                                 \
+  template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, const T*, T*, T*, T*, \
+                                     T*, std::size_t, std::size_t);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,165 @@
+#include "parallel.hpp"
+
+#include <signal.h>
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace xgrad::kernels {
+namespace {
+
+/// The first positive number among the variables by which users bound the threads of OpenBLAS and OpenMP, or
+/// all processors that this process may run on.
+std::size_t initial_thread_count() {
+  for (const char* variable : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    const char* text = std::getenv(variable);
+    const long wanted = text ? std::strtol(text, nullptr, 10) : 0;
+    if (wanted > 0) return std::min(static_cast<std::size_t>(wanted), most_threads);
+  }
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::atomic<std::size_t>& wanted_threads() {
+  static std::atomic<std::size_t> count{initial_thread_count()};
+  return count;
+}
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// Waits until done(value), first in a loop for some 50 microseconds, then asleep.
+template <typename U, typename Done>
+U wait_for(const std::atomic<U>& atomic, Done done) {
+  constexpr int spins = 2000;
+  U value = atomic.load(std::memory_order_acquire);
+  for (int i = 0; i < spins && !done(value); ++i) {
+    relax();
+    value = atomic.load(std::memory_order_acquire);
+  }
+  while (!done(value)) {
+    atomic.wait(value, std::memory_order_acquire);
+    value = atomic.load(std::memory_order_acquire);
+  }
+  return value;
+}
+
+using Task = void (*)(const void* context, std::size_t item, std::size_t worker);
+
+thread_local bool inside_task = false;
+
+/// Workers take the seats of a job while there are any; the caller computes items itself and waits only for
+/// those who took one, so that a worker that has no processor to begin on costs no more than its absence. In
+/// a forked child no worker is left, and nothing waits for one.
+class Pool {
+ public:
+  /// False if the pool is busy with another thread's job.
+  bool run(std::size_t count, std::size_t workers, Task task, const void* context) {
+    const std::unique_lock lock(busy_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    const std::size_t helpers = std::min(workers, count) - 1;
+    start_workers(helpers);
+    job_ = {task, context, count};
+    next_.store(0, std::memory_order_relaxed);
+    const std::uint64_t ended = state_.load(std::memory_order_relaxed) & job_mask;
+    state_.store(ended + job + helpers * seat, std::memory_order_release);
+    state_.notify_all();
+    work(0);
+    state_.fetch_and(~seat_mask, std::memory_order_acq_rel);
+    wait_for(state_, [](std::uint64_t state) { return (state & working_mask) == 0; });
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    return true;
+  }
+
+ private:
+  // state_: the number of the job, its free seats, how many workers took one and still work
+  static constexpr std::uint64_t working = 1, seat = 1 << 16, job = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t working_mask = seat - 1, seat_mask = job - seat, job_mask = ~(job - 1);
+  static_assert(most_threads <= working_mask);
+
+  struct Job {
+    Task task;
+    const void* context;
+    std::size_t count;
+  };
+
+  void start_workers(std::size_t wanted) {
+    try {
+      for (; workers_ < wanted; ++workers_) std::thread(&Pool::serve, this).detach();
+    } catch (
+        const std::system_error&) {  // the system gives no more threads: those that there are do the work
+    }
+  }
+
+  void serve() {
+    inside_task = true;
+    std::uint64_t served = 0;
+    const auto is_new = [&](std::uint64_t state) {
+      return (state & seat_mask) != 0 && (state & job_mask) != served;
+    };
+    for (;;) {
+      std::uint64_t state = wait_for(state_, is_new);
+      do {
+        if (!state_.compare_exchange_weak(state, state - seat + working, std::memory_order_acq_rel)) continue;
+        served = state & job_mask;
+        work((state & seat_mask) / seat);
+        if (((state_.fetch_sub(working, std::memory_order_acq_rel) - working) & working_mask) == 0)
+          state_.notify_all();
+        break;
+      } while (is_new(state));
+    }
+  }
+
+  void work(std::size_t worker) {
+    inside_task = true;
+    for (;;) {
+      const std::size_t item = next_.fetch_add(1, std::memory_order_relaxed);
+      if (item >= job_.count) break;
+      try {
+        job_.task(job_.context, item, worker);
+      } catch (...) {
+        const std::lock_guard lock(error_mutex_);
+        if (!error_) error_ = std::current_exception();
+        next_.store(job_.count, std::memory_order_relaxed);
+      }
+    }
+    inside_task = worker != 0;
+  }
+
+  std::mutex busy_, error_mutex_;
+  std::atomic<std::uint64_t> state_{0};
+  std::atomic<std::size_t> next_{0};
+  Job job_{};
+  std::exception_ptr error_;
+  std::size_t workers_ = 0;
+};
+
+/// Never destroyed: its threads sleep in it until the process ends.
+Pool& pool() {
+  static Pool* const instance = new Pool;
+  return *instance;
+}
+
+}  // namespace
+
+std::size_t thread_count() { return wanted_threads().load(std::memory_order_relaxed); }
+
+void set_thread_count(std::size_t count) { wanted_threads().store(count, std::memory_order_relaxed); }
+
+std::size_t available_threads() { return inside_task ? 1 : thread_count(); }
+
+void run_parallel(std::size_t count, std::size_t workers, Task task, const void* context) {
+  const bool alone = count < 2 || workers < 2 || inside_task;
+  if (!alone && pool().run(count, workers, task, context)) return;
+  for (std::size_t item = 0; item < count; ++item) task(context, item, 0);
+}
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,149 @@
+#include "permute.hpp"
+
+#include <algorithm>
+
+#include "axes.hpp"
+#include "pieces.hpp"
+
+namespace xgrad::kernels {
+
+namespace {
+
+/// y (rows, cols), row stride `y_stride`, = transpose of x (cols, rows), row stride `x_stride`. Squares of x
+/// are copied together first, where strides that are powers of 2 do not push each other out of the cache, and
+/// lines of y are fetched before they are written. Bound by the latency of y's lines.
+template <typename T>
+void transpose_part(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, std::size_t rows,
+                    std::size_t cols) {
+  constexpr std::size_t side = 16, ahead = 2 * side;
+  T square[side * side];
+  for (std::size_t left = 0; left < cols; left += side) {
+    const std::size_t width = std::min(side, cols - left);
+    for (std::size_t top = 0; top < rows; top += side) {
+      const std::size_t height = std::min(side, rows - top);
+      for (std::size_t r = top + ahead; r < std::min(rows, top + ahead + side); ++r)
+        __builtin_prefetch(y + r * y_stride + left, 1);
+      for (std::size_t c = 0; c < width; ++c)
+        std::copy_n(x + static_cast<std::ptrdiff_t>(left + c) * x_stride + top, height, square + c * side);
+      for (std::size_t r = 0; r < height; ++r)
+        for (std::size_t c = 0; c < width; ++c) y[(top + r) * y_stride + left + c] = square[c * side + r];
+    }
+  }
+}
+
+/// The same, divided into blocks of rows of y.
+template <typename T>
+void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, std::size_t rows,
+               std::size_t cols) {
+  constexpr std::size_t height = 64;
+  parallel_pieces((rows + height - 1) / height, height * cols, [=](std::size_t begin, std::size_t end) {
+    const std::size_t top = begin * height, bottom = std::min(rows, end * height);
+    transpose_part(x + top, x_stride, y + top * y_stride, y_stride, bottom - top, cols);
+  });
+}
+
+/// y[r * y_row + c] = x[r * x_row + c * x_col]; bound by bandwidth when x_col is 1 or 0.
+XGRAD_PARALLEL_KERNEL(copy_strided_rows, rows, cols,
+                      (const T* x, std::ptrdiff_t x_row, std::ptrdiff_t x_col, T* y, std::ptrdiff_t y_row,
+                       std::size_t rows, std::size_t cols),
+                      (x, x_row, x_col, y, y_row, rows, cols)) {
+  const auto n = static_cast<std::ptrdiff_t>(cols), first = static_cast<std::ptrdiff_t>(begin);
+  x += first * x_row, y += first * y_row;
+  for (; begin < rows; ++begin, x += x_row, y += y_row) {
+    if (x_col == 1) {
+      XGRAD_INDEPENDENT
+      for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = x[i];
+    } else if (x_col == 0) {
+      const T constant = *x;
+      XGRAD_INDEPENDENT
+      for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = constant;
+    } else {
+      for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = x[i * x_col];
+    }
+  }
+}
+
+/// The same; a row that is long enough is divided, too.
+template <typename T>
+void copy_strided(const T* x, std::ptrdiff_t x_row, std::ptrdiff_t x_col, T* y, std::ptrdiff_t y_row,
+                  std::size_t rows, std::size_t cols) {
+  if (is_one_piece(cols, 1)) return copy_strided_rows(x, x_row, x_col, y, y_row, rows, cols);
+  for (std::size_t r = 0; r < rows; ++r, x += x_row, y += y_row) {
+    parallel_pieces(cols, 1, [=](std::size_t begin, std::size_t end) {
+      copy_strided_rows(x + static_cast<std::ptrdiff_t>(begin) * x_col, 0, x_col, y + begin, 0, 1,
+                        end - begin);
+    });
+  }
+}
+
+/// Puts the axis along which x is contiguous, if it is not the last, second to last; false if there is none.
+bool bring_unit_stride_beside_last(Axes<2>& axes) {
+  const std::size_t last = axes.rank - 1;
+  if (axes.stride(0, last) == 0 || axes.stride(0, last) == 1) return false;
+  for (std::size_t axis = 0; axis < last; ++axis) {
+    if (axes.stride(0, axis) != 1) continue;
+    std::swap(axes.shape[axis], axes.shape[last - 1]);
+    std::swap(axes.strides[axis], axes.strides[last - 1]);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+template <typename T>
+void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_t* in_strides, const T* x,
+             T* y) {
+  const Axes<1> merged = merge_axes<1>(rank, out_shape, {in_strides}, 2);
+  Axes<2> axes{};  // operand 0 is x, operand 1 is y
+  axes.rank = merged.rank;
+  std::ptrdiff_t y_stride = 1;
+  for (std::size_t axis = merged.rank; axis-- > 0;) {
+    axes.shape[axis] = merged.size(axis);
+    axes.strides[axis] = {merged.stride(0, axis), y_stride};
+    y_stride *= static_cast<std::ptrdiff_t>(merged.size(axis));
+  }
+  const bool transposes = bring_unit_stride_beside_last(axes);
+  const std::size_t last = axes.rank - 1;
+  const std::size_t rows = axes.size(last - 1), cols = axes.size(last);
+  const std::ptrdiff_t x_row = axes.stride(0, last - 1), x_col = axes.stride(0, last);
+  const std::ptrdiff_t y_row = axes.stride(1, last - 1);
+  parallel_outer(axes, 2, [&](const auto& offset, std::size_t) {
+    const T* from = x + offset[0];
+    T* to = y + offset[1];
+    if (transposes) return transpose(from, x_col, to, static_cast<std::size_t>(y_row), rows, cols);
+    copy_strided(from, x_row, x_col, to, y_row, rows, cols);
+  });
+}
+
+template <typename T>
+void copy_rows(const T* x, std::ptrdiff_t x_stride, T* y, std::ptrdiff_t y_stride, std::size_t rows,
+               std::size_t cols) {
+  copy_strided(x, x_stride, 1, y, y_stride, rows, cols);
+}
+
+template <typename T>
+void scatter_add(std::size_t rank, const std::size_t* in_shape, const std::ptrdiff_t* out_strides, const T* x,
+                 T* y) {
+  const Axes<1> axes = merge_axes<1>(rank, in_shape, {out_strides}, 1);
+  const std::size_t n = axes.size(axes.rank - 1);
+  const std::ptrdiff_t stride = axes.stride(0, axes.rank - 1);
+  for_each_outer(axes, 1, [&](const auto& offset, std::size_t number) {
+    const T* from = x + number * n;
+    T* to = y + offset[0];
+    if (stride == 1) {
+      for (std::size_t i = 0; i < n; ++i) to[i] += from[i];
+    } else {
+      for (std::size_t i = 0; i < n; ++i) to[static_cast<std::ptrdiff_t>(i) * stride] += from[i];
+    }
+  });
+}
+
+template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
+template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
+template void copy_rows(const float*, std::ptrdiff_t, float*, std::ptrdiff_t, std::size_t, std::size_t);
+template void copy_rows(const double*, std::ptrdiff_t, double*, std::ptrdiff_t, std::size_t, std::size_t);
+template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
+template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
+
+}  // namespace xgrad::kernels

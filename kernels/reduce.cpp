@@ -1,0 +1,270 @@
+#include "reduce.hpp"
+
+#include <algorithm>
+
+#include "lanes.hpp"
+#include "pieces.hpp"
+
+namespace xgrad::kernels {
+
+namespace {
+
+constexpr std::size_t ceil_div(std::size_t n, std::size_t size) { return (n + size - 1) / size; }
+
+/// The larger or the smaller of the two; nan if either is.
+template <bool largest, typename T>
+XGRAD_INLINE T extreme_of(T m, T v) {
+  const T y = (largest ? v > m : v < m) ? v : m;
+  return v != v ? v : y;
+}
+
+template <bool largest, typename T>
+XGRAD_INLINE T extreme_of_row(const T* x, std::size_t n) {
+  return reduce_lanes(
+      1, n, *x, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return x[i]; },
+      [](T m, T v) XGRAD_INLINE_LAMBDA { return extreme_of<largest>(m, v); });
+}
+
+/// y[r] = f(the first element of row r, their number) for x, n elements in rows of `cols`, the last of which
+/// may be shorter. Bound by bandwidth; by latency in rows under 32.
+#define XGRAD_ROWS(name, Y, f)                                                                       \
+  XGRAD_PARALLEL_KERNEL(name, rows, cols,                                                            \
+                        (const T* x, std::size_t n, std::size_t cols, Y* y, std::size_t rows),       \
+                        (x, n, cols, y, rows)) {                                                     \
+    for (std::size_t r = begin; r < rows; ++r) y[r] = f(x + r * cols, std::min(cols, n - r * cols)); \
+  }
+
+template <typename T>
+XGRAD_INLINE T sum_of_row(const T* x, std::size_t n) {
+  return sum_lanes<T>(n, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return x[i]; });
+}
+
+template <typename T>
+XGRAD_INLINE double squares_of_row(const T* x, std::size_t n) {
+  return sum_lanes<double>(
+      n, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return static_cast<double>(x[i]) * x[i]; });
+}
+
+XGRAD_ROWS(row_sums, T, sum_of_row)
+XGRAD_ROWS(row_squares, double, squares_of_row)
+XGRAD_ROWS(row_maxima, T, extreme_of_row<true>)
+XGRAD_ROWS(row_minima, T, extreme_of_row<false>)
+
+/// Calls take(result) in order with those of the rows kernel for blocks of x.
+template <std::size_t block, typename Y, typename T, typename Rows, typename Take>
+void for_each_block(Rows rows, const T* x, std::size_t n, Take take) {
+  constexpr std::size_t most = 1024;
+  Y results[most];
+  for (std::size_t size; n > 0; x += size, n -= size) {
+    size = std::min(n, most * block);
+    const std::size_t blocks = ceil_div(size, block);
+    rows(x, size, block, results, blocks);
+    for (std::size_t b = 0; b < blocks; ++b) take(results[b]);
+  }
+}
+
+constexpr std::size_t sum_block = 1024;  // as in sum_lanes
+constexpr std::size_t extreme_block = 16384;
+
+constexpr std::size_t width = 1024, height = 32;  // of the blocks in which columns are summed
+
+/// y[c] = sum of column c of x, up to 32 rows of n numbers, in T, four rows at once.
+template <typename T>
+XGRAD_INLINE void add_block(const T* x, std::size_t stride, std::size_t rows, std::size_t n, T* y) {
+  std::fill_n(y, n, T(0));
+  std::size_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const T* row = x + r * stride;
+    for (std::size_t c = 0; c < n; ++c) {
+      y[c] += (row[c] + row[c + stride]) + (row[c + 2 * stride] + row[c + 3 * stride]);
+    }
+  }
+  for (; r < rows; ++r) {
+    for (std::size_t c = 0; c < n; ++c) y[c] += x[r * stride + c];
+  }
+}
+
+/// y[c] = sum of column c of x (rows, cols). Blocks of 32 rows are added in T, and the blocks in double, for
+/// 1024 columns at a time, which stay in the first-level cache. Bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(strip_sums, strips, rows* std::min(width, cols),
+                      (const T* x, std::size_t rows, std::size_t cols, T* y, std::size_t strips),
+                      (x, rows, cols, y, strips)) {
+  for (; begin < strips; ++begin) {
+    const std::size_t left = begin * width, n = std::min(width, cols - left);
+    double total[width];
+    std::fill_n(total, n, 0.0);
+    for (std::size_t top = 0; top < rows; top += height) {
+      T block[width];
+      add_block(x + top * cols + left, cols, std::min(height, rows - top), n, block);
+      for (std::size_t c = 0; c < n; ++c) total[c] += block[c];
+    }
+    for (std::size_t c = 0; c < n; ++c) y[left + c] = static_cast<T>(total[c]);
+  }
+}
+
+/// y (blocks, n) = the sums of the blocks of one strip. Bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(block_sums, blocks, height* n,
+                      (const T* x, std::size_t stride, std::size_t rows, std::size_t n, T* y,
+                       std::size_t blocks),
+                      (x, stride, rows, n, y, blocks)) {
+  for (; begin < blocks; ++begin) {
+    const std::size_t top = begin * height;
+    add_block(x + top * stride, stride, std::min(height, rows - top), n, y + begin * n);
+  }
+}
+
+/// True if a matrix of `rows` rows is better divided into strips of its columns than into blocks of its rows.
+constexpr bool is_wide(std::size_t rows, std::size_t strips) {
+  return strips >= 8 || strips * height >= rows;
+}
+
+/// Calls take(results, blocks) in order with what the kernel computes of blocks of 32 rows of x, a strip of n
+/// columns: (blocks, n), with room for another n in front.
+template <typename T, typename Blocks, typename Take>
+void for_each_row_block(Blocks kernel, const T* x, std::size_t stride, std::size_t rows, std::size_t n,
+                        Take take) {
+  constexpr std::size_t room = 8 * width;
+  alignas(64) T results[width + room];
+  for (std::size_t size; rows > 0; x += size * stride, rows -= size) {
+    size = std::min(rows, room / n * height);
+    const std::size_t blocks = ceil_div(size, height);
+    kernel(x, stride, size, n, results + n, blocks);
+    take(results + n, blocks);
+  }
+}
+
+/// The same as strip_sums, to the bit.
+template <typename T>
+void column_sums(const T* x, std::size_t rows, std::size_t cols, T* y) {
+  const std::size_t strips = ceil_div(cols, width);
+  if (is_one_piece(rows, cols) || is_wide(rows, strips)) return strip_sums(x, rows, cols, y, strips);
+  for (std::size_t left = 0; left < cols; left += width) {
+    const std::size_t n = std::min(width, cols - left);
+    double total[width] = {};
+    for_each_row_block(block_sums<T>, x + left, cols, rows, n, [&](const T* sums, std::size_t blocks) {
+      for (; blocks > 0; --blocks, sums += n) {
+        for (std::size_t c = 0; c < n; ++c) total[c] += sums[c];
+      }
+    });
+    for (std::size_t c = 0; c < n; ++c) y[left + c] = static_cast<T>(total[c]);
+  }
+}
+
+/// y[c] = the largest or smallest of column c of x, `rows` rows of n numbers.
+template <bool largest, typename T>
+XGRAD_INLINE void extreme_of_columns(const T* x, std::size_t stride, std::size_t rows, std::size_t n, T* y) {
+  std::copy_n(x, n, y);
+  for (std::size_t r = 1; r < rows; ++r) {
+    const T* row = x + r * stride;
+    XGRAD_INDEPENDENT
+    for (std::size_t c = 0; c < n; ++c) y[c] = extreme_of<largest>(y[c], row[c]);
+  }
+}
+
+/// As strip_sums and block_sums. Bound by bandwidth.
+#define XGRAD_EXTREME_COLUMNS(name, largest)                                                                 \
+  XGRAD_PARALLEL_KERNEL(strip_##name, strips, rows* std::min(width, cols),                                   \
+                        (const T* x, std::size_t rows, std::size_t cols, T* y, std::size_t strips),          \
+                        (x, rows, cols, y, strips)) {                                                        \
+    const std::size_t left = begin * width;                                                                  \
+    extreme_of_columns<largest>(x + left, cols, rows, std::min(cols, strips * width) - left, y + left);      \
+  }                                                                                                          \
+  XGRAD_PARALLEL_KERNEL(                                                                                     \
+      block_##name, blocks, height* n,                                                                       \
+      (const T* x, std::size_t stride, std::size_t rows, std::size_t n, T* y, std::size_t blocks),           \
+      (x, stride, rows, n, y, blocks)) {                                                                     \
+    for (; begin < blocks; ++begin) {                                                                        \
+      const std::size_t top = begin * height;                                                                \
+      extreme_of_columns<largest>(x + top * stride, stride, std::min(height, rows - top), n, y + begin * n); \
+    }                                                                                                        \
+  }
+
+XGRAD_EXTREME_COLUMNS(maxima, true)
+XGRAD_EXTREME_COLUMNS(minima, false)
+
+/// y (outer, inner) from x (outer, n, inner): by rows(x, size, n, y, outer) or by row(x) for long ones where
+/// they are contiguous, else by columns(x, y) for each matrix.
+template <typename T, typename Rows, typename Row, typename Columns>
+void reduce_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y, Rows rows, Row row,
+                   Columns columns) {
+  if (inner == 1 && is_one_piece(n, 1)) return rows(x, outer * n, n, y, outer);
+  const auto reduce = [=](std::size_t begin, std::size_t end) {
+    for (std::size_t o = begin; o < end; ++o) {
+      if (inner == 1) {
+        y[o] = row(x + o * n);
+      } else {
+        columns(x + o * n * inner, y + o * inner);
+      }
+    }
+  };
+  if (is_one_piece(n, inner)) return parallel_pieces(outer, n * inner, reduce);
+  reduce(0, outer);
+}
+
+template <bool largest, typename T, typename Rows, typename Strips, typename Blocks>
+void extremes(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y, Rows rows,
+              Strips strips_kernel, Blocks blocks_kernel) {
+  const auto row = [=](const T* from) {
+    T m = *from;
+    for_each_block<extreme_block, T>(rows, from, n, [&m](T v) { m = extreme_of<largest>(m, v); });
+    return m;
+  };
+  const auto columns = [=](const T* from, T* to) {
+    const std::size_t strips = ceil_div(inner, width);
+    if (is_one_piece(n, inner) || is_wide(n, strips)) return strips_kernel(from, n, inner, to, strips);
+    std::copy_n(from, inner, to);
+    for (std::size_t left = 0; left < inner; left += width) {
+      const std::size_t size = std::min(width, inner - left);
+      for_each_row_block(blocks_kernel, from + left, inner, n, size, [=](T* found, std::size_t blocks) {
+        std::copy_n(to + left, size, found - size);  // so far
+        strips_kernel(found - size, blocks + 1, size, to + left, 1);
+      });
+    }
+  };
+  reduce_middle(x, outer, n, inner, y, rows, row, columns);
+}
+
+}  // namespace
+
+template <typename T>
+void sum_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  const auto row = [=](const T* from) {
+    double total = 0;
+    for_each_block<sum_block, T>(row_sums<T>, from, n, [&total](T sum) { total += sum; });
+    return static_cast<T>(total);
+  };
+  reduce_middle(x, outer, n, inner, y, row_sums<T>, row,
+                [=](const T* from, T* to) { column_sums(from, n, inner, to); });
+}
+
+template <typename T>
+void max_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  extremes<true>(x, outer, n, inner, y, row_maxima<T>, strip_maxima<T>, block_maxima<T>);
+}
+
+template <typename T>
+void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  extremes<false>(x, outer, n, inner, y, row_minima<T>, strip_minima<T>, block_minima<T>);
+}
+
+template <typename T>
+double squared_norm(const T* x, std::size_t n) {
+  double total = 0;
+  if (is_one_piece(n, 1)) {
+    row_squares(x, n, n, &total, 1);
+  } else {
+    for_each_block<sum_block, double>(row_squares<T>, x, n, [&total](double sum) { total += sum; });
+  }
+  return total;
+}
+
+#define XGRAD_INSTANTIATE(T)                                                     \
+  template void sum_middle(const T*, std::size_t, std::size_t, std::size_t, T*); \
+  template void max_middle(const T*, std::size_t, std::size_t, std::size_t, T*); \
+  template void min_middle(const T*, std::size_t, std::size_t, std::size_t, T*); \
+  template double squared_norm(const T*, std::size_t);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::kernels

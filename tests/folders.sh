@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Prints which folder uses which, counted in includes, and fails when one uses a folder that does not stand below it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Each folder with those that it may use, from the ground up.
+below=''
+declare -A allowed
+for folder in kernels graph ops autograd models train files apps; do
+  allowed[$folder]=" $below "
+  below+=" $folder"
+done
+allowed[models]=${allowed[models]/ autograd / }  # beside each other, both on ops
+
+failed=0
+for folder in kernels graph ops autograd models train files apps; do
+  # "../graph/record.hpp" and <xgrad/graph/record.hpp> both name the folder graph.
+  while read -r count used; do
+    [[ $used ]] || continue
+    if [[ $used == "$folder" ]]; then continue; fi
+    if [[ ${allowed[$folder]} == *" $used "* ]]; then
+      printf '%-9s -> %-9s %3d\n' "$folder" "$used" "$count"
+    else
+      printf '%-9s -> %-9s %3d  goes up\n' "$folder" "$used" "$count"
+      grep -n "include [\"<].*\b$used/" "$folder"/*.[ch]pp | sed 's/^/    /'
+      failed=1
+    fi
+  done < <(cat "$folder"/*.[ch]pp | sed -nE 's,^#include ("\.\./|<xgrad/)([a-z]+)/.*,\2,p' | sort | uniq -c)
+done
+exit $failed
