@@ -33,6 +33,7 @@ FeedForward<T>::FeedForward(std::size_t d_model, std::size_t d_ff, Activation ac
 
 template <class T>
 Variable<T> FeedForward<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
   const Variable<T> inner = detail::linear_activated(x, linear1_.weight(), linear1_.bias(), activation_);
   return linear2_(dropout(inner, dropout_, this->training()));
 }

@@ -432,17 +432,33 @@ TEST(ShapeTraceTest, FollowsAModelToItsHead) {
   EXPECT_EQ(names, "Input Embedded " + layer + layer + "Pooled Class logits ");
 }
 
-TEST(ShapeTraceTest, TheInnermostOneCollects) {
+TEST(ShapeTraceTest, AllThatLiveCollect) {
   const xgrad::Embedding<float> embedding(7, 8);
   const xgrad::ShapeTrace outer;
   {
     const xgrad::ShapeTrace inner;
     embedding(sentences);
     EXPECT_EQ(inner.rows().size(), 2u);
-    EXPECT_TRUE(outer.rows().empty());
   }
   embedding(sentences);
-  EXPECT_EQ(outer.rows().size(), 2u);
+  EXPECT_EQ(outer.rows().size(), 4u);
+}
+
+TEST(ShapeTraceTest, AttentionWithItsWeightsGoesThroughTheSameShapes) {
+  const xgrad::MultiHeadAttention<double> attention(8, 2);
+  const Variable<double> x(Array<double>({3, 5, 8}, 0.5));
+  std::ostringstream fused, composed;
+  {
+    const xgrad::ShapeTrace trace;
+    attention(x);
+    fused << trace;
+  }
+  {
+    const xgrad::ShapeTrace trace;
+    attention.with_weights(x);
+    composed << trace;
+  }
+  EXPECT_EQ(composed.str(), fused.str());
 }
 
 }  // namespace
