@@ -161,8 +161,8 @@ std::vector<Example> wrong_gradients() {
       {"not_masked",
        {{4}},
        [](const std::vector<V>& x) {
-         return record<double>("mask", masked_fill(x[0].detach(), {false, true, false, true}, 0), Inputs(x[0]),
-                               Saved(), [](V dy, Needs) -> Grads<double, 1> { return {dy}; });
+         return record<double>("mask", masked_fill(x[0].detach(), {false, true, false, true}, 0),
+                               Inputs(x[0]), Saved(), [](V dy, Needs) -> Grads<double, 1> { return {dy}; });
        }},
       {"slice_off_by_one",
        {{5}},
@@ -193,8 +193,8 @@ std::vector<Example> wrong_gradients() {
       {"layer_norm_without_the_mean_of_the_gradient",
        {{2, 4}},
        [](const std::vector<V>& x) {
-         return record<double>("norm", layer_norm(x[0].detach(), 4, {}, {}, 0), Inputs(x[0]), Saved(x[0], Output()),
-                               [](V dy, Needs, V x, V y) -> Grads<double, 1> {
+         return record<double>("norm", layer_norm(x[0].detach(), 4, {}, {}, 0), Inputs(x[0]),
+                               Saved(x[0], Output()), [](V dy, Needs, V x, V y) -> Grads<double, 1> {
                                  const V centred = x - mean(x, 1, true);
                                  const V rstd = 1.0 / sqrt(mean(centred * centred, 1, true));
                                  return {rstd * (dy - y * mean(dy * y, 1, true))};
@@ -272,8 +272,8 @@ std::vector<Example> wrong_second_gradients() {
        {{3}},
        unary(square,
              [](V dy, V x) {
-               return record<double>("square_grad", V(dy.value() * 2 * x.value()), Inputs(dy, x), Saved(dy, x),
-                                     [](V d, Needs, V dy, V x) -> Grads<double, 2> {
+               return record<double>("square_grad", V(dy.value() * 2 * x.value()), Inputs(dy, x),
+                                     Saved(dy, x), [](V d, Needs, V dy, V x) -> Grads<double, 2> {
                                        return {d * x * 2.0, d * dy};
                                      });
              })},
