@@ -78,7 +78,7 @@ class TaggerVocabulary {
     for (const std::vector<std::string>* sentence : sentences) {
       for (auto* list : {&words, &prefixes, &suffixes, &short_suffixes, &shapes}) list->emplace_back();
       for (std::size_t i = 0; i < sentence->size(); ++i) {
-        const std::string word = xgrad::lower((*sentence)[i]);
+        const std::string word = xgrad::to_ascii_lowercase((*sentence)[i]);
         words.back().push_back(words_.id(word));
         prefixes.back().push_back(prefixes_.id(beginning(word, 3)));
         suffixes.back().push_back(suffixes_.id(ending(word, 3)));
@@ -90,7 +90,7 @@ class TaggerVocabulary {
             xgrad::pad_sequence(short_suffixes), xgrad::pad_sequence(shapes)};
   }
 
-  bool knows(const std::string& word) const { return words_.contains(xgrad::lower(word)); }
+  bool knows(const std::string& word) const { return words_.contains(xgrad::to_ascii_lowercase(word)); }
 
  private:
   static xgrad::Vocabulary words_in(const std::vector<TaggedSentence>& sentences, std::size_t min_freq,
@@ -98,7 +98,8 @@ class TaggerVocabulary {
     std::vector<std::vector<std::string>> texts;
     for (const TaggedSentence& sentence : sentences) {
       texts.emplace_back();
-      for (const std::string& word : sentence.words) texts.back().push_back(part(xgrad::lower(word)));
+      for (const std::string& word : sentence.words)
+        texts.back().push_back(part(xgrad::to_ascii_lowercase(word)));
     }
     return xgrad::Vocabulary::build(texts, {.min_freq = min_freq});
   }

@@ -263,7 +263,7 @@ inline std::uint64_t fnv1a(std::string_view text) {
 }
 
 /// Whether a word is held out, as about one in ten is: by the word alone, upper or lower case (of A to Z).
-inline bool is_held_out(std::string_view word) { return fnv1a(xgrad::lower(word)) % 10 == 0; }
+inline bool is_held_out(std::string_view word) { return fnv1a(xgrad::to_ascii_lowercase(word)) % 10 == 0; }
 
 struct WordSplit {
   std::vector<LabelledWord> train;
@@ -396,7 +396,7 @@ inline std::vector<Baseline> baselines(const WordSplit& split) {
 
 /// English syllables by hand: groups of vowels, less a silent e at the end (not that of "table"), at least 1.
 inline int vowel_rule(std::string_view word) {
-  const std::string text = xgrad::lower(word);
+  const std::string text = xgrad::to_ascii_lowercase(word);
   const auto vowel = [&](std::size_t i) {
     return std::string_view("aeiouy").find(text[i]) != std::string_view::npos;
   };

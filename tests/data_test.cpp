@@ -25,7 +25,7 @@ TEST(TokensTest, AreTheWordsBetweenBlanks) {
             (Tokens{"my", "shoes", "are", "small,"}));
   EXPECT_EQ(xgrad::whitespace_tokens(""), Tokens());
   EXPECT_EQ(xgrad::whitespace_tokens(" \n"), Tokens());
-  EXPECT_EQ(xgrad::lower("My SHOES, \xC3\x84 Z[@"), "my shoes, \xC3\x84 z[@");
+  EXPECT_EQ(xgrad::to_ascii_lowercase("My SHOES, \xC3\x84 Z[@"), "my shoes, \xC3\x84 z[@");
 }
 
 TEST(VocabularyTest, HasSpecialsThenTheMostFrequentTokens) {
