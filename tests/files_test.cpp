@@ -2,10 +2,13 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -498,6 +501,63 @@ TEST(AtomicFile, NothingIsThereBeforeCommit) {
   first.commit();
   EXPECT_EQ(read_bytes(path), "1");
   EXPECT_EQ(temporary.file_count(), 1u);
+}
+
+/// A child process that has an AtomicFile open until end().
+class Saver {
+ public:
+  explicit Saver(const std::string& path) {
+    int ready[2];
+    if (::pipe(ready) != 0) throw std::runtime_error("no pipe");
+    process_ = ::fork();
+    if (process_ == 0) {
+      xgrad::AtomicFile file(path);
+      file.write(std::as_bytes(std::span("half")));
+      if (::write(ready[1], "!", 1) == 1) ::pause();
+      ::_exit(1);
+    }
+    ::close(ready[1]);
+    char byte;
+    if (::read(ready[0], &byte, 1) != 1) throw std::runtime_error("the child process has failed");
+    ::close(ready[0]);
+  }
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+  ~Saver() { kill(); }
+
+  void kill() {
+    if (process_ > 0) {
+      ::kill(process_, SIGKILL);
+      ::waitpid(process_, nullptr, 0);
+    }
+    process_ = 0;
+  }
+
+ private:
+  pid_t process_;
+};
+
+TEST(AtomicFile, WhatAKilledProcessLeftIsRemovedByTheNextSave) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("a");
+  Saver living(path), dead(path);
+  dead.kill();
+  EXPECT_EQ(temporary.file_count(), 2u);
+  // Not files of AtomicFile, though nearly named so.
+  const std::vector<std::string> others{".xgrad-settings", ".xgrad-1-2", ".xgrad-0123abcd-1-2.txt",
+                                        ".xgrad-0123abcd--2", ".xgrad-0123abcd-1-"};
+  for (const std::string& name : others) temporary.write(name, "mine");
+  // Of another machine that may still be writing it, and of one that has not for days.
+  temporary.write(".xgrad-0123abcd-1-2", "recent");
+  const std::string old = temporary.write(".xgrad-0123abcd-1-3", "old");
+  std::filesystem::last_write_time(old,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
+  xgrad::save_safetensors<float>({}, path);
+
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(std::filesystem::exists(temporary.path(".xgrad-0123abcd-1-2")));
+  for (const std::string& name : others) EXPECT_EQ(read_bytes(temporary.path(name)), "mine") << name;
+  EXPECT_EQ(temporary.file_count(), others.size() + 3) << "and the new file, and that of the living process";
 }
 
 TEST(AtomicFile, LinksAndPermissionsStay) {
