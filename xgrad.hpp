@@ -1,6 +1,7 @@
 #pragma once
 
-// Everything of xgrad::xgrad. <xgrad/files.hpp> has what xgrad::files adds.
+// Everything public of xgrad::xgrad; headers that declare only xgrad::detail are not here. <xgrad/files.hpp> has what
+// xgrad::files adds.
 
 #include <xgrad/ops.hpp>  // every header in ops/; CMake writes it
 
@@ -17,6 +18,7 @@
 #include "models/embedding.hpp"
 #include "models/encoder.hpp"
 #include "models/encoder_layer.hpp"
+#include "models/eval_mode.hpp"
 #include "models/feed_forward.hpp"
 #include "models/layer_norm.hpp"
 #include "models/linear.hpp"

@@ -31,7 +31,7 @@ std::vector<std::string> whitespace_tokens(std::string_view text) {
   }
 }
 
-std::string lower(std::string_view text) {
+std::string to_ascii_lowercase(std::string_view text) {
   std::string result(text);
   for (char& c : result)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
