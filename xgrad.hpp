@@ -25,7 +25,6 @@
 #include "models/self_attention.hpp"
 #include "models/summary.hpp"
 #include "models/toy_encoder.hpp"
-#include "models/transformer.hpp"
 #include "train/adam.hpp"
 #include "train/clip_grad.hpp"
 #include "train/data.hpp"
