@@ -29,7 +29,6 @@
 #include "models/shape_trace.hpp"
 #include "models/summary.hpp"
 #include "models/toy_encoder.hpp"
-#include "models/transformer.hpp"
 #include "train/adam.hpp"
 #include "train/clip_grad.hpp"
 #include "train/data.hpp"
