@@ -93,7 +93,7 @@ class HeaderParser {
     const std::size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
     if (end == std::string_view::npos)
       fail("the header must have a string next, got ", in_quotes(rest_.substr(0, 20)));
-    const std::string content(rest_.substr(1, end - 1));
+    std::string content(rest_.substr(1, end - 1));
     rest_.remove_prefix(end + 1);
     return content;
   }
@@ -293,7 +293,7 @@ NpzFile::NpzFile(const std::string& path) {
   if (!source) fail_to_unzip(path, error.text());
   const Handle<zip_t> archive(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, error.get()));
   if (!archive) fail_to_unzip(path, error.text());
-  source.release();  // the archive owns it now
+  static_cast<void>(source.release());  // the archive owns it now
 
   std::size_t packed_left = file.bytes().size();
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
@@ -367,7 +367,7 @@ void save_npz(const ArrayMap<T>& arrays, const std::string& path) {
     const zip_int64_t index =
         zip_file_add(archive.get(), (name + ".npy").c_str(), content.get(), ZIP_FL_ENC_UTF_8);
     check(index >= 0, zip_strerror(archive.get()));
-    content.release();  // the archive owns it now
+    static_cast<void>(content.release());  // the archive owns it now
     constexpr zip_uint16_t first_of_1980 = 0x21;
     const auto entry = static_cast<zip_uint64_t>(index);
     check(zip_set_file_compression(archive.get(), entry, ZIP_CM_STORE, 0) == 0 &&
@@ -375,7 +375,7 @@ void save_npz(const ArrayMap<T>& arrays, const std::string& path) {
           zip_strerror(archive.get()));
   }
   check(zip_close(archive.get()) == 0, zip_strerror(archive.get()));
-  archive.release();
+  static_cast<void>(archive.release());  // zip_close has freed it
 
   check(zip_source_open(packed.get()) == 0, zip_error_strerror(zip_source_error(packed.get())));
   std::vector<std::byte> piece(1 << 20);

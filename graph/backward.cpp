@@ -74,7 +74,7 @@ class Sweep {
   /// Asks for the gradients of these alone: of the nodes below root, only those that lead to one are
   /// differentiated.
   void only(const Ref<Node<T>>& root, const std::vector<Variable<T>>& inputs) {
-    std::uint64_t oldest = static_cast<std::uint64_t>(-1);
+    auto oldest = static_cast<std::uint64_t>(-1);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Node<T>* node = Access<T>::node(inputs[i]).get();
       wanted_.emplace(node, i);

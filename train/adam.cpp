@@ -39,6 +39,7 @@ template <class T>
 std::vector<ParameterGroup<T, AdamOptions>> with_adam_options(
     const std::vector<ParameterGroup<T, AdamWOptions>>& groups) {
   std::vector<ParameterGroup<T, AdamOptions>> converted;
+  converted.reserve(groups.size());
   for (const auto& [parameters, options] : groups) {
     converted.push_back({.parameters = parameters,
                          .options = {.lr = options.lr,

@@ -65,7 +65,8 @@ Rule<T> step_rule(std::size_t step_size, double gamma) {
   checked_count("StepLR", "step_size", step_size);
   detail::checked_rate("StepLR", "gamma", gamma);
   return [=](double base, std::size_t epoch, std::size_t) {
-    return base * std::pow(gamma, static_cast<double>(epoch / step_size));
+    const std::size_t steps = epoch / step_size;
+    return base * std::pow(gamma, static_cast<double>(steps));
   };
 }
 
@@ -74,7 +75,7 @@ Rule<T> inverse_square_root_rule(std::size_t d_model, std::size_t warmup_steps) 
   const double scale = 1 / std::sqrt(checked_count("InverseSquareRootLR", "d_model", d_model));
   const double rise = std::pow(checked_count("InverseSquareRootLR", "warmup_steps", warmup_steps), -1.5);
   return [=](double base, std::size_t epoch, std::size_t) {
-    const double step = static_cast<double>(epoch + 1);
+    const auto step = static_cast<double>(epoch + 1);
     return base * scale * std::min(1 / std::sqrt(step), step * rise);
   };
 }

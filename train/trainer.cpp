@@ -27,7 +27,7 @@ double seconds_since(Clock::time_point start) {
 std::atomic<unsigned> interrupts{0};
 static_assert(std::atomic<unsigned>::is_always_lock_free);  // as signal handlers need
 
-extern "C" void count_interrupt(int) { interrupts.fetch_add(1, std::memory_order_relaxed); }
+void count_interrupt(int) { interrupts.fetch_add(1, std::memory_order_relaxed); }
 
 /// While it lives, SIGINT, SIGTERM and SIGHUP are counted instead of ending the process; a second SIGINT ends
 /// it. A signal that is ignored stays ignored.

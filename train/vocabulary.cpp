@@ -69,7 +69,7 @@ Vocabulary Vocabulary::build(const std::vector<std::vector<std::string>>& texts,
 
   std::vector<std::pair<std::string, std::size_t>> frequent;
   for (const auto& entry : counts)
-    if (entry.second >= options.min_freq) frequent.push_back(entry);
+    if (entry.second >= options.min_freq) frequent.emplace_back(entry);
   std::stable_sort(frequent.begin(), frequent.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
 
