@@ -178,13 +178,13 @@ XGRAD_PARALLEL_KERNEL(fill, n, 1, (std::type_identity_t<T> value, T* y, std::siz
   for (std::size_t i = begin; i < n; ++i) y[i] = value;
 }
 
-template void binary(Binary, std::size_t, const std::size_t*, const float*, const std::ptrdiff_t*,
-                     const float*, const std::ptrdiff_t*, float*);
-template void binary(Binary, std::size_t, const std::size_t*, const double*, const std::ptrdiff_t*,
-                     const double*, const std::ptrdiff_t*, double*);
-template void where(std::size_t, const std::size_t*, const bool*, const std::ptrdiff_t*, const float*,
-                    const std::ptrdiff_t*, const float*, const std::ptrdiff_t*, float*);
-template void where(std::size_t, const std::size_t*, const bool*, const std::ptrdiff_t*, const double*,
-                    const std::ptrdiff_t*, const double*, const std::ptrdiff_t*, double*);
+#define XGRAD_INSTANTIATE(T)                                                                               \
+  template void binary(Binary, std::size_t, const std::size_t*, const T*, const std::ptrdiff_t*, const T*, \
+                       const std::ptrdiff_t*, T*);                                                         \
+  template void where(std::size_t, const std::size_t*, const bool*, const std::ptrdiff_t*, const T*,       \
+                      const std::ptrdiff_t*, const T*, const std::ptrdiff_t*, T*);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::kernels

@@ -35,7 +35,10 @@ XGRAD_KERNEL(void, scatter_add_rows,
   }
 }
 
-template void gather_rows(const float*, const std::int64_t*, float*, std::size_t, std::size_t);
-template void gather_rows(const double*, const std::int64_t*, double*, std::size_t, std::size_t);
+#define XGRAD_INSTANTIATE(T) \
+  template void gather_rows(const T*, const std::int64_t*, T*, std::size_t, std::size_t);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::kernels

@@ -338,9 +338,11 @@ void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t 
 
 const char* blas_core_name() { return openblas_get_corename ? openblas_get_corename() : "unknown"; }
 
-template void gemm(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t,
-                   const float*, std::size_t, float, float*, std::size_t);
-template void gemm(bool, bool, std::size_t, std::size_t, std::size_t, double, const double*, std::size_t,
-                   const double*, std::size_t, double, double*, std::size_t);
+#define XGRAD_INSTANTIATE(T)                                                                                \
+  template void gemm(bool, bool, std::size_t, std::size_t, std::size_t, T, const T*, std::size_t, const T*, \
+                     std::size_t, T, T*, std::size_t);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::kernels

@@ -139,11 +139,12 @@ void scatter_add(std::size_t rank, const std::size_t* in_shape, const std::ptrdi
   });
 }
 
-template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
-template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
-template void copy_rows(const float*, std::ptrdiff_t, float*, std::ptrdiff_t, std::size_t, std::size_t);
-template void copy_rows(const double*, std::ptrdiff_t, double*, std::ptrdiff_t, std::size_t, std::size_t);
-template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
-template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
+#define XGRAD_INSTANTIATE(T)                                                                       \
+  template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const T*, T*);     \
+  template void copy_rows(const T*, std::ptrdiff_t, T*, std::ptrdiff_t, std::size_t, std::size_t); \
+  template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const T*, T*);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::kernels

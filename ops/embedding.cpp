@@ -77,7 +77,9 @@ Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOption
   return lookup(ids, weight, padding);
 }
 
-template Variable<float> embedding(const Ids&, const Variable<float>&, EmbeddingOptions);
-template Variable<double> embedding(const Ids&, const Variable<double>&, EmbeddingOptions);
+#define XGRAD_INSTANTIATE(T) template Variable<T> embedding(const Ids&, const Variable<T>&, EmbeddingOptions);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -21,7 +21,9 @@ Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identi
                    });
 }
 
-template Variable<float> masked_fill(const Variable<float>&, const Mask&, float);
-template Variable<double> masked_fill(const Variable<double>&, const Mask&, double);
+#define XGRAD_INSTANTIATE(T) template Variable<T> masked_fill(const Variable<T>&, const Mask&, T);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

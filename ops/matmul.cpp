@@ -154,21 +154,14 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
   return y + (options.beta == 1 ? c : mul(c, static_cast<T>(options.beta)));
 }
 
-template Variable<float> bmm(const Variable<float>&, const Variable<float>&);
-template Variable<double> bmm(const Variable<double>&, const Variable<double>&);
-template Variable<float> gemm(const Variable<float>&, const Variable<float>&, const Variable<float>&,
-                              GemmOptions);
-template Variable<double> gemm(const Variable<double>&, const Variable<double>&, const Variable<double>&,
-                               GemmOptions);
-template Variable<float> matmul(const Variable<float>&, const Variable<float>&);
-template Variable<double> matmul(const Variable<double>&, const Variable<double>&);
+#define XGRAD_INSTANTIATE(T)                                                                           \
+  template Variable<T> bmm(const Variable<T>&, const Variable<T>&);                                    \
+  template Variable<T> gemm(const Variable<T>&, const Variable<T>&, const Variable<T>&, GemmOptions);  \
+  template Variable<T> matmul(const Variable<T>&, const Variable<T>&);                                 \
+  template Variable<T> detail::rows_matmul(const Variable<T>&, const Variable<T>&, bool, const char*); \
+  template Variable<T> detail::outer_sum(const Variable<T>&, const Variable<T>&);
 
-namespace detail {
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
-template Variable<float> rows_matmul(const Variable<float>&, const Variable<float>&, bool, const char*);
-template Variable<double> rows_matmul(const Variable<double>&, const Variable<double>&, bool, const char*);
-template Variable<float> outer_sum(const Variable<float>&, const Variable<float>&);
-template Variable<double> outer_sum(const Variable<double>&, const Variable<double>&);
-
-}  // namespace detail
 }  // namespace xgrad

@@ -27,7 +27,9 @@ Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>
                    });
 }
 
-template Variable<float> where(const Mask&, const Variable<float>&, const Variable<float>&);
-template Variable<double> where(const Mask&, const Variable<double>&, const Variable<double>&);
+#define XGRAD_INSTANTIATE(T) template Variable<T> where(const Mask&, const Variable<T>&, const Variable<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad
