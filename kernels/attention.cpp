@@ -113,7 +113,7 @@ XGRAD_KERNEL(void, masked_exp_rows,
     const std::size_t visible = mask_row(mask, r, scores, cols);
     const T max = scales[2 * r], scale = scales[2 * r + 1];
     XGRAD_INDEPENDENT
-    for (std::size_t i = 0; i < visible; ++i) scores[i] = vectorized::exp_below_one(scores[i] - max) * scale;
+    for (std::size_t i = 0; i < visible; ++i) scores[i] = vectorized::exp_nonpositive(scores[i] - max) * scale;
     std::fill(scores + visible, scores + cols, T(0));
   }
 }

@@ -86,13 +86,14 @@ Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transpo
                    [transposed](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> w) -> Grads<T, 2> {
                      Grads<T, 2> grads;
                      if (needs[0]) grads[0] = rows_matmul(dy, w, !transposed);
-                     if (needs[1]) grads[1] = transposed ? outer_sum(dy, x) : outer_sum(x, dy);
+                     if (needs[1])
+                       grads[1] = transposed ? transposed_matmul(dy, x) : transposed_matmul(x, dy);
                      return grads;
                    });
 }
 
 template <class T>
-Variable<T> outer_sum(const Variable<T>& u, const Variable<T>& v) {
+Variable<T> transposed_matmul(const Variable<T>& u, const Variable<T>& v) {
   const std::size_t p = u.shape().back(), q = v.shape().back();
   const std::size_t rows = row_count(u.shape());
   Variable<T> y = empty<T>(Shape{p, q}, "matmul");
@@ -159,7 +160,7 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
   template Variable<T> gemm(const Variable<T>&, const Variable<T>&, const Variable<T>&, GemmOptions);  \
   template Variable<T> matmul(const Variable<T>&, const Variable<T>&);                                 \
   template Variable<T> detail::rows_matmul(const Variable<T>&, const Variable<T>&, bool, const char*); \
-  template Variable<T> detail::outer_sum(const Variable<T>&, const Variable<T>&);
+  template Variable<T> detail::transposed_matmul(const Variable<T>&, const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)
