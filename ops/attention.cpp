@@ -146,7 +146,7 @@ template <class T>
 kernels::AttentionRecord<T> kernel_record(const Plan& plan, Variable<T>& kept) {
   T* const memory = kept.defined() ? detail::data(kept) : nullptr;
   return keeps_probs(plan.sizes) ? kernels::AttentionRecord<T>{.probs = memory}
-                                 : kernels::AttentionRecord<T>{.scales = memory};
+                                 : kernels::AttentionRecord<T>{.statistics = memory};
 }
 
 /// Memory for the threads of one call of a kernel.
@@ -177,7 +177,7 @@ Variable<T> forward(const Plan& plan, const AttentionMask<T>& attn_mask, bool re
     kept = detail::empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, 2}, name);
   }
   Scratch<T> scratch(plan);
-  kernels::attention_forward<T>(sizes, q, k, v, static_cast<T>(plan.scale), mask.view(), plan.causal,
+  kernels::attention_forward<T>({sizes, q, k, v, static_cast<T>(plan.scale), mask.view(), plan.causal},
                                 kernel_record(plan, kept), scratch.workers(), out);
   return kept;
 }
@@ -188,8 +188,9 @@ void backward(const Plan& plan, const AttentionMask<T>& attn_mask, Variable<T>& 
               const T* q, const T* k, const T* v, T* dq, T* dk, T* dv) {
   const KernelMask<T> mask(attn_mask.allowed(), attn_mask.bias(), plan);
   Scratch<T> scratch(plan);
-  kernels::attention_backward<T>(plan.sizes, dout, q, k, v, static_cast<T>(plan.scale), mask.view(),
-                                 plan.causal, kernel_record(plan, kept), scratch.workers(), dq, dk, dv);
+  kernels::attention_backward<T>(dout,
+                                 {plan.sizes, q, k, v, static_cast<T>(plan.scale), mask.view(), plan.causal},
+                                 kernel_record(plan, kept), scratch.workers(), {dq, dk, dv});
 }
 
 /// The mask as the backward gets it back: `allowed` was captured, the bias saved.
@@ -386,9 +387,10 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
   const std::array<const Projection<T>*, 3> projections{&q, &k, &v};
   for (std::size_t part = 0; part < 3; ++part) {
     const Variable<T>& bias = projections[part]->bias;
-    kernels::linear_rows(detail::data(x), detail::data(projections[part]->weight),
-                         bias.defined() ? detail::data(bias) : nullptr, detail::data(qkv) + parts.begin(part),
-                         parts.rows, parts.in, parts.widths[part]);
+    kernels::linear_rows<T>({detail::data(x), parts.rows, parts.in},
+                            {detail::data(projections[part]->weight), parts.widths[part], parts.in},
+                            bias.defined() ? detail::data(bias) : nullptr,
+                            detail::data(qkv) + parts.begin(part));
   }
   Variable<T> y = detail::empty<T>(v_shape, self_name);
   const bool recorded = records(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias);
@@ -424,9 +426,12 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
           if (needs[dweight]) grads[dweight] = detail::empty<T>(needs.shape(dweight));
           if (needs[dbias]) grads[dbias] = detail::empty<T>(needs.shape(dbias));
           const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
-          kernels::linear_grad_rows(gradients + parts.begin(part), detail::data(std::as_const(x)),
-                                    detail::data(*weights[part]), target(0), /*adds_dx=*/part > 0,
-                                    target(dweight), target(dbias), parts.rows, parts.in, parts.widths[part]);
+          const std::size_t width = parts.widths[part];
+          kernels::linear_grad_rows<T>(
+              {gradients + parts.begin(part), parts.rows, width},
+              {detail::data(std::as_const(x)), parts.rows, parts.in},
+              {detail::data(*weights[part]), width, parts.in},
+              {.dx = target(0), .adds_dx = part > 0, .dweight = target(dweight), .dbias = target(dbias)});
         }
         return grads;
       });

@@ -12,8 +12,8 @@ Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identi
   Variable<T> y = detail::empty<T>(shape, "masked_fill");
   const detail::Strides mask_strides = detail::broadcast_strides(mask.shape(), shape),
                         x_strides = detail::broadcast_strides(x.shape(), shape), constant(shape.size(), 0);
-  kernels::where(shape.size(), shape.data(), mask.data(), mask_strides.data(), &value, constant.data(),
-                 detail::data(x), x_strides.data(), detail::data(y));
+  kernels::where<T>(shape, {mask.data(), mask_strides}, {&value, constant}, {detail::data(x), x_strides},
+                    detail::data(y));
   if (!records(x)) return unrecorded<T>("masked_fill", std::move(y), on(x));
   return record<T>("masked_fill", std::move(y), on(x), save(),
                    [mask](Variable<T> dy, Needs needs) -> Grads<T, 1> {

@@ -15,8 +15,8 @@ Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>
   const detail::Strides condition_strides = detail::broadcast_strides(condition.shape(), shape),
                         a_strides = detail::broadcast_strides(a.shape(), shape),
                         b_strides = detail::broadcast_strides(b.shape(), shape);
-  kernels::where(shape.size(), shape.data(), condition.data(), condition_strides.data(), detail::data(a),
-                 a_strides.data(), detail::data(b), b_strides.data(), detail::data(y));
+  kernels::where<T>(shape, {condition.data(), condition_strides}, {detail::data(a), a_strides},
+                    {detail::data(b), b_strides}, detail::data(y));
   if (!records(a, b)) return unrecorded<T>("where", std::move(y), on(a, b));
   return record<T>("where", std::move(y), on(a, b), save(),
                    [condition](Variable<T> dy, Needs needs) -> Grads<T, 2> {

@@ -149,8 +149,9 @@ TYPED_TEST(NumThreadsBitsTest, ProductsHaveTheSameBits) {
     for (const std::size_t threads : thread_counts) {
       xgrad::set_num_threads(threads);
       results.push_back(start);
-      xgrad::kernels::gemm<T>(trans_a, trans_b, m, n, k, 1, a.data(), trans_a ? m : k, b.data(),
-                              trans_b ? k : n, round % 3 == 0, results.back().data(), n);
+      xgrad::kernels::gemm<T>(1, {a.data(), m, k, trans_a ? m : k, trans_a},
+                              {b.data(), k, n, trans_b ? k : n, trans_b}, round % 3 == 0,
+                              {results.back().data(), m, n});
     }
     for (const Array<T>& result : results)
       EXPECT_TRUE(same_bits(result, results[0])) << m << " " << n << " " << k;

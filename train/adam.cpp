@@ -105,9 +105,16 @@ void AdamSteps<T>::step() {
       const Variable<T> gradient = parameter.grad();
       Slot& slot = slots_[i];
       corrections.move_to(++slot.steps, options.betas);
-      kernels::adam_step(mutable_data(parameter), data(gradient), slot.m.data(), slot.v.data(),
-                         parameter.size(), group.lr, options.betas.first, options.betas.second, options.eps,
-                         options.weight_decay, decoupled_, corrections.first, corrections.second);
+      kernels::adam_step<T>({.lr = group.lr,
+                             .beta1 = options.betas.first,
+                             .beta2 = options.betas.second,
+                             .eps = options.eps,
+                             .weight_decay = options.weight_decay,
+                             .decoupled = decoupled_,
+                             .bias_correction1 = corrections.first,
+                             .bias_correction2 = corrections.second},
+                            data(gradient), mutable_data(parameter), slot.m.data(), slot.v.data(),
+                            parameter.size());
     }
   }
 }
