@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "gemm.hpp"
+#include "mt19937.hpp"
 #include "parallel.hpp"
 #include "softmax.hpp"
 #include "softmax_row.hpp"
@@ -119,6 +120,34 @@ XGRAD_KERNEL(void, masked_softmax_from_statistics,
   }
 }
 
+/// y = x scale where a bit is set, else x 0, for the rows of x; each begins at a byte of `bits`. y may be x.
+XGRAD_KERNEL(void, dropout_rows, (const std::uint8_t* bits, T scale, const Matrix<const T>& x, T* y),
+             (bits, scale, x, y)) {
+  using Integer = std::make_signed_t<vectorized::Bits<T>>;
+  constexpr std::size_t group = 8;
+  typedef Integer Integers __attribute__((vector_size(group * sizeof(T))));
+  typedef T Row __attribute__((vector_size(group * sizeof(T))));
+  constexpr Integers places = {1, 2, 4, 8, 16, 32, 64, 128};
+  const T* from = x.data;
+  for (std::size_t r = 0; r < x.rows; ++r) {
+    for (std::size_t left = x.cols; left > 0; ++bits) {
+      const std::size_t n = std::min(left, group);
+      const Integers set = ((Integers{} + Integer{*bits}) & places) == places;  // all bits of the kept
+      const Integers factors = set & std::bit_cast<Integer>(scale);
+      Row row{}, factor;
+      std::memcpy(&factor, &factors, sizeof factor);
+      if (n == group) {
+        std::memcpy(&row, from, sizeof row);
+        row *= factor;
+        std::memcpy(y, &row, sizeof row);
+      } else {
+        for (std::size_t i = 0; i < n; ++i) y[i] = from[i] * factor[i];
+      }
+      from += n, y += n, left -= n;
+    }
+  }
+}
+
 /// How many queries are worked on at once: their scores, and the gradients of those, stay in the second-level
 /// cache, and each product is large enough for its keys to be worth packing.
 std::size_t queries_at_once(const AttentionSizes& sizes) {
@@ -152,11 +181,18 @@ class Head {
     return part(array, sizes_.k_len, sizes_.v_dim);
   }
 
-  T* probs(const AttentionRecord<T>& record, std::size_t query) const {
-    return record.probs ? record.probs + (number_ * sizes_.q_len + query) * sizes_.k_len : nullptr;
+  /// The row of `query` in an array like the scores, in the statistics, which may be null, and in the bits of
+  /// dropout.
+  template <typename U>
+  U* scores(U* array, std::size_t query) const {
+    return array + (number_ * sizes_.q_len + query) * sizes_.k_len;
   }
-  T* statistics(const AttentionRecord<T>& record, std::size_t query) const {
-    return record.statistics ? record.statistics + 2 * (number_ * sizes_.q_len + query) : nullptr;
+  template <typename U>
+  U* statistics(U* array, std::size_t query) const {
+    return array ? array + 2 * (number_ * sizes_.q_len + query) : nullptr;
+  }
+  const std::uint8_t* kept(const AttentionInput<T>& input, std::size_t query) const {
+    return input.dropout.kept + (number_ * sizes_.q_len + query) * bytes_of_bits(sizes_.k_len);
   }
 
   HeadMask<T> mask(const AttentionInput<T>& input) const {
@@ -222,16 +258,22 @@ void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>&
     const HeadMask<T> mask = head.mask(input);
     for (std::size_t query = 0; query < sizes.q_len; query += block) {
       const std::size_t rows = std::min(block, sizes.q_len - query);
-      const Matrix<T> probs(record.probs ? head.probs(record, query) : own_scratch, rows, k_len);
+      const Matrix<T> probs(record.probs ? head.scores(record.probs, query) : own_scratch, rows, k_len);
       gemm<T>(input.scale, head.q(input.q, query, rows), head.k(input.k).transpose(), 0, probs);
-      masked_softmax_rows<T>(mask.from(query), rows, k_len, probs.data, head.statistics(record, query));
-      gemm<T>(1, probs, head.v(input.v), 0, head.out(out, query, rows));
+      masked_softmax_rows<T>(mask.from(query), rows, k_len, probs.data,
+                             head.statistics(record.statistics, query));
+      Matrix<T> weights = probs;
+      if (input.dropout.kept) {
+        weights.data = own_scratch + block * k_len;
+        dropout_rows<T>(head.kept(input, query), input.dropout.scale, probs, weights.data);
+      }
+      gemm<T>(1, weights, head.v(input.v), 0, head.out(out, query, rows));
     }
   });
 }
 
 template <typename T>
-void attention_backward(const T* dout, const AttentionInput<T>& input, const AttentionRecord<T>& record,
+void attention_backward(const T* dout, const AttentionInput<T>& input, const AttentionRecord<const T>& record,
                         const AttentionWorkers<T>& workers, const AttentionGrads<T>& grads) {
   const AttentionSizes& sizes = input.sizes;
   const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
@@ -241,30 +283,42 @@ void attention_backward(const T* dout, const AttentionInput<T>& input, const Att
     do {  // once without any query, too: dk and dv are 0 then
       const std::size_t rows = std::min(block, sizes.q_len - query);
       const Matrix<const T> q = head.q(input.q, query, rows), dy = head.out(dout, query, rows);
-      const Matrix<T> probs(record.probs ? head.probs(record, query) : own_scratch, rows, k_len);
-      const Matrix<T> dscores(own_scratch + block * k_len, rows, k_len);
+      Matrix<const T> probs(own_scratch, rows, k_len);
       if (record.statistics) {
-        gemm<T>(input.scale, q, head.k(input.k).transpose(), 0, probs);
-        masked_softmax_from_statistics<T>(mask.from(query), rows, k_len, probs.data,
-                                          head.statistics(record, query));
+        gemm<T>(input.scale, q, head.k(input.k).transpose(), 0, {own_scratch, rows, k_len});
+        masked_softmax_from_statistics<T>(mask.from(query), rows, k_len, own_scratch,
+                                          head.statistics(record.statistics, query));
+      } else {
+        probs.data = head.scores(record.probs, query);
       }
-      const T keep = query > 0 ? T(1) : T(0);  // what earlier queries added to dk and dv
-      if (grads.dv) gemm<T>(1, probs.transpose(), dy, keep, head.v(grads.dv));
-      if (grads.dq || grads.dk) {
+      T* const scratch = own_scratch + block * k_len;
+      const std::uint8_t* const kept = input.dropout.kept ? head.kept(input, query) : nullptr;
+      const T beta = query > 0 ? T(1) : T(0);  // keeps what earlier queries added to dk and dv
+      if (grads.dv) {
+        Matrix<const T> weights = probs;
+        if (kept) {
+          dropout_rows<T>(kept, input.dropout.scale, probs, scratch);
+          weights.data = scratch;
+        }
+        gemm<T>(1, weights.transpose(), dy, beta, head.v(grads.dv));
+      }
+      const Matrix<T> dscores(grads.dscores ? head.scores(grads.dscores, query) : scratch, rows, k_len);
+      if (grads.dq || grads.dk || grads.dscores) {
         gemm<T>(1, dy, head.v(input.v).transpose(), 0, dscores);
+        if (kept) dropout_rows<T>(kept, input.dropout.scale, dscores, dscores.data);
         softmax_grad_rows<T>(dscores.data, probs.data, dscores.data, rows, k_len);
       }
       if (grads.dq) gemm<T>(input.scale, dscores, head.k(input.k), 0, head.q(grads.dq, query, rows));
-      if (grads.dk) gemm<T>(input.scale, dscores.transpose(), q, keep, head.k(grads.dk));
+      if (grads.dk) gemm<T>(input.scale, dscores.transpose(), q, beta, head.k(grads.dk));
       query += block;
     } while (query < sizes.q_len);
   });
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                      \
-  template void attention_forward(const AttentionInput<T>&, const AttentionRecord<T>&,            \
-                                  const AttentionWorkers<T>&, T*);                                \
-  template void attention_backward(const T*, const AttentionInput<T>&, const AttentionRecord<T>&, \
+#define XGRAD_INSTANTIATE(T)                                                                            \
+  template void attention_forward(const AttentionInput<T>&, const AttentionRecord<T>&,                  \
+                                  const AttentionWorkers<T>&, T*);                                      \
+  template void attention_backward(const T*, const AttentionInput<T>&, const AttentionRecord<const T>&, \
                                    const AttentionWorkers<T>&, const AttentionGrads<T>&);
 
 XGRAD_INSTANTIATE(float)

@@ -1,6 +1,7 @@
 #include "multi_head_attention.hpp"
 
 #include "../graph/shape_trace.hpp"
+#include "../ops/self_attention.hpp"
 #include "sizes.hpp"
 
 namespace xgrad {

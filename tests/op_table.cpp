@@ -6,7 +6,7 @@
 
 #include <xgrad/graph/random.hpp>
 #include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/attention.hpp>
+#include <xgrad/ops/attention_with_weights.hpp>
 #include <xgrad/ops/cross_entropy.hpp>
 #include <xgrad/ops/dropout.hpp>
 #include <xgrad/ops/einsum.hpp>
@@ -1636,7 +1636,7 @@ Op self_attention_op() {
       {{0, 3, 2}, 2, 2, true},
       {{2, 0, 2}, 2, 2, true},
       {{17, 6}, 10, 6, true, {.heads = 2}}};
-  Op op{"attention.self_attention", {}, {}};
+  Op op{"self_attention", {}, {}};
   for (const Sample& sample : samples) {
     const std::size_t in = sample.x.back();
     std::vector<Input> inputs{sample.x, Shape{sample.out, in}, Shape{sample.out, in},
@@ -1793,8 +1793,8 @@ std::vector<Op> make_table() {
           cross_entropy_op(),
           attention_op("attention.scaled_dot_product_attention", attend, naive::attention),
           self_attention_op(),
-          attention_op("attention.attention_with_weights", attend_composed, naive::attention),
-          attention_op("attention.weights", weigh, naive::attention_weights)};
+          attention_op("attention_with_weights", attend_composed, naive::attention),
+          attention_op("attention_with_weights.weights", weigh, naive::attention_weights)};
 }
 
 }  // namespace

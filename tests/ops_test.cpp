@@ -12,7 +12,7 @@
 
 #include <xgrad/autograd/gradcheck.hpp>
 #include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/attention.hpp>
+#include <xgrad/ops/attention_with_weights.hpp>
 #include <xgrad/ops/cross_entropy.hpp>
 #include <xgrad/ops/dropout.hpp>
 #include <xgrad/ops/elementwise.hpp>
@@ -265,9 +265,19 @@ bool has_row(const std::string& header, const std::string& function) {
   return false;
 }
 
-TEST(OpTableTest, EveryHeaderHasARow) {
+/// What a header of an op has before its private part.
+std::string public_part(const std::string& stem) {
+  std::ifstream file(XGRAD_SOURCE_DIR "/ops/" + stem + ".hpp");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_FALSE(text.empty()) << stem;
+  return text.substr(0, text.find("detail {"));
+}
+
+TEST(OpTableTest, EveryHeaderWithAFunctionHasARow) {
+  const std::regex function("\n\S*<T>\S* \w+\(");
   EXPECT_GE(op_headers().size(), 14u);
   for (const std::string& stem : op_headers()) {
+    if (!std::regex_search(public_part(stem), function)) continue;
     bool found = false;
     for (const Op& op : op_table()) found = found || op.name == stem || op.name.starts_with(stem + ".");
     EXPECT_TRUE(found) << "ops/" << stem << ".hpp has no row in tests/op_table.cpp";
@@ -277,10 +287,7 @@ TEST(OpTableTest, EveryHeaderHasARow) {
 TEST(OpTableTest, EveryFunctionOfAHeaderHasARow) {
   const std::regex declaration("\n[A-Z]\\w+<T> (\\w+)\\(");
   for (const std::string& stem : op_headers()) {
-    std::ifstream file(XGRAD_SOURCE_DIR "/ops/" + stem + ".hpp");
-    std::string text((std::istreambuf_iterator<char>(file)), {});
-    ASSERT_FALSE(text.empty()) << stem;
-    text = text.substr(0, text.find("namespace detail"));
+    const std::string text = public_part(stem);
     for (std::sregex_iterator found(text.begin(), text.end(), declaration), end; found != end; ++found) {
       const std::string function = (*found)[1];
       EXPECT_TRUE(has_row(stem, function))
