@@ -341,6 +341,12 @@ std::vector<Row> table(std::size_t n) {
        [scale = 1 / std::sqrt(static_cast<double>(key))](auto& a) {
          return matmul(softmax(matmul(a[0] * scale, a[1].transpose(-2, -1)), -1), a[2]);
        }},
+      {"scaled_dot_product_attention, dropout 0.1",
+       {{queries}, {queries}, {queries}},
+       [](auto& a) { return scaled_dot_product_attention(a[0], a[1], a[2], {}, {.dropout_p = 0.1}); },
+       [scale = 1 / std::sqrt(static_cast<double>(key))](auto& a) {
+         return matmul(dropout(softmax(matmul(a[0] * scale, a[1].transpose(-2, -1)), -1), 0.1, true), a[2]);
+       }},
       {"dropout 0.1", {{flat}}, [](auto& a) { return dropout(a[0], 0.1, true); }},
   };
 }

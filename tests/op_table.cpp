@@ -19,6 +19,7 @@
 #include <xgrad/ops/masked_fill.hpp>
 #include <xgrad/ops/matmul.hpp>
 #include <xgrad/ops/reductions.hpp>
+#include <xgrad/ops/self_attention.hpp>
 #include <xgrad/ops/shapes.hpp>
 #include <xgrad/ops/softmax.hpp>
 #include <xgrad/ops/triangle.hpp>
