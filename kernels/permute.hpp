@@ -13,7 +13,8 @@ void permute(Lengths shape, const Strided<const T>& x, T* y);
 template <typename T>
 void copy_rows(const Matrix<const T>& x, const Matrix<T>& y);
 
-/// The reverse of permute: what y's strides reach += x (contiguous, of `shape`). y is not cleared.
+/// The reverse of permute: what y's strides reach += x (contiguous, of `shape`), each index an element of its
+/// own. y is not cleared.
 template <typename T>
 void scatter_add(Lengths shape, const T* x, const Strided<T>& y);
 

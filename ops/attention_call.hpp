@@ -8,7 +8,8 @@
 
 // What the ops of attention share: the sizes of a call, its dropout, and the two ways to compute it, by the
 // fused kernels and composed of other ops.
-namespace xgrad::detail {
+namespace xgrad {
+namespace detail {
 
 /// One call: its sizes, the shape of its scores, and all that it is computed from but Variables.
 struct AttentionPlan {
@@ -57,4 +58,5 @@ template <class T>
 AttentionResult<T> attention_composed(const AttentionPlan& plan, const Variable<T>& q, const Variable<T>& k,
                                       const Variable<T>& v, const Variable<T>& bias);
 
-}  // namespace xgrad::detail
+}  // namespace detail
+}  // namespace xgrad

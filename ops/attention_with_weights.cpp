@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "../graph/shape_trace.hpp"
 #include "../kernels/mt19937.hpp"
 #include "arithmetic.hpp"
 #include "attention_call.hpp"
@@ -15,32 +14,23 @@
 namespace xgrad {
 namespace {
 
-/// (..., L, H E) as (..., H, L, E); a trace shows it for the queries only.
+/// (..., L, H E) as (..., H, L, E)
 template <class T>
-Variable<T> split_heads(const Variable<T>& x, std::size_t heads, bool traced = false) {
+Variable<T> split_heads(const Variable<T>& x, std::size_t heads) {
   if (heads == 0) return x;
   Shape shape = x.shape();
   shape.back() = heads;
   shape.push_back(x.shape().back() / heads);
-  const Variable<T> y = reshape(x, shape);
-  const Variable<T> z = transpose(y, -3, -2);
-  if (traced) {
-    detail::trace_shape("Reshape", "Q_reshaped", y.shape(), "batch, seq, heads, d_k");
-    detail::trace_shape("Transpose", "Q_heads", z.shape(), "batch, heads, seq, d_k");
-  }
-  return z;
+  return transpose(reshape(x, shape), -3, -2);
 }
 
 template <class T>
 Variable<T> merge_heads(const Variable<T>& x, std::size_t heads) {
   if (heads == 0) return x;
   const Variable<T> y = transpose(x, -3, -2);
-  detail::trace_shape("Transpose", "Output_T", y.shape(), "batch, seq, heads, d_k");
   Shape shape(y.shape().begin(), y.shape().end() - 1);
   shape.back() = y.shape().back() * heads;
-  const Variable<T> z = reshape(y, shape);
-  detail::trace_shape("Flatten", "Concat", z.shape(), "batch, seq, d_model");
-  return z;
+  return reshape(y, shape);
 }
 
 /// True on the rows of scores that are -inf throughout: queries that may attend to nothing.
@@ -79,19 +69,16 @@ template <class T>
 AttentionResult<T> attention_composed(const AttentionPlan& plan, const Variable<T>& q, const Variable<T>& k,
                                       const Variable<T>& v, const Variable<T>& bias) {
   const std::size_t heads = plan.scores.size() > plan.batch_axes + 2 ? plan.sizes.heads : 0;
-  const Variable<T> queries = split_heads(q, heads, true);
+  const Variable<T> queries = split_heads(q, heads);
   const Variable<T> keys = split_heads(k, heads);
   const Variable<T> values = split_heads(v, heads);
 
   Variable<T> scores = matmul(queries, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
-  trace_shape("Q @ K^T", "Scores", scores.shape(), "batch, heads, queries, keys");
   scores = masked_scores(scores, plan.allowed.get(), bias, plan.is_causal);
   const Mask dead = dead_rows(scores);
   Variable<T> weights = masked_fill(softmax(masked_fill(scores, dead, 0)), dead, 0);
-  trace_shape("Softmax", "Weights", weights.shape(), "batch, heads, queries, keys");
   if (plan.kept) weights = weights * dropout_mask<T>(plan);
   const Variable<T> context = matmul(weights, values);
-  trace_shape("@ V", "Output", context.shape(), "batch, heads, seq, d_k");
   return {merge_heads(context, heads), weights};
 }
 

@@ -63,8 +63,8 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
   const std::size_t out = weight.shape()[0], in = weight.shape()[1];
   kernels::linear_rows<T>({detail::data(x), row_count(shape), in}, {detail::data(weight), out, in},
                           detail::data(bias), detail::data(y));
-  return record<T>("linear", std::move(y), on(x, weight, bias),
-                   save(saved_for(weight, x), saved_for(x, weight)),
+  return record<T>("linear", std::move(y), Inputs(x, weight, bias),
+                   Saved(if_requires_grad(weight, x), if_requires_grad(x, weight)),
                    [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) {
                      return linear_grads(dy, needs, x, weight);
                    });
@@ -81,8 +81,8 @@ Variable<T> linear_relu(const Variable<T>& x, const Variable<T>& weight, const V
   const std::size_t out = weight.shape()[0], in = weight.shape()[1];
   kernels::linear_relu_rows<T>({detail::data(x), row_count(shape), in}, {detail::data(weight), out, in},
                                detail::data(bias), detail::data(y));
-  return record<T>("linear_relu", std::move(y), on(x, weight, bias),
-                   save(saved_for(weight, x), saved_for(x, weight), output),
+  return record<T>("linear_relu", std::move(y), Inputs(x, weight, bias),
+                   Saved(if_requires_grad(weight, x), if_requires_grad(x, weight), Output()),
                    [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight, Variable<T> y) {
                      return linear_grads(detail::relu_grad(dy, y), needs, x, weight);
                    });

@@ -57,7 +57,8 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
                            AttentionOptions options) {
   const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
               v_shape = projected_shape(x, "v", v);
-  detail::AttentionPlan plan = detail::plan_attention<T>(name, q_shape, k_shape, v_shape, attn_mask, options);
+  const detail::AttentionPlan plan =
+      detail::plan_attention<T>(name, q_shape, k_shape, v_shape, attn_mask, options);
   const Projected parts{
       row_count(x.shape()), x.shape().back(), {q_shape.back(), k_shape.back(), v_shape.back()}};
   Variable<T> qkv = detail::empty<T>(parts.shape(), name);
@@ -70,29 +71,24 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
   }
   Variable<T> y = detail::empty<T>(v_shape, name);
   const Variable<T>& mask_bias = attn_mask.bias();
-  const bool recorded = records(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias, mask_bias);
+  const bool recorded = will_record(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias, mask_bias);
   const Variable<T> saved = detail::attention_forward<T>(plan, parts.of(detail::data(std::as_const(qkv))),
                                                          mask_bias, recorded, detail::data(y));
-  const auto inputs = on(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias, mask_bias);
-  if (!recorded) return unrecorded<T>(name, std::move(y), inputs);
-  return record<T>(
-      name, std::move(y), inputs,
-      save(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias, mask_bias, qkv, saved),
-      [plan = std::move(plan), parts](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> wq,
-                                      Variable<T> wk, Variable<T> wv, Variable<T> bq, Variable<T> bk,
-                                      Variable<T> bv, Variable<T> mask_bias, Variable<T> qkv,
-                                      Variable<T> saved) -> Grads<T, 8> {
-        using V = Variable<T>;
-        if (grad_enabled()) {
-          return replay<T, 8>(dy, needs, {x, wq, wk, wv, bq, bk, bv, mask_bias},
-                              [&](const V& x, const V& wq, const V& wk, const V& wv, const V& bq, const V& bk,
-                                  const V& bv, const V& mask_bias) {
-                                return detail::attention_composed<T>(plan, linear(x, wq, bq),
-                                                                     linear(x, wk, bk), linear(x, wv, bv),
-                                                                     mask_bias)
-                                    .output;
-                              });
-        }
+  using V = Variable<T>;
+  return fused<T>(
+      name, std::move(y),
+      Inputs(x, q.weight, k.weight, v.weight, Unread(q.bias), Unread(k.bias), Unread(v.bias), mask_bias),
+      Attributes("num_heads", options.num_heads, "scale", plan.scale, "is_causal", options.is_causal,
+                 "dropout_p", options.dropout_p, "attn_mask", attn_mask.allowed()),
+      Saved(qkv, saved),
+      [plan](const V& x, const V& wq, const V& wk, const V& wv, const V& bq, const V& bk, const V& bv,
+             const V& mask_bias) {
+        return detail::attention_composed(plan, linear(x, wq, bq), linear(x, wk, bk), linear(x, wv, bv),
+                                          mask_bias)
+            .output;
+      },
+      [plan, parts](const V& dy, Needs needs, const V& x, const V& wq, const V& wk, const V& wv, const V&,
+                    const V&, const V&, const V& mask_bias, const V& qkv, const V& saved) -> Grads<T, 8> {
         Grads<T, 8> grads;
         for (std::size_t i = 0; i < 7; ++i) {
           if (needs[i]) grads[i] = detail::empty<T>(needs.shape(i));
@@ -102,14 +98,13 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
         V dqkv = detail::empty<T>(qkv.shape());
         T* const gradients = detail::data(dqkv);
         detail::attention_backward<T>(
-            plan, detail::data(std::as_const(dy)), parts.of(detail::data(std::as_const(qkv))), mask_bias,
-            saved, {gradients, gradients + parts.begin(1), gradients + parts.begin(2), target(7)});
+            plan, detail::data(dy), parts.of(detail::data(qkv)), mask_bias, saved,
+            {gradients, gradients + parts.begin(1), gradients + parts.begin(2), target(7)});
         const std::array<const V*, 3> weights{&wq, &wk, &wv};
         for (std::size_t part = 0; part < 3; ++part) {
           const std::size_t width = parts.widths[part];
           kernels::linear_grad_rows<T>(
-              {gradients + parts.begin(part), parts.rows, width},
-              {detail::data(std::as_const(x)), parts.rows, parts.in},
+              {gradients + parts.begin(part), parts.rows, width}, {detail::data(x), parts.rows, parts.in},
               {detail::data(*weights[part]), width, parts.in},
               {.dx = target(0), .adds_dx = part > 0, .dweight = target(1 + part), .dbias = target(4 + part)});
         }
