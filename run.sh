@@ -14,7 +14,7 @@ libzip and GoogleTest must be installed'
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
-folders=(apps examples benchmarks tests/programs) # of programs, one from every source file
+folders=(apps examples docs/snippets benchmarks tests/programs) # of programs, one from every source file
 
 # The folder of the program NAME.
 folder_of() {

@@ -9,7 +9,8 @@
 
 namespace xgrad {
 
-/// The words between blanks, which are space, \t, \n, \r, \f and \v; the other blanks of Unicode are not.
+/// The words between blanks: space, tab, newline, carriage return, form feed and vertical tab. The other
+/// blanks of Unicode are letters here.
 std::vector<std::string> whitespace_tokens(std::string_view text);
 
 /// A to Z become a to z; all other bytes, those of UTF-8 among them, stay.
