@@ -10,6 +10,17 @@ namespace {
 
 using xgrad::Array, xgrad::Variable;
 
+using xgrad::Grads, xgrad::Needs;
+
+// [cube]
+template <class T>
+Variable<T> cube(const Variable<T>& x) {
+  Variable<T> y(x.value() * x.value() * x.value());
+  return record<T>("cube", std::move(y), on(x), save(x),
+                   [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * 3 * x * x}; });
+}
+// [cube]
+
 void leaves() {
   std::cout << "# leaves\n";
   // [leaves]
@@ -108,7 +119,7 @@ void checks() {
   std::cout << "# checks\n";
   // [checks]
   const Variable<double> x(Array<double>{0.5, -1, 2}, true);
-  const auto f = [](const std::vector<Variable<double>>& inputs) { return tanh(inputs[0]) * inputs[0]; };
+  const auto f = [](const std::vector<Variable<double>>& inputs) { return cube(tanh(inputs[0])); };
   std::cout << "first derivatives:  " << (xgrad::gradcheck(f, {x}) ? "right" : "wrong") << '\n'
             << "second derivatives: " << (xgrad::gradgradcheck(f, {x}) ? "right" : "wrong") << '\n';
   // [checks]
