@@ -152,6 +152,25 @@ TEST(DocsTest, EveryTranscriptIsShown) {
   }
 }
 
+TEST(DocsTest, TablesOfNamesAreInAProgram) {
+  const std::string program = xgrad_tests::read_bytes(root / "docs/snippets/from_pytorch.cpp");
+  std::size_t found = 0;
+  for (const char* page : {"docs/from_pytorch.md", "docs/from_libtorch.md"}) {
+    for (const std::string& line : lines_of(xgrad_tests::read_bytes(root / page))) {
+      if (!line.starts_with("| `")) continue;  // PyTorch's name | xgrad's
+      for (std::size_t at = line.find(" | "); (at = line.find('`', at)) != std::string::npos;) {
+        const std::size_t end = line.find('`', at + 1);
+        const std::string code = line.substr(at + 1, end - at - 1);
+        at = end + 1;
+        const std::size_t dots = code.find("...");  // stand for arguments
+        EXPECT_NE(program.find(code.substr(0, dots)), std::string::npos) << page << ": " << code;
+        ++found;
+      }
+    }
+  }
+  EXPECT_GT(found, 50u);
+}
+
 TEST(DocsTest, CodeInCommentsOfHeadersIsInASource) {
   std::size_t found = 0;
   for (const char* folder : {"graph", "ops", "autograd", "models", "train", "files"}) {
