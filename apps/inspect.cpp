@@ -1,6 +1,11 @@
 // Lists the tensors and the metadata of a safetensors, npy or npz file
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -13,7 +18,7 @@
 
 #include "program.hpp"
 
-using xgrad::Array, xgrad::DType, xgrad::TensorView;
+using xgrad::DType, xgrad::TensorView;
 
 namespace {
 
@@ -30,17 +35,22 @@ std::string text_of(T number) {
   return text;
 }
 
-template <class T>
-Range range_of(const Array<T>& values) {
+/// The range of value(element) of all elements, which are stored as Stored.
+template <class Stored, class Value>
+Range range_of(const TensorView& tensor, Value value) {
+  using T = decltype(value(Stored{}));
   std::optional<T> least, largest;
   std::size_t nans = 0;
-  for (const T value : values) {
-    if (value != value) {
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += sizeof(Stored)) {
+    Stored stored;
+    std::memcpy(&stored, tensor.bytes.data() + at, sizeof stored);
+    const T number = value(stored);
+    if (number != number) {
       ++nans;
       continue;
     }
-    least = std::min(value, least.value_or(value));
-    largest = std::max(value, largest.value_or(value));
+    least = std::min(number, least.value_or(number));
+    largest = std::max(number, largest.value_or(number));
   }
   Range range;
   if (least) range = {text_of(*least), text_of(*largest)};
@@ -48,30 +58,85 @@ Range range_of(const Array<T>& values) {
   return range;
 }
 
+template <class T>
+Range range_of(const TensorView& tensor) {
+  return range_of<T>(tensor, [](T number) { return number; });
+}
+
+// The floats of 8 bits, https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8
+
+/// 1 sign, 4 exponent and 3 fraction bits; no infinities, and one nan of either sign.
+float e4m3_to_float(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 15, fraction = bits & 7;
+  if (exponent == 15 && fraction == 7) return std::numeric_limits<float>::quiet_NaN();
+  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -9)
+                                        : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
+  return bits >> 7 ? -magnitude : magnitude;
+}
+
+/// 1 sign, 5 exponent and 2 fraction bits: the upper byte of a half.
+float e5m2_to_float(std::uint8_t bits) { return xgrad::half_to_float(static_cast<std::uint16_t>(bits << 8)); }
+
+/// 8 exponent bits: a power of two.
+float e8m0_to_float(std::uint8_t bits) {
+  return bits == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, bits - 127);
+}
+
+/// Complex numbers have no order, but can be nan.
+Range range_of_complex(const TensorView& tensor) {
+  using Complex = std::array<float, 2>;
+  Range range = range_of<Complex>(tensor, [](const Complex& number) {
+    return std::isnan(number[0]) || std::isnan(number[1]) ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
+  });
+  range.least = range.largest = "-";
+  return range;
+}
+
 Range range_of(const TensorView& tensor) {
   switch (tensor.dtype) {
     case DType::F64:
-      return range_of(xgrad::to_array<double>(tensor));
+      return range_of<double>(tensor);
     case DType::F32:
+      return range_of<float>(tensor);
     case DType::F16:
+      return range_of<std::uint16_t>(tensor, xgrad::half_to_float);
     case DType::BF16:
-      return range_of(xgrad::to_array<float>(tensor));
+      return range_of<std::uint16_t>(tensor, xgrad::bfloat16_to_float);
+    case DType::F8_E4M3:
+      return range_of<std::uint8_t>(tensor, e4m3_to_float);
+    case DType::F8_E5M2:
+      return range_of<std::uint8_t>(tensor, e5m2_to_float);
+    case DType::F8_E8M0:
+      return range_of<std::uint8_t>(tensor, e8m0_to_float);
     case DType::I64:
+      return range_of<std::int64_t>(tensor);
     case DType::I32:
+      return range_of<std::int32_t>(tensor);
     case DType::I16:
+      return range_of<std::int16_t>(tensor);
     case DType::I8:
+      return range_of<std::int8_t>(tensor);
+    case DType::U64:
+      return range_of<std::uint64_t>(tensor);
     case DType::U32:
+      return range_of<std::uint32_t>(tensor);
     case DType::U16:
+      return range_of<std::uint16_t>(tensor);
     case DType::U8:
-      return range_of(xgrad::to_array<std::int64_t>(tensor));
+      return range_of<std::uint8_t>(tensor);
     case DType::BOOL:
-      return range_of(xgrad::to_array<bool>(tensor));
-    default:
-      return {};
+      return range_of<std::uint8_t>(tensor, [](std::uint8_t byte) { return byte != 0; });
+    case DType::C64:
+      return range_of_complex(tensor);
+    case DType::F4:
+    case DType::F6_E2M3:
+    case DType::F6_E3M2:
+      return {};  // the format does not say in which order their bits are packed
   }
+  return {};
 }
 
-/// The text as in JSON, so that it is one line, and a terminal obeys none of it.
+/// The text as in JSON: on one line, and without control characters for the terminal.
 std::string in_quotes(const std::string& text) { return nlohmann::json(text).dump(); }
 
 /// The same without the quotes.
@@ -84,7 +149,7 @@ std::string count_of(std::size_t count, const char* thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
-/// The number of characters that a UTF-8 text shows.
+/// The number of code points of a UTF-8 text.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
@@ -138,7 +203,10 @@ void inspect(const std::string& path) {
 
 int main(int argc, char** argv) {
   std::string path;
-  CLI::App app("Lists what a file holds: names, types, shapes, ranges, the numbers of nan, and metadata.");
+  CLI::App app(
+      "Lists what a file holds: names, types, shapes, the least and the largest number, how many are nan, "
+      "and "
+      "metadata. Complex numbers and the floats of 4 and 6 bits have no range.");
   app.add_option("file", path, "An .npy, an .npz or a safetensors file")->required();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
   return apps::run_program("inspect", [&] {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the mains of the programs have in common: the command line, errors and the end.
+// What all programs do: read the command line, report errors, and check that their output was written.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@
 
 namespace apps {
 
-/// The check of an option that it is a number in [least, most]. CLI::Range lets nan pass, and takes the -1 of
-/// a number without a sign for its largest one.
+/// Checks that an option is a number in [least, most]. CLI::Range would accept nan, and would turn -1 into
+/// the largest number of an unsigned type.
 template <class T>
 CLI::Validator in_range(T least, T most) {
   const std::string range =
@@ -35,7 +35,8 @@ CLI::Validator in_range(T least, T most) {
   return {wrong, "in " + range};
 }
 
-/// The exit code of a program that is done: 1, and a line on stderr, if its output has not arrived.
+/// Flushes the output and returns the program's exit code: 1, and a line on stderr, if it could not be
+/// written.
 inline int finish(const std::string& name, int exit_code) {
   std::cout.flush();
   const bool flushed = std::fflush(stdout) == 0;
@@ -44,8 +45,8 @@ inline int finish(const std::string& name, int exit_code) {
   return 1;
 }
 
-/// Reads the command line. Returns what to exit with where there is nothing to run: 0 after --help, 2 after
-/// one line on stderr for arguments that cannot be.
+/// Reads the command line. Returns an exit code if the program should end: 0 after --help, 2 after an error
+/// in the arguments, which is one line on stderr.
 inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   const std::string name = std::filesystem::path(argv[0]).filename().string();
   try {
@@ -63,7 +64,7 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 /// cannot be written.
 template <class Body>
 int run_program(const char* name, Body&& body) {
-  // Without this a file that the body opens takes the place of a closed stream, and its output goes there.
+  // If a standard stream is closed, the first file that the body opens would get its number, and the output.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
       static_cast<void>(::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR));

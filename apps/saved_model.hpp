@@ -1,6 +1,7 @@
 #pragma once
 
-// Models in safetensors files: the weights, and in the metadata what is needed to build the model again.
+// Models in safetensors files: the weights, and in the metadata the sizes and vocabularies to build the
+// model.
 
 #include <charconv>
 #include <string>
@@ -19,7 +20,7 @@ inline xgrad::Metadata sizes_of(const xgrad::EncoderConfig& encoder) {
           {"layers", std::to_string(encoder.layers)}};
 }
 
-/// Texts that hold no newline as one text.
+/// The lines as one text; none may hold a newline.
 inline std::string joined_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
@@ -49,7 +50,7 @@ class SavedModel {
     return value;
   }
 
-  /// What joined_lines() joined.
+  /// The lines of a text that joined_lines() made.
   std::vector<std::string> lines(const std::string& key) const {
     const std::string& all = text(key);
     std::vector<std::string> result;

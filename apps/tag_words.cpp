@@ -11,7 +11,7 @@ using namespace apps;
 
 namespace {
 
-/// Marks at the ends of words become words of their own, as in the Brown corpus.
+/// Splits punctuation off the ends of words, as in the Brown corpus.
 std::vector<std::string> words_and_marks(const std::string& line) {
   static_cast<void>(characters(line));  // throws for what is not UTF-8
   constexpr std::string_view marks = ".,;:!?()\"";

@@ -1,6 +1,6 @@
 #pragma once
 
-// Sentences whose words have tags: files of them, their split, and a baseline to beat.
+// Sentences whose words have tags: reading them, splitting them, and a baseline to compare with.
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ namespace apps {
 
 struct TaggedSentence {
   std::vector<std::string> words;
-  std::vector<std::string> tags;  ///< as many
+  std::vector<std::string> tags;  ///< one for each word
 };
 
 /// The sentences of one file.
@@ -51,9 +51,9 @@ inline constexpr std::array<std::pair<const char*, const char*>, 12> universal_t
 
 }  // namespace detail
 
-/// The universal tag of a tag of the Brown corpus: titles (-tl), headlines (-hl) and cited words (-nc) count
-/// as what they are, foreign words (fw-) as X, and what else is joined by +, such as "it's" (pps+bez), as a
-/// particle. Throws std::invalid_argument for a tag that it does not have.
+/// The universal tag of a tag of the Brown corpus. The marks of titles (-tl), headlines (-hl) and cited words
+/// (-nc) are ignored, foreign words (fw-) are X, and tags joined by + that the table lacks, such as that of
+/// "it's" (pps+bez), are particles. Throws std::invalid_argument for a tag that is not in the corpus.
 inline std::string universal_tag(std::string_view brown) {
   static const std::unordered_map<std::string, std::string> tags = [] {
     std::unordered_map<std::string, std::string> result;
@@ -72,8 +72,9 @@ inline std::string universal_tag(std::string_view brown) {
 
 // Reading
 
-/// Reads a text file of sentences, one a line, of words such as The/at, parted by blanks; the tag follows the
-/// last slash. Throws std::runtime_error, `FILE:LINE: what must hold, got what`.
+/// Reads a text file with a sentence a line. Words are separated by blanks and followed by a slash and their
+/// tag: The/at. A slash before the last one belongs to the word. Throws std::runtime_error, `FILE:LINE: what
+/// must hold, got what`.
 inline TaggedFile read_tagged_file(const std::string& path) {
   detail::LineReader reader(path);
   TaggedFile sentences;
@@ -113,8 +114,8 @@ struct TaggedSplit {
   std::vector<TaggedSentence> train, validation, test;
 };
 
-/// Of every 20 files one is for validation and two are for the test, so 10 files are the least. Throws
-/// std::invalid_argument when a part stays empty.
+/// One file in 20 is for validation and two are for the test; this takes at least 10 files. Throws
+/// std::invalid_argument if a part is empty.
 inline TaggedSplit split_files(const std::vector<TaggedFile>& files) {
   TaggedSplit split;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -129,8 +130,8 @@ inline TaggedSplit split_files(const std::vector<TaggedFile>& files) {
   return split;
 }
 
-/// The accuracy on `test` of giving each word the tag that it has most often in `train`, and to words that
-/// are not there the tag that most of the words have that are there once.
+/// The accuracy on `test` of giving each word the tag that it has most often in `train`. Words that are not
+/// in `train` get the tag that is most frequent among words that occur there once.
 inline double most_frequent_tag_accuracy(const std::vector<TaggedSentence>& train,
                                          const std::vector<TaggedSentence>& test) {
   std::unordered_map<std::string, std::map<std::string, std::size_t>> counts;

@@ -16,13 +16,13 @@
 
 namespace apps {
 
-/// What the model sees of words, (batch, seq) each; 0 is padding.
+/// The model's input: ids of each word and of its parts, (batch, seq) each; 0 is padding.
 struct WordFeatures {
   xgrad::Ids words, prefixes, suffixes, short_suffixes, shapes;
 };
 
-/// The letters of a word in a few classes, in 1 ... shape_count - 1: how it is capitalised, whether there are
-/// digits, hyphens or other marks in it, and whether it is the first of its sentence.
+/// A number in [1, shape_count) for how a word is spelled: whether it begins with a capital, whether it has
+/// small letters, digits, hyphens or other marks, and whether it is the first of its sentence.
 inline constexpr std::size_t shape_count = 65;
 inline std::int64_t shape_of(const std::string& word, bool first) {
   const auto any = [&](auto what) {
@@ -37,7 +37,7 @@ inline std::int64_t shape_of(const std::string& word, bool first) {
          (word.find('-') != word.npos ? 8 : 0) + (any(mark) ? 16 : 0) + (first ? 32 : 0);
 }
 
-/// The last bytes of a lower-cased word, or the first ones; a shorter word is marked, for it is all of it.
+/// The last or the first bytes of a word. A word that is not longer comes whole, with a mark.
 inline std::string ending(const std::string& word, std::size_t count) {
   return word.size() > count ? word.substr(word.size() - count) : "^" + word;
 }
@@ -45,7 +45,7 @@ inline std::string beginning(const std::string& word, std::size_t count) {
   return word.size() > count ? word.substr(0, count) : word + "$";
 }
 
-/// The numbers of words, of their parts and of the tags.
+/// The ids of words, of their parts and of the tags.
 class TaggerVocabulary {
  public:
   static constexpr std::size_t longest_sentence = 128;  // words; longer ones are cut into pieces
@@ -72,13 +72,13 @@ class TaggerVocabulary {
   const xgrad::Vocabulary& short_suffixes() const { return short_suffixes_; }
   const xgrad::Vocabulary& tags() const { return tags_; }
 
-  /// Of sentences of at most longest_sentence words.
+  /// The features of sentences of at most longest_sentence words.
   WordFeatures features(const std::vector<const std::vector<std::string>*>& sentences) const {
     std::vector<std::vector<std::int64_t>> words, prefixes, suffixes, short_suffixes, shapes;
     for (const std::vector<std::string>* sentence : sentences) {
       for (auto* list : {&words, &prefixes, &suffixes, &short_suffixes, &shapes}) list->emplace_back();
       for (std::size_t i = 0; i < sentence->size(); ++i) {
-        const std::string word = xgrad::lower((*sentence)[i]);
+        const std::string word = xgrad::to_ascii_lowercase((*sentence)[i]);
         words.back().push_back(words_.id(word));
         prefixes.back().push_back(prefixes_.id(beginning(word, 3)));
         suffixes.back().push_back(suffixes_.id(ending(word, 3)));
@@ -90,7 +90,7 @@ class TaggerVocabulary {
             xgrad::pad_sequence(short_suffixes), xgrad::pad_sequence(shapes)};
   }
 
-  bool knows(const std::string& word) const { return words_.contains(xgrad::lower(word)); }
+  bool knows(const std::string& word) const { return words_.contains(xgrad::to_ascii_lowercase(word)); }
 
  private:
   static xgrad::Vocabulary words_in(const std::vector<TaggedSentence>& sentences, std::size_t min_freq,
@@ -98,7 +98,8 @@ class TaggerVocabulary {
     std::vector<std::vector<std::string>> texts;
     for (const TaggedSentence& sentence : sentences) {
       texts.emplace_back();
-      for (const std::string& word : sentence.words) texts.back().push_back(part(xgrad::lower(word)));
+      for (const std::string& word : sentence.words)
+        texts.back().push_back(part(xgrad::to_ascii_lowercase(word)));
     }
     return xgrad::Vocabulary::build(texts, {.min_freq = min_freq});
   }
@@ -111,7 +112,7 @@ class TaggerVocabulary {
   xgrad::Vocabulary words_, prefixes_, suffixes_, short_suffixes_, tags_;
 };
 
-/// What stands before (by 1) or after (by -1) each place of the second axis; zeros at the end of it.
+/// x moved by one position along the second axis, up (by 1) or down (by -1); zeros come in at the end.
 inline xgrad::Variable<float> shifted(const xgrad::Variable<float>& x, int by) {
   const std::ptrdiff_t rest = static_cast<std::ptrdiff_t>(x.shape(1)) - 1;
   const xgrad::Variable<float> zeros(xgrad::Array<float>(xgrad::Shape{x.shape(0), 1, x.shape(2)}, 0.0F));
@@ -119,8 +120,8 @@ inline xgrad::Variable<float> shifted(const xgrad::Variable<float>& x, int by) {
                 : xgrad::cat({narrow(x, 1, 1, rest), zeros}, 1);
 }
 
-/// The sum of what is known of a word, of its two neighbours and of its place, through an encoder, to scores
-/// of all tags.
+/// Adds the embeddings of a word's features, its two neighbours' (each through a linear layer) and its
+/// position's; an encoder and a linear layer make them the scores of all tags.
 class TaggerModel : public xgrad::Module<float> {
  public:
   TaggerModel(const TaggerVocabulary& vocabulary, const xgrad::EncoderConfig& config)
@@ -139,14 +140,14 @@ class TaggerModel : public xgrad::Module<float> {
         dropout_(config.dropout),
         encoder_(child("encoder", xgrad::Encoder<float>(config))),
         head_(child("head", xgrad::Linear<float>(config.d_model, vocabulary.tags().size()))) {
-    // Small numbers at first, so that a word is soon more than the noise it began as.
+    // Embeddings start small, so that what a word learns soon outweighs its random start.
     for (const auto& table : {words_.weight(), prefixes_.weight(), suffixes_.weight(),
                               short_suffixes_.weight(), shapes_.weight(), positions_.parameters()[0]}) {
       table.assign(table.value() * 0.1F);
     }
   }
 
-  /// (batch, seq, tags).
+  /// The scores, (batch, seq, tags).
   xgrad::Variable<float> operator()(const WordFeatures& features) const {
     const xgrad::Variable<float> known = words_(features.words) + prefixes_(features.prefixes) +
                                          suffixes_(features.suffixes) +
@@ -157,7 +158,8 @@ class TaggerModel : public xgrad::Module<float> {
   }
 
  private:
-  /// Padding is zeros, as what lies beyond a sentence is: scores must not depend on what shares the batch.
+  /// Padding is zeros, as shifted() has beyond a sentence: scores must not depend on what else is in the
+  /// batch.
   static xgrad::Embedding<float> embedding(std::size_t rows, std::size_t width) {
     return xgrad::Embedding<float>(rows, width, {.padding_idx = 0});
   }
@@ -171,7 +173,7 @@ class TaggerModel : public xgrad::Module<float> {
   xgrad::Linear<float> head_;
 };
 
-/// The vocabulary and the model.
+/// A vocabulary and its model.
 class Tagger {
  public:
   Tagger(TaggerVocabulary vocabulary, const xgrad::EncoderConfig& config)
@@ -205,10 +207,10 @@ class Tagger {
   void load_state_dict(const xgrad::StateDict<float>& state) const { model_.load_state_dict(state); }
   void eval() const { model_.eval(); }
 
-  /// The tag of every word, sentence by sentence. Dropout is off.
+  /// The tag of every word, sentence by sentence, in evaluation mode.
   std::vector<std::vector<std::string>> tags(const std::vector<std::vector<std::string>>& sentences) const {
     const xgrad::NoGrad guard;
-    // Pieces of like length go through the model together.
+    // Sentences are cut into pieces; pieces of similar length go through the model together.
     struct Piece {
       std::size_t sentence, begin;
       std::vector<std::string> words;
@@ -228,8 +230,7 @@ class Tagger {
       }
     }
     if (pieces.empty()) return result;
-    const bool training = model_.training();
-    model_.eval();
+    const xgrad::EvalMode eval_mode(model_);
     xgrad::BatchSampler batches(lengths, {.batch_size = 64, .shuffle = false});
     for (std::size_t n = batches.batches_per_epoch(); n > 0; --n) {
       const std::vector<std::size_t> chosen = batches.next();
@@ -245,7 +246,6 @@ class Tagger {
         }
       }
     }
-    model_.train(training);
     return result;
   }
 

@@ -2,7 +2,7 @@
 
 // A language of sentences such as "my shoes are small, my feet are big.": six owners, eight nouns that each
 // have an adjective of their own, one or two clauses of the same owner, each clause in one of two word
-// orders. A hidden word can be told from exactly one other word: a noun from its adjective, an adjective from
+// orders. A hidden word is determined by exactly one other word: a noun from its adjective, an adjective from
 // its noun, and, where there are two clauses, an owner from the other owner.
 
 #include <array>
@@ -18,8 +18,8 @@ namespace apps {
 enum class Hidden { noun, adjective, owner };
 inline constexpr std::array<const char*, 3> hidden_names{"noun", "adjective", "owner"};
 
-/// A word of a sentence that can be hidden, and the word that it can be told from.
-struct Riddle {
+/// A word of a sentence that can be hidden, and the other word that determines it, by their positions.
+struct Cloze {
   std::size_t hidden;
   std::size_t clue;
   Hidden kind;
@@ -27,7 +27,7 @@ struct Riddle {
 
 struct Sentence {
   std::vector<std::string> words;
-  std::vector<Riddle> riddles;
+  std::vector<Cloze> clozes;
 };
 
 namespace language {
@@ -47,7 +47,7 @@ inline constexpr std::array<Thing, 8> things{{{"shoes", "small"},
                                               {"eyes", "green"},
                                               {"socks", "thick"}}};
 
-/// Adds "my shoes are small" or, inverted, "small are my shoes". Returns where the owner stands.
+/// Adds "my shoes are small" or, inverted, "small are my shoes". Returns the position of the owner.
 inline std::size_t add_clause(Sentence& sentence, const char* owner, const Thing& thing, bool inverted) {
   const std::size_t start = sentence.words.size();
   const std::size_t owner_at = start + (inverted ? 2 : 0);
@@ -56,8 +56,8 @@ inline std::size_t add_clause(Sentence& sentence, const char* owner, const Thing
   sentence.words[owner_at] = owner;
   sentence.words[noun_at] = thing.noun;
   sentence.words[adjective_at] = thing.adjective;
-  sentence.riddles.push_back({noun_at, adjective_at, Hidden::noun});
-  sentence.riddles.push_back({adjective_at, noun_at, Hidden::adjective});
+  sentence.clozes.push_back({noun_at, adjective_at, Hidden::noun});
+  sentence.clozes.push_back({adjective_at, noun_at, Hidden::adjective});
   return owner_at;
 }
 
@@ -80,8 +80,8 @@ inline std::vector<Sentence> all_sentences() {
             Sentence two;
             const std::size_t here = language::add_clause(two, owner, first, inverted);
             const std::size_t there = language::add_clause(two, owner, second, second_inverted);
-            two.riddles.push_back({here, there, Hidden::owner});
-            two.riddles.push_back({there, here, Hidden::owner});
+            two.clozes.push_back({here, there, Hidden::owner});
+            two.clozes.push_back({there, here, Hidden::owner});
             sentences.push_back(two);
           }
         }
@@ -98,7 +98,7 @@ inline std::vector<std::string> notebook_sentence() {
 
 inline constexpr std::int64_t pad_id = 0, mask_id = 1;
 
-/// The words of the language, after padding and mask.
+/// Padding, the mask, and the words of the language.
 inline xgrad::Vocabulary vocabulary_of_language() {
   std::vector<std::string> words{"[PAD]", "[MASK]", "are"};
   words.insert(words.end(), language::owners.begin(), language::owners.end());

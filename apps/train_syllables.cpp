@@ -60,7 +60,8 @@ std::vector<std::size_t> lengths(const std::vector<Example>& examples) {
 using Model = WordClassifier::Model;
 
 double accuracy(const Model& model, const std::vector<Example>& examples) {
-  const xgrad::NoGrad guard;
+  const xgrad::NoGrad no_grad;
+  const xgrad::EvalMode eval_mode(model);
   xgrad::BatchSampler batches(lengths(examples), {.batch_size = 256, .shuffle = false});
   std::size_t right = 0;
   for (std::size_t i = 0; i < batches.batches_per_epoch(); ++i) {
@@ -112,7 +113,8 @@ struct SyllableOptions : TrainingOptions {
 };
 
 int run(const SyllableOptions& options) {
-  for (const std::string& word : options.words) characters(word);  // a wrong one is told before the training
+  for (const std::string& word : options.words)
+    characters(word);  // throws for what is not UTF-8, before the training
   MetricsFile metrics(options.metrics);
   check_writable(options.save);
   const bool english = options.data.empty();
@@ -127,7 +129,7 @@ int run(const SyllableOptions& options) {
   std::vector<Baseline> compared = baselines(split);
   if (english) compared.push_back(vowel_rule_baseline(split));
 
-  // A twentieth of what is not held out says when to stop.
+  // A twentieth of the words that are not held out is for early stopping.
   xgrad::Generator generator(0);
   const std::size_t validating = std::max<std::size_t>(known.size() / 20, 1);
   const auto parts = xgrad::random_split(known.size(), {known.size() - validating, validating}, generator);

@@ -48,8 +48,8 @@ std::size_t word_count(const std::vector<TaggedSentence>& sentences) {
   return count;
 }
 
-/// How often each true tag (row) was given each tag (column), and how often words of the vocabulary were
-/// right.
+/// How often words with each true tag (row) were given each tag (column); how many words the vocabulary
+/// knows, and how many of those were right.
 struct Confusion {
   std::vector<std::string> tags;
   std::vector<std::vector<std::size_t>> counts;
@@ -77,7 +77,7 @@ double share(std::size_t part, std::size_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Tags that the training did not have count, too: as rows that no column can be right in.
+/// Tags that did not occur in training are counted, too: in rows of their own, where no answer is right.
 Confusion confusion(const Tagger& tagger, const std::vector<TaggedSentence>& sentences) {
   Confusion result;
   result.tags = tagger.vocabulary().tags().tokens();
@@ -151,7 +151,7 @@ int run(const TaggerOptions& options) {
       tags.push_back(tagger.vocabulary().tags().ids(training[i].tags));
     }
     WordFeatures features = tagger.vocabulary().features(words);
-    // Words that are now and then unknown teach the model to look at their parts.
+    // Making some words unknown teaches the model to use their parts.
     const xgrad::Array<float> forgotten =
         xgrad::bernoulli<float>({features.words.size()}, options.word_dropout);
     std::size_t real = 0;

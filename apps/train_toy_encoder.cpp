@@ -23,7 +23,7 @@ struct Batch {
 
 struct Question {
   const Sentence* sentence;
-  Riddle riddle;
+  Cloze cloze;
 };
 
 Batch make_batch(const Vocabulary& vocabulary, const std::vector<Question>& questions) {
@@ -32,15 +32,15 @@ Batch make_batch(const Vocabulary& vocabulary, const std::vector<Question>& ques
   batch.ids.fill(pad_id);
   batch.answers.fill(-100);
   for (std::size_t row = 0; row < questions.size(); ++row) {
-    const auto& [sentence, riddle] = questions[row];
+    const auto& [sentence, cloze] = questions[row];
     for (std::size_t i = 0; i < sentence->words.size(); ++i)
       batch.ids(row, i) = vocabulary.id(sentence->words[i]);
-    batch.answers(row, riddle.hidden) = std::exchange(batch.ids(row, riddle.hidden), mask_id);
+    batch.answers(row, cloze.hidden) = std::exchange(batch.ids(row, cloze.hidden), mask_id);
   }
   return batch;
 }
 
-/// Which word of each row the model thinks is hidden, and how sure it is.
+/// The word that the model finds most probable, and its probability.
 struct Guess {
   std::int64_t id;
   float probability;
@@ -61,11 +61,11 @@ std::vector<Guess> guesses(const xgrad::ToyEncoder<float>& model, const Batch& b
   return result;
 }
 
-/// Every hidden word that a list of sentences allows.
+/// A question for every word of the sentences that can be hidden.
 std::vector<Question> all_questions(const std::vector<const Sentence*>& sentences) {
   std::vector<Question> questions;
   for (const Sentence* sentence : sentences) {
-    for (const Riddle& riddle : sentence->riddles) questions.push_back({sentence, riddle});
+    for (const Cloze& cloze : sentence->clozes) questions.push_back({sentence, cloze});
   }
   return questions;
 }
@@ -75,25 +75,25 @@ double accuracy(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabul
   const std::vector<Guess> found = guesses(model, make_batch(vocabulary, questions));
   std::size_t right = 0;
   for (std::size_t i = 0; i < questions.size(); ++i) {
-    const auto& [sentence, riddle] = questions[i];
-    right += vocabulary.token(found[i].id) == sentence->words[riddle.hidden] ? 1 : 0;
+    const auto& [sentence, cloze] = questions[i];
+    right += vocabulary.token(found[i].id) == sentence->words[cloze.hidden] ? 1 : 0;
   }
   return static_cast<double>(right) / static_cast<double>(questions.size());
 }
 
-/// A head, and the mean weight that it gives from a hidden word to its clue.
+/// A head, and its mean attention weight from hidden words to their clues.
 struct Head {
   std::size_t layer, head;
   double weight;
 };
 
-/// The mean weights from hidden words of one kind to their clues, head by head.
+/// The mean attention weights from hidden words of one kind to their clues, for each head.
 std::vector<Head> attention_on_clues(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
                                      const std::vector<Question>& questions, Hidden kind) {
   const xgrad::NoGrad guard;
   std::vector<Question> chosen;
   std::copy_if(questions.begin(), questions.end(), std::back_inserter(chosen),
-               [kind](const Question& question) { return question.riddle.kind == kind; });
+               [kind](const Question& question) { return question.cloze.kind == kind; });
   const std::vector<Variable<float>> weights = model.with_weights(make_batch(vocabulary, chosen).ids).weights;
   std::vector<Head> heads;
   for (std::size_t layer = 0; layer < weights.size(); ++layer) {
@@ -101,7 +101,7 @@ std::vector<Head> attention_on_clues(const xgrad::ToyEncoder<float>& model, cons
       double total = 0;
       for (std::size_t row = 0; row < chosen.size(); ++row) {
         total += static_cast<double>(
-            weights[layer].value()(row, head, chosen[row].riddle.hidden, chosen[row].riddle.clue));
+            weights[layer].value()(row, head, chosen[row].cloze.hidden, chosen[row].cloze.clue));
       }
       heads.push_back({layer, head, total / static_cast<double>(chosen.size())});
     }
@@ -129,22 +129,22 @@ std::vector<Head> finding_heads(const xgrad::ToyEncoder<float>& model, const Voc
 void show_attention(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
                     const Sentence& sentence) {
   const xgrad::NoGrad guard;
-  const Batch batch = make_batch(vocabulary, {{&sentence, sentence.riddles[0]}});
+  const Batch batch = make_batch(vocabulary, {{&sentence, sentence.clozes[0]}});
   std::vector<std::string> words = sentence.words;
-  words[sentence.riddles[0].hidden] = "[MASK]";
-  print_attention_from(std::cout, model.with_weights(batch.ids).weights, sentence.riddles[0].hidden, words);
+  words[sentence.clozes[0].hidden] = "[MASK]";
+  print_attention_from(std::cout, model.with_weights(batch.ids).weights, sentence.clozes[0].hidden, words);
 }
 
 void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
                   const Sentence& sentence) {
-  for (const Riddle& riddle : sentence.riddles) {
-    const Guess guess = guesses(model, make_batch(vocabulary, {{&sentence, riddle}}))[0];
+  for (const Cloze& cloze : sentence.clozes) {
+    const Guess guess = guesses(model, make_batch(vocabulary, {{&sentence, cloze}}))[0];
     for (std::size_t i = 0; i < sentence.words.size(); ++i) {
       std::printf("%s%s",
                   i == 4  ? ", "
                   : i > 0 ? " "
                           : "  ",
-                  i == riddle.hidden ? "____" : sentence.words[i].c_str());
+                  i == cloze.hidden ? "____" : sentence.words[i].c_str());
     }
     std::printf("  ->  %s (%.1f %%)\n", vocabulary.token(guess.id).c_str(),
                 100 * static_cast<double>(guess.probability));

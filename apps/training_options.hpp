@@ -64,11 +64,11 @@ inline const char* outcome(const xgrad::TrainingLog& log) {
   return log.interrupted ? "interrupted" : log.stopped ? "stopped" : "trained";
 }
 
-/// AdamW with a linear warm-up and then half a cosine wave down to 0, with what the options ask for:
-/// checkpoints, resuming, a log of each step, and the weights that did best.
+/// Training with AdamW, whose learning rate rises linearly and then falls along half a cosine wave to 0, and
+/// with what the options ask for: checkpoints, resuming, a log of each step, keeping the best weights.
 class TrainingRun {
  public:
-  /// `config` is what, besides the options, a resumed run must have in common with the one that was saved.
+  /// `config` has what must be the same in a resumed run, besides the options.
   TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model, std::size_t warmup,
               xgrad::Metadata config = {})
       : options_(options),
@@ -86,25 +86,27 @@ class TrainingRun {
       config_[name] = std::to_string(number);
     }
     config_["--lr"] = xgrad::detail::number_text(options.lr);
-    parts_.others.emplace("scheduler", scheduler_);
+    keep("scheduler", scheduler_);
   }
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
-  /// Something more that a checkpoint keeps.
-  void keep(const std::string& name, xgrad::Stateful& part) { parts_.others.emplace(name, part); }
+  /// Adds something to the checkpoints.
+  void keep(const std::string& name, xgrad::TrainingPart part) { parts_.emplace(name, std::move(part)); }
 
-  /// After every so many steps: the score of the model, best which is kept, until it no longer improves.
+  /// Computes a score of the model after every so many steps, keeps the weights of the best one, and stops
+  /// when it no longer improves.
   void evaluate(std::size_t every, std::size_t patience, std::function<double()> score) {
     evaluate_every_ = every;
     score_ = std::move(score);
     stopping_ = xgrad::EarlyStopping({.patience = patience});
     config_["--patience"] = std::to_string(patience);
-    parts_.best = &best_;
     keep("stopping", stopping_);
+    keep("best", best_);
   }
 
-  /// Changes the weights along the gradient of the loss, clipped; to be called in each step.
+  /// Makes the optimizer's step for a loss, with clipped gradients, and the scheduler's. Call it in each
+  /// step.
   xgrad::StepResult update(const xgrad::Variable<float>& loss, std::size_t tokens) {
     optimizer_.zero_grad();
     loss.backward();
@@ -115,7 +117,8 @@ class TrainingRun {
     return {.loss = static_cast<double>(loss.item()), .lr = lr, .grad_norm = norm, .tokens = tokens};
   }
 
-  /// Calls step(), which calls update(), for all steps that are left. The model has the best weights then.
+  /// Calls step(), which has to call update(), for all steps that are left; at the end the model has the best
+  /// weights.
   xgrad::TrainingLog fit(const std::function<xgrad::StepResult()>& step) {
     xgrad::FitOptions how{.metrics = options_.log};
     if (options_.resume) {
@@ -148,7 +151,7 @@ class TrainingRun {
 
   double best_score() const { return stopping_.best(); }
 
-  /// What every program's metrics file says of the training.
+  /// What all programs write into their metrics file.
   nlohmann::json metrics(const xgrad::TrainingLog& log) const {
     return {{"steps", log.steps},
             {"seconds", log.seconds},
@@ -173,18 +176,18 @@ class TrainingRun {
   xgrad::AdamW<float> optimizer_;
   xgrad::SequentialLR<float> scheduler_;
   xgrad::Metadata config_;
-  xgrad::TrainingParts<float> parts_{.model = model_, .optimizer = optimizer_};
+  xgrad::TrainingParts parts_{{"model", model_}, {"optimizer", optimizer_}};
   std::size_t evaluate_every_ = 0;
   std::function<double()> score_;
   xgrad::EarlyStopping stopping_;
   xgrad::StateDict<float> best_;
 };
 
-/// The file of --metrics. It is opened at once: a path that cannot be written is an error before the
-/// training, not after it.
+/// The file of --metrics, opened before the training, so that a path that cannot be written is an error at
+/// once.
 class MetricsFile {
  public:
-  /// An empty path: nothing will be written.
+  /// For an empty path nothing is written.
   explicit MetricsFile(const std::string& path) {
     if (!path.empty()) file_.emplace(path);
   }
@@ -200,7 +203,7 @@ class MetricsFile {
   std::optional<xgrad::AtomicFile> file_;
 };
 
-/// Throws xgrad::FileError now rather than after the training if the file cannot be written.
+/// Throws xgrad::FileError if a file cannot be written; to be called before a long training.
 inline void check_writable(const std::string& path) {
   if (!path.empty()) xgrad::AtomicFile file(path);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// A small encoder that reads a word letter by letter and names its class.
+// A small encoder that classifies words by their letters.
 
 #include <algorithm>
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace apps {
 
-inline constexpr std::size_t longest_word = 40;  // letters; what follows is cut off
+inline constexpr std::size_t longest_word = 40;  // in letters; longer ones are cut off
 
 /// Letters as ids. Every word starts with a class token, whose final state is what the classifier sees.
 class Alphabet {
@@ -41,7 +41,7 @@ class Alphabet {
 
   std::size_t size() const { return ids_.size() + 3; }
 
-  /// Positions that a word takes at most, the class token included.
+  /// The largest number of positions that a word takes, with its class token.
   std::size_t positions() const { return longest_ + 1; }
 
   std::vector<std::int64_t> encode(const std::string& word) const {
@@ -59,7 +59,7 @@ class Alphabet {
   std::size_t longest() const { return longest_; }
 
  private:
-  /// A capital that the training words do not have stands for its small letter.
+  /// Capitals that did not occur in training are read as small letters.
   std::int64_t id(char32_t letter) const {
     const char32_t small = letter >= U'A' && letter <= U'Z' ? letter - U'A' + U'a' : letter;
     for (const char32_t wanted : {letter, small}) {

@@ -23,7 +23,8 @@
 
 #include <xgrad/train/vocabulary.hpp>
 
-/// Words with labels: a file of them, a fixed split, and baselines to beat.
+// Words with labels: reading them, a fixed split, and baselines to compare with.
+
 namespace apps {
 
 struct LabelledWord {
@@ -85,7 +86,8 @@ inline std::string encode_utf8(char32_t point) {
 /// The C0 and C1 control characters, NUL and the terminal's escape among them.
 inline bool is_control(char32_t point) { return point < 0x20 || (point >= 0x7F && point < 0xA0); }
 
-/// A text for an error message: in quotes, bytes that do not print as \xNN, shortened to 40 characters.
+/// A text for an error message: in quotes, with bytes that cannot be printed as \xNN, cut after 40
+/// characters.
 inline std::string printable(std::string_view text) {
   constexpr char hex[] = "0123456789ABCDEF";
   std::string out = "\"";
@@ -117,7 +119,7 @@ inline std::u32string characters(std::string_view word) {
 
 namespace detail {
 
-/// The lines of a plain or gzip-compressed regular file, never holding more than one line of bounded length.
+/// The lines of a regular file, plain or compressed by gzip, read one at a time.
 class LineReader {
  public:
   explicit LineReader(std::string path) : path_(std::move(path)) {
@@ -215,12 +217,12 @@ inline std::vector<std::string> classes_of(const std::vector<LabelledWord>& word
   return labels;
 }
 
-/// Reads a UTF-8 file, plain or compressed by gzip, of lines `word label`, parted by tabs or spaces.
+/// Reads a UTF-8 file, plain or compressed by gzip, of lines `word label`, separated by tabs or spaces.
 ///
-/// Blank lines, CRLF, a byte order mark and a missing last newline are accepted, and a row that comes again
-/// counts once. Throws std::runtime_error, `FILE:LINE: what must hold, got what`, for: anything but a regular
-/// file; a line without exactly a word and a label, of more than max_line_bytes, with control characters, or
-/// not UTF-8; a word with two different labels; fewer than 2 or more than max_classes labels.
+/// Blank lines, CRLF, a byte order mark and a missing last newline are accepted; repeated rows count once.
+/// Throws std::runtime_error, `FILE:LINE: what must hold, got what`, for: anything but a regular file; a line
+/// without exactly a word and a label, of more than max_line_bytes, with control characters, or not UTF-8; a
+/// word with two different labels; fewer than 2 or more than max_classes labels.
 inline std::vector<LabelledWord> read_word_labels(const std::string& path) {
   detail::LineReader reader(path);
   std::vector<LabelledWord> words;
@@ -262,15 +264,16 @@ inline std::uint64_t fnv1a(std::string_view text) {
   return hash;
 }
 
-/// Whether a word is held out, as about one in ten is: by the word alone, upper or lower case (of A to Z).
-inline bool is_held_out(std::string_view word) { return fnv1a(xgrad::lower(word)) % 10 == 0; }
+/// Whether a word is held out, as about one in ten is. It depends on the word alone, not on the case of A to
+/// Z.
+inline bool is_held_out(std::string_view word) { return fnv1a(xgrad::to_ascii_lowercase(word)) % 10 == 0; }
 
 struct WordSplit {
   std::vector<LabelledWord> train;
   std::vector<LabelledWord> held_out;
 };
 
-/// Parts the words by is_held_out. Throws std::invalid_argument when a part stays empty.
+/// Splits the words by is_held_out. Throws std::invalid_argument if a part is empty.
 inline WordSplit split_words(const std::vector<LabelledWord>& words) {
   WordSplit split;
   for (const auto& entry : words) (is_held_out(entry.word) ? split.held_out : split.train).push_back(entry);
@@ -286,7 +289,7 @@ inline WordSplit split_words(const std::vector<LabelledWord>& words) {
 
 struct Baseline {
   std::string name;
-  double accuracy;  ///< share of the held-out words whose label it names
+  double accuracy;  ///< share of the held-out words that it labels correctly
 };
 
 /// The accuracy on the words of predict(word), which gives a label.
@@ -394,9 +397,10 @@ inline std::vector<Baseline> baselines(const WordSplit& split) {
            accuracy(split.held_out, [&](const auto& word) { return bayes.predict(word); })}};
 }
 
-/// English syllables by hand: groups of vowels, less a silent e at the end (not that of "table"), at least 1.
+/// The number of English syllables by a rule: groups of vowels, without a silent e at the end (that of
+/// "table" is not), and at least 1.
 inline int vowel_rule(std::string_view word) {
-  const std::string text = xgrad::lower(word);
+  const std::string text = xgrad::to_ascii_lowercase(word);
   const auto vowel = [&](std::size_t i) {
     return std::string_view("aeiouy").find(text[i]) != std::string_view::npos;
   };

@@ -220,7 +220,7 @@ GradcheckReport gradgradcheck(const CheckedFunction& f, const std::vector<Variab
   all.emplace_back(random_like(f(inputs).shape(), random), true);
   for (const V& input : inputs) weights.emplace_back(random_like(input.shape(), random));
 
-  const GradcheckReport same = compare_paths(f, inputs, all.back().detach());
+  GradcheckReport same = compare_paths(f, inputs, all.back().detach());
   if (!same) return same;
   const CheckedFunction weighted_gradients = [&](const std::vector<V>& at) {
     const EnableGrad guard;

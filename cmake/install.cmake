@@ -1,19 +1,32 @@
+# cmake --install: the libraries (component `runtime` of the packages), and what compiles against them (`development`).
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/xgrad)
+set(headers_dir ${CMAKE_INSTALL_INCLUDEDIR}/xgrad)
 
-install(TARGETS xgrad EXPORT xgradTargets)
+function(xgrad_install target export)
+  install(
+    TARGETS ${target} EXPORT ${export}
+    LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
+    RUNTIME COMPONENT runtime)
+  install(EXPORT ${export} NAMESPACE xgrad:: DESTINATION ${package_dir})
+endfunction()
+
+# No header of the others includes one of kernels/.
+set(public_folders ${core_folders})
+list(REMOVE_ITEM public_folders kernels)
+
+xgrad_install(xgrad xgradTargets)
+install(DIRECTORY ${public_folders} DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp)
+install(FILES xgrad.hpp ${include_dir}/xgrad/ops.hpp DESTINATION ${headers_dir})
 if(XGRAD_BUILD_FILES)
-  install(TARGETS xgrad_files EXPORT xgradFilesTargets)
-  install(EXPORT xgradFilesTargets NAMESPACE xgrad:: DESTINATION ${package_dir})
-  install(DIRECTORY files DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/xgrad FILES_MATCHING PATTERN *.hpp)
-  install(FILES files.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/xgrad)
+  xgrad_install(xgrad_files xgradFilesTargets)
+  install(DIRECTORY files DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp)
+  install(FILES files.hpp DESTINATION ${headers_dir})
   install(FILES cmake/FindLibZip.cmake DESTINATION ${package_dir})
 endif()
-install(DIRECTORY ${core_folders} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/xgrad FILES_MATCHING PATTERN *.hpp)
-install(FILES xgrad.hpp ${include_dir}/xgrad/ops.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/xgrad)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(EXPORT xgradTargets NAMESPACE xgrad:: DESTINATION ${package_dir})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
 
 configure_package_config_file(
   cmake/xgradConfig.cmake.in ${PROJECT_BINARY_DIR}/xgradConfig.cmake
@@ -22,3 +35,36 @@ configure_package_config_file(
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/xgradConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/xgradConfig.cmake ${PROJECT_BINARY_DIR}/xgradConfigVersion.cmake
         DESTINATION ${package_dir})
+
+# pkg-config's files, relative to where they lie, so that the prefix may move. A static library needs its own libraries
+# named among the public ones: `pkg-config --static` would ask for those of which OpenBLAS is made, too, which are not
+# installed with it.
+function(xgrad_install_pkg_config name library description)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS")
+  set(requires ${arg_REQUIRES})
+  set(libs -L\${libdir} -l${library})
+  if(NOT BUILD_SHARED_LIBS)
+    list(APPEND requires ${arg_STATIC_REQUIRES})
+    list(APPEND libs ${arg_STATIC_LIBS})
+  endif()
+  list(JOIN requires ", " requires)
+  list(JOIN libs " " libs)
+  file(RELATIVE_PATH prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  cmake_path(APPEND libdir \${prefix} ${CMAKE_INSTALL_LIBDIR})
+  cmake_path(APPEND includedir \${prefix} ${CMAKE_INSTALL_INCLUDEDIR})
+  configure_file(cmake/pkg-config.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+if(BLA_VENDOR STREQUAL OpenBLAS)
+  set(blas STATIC_REQUIRES openblas STATIC_LIBS ${CMAKE_THREAD_LIBS_INIT})
+else()
+  set(blas STATIC_LIBS ${BLAS_LIBRARIES} ${CMAKE_THREAD_LIBS_INIT})
+endif()
+xgrad_install_pkg_config(xgrad xgrad "${PROJECT_DESCRIPTION}" REQUIRES xtensor ${blas})
+if(XGRAD_BUILD_FILES)
+  xgrad_install_pkg_config(
+    xgrad-files xgrad_files "safetensors, npy and npz files and checkpoints for xgrad"
+    REQUIRES "xgrad = ${PROJECT_VERSION}"
+    STATIC_REQUIRES libzip)
+endif()

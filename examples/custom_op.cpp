@@ -13,7 +13,7 @@ Variable<T> cos(const Variable<T>& x);
 
 template <class T>
 Variable<T> sin(const Variable<T>& x) {
-  return xgrad::record<T>("sin", Variable<T>(xt::sin(x.value())), xgrad::on(x), xgrad::save(x),
+  return xgrad::record<T>("sin", Variable<T>(xt::sin(x.value())), xgrad::Inputs(x), xgrad::Saved(x),
                           [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * cos(x)}; });
 }
 
@@ -21,7 +21,7 @@ Variable<T> sin(const Variable<T>& x) {
 template <class T>
 Variable<T> cos(const Variable<T>& x) {
   return xgrad::record<T>(
-      "cos", Variable<T>(xt::cos(x.value())), xgrad::on(x), xgrad::save(x),
+      "cos", Variable<T>(xt::cos(x.value())), xgrad::Inputs(x), xgrad::Saved(x),
       [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {-(dy * sin(x))}; });
 }
 

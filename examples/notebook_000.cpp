@@ -15,7 +15,7 @@ int main() {
   const std::map<std::string, std::int64_t> vocab{{"<pad>", 0}, {"<bos>", 1}, {"<eos>", 2},
                                                   {"time", 3},  {"flies", 4}, {"fast", 5}};
   const std::string sentence = "Time flies fast";
-  const std::vector<std::string> tokens = xgrad::whitespace_tokens(xgrad::lower(sentence));
+  const std::vector<std::string> tokens = xgrad::whitespace_tokens(xgrad::to_ascii_lowercase(sentence));
 
   xgrad::Ids ids = xgrad::Ids::from_shape({tokens.size() + 2});
   ids(0) = vocab.at("<bos>");

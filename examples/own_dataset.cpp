@@ -17,7 +17,7 @@ std::vector<Example> dataset() {
 int main() {
   std::vector<std::vector<std::string>> texts;
   for (const Example& example : dataset())
-    texts.push_back(xgrad::whitespace_tokens(xgrad::lower(example.text)));
+    texts.push_back(xgrad::whitespace_tokens(xgrad::to_ascii_lowercase(example.text)));
   const auto vocabulary = xgrad::Vocabulary::build(texts);
 
   xgrad::manual_seed(0);

@@ -4,39 +4,48 @@
 #include <map>
 #include <string>
 
-#include "../models/module.hpp"
-#include "../train/moving_average.hpp"
 #include "../train/stateful.hpp"
 #include "safetensors.hpp"
 
 namespace xgrad {
 
-/// The parts of a training run that change from step to step. The default generator is one more.
-template <class T>
-struct TrainingParts {
-  Module<T> model;
-  Optimizer<T>& optimizer;
-  ExponentialMovingAverage<T>* average = nullptr;
-  StateDict<T>* best = nullptr;  ///< weights that early stopping keeps; empty before there are any
-  /// Schedule, batches, early stopping: each under a name of the caller's, without dots.
-  std::map<std::string, std::reference_wrapper<Stateful>> others = {};
+/// Something that a checkpoint keeps; it must outlive this.
+class TrainingPart {
+ public:
+  TrainingPart(Stateful& part)
+      : list_([&part](StateArchive& state, const std::string& name) { state.part(name, part); }) {}
+
+  template <class T>
+  TrainingPart(const Module<T>& model)
+      : list_([model](StateArchive& state, const std::string& name) { state.part(name, model); }) {}
+
+  /// Weights beside the model's, such as the best so far; there may be none yet.
+  template <class T>
+  TrainingPart(StateDict<T>& weights)
+      : list_([&weights](StateArchive& state, const std::string& name) { state.arrays(name, weights); }) {}
+
+  void list(StateArchive& state, const std::string& name) const { list_(state, name); }
+
+ private:
+  std::function<void(StateArchive&, const std::string&)> list_;
 };
 
+/// All that changes from step to step but the default generator, by names of your own without dots:
+/// {{"model", model}, {"optimizer", optimizer}, {"scheduler", scheduler}}.
+using TrainingParts = std::map<std::string, TrainingPart>;
+
 /// Writes a training run after `step` steps into one safetensors file, as an AtomicFile: whenever the process
-/// ends, the file is the new one or the one before, whole. It holds the tensors "model.<name>",
-/// "optimizer.<name>", "average.<name>" and "best.<name>", F64 scalars "numbers.<part>.<name>" and
-/// "numbers.step", and in its metadata the default generator's state and `config`, what the run was started
-/// with. Throws FileError.
-template <class T>
-void save_checkpoint(const std::string& path, const TrainingParts<T>& parts, std::size_t step,
+/// ends, the file is the new one or the one before, whole. It holds the arrays of all parts as tensors
+/// "<part>.<name>", their numbers as F64 scalars "numbers.<part>.<name>" and "numbers.step", and in its
+/// metadata the default generator's state and `config`, what the run was started with. Throws FileError, and
+/// ValueError for a part whose name is empty, "numbers" or has a dot.
+void save_checkpoint(const std::string& path, const TrainingParts& parts, std::size_t step,
                      const Metadata& config = {});
 
 /// Puts everything back as it was saved and returns the number of steps done: the run goes on bit for bit as
 /// if it had not stopped. Throws FileError for a file that is broken or no checkpoint, ValueError for one of
-/// another run: "run.safetensors: --d-model must be as in the checkpoint, '64', got '32'". Changes nothing
-/// then.
-template <class T>
-std::size_t load_checkpoint(const std::string& path, const TrainingParts<T>& parts,
-                            const Metadata& config = {});
+/// another run, naming all that is wrong: "run.safetensors: --d-model must be as in the checkpoint, '64', got
+/// '32'". Changes nothing then.
+std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config = {});
 
 }  // namespace xgrad

@@ -20,7 +20,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// NumPy's names of types, which its order of bytes comes before.
+/// NumPy's names of types, without the byte order that precedes them.
 constexpr std::pair<std::string_view, DType> dtype_names[] = {
     {"b1", DType::BOOL}, {"i1", DType::I8},  {"i2", DType::I16}, {"i4", DType::I32},
     {"i8", DType::I64},  {"u1", DType::U8},  {"u2", DType::U16}, {"u4", DType::U32},
@@ -70,7 +70,7 @@ class HeaderParser {
     detail::fail<FileError>(file_, ": ", parts...);
   }
 
-  /// The next character that is no white space; 0 at the end.
+  /// The next character that is not white space; 0 at the end.
   char next() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
     return rest_.empty() ? '\0' : rest_.front();
@@ -93,7 +93,7 @@ class HeaderParser {
     const std::size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
     if (end == std::string_view::npos)
       fail("the header must have a string next, got ", in_quotes(rest_.substr(0, 20)));
-    const std::string content(rest_.substr(1, end - 1));
+    std::string content(rest_.substr(1, end - 1));
     rest_.remove_prefix(end + 1);
     return content;
   }
@@ -116,7 +116,7 @@ class HeaderParser {
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
       shape.push_back(length);
       const bool comma = accept(",");
-      if (!comma && (next() != ')' || shape.size() == 1))  // (3) is no tuple in Python
+      if (!comma && (next() != ')' || shape.size() == 1))  // (3) is not a tuple in Python
         fail("shape must be a tuple, got ", in_quotes(rest_.substr(0, 20)), " after its length ", length);
     }
     return shape;
@@ -197,7 +197,7 @@ TensorView read_npy(const std::string& file, std::span<const std::byte> bytes,
   return {"", header.dtype, header.shape, data};
 }
 
-/// All that comes before the data in an npy file of version 1.0; its length is a multiple of 64.
+/// Everything before the data in an npy file of version 1.0; its length is a multiple of 64.
 template <class T>
 std::string npy_header(const Shape& shape) {
   const auto* const type =
@@ -247,10 +247,11 @@ class ZipError {
   detail::fail<FileError>(file, ": must be a whole zip archive: ", why);
 }
 
-/// The unpacked bytes of an entry. Its size is held against what is packed before anything is allocated.
+/// The unpacked bytes of an entry. Its size is compared with the packed size before anything is allocated.
 std::vector<std::byte> unpack(const std::string& file, zip_t* archive, zip_uint64_t index,
                               std::size_t& packed_left) {
-  constexpr zip_uint64_t most_deflated = 1032;  // deflate makes 258 bytes of 2 bits at best
+  constexpr zip_uint64_t most_deflated =
+      1032;  // bytes for each byte: deflate packs at most 258 bytes into 2 bits
   constexpr zip_uint64_t wanted = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   zip_stat_t status;
   if (zip_stat_index(archive, index, 0, &status) != 0 || (status.valid & wanted) != wanted)
@@ -265,7 +266,7 @@ std::vector<std::byte> unpack(const std::string& file, zip_t* archive, zip_uint6
 
   const Handle<zip_file_t> entry(zip_fopen_index(archive, index, 0));
   if (!entry) fail_to_unzip(file, zip_strerror(archive));
-  // Room for one byte more than there is: the checksum is compared where reading finds the end.
+  // One byte more than the entry has: libzip compares the checksum when reading reaches the end.
   std::vector<std::byte> bytes(status.size + 1);
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -292,7 +293,7 @@ NpzFile::NpzFile(const std::string& path) {
   if (!source) fail_to_unzip(path, error.text());
   const Handle<zip_t> archive(zip_open_from_source(source.get(), ZIP_RDONLY | ZIP_CHECKCONS, error.get()));
   if (!archive) fail_to_unzip(path, error.text());
-  source.release();  // the archive has it now
+  static_cast<void>(source.release());  // the archive owns it now
 
   std::size_t packed_left = file.bytes().size();
   const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
@@ -313,7 +314,7 @@ NpzFile::NpzFile(const std::string& path) {
 
 template <class T>
 Array<T> load_npy(const std::string& path) {
-  return detail::array_from<T>(path, NpyFile(path).tensor());
+  return detail::array_from<T>(path, NpyFile(path).tensor(), false);
 }
 
 template <class T>
@@ -345,7 +346,7 @@ void save_npz(const ArrayMap<T>& arrays, const std::string& path) {
     if (!done) detail::fail<FileError>(path, ": cannot be written: ", why);
   };
 
-  // libzip cannot write to an open file: it packs into memory.
+  // libzip cannot write to an open file, so it packs into memory.
   ZipError error;
   const Handle<zip_source_t> packed(zip_source_buffer_create(nullptr, 0, 0, error.get()));
   check(packed != nullptr, error.text().c_str());
@@ -366,7 +367,7 @@ void save_npz(const ArrayMap<T>& arrays, const std::string& path) {
     const zip_int64_t index =
         zip_file_add(archive.get(), (name + ".npy").c_str(), content.get(), ZIP_FL_ENC_UTF_8);
     check(index >= 0, zip_strerror(archive.get()));
-    content.release();  // the archive has it now
+    static_cast<void>(content.release());  // the archive owns it now
     constexpr zip_uint16_t first_of_1980 = 0x21;
     const auto entry = static_cast<zip_uint64_t>(index);
     check(zip_set_file_compression(archive.get(), entry, ZIP_CM_STORE, 0) == 0 &&
@@ -374,7 +375,7 @@ void save_npz(const ArrayMap<T>& arrays, const std::string& path) {
           zip_strerror(archive.get()));
   }
   check(zip_close(archive.get()) == 0, zip_strerror(archive.get()));
-  archive.release();
+  static_cast<void>(archive.release());  // zip_close has freed it
 
   check(zip_source_open(packed.get()) == 0, zip_error_strerror(zip_source_error(packed.get())));
   std::vector<std::byte> piece(1 << 20);

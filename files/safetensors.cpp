@@ -27,8 +27,8 @@ struct Entry {
   std::optional<std::vector<std::size_t>> offsets = {};
 };
 
-/// Takes the events of nlohmann's SAX parser, which sees everything that its document would hide: keys that
-/// come twice, and whether a number is an integer. Only what may come next is accepted, so nothing can nest.
+/// Takes the events of nlohmann's SAX parser, which shows what its parsed document would not: keys that come
+/// twice, and whether a number is an integer. It accepts only what may come next, so nothing can nest deeply.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderReader(const std::string& path) : path_(path) {}
@@ -140,7 +140,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     detail::fail<FileError>(path_, ": ", parts...);
   }
 
-  /// Says what must come instead of what came.
+  /// Throws FileError for an event that may not come here.
   [[noreturn]] void refuse(const std::string& got) const {
     switch (place_) {
       case Place::file:

@@ -28,7 +28,7 @@ static_assert(dtypes.size() == static_cast<std::size_t>(DType::U64) + 1);
 
 const DTypeRow& row_of(DType dtype) { return dtypes[static_cast<std::size_t>(dtype)]; }
 
-/// What to_array<T> takes, in words.
+/// The types that to_array<T> converts, for the error.
 template <class T>
 constexpr const char* accepted = "F64, F32, F16 or BF16";
 template <>
@@ -54,7 +54,7 @@ bool convert(const TensorView& from, Array<T>& to) {
   return true;
 }
 
-/// Whether there is a way from the file's type to T.
+/// Fills `to`, unless the file's type cannot be converted to T; returns whether it could.
 template <class T>
 bool convert_any(const TensorView& from, Array<T>& to) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -121,19 +121,30 @@ std::optional<std::size_t> byte_count(DType dtype, const Shape& shape) {
   return bits / 8;
 }
 
+namespace {
+
+/// The values as T; `subject` is what errors begin with.
 template <class T>
-Array<T> to_array(const TensorView& tensor) {
+Array<T> converted(const TensorView& tensor, const std::string& subject) {
   if (byte_count(tensor.dtype, tensor.shape) != tensor.bytes.size())
-    detail::fail<ValueError>("tensor ", detail::in_quotes(tensor.name), ": shape ", tensor.shape, " of ",
-                             to_string(tensor.dtype), " must fit its bytes, got ", tensor.bytes.size());
+    detail::fail<ValueError>(subject, "shape ", tensor.shape, " of ", to_string(tensor.dtype),
+                             " must fit its bytes, got ", tensor.bytes.size());
   Array<T> array = Array<T>::from_shape(tensor.shape);
   if (!std::is_same_v<T, bool> && tensor.dtype == dtype_of<T>) {
     if (array.size() > 0) std::memcpy(array.data(), tensor.bytes.data(), tensor.bytes.size());
   } else if (!convert_any(tensor, array)) {
-    detail::fail<ValueError>("tensor ", detail::in_quotes(tensor.name), ": dtype must be ", accepted<T>,
-                             ", got ", to_string(tensor.dtype));
+    detail::fail<ValueError>(subject, "dtype must be ", accepted<T>, ", got ", to_string(tensor.dtype));
   }
   return array;
+}
+
+std::string subject_of(const TensorView& tensor) { return "tensor " + detail::in_quotes(tensor.name) + ": "; }
+
+}  // namespace
+
+template <class T>
+Array<T> to_array(const TensorView& tensor) {
+  return converted<T>(tensor, subject_of(tensor));
 }
 
 float half_to_float(std::uint16_t bits) {
@@ -160,18 +171,18 @@ std::string in_quotes(std::string_view text) {
 }
 
 template <class T>
-Array<T> array_from(const std::string& path, const TensorView& tensor) {
+Array<T> array_from(const std::string& path, const TensorView& tensor, bool named) {
   try {
-    return to_array<T>(tensor);
+    return converted<T>(tensor, named ? subject_of(tensor) : "");
   } catch (const ValueError& error) {
     fail<FileError>(path, ": ", error.what());
   }
 }
 
-template Array<float> array_from(const std::string&, const TensorView&);
-template Array<double> array_from(const std::string&, const TensorView&);
-template Array<std::int64_t> array_from(const std::string&, const TensorView&);
-template Array<bool> array_from(const std::string&, const TensorView&);
+template Array<float> array_from(const std::string&, const TensorView&, bool);
+template Array<double> array_from(const std::string&, const TensorView&, bool);
+template Array<std::int64_t> array_from(const std::string&, const TensorView&, bool);
+template Array<bool> array_from(const std::string&, const TensorView&, bool);
 
 }  // namespace detail
 

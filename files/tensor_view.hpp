@@ -13,8 +13,8 @@
 
 namespace xgrad {
 
-/// The element types of the safetensors format, in the order in which it counts them: a file's tensors go
-/// from the last of these to the first. https://github.com/huggingface/safetensors
+/// The element types of the safetensors format, in its own order; a file's tensors are sorted from the last
+/// of these types to the first. https://github.com/huggingface/safetensors
 enum class DType {
   BOOL,
   F4,
@@ -58,7 +58,7 @@ inline constexpr DType dtype_of<std::uint8_t> = DType::U8;
 template <>
 inline constexpr DType dtype_of<bool> = DType::BOOL;
 
-/// A tensor whose bytes belong to somebody else: little-endian, row-major, and not aligned.
+/// A tensor in memory that it does not own: little-endian, row-major, of any alignment.
 struct TensorView {
   std::string name;
   DType dtype;
@@ -66,8 +66,8 @@ struct TensorView {
   std::span<const std::byte> bytes;
 };
 
-/// The bytes of so many elements; nothing if these do not fill whole bytes, or if the lengths that are not 0
-/// have a product above 2^54.
+/// The number of bytes of a tensor; nothing if its elements do not fill whole bytes, or if the product of its
+/// lengths, those that are 0 left out, is above 2^54.
 std::optional<std::size_t> byte_count(DType dtype, const Shape& shape);
 
 /// A view of the array; the array must outlive it.
@@ -77,10 +77,10 @@ TensorView view_of(std::string name, const Array<T>& array) {
           std::as_bytes(std::span<const T>(array.data(), array.size()))};
 }
 
-/// The values as T. float and double: from F64, F32, F16 and BF16, rounded where T is narrower. std::int64_t:
-/// from I64 and all integers that are narrower. bool: from BOOL, where every byte that is not 0 is true.
-/// Elements of type T are copied bit for bit. Throws ValueError: `tensor "w": dtype must be F64, F32, F16 or
-/// BF16, got I64`.
+/// The values as T. For float and double: from F64, F32, F16 and BF16, rounded if T is narrower. For
+/// std::int64_t: from I64 and all narrower integers. For bool: from BOOL, where every byte but 0 is true.
+/// Elements that are stored as T are copied bit for bit. Throws ValueError: `tensor "w": dtype must be F64,
+/// F32, F16 or BF16, got I64`.
 template <class T>
 Array<T> to_array(const TensorView& tensor);
 
@@ -92,12 +92,13 @@ float bfloat16_to_float(std::uint16_t bits);
 
 namespace detail {
 
-/// The text in double quotes with JSON's escapes, so that it is one line; the end of a long one is cut off.
+/// The text in double quotes with JSON's escapes, so that it is one line; a long text is cut off.
 std::string in_quotes(std::string_view text);
 
-/// to_array, whose error becomes a FileError that begins with the name of the file.
+/// to_array, whose error becomes a FileError that begins with the path of the file and the tensor's name,
+/// unless it has none.
 template <class T>
-Array<T> array_from(const std::string& path, const TensorView& tensor);
+Array<T> array_from(const std::string& path, const TensorView& tensor, bool named = true);
 
 }  // namespace detail
 }  // namespace xgrad

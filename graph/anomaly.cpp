@@ -5,11 +5,10 @@
 
 #include "variable.hpp"
 
-namespace xgrad::detail {
-
-constinit thread_local bool detecting_anomaly = false;
-
+namespace xgrad {
 namespace {
+
+using detail::fail, detail::join, detail::text;
 
 /// The index of the first nan.
 template <class T>
@@ -23,38 +22,40 @@ std::optional<Shape> first_nan(const Array<T>& x) {
   return index;
 }
 
-}  // namespace
-
+/// Blames the op whose result, or whose gradients, hold a nan, not the ops that compute the gradients.
 template <class T>
-void check_result(const char* op, const Variable<T>& y, std::span<const Variable<T>* const> inputs) {
-  const std::optional<Shape> at = first_nan(y.value());
+void check(const OpEvent<T>& event) {
+  if (event.in_backward) return;
+  const std::optional<Shape> at = first_nan(event.result.value());
   if (!at) return;
   std::string before;
-  std::size_t number = 0;
-  for (const Variable<T>* input : inputs) {
-    if (input->defined()) {
-      if (const std::optional<Shape> there = first_nan(input->value())) {
-        before += join({before.empty() ? "; so was input " : ", input ", text(number), " ",
-                        text(input->shape()), " at ", text(*there)});
-      }
-    }
-    ++number;
+  for (std::size_t i = 0; i < event.inputs.size(); ++i) {
+    const Variable<T>& input = *event.inputs[i];
+    const std::optional<Shape> there = input.defined() ? first_nan(input.value()) : std::nullopt;
+    if (!there) continue;
+    before += join({before.empty() ? "; so was input " : ", input ", text(i), " ", text(input.shape()),
+                    " at ", text(*there)});
   }
-  fail<AnomalyError>("detect_anomaly: the result ", y.shape(), " of '", op, "' is nan at ", *at,
-                     before.empty() ? ", and no input is" : before.c_str());
+  fail<AnomalyError>("detect_anomaly: the result ", event.result.shape(), " of '", event.op, "' is nan at ",
+                     *at, before.empty() ? ", and no input is" : before.c_str());
 }
 
 template <class T>
-void check_gradient(const char* op, std::size_t input, const Variable<T>& gradient) {
-  const std::optional<Shape> at = first_nan(gradient.value());
-  if (!at) return;
-  fail<AnomalyError>("detect_anomaly: the gradient ", gradient.shape(), " that '", op,
-                     "' passes back to input ", input, " is nan at ", *at);
+void check(const BackwardEvent<T>& event) {
+  for (std::size_t i = 0; i < event.gradients.size(); ++i) {
+    const Variable<T>& gradient = event.gradients[i];
+    const std::optional<Shape> at = gradient.defined() ? first_nan(gradient.value()) : std::nullopt;
+    if (!at) continue;
+    fail<AnomalyError>("detect_anomaly: the gradient ", gradient.shape(), " that '", event.op,
+                       "' passes back to input ", i, " is nan at ", *at);
+  }
 }
 
-template void check_result(const char*, const Variable<float>&, std::span<const Variable<float>* const>);
-template void check_result(const char*, const Variable<double>&, std::span<const Variable<double>* const>);
-template void check_gradient(const char*, std::size_t, const Variable<float>&);
-template void check_gradient(const char*, std::size_t, const Variable<double>&);
+}  // namespace
 
-}  // namespace xgrad::detail
+void DetectAnomaly::on_op(const OpEvent<float>& event) { check(event); }
+void DetectAnomaly::on_op(const OpEvent<double>& event) { check(event); }
+void DetectAnomaly::on_backward_end(const BackwardEvent<float>& event) { check(event); }
+void DetectAnomaly::on_backward_end(const BackwardEvent<double>& event) { check(event); }
+
+}  // namespace xgrad

@@ -31,7 +31,7 @@ template <class T>
 Variable<T> clone(const Variable<T>& x) {
   Variable<T> y = detail::empty<T>(x.shape());
   std::copy_n(detail::data(x), x.size(), detail::data(y));
-  return record<T>("clone", std::move(y), on(x), save(),
+  return record<T>("clone", std::move(y), Inputs(x), Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });
 }
 
@@ -74,7 +74,7 @@ class Sweep {
   /// Asks for the gradients of these alone: of the nodes below root, only those that lead to one are
   /// differentiated.
   void only(const Ref<Node<T>>& root, const std::vector<Variable<T>>& inputs) {
-    std::uint64_t oldest = static_cast<std::uint64_t>(-1);
+    auto oldest = static_cast<std::uint64_t>(-1);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Node<T>* node = Access<T>::node(inputs[i]).get();
       wanted_.emplace(node, i);
@@ -205,8 +205,8 @@ class Sweep {
       any = any || needs_[i] != nullptr;
     }
     if (!any) return;
-    if (detail::detecting_anomaly) [[unlikely]] {
-      differentiate_checked(*node, std::move(dy), inputs.size());
+    if (detail::is_watched()) [[unlikely]] {
+      differentiate_watched(*node, std::move(dy), inputs.size());
     } else {
       node->differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
     }
@@ -224,15 +224,16 @@ class Sweep {
     node->released = true;
   }
 
-  /// Blames the op whose backward made a nan, not the ops that it is made of.
-  void differentiate_checked(Node<T>& node, Variable<T>&& dy, std::size_t inputs) {
+  void differentiate_watched(Node<T>& node, Variable<T>&& dy, std::size_t inputs) {
+    detail::tell_backward_begin(node.op, node.order, dy);
     {
-      const detail::ScopedFlag guard(detail::detecting_anomaly, false);
+      const detail::BackwardScope scope;
       node.differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
     }
     for (std::size_t i = 0; i < inputs; ++i) {
-      if (needs_[i] != nullptr && grads_[i].defined()) detail::check_gradient(node.op, i, grads_[i]);
+      if (needs_[i] == nullptr) grads_[i] = {};
     }
+    detail::tell_backward_end<T>(node.op, node.order, {grads_.data(), inputs});
   }
 
   bool retain_;

@@ -5,16 +5,17 @@
 //   template <class T>
 //   Variable<T> cube(const Variable<T>& x) {
 //     Variable<T> y(x.value() * x.value() * x.value());
-//     return record<T>("cube", std::move(y), on(x), save(x),
+//     return record<T>("cube", std::move(y), Inputs(x), Saved(x),
 //                      [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * 3 * x * x}; });
 //   }
 
 #include <array>
+#include <concepts>
 #include <optional>
 #include <tuple>
 
-#include "anomaly.hpp"
 #include "variable.hpp"
+#include "watch.hpp"
 
 namespace xgrad {
 
@@ -22,38 +23,103 @@ namespace xgrad {
 template <class T, std::size_t N>
 using Grads = std::array<Variable<T>, N>;
 
-/// Stands for the op's own result among the things to save.
+/// Saves the result of the op itself: Saved(x, Output()).
 struct Output {};
-inline constexpr Output output{};
 
-/// The inputs that the gradient flows to, in the order of the gradients.
-template <class... V>
-auto on(const V&... inputs) {
-  return std::tuple<const V&...>(inputs...);
-}
+/// Saves a Variable whose value the backward reads only when it is recorded itself: until then the value may
+/// change in place.
+template <class V>
+struct Unread {
+  explicit Unread(const V& saved) : variable(saved) {}
+  const V& variable;
+};
 
-/// The Variables, and perhaps `output`, that the backward gets back as arguments.
+/// The Variables that gradients flow to, in the order of the gradients.
 template <class... V>
-auto save(const V&... saved) {
-  return std::tuple<const V&...>(saved...);
-}
+struct Inputs {
+  explicit Inputs(const V&... inputs) : variables(inputs...) {}
+  std::tuple<const V&...> variables;
+};
+
+/// What the backward gets back as arguments, in this order: Variables, Output(), Unread(v), and anything
+/// else, such as ids and masks, which is copied if the op is recorded.
+template <class... S>
+struct Saved {
+  explicit Saved(const S&... saved) : things(saved...) {}
+  std::tuple<const S&...> things;
+};
+
+/// The arguments of an op that are no Variables, for those who watch: Attributes("axis", axis, "eps", eps).
+/// Numbers, strings, shapes, axes, ids and masks; an empty optional and a null pointer are left out.
+template <class... A>
+struct Attributes {
+  static_assert(sizeof...(A) % 2 == 0, "Attributes are names and values in turn");
+
+  explicit Attributes(const A&... names_and_values) : items(names_and_values...) {}
+  std::tuple<const A&...> items;
+};
 
 namespace detail {
 
 template <class T>
 inline constinit const Variable<T> undefined{};
 
+template <class V>
+inline constexpr bool is_optional = false;
+template <class V>
+inline constexpr bool is_optional<std::optional<V>> = true;
+
+template <class A>
+void add_attribute(AttributeList& list, const char* name, const A& value) {
+  if constexpr (is_optional<A>) {
+    if (value) add_attribute(list, name, *value);
+  } else if constexpr (std::is_same_v<A, bool>) {
+    list.add(name, value);
+  } else if constexpr (std::integral<A>) {
+    list.add(name, static_cast<std::int64_t>(value));
+  } else if constexpr (std::floating_point<A>) {
+    list.add(name, static_cast<double>(value));
+  } else if constexpr (std::convertible_to<const A&, std::string_view>) {
+    list.add(name, std::string_view(value));
+  } else if constexpr (std::same_as<A, Ids> || std::same_as<A, Mask>) {
+    list.add(name, &value);
+  } else if constexpr (std::is_pointer_v<A>) {
+    if (value != nullptr) list.add(name, value);
+  } else {
+    list.add(name, std::vector<std::int64_t>(value.begin(), value.end()));
+  }
+}
+
+inline void add_attributes(AttributeList&) {}
+template <class A, class... Rest>
+void add_attributes(AttributeList& list, const char* name, const A& value, const Rest&... rest) {
+  add_attribute(list, name, value);
+  add_attributes(list, rest...);
+}
+
+/// Tells those who watch of a result; kept apart from record(), which nobody may be watching.
+template <class T, class... V, class... A>
+[[gnu::cold, gnu::noinline]] void tell_op(const char* op, const Variable<T>& y, const Inputs<V...>& inputs,
+                                          const Attributes<A...>& attributes) {
+  const auto pointers =
+      std::apply([](const auto&... input) { return std::array<const Variable<T>*, sizeof...(V)>{&input...}; },
+                 inputs.variables);
+  AttributeList list;
+  std::apply([&](const auto&... items) { add_attributes(list, items...); }, attributes.items);
+  tell_op<T>(op, pointers, y, list.attributes());
+}
+
 }  // namespace detail
 
 /// True if an op on these inputs will be recorded: only then need it keep anything for its backward.
 template <class... V>
-bool records(const V&... inputs) {
-  return detail::recording && (inputs.requires_grad() || ...);
+bool will_record(const V&... inputs) {
+  return grad_enabled() && (inputs.requires_grad() || ...);
 }
 
-/// `v` if `input` requires a gradient, which is what v would be saved for; else nothing to save.
+/// `v` if `input` requires a gradient, else nothing: for what only the gradient of that input reads.
 template <class T>
-const Variable<T>& saved_for(const Variable<T>& input, const Variable<T>& v) {
+const Variable<T>& if_requires_grad(const Variable<T>& input, const Variable<T>& v) {
   return input.requires_grad() ? v : detail::undefined<T>;
 }
 
@@ -94,18 +160,62 @@ struct SavedOutput {
   std::uint32_t version;
 };
 
-template <class T, class S>
-auto make_saved(const Ref<Value<T>>& result, const S& saved) {
-  if constexpr (std::is_same_v<S, Output>) {
-    return SavedOutput<T>(result);
-  } else {
-    static_cast<void>(result);
-    return SavedVariable<T>(saved);
+/// A saved Variable that is read, and so checked, only when the backward is recorded.
+template <class T>
+struct SavedUnread {
+  explicit SavedUnread(const Variable<T>& v) : saved(v) {}
+
+  Variable<T> load(const Node<T>& owner, std::size_t position) const {
+    if (recording) return saved.load(owner, position);
+    return Access<T>::make(saved.value, {});
   }
-}
+
+  SavedVariable<T> saved;
+};
+
+/// Anything else, an array or a struct.
+template <class S>
+struct SavedCopy {
+  explicit SavedCopy(const S& copied) : copy(copied) {}
+
+  template <class T>
+  const S& load(const Node<T>&, std::size_t) const {
+    return copy;
+  }
+
+  S copy;
+};
 
 template <class T, class S>
-using Saved = std::conditional_t<std::is_same_v<S, Output>, SavedOutput<T>, SavedVariable<T>>;
+struct SavedAs {
+  using type = SavedCopy<S>;
+};
+template <class T>
+struct SavedAs<T, Variable<T>> {
+  using type = SavedVariable<T>;
+};
+template <class T>
+struct SavedAs<T, Unread<Variable<T>>> {
+  using type = SavedUnread<T>;
+};
+template <class T>
+struct SavedAs<T, Output> {
+  using type = SavedOutput<T>;
+};
+
+/// What of a thing that is saved goes into the node.
+template <class T, class S>
+const S& stored(const Ref<Value<T>>&, const S& thing) {
+  return thing;
+}
+template <class T>
+const Variable<T>& stored(const Ref<Value<T>>&, const Unread<Variable<T>>& thing) {
+  return thing.variable;
+}
+template <class T>
+const Ref<Value<T>>& stored(const Ref<Value<T>>& result, const Output&) {
+  return result;
+}
 
 /// The node of an op with N inputs; F is the op's lambda, stored by its own type: one allocation, no type
 /// erasure.
@@ -116,7 +226,7 @@ class OpNode final : public Node<T> {
          std::array<Ref<Node<T>>, N>&& edges, F&& backward, const S&... saved)
       : Node<T>(op, order, result->array.shape()),
         inputs_(std::move(edges)),
-        state_(std::in_place, std::move(backward), make_saved<T>(result, saved)...) {}
+        state_(std::in_place, std::move(backward), stored<T>(result, saved)...) {}
 
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return inputs_; }
 
@@ -138,7 +248,7 @@ class OpNode final : public Node<T> {
   }
 
   std::array<Ref<Node<T>>, N> inputs_;
-  std::optional<std::tuple<F, Saved<T, S>...>> state_;
+  std::optional<std::tuple<F, typename SavedAs<T, S>::type...>> state_;
 };
 
 /// The node of an op with any number of inputs, which saves nothing.
@@ -170,25 +280,7 @@ class ListNode final : public Node<T> {
   std::optional<F> backward_;
 };
 
-/// Under DetectAnomaly, throws AnomalyError if y holds a nan.
-template <class T, class... Inputs>
-void inspect(const char* op, const Variable<T>& y, const std::tuple<Inputs...>& inputs) {
-  if (!detecting_anomaly) [[likely]]
-    return;
-  const auto pointers = std::apply(
-      [](const auto&... input) { return std::array<const Variable<T>*, sizeof...(Inputs)>{&input...}; },
-      inputs);
-  check_result<T>(op, y, pointers);
-}
-
 }  // namespace detail
-
-/// `y` as record() returns it where !records(inputs): for an op that would copy arrays into its backward.
-template <class T, class... Inputs>
-Variable<T> unrecorded(const char* op, Variable<T>&& y, std::tuple<Inputs...> inputs) {
-  detail::inspect(op, y, inputs);
-  return std::move(y);
-}
 
 /// Makes `y`, a result computed from `inputs`, part of the graph if one is recorded and an input requires a
 /// gradient.
@@ -196,39 +288,46 @@ Variable<T> unrecorded(const char* op, Variable<T>&& y, std::tuple<Inputs...> in
 /// `backward(dy, needs, saved...)` gets the gradient of y, which inputs need one, and what `saved` named, and
 /// returns Grads<T, N>, a gradient of each input's shape. It is called with Variables: made of the library's
 /// ops, the gradient can itself be differentiated. It must capture sizes and plain arrays only, never a
-/// Variable.
-template <class T, class... Inputs, class... S, class F>
-Variable<T> record(const char* op, Variable<T>&& y, std::tuple<Inputs...> inputs, std::tuple<S...> saved,
-                   F backward) {
+/// Variable. `attributes` are for those who watch.
+template <class T, class... V, class... A, class... S, class F>
+Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
+                   const Attributes<A...>& attributes, const Saved<S...>& saved, F backward) {
   using detail::Access, detail::Node, detail::Ref;
-  constexpr std::size_t N = sizeof...(Inputs);
-  detail::inspect(op, y, inputs);
-  if (!std::apply(records<std::remove_cvref_t<Inputs>...>, inputs)) return std::move(y);
-  std::array<Ref<Node<T>>, N> edges = std::apply(
-      [](const auto&... input) { return std::array<Ref<Node<T>>, N>{Access<T>::node(input)...}; }, inputs);
-  std::uint64_t order = 0;
-  for (const Ref<Node<T>>& edge : edges) order = edge && edge->order > order ? edge->order : order;
-  order = detail::next_order(order);
-  Ref<Node<T>> node = std::apply(
-      [&](const auto&... one) {
-        using Made = detail::OpNode<T, N, F, std::remove_cvref_t<decltype(one)>...>;
-        return Ref<Node<T>>(
-            new Made(op, order, Access<T>::value(y), std::move(edges), std::move(backward), one...));
-      },
-      saved);
-  return Access<T>::make(std::move(Access<T>::value(y)), std::move(node));
+  constexpr std::size_t N = sizeof...(V);
+  Variable<T> result = std::move(y);
+  if (std::apply(will_record<V...>, inputs.variables)) {
+    std::array<Ref<Node<T>>, N> edges = std::apply(
+        [](const auto&... input) { return std::array<Ref<Node<T>>, N>{Access<T>::node(input)...}; },
+        inputs.variables);
+    std::uint64_t order = 0;
+    for (const Ref<Node<T>>& edge : edges) order = edge && edge->order > order ? edge->order : order;
+    order = detail::next_order(order);
+    Access<T>::node(result) = std::apply(
+        [&](const auto&... one) {
+          using Made = detail::OpNode<T, N, F, std::remove_cvref_t<decltype(one)>...>;
+          return Ref<Node<T>>(
+              new Made(op, order, Access<T>::value(result), std::move(edges), std::move(backward), one...));
+        },
+        saved.things);
+  }
+  if (detail::is_watched()) [[unlikely]]
+    detail::tell_op(op, result, inputs, attributes);
+  return result;
+}
+
+template <class T, class... V, class... S, class F>
+Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs, const Saved<S...>& saved,
+                   F backward) {
+  return record<T>(op, std::move(y), inputs, Attributes(), saved, std::move(backward));
 }
 
 /// record() for an op with any number of inputs that saves nothing; `backward(dy, needs)` returns a vector of
 /// gradients.
-template <class T, class F>
-Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs, F backward) {
+template <class T, class... A, class F>
+Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
+                        const Attributes<A...>& attributes, F backward) {
   using detail::Access, detail::Node, detail::Ref;
-  if (detail::detecting_anomaly) [[unlikely]] {
-    std::vector<const Variable<T>*> pointers;
-    for (const Variable<T>& input : inputs) pointers.push_back(&input);
-    detail::check_result<T>(op, y, pointers);
-  }
+  Variable<T> result = std::move(y);
   std::uint64_t order = 0;
   bool wanted = false;
   for (const Variable<T>& input : inputs) {
@@ -237,36 +336,64 @@ Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Varia
     wanted = true;
     order = node->order > order ? node->order : order;
   }
-  if (!wanted || !detail::recording) return std::move(y);
-  std::vector<Ref<Node<T>>> edges;
-  edges.reserve(inputs.size());
-  for (const Variable<T>& input : inputs) edges.push_back(Access<T>::node(input));
-  using Made = detail::ListNode<T, F>;
-  Ref<Node<T>> node(
-      new Made(op, detail::next_order(order), y.shape(), std::move(edges), std::move(backward)));
-  return Access<T>::make(std::move(Access<T>::value(y)), std::move(node));
+  if (wanted && grad_enabled()) {
+    std::vector<Ref<Node<T>>> edges;
+    edges.reserve(inputs.size());
+    for (const Variable<T>& input : inputs) edges.push_back(Access<T>::node(input));
+    using Made = detail::ListNode<T, F>;
+    Access<T>::node(result) = Ref<Node<T>>(
+        new Made(op, detail::next_order(order), result.shape(), std::move(edges), std::move(backward)));
+  }
+  if (detail::is_watched()) [[unlikely]] {
+    std::vector<const Variable<T>*> pointers;
+    for (const Variable<T>& input : inputs) pointers.push_back(&input);
+    detail::AttributeList list;
+    std::apply([&](const auto&... items) { detail::add_attributes(list, items...); }, attributes.items);
+    detail::tell_op<T>(op, pointers, result, list.attributes());
+  }
+  return result;
 }
+
+template <class T, class F>
+Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs, F backward) {
+  return record_list<T>(op, std::move(y), inputs, Attributes(), std::move(backward));
+}
+
+/// A backward in two forms that give the same gradients: `kernel` computes them on plain arrays, `composed`
+/// of ops. The latter is taken when the backward is recorded itself, for gradients of gradients.
+template <class Kernel, class Composed>
+struct KernelBackward {
+  KernelBackward(Kernel k, Composed c) : kernel(std::move(k)), composed(std::move(c)) {}
+
+  template <class V, class... S>
+  auto operator()(V&& dy, Needs needs, S&&... saved) const {
+    if (grad_enabled()) [[unlikely]]
+      return composed(std::move(dy), needs, std::forward<S>(saved)...);
+    return kernel(std::move(dy), needs, std::forward<S>(saved)...);
+  }
+
+  Kernel kernel;
+  Composed composed;
+};
 
 namespace detail {
 
 /// x itself under a node of its own.
 template <class T>
 Variable<T> alias(const Variable<T>& x) {
-  return record<T>("alias", Access<T>::make(Access<T>::value(x), {}), on(x), save(),
+  return record<T>("alias", Access<T>::make(Access<T>::value(x), {}), Inputs(x), Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });
 }
 
-}  // namespace detail
-
 /// The gradients of a fused op, differentiable: the op's composed form is computed again on `inputs` and
-/// differentiated with its backward recorded. Not to be called unless grad_enabled().
+/// differentiated with its backward recorded.
 template <class T, std::size_t N, class Composed>
 Grads<T, N> replay(const Variable<T>& dy, Needs needs, std::array<Variable<T>, N> inputs,
-                   Composed&& composed) {
+                   const Composed& composed) {
   std::vector<Variable<T>> wanted;
   for (std::size_t i = 0; i < N; ++i) {
     if (!needs[i]) continue;
-    inputs[i] = detail::alias(inputs[i]);  // a node of its own, so that inputs are independent of each other
+    inputs[i] = alias(inputs[i]);  // a node of its own, so that inputs are independent of each other
     wanted.push_back(inputs[i]);
   }
   const Variable<T> y = std::apply(composed, inputs);
@@ -276,6 +403,47 @@ Grads<T, N> replay(const Variable<T>& dy, Needs needs, std::array<Variable<T>, N
     if (needs[i]) grads[i] = std::move(found[k++]);
   }
   return grads;
+}
+
+template <class V>
+const V& variable_of_input(const V& input) {
+  return input;
+}
+template <class V>
+const V& variable_of_input(const Unread<V>& input) {
+  return input.variable;
+}
+
+}  // namespace detail
+
+/// record() for an op that is one kernel where single ops would do, too. `backward(dy, needs, inputs...,
+/// saved...)` is the kernel of its gradients. `composed(inputs...)` is the op made of single ops: when the
+/// backward is recorded itself, it is computed again and differentiated instead, so that the op has
+/// derivatives of any order without formulas of its own. An input is Unread(x) if the kernel reads only
+/// whether it is defined.
+template <class T, class... V, class... A, class... S, class Composed, class F>
+Variable<T> fused(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
+                  const Attributes<A...>& attributes, const Saved<S...>& saved, Composed composed,
+                  F backward) {
+  constexpr std::size_t N = sizeof...(V);
+  auto replayed = [composed = std::move(composed)]<class... All>(Variable<T> dy, Needs needs, All&&... all) {
+    auto arguments = std::forward_as_tuple(all...);
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return detail::replay<T, N>(dy, needs, {std::get<I>(arguments)...}, composed);
+    }
+    (std::make_index_sequence<N>());
+  };
+  return std::apply(
+      [&](const auto&... input) {
+        return std::apply(
+            [&](const auto&... thing) {
+              return record<T>(op, std::move(y), Inputs(detail::variable_of_input(input)...), attributes,
+                               Saved(input..., thing...),
+                               KernelBackward(std::move(backward), std::move(replayed)));
+            },
+            saved.things);
+      },
+      inputs.variables);
 }
 
 }  // namespace xgrad

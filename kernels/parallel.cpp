@@ -1,6 +1,8 @@
 #include "parallel.hpp"
 
-#include <signal.h>
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -14,6 +16,17 @@
 namespace xgrad::kernels {
 namespace {
 
+/// The processors that this process may run on: std::thread::hardware_concurrency() counts all of the
+/// machine.
+std::size_t allowed_processors() {
+#if defined(__linux__)
+  cpu_set_t allowed;
+  if (sched_getaffinity(getpid(), sizeof allowed, &allowed) == 0)
+    return static_cast<std::size_t>(CPU_COUNT(&allowed));
+#endif
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, most_threads);
+}
+
 /// The first positive number among the variables by which users bound the threads of OpenBLAS and OpenMP, or
 /// all processors that this process may run on.
 std::size_t initial_thread_count() {
@@ -22,7 +35,7 @@ std::size_t initial_thread_count() {
     const long wanted = text ? std::strtol(text, nullptr, 10) : 0;
     if (wanted > 0) return std::min(static_cast<std::size_t>(wanted), most_threads);
   }
-  return std::max(1u, std::thread::hardware_concurrency());
+  return allowed_processors();
 }
 
 std::atomic<std::size_t>& wanted_threads() {
@@ -36,20 +49,20 @@ void relax() {
 #endif
 }
 
-/// Waits until done(value), first in a loop for some 50 microseconds, then asleep.
-template <typename U, typename Done>
-U wait_for(const std::atomic<U>& atomic, Done done) {
+/// Waits until done(), first in a loop for some 50 microseconds, then asleep on `changes`. Whoever makes it
+/// true changes and notifies that afterwards.
+template <typename Done>
+void wait_for(const std::atomic<int>& changes, Done done) {
   constexpr int spins = 2000;
-  U value = atomic.load(std::memory_order_acquire);
-  for (int i = 0; i < spins && !done(value); ++i) {
+  for (int i = 0; i < spins; ++i) {
+    if (done()) return;
     relax();
-    value = atomic.load(std::memory_order_acquire);
   }
-  while (!done(value)) {
-    atomic.wait(value, std::memory_order_acquire);
-    value = atomic.load(std::memory_order_acquire);
+  for (;;) {
+    const int seen = changes.load();
+    if (done()) return;
+    changes.wait(seen);
   }
-  return value;
 }
 
 using Task = void (*)(const void* context, std::size_t item, std::size_t worker);
@@ -71,10 +84,11 @@ class Pool {
     next_.store(0, std::memory_order_relaxed);
     const std::uint64_t ended = state_.load(std::memory_order_relaxed) & job_mask;
     state_.store(ended + job + helpers * seat, std::memory_order_release);
-    state_.notify_all();
+    ++started_;
+    wake(helpers);
     work(0);
     state_.fetch_and(~seat_mask, std::memory_order_acq_rel);
-    wait_for(state_, [](std::uint64_t state) { return (state & working_mask) == 0; });
+    wait_for(finished_, [&] { return (state_.load(std::memory_order_acquire) & working_mask) == 0; });
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     return true;
   }
@@ -99,6 +113,11 @@ class Pool {
     }
   }
 
+  void wake(std::size_t wanted) {
+    if (wanted >= workers_) return started_.notify_all();
+    for (std::size_t i = 0; i < wanted; ++i) started_.notify_one();
+  }
+
   void serve() {
     inside_task = true;
     std::uint64_t served = 0;
@@ -106,13 +125,16 @@ class Pool {
       return (state & seat_mask) != 0 && (state & job_mask) != served;
     };
     for (;;) {
-      std::uint64_t state = wait_for(state_, is_new);
+      std::uint64_t state = 0;
+      wait_for(started_, [&] { return is_new(state = state_.load(std::memory_order_acquire)); });
       do {
         if (!state_.compare_exchange_weak(state, state - seat + working, std::memory_order_acq_rel)) continue;
         served = state & job_mask;
         work((state & seat_mask) / seat);
-        if (((state_.fetch_sub(working, std::memory_order_acq_rel) - working) & working_mask) == 0)
-          state_.notify_all();
+        if (((state_.fetch_sub(working, std::memory_order_acq_rel) - working) & working_mask) == 0) {
+          ++finished_;
+          finished_.notify_one();
+        }
         break;
       } while (is_new(state));
     }
@@ -136,6 +158,9 @@ class Pool {
 
   std::mutex busy_, error_mutex_;
   std::atomic<std::uint64_t> state_{0};
+  // Workers sleep on the one, the caller on the other. The standard library notifies one sleeper only of an
+  // int, as the kernel does; of other types, all.
+  std::atomic<int> started_{0}, finished_{0};
   std::atomic<std::size_t> next_{0};
   Job job_{};
   std::exception_ptr error_;

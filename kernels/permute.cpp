@@ -76,6 +76,18 @@ void copy_strided(const T* x, std::ptrdiff_t x_row, std::ptrdiff_t x_col, T* y, 
   }
 }
 
+/// y[i * stride] += x[i]; bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(add_to_strided, n, 1, (const T* x, T* y, std::ptrdiff_t stride, std::size_t n),
+                      (x, y, stride, n)) {
+  const auto first = static_cast<std::ptrdiff_t>(begin), end = static_cast<std::ptrdiff_t>(n);
+  if (stride == 1) {
+    XGRAD_INDEPENDENT
+    for (std::ptrdiff_t i = first; i < end; ++i) y[i] += x[i];
+  } else {
+    for (std::ptrdiff_t i = first; i < end; ++i) y[i * stride] += x[i];
+  }
+}
+
 /// Puts the axis along which x is contiguous, if it is not the last, second to last; false if there is none.
 bool bring_unit_stride_beside_last(Axes<2>& axes) {
   const std::size_t last = axes.rank - 1;
@@ -128,14 +140,8 @@ void scatter_add(std::size_t rank, const std::size_t* in_shape, const std::ptrdi
   const Axes<1> axes = merge_axes<1>(rank, in_shape, {out_strides}, 1);
   const std::size_t n = axes.size(axes.rank - 1);
   const std::ptrdiff_t stride = axes.stride(0, axes.rank - 1);
-  for_each_outer(axes, 1, [&](const auto& offset, std::size_t number) {
-    const T* from = x + number * n;
-    T* to = y + offset[0];
-    if (stride == 1) {
-      for (std::size_t i = 0; i < n; ++i) to[i] += from[i];
-    } else {
-      for (std::size_t i = 0; i < n; ++i) to[static_cast<std::ptrdiff_t>(i) * stride] += from[i];
-    }
+  parallel_outer(axes, 1, [&](const auto& offset, std::size_t number) {
+    add_to_strided(x + number * n, y + offset[0], stride, n);
   });
 }
 

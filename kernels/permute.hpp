@@ -15,8 +15,8 @@ template <typename T>
 void copy_rows(const T* x, std::ptrdiff_t x_stride, T* y, std::ptrdiff_t y_stride, std::size_t rows,
                std::size_t cols);
 
-/// The reverse of permute: y[sum of index * out_strides] += x[index] over x (contiguous, of `in_shape`). y is
-/// not cleared.
+/// The reverse of permute: y[sum of index * out_strides] += x[index] over x (contiguous, of `in_shape`), each
+/// index to an element of its own. y is not cleared.
 template <typename T>
 void scatter_add(std::size_t rank, const std::size_t* in_shape, const std::ptrdiff_t* out_strides, const T* x,
                  T* y);

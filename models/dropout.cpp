@@ -10,6 +10,7 @@ Dropout<T>::Dropout(double p) : Module<T>("Dropout"), p_(detail::checked_probabi
 
 template <class T>
 Variable<T> Dropout<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
   return dropout(x, p_, this->training());
 }
 

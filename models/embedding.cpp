@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "../graph/random.hpp"
-#include "../graph/shape_trace.hpp"
 #include "sizes.hpp"
 
 namespace xgrad {
@@ -34,12 +33,8 @@ Embedding<T>::Embedding(std::size_t vocabulary, std::size_t dim, EmbeddingOption
 
 template <class T>
 Variable<T> Embedding<T>::operator()(const Ids& ids) const {
-  Variable<T> y = embedding(ids, weight_, options_);
-  if (ids.dimension() == 2) {
-    detail::trace_shape("", "Input", ids.shape(), "batch, seq");
-    detail::trace_shape("Embedding", "Embedded", y.shape(), "batch, seq, d_model");
-  }
-  return y;
+  const auto scope = this->scope();
+  return embedding(ids, weight_, options_);
 }
 
 template class Embedding<float>;

@@ -24,6 +24,7 @@ Encoder<T>::Encoder(const EncoderConfig& config) : Module<T>("Encoder") {
 
 template <class T>
 Variable<T> Encoder<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
+  const auto scope = this->scope();
   Variable<T> y = x;
   for (const EncoderLayer<T>& layer : layers_) y = layer(y, mask);
   return norm_ ? (*norm_)(y) : y;
@@ -31,6 +32,7 @@ Variable<T> Encoder<T>::operator()(const Variable<T>& x, const AttentionMask<T>&
 
 template <class T>
 EncoderResult<T> Encoder<T>::with_weights(const Variable<T>& x, const AttentionMask<T>& mask) const {
+  const auto scope = this->scope();
   EncoderResult<T> result{x, {}};
   for (const EncoderLayer<T>& layer : layers_) {
     AttentionResult<T> step = layer.with_weights(result.output, mask);

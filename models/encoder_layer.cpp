@@ -1,6 +1,5 @@
 #include "encoder_layer.hpp"
 
-#include "../graph/shape_trace.hpp"
 #include "../ops/dropout.hpp"
 #include "sizes.hpp"
 
@@ -22,6 +21,7 @@ EncoderLayer<T>::EncoderLayer(const EncoderConfig& config)
 template <class T>
 template <class Attend>
 Variable<T> EncoderLayer<T>::forward(const Variable<T>& x, Attend&& attend) const {
+  const auto scope = this->scope();
   const auto drop = [this](const Variable<T>& y) { return dropout(y, dropout_, this->training()); };
   Variable<T> z;
   if (norm_first_) {
@@ -31,7 +31,6 @@ Variable<T> EncoderLayer<T>::forward(const Variable<T>& x, Attend&& attend) cons
     const Variable<T> y = norm1_(drop(attend(x)), x);
     z = norm2_(drop(feed_forward_(y)), y);
   }
-  detail::trace_shape("Feed forward", "Encoded", z.shape(), "batch, seq, d_model");
   return z;
 }
 

@@ -7,21 +7,6 @@
 
 namespace xgrad {
 
-namespace detail {
-
-template <class T>
-Variable<T> linear_activated(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
-                             Activation activation) {
-  return activation == Activation::relu ? linear_relu(x, weight, bias) : gelu(linear(x, weight, bias));
-}
-
-template Variable<float> linear_activated(const Variable<float>&, const Variable<float>&,
-                                          const Variable<float>&, Activation);
-template Variable<double> linear_activated(const Variable<double>&, const Variable<double>&,
-                                           const Variable<double>&, Activation);
-
-}  // namespace detail
-
 template <class T>
 FeedForward<T>::FeedForward(std::size_t d_model, std::size_t d_ff, Activation activation, double dropout)
     : Module<T>("FeedForward"),
@@ -33,7 +18,10 @@ FeedForward<T>::FeedForward(std::size_t d_model, std::size_t d_ff, Activation ac
 
 template <class T>
 Variable<T> FeedForward<T>::operator()(const Variable<T>& x) const {
-  const Variable<T> inner = detail::linear_activated(x, linear1_.weight(), linear1_.bias(), activation_);
+  const auto scope = this->scope();
+  const Variable<T> inner = activation_ == Activation::relu
+                                ? linear_relu(x, linear1_.weight(), linear1_.bias())
+                                : gelu(linear1_(x));
   return linear2_(dropout(inner, dropout_, this->training()));
 }
 

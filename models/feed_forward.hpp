@@ -23,12 +23,4 @@ class FeedForward : public Module<T> {
   Linear<T> linear1_, linear2_;
 };
 
-namespace detail {
-
-/// activation(linear(x, weight, bias)).
-template <class T>
-Variable<T> linear_activated(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
-                             Activation activation);
-
-}  // namespace detail
 }  // namespace xgrad

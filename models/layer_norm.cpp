@@ -32,11 +32,13 @@ LayerNorm<T>::LayerNorm(Dims normalized_shape, double eps)
 
 template <class T>
 Variable<T> LayerNorm<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
   return layer_norm(x, normalized_shape_, weight_, bias_, eps_);
 }
 
 template <class T>
 Variable<T> LayerNorm<T>::operator()(const Variable<T>& x, const Variable<T>& residual) const {
+  const auto scope = this->scope();
   return add_layer_norm(x, residual, normalized_shape_, weight_, bias_, eps_);
 }
 

@@ -30,6 +30,7 @@ Linear<T>::Linear(std::size_t in_features, std::size_t out_features, bool bias) 
 
 template <class T>
 Variable<T> Linear<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
   return linear(x, weight_, bias_);
 }
 

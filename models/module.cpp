@@ -1,6 +1,7 @@
 #include "module.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace xgrad {
 namespace {
@@ -32,6 +33,21 @@ std::vector<NamedParameter<T>> all_parameters(const State<T>& state) {
 template <class T>
 bool same(const Variable<T>& a, const Variable<T>& b) {
   return detail::Access<T>::node(a).get() == detail::Access<T>::node(b).get();
+}
+
+template <class T>
+struct Running final : RunningModule {
+  const State<T>* state;
+};
+
+/// The dotted name of a module below another one; nothing if it is not there.
+template <class T>
+std::optional<std::string> path(const State<T>& from, const State<T>* to) {
+  for (const auto& [name, child] : from.children) {
+    if (child.get() == to) return name;
+    if (const std::optional<std::string> rest = path(*child, to)) return name + "." + *rest;
+  }
+  return std::nullopt;
 }
 
 /// What is wrong with a state dict, one phrase for each entry.
@@ -120,6 +136,22 @@ void Module<T>::zero_grad() const {
   for_each_module(std::as_const(*state_), [](const State<T>& state) {
     for (const auto& [name, parameter] : state.parameters) parameter.zero_grad();
   });
+}
+
+template <class T>
+std::unique_ptr<RunningModule> Module<T>::running() const {
+  auto module = std::make_unique<Running<T>>();
+  module->type = state_->type;
+  module->state = state_.get();
+  const RunningModule* const outer = detail::running_module();
+  if (outer == nullptr) return module;
+  module->name = outer->name;
+  const auto* const parent = dynamic_cast<const Running<T>*>(outer);
+  if (parent != nullptr && parent->state == module->state) return module;  // calls another member of its own
+  if (!module->name.empty()) module->name += ".";
+  const auto name = parent != nullptr ? path(*parent->state, module->state) : std::nullopt;
+  module->name += name.value_or(state_->type);  // its type, if it is no child of the one that calls it
+  return module;
 }
 
 template <class T>

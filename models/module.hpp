@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../graph/variable.hpp"
+#include "../graph/watch.hpp"
 
 namespace xgrad {
 
@@ -41,7 +42,10 @@ struct ModuleState {
 ///         : xgrad::Module<T>("Projection"),
 ///           linear_(this->child("linear", xgrad::Linear<T>(size, size))),
 ///           scale_(this->parameter("scale", xt::ones<T>({size}))) {}
-///     xgrad::Variable<T> operator()(const xgrad::Variable<T>& x) const { return linear_(x) * scale_; }
+///     xgrad::Variable<T> operator()(const xgrad::Variable<T>& x) const {
+///       const auto scope = this->scope();
+///       return linear_(x) * scale_;
+///     }
 ///
 ///    private:
 ///     xgrad::Linear<T> linear_;
@@ -86,6 +90,14 @@ class Module {
   const detail::ModuleState<T>& state() const noexcept { return *state_; }
 
  protected:
+  /// The first line of a forward pass, `const auto scope = this->scope();`: those who watch are told that
+  /// what is computed from here to the end of the block belongs to this module.
+  detail::ModuleScope scope() const {
+    if (!detail::is_watched()) [[likely]]
+      return {};
+    return detail::ModuleScope(running());
+  }
+
   /// `type` is the name that summaries show.
   explicit Module(std::string type);
 
@@ -102,6 +114,7 @@ class Module {
  private:
   void add_child(std::string name, const Module& module);
   void check_new(const std::string& name) const;
+  [[gnu::cold, gnu::noinline]] std::unique_ptr<RunningModule> running() const;
 
   std::shared_ptr<detail::ModuleState<T>> state_;
 };

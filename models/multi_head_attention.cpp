@@ -1,6 +1,5 @@
 #include "multi_head_attention.hpp"
 
-#include "../graph/shape_trace.hpp"
 #include "sizes.hpp"
 
 namespace xgrad {
@@ -48,7 +47,7 @@ AttentionOptions MultiHeadAttention<T>::attention_options() const {
 
 template <class T>
 Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
-  if (detail::shape_trace != nullptr) return with_weights(x, x, x, mask).output;
+  const auto scope = this->scope();
   check_batch(x.shape(), x.shape(), x.shape());
   return out_proj_(
       self_attention(x, projection(W_Q_), projection(W_K_), projection(W_V_), mask, attention_options()));
@@ -57,7 +56,7 @@ Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& x, const Attent
 template <class T>
 Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& q, const Variable<T>& k,
                                               const Variable<T>& v, const AttentionMask<T>& mask) const {
-  if (detail::shape_trace != nullptr) return with_weights(q, k, v, mask).output;
+  const auto scope = this->scope();
   check_batch(q.shape(), k.shape(), v.shape());
   return out_proj_(scaled_dot_product_attention(W_Q_(q), W_K_(k), W_V_(v), mask, attention_options()));
 }
@@ -72,12 +71,11 @@ template <class T>
 AttentionResult<T> MultiHeadAttention<T>::with_weights(const Variable<T>& q, const Variable<T>& k,
                                                        const Variable<T>& v,
                                                        const AttentionMask<T>& mask) const {
+  const auto scope = this->scope();
   check_batch(q.shape(), k.shape(), v.shape());
   const Variable<T> queries = W_Q_(q);
-  detail::trace_shape("Linear Q/K/V", "Q, K, V", queries.shape(), "batch, seq, d_model");
   AttentionResult<T> result = attention_with_weights(queries, W_K_(k), W_V_(v), mask, attention_options());
   result.output = out_proj_(result.output);
-  detail::trace_shape("out_proj", "Final", result.output.shape(), "batch, seq, d_model");
   return result;
 }
 

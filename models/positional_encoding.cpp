@@ -48,6 +48,7 @@ LearnedPositionalEncoding<T>::LearnedPositionalEncoding(std::size_t max_len, std
 
 template <class T>
 Variable<T> LearnedPositionalEncoding<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
   return add_rows("LearnedPositionalEncoding", x, pos_embedding_.weight());
 }
 
@@ -59,6 +60,7 @@ SinusoidalPositionalEncoding<T>::SinusoidalPositionalEncoding(std::size_t max_le
 
 template <class T>
 Variable<T> SinusoidalPositionalEncoding<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
   return add_rows("SinusoidalPositionalEncoding", x, table_);
 }
 

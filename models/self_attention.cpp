@@ -26,12 +26,14 @@ void SelfAttention<T>::check(const Variable<T>& x) const {
 
 template <class T>
 Variable<T> SelfAttention<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
   check(x);
   return scaled_dot_product_attention(W_q_(x), W_k_(x), W_v_(x));
 }
 
 template <class T>
 AttentionResult<T> SelfAttention<T>::with_weights(const Variable<T>& x) const {
+  const auto scope = this->scope();
   check(x);
   return attention_with_weights(W_q_(x), W_k_(x), W_v_(x));
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "../graph/shape_trace.hpp"
 #include "../ops/indexing.hpp"
 #include "../ops/matmul.hpp"
 #include "../ops/reductions.hpp"
@@ -83,35 +82,39 @@ AttentionMask<T> ToyEncoder<T>::mask(const Ids& ids) const {
 
 template <class T>
 Variable<T> ToyEncoder<T>::operator()(const Ids& ids) const {
+  const auto scope = this->scope();
   const Variable<T> embedded = embed(ids);
   return encoder_(embedded, mask(ids));
 }
 
 template <class T>
 EncoderResult<T> ToyEncoder<T>::with_weights(const Ids& ids) const {
+  const auto scope = this->scope();
   const Variable<T> embedded = embed(ids);
   return encoder_.with_weights(embedded, mask(ids));
 }
 
 template <class T>
 Variable<T> ToyEncoder<T>::token_logits(const Ids& ids) const {
+  const auto scope = this->scope();
   return token_logits((*this)(ids));
 }
 
 template <class T>
 Variable<T> ToyEncoder<T>::class_logits(const Ids& ids) const {
+  const auto scope = this->scope();
   return class_logits((*this)(ids), ids);
 }
 
 template <class T>
 Variable<T> ToyEncoder<T>::token_logits(const Variable<T>& encoded) const {
-  Variable<T> logits = token_head_(encoded);
-  detail::trace_shape("token_head", "Token logits", logits.shape(), "batch, seq, vocab");
-  return logits;
+  const auto scope = this->scope();
+  return token_head_(encoded);
 }
 
 template <class T>
 Variable<T> ToyEncoder<T>::class_logits(const Variable<T>& encoded, const Ids& ids) const {
+  const auto scope = this->scope();
   if (!class_head_) {
     detail::fail<ValueError>("ToyEncoder: class_logits needs a class head, but the config has 0 classes");
   }
@@ -120,11 +123,7 @@ Variable<T> ToyEncoder<T>::class_logits(const Variable<T>& encoded, const Ids& i
     detail::fail<ShapeError>("ToyEncoder: encoded (batch, seq, d_model) must go with ids (batch, seq), got ",
                              encoded.shape(), " and ", ids.shape());
   }
-  const Variable<T> pooled = pool(encoded, ids);
-  detail::trace_shape("Pool", "Pooled", pooled.shape(), "batch, d_model");
-  Variable<T> logits = (*class_head_)(pooled);
-  detail::trace_shape("class_head", "Class logits", logits.shape(), "batch, classes");
-  return logits;
+  return (*class_head_)(pool(encoded, ids));
 }
 
 /// The (batch, d_model) that stands for the whole sequences.

@@ -97,6 +97,12 @@ Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
   return needs[i] ? sum_to(grad, needs.shape(i)) : Variable<T>();
 }
 
+/// The gradients of a and b where y is a function of a - b, and da that of the broadcast a.
+template <class T>
+Grads<T, 2> difference_grads(Needs needs, const Variable<T>& da) {
+  return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da)) : Variable<T>()};
+}
+
 /// The share of a in the gradient of maximum(a, b), in the shape of the result.
 template <class T>
 Variable<T> maximum_share(const Variable<T>& a, const Variable<T>& b) {
@@ -141,17 +147,17 @@ Variable<T> squared_difference(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("squared_difference",
                    compute<T>("squared_difference", kernels::Binary::squared_difference,
                               kernels::squared_difference<T>, a, b),
-                   on(a, b), save(a, b),
-                   [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
-                     Variable<T> da = a - b;
-                     if (grad_enabled()) {
-                       da = dy * (da * 2);
-                     } else {
-                       kernels::square_grad(detail::data(std::as_const(dy)), detail::data(std::as_const(da)),
-                                            detail::data(da), da.size());
-                     }
-                     return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da)) : Variable<T>()};
-                   });
+                   Inputs(a, b), Saved(a, b),
+                   KernelBackward(
+                       [](const Variable<T>& dy, Needs needs, const Variable<T>& a, const Variable<T>& b) {
+                         Variable<T> da = a - b;
+                         kernels::square_grad(detail::data(dy), detail::data(std::as_const(da)),
+                                              detail::data(da), da.size());
+                         return difference_grads(needs, da);
+                       },
+                       [](const Variable<T>& dy, Needs needs, const Variable<T>& a, const Variable<T>& b) {
+                         return difference_grads(needs, dy * ((a - b) * 2));
+                       }));
 }
 
 template <class T>
@@ -175,7 +181,7 @@ Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
     const detail::Strides strides = detail::broadcast_strides(x.shape(), shape);
     kernels::permute(shape.size(), shape.data(), strides.data(), detail::data(x), detail::data(y));
   }
-  return record<T>("broadcast_to", std::move(y), on(x), save(),
+  return record<T>("broadcast_to", std::move(y), Inputs(x), Attributes("shape", shape), Saved(),
                    [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {sum_to(dy, needs.shape(0))}; });
 }
 
@@ -187,31 +193,29 @@ Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
   }
   Variable<T> y = detail::empty<T>(shape, "sum_to");
   detail::reduce_axes(kernels::sum_middle<T>, x, shape, detail::data(y));
-  return record<T>("sum_to", std::move(y), on(x), save(), [](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-    return {broadcast_to(dy, needs.shape(0))};
-  });
+  return record<T>(
+      "sum_to", std::move(y), Inputs(x), Attributes("shape", shape), Saved(),
+      [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {broadcast_to(dy, needs.shape(0))}; });
 }
 
 template <class T>
 Variable<T> add(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("add", compute<T>("add", kernels::Binary::add, kernels::add<T>, a, b), on(a, b), save(),
-                   [](Variable<T> dy, Needs needs) -> Grads<T, 2> {
+  return record<T>("add", compute<T>("add", kernels::Binary::add, kernels::add<T>, a, b), Inputs(a, b),
+                   Saved(), [](Variable<T> dy, Needs needs) -> Grads<T, 2> {
                      return {reduced(needs, 0, dy), reduced(needs, 1, dy)};
                    });
 }
 
 template <class T>
 Variable<T> sub(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("sub", compute<T>("sub", kernels::Binary::sub, kernels::sub<T>, a, b), on(a, b), save(),
-                   [](Variable<T> dy, Needs needs) -> Grads<T, 2> {
-                     return {reduced(needs, 0, dy), needs[1] ? neg(reduced(needs, 1, dy)) : Variable<T>()};
-                   });
+  return record<T>("sub", compute<T>("sub", kernels::Binary::sub, kernels::sub<T>, a, b), Inputs(a, b),
+                   Saved(), [](Variable<T> dy, Needs needs) { return difference_grads(needs, dy); });
 }
 
 template <class T>
 Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("mul", compute<T>("mul", kernels::Binary::mul, kernels::mul<T>, a, b), on(a, b),
-                   save(saved_for(b, a), saved_for(a, b)),
+  return record<T>("mul", compute<T>("mul", kernels::Binary::mul, kernels::mul<T>, a, b), Inputs(a, b),
+                   Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {needs[0] ? reduced(needs, 0, dy * b) : Variable<T>(),
                              needs[1] ? reduced(needs, 1, dy * a) : Variable<T>()};
@@ -221,8 +225,9 @@ Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
 template <class T>
 Variable<T> div(const Variable<T>& a, const Variable<T>& b) {
   return record<T>(
-      "div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, b), on(a, b),
-      save(saved_for(b, a), b), [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+      "div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, b), Inputs(a, b),
+      Saved(if_requires_grad(b, a), b),
+      [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         const Variable<T> da = dy / b;
         return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da * (a / b))) : Variable<T>()};
       });
@@ -232,7 +237,7 @@ template <class T>
 Variable<T> add(const Variable<T>& a, std::type_identity_t<T> b) {
   Variable<T> y = detail::empty<T>(a.shape());
   kernels::add_scalar(b, detail::data(a), detail::data(y), a.size());
-  return record<T>("add", std::move(y), on(a), save(),
+  return record<T>("add", std::move(y), Inputs(a), Attributes("other", b), Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });
 }
 
@@ -255,14 +260,15 @@ template <class T>
 Variable<T> mul(const Variable<T>& a, std::type_identity_t<T> b) {
   Variable<T> y = detail::empty<T>(a.shape());
   kernels::scale(b, detail::data(a), detail::data(y), a.size());
-  return record<T>("mul", std::move(y), on(a), save(),
+  return record<T>("mul", std::move(y), Inputs(a), Attributes("other", b), Saved(),
                    [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {mul(dy, b)}; });
 }
 
 template <class T>
 Variable<T> div(const Variable<T>& a, std::type_identity_t<T> b) {
-  return record<T>("div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, Variable<T>(b)), on(a),
-                   save(), [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {div(dy, b)}; });
+  return record<T>("div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, Variable<T>(b)),
+                   Inputs(a), Attributes("other", b), Saved(),
+                   [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {div(dy, b)}; });
 }
 
 template <class T>
@@ -273,7 +279,8 @@ Variable<T> neg(const Variable<T>& x) {
 template <class T>
 Variable<T> pow(const Variable<T>& a, const Variable<T>& b) {
   return record<T>(
-      "pow", compute<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, b), on(a, b), save(a, b, output),
+      "pow", compute<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, b), Inputs(a, b),
+      Saved(a, b, Output()),
       [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b, Variable<T> y) -> Grads<T, 2> {
         Grads<T, 2> grads;
         if (needs[0]) {
@@ -295,8 +302,9 @@ Variable<T> pow(const Variable<T>& a, std::type_identity_t<T> b) {
   if (b == T(0.5)) return sqrt(a);
   if (b == 2) return square(a);
   if (b == 3) return detail::cube(a);
-  return record<T>("pow", compute<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, Variable<T>(b)), on(a),
-                   save(a), [b](Variable<T> dy, Needs, Variable<T> a) -> Grads<T, 1> {
+  return record<T>("pow", compute<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, Variable<T>(b)),
+                   Inputs(a), Attributes("exponent", b), Saved(a),
+                   [b](Variable<T> dy, Needs, Variable<T> a) -> Grads<T, 1> {
                      if (b == 0) return {Variable<T>(Array<T>(a.shape(), T{0}))};
                      return {dy * (pow(a, b - 1) * b)};
                    });
@@ -310,7 +318,7 @@ Variable<T> pow(std::type_identity_t<T> a, const Variable<T>& b) {
 template <class T>
 Variable<T> maximum(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("maximum", compute<T>("maximum", kernels::Binary::maximum, kernels::maximum<T>, a, b),
-                   on(a, b), save(a, b),
+                   Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {needs[0] ? reduced(needs, 0, dy * maximum_share(a, b)) : Variable<T>(),
                              needs[1] ? reduced(needs, 1, dy * maximum_share(b, a)) : Variable<T>()};
@@ -320,7 +328,7 @@ Variable<T> maximum(const Variable<T>& a, const Variable<T>& b) {
 template <class T>
 Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("minimum", compute<T>("minimum", kernels::Binary::minimum, kernels::minimum<T>, a, b),
-                   on(a, b), save(a, b),
+                   Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {needs[0] ? reduced(needs, 0, dy * maximum_share(b, a)) : Variable<T>(),
                              needs[1] ? reduced(needs, 1, dy * maximum_share(a, b)) : Variable<T>()};

@@ -9,7 +9,6 @@
 #include <xtensor/xbuilder.hpp>
 
 #include "../graph/record.hpp"
-#include "../graph/shape_trace.hpp"
 #include "../kernels/attention.hpp"
 #include "../kernels/linear.hpp"
 #include "arithmetic.hpp"
@@ -204,32 +203,23 @@ bool must_compose(const AttentionMask<T>& mask, const AttentionOptions& options)
   return options.dropout_p > 0 || mask.bias().requires_grad();
 }
 
-/// (..., L, H E) as (..., H, L, E); a trace shows it for the queries only.
+/// (..., L, H E) as (..., H, L, E).
 template <class T>
-Variable<T> split_heads(const Variable<T>& x, std::size_t heads, bool traced = false) {
+Variable<T> split_heads(const Variable<T>& x, std::size_t heads) {
   if (heads == 0) return x;
   Shape shape = x.shape();
   shape.back() = heads;
   shape.push_back(x.shape().back() / heads);
-  const Variable<T> y = reshape(x, shape);
-  const Variable<T> z = transpose(y, -3, -2);
-  if (traced) {
-    detail::trace_shape("Reshape", "Q_reshaped", y.shape(), "batch, seq, heads, d_k");
-    detail::trace_shape("Transpose", "Q_heads", z.shape(), "batch, heads, seq, d_k");
-  }
-  return z;
+  return transpose(reshape(x, shape), -3, -2);
 }
 
 template <class T>
 Variable<T> merge_heads(const Variable<T>& x, std::size_t heads) {
   if (heads == 0) return x;
   const Variable<T> y = transpose(x, -3, -2);
-  detail::trace_shape("Transpose", "Output_T", y.shape(), "batch, seq, heads, d_k");
   Shape shape(y.shape().begin(), y.shape().end() - 1);
   shape.back() = y.shape().back() * heads;
-  const Variable<T> z = reshape(y, shape);
-  detail::trace_shape("Flatten", "Concat", z.shape(), "batch, seq, d_model");
-  return z;
+  return reshape(y, shape);
 }
 
 /// True where the key is out of the query's reach, for scores that have this shape.
@@ -306,12 +296,11 @@ AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T
                                           AttentionOptions options) {
   const Plan plan = make_plan(name, q.shape(), k.shape(), v.shape(), options);
   const std::size_t heads = options.num_heads;
-  const Variable<T> queries = split_heads(q, heads, true);
+  const Variable<T> queries = split_heads(q, heads);
   const Variable<T> keys = split_heads(k, heads);
   const Variable<T> values = split_heads(v, heads);
 
   Variable<T> scores = matmul(queries, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
-  detail::trace_shape("Q @ K^T", "Scores", scores.shape(), "batch, heads, queries, keys");
   if (attn_mask.allowed() != nullptr) check_mask(name, attn_mask.allowed()->shape(), plan.scores);
   if (attn_mask.bias().defined()) {
     check_mask(name, attn_mask.bias().shape(), plan.scores);
@@ -323,10 +312,8 @@ AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T
   }
   const Mask dead = dead_rows(scores);
   Variable<T> weights = masked_fill(softmax(masked_fill(scores, dead, 0)), dead, 0);
-  detail::trace_shape("Softmax", "Weights", weights.shape(), "batch, heads, queries, keys");
   weights = dropout(weights, options.dropout_p);
   const Variable<T> context = matmul(weights, values);
-  detail::trace_shape("@ V", "Output", context.shape(), "batch, heads, seq, d_k");
   return {merge_heads(context, heads), weights};
 }
 
@@ -339,21 +326,23 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
   Shape shape = q.shape();
   shape.back() = v.shape().back();
   Variable<T> y = detail::empty<T>(shape, name);
-  const bool recorded = records(q, k, v);
+  const bool recorded = will_record(q, k, v);
   const Variable<T> kept =
       forward(plan, attn_mask, recorded, detail::data(q), detail::data(k), detail::data(v), detail::data(y));
-  if (!recorded) return unrecorded<T>(name, std::move(y), on(q, k, v));
   return record<T>(
-      name, std::move(y), on(q, k, v), save(q, k, v, kept, attn_mask.bias()),
+      name, std::move(y), Inputs(q, k, v),
+      Attributes("num_heads", options.num_heads, "scale", plan.scale, "is_causal", options.is_causal,
+                 "dropout_p", options.dropout_p, "attn_mask", attn_mask.allowed()),
+      Saved(q, k, v, kept, attn_mask.bias()),
       [plan, allowed = attn_mask.shared_allowed(), options](Variable<T> dy, Needs needs, Variable<T> q,
                                                             Variable<T> k, Variable<T> v, Variable<T> kept,
                                                             Variable<T> bias) -> Grads<T, 3> {
         const AttentionMask<T> mask = mask_of(allowed, bias);
         if (grad_enabled()) {
-          return replay<T, 3>(dy, needs, {q, k, v},
-                              [&](const Variable<T>& q, const Variable<T>& k, const Variable<T>& v) {
-                                return attention_with_weights(q, k, v, mask, options).output;
-                              });
+          return detail::replay<T, 3>(dy, needs, {q, k, v},
+                                      [&](const Variable<T>& q, const Variable<T>& k, const Variable<T>& v) {
+                                        return attention_with_weights(q, k, v, mask, options).output;
+                                      });
         }
         Grads<T, 3> grads;
         if (needs[0]) grads[0] = detail::empty<T>(q.shape());
@@ -391,22 +380,23 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
                          parts.rows, parts.in, parts.widths[part]);
   }
   Variable<T> y = detail::empty<T>(v_shape, self_name);
-  const bool recorded = records(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias);
+  const bool recorded = will_record(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias);
   const T* const elements = detail::data(std::as_const(qkv));
   const Variable<T> kept = forward(plan, attn_mask, recorded, elements, elements + parts.begin(1),
                                    elements + parts.begin(2), detail::data(y));
-  const auto inputs = on(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias);
-  if (!recorded) return unrecorded<T>(self_name, std::move(y), inputs);
+  const Inputs inputs(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias);
   return record<T>(
       self_name, std::move(y), inputs,
-      save(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias, qkv, kept, attn_mask.bias()),
+      Attributes("num_heads", options.num_heads, "scale", plan.scale, "is_causal", options.is_causal,
+                 "dropout_p", options.dropout_p, "attn_mask", attn_mask.allowed()),
+      Saved(x, q.weight, k.weight, v.weight, q.bias, k.bias, v.bias, qkv, kept, attn_mask.bias()),
       [plan, parts, allowed = attn_mask.shared_allowed(), options](
           Variable<T> dy, Needs needs, Variable<T> x, Variable<T> wq, Variable<T> wk, Variable<T> wv,
           Variable<T> bq, Variable<T> bk, Variable<T> bv, Variable<T> qkv, Variable<T> kept,
           Variable<T> mask_bias) -> Grads<T, 7> {
         const AttentionMask<T> mask = mask_of(allowed, mask_bias);
         if (grad_enabled()) {
-          return replay<T, 7>(dy, needs, {x, wq, wk, wv, bq, bk, bv}, [&](const auto&... inputs) {
+          return detail::replay<T, 7>(dy, needs, {x, wq, wk, wv, bq, bk, bv}, [&](const auto&... inputs) {
             return self_attention_composed<T>(inputs..., mask, options);
           });
         }

@@ -1,5 +1,7 @@
 #include "cross_entropy.hpp"
 
+#include <memory>
+
 #include <xtensor/xbuilder.hpp>
 
 #include "../graph/record.hpp"
@@ -58,26 +60,30 @@ Variable<T> losses(const Variable<T>& logits, Targets<T> to) {
     kernels::sum_middle(detail::data(row_losses), 1, rows, 1, detail::data(y));
     *detail::data(y) /= to.divisor;
   }
-  return record<T>("cross_entropy", std::move(y), on(logits), save(logits, log_probs),
-                   [to = std::move(to)](Variable<T> dy, Needs needs, Variable<T> logits,
-                                        Variable<T> log_probs) -> Grads<T, 1> {
-                     if (grad_enabled()) {
-                       return replay<T, 1>(dy, needs, {logits}, [&](const Variable<T>& logits) {
-                         const Variable<T> rows = losses_composed(logits, to);
-                         return to.reduced ? div(sum(rows), to.divisor) : rows;
-                       });
-                     }
-                     Variable<T> row_weights = dy;
-                     if (to.reduced) {
-                       row_weights = detail::empty<T>(Shape{to.ids.size()});
-                       kernels::fill(dy.item() / to.divisor, detail::data(row_weights), to.ids.size());
-                     }
-                     Variable<T> dlogits = detail::empty<T>(log_probs.shape());
-                     kernels::cross_entropy_grad_rows(
-                         detail::data(log_probs), to.plain(), detail::data(std::as_const(row_weights)),
-                         detail::data(dlogits), to.ids.size(), log_probs.shape()[1]);
-                     return {dlogits};
-                   });
+  const auto shared = std::make_shared<const Targets<T>>(std::move(to));
+  return fused<T>(
+      "cross_entropy", std::move(y), Inputs(Unread(logits)),
+      Attributes("target", shared->ids, "ignore_index", shared->ignore_index, "label_smoothing",
+                 shared->smoothing),
+      Saved(log_probs),
+      [shared](const Variable<T>& logits) {
+        const Variable<T> rows = losses_composed(logits, *shared);
+        return shared->reduced ? div(sum(rows), shared->divisor) : rows;
+      },
+      [shared](const Variable<T>& dy, Needs, const Variable<T>&,
+               const Variable<T>& log_probs) -> Grads<T, 1> {
+        const Targets<T>& to = *shared;
+        Variable<T> row_weights = dy;
+        if (to.reduced) {
+          row_weights = detail::empty<T>(Shape{to.ids.size()});
+          kernels::fill(dy.item() / to.divisor, detail::data(row_weights), to.ids.size());
+        }
+        Variable<T> dlogits = detail::empty<T>(log_probs.shape());
+        kernels::cross_entropy_grad_rows(detail::data(log_probs), to.plain(),
+                                         detail::data(std::as_const(row_weights)), detail::data(dlogits),
+                                         to.ids.size(), log_probs.shape()[1]);
+        return {dlogits};
+      });
 }
 
 /// The sum of the weights of the targets that count. Throws IndexError for one that is no class.

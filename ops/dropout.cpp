@@ -1,7 +1,11 @@
 #include "dropout.hpp"
 
+#include <utility>
+
 #include "../graph/random.hpp"
+#include "../graph/record.hpp"
 #include "../kernels/binary.hpp"
+#include "arithmetic.hpp"
 
 namespace xgrad {
 
@@ -9,10 +13,17 @@ template <class T>
 Variable<T> dropout(const Variable<T>& x, double p, bool training) {
   if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("dropout: p must be in [0, 1], got ", p);
   if (!training || p == 0) return x;
-  if (p == 1) return mul(x, T{0});
-  Variable<T> mask(bernoulli<T>(x.shape(), 1 - p));
-  kernels::scale(T{1} / static_cast<T>(1 - p), detail::data(mask), detail::data(mask), mask.size());
-  return mul(x, mask);
+  Variable<T> mask = detail::empty<T>(x.shape());
+  if (p == 1) {
+    kernels::fill(T{0}, detail::data(mask), mask.size());
+  } else {
+    mask = bernoulli<T>(x.shape(), 1 - p);
+    kernels::scale(T{1} / static_cast<T>(1 - p), detail::data(mask), detail::data(mask), mask.size());
+  }
+  Variable<T> y = detail::empty<T>(x.shape());
+  kernels::mul(detail::data(x), detail::data(std::as_const(mask)), detail::data(y), y.size());
+  return record<T>("dropout", std::move(y), Inputs(x), Attributes("p", p), Saved(mask),
+                   [](Variable<T> dy, Needs, Variable<T> mask) -> Grads<T, 1> { return {dy * mask}; });
 }
 
 template Variable<float> dropout(const Variable<float>&, double, bool);

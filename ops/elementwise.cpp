@@ -34,15 +34,17 @@ Variable<T> map(void (*f)(const T*, const T*, T*, std::size_t, P...), const Vari
 
 /// An op whose dx is one kernel of dy and of what is saved, x or the output; `composed` is the same made of
 /// ops, for a backward that is recorded.
-template <class T, class Saved, class Composed>
+template <class T, class S, class Composed>
 Variable<T> unary(const char* op, void (*f)(const T*, T*, std::size_t),
-                  void (*grad)(const T*, const T*, T*, std::size_t), const Variable<T>& x, const Saved& saved,
+                  void (*grad)(const T*, const T*, T*, std::size_t), const Variable<T>& x, const S& saved,
                   Composed composed) {
-  return record<T>(op, map(f, x), on(x), save(saved),
-                   [grad, composed](Variable<T> dy, Needs, Variable<T> s) -> Grads<T, 1> {
-                     if (grad_enabled()) return {composed(dy, s)};
-                     return {map(grad, dy, s)};
-                   });
+  return record<T>(
+      op, map(f, x), Inputs(x), Saved(saved),
+      KernelBackward([grad](const Variable<T>& dy, Needs,
+                            const Variable<T>& s) -> Grads<T, 1> { return {map(grad, dy, s)}; },
+                     [composed](const Variable<T>& dy, Needs, const Variable<T>& s) -> Grads<T, 1> {
+                       return {composed(dy, s)};
+                     }));
 }
 
 template <class T>
@@ -57,31 +59,31 @@ Variable<T> gelu_composed(const Variable<T>& x, Gelu approximate) {
 
 template <class T>
 Variable<T> exp(const Variable<T>& x) {
-  return record<T>("exp", map(kernels::exp<T>, x), on(x), save(output),
+  return record<T>("exp", map(kernels::exp<T>, x), Inputs(x), Saved(Output()),
                    [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {dy * y}; });
 }
 
 template <class T>
 Variable<T> log(const Variable<T>& x) {
-  return record<T>("log", map(kernels::log<T>, x), on(x), save(x),
+  return record<T>("log", map(kernels::log<T>, x), Inputs(x), Saved(x),
                    [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy / x}; });
 }
 
 template <class T>
 Variable<T> sqrt(const Variable<T>& x) {
-  return unary("sqrt", kernels::sqrt<T>, kernels::sqrt_grad<T>, x, output,
+  return unary("sqrt", kernels::sqrt<T>, kernels::sqrt_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy / (y * 2); });
 }
 
 template <class T>
 Variable<T> rsqrt(const Variable<T>& x) {
-  return unary("rsqrt", kernels::rsqrt<T>, kernels::rsqrt_grad<T>, x, output,
+  return unary("rsqrt", kernels::rsqrt<T>, kernels::rsqrt_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y * y * y) * T(-0.5); });
 }
 
 template <class T>
 Variable<T> reciprocal(const Variable<T>& x) {
-  return unary("reciprocal", kernels::reciprocal<T>, kernels::reciprocal_grad<T>, x, output,
+  return unary("reciprocal", kernels::reciprocal<T>, kernels::reciprocal_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return -(dy * (y * y)); });
 }
 
@@ -93,7 +95,7 @@ Variable<T> square(const Variable<T>& x) {
 
 template <class T>
 Variable<T> detail::cube(const Variable<T>& x) {
-  return unary("pow", kernels::cube<T>, kernels::cube_grad<T>, x, x,
+  return unary("cube", kernels::cube<T>, kernels::cube_grad<T>, x, x,
                [](const Variable<T>& dy, const Variable<T>& x) { return dy * (x * x * 3); });
 }
 
@@ -108,13 +110,13 @@ Variable<T> abs(const Variable<T>& x) {
 
 template <class T>
 Variable<T> tanh(const Variable<T>& x) {
-  return unary("tanh", kernels::tanh<T>, kernels::tanh_grad<T>, x, output,
+  return unary("tanh", kernels::tanh<T>, kernels::tanh_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy * (1 - y * y); });
 }
 
 template <class T>
 Variable<T> sigmoid(const Variable<T>& x) {
-  return unary("sigmoid", kernels::sigmoid<T>, kernels::sigmoid_grad<T>, x, output,
+  return unary("sigmoid", kernels::sigmoid<T>, kernels::sigmoid_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y * (1 - y)); });
 }
 
@@ -128,14 +130,14 @@ Variable<T> erf(const Variable<T>& x) {
 
 template <class T>
 Variable<T> detail::relu_grad(const Variable<T>& dy, const Variable<T>& y) {
-  return record<T>("relu_grad", map(kernels::relu_grad<T>, dy, y), on(dy), save(y.detach()),
+  return record<T>("relu_grad", map(kernels::relu_grad<T>, dy, y), Inputs(dy), Saved(y.detach()),
                    [](Variable<T> d, Needs, Variable<T> y) -> Grads<T, 1> { return {relu_grad(d, y)}; });
 }
 
 template <class T>
 Variable<T> relu(const Variable<T>& x) {
   return record<T>(
-      "relu", map(kernels::relu<T>, x), on(x), save(output),
+      "relu", map(kernels::relu<T>, x), Inputs(x), Saved(Output()),
       [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {detail::relu_grad(dy, y)}; });
 }
 
@@ -151,25 +153,26 @@ Variable<T> silu(const Variable<T>& x) {
 template <class T>
 Variable<T> gelu(const Variable<T>& x, Gelu approximate) {
   const bool exact = approximate == Gelu::none;
-  return record<T>("gelu", map(exact ? kernels::gelu<T> : kernels::gelu_tanh<T>, x), on(x), save(x),
-                   [approximate, exact](Variable<T> dy, Needs needs, Variable<T> x) -> Grads<T, 1> {
-                     if (grad_enabled()) {
-                       return replay<T, 1>(dy, needs, {x}, [approximate](const Variable<T>& x) {
-                         return gelu_composed(x, approximate);
-                       });
-                     }
-                     return {map(exact ? kernels::gelu_grad<T> : kernels::gelu_tanh_grad<T>, dy, x)};
-                   });
+  return fused<T>(
+      "gelu", map(exact ? kernels::gelu<T> : kernels::gelu_tanh<T>, x), Inputs(x),
+      Attributes("approximate", exact ? "none" : "tanh"), Saved(),
+      [approximate](const Variable<T>& x) { return gelu_composed(x, approximate); },
+      [exact](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
+        return {map(exact ? kernels::gelu_grad<T> : kernels::gelu_tanh_grad<T>, dy, x)};
+      });
 }
 
 template <class T>
 Variable<T> softplus(const Variable<T>& x, std::type_identity_t<T> beta, std::type_identity_t<T> threshold) {
-  return record<T>("softplus", map(kernels::softplus<T>, x, beta, threshold), on(x), save(x),
-                   [beta, threshold](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
-                     if (!grad_enabled()) return {map(kernels::softplus_grad<T>, dy, x, beta, threshold)};
-                     const Mask linear = x.value() * beta > threshold;
-                     return {masked_fill(dy * sigmoid(x * beta), linear, 0) + masked_fill(dy, !linear, 0)};
-                   });
+  return record<T>(
+      "softplus", map(kernels::softplus<T>, x, beta, threshold), Inputs(x),
+      Attributes("beta", beta, "threshold", threshold), Saved(x),
+      KernelBackward([beta, threshold](const Variable<T>& dy, Needs, const Variable<T>& x)
+                         -> Grads<T, 1> { return {map(kernels::softplus_grad<T>, dy, x, beta, threshold)}; },
+                     [beta, threshold](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
+                       const Mask linear = x.value() * beta > threshold;
+                       return {masked_fill(dy * sigmoid(x * beta), linear, 0) + masked_fill(dy, !linear, 0)};
+                     }));
 }
 
 template <class T>
@@ -181,12 +184,15 @@ Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> l
   Variable<T> y = map(kernels::clamp<T>, x, least, most);
   if (low && high && (std::isnan(*low) || std::isnan(*high)))
     std::fill_n(detail::data(y), y.size(), std::numeric_limits<T>::quiet_NaN());
-  return record<T>("clamp", std::move(y), on(x), save(x),
-                   [least, most](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
-                     if (!grad_enabled()) return {map(kernels::clamp_grad<T>, dy, x, least, most)};
-                     const Mask outside = !(x.value() >= least && x.value() <= most);
-                     return {masked_fill(dy, outside, 0)};
-                   });
+  return record<T>("clamp", std::move(y), Inputs(x), Attributes("min", low, "max", high), Saved(x),
+                   KernelBackward(
+                       [least, most](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
+                         return {map(kernels::clamp_grad<T>, dy, x, least, most)};
+                       },
+                       [least, most](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
+                         const Mask outside = !(x.value() >= least && x.value() <= most);
+                         return {masked_fill(dy, outside, 0)};
+                       }));
 }
 
 #define XGRAD_INSTANTIATE(T)                                                      \

@@ -25,8 +25,8 @@ Variable<T> embedding_grad(const Ids& ids, const Variable<T>& dy, std::size_t vo
   kernels::fill(T{0}, rows, dweight.size());
   kernels::scatter_add_rows(detail::data(dy), ids.data(), rows, ids.size(), dim);
   if (padding != no_padding) kernels::fill(T{0}, rows + static_cast<std::size_t>(padding) * dim, dim);
-  return record<T>("embedding_grad", std::move(dweight), on(dy), save(),
-                   [ids, padding](Variable<T> d, Needs) -> Grads<T, 1> {
+  return record<T>("embedding_grad", std::move(dweight), Inputs(dy), Saved(ids),
+                   [padding](Variable<T> d, Needs, const Ids& ids) -> Grads<T, 1> {
                      const Variable<T> rows = lookup(ids, d, padding);
                      if (padding == no_padding) return {rows};
                      Mask is_padding = xt::equal(ids, padding);
@@ -44,11 +44,12 @@ Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t paddi
   shape.push_back(weight.shape()[1]);
   Variable<T> y = detail::empty<T>(shape, "embedding");
   kernels::gather_rows(detail::data(weight), ids.data(), detail::data(y), ids.size(), weight.shape()[1]);
-  if (!records(weight)) return unrecorded<T>("embedding", std::move(y), on(weight));
-  return record<T>("embedding", std::move(y), on(weight), save(),
-                   [ids, padding](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-                     return {embedding_grad(ids, dy, needs.shape(0)[0], padding)};
-                   });
+  return record<T>(
+      "embedding", std::move(y), Inputs(weight),
+      Attributes("ids", ids, "padding_idx", padding == no_padding ? std::nullopt : std::optional(padding)),
+      Saved(ids), [padding](Variable<T> dy, Needs needs, const Ids& ids) -> Grads<T, 1> {
+        return {embedding_grad(ids, dy, needs.shape(0)[0], padding)};
+      });
 }
 
 }  // namespace

@@ -26,6 +26,10 @@ struct Part {
   std::size_t offset;
   Strides strides;
   Shape shape;
+  std::size_t dim;
+  std::ptrdiff_t start, step;  // along dim
+
+  auto attributes() const { return Attributes("dim", dim, "start", start, "step", step); }
 };
 
 template <class T>
@@ -38,9 +42,10 @@ Variable<T> take(const char* op, const Variable<T>& x, const Part& part) {
   Variable<T> y = detail::empty<T>(part.shape);
   kernels::permute(part.shape.size(), part.shape.data(), part.strides.data(), detail::data(x) + part.offset,
                    detail::data(y));
-  return record<T>(op, std::move(y), on(x), save(), [op, part](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-    return {put_back(op, dy, part, needs.shape(0))};
-  });
+  return record<T>(op, std::move(y), Inputs(x), part.attributes(), Saved(),
+                   [op, part](Variable<T> dy, Needs needs) -> Grads<T, 1> {
+                     return {put_back(op, dy, part, needs.shape(0))};
+                   });
 }
 
 /// Zeros of shape `whole` but for x in its part.
@@ -50,7 +55,7 @@ Variable<T> put_back(const char* op, const Variable<T>& x, const Part& part, con
   kernels::fill(T{0}, detail::data(y), y.size());
   kernels::scatter_add(part.shape.size(), part.shape.data(), part.strides.data(), detail::data(x),
                        detail::data(y) + part.offset);
-  return record<T>(op, std::move(y), on(x), save(),
+  return record<T>(op, std::move(y), Inputs(x), part.attributes(), Saved(),
                    [op, part](Variable<T> dy, Needs) -> Grads<T, 1> { return {take(op, dy, part)}; });
 }
 
@@ -89,10 +94,10 @@ Variable<T> take_rows(const Variable<T>& x, const Rows& rows) {
     kernels::gather_rows(detail::data(x) + o * length * rows.inner, rows.index.data(),
                          detail::data(y) + o * count * rows.inner, count, rows.inner);
   }
-  if (!records(x)) return unrecorded<T>("index_select", std::move(y), on(x));
-  return record<T>(
-      "index_select", std::move(y), on(x), save(),
-      [rows](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {put_rows(dy, rows, needs.shape(0))}; });
+  return record<T>("index_select", std::move(y), Inputs(x), Attributes("dim", rows.axis, "index", rows.index),
+                   Saved(rows), [](Variable<T> dy, Needs needs, const Rows& rows) -> Grads<T, 1> {
+                     return {put_rows(dy, rows, needs.shape(0))};
+                   });
 }
 
 template <class T>
@@ -104,8 +109,9 @@ Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole)
     kernels::scatter_add_rows(detail::data(y) + o * count * rows.inner, rows.index.data(),
                               detail::data(x) + o * length * rows.inner, count, rows.inner);
   }
-  return record<T>("index_select", std::move(x), on(y), save(),
-                   [rows](Variable<T> dx, Needs) -> Grads<T, 1> { return {take_rows(dx, rows)}; });
+  return record<T>(
+      "index_select", std::move(x), Inputs(y), Attributes("dim", rows.axis, "index", rows.index), Saved(rows),
+      [](Variable<T> dx, Needs, const Rows& rows) -> Grads<T, 1> { return {take_rows(dx, rows)}; });
 }
 
 /// How elements are gathered: the strides of x along the axes of index, 0 along `dim`, where index counts.
@@ -113,20 +119,21 @@ struct Gathered {
   std::shared_ptr<const Array<std::uint32_t>> index;
   Strides strides;
   std::ptrdiff_t dim_stride;
+  std::size_t axis;
 };
 
 template <class T>
 Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& whole);
 
 template <class T>
-Variable<T> gather_elements(const Variable<T>& x, const Gathered& how) {
+Variable<T> gather_elements(const Variable<T>& x, const Gathered& how, const Ids* index = nullptr) {
   const Shape& shape = how.index->shape();
   Variable<T> y = detail::empty<T>(shape);
   kernels::gather(shape.size(), shape.data(), how.strides.data(), how.dim_stride, detail::data(x),
                   how.index->data(), detail::data(y));
-  return record<T>("gather", std::move(y), on(x), save(), [how](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-    return {gather_back(dy, how, needs.shape(0))};
-  });
+  return record<T>(
+      "gather", std::move(y), Inputs(x), Attributes("dim", how.axis, "index", index), Saved(),
+      [how](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {gather_back(dy, how, needs.shape(0))}; });
 }
 
 template <class T>
@@ -136,7 +143,7 @@ Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& 
   kernels::fill(T{0}, detail::data(x), x.size());
   kernels::gather_grad(shape.size(), shape.data(), how.strides.data(), how.dim_stride, detail::data(y),
                        how.index->data(), detail::data(x));
-  return record<T>("gather", std::move(x), on(y), save(),
+  return record<T>("gather", std::move(x), Inputs(y), Attributes("dim", how.axis), Saved(),
                    [how](Variable<T> dx, Needs) -> Grads<T, 1> { return {gather_elements(dx, how)}; });
 }
 
@@ -150,8 +157,8 @@ Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index) {
     detail::fail<IndexError>("select: index ", index, " is out of range for axis ", axis, " of x ",
                              x.shape());
   }
-  Part part{0, detail::row_major_strides(x.shape()), x.shape()};
   const std::ptrdiff_t position = index < 0 ? index + length : index;
+  Part part{0, detail::row_major_strides(x.shape()), x.shape(), axis, position, 1};
   part.offset = static_cast<std::size_t>(position * part.strides[axis]);
   part.strides.erase(part.strides.begin() + axis);
   part.shape.erase(part.shape.begin() + axis);
@@ -168,7 +175,7 @@ Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrd
     return std::clamp<std::ptrdiff_t>(bound < 0 ? bound + length : bound, 0, length);
   };
   const std::ptrdiff_t first = clamped(start), last = std::max(clamped(end), first);
-  Part part{0, detail::row_major_strides(x.shape()), x.shape()};
+  Part part{0, detail::row_major_strides(x.shape()), x.shape(), axis, first, step};
   part.shape[axis] = static_cast<std::size_t>((last - first) / step + ((last - first) % step != 0 ? 1 : 0));
   if (part.shape[axis] > 0) part.offset = static_cast<std::size_t>(first * part.strides[axis]);
   if (part.shape[axis] > 1) part.strides[axis] *= step;
@@ -222,9 +229,9 @@ Variable<T> gather(const Variable<T>& x, int dim, const Ids& index) {
   auto narrow = std::make_shared<Array<std::uint32_t>>(Array<std::uint32_t>::from_shape(index.shape()));
   if (!kernels::narrow_index(index.data(), length, narrow->data(), index.size()))
     fail_index("gather", index, length);
-  Gathered how{std::move(narrow), detail::row_major_strides(x.shape()), 0};
+  Gathered how{std::move(narrow), detail::row_major_strides(x.shape()), 0, axis};
   how.dim_stride = std::exchange(how.strides[axis], 0);
-  return gather_elements(x, how);
+  return gather_elements(x, how, &index);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                           \

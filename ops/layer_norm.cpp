@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <xtensor/xbuilder.hpp>
-
 #include "../graph/record.hpp"
 #include "../kernels/layer_norm.hpp"
 #include "elementwise.hpp"
@@ -97,29 +95,21 @@ Grads<T, 3> gradients(const Variable<T>& dy, const std::array<bool, 3>& needs, c
   return grads;
 }
 
-/// Stands for a bias in a replay: no gradient depends on its value, so it was not saved.
-template <class T>
-Variable<T> any_bias(bool biased, const Shape& columns) {
-  return biased ? Variable<T>(xt::zeros<T>(columns), true) : Variable<T>();
-}
-
 }  // namespace
 
 template <class T>
 Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const Variable<T>& weight,
                        const Variable<T>& bias, double eps) {
   Normalized<T> result = normalize<T>("layer_norm", x, nullptr, normalized_shape, weight, bias, eps);
-  return record<T>(
-      "layer_norm", std::move(result.y), on(x, weight, bias), save(x, weight, result.statistics),
-      [table = result.table, eps, biased = bias.defined()](Variable<T> dy, Needs needs, Variable<T> x,
-                                                           Variable<T> weight,
-                                                           Variable<T> statistics) -> Grads<T, 3> {
-        if (grad_enabled()) {
-          return replay<T, 3>(dy, needs, {x, weight, any_bias<T>(biased, table.columns)},
-                              [&](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
-                                return layer_norm_composed(x, weight, bias, table.rows, table.cols, eps);
-                              });
-        }
+  return fused<T>(
+      "layer_norm", std::move(result.y), Inputs(x, weight, Unread(bias)),
+      Attributes("normalized_shape", normalized_shape, "eps", eps), Saved(result.statistics),
+      [table = result.table, eps](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
+        return layer_norm_composed(x, weight, bias, table.rows, table.cols, eps);
+      },
+      [table = result.table](const Variable<T>& dy, Needs needs, const Variable<T>& x,
+                             const Variable<T>& weight, const Variable<T>&,
+                             const Variable<T>& statistics) -> Grads<T, 3> {
         return gradients<T>(dy, {needs[0], needs[1], needs[2]}, x, nullptr, weight, statistics, table);
       });
 }
@@ -133,25 +123,20 @@ Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, co
   }
   Normalized<T> result =
       normalize<T>("add_layer_norm", x, detail::data(residual), normalized_shape, weight, bias, eps);
-  return record<T>("add_layer_norm", std::move(result.y), on(x, residual, weight, bias),
-                   save(x, residual, weight, result.statistics),
-                   [table = result.table, eps, biased = bias.defined()](
-                       Variable<T> dy, Needs needs, Variable<T> x, Variable<T> residual, Variable<T> weight,
-                       Variable<T> statistics) -> Grads<T, 4> {
-                     if (grad_enabled()) {
-                       return replay<T, 4>(dy, needs,
-                                           {x, residual, weight, any_bias<T>(biased, table.columns)},
-                                           [&](const Variable<T>& x, const Variable<T>& residual,
-                                               const Variable<T>& weight, const Variable<T>& bias) {
-                                             return layer_norm_composed(x + residual, weight, bias,
-                                                                        table.rows, table.cols, eps);
-                                           });
-                     }
-                     auto [dx, dweight, dbias] =
-                         gradients<T>(dy, {needs[0] || needs[1], needs[2], needs[3]}, x,
-                                      detail::data(std::as_const(residual)), weight, statistics, table);
-                     return {needs[0] ? dx : Variable<T>(), needs[1] ? dx : Variable<T>(), dweight, dbias};
-                   });
+  return fused<T>(
+      "add_layer_norm", std::move(result.y), Inputs(x, residual, weight, Unread(bias)),
+      Attributes("normalized_shape", normalized_shape, "eps", eps), Saved(result.statistics),
+      [table = result.table, eps](const Variable<T>& x, const Variable<T>& residual,
+                                  const Variable<T>& weight, const Variable<T>& bias) {
+        return layer_norm_composed(x + residual, weight, bias, table.rows, table.cols, eps);
+      },
+      [table = result.table](const Variable<T>& dy, Needs needs, const Variable<T>& x,
+                             const Variable<T>& residual, const Variable<T>& weight, const Variable<T>&,
+                             const Variable<T>& statistics) -> Grads<T, 4> {
+        auto [dx, dweight, dbias] = gradients<T>(dy, {needs[0] || needs[1], needs[2], needs[3]}, x,
+                                                 detail::data(residual), weight, statistics, table);
+        return {needs[0] ? dx : Variable<T>(), needs[1] ? dx : Variable<T>(), dweight, dbias};
+      });
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                               \

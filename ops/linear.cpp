@@ -62,8 +62,8 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
   Variable<T> y = detail::empty<T>(shape, "linear");
   kernels::linear_rows(detail::data(x), detail::data(weight), detail::data(bias), detail::data(y),
                        row_count(shape), weight.shape()[1], shape.back());
-  return record<T>("linear", std::move(y), on(x, weight, bias),
-                   save(saved_for(weight, x), saved_for(x, weight)),
+  return record<T>("linear", std::move(y), Inputs(x, weight, bias),
+                   Saved(if_requires_grad(weight, x), if_requires_grad(x, weight)),
                    [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) {
                      return linear_grads(dy, needs, x, weight);
                    });
@@ -79,8 +79,8 @@ Variable<T> linear_relu(const Variable<T>& x, const Variable<T>& weight, const V
   Variable<T> y = detail::empty<T>(shape, "linear_relu");
   kernels::linear_relu_rows(detail::data(x), detail::data(weight), detail::data(bias), detail::data(y),
                             row_count(shape), weight.shape()[1], shape.back());
-  return record<T>("linear_relu", std::move(y), on(x, weight, bias),
-                   save(saved_for(weight, x), saved_for(x, weight), output),
+  return record<T>("linear_relu", std::move(y), Inputs(x, weight, bias),
+                   Saved(if_requires_grad(weight, x), if_requires_grad(x, weight), Output()),
                    [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight, Variable<T> y) {
                      return linear_grads(detail::relu_grad(dy, y), needs, x, weight);
                    });

@@ -14,9 +14,8 @@ Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identi
                         x_strides = detail::broadcast_strides(x.shape(), shape), constant(shape.size(), 0);
   kernels::where(shape.size(), shape.data(), mask.data(), mask_strides.data(), &value, constant.data(),
                  detail::data(x), x_strides.data(), detail::data(y));
-  if (!records(x)) return unrecorded<T>("masked_fill", std::move(y), on(x));
-  return record<T>("masked_fill", std::move(y), on(x), save(),
-                   [mask](Variable<T> dy, Needs needs) -> Grads<T, 1> {
+  return record<T>("masked_fill", std::move(y), Inputs(x), Attributes("mask", mask, "value", value),
+                   Saved(mask), [](Variable<T> dy, Needs needs, const Mask& mask) -> Grads<T, 1> {
                      return {sum_to(masked_fill(dy, mask, 0), needs.shape(0))};
                    });
 }

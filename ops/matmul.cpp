@@ -55,7 +55,8 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
     kernels::parallel_pieces(count, cost, multiply);
   }
   return record<T>(
-      "matmul", std::move(y), on(a, b), save(saved_for(b, a), saved_for(a, b)),
+      "matmul", std::move(y), Inputs(a, b), Attributes("trans_a", trans_a, "trans_b", trans_b),
+      Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
       [trans_a, trans_b](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         Grads<T, 2> grads;
         if (needs[0]) {
@@ -82,7 +83,8 @@ Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transpo
   shape.back() = m;
   Variable<T> y = empty<T>(shape, op);
   kernels::gemm<T>(false, transposed, rows, m, k, 1, data(x), k, data(w), w.shape()[1], 0, data(y), m);
-  return record<T>(op, std::move(y), on(x, w), save(saved_for(w, x), saved_for(x, w)),
+  return record<T>(op, std::move(y), Inputs(x, w), Attributes("trans_b", transposed),
+                   Saved(if_requires_grad(w, x), if_requires_grad(x, w)),
                    [transposed](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> w) -> Grads<T, 2> {
                      Grads<T, 2> grads;
                      if (needs[0]) grads[0] = rows_matmul(dy, w, !transposed);
@@ -97,7 +99,8 @@ Variable<T> outer_sum(const Variable<T>& u, const Variable<T>& v) {
   const std::size_t rows = row_count(u.shape());
   Variable<T> y = empty<T>(Shape{p, q}, "matmul");
   kernels::gemm<T>(true, false, p, q, rows, 1, data(u), p, data(v), q, 0, data(y), q);
-  return record<T>("matmul", std::move(y), on(u, v), save(saved_for(v, u), saved_for(u, v)),
+  return record<T>("matmul", std::move(y), Inputs(u, v), Attributes("trans_a", true),
+                   Saved(if_requires_grad(v, u), if_requires_grad(u, v)),
                    [](Variable<T> dy, Needs needs, Variable<T> u, Variable<T> v) -> Grads<T, 2> {
                      Grads<T, 2> grads;
                      if (needs[0]) grads[0] = rows_matmul(v, dy, true);

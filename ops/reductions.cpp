@@ -17,6 +17,10 @@ struct Reduced {
   Shape kept;             // with length 1 on the reduced axes
   Shape shape;            // of the result
   std::size_t count = 1;  // elements that went into each result
+  Shape axes = {};        // that were reduced
+  bool keepdim = false;
+
+  auto attributes() const { return Attributes("dim", axes, "keepdim", keepdim); }
 };
 
 Reduced reduced(const char* op, const Shape& shape, const Dims& dims, bool keepdim) {
@@ -28,18 +32,28 @@ Reduced reduced(const char* op, const Shape& shape, const Dims& dims, bool keepd
     }
   }
   Reduced result;
+  result.keepdim = keepdim;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     result.kept.push_back(seen[axis] != 0 ? 1 : shape[axis]);
-    if (seen[axis] != 0) result.count *= shape[axis];
+    if (seen[axis] != 0) {
+      result.count *= shape[axis];
+      result.axes.push_back(axis);
+    }
     if (seen[axis] == 0 || keepdim) result.shape.push_back(result.kept.back());
   }
   return result;
 }
 
-Dims all_axes(const Shape& shape) {
+Shape all_axes(const Shape& shape) {
   Shape axes = shape;
   for (std::size_t axis = 0; axis < axes.size(); ++axis) axes[axis] = axis;
   return axes;
+}
+
+/// What a reduction over all axes leaves.
+template <class T>
+Reduced whole(const Variable<T>& x) {
+  return {{}, {}, x.size(), all_axes(x.shape()), false};
 }
 
 /// The gradient of a result, or the result, with the reduced axes back as axes of length 1.
@@ -58,8 +72,8 @@ Variable<T> reduce(const char* op, detail::ReduceMiddle<T> kernel, const Variabl
 
 template <class T>
 Variable<T> sum_over(const Variable<T>& x, const Reduced& result) {
-  return record<T>("sum", reduce("sum", kernels::sum_middle<T>, x, result), on(x), save(),
-                   [kept = result.kept](Variable<T> dy, Needs needs) -> Grads<T, 1> {
+  return record<T>("sum", reduce("sum", kernels::sum_middle<T>, x, result), Inputs(x), result.attributes(),
+                   Saved(), [kept = result.kept](Variable<T> dy, Needs needs) -> Grads<T, 1> {
                      return {broadcast_to(with_kept_axes(dy, kept), needs.shape(0))};
                    });
 }
@@ -69,7 +83,7 @@ Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
   const T count = static_cast<T>(result.count);
   Variable<T> y = reduce("mean", kernels::sum_middle<T>, x, result);
   for (T *m = detail::data(y), *end = m + y.size(); m != end; ++m) *m /= count;
-  return record<T>("mean", std::move(y), on(x), save(),
+  return record<T>("mean", std::move(y), Inputs(x), result.attributes(), Saved(),
                    [kept = result.kept, count](Variable<T> dy, Needs needs) -> Grads<T, 1> {
                      return {broadcast_to(with_kept_axes(div(dy, count), kept), needs.shape(0))};
                    });
@@ -81,7 +95,7 @@ Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variab
   const Reduced result = reduced(op, x.shape(), dims, keepdim);
   if (result.count == 0)
     detail::fail<ValueError>(op, ": there are no elements to choose from in x ", x.shape());
-  return record<T>(op, reduce(op, kernel, x, result), on(x), save(x, output),
+  return record<T>(op, reduce(op, kernel, x, result), Inputs(x), result.attributes(), Saved(x, Output()),
                    [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
                      const Variable<T> chosen = detail::equal(x, with_kept_axes(y.detach(), kept));
                      const Variable<T> share = chosen / sum_to(chosen, kept);
@@ -93,7 +107,7 @@ Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variab
 
 template <class T>
 Variable<T> sum(const Variable<T>& x) {
-  return sum_over(x, {{}, {}, x.size()});
+  return sum_over(x, whole(x));
 }
 
 template <class T>
@@ -103,7 +117,7 @@ Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim) {
 
 template <class T>
 Variable<T> mean(const Variable<T>& x) {
-  return mean_over(x, {{}, {}, x.size()});
+  return mean_over(x, whole(x));
 }
 
 template <class T>
@@ -137,7 +151,7 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
   Variable<T> y;
   {
     const NoGrad guard;
-    const detail::ScopedFlag quiet(detail::detecting_anomaly, false);  // a nan is logsumexp's own
+    const detail::Unwatched parts;
     Variable<T> shift = detail::empty<T>(result.kept, "logsumexp");
     if (result.count > 0) detail::reduce_axes(kernels::max_middle<T>, x, result.kept, detail::data(shift));
     for (T *s = detail::data(shift), *end = s + shift.size(); s != end; ++s) {
@@ -146,7 +160,7 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
     y = log(sum_to(exp(x - shift), result.kept)) + shift;
     y = keepdim ? y : reshape(y, result.shape);
   }
-  return record<T>("logsumexp", std::move(y), on(x), save(x, output),
+  return record<T>("logsumexp", std::move(y), Inputs(x), result.attributes(), Saved(x, Output()),
                    [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
                      return {with_kept_axes(dy, kept) * exp(x - with_kept_axes(y, kept))};
                    });
@@ -164,14 +178,16 @@ Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
   Variable<T> y;
   {
     const NoGrad guard;
-    const detail::ScopedFlag quiet(detail::detecting_anomaly, false);  // a nan is var's own
+    const detail::Unwatched parts;
     const Variable<T> squares = square(x - mean(x, dims, true));
     y = div(sum_over(squares, result), divisor);
   }
-  return record<T>("var", std::move(y), on(x), save(x),
-                   [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
-                     return {with_kept_axes(dy, kept) * (T{2} / divisor) * (x - mean(x, dims, true))};
-                   });
+  return record<T>(
+      "var", std::move(y), Inputs(x),
+      Attributes("dim", result.axes, "keepdim", options.keepdim, "correction", options.correction), Saved(x),
+      [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
+        return {with_kept_axes(dy, kept) * (T{2} / divisor) * (x - mean(x, dims, true))};
+      });
 }
 
 #define XGRAD_INSTANTIATE(T)                                             \

@@ -36,20 +36,28 @@ Variable<T> rows(void (*f)(const T*, const T*, T*, std::size_t, std::size_t), co
 
 template <class T>
 Variable<T> softmax_last(const Variable<T>& x) {
-  return record<T>("softmax", rows<T>(kernels::softmax_rows<T>, x), on(x), save(output),
-                   [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> {
-                     if (grad_enabled()) return {y * (dy - sum(dy * y, -1, true))};
-                     return {rows<T>(kernels::softmax_grad_rows<T>, dy, y)};
-                   });
+  return record<T>("softmax", rows<T>(kernels::softmax_rows<T>, x), Inputs(x), Attributes("dim", -1),
+                   Saved(Output()),
+                   KernelBackward(
+                       [](const Variable<T>& dy, Needs, const Variable<T>& y) -> Grads<T, 1> {
+                         return {rows<T>(kernels::softmax_grad_rows<T>, dy, y)};
+                       },
+                       [](const Variable<T>& dy, Needs, const Variable<T>& y) -> Grads<T, 1> {
+                         return {y * (dy - sum(dy * y, -1, true))};
+                       }));
 }
 
 template <class T>
 Variable<T> log_softmax_last(const Variable<T>& x) {
-  return record<T>("log_softmax", rows<T>(kernels::log_softmax_rows<T>, x), on(x), save(output),
-                   [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> {
-                     if (grad_enabled()) return {dy - exp(y) * sum(dy, -1, true)};
-                     return {rows<T>(kernels::log_softmax_grad_rows<T>, dy, y)};
-                   });
+  return record<T>("log_softmax", rows<T>(kernels::log_softmax_rows<T>, x), Inputs(x), Attributes("dim", -1),
+                   Saved(Output()),
+                   KernelBackward(
+                       [](const Variable<T>& dy, Needs, const Variable<T>& y) -> Grads<T, 1> {
+                         return {rows<T>(kernels::log_softmax_grad_rows<T>, dy, y)};
+                       },
+                       [](const Variable<T>& dy, Needs, const Variable<T>& y) -> Grads<T, 1> {
+                         return {dy - exp(y) * sum(dy, -1, true)};
+                       }));
 }
 
 }  // namespace

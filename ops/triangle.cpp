@@ -28,7 +28,7 @@ Variable<T> triangle(const char* op, const Variable<T>& x, std::ptrdiff_t diagon
       std::fill(to, to + border, T{0});
     }
   }
-  return record<T>(op, std::move(y), on(x), save(),
+  return record<T>(op, std::move(y), Inputs(x), Attributes("diagonal", diagonal), Saved(),
                    [op, diagonal, lower](Variable<T> dy, Needs) -> Grads<T, 1> {
                      return {triangle(op, dy, diagonal, lower)};
                    });

@@ -17,9 +17,8 @@ Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>
                         b_strides = detail::broadcast_strides(b.shape(), shape);
   kernels::where(shape.size(), shape.data(), condition.data(), condition_strides.data(), detail::data(a),
                  a_strides.data(), detail::data(b), b_strides.data(), detail::data(y));
-  if (!records(a, b)) return unrecorded<T>("where", std::move(y), on(a, b));
-  return record<T>("where", std::move(y), on(a, b), save(),
-                   [condition](Variable<T> dy, Needs needs) -> Grads<T, 2> {
+  return record<T>("where", std::move(y), Inputs(a, b), Attributes("condition", condition), Saved(condition),
+                   [](Variable<T> dy, Needs needs, const Mask& condition) -> Grads<T, 2> {
                      Grads<T, 2> grads;
                      if (needs[0]) grads[0] = sum_to(masked_fill(dy, !condition, 0), needs.shape(0));
                      if (needs[1]) grads[1] = sum_to(masked_fill(dy, condition, 0), needs.shape(1));

@@ -77,12 +77,9 @@ class SmallRun {
     return static_cast<double>(loss.item());
   }
 
-  xgrad::TrainingParts<T> parts() {
-    return {.model = model_,
-            .optimizer = *optimizer_,
-            .average = &average_,
-            .best = &best_,
-            .others = {{"schedule", schedule_}, {"batches", batches_}, {"stopping", stopping_}}};
+  xgrad::TrainingParts parts() {
+    return {{"model", model_},       {"optimizer", *optimizer_}, {"average", average_},  {"best", best_},
+            {"schedule", schedule_}, {"batches", batches_},      {"stopping", stopping_}};
   }
 
   /// All numbers that may differ.
@@ -93,8 +90,8 @@ class SmallRun {
         bits.append(reinterpret_cast<const char*>(array.data()), array.size() * sizeof(T));
     };
     add(model_.state_dict());
-    add(optimizer_->state_dict().arrays);
-    add(average_.state_dict().arrays);
+    add(optimizer_->state_dict().template arrays<T>());
+    add(average_.state_dict().template arrays<T>());
     add(best_);
     return bits + std::to_string(batches_.epoch()) + xgrad::get_rng_state() +
            std::to_string(optimizer_->lr()) + std::to_string(stopping_.best());
@@ -196,9 +193,13 @@ TEST(CheckpointTest, OfAnotherRunIsRefused) {
 
   save_checkpoint(file.path(), run.parts(), 1);
   SmallRun<float> other(Kind::sgd);
-  EXPECT_NE(refusal(file.path(), other).find("'state.0.exp_avg' is unexpected"), std::string::npos);
+  EXPECT_NE(refusal(file.path(), other).find("'optimizer.state.0.exp_avg' is unexpected"), std::string::npos);
   SmallRun<double> wider(Kind::adamw);
-  EXPECT_EQ(refusal(file.path(), wider), "'average.module.class_head.bias' must be F64, got F32");
+  for (const char* name : {"average.module.class_head.bias", "model.class_head.bias"}) {
+    EXPECT_NE(refusal(file.path(), wider)
+                  .find("'" + std::string(name) + "' must be an array of double, got an array of float"),
+              std::string::npos);
+  }
 
   const auto damaged = [&](auto change) {
     const xgrad::SafetensorsFile saved(file.path());
@@ -213,18 +214,38 @@ TEST(CheckpointTest, OfAnotherRunIsRefused) {
     return std::find_if(tensors.begin(), tensors.end(), [&](const auto& one) { return one.name == name; });
   };
   EXPECT_EQ(damaged([&](auto& tensors, auto&) { tensors.erase(named(tensors, "numbers.step")); }),
-            "'numbers.step' is missing");
+            "load_state_dict: 'step' is missing");
   EXPECT_EQ(damaged([&](auto& tensors, auto&) { tensors.erase(named(tensors, "numbers.batches.seed")); }),
-            "BatchSampler: 'seed' is missing");
-  EXPECT_EQ(
-      damaged([&](auto& tensors, auto&) { named(tensors, "numbers.batches.seed")->name = "numbers.x"; }),
-      "BatchSampler: 'seed' is missing");
-  EXPECT_EQ(damaged([&](auto& tensors, auto&) { named(tensors, "model.class_head.bias")->name = "bias"; }),
-            "load_state_dict: 'class_head.bias' is missing");
+            "load_state_dict: 'batches.seed' is missing");
+  EXPECT_EQ(damaged([&](auto& tensors, auto&) {
+              named(tensors, "numbers.batches.seed")->name = "numbers.x";
+              named(tensors, "model.class_head.bias")->name = "bias";
+            }),
+            "load_state_dict: 'batches.seed' is missing; 'model.class_head.bias' is missing; 'bias' is "
+            "unexpected; 'x' is unexpected");
   EXPECT_EQ(damaged([](auto&, auto& metadata) { metadata["random_state"] = "heads or tails"; }).substr(0, 9),
             "set_state");
   EXPECT_EQ(damaged([](auto&, auto& metadata) { metadata.erase("format"); }),
             "must be a checkpoint of a training run");
+  EXPECT_EQ(damaged([](auto&, auto& metadata) { metadata["format"] = "xgrad checkpoint 1"; }),
+            "must be of the format 'xgrad checkpoint 2', got 'xgrad checkpoint 1'");
+  for (const std::string name : {"", "numbers", "a.b"}) {
+    EXPECT_EQ(
+        message_of<xgrad::ValueError>([&] {
+          xgrad::save_checkpoint(file.path(), {{name, run.model()}}, 1);
+        }),
+        "checkpoint: a part's name must have no dot, and not be 'numbers' or empty, got '" + name + "'");
+  }
+}
+
+TEST(CheckpointTest, EveryOptionThatDiffersIsNamed) {
+  const TemporaryFile file;
+  SmallRun<float> run(Kind::sgd);
+  save_checkpoint(file.path(), run.parts(), 1, {{"--lr", "0.01"}, {"--heads", "2"}});
+  EXPECT_EQ(
+      refusal(file.path(), run, {{"--lr", "0.02"}, {"--heads", "4"}}),
+      "--heads must be as in the checkpoint, '2', got '4'; --lr must be as in the checkpoint, '0.01', got "
+      "'0.02'");
 }
 
 /// A child process saves checkpoint after checkpoint, in which every number is the step's.
@@ -234,7 +255,7 @@ TEST(CheckpointTest, OfAnotherRunIsRefused) {
   for (;; ++step) {
     for (const Variable<float>& parameter : model.parameters())
       parameter.assign(Array<float>(parameter.shape(), static_cast<float>(step)));
-    xgrad::save_checkpoint<float>(path, {.model = model, .optimizer = optimizer}, step);
+    xgrad::save_checkpoint(path, {{"model", model}, {"optimizer", optimizer}}, step);
     const char done = 1;
     if (::write(report, &done, 1) != 1) ::_exit(1);
   }
@@ -244,7 +265,7 @@ TEST(CheckpointTest, AKilledProcessLeavesTheLastOneWhole) {
   const TemporaryFile file;
   const xgrad::Linear<float> model(64, 64);
   xgrad::SGD<float> optimizer(model.parameters());
-  const xgrad::TrainingParts<float> parts{.model = model, .optimizer = optimizer};
+  const xgrad::TrainingParts parts{{"model", model}, {"optimizer", optimizer}};
   save_checkpoint(file.path(), parts, 0);
   std::size_t step = 0;
   for (int round = 0; round < 100; ++round) {

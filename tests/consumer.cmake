@@ -1,12 +1,33 @@
-# Uses xgrad from an outside project: installed (find_package) or as a folder of it (add_subdirectory, configured only).
+# Uses xgrad from an outside project: installed (find_package, pkg_config) or as a folder of it (add_subdirectory,
+# configured only).
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 file(REMOVE_RECURSE ${work})
 
-if(way STREQUAL "find_package")
+if(NOT way STREQUAL "add_subdirectory")
   run(${CMAKE_COMMAND} --install ${xgrad_build} --prefix ${work}/prefix)
+endif()
+
+if(way STREQUAL "pkg_config")
+  file(GLOB_RECURSE files ${work}/prefix/xgrad-files.pc)
+  cmake_path(GET files PARENT_PATH folder)
+  set(ENV{PKG_CONFIG_PATH} ${folder}:$ENV{PKG_CONFIG_PATH})
+  set(ENV{LD_LIBRARY_PATH} ${folder}/..) # where the libraries are shared
+  separate_arguments(options UNIX_COMMAND "${flags}")
+  foreach(program IN ITEMS main:xgrad files:xgrad-files)
+    string(REGEX REPLACE "(.*):(.*)" "\\1;\\2" program ${program})
+    list(POP_BACK program package)
+    execute_process(COMMAND ${pkg_config_program} --cflags --libs ${package} OUTPUT_VARIABLE found COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(found UNIX_COMMAND "${found}")
+    run(${compiler} -std=c++20 ${options} ${consumer}/${program}.cpp -o ${work}/${program} ${found})
+    run(${work}/${program} WORKING_DIRECTORY ${work})
+  endforeach()
+  return()
+endif()
+
+if(way STREQUAL "find_package")
   set(options -D CMAKE_PREFIX_PATH=${work}/prefix)
 else()
   set(options -D xgrad_source=${xgrad_source})

@@ -15,7 +15,7 @@
 
 namespace {
 
-using xgrad::BatchSampler, xgrad::Ids, xgrad::Numbers, xgrad::Vocabulary;
+using xgrad::BatchSampler, xgrad::Ids, xgrad::TrainingState, xgrad::Vocabulary;
 using xgrad_tests::message_of;
 using Tokens = std::vector<std::string>;
 using Indices = std::vector<std::size_t>;
@@ -25,7 +25,7 @@ TEST(TokensTest, AreTheWordsBetweenBlanks) {
             (Tokens{"my", "shoes", "are", "small,"}));
   EXPECT_EQ(xgrad::whitespace_tokens(""), Tokens());
   EXPECT_EQ(xgrad::whitespace_tokens(" \n"), Tokens());
-  EXPECT_EQ(xgrad::lower("My SHOES, \xC3\x84 Z[@"), "my shoes, \xC3\x84 z[@");
+  EXPECT_EQ(xgrad::to_ascii_lowercase("My SHOES, \xC3\x84 Z[@"), "my shoes, \xC3\x84 z[@");
 }
 
 TEST(VocabularyTest, HasSpecialsThenTheMostFrequentTokens) {
@@ -200,7 +200,7 @@ TEST(BatchSamplerTest, GoesOnFromItsState) {
       xgrad::manual_seed(7);
       BatchSampler sampler = make();
       for (int i = 0; i < before; ++i) sampler.next();
-      const Numbers state = sampler.state_dict();
+      const TrainingState state = sampler.state_dict();
       const std::string stream = xgrad::get_rng_state();
       std::vector<Indices> expected, found;
       for (int i = 0; i < 9; ++i) expected.push_back(sampler.next());
@@ -219,25 +219,25 @@ TEST(BatchSamplerTest, GoesOnFromItsState) {
 TEST(BatchSamplerTest, RefusesAStateThatIsNotItsOwn) {
   BatchSampler sampler(8, {.batch_size = 3});
   sampler.next();
-  const Numbers before = sampler.state_dict();
-  Numbers state = before;
-  state.erase("seed");
-  state["sead"] = 1;
+  const TrainingState before = sampler.state_dict();
+  TrainingState state = before;
+  state.numbers.erase("seed");
+  state.numbers["sead"] = 1;
   EXPECT_EQ(message_of([&] { sampler.load_state_dict(state); }),
-            "BatchSampler: 'seed' is missing; 'sead' is unexpected");
+            "load_state_dict: 'seed' is missing; 'sead' is unexpected");
   for (const double wrong : {-1.0, 4.0, 0.5, std::nan("")}) {
     state = before;
-    state["position"] = wrong;
+    state.numbers["position"] = wrong;
     EXPECT_TRUE(message_of([&] {
                   sampler.load_state_dict(state);
-                }).starts_with("BatchSampler: 'position' must be a whole number of at most 3, got "));
+                }).starts_with("load_state_dict: 'position' must be a whole number of at most 3, got "));
   }
   state = before;
-  state["epoch"] = 0;
+  state.numbers["epoch"] = 0;
   EXPECT_EQ(message_of([&] { sampler.load_state_dict(state); }),
-            "BatchSampler: 'position' must be 0 before the first epoch, got 1");
+            "load_state_dict: BatchSampler: 'position' must be 0 before the first epoch, got 1");
   EXPECT_EQ(message_of([&] { sampler.load_state_dict(BatchSampler(9, {.batch_size = 3}).state_dict()); }),
-            "BatchSampler: 'examples' must be 8, got 9");
+            "load_state_dict: 'examples' must be 8, got 9");
   EXPECT_EQ(sampler.state_dict(), before);
 }
 

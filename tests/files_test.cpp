@@ -2,10 +2,13 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -500,6 +503,63 @@ TEST(AtomicFile, NothingIsThereBeforeCommit) {
   EXPECT_EQ(temporary.file_count(), 1u);
 }
 
+/// A child process that has an AtomicFile open until end().
+class Saver {
+ public:
+  explicit Saver(const std::string& path) {
+    int ready[2];
+    if (::pipe(ready) != 0) throw std::runtime_error("no pipe");
+    process_ = ::fork();
+    if (process_ == 0) {
+      xgrad::AtomicFile file(path);
+      file.write(std::as_bytes(std::span("half")));
+      if (::write(ready[1], "!", 1) == 1) ::pause();
+      ::_exit(1);
+    }
+    ::close(ready[1]);
+    char byte;
+    if (::read(ready[0], &byte, 1) != 1) throw std::runtime_error("the child process has failed");
+    ::close(ready[0]);
+  }
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+  ~Saver() { kill(); }
+
+  void kill() {
+    if (process_ > 0) {
+      ::kill(process_, SIGKILL);
+      ::waitpid(process_, nullptr, 0);
+    }
+    process_ = 0;
+  }
+
+ private:
+  pid_t process_;
+};
+
+TEST(AtomicFile, WhatAKilledProcessLeftIsRemovedByTheNextSave) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("a");
+  Saver living(path), dead(path);
+  dead.kill();
+  EXPECT_EQ(temporary.file_count(), 2u);
+  // Not files of AtomicFile, though nearly named so.
+  const std::vector<std::string> others{".xgrad-settings", ".xgrad-1-2", ".xgrad-0123abcd-1-2.txt",
+                                        ".xgrad-0123abcd--2", ".xgrad-0123abcd-1-"};
+  for (const std::string& name : others) temporary.write(name, "mine");
+  // Of another machine that may still be writing it, and of one that has not for days.
+  temporary.write(".xgrad-0123abcd-1-2", "recent");
+  const std::string old = temporary.write(".xgrad-0123abcd-1-3", "old");
+  std::filesystem::last_write_time(old,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
+  xgrad::save_safetensors<float>({}, path);
+
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(std::filesystem::exists(temporary.path(".xgrad-0123abcd-1-2")));
+  for (const std::string& name : others) EXPECT_EQ(read_bytes(temporary.path(name)), "mine") << name;
+  EXPECT_EQ(temporary.file_count(), others.size() + 3) << "and the new file, and that of the living process";
+}
+
 TEST(AtomicFile, LinksAndPermissionsStay) {
   const TemporaryFolder temporary;
   const std::string path = temporary.write("real", "old"), link = temporary.path("link");
@@ -551,7 +611,7 @@ TEST(Inspect, ListsTensorsAndMetadata) {
                            path, {{"format", "pt"}, {"note", "\x1b[31m\n"}});
   EXPECT_EQ(xgrad_tests::output_of("inspect " + path),
             "name         dtype  shape   min               max  nan\n"
-            "large        U64    (1)       -                 -    -\n"
+            "large        U64    (1)       1                 1    0\n"
             "ids          I64    (2)      -3  9007199254740993    0\n"
             "line\\nbreak  F64    (2)       -                 -    2\n"
             "größe        F32    (2, 2)   -2               1.5    1\n"
@@ -559,6 +619,56 @@ TEST(Inspect, ListsTensorsAndMetadata) {
             "5 tensors, 12 elements, 59 bytes\n"
             "metadata \"format\": \"pt\"\n"
             "metadata \"note\": \"\\u001b[31m\\n\"\n");
+}
+
+TEST(Inspect, EveryTypeThatHasARangeShowsIt) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("a.safetensors");
+  const auto bytes = [](const auto& numbers) { return std::as_bytes(std::span(numbers)); };
+  const std::uint64_t u64[] = {18446744073709551615u, 1};
+  const std::uint32_t u32[] = {4294967295u, 2};
+  const std::uint16_t u16[] = {65535, 3}, f16[] = {0x7e00, 0xfbff, 0x7bff}, bf16[] = {0x7fc0, 0xbf80, 0x4000};
+  const std::uint8_t u8[] = {255, 4}, e4m3[] = {0x7f, 0xff, 0xfe, 0x7e, 0x01}, e4m3_small[] = {0x01, 0x08},
+                     e5m2[] = {0x7d, 0xfc, 0x7b}, e8m0[] = {0xff, 0x7f, 0x81}, f4[] = {0x12};
+  const std::int32_t i32[] = {-2147483647 - 1, 2147483647};
+  const std::int16_t i16[] = {-32768, 32767};
+  const std::int8_t i8[] = {-128, 127};
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const float c64[] = {1, nan, nan, 0, infinity, -infinity};
+  xgrad::write_safetensors({{"u64", DType::U64, {2}, bytes(u64)},
+                            {"u32", DType::U32, {2}, bytes(u32)},
+                            {"u16", DType::U16, {2}, bytes(u16)},
+                            {"u8", DType::U8, {2}, bytes(u8)},
+                            {"i32", DType::I32, {2}, bytes(i32)},
+                            {"i16", DType::I16, {2}, bytes(i16)},
+                            {"i8", DType::I8, {2}, bytes(i8)},
+                            {"f16", DType::F16, {3}, bytes(f16)},
+                            {"bf16", DType::BF16, {3}, bytes(bf16)},
+                            {"e4m3", DType::F8_E4M3, {5}, bytes(e4m3)},
+                            {"e4m3_small", DType::F8_E4M3, {2}, bytes(e4m3_small)},
+                            {"e5m2", DType::F8_E5M2, {3}, bytes(e5m2)},
+                            {"e8m0", DType::F8_E8M0, {3}, bytes(e8m0)},
+                            {"f4", DType::F4, {2}, bytes(f4)},
+                            {"c64", DType::C64, {3}, bytes(c64)}},
+                           path);
+  EXPECT_EQ(xgrad_tests::output_of("inspect " + path),
+            "name        dtype    shape          min                   max  nan\n"
+            "u64         U64      (2)              1  18446744073709551615    0\n"
+            "c64         C64      (3)              -                     -    2\n"
+            "u32         U32      (2)              2            4294967295    0\n"
+            "i32         I32      (2)    -2147483648            2147483647    0\n"
+            "bf16        BF16     (3)             -1                     2    1\n"
+            "f16         F16      (3)         -65504                 65504    1\n"
+            "u16         U16      (2)              3                 65535    0\n"
+            "i16         I16      (2)         -32768                 32767    0\n"
+            "e8m0        F8_E8M0  (3)              1                     4    1\n"
+            "e4m3        F8_E4M3  (5)           -448                   448    2\n"
+            "e4m3_small  F8_E4M3  (2)     0.00195312              0.015625    0\n"
+            "e5m2        F8_E5M2  (3)           -inf                 57344    1\n"
+            "i8          I8       (2)           -128                   127    0\n"
+            "u8          U8       (2)              4                   255    0\n"
+            "f4          F4       (2)              -                     -    -\n"
+            "15 tensors, 38 elements, 94 bytes\n");
 }
 
 }  // namespace

@@ -309,7 +309,7 @@ TEST(EarlyStoppingTest, StopsAfterItsPatience) {
   EXPECT_FALSE(stopping.should_stop());
   EXPECT_TRUE(stopping.update(0.7));
   EXPECT_FALSE(stopping.update(std::nan("")));
-  const xgrad::Numbers state = stopping.state_dict();
+  const xgrad::TrainingState state = stopping.state_dict();
   EXPECT_FALSE(stopping.should_stop());
   EXPECT_FALSE(stopping.update(0.2));
   EXPECT_TRUE(stopping.should_stop());
@@ -333,16 +333,16 @@ TEST(EarlyStoppingTest, RefusesOptionsAndStatesThatCannotBe) {
             "EarlyStopping: min_delta must be finite and at least 0, got inf");
   xgrad::EarlyStopping stopping;
   EXPECT_EQ(xgrad_tests::message_of([&] {
-              stopping.load_state_dict({{"best", 1}});
+              stopping.load_state_dict({.numbers = {{"best", 1}}});
             }),
-            "EarlyStopping: 'since_best' is missing");
+            "load_state_dict: 'since_best' is missing");
   EXPECT_EQ(xgrad_tests::message_of([&] {
-              stopping.load_state_dict({{"best", std::nan("")}, {"since_best", 1}});
+              stopping.load_state_dict({.numbers = {{"best", std::nan("")}, {"since_best", 1}}});
             }),
-            "EarlyStopping: 'best' must be a number, got nan");
+            "load_state_dict: EarlyStopping: 'best' must be a number, got nan");
   EXPECT_TRUE(xgrad_tests::message_of([&] {
-                stopping.load_state_dict({{"best", 1}, {"since_best", 0.5}});
-              }).starts_with("EarlyStopping: 'since_best' must be a whole number"));
+                stopping.load_state_dict({.numbers = {{"best", 1}, {"since_best", 0.5}}});
+              }).starts_with("load_state_dict: 'since_best' must be a whole number"));
 }
 
 // Progress on a terminal

@@ -28,8 +28,8 @@
 namespace {
 
 using xgrad::Array, xgrad::CheckedFunction, xgrad::GradcheckOptions, xgrad::GradcheckReport, xgrad::Grads;
-using xgrad::gradcheck, xgrad::gradgradcheck, xgrad::Needs, xgrad::on, xgrad::output, xgrad::record,
-    xgrad::save, xgrad::Shape;
+using xgrad::gradcheck, xgrad::gradgradcheck, xgrad::Needs, xgrad::Inputs, xgrad::Output, xgrad::record,
+    xgrad::Saved, xgrad::Shape;
 using xgrad_tests::message_of;
 using V = xgrad::Variable<double>;
 
@@ -64,7 +64,7 @@ CheckedFunction unary(double (*f)(double), Backward backward) {
   return [f, backward](const std::vector<V>& x) {
     Array<double> y = x[0].value();
     for (double& element : y.storage()) element = f(element);
-    return record<double>("unary", V(y), on(x[0]), save(x[0]),
+    return record<double>("unary", V(y), Inputs(x[0]), Saved(x[0]),
                           [backward](V dy, Needs, V x) -> Grads<double, 1> { return {backward(dy, x)}; });
   };
 }
@@ -79,7 +79,7 @@ CheckedFunction binary(Forward f, Backward backward) {
       y = f(x[0], x[1]);
     }
     return record<double>(
-        "binary", std::move(y), on(x[0], x[1]), save(x[0], x[1]),
+        "binary", std::move(y), Inputs(x[0], x[1]), Saved(x[0], x[1]),
         [backward](V dy, Needs, V a, V b) -> Grads<double, 2> { return backward(dy, a, b); });
   };
 }
@@ -153,7 +153,7 @@ std::vector<Example> wrong_gradients() {
       {"permuted_forward_instead_of_back",
        {{2, 2, 2}},
        [](const std::vector<V>& x) {
-         return record<double>("permute", permute(x[0].detach(), {1, 2, 0}), on(x[0]), save(),
+         return record<double>("permute", permute(x[0].detach(), {1, 2, 0}), Inputs(x[0]), Saved(),
                                [](V dy, Needs) -> Grads<double, 1> {
                                  return {permute(dy, {1, 2, 0})};
                                });
@@ -161,13 +161,13 @@ std::vector<Example> wrong_gradients() {
       {"not_masked",
        {{4}},
        [](const std::vector<V>& x) {
-         return record<double>("mask", masked_fill(x[0].detach(), {false, true, false, true}, 0), on(x[0]),
-                               save(), [](V dy, Needs) -> Grads<double, 1> { return {dy}; });
+         return record<double>("mask", masked_fill(x[0].detach(), {false, true, false, true}, 0),
+                               Inputs(x[0]), Saved(), [](V dy, Needs) -> Grads<double, 1> { return {dy}; });
        }},
       {"slice_off_by_one",
        {{5}},
        [](const std::vector<V>& x) {
-         return record<double>("slice", slice(x[0].detach(), 0, 1, 4), on(x[0]), save(),
+         return record<double>("slice", slice(x[0].detach(), 0, 1, 4), Inputs(x[0]), Saved(),
                                [](V dy, Needs) -> Grads<double, 1> {
                                  return {xgrad::cat({dy, V(Array<double>{0, 0})})};
                                });
@@ -176,7 +176,7 @@ std::vector<Example> wrong_gradients() {
        {{3}},
        [](const std::vector<V>& x) {
          const Array<double>& from = x[0].value();
-         return record<double>("gather", V(Array<double>{from(1), from(0), from(1)}), on(x[0]), save(),
+         return record<double>("gather", V(Array<double>{from(1), from(0), from(1)}), Inputs(x[0]), Saved(),
                                [](V dy, Needs) -> Grads<double, 1> {
                                  return {V(Array<double>{dy.value()(1), dy.value()(2), 0})};
                                });
@@ -187,14 +187,14 @@ std::vector<Example> wrong_gradients() {
       {"softmax_without_the_sum",
        {{2, 3}},
        [](const std::vector<V>& x) {
-         return record<double>("softmax", softmax(x[0].detach()), on(x[0]), save(output),
+         return record<double>("softmax", softmax(x[0].detach()), Inputs(x[0]), Saved(Output()),
                                [](V dy, Needs, V y) -> Grads<double, 1> { return {y * dy}; });
        }},
       {"layer_norm_without_the_mean_of_the_gradient",
        {{2, 4}},
        [](const std::vector<V>& x) {
-         return record<double>("norm", layer_norm(x[0].detach(), 4, {}, {}, 0), on(x[0]), save(x[0], output),
-                               [](V dy, Needs, V x, V y) -> Grads<double, 1> {
+         return record<double>("norm", layer_norm(x[0].detach(), 4, {}, {}, 0), Inputs(x[0]),
+                               Saved(x[0], Output()), [](V dy, Needs, V x, V y) -> Grads<double, 1> {
                                  const V centred = x - mean(x, 1, true);
                                  const V rstd = 1.0 / sqrt(mean(centred * centred, 1, true));
                                  return {rstd * (dy - y * mean(dy * y, 1, true))};
@@ -204,7 +204,7 @@ std::vector<Example> wrong_gradients() {
        {{4}},
        [](const std::vector<V>& x) {
          return record<double>(
-             "mean", mean(x[0].detach()), on(x[0]), save(),
+             "mean", mean(x[0].detach()), Inputs(x[0]), Saved(),
              [](V dy, Needs needs) -> Grads<double, 1> { return {broadcast_to(dy, needs.shape(0))}; });
        }},
       {"last_element_wrong", {{2, 3}}, unary(identity, [](V dy, V) { return with_element(dy, 5, 0); })},
@@ -219,7 +219,7 @@ std::vector<Example> wrong_gradients() {
        {{3}},
        [](const std::vector<V>& x) {
          const V y = exp(x[0]);
-         return record<double>("rounded", V(xt::cast<double>(xt::cast<float>(y.value()))), on(y), save(),
+         return record<double>("rounded", V(xt::cast<double>(xt::cast<float>(y.value()))), Inputs(y), Saved(),
                                [](V dy, Needs) -> Grads<double, 1> { return {dy}; });
        }},
       {"another_value_each_time",
@@ -231,7 +231,7 @@ std::vector<Example> wrong_gradients() {
        {{3}},
        [calls = std::make_shared<int>(0)](const std::vector<V>& x) {
          const double factor = 1 + 1e-9 * ++*calls;
-         return record<double>("unsteady", V(x[0].value()), on(x[0]), save(),
+         return record<double>("unsteady", V(x[0].value()), Inputs(x[0]), Saved(),
                                [factor](V dy, Needs) -> Grads<double, 1> { return {dy * factor}; });
        }},
   };
@@ -272,15 +272,15 @@ std::vector<Example> wrong_second_gradients() {
        {{3}},
        unary(square,
              [](V dy, V x) {
-               return record<double>("square_grad", V(dy.value() * 2 * x.value()), on(dy, x), save(dy, x),
-                                     [](V d, Needs, V dy, V x) -> Grads<double, 2> {
+               return record<double>("square_grad", V(dy.value() * 2 * x.value()), Inputs(dy, x),
+                                     Saved(dy, x), [](V d, Needs, V dy, V x) -> Grads<double, 2> {
                                        return {d * x * 2.0, d * dy};
                                      });
              })},
       {"saved_without_history",
        {{3}},
        [](const std::vector<V>& x) {
-         return record<double>("exp", V(xt::exp(x[0].value())), on(x[0]), save(exp(x[0]).detach()),
+         return record<double>("exp", V(xt::exp(x[0].value())), Inputs(x[0]), Saved(exp(x[0]).detach()),
                                [](V dy, Needs, V y) -> Grads<double, 1> { return {dy * y}; });
        }},
   };
@@ -373,7 +373,7 @@ TEST(GradcheckTest, ReportSaysWhyAFunctionIsNone) {
   EXPECT_EQ(gradcheck(forward, leaves({{3}})).worst.find("two evaluations differ: "), 0u);
   const auto backward = [calls = std::make_shared<int>(0)](const std::vector<V>& x) {
     const double factor = ++*calls;
-    return record<double>("unsteady", V(x[0].value()), on(x[0]), save(),
+    return record<double>("unsteady", V(x[0].value()), Inputs(x[0]), Saved(),
                           [factor](V dy, Needs) -> Grads<double, 1> { return {dy * factor}; });
   };
   EXPECT_EQ(
@@ -466,8 +466,8 @@ TEST(GradcheckTest, AGradientOfAnotherShapeIsAnError) {
 TEST(GradcheckTest, ReportsTheElementThatIsWrong) {
   const V x(Array<double>{1000, 1}, true);
   const auto f = [](const std::vector<V>& inputs) {
-    return record<double>("square", inputs[0].detach() * inputs[0].detach(), on(inputs[0]),
-                          xgrad::save(inputs[0]), [](V dy, Needs, V at) -> Grads<double, 1> {
+    return record<double>("square", inputs[0].detach() * inputs[0].detach(), Inputs(inputs[0]),
+                          xgrad::Saved(inputs[0]), [](V dy, Needs, V at) -> Grads<double, 1> {
                             return {dy * at * Array<double>{2.001, 2.5}};
                           });
   };

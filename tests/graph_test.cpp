@@ -10,6 +10,7 @@
 #include <xtensor/xmath.hpp>
 
 #include <xgrad/autograd/gradcheck.hpp>
+#include <xgrad/graph/anomaly.hpp>
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/attention.hpp>
@@ -567,7 +568,7 @@ template <class T>
 Variable<T> cubed(const Variable<T>& x) {
   Variable<T> y(x.value() * x.value() * x.value());
   return xgrad::record<T>(
-      "cube", std::move(y), xgrad::on(x), xgrad::save(x),
+      "cube", std::move(y), xgrad::Inputs(x), xgrad::Saved(x),
       [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * 3 * x * x}; });
 }
 
@@ -582,8 +583,8 @@ TEST(RecordTest, AnOpOfOnesOwnPassesTheChecks) {
 
 TEST(RecordTest, TheOutputCanBeSaved) {
   const auto f = [](const std::vector<D>& inputs) {
-    return xgrad::record<double>("exp", D(xt::exp(inputs[0].value())), xgrad::on(inputs[0]),
-                                 xgrad::save(xgrad::output),
+    return xgrad::record<double>("exp", D(xt::exp(inputs[0].value())), xgrad::Inputs(inputs[0]),
+                                 xgrad::Saved(xgrad::Output()),
                                  [](D dy, Needs, D y) -> Grads<double, 1> { return {dy * y}; });
   };
   EXPECT_TRUE(gradcheck(f, {D(Array<double>{1, 2}, true)}));
@@ -614,7 +615,7 @@ TEST(RecordTest, BackwardIsToldWhichGradientsAreNeededAndTheirShapes) {
   const V a = vector({1, 2}), b = vector({3, 4, 5});
   std::string seen;
   const auto op = [&seen](const V& x, const V& y) {
-    return xgrad::record<float>("look", V(1.0f), xgrad::on(x, y), xgrad::save(),
+    return xgrad::record<float>("look", V(1.0f), xgrad::Inputs(x, y), xgrad::Saved(),
                                 [&seen](V, Needs needs) -> Grads<float, 2> {
                                   for (std::size_t i = 0; i < 2; ++i)
                                     seen += needs[i] ? xgrad::to_string(needs.shape(i)) : "-";
@@ -639,7 +640,7 @@ TEST(RecordTest, TooFewGradientsAreRefused) {
 TEST(RecordTest, AGradientOfAnotherShapeIsRefused) {
   const V x = vector({1, 2});
   const V y =
-      xgrad::record<float>("wrong", V(1.0f), xgrad::on(x), xgrad::save(), [](V, Needs) -> Grads<float, 1> {
+      xgrad::record<float>("wrong", V(1.0f), xgrad::Inputs(x), xgrad::Saved(), [](V, Needs) -> Grads<float, 1> {
         return {vector({1, 2, 3}, false)};
       });
   EXPECT_EQ(message_of<ShapeError>([&] { y.backward(); }),
@@ -651,7 +652,7 @@ TEST(RecordTest, AnExceptionInBackwardLeavesNoHalfCollectedGradients) {
   const V x = vector({1, 2}), w = vector({3, 4});
   bool failing = true;
   const V shared = x * w;
-  const V fragile = xgrad::record<float>("fragile", shared.detach() * 1.0, xgrad::on(shared), xgrad::save(),
+  const V fragile = xgrad::record<float>("fragile", shared.detach() * 1.0, xgrad::Inputs(shared), xgrad::Saved(),
                                          [&failing](V dy, Needs) -> Grads<float, 1> {
                                            if (failing) throw std::runtime_error("out of luck");
                                            return {dy};
@@ -677,7 +678,7 @@ TEST(RecordTest, AnExceptionInForwardLeavesNothing) {
 
 TEST(RecordTest, ABackwardMayRunABackwardOfItsOwn) {
   const V x(3.0f, true);
-  const V y = xgrad::record<float>("nested", V(x.item() * x.item()), xgrad::on(x), xgrad::save(x),
+  const V y = xgrad::record<float>("nested", V(x.item() * x.item()), xgrad::Inputs(x), xgrad::Saved(x),
                                    [](V dy, Needs, V x) -> Grads<float, 1> {
                                      const xgrad::EnableGrad guard;
                                      const V inner(x.value(), true);
@@ -690,7 +691,7 @@ TEST(RecordTest, ABackwardMayRunABackwardOfItsOwn) {
 /// A pass inside a pass, both through w: neither takes the other's gradient.
 TEST(RecordTest, APassInsideAPassKeepsItsGradientsApart) {
   const D z(3.0, true), w(2.0, true);
-  const D inner = record<double>("inner", D(1.0), xgrad::on(z), xgrad::save(z),
+  const D inner = record<double>("inner", D(1.0), xgrad::Inputs(z), xgrad::Saved(z),
                                  [&w](D dy, Needs, D at) -> Grads<double, 1> {
                                    const xgrad::EnableGrad guard;
                                    const D copy(at.value(), true);

@@ -109,9 +109,8 @@ TEST(LRSchedulerTest, GoesOnFromASavedState) {
   xgrad::SGD<double> optimizer = optimizer_of({0.5, 0.25});
   auto scheduler = make(optimizer);
   for (int i = 0; i < 6; ++i) scheduler.step();
-  const std::map<std::string, double> state = scheduler.state_dict();
-  EXPECT_EQ(state,
-            (std::map<std::string, double>{{"base_lrs.0", 0.5}, {"base_lrs.1", 0.25}, {"last_epoch", 6}}));
+  const xgrad::TrainingState state = scheduler.state_dict();
+  EXPECT_EQ(state, (xgrad::TrainingState{.numbers = {{"last_epoch", 6}}}));
 
   xgrad::SGD<double> resumed_optimizer = optimizer_of({1, 1});
   auto resumed = make(resumed_optimizer);
@@ -125,23 +124,39 @@ TEST(LRSchedulerTest, GoesOnFromASavedState) {
   }
   EXPECT_EQ(resumed.state_dict(), scheduler.state_dict());
   const xgrad::ConstantLR<double> next(resumed_optimizer, 1);
-  EXPECT_EQ(next.base_lrs(), (std::vector<double>{0.5, 0.25}));  // the optimizer's state has them, too
+  EXPECT_EQ(next.base_lrs(), (std::vector<double>{0.5, 0.25}));
+}
+
+TEST(LRSchedulerTest, ARateSetByHandSurvivesSavingAndLoading) {
+  xgrad::SGD<double> optimizer = optimizer_of({0.5}), resumed_optimizer = optimizer_of({0.5});
+  xgrad::StepLR<double> scheduler(optimizer, 2), resumed(resumed_optimizer, 2);
+  scheduler.step();
+  optimizer.set_lr(0.125);
+  resumed_optimizer.load_state_dict(optimizer.state_dict());
+  resumed.load_state_dict(scheduler.state_dict());
+  EXPECT_EQ(resumed_optimizer.lr(), 0.125);
+}
+
+TEST(LRSchedulerTest, AStateSavedWithoutASchedulerHasItsRatesForBaseRates) {
+  const xgrad::SGD<double> plain = optimizer_of({0.25});
+  xgrad::SGD<double> optimizer = optimizer_of({0.5});
+  xgrad::ConstantLR<double> scheduler(optimizer, 1);
+  optimizer.load_state_dict(plain.state_dict());
+  EXPECT_EQ(scheduler.base_lrs(), std::vector<double>{0.25});
 }
 
 TEST(LRSchedulerTest, RefusesAWrongState) {
   xgrad::SGD<double> optimizer = optimizer_of({0.5});
   xgrad::StepLR<double> scheduler(optimizer, 2);
-  EXPECT_EQ(
-      message_of([&] {
-        scheduler.load_state_dict({{"last_epoch", 1.5}, {"gamma", 1}});
-      }),
-      "load_state_dict: 'last_epoch' must be a whole number, got 1.5; 'base_lrs.0' is missing; 'gamma' is "
-      "unexpected");
   EXPECT_EQ(message_of([&] {
-              scheduler.load_state_dict({{"last_epoch", 3}, {"base_lrs.0", -1}});
+              scheduler.load_state_dict({.numbers = {{"last_epoch", 1.5}, {"gamma", 1}}});
             }),
-            "LRScheduler: lr must be finite and at least 0, got -0.1");
-  EXPECT_EQ(scheduler.state_dict(), (std::map<std::string, double>{{"base_lrs.0", 0.5}, {"last_epoch", 0}}));
+            "load_state_dict: 'last_epoch' must be a whole number, got 1.5; 'gamma' is unexpected");
+  EXPECT_EQ(message_of([&] {
+              scheduler.load_state_dict({.numbers = {{"epoch", 3}}});
+            }),
+            "load_state_dict: 'last_epoch' is missing; 'epoch' is unexpected");
+  EXPECT_EQ(scheduler.last_epoch(), 0u);
   EXPECT_EQ(optimizer.lr(), 0.5);
 }
 

@@ -196,7 +196,7 @@ TEST(MemoryTest, ExceptionsLeaveNothingBehind) {
   const std::ptrdiff_t before = live_blocks();
   const auto throwing = [](const V& input) {
     return xgrad::record<float>(
-        "throwing", input.detach() * 1.0, xgrad::on(input), xgrad::save(input),
+        "throwing", input.detach() * 1.0, xgrad::Inputs(input), xgrad::Saved(input),
         [](V, Needs, V) -> Grads<float, 1> { throw std::runtime_error("out of luck"); });
   };
   for (int i = 0; i < 3; ++i) {

@@ -362,6 +362,34 @@ TEST(ModelsTest, GradientsAreThoseOfDifferences) {
   }
 }
 
+/// With keys and pairs that may not be attended to, of all parameters and the input.
+TEST(ModelsTest, DerivativesOfAnEncoderLayerAreThoseOfDifferences) {
+  const Mask keys{{true, true, false}, {true, true, true}};
+  const Mask earlier{{true, false, false}, {true, true, false}, {true, true, true}};
+  Mask allowed = keys;
+  allowed.reshape({2, 1, 1, 3});
+  allowed = allowed && earlier;
+  for (const bool norm_first : {false, true}) {
+    xgrad::manual_seed(5);
+    const xgrad::EncoderLayer<double> layer({.d_model = 4,
+                                             .heads = 2,
+                                             .d_ff = 6,
+                                             .activation = xgrad::Activation::gelu,
+                                             .norm_first = norm_first,
+                                             .bias = true});
+    std::vector<Variable<double>> checked = layer.parameters();
+    for (const Variable<double>& parameter : checked)
+      parameter.assign(xgrad::normal<double>(parameter.shape()));
+    const Variable<double> x(xgrad::normal<double>({2, 3, 4}), true);
+    checked.push_back(x);
+    const auto forward = [&](const std::vector<Variable<double>>&) { return layer(x, allowed); };
+    const xgrad::GradcheckReport first = xgrad::gradcheck(forward, checked);
+    EXPECT_TRUE(first.ok) << first.worst;
+    const xgrad::GradcheckReport second = xgrad::gradgradcheck(forward, checked, {.projections = 3});
+    EXPECT_TRUE(second.ok) << second.worst;
+  }
+}
+
 TEST(SummaryTest, ListsLayersParametersShapesAndCounts) {
   EXPECT_EQ(summary(xgrad::EncoderLayer<float>({.d_model = 4, .heads = 2, .d_ff = 8})),
             "EncoderLayer                     shape   parameters\n"
@@ -432,17 +460,33 @@ TEST(ShapeTraceTest, FollowsAModelToItsHead) {
   EXPECT_EQ(names, "Input Embedded " + layer + layer + "Pooled Class logits ");
 }
 
-TEST(ShapeTraceTest, TheInnermostOneCollects) {
+TEST(ShapeTraceTest, AllThatLiveCollect) {
   const xgrad::Embedding<float> embedding(7, 8);
   const xgrad::ShapeTrace outer;
   {
     const xgrad::ShapeTrace inner;
     embedding(sentences);
     EXPECT_EQ(inner.rows().size(), 2u);
-    EXPECT_TRUE(outer.rows().empty());
   }
   embedding(sentences);
-  EXPECT_EQ(outer.rows().size(), 2u);
+  EXPECT_EQ(outer.rows().size(), 4u);
+}
+
+TEST(ShapeTraceTest, AttentionWithItsWeightsGoesThroughTheSameShapes) {
+  const xgrad::MultiHeadAttention<double> attention(8, 2);
+  const Variable<double> x(Array<double>({3, 5, 8}, 0.5));
+  std::ostringstream fused, composed;
+  {
+    const xgrad::ShapeTrace trace;
+    attention(x);
+    fused << trace;
+  }
+  {
+    const xgrad::ShapeTrace trace;
+    attention.with_weights(x);
+    composed << trace;
+  }
+  EXPECT_EQ(composed.str(), fused.str());
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace {
 
 using nlohmann::json;
-using xgrad::Array, xgrad::OptimizerState, xgrad::Shape, xgrad::Variable;
+using xgrad::Array, xgrad::Shape, xgrad::TrainingState, xgrad::Variable;
 using xgrad_tests::array_of, xgrad_tests::expect_near, xgrad_tests::message_of;
 
 /// A parameter whose gradient is `slope`, whatever its value.
@@ -50,12 +50,13 @@ void read_options(const json& fields, AdamOptions& options) {
 }
 
 template <class T>
-void expect_state(const OptimizerState<T>& state, const json& want, double tolerance) {
-  EXPECT_EQ(state.arrays.size() + state.numbers.size(), want.size());
+void expect_state(const TrainingState& state, const json& want, double tolerance) {
+  const xgrad::StateDict<T>& arrays = state.arrays<T>();
+  EXPECT_EQ(state.floats.size() + state.doubles.size() + state.numbers.size(), want.size());
   for (const auto& [name, value] : want.items()) {
     if (value.is_array() || name.find("exp_avg") != std::string::npos) {
-      ASSERT_EQ(state.arrays.count(name), 1u) << name;
-      expect_near(state.arrays.at(name), value, tolerance, name);
+      ASSERT_EQ(arrays.count(name), 1u) << name;
+      expect_near(arrays.at(name), value, tolerance, name);
     } else {
       ASSERT_EQ(state.numbers.count(name), 1u) << name;
       EXPECT_EQ(state.numbers.at(name), xgrad_tests::number_of(value)) << name;
@@ -90,7 +91,7 @@ void run_case(const json& test, double tolerance) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     expect_near(parameters[i].value(), test.at("end")[i], tolerance, "parameter " + std::to_string(i));
   }
-  expect_state(optimizer.state_dict(), test.at("state"), tolerance);
+  expect_state<T>(optimizer.state_dict(), test.at("state"), tolerance);
 }
 
 template <class T>
@@ -269,8 +270,7 @@ class OptimizerStateTest : public testing::Test {
     for (std::size_t i = 0; i < a.parameters.size(); ++i) {
       EXPECT_EQ(a.parameters[i].value(), b.parameters[i].value()) << "parameter " << i;
     }
-    EXPECT_EQ(a.optimizer.state_dict().arrays, b.optimizer.state_dict().arrays);
-    EXPECT_EQ(a.optimizer.state_dict().numbers, b.optimizer.state_dict().numbers);
+    EXPECT_EQ(a.optimizer.state_dict(), b.optimizer.state_dict());
   }
 };
 
@@ -300,11 +300,12 @@ TYPED_TEST(OptimizerStateTest, NamesEveryWrongEntryAndLoadsNothing) {
   typename TestFixture::Run run, other;
   run.steps(0, 2);
   other.steps(0, 3);
-  const OptimizerState<T> before = run.optimizer.state_dict();
-  OptimizerState<T> state = other.optimizer.state_dict();
-  const std::string array = state.arrays.begin()->first;  // of parameter 0
-  state.arrays[array] = Array<T>({3, 2}, T{0});
-  state.arrays["state.9.exp_avg"] = Array<T>({2}, T{0});
+  const TrainingState before = run.optimizer.state_dict();
+  TrainingState state = other.optimizer.state_dict();
+  xgrad::StateDict<T>& arrays = state.template arrays<T>();
+  const std::string array = arrays.begin()->first;  // of parameter 0
+  arrays[array] = Array<T>({3, 2}, T{0});
+  arrays["state.9.exp_avg"] = Array<T>({2}, T{0});
   state.numbers["param_groups.0.params.0"] = 1;
   state.numbers["lr"] = 1;
   state.numbers.erase("param_groups.1.weight_decay");
@@ -325,15 +326,14 @@ TYPED_TEST(OptimizerStateTest, NamesEveryWrongEntryAndLoadsNothing) {
               run.optimizer.load_state_dict(state);
             }).find("lr must be finite and at least 0, got nan"),
             std::string::npos);
-  EXPECT_EQ(run.optimizer.state_dict().arrays, before.arrays);
-  EXPECT_EQ(run.optimizer.state_dict().numbers, before.numbers);
+  EXPECT_EQ(run.optimizer.state_dict(), before);
 }
 
 TEST(OptimizerTest, RefusesAStateOfImpossibleNumbers) {
   const Variable<double> p = sloped(1.0, 2.0), q = sloped(1.0, 2.0);
   xgrad::Adam<double> adam({p});
   adam.step();
-  OptimizerState<double> state = adam.state_dict();
+  TrainingState state = adam.state_dict();
   for (const auto& [number, text] :
        {std::pair{2.5, "2.5"}, {-1.0, "-1"}, {std::nan(""), "nan"}, {1e30, "1e+30"}}) {
     state.numbers["state.0.step"] = number;
@@ -350,7 +350,11 @@ TEST(OptimizerTest, RefusesAStateOfImpossibleNumbers) {
             "load_state_dict: 'param_groups.0.nesterov' must be 0 or 1, got 2");
   state.numbers["param_groups.0.nesterov"] = 1;
   EXPECT_EQ(message_of([&] { sgd.load_state_dict(state); }),
-            "SGD: nesterov needs a momentum and no dampening, got 0 and 0");
+            "load_state_dict: SGD: nesterov needs a momentum and no dampening, got 0 and 0");
+  state = sgd.state_dict();
+  state.numbers["param_groups.0.initial_lr"] = -1;
+  EXPECT_EQ(message_of([&] { sgd.load_state_dict(state); }),
+            "load_state_dict: SGD: initial_lr must be finite and at least 0, got -1");
 }
 
 }  // namespace

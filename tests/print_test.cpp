@@ -46,8 +46,8 @@ std::string printed(const json& test) {
   const Array<T> array = array_of<T>(test);
   if (graph.rfind("grad_fn=<", 0) != 0) return to_string(Variable<T>(array, !graph.empty()));
   const std::string op = graph.substr(9, graph.size() - 10);
-  return to_string(xgrad::record<T>(op.c_str(), Variable<T>(array), xgrad::on(Variable<T>(T{1}, true)),
-                                    xgrad::save(),
+  return to_string(xgrad::record<T>(op.c_str(), Variable<T>(array), xgrad::Inputs(Variable<T>(T{1}, true)),
+                                    xgrad::Saved(),
                                     [](Variable<T> dy, xgrad::Needs) -> xgrad::Grads<T, 1> { return {dy}; }));
 }
 

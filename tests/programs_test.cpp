@@ -174,6 +174,19 @@ TEST_F(ConformanceProgramTest, ADamagedAttributeIsNoRefusal) {
   expect_failure(with("graph", {{"nodes", json::array()}, {"outputs", {"x7"}}}), "no value is named \"x7\"");
 }
 
+TEST_F(ConformanceProgramTest, ARefusalMustBeOfItsKind) {
+  const auto with = [&](const char* kind) {
+    json changed = right_;
+    changed.update(
+        {{"op", "softmax"}, {"attrs", {{"dim", 5}}}, {"expect_error", true}, {"error_kind", kind}});
+    return run(json::array({changed}).dump());
+  };
+  EXPECT_EQ(with("dim").output, "1 passed, 0 failed, 0 skipped\n");
+  expect_failure(with("shape"),
+                 "was refused as no shape error is: softmax: axis 5 is out of range for x (2)");
+  expect_failure(with("grad_shape"), "softmax: axis 5 is out of range for x (2)");
+}
+
 TEST_F(ConformanceProgramTest, ADamagedFileFailsByNameAndReason) {
   const std::string right = xgrad_tests::read_bytes(folder_.path("x.npy"));
   const auto with = [&](const std::string& shape) {

@@ -173,6 +173,14 @@ TEST(TaggerTest, TagsTextsOfAnyLength) {
   EXPECT_EQ(trained().tags({longer})[0].size(), 300u);
 }
 
+TEST(TaggerTest, AnErrorPutsTheModeBack) {
+  const xgrad::Vocabulary known({"[PAD]", "the"}, ""), tags({"DET"}, "");
+  const Tagger tagger({known, known, known, known, tags}, {.d_model = 4, .heads = 2, .d_ff = 8});
+  EXPECT_EQ(message_of<xgrad::IndexError>([&] { tagger.tags({{"xylophone"}}); }),
+            "Vocabulary: there is no token 'xylophone'");
+  EXPECT_TRUE(tagger.model().training());
+}
+
 TEST(TaggerTest, PaddingChangesNoScore) {
   const Tagger& tagger = trained();
   const xgrad::NoGrad guard;

@@ -1,8 +1,12 @@
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -105,6 +109,82 @@ TEST_F(NumThreadsTest, LoopsInsideLoopsAndOfSeveralThreadsAtOnce) {
   nested();
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(items, 4 * 200 * 8 * 5);
+}
+
+/// What /proc tells of the threads of this process but for the calling one.
+struct OtherThreads {
+  std::size_t count = 0, awake = 0;
+  long went_to_sleep = 0;  ///< how often, all together
+};
+
+OtherThreads other_threads() {
+  OtherThreads others;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(gettid())) continue;
+    ++others.count;
+    std::ifstream status(task.path() / "status");
+    for (std::string word; status >> word;) {
+      if (word == "State:") {
+        status >> word;
+        others.awake += word != "S";
+      } else if (word == "voluntary_ctxt_switches:") {
+        long times = 0;
+        status >> times;
+        others.went_to_sleep += times;
+      }
+    }
+  }
+  return others;
+}
+
+OtherThreads other_threads_asleep() {
+  for (;;) {
+    const OtherThreads others = other_threads();
+    if (others.awake == 0) return others;
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(NumThreadsTest, AJobWakesNoMoreThreadsThanItNeeds) {
+  xgrad::set_num_threads(16);
+  xgrad::kernels::parallel_for(100, [](std::size_t, std::size_t) {});
+  const OtherThreads before = other_threads_asleep();
+  ASSERT_GE(before.count, 15u);
+  constexpr int jobs = 50;
+  for (int job = 0; job < jobs; ++job) {
+    xgrad::kernels::parallel_for(2, [](std::size_t, std::size_t) {});
+    other_threads_asleep();
+  }
+  // one for each job, and room for those who happen to be woken for something else
+  EXPECT_LE(other_threads().went_to_sleep - before.went_to_sleep, 3 * jobs);
+}
+
+/// Runs alone in a process of the next test, too.
+TEST(NumThreadsAtStartTest, AreTheProcessorsThatTheProcessMayRunOn) {
+  if (std::getenv("OPENBLAS_NUM_THREADS") || std::getenv("OMP_NUM_THREADS"))
+    GTEST_SKIP() << "bounded by a variable";
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  EXPECT_EQ(xgrad::num_threads(), static_cast<std::size_t>(CPU_COUNT(&allowed)));
+}
+
+TEST(NumThreadsAtStartTest, AreOneInAProcessBoundToOneProcessor) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    unsetenv("OPENBLAS_NUM_THREADS");
+    unsetenv("OMP_NUM_THREADS");
+    execl("/proc/self/exe", "xgrad_tests", "--gtest_filter=*AreTheProcessorsThatTheProcessMayRunOn", nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(NumThreadsTest, AForkedChildComputesAlone) {
@@ -277,6 +357,7 @@ std::vector<LargeCase<T>> large_cases() {
       add("log_softmax" + along, {shape}, [dim](V x) { return log_softmax(x[0], dim); });
       add("transpose" + along, {shape}, [dim](V x) { return transpose(x[0], dim, -1); });
       add("slice" + along, {shape}, [dim](V x) { return slice(x[0], dim, 1); });
+      add("slice by twos" + along, {shape}, [dim](V x) { return slice(x[0], dim, 1, -1, 2); });
       add("cat" + along, {shape, shape}, [dim](V x) { return xgrad::cat(x, dim); });
       const xgrad::Ids index = xgrad::randint(0, static_cast<std::int64_t>(shape[axis]), {shape[axis] + 7});
       add("index_select" + along, {shape}, [dim, index](V x) { return index_select(x[0], dim, index); });

@@ -5,12 +5,11 @@
 #include <xtensor/xbuilder.hpp>
 
 #include "../kernels/optimizer.hpp"
-#include "state.hpp"
 
 namespace xgrad {
 namespace {
 
-/// 1 - beta^step of both betas; parameters that are all in the same step share the powers.
+/// 1 - beta^step of both betas, computed again only when the step differs from the last parameter's.
 struct BiasCorrections {
   std::size_t step = 0;
   double first = 0, second = 0;
@@ -28,6 +27,7 @@ void check_beta(const char* name, double beta) {
 }
 
 const AdamOptions& checked(const char* name, const AdamOptions& options) {
+  detail::checked_rate(name, "lr", options.lr);
   check_beta(name, options.betas.first);
   check_beta(name, options.betas.second);
   detail::checked_rate(name, "eps", options.eps);
@@ -36,9 +36,10 @@ const AdamOptions& checked(const char* name, const AdamOptions& options) {
 }
 
 template <class T>
-std::vector<ParameterGroup<T, AdamOptions>> plain(
+std::vector<ParameterGroup<T, AdamOptions>> with_adam_options(
     const std::vector<ParameterGroup<T, AdamWOptions>>& groups) {
   std::vector<ParameterGroup<T, AdamOptions>> converted;
+  converted.reserve(groups.size());
   for (const auto& [parameters, options] : groups) {
     converted.push_back({.parameters = parameters,
                          .options = {.lr = options.lr,
@@ -49,52 +50,30 @@ std::vector<ParameterGroup<T, AdamOptions>> plain(
   return converted;
 }
 
-/// What is saved.
-template <class Archive, class Options, class Slots>
-void list(Archive& state, Options& options, Slots& slots) {
-  for (std::size_t g = 0; g < options.size(); ++g) {
-    const std::string prefix = "param_groups." + std::to_string(g) + ".";
-    state.number(prefix + "betas.0", options[g].betas.first);
-    state.number(prefix + "betas.1", options[g].betas.second);
-    state.number(prefix + "eps", options[g].eps);
-    state.number(prefix + "weight_decay", options[g].weight_decay);
-  }
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const std::string prefix = "state." + std::to_string(i) + ".";
-    if (!state.has(prefix, slots[i].steps > 0)) continue;
-    state.number(prefix + "step", slots[i].steps);
-    state.array(prefix + "exp_avg", slots[i].m);
-    state.array(prefix + "exp_avg_sq", slots[i].v);
-  }
-}
-
 }  // namespace
 
 namespace detail {
 
 template <class T>
-AdamSteps<T>::AdamSteps(const char* name, const std::vector<ParameterGroup<T, AdamOptions>>& groups,
-                        bool decoupled)
+AdamBase<T>::AdamBase(const char* name, const std::vector<ParameterGroup<T, AdamOptions>>& groups,
+                      bool decoupled)
     : Optimizer<T>(name), decoupled_(decoupled) {
   for (const auto& [parameters, options] : groups) {
-    this->add_group(parameters, options.lr);
+    this->add_group(parameters);
     options_.push_back(checked(name, options));
   }
   this->check_not_empty();
-  slots_ = fresh_slots();
+  for (std::size_t i = 0; i < this->parameters().size(); ++i) moments_.push_back(zero_moments(i));
 }
 
 template <class T>
-std::vector<typename AdamSteps<T>::Slot> AdamSteps<T>::fresh_slots() const {
-  std::vector<Slot> slots;
-  for (const Variable<T>& parameter : this->parameters()) {
-    slots.push_back({.m = xt::zeros<T>(parameter.shape()), .v = xt::zeros<T>(parameter.shape())});
-  }
-  return slots;
+typename AdamBase<T>::Moments AdamBase<T>::zero_moments(std::size_t parameter) const {
+  const Shape& shape = this->parameters()[parameter].shape();
+  return {.m = xt::zeros<T>(shape), .v = xt::zeros<T>(shape)};
 }
 
 template <class T>
-void AdamSteps<T>::step() {
+void AdamBase<T>::step() {
   for (std::size_t g = 0; g < options_.size(); ++g) {
     const AdamOptions& options = options_[g];
     const auto& group = this->groups()[g];
@@ -103,33 +82,38 @@ void AdamSteps<T>::step() {
       const Variable<T>& parameter = this->parameters()[i];
       if (!parameter.has_grad()) continue;
       const Variable<T> gradient = parameter.grad();
-      Slot& slot = slots_[i];
-      corrections.move_to(++slot.steps, options.betas);
-      kernels::adam_step(mutable_data(parameter), data(gradient), slot.m.data(), slot.v.data(),
-                         parameter.size(), group.lr, options.betas.first, options.betas.second, options.eps,
+      Moments& moments = moments_[i];
+      corrections.move_to(++moments.steps, options.betas);
+      kernels::adam_step(mutable_data(parameter), data(gradient), moments.m.data(), moments.v.data(),
+                         parameter.size(), options.lr, options.betas.first, options.betas.second, options.eps,
                          options.weight_decay, decoupled_, corrections.first, corrections.second);
     }
   }
 }
 
 template <class T>
-void AdamSteps<T>::save(StateWriter<T>& state) const {
-  list(state, options_, slots_);
+void AdamBase<T>::list_options(StateArchive& state, const std::string& prefix, std::size_t group) {
+  AdamOptions& options = options_[group];
+  state.number(prefix + "lr", options.lr);
+  state.number(prefix + "betas.0", options.betas.first);
+  state.number(prefix + "betas.1", options.betas.second);
+  state.number(prefix + "eps", options.eps);
+  state.number(prefix + "weight_decay", options.weight_decay);
+  state.check([&] { checked(this->name(), options); });
 }
 
 template <class T>
-void AdamSteps<T>::load(StateReader<T>& state) {
-  std::vector<AdamOptions> options = options_;
-  std::vector<Slot> slots = fresh_slots();
-  list(state, options, slots);
-  state.finish();
-  for (const AdamOptions& loaded : options) checked(this->name(), loaded);
-  options_ = std::move(options);
-  slots_ = std::move(slots);
+void AdamBase<T>::list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) {
+  Moments& moments = moments_[parameter];
+  if (state.loading()) moments = zero_moments(parameter);
+  if (!state.has(name, moments.steps > 0)) return;
+  state.number(name + ".step", moments.steps);
+  state.array(name + ".exp_avg", moments.m);
+  state.array(name + ".exp_avg_sq", moments.v);
 }
 
-template class AdamSteps<float>;
-template class AdamSteps<double>;
+template class AdamBase<float>;
+template class AdamBase<double>;
 
 }  // namespace detail
 
@@ -138,14 +122,15 @@ Adam<T>::Adam(std::vector<Variable<T>> parameters, AdamOptions options)
     : Adam(std::vector<Group>{{.parameters = std::move(parameters), .options = options}}) {}
 
 template <class T>
-Adam<T>::Adam(const std::vector<Group>& groups) : detail::AdamSteps<T>("Adam", groups, false) {}
+Adam<T>::Adam(const std::vector<Group>& groups) : detail::AdamBase<T>("Adam", groups, false) {}
 
 template <class T>
 AdamW<T>::AdamW(std::vector<Variable<T>> parameters, AdamWOptions options)
     : AdamW(std::vector<Group>{{.parameters = std::move(parameters), .options = options}}) {}
 
 template <class T>
-AdamW<T>::AdamW(const std::vector<Group>& groups) : detail::AdamSteps<T>("AdamW", plain(groups), true) {}
+AdamW<T>::AdamW(const std::vector<Group>& groups)
+    : detail::AdamBase<T>("AdamW", with_adam_options(groups), true) {}
 
 template class Adam<float>;
 template class Adam<double>;

@@ -22,28 +22,31 @@ struct AdamWOptions {
 
 namespace detail {
 
-/// Adam with either kind of weight decay.
+/// What Adam and AdamW share: all but the kind of weight decay.
 template <class T>
-class AdamSteps : public Optimizer<T> {
+class AdamBase : public Optimizer<T> {
  public:
   void step() override;
 
  protected:
-  AdamSteps(const char* name, const std::vector<ParameterGroup<T, AdamOptions>>& groups, bool decoupled);
+  AdamBase(const char* name, const std::vector<ParameterGroup<T, AdamOptions>>& groups, bool decoupled);
 
  private:
-  struct Slot {
+  /// What is remembered of a parameter.
+  struct Moments {
     Array<T> m, v;
     std::size_t steps = 0;
   };
 
-  std::vector<Slot> fresh_slots() const;
-  void save(StateWriter<T>& state) const override;
-  void load(StateReader<T>& state) override;
+  Moments zero_moments(std::size_t parameter) const;
+  double group_lr(std::size_t group) const override { return options_[group].lr; }
+  void set_group_lr(std::size_t group, double lr) override { options_[group].lr = lr; }
+  void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
+  void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
   bool decoupled_;
-  std::vector<AdamOptions> options_;  // of the groups; their lr is Optimizer's
-  std::vector<Slot> slots_;
+  std::vector<AdamOptions> options_;  // of the groups
+  std::vector<Moments> moments_;      // of the parameters
 };
 
 }  // namespace detail
@@ -53,7 +56,7 @@ class AdamSteps : public Optimizer<T> {
 /// - beta2^t) in step t. Throws ValueError for options that cannot be.
 /// https://pytorch.org/docs/stable/generated/torch.optim.Adam.html
 template <class T>
-class Adam : public detail::AdamSteps<T> {
+class Adam : public detail::AdamBase<T> {
  public:
   using Group = ParameterGroup<T, AdamOptions>;
 
@@ -65,7 +68,7 @@ class Adam : public detail::AdamSteps<T> {
 /// Hutter 2017, arXiv:1711.05101). Throws ValueError for options that cannot be.
 /// https://pytorch.org/docs/stable/generated/torch.optim.AdamW.html
 template <class T>
-class AdamW : public detail::AdamSteps<T> {
+class AdamW : public detail::AdamBase<T> {
  public:
   using Group = ParameterGroup<T, AdamWOptions>;
 

@@ -73,13 +73,13 @@ std::size_t BatchSampler::batches_per_epoch() const {
 }
 
 std::vector<std::size_t> BatchSampler::next() {
-  if (at_ == starts_.size()) {
-    if (options_.shuffle) seed_ = static_cast<std::uint64_t>(randint(0, std::int64_t{1} << 32, {1})(0));
+  if (position_ == starts_.size()) {
+    if (options_.shuffle) seed_ = static_cast<std::size_t>(randint(0, std::int64_t{1} << 32, {1})(0));
     ++epoch_;
-    at_ = 0;
+    position_ = 0;
     arrange();
   }
-  const std::size_t start = starts_[at_++];
+  const std::size_t start = starts_[position_++];
   const std::size_t end = start + std::min(options_.batch_size, order_.size() - start);
   return {order_.begin() + static_cast<std::ptrdiff_t>(start),
           order_.begin() + static_cast<std::ptrdiff_t>(end)};
@@ -105,29 +105,17 @@ void BatchSampler::arrange() {
   for (std::size_t& start : starts_) start *= size;
 }
 
-Numbers BatchSampler::state_dict() const {
-  return {{"examples", static_cast<double>(examples_)},
-          {"epoch", static_cast<double>(epoch_)},
-          {"position", static_cast<double>(at_)},
-          {"seed", static_cast<double>(seed_)}};
-}
-
-void BatchSampler::load_state_dict(const Numbers& state) {
-  detail::check_names("BatchSampler", state_dict(), state);
-  const auto whole = [&](const char* name, double limit) {
-    return detail::whole_number("BatchSampler", name, state, limit);
-  };
-  if (state.at("examples") != static_cast<double>(examples_)) {
-    detail::fail<ValueError>("BatchSampler: 'examples' must be ", examples_, ", got ", state.at("examples"));
-  }
-  const std::size_t epoch = whole("epoch", 0x1p53), seed = whole("seed", 0x1p32),
-                    position = whole("position", static_cast<double>(batches_per_epoch()));
-  if (epoch == 0 && position != 0) {
-    detail::fail<ValueError>("BatchSampler: 'position' must be 0 before the first epoch, got ", position);
-  }
-  epoch_ = epoch;
-  seed_ = seed;
-  at_ = position;
+void BatchSampler::list_state(StateArchive& state) {
+  state.constant("examples", examples_);
+  state.number("epoch", epoch_);
+  state.number("position", position_, batches_per_epoch());
+  state.number("seed", seed_, std::size_t{1} << 32);
+  state.check([this] {
+    if (epoch_ == 0 && position_ != 0) {
+      detail::fail<ValueError>("BatchSampler: 'position' must be 0 before the first epoch, got ", position_);
+    }
+  });
+  if (!state.loaded()) return;
   starts_.clear();
   if (epoch_ != 0) arrange();
 }

@@ -6,32 +6,33 @@
 #include "../graph/random.hpp"
 #include "stateful.hpp"
 
-// A dataset is whatever gives an example for an index: what is here chooses the indices of each batch, and
-// pads.
+// There is no dataset class: your code looks up the example of an index. What is here splits a dataset,
+// chooses the indices of each batch, and pads sequences to one length.
 
 namespace xgrad {
 
-/// Sequences as the rows of one array, filled up with `padding_value` to the length of the longest; (count,
-/// longest). https://pytorch.org/docs/stable/generated/torch.nn.utils.rnn.pad_sequence.html (batch_first)
+/// The sequences as rows of one array of shape (count, longest), filled up with `padding_value`.
+/// https://pytorch.org/docs/stable/generated/torch.nn.utils.rnn.pad_sequence.html (batch_first)
 Ids pad_sequence(const std::vector<std::vector<std::int64_t>>& sequences, std::int64_t padding_value = 0);
 
-/// 0 ... count - 1 in a random order, cut into parts of these lengths, which must add up to count (else
-/// ValueError). https://pytorch.org/docs/stable/data.html#torch.utils.data.random_split
+/// 0 ... count - 1 in a random order, cut into parts of these lengths. Throws ValueError unless they add up
+/// to count. https://pytorch.org/docs/stable/data.html#torch.utils.data.random_split
 std::vector<std::vector<std::size_t>> random_split(std::size_t count, const std::vector<std::size_t>& lengths,
                                                    Generator& generator = default_generator());
 
 struct BatchSamplerOptions {
   std::size_t batch_size = 1;
   bool shuffle = true;
-  bool drop_last = false;  ///< leave out the last examples of an epoch if they fill no batch
+  bool drop_last = false;  ///< leave out the last examples of an epoch if they do not fill a batch
 };
 
-/// Chooses the examples of each batch, epoch after epoch. Given the lengths of the examples, it puts those of
-/// like length together, so that little of a batch is padding: shuffled examples are sorted within groups of
-/// 32 batches, then the batches are shuffled. What drop_last leaves out is chosen before the sorting.
+/// Chooses the examples of each batch, epoch after epoch. Given the lengths of the examples, it puts examples
+/// of similar length into a batch, so that little of it is padding: the shuffled examples are sorted by
+/// length within groups of 32 batches, then the batches are shuffled. drop_last leaves examples out before
+/// the sorting, so that long ones are not left out more often than short ones.
 ///
 /// Each epoch draws one seed from the default generator and shuffles with a generator of its own, as
-/// PyTorch's RandomSampler does; a checkpoint keeps the seed and the position.
+/// PyTorch's RandomSampler does; its state is the epoch, that seed and the position in the epoch.
 class BatchSampler : public Stateful {
  public:
   /// Throws ValueError for no examples, a batch size of 0, or drop_last with fewer examples than a batch.
@@ -45,18 +46,17 @@ class BatchSampler : public Stateful {
   std::size_t epoch() const { return epoch_; }
   std::size_t batches_per_epoch() const;
 
-  Numbers state_dict() const override;
-  /// Throws ValueError for the state of a sampler of another number of examples, too.
-  void load_state_dict(const Numbers& state) override;
+ protected:
+  /// The number of examples is saved too, and must be the same when the state is loaded.
+  void list_state(StateArchive& state) override;
 
  private:
   void arrange();
 
-  std::vector<std::size_t> lengths_;  // empty: of no importance
+  std::vector<std::size_t> lengths_;  // of the examples; empty if they do not matter
   std::size_t examples_;
   BatchSamplerOptions options_;
-  std::size_t epoch_ = 0, at_ = 0;
-  std::uint64_t seed_ = 0;
+  std::size_t epoch_ = 0, position_ = 0, seed_ = 0;
   std::vector<std::size_t> order_;
   std::vector<std::size_t> starts_;  // in order_, of each batch
 };

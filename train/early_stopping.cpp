@@ -23,16 +23,12 @@ bool EarlyStopping::update(double score) {
   return better;
 }
 
-Numbers EarlyStopping::state_dict() const {
-  return {{"best", best_}, {"since_best", static_cast<double>(since_best_)}};
-}
-
-void EarlyStopping::load_state_dict(const Numbers& state) {
-  detail::check_names("EarlyStopping", state_dict(), state);
-  const double best = state.at("best");
-  if (std::isnan(best)) detail::fail<ValueError>("EarlyStopping: 'best' must be a number, got ", best);
-  since_best_ = detail::whole_number("EarlyStopping", "since_best", state, 0x1p53);
-  best_ = best;
+void EarlyStopping::list_state(StateArchive& state) {
+  state.number("best", best_);
+  state.number("since_best", since_best_);
+  state.check([this] {  // nothing would be better than nan
+    if (std::isnan(best_)) detail::fail<ValueError>("EarlyStopping: 'best' must be a number, got ", best_);
+  });
 }
 
 }  // namespace xgrad

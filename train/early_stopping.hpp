@@ -15,8 +15,8 @@ class EarlyStopping : public Stateful {
   /// Throws ValueError for a patience of 0 and a min_delta that is negative, infinite or nan.
   explicit EarlyStopping(EarlyStoppingOptions options = {});
 
-  /// Notes a score; true if it is the best so far, and then the weights are worth keeping. A nan is no
-  /// improvement.
+  /// Takes the score of one evaluation. Returns whether it is the best so far, so that the weights are worth
+  /// keeping; nan never is.
   bool update(double score);
 
   bool should_stop() const { return since_best_ >= options_.patience; }
@@ -24,10 +24,8 @@ class EarlyStopping : public Stateful {
   /// The best score; -inf before the first.
   double best() const { return best_; }
 
-  Numbers state_dict() const override;
-
-  /// Throws ValueError for a best score that is nan, too: nothing would improve on it.
-  void load_state_dict(const Numbers& state) override;
+ protected:
+  void list_state(StateArchive& state) override;
 
  private:
   EarlyStoppingOptions options_;

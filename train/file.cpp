@@ -1,7 +1,9 @@
 #include "file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +12,11 @@
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string_view>
 #include <system_error>
 
 #include "../graph/error.hpp"
@@ -38,7 +45,8 @@ class Descriptor {
   int number_;
 };
 
-/// Makes write() beyond the process's limit of file sizes an error instead of a signal that ends the process.
+/// While it lives, a write beyond the process's limit on file sizes fails with an error; without it the
+/// system sends a signal that ends the process.
 class SizeLimitIsAnError {
  public:
   SizeLimitIsAnError() {
@@ -59,7 +67,7 @@ class SizeLimitIsAnError {
   sigset_t signal_, before_;
 };
 
-/// The file that `path` leads to through symbolic links; `path` itself where that cannot be found out.
+/// The file that `path` leads to through symbolic links, or `path` itself if there is none.
 std::string without_links(const std::string& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path, error);
@@ -69,6 +77,74 @@ std::string without_links(const std::string& path) {
 std::string folder_of(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   return folder.empty() ? "." : folder.string();
+}
+
+// Temporary files are named .xgrad-BOOT-PID-NUMBER. Their writers hold a lock (flock) on them, which the
+// system releases when the process dies, however it dies. NFS shares such locks between machines, but not
+// every network file system does.
+
+constexpr std::string_view temporary_prefix = ".xgrad-";
+constexpr std::size_t boot_digits = 8;
+constexpr std::time_t seconds_per_day = 24 * 60 * 60;
+
+/// A name for this start of this machine, the same in all of its containers: 8 hexadecimal digits.
+const std::string& boot_name() {
+  static const std::string name = [] {
+    std::string id;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;  // a random UUID
+    id.resize(boot_digits, '0');
+    return id;
+  }();
+  return name;
+}
+
+/// Whether a file is named as the temporary files are.
+bool is_temporary_name(std::string_view name) {
+  if (!name.starts_with(temporary_prefix)) return false;
+  name.remove_prefix(temporary_prefix.size());
+  constexpr std::string_view digits = "0123456789", hexadecimal = "0123456789abcdef";
+  if (name.find_first_not_of(hexadecimal) != boot_digits || name[boot_digits] != '-') return false;
+  name.remove_prefix(boot_digits + 1);
+  const std::size_t dash = name.find_first_not_of(digits);
+  return dash != 0 && dash != name.npos && name[dash] == '-' && dash + 1 < name.size() &&
+         name.find_first_not_of(digits, dash + 1) == name.npos;
+}
+
+/// Removes a temporary file if its writer is dead. Whenever that is uncertain, the file stays.
+void remove_if_stale(const std::string& path, bool of_this_boot) {
+  const Descriptor file(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);  // NFS locks only what can be written
+  struct stat opened, named;
+  if (file.number() < 0 || ::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return;
+  if (::fstat(file.number(), &opened) != 0 || !S_ISREG(opened.st_mode)) return;
+  // On another machine, or before this one was started again: without shared locks only its age tells.
+  if (!of_this_boot && std::time(nullptr) - opened.st_mtime < seconds_per_day) return;
+  // While it was being opened, its writer may have renamed it, and a new writer may have taken the name.
+  if (::lstat(path.c_str(), &named) != 0 || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
+    return;
+  ::unlink(path.c_str());
+}
+
+/// Removes what killed processes have left in a folder; once for each folder, because programs that save many
+/// files into one should not list it every time.
+void remove_stale_files(const std::string& folder) {
+  static std::mutex mutex;
+  static std::set<std::string> done;
+  {
+    std::error_code error;
+    const std::lock_guard lock(mutex);
+    if (!done.insert(std::filesystem::absolute(folder, error).string()).second) return;
+  }
+  struct Close {
+    void operator()(DIR* listing) const { ::closedir(listing); }
+  };
+  const std::unique_ptr<DIR, Close> listing(::opendir(folder.c_str()));
+  if (!listing) return;
+  while (const dirent* const entry = ::readdir(listing.get())) {
+    const std::string name = entry->d_name;
+    if (!is_temporary_name(name)) continue;
+    const bool of_this_boot = name.compare(temporary_prefix.size(), boot_digits, boot_name()) == 0;
+    remove_if_stale((std::filesystem::path(folder) / name).string(), of_this_boot);
+  }
 }
 
 }  // namespace
@@ -83,7 +159,7 @@ MappedFile::MappedFile(const std::string& path) {
   if (file.number() < 0 || ::fstat(file.number(), &status) != 0) fail_to_read(path, errno);
   if (!S_ISREG(status.st_mode)) detail::fail<FileError>(path, ": must be a regular file");
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return;  // nothing cannot be mapped
+  if (size == 0) return;  // mmap refuses an empty file
   void* const first = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (first == MAP_FAILED) fail_to_read(path, errno);
   first_ = {static_cast<const std::byte*>(first), Unmap{size}};
@@ -98,21 +174,34 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(without_l
   if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
   if (std::filesystem::path(target_).filename().empty()) fail(ENOENT);
 
-  static std::atomic<unsigned> count = 0;
-  do {
-    beside_ = (std::filesystem::path(folder_of(target_)) /
-               (".xgrad-" + std::to_string(::getpid()) + "-" + std::to_string(count++)))
-                  .string();
-    descriptor_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ < 0) fail(errno);
+  remove_stale_files(folder_of(target_));
+  open_temporary();
   if (replaces) ::fchmod(descriptor_, status.st_mode & 07777);  // as far as it is allowed
+}
+
+void AtomicFile::open_temporary() {
+  static std::atomic<unsigned> count = 0;
+  const std::string first_part =
+      std::string(temporary_prefix) + boot_name() + "-" + std::to_string(::getpid());
+  for (;;) {
+    temporary_ =
+        (std::filesystem::path(folder_of(target_)) / (first_part + "-" + std::to_string(count++))).string();
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno == EEXIST) continue;
+    if (descriptor_ < 0) fail(errno);
+    // Another process may have found it before it was locked, and may be removing it. A file system without
+    // locks is no reason not to save.
+    struct stat status;
+    const bool taken = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!taken && ::lstat(temporary_.c_str(), &status) == 0) return;
+    ::close(descriptor_);
+  }
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
   ::close(descriptor_);
-  ::unlink(beside_.c_str());
+  ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -126,12 +215,12 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0 || ::rename(beside_.c_str(), target_.c_str()) != 0) fail(errno);
+  if (::fsync(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   ::close(descriptor_);
   descriptor_ = -1;
   const Descriptor folder(folder_of(target_), O_RDONLY | O_DIRECTORY);
-  // Some file systems, and folders that may not be read, cannot flush the new name; the file is there all the
-  // same.
+  // The file is in place. Not every file system can flush a folder, and not every folder can be opened, so
+  // only a failing disk is an error.
   if (folder.number() >= 0 && ::fsync(folder.number()) != 0 && errno == EIO) fail(errno);
 }
 

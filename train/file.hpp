@@ -7,11 +7,12 @@
 
 namespace xgrad {
 
-/// A regular file, mapped into memory to be read as long as this object lives. Programs that replace files by
-/// renaming, as AtomicFile does, never disturb it; one that shortens the file meanwhile ends the process.
+/// A regular file, mapped into memory and readable as long as this object lives. A program that replaces the
+/// file by renaming, as AtomicFile does, changes nothing here; one that shortens the file in place makes the
+/// next read beyond its new end fail with SIGBUS.
 class MappedFile {
  public:
-  /// Throws FileError for what cannot be opened, and for what is no regular file.
+  /// Throws FileError if the path cannot be opened or is not a regular file.
   explicit MappedFile(const std::string& path);
 
   std::span<const std::byte> bytes() const { return {first_.get(), first_.get_deleter().size}; }
@@ -25,12 +26,16 @@ class MappedFile {
   std::unique_ptr<const std::byte[], Unmap> first_{nullptr, Unmap{0}};
 };
 
-/// A file that appears whole or not at all: it is written beside `path`, flushed to the disk and renamed into
-/// place. Until then, and when anything fails, the file that was there stays, and nothing stays beside it.
-/// Symbolic links are followed; a file that is replaced keeps its permissions.
+/// A file that appears whole or not at all: it is written to a hidden temporary file in the same folder,
+/// flushed to the disk and renamed into place. Until then, and when anything fails, the file that was there
+/// stays, and the temporary one is removed. Symbolic links are followed; a file that is replaced keeps its
+/// permissions.
+///
+/// A process that is killed leaves its temporary file. The first AtomicFile that another process opens in the
+/// folder removes it: the file is locked as long as its writer lives.
 class AtomicFile {
  public:
-  /// Throws FileError for a path that cannot be written, and for one that is there and no regular file.
+  /// Throws FileError for a path that cannot be written, or that exists and is not a regular file.
   explicit AtomicFile(const std::string& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -39,14 +44,15 @@ class AtomicFile {
   /// Appends. Throws FileError.
   void write(std::span<const std::byte> bytes);
 
-  /// Puts the file into place; to be called once, last. Throws FileError.
+  /// Renames the file into place. Call it once, after the last write. Throws FileError.
   void commit();
 
  private:
+  void open_temporary();
   [[noreturn]] void fail(int error) const;
 
-  std::string path_, target_, beside_;
-  int descriptor_ = -1;  // closed after commit()
+  std::string path_, target_, temporary_;
+  int descriptor_ = -1;  // -1 after commit()
 };
 
 }  // namespace xgrad

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "state.hpp"
-
 namespace xgrad {
 namespace {
 
@@ -18,14 +16,6 @@ double checked_factor(const char* scheduler, const char* name, double factor) {
 double checked_count(const char* scheduler, const char* name, std::size_t count) {
   if (count == 0) detail::fail<ValueError>(scheduler, ": ", name, " must be at least 1, got 0");
   return static_cast<double>(count);
-}
-
-template <class Archive, class Rates, class Epoch>
-void list(Archive& state, Epoch& last_epoch, Rates& base_lrs) {
-  state.number("last_epoch", last_epoch);
-  for (std::size_t g = 0; g < base_lrs.size(); ++g) {
-    state.number("base_lrs." + std::to_string(g), base_lrs[g]);
-  }
 }
 
 template <class T>
@@ -75,7 +65,8 @@ Rule<T> step_rule(std::size_t step_size, double gamma) {
   checked_count("StepLR", "step_size", step_size);
   detail::checked_rate("StepLR", "gamma", gamma);
   return [=](double base, std::size_t epoch, std::size_t) {
-    return base * std::pow(gamma, static_cast<double>(epoch / step_size));
+    const std::size_t steps = epoch / step_size;
+    return base * std::pow(gamma, static_cast<double>(steps));
   };
 }
 
@@ -84,7 +75,7 @@ Rule<T> inverse_square_root_rule(std::size_t d_model, std::size_t warmup_steps) 
   const double scale = 1 / std::sqrt(checked_count("InverseSquareRootLR", "d_model", d_model));
   const double rise = std::pow(checked_count("InverseSquareRootLR", "warmup_steps", warmup_steps), -1.5);
   return [=](double base, std::size_t epoch, std::size_t) {
-    const double step = static_cast<double>(epoch + 1);
+    const auto step = static_cast<double>(epoch + 1);
     return base * scale * std::min(1 / std::sqrt(step), step * rise);
   };
 }
@@ -122,9 +113,9 @@ Rule<T> sequential_rule(const Optimizer<T>& optimizer, const std::vector<LRSched
 template <class T>
 LRScheduler<T>::LRScheduler(Optimizer<T>& optimizer, Rule rule)
     : optimizer_(&optimizer), rule_(std::move(rule)) {
-  for (auto& group : optimizer.groups_) {
-    if (!group.initial_lr) group.initial_lr = group.lr;
-    base_lrs_.push_back(*group.initial_lr);
+  for (std::size_t g = 0; g < optimizer.groups_.size(); ++g) {
+    std::optional<double>& initial_lr = optimizer.groups_[g].initial_lr;
+    if (!initial_lr) initial_lr = optimizer.lr(g);
   }
   set_rates(0);
 }
@@ -135,35 +126,31 @@ void LRScheduler<T>::step() {
 }
 
 template <class T>
-void LRScheduler<T>::set_rates(std::size_t epoch) {
+std::vector<double> LRScheduler<T>::base_lrs() const {
   std::vector<double> rates;
-  for (std::size_t group = 0; group < base_lrs_.size(); ++group) {
-    rates.push_back(detail::checked_rate("LRScheduler", "lr", rule_(base_lrs_[group], epoch, group)));
+  for (const auto& group : optimizer_->groups_) rates.push_back(*group.initial_lr);
+  return rates;
+}
+
+template <class T>
+std::vector<double> LRScheduler<T>::rates(std::size_t epoch) const {
+  std::vector<double> rates = base_lrs();
+  for (std::size_t group = 0; group < rates.size(); ++group) {
+    rates[group] = detail::checked_rate("LRScheduler", "lr", rule_(rates[group], epoch, group));
   }
-  for (std::size_t group = 0; group < rates.size(); ++group) optimizer_->set_lr(group, rates[group]);
-  last_lr_ = std::move(rates);
+  return rates;
+}
+
+template <class T>
+void LRScheduler<T>::set_rates(std::size_t epoch) {
+  const std::vector<double> wanted = rates(epoch);
+  for (std::size_t group = 0; group < wanted.size(); ++group) optimizer_->set_lr(group, wanted[group]);
   last_epoch_ = epoch;
 }
 
 template <class T>
-Numbers LRScheduler<T>::state_dict() const {
-  detail::StateWriter<T> state;
-  list(state, last_epoch_, base_lrs_);
-  return state.finish().numbers;
-}
-
-template <class T>
-void LRScheduler<T>::load_state_dict(const Numbers& state) {
-  const OptimizerState<T> numbers{.numbers = state};
-  detail::StateReader<T> reader(numbers);
-  std::size_t last_epoch = 0;
-  std::vector<double> base_lrs = base_lrs_;
-  list(reader, last_epoch, base_lrs);
-  reader.finish();
-  LRScheduler loaded = *this;
-  loaded.base_lrs_ = std::move(base_lrs);
-  loaded.set_rates(last_epoch);
-  *this = std::move(loaded);
+void LRScheduler<T>::list_state(StateArchive& state) {
+  state.number("last_epoch", last_epoch_);
 }
 
 template <class T>

@@ -4,14 +4,17 @@
 #include <vector>
 
 #include "optimizer.hpp"
-#include "stateful.hpp"
 
 namespace xgrad {
 
-/// Sets an optimizer's learning rates from a number of steps, the epoch, and from the base rates: those that
-/// the groups had before the first of their schedulers was made. It sets those of epoch 0 when it is made.
-/// Call step() after the optimizer's. A scheduler sets the rates alone, whatever they were; SequentialLR
-/// joins several. The optimizer must stay where it is as long as its schedulers are used.
+/// Computes an optimizer's learning rates from the epoch (the number of calls of step()) and from the base
+/// rates, which the groups had before their first scheduler was made. The constructor sets the rates of epoch
+/// 0; call step() after each step of the optimizer. The rates that were there do not matter, so that of two
+/// schedulers of one optimizer the last one called wins; SequentialLR joins several. The optimizer must stay
+/// where it is in memory as long as its schedulers are used.
+///
+/// The rates and the base rates are kept and saved by the optimizer; a scheduler's own state is "last_epoch",
+/// and loading it sets no rates.
 /// https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
 template <class T>
 class LRScheduler : public Stateful {
@@ -25,25 +28,22 @@ class LRScheduler : public Stateful {
   void step();
 
   std::size_t last_epoch() const { return last_epoch_; }
-  /// What it set last, for each group.
-  const std::vector<double>& get_last_lr() const { return last_lr_; }
-  const std::vector<double>& base_lrs() const { return base_lrs_; }
+  /// The rates of this epoch, one for each group.
+  std::vector<double> get_last_lr() const { return rates(last_epoch_); }
+  std::vector<double> base_lrs() const;
 
   const Optimizer<T>& optimizer() const { return *optimizer_; }
   const Rule& rule() const { return rule_; }
 
-  /// "last_epoch" and "base_lrs.0", ...; the rule itself is the constructor's.
-  Numbers state_dict() const override;
-  /// Sets the rates of the epoch, too. Throws ValueError, naming every entry that is wrong, and loads nothing
-  /// then.
-  void load_state_dict(const Numbers& state) override;
+ protected:
+  void list_state(StateArchive& state) override;
 
  private:
+  std::vector<double> rates(std::size_t epoch) const;
   void set_rates(std::size_t epoch);
 
   Optimizer<T>* optimizer_;
   Rule rule_;
-  std::vector<double> base_lrs_, last_lr_;
   std::size_t last_epoch_ = 0;
 };
 

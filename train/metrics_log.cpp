@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view beginning = "{\"step\": ";
 
-/// The step of a whole line of this kind of file; nothing for another.
+/// The step of a complete line of a metrics file; nothing if it is some other text.
 std::optional<std::size_t> step_of(std::string_view line) {
   if (!line.starts_with(beginning) || !line.ends_with("}\n")) return std::nullopt;
   std::size_t step = 0;
@@ -26,7 +26,7 @@ std::optional<std::size_t> step_of(std::string_view line) {
   return step;
 }
 
-/// The shortest text that is read as the same number; JSON has none for nan and the infinities.
+/// The shortest text that is read back as the same number; null for nan and the infinities, which JSON lacks.
 std::string json(double number) {
   if (!std::isfinite(number)) return "null";
   char digits[32];

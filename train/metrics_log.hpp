@@ -11,18 +11,19 @@ struct StepResult;
 
 namespace detail {
 
-/// The file of a training run with a line of JSON for each step.
+/// The file that fit() writes a line of JSON to for each step.
 class MetricsLog {
  public:
-  /// Begins a new file, or, with a first step, goes on after the last line of a step before it; an empty path
-  /// is no file, and a device or a pipe has no lines. Throws std::runtime_error if that cannot be.
+  /// Begins a new file or, if first_step is not 0, cuts the lines of later steps off the file that is there
+  /// and goes on with it. Without a path nothing is written; a device or a pipe is written to as it is.
+  /// Throws std::runtime_error for a file that cannot be opened or holds something else.
   MetricsLog(const std::string& path, std::size_t first_step);
 
-  /// Adds a line; an error is kept for flush(), so that a full disk does not keep the run from saving.
+  /// Adds a line. An error is thrown later, by flush(), so that the run can save first.
   void write(std::size_t step, const StepResult& result, double seconds);
   bool failed() const { return error_ != 0; }
 
-  /// Hands all lines to the system. Throws std::runtime_error if a line could not be written.
+  /// Writes all lines out of the buffer. Throws std::runtime_error if a line could not be written.
   void flush();
 
  private:
@@ -34,7 +35,7 @@ class MetricsLog {
   void skip_to(std::size_t first_step);
 
   std::string path_;
-  int error_ = 0;  // the first errno
+  int error_ = 0;  // errno of the first write that failed
   std::unique_ptr<std::FILE, Close> file_;
 };
 

@@ -3,21 +3,11 @@
 #include <algorithm>
 
 #include "../kernels/optimizer.hpp"
-#include "state.hpp"
 
 namespace xgrad {
 namespace {
 
 constexpr const char* class_name = "ExponentialMovingAverage";
-
-/// What is saved.
-template <class Archive, class Parameters, class Averages, class Count>
-void list(Archive& state, const Parameters& parameters, Averages& averages, Count& n_averaged) {
-  state.number("n_averaged", n_averaged);
-  for (std::size_t i = 0; i < averages.size(); ++i) {
-    state.array("module." + parameters[i].first, averages[i]);
-  }
-}
 
 }  // namespace
 
@@ -65,23 +55,12 @@ typename ExponentialMovingAverage<T>::Applied ExponentialMovingAverage<T>::apply
 }
 
 template <class T>
-OptimizerState<T> ExponentialMovingAverage<T>::state_dict() const {
+void ExponentialMovingAverage<T>::list_state(StateArchive& state) {
   check_usable("state_dict", true);
-  detail::StateWriter<T> state;
-  list(state, parameters_, averages_, n_averaged_);
-  return state.finish();
-}
-
-template <class T>
-void ExponentialMovingAverage<T>::load_state_dict(const OptimizerState<T>& state) {
-  check_usable("load_state_dict", true);
-  detail::StateReader<T> reader(state);
-  std::vector<Array<T>> averages = averages_;
-  std::size_t n_averaged = 0;
-  list(reader, parameters_, averages, n_averaged);
-  reader.finish();
-  averages_ = std::move(averages);
-  n_averaged_ = n_averaged;
+  state.number("n_averaged", n_averaged_);
+  for (std::size_t i = 0; i < averages_.size(); ++i) {
+    state.array("module." + parameters_[i].first, averages_[i]);
+  }
 }
 
 template <class T>

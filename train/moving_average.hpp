@@ -1,6 +1,6 @@
 #pragma once
 
-#include "optimizer.hpp"
+#include "stateful.hpp"
 
 namespace xgrad {
 
@@ -8,7 +8,7 @@ namespace xgrad {
 /// average + (1 - decay) p in each update, and average = p in the first (Polyak and Juditsky 1992).
 /// https://pytorch.org/docs/stable/generated/torch.optim.swa_utils.AveragedModel.html
 template <class T>
-class ExponentialMovingAverage {
+class ExponentialMovingAverage : public Stateful {
  public:
   /// Throws ValueError for a decay that is not in [0, 1].
   explicit ExponentialMovingAverage(const Module<T>& model, double decay = 0.999);
@@ -23,7 +23,7 @@ class ExponentialMovingAverage {
   /// the first update.
   void copy_to(const Module<T>& other) const;
 
-  /// While it lives, the model has its averages for parameters.
+  /// While it lives, the model's parameters are the averages.
   class Applied {
    public:
     ~Applied() { owner_.swap(); }
@@ -37,14 +37,13 @@ class ExponentialMovingAverage {
     ExponentialMovingAverage& owner_;
   };
 
-  /// To evaluate with the averages: { const auto applied = average.apply(); accuracy(model); }. Throws
+  /// For an evaluation with the averages: { const auto applied = average.apply(); accuracy(model); }. Throws
   /// ValueError before the first update. As long as they are applied, all other calls throw ValueError, too.
   [[nodiscard]] Applied apply();
 
+ protected:
   /// "module.linear1.weight" and "n_averaged", as PyTorch's AveragedModel.
-  OptimizerState<T> state_dict() const;
-  /// Throws ValueError, naming every missing, unexpected and misshapen entry, and loads nothing then.
-  void load_state_dict(const OptimizerState<T>& state);
+  void list_state(StateArchive& state) override;
 
  private:
   void swap();

@@ -3,30 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "state.hpp"
-
 namespace xgrad {
-namespace {
-
-/// What is saved of groups, whatever the optimizer.
-template <class Archive, class Groups>
-void list_groups(Archive& state, Groups& groups) {
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    const std::string prefix = "param_groups." + std::to_string(g) + ".";
-    auto& group = groups[g];
-    state.number(prefix + "lr", group.lr);
-    state.number(prefix + "initial_lr", group.initial_lr);
-    for (std::size_t i = group.first; i < group.end; ++i) {
-      state.constant(prefix + "params." + std::to_string(i - group.first), i);
-    }
-  }
-}
-
-}  // namespace
 
 template <class T>
-void Optimizer<T>::add_group(const std::vector<Variable<T>>& parameters, double lr) {
-  detail::checked_rate(name_, "lr", lr);
+void Optimizer<T>::add_group(const std::vector<Variable<T>>& parameters) {
   const std::size_t first = parameters_.size();
   for (const Variable<T>& parameter : parameters) {
     const std::size_t position = parameters_.size();
@@ -44,7 +24,7 @@ void Optimizer<T>::add_group(const std::vector<Variable<T>>& parameters, double 
     }
     parameters_.push_back(parameter);
   }
-  groups_.push_back({.first = first, .end = parameters_.size(), .lr = lr, .initial_lr = {}});
+  groups_.push_back({.first = first, .end = parameters_.size(), .initial_lr = {}});
 }
 
 template <class T>
@@ -60,33 +40,32 @@ void Optimizer<T>::zero_grad() const {
 template <class T>
 void Optimizer<T>::set_lr(double lr) {
   detail::checked_rate(name_, "lr", lr);
-  for (Group& group : groups_) group.lr = lr;
+  for (std::size_t group = 0; group < groups_.size(); ++group) set_group_lr(group, lr);
 }
 
 template <class T>
 void Optimizer<T>::set_lr(std::size_t group, double lr) {
-  groups_[checked(group)].lr = detail::checked_rate(name_, "lr", lr);
+  set_group_lr(checked(group), detail::checked_rate(name_, "lr", lr));
 }
 
 template <class T>
-OptimizerState<T> Optimizer<T>::state_dict() const {
-  detail::StateWriter<T> state;
-  list_groups(state, groups_);
-  save(state);
-  return state.finish();
-}
-
-template <class T>
-void Optimizer<T>::load_state_dict(const OptimizerState<T>& state) {
-  detail::StateReader<T> reader(state);
-  std::vector<Group> groups = groups_;
-  list_groups(reader, groups);
-  for (const Group& group : groups) {
-    detail::checked_rate(name_, "lr", group.lr);
-    detail::checked_rate(name_, "initial_lr", group.initial_lr.value_or(0));
+void Optimizer<T>::list_state(StateArchive& state) {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const std::string prefix = "param_groups." + std::to_string(g) + ".";
+    Group& group = groups_[g];
+    list_options(state, prefix, g);
+    const bool scheduled = group.initial_lr.has_value();
+    state.number(prefix + "initial_lr", group.initial_lr);
+    // A state that was saved without a scheduler has no base rates: they are its rates.
+    if (scheduled && !group.initial_lr) group.initial_lr = group_lr(g);
+    state.check([&] { detail::checked_rate(name_, "initial_lr", group.initial_lr.value_or(0)); });
+    for (std::size_t i = group.first; i < group.end; ++i) {
+      state.constant(prefix + "params." + std::to_string(i - group.first), i);
+    }
   }
-  load(reader);
-  groups_ = std::move(groups);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    list_parameter(state, "state." + std::to_string(i), i);
+  }
 }
 
 template <class T>

@@ -4,18 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "../models/module.hpp"
 #include "stateful.hpp"
 
 namespace xgrad {
-
-/// What has to be saved of an object for it to go on later as if it had never stopped: PyTorch's nested state
-/// dicts, flattened with dots.
-template <class T>
-struct OptimizerState {
-  StateDict<T> arrays = {};  ///< "state.0.exp_avg"
-  Numbers numbers = {};      ///< "state.0.step", "param_groups.0.lr"
-};
 
 /// Parameters and the options that hold for them alone.
 template <class T, class Options>
@@ -27,26 +18,16 @@ struct ParameterGroup {
 template <class T>
 class LRScheduler;
 
-namespace detail {
-
-template <class T>
-class StateWriter;
-template <class T>
-class StateReader;
-
-}  // namespace detail
-
-/// What all optimizers share. They change parameters in place, each group of them with options of its own.
-/// What they remember of a parameter belongs to its position among those of all groups.
+/// What all optimizers share: parameters in groups, each group with options of its own, and in-place steps.
+///
+/// The state dict holds the options of the groups and what is remembered of each parameter that has made a
+/// step, under the parameter's position. Loading it sets both; the groups must be as large as they were.
 /// https://pytorch.org/docs/stable/optim.html
 template <class T>
-class Optimizer {
+class Optimizer : public Stateful {
  public:
-  virtual ~Optimizer() = default;
-
-  /// Changes every parameter that has a gradient; the others are skipped. backward() adds to the gradients
-  /// that are there: several calls before a step, each of a loss divided by their number, make the step of
-  /// one large batch.
+  /// Changes every parameter that has a gradient; the others are skipped. As backward() adds to gradients,
+  /// several calls before a step, each of a loss divided by their number, make the step of one large batch.
   virtual void step() = 0;
 
   /// Forgets the gradients of all parameters.
@@ -56,24 +37,16 @@ class Optimizer {
   const std::vector<Variable<T>>& parameters() const { return parameters_; }
 
   std::size_t group_count() const { return groups_.size(); }
-  /// Throws IndexError for a group that there is not.
-  double lr(std::size_t group = 0) const { return groups_[checked(group)].lr; }
+  /// Throws IndexError if there is no such group.
+  double lr(std::size_t group = 0) const { return group_lr(checked(group)); }
   /// Of all groups, or of one. Throws ValueError for a negative or infinite rate, or nan.
   void set_lr(double lr);
   void set_lr(std::size_t group, double lr);
 
-  /// Options of the groups and what is remembered of the parameters that have made a step.
-  OptimizerState<T> state_dict() const;
-  /// The options are loaded, too. The groups must be as they were. Throws ValueError, naming every missing,
-  /// unexpected, misshapen and impossible entry, and loads nothing then: "load_state_dict: 'state.0.exp_avg'
-  /// must have shape (4, 4), got (4, 8)".
-  void load_state_dict(const OptimizerState<T>& state);
-
  protected:
-  /// Which parameters make up a group, and their rate.
+  /// Which parameters make up a group.
   struct Group {
-    std::size_t first, end;  ///< positions among parameters()
-    double lr;
+    std::size_t first, end;            ///< positions among parameters()
     std::optional<double> initial_lr;  ///< the rate that the first scheduler found
   };
 
@@ -81,20 +54,26 @@ class Optimizer {
   Optimizer(const Optimizer&) = default;
   Optimizer& operator=(const Optimizer&) = default;
 
-  /// Throws ValueError for one that is no leaf that requires a gradient, or was added before.
-  void add_group(const std::vector<Variable<T>>& parameters, double lr);
+  /// Throws ValueError for a parameter that is not a leaf that requires a gradient, or that was added before.
+  void add_group(const std::vector<Variable<T>>& parameters);
   /// Throws ValueError if no group has parameters.
   void check_not_empty() const;
 
   const std::vector<Group>& groups() const { return groups_; }
 
-  /// The class's, for errors.
+  /// The name of the class, for errors.
   const char* name() const { return name_; }
 
-  /// Lists what is saved besides the rates.
-  virtual void save(detail::StateWriter<T>& state) const = 0;
-  /// Calls state.finish() before it changes anything.
-  virtual void load(detail::StateReader<T>& state) = 0;
+  /// The learning rate, which is one of the group's options.
+  virtual double group_lr(std::size_t group) const = 0;
+  virtual void set_group_lr(std::size_t group, double lr) = 0;
+
+  /// Lists the options of a group, lr among them, under `prefix`, and checks them.
+  virtual void list_options(StateArchive& state, const std::string& prefix, std::size_t group) = 0;
+  /// Lists what is remembered of a parameter, if there is anything, under `name` and a dot.
+  virtual void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) = 0;
+
+  void list_state(StateArchive& state) final;
 
  private:
   friend class LRScheduler<T>;

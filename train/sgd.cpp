@@ -5,12 +5,12 @@
 #include <xtensor/xbuilder.hpp>
 
 #include "../kernels/optimizer.hpp"
-#include "state.hpp"
 
 namespace xgrad {
 namespace {
 
 const SGDOptions& checked(const SGDOptions& options) {
+  detail::checked_rate("SGD", "lr", options.lr);
   detail::checked_rate("SGD", "momentum", options.momentum);
   detail::checked_rate("SGD", "weight_decay", options.weight_decay);
   if (!std::isfinite(options.dampening)) {
@@ -23,21 +23,6 @@ const SGDOptions& checked(const SGDOptions& options) {
   return options;
 }
 
-/// What is saved.
-template <class Archive, class Parameters, class Options, class Velocities>
-void list(Archive& state, const Parameters& parameters, Options& options, Velocities& velocities) {
-  for (std::size_t g = 0; g < options.size(); ++g) {
-    const std::string prefix = "param_groups." + std::to_string(g) + ".";
-    state.number(prefix + "momentum", options[g].momentum);
-    state.number(prefix + "dampening", options[g].dampening);
-    state.number(prefix + "weight_decay", options[g].weight_decay);
-    state.number(prefix + "nesterov", options[g].nesterov);
-  }
-  for (std::size_t i = 0; i < velocities.size(); ++i) {
-    state.array("state." + std::to_string(i) + ".momentum_buffer", velocities[i], parameters[i].shape());
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -47,7 +32,7 @@ SGD<T>::SGD(std::vector<Variable<T>> parameters, SGDOptions options)
 template <class T>
 SGD<T>::SGD(const std::vector<Group>& groups) : Optimizer<T>("SGD") {
   for (const Group& group : groups) {
-    this->add_group(group.parameters, group.options.lr);
+    this->add_group(group.parameters);
     options_.push_back(checked(group.options));
   }
   this->check_not_empty();
@@ -67,26 +52,26 @@ void SGD<T>::step() {
       const bool momentum = options.momentum != 0, first = !velocity;
       if (momentum && first) velocity = xt::zeros<T>(parameter.shape());
       kernels::sgd_step(detail::mutable_data(parameter), detail::data(gradient),
-                        momentum ? velocity->data() : nullptr, parameter.size(), group.lr, options.momentum,
+                        momentum ? velocity->data() : nullptr, parameter.size(), options.lr, options.momentum,
                         options.dampening, options.weight_decay, options.nesterov, first);
     }
   }
 }
 
 template <class T>
-void SGD<T>::save(detail::StateWriter<T>& state) const {
-  list(state, this->parameters(), options_, velocities_);
+void SGD<T>::list_options(StateArchive& state, const std::string& prefix, std::size_t group) {
+  SGDOptions& options = options_[group];
+  state.number(prefix + "lr", options.lr);
+  state.number(prefix + "momentum", options.momentum);
+  state.number(prefix + "dampening", options.dampening);
+  state.number(prefix + "weight_decay", options.weight_decay);
+  state.number(prefix + "nesterov", options.nesterov);
+  state.check([&] { checked(options); });
 }
 
 template <class T>
-void SGD<T>::load(detail::StateReader<T>& state) {
-  std::vector<SGDOptions> options = options_;
-  std::vector<std::optional<Array<T>>> velocities(velocities_.size());
-  list(state, this->parameters(), options, velocities);
-  state.finish();
-  for (const SGDOptions& loaded : options) checked(loaded);
-  options_ = std::move(options);
-  velocities_ = std::move(velocities);
+void SGD<T>::list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) {
+  state.array(name + ".momentum_buffer", velocities_[parameter], this->parameters()[parameter].shape());
 }
 
 template class SGD<float>;

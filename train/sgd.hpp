@@ -27,10 +27,12 @@ class SGD : public Optimizer<T> {
   void step() override;
 
  private:
-  void save(detail::StateWriter<T>& state) const override;
-  void load(detail::StateReader<T>& state) override;
+  double group_lr(std::size_t group) const override { return options_[group].lr; }
+  void set_group_lr(std::size_t group, double lr) override { options_[group].lr = lr; }
+  void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
+  void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
-  std::vector<SGDOptions> options_;                  // of the groups; their lr is Optimizer's
+  std::vector<SGDOptions> options_;                  // of the groups
   std::vector<std::optional<Array<T>>> velocities_;  // of the parameters that have made a step with momentum
 };
 

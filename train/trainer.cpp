@@ -25,19 +25,19 @@ double seconds_since(Clock::time_point start) {
 }
 
 std::atomic<unsigned> interrupts{0};
-static_assert(std::atomic<unsigned>::is_always_lock_free);  // a signal handler may use no other
+static_assert(std::atomic<unsigned>::is_always_lock_free);  // as signal handlers need
 
-extern "C" void count_interrupt(int) { interrupts.fetch_add(1, std::memory_order_relaxed); }
+void count_interrupt(int) { interrupts.fetch_add(1, std::memory_order_relaxed); }
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP are noted instead of ending the process; a second SIGINT does
-/// end it. A signal that is ignored stays so.
+/// While it lives, SIGINT, SIGTERM and SIGHUP are counted instead of ending the process; a second SIGINT ends
+/// it. A signal that is ignored stays ignored.
 class InterruptGuard {
  public:
   InterruptGuard() {
     for (Saved& saved : saved_) {
       struct sigaction ours = {};
       ours.sa_handler = count_interrupt;
-      // Only a person who waits sends SIGINT again; timeout(1) and a closing terminal send theirs twice.
+      // timeout(1) and a closing terminal send theirs twice; a second SIGINT is a person who no longer waits.
       ours.sa_flags = saved.signal == SIGINT ? SA_RESTART | static_cast<int>(SA_RESETHAND) : SA_RESTART;
       sigemptyset(&ours.sa_mask);
       sigaction(saved.signal, nullptr, &saved.before);
@@ -76,7 +76,7 @@ std::string duration(double seconds) {
   return text;
 }
 
-/// A line of stderr: redrawn in place on a terminal, at most ten times a second; else one of ten lines.
+/// Progress on stderr: on a terminal a line that is redrawn at most ten times a second, elsewhere ten lines.
 class Progress {
  public:
   Progress(std::size_t first, std::size_t steps, bool shown)
@@ -85,7 +85,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Leaves the bar as it is, for others to print below it.
+  /// Ends the line of the bar, so that others can print below it.
   void end_line() {
     if (drawn_) std::fputc('\n', stderr);
     drawn_ = false;

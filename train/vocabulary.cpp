@@ -31,7 +31,7 @@ std::vector<std::string> whitespace_tokens(std::string_view text) {
   }
 }
 
-std::string lower(std::string_view text) {
+std::string to_ascii_lowercase(std::string_view text) {
   std::string result(text);
   for (char& c : result)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -69,7 +69,7 @@ Vocabulary Vocabulary::build(const std::vector<std::vector<std::string>>& texts,
 
   std::vector<std::pair<std::string, std::size_t>> frequent;
   for (const auto& entry : counts)
-    if (entry.second >= options.min_freq) frequent.push_back(entry);
+    if (entry.second >= options.min_freq) frequent.emplace_back(entry);
   std::stable_sort(frequent.begin(), frequent.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
 

@@ -9,12 +9,12 @@
 
 namespace xgrad {
 
-/// The words between blanks: space, tab, newline, carriage return, form feed and vertical tab. The other
-/// blanks of Unicode are letters here.
+/// The words between blanks: space, tab, newline, carriage return, form feed and vertical tab, but not Unicode's
+/// other ones.
 std::vector<std::string> whitespace_tokens(std::string_view text);
 
-/// A to Z become a to z; all other bytes, those of UTF-8 among them, stay.
-std::string lower(std::string_view text);
+/// A to Z become a to z; all other bytes stay, so the text may be UTF-8.
+std::string to_ascii_lowercase(std::string_view text);
 
 struct VocabularyOptions {
   std::size_t min_freq = 1;                                ///< rarer tokens are left out
@@ -23,8 +23,9 @@ struct VocabularyOptions {
   std::string unknown = "[UNK]";  ///< the special that stands for all other tokens; empty: there is none
 };
 
-/// Tokens and their ids 0, 1, 2, ...: the specials, then the most frequent tokens first, equally frequent
-/// ones in the order of their bytes. https://pytorch.org/text/stable/vocab.html#build-vocab-from-iterator
+/// Tokens and their ids 0, 1, 2, ...: first the specials, then the others from the most to the least
+/// frequent; equally frequent ones are in the order of their bytes.
+/// https://pytorch.org/text/stable/vocab.html#build-vocab-from-iterator
 class Vocabulary {
  public:
   /// Counts the tokens of all texts. Throws ValueError for specials that repeat, that lack `unknown` or that

@@ -85,7 +85,10 @@ class Net : public Module<T> {
         linear_(this->child("linear", Linear<T>(4, 2))),
         scale_(this->parameter("scale", xt::ones<T>({4}))) {}
 
-  Variable<T> operator()(const Variable<T>& x) const { return linear_(x * scale_); }
+  Variable<T> operator()(const Variable<T>& x) const {
+    const auto scope = this->scope();
+    return linear_(x * scale_);
+  }
 
  private:
   Linear<T> linear_;

@@ -10,13 +10,13 @@ namespace {
 
 using xgrad::Array, xgrad::Variable;
 
-using xgrad::Grads, xgrad::Needs;
+using xgrad::Grads, xgrad::Inputs, xgrad::Needs, xgrad::Saved;
 
 // [cube]
 template <class T>
 Variable<T> cube(const Variable<T>& x) {
   Variable<T> y(x.value() * x.value() * x.value());
-  return record<T>("cube", std::move(y), on(x), save(x),
+  return record<T>("cube", std::move(y), Inputs(x), Saved(x),
                    [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * 3 * x * x}; });
 }
 // [cube]

@@ -17,7 +17,10 @@ class Projection : public xgrad::Module<T> {
       : xgrad::Module<T>("Projection"),
         linear_(this->child("linear", xgrad::Linear<T>(size, size))),
         scale_(this->parameter("scale", xt::ones<T>({size}))) {}
-  xgrad::Variable<T> operator()(const xgrad::Variable<T>& x) const { return linear_(x) * scale_; }
+  xgrad::Variable<T> operator()(const xgrad::Variable<T>& x) const {
+    const auto scope = this->scope();
+    return linear_(x) * scale_;
+  }
 
  private:
   xgrad::Linear<T> linear_;

@@ -1,0 +1,54 @@
+# cpack -G DEB: libxgrad has the shared libraries, libxgrad-dev what compiles against them. A build of static libraries
+# gives libxgrad-dev alone. The preset `package` configures a build for this.
+set(CPACK_PACKAGE_VENDOR "the xgrad authors")
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "the xgrad authors")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(about
+    "xgrad records a graph while C++ code runs, differentiates it in reverse, and\n\
+composes its ops into attention and encoder models that can be trained.")
+
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libxgrad)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS libopenblas0-openmp)
+set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "${about}\nThis package has the shared libraries.")
+
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libxgrad-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "cmake, pkg-config")
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "${about}\n\
+This package has the headers, and files for CMake and pkg-config.")
+
+set(depends "libxtensor-dev (>= 0.24)")
+set(packages development)
+if(BUILD_SHARED_LIBS)
+  list(PREPEND packages runtime)
+  string(APPEND depends ", libxgrad (= ${PROJECT_VERSION})")
+else()
+  string(APPEND depends ", libopenblas-dev")
+  if(XGRAD_BUILD_FILES)
+    string(APPEND depends ", libzip-dev")
+  endif()
+endif()
+set(CPACK_COMPONENTS_ALL ${packages})
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ${depends})
+
+# Debian looks for the licence of a package under this name.
+foreach(component IN LISTS packages)
+  string(TOUPPER ${component} upper)
+  install(
+    FILES LICENSE
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME}
+    RENAME copyright
+    COMPONENT ${component} EXCLUDE_FROM_ALL)
+endforeach()
+
+include(CPack)

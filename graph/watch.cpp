@@ -1,0 +1,97 @@
+#include "watch.hpp"
+
+#include <utility>
+
+#include "variable.hpp"
+
+namespace xgrad {
+namespace detail {
+
+constinit thread_local Watcher* watchers = nullptr;
+
+namespace {
+
+constinit thread_local const RunningModule* innermost = nullptr;
+constinit thread_local bool in_backward = false;
+
+}  // namespace
+
+/// Calls the watchers of this thread. What they compute meanwhile is told to nobody.
+class Telling : Unwatched {
+ public:
+  template <class Tell>
+  void all(const Tell& tell) const {
+    for (Watcher* watcher = before_; watcher != nullptr; watcher = watcher->next_) tell(*watcher);
+  }
+};
+
+const RunningModule* running_module() noexcept { return innermost; }
+
+ModuleScope::ModuleScope(std::unique_ptr<RunningModule> module) {
+  module->outer = innermost;
+  Telling().all([&](Watcher& watcher) { watcher.on_module_begin(*module); });
+  innermost = module_ = module.release();
+}
+
+void ModuleScope::end() noexcept {
+  Telling().all([this](Watcher& watcher) { watcher.on_module_end(*module_); });
+  innermost = module_->outer;
+  delete module_;
+}
+
+BackwardScope::BackwardScope() noexcept : outer_(std::exchange(in_backward, true)) {}
+BackwardScope::~BackwardScope() { in_backward = outer_; }
+
+void AttributeList::add(const char* name, bool value) { attributes_.push_back({name, value}); }
+void AttributeList::add(const char* name, std::int64_t value) { attributes_.push_back({name, value}); }
+void AttributeList::add(const char* name, double value) { attributes_.push_back({name, value}); }
+void AttributeList::add(const char* name, std::string_view value) {
+  attributes_.push_back({name, std::string(value)});
+}
+void AttributeList::add(const char* name, std::vector<std::int64_t> value) {
+  attributes_.push_back({name, std::move(value)});
+}
+void AttributeList::add(const char* name, const Ids* value) { attributes_.push_back({name, value}); }
+void AttributeList::add(const char* name, const Mask* value) { attributes_.push_back({name, value}); }
+
+template <class T>
+void tell_op(const char* op, std::span<const Variable<T>* const> inputs, const Variable<T>& result,
+             std::span<const Attribute> attributes) {
+  const Node<T>* const node = Access<T>::node(result).get();
+  const OpEvent<T> event{op,        inputs,     result, attributes, node != nullptr ? node->order : 0,
+                         innermost, in_backward};
+  Telling().all([&](Watcher& watcher) { watcher.on_op(event); });
+}
+
+template <class T>
+void tell_backward_begin(const char* op, std::uint64_t number, const Variable<T>& dy) {
+  const BackwardEvent<T> event{op, number, dy, {}};
+  Telling().all([&](Watcher& watcher) { watcher.on_backward_begin(event); });
+}
+
+template <class T>
+void tell_backward_end(const char* op, std::uint64_t number, std::span<const Variable<T>> gradients) {
+  const BackwardEvent<T> event{op, number, {}, gradients};
+  Telling().all([&](Watcher& watcher) { watcher.on_backward_end(event); });
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                  \
+  template void tell_op(const char*, std::span<const Variable<T>* const>, const Variable<T>&, \
+                        std::span<const Attribute>);                                          \
+  template void tell_backward_begin(const char*, std::uint64_t, const Variable<T>&);          \
+  template void tell_backward_end(const char*, std::uint64_t, std::span<const Variable<T>>);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace detail
+
+Watcher::Watcher() noexcept : next_(std::exchange(detail::watchers, this)) {}
+
+Watcher::~Watcher() {
+  Watcher** link = &detail::watchers;
+  while (*link != nullptr && *link != this) link = &(*link)->next_;
+  if (*link == this) *link = next_;
+}
+
+}  // namespace xgrad

@@ -1,0 +1,179 @@
+#pragma once
+
+// To be told what a program computes, derive from Watcher: DetectAnomaly, ShapeTrace and profile() do.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "array.hpp"
+
+namespace xgrad {
+
+template <class T>
+class Variable;
+
+namespace detail {
+
+class Telling;
+
+}  // namespace detail
+
+/// An argument of an op that is no Variable: {"axis", -1}, {"eps", 1e-5}, {"ids", &ids}. Pointers are valid
+/// during the call only.
+struct Attribute {
+  using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, const Ids*,
+                             const Mask*>;
+
+  const char* name;
+  Value value;
+};
+
+/// A module whose forward pass is running.
+struct RunningModule {
+  virtual ~RunningModule() = default;
+
+  std::string name;  ///< as in named_parameters() of the outermost one, "layers.0.norm1"; its own is empty
+  std::string type;  ///< "LayerNorm"
+  const RunningModule* outer = nullptr;  ///< the module that called this one; null for the outermost
+};
+
+/// An op that was computed, recorded or not.
+template <class T>
+struct OpEvent {
+  const char* op;
+  std::span<const Variable<T>* const> inputs;  ///< an undefined one stands for an operand that is not there
+  const Variable<T>& result;
+  std::span<const Attribute> attributes;
+  std::uint64_t number;  ///< of the node that was recorded, higher than its inputs' numbers; 0 if none was
+  const RunningModule* module;  ///< the innermost one that called the op; null if none did
+  bool in_backward;             ///< computes a gradient, as part of the backward of another op
+};
+
+/// The backward of a recorded op, before and after.
+template <class T>
+struct BackwardEvent {
+  const char* op;
+  std::uint64_t number;                    ///< of OpEvent
+  Variable<T> dy;                          ///< the gradient of the op's result; undefined after
+  std::span<const Variable<T>> gradients;  ///< of its inputs, undefined where none is needed; empty before
+};
+
+/// While one lives, it is told of all that the thread which made it computes; the newest watcher first. What
+/// it is told changes nothing: the same kernels run, and results have the same bits. Ops that a watcher calls
+/// itself are told to nobody. An exception that it throws comes out of the op. To nobody watching an op costs
+/// one branch.
+class Watcher {
+ public:
+  Watcher() noexcept;
+  virtual ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  virtual void on_op(const OpEvent<float>&) {}
+  virtual void on_op(const OpEvent<double>&) {}
+
+  /// on_backward_end() does not come if the backward throws.
+  virtual void on_backward_begin(const BackwardEvent<float>&) {}
+  virtual void on_backward_begin(const BackwardEvent<double>&) {}
+  virtual void on_backward_end(const BackwardEvent<float>&) {}
+  virtual void on_backward_end(const BackwardEvent<double>&) {}
+
+  /// The forward pass of a module begins or has ended, be it by an exception.
+  virtual void on_module_begin(const RunningModule&) {}
+  virtual void on_module_end(const RunningModule&) noexcept {}
+
+ private:
+  friend class detail::Telling;
+
+  Watcher* next_;  // older
+};
+
+namespace detail {
+
+/// The newest watcher of this thread.
+extern constinit thread_local Watcher* watchers;
+
+inline bool is_watched() noexcept { return watchers != nullptr; }
+
+/// The innermost module that runs on this thread, as long as somebody watches.
+const RunningModule* running_module() noexcept;
+
+/// Tells the watchers that a module runs, as long as one lives; a default-constructed one does nothing.
+class [[nodiscard]] ModuleScope {
+ public:
+  ModuleScope() = default;
+  explicit ModuleScope(std::unique_ptr<RunningModule> module);
+  ~ModuleScope() {
+    if (module_ != nullptr) [[unlikely]]
+      end();
+  }
+  ModuleScope(const ModuleScope&) = delete;
+  ModuleScope& operator=(const ModuleScope&) = delete;
+
+ private:
+  [[gnu::cold, gnu::noinline]] void end() noexcept;
+
+  RunningModule* module_ = nullptr;  // owned
+};
+
+/// As long as one lives, the ops of this thread are told to nobody: for those that an op is made of.
+class [[nodiscard]] Unwatched {
+ public:
+  Unwatched() noexcept : before_(std::exchange(watchers, nullptr)) {}
+  ~Unwatched() { watchers = before_; }
+  Unwatched(const Unwatched&) = delete;
+  Unwatched& operator=(const Unwatched&) = delete;
+
+ protected:
+  Watcher* before_;
+};
+
+/// Marks the ops of this thread as part of a backward pass, as long as one lives.
+class BackwardScope {
+ public:
+  BackwardScope() noexcept;
+  ~BackwardScope();
+  BackwardScope(const BackwardScope&) = delete;
+  BackwardScope& operator=(const BackwardScope&) = delete;
+
+ private:
+  bool outer_;
+};
+
+/// Attributes that are put together one by one; out of line, as every op does that.
+class AttributeList {
+ public:
+  void add(const char* name, bool value);
+  void add(const char* name, std::int64_t value);
+  void add(const char* name, double value);
+  void add(const char* name, std::string_view value);
+  void add(const char* name, std::vector<std::int64_t> value);
+  void add(const char* name, const Ids* value);
+  void add(const char* name, const Mask* value);
+
+  std::span<const Attribute> attributes() const noexcept { return attributes_; }
+
+ private:
+  std::vector<Attribute> attributes_;
+};
+
+template <class T>
+[[gnu::cold, gnu::noinline]] void tell_op(const char* op, std::span<const Variable<T>* const> inputs,
+                                          const Variable<T>& result, std::span<const Attribute> attributes);
+
+template <class T>
+[[gnu::cold, gnu::noinline]] void tell_backward_begin(const char* op, std::uint64_t number,
+                                                      const Variable<T>& dy);
+
+template <class T>
+[[gnu::cold, gnu::noinline]] void tell_backward_end(const char* op, std::uint64_t number,
+                                                    std::span<const Variable<T>> gradients);
+
+}  // namespace detail
+}  // namespace xgrad

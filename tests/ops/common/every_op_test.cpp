@@ -1,0 +1,266 @@
+// What every op must do, for each row of the table; and that no op lacks its row.
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <regex>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/autograd/gradcheck.hpp>
+
+#include "expect_near.hpp"
+#include "op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+std::vector<Array<double>> draw(const std::vector<Input>& inputs, std::mt19937_64& random) {
+  std::vector<Array<double>> drawn;
+  for (const Input& input : inputs) drawn.push_back(draw(input, random));
+  return drawn;
+}
+
+template <class T>
+Inputs<T> leaves(const std::vector<Array<double>>& elements) {
+  Inputs<T> result;
+  for (const Array<double>& one : elements) result.emplace_back(Array<T>(xt::cast<T>(one)), true);
+  return result;
+}
+
+template <class T>
+const Function<T>& function_of(const Case& sample) {
+  if constexpr (std::is_same_v<T, float>)
+    return sample.in_float;
+  else
+    return sample.in_double;
+}
+
+template <class T>
+void expect_same_bits(const Array<T>& a, const Array<T>& b) {
+  ASSERT_EQ(xgrad::to_string(a.shape()), xgrad::to_string(b.shape()));
+  EXPECT_TRUE(a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// The seed that y's gradient starts from.
+template <class T>
+Variable<T> seed_like(const Variable<T>& y) {
+  std::mt19937_64 random(y.size());
+  return Array<T>(xt::cast<T>(draw(Input(y.shape(), {-1.5, 1.5, 0.5}), random)));
+}
+
+/// The gradients of y, of zeros for inputs that it does not depend on.
+template <class T>
+std::vector<Array<T>> gradients(const Variable<T>& y, const Inputs<T>& inputs, bool create_graph = false) {
+  std::vector<Array<T>> result;
+  Inputs<T> found(inputs.size());
+  if (y.requires_grad())
+    found = grad(y, inputs, {.seed = seed_like(y), .create_graph = create_graph, .allow_unused = true});
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    result.push_back(found[i].defined() ? found[i].value() : Array<T>(inputs[i].shape(), T{0}));
+  return result;
+}
+
+class OpTest : public testing::TestWithParam<std::size_t> {
+ protected:
+  const Op& op() const { return op_table()[GetParam()]; }
+
+  /// Calls check(case, its inputs' elements) for each case of the row.
+  template <class Check>
+  void for_each_case(Check&& check) const {
+    for (std::size_t i = 0; i < op().cases.size(); ++i) {
+      const Case& sample = op().cases[i];
+      std::string trace = "case " + std::to_string(i) + " of " + op().name + ", inputs";
+      for (const Input& input : sample.inputs) trace += " " + xgrad::to_string(input.shape);
+      SCOPED_TRACE(trace);
+      std::mt19937_64 random(i + 1);
+      check(sample, draw(sample.inputs, random));
+    }
+  }
+
+  static xgrad::GradcheckOptions options(const Case& sample) {
+    std::size_t count = 0;
+    for (const Input& input : sample.inputs) count += xgrad::element_count(input.shape);
+    return {.projections = count > 200 ? 8u : 0u, .seed = count};
+  }
+};
+
+TEST_P(OpTest, ValueAgreesWithTheReference) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    const Array<double> expected = sample.reference(elements);
+    expect_near(sample.in_double(leaves<double>(elements)).value(), expected, 1e-12, "double");
+    expect_near(sample.in_float(leaves<float>(elements)).value(), expected, 1e-5, "float");
+  });
+}
+
+TEST_P(OpTest, GradientsInFloatAgreeWithThoseInDouble) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    const Inputs<float> x = leaves<float>(elements);
+    const Inputs<double> exact = leaves<double>(elements);
+    const auto grads = gradients(sample.in_float(x), x);
+    const auto expected = gradients(sample.in_double(exact), exact);
+    for (std::size_t i = 0; i < x.size(); ++i) expect_near(grads[i], expected[i], 5e-5, "gradient");
+  });
+}
+
+TEST_P(OpTest, GradientsPassTheCheck) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    const auto report = gradcheck(sample.in_double, leaves<double>(elements), options(sample));
+    EXPECT_TRUE(report) << report.worst;
+  });
+}
+
+TEST_P(OpTest, SecondGradientsPassTheCheck) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    const auto report = gradgradcheck(sample.in_double, leaves<double>(elements), options(sample));
+    EXPECT_TRUE(report) << report.worst;
+  });
+}
+
+template <class T>
+void expect_paths_agree(const Case& sample, const std::vector<Array<double>>& elements, double tolerance) {
+  const Inputs<T> x = leaves<T>(elements);
+  const auto plain = gradients(function_of<T>(sample)(x), x);
+  const auto recorded = gradients(function_of<T>(sample)(x), x, true);
+  for (std::size_t i = 0; i < x.size(); ++i) expect_near(recorded[i], plain[i], tolerance, "gradient");
+}
+
+TEST_P(OpTest, GradientIsTheSameWhenRecorded) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    expect_paths_agree<double>(sample, elements, 1e-11);
+    expect_paths_agree<float>(sample, elements, 5e-5);
+  });
+}
+
+TEST_P(OpTest, EachInputAloneMayRequireAGradient) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    const Inputs<double> all = leaves<double>(elements);
+    const auto expected = gradients(sample.in_double(all), all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Inputs<double> alone;
+      for (std::size_t k = 0; k < all.size(); ++k) alone.push_back(k == i ? all[k] : all[k].detach());
+      expect_near(gradients(sample.in_double(alone), {all[i]})[0], expected[i], 1e-11, "gradient");
+    }
+  });
+}
+
+TEST_P(OpTest, TheSameVariableMayBeTwoInputs) {
+  for_each_case([](const Case& sample, std::vector<Array<double>> elements) {
+    for (std::size_t i = 1; i < elements.size(); ++i) {
+      if (sample.inputs[i].shape != sample.inputs[0].shape) continue;
+      elements[0] = elements[i];  // whose range may be the narrower one
+      const Inputs<double> apart = leaves<double>(elements);
+      Inputs<double> together = apart;
+      together[i] = together[0];
+      const auto expected = gradients(sample.in_double(apart), apart);
+      const auto report = gradients(sample.in_double(together), {together[0]});
+      expect_near(report[0], Array<double>(expected[0] + expected[i]), 1e-12, "gradient");
+    }
+  });
+}
+
+TEST_P(OpTest, NothingIsRecordedUnderNoGrad) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    const Inputs<float> x = leaves<float>(elements);
+    const Variable<float> recorded = sample.in_float(x);
+    const xgrad::NoGrad guard;
+    const Variable<float> y = sample.in_float(x);
+    EXPECT_TRUE(y.is_leaf());
+    expect_near(y.value(), recorded.value(), 1e-6, "value");
+  });
+}
+
+TEST_P(OpTest, NothingIsRecordedWithoutInputsThatRequireGradients) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    Inputs<float> x = leaves<float>(elements);
+    for (Variable<float>& input : x) input = input.detach();
+    EXPECT_FALSE(sample.in_float(x).requires_grad());
+  });
+}
+
+TEST_P(OpTest, InputsStayAsTheyWere) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    const Inputs<double> x = leaves<double>(elements);
+    gradients(sample.in_double(x), x);
+    for (std::size_t i = 0; i < x.size(); ++i) expect_same_bits(x[i].value(), elements[i]);
+  });
+}
+
+TEST_P(OpTest, UndefinedInputsAreRefusedOrOptional) {
+  for_each_case([](const Case& sample, const std::vector<Array<double>>& elements) {
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      Inputs<float> x = leaves<float>(elements);
+      x[i] = {};
+      const std::string message = message_of<xgrad::GraphError>([&] { sample.in_float(x); });
+      EXPECT_TRUE(message == "no exception" || message == "value: the variable is undefined") << message;
+    }
+  });
+}
+
+TEST_P(OpTest, BadArgumentsAreRefusedWithTheirShapes) {
+  for (const ErrorCase& one : op().errors) EXPECT_EQ(one.message(), one.expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(, OpTest, testing::Range(std::size_t{0}, op_table().size()), [](const auto& info) {
+  return std::regex_replace(op_table()[info.param].name, std::regex("\\."), "_");
+});
+
+// Rows for all
+
+std::vector<std::string> op_headers() {
+  std::vector<std::string> stems;
+  std::istringstream list(XGRAD_OP_HEADERS);
+  for (std::string stem; std::getline(list, stem, ',');) stems.push_back(stem);
+  return stems;
+}
+
+/// What the header declares for users.
+std::string declarations(const std::string& header) {
+  std::ifstream file(XGRAD_SOURCE_DIR "/ops/" + header + ".hpp");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_FALSE(text.empty()) << header;
+  return text.substr(0, text.find("namespace detail"));
+}
+
+bool has_row(const std::string& header, const std::string& function) {
+  for (const Op& op : op_table()) {
+    if (op.name == header + "." + function || (op.name == header && function == header)) return true;
+  }
+  return false;
+}
+
+TEST(OpTableTest, EveryHeaderHasARow) {
+  const std::regex function("\n(?!struct|class|template|namespace|using|#|/)\\w[^\n]*\\(");
+  EXPECT_GE(op_headers().size(), 14u);
+  for (const std::string& stem : op_headers()) {
+    if (!std::regex_search(declarations(stem), function)) continue;  // types alone
+    bool found = false;
+    for (const Op& op : op_table()) found = found || op.name == stem || op.name.starts_with(stem + ".");
+    EXPECT_TRUE(found) << "ops/" << stem << ".hpp has no row in tests/ops/" << stem << ".cpp";
+  }
+}
+
+TEST(OpTableTest, EveryFunctionOfAHeaderHasARow) {
+  const std::regex declaration("\n[A-Z]\\w+<T> (\\w+)\\(");
+  for (const std::string& stem : op_headers()) {
+    const std::string text = declarations(stem);
+    for (std::sregex_iterator found(text.begin(), text.end(), declaration), end; found != end; ++found) {
+      const std::string function = (*found)[1];
+      EXPECT_TRUE(has_row(stem, function))
+          << "ops/" << stem << ".hpp: " << function << " has no row in tests/ops/" << stem << ".cpp";
+    }
+  }
+}
+
+TEST(OpTableTest, EveryCaseIsCheckedInBothPrecisions) {
+  for (const Op& op : op_table()) {
+    EXPECT_GE(op.cases.size(), 3u) << op.name;
+    for (const Case& sample : op.cases)
+      EXPECT_TRUE(sample.in_float && sample.in_double && sample.reference) << op.name;
+  }
+}
+
+}  // namespace
+}  // namespace xgrad_tests

@@ -1,0 +1,123 @@
+#pragma once
+
+// What a file of tests/ops says of its op: the ways to call it, what they must give, and what it must refuse.
+// every_op_test.cpp checks it.
+
+#include <concepts>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <ostream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <xgrad/graph/dims.hpp>
+#include <xgrad/graph/variable.hpp>
+
+#include "../../expect_error.hpp"
+
+namespace xgrad_tests {
+
+using xgrad::Array, xgrad::Dims, xgrad::Ids, xgrad::Mask, xgrad::Shape, xgrad::Variable;
+using xgrad::IndexError, xgrad::ShapeError, xgrad::ValueError;
+
+template <class T>
+using Inputs = std::vector<Variable<T>>;
+
+template <class T>
+using Function = std::function<Variable<T>(const Inputs<T>&)>;
+
+/// Computes in double, by loops of its own.
+using Reference = std::function<Array<double>(const std::vector<Array<double>>&)>;
+
+/// Where an input's elements are drawn from: [low, high], at least `gap` away from 0.
+struct Range {
+  double low = -2;
+  double high = 2;
+  double gap = 0;
+};
+
+inline constexpr Range positive{0.2, 3, 0};
+inline constexpr Range away_from_zero{-2, 2, 0.3};
+
+struct Input {
+  Input(std::initializer_list<std::size_t> lengths, Range from = {}) : shape(lengths), range(from) {}
+  Input(Shape of_shape, Range from = {}) : shape(std::move(of_shape)), range(from) {}
+
+  Shape shape;
+  Range range;
+};
+
+/// Elements for the input, which are the same numbers in float.
+Array<double> draw(const Input& input, std::mt19937_64& random);
+
+/// One way to call an op.
+struct Case {
+  std::vector<Input> inputs;
+  Function<float> in_float;
+  Function<double> in_double;
+  Reference reference;
+};
+
+/// What the generic function f of a list of Variables is called with, and what it must give.
+template <class F>
+Case make_case(std::vector<Input> inputs, const F& f, Reference reference) {
+  return {std::move(inputs), f, f, std::move(reference)};
+}
+
+/// One case for each list of inputs.
+template <class F>
+std::vector<Case> make_cases(const std::vector<std::vector<Input>>& lists, const F& f,
+                             const Reference& reference) {
+  std::vector<Case> cases;
+  for (const std::vector<Input>& inputs : lists) cases.push_back(make_case(inputs, f, reference));
+  return cases;
+}
+
+/// A call that must fail, and its text.
+struct ErrorCase {
+  std::string expected;
+  std::function<std::string()> message;
+};
+
+template <class Error, class Call>
+ErrorCase error(std::string expected, Call call) {
+  return {std::move(expected), [call] { return message_of<Error>(call); }};
+}
+
+/// What there is to know of an op: a row is named like the op's header, or header.function.
+struct Op {
+  std::string name;
+  std::vector<Case> cases = {};
+  std::vector<ErrorCase> errors = {};
+
+  friend std::ostream& operator<<(std::ostream& out, const Op& op) { return out << op.name; }
+};
+
+/// Puts the rows of a header's ops into the table.
+struct Rows {
+  Rows(std::vector<Op> (*rows)());
+};
+
+/// All rows, by name.
+const std::vector<Op>& op_table();
+
+// For error cases and special values
+
+inline constexpr float inf = std::numeric_limits<float>::infinity();
+inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+/// Ones of this shape, which require a gradient: x(2, 3).
+Variable<float> x(const Shape& shape);
+
+template <std::integral... Lengths>
+Variable<float> x(Lengths... lengths) {
+  return x(Shape{static_cast<std::size_t>(lengths)...});
+}
+
+Mask mask_of(const Shape& shape, std::initializer_list<int> elements);
+Ids ids_of(const Shape& shape, std::initializer_list<std::int64_t> elements);
+
+}  // namespace xgrad_tests

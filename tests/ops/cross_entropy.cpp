@@ -1,0 +1,212 @@
+// What there is to test and to measure of cross_entropy.
+#include <xgrad/ops/cross_entropy.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "common/losses.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using naive::at, naive::filled, naive::generated, naive::logsumexp_along, naive::Numbers, naive::Arguments;
+
+Reference naive_cross_entropy(Ids target, char reduction, std::int64_t ignore_index) {
+  return [=](const Arguments& x) {
+    const std::size_t axis = x[0].dimension() == 1 ? 0 : 1;
+    double total = 0, count = 0;
+    const Numbers losses = generated(target.shape(), [&](const Shape& place) {
+      const std::int64_t id = at(target, place);
+      if (id == ignore_index) return 0.0;
+      Shape index = place;
+      index.insert(index.begin() + static_cast<std::ptrdiff_t>(axis), static_cast<std::size_t>(id));
+      const double loss = logsumexp_along(x[0], index, axis) - at(x[0], index);
+      total += loss;
+      count += 1;
+      return loss;
+    });
+    if (reduction == 'n') return losses;
+    return filled({}, reduction == 's' ? total : total / count);
+  };
+}
+
+/// -sum(target weight log_softmax) over the classes of each row of logits (N, C), with the target smoothed.
+Reference soft_cross_entropy(Ids target, bool weighted, double smoothing, bool reduced) {
+  return [=](const std::vector<Array<double>>& x) {
+    const Array<double> log_probs = naive::log_softmax(1)({x[0]});
+    const std::size_t rows = log_probs.shape()[0], classes = log_probs.shape()[1];
+    Array<double> y = Array<double>::from_shape({rows});
+    double total = 0, count = 0;
+    for (std::size_t r = 0; r < rows; ++r) {
+      y(r) = 0;
+      for (std::size_t c = 0; c < classes; ++c) {
+        const double weight = weighted ? static_cast<double>(c + 1) : 1;
+        const double hard = x.size() > 1 ? x[1](r, c) : static_cast<std::size_t>(target(r)) == c ? 1 : 0;
+        y(r) -=
+            (hard * (1 - smoothing) + smoothing / static_cast<double>(classes)) * weight * log_probs(r, c);
+        count += x.size() > 1 ? 1 / static_cast<double>(classes) : hard * weight;
+      }
+      total += y(r);
+    }
+    return reduced ? Array<double>(total / count) : y;
+  };
+}
+
+Op cross_entropy_op() {
+  using xgrad::Reduction;
+  Op op{"cross_entropy"};
+  struct Sample {
+    Shape logits;
+    Ids target;
+    std::int64_t ignore_index;
+  };
+  for (const auto& [logits, target, ignore_index] :
+       {Sample{{2, 3}, ids_of({2}, {2, 0}), -100}, Sample{{3}, ids_of({}, {1}), -100},
+        Sample{{4, 3}, ids_of({4}, {2, -100, 0, -100}), -100}, Sample{{4, 3}, ids_of({4}, {2, 1, 0, 1}), 1},
+        Sample{{2, 3, 2}, ids_of({2, 2}, {2, 0, 1, 1}), -100},
+        Sample{{2, 3, 2, 2}, ids_of({2, 2, 2}, {2, 0, -1, 1, 0, 0, 2, 2}), -1},
+        Sample{{2, 1}, ids_of({2}, {0, 0}), -100}, Sample{{3, 17}, ids_of({3}, {16, 0, 5}), -100}}) {
+    for (const char reduction : {'n', 's', 'm'}) {
+      const Reduction kind = reduction == 'n'   ? Reduction::none
+                             : reduction == 's' ? Reduction::sum
+                                                : Reduction::mean;
+      op.cases.push_back(make_case(
+          {logits},
+          [target = target, ignore_index = ignore_index, kind](const auto& x) {
+            return xgrad::cross_entropy(x[0], target, {.ignore_index = ignore_index, .reduction = kind});
+          },
+          naive_cross_entropy(target, reduction, ignore_index)));
+    }
+  }
+  const auto summed = [](const auto& x) {
+    return xgrad::cross_entropy(x[0], Ids(Array<std::int64_t>::from_shape({x[0].shape()[0]}) * 0 - 100),
+                                {.reduction = Reduction::sum});
+  };
+  op.cases.push_back(make_case({{2, 3}}, summed, naive_cross_entropy(ids_of({2}, {-100, -100}), 's', -100)));
+  op.cases.push_back(make_case({{0, 3}}, summed, naive_cross_entropy(ids_of({0}, {}), 's', -100)));
+  const Ids classes = ids_of({3}, {2, 0, 1});
+  op.cases.push_back(make_case(
+      {{3, 3}},
+      [classes](const auto& x) {
+        return xgrad::cross_entropy(x[0], classes, {.weight = class_weights(x[0])});
+      },
+      soft_cross_entropy(classes, true, 0, true)));
+  op.cases.push_back(make_case(
+      {{3, 3}},
+      [classes](const auto& x) {
+        return xgrad::cross_entropy(x[0], classes, {.weight = class_weights(x[0]), .label_smoothing = 0.2});
+      },
+      soft_cross_entropy(classes, true, 0.2, true)));
+  op.cases.push_back(make_case(
+      {{3, 3}},
+      [classes](const auto& x) {
+        return xgrad::cross_entropy(x[0], classes, {.reduction = Reduction::none, .label_smoothing = 0.3});
+      },
+      soft_cross_entropy(classes, false, 0.3, false)));
+  op.cases.push_back(make_case(
+      {{3, 3}, {3, 3}},
+      [](const auto& x) {
+        return xgrad::cross_entropy(x[0], x[1], {.weight = class_weights(x[0]), .label_smoothing = 0.1});
+      },
+      soft_cross_entropy(classes, true, 0.1, true)));
+  op.cases.push_back(make_case(
+      {{3, 3}, {3, 3}},
+      [](const auto& x) { return xgrad::cross_entropy(x[0], x[1], {.reduction = Reduction::none}); },
+      soft_cross_entropy(classes, false, 0, false)));
+  op.errors = {
+      error<ValueError>("cross_entropy: label_smoothing must be in [0, 1], got 1.5",
+                        [] {
+                          xgrad::cross_entropy(x(2, 3), ids_of({2}, {0, 0}), {.label_smoothing = 1.5});
+                        }),
+      error<ShapeError>("cross_entropy: weight must be (3), got (2)",
+                        [] {
+                          xgrad::cross_entropy(x(2, 3), ids_of({2}, {0, 0}), {.weight = x(2)});
+                        }),
+      error<ShapeError>(
+          "cross_entropy: target probabilities must have the shape of logits, got logits (2, 3) "
+          "and target (2, 2)",
+          [] { xgrad::cross_entropy(x(2, 3), x(2, 2)); }),
+      error<IndexError>("cross_entropy: target must be in [0, 3), got 5 (3 classes)",
+                        [] {
+                          xgrad::cross_entropy(x(2, 3), ids_of({2}, {0, 5}));
+                        }),
+      error<IndexError>("cross_entropy: target must be in [0, 3), got -1 (3 classes)",
+                        [] {
+                          xgrad::cross_entropy(x(2, 3), ids_of({2}, {-1, 0}));
+                        }),
+      error<ShapeError>("cross_entropy: target must have the shape of logits without the class "
+                        "axis, got logits (2, 3) and target (3)",
+                        [] {
+                          xgrad::cross_entropy(x(2, 3), ids_of({3}, {0, 0, 0}));
+                        }),
+      error<ShapeError>("cross_entropy: logits need an axis of classes, got ()",
+                        [] { xgrad::cross_entropy(x(), ids_of({}, {0})); })};
+  return op;
+}
+
+const Rows rows([] { return std::vector<Op>{cross_entropy_op()}; });
+
+const Conformance conformance{
+    {"cross_entropy", []<class T>(const Call<T>& c) {
+       const xgrad::CrossEntropyOptions<T> options{.weight = c.optional(2),
+                                                   .ignore_index = c.integer("ignore_index"),
+                                                   .reduction = reduction(c),
+                                                   .label_smoothing = c.number("label_smoothing")};
+       return c.is_ids(1) ? cross_entropy(c.x(), c.ids(1), options) : cross_entropy(c.x(), c.x(1), options);
+     }}};
+
+TEST(CrossEntropyTest, LargeLogitsDoNotOverflow) {
+  const Variable<float> logits(Array<float>{{1000, 0}, {0, 1000}}, true);
+  const Variable<float> loss = cross_entropy(logits, Ids{1, 1});
+  EXPECT_EQ(loss.item(), 500);
+  loss.backward();
+  EXPECT_EQ(logits.grad().value(), (Array<float>{{0.5, -0.5}, {0, 0}}));
+}
+
+TEST(CrossEntropyTest, TheMeanOverNoTargetIsNanAndIgnoredRowsHaveNoGradient) {
+  const Variable<float> logits(Array<float>{{1, nan}, {0, 0}}, true);
+  EXPECT_TRUE(std::isnan(cross_entropy(logits, Ids{-100, -100}).item()));
+  const Variable<float> loss = cross_entropy(logits, Ids{-100, 0});
+  EXPECT_NEAR(loss.item(), std::log(2), 1e-6);
+  loss.backward();
+  EXPECT_EQ(logits.grad().value(), (Array<float>{{0, 0}, {-0.5, 0.5}}));
+}
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("cross_entropy", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"cross_entropy",
+       {{s.matrix}},
+       [](auto& a) { return cross_entropy(a[0], a.ids); },
+       [](auto& a) { return cross_entropy_loss(a[0], a.ids); }},
+      {"cross_entropy weights, smoothing",
+       {{s.matrix}, positive(s.row)},
+       [](auto& a) { return cross_entropy(a[0], a.ids, {.weight = a[1].detach(), .label_smoothing = 0.1}); },
+       [](auto& a) {
+         return cross_entropy_loss(a[0], a.ids, a[1].detach(), /*reduction: mean*/ 1, -100, 0.1);
+       }},
+      {"cross_entropy probabilities",
+       {{s.matrix}, positive(s.matrix)},
+       [](auto& a) { return cross_entropy(a[0], a[1].detach()); },
+       [](auto& a) { return cross_entropy_loss(a[0], a[1].detach()); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

@@ -1,0 +1,84 @@
+// What there is to test and to measure of dropout.
+#include <xgrad/ops/dropout.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/graph/random.hpp>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+Op dropout_op() {
+  Op op{"dropout"};
+  op.cases = make_cases(
+      {{{5, 17}}, {{}}, {{0}}},
+      [](const auto& x) {
+        xgrad::manual_seed(3);
+        return xgrad::dropout(x[0], 0.25);
+      },
+      [](const std::vector<Array<double>>& x) {
+        xgrad::manual_seed(3);
+        Array<double> y = xgrad::bernoulli<double>(x[0].shape(), 0.75);
+        for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] *= x[0].data()[i] / 0.75;
+        return y;
+      });
+  op.cases.push_back(make_case(
+      {{2, 3}}, [](const auto& x) { return xgrad::dropout(x[0], 0.5, false); },
+      naive::map([](double x) { return x; })));
+  op.cases.push_back(make_case(
+      {{2, 3}}, [](const auto& x) { return xgrad::dropout(x[0], 0); },
+      naive::map([](double x) { return x; })));
+  op.cases.push_back(make_case(
+      {{2, 3}}, [](const auto& x) { return xgrad::dropout(x[0], 1); },
+      naive::map([](double) { return 0.0; })));
+  op.errors = {
+      error<ValueError>("dropout: p must be in [0, 1], got 1.5", [] { xgrad::dropout(x(2), 1.5); }),
+      error<ValueError>("dropout: p must be in [0, 1], got -0.1", [] { xgrad::dropout(x(2), -0.1, false); }),
+      error<ValueError>("dropout: p must be in [0, 1], got nan", [] { xgrad::dropout(x(2), NAN); })};
+  return op;
+}
+
+const Rows rows([] { return std::vector<Op>{dropout_op()}; });
+
+const Conformance conformance{
+    {"dropout", [](const auto& c) { return dropout(c.x(), c.number("p"), c.flag("training")); }}};
+
+TEST(DropoutTest, KeepsTheMeanAndScalesWhatIsKept) {
+  const Variable<float> x(Array<float>(Shape{100, 100}, 1.0f));
+  const Array<float> y = dropout(x, 0.2).value();
+  std::size_t kept = 0;
+  for (const float element : y.storage()) {
+    EXPECT_TRUE(element == 0 || element == 1.25f);
+    kept += element != 0;
+  }
+  EXPECT_NEAR(static_cast<double>(kept), 8000, 200);
+}
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("dropout", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"dropout 0.1", {{s.flat}}, [](auto& a) { return dropout(a[0], 0.1, true); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

@@ -1,0 +1,214 @@
+// What there is to test and to measure of the elementwise functions of one input.
+#include <xgrad/ops/elementwise.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/ops/reductions.hpp>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+template <class F>
+Op elementwise_op(const char* name, const F& f, double (*reference)(double), Range range = {}) {
+  std::vector<std::vector<Input>> lists;
+  for (const Shape& shape :
+       {Shape{}, Shape{1}, Shape{2, 3}, Shape{17}, Shape{5, 33}, Shape{0}, Shape{2, 0, 3}})
+    lists.push_back({{shape, range}});
+  return {std::string("elementwise.") + name, make_cases(lists, f, naive::map(reference)), {}};
+}
+
+double naive_gelu(double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }
+double naive_gelu_tanh(double x) {
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+Op gelu_op() {
+  Op op = elementwise_op("gelu", [](const auto& x) { return xgrad::gelu(x[0]); }, naive_gelu, {-4, 4, 0});
+  Op tanh = elementwise_op("", [](const auto& x) { return xgrad::gelu(x[0], xgrad::Gelu::tanh); },
+                           naive_gelu_tanh, {-4, 4, 0});
+  op.cases.insert(op.cases.end(), tanh.cases.begin(), tanh.cases.end());
+  return op;
+}
+
+Op softplus_op() {
+  Op op = elementwise_op(
+      "softplus", [](const auto& x) { return xgrad::softplus(x[0]); },
+      [](double x) { return std::log1p(std::exp(x)); }, {-8, 8, 0});
+  op.cases.push_back(make_case(
+      {{{5, 33}, {-3, 3, 0}}}, [](const auto& x) { return xgrad::softplus(x[0], 2, 3); },
+      naive::map([](double x) { return 2 * x > 3 ? x : std::log1p(std::exp(2 * x)) / 2; })));
+  return op;
+}
+
+Op clamp_op() {
+  Op op = elementwise_op(
+      "clamp", [](const auto& x) { return xgrad::clamp(x[0], -1, 0.5); },
+      [](double x) { return std::min(std::max(x, -1.0), 0.5); });
+  op.cases.push_back(make_case(
+      {{7}}, [](const auto& x) { return xgrad::clamp(x[0], 0.25); },
+      naive::map([](double x) { return std::max(x, 0.25); })));
+  op.cases.push_back(make_case(
+      {{7}}, [](const auto& x) { return xgrad::clamp(x[0], {}, 0.25); },
+      naive::map([](double x) { return std::min(x, 0.25); })));
+  op.errors = {
+      error<ValueError>("clamp: at least one bound must be given", [] { xgrad::clamp(x(2), {}, {}); })};
+  return op;
+}
+
+const Rows rows([] {
+  return std::vector<Op>{
+      elementwise_op(
+          "exp", [](const auto& x) { return xgrad::exp(x[0]); }, [](double x) { return std::exp(x); }),
+      elementwise_op(
+          "log", [](const auto& x) { return xgrad::log(x[0]); }, [](double x) { return std::log(x); },
+          positive),
+      elementwise_op(
+          "sqrt", [](const auto& x) { return xgrad::sqrt(x[0]); }, [](double x) { return std::sqrt(x); },
+          positive),
+      elementwise_op(
+          "tanh", [](const auto& x) { return xgrad::tanh(x[0]); }, [](double x) { return std::tanh(x); }),
+      elementwise_op(
+          "erf", [](const auto& x) { return xgrad::erf(x[0]); }, [](double x) { return std::erf(x); }),
+      elementwise_op(
+          "relu", [](const auto& x) { return xgrad::relu(x[0]); }, [](double x) { return x > 0 ? x : 0; },
+          {-2, 2, 0.01}),
+      gelu_op(),
+      elementwise_op(
+          "rsqrt", [](const auto& x) { return xgrad::rsqrt(x[0]); },
+          [](double x) { return 1 / std::sqrt(x); }, positive),
+      elementwise_op(
+          "reciprocal", [](const auto& x) { return xgrad::reciprocal(x[0]); }, [](double x) { return 1 / x; },
+          away_from_zero),
+      elementwise_op(
+          "square", [](const auto& x) { return xgrad::square(x[0]); }, [](double x) { return x * x; }),
+      elementwise_op(
+          "abs", [](const auto& x) { return xgrad::abs(x[0]); }, [](double x) { return std::abs(x); },
+          {-2, 2, 0.01}),
+      elementwise_op(
+          "sigmoid", [](const auto& x) { return xgrad::sigmoid(x[0]); },
+          [](double x) { return 1 / (1 + std::exp(-x)); }, {-8, 8, 0}),
+      elementwise_op(
+          "silu", [](const auto& x) { return xgrad::silu(x[0]); },
+          [](double x) { return x / (1 + std::exp(-x)); }, {-8, 8, 0}),
+      softplus_op(),
+      clamp_op()};
+});
+
+const Conformance conformance{
+    {"exp", [](const auto& c) { return exp(c.x()); }},
+    {"log", [](const auto& c) { return log(c.x()); }},
+    {"sqrt", [](const auto& c) { return sqrt(c.x()); }},
+    {"rsqrt", [](const auto& c) { return rsqrt(c.x()); }},
+    {"reciprocal", [](const auto& c) { return reciprocal(c.x()); }},
+    {"square", [](const auto& c) { return square(c.x()); }},
+    {"tanh", [](const auto& c) { return tanh(c.x()); }},
+    {"sigmoid", [](const auto& c) { return sigmoid(c.x()); }},
+    {"relu", [](const auto& c) { return relu(c.x()); }},
+    {"silu", [](const auto& c) { return silu(c.x()); }},
+    {"abs", [](const auto& c) { return abs(c.x()); }},
+    {"erf", [](const auto& c) { return erf(c.x()); }},
+    {"gelu",
+     [](const auto& c) {
+       const std::string form = c.text("approximate");
+       if (form != "none" && form != "tanh") throw ValueError("gelu: there is no form '" + form + "'");
+       return gelu(c.x(), form == "none" ? xgrad::Gelu::none : xgrad::Gelu::tanh);
+     }},
+    {"softplus", [](const auto& c) { return softplus(c.x(), c.scalar("beta"), c.scalar("threshold")); }},
+    {"clamp", [](const auto& c) { return clamp(c.x(), c.bound("min"), c.bound("max")); }}};
+
+TEST(ElementwiseTest, SpecialValues) {
+  const Variable<float> x(Array<float>{0, -1, inf, -inf, nan});
+  EXPECT_EQ(log(x).value().data()[0], -inf);
+  EXPECT_TRUE(std::isnan(log(x).value().data()[1]));
+  EXPECT_EQ(exp(x).value().data()[2], inf);
+  EXPECT_EQ(exp(x).value().data()[3], 0);
+  EXPECT_EQ(tanh(x).value().data()[2], 1);
+  EXPECT_EQ(tanh(x).value().data()[3], -1);
+  EXPECT_EQ(erf(x).value().data()[2], 1);
+  EXPECT_EQ(relu(x).value().data()[2], inf);
+  EXPECT_EQ(relu(x).value().data()[3], 0);
+  EXPECT_TRUE(std::isnan(sqrt(x).value().data()[1]));
+  for (const auto& y :
+       {exp(x), log(x), sqrt(x), tanh(x), erf(x), relu(x), gelu(x), gelu(x, xgrad::Gelu::tanh)})
+    EXPECT_TRUE(std::isnan(y.value().data()[4])) << "nan must stay nan";
+}
+
+TEST(ElementwiseTest, ExpIsExactAtItsEnds) {
+  for (const float at : {-100.f, -87.f, -1e-6f, 0.f, 1e-6f, 1.f, 88.f, 88.7f}) {
+    const double expected = std::exp(static_cast<double>(at));
+    EXPECT_NEAR(exp(Variable<float>(at)).item(), expected, 1e-6 * expected + 1e-44) << at;
+  }
+  EXPECT_EQ(exp(Variable<float>(89.f)).item(), inf);
+  EXPECT_EQ(exp(Variable<float>(-104.f)).item(), 0);
+}
+
+TEST(ElementwiseTest, ANanBoundOfClampIsPyTorchs) {
+  const Variable<float> x(Array<float>{1, 2, nan}, true);
+  const auto expect = [&](const Variable<float>& y, const Array<float>& expected) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(std::isnan(y.value()(i)), std::isnan(expected(i)));
+      if (!std::isnan(expected(i))) {
+        EXPECT_EQ(y.value()(i), expected(i));
+      }
+    }
+    EXPECT_EQ(xgrad::grad(sum(y), {x})[0].value(), (Array<float>{0, 0, 0}));
+  };
+  expect(clamp(x, 0, nan), {nan, nan, nan});
+  expect(clamp(x, nan, 0), {nan, nan, nan});
+  expect(clamp(x, nan), {1, 2, nan});
+  expect(clamp(x, {}, nan), {1, 2, nan});
+}
+
+TEST(ElementwiseTest, ReluHasNoGradientAtZero) {
+  const Variable<float> x(Array<float>{-1, 0, 2}, true);
+  sum(relu(x)).backward();
+  EXPECT_EQ(x.grad().value(), (Array<float>{0, 0, 1}));
+}
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("elementwise", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"exp", {{s.flat}}, [](auto& a) { return exp(a[0]); }},
+      {"log", {positive(s.flat)}, [](auto& a) { return log(a[0]); }},
+      {"sqrt", {positive(s.flat)}, [](auto& a) { return sqrt(a[0]); }},
+      {"rsqrt", {positive(s.flat)}, [](auto& a) { return rsqrt(a[0]); }},
+      {"reciprocal", {positive(s.flat)}, [](auto& a) { return reciprocal(a[0]); }},
+      {"square", {{s.flat}}, [](auto& a) { return square(a[0]); }},
+      {"abs", {{s.flat}}, [](auto& a) { return abs(a[0]); }},
+      {"tanh", {{s.flat}}, [](auto& a) { return tanh(a[0]); }},
+      {"sigmoid", {{s.flat}}, [](auto& a) { return sigmoid(a[0]); }},
+      {"erf", {{s.flat}}, [](auto& a) { return erf(a[0]); }},
+      {"relu", {{s.flat}}, [](auto& a) { return relu(a[0]); }},
+      {"silu", {{s.flat}}, [](auto& a) { return silu(a[0]); }},
+      {"softplus", {{s.flat}}, [](auto& a) { return softplus(a[0]); }},
+      {"clamp", {{s.flat}}, [](auto& a) { return clamp(a[0], -1.0f, 1.0f); }},
+      {"gelu none", {{s.flat}}, [](auto& a) { return gelu(a[0]); }},
+      {"gelu tanh",
+       {{s.flat}},
+       [](auto& a) { return gelu(a[0], xgrad::Gelu::tanh); },
+       [](auto& a) { return gelu(a[0], "tanh"); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

@@ -1,0 +1,109 @@
+// What there is to test and to measure of embedding.
+#include <xgrad/ops/embedding.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <gtest/gtest.h>
+
+#include <xgrad/ops/masked_fill.hpp>
+#include <xgrad/ops/shapes.hpp>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using naive::at, naive::generated, naive::joined, naive::Arguments;
+
+Reference naive_embedding(Ids ids) {
+  return [ids](const Arguments& x) {
+    return generated(joined(ids.shape(), {x[0].shape()[1]}), [&](const Shape& index) {
+      const Shape place(index.begin(), index.end() - 1);
+      return at(x[0], {static_cast<std::size_t>(at(ids, place)), index.back()});
+    });
+  };
+}
+
+Op embedding_op() {
+  Op op{"embedding"};
+  for (const Ids& ids :
+       {ids_of({2, 3}, {1, 5, 1, 0, 1, 5}), ids_of({4}, {0, 0, 0, 0}), ids_of({}, {2}), ids_of({0}, {}),
+        ids_of({17}, {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 5, 5, 5, 5, 5})}) {
+    for (const std::size_t dim : {4, 1, 17})
+      op.cases.push_back(make_case(
+          {{6, dim}}, [ids](const auto& x) { return xgrad::embedding(ids, x[0]); }, naive_embedding(ids)));
+  }
+  // the padding row's gradient is dropped, so the outputs that depend on it must count for nothing
+  const Ids padded = ids_of({4}, {5, 1, 5, 2});
+  const Mask padding = mask_of({4, 1}, {1, 0, 1, 0});
+  op.cases.push_back(make_case(
+      {{6, 3}},
+      [=](const auto& x) {
+        return xgrad::masked_fill(xgrad::embedding(padded, x[0], {.padding_idx = -1}), padding, 0);
+      },
+      [=](const std::vector<Array<double>>& x) {
+        return naive::masked_fill(padding, 0)({naive_embedding(padded)(x)});
+      }));
+  op.errors = {error<IndexError>("embedding: ids must be in [0, 6), got 7 (vocabulary size 6)",
+                                 [] {
+                                   xgrad::embedding(ids_of({2}, {0, 7}), x(6, 4));
+                                 }),
+               error<IndexError>("embedding: ids must be in [0, 6), got -1 (vocabulary size 6)",
+                                 [] { xgrad::embedding(ids_of({}, {-1}), x(6, 4)); }),
+               error<IndexError>("embedding: ids must be in [0, 0), got 0 (vocabulary size 0)",
+                                 [] { xgrad::embedding(ids_of({1}, {0}), x(0, 4)); }),
+               error<IndexError>("embedding: padding_idx must be in [-6, 6), got 6",
+                                 [] { xgrad::embedding(ids_of({1}, {0}), x(6, 4), {.padding_idx = 6}); }),
+               error<ShapeError>("embedding: weight must have the axes (vocabulary, dim), got (6)",
+                                 [] { xgrad::embedding(ids_of({1}, {0}), x(6)); })};
+  return op;
+}
+
+const Rows rows([] { return std::vector<Op>{embedding_op()}; });
+
+const Conformance conformance{{"embedding", [](const auto& c) {
+                                 xgrad::EmbeddingOptions options;
+                                 if (c.has_attr("padding_idx"))
+                                   options.padding_idx = c.integer("padding_idx");
+                                 return embedding(c.ids(1), c.x(), options);
+                               }}};
+
+TEST(EmbeddingTest, ThePaddingRowGetsNoGradientAndRepeatedIdsAddUp) {
+  const Variable<float> weight(Array<float>(Shape{4, 2}, 1.0f), true);
+  const Ids ids{{1, 3, 1}, {0, 1, 3}};
+  embedding(ids, weight, {.padding_idx = -1}).backward(Variable<float>(Array<float>(Shape{2, 3, 2}, 1.0f)));
+  EXPECT_EQ(weight.grad().value(), (Array<float>{{1, 1}, {3, 3}, {0, 0}, {0, 0}}));
+}
+
+TEST(EmbeddingTest, ManyIdsOfTheSameRowAddUp) {
+  const Variable<float> weight(Array<float>(Shape{3, 1}, 0.0f), true);
+  embedding(Ids(Shape{5000}, 2), weight, {.padding_idx = 0})
+      .backward(Variable<float>(Array<float>(Shape{5000, 1}, 1.0f)));
+  EXPECT_EQ(reshape(weight.grad(), -1).value(), (Array<float>{0, 0, 5000}));
+}
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("embedding", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"embedding",
+       {{{s.columns, s.columns}}},
+       [](auto& a) { return embedding(a.ids, a[0]); },
+       [](auto& a) { return embedding(a[0], a.ids); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

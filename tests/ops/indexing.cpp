@@ -1,0 +1,266 @@
+// What there is to test and to measure of indexing.
+#include <xgrad/ops/indexing.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <limits>
+#include <tuple>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using naive::at, naive::generated, naive::with, naive::without, naive::Arguments;
+
+Reference naive_select(std::size_t axis, std::size_t index) {
+  return [axis, index](const Arguments& x) {
+    return generated(without(x[0].shape(), axis), [&](const Shape& place) {
+      Shape source = place;
+      source.insert(source.begin() + static_cast<std::ptrdiff_t>(axis), index);
+      return at(x[0], source);
+    });
+  };
+}
+
+Op select_op() {
+  Op op{"indexing.select"};
+  struct Sample {
+    Shape shape;
+    int dim;
+    std::ptrdiff_t index;
+    std::size_t axis, position;
+  };
+  for (const auto& [shape, dim, index, axis, position] :
+       {Sample{{2, 3}, 0, 1, 0, 1}, Sample{{2, 3}, -1, -3, 1, 0}, Sample{{2, 3, 4}, 1, 2, 1, 2},
+        Sample{{17}, 0, -1, 0, 16}, Sample{{3, 0}, 0, 1, 0, 1}, Sample{{1}, 0, 0, 0, 0}})
+    op.cases.push_back(make_case(
+        {shape}, [dim = dim, index = index](const auto& x) { return xgrad::select(x[0], dim, index); },
+        naive_select(axis, position)));
+  op.errors = {
+      error<IndexError>("select: index 3 is out of range for axis 1 of x (2, 3)",
+                        [] { xgrad::select(x(2, 3), 1, 3); }),
+      error<IndexError>("select: index -3 is out of range for axis 0 of x (2, 3)",
+                        [] { xgrad::select(x(2, 3), 0, -3); }),
+      error<IndexError>("select: index 0 is out of range for axis 0 of x (0, 3)",
+                        [] { xgrad::select(x(0, 3), 0, 0); }),
+      error<IndexError>("select: axis 2 is out of range for x (2, 3)", [] { xgrad::select(x(2, 3), 2, 0); })};
+  return op;
+}
+
+Op slice_op() {
+  Op op{"indexing.slice"};
+  constexpr std::ptrdiff_t open = std::numeric_limits<std::ptrdiff_t>::max();
+  struct Sample {
+    Shape shape;
+    int dim;
+    std::ptrdiff_t start, end, step;
+    std::size_t axis, first, count;
+  };
+  for (const auto& [shape, dim, start, end, step, axis, first, count] :
+       {Sample{{5}, 0, 1, 4, 1, 0, 1, 3}, Sample{{5}, 0, 0, open, 2, 0, 0, 3},
+        Sample{{5}, 0, 1, open, 2, 0, 1, 2}, Sample{{5}, 0, -2, open, 1, 0, 3, 2},
+        Sample{{5}, 0, 0, -1, 3, 0, 0, 2}, Sample{{5}, 0, -100, 100, 1, 0, 0, 5},
+        Sample{{5}, 0, 3, 2, 1, 0, 0, 0}, Sample{{5}, 0, 9, open, 1, 0, 0, 0},
+        Sample{{5}, 0, 1, open, open, 0, 1, 1}, Sample{{2, 5, 3}, 1, 1, 4, 2, 1, 1, 2},
+        Sample{{2, 17}, -1, 3, 16, 3, 1, 3, 5}, Sample{{0, 3}, 0, 0, open, 1, 0, 0, 0}})
+    op.cases.push_back(make_case(
+        {shape},
+        [=, dim = dim, start = start, end = end, step = step](const auto& x) {
+          return xgrad::slice(x[0], dim, start, end, step);
+        },
+        naive::slice(axis, first, count, static_cast<std::size_t>(step))));
+  op.errors = {
+      error<ValueError>("slice: step must be at least 1, got 0", [] { xgrad::slice(x(5), 0, 0, 5, 0); }),
+      error<ValueError>("slice: step must be at least 1, got -1", [] { xgrad::slice(x(5), 0, 0, 5, -1); }),
+      error<IndexError>("slice: axis 1 is out of range for x (5)", [] { xgrad::slice(x(5), 1, 0); })};
+  return op;
+}
+
+Op narrow_op() {
+  Op op{"indexing.narrow"};
+  struct Sample {
+    Shape shape;
+    int dim;
+    std::ptrdiff_t start, length;
+    std::size_t axis, first;
+  };
+  for (const auto& [shape, dim, start, length, axis, first] :
+       {Sample{{5}, 0, 1, 3, 0, 1}, Sample{{2, 5}, -1, -2, 2, 1, 3}, Sample{{2, 5, 3}, 1, 5, 0, 1, 5}})
+    op.cases.push_back(make_case(
+        {shape},
+        [=, dim = dim, start = start, length = length](const auto& x) {
+          return xgrad::narrow(x[0], dim, start, length);
+        },
+        naive::slice(axis, first, static_cast<std::size_t>(length), 1)));
+  const auto refused = [](std::ptrdiff_t start, std::ptrdiff_t length) {
+    return error<IndexError>("narrow: start " + std::to_string(start) + " and length " +
+                                 std::to_string(length) + " are out of range for axis 0 of x (5)",
+                             [=] { xgrad::narrow(x(5), 0, start, length); });
+  };
+  constexpr std::ptrdiff_t huge = std::numeric_limits<std::ptrdiff_t>::max();
+  op.errors = {refused(4, 2),  refused(-6, 1),   refused(6, 0),
+               refused(0, -1), refused(1, huge), refused(huge, 1)};
+  return op;
+}
+
+struct IndexSample {
+  Shape shape;
+  int dim;
+  Ids index;
+  std::size_t axis;  // dim, counted from the front
+};
+
+Op index_select_op() {
+  Op op{"indexing.index_select"};
+  for (const auto& [shape, dim, index, axis] :
+       std::vector<IndexSample>{{{4}, 0, ids_of({3}, {3, 0, 3}), 0},
+                                {{4, 3}, 0, ids_of({2}, {2, 2}), 0},
+                                {{2, 4, 3}, 1, ids_of({5}, {3, 0, 1, 1, 2}), 1},
+                                {{2, 3}, -1, ids_of({}, {1}), 1},
+                                {{2, 3}, 0, ids_of({0}, {}), 0}}) {
+    Shape result = shape;
+    result[axis] = index.size();
+    op.cases.push_back(make_case(
+        {shape}, [dim = dim, index = index](const auto& x) { return xgrad::index_select(x[0], dim, index); },
+        naive::taken(result, [axis = axis, index = index](Shape at) {
+          at[axis] = static_cast<std::size_t>(index.data()[at[axis]]);
+          return at;
+        })));
+  }
+  for (const Ids& index : {ids_of({}, {0}), ids_of({1}, {0})}) {
+    op.cases.push_back(make_case(
+        {{}}, [index](const auto& x) { return xgrad::index_select(x[0], -1, index); },
+        naive::map([](double x) { return x; })));
+  }
+  op.errors = {error<IndexError>("index_select: index must be in [0, 1), got 1",
+                                 [] { xgrad::index_select(x(), 0, ids_of({1}, {1})); }),
+               error<IndexError>("index_select: axis 0 is out of range for x ()",
+                                 [] {
+                                   xgrad::index_select(x(), 0, ids_of({2}, {0, 0}));
+                                 }),
+               error<IndexError>("index_select: index must be in [0, 2), got 2",
+                                 [] { xgrad::index_select(x(2, 3), 0, ids_of({1}, {2})); }),
+               error<IndexError>("index_select: index must be in [0, 3), got -1",
+                                 [] {
+                                   xgrad::index_select(x(2, 3), 1, ids_of({2}, {0, -1}));
+                                 }),
+               error<IndexError>("index_select: axis 2 is out of range for x (2, 3)",
+                                 [] { xgrad::index_select(x(2, 3), 2, ids_of({1}, {0})); }),
+               error<ShapeError>("index_select: index must have at most one axis, got (1, 1)", [] {
+                 xgrad::index_select(x(2, 3), 0, ids_of({1, 1}, {0}));
+               })};
+  return op;
+}
+
+Op gather_op() {
+  Op op{"indexing.gather"};
+  for (const auto& [shape, dim, index, axis] :
+       std::vector<IndexSample>{{{4}, 0, ids_of({3}, {3, 0, 3}), 0},
+                                {{2, 3}, 1, ids_of({2, 4}, {0, 2, 2, 1, 1, 1, 0, 2}), 1},
+                                {{3, 2}, 0, ids_of({1, 2}, {2, 0}), 0},
+                                {{2, 3, 2}, -1, ids_of({1, 2, 1}, {1, 0}), 2},
+                                {{2, 3}, 0, ids_of({0, 3}, {}), 0}}) {
+    op.cases.push_back(make_case(
+        {shape}, [dim = dim, index = index](const auto& x) { return xgrad::gather(x[0], dim, index); },
+        naive::taken(index.shape(), [axis = axis, index = index](Shape at) {
+          std::size_t offset = 0;
+          for (std::size_t k = 0; k < at.size(); ++k) offset = offset * index.shape()[k] + at[k];
+          at[axis] = static_cast<std::size_t>(index.data()[offset]);
+          return at;
+        })));
+  }
+  op.cases.push_back(make_case(
+      {{}}, [](const auto& x) { return xgrad::gather(x[0], 0, ids_of({}, {0})); },
+      naive::map([](double x) { return x; })));
+  for (const auto& [shape, dim, index] :
+       {std::tuple(Shape{}, 0, ids_of({2}, {0, 0})), std::tuple(Shape{3}, -1, ids_of({}, {2})),
+        std::tuple(Shape{2, 3}, 1, ids_of({0}, {})), std::tuple(Shape{2, 3}, 0, ids_of({5, 0, 7}, {})),
+        std::tuple(Shape{}, 0, ids_of({0}, {}))}) {
+    op.cases.push_back(make_case(
+        {shape}, [dim = dim, index = index](const auto& x) { return xgrad::gather(x[0], dim, index); },
+        naive::taken(index.shape(), [scalar = shape.empty(), index = index](const Shape& at) {
+          const std::int64_t id = index.data()[at.empty() ? 0 : at[0]];
+          return scalar ? Shape{} : Shape{static_cast<std::size_t>(id)};
+        })));
+  }
+  const std::string shapes =
+      "gather: index must have x's rank and be nowhere longer but along axis 0, got x (2, 3) ";
+  op.errors = {
+      error<IndexError>("gather: index must be in [0, 2), got 4294967297",
+                        [] {
+                          xgrad::gather(x(2, 3), 0, ids_of({1, 1}, {4294967297}));
+                        }),
+      error<IndexError>("gather: axis 2 is out of range for x (2, 3)",
+                        [] { xgrad::gather(x(2, 3), 2, ids_of({0}, {})); }),
+      error<IndexError>("gather: index must be in [0, 1), got 1",
+                        [] { xgrad::gather(x(), 0, ids_of({1}, {1})); }),
+      error<IndexError>("gather: index must be in [0, 2), got 2",
+                        [] {
+                          xgrad::gather(x(2, 3), 0, ids_of({1, 1}, {2}));
+                        }),
+      error<ShapeError>(shapes + "and index (1)", [] { xgrad::gather(x(2, 3), 0, ids_of({1}, {0})); }),
+      error<ShapeError>(shapes + "and index (1, 4)", [] {
+        xgrad::gather(x(2, 3), 0, ids_of({1, 4}, {0, 0, 0, 0}));
+      })};
+  return op;
+}
+
+const Rows rows([] {
+  return std::vector<Op>{select_op(), slice_op(), narrow_op(), index_select_op(), gather_op()};
+});
+
+const Conformance conformance{
+    {"slice",
+     [](const auto& c) {
+       const std::vector<int> dims = c.ints("dims");
+       const auto starts = c.list("starts", dims.size()), ends = c.list("ends", dims.size()),
+                  steps = c.list("steps", dims.size());
+       auto y = c.x();
+       for (std::size_t i = 0; i < dims.size(); ++i) y = slice(y, dims[i], starts[i], ends[i], steps[i]);
+       return y;
+     }},
+    {"narrow", [](const auto& c) { return narrow(c.x(), c.dim(), c.integer("start"), c.integer("length")); }},
+    {"select", [](const auto& c) { return select(c.x(), c.dim(), c.integer("index")); }},
+    {"index_select", [](const auto& c) { return index_select(c.x(), c.dim(), c.ids(1)); }},
+    {"gather", [](const auto& c) { return gather(c.x(), c.dim(), c.ids(1)); }}};
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("indexing", [](const Sizes& s) -> std::vector<Row> {
+  const auto half = static_cast<std::ptrdiff_t>(s.columns / 2);
+  return {
+      {"narrow",
+       {{s.matrix}},
+       [=](auto& a) { return narrow(a[0], 1, 1, half); },
+       [=](auto& a) { return narrow(a[0], 1, 1, half).contiguous(); }},
+      {"slice",
+       {{s.matrix}},
+       [=](auto& a) { return slice(a[0], 1, 0, half); },
+       [=](auto& a) { return slice(a[0], 1, 0, half).contiguous(); }},
+      {"select",
+       {{{s.rows, 2, s.columns / 2}}},
+       [](auto& a) { return select(a[0], 1, 1); },
+       [](auto& a) { return select(a[0], 1, 1).contiguous(); }},
+      {"index_select first axis",
+       {{{s.columns, s.columns}}},
+       [](auto& a) { return index_select(a[0], 0, a.ids); }},
+      {"index_select last axis", {{s.matrix}}, [](auto& a) { return index_select(a[0], 1, a.ids); }},
+      {"gather", {{s.matrix}}, [](auto& a) { return gather(a[0], 1, a.index); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

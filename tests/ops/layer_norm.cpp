@@ -1,0 +1,151 @@
+// What there is to test and to measure of layer_norm and add_layer_norm.
+#include <xgrad/ops/layer_norm.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "common/call.hpp"
+#include "common/expect_near.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using naive::at, naive::generated, naive::Numbers, naive::Arguments;
+
+Reference naive_layer_norm(std::size_t axes, bool weight, bool bias, double eps) {
+  return [=](const Arguments& x) {
+    const Shape& shape = x[0].shape();
+    const Shape inner(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end());
+    const double count = static_cast<double>(xgrad::element_count(inner));
+    Shape kept = shape;
+    std::fill(kept.end() - static_cast<std::ptrdiff_t>(axes), kept.end(), 1);
+    const Numbers mean = naive::sum_over(x[0], kept);
+    const Numbers squares = generated(
+        shape, [&](const Shape& index) { return std::pow(at(x[0], index) - at(mean, index) / count, 2); });
+    const Numbers variance = naive::sum_over(squares, kept);
+    return generated(shape, [&](const Shape& index) {
+      double y = (at(x[0], index) - at(mean, index) / count) / std::sqrt(at(variance, index) / count + eps);
+      if (weight) y *= at(x[1], index);
+      if (bias) y += at(x.back(), index);
+      return y;
+    });
+  };
+}
+
+/// f is given the inputs (x, and a residual if there is one, weight and bias where they are there), which of
+/// weight and bias are there, normalized_shape and eps.
+template <class F>
+std::vector<Case> layer_norm_cases(bool residual, const F& f) {
+  struct Sample {
+    Shape shape;
+    std::size_t axes;
+    bool weight, bias;
+    double eps;
+  };
+  std::vector<Case> cases;
+  for (const auto& [shape, axes, weight, bias, eps] :
+       {Sample{{2, 3}, 1, true, true, 1e-5}, Sample{{2, 3}, 1, false, false, 1e-5},
+        Sample{{2, 3}, 1, true, false, 0.1}, Sample{{2, 3}, 1, false, true, 0.1},
+        Sample{{2, 3, 4}, 2, true, true, 1e-5}, Sample{{2, 2, 3}, 1, true, true, 1e-5},
+        Sample{{4}, 1, true, true, 1e-5}, Sample{{3, 1}, 1, true, true, 1e-5},
+        Sample{{0, 3}, 1, true, true, 1e-5}, Sample{{5, 33}, 1, true, true, 1e-5}}) {
+    const Shape inner(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end());
+    std::vector<Input> inputs(residual ? 2 : 1, shape);
+    if (weight) inputs.push_back(inner);
+    if (bias) inputs.push_back(inner);
+    const auto call = [f, inner, weight = weight, bias = bias, eps = eps](const auto& x) {
+      const typename std::decay_t<decltype(x)>::value_type none;
+      return f(x, weight ? x[x.size() - (bias ? 2 : 1)] : none, bias ? x.back() : none, inner, eps);
+    };
+    const Reference normalized = naive_layer_norm(axes, weight, bias, eps);
+    const Reference of_sum = [normalized](const auto& x) {
+      auto inputs = x;
+      inputs.erase(inputs.begin());
+      inputs[0] += x[0];
+      return normalized(inputs);
+    };
+    cases.push_back(make_case(inputs, call, residual ? of_sum : normalized));
+  }
+  return cases;
+}
+
+Op layer_norm_op() {
+  const auto f = [](const auto& x, const auto& weight, const auto& bias, const Shape& inner, double eps) {
+    return xgrad::layer_norm(x[0], inner, weight, bias, eps);
+  };
+  return {"layer_norm",
+          layer_norm_cases(false, f),
+          {error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (4), got x (2, 3)",
+                             [] { xgrad::layer_norm(x(2, 3), 4); }),
+           error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (2, 3), got x (3)",
+                             [] {
+                               xgrad::layer_norm(x(3), {2, 3});
+                             }),
+           error<ShapeError>("layer_norm: weight must have normalized_shape (3), got (2)",
+                             [] { xgrad::layer_norm(x(2, 3), 3, x(2)); }),
+           error<ShapeError>("layer_norm: bias must have normalized_shape (3), got (1, 3)",
+                             [] { xgrad::layer_norm(x(2, 3), 3, {}, x(1, 3)); })}};
+}
+
+Op add_layer_norm_op() {
+  const auto f = [](const auto& x, const auto& weight, const auto& bias, const Shape& inner, double eps) {
+    return xgrad::add_layer_norm(x[0], x[1], inner, weight, bias, eps);
+  };
+  return {"layer_norm.add_layer_norm",
+          layer_norm_cases(true, f),
+          {error<ShapeError>("add_layer_norm: x and residual must have the same shape, got (2, 3) and (1, 3)",
+                             [] { xgrad::add_layer_norm(x(2, 3), x(1, 3), 3); }),
+           error<ShapeError>("add_layer_norm: the last axes of x must be normalized_shape (4), got x (2, 3)",
+                             [] { xgrad::add_layer_norm(x(2, 3), x(2, 3), 4); }),
+           error<ShapeError>("add_layer_norm: weight must have normalized_shape (3), got (2)",
+                             [] { xgrad::add_layer_norm(x(2, 3), x(2, 3), 3, x(2)); })}};
+}
+
+const Rows rows([] { return std::vector<Op>{layer_norm_op(), add_layer_norm_op()}; });
+
+const Conformance conformance{{"layer_norm", [](const auto& c) {
+                                 return layer_norm(c.x(), c.dims("normalized_shape"), c.optional(1),
+                                                   c.optional(2), c.number("eps"));
+                               }}};
+
+TEST(LayerNormTest, ConstantRowsAndLargeMeansAreExact) {
+  const Variable<float> flat(Array<float>{{3, 3, 3, 3}}, true);
+  const Variable<float> y = layer_norm(flat, 4);
+  EXPECT_EQ(y.value(), (Array<float>{{0, 0, 0, 0}}));
+  y.backward(Variable<float>(Array<float>{{1, 2, 3, 4}}));
+  for (const float element : flat.grad().value().storage()) EXPECT_TRUE(std::isfinite(element));
+
+  const Array<float> shifted{{10000, 10001, 10002, 10003}}, centred{{-1.5, -0.5, 0.5, 1.5}};
+  expect_near(layer_norm(Variable<float>(shifted), 4).value(),
+              layer_norm(Variable<float>(centred), 4).value(), 1e-6, "layer_norm");
+}
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("layer_norm", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"layer_norm",
+       {{s.matrix}, {s.row}, {s.row}},
+       [](auto& a) { return layer_norm(a[0], a[1].shape(), a[1], a[2]); },
+       [](auto& a) { return layer_norm(a[0], a[1].sizes(), a[1], a[2]); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

@@ -1,0 +1,97 @@
+// What there is to test and to measure of linear and linear_relu.
+#include <xgrad/ops/linear.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <algorithm>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+Op linear_op() {
+  const std::vector<std::vector<Input>> lists = {
+      {{2, 3}, {4, 3}, {4}},    {{2, 3}, {4, 3}},      {{3}, {4, 3}, {4}},
+      {{2, 5, 3}, {4, 3}, {4}}, {{3, 3}, {3, 3}, {3}}, {{0, 3}, {4, 3}, {4}},
+      {{2, 0}, {4, 0}, {4}},    {{1, 1}, {1, 1}, {1}}, {{17, 19}, {23, 19}, {23}}};
+  const auto f = [](const auto& x) {
+    return x.size() > 2 ? xgrad::linear(x[0], x[1], x[2]) : xgrad::linear(x[0], x[1]);
+  };
+  std::vector<Case> cases = make_cases(lists, f, naive::linear());
+  for (Case& vector : make_cases({{{2, 3}, {3}}, {{3}, {3}}, {{2, 0, 3}, {3}}}, f, naive::matmul()))
+    cases.push_back(std::move(vector));
+  return {
+      "linear",
+      std::move(cases),
+      {error<ShapeError>("linear: the last axis of x must be weight's last, got x (2, 3) and weight (4, 5)",
+                         [] { xgrad::linear(x(2, 3), x(4, 5)); }),
+       error<ShapeError>("linear: the last axis of x must be weight's last, got x () and weight (4, 5)",
+                         [] { xgrad::linear(x(), x(4, 5)); }),
+       error<ShapeError>("linear: weight must have the axes (out, in) or (in), got ()",
+                         [] { xgrad::linear(x(2, 3), x()); }),
+       error<ShapeError>("linear: weight must have the axes (out, in) or (in), got (1, 1, 3)",
+                         [] { xgrad::linear(x(2, 3), x(1, 1, 3)); }),
+       error<ShapeError>("linear: a weight (in) takes no bias, got bias (1)",
+                         [] { xgrad::linear(x(2, 3), x(3), x(1)); }),
+       error<ShapeError>("linear: the last axis of x must be weight's last, got x (2, 3) and weight (2)",
+                         [] { xgrad::linear(x(2, 3), x(2)); }),
+       error<ShapeError>("linear: bias must have shape (4) to fit weight (4, 3), got (3)",
+                         [] { xgrad::linear(x(2, 3), x(4, 3), x(3)); })}};
+}
+
+Op linear_relu_op() {
+  const auto f = [](const auto& x) {
+    return x.size() > 2 ? xgrad::linear_relu(x[0], x[1], x[2]) : xgrad::linear_relu(x[0], x[1], {});
+  };
+  const Reference reference = [](const auto& x) {
+    auto y = naive::linear()(x);
+    for (double& element : y) element = std::max(element, 0.0);
+    return y;
+  };
+  return {"linear.linear_relu",
+          make_cases({{{2, 3}, {4, 3}, {4}},
+                      {{2, 3}, {4, 3}},
+                      {{3}, {4, 3}, {4}},
+                      {{2, 5, 3}, {4, 3}, {4}},
+                      {{0, 3}, {4, 3}, {4}},
+                      {{2, 0}, {4, 0}, {4}},
+                      {{17, 19}, {23, 19}, {23}}},
+                     f, reference),
+          {error<ShapeError>("linear_relu: weight must have the axes (out, in), got (3)",
+                             [] { xgrad::linear_relu(x(2, 3), x(3), {}); }),
+           error<ShapeError>(
+               "linear_relu: the last axis of x must be weight's last, got x (2, 3) and weight (4, 5)",
+               [] { xgrad::linear_relu(x(2, 3), x(4, 5), x(4)); }),
+           error<ShapeError>("linear_relu: bias must have shape (4) to fit weight (4, 3), got (3)",
+                             [] { xgrad::linear_relu(x(2, 3), x(4, 3), x(3)); })}};
+}
+
+const Rows rows([] { return std::vector<Op>{linear_op(), linear_relu_op()}; });
+
+const Conformance conformance{{"linear", [](const auto& c) { return linear(c.x(), c.x(1), c.optional(2)); }}};
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("linear", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"linear",
+       {{s.matrix}, {{s.columns, s.columns}}, {s.row}},
+       [](auto& a) { return linear(a[0], a[1], a[2]); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

@@ -1,0 +1,123 @@
+// What there is to test and to measure of mse_loss and nll_loss.
+#include <xgrad/ops/losses.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include "common/losses.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+Op mse_loss_op() {
+  using xgrad::Reduction;
+  Op op{"losses.mse_loss"};
+  const auto squares = [](double a, double b) { return (a - b) * (a - b); };
+  op.cases = {
+      make_case(
+          {{2, 3}, {2, 3}}, [](const auto& x) { return xgrad::mse_loss(x[0], x[1], Reduction::none); },
+          naive::binary(squares)),
+      make_case(
+          {{7}, {7}}, [](const auto& x) { return xgrad::mse_loss(x[0], x[1], Reduction::sum); },
+          [squares](const auto& x) { return naive::sum(0, false)({naive::binary(squares)(x)}); }),
+      make_case(
+          {{7}, {7}}, [](const auto& x) { return xgrad::mse_loss(x[0], x[1]); },
+          [squares](const auto& x) { return naive::mean(0, false)({naive::binary(squares)(x)}); })};
+  op.errors = {error<ShapeError>("mse_loss: shapes must broadcast, got input (2) and target (3)",
+                                 [] { xgrad::mse_loss(x(2), x(3)); })};
+  return op;
+}
+
+Op nll_loss_op() {
+  using xgrad::Reduction;
+  Op op{"losses.nll_loss"};
+  const Ids target = ids_of({4}, {2, -1, 0, 1});
+  const auto reference = [target](bool weighted, char reduction) {
+    return [=](const std::vector<Array<double>>& x) {
+      Array<double> y = Array<double>::from_shape({4});
+      double total = 0, count = 0;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::int64_t id = target(i);
+        const double weight = id < 0 ? 0 : weighted ? static_cast<double>(id + 1) : 1;
+        y(i) = id < 0 ? 0 : -weight * x[0](i, static_cast<std::size_t>(id));
+        total += y(i);
+        count += weight;
+      }
+      return reduction == 'n' ? y : Array<double>(reduction == 's' ? total : total / count);
+    };
+  };
+  op.cases = {
+      make_case(
+          {{4, 3}},
+          [target](const auto& x) {
+            return xgrad::nll_loss(x[0], target, {.ignore_index = -1, .reduction = Reduction::none});
+          },
+          reference(false, 'n')),
+      make_case(
+          {{4, 3}}, [target](const auto& x) { return xgrad::nll_loss(x[0], target, {.ignore_index = -1}); },
+          reference(false, 'm')),
+      make_case(
+          {{4, 3}},
+          [target](const auto& x) {
+            return xgrad::nll_loss(
+                x[0], target,
+                {.weight = class_weights(x[0]), .ignore_index = -1, .reduction = Reduction::sum});
+          },
+          reference(true, 's')),
+      make_case(
+          {{4, 3}},
+          [target](const auto& x) {
+            return xgrad::nll_loss(x[0], target, {.weight = class_weights(x[0]), .ignore_index = -1});
+          },
+          reference(true, 'm'))};
+  op.errors = {error<IndexError>("nll_loss: target must be in [0, 3), got 3 (3 classes)",
+                                 [] {
+                                   xgrad::nll_loss(x(2, 3), ids_of({2}, {0, 3}));
+                                 }),
+               error<ShapeError>(
+                   "nll_loss: target must have the shape of log_probs without the class axis, got log_probs "
+                   "(2, 3) and target (3)",
+                   [] {
+                     xgrad::nll_loss(x(2, 3), ids_of({3}, {0, 0, 0}));
+                   }),
+               error<ShapeError>("nll_loss: weight must be (3), got (2)",
+                                 [] {
+                                   xgrad::nll_loss(x(2, 3), ids_of({2}, {0, 0}), {.weight = x(2)});
+                                 }),
+               error<ShapeError>("nll_loss: log_probs need an axis of classes, got ()",
+                                 [] { xgrad::nll_loss(x(), ids_of({}, {0})); })};
+  return op;
+}
+
+const Rows rows([] { return std::vector<Op>{mse_loss_op(), nll_loss_op()}; });
+
+const Conformance conformance{
+    {"mse_loss", [](const auto& c) { return mse_loss(c.x(), c.x(1), reduction(c)); }},
+    {"nll_loss", [](const auto& c) {
+       return nll_loss(
+           c.x(), c.ids(1),
+           {.weight = c.optional(2), .ignore_index = c.integer("ignore_index"), .reduction = reduction(c)});
+     }}};
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("losses", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"mse_loss", {{s.flat}, {s.flat}}, [](auto& a) { return mse_loss(a[0], a[1]); }},
+      {"nll_loss", {{s.matrix}}, [](auto& a) { return nll_loss(a[0], a.ids); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

@@ -1,0 +1,70 @@
+// What there is to test and to measure of masked_fill.
+#include <xgrad/ops/masked_fill.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <gtest/gtest.h>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+Op masked_fill_op() {
+  Op op{"masked_fill"};
+  const std::vector<std::pair<Shape, Mask>> samples = {
+      {{2, 3}, mask_of({2, 3}, {0, 1, 0, 1, 1, 1})},
+      {{2, 3}, mask_of({3}, {0, 1, 0})},
+      {{2, 3}, mask_of({2, 1}, {1, 0})},
+      {{3}, mask_of({2, 3}, {0, 1, 0, 0, 0, 1})},
+      {{2, 1}, mask_of({1, 3}, {1, 0, 1})},
+      {{2, 3}, mask_of({}, {1})},
+      {{}, mask_of({}, {0})},
+      {{0, 3}, mask_of({3}, {0, 1, 0})},
+      {{17}, mask_of({17}, {1, 1, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1})}};
+  for (const auto& [shape, mask] : samples)
+    op.cases.push_back(make_case(
+        {shape}, [mask = mask](const auto& x) { return xgrad::masked_fill(x[0], mask, -7.5); },
+        naive::masked_fill(mask, -7.5)));
+  op.errors = {error<ShapeError>("masked_fill: shapes must broadcast, got x (2, 3) and mask (4)", [] {
+    xgrad::masked_fill(x(2, 3), mask_of({4}, {0, 0, 0, 0}), 0);
+  })};
+  return op;
+}
+
+const Rows rows([] { return std::vector<Op>{masked_fill_op()}; });
+
+const Conformance conformance{
+    {"masked_fill", [](const auto& c) { return masked_fill(c.x(), c.mask(1), c.scalar("value")); }}};
+
+TEST(MaskedFillTest, NanAndItsGradientAreRemoved) {
+  const Variable<float> x(Array<float>{1, nan, -1}, true);
+  const Mask mask{false, true, true};
+  const Variable<float> y = masked_fill(x, mask, 0);
+  EXPECT_EQ(y.value(), (Array<float>{1, 0, 0}));
+  y.backward(Variable<float>(Array<float>{2, nan, inf}));
+  EXPECT_EQ(x.grad().value(), (Array<float>{2, 0, 0}));
+}
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("masked_fill", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"masked_fill", {{s.matrix}}, [](auto& a) { return masked_fill(a[0], a.mask, 0.0f); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

@@ -1,0 +1,252 @@
+// What there is to test and to measure of the reductions.
+#include <xgrad/ops/reductions.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using naive::at, naive::for_each_index, naive::Numbers, naive::Arguments;
+
+Reference naive_amax(Dims axes, bool keepdim) {
+  return [=](const Arguments& x) {
+    return naive::folded(x[0], axes, keepdim, -std::numeric_limits<double>::infinity(),
+                         [](double a, double b) { return std::max(a, b); });
+  };
+}
+
+Reference naive_amin(Dims axes, bool keepdim) {
+  return [=](const Arguments& x) {
+    return naive::folded(x[0], axes, keepdim, std::numeric_limits<double>::infinity(),
+                         [](double a, double b) { return std::min(a, b); });
+  };
+}
+
+Reference naive_logsumexp(Dims axes, bool keepdim) {
+  return [=](const Arguments& x) {
+    return naive::folded(
+        x[0], axes, keepdim, -std::numeric_limits<double>::infinity(),
+        [](double a, double b) { return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b))); });
+  };
+}
+
+Reference naive_var(Dims axes, bool keepdim, double correction) {
+  return [=](const Arguments& x) {
+    const Numbers mean = naive::mean(axes, true)(x);
+    Numbers squares = x[0];
+    for_each_index(x[0].shape(), [&](const Shape& index) {
+      const double deviation = at(x[0], index) - at(mean, index);
+      at(squares, index) = deviation * deviation;
+    });
+    Numbers y = naive::sum(axes, keepdim)({squares});
+    const double count = static_cast<double>(x[0].size()) / static_cast<double>(y.size());
+    for (double& element : y.storage()) element /= count - correction;
+    return y;
+  };
+}
+
+std::vector<std::pair<Shape, Dims>> reductions() {
+  return {{{2, 3}, 0},          {{2, 3}, -1}, {{2, 3}, {0, 1}}, {{2, 3, 4}, 1},
+          {{2, 3, 4}, {0, -1}}, {{17}, 0},    {{9, 17}, 0},     {{9, 17}, 1},
+          {{3, 1}, 1},          {{0, 3}, 1},  {{}, 0},          {{2, 3}, Shape{}}};
+}
+
+template <class F, class G>
+Op reduction_op(const std::string& name, const F& all, const G& some, Reference (*reference)(Dims, bool)) {
+  Op op{"reductions." + name};
+  for (const Shape& shape : {Shape{2, 3}, Shape{}, Shape{17}, Shape{9, 17}, Shape{2, 3, 4}}) {
+    Shape axes = shape;
+    for (std::size_t k = 0; k < axes.size(); ++k) axes[k] = k;
+    op.cases.push_back(make_case({shape}, all, reference(axes, false)));
+  }
+  for (const auto& [shape, dims] : reductions()) {
+    for (const bool keepdim : {false, true}) {
+      op.cases.push_back(make_case(
+          {shape}, [=, dims = dims](const auto& x) { return some(x[0], dims, keepdim); },
+          reference(dims, keepdim)));
+    }
+  }
+  op.errors = {error<IndexError>(name + ": axis 2 is out of range for x (2, 3)",
+                                 [some] { some(x(2, 3), Dims{2}, false); }),
+               error<IndexError>(name + ": axis -3 is out of range for x (2, 3)",
+                                 [some] { some(x(2, 3), Dims{-3}, true); }),
+               error<ValueError>(name + ": dims must name an axis once, got (1, -1) for x (2, 3)", [some] {
+                 some(x(2, 3), Dims{1, -1}, false);
+               })};
+  return op;
+}
+
+Op sum_op() {
+  const auto all = [](const auto& x) { return xgrad::sum(x[0]); };
+  const auto some = [](const auto& x, const Dims& dims, bool keepdim) {
+    return xgrad::sum(x, dims, keepdim);
+  };
+  Op op = reduction_op("sum", all, some, naive::sum);
+  op.cases.push_back(make_case({{0}}, all, naive::sum(0, false)));
+  op.cases.push_back(make_case(
+      {{0, 3}}, [](const auto& x) { return xgrad::sum(x[0], 0); }, naive::sum(0, false)));
+  return op;
+}
+
+Op mean_op() {
+  const auto all = [](const auto& x) { return xgrad::mean(x[0]); };
+  const auto some = [](const auto& x, const Dims& dims, bool keepdim) {
+    return xgrad::mean(x, dims, keepdim);
+  };
+  return reduction_op("mean", all, some, naive::mean);
+}
+
+template <class All, class Some>
+Op extreme_op(const char* name, const All& all, const Some& some, Reference (*reference)(Dims, bool)) {
+  Op op{std::string("reductions.") + name};
+  for (const Shape& shape : {Shape{2, 3}, Shape{2, 3, 4}, Shape{17}, Shape{}})
+    op.cases.push_back(make_case({shape}, all, [reference](const std::vector<Array<double>>& x) {
+      Shape every = x[0].shape();
+      for (std::size_t axis = 0; axis < every.size(); ++axis) every[axis] = axis;
+      return reference(every, false)(x);
+    }));
+  for (const Dims& dims : {Dims{0}, Dims{-1}, Dims{1}, Dims{0, 2}, Dims{2, -2}, Dims{0, 1, 2}}) {
+    for (const bool keepdim : {false, true}) {
+      op.cases.push_back(make_case(
+          {{2, 3, 33}}, [=](const auto& x) { return some(x[0], dims, keepdim); }, reference(dims, keepdim)));
+    }
+  }
+  op.cases.push_back(make_case(
+      {{0, 3}}, [=](const auto& x) { return some(x[0], 1, false); }, reference(1, false)));
+  const std::string prefix = name;
+  op.errors = {error<IndexError>(prefix + ": axis 2 is out of range for x (2, 3)",
+                                 [some] { some(x(2, 3), 2, false); }),
+               error<ValueError>(prefix + ": dims must name an axis once, got (0, 0) for x (2, 3)", [some] {
+                 some(x(2, 3), {0, 0}, false);
+               })};
+  return op;
+}
+
+Op amax_op() {
+  Op op = extreme_op(
+      "amax", [](const auto& x) { return xgrad::amax(x[0]); },
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amax(x, dims, keepdim); },
+      naive_amax);
+  op.errors.push_back(error<ValueError>("amax: there are no elements to choose from in x (0, 3)",
+                                        [] { xgrad::amax(x(0, 3), 0); }));
+  return op;
+}
+
+Op amin_op() {
+  Op op = extreme_op(
+      "amin", [](const auto& x) { return xgrad::amin(x[0]); },
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amin(x, dims, keepdim); },
+      naive_amin);
+  op.errors.push_back(
+      error<ValueError>("amin: there are no elements to choose from in x (0)", [] { xgrad::amin(x(0)); }));
+  return op;
+}
+
+Op logsumexp_op() {
+  return extreme_op(
+      "logsumexp",
+      [](const auto& x) {
+        Shape every(x[0].dimension(), 0);
+        for (std::size_t axis = 0; axis < every.size(); ++axis) every[axis] = axis;
+        return xgrad::logsumexp(x[0], every);
+      },
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::logsumexp(x, dims, keepdim); },
+      naive_logsumexp);
+}
+
+Op var_op() {
+  Op op{"reductions.var"};
+  for (const std::size_t correction : {0, 1}) {
+    for (const bool keepdim : {false, true}) {
+      for (const Dims& dims : {Dims{0}, Dims{-1}, Dims{0, 2}, Dims{0, 1, 2}}) {
+        op.cases.push_back(make_case(
+            {{2, 3, 17}},
+            [=](const auto& x) {
+              return xgrad::var(x[0], dims, {.correction = correction, .keepdim = keepdim});
+            },
+            naive_var(dims, keepdim, static_cast<double>(correction))));
+      }
+    }
+  }
+  op.cases.push_back(make_case(
+      {{5}}, [](const auto& x) { return xgrad::var(x[0]); }, naive_var(0, false, 1)));
+  op.errors = {error<IndexError>("var: axis 2 is out of range for x (2, 3)", [] { xgrad::var(x(2, 3), 2); })};
+  return op;
+}
+
+const Rows rows([] {
+  return std::vector<Op>{sum_op(), mean_op(), amax_op(), amin_op(), logsumexp_op(), var_op()};
+});
+
+const Conformance conformance{
+    {"sum", [](const auto& c) { return sum(c.x(), c.axes(), c.flag("keepdim")); }},
+    {"mean", [](const auto& c) { return mean(c.x(), c.axes(), c.flag("keepdim")); }},
+    {"amax", [](const auto& c) { return amax(c.x(), c.axes(), c.flag("keepdim")); }},
+    {"amin", [](const auto& c) { return amin(c.x(), c.axes(), c.flag("keepdim")); }},
+    {"logsumexp", [](const auto& c) { return logsumexp(c.x(), c.axes(), c.flag("keepdim")); }},
+    {"var", [](const auto& c) {
+       return var(c.x(), c.axes(), {.correction = c.count("correction"), .keepdim = c.flag("keepdim")});
+     }}};
+
+TEST(ReductionsTest, SumsOfManyFloatsAreAccurate) {
+  const Array<float> tenths(Shape{1000, 1000}, 0.1f);
+  EXPECT_NEAR(sum(Variable<float>(tenths)).item(), 100000.0, 0.1);
+  EXPECT_NEAR(sum(Variable<float>(tenths), 0).value()(7), 100.0, 1e-3);
+  EXPECT_NEAR(mean(Variable<float>(tenths), 1).value()(7), 0.1, 1e-6);
+}
+
+TEST(ReductionsTest, MeanOfNothingIsNan) {
+  EXPECT_TRUE(std::isnan(mean(Variable<float>(Array<float>::from_shape({0}))).item()));
+  EXPECT_EQ(sum(Variable<float>(Array<float>::from_shape({0}))).item(), 0);
+}
+
+TEST(ReductionsTest, SumsOverAxesThatAreNotNeighboursAreAccurate) {
+  const Variable<float> x(Array<float>(Shape{1000000, 3, 2}, 0.1f));
+  const Variable<float> totals = sum(x, {0, 2});
+  for (const float total : totals.value().storage()) EXPECT_NEAR(total, 200000.003, 0.2);
+}
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("reductions", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"sum", {{s.flat}}, [](auto& a) { return sum(a[0]); }},
+      {"sum over last axis", {{s.matrix}}, [](auto& a) { return sum(a[0], {-1}); }},
+      {"sum over first axis", {{s.matrix}}, [](auto& a) { return sum(a[0], {0}); }},
+      {"mean", {{s.flat}}, [](auto& a) { return mean(a[0]); }},
+      {"amax over last axis", {{s.matrix}}, [](auto& a) { return amax(a[0], {-1}); }},
+      {"amax over first axis", {{s.matrix}}, [](auto& a) { return amax(a[0], {0}); }},
+      {"amin over last axis", {{s.matrix}}, [](auto& a) { return amin(a[0], {-1}); }},
+      {"amin over first axis", {{s.matrix}}, [](auto& a) { return amin(a[0], {0}); }},
+      {"logsumexp over last axis", {{s.matrix}}, [](auto& a) { return logsumexp(a[0], {-1}); }},
+      {"logsumexp over first axis", {{s.matrix}}, [](auto& a) { return logsumexp(a[0], {0}); }},
+      {"var", {{s.flat}}, [](auto& a) { return var(a[0]); }},
+      {"var over last axis",
+       {{s.matrix}},
+       [](auto& a) { return var(a[0], xgrad::Dims{-1}); },
+       [](auto& a) { return var(a[0], {-1}, /*unbiased=*/true); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

@@ -1,0 +1,344 @@
+// What there is to test and to measure of the ops that change shapes.
+#include <xgrad/ops/shapes.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <limits>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using naive::at, naive::generated, naive::with, naive::without, naive::Numbers, naive::Arguments;
+
+Reference naive_cat(std::size_t axis) {
+  return [axis](const Arguments& x) {
+    std::size_t length = 0;
+    for (const Numbers& part : x) length += part.shape()[axis];
+    return generated(with(x[0].shape(), axis, length), [&](const Shape& index) {
+      Shape source = index;
+      std::size_t part = 0;
+      while (source[axis] >= x[part].shape()[axis]) source[axis] -= x[part++].shape()[axis];
+      return at(x[part], source);
+    });
+  };
+}
+
+Reference naive_stack(std::size_t axis) {
+  return [axis](const Arguments& x) {
+    Shape shape = x[0].shape();
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), x.size());
+    return generated(shape, [&](const Shape& index) { return at(x[index[axis]], without(index, axis)); });
+  };
+}
+
+/// A row whose results are x in another shape.
+template <class F>
+void add_reshaped(Op& op, const Shape& from, const Shape& to, const F& f) {
+  op.cases.push_back(make_case(
+      {from}, [f](const auto& x) { return f(x[0]); }, naive::reshape(to)));
+}
+
+Op reshape_op() {
+  Op op{"shapes.reshape"};
+  struct Sample {
+    Shape from;
+    Dims to;
+    Shape expected;
+  };
+  for (const auto& [from, to, expected] :
+       {Sample{{2, 3}, {3, 2}, {3, 2}}, Sample{{2, 3}, -1, {6}}, Sample{{2, 3, 4}, {4, -1}, {4, 6}},
+        Sample{{1}, Shape{}, {}}, Sample{{}, {1, 1}, {1, 1}}, Sample{{0, 3}, {3, 0}, {3, 0}},
+        Sample{{0, 3}, {-1, 3}, {0, 3}}, Sample{{17}, {17, 1}, {17, 1}}})
+    op.cases.push_back(make_case(
+        {from}, [to = to](const auto& x) { return xgrad::reshape(x[0], to); }, naive::reshape(expected)));
+  const auto refused = [](std::string why, Dims shape) {
+    return error<ShapeError>("reshape: " + why + ", got x (2, 3) and shape " + xgrad::to_string(shape),
+                             [shape] { xgrad::reshape(x(2, 3), shape); });
+  };
+  constexpr std::ptrdiff_t huge = std::ptrdiff_t{1} << 62;
+  op.errors = {refused("the number of elements must not change", {2, 4}),
+               refused("the number of elements must not change", {4, -1}),
+               refused("the number of elements must not change", {huge, huge}),
+               refused("only one length can be -1", {-1, -1}),
+               refused("a length must be at least 0, or -1 once", {-2, 3}),
+               refused("-1 cannot be inferred beside a length of 0", {0, -1})};
+  return op;
+}
+
+Op permute_op() {
+  Op op{"shapes.permute"};
+  struct Sample {
+    Shape shape;
+    Dims dims;
+    Shape order;
+  };
+  for (const auto& [shape, dims, order] :
+       {Sample{{2, 3}, {1, 0}, {1, 0}}, Sample{{2, 3, 4}, {1, 2, 0}, {1, 2, 0}},
+        Sample{{2, 2, 2}, {2, 0, 1}, {2, 0, 1}}, Sample{{2, 3, 4}, {0, -1, 1}, {0, 2, 1}},
+        Sample{{2, 1, 3, 2}, {3, 1, 0, 2}, {3, 1, 0, 2}}, Sample{{}, Shape{}, {}},
+        Sample{{0, 3}, {1, 0}, {1, 0}}, Sample{{17, 9}, {1, 0}, {1, 0}}})
+    op.cases.push_back(make_case(
+        {shape}, [dims = dims](const auto& x) { return xgrad::permute(x[0], dims); }, naive::permute(order)));
+  op.errors = {
+      error<ShapeError>("permute: dims must name every axis of x once, got x (2, 3) and dims (0)",
+                        [] { xgrad::permute(x(2, 3), 0); }),
+      error<ShapeError>("permute: dims must name every axis of x once, got x (2, 3) and dims (1, -1)",
+                        [] {
+                          xgrad::permute(x(2, 3), {1, -1});
+                        }),
+      error<IndexError>("permute: axis 2 is out of range for x (2, 3)", [] {
+        xgrad::permute(x(2, 3), {0, 2});
+      })};
+  return op;
+}
+
+Op transpose_op() {
+  const auto f = [](const auto& x) { return xgrad::transpose(x[0], -1, 0); };
+  Op op{"shapes.transpose", make_cases({{{2, 3}}, {{17, 9}}, {{0, 3}}}, f, naive::permute({1, 0})), {}};
+  op.cases.push_back(make_case({{2, 3, 4}}, f, naive::permute({2, 1, 0})));
+  op.cases.push_back(make_case({{5}}, f, naive::permute({0})));
+  op.errors = {
+      error<IndexError>("transpose: axis 2 is out of range for x (2, 3)",
+                        [] { xgrad::transpose(x(2, 3), 0, 2); }),
+      error<IndexError>("transpose: axis 0 is out of range for x ()", [] { xgrad::transpose(x(), 0, 1); })};
+  return op;
+}
+
+Op concat_op() {
+  Op op{"shapes.cat"};
+  struct Sample {
+    std::vector<Input> parts;
+    int dim;
+    std::size_t axis;
+  };
+  for (const auto& [parts, dim, axis] :
+       {Sample{{{2, 3}, {1, 3}}, 0, 0}, Sample{{{2, 3}, {2, 1}, {2, 2}}, -1, 1},
+        Sample{{{2, 2, 3}, {2, 2, 3}}, 1, 1}, Sample{{{3}}, 0, 0}, Sample{{{2, 3}, {0, 3}, {1, 3}}, 0, 0},
+        Sample{{{0, 3}, {0, 2}}, 1, 1}, Sample{{{17}, {17}}, 0, 0}})
+    op.cases.push_back(make_case(
+        parts, [dim = dim](const auto& x) { return xgrad::cat(x, dim); }, naive_cat(axis)));
+  op.errors = {
+      error<ShapeError>("cat: parts must agree in every axis but 0, got part 0 (2, 3) and part 1 (2, 4)",
+                        [] {
+                          xgrad::cat({x(2, 3), x(2, 4)});
+                        }),
+      error<ShapeError>("cat: parts must agree in every axis but 1, got part 0 (2, 3) and part 2 (3)",
+                        [] {
+                          xgrad::cat({x(2, 3), x(2, 4), x(3)}, 1);
+                        }),
+      error<ShapeError>("cat: parts need at least one axis, got part 0 ()", [] { xgrad::cat({x()}); }),
+      error<IndexError>("cat: axis 2 is out of range for part 0 (2, 3)", [] { xgrad::cat({x(2, 3)}, 2); }),
+      error<ValueError>("cat: parts must not be empty", [] { xgrad::cat(Inputs<float>{}); })};
+  return op;
+}
+
+Op flatten_op() {
+  Op op{"shapes.flatten"};
+  add_reshaped(op, {2, 3, 4}, {24}, [](const auto& x) { return xgrad::flatten(x); });
+  add_reshaped(op, {2, 3, 4}, {2, 12}, [](const auto& x) { return xgrad::flatten(x, 1); });
+  add_reshaped(op, {2, 3, 4}, {6, 4}, [](const auto& x) { return xgrad::flatten(x, 0, -2); });
+  add_reshaped(op, {2, 3}, {2, 3}, [](const auto& x) { return xgrad::flatten(x, 1, 1); });
+  add_reshaped(op, {}, {1}, [](const auto& x) { return xgrad::flatten(x); });
+  add_reshaped(op, {2, 0}, {0}, [](const auto& x) { return xgrad::flatten(x); });
+  op.errors = {error<IndexError>("flatten: axis 2 is out of range for x (2, 3)",
+                                 [] { xgrad::flatten(x(2, 3), 0, 2); }),
+               error<ValueError>("flatten: start_dim must not come after end_dim, got 1 and 0 for x (2, 3)",
+                                 [] { xgrad::flatten(x(2, 3), 1, 0); })};
+  return op;
+}
+
+Op unsqueeze_op() {
+  Op op{"shapes.unsqueeze"};
+  add_reshaped(op, {2, 3}, {1, 2, 3}, [](const auto& x) { return xgrad::unsqueeze(x, 0); });
+  add_reshaped(op, {2, 3}, {2, 3, 1}, [](const auto& x) { return xgrad::unsqueeze(x, -1); });
+  add_reshaped(op, {2, 3}, {2, 1, 3}, [](const auto& x) { return xgrad::unsqueeze(x, -2); });
+  add_reshaped(op, {}, {1}, [](const auto& x) { return xgrad::unsqueeze(x, 0); });
+  op.errors = {error<IndexError>("unsqueeze: axis 3 is out of range for x with one more axis (2, 3, 1)",
+                                 [] { xgrad::unsqueeze(x(2, 3), 3); })};
+  return op;
+}
+
+Op squeeze_op() {
+  Op op{"shapes.squeeze"};
+  add_reshaped(op, {1, 2, 1, 3}, {2, 3}, [](const auto& x) { return xgrad::squeeze(x); });
+  add_reshaped(op, {1, 1}, {}, [](const auto& x) { return xgrad::squeeze(x); });
+  add_reshaped(op, {2, 1, 3}, {2, 3}, [](const auto& x) { return xgrad::squeeze(x, 1); });
+  add_reshaped(op, {2, 1, 3}, {2, 1, 3}, [](const auto& x) { return xgrad::squeeze(x, -1); });
+  add_reshaped(op, {}, {}, [](const auto& x) { return xgrad::squeeze(x, 0); });
+  op.errors = {
+      error<IndexError>("squeeze: axis 2 is out of range for x (2, 3)", [] { xgrad::squeeze(x(2, 3), 2); })};
+  return op;
+}
+
+Op expand_op() {
+  Op op{"shapes.expand"};
+  struct Sample {
+    Shape from;
+    Dims shape;
+    Shape to;
+  };
+  for (const auto& [from, shape, to] :
+       {Sample{{3, 1}, {3, 4}, {3, 4}}, Sample{{3, 1}, {2, -1, 4}, {2, 3, 4}}, Sample{{}, {2, 2}, {2, 2}},
+        Sample{{1}, {0}, {0}}, Sample{{2, 3}, {-1, -1}, {2, 3}}})
+    op.cases.push_back(make_case(
+        {from}, [shape = shape](const auto& x) { return xgrad::expand(x[0], shape); },
+        naive::broadcast_to(to)));
+  const auto refused = [](Dims shape) {
+    return error<ShapeError>(
+        "expand: x must stretch to shape, got x (2, 1) and shape " + xgrad::to_string(shape),
+        [shape] { xgrad::expand(x(2, 1), shape); });
+  };
+  op.errors = {refused({3, 3}), refused(2), refused({-1, 2, 1}), refused({2, -2})};
+  return op;
+}
+
+Op stack_op() {
+  Op op{"shapes.stack"};
+  op.cases = {
+      make_case(
+          {{2, 3}, {2, 3}}, [](const auto& x) { return xgrad::stack(x); }, naive_stack(0)),
+      make_case(
+          {{2, 3}, {2, 3}, {2, 3}}, [](const auto& x) { return xgrad::stack(x, -1); }, naive_stack(2)),
+      make_case(
+          {{2, 3}, {2, 3}}, [](const auto& x) { return xgrad::stack(x, -2); }, naive_stack(1)),
+      make_case(
+          {{}, {}}, [](const auto& x) { return xgrad::stack(x); }, naive_stack(0))};
+  op.errors = {error<ValueError>("stack: parts must not be empty", [] { xgrad::stack(Inputs<float>{}); }),
+               error<IndexError>("stack: axis 2 is out of range for part 0 with one more axis (2, 1)",
+                                 [] {
+                                   xgrad::stack({x(2), x(2)}, 2);
+                                 }),
+               error<ShapeError>("stack: parts must have one shape, got (2) and (3)", [] {
+                 xgrad::stack({x(2), x(3)});
+               })};
+  return op;
+}
+
+Op split_op() {
+  Op op{"shapes.split"};
+  const auto second = [](const auto& x) { return xgrad::split(x[0], {1, 3, 0, 1}, 1)[1]; };
+  const auto last = [](const auto& x) { return xgrad::split(x[0], 2, -1).back(); };
+  op.cases = {make_case({{2, 5}}, second, naive::slice(1, 1, 3, 1)),
+              make_case({{2, 5}}, last, naive::slice(1, 4, 1, 1)),
+              make_case({{4}}, last, naive::slice(0, 2, 2, 1)),
+              make_case(
+                  {{2, 5}},
+                  [](const auto& x) {
+                    return xgrad::cat(xgrad::split(x[0], {2, 3}, 1), 1);
+                  },
+                  naive::map([](double x) { return x; }))};
+  const auto refused = [](std::vector<std::ptrdiff_t> lengths) {
+    return error<ValueError>("split: lengths must be at least 0 and add up to the length of axis 0 of x (5)",
+                             [lengths] { xgrad::split(x(5), lengths); });
+  };
+  constexpr std::ptrdiff_t huge = std::numeric_limits<std::ptrdiff_t>::max();
+  op.errors = {refused({-1, 6}), refused({}), refused({2, 2}), refused({huge, huge, 7}),
+               error<ValueError>("split: length must be at least 1, got 0", [] { xgrad::split(x(5), 0); })};
+  return op;
+}
+
+const Rows rows([] {
+  return std::vector<Op>{reshape_op(),   flatten_op(), unsqueeze_op(), squeeze_op(), expand_op(),
+                         transpose_op(), permute_op(), concat_op(),    stack_op(),   split_op()};
+});
+
+const Conformance conformance{
+    {"reshape", [](const auto& c) { return reshape(c.x(), c.dims("shape")); }},
+    {"flatten", [](const auto& c) { return flatten(c.x(), c.dim("start_dim"), c.dim("end_dim")); }},
+    {"unsqueeze", [](const auto& c) { return unsqueeze(c.x(), c.dim()); }},
+    {"squeeze", [](const auto& c) { return c.has_attr("dim") ? squeeze(c.x(), c.dim()) : squeeze(c.x()); }},
+    {"expand", [](const auto& c) { return expand(c.x(), c.dims("shape")); }},
+    {"transpose", [](const auto& c) { return transpose(c.x(), c.dim("dim0"), c.dim("dim1")); }},
+    {"permute", [](const auto& c) { return permute(c.x(), c.dims("dims")); }},
+    {"cat", [](const auto& c) { return cat(c.all(), c.dim()); }},
+    {"stack", [](const auto& c) { return stack(c.all(), c.dim()); }},
+    {"split", [](const auto& c) { return split(c.x(), c.list("sizes"), c.dim()); }}};
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("shapes", [](const Sizes& s) -> std::vector<Row> {
+  const std::size_t heads = std::max<std::size_t>(integer_root(s.columns * 2 / 5), 1),
+                    width = s.columns / heads;
+  const Shape split_heads{std::max<std::size_t>(s.rows / width, 1), width, heads, width};
+  const auto half = static_cast<std::ptrdiff_t>(s.columns / 2);
+  return {
+      {"reshape",
+       {{s.flat}},
+       [=](auto& a) { return reshape(a[0], s.matrix); },
+       [rows = static_cast<std::int64_t>(s.rows)](auto& a) {
+         return reshape(a[0], {rows, -1}).clone();
+       }},
+      {"flatten",
+       {{s.matrix}},
+       [](auto& a) { return flatten(a[0]); },
+       [](auto& a) { return flatten(a[0]).clone(); }},
+      {"unsqueeze",
+       {{s.matrix}},
+       [](auto& a) { return unsqueeze(a[0], 1); },
+       [](auto& a) { return unsqueeze(a[0], 1).clone(); }},
+      {"squeeze",
+       {{{s.rows, 1, s.columns}}},
+       [](auto& a) { return squeeze(a[0], 1); },
+       [](auto& a) { return squeeze(a[0], 1).clone(); }},
+      {"expand a row",
+       {{s.row}},
+       [=](auto& a) { return expand(a[0], s.matrix); },
+       [rows = static_cast<std::int64_t>(s.rows)](auto& a) {
+         return a[0].expand({rows, -1}).contiguous();
+       }},
+      {"expand a column",
+       {{{s.rows, 1}}},
+       [=](auto& a) { return expand(a[0], s.matrix); },
+       [columns = static_cast<std::int64_t>(s.columns)](auto& a) {
+         return a[0].expand({-1, columns}).contiguous();
+       }},
+      {"transpose",
+       {{s.matrix}},
+       [](auto& a) { return transpose(a[0], 0, 1); },
+       [](auto& a) { return transpose(a[0], 0, 1).contiguous(); }},
+      {"permute 0 2 1 3",
+       {{split_heads}},
+       [](auto& a) {
+         return permute(a[0], {0, 2, 1, 3});
+       },
+       [](auto& a) {
+         return permute(a[0], {0, 2, 1, 3}).contiguous();
+       }},
+      {"permute 3 2 1 0",
+       {{split_heads}},
+       [](auto& a) {
+         return permute(a[0], {3, 2, 1, 0});
+       },
+       [](auto& a) {
+         return permute(a[0], {3, 2, 1, 0}).contiguous();
+       }},
+      {"cat first axis", {{s.matrix}, {s.matrix}}, [](auto& a) { return cat(a.x, 0); }},
+      {"cat last axis", {{s.matrix}, {s.matrix}}, [](auto& a) { return cat(a.x, -1); }},
+      {"stack", {{s.matrix}, {s.matrix}}, [](auto& a) { return stack(a.x); }},
+      {"split",
+       {{s.matrix}},
+       [=](auto& a) { return split(a[0], half, 1).back(); },
+       [=](auto& a) {
+         auto parts = split(a[0], half, 1);
+         for (auto& part : parts) part = part.contiguous();
+         return parts.back();
+       }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

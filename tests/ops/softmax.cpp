@@ -1,0 +1,111 @@
+// What there is to test and to measure of softmax and log_softmax.
+#include <xgrad/ops/softmax.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/ops/masked_fill.hpp>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using naive::at, naive::filled, naive::generated, naive::logsumexp_along, naive::Arguments;
+
+Reference naive_softmax(std::size_t axis) {
+  return [axis](const Arguments& x) {
+    if (x[0].dimension() == 0) return filled({}, 1);
+    return generated(x[0].shape(), [&](const Shape& index) {
+      return std::exp(at(x[0], index) - logsumexp_along(x[0], index, axis));
+    });
+  };
+}
+
+std::vector<std::pair<Shape, int>> softmax_shapes() {
+  return {{{2, 3}, -1}, {{2, 3}, 0}, {{2, 3, 4}, 1}, {{3}, 0},    {{17}, -1},
+          {{5, 33}, 1}, {{2, 1}, 1}, {{}, 0},        {{0, 3}, 1}, {{3, 0}, 1}};
+}
+
+Op softmax_op() {
+  Op op{"softmax"};
+  for (const auto& [shape, dim] : softmax_shapes()) {
+    const std::size_t axis = dim < 0 ? shape.size() - 1 : static_cast<std::size_t>(dim);
+    op.cases.push_back(make_case(
+        {shape}, [dim = dim](const auto& x) { return xgrad::softmax(x[0], dim); }, naive_softmax(axis)));
+  }
+  const Mask masked = mask_of({2, 3}, {0, 1, 0, 1, 1, 0});
+  op.cases.push_back(make_case(
+      {{2, 3}},
+      [masked](const auto& x) { return xgrad::softmax(xgrad::masked_fill(x[0], masked, -INFINITY)); },
+      [masked](const std::vector<Array<double>>& x) {
+        return naive_softmax(1)({naive::masked_fill(masked, -INFINITY)(x)});
+      }));
+  op.errors = {
+      error<IndexError>("softmax: axis 2 is out of range for x (2, 3)", [] { xgrad::softmax(x(2, 3), 2); }),
+      error<IndexError>("softmax: axis -3 is out of range for x (2, 3)", [] { xgrad::softmax(x(2, 3), -3); }),
+      error<IndexError>("softmax: axis 1 is out of range for x ()", [] { xgrad::softmax(x(), 1); })};
+  return op;
+}
+
+Op log_softmax_op() {
+  Op op{"softmax.log_softmax"};
+  for (const auto& [shape, dim] : softmax_shapes()) {
+    const std::size_t axis = dim < 0 ? shape.size() - 1 : static_cast<std::size_t>(dim);
+    op.cases.push_back(make_case(
+        {shape}, [dim = dim](const auto& x) { return xgrad::log_softmax(x[0], dim); },
+        naive::log_softmax(axis)));
+  }
+  op.errors = {error<IndexError>("log_softmax: axis 2 is out of range for x (2, 3)",
+                                 [] { xgrad::log_softmax(x(2, 3), 2); })};
+  return op;
+}
+
+const Rows rows([] { return std::vector<Op>{softmax_op(), log_softmax_op()}; });
+
+const Conformance conformance{{"softmax", [](const auto& c) { return softmax(c.x(), c.dim()); }},
+                              {"log_softmax", [](const auto& c) { return log_softmax(c.x(), c.dim()); }}};
+
+TEST(SoftmaxTest, LargeNumbersDoNotOverflow) {
+  const Variable<float> x(Array<float>{{1e30f, 1e30f}, {-1e30f, 0}, {1000, 999}});
+  const Array<float> y = softmax(x).value(), logs = log_softmax(x).value();
+  EXPECT_EQ(y(0, 0), 0.5f);
+  EXPECT_EQ(y(1, 0), 0);
+  EXPECT_NEAR(y(2, 0), 0.7310586f, 1e-6);
+  EXPECT_NEAR(logs(2, 1), -1.3132617f, 1e-6);
+  EXPECT_EQ(logs(1, 0), -1e30f);
+}
+
+TEST(SoftmaxTest, MaskedEntriesAreExactlyZeroAndAMaskedRowIsNan) {
+  const Variable<float> x(Array<float>{{1, -inf, 2}, {-inf, -inf, -inf}});
+  const Array<float> y = softmax(x).value();
+  EXPECT_EQ(y(0, 1), 0);
+  EXPECT_TRUE(std::isnan(y(1, 0)));
+}
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("softmax", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"softmax", {{s.matrix}}, [](auto& a) { return softmax(a[0], -1); }},
+      {"log_softmax", {{s.matrix}}, [](auto& a) { return log_softmax(a[0], -1); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

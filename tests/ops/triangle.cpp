@@ -1,0 +1,70 @@
+// What there is to test and to measure of tril and triu.
+#include <xgrad/ops/triangle.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include <limits>
+#include <optional>
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+template <class F>
+Op triangle_op(const char* name, const F& f, bool lower) {
+  Op op{std::string("triangle.") + name};
+  constexpr std::ptrdiff_t huge = std::numeric_limits<std::ptrdiff_t>::max();
+  for (const Shape& shape :
+       {Shape{3, 3}, Shape{2, 5}, Shape{4, 2}, Shape{2, 3, 4}, Shape{0, 3}, Shape{2, 0}}) {
+    for (const std::ptrdiff_t diagonal :
+         {std::ptrdiff_t{0}, std::ptrdiff_t{1}, std::ptrdiff_t{-2}, huge, -huge}) {
+      const auto kept = [=](const Shape& at) -> std::optional<Shape> {
+        const auto column = static_cast<std::ptrdiff_t>(at.back()),
+                   row = static_cast<std::ptrdiff_t>(at[at.size() - 2]);
+        const bool keep = lower ? column - row <= diagonal : column - row >= diagonal;
+        return keep ? std::optional<Shape>(at) : std::nullopt;
+      };
+      op.cases.push_back(make_case(
+          {shape}, [=](const auto& x) { return f(x[0], diagonal); }, naive::taken(shape, kept)));
+    }
+  }
+  op.errors = {
+      error<ShapeError>(std::string(name) + ": x must have at least two axes, got (3)", [f] { f(x(3), 0); })};
+  return op;
+}
+
+const Rows rows([] {
+  return std::vector<Op>{
+      triangle_op(
+          "tril", [](const auto& x, std::ptrdiff_t diagonal) { return xgrad::tril(x, diagonal); }, true),
+      triangle_op(
+          "triu", [](const auto& x, std::ptrdiff_t diagonal) { return xgrad::triu(x, diagonal); }, false)};
+});
+
+const Conformance conformance{{"tril", [](const auto& c) { return tril(c.x(), c.integer("diagonal")); }},
+                              {"triu", [](const auto& c) { return triu(c.x(), c.integer("diagonal")); }}};
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("triangle", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"tril", {{s.matrix}}, [](auto& a) { return tril(a[0]); }},
+      {"triu", {{s.matrix}}, [](auto& a) { return triu(a[0]); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif

@@ -1,0 +1,61 @@
+// What there is to test and to measure of where.
+#include <xgrad/ops/where.hpp>
+
+#ifndef XGRAD_BENCH_OPS
+
+#include "common/call.hpp"
+#include "common/naive.hpp"
+#include "common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using naive::at, naive::generated, naive::stretched, naive::Arguments;
+
+Reference naive_where(Mask condition) {
+  return [condition](const Arguments& x) {
+    return generated(
+        stretched(condition.shape(), stretched(x[0].shape(), x[1].shape())),
+        [&](const Shape& index) { return at(condition, index) ? at(x[0], index) : at(x[1], index); });
+  };
+}
+
+Op where_op() {
+  Op op{"where"};
+  const Mask mask = mask_of({2, 3}, {1, 0, 0, 1, 1, 0});
+  for (const auto& [a, b] :
+       {std::pair<Shape, Shape>{{2, 3}, {2, 3}}, {{3}, {2, 1}}, {{}, {4, 1, 1}}, {{1}, {}}}) {
+    op.cases.push_back(make_case(
+        {a, b}, [mask](const auto& x) { return xgrad::where(mask, x[0], x[1]); }, naive_where(mask)));
+  }
+  op.errors = {error<ShapeError>("where: shapes must broadcast, got a (2) and b (3)",
+                                 [mask] { xgrad::where(mask, x(2), x(3)); }),
+               error<ShapeError>("where: shapes must broadcast, got condition (2, 3) and a and b (2)",
+                                 [mask] { xgrad::where(mask, x(2), x(2)); })};
+  return op;
+}
+
+const Rows rows([] { return std::vector<Op>{where_op()}; });
+
+const Conformance conformance{{"where", [](const auto& c) { return where(c.mask(0), c.x(1), c.x(2)); }}};
+
+}  // namespace
+}  // namespace xgrad_tests
+
+#else  // bench_ops
+
+#include "common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("where", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"where", {{s.matrix}, {s.matrix}}, [](auto& a) { return where(a.mask, a[0], a[1]); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
+
+#endif
