@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # docs/transcripts.sh check|write BUILD FILE...: runs the commands of transcripts, which are the lines that begin with
-# "$ ", and compares what they print with the lines below each, or writes it there. ./run.sh NAME means the program in
-# BUILD/bin. Of the transcripts in training/, whose figures depend on the processor, all but the numbers is compared.
+# "$ " (or "# $ ", a comment in drawings), and compares what they print with the lines below each, or writes it there.
+# ./run.sh NAME means the program in BUILD/bin. Of the transcripts in training/, whose figures depend on the processor, all
+# but the numbers and the order of lines is compared.
 # The commands in setup/ install, build and test: they run in a fresh clone with a home of its own, and have to succeed.
 set -euo pipefail
 
@@ -10,7 +11,7 @@ shift 2
 
 # Numbers, and the shades that stand for them in a heat map, become #; blanks between are the width of both.
 without_numbers() {
-  if [[ $1 == */training/* ]]; then sed -E 's/ *[-+]?[0-9]+([.,][0-9]+)?( *(░░|▒▒|▓▓|██))?/ #/g'; else cat; fi
+  if [[ $1 == */training/* ]]; then sed -E 's/ *[-+]?[0-9]+([.,][0-9]+)?( *(░░|▒▒|▓▓|██))?/ #/g' | sort; else cat; fi
 }
 
 # A folder for the commands of a transcript.
@@ -40,10 +41,10 @@ replay() {
   folder=$(mktemp -d)
   prepare "$1" "$folder"
   while IFS= read -r line; do
-    if [[ $line != '$ '* ]]; then continue; fi
+    if [[ ! $line =~ ^('# ')?'$ '(.*) ]]; then continue; fi
     echo "$line"
-    if ! (run "$1" "$folder" "${line#'$ '}"); then
-      echo "$1: this command failed: ${line#'$ '}" >&2
+    if ! (run "$1" "$folder" "${BASH_REMATCH[2]}"); then
+      echo "$1: this command failed: $line" >&2
       rm -rf "$folder"
       return 1
     fi

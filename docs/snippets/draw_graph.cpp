@@ -55,7 +55,8 @@ int main() {
   picture.add_leaf("x", x);
   picture.add_leaf("w", w);
   picture.add_leaf("b", b);
-  const Variable<double> y = tanh(x * w + b) + x * x;
+  const Variable<double> left = tanh(x * w + b);  // compilers may differ in which operand they compute first
+  const Variable<double> y = left + x * x;
   y.backward();
   picture.add_gradient("x", x.grad().item());
   picture.add_gradient("w", w.grad().item());

@@ -21,10 +21,9 @@ void profiles() {
   const xgrad::ToyEncoder<float> model = make_model();
   const xgrad::Ids ids = xgrad::randint(0, 100, {2, 16});
   // [profile]
-  const xgrad::Profile profile =
-      xgrad::profile([&] { cross_entropy(model.class_logits(ids), labels).backward(); });
+  const xgrad::Profile profile = xgrad::profile([&] { mean(model(ids)).backward(); });
   for (const xgrad::ProfileRow& row : profile.modules) {
-    std::cout << row.name << ": " << row.calls << " call, " << row.bytes << " bytes\n";
+    std::cout << row.name << ": " << row.calls << " x, " << row.bytes << " bytes\n";
   }
   // [profile]
 }
