@@ -140,6 +140,15 @@ TEST(DocsTest, PagesIncludeTheirCode) {
   }
 }
 
+TEST(DocsTest, PagesOfTheReferenceHaveNoCode) {
+  for (const fs::path& path : files_in("docs", ".rst")) {
+    for (const std::string& line : lines_of(xgrad_tests::read_bytes(path))) {
+      EXPECT_TRUE(line.find("::") == std::string::npos || line.starts_with(".. headers:: "))
+          << path << ": " << line;
+    }
+  }
+}
+
 TEST(DocsTest, EveryTranscriptIsShown) {
   const std::string readme = flush_left(lines_of(xgrad_tests::read_bytes(root / "README.md")));
   std::string pages;
