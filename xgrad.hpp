@@ -1,7 +1,7 @@
 #pragma once
 
-// Everything public of xgrad::xgrad; headers that declare only xgrad::detail are not here. <xgrad/files.hpp> has what
-// xgrad::files adds.
+// Everything public of xgrad::xgrad; headers that declare only xgrad::detail are not here.
+// <xgrad/files.hpp> has what xgrad::files adds.
 
 #include <xgrad/ops.hpp>  // every header in ops/; CMake writes it
 

@@ -104,6 +104,7 @@ inline std::vector<TaggedFile> read_tagged_folder(const std::string& folder) {
   if (paths.empty()) throw std::runtime_error(folder + ": must hold files of tagged sentences, got none");
   std::sort(paths.begin(), paths.end());
   std::vector<TaggedFile> files;
+  files.reserve(paths.size());
   for (const std::string& path : paths) files.push_back(read_tagged_file(path));
   return files;
 }

@@ -105,6 +105,7 @@ class TaggerVocabulary {
   }
   static xgrad::Vocabulary tags_in(const std::vector<TaggedSentence>& sentences) {
     std::vector<std::vector<std::string>> texts;
+    texts.reserve(sentences.size());
     for (const TaggedSentence& sentence : sentences) texts.push_back(sentence.tags);
     return xgrad::Vocabulary::build(texts, {.specials = {}, .unknown = ""});
   }
@@ -235,6 +236,7 @@ class Tagger {
     for (std::size_t n = batches.batches_per_epoch(); n > 0; --n) {
       const std::vector<std::size_t> chosen = batches.next();
       std::vector<const std::vector<std::string>*> batch;
+      batch.reserve(chosen.size());
       for (const std::size_t i : chosen) batch.push_back(&pieces[i].words);
       const xgrad::Variable<float> scores = model_(vocabulary_.features(batch));
       for (std::size_t row = 0; row < chosen.size(); ++row) {

@@ -38,6 +38,7 @@ std::vector<TaggedSentence> pieces_of(const std::vector<TaggedSentence>& sentenc
 
 std::vector<std::vector<std::string>> words_of(const std::vector<TaggedSentence>& sentences) {
   std::vector<std::vector<std::string>> words;
+  words.reserve(sentences.size());
   for (const TaggedSentence& sentence : sentences) words.push_back(sentence.words);
   return words;
 }
@@ -138,6 +139,7 @@ int run(const TaggerOptions& options) {
                             {"--dropout", xgrad::detail::number_text(options.dropout)},
                             {"--word-dropout", xgrad::detail::number_text(options.word_dropout)}});
   std::vector<std::size_t> lengths;
+  lengths.reserve(training.size());
   for (const TaggedSentence& sentence : training) lengths.push_back(sentence.words.size());
   xgrad::BatchSampler batches(lengths, {.batch_size = options.batch});
   training_run.keep("batches", batches);

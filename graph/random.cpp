@@ -277,22 +277,50 @@ Ids randperm(std::int64_t count, Generator& generator) {
   return order;
 }
 
+namespace {
+
+/// Calls take(words, bound, first, n) for pieces of [0, size), whose lengths but the last are divisible by
+/// 8: bernoulli's numbers are below p where their 53 bits, as an integer, are below `bound`.
+template <class Take>
+void draw_bernoulli(std::size_t size, double p, Generator& generator, const Take& take) {
+  const auto bound = static_cast<std::uint64_t>(std::ceil(p * 0x1p53));
+  constexpr std::size_t piece = 512;
+  std::uint32_t words[2 * piece];
+  for (std::size_t i = 0; i < size; i += piece) {
+    const std::size_t n = std::min(piece, size - i);
+    generator.draw(words, 2 * n);
+    take(words, bound, i, n);
+  }
+}
+
+}  // namespace
+
 template <class T>
 Array<T> bernoulli(const Shape& shape, double p, Generator& generator) {
   detail::check_count("bernoulli", shape);
   if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("bernoulli: p must be in [0, 1], got ", p);
   const std::lock_guard lock(generator.mutex());
   Array<T> x = Array<T>::from_shape(shape);
-  // uniform<double>() is below p where its 53 bits, as an integer, are below this
-  const auto bound = static_cast<std::uint64_t>(std::ceil(p * 0x1p53));
-  constexpr std::size_t piece = 512;
-  std::uint32_t words[2 * piece];
-  for (std::size_t i = 0; i < x.size(); i += piece) {
-    const std::size_t n = std::min(piece, x.size() - i);
-    generator.draw(words, 2 * n);
-    kernels::bernoulli(words, bound, x.data() + i, n);
-  }
+  draw_bernoulli(x.size(), p, generator,
+                 [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
+                   kernels::bernoulli(words, bound, x.data() + first, n);
+                 });
   return x;
+}
+
+Array<std::uint8_t> detail::bernoulli_bits(std::size_t rows, std::size_t cols, double p,
+                                           Generator& generator) {
+  detail::check_count("bernoulli", {rows, cols});
+  const std::lock_guard lock(generator.mutex());
+  auto bits = Array<std::uint8_t>::from_shape({rows, kernels::bytes_of_bits(cols)});
+  std::uint8_t* row = bits.data();
+  for (; rows > 0; --rows, row += kernels::bytes_of_bits(cols)) {
+    draw_bernoulli(cols, p, generator,
+                   [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
+                     kernels::bernoulli_bits(words, bound, row + first / 8, n);
+                   });
+  }
+  return bits;
 }
 
 template Array<float> uniform(const Shape&, double, double, Generator&);

@@ -118,4 +118,12 @@ Ids randperm(std::int64_t count, Generator& generator = default_generator());
 template <class T>
 Array<T> bernoulli(const Shape& shape, double p, Generator& generator = default_generator());
 
+namespace detail {
+
+/// bernoulli({rows, cols}, p) as bits, the lowest of each byte first: an array (rows, (cols + 7) / 8).
+Array<std::uint8_t> bernoulli_bits(std::size_t rows, std::size_t cols, double p,
+                                   Generator& generator = default_generator());
+
+}  // namespace detail
+
 }  // namespace xgrad

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "gemm.hpp"
+#include "mt19937.hpp"
 #include "parallel.hpp"
 #include "softmax.hpp"
 #include "softmax_row.hpp"
@@ -82,11 +83,11 @@ XGRAD_INLINE std::size_t mask_row(const HeadMask<T>& mask, std::size_t row, T* s
   return visible;
 }
 
-/// scores (rows, cols) <- softmax(scores + mask), in place; a row without any key becomes zeros. `scales` may
-/// be null. Bound by the exponentials.
+/// scores (rows, cols) <- softmax(scores + mask), in place; a row without any key becomes zeros.
+/// `statistics` may be null. Bound by the exponentials.
 XGRAD_KERNEL(void, masked_softmax_rows,
-             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, T* scales),
-             (mask, rows, cols, scores, scales)) {
+             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, T* statistics),
+             (mask, rows, cols, scores, statistics)) {
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   for (std::size_t r = 0; r < rows; ++r, scores += cols) {
     const std::size_t visible = mask_row(mask, r, scores, cols);
@@ -98,23 +99,52 @@ XGRAD_KERNEL(void, masked_softmax_rows,
       scale = softmax_row(scores, scores, visible, max);
       std::fill(scores + visible, scores + cols, T(0));
     }
-    if (scales) {
-      scales[2 * r] = max;
-      scales[2 * r + 1] = scale;
+    if (statistics) {
+      statistics[2 * r] = max;
+      statistics[2 * r + 1] = scale;
     }
   }
 }
 
 /// The same probabilities again, to the bit.
-XGRAD_KERNEL(void, masked_exp_rows,
-             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, const T* scales),
-             (mask, rows, cols, scores, scales)) {
+XGRAD_KERNEL(void, masked_softmax_from_statistics,
+             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, const T* statistics),
+             (mask, rows, cols, scores, statistics)) {
   for (std::size_t r = 0; r < rows; ++r, scores += cols) {
     const std::size_t visible = mask_row(mask, r, scores, cols);
-    const T max = scales[2 * r], scale = scales[2 * r + 1];
+    const T max = statistics[2 * r], scale = statistics[2 * r + 1];
     XGRAD_INDEPENDENT
-    for (std::size_t i = 0; i < visible; ++i) scores[i] = vectorized::exp_below_one(scores[i] - max) * scale;
+    for (std::size_t i = 0; i < visible; ++i)
+      scores[i] = vectorized::exp_nonpositive(scores[i] - max) * scale;
     std::fill(scores + visible, scores + cols, T(0));
+  }
+}
+
+/// y = x scale where a bit is set, else x 0, for the rows of x; each begins at a byte of `bits`. y may be x.
+XGRAD_KERNEL(void, dropout_rows, (const std::uint8_t* bits, T scale, const Matrix<const T>& x, T* y),
+             (bits, scale, x, y)) {
+  using Integer = std::make_signed_t<vectorized::Bits<T>>;
+  constexpr std::size_t group = 8;
+  typedef Integer Integers __attribute__((vector_size(group * sizeof(T))));
+  typedef T Row __attribute__((vector_size(group * sizeof(T))));
+  constexpr Integers places = {1, 2, 4, 8, 16, 32, 64, 128};
+  const T* from = x.data;
+  for (std::size_t r = 0; r < x.rows; ++r) {
+    for (std::size_t left = x.cols; left > 0; ++bits) {
+      const std::size_t n = std::min(left, group);
+      const Integers set = ((Integers{} + Integer{*bits}) & places) == places;  // all bits of the kept
+      const Integers factors = set & std::bit_cast<Integer>(scale);
+      Row row{}, factor;
+      std::memcpy(&factor, &factors, sizeof factor);
+      if (n == group) {
+        std::memcpy(&row, from, sizeof row);
+        row *= factor;
+        std::memcpy(y, &row, sizeof row);
+      } else {
+        for (std::size_t i = 0; i < n; ++i) y[i] = from[i] * factor[i];
+      }
+      from += n, y += n, left -= n;
+    }
   }
 }
 
@@ -126,43 +156,47 @@ std::size_t queries_at_once(const AttentionSizes& sizes) {
   return std::clamp<std::size_t>(sizes.q_len, 1, most);
 }
 
-/// One head of the arrays of a call: where its rows begin, and the leading dimensions.
+/// One head of the arrays of a call: matrices of some of its queries, or of all its keys.
 template <typename T>
 class Head {
  public:
   Head(const AttentionSizes& sizes, std::size_t number)
       : sizes_(sizes), number_(number), batch_(number / sizes.heads), head_(number % sizes.heads) {}
 
-  std::size_t number() const { return number_; }
-  std::size_t ld_qk() const { return sizes_.heads * sizes_.head_dim; }
-  std::size_t ld_v() const { return sizes_.heads * sizes_.v_dim; }
-
-  /// Row `query` of q, out and the like, row `key` of k and v; null in a null array.
+  /// `rows` queries of q, out and the like; the keys of k and v.
   template <typename U>
-  U* q(U* array, std::size_t query = 0) const {
-    return at(array, sizes_.q_len, query, sizes_.head_dim);
+  Matrix<U> q(U* array, std::size_t query, std::size_t rows) const {
+    return part(array, sizes_.q_len, sizes_.head_dim).some_rows(query, rows);
   }
   template <typename U>
-  U* out(U* array, std::size_t query = 0) const {
-    return at(array, sizes_.q_len, query, sizes_.v_dim);
+  Matrix<U> out(U* array, std::size_t query, std::size_t rows) const {
+    return part(array, sizes_.q_len, sizes_.v_dim).some_rows(query, rows);
   }
   template <typename U>
-  U* k(U* array) const {
-    return at(array, sizes_.k_len, 0, sizes_.head_dim);
+  Matrix<U> k(U* array) const {
+    return part(array, sizes_.k_len, sizes_.head_dim);
   }
   template <typename U>
-  U* v(U* array) const {
-    return at(array, sizes_.k_len, 0, sizes_.v_dim);
+  Matrix<U> v(U* array) const {
+    return part(array, sizes_.k_len, sizes_.v_dim);
   }
 
-  T* probs(const AttentionRecord<T>& record, std::size_t query) const {
-    return record.probs ? record.probs + (number_ * sizes_.q_len + query) * sizes_.k_len : nullptr;
+  /// The row of `query` in an array like the scores, in the statistics, which may be null, and in the bits of
+  /// dropout.
+  template <typename U>
+  U* scores(U* array, std::size_t query) const {
+    return array + (number_ * sizes_.q_len + query) * sizes_.k_len;
   }
-  T* scales(const AttentionRecord<T>& record, std::size_t query) const {
-    return record.scales ? record.scales + 2 * (number_ * sizes_.q_len + query) : nullptr;
+  template <typename U>
+  U* statistics(U* array, std::size_t query) const {
+    return array ? array + 2 * (number_ * sizes_.q_len + query) : nullptr;
+  }
+  const std::uint8_t* kept(const AttentionInput<T>& input, std::size_t query) const {
+    return input.dropout.kept + (number_ * sizes_.q_len + query) * bytes_of_bits(sizes_.k_len);
   }
 
-  HeadMask<T> mask(const MaskView<T>& mask, bool causal) const {
+  HeadMask<T> mask(const AttentionInput<T>& input) const {
+    const MaskView<T>& mask = input.mask;
     const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(batch_) * mask.batch_stride +
                                   static_cast<std::ptrdiff_t>(head_) * mask.head_stride;
     const bool* allowed = mask.allowed ? mask.allowed + offset : nullptr;
@@ -171,13 +205,15 @@ class Head {
         std::find(allowed, allowed + sizes_.k_len, false) == allowed + sizes_.k_len) {
       allowed = nullptr;  // nothing is hidden
     }
-    return {allowed, mask.bias ? mask.bias + offset : nullptr, mask.query_stride, mask.key_stride, causal, 0};
+    return {allowed,           mask.bias ? mask.bias + offset : nullptr,
+            mask.query_stride, mask.key_stride,
+            input.causal,      0};
   }
 
  private:
   template <typename U>
-  U* at(U* array, std::size_t length, std::size_t row, std::size_t dim) const {
-    return array ? array + ((batch_ * length + row) * sizes_.heads + head_) * dim : nullptr;
+  Matrix<U> part(U* array, std::size_t length, std::size_t dim) const {
+    return {array + (batch_ * length * sizes_.heads + head_) * dim, length, dim, sizes_.heads * dim};
   }
 
   const AttentionSizes& sizes_;
@@ -214,75 +250,76 @@ std::size_t attention_scratch(const AttentionSizes& sizes) {
 }
 
 template <typename T>
-void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, const T* v,
-                       std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
-                       const AttentionRecord<T>& record, const AttentionWorkers<T>& workers, T* out) {
-  const std::size_t k_len = sizes.k_len, head_dim = sizes.head_dim, v_dim = sizes.v_dim;
-  const std::size_t block = queries_at_once(sizes);
+void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>& record,
+                       const AttentionWorkers<T>& workers, T* out) {
+  const AttentionSizes& sizes = input.sizes;
+  const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
   for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {
-    const HeadMask<T> head_mask = head.mask(mask, causal);
+    const HeadMask<T> mask = head.mask(input);
     for (std::size_t query = 0; query < sizes.q_len; query += block) {
       const std::size_t rows = std::min(block, sizes.q_len - query);
-      T* const probs = record.probs ? head.probs(record, query) : own_scratch;
-      gemm<T>(false, true, rows, k_len, head_dim, scale, head.q(q, query), head.ld_qk(), head.k(k),
-              head.ld_qk(), 0, probs, k_len);
-      masked_softmax_rows<T>(head_mask.from(query), rows, k_len, probs, head.scales(record, query));
-      gemm<T>(false, false, rows, v_dim, k_len, 1, probs, k_len, head.v(v), head.ld_v(), 0,
-              head.out(out, query), head.ld_v());
+      const Matrix<T> probs(record.probs ? head.scores(record.probs, query) : own_scratch, rows, k_len);
+      gemm<T>(input.scale, head.q(input.q, query, rows), head.k(input.k).transpose(), 0, probs);
+      masked_softmax_rows<T>(mask.from(query), rows, k_len, probs.data,
+                             head.statistics(record.statistics, query));
+      Matrix<T> weights = probs;
+      if (input.dropout.kept) {
+        weights.data = own_scratch + block * k_len;
+        dropout_rows<T>(head.kept(input, query), input.dropout.scale, probs, weights.data);
+      }
+      gemm<T>(1, weights, head.v(input.v), 0, head.out(out, query, rows));
     }
   });
 }
 
 template <typename T>
-void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, const T* k, const T* v,
-                        std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
-                        const AttentionRecord<T>& record, const AttentionWorkers<T>& workers, T* dq, T* dk,
-                        T* dv) {
-  const std::size_t k_len = sizes.k_len, head_dim = sizes.head_dim, v_dim = sizes.v_dim;
-  const std::size_t block = queries_at_once(sizes);
+void attention_backward(const T* dout, const AttentionInput<T>& input, const AttentionRecord<const T>& record,
+                        const AttentionWorkers<T>& workers, const AttentionGrads<T>& grads) {
+  const AttentionSizes& sizes = input.sizes;
+  const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
   for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {
-    const std::size_t ld_qk = head.ld_qk(), ld_v = head.ld_v();
-    const HeadMask<T> head_mask = head.mask(mask, causal);
-    T* const dscores = own_scratch + block * k_len;
+    const HeadMask<T> mask = head.mask(input);
     std::size_t query = 0;
     do {  // once without any query, too: dk and dv are 0 then
       const std::size_t rows = std::min(block, sizes.q_len - query);
-      const T* const q_rows = head.q(q, query);
-      const T* const dout_rows = head.out(dout, query);
-      const T* probs = head.probs(record, query);
-      if (record.scales) {
-        gemm<T>(false, true, rows, k_len, head_dim, scale, q_rows, ld_qk, head.k(k), ld_qk, 0, own_scratch,
-                k_len);
-        masked_exp_rows<T>(head_mask.from(query), rows, k_len, own_scratch, head.scales(record, query));
-        probs = own_scratch;
+      const Matrix<const T> q = head.q(input.q, query, rows), dy = head.out(dout, query, rows);
+      Matrix<const T> probs(own_scratch, rows, k_len);
+      if (record.statistics) {
+        gemm<T>(input.scale, q, head.k(input.k).transpose(), 0, {own_scratch, rows, k_len});
+        masked_softmax_from_statistics<T>(mask.from(query), rows, k_len, own_scratch,
+                                          head.statistics(record.statistics, query));
+      } else {
+        probs.data = head.scores(record.probs, query);
       }
-      const T keep = query > 0 ? T(1) : T(0);  // what earlier queries added to dk and dv
-      if (dv)
-        gemm<T>(true, false, k_len, v_dim, rows, 1, probs, k_len, dout_rows, ld_v, keep, head.v(dv), ld_v);
-      if (dq || dk) {
-        gemm<T>(false, true, rows, k_len, v_dim, 1, dout_rows, ld_v, head.v(v), ld_v, 0, dscores, k_len);
-        softmax_grad_rows(dscores, probs, dscores, rows, k_len);
+      T* const scratch = own_scratch + block * k_len;
+      const std::uint8_t* const kept = input.dropout.kept ? head.kept(input, query) : nullptr;
+      const T beta = query > 0 ? T(1) : T(0);  // keeps what earlier queries added to dk and dv
+      if (grads.dv) {
+        Matrix<const T> weights = probs;
+        if (kept) {
+          dropout_rows<T>(kept, input.dropout.scale, probs, scratch);
+          weights.data = scratch;
+        }
+        gemm<T>(1, weights.transpose(), dy, beta, head.v(grads.dv));
       }
-      if (dq) {
-        gemm<T>(false, false, rows, head_dim, k_len, scale, dscores, k_len, head.k(k), ld_qk, 0,
-                head.q(dq, query), ld_qk);
+      const Matrix<T> dscores(grads.dscores ? head.scores(grads.dscores, query) : scratch, rows, k_len);
+      if (grads.dq || grads.dk || grads.dscores) {
+        gemm<T>(1, dy, head.v(input.v).transpose(), 0, dscores);
+        if (kept) dropout_rows<T>(kept, input.dropout.scale, dscores, dscores.data);
+        softmax_grad_rows<T>(dscores.data, probs.data, dscores.data, rows, k_len);
       }
-      if (dk) {
-        gemm<T>(true, false, k_len, head_dim, rows, scale, dscores, k_len, q_rows, ld_qk, keep, head.k(dk),
-                ld_qk);
-      }
+      if (grads.dq) gemm<T>(input.scale, dscores, head.k(input.k), 0, head.q(grads.dq, query, rows));
+      if (grads.dk) gemm<T>(input.scale, dscores.transpose(), q, beta, head.k(grads.dk));
       query += block;
     } while (query < sizes.q_len);
   });
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                         \
-  template void attention_forward(const AttentionSizes&, const T*, const T*, const T*, T,            \
-                                  const MaskView<T>&, bool, const AttentionRecord<T>&,               \
-                                  const AttentionWorkers<T>&, T*);                                   \
-  template void attention_backward(const AttentionSizes&, const T*, const T*, const T*, const T*, T, \
-                                   const MaskView<T>&, bool, const AttentionRecord<T>&,              \
-                                   const AttentionWorkers<T>&, T*, T*, T*);
+#define XGRAD_INSTANTIATE(T)                                                                            \
+  template void attention_forward(const AttentionInput<T>&, const AttentionRecord<T>&,                  \
+                                  const AttentionWorkers<T>&, T*);                                      \
+  template void attention_backward(const T*, const AttentionInput<T>&, const AttentionRecord<const T>&, \
+                                   const AttentionWorkers<T>&, const AttentionGrads<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

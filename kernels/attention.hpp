@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
+#include <cstdint>
 
 namespace xgrad::kernels {
 
@@ -20,13 +20,40 @@ struct MaskView {
   std::ptrdiff_t batch_stride = 0, head_stride = 0, query_stride = 0, key_stride = 0;
 };
 
-/// What the forward keeps for the backward: the probabilities, or where their memory would be too large, what
-/// they are computed from again: the largest score of each query and 1 / the sum of its exponentials (batch,
-/// heads, q_len, 2). Both are null if there is no backward.
+/// Which probabilities dropout keeps, multiplied by `scale`, as bernoulli_bits() draws them: a row of bits
+/// for each row of (batch, heads, q_len). No dropout if null.
+template <typename T>
+struct DropoutView {
+  const std::uint8_t* kept = nullptr;
+  T scale = 1;
+};
+
+/// What attention is computed from. `causal`: query i sees the keys j <= i.
+template <typename T>
+struct AttentionInput {
+  AttentionSizes sizes;
+  const T *q, *k, *v;
+  T scale;
+  MaskView<T> mask;
+  bool causal;
+  DropoutView<T> dropout;
+};
+
+/// What the forward keeps for the backward: the probabilities before dropout, or where their memory would be
+/// too large, the statistics of each query's softmax, from which they are computed again (as FlashAttention
+/// does, arXiv:2205.14135): its largest score and 1 / the sum of its exponentials (batch, heads, q_len, 2).
+/// Both are null if there is no backward.
 template <typename T>
 struct AttentionRecord {
   T* probs = nullptr;
-  T* scales = nullptr;
+  T* statistics = nullptr;
+};
+
+/// Where the gradients go, each of which may be null: dscores (batch, heads, q_len, k_len) is that of a bias
+/// before it was broadcast.
+template <typename T>
+struct AttentionGrads {
+  T *dq, *dk, *dv, *dscores;
 };
 
 /// How many threads a call may use, and memory for each of them, attention_scratch() elements.
@@ -40,19 +67,16 @@ struct AttentionWorkers {
 std::size_t attention_workers(const AttentionSizes& sizes);
 std::size_t attention_scratch(const AttentionSizes& sizes);
 
-/// out = softmax(scale q k^T + mask) v in each head. `causal`: query i sees the keys j <= i. A query that may
-/// attend to nothing has zeros for probabilities and output.
+/// out = dropout(softmax(scale q k^T + mask)) v in each head. A query that may attend to nothing has zeros
+/// for probabilities and output.
 template <typename T>
-void attention_forward(const AttentionSizes& sizes, const T* q, const T* k, const T* v,
-                       std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
-                       const AttentionRecord<T>& record, const AttentionWorkers<T>& workers, T* out);
+void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>& record,
+                       const AttentionWorkers<T>& workers, T* out);
 
-/// dv = probs^T dout; ds = probs (dp - sum(dp probs)) with dp = dout v^T; dq = scale ds k; dk = scale ds^T q.
-/// `dq`, `dk` and `dv` may be null.
+/// dv = dropout(probs)^T dout; ds = probs (dp - sum(dp probs)) with dp = dropout(dout v^T); dq = scale ds k;
+/// dk = scale ds^T q.
 template <typename T>
-void attention_backward(const AttentionSizes& sizes, const T* dout, const T* q, const T* k, const T* v,
-                        std::type_identity_t<T> scale, const MaskView<T>& mask, bool causal,
-                        const AttentionRecord<T>& record, const AttentionWorkers<T>& workers, T* dq, T* dk,
-                        T* dv);
+void attention_backward(const T* dout, const AttentionInput<T>& input, const AttentionRecord<const T>& record,
+                        const AttentionWorkers<T>& workers, const AttentionGrads<T>& grads);
 
 }  // namespace xgrad::kernels

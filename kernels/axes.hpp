@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include "matrix.hpp"
 #include "pieces.hpp"
 
 namespace xgrad::kernels {
@@ -38,10 +39,10 @@ struct Axes {
 /// before when every operand steps through both as through one. At least `min_rank` axes come back, sizes 1
 /// in front.
 template <std::size_t N>
-Axes<N> merge_axes(std::size_t rank, const std::size_t* shape,
-                   const std::array<const std::ptrdiff_t*, N>& strides, std::size_t min_rank) {
+Axes<N> merge_axes(Lengths shape, const std::array<std::span<const std::ptrdiff_t>, N>& strides,
+                   std::size_t min_rank) {
   Axes<N> merged;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     std::array<std::ptrdiff_t, N> stride;
     for (std::size_t i = 0; i < N; ++i) stride[i] = strides[i][axis];
     if (shape[axis] == 1) continue;

@@ -85,15 +85,14 @@ XGRAD_BINARY(squared_difference, 1, squared_difference_of)
 XGRAD_BINARY(equal, 1, XGRAD_EQUAL)
 
 template <typename T>
-void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
-            const std::ptrdiff_t* a_strides, const T* b, const std::ptrdiff_t* b_strides, T* y) {
+void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<const T>& b, T* y) {
   constexpr decltype(&add_rows<T>) kernels[] = {
       add_rows<T>,  sub_rows<T>,           mul_rows<T>,
       div_rows<T>,  maximum_rows<T>,       minimum_rows<T>,
       pow_rows<T>,  maximum_share_rows<T>, squared_difference_rows<T>,
       equal_rows<T>};
   const auto rows_kernel = kernels[static_cast<std::size_t>(op)];
-  const Axes<2> axes = merge_axes<2>(rank, shape, {a_strides, b_strides}, 2);
+  const Axes<2> axes = merge_axes<2>(shape, {a.strides, b.strides}, 2);
   const std::size_t last = axes.rank - 1, row = axes.rank - 2;
   const std::size_t rows = axes.size(row), n = axes.size(last);
   const std::ptrdiff_t a_stride = axes.stride(0, last), b_stride = axes.stride(1, last);
@@ -101,15 +100,15 @@ void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
     for_each_outer(axes, 1, [&](const auto& offset, std::size_t number) {
       parallel_pieces(n, 1, [&](std::size_t begin, std::size_t end) {
         const auto first = static_cast<std::ptrdiff_t>(begin);
-        rows_kernel(a + offset[0] + first * a_stride, 0, a_stride, b + offset[1] + first * b_stride, 0,
-                    b_stride, y + number * n + begin, 1, end - begin);
+        rows_kernel(a.data + offset[0] + first * a_stride, 0, a_stride, b.data + offset[1] + first * b_stride,
+                    0, b_stride, y + number * n + begin, 1, end - begin);
       });
     });
     return;
   }
   parallel_outer(axes, 2, [&](const auto& offset, std::size_t number) {
-    rows_kernel(a + offset[0], axes.stride(0, row), a_stride, b + offset[1], axes.stride(1, row), b_stride,
-                y + number * rows * n, rows, n);
+    rows_kernel(a.data + offset[0], axes.stride(0, row), a_stride, b.data + offset[1], axes.stride(1, row),
+                b_stride, y + number * rows * n, rows, n);
   });
 }
 
@@ -142,15 +141,14 @@ XGRAD_PARALLEL_KERNEL(where_row, n, 1,
 }
 
 template <typename T>
-void where(std::size_t rank, const std::size_t* shape, const bool* condition,
-           const std::ptrdiff_t* condition_strides, const T* a, const std::ptrdiff_t* a_strides, const T* b,
-           const std::ptrdiff_t* b_strides, T* y) {
-  const Axes<3> axes = merge_axes<3>(rank, shape, {condition_strides, a_strides, b_strides}, 1);
+void where(Lengths shape, const Strided<const bool>& condition, const Strided<const T>& a,
+           const Strided<const T>& b, T* y) {
+  const Axes<3> axes = merge_axes<3>(shape, {condition.strides, a.strides, b.strides}, 1);
   const std::size_t last = axes.rank - 1;
   const std::size_t n = axes.size(last);
   parallel_outer(axes, 1, [&](const auto& offset, std::size_t number) {
-    where_row(condition + offset[0], axes.stride(0, last), a + offset[1], axes.stride(1, last), b + offset[2],
-              axes.stride(2, last), y + number * n, n);
+    where_row(condition.data + offset[0], axes.stride(0, last), a.data + offset[1], axes.stride(1, last),
+              b.data + offset[2], axes.stride(2, last), y + number * n, n);
   });
 }
 
@@ -178,13 +176,12 @@ XGRAD_PARALLEL_KERNEL(fill, n, 1, (std::type_identity_t<T> value, T* y, std::siz
   for (std::size_t i = begin; i < n; ++i) y[i] = value;
 }
 
-template void binary(Binary, std::size_t, const std::size_t*, const float*, const std::ptrdiff_t*,
-                     const float*, const std::ptrdiff_t*, float*);
-template void binary(Binary, std::size_t, const std::size_t*, const double*, const std::ptrdiff_t*,
-                     const double*, const std::ptrdiff_t*, double*);
-template void where(std::size_t, const std::size_t*, const bool*, const std::ptrdiff_t*, const float*,
-                    const std::ptrdiff_t*, const float*, const std::ptrdiff_t*, float*);
-template void where(std::size_t, const std::size_t*, const bool*, const std::ptrdiff_t*, const double*,
-                    const std::ptrdiff_t*, const double*, const std::ptrdiff_t*, double*);
+#define XGRAD_INSTANTIATE(T)                                                                                 \
+  template void binary(Binary, Lengths, const Strided<const T>&, const Strided<const T>&, T*);               \
+  template void where(Lengths, const Strided<const bool>&, const Strided<const T>&, const Strided<const T>&, \
+                      T*);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::kernels

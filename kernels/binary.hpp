@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "matrix.hpp"
+
 namespace xgrad::kernels {
 
 // Same shape: y[i] = a[i] op b[i]; y may be a or b.
@@ -34,17 +36,14 @@ void equal(const T* a, const T* b, T* y, std::size_t n);
 
 enum class Binary { add, sub, mul, div, maximum, minimum, pow, maximum_share, squared_difference, equal };
 
-/// Broadcasting: y (contiguous, of `shape`) = a op b. Strides count elements and are 0 on a broadcast axis.
-/// The arrays of sizes and strides hold `rank` numbers each; rank 0 is a scalar.
+/// Broadcasting: y (contiguous, of `shape`) = a op b.
 template <typename T>
-void binary(Binary op, std::size_t rank, const std::size_t* shape, const T* a,
-            const std::ptrdiff_t* a_strides, const T* b, const std::ptrdiff_t* b_strides, T* y);
+void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<const T>& b, T* y);
 
-/// y = condition ? a : b, each with the strides that broadcast it to `shape`.
+/// Broadcasting: y (contiguous, of `shape`) = condition ? a : b.
 template <typename T>
-void where(std::size_t rank, const std::size_t* shape, const bool* condition,
-           const std::ptrdiff_t* condition_strides, const T* a, const std::ptrdiff_t* a_strides, const T* b,
-           const std::ptrdiff_t* b_strides, T* y);
+void where(Lengths shape, const Strided<const bool>& condition, const Strided<const T>& a,
+           const Strided<const T>& b, T* y);
 
 /// y += x.
 template <typename T>

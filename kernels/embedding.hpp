@@ -1,16 +1,17 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+
+#include "matrix.hpp"
 
 namespace xgrad::kernels {
 
-/// y[i] = weight[ids[i]]: rows of `dim` elements, y (count, dim).
+/// y[i] = weight[ids[i]] for the rows of y (count, dim), one behind the other as those of weight.
 template <typename T>
-void gather_rows(const T* weight, const std::int64_t* ids, T* y, std::size_t count, std::size_t dim);
+void gather_rows(const T* weight, const std::int64_t* ids, const Matrix<T>& y);
 
 /// dweight[ids[i]] += dy[i]. dweight is not cleared.
 template <typename T>
-void scatter_add_rows(const T* dy, const std::int64_t* ids, T* dweight, std::size_t count, std::size_t dim);
+void scatter_add_rows(const Matrix<const T>& dy, const std::int64_t* ids, T* dweight);
 
 }  // namespace xgrad::kernels

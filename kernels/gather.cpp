@@ -32,35 +32,33 @@ XGRAD_PARALLEL_KERNEL(gather_row, n, 2,
 }
 
 template <typename T>
-void gather(std::size_t rank, const std::size_t* shape, const std::ptrdiff_t* strides,
-            std::ptrdiff_t dim_stride, const T* x, const std::uint32_t* index, T* y) {
-  const Axes<1> axes = merge_axes<1>(rank, shape, {strides}, 1);
+void gather(Lengths shape, const Strided<const T>& x, std::ptrdiff_t dim_stride, const std::uint32_t* index,
+            T* y) {
+  const Axes<1> axes = merge_axes<1>(shape, {x.strides}, 1);
   const std::size_t last = axes.rank - 1, n = axes.size(last);
   parallel_outer(axes, 1, [&](const auto& offset, std::size_t number) {
-    gather_row(x + offset[0], axes.stride(0, last), dim_stride, index + number * n, y + number * n, n);
+    gather_row(x.data + offset[0], axes.stride(0, last), dim_stride, index + number * n, y + number * n, n);
   });
 }
 
 template <typename T>
-void gather_grad(std::size_t rank, const std::size_t* shape, const std::ptrdiff_t* strides,
-                 std::ptrdiff_t dim_stride, const T* dy, const std::uint32_t* index, T* dx) {
-  const Axes<1> axes = merge_axes<1>(rank, shape, {strides}, 1);
+void gather_grad(Lengths shape, const T* dy, std::ptrdiff_t dim_stride, const std::uint32_t* index,
+                 const Strided<T>& dx) {
+  const Axes<1> axes = merge_axes<1>(shape, {dx.strides}, 1);
   const std::size_t last = axes.rank - 1, n = axes.size(last);
   const std::ptrdiff_t stride = axes.stride(0, last);
   for_each_outer(axes, 1, [&](const auto& offset, std::size_t number) {
     const std::size_t at = number * n;
-    T* to = dx + offset[0];
+    T* to = dx.data + offset[0];
     for (std::size_t i = 0; i < n; ++i) {
       to[static_cast<std::ptrdiff_t>(i) * stride + std::ptrdiff_t{index[at + i]} * dim_stride] += dy[at + i];
     }
   });
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                             \
-  template void gather(std::size_t, const std::size_t*, const std::ptrdiff_t*, std::ptrdiff_t, const T*, \
-                       const std::uint32_t*, T*);                                                        \
-  template void gather_grad(std::size_t, const std::size_t*, const std::ptrdiff_t*, std::ptrdiff_t,      \
-                            const T*, const std::uint32_t*, T*);
+#define XGRAD_INSTANTIATE(T)                                                                        \
+  template void gather(Lengths, const Strided<const T>&, std::ptrdiff_t, const std::uint32_t*, T*); \
+  template void gather_grad(Lengths, const T*, std::ptrdiff_t, const std::uint32_t*, const Strided<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

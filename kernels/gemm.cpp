@@ -35,9 +35,10 @@ bool is_small(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
 }
 
 template <typename T>
-void scale_rows(std::size_t m, std::size_t n, T beta, T* c, std::size_t ldc) {
-  for (std::size_t i = 0; i < m; ++i) {
-    for (std::size_t j = 0; j < n; ++j) c[i * ldc + j] = beta == T(0) ? T(0) : beta * c[i * ldc + j];
+void scale_rows(T beta, const Matrix<T>& c) {
+  for (std::size_t i = 0; i < c.rows; ++i) {
+    T* const row = c.data + i * c.stride;
+    for (std::size_t j = 0; j < c.cols; ++j) row[j] = beta == T(0) ? T(0) : beta * row[j];
   }
 }
 
@@ -74,46 +75,48 @@ XGRAD_INLINE void small_block(const T* a, std::size_t a_row, std::size_t a_step,
   }
 }
 
-/// `width` columns of C. Those of a transposed B are copied to the stack first.
+/// `width` columns of C, from `first` on. Those of a transposed B are copied to the stack first.
 template <std::size_t width, typename T>
-XGRAD_INLINE void small_columns(bool trans_b, std::size_t m, std::size_t k, T alpha, const T* a,
-                                std::size_t a_row, std::size_t a_step, const T* b, std::size_t ldb, T beta,
-                                T* c, std::size_t ldc) {
+XGRAD_INLINE void small_columns(std::size_t first, T alpha, const Matrix<const T>& a,
+                                const Matrix<const T>& b, T beta, const Matrix<T>& c) {
+  const std::size_t k = a.cols;
+  const T* columns = b.some_cols(first, width).data;
+  std::size_t step = b.stride;
   T copied[copied_depth * width];
-  if (trans_b) {
+  if (b.transposed) {
     for (std::size_t p = 0; p < k; ++p) {
-      for (std::size_t l = 0; l < width; ++l) copied[p * width + l] = b[p + l * ldb];
+      for (std::size_t l = 0; l < width; ++l) copied[p * width + l] = columns[p + l * step];
     }
+    columns = copied;
+    step = width;
   }
-  const T* columns = trans_b ? copied : b;
-  const std::size_t step = trans_b ? width : ldb;
   constexpr std::size_t height = 4;
-  for (; m >= height; m -= height, a += height * a_row, c += height * ldc)
-    small_block<height, width>(a, a_row, a_step, columns, step, k, alpha, beta, c, ldc);
-  for (; m > 0; --m, a += a_row, c += ldc)
-    small_block<1, width>(a, a_row, a_step, columns, step, k, alpha, beta, c, ldc);
+  const std::size_t a_row = a.transposed ? 1 : a.stride, a_step = a.transposed ? a.stride : 1;
+  const T* from = a.data;
+  T* to = c.data + first;
+  std::size_t m = c.rows;
+  for (; m >= height; m -= height, from += height * a_row, to += height * c.stride)
+    small_block<height, width>(from, a_row, a_step, columns, step, k, alpha, beta, to, c.stride);
+  for (; m > 0; --m, from += a_row, to += c.stride)
+    small_block<1, width>(from, a_row, a_step, columns, step, k, alpha, beta, to, c.stride);
 }
 
 /// Columns in groups of 8, 4, 2 and 1, and 4 rows at a time, so that every step multiplies 4 numbers of op(A)
 /// with up to 8 contiguous ones. Bound by latency.
 XGRAD_KERNEL(void, small_gemm,
-             (bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a,
-              std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc),
-             (trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)) {
-  const std::size_t a_row = trans_a ? 1 : lda, a_step = trans_a ? lda : 1, b_column = trans_b ? ldb : 1;
-  for (; n >= group; n -= group, b += group * b_column, c += group)
-    small_columns<group>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
-  if (n & 4) {
-    small_columns<4>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
-    b += 4 * b_column;
-    c += 4;
+             (T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c),
+             (alpha, a, b, beta, c)) {
+  std::size_t first = 0;
+  for (; first + group <= c.cols; first += group) small_columns<group>(first, alpha, a, b, beta, c);
+  if (c.cols & 4) {
+    small_columns<4>(first, alpha, a, b, beta, c);
+    first += 4;
   }
-  if (n & 2) {
-    small_columns<2>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
-    b += 2 * b_column;
-    c += 2;
+  if (c.cols & 2) {
+    small_columns<2>(first, alpha, a, b, beta, c);
+    first += 2;
   }
-  if (n & 1) small_columns<1>(trans_b, m, k, alpha, a, a_row, a_step, b, ldb, beta, c, ldc);
+  if (c.cols & 1) small_columns<1>(first, alpha, a, b, beta, c);
 }
 
 /// What has to be done for a call of BLAS to be single-threaded and safe beside those of other threads.
@@ -155,13 +158,15 @@ class BlasCall {
 };
 
 template <typename T>
-void blas_gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha, const T* a,
-               std::size_t lda, const T* b, std::size_t ldb, T beta, T* c, std::size_t ldc) {
+void blas_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {
   const BlasCall call;
   const auto index = [](std::size_t i) { return static_cast<xt::blas_index_t>(i); };
-  const auto order = [](bool trans) { return trans ? cxxblas::Trans : cxxblas::NoTrans; };
-  cxxblas::gemm<xt::blas_index_t>(cxxblas::RowMajor, order(trans_a), order(trans_b), index(m), index(n),
-                                  index(k), alpha, a, index(lda), b, index(ldb), beta, c, index(ldc));
+  const auto order = [](const Matrix<const T>& m) {
+    return m.transposed ? cxxblas::Trans : cxxblas::NoTrans;
+  };
+  cxxblas::gemm<xt::blas_index_t>(cxxblas::RowMajor, order(a), order(b), index(c.rows), index(c.cols),
+                                  index(a.cols), alpha, a.data, index(a.stride), b.data, index(b.stride),
+                                  beta, c.data, index(c.stride));
 }
 
 // OpenBLAS adds the products of an element in one order up to a million multiplications, and in another
@@ -172,20 +177,18 @@ constexpr std::size_t piece_product = std::size_t{1} << 21, piece_border = 48;
 
 /// Blocks of rows beside each other, one call of BLAS each. Bound by flops: 88 % of the processor's peak.
 template <typename T>
-void blas_gemm_in_pieces(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha,
-                         const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta, T* c,
-                         std::size_t ldc) {
-  const std::size_t height = (piece_product - 1) / (n * k) + 1;
+void blas_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                         const Matrix<T>& c) {
+  const std::size_t m = c.rows, height = (piece_product - 1) / (c.cols * a.cols) + 1;
   const std::size_t least = (height + piece_border - 1) / piece_border * piece_border;
   const std::size_t pieces = BlasCall::is_concurrent() ? std::min(m / least, available_threads()) : 1;
-  if (pieces < 2) return blas_gemm<T>(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  if (pieces < 2) return blas_gemm<T>(alpha, a, b, beta, c);
   const auto border = [&](std::size_t piece) {
     return piece == pieces ? m : piece * m / pieces / piece_border * piece_border;
   };
   parallel_for(pieces, [&](std::size_t piece, std::size_t) {
     const std::size_t begin = border(piece), rows = border(piece + 1) - begin;
-    blas_gemm<T>(trans_a, trans_b, rows, n, k, alpha, a + begin * (trans_a ? 1 : lda), lda, b, ldb, beta,
-                 c + begin * ldc, ldc);
+    blas_gemm<T>(alpha, a.some_rows(begin, rows), b, beta, c.some_rows(begin, rows));
   });
 }
 
@@ -229,11 +232,11 @@ XGRAD_INLINE void transpose_square(const T* x, std::size_t ldx, T* y, std::size_
   *reinterpret_cast<Row*>(y + 3 * ldy) = __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7);
 }
 
-/// packed (rows, cols) = what is at `from`, or its transpose. Bound by bandwidth.
-XGRAD_KERNEL(void, pack,
-             (bool trans, const T* from, std::size_t ld, std::size_t rows, std::size_t cols, T* packed),
-             (trans, from, ld, rows, cols, packed)) {
-  if (!trans) {
+/// packed (rows, cols) = matrix. Bound by bandwidth.
+XGRAD_KERNEL(void, pack, (const Matrix<const T>& matrix, T* packed), (matrix, packed)) {
+  const T* const from = matrix.data;
+  const std::size_t rows = matrix.rows, cols = matrix.cols, ld = matrix.stride;
+  if (!matrix.transposed) {
     for (std::size_t r = 0; r < rows; ++r) {
       XGRAD_INDEPENDENT
       for (std::size_t c = 0; c < cols; ++c) packed[r * cols + c] = from[r * ld + c];
@@ -255,28 +258,30 @@ XGRAD_KERNEL(void, pack,
 /// second-level cache, are packed here once for all rows, and so are those of a if it is transposed. Bound by
 /// flops: 93 to 98 % of the processor's peak.
 template <typename T>
-void tiled_gemm(std::size_t tile_rows, bool trans_a, bool trans_b, std::size_t m, std::size_t n,
-                std::size_t k, T alpha, const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta,
-                T* c, std::size_t ldc) {
+void tiled_gemm(std::size_t tile_rows, T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                const Matrix<T>& c) {
+  const std::size_t m = c.rows, n = c.cols, k = a.cols;
   TileMemory<T>& memory = tile_memory<T>();
-  const bool packs_a = trans_a && lda > panel_cols;
+  const bool packs_a = a.transposed && a.stride > panel_cols;
   for (std::size_t panel = 0; panel < n; panel += panel_cols) {
     const std::size_t panel_end = std::min(n, panel + panel_cols);
     for (std::size_t p = 0; p < k; p += tile_depth) {
       const std::size_t depth = std::min(tile_depth, k - p);
       for (std::size_t j = panel; j < panel_end; j += tile_cols) {
-        pack(trans_b, b + (trans_b ? j * ldb + p : p * ldb + j), ldb, depth,
-             std::min(tile_cols, panel_end - j), memory.b + (j - panel) * depth);
+        const std::size_t cols = std::min(tile_cols, panel_end - j);
+        pack<T>(b.some_rows(p, depth).some_cols(j, cols), memory.b + (j - panel) * depth);
       }
       for (std::size_t i = 0; i < m; i += tile_rows) {
         const std::size_t rows = std::min(tile_rows, m - i);
-        const T* a_tile = a + (trans_a ? p * lda + i : i * lda + p);
-        if (packs_a) pack(false, a_tile, lda, depth, rows, memory.a);
+        Matrix<const T> a_tile = a.some_rows(i, rows).some_cols(p, depth);
+        if (packs_a) {
+          pack<T>(a_tile.transpose(), memory.a);
+          a_tile = Matrix<const T>(memory.a, depth, rows).transpose();
+        }
         for (std::size_t j = panel; j < panel_end; j += tile_cols) {
           const std::size_t cols = std::min(tile_cols, panel_end - j);
-          blas_gemm<T>(trans_a, false, rows, cols, depth, alpha, packs_a ? memory.a : a_tile,
-                       packs_a ? rows : lda, memory.b + (j - panel) * depth, cols, p == 0 ? beta : T(1),
-                       c + i * ldc + j, ldc);
+          blas_gemm<T>(alpha, a_tile, {memory.b + (j - panel) * depth, depth, cols}, p == 0 ? beta : T(1),
+                       c.some_rows(i, rows).some_cols(j, cols));
         }
       }
     }
@@ -286,16 +291,15 @@ void tiled_gemm(std::size_t tile_rows, bool trans_a, bool trans_b, std::size_t m
 /// Tiles of equal height; for each thread whole rows or whole columns of them, whichever are shared out more
 /// evenly. The tiles, and so the bits, are those of one thread.
 template <typename T>
-void tiled_gemm_in_pieces(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k, T alpha,
-                          const T* a, std::size_t lda, const T* b, std::size_t ldb, T beta, T* c,
-                          std::size_t ldc) {
+void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                          const Matrix<T>& c) {
   constexpr std::size_t least_product = std::size_t{1} << 19;
+  const std::size_t m = c.rows, n = c.cols, k = a.cols;
   const std::size_t height = (m - 1) / ((m - 1) / most_tile_rows + 1) + 1, tile_rows = (height + 7) / 8 * 8;
   const std::size_t row_tiles = (m - 1) / tile_rows + 1, col_tiles = (n - 1) / tile_cols + 1;
   const std::size_t threads = std::min(available_threads(), m * n * k / least_product);
   const auto longest = [&](std::size_t tiles) { return threads * ((tiles - 1) / threads + 1); };
-  if (threads < 2)
-    return tiled_gemm(tile_rows, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  if (threads < 2) return tiled_gemm(tile_rows, alpha, a, b, beta, c);
   const bool by_rows = longest(row_tiles) * col_tiles <= longest(col_tiles) * row_tiles;
   const std::size_t tiles = by_rows ? row_tiles : col_tiles, tile = by_rows ? tile_rows : tile_cols;
   const std::size_t pieces = std::min(threads, tiles), length = by_rows ? m : n;
@@ -303,11 +307,9 @@ void tiled_gemm_in_pieces(bool trans_a, bool trans_b, std::size_t m, std::size_t
     const std::size_t begin = piece * tiles / pieces * tile;
     const std::size_t size = std::min(length, (piece + 1) * tiles / pieces * tile) - begin;
     if (by_rows) {
-      tiled_gemm(tile_rows, trans_a, trans_b, size, n, k, alpha, a + begin * (trans_a ? 1 : lda), lda, b, ldb,
-                 beta, c + begin * ldc, ldc);
+      tiled_gemm<T>(tile_rows, alpha, a.some_rows(begin, size), b, beta, c.some_rows(begin, size));
     } else {
-      tiled_gemm(tile_rows, trans_a, trans_b, m, size, k, alpha, a, lda, b + begin * (trans_b ? ldb : 1), ldb,
-                 beta, c + begin, ldc);
+      tiled_gemm<T>(tile_rows, alpha, a, b.some_cols(begin, size), beta, c.some_cols(begin, size));
     }
   });
 }
@@ -322,25 +324,26 @@ bool pays_to_tile(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
 }  // namespace
 
 template <typename T>
-void gemm(bool trans_a, bool trans_b, std::size_t m, std::size_t n, std::size_t k,
-          std::type_identity_t<T> alpha, const T* a, std::size_t lda, const T* b, std::size_t ldb,
-          std::type_identity_t<T> beta, T* c, std::size_t ldc) {
+void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<const T>& b,
+          std::type_identity_t<T> beta, const Matrix<T>& c) {
+  const std::size_t m = c.rows, n = c.cols, k = a.cols;
   if (m == 0 || n == 0) return;
-  if (k == 0) return scale_rows(m, n, beta, c, ldc);
-  if (is_small(trans_b, m, n, k)) {
-    small_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-  } else if (pays_to_tile(trans_b, m, n, k)) {
-    tiled_gemm_in_pieces(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  if (k == 0) return scale_rows(beta, c);
+  if (is_small(b.transposed, m, n, k)) {
+    small_gemm<T>(alpha, a, b, beta, c);
+  } else if (pays_to_tile(b.transposed, m, n, k)) {
+    tiled_gemm_in_pieces(alpha, a, b, beta, c);
   } else {
-    blas_gemm_in_pieces(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    blas_gemm_in_pieces(alpha, a, b, beta, c);
   }
 }
 
 const char* blas_core_name() { return openblas_get_corename ? openblas_get_corename() : "unknown"; }
 
-template void gemm(bool, bool, std::size_t, std::size_t, std::size_t, float, const float*, std::size_t,
-                   const float*, std::size_t, float, float*, std::size_t);
-template void gemm(bool, bool, std::size_t, std::size_t, std::size_t, double, const double*, std::size_t,
-                   const double*, std::size_t, double, double*, std::size_t);
+#define XGRAD_INSTANTIATE(T) \
+  template void gemm(T, const Matrix<const T>&, const Matrix<const T>&, T, const Matrix<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::kernels

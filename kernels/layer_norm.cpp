@@ -52,10 +52,14 @@ XGRAD_INLINE const T* sum_row(const T* x, const T* residual, T* y, std::size_t n
 /// Blocks of 16 rows, which stay in cache between their sum with the residual, their column sums (tiles of 64
 /// columns on the stack, then added to dweight and dbias) and their dx. Bound by bandwidth.
 XGRAD_KERNEL(void, normalize_grad_rows,
-             (const T* dy, const T* x, const T* residual, const T* mean, const T* rstd, const T* weight,
-              T* dx, T* dweight, T* dbias, std::size_t rows, std::size_t cols),
-             (dy, x, residual, mean, rstd, weight, dx, dweight, dbias, rows, cols)) {
+             (const T* dy, const LayerNormInput<T>& input, const LayerNormStatistics<const T>& statistics,
+              const LayerNormGrads<T>& grads),
+             (dy, input, statistics, grads)) {
   constexpr std::size_t height = 16, width = 64;
+  const std::size_t rows = input.rows, cols = input.cols;
+  const T *const x = input.x, *const residual = input.residual, *const weight = input.weight;
+  const T *const mean = statistics.mean, *const rstd = statistics.rstd;
+  T *const dx = grads.dx, *const dweight = grads.dweight, *const dbias = grads.dbias;
   if (dweight) std::fill_n(dweight, cols, T(0));
   if (dbias) std::fill_n(dbias, cols, T(0));
   for (std::size_t top = 0; top < rows; top += height) {
@@ -91,6 +95,25 @@ XGRAD_KERNEL(void, normalize_grad_rows,
   }
 }
 
+/// Three or four loops over a row, which leaves memory once: bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(normalize_rows, rows, 8 * input.cols,
+                      (const LayerNormInput<T>& input, std::type_identity_t<T> eps,
+                       const LayerNormStatistics<T>& statistics, T* y, std::size_t rows),
+                      (input, eps, statistics, y, rows)) {
+  const std::size_t cols = input.cols;
+  y += begin * cols;
+  for (std::size_t r = begin; r < rows; ++r, y += cols) {
+    const T* row = sum_row(input.x + r * cols, input.residual ? input.residual + r * cols : nullptr, y, cols);
+    const T mean = sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols);
+    const auto square = [row, mean](std::size_t i)
+                            XGRAD_INLINE_LAMBDA { return (row[i] - mean) * (row[i] - mean); };
+    const T variance = sum_lanes<T>(cols, square) / T(cols), rstd = T(1) / std::sqrt(variance + eps);
+    statistics.mean[r] = mean;
+    statistics.rstd[r] = rstd;
+    normalize_row(row, input.weight, input.bias, y, mean, rstd, cols);
+  }
+}
+
 /// Rows that one thread works on at once.
 std::size_t rows_at_once(std::size_t cols) {
   constexpr std::size_t elements = std::size_t{1} << 13;
@@ -99,23 +122,10 @@ std::size_t rows_at_once(std::size_t cols) {
 
 }  // namespace
 
-/// Three or four loops over a row, which leaves memory once: bound by bandwidth.
-XGRAD_PARALLEL_KERNEL(layer_norm_rows, rows, 8 * cols,
-                      (const T* x, const T* residual, const T* weight, const T* bias,
-                       std::type_identity_t<T> eps, T* y, T* mean, T* rstd, std::size_t rows,
-                       std::size_t cols),
-                      (x, residual, weight, bias, eps, y, mean, rstd, rows, cols)) {
-  y += begin * cols;
-  for (std::size_t r = begin; r < rows; ++r, y += cols) {
-    const T* row = sum_row(x + r * cols, residual ? residual + r * cols : nullptr, y, cols);
-    const T mu = sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols);
-    const auto square = [row, mu](std::size_t i)
-                            XGRAD_INLINE_LAMBDA { return (row[i] - mu) * (row[i] - mu); };
-    const T variance = sum_lanes<T>(cols, square) / T(cols);
-    mean[r] = mu;
-    rstd[r] = T(1) / std::sqrt(variance + eps);
-    normalize_row(row, weight, bias, y, mu, rstd[r], cols);
-  }
+template <typename T>
+void layer_norm_rows(const LayerNormInput<T>& input, std::type_identity_t<T> eps,
+                     const LayerNormStatistics<T>& statistics, T* y) {
+  normalize_rows(input, eps, statistics, y, input.rows);
 }
 
 std::size_t layer_norm_grad_scratch(std::size_t rows, std::size_t cols) {
@@ -123,27 +133,30 @@ std::size_t layer_norm_grad_scratch(std::size_t rows, std::size_t cols) {
 }
 
 template <typename T>
-void layer_norm_grad_rows(const T* dy, const T* x, const T* residual, const T* mean, const T* rstd,
-                          const T* weight, T* dx, T* dweight, T* dbias, T* scratch, std::size_t rows,
-                          std::size_t cols) {
+void layer_norm_grad_rows(const T* dy, const LayerNormInput<T>& input,
+                          const LayerNormStatistics<const T>& statistics, const LayerNormGrads<T>& grads,
+                          T* scratch) {
+  const std::size_t rows = input.rows, cols = input.cols;
   const std::size_t grain = rows_at_once(cols), pieces = rows / grain;
-  if (pieces < 2) {
-    return normalize_grad_rows(dy, x, residual, mean, rstd, weight, dx, dweight, dbias, rows, cols);
-  }
-  parallel_chunks(rows, grain, [=](std::size_t begin, std::size_t end, std::size_t) {
+  if (pieces < 2) return normalize_grad_rows(dy, input, statistics, grads);
+  parallel_chunks(rows, grain, [&](std::size_t begin, std::size_t end, std::size_t) {
     const std::size_t at = begin * cols;
     T* const sums = scratch + begin / grain * cols;  // dweight's in all pieces, then dbias's
-    normalize_grad_rows(dy + at, x + at, residual ? residual + at : nullptr, mean + begin, rstd + begin,
-                        weight, dx ? dx + at : nullptr, dweight ? sums : nullptr,
-                        dbias ? sums + pieces * cols : nullptr, end - begin, cols);
+    const LayerNormInput<T> part{end - begin,  cols,
+                                 input.x + at, input.residual ? input.residual + at : nullptr,
+                                 input.weight, input.bias};
+    normalize_grad_rows<T>(dy + at, part, {statistics.mean + begin, statistics.rstd + begin},
+                           {grads.dx ? grads.dx + at : nullptr, grads.dweight ? sums : nullptr,
+                            grads.dbias ? sums + pieces * cols : nullptr});
   });
-  if (dweight) sum_middle(scratch, 1, pieces, cols, dweight);
-  if (dbias) sum_middle(scratch + pieces * cols, 1, pieces, cols, dbias);
+  if (grads.dweight) sum_middle(scratch, 1, pieces, cols, grads.dweight);
+  if (grads.dbias) sum_middle(scratch + pieces * cols, 1, pieces, cols, grads.dbias);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                                 \
-  template void layer_norm_grad_rows(const T*, const T*, const T*, const T*, const T*, const T*, T*, T*, T*, \
-                                     T*, std::size_t, std::size_t);
+#define XGRAD_INSTANTIATE(T)                                                                     \
+  template void layer_norm_rows(const LayerNormInput<T>&, T, const LayerNormStatistics<T>&, T*); \
+  template void layer_norm_grad_rows(const T*, const LayerNormInput<T>&,                         \
+                                     const LayerNormStatistics<const T>&, const LayerNormGrads<T>&, T*);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -30,32 +30,30 @@ XGRAD_PARALLEL_KERNEL(add_bias_rows, rows, 2 * cols,
 }  // namespace
 
 template <typename T>
-void linear_rows(const T* x, const T* weight, const T* bias, T* y, std::size_t rows, std::size_t in,
-                 std::size_t out) {
-  gemm<T>(false, true, rows, out, in, 1, x, in, weight, in, 0, y, out);
-  if (bias) add_bias_rows(y, bias, false, rows, out);
+void linear_rows(const Matrix<const T>& x, const Matrix<const T>& weight, const T* bias, T* y) {
+  gemm<T>(1, x, weight.transpose(), 0, {y, x.rows, weight.rows});
+  if (bias) add_bias_rows(y, bias, false, x.rows, weight.rows);
 }
 
 template <typename T>
-void linear_relu_rows(const T* x, const T* weight, const T* bias, T* y, std::size_t rows, std::size_t in,
-                      std::size_t out) {
-  gemm<T>(false, true, rows, out, in, 1, x, in, weight, in, 0, y, out);
-  add_bias_rows(y, bias, true, rows, out);
+void linear_relu_rows(const Matrix<const T>& x, const Matrix<const T>& weight, const T* bias, T* y) {
+  gemm<T>(1, x, weight.transpose(), 0, {y, x.rows, weight.rows});
+  add_bias_rows(y, bias, true, x.rows, weight.rows);
 }
 
 template <typename T>
-void linear_grad_rows(const T* dy, const T* x, const T* weight, T* dx, bool adds_dx, T* dweight, T* dbias,
-                      std::size_t rows, std::size_t in, std::size_t out) {
-  if (dx) gemm<T>(false, false, rows, in, out, 1, dy, out, weight, in, adds_dx ? T(1) : T(0), dx, in);
-  if (dweight) gemm<T>(true, false, out, in, rows, 1, dy, out, x, in, 0, dweight, in);
-  if (dbias) sum_middle(dy, 1, rows, out, dbias);
+void linear_grad_rows(const Matrix<const T>& dy, const Matrix<const T>& x, const Matrix<const T>& weight,
+                      const LinearGrads<T>& grads) {
+  if (grads.dx) gemm<T>(1, dy, weight, grads.adds_dx ? T(1) : T(0), {grads.dx, x.rows, x.cols});
+  if (grads.dweight) gemm<T>(1, dy.transpose(), x, 0, {grads.dweight, weight.rows, weight.cols});
+  if (grads.dbias) sum_middle(dy.data, 1, dy.rows, dy.cols, grads.dbias);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                               \
-  template void linear_rows(const T*, const T*, const T*, T*, std::size_t, std::size_t, std::size_t);      \
-  template void linear_relu_rows(const T*, const T*, const T*, T*, std::size_t, std::size_t, std::size_t); \
-  template void linear_grad_rows(const T*, const T*, const T*, T*, bool, T*, T*, std::size_t, std::size_t, \
-                                 std::size_t);
+#define XGRAD_INSTANTIATE(T)                                                                             \
+  template void linear_rows(const Matrix<const T>&, const Matrix<const T>&, const T*, T*);               \
+  template void linear_relu_rows(const Matrix<const T>&, const Matrix<const T>&, const T*, T*);          \
+  template void linear_grad_rows(const Matrix<const T>&, const Matrix<const T>&, const Matrix<const T>&, \
+                                 const LinearGrads<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -1,23 +1,28 @@
 #pragma once
 
-#include <cstddef>
+#include "matrix.hpp"
 
 namespace xgrad::kernels {
 
 /// y (rows, out) = x weight^T + bias, for x (rows, in), weight (out, in) and bias (out), which may be null.
 template <typename T>
-void linear_rows(const T* x, const T* weight, const T* bias, T* y, std::size_t rows, std::size_t in,
-                 std::size_t out);
+void linear_rows(const Matrix<const T>& x, const Matrix<const T>& weight, const T* bias, T* y);
 
 /// y = max(0, x weight^T + bias).
 template <typename T>
-void linear_relu_rows(const T* x, const T* weight, const T* bias, T* y, std::size_t rows, std::size_t in,
-                      std::size_t out);
+void linear_relu_rows(const Matrix<const T>& x, const Matrix<const T>& weight, const T* bias, T* y);
 
-/// dx = dy weight, or dx += dy weight if `adds_dx`, dweight = dy^T x, dbias = the sums of dy's columns; each
-/// may be null.
+/// Where linear's gradients go, each of which may be null. `adds_dx`: dx is added to.
 template <typename T>
-void linear_grad_rows(const T* dy, const T* x, const T* weight, T* dx, bool adds_dx, T* dweight, T* dbias,
-                      std::size_t rows, std::size_t in, std::size_t out);
+struct LinearGrads {
+  T* dx;
+  bool adds_dx;
+  T *dweight, *dbias;
+};
+
+/// dx = dy weight, dweight = dy^T x, dbias = the sums of dy's columns.
+template <typename T>
+void linear_grad_rows(const Matrix<const T>& dy, const Matrix<const T>& x, const Matrix<const T>& weight,
+                      const LinearGrads<T>& grads);
 
 }  // namespace xgrad::kernels

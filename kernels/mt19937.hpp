@@ -18,4 +18,10 @@ void mt19937_temper(const std::uint32_t* state, std::uint32_t* words);
 template <typename T>
 void bernoulli(const std::uint32_t* words, std::uint64_t bound, T* y, std::size_t n);
 
+/// The bytes that n bits take.
+constexpr std::size_t bytes_of_bits(std::size_t n) { return (n + 7) / 8; }
+
+/// The same as n bits, the lowest of each byte first; the rest of the last byte is 0.
+void bernoulli_bits(const std::uint32_t* words, std::uint64_t bound, std::uint8_t* y, std::size_t n);
+
 }  // namespace xgrad::kernels

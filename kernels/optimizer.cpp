@@ -8,18 +8,16 @@ namespace xgrad::kernels {
 
 // One pass over every array: bound by bandwidth.
 
-XGRAD_PARALLEL_KERNEL(sgd_step, n, 1,
-                      (T * p, const T* g, T* velocity, std::size_t n, double lr, double momentum,
-                       double dampening, double weight_decay, bool nesterov, bool first),
-                      (p, g, velocity, n, lr, momentum, dampening, weight_decay, nesterov, first)) {
-  const T rate = T(lr), decay = T(weight_decay);
+XGRAD_PARALLEL_KERNEL(sgd_step, n, 1, (const SgdStep& step, const T* g, T* p, T* velocity, std::size_t n),
+                      (step, g, p, velocity, n)) {
+  const T rate = T(step.lr), decay = T(step.weight_decay), momentum = T(step.momentum);
   if (!velocity) {
     XGRAD_INDEPENDENT
     for (std::size_t i = begin; i < n; ++i) p[i] -= rate * (g[i] + decay * p[i]);
     return;
   }
-  const T keep = first ? T(0) : T(momentum), take = first ? T(1) : T(1 - dampening);
-  const T from_gradient = nesterov ? T(1) : T(0), from_velocity = nesterov ? T(momentum) : T(1);
+  const T keep = step.first ? T(0) : momentum, take = step.first ? T(1) : T(1 - step.dampening);
+  const T from_gradient = step.nesterov ? T(1) : T(0), from_velocity = step.nesterov ? momentum : T(1);
   XGRAD_INDEPENDENT
   for (std::size_t i = begin; i < n; ++i) {
     const T gradient = g[i] + decay * p[i];
@@ -29,15 +27,12 @@ XGRAD_PARALLEL_KERNEL(sgd_step, n, 1,
   }
 }
 
-XGRAD_PARALLEL_KERNEL(adam_step, n, 4,
-                      (T * p, const T* g, T* m, T* v, std::size_t n, double lr, double beta1, double beta2,
-                       double eps, double weight_decay, bool decoupled, double bias_correction1,
-                       double bias_correction2),
-                      (p, g, m, v, n, lr, beta1, beta2, eps, weight_decay, decoupled, bias_correction1,
-                       bias_correction2)) {
-  const T step = T(lr / bias_correction1), correction = T(std::sqrt(bias_correction2)), epsilon = T(eps);
-  const T keep1 = T(beta1), take1 = T(1 - beta1), keep2 = T(beta2), take2 = T(1 - beta2);
-  const T shrink = decoupled ? T(1 - lr * weight_decay) : T(1), decay = decoupled ? T(0) : T(weight_decay);
+XGRAD_PARALLEL_KERNEL(adam_step, n, 4, (const AdamStep& step, const T* g, T* p, T* m, T* v, std::size_t n),
+                      (step, g, p, m, v, n)) {
+  const T size = T(step.lr / step.bias_correction1), correction = T(std::sqrt(step.bias_correction2));
+  const T keep1 = T(step.beta1), take1 = T(1 - step.beta1), keep2 = T(step.beta2), take2 = T(1 - step.beta2);
+  const T shrink = step.decoupled ? T(1 - step.lr * step.weight_decay) : T(1);
+  const T decay = step.decoupled ? T(0) : T(step.weight_decay), epsilon = T(step.eps);
   XGRAD_INDEPENDENT
   for (std::size_t i = begin; i < n; ++i) {
     const T parameter = shrink * p[i];
@@ -46,7 +41,7 @@ XGRAD_PARALLEL_KERNEL(adam_step, n, 4,
     const T second = keep2 * v[i] + take2 * gradient * gradient;
     m[i] = first;
     v[i] = second;
-    p[i] = parameter - step * (first / (std::sqrt(second) / correction + epsilon));
+    p[i] = parameter - size * (first / (std::sqrt(second) / correction + epsilon));
   }
 }
 

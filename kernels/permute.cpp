@@ -104,9 +104,8 @@ bool bring_unit_stride_beside_last(Axes<2>& axes) {
 }  // namespace
 
 template <typename T>
-void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_t* in_strides, const T* x,
-             T* y) {
-  const Axes<1> merged = merge_axes<1>(rank, out_shape, {in_strides}, 2);
+void permute(Lengths shape, const Strided<const T>& x, T* y) {
+  const Axes<1> merged = merge_axes<1>(shape, {x.strides}, 2);
   Axes<2> axes{};  // operand 0 is x, operand 1 is y
   axes.rank = merged.rank;
   std::ptrdiff_t y_stride = 1;
@@ -121,7 +120,7 @@ void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_
   const std::ptrdiff_t x_row = axes.stride(0, last - 1), x_col = axes.stride(0, last);
   const std::ptrdiff_t y_row = axes.stride(1, last - 1);
   parallel_outer(axes, 2, [&](const auto& offset, std::size_t) {
-    const T* from = x + offset[0];
+    const T* from = x.data + offset[0];
     T* to = y + offset[1];
     if (transposes) return transpose(from, x_col, to, static_cast<std::size_t>(y_row), rows, cols);
     copy_strided(from, x_row, x_col, to, y_row, rows, cols);
@@ -129,27 +128,27 @@ void permute(std::size_t rank, const std::size_t* out_shape, const std::ptrdiff_
 }
 
 template <typename T>
-void copy_rows(const T* x, std::ptrdiff_t x_stride, T* y, std::ptrdiff_t y_stride, std::size_t rows,
-               std::size_t cols) {
-  copy_strided(x, x_stride, 1, y, y_stride, rows, cols);
+void copy_rows(const Matrix<const T>& x, const Matrix<T>& y) {
+  copy_strided(x.data, static_cast<std::ptrdiff_t>(x.stride), 1, y.data,
+               static_cast<std::ptrdiff_t>(y.stride), x.rows, x.cols);
 }
 
 template <typename T>
-void scatter_add(std::size_t rank, const std::size_t* in_shape, const std::ptrdiff_t* out_strides, const T* x,
-                 T* y) {
-  const Axes<1> axes = merge_axes<1>(rank, in_shape, {out_strides}, 1);
+void scatter_add(Lengths shape, const T* x, const Strided<T>& y) {
+  const Axes<1> axes = merge_axes<1>(shape, {y.strides}, 1);
   const std::size_t n = axes.size(axes.rank - 1);
   const std::ptrdiff_t stride = axes.stride(0, axes.rank - 1);
   parallel_outer(axes, 1, [&](const auto& offset, std::size_t number) {
-    add_to_strided(x + number * n, y + offset[0], stride, n);
+    add_to_strided(x + number * n, y.data + offset[0], stride, n);
   });
 }
 
-template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
-template void permute(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
-template void copy_rows(const float*, std::ptrdiff_t, float*, std::ptrdiff_t, std::size_t, std::size_t);
-template void copy_rows(const double*, std::ptrdiff_t, double*, std::ptrdiff_t, std::size_t, std::size_t);
-template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const float*, float*);
-template void scatter_add(std::size_t, const std::size_t*, const std::ptrdiff_t*, const double*, double*);
+#define XGRAD_INSTANTIATE(T)                                         \
+  template void permute(Lengths, const Strided<const T>&, T*);       \
+  template void copy_rows(const Matrix<const T>&, const Matrix<T>&); \
+  template void scatter_add(Lengths, const T*, const Strided<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::kernels

@@ -13,7 +13,7 @@ namespace xgrad::kernels {
 template <typename T>
 XGRAD_INLINE T softmax_row(const T* x, T* y, std::size_t n, T max) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = 0; i < n; ++i) y[i] = vectorized::exp_below_one(x[i] - max);
+  for (std::size_t i = 0; i < n; ++i) y[i] = vectorized::exp_nonpositive(x[i] - max);
   const T scale = T(1) / sum_lanes<T>(n, [y](std::size_t i) XGRAD_INLINE_LAMBDA { return y[i]; });
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] *= scale;
@@ -38,7 +38,7 @@ XGRAD_INLINE void log_softmax_row(const T* x, T* y, std::size_t n) {
     const std::size_t size = std::min(block, n - begin);
     T e[block];
     XGRAD_INDEPENDENT
-    for (std::size_t i = 0; i < size; ++i) e[i] = vectorized::exp_below_one(x[begin + i] - max);
+    for (std::size_t i = 0; i < size; ++i) e[i] = vectorized::exp_nonpositive(x[begin + i] - max);
     sum += sum_lanes<T>(size, [&e](std::size_t i) XGRAD_INLINE_LAMBDA { return e[i]; });
   }
   const T log_sum = std::log(sum);

@@ -71,9 +71,9 @@ XGRAD_INLINE T exp(T x) {
   return p * power_of_two(half) * power_of_two(n - half);
 }
 
-/// exp(x) for x <= 0, with 0 for what is no normal number: those take long.
+/// exp(x) for x <= 0. Subnormal results are flushed to zero, for arithmetic with them is slow.
 template <typename T>
-XGRAD_INLINE T exp_below_one(T x) {
+XGRAD_INLINE T exp_nonpositive(T x) {
   constexpr T lowest = std::is_same_v<T, float> ? T(-87.33654) : T(-708.39641);
   const T y = exp<true>(x);
   return x < lowest ? T(0) : y;

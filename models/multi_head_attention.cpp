@@ -1,5 +1,6 @@
 #include "multi_head_attention.hpp"
 
+#include "../ops/self_attention.hpp"
 #include "sizes.hpp"
 
 namespace xgrad {

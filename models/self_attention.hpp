@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../ops/attention.hpp"
+#include "../ops/attention_with_weights.hpp"
 #include "linear.hpp"
 
 namespace xgrad {

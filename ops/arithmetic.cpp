@@ -77,8 +77,7 @@ Variable<T> compute(const char* name, kernels::Binary op, Contiguous<T> contiguo
   Variable<T> y = detail::empty<T>(shape, name);
   const detail::Strides a_strides = detail::broadcast_strides(a.shape(), shape);
   const detail::Strides b_strides = detail::broadcast_strides(b.shape(), shape);
-  kernels::binary(op, shape.size(), shape.data(), detail::data(a), a_strides.data(), detail::data(b),
-                  b_strides.data(), detail::data(y));
+  kernels::binary<T>(op, shape, {detail::data(a), a_strides}, {detail::data(b), b_strides}, detail::data(y));
   return y;
 }
 
@@ -179,7 +178,7 @@ Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
     kernels::fill(*detail::data(x), detail::data(y), y.size());
   } else {
     const detail::Strides strides = detail::broadcast_strides(x.shape(), shape);
-    kernels::permute(shape.size(), shape.data(), strides.data(), detail::data(x), detail::data(y));
+    kernels::permute<T>(shape, {detail::data(x), strides}, detail::data(y));
   }
   return record<T>("broadcast_to", std::move(y), Inputs(x), Attributes("shape", shape), Saved(),
                    [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {sum_to(dy, needs.shape(0))}; });

@@ -26,7 +26,9 @@ Variable<T> dropout(const Variable<T>& x, double p, bool training) {
                    [](Variable<T> dy, Needs, Variable<T> mask) -> Grads<T, 1> { return {dy * mask}; });
 }
 
-template Variable<float> dropout(const Variable<float>&, double, bool);
-template Variable<double> dropout(const Variable<double>&, double, bool);
+#define XGRAD_INSTANTIATE(T) template Variable<T> dropout(const Variable<T>&, double, bool);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

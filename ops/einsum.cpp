@@ -264,7 +264,9 @@ Variable<T> einsum(std::string_view equation, const std::vector<Variable<T>>& op
   return ordered(result, parsed.output);
 }
 
-template Variable<float> einsum(std::string_view, const std::vector<Variable<float>>&);
-template Variable<double> einsum(std::string_view, const std::vector<Variable<double>>&);
+#define XGRAD_INSTANTIATE(T) template Variable<T> einsum(std::string_view, const std::vector<Variable<T>>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

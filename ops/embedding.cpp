@@ -23,7 +23,7 @@ Variable<T> embedding_grad(const Ids& ids, const Variable<T>& dy, std::size_t vo
   Variable<T> dweight = detail::empty<T>(Shape{vocabulary, dim});
   T* rows = detail::data(dweight);
   kernels::fill(T{0}, rows, dweight.size());
-  kernels::scatter_add_rows(detail::data(dy), ids.data(), rows, ids.size(), dim);
+  kernels::scatter_add_rows<T>({detail::data(dy), ids.size(), dim}, ids.data(), rows);
   if (padding != no_padding) kernels::fill(T{0}, rows + static_cast<std::size_t>(padding) * dim, dim);
   return record<T>("embedding_grad", std::move(dweight), Inputs(dy), Saved(ids),
                    [padding](Variable<T> d, Needs, const Ids& ids) -> Grads<T, 1> {
@@ -43,7 +43,7 @@ Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t paddi
   Shape shape = ids.shape();
   shape.push_back(weight.shape()[1]);
   Variable<T> y = detail::empty<T>(shape, "embedding");
-  kernels::gather_rows(detail::data(weight), ids.data(), detail::data(y), ids.size(), weight.shape()[1]);
+  kernels::gather_rows<T>(detail::data(weight), ids.data(), {detail::data(y), ids.size(), weight.shape()[1]});
   return record<T>(
       "embedding", std::move(y), Inputs(weight),
       Attributes("ids", ids, "padding_idx", padding == no_padding ? std::nullopt : std::optional(padding)),
@@ -78,7 +78,9 @@ Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOption
   return lookup(ids, weight, padding);
 }
 
-template Variable<float> embedding(const Ids&, const Variable<float>&, EmbeddingOptions);
-template Variable<double> embedding(const Ids&, const Variable<double>&, EmbeddingOptions);
+#define XGRAD_INSTANTIATE(T) template Variable<T> embedding(const Ids&, const Variable<T>&, EmbeddingOptions);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -40,8 +40,7 @@ Variable<T> put_back(const char* op, const Variable<T>& x, const Part& part, con
 template <class T>
 Variable<T> take(const char* op, const Variable<T>& x, const Part& part) {
   Variable<T> y = detail::empty<T>(part.shape);
-  kernels::permute(part.shape.size(), part.shape.data(), part.strides.data(), detail::data(x) + part.offset,
-                   detail::data(y));
+  kernels::permute<T>(part.shape, {detail::data(x) + part.offset, part.strides}, detail::data(y));
   return record<T>(op, std::move(y), Inputs(x), part.attributes(), Saved(),
                    [op, part](Variable<T> dy, Needs needs) -> Grads<T, 1> {
                      return {put_back(op, dy, part, needs.shape(0))};
@@ -53,8 +52,7 @@ template <class T>
 Variable<T> put_back(const char* op, const Variable<T>& x, const Part& part, const Shape& whole) {
   Variable<T> y = detail::empty<T>(whole);
   kernels::fill(T{0}, detail::data(y), y.size());
-  kernels::scatter_add(part.shape.size(), part.shape.data(), part.strides.data(), detail::data(x),
-                       detail::data(y) + part.offset);
+  kernels::scatter_add<T>(part.shape, detail::data(x), {detail::data(y) + part.offset, part.strides});
   return record<T>(op, std::move(y), Inputs(x), part.attributes(), Saved(),
                    [op, part](Variable<T> dy, Needs) -> Grads<T, 1> { return {take(op, dy, part)}; });
 }
@@ -91,8 +89,8 @@ Variable<T> take_rows(const Variable<T>& x, const Rows& rows) {
   shape[rows.axis] = count;
   Variable<T> y = detail::empty<T>(shape, "index_select");
   for (std::size_t o = 0; o < rows.outer; ++o) {
-    kernels::gather_rows(detail::data(x) + o * length * rows.inner, rows.index.data(),
-                         detail::data(y) + o * count * rows.inner, count, rows.inner);
+    kernels::gather_rows<T>(detail::data(x) + o * length * rows.inner, rows.index.data(),
+                            {detail::data(y) + o * count * rows.inner, count, rows.inner});
   }
   return record<T>("index_select", std::move(y), Inputs(x), Attributes("dim", rows.axis, "index", rows.index),
                    Saved(rows), [](Variable<T> dy, Needs needs, const Rows& rows) -> Grads<T, 1> {
@@ -106,8 +104,8 @@ Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole)
   Variable<T> x = detail::empty<T>(whole);
   kernels::fill(T{0}, detail::data(x), x.size());
   for (std::size_t o = 0; o < rows.outer; ++o) {
-    kernels::scatter_add_rows(detail::data(y) + o * count * rows.inner, rows.index.data(),
-                              detail::data(x) + o * length * rows.inner, count, rows.inner);
+    kernels::scatter_add_rows<T>({detail::data(y) + o * count * rows.inner, count, rows.inner},
+                                 rows.index.data(), detail::data(x) + o * length * rows.inner);
   }
   return record<T>(
       "index_select", std::move(x), Inputs(y), Attributes("dim", rows.axis, "index", rows.index), Saved(rows),
@@ -129,8 +127,8 @@ template <class T>
 Variable<T> gather_elements(const Variable<T>& x, const Gathered& how, const Ids* index = nullptr) {
   const Shape& shape = how.index->shape();
   Variable<T> y = detail::empty<T>(shape);
-  kernels::gather(shape.size(), shape.data(), how.strides.data(), how.dim_stride, detail::data(x),
-                  how.index->data(), detail::data(y));
+  kernels::gather<T>(shape, {detail::data(x), how.strides}, how.dim_stride, how.index->data(),
+                     detail::data(y));
   return record<T>(
       "gather", std::move(y), Inputs(x), Attributes("dim", how.axis, "index", index), Saved(),
       [how](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {gather_back(dy, how, needs.shape(0))}; });
@@ -141,8 +139,8 @@ Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& 
   const Shape& shape = how.index->shape();
   Variable<T> x = detail::empty<T>(whole);
   kernels::fill(T{0}, detail::data(x), x.size());
-  kernels::gather_grad(shape.size(), shape.data(), how.strides.data(), how.dim_stride, detail::data(y),
-                       how.index->data(), detail::data(x));
+  kernels::gather_grad<T>(shape, detail::data(y), how.dim_stride, how.index->data(),
+                          {detail::data(x), how.strides});
   return record<T>("gather", std::move(x), Inputs(y), Attributes("dim", how.axis), Saved(),
                    [how](Variable<T> dx, Needs) -> Grads<T, 1> { return {gather_elements(dx, how)}; });
 }

@@ -70,9 +70,9 @@ Normalized<T> normalize(const char* op, const Variable<T>& x, const T* residual,
   const std::size_t cols = element_count(columns);
   const std::size_t rows = element_count(Shape(x.shape().begin(), x.shape().end() - columns.size()));
   Normalized<T> result{{columns, rows, cols}, detail::empty<T>(x.shape()), detail::empty<T>(Shape{2, rows})};
-  kernels::layer_norm_rows(detail::data(x), residual, scale, shift, static_cast<T>(eps),
-                           detail::data(result.y), detail::data(result.statistics),
-                           detail::data(result.statistics) + rows, rows, cols);
+  T* const mean = detail::data(result.statistics);
+  kernels::layer_norm_rows<T>({rows, cols, detail::data(x), residual, scale, shift}, static_cast<T>(eps),
+                              {mean, mean + rows}, detail::data(result.y));
   return result;
 }
 
@@ -88,10 +88,11 @@ Grads<T, 3> gradients(const Variable<T>& dy, const std::array<bool, 3>& needs, c
   const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
   const std::size_t rows = table.rows, cols = table.cols;
   Variable<T> scratch = detail::empty<T>(Shape{kernels::layer_norm_grad_scratch(rows, cols)});
-  const T* mean = detail::data(statistics);
-  kernels::layer_norm_grad_rows(detail::data(dy), detail::data(x), residual, mean, mean + rows,
-                                weight.defined() ? detail::data(weight) : nullptr, target(0), target(1),
-                                target(2), detail::data(scratch), rows, cols);
+  const T* const mean = detail::data(statistics);
+  const T* const scale = weight.defined() ? detail::data(weight) : nullptr;
+  kernels::layer_norm_grad_rows<T>(detail::data(dy), {rows, cols, detail::data(x), residual, scale, nullptr},
+                                   {mean, mean + rows}, {target(0), target(1), target(2)},
+                                   detail::data(scratch));
   return grads;
 }
 

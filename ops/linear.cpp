@@ -38,7 +38,7 @@ Grads<T, 3> linear_grads(const Variable<T>& dy, Needs needs, const Variable<T>& 
                          const Variable<T>& weight) {
   Grads<T, 3> grads;
   if (needs[0]) grads[0] = detail::rows_matmul(dy, weight, false);
-  if (needs[1]) grads[1] = detail::outer_sum(dy, x);
+  if (needs[1]) grads[1] = detail::transposed_matmul(dy, x);
   if (needs[2]) grads[2] = sum_to(dy, needs.shape(2));
   return grads;
 }
@@ -60,8 +60,9 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
   const Shape shape = checked_shape("linear", x, weight, bias);
   if (!bias.defined()) return detail::rows_matmul(x, weight, true, "linear");
   Variable<T> y = detail::empty<T>(shape, "linear");
-  kernels::linear_rows(detail::data(x), detail::data(weight), detail::data(bias), detail::data(y),
-                       row_count(shape), weight.shape()[1], shape.back());
+  const std::size_t out = weight.shape()[0], in = weight.shape()[1];
+  kernels::linear_rows<T>({detail::data(x), row_count(shape), in}, {detail::data(weight), out, in},
+                          detail::data(bias), detail::data(y));
   return record<T>("linear", std::move(y), Inputs(x, weight, bias),
                    Saved(if_requires_grad(weight, x), if_requires_grad(x, weight)),
                    [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) {
@@ -77,8 +78,9 @@ Variable<T> linear_relu(const Variable<T>& x, const Variable<T>& weight, const V
   const Shape shape = checked_shape("linear_relu", x, weight, bias);
   if (!bias.defined()) return relu(linear(x, weight));
   Variable<T> y = detail::empty<T>(shape, "linear_relu");
-  kernels::linear_relu_rows(detail::data(x), detail::data(weight), detail::data(bias), detail::data(y),
-                            row_count(shape), weight.shape()[1], shape.back());
+  const std::size_t out = weight.shape()[0], in = weight.shape()[1];
+  kernels::linear_relu_rows<T>({detail::data(x), row_count(shape), in}, {detail::data(weight), out, in},
+                               detail::data(bias), detail::data(y));
   return record<T>("linear_relu", std::move(y), Inputs(x, weight, bias),
                    Saved(if_requires_grad(weight, x), if_requires_grad(x, weight), Output()),
                    [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight, Variable<T> y) {

@@ -61,9 +61,11 @@ Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
   return options.reduction == Reduction::mean ? sum(weighted) / sum(count) : sum(weighted);
 }
 
-template Variable<float> mse_loss(const Variable<float>&, const Variable<float>&, Reduction);
-template Variable<double> mse_loss(const Variable<double>&, const Variable<double>&, Reduction);
-template Variable<float> nll_loss(const Variable<float>&, const Ids&, const NllLossOptions<float>&);
-template Variable<double> nll_loss(const Variable<double>&, const Ids&, const NllLossOptions<double>&);
+#define XGRAD_INSTANTIATE(T)                                                        \
+  template Variable<T> mse_loss(const Variable<T>&, const Variable<T>&, Reduction); \
+  template Variable<T> nll_loss(const Variable<T>&, const Ids&, const NllLossOptions<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -12,15 +12,17 @@ Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identi
   Variable<T> y = detail::empty<T>(shape, "masked_fill");
   const detail::Strides mask_strides = detail::broadcast_strides(mask.shape(), shape),
                         x_strides = detail::broadcast_strides(x.shape(), shape), constant(shape.size(), 0);
-  kernels::where(shape.size(), shape.data(), mask.data(), mask_strides.data(), &value, constant.data(),
-                 detail::data(x), x_strides.data(), detail::data(y));
+  kernels::where<T>(shape, {mask.data(), mask_strides}, {&value, constant}, {detail::data(x), x_strides},
+                    detail::data(y));
   return record<T>("masked_fill", std::move(y), Inputs(x), Attributes("mask", mask, "value", value),
                    Saved(mask), [](Variable<T> dy, Needs needs, const Mask& mask) -> Grads<T, 1> {
                      return {sum_to(masked_fill(dy, mask, 0), needs.shape(0))};
                    });
 }
 
-template Variable<float> masked_fill(const Variable<float>&, const Mask&, float);
-template Variable<double> masked_fill(const Variable<double>&, const Mask&, double);
+#define XGRAD_INSTANTIATE(T) template Variable<T> masked_fill(const Variable<T>&, const Mask&, T);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -37,13 +37,12 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
   T* out = detail::data(y);
   const detail::Strides a_strides = detail::broadcast_strides(batch_a, batch);
   const detail::Strides b_strides = detail::broadcast_strides(batch_b, batch);
-  const auto axes =
-      kernels::merge_axes<2>(batch.size(), batch.data(), {a_strides.data(), b_strides.data()}, 0);
+  const auto axes = kernels::merge_axes<2>(batch, {a_strides, b_strides}, 0);
   const auto multiply = [&](std::size_t begin, std::size_t end) {
     kernels::for_each_outer(axes, 0, begin, end, [&](const auto& matrix, std::size_t number) {
-      kernels::gemm<T>(trans_a, trans_b, n, m, k, 1, left + static_cast<std::size_t>(matrix[0]) * n * k,
-                       cols_a, right + static_cast<std::size_t>(matrix[1]) * k * m, cols_b, 0,
-                       out + number * n * m, m);
+      kernels::gemm<T>(1, {left + static_cast<std::size_t>(matrix[0]) * n * k, n, k, cols_a, trans_a},
+                       {right + static_cast<std::size_t>(matrix[1]) * k * m, k, m, cols_b, trans_b}, 0,
+                       {out + number * n * m, n, m});
     });
   };
   constexpr std::size_t divided_product = std::size_t{1} << 22;  // gemm divides itself
@@ -82,23 +81,24 @@ Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transpo
   Shape shape = x.shape();
   shape.back() = m;
   Variable<T> y = empty<T>(shape, op);
-  kernels::gemm<T>(false, transposed, rows, m, k, 1, data(x), k, data(w), w.shape()[1], 0, data(y), m);
+  kernels::gemm<T>(1, {data(x), rows, k}, {data(w), k, m, w.shape()[1], transposed}, 0, {data(y), rows, m});
   return record<T>(op, std::move(y), Inputs(x, w), Attributes("trans_b", transposed),
                    Saved(if_requires_grad(w, x), if_requires_grad(x, w)),
                    [transposed](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> w) -> Grads<T, 2> {
                      Grads<T, 2> grads;
                      if (needs[0]) grads[0] = rows_matmul(dy, w, !transposed);
-                     if (needs[1]) grads[1] = transposed ? outer_sum(dy, x) : outer_sum(x, dy);
+                     if (needs[1])
+                       grads[1] = transposed ? transposed_matmul(dy, x) : transposed_matmul(x, dy);
                      return grads;
                    });
 }
 
 template <class T>
-Variable<T> outer_sum(const Variable<T>& u, const Variable<T>& v) {
+Variable<T> transposed_matmul(const Variable<T>& u, const Variable<T>& v) {
   const std::size_t p = u.shape().back(), q = v.shape().back();
   const std::size_t rows = row_count(u.shape());
   Variable<T> y = empty<T>(Shape{p, q}, "matmul");
-  kernels::gemm<T>(true, false, p, q, rows, 1, data(u), p, data(v), q, 0, data(y), q);
+  kernels::gemm<T>(1, kernels::Matrix(data(u), rows, p).transpose(), {data(v), rows, q}, 0, {data(y), p, q});
   return record<T>("matmul", std::move(y), Inputs(u, v), Attributes("trans_a", true),
                    Saved(if_requires_grad(v, u), if_requires_grad(u, v)),
                    [](Variable<T> dy, Needs needs, Variable<T> u, Variable<T> v) -> Grads<T, 2> {
@@ -157,21 +157,14 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
   return y + (options.beta == 1 ? c : mul(c, static_cast<T>(options.beta)));
 }
 
-template Variable<float> bmm(const Variable<float>&, const Variable<float>&);
-template Variable<double> bmm(const Variable<double>&, const Variable<double>&);
-template Variable<float> gemm(const Variable<float>&, const Variable<float>&, const Variable<float>&,
-                              GemmOptions);
-template Variable<double> gemm(const Variable<double>&, const Variable<double>&, const Variable<double>&,
-                               GemmOptions);
-template Variable<float> matmul(const Variable<float>&, const Variable<float>&);
-template Variable<double> matmul(const Variable<double>&, const Variable<double>&);
+#define XGRAD_INSTANTIATE(T)                                                                           \
+  template Variable<T> bmm(const Variable<T>&, const Variable<T>&);                                    \
+  template Variable<T> gemm(const Variable<T>&, const Variable<T>&, const Variable<T>&, GemmOptions);  \
+  template Variable<T> matmul(const Variable<T>&, const Variable<T>&);                                 \
+  template Variable<T> detail::rows_matmul(const Variable<T>&, const Variable<T>&, bool, const char*); \
+  template Variable<T> detail::transposed_matmul(const Variable<T>&, const Variable<T>&);
 
-namespace detail {
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
-template Variable<float> rows_matmul(const Variable<float>&, const Variable<float>&, bool, const char*);
-template Variable<double> rows_matmul(const Variable<double>&, const Variable<double>&, bool, const char*);
-template Variable<float> outer_sum(const Variable<float>&, const Variable<float>&);
-template Variable<double> outer_sum(const Variable<double>&, const Variable<double>&);
-
-}  // namespace detail
 }  // namespace xgrad

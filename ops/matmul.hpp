@@ -40,10 +40,10 @@ template <class T>
 Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed,
                         const char* op = "matmul");
 
-/// y = u^T v (p, q), summed over all rows of u (..., p) and v (..., q): the gradient of a matrix that rows
-/// went through.
+/// y = u^T v (p, q) for u (..., p) and v (..., q) as rows: the sum of their outer products. The gradient of
+/// a weight.
 template <class T>
-Variable<T> outer_sum(const Variable<T>& u, const Variable<T>& v);
+Variable<T> transposed_matmul(const Variable<T>& u, const Variable<T>& v);
 
 }  // namespace detail
 }  // namespace xgrad

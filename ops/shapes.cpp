@@ -52,8 +52,7 @@ Variable<T> joined(const std::vector<Variable<T>>& parts, std::size_t axis, cons
     T* place = to + top * row;
     for (const Variable<T>& part : parts) {
       const std::size_t width = part.size() / outer;
-      kernels::copy_rows(detail::data(part) + top * width, static_cast<std::ptrdiff_t>(width), place,
-                         static_cast<std::ptrdiff_t>(row), rows, width);
+      kernels::copy_rows<T>({detail::data(part) + top * width, rows, width}, {place, rows, width, row});
       place += width;
     }
   }
@@ -102,7 +101,7 @@ Variable<T> permute(const Variable<T>& x, const Dims& dims) {
     strides[k] = from[order[k]];
   }
   Variable<T> y = detail::empty<T>(shape);
-  kernels::permute(rank, shape.data(), strides.data(), detail::data(x), detail::data(y));
+  kernels::permute<T>(shape, {detail::data(x), strides}, detail::data(y));
   return record<T>("permute", std::move(y), Inputs(x), Attributes("dims", order), Saved(),
                    [inverse](Variable<T> dy, Needs) -> Grads<T, 1> { return {permute(dy, inverse)}; });
 }

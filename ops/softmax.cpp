@@ -72,9 +72,11 @@ Variable<T> log_softmax(const Variable<T>& x, int dim) {
   return along<T>("log_softmax", x, dim, log_softmax_last<T>);
 }
 
-template Variable<float> softmax(const Variable<float>&, int);
-template Variable<double> softmax(const Variable<double>&, int);
-template Variable<float> log_softmax(const Variable<float>&, int);
-template Variable<double> log_softmax(const Variable<double>&, int);
+#define XGRAD_INSTANTIATE(T)                             \
+  template Variable<T> softmax(const Variable<T>&, int); \
+  template Variable<T> log_softmax(const Variable<T>&, int);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -46,9 +46,11 @@ Variable<T> triu(const Variable<T>& x, std::ptrdiff_t diagonal) {
   return triangle("triu", x, diagonal, false);
 }
 
-template Variable<float> tril(const Variable<float>&, std::ptrdiff_t);
-template Variable<double> tril(const Variable<double>&, std::ptrdiff_t);
-template Variable<float> triu(const Variable<float>&, std::ptrdiff_t);
-template Variable<double> triu(const Variable<double>&, std::ptrdiff_t);
+#define XGRAD_INSTANTIATE(T)                                     \
+  template Variable<T> tril(const Variable<T>&, std::ptrdiff_t); \
+  template Variable<T> triu(const Variable<T>&, std::ptrdiff_t);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

@@ -15,8 +15,8 @@ Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>
   const detail::Strides condition_strides = detail::broadcast_strides(condition.shape(), shape),
                         a_strides = detail::broadcast_strides(a.shape(), shape),
                         b_strides = detail::broadcast_strides(b.shape(), shape);
-  kernels::where(shape.size(), shape.data(), condition.data(), condition_strides.data(), detail::data(a),
-                 a_strides.data(), detail::data(b), b_strides.data(), detail::data(y));
+  kernels::where<T>(shape, {condition.data(), condition_strides}, {detail::data(a), a_strides},
+                    {detail::data(b), b_strides}, detail::data(y));
   return record<T>("where", std::move(y), Inputs(a, b), Attributes("condition", condition), Saved(condition),
                    [](Variable<T> dy, Needs needs, const Mask& condition) -> Grads<T, 2> {
                      Grads<T, 2> grads;
@@ -26,7 +26,9 @@ Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>
                    });
 }
 
-template Variable<float> where(const Mask&, const Variable<float>&, const Variable<float>&);
-template Variable<double> where(const Mask&, const Variable<double>&, const Variable<double>&);
+#define XGRAD_INSTANTIATE(T) template Variable<T> where(const Mask&, const Variable<T>&, const Variable<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad

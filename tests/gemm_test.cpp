@@ -50,8 +50,8 @@ TYPED_TEST(GemmTest, IsTheSumOfProducts) {
     if (beta == 0) {
       for (std::size_t i = 0; i < m * n; ++i) c[i / n * ldc + i % n] = std::numeric_limits<T>::quiet_NaN();
     }
-    xgrad::kernels::gemm<T>(trans_a, trans_b, m, n, k, alpha, a.data(), lda, b.data(), ldb, beta, c.data(),
-                            ldc);
+    xgrad::kernels::gemm<T>(alpha, {a.data(), m, k, lda, trans_a}, {b.data(), k, n, ldb, trans_b}, beta,
+                            {c.data(), m, n, ldc});
     const double bound = std::numeric_limits<T>::epsilon() * (4 + static_cast<double>(k));
     std::size_t wrong = 0;
     for (std::size_t at = 0; at < c.size(); ++at) {
@@ -112,8 +112,9 @@ TYPED_TEST(GemmTest, SmallProductsOfAllFlagsAndWidths) {
               if (beta == 0) c.at(i, j) = std::numeric_limits<T>::quiet_NaN();  // is not read
             }
           }
-          xgrad::kernels::gemm<T>(trans_a, trans_b, m, n, k, alpha, a.elements.data(), a.ld,
-                                  b.elements.data(), b.ld, beta, c.elements.data(), c.ld);
+          xgrad::kernels::gemm<T>(alpha, {a.elements.data(), m, k, a.ld, trans_a},
+                                  {b.elements.data(), k, n, b.ld, trans_b}, beta,
+                                  {c.elements.data(), m, n, c.ld});
           for (std::size_t i = 0; i < c.elements.size(); ++i) {
             const T got = c.elements[i], wanted = expected.elements[i];
             ASSERT_TRUE(got == wanted || (std::isnan(got) && std::isnan(wanted)))

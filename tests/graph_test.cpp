@@ -13,7 +13,7 @@
 #include <xgrad/graph/anomaly.hpp>
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/attention.hpp>
+#include <xgrad/ops/attention_with_weights.hpp>
 #include <xgrad/ops/cross_entropy.hpp>
 #include <xgrad/ops/elementwise.hpp>
 #include <xgrad/ops/embedding.hpp>

@@ -92,7 +92,7 @@ TYPED_TEST(SoftmaxRowsTest, Attention) {
       T out;
       kernels::MaskView<T> mask;
       if (stride > 0) mask.allowed = allowed.get(), mask.key_stride = stride;
-      kernels::attention_forward<T>(sizes, &one, row.data(), v.data(), 1, mask, false,
+      kernels::attention_forward<T>({sizes, &one, row.data(), v.data(), 1, mask, false},
                                     {probs.data(), nullptr}, {1, scratch.data()}, &out);
       expect_equal(probs, none ? std::vector<T>(n) : softmax(scores), "attention");
     }

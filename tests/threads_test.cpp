@@ -229,8 +229,9 @@ TYPED_TEST(NumThreadsBitsTest, ProductsHaveTheSameBits) {
     for (const std::size_t threads : thread_counts) {
       xgrad::set_num_threads(threads);
       results.push_back(start);
-      xgrad::kernels::gemm<T>(trans_a, trans_b, m, n, k, 1, a.data(), trans_a ? m : k, b.data(),
-                              trans_b ? k : n, round % 3 == 0, results.back().data(), n);
+      xgrad::kernels::gemm<T>(1, {a.data(), m, k, trans_a ? m : k, trans_a},
+                              {b.data(), k, n, trans_b ? k : n, trans_b}, round % 3 == 0,
+                              {results.back().data(), m, n});
     }
     for (const Array<T>& result : results)
       EXPECT_TRUE(same_bits(result, results[0])) << m << " " << n << " " << k;
@@ -295,6 +296,13 @@ std::vector<LargeCase<T>> large_cases() {
   add("self_attention", {{5, 90, 50}, {48, 50}, {48, 50}, {48, 50}}, [](V x) {
     return self_attention(x[0], {x[1], {}}, {x[2], {}}, {x[3], {}}, {}, {.num_heads = 4});
   });
+  const auto attend_with_dropout = [](V x) {
+    xgrad::manual_seed(0);
+    return scaled_dot_product_attention(x[0], x[1], x[2], x[3], {.dropout_p = 0.1, .num_heads = 3});
+  };
+  add("attention with dropout", {{2, 90, 48}, {2, 101, 48}, {2, 101, 48}, {90, 101}}, attend_with_dropout);
+  add("attention of long sequences with dropout", {{2, 701, 12}, {2, 811, 12}, {2, 811, 12}, {811}},
+      attend_with_dropout);
   add("linear_relu", {{517, 97}, {203, 97}, {203}}, [](V x) { return linear_relu(x[0], x[1], x[2]); });
   add("layer_norm", {{517, 203}, {203}, {203}}, [](V x) { return layer_norm(x[0], 203, x[1], x[2]); });
   add("add_layer_norm", {{517, 203}, {517, 203}, {203}, {203}},

@@ -84,9 +84,16 @@ void AdamBase<T>::step() {
       const Variable<T> gradient = parameter.grad();
       Moments& moments = moments_[i];
       corrections.move_to(++moments.steps, options.betas);
-      kernels::adam_step(mutable_data(parameter), data(gradient), moments.m.data(), moments.v.data(),
-                         parameter.size(), options.lr, options.betas.first, options.betas.second, options.eps,
-                         options.weight_decay, decoupled_, corrections.first, corrections.second);
+      kernels::adam_step<T>({.lr = options.lr,
+                             .beta1 = options.betas.first,
+                             .beta2 = options.betas.second,
+                             .eps = options.eps,
+                             .weight_decay = options.weight_decay,
+                             .decoupled = decoupled_,
+                             .bias_correction1 = corrections.first,
+                             .bias_correction2 = corrections.second},
+                            data(gradient), mutable_data(parameter), moments.m.data(), moments.v.data(),
+                            parameter.size());
     }
   }
 }

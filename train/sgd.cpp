@@ -51,9 +51,14 @@ void SGD<T>::step() {
       std::optional<Array<T>>& velocity = velocities_[i];
       const bool momentum = options.momentum != 0, first = !velocity;
       if (momentum && first) velocity = xt::zeros<T>(parameter.shape());
-      kernels::sgd_step(detail::mutable_data(parameter), detail::data(gradient),
-                        momentum ? velocity->data() : nullptr, parameter.size(), options.lr, options.momentum,
-                        options.dampening, options.weight_decay, options.nesterov, first);
+      kernels::sgd_step<T>({.lr = options.lr,
+                            .momentum = options.momentum,
+                            .dampening = options.dampening,
+                            .weight_decay = options.weight_decay,
+                            .nesterov = options.nesterov,
+                            .first = first},
+                           detail::data(gradient), detail::mutable_data(parameter),
+                           momentum ? velocity->data() : nullptr, parameter.size());
     }
   }
 }

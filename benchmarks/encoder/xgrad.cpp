@@ -98,7 +98,7 @@ class Product {
       : n_(n), a_(xgrad::uniform<float>({n, n})), b_(xgrad::uniform<float>({n, n})), c_(a_) {}
 
   void operator()() {
-    xgrad::kernels::gemm<float>(false, false, n_, n_, n_, 1, a_.data(), n_, b_.data(), n_, 0, c_.data(), n_);
+    xgrad::kernels::gemm<float>(1, {a_.data(), n_, n_}, {b_.data(), n_, n_}, 0, {c_.data(), n_, n_});
   }
 
  private:

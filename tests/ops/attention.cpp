@@ -1,11 +1,14 @@
 // What there is to test and to measure of attention.
 #include <xgrad/ops/attention.hpp>
+#include <xgrad/ops/attention_with_weights.hpp>
+#include <xgrad/ops/self_attention.hpp>
 
 #ifndef XGRAD_BENCH_OPS
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -187,7 +190,7 @@ Op self_attention_op() {
       {{0, 3, 2}, 2, 2, true},
       {{2, 0, 2}, 2, 2, true},
       {{17, 6}, 10, 6, true, {.heads = 2}}};
-  Op op{"attention.self_attention"};
+  Op op{"self_attention"};
   for (const Sample& sample : samples) {
     const std::size_t in = sample.x.back();
     std::vector<Input> inputs{sample.x, Shape{sample.out, in}, Shape{sample.out, in},
@@ -248,13 +251,13 @@ const Rows rows([] {
                              },
                              naive_attention),
                          attention_op(
-                             "attention.attention_with_weights",
+                             "attention_with_weights",
                              [](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
                                return xgrad::attention_with_weights(q, k, v, mask, options).output;
                              },
                              naive_attention),
                          attention_op(
-                             "attention.weights",
+                             "attention_with_weights.weights",
                              [](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
                                return xgrad::attention_with_weights(q, k, v, mask, options).weights;
                              },
@@ -393,6 +396,23 @@ TEST(AttentionTest, ABiasChangedInPlaceIsNoticed) {
             std::string::npos);
 }
 
+TEST(SelfAttentionTest, ProjectionBiasesMayChangeBeforeBackward) {
+  const Variable<double> x(Array<double>{{1, 2}, {3, 4}}, true), w(Array<double>{{1, 0}, {0, 1}}, true),
+      bias(Array<double>{0.5, 1}, true);
+  const auto attend = [&] {
+    return sum(self_attention(x, {w, bias}, {w, bias}, {w, bias}, {}, {.num_heads = 1}));
+  };
+  const auto expected = grad(attend(), {x, w, bias});
+  const Variable<double> y = attend();
+  bias.assign(Array<double>{2, 3});
+  const auto found = grad(y, {x, w, bias}, {.retain_graph = true});
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(found[i].value(), expected[i].value());
+  EXPECT_NE(message_of<xgrad::GraphError>([&] {
+              grad(y, {x}, {.create_graph = true});
+            }).find("was changed in place"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace xgrad_tests
 
@@ -413,6 +433,12 @@ const Rows rows("attention", [](const Sizes& s) -> std::vector<Row> {
        [](auto& a) { return scaled_dot_product_attention(a[0], a[1], a[2]); },
        [scale = 1 / std::sqrt(static_cast<double>(key))](auto& a) {
          return matmul(softmax(matmul(a[0] * scale, a[1].transpose(-2, -1)), -1), a[2]);
+       }},
+      {"scaled_dot_product_attention, dropout 0.1",
+       {{queries}, {queries}, {queries}},
+       [](auto& a) { return scaled_dot_product_attention(a[0], a[1], a[2], {}, {.dropout_p = 0.1}); },
+       [scale = 1 / std::sqrt(static_cast<double>(key))](auto& a) {
+         return matmul(dropout(softmax(matmul(a[0] * scale, a[1].transpose(-2, -1)), -1), 0.1, true), a[2]);
        }},
   };
 });

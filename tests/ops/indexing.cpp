@@ -13,7 +13,7 @@
 namespace xgrad_tests {
 namespace {
 
-using naive::at, naive::generated, naive::with, naive::without, naive::Arguments;
+using naive::at, naive::generated, naive::without, naive::Arguments;
 
 Reference naive_select(std::size_t axis, std::size_t index) {
   return [axis, index](const Arguments& x) {

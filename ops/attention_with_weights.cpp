@@ -1,0 +1,107 @@
+#include "attention_with_weights.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "../kernels/mt19937.hpp"
+#include "arithmetic.hpp"
+#include "attention_call.hpp"
+#include "masked_fill.hpp"
+#include "matmul.hpp"
+#include "shapes.hpp"
+#include "softmax.hpp"
+
+namespace xgrad {
+namespace {
+
+/// (..., L, H E) as (..., H, L, E)
+template <class T>
+Variable<T> split_heads(const Variable<T>& x, std::size_t heads) {
+  if (heads == 0) return x;
+  Shape shape = x.shape();
+  shape.back() = heads;
+  shape.push_back(x.shape().back() / heads);
+  return transpose(reshape(x, shape), -3, -2);
+}
+
+template <class T>
+Variable<T> merge_heads(const Variable<T>& x, std::size_t heads) {
+  if (heads == 0) return x;
+  const Variable<T> y = transpose(x, -3, -2);
+  Shape shape(y.shape().begin(), y.shape().end() - 1);
+  shape.back() = y.shape().back() * heads;
+  return reshape(y, shape);
+}
+
+/// True on the rows of scores that are -inf throughout: queries that may attend to nothing.
+template <class T>
+Mask dead_rows(const Variable<T>& scores) {
+  Shape shape = scores.shape();
+  const std::size_t S = shape.back();
+  shape.back() = 1;
+  Mask dead = Mask::from_shape(shape);
+  for (std::size_t r = 0; r < dead.size(); ++r) {
+    const T* row = scores.value().data() + r * S;
+    dead.data()[r] = std::all_of(row, row + S, [](T s) { return s == -std::numeric_limits<T>::infinity(); });
+  }
+  return dead;
+}
+
+/// What dropout multiplies the weights with: 0, or 1 / (1 - p) where the bit is set.
+template <class T>
+Variable<T> dropout_mask(const detail::AttentionPlan& plan) {
+  Variable<T> mask = detail::empty<T>(plan.scores);
+  const std::size_t cols = plan.sizes.k_len, row_bytes = kernels::bytes_of_bits(cols);
+  const T scale = detail::dropout_scale<T>(plan.dropout_p);
+  const std::uint8_t* bits = plan.kept->data();
+  T* row = detail::data(mask);
+  for (std::size_t rows = row_count(plan.scores); rows > 0; --rows, bits += row_bytes, row += cols) {
+    for (std::size_t i = 0; i < cols; ++i) row[i] = (bits[i / 8] >> i % 8 & 1) != 0 ? scale : T{0};
+  }
+  return mask;
+}
+
+}  // namespace
+
+namespace detail {
+
+template <class T>
+AttentionResult<T> attention_composed(const AttentionPlan& plan, const Variable<T>& q, const Variable<T>& k,
+                                      const Variable<T>& v, const Variable<T>& bias) {
+  const std::size_t heads = plan.scores.size() > plan.batch_axes + 2 ? plan.sizes.heads : 0;
+  const Variable<T> queries = split_heads(q, heads);
+  const Variable<T> keys = split_heads(k, heads);
+  const Variable<T> values = split_heads(v, heads);
+
+  Variable<T> scores = matmul(queries, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
+  scores = masked_scores(scores, plan.allowed.get(), bias, plan.is_causal);
+  const Mask dead = dead_rows(scores);
+  Variable<T> weights = masked_fill(softmax(masked_fill(scores, dead, 0)), dead, 0);
+  if (plan.kept) weights = weights * dropout_mask<T>(plan);
+  const Variable<T> context = matmul(weights, values);
+  return {merge_heads(context, heads), weights};
+}
+
+}  // namespace detail
+
+template <class T>
+AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
+                                          const std::type_identity_t<AttentionMask<T>>& attn_mask,
+                                          AttentionOptions options) {
+  constexpr const char* name = "scaled_dot_product_attention";
+  const detail::AttentionPlan plan =
+      detail::plan_attention<T>(name, q.shape(), k.shape(), v.shape(), attn_mask, options);
+  return detail::attention_composed(plan, q, k, v, attn_mask.bias());
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                                 \
+  template AttentionResult<T> detail::attention_composed(                                                    \
+      const AttentionPlan&, const Variable<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&); \
+  template AttentionResult<T> attention_with_weights(const Variable<T>&, const Variable<T>&,                 \
+                                                     const Variable<T>&, const AttentionMask<T>&,            \
+                                                     AttentionOptions);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

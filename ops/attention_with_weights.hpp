@@ -1,0 +1,20 @@
+#pragma once
+
+#include "attention.hpp"
+
+namespace xgrad {
+
+template <class T>
+struct AttentionResult {
+  Variable<T> output;   ///< (..., L, H Ev)
+  Variable<T> weights;  ///< (..., L, S), or (..., H, L, S) with num_heads; after dropout
+};
+
+/// scaled_dot_product_attention composed of matmul, masked_fill and softmax, with the attention weights as a
+/// result of their own. Throws what it throws.
+template <class T>
+AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
+                                          const std::type_identity_t<AttentionMask<T>>& attn_mask = {},
+                                          AttentionOptions options = {});
+
+}  // namespace xgrad
