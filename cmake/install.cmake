@@ -13,12 +13,12 @@ function(xgrad_install target export)
   install(EXPORT ${export} NAMESPACE xgrad:: DESTINATION ${package_dir})
 endfunction()
 
-# No header of the others includes one of kernels/.
+# No header of the others includes one of kernels/ or ops/detail/.
 set(public_folders ${core_folders})
 list(REMOVE_ITEM public_folders kernels)
 
 xgrad_install(xgrad xgradTargets)
-install(DIRECTORY ${public_folders} DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp)
+install(DIRECTORY ${public_folders} DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp PATTERN detail EXCLUDE)
 install(FILES xgrad.hpp ${include_dir}/xgrad/ops.hpp DESTINATION ${headers_dir})
 if(XGRAD_BUILD_FILES)
   xgrad_install(xgrad_files xgradFilesTargets)

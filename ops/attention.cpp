@@ -2,7 +2,7 @@
 
 #include "../graph/record.hpp"
 #include "arithmetic.hpp"
-#include "attention_call.hpp"
+#include "detail/attention_call.hpp"
 
 namespace xgrad {
 

@@ -5,7 +5,7 @@
 
 #include "../kernels/mt19937.hpp"
 #include "arithmetic.hpp"
-#include "attention_call.hpp"
+#include "detail/attention_call.hpp"
 #include "masked_fill.hpp"
 #include "matmul.hpp"
 #include "shapes.hpp"

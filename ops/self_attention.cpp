@@ -6,7 +6,7 @@
 #include "../graph/record.hpp"
 #include "../kernels/linear.hpp"
 #include "arithmetic.hpp"
-#include "attention_call.hpp"
+#include "detail/attention_call.hpp"
 #include "linear.hpp"
 
 namespace xgrad {

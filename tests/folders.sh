@@ -22,9 +22,10 @@ for folder in kernels graph ops autograd models train files apps; do
       printf '%-9s -> %-9s %3d\n' "$folder" "$used" "$count"
     else
       printf '%-9s -> %-9s %3d  goes up\n' "$folder" "$used" "$count"
-      grep -n "include [\"<].*\b$used/" "$folder"/*.[ch]pp | sed 's/^/    /'
+      grep -rn "include [\"<].*\b$used/" "$folder" | sed 's/^/    /'
       failed=1
     fi
-  done < <(cat "$folder"/*.[ch]pp | sed -nE 's,^#include ("\.\./|<xgrad/)([a-z]+)/.*,\2,p' | sort | uniq -c)
+  done < <(find "$folder" -name '*.[ch]pp' -exec cat {} + |
+    sed -nE 's,^#include ("(\.\./)+|<xgrad/)([a-z]+)/.*,\3,p' | sort | uniq -c)
 done
 exit $failed

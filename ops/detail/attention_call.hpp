@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "attention.hpp"
-#include "attention_with_weights.hpp"
+#include "../attention.hpp"
+#include "../attention_with_weights.hpp"
+#include "kernel_mask.hpp"
 
 // What the ops of attention share: the sizes of a call, its dropout, and the two ways to compute it, by the
 // fused kernels and composed of other ops.

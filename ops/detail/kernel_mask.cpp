@@ -1,12 +1,12 @@
-#include "attention_mask.hpp"
+#include "kernel_mask.hpp"
 
 #include <limits>
 
 #include <xtensor/xbroadcast.hpp>
 #include <xtensor/xbuilder.hpp>
 
-#include "arithmetic.hpp"
-#include "masked_fill.hpp"
+#include "../arithmetic.hpp"
+#include "../masked_fill.hpp"
 
 namespace xgrad::detail {
 namespace {

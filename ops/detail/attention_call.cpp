@@ -4,8 +4,8 @@
 
 #include <xtensor/xbuilder.hpp>
 
-#include "../graph/random.hpp"
-#include "../kernels/mt19937.hpp"
+#include "../../graph/random.hpp"
+#include "../../kernels/mt19937.hpp"
 
 namespace xgrad::detail {
 namespace {
