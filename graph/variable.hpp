@@ -33,7 +33,7 @@ inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>
 /// A leaf is made by the user from an array; with `requires_grad` backward() fills its grad(). Results of
 /// operations record how they were made while grad_enabled() and an input requires a gradient. Handles may be
 /// used by several threads at once as long as none of them writes; concurrent backward passes must not share
-/// nodes, be it leaves or results.
+/// nodes, neither leaves nor results.
 template <class T = float>
 class Variable {
  public:
