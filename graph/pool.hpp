@@ -17,6 +17,7 @@ struct MemoryStats {
   std::size_t cached_bytes;
 };
 
+/// Of the calling thread.
 MemoryStats memory_stats();
 
 /// Gives the calling thread's cached memory back to the system.

@@ -31,8 +31,10 @@ struct PrintOptions {
 /// What arrays are printed with from now on, in all threads. Throws ValueError for a precision outside of
 /// [0, 100].
 void set_print_options(const PrintOptions& options);
+/// The options in use.
 PrintOptions print_options();
 
+/// The text that operator<< prints.
 std::string to_string(const Array<float>& x);
 std::string to_string(const Array<double>& x);
 std::string to_string(const Ids& x);

@@ -70,7 +70,8 @@ class Generator {
   template <class T>
   T uniform();
 
-  /// A standard normal, one of a pair (Box and Muller 1958); the other waits for the next call.
+  /// A standard normal number. They are drawn in pairs (Box and Muller 1958); the second is kept for the next
+  /// call.
   double normal();
 
   /// The next `count` times random32().
@@ -92,6 +93,7 @@ void manual_seed(std::uint64_t seed);
 
 /// The state of the default generator: save it, and set it to draw the same again (torch.get_rng_state).
 std::string get_rng_state();
+/// Throws ValueError for text that get_rng_state() did not write, and changes nothing then.
 void set_rng_state(const std::string& state);
 
 /// Uniform in [low, high) (torch.Tensor.uniform_). Throws ValueError unless low <= high

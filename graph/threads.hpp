@@ -11,6 +11,7 @@ namespace xgrad {
 /// Throws ValueError unless the count is from 1 to 1024.
 void set_num_threads(std::size_t count);
 
+/// The number that set_num_threads() or the environment gave.
 std::size_t num_threads();
 
 }  // namespace xgrad

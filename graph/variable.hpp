@@ -33,7 +33,7 @@ inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>
 /// A leaf is made by the user from an array; with `requires_grad` backward() fills its grad(). Results of
 /// operations record how they were made while grad_enabled() and an input requires a gradient. Handles may be
 /// used by several threads at once as long as none of them writes; concurrent backward passes must not share
-/// nodes, be it leaves or results.
+/// nodes, neither leaves nor results.
 template <class T = float>
 class Variable {
  public:
@@ -44,6 +44,7 @@ class Variable {
   /// A scalar, of shape ().
   Variable(T scalar, bool requires_grad = false);
 
+  /// Of an array, which is moved in. Throws ShapeError for one that was moved from.
   Variable(Array<T> array, bool requires_grad = false);
 
   /// Of any xtensor expression, evaluated here.
@@ -51,9 +52,11 @@ class Variable {
   Variable(const xt::xexpression<E>& expression, bool requires_grad = false)
       : Variable(Array<T>(expression), requires_grad) {}
 
+  /// False for a default-constructed one.
   bool defined() const noexcept { return static_cast<bool>(value_); }
 
-  /// The array, which lives as long as a handle to it does.
+  /// The array, which lives as long as a handle to it does. Throws GraphError for an undefined variable, as
+  /// all that reads a value does.
   const Array<T>& value() const { return checked("value").array; }
   const Shape& shape() const { return value().shape(); }
   std::size_t dimension() const { return value().dimension(); }
@@ -65,7 +68,10 @@ class Variable {
   /// The only element. Throws ShapeError unless there is exactly one.
   T item() const;
 
+  /// True for a leaf that was made so, and for a recorded result of one.
   bool requires_grad() const noexcept { return static_cast<bool>(node_); }
+
+  /// True unless a recorded op made this.
   bool is_leaf() const noexcept { return !node_ || node_->is_leaf(); }
 
   /// The name of the op that made this, "leaf" for a leaf.

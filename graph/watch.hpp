@@ -66,8 +66,8 @@ struct BackwardEvent {
 
 /// While one lives, it is told of all that the thread which made it computes; the newest watcher first. What
 /// it is told changes nothing: the same kernels run, and results have the same bits. Ops that a watcher calls
-/// itself are told to nobody. An exception that it throws comes out of the op. To nobody watching an op costs
-/// one branch.
+/// itself are told to nobody. An exception that it throws comes out of the op. When nobody watches, an op
+/// costs one branch more.
 class Watcher {
  public:
   Watcher() noexcept;
@@ -84,7 +84,7 @@ class Watcher {
   virtual void on_backward_end(const BackwardEvent<float>&) {}
   virtual void on_backward_end(const BackwardEvent<double>&) {}
 
-  /// The forward pass of a module begins or has ended, be it by an exception.
+  /// The forward pass of a module begins, or has ended, normally or by an exception.
   virtual void on_module_begin(const RunningModule&) {}
   virtual void on_module_end(const RunningModule&) noexcept {}
 

@@ -7,9 +7,10 @@
 namespace xgrad {
 
 /// Who may be attended to: false where an id is pad_id. ids (batch, seq), the mask (batch, 1, 1, seq): it
-/// broadcasts over heads and queries. Throws ShapeError for other ids.
+/// broadcasts over heads and queries. Throws ShapeError for ids of another rank.
 Mask padding_mask(const Ids& ids, std::int64_t pad_id);
 
+/// What with_weights() returns.
 template <class T>
 struct EncoderResult {
   Variable<T> output;                ///< (batch, seq, d_model)
@@ -19,7 +20,7 @@ struct EncoderResult {
 /// A stack of encoder layers, `layers.0`, `layers.1`, ...; with norm_first a last `norm` follows them.
 ///
 /// x and y (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for a
-/// config that cannot be. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
+/// config out of range. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
 template <class T>
 class Encoder : public Module<T> {
  public:

@@ -24,7 +24,7 @@ struct EncoderConfig {
 /// 2020, arXiv:2002.04745): y = x + self_attn(norm1(x)), z = y + feed_forward(norm2(y)).
 ///
 /// x and z (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for a
-/// config that cannot be. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html
+/// config out of range. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html
 template <class T>
 class EncoderLayer : public Module<T> {
  public:

@@ -4,6 +4,7 @@
 
 namespace xgrad {
 
+/// The function between the two layers of a FeedForward.
 enum class Activation { relu, gelu };
 
 /// y = linear2(dropout(activation(linear1(x)))), with x and y (..., d_model) and d_ff numbers between

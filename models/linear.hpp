@@ -6,7 +6,7 @@ namespace xgrad {
 
 /// y = x weight^T + bias, with x (..., in), weight (out, in), bias (out), y (..., out).
 ///
-/// Both start uniform in +-1/sqrt(in). Throws ValueError for a size of 0.
+/// Both start uniform in [-1/sqrt(in), 1/sqrt(in)). Throws ValueError for a size of 0.
 /// https://pytorch.org/docs/stable/generated/torch.nn.Linear.html
 template <class T>
 class Linear : public Module<T> {

@@ -32,8 +32,8 @@ struct ModuleState {
 
 }  // namespace detail
 
-/// What has parameters: a layer, or a model made of layers. The constructor declares them, and declaring is
-/// registering; forward is a const operator().
+/// A layer, or a model made of layers: an object with parameters. The constructor declares them, and
+/// declaring is registering; forward is a const operator().
 ///
 ///   template <class T>
 ///   class Projection : public xgrad::Module<T> {
@@ -60,11 +60,13 @@ class Module {
   Module(const Module&) = default;
   Module& operator=(const Module&) = default;
 
+  /// The name of the class, as summaries show it.
   const std::string& type() const noexcept { return state_->type; }
 
   /// In the order of declaration, own ones before those of children: "layers.0.norm1.weight". One that has
   /// several names is listed once, under the first.
   std::vector<NamedParameter<T>> named_parameters() const;
+  /// The same without names.
   std::vector<Variable<T>> parameters() const;
 
   /// The number of elements of all parameters.

@@ -9,14 +9,16 @@
 
 namespace xgrad {
 
+/// How positions are encoded.
 enum class Positions { learned, sinusoidal };
 
-/// What of a sequence the class head sees.
+/// What the class head sees of a sequence.
 enum class Pooling {
   mean,   ///< the mean over the positions that are not padding
   first,  ///< the first position, where a class token stands
 };
 
+/// The sizes and choices of a ToyEncoder; vocab_size, max_len and encoder have to be given.
 struct ToyEncoderConfig {
   std::size_t vocab_size = 0;  ///< ids are below it
   std::size_t max_len = 0;     ///< positions of a sequence at most
@@ -30,7 +32,7 @@ struct ToyEncoderConfig {
 /// Token and position embeddings, an encoder, and two heads: token_head predicts the token at each position,
 /// class_head a class of the whole sequence.
 ///
-/// ids (batch, seq). Throws ValueError for a config that cannot be; ShapeError for ids of another rank or
+/// ids (batch, seq). Throws ValueError for a config out of range, ShapeError for ids of another rank or
 /// longer than max_len, IndexError for ids that are not below vocab_size.
 template <class T>
 class ToyEncoder : public Module<T> {

@@ -15,9 +15,10 @@
 
 namespace xgrad {
 
-/// a + alpha b, a - alpha b. https://pytorch.org/docs/stable/generated/torch.add.html
+/// y = a + alpha b; da = dy, db = alpha dy. https://pytorch.org/docs/stable/generated/torch.add.html
 template <class T>
 Variable<T> add(const Variable<T>& a, const Variable<T>& b, std::type_identity_t<T> alpha);
+/// y = a - alpha b; da = dy, db = -alpha dy. https://pytorch.org/docs/stable/generated/torch.sub.html
 template <class T>
 Variable<T> sub(const Variable<T>& a, const Variable<T>& b, std::type_identity_t<T> alpha);
 
@@ -34,10 +35,11 @@ template <class A, class B>
 requires detail::VariableAndExpression<A, B>
 auto pow(A&& a, B&& b) { return pow(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
 
-/// The larger, the smaller of a and b; nan if either is. The gradient goes to the one that was taken, half to
-/// each where both are equal. https://pytorch.org/docs/stable/generated/torch.maximum.html
+/// The larger of a and b; nan if either is nan. The gradient goes to the one that was taken, half to each
+/// where they are equal. https://pytorch.org/docs/stable/generated/torch.maximum.html
 template <class T>
 Variable<T> maximum(const Variable<T>& a, const Variable<T>& b);
+/// The smaller of a and b, as maximum. https://pytorch.org/docs/stable/generated/torch.minimum.html
 template <class T>
 Variable<T> minimum(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
@@ -57,7 +59,8 @@ auto minimum(A&& a, B&& b) {
 template <class T>
 Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape);
 
-/// The reverse: x summed over the axes along which `shape` would be stretched to x's shape.
+/// The reverse of broadcast_to: x summed over the axes along which `shape` would be stretched to x's shape.
+/// Its gradient is broadcast_to.
 template <class T>
 Variable<T> sum_to(const Variable<T>& x, const Shape& shape);
 

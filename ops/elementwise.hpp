@@ -58,7 +58,7 @@ Variable<T> relu(const Variable<T>& x);
 template <class T>
 Variable<T> silu(const Variable<T>& x);
 
-/// The two forms of gelu.
+/// How gelu is computed.
 enum class Gelu {
   none,  ///< x Phi(x), with Phi the normal distribution function
   tanh,  ///< x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))

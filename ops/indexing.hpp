@@ -7,7 +7,8 @@
 
 namespace xgrad {
 
-/// The part of x at `index` along `dim`, without that axis; a negative index counts from the end.
+/// The part of x at `index` along `dim`, without that axis; a negative index counts from the end. dx = dy
+/// there, 0 elsewhere. Throws IndexError for an index out of range.
 /// https://pytorch.org/docs/stable/generated/torch.select.html
 template <class T>
 Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index);
@@ -28,9 +29,9 @@ Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptr
 template <class T>
 Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index);
 
-/// y[i, j, k] = x[index[i, j, k], j, k] for dim 0, and so on; y has the shape of index, which is nowhere
-/// longer than x but along `dim`. Elements that are taken several times add up in dx. A scalar counts as an
-/// array (1); an index without elements may have any shape.
+/// y[i, j, k] = x[index[i, j, k], j, k] for dim 0, and so on; y has the shape of index, which may
+/// be longer than x along `dim` only. Elements that are taken several times add up in dx. A scalar counts as
+/// an array (1); an index without elements may have any shape.
 /// https://pytorch.org/docs/stable/generated/torch.gather.html
 template <class T>
 Variable<T> gather(const Variable<T>& x, int dim, const Ids& index);

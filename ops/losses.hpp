@@ -6,10 +6,12 @@
 
 namespace xgrad {
 
-/// What becomes of the losses of the elements.
+/// What is made of the losses of the elements: they are kept apart, averaged or summed.
 enum class Reduction { none, mean, sum };
 
-/// (input - target)^2; dinput = 2 (input - target) dloss, dtarget = -dinput. The two broadcast.
+/// loss = (input - target)^2, reduced; dinput = 2 (input - target) dloss, dtarget = -dinput, divided by the
+/// number of elements under the mean. The two broadcast.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
 template <class T>
 Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                      Reduction reduction = Reduction::mean);
@@ -22,8 +24,10 @@ struct NllLossOptions {
       Reduction::mean;  ///< mean: divided by the sum of the weights of the targets that count
 };
 
-/// -weight[target] log_probs[target], for log_probs (C), (N, C) or (N, C, d1, ...) and target (), (N) or (N,
-/// d1, ...). The mean over no target at all is nan. Throws IndexError for a target that is no class.
+/// loss = -weight[target] log_probs[target], reduced, for log_probs (C), (N, C) or (N, C, d1, ...) and target
+/// (), (N) or (N, d1, ...). dlog_probs = -weight[target] dloss at the target, 0 elsewhere; under the mean
+/// divided by the sum of the weights. The mean over no target at all is nan. Throws IndexError for a target
+/// that is no class. https://pytorch.org/docs/stable/generated/torch.nn.functional.nll_loss.html
 template <class T>
 Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
                      const NllLossOptions<std::type_identity_t<T>>& options = {});

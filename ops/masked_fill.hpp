@@ -4,7 +4,8 @@
 
 namespace xgrad {
 
-/// `value` where mask is true, else x; x and mask broadcast. dx is exactly 0 where masked.
+/// y = value where mask is true, else x; x and mask broadcast to y's shape. dx = dy, exactly 0 where mask is
+/// true. Throws ShapeError if the shapes do not broadcast.
 /// https://pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html
 template <class T>
 Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identity_t<T> value);

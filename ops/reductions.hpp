@@ -4,14 +4,13 @@
 #include "../graph/variable.hpp"
 
 // Over all axes, or over those in dims, which may be negative; keepdim leaves them with length 1. Sums of
-// float are accurate (blocked). Errors: IndexError for an axis that x has not, ValueError for one that is
-// named twice. The overloads for a Shape are there
-// because xtensor, whose type it is, has functions of these names.
-// https://pytorch.org/docs/stable/torch.html#reduction-ops
+// float are accurate (blocked). Errors: IndexError for an axis that x does not have, ValueError for one that
+// is named twice. The overloads for a Shape are there because xtensor, whose type it is, has functions of
+// these names. https://pytorch.org/docs/stable/torch.html#reduction-ops
 
 namespace xgrad {
 
-/// The sum; dx = dy, repeated. Nothing adds up to 0.
+/// y = sum of x; dx = dy, repeated along the axes that were summed over. The sum of no elements is 0.
 template <class T>
 Variable<T> sum(const Variable<T>& x);
 template <class T>
@@ -21,7 +20,7 @@ Variable<T> sum(Variable<T> x, S dims, bool keepdim = false) {
   return sum(x, Dims(dims), keepdim);
 }
 
-/// sum / count; nan over no elements.
+/// y = sum(x) / n with n the number of elements that are summed; dx = dy / n, repeated. nan over no elements.
 template <class T>
 Variable<T> mean(const Variable<T>& x);
 template <class T>
@@ -31,8 +30,8 @@ Variable<T> mean(Variable<T> x, S dims, bool keepdim = false) {
   return mean(x, Dims(dims), keepdim);
 }
 
-/// The largest, the smallest; nan if any is. Equal ones share the gradient evenly. Throws ValueError over no
-/// elements.
+/// The largest element; nan if one is nan. dx = dy at the largest element; several equal ones share it
+/// evenly. Throws ValueError over no elements.
 template <class T>
 Variable<T> amax(const Variable<T>& x);
 template <class T>
@@ -41,6 +40,7 @@ template <class T, std::same_as<Shape> S>
 Variable<T> amax(Variable<T> x, S dims, bool keepdim = false) {
   return amax(x, Dims(dims), keepdim);
 }
+/// The smallest element, as amax.
 template <class T>
 Variable<T> amin(const Variable<T>& x);
 template <class T>

@@ -10,15 +10,16 @@
 
 namespace xgrad {
 
-/// The elements in row-major order under another shape; one length may be -1 and is inferred.
+/// The elements in row-major order under another shape; one length may be -1 and is inferred. Throws
+/// ShapeError unless the shape has as many elements as x.
 template <class T>
 Variable<T> reshape(const Variable<T>& x, const Dims& shape);
 
-/// Axis k of the result is axis dims[k] of x.
+/// Axis k of the result is axis dims[k] of x; dims names each axis once.
 template <class T>
 Variable<T> permute(const Variable<T>& x, const Dims& dims);
 
-/// Two axes swapped.
+/// Two axes swapped. Throws IndexError for an axis that x does not have.
 template <class T>
 Variable<T> transpose(const Variable<T>& x, int dim0, int dim1);
 

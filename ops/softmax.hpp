@@ -6,8 +6,8 @@ namespace xgrad {
 
 /// y = exp(x - max) / sum(exp(x - max)) along `dim`; dx = y (dy - sum(dy y)).
 ///
-/// An entry of -inf gives exactly 0; a row of nothing else gives nan. Throws IndexError for an axis that x
-/// has not. https://pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html
+/// An entry of -inf gives exactly 0; a row of -inf alone gives nan. Throws IndexError for an axis that x
+/// does not have. https://pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html
 template <class T>
 Variable<T> softmax(const Variable<T>& x, int dim = -1);
 

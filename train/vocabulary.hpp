@@ -9,7 +9,8 @@
 
 namespace xgrad {
 
-/// The words between blanks: space, \t, \n, \r, \f and \v, but not Unicode's other ones.
+/// The words between blanks: space, tab, newline, carriage return, form feed and vertical tab, but not
+/// Unicode's other ones.
 std::vector<std::string> whitespace_tokens(std::string_view text);
 
 /// A to Z become a to z; all other bytes stay, so the text may be UTF-8.

@@ -1,0 +1,20 @@
+# Doxygen reads each header through this: all that a header declares is one group, named after the header (ops_softmax),
+# and what is indented in a comment is code.
+
+FNR == 1 {
+  parts = split(FILENAME, path, "/")
+  group = path[parts - 1] "_" path[parts]
+  sub(/\.hpp$/, "", group)
+}
+
+/^\/\/\/   / { sub(/   /, "        ") }
+
+# A forward declaration would take the class into this header's group.
+/^template <class [A-Za-z]+>$/ { waiting = $0; next }
+waiting != "" && /^(class|struct) [A-Za-z]+;$/ { waiting = ""; print "\n"; next }
+waiting != "" { print waiting; waiting = "" }
+/^(class|struct) [A-Za-z]+;$/ { print ""; next }
+
+/^namespace xgrad \{/ { print $0 " /** @addtogroup " group "\n * @{ */"; next }
+/^\}  \/\/ namespace xgrad$/ { print "/** @} */ }"; next }
+{ print }
