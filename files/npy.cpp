@@ -327,15 +327,15 @@ void save_npy(const Array<T>& array, const std::string& path) {
 }
 
 template <class T>
-ArrayMap<T> load_npz(const std::string& path) {
+StateDict<T> load_npz(const std::string& path) {
   const NpzFile file(path);
-  ArrayMap<T> arrays;
+  StateDict<T> arrays;
   for (const TensorView& tensor : file.tensors()) arrays[tensor.name] = detail::array_from<T>(path, tensor);
   return arrays;
 }
 
 template <class T>
-void save_npz(const ArrayMap<T>& arrays, const std::string& path) {
+void save_npz(const StateDict<T>& arrays, const std::string& path) {
   if (arrays.empty()) detail::fail<ValueError>("save_npz: must be given at least one array, got none");
   for (const auto& [name, array] : arrays) {
     if (name.find('\0') != std::string::npos)
@@ -390,8 +390,8 @@ void save_npz(const ArrayMap<T>& arrays, const std::string& path) {
 #define XGRAD_INSTANTIATE(T)                                   \
   template Array<T> load_npy(const std::string&);              \
   template void save_npy(const Array<T>&, const std::string&); \
-  template ArrayMap<T> load_npz(const std::string&);           \
-  template void save_npz(const ArrayMap<T>&, const std::string&);
+  template StateDict<T> load_npz(const std::string&);          \
+  template void save_npz(const StateDict<T>&, const std::string&);
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)
 XGRAD_INSTANTIATE(std::int64_t)

@@ -1,17 +1,13 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "../models/module.hpp"
 #include "../train/file.hpp"
 #include "tensor_view.hpp"
 
 namespace xgrad {
-
-/// Arrays by their names, such as a StateDict.
-template <class T>
-using ArrayMap = std::map<std::string, Array<T>>;
 
 /// An npy file of NumPy's format, version 1 to 3: one array of bool, integers, float16, float32 or float64,
 /// of either byte order, row- or column-major. Python objects (pickles) are never read.
@@ -58,11 +54,11 @@ void save_npy(const Array<T>& array, const std::string& path);
 
 /// The arrays of an npz file by their names, converted as `to_array` does. Throws FileError.
 template <class T>
-ArrayMap<T> load_npz(const std::string& path);
+StateDict<T> load_npz(const std::string& path);
 
 /// Writes an npz file without compression, as an AtomicFile; the same arrays give the same bytes. Throws
 /// FileError, and ValueError if there are no arrays.
 template <class T>
-void save_npz(const ArrayMap<T>& arrays, const std::string& path);
+void save_npz(const StateDict<T>& arrays, const std::string& path);
 
 }  // namespace xgrad

@@ -28,6 +28,7 @@ class Telling : Unwatched {
 const RunningModule* running_module() noexcept { return innermost; }
 
 ModuleScope::ModuleScope(std::unique_ptr<RunningModule> module) {
+  if (module == nullptr) return;
   module->outer = innermost;
   Telling().all([&](Watcher& watcher) { watcher.on_module_begin(*module); });
   innermost = module_ = module.release();

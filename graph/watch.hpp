@@ -104,7 +104,7 @@ inline bool is_watched() noexcept { return watchers != nullptr; }
 /// The innermost module that runs on this thread, as long as somebody watches.
 const RunningModule* running_module() noexcept;
 
-/// Tells the watchers that a module runs, as long as one lives; a default-constructed one does nothing.
+/// Tells the watchers that a module runs, as long as one lives; one without a module does nothing.
 class [[nodiscard]] ModuleScope {
  public:
   ModuleScope() = default;

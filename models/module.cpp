@@ -147,7 +147,7 @@ std::unique_ptr<RunningModule> Module<T>::running() const {
   if (outer == nullptr) return module;
   module->name = outer->name;
   const auto* const parent = dynamic_cast<const Running<T>*>(outer);
-  if (parent != nullptr && parent->state == module->state) return module;  // calls another member of its own
+  if (parent != nullptr && parent->state == module->state) return nullptr;
   if (!module->name.empty()) module->name += ".";
   const auto name = parent != nullptr ? path(*parent->state, module->state) : std::nullopt;
   module->name += name.value_or(state_->type);  // its type, if it is no child of the one that calls it

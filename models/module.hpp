@@ -114,6 +114,7 @@ class Module {
  private:
   void add_child(std::string name, const Module& module);
   void check_new(const std::string& name) const;
+  /// For those who watch; null if this module is the innermost one that runs already.
   [[gnu::cold, gnu::noinline]] std::unique_ptr<RunningModule> running() const;
 
   std::shared_ptr<detail::ModuleState<T>> state_;

@@ -14,7 +14,7 @@
 
 namespace {
 
-using xgrad::Array, xgrad::ArrayMap, xgrad::FileError, xgrad::Ids, xgrad::Mask, xgrad::NpyFile,
+using xgrad::Array, xgrad::StateDict, xgrad::FileError, xgrad::Ids, xgrad::Mask, xgrad::NpyFile,
     xgrad::NpzFile, xgrad::ValueError;
 using xgrad_tests::expect_same_bits, xgrad_tests::message_of, xgrad_tests::read_bytes,
     xgrad_tests::TemporaryFolder;
@@ -140,11 +140,11 @@ TEST(Npy, EveryPartOfAFileIsRefused) {
 }
 
 TEST(Npz, FilesOfNumpyAreRead) {
-  const ArrayMap<float> stored = xgrad::load_npz<float>(folder + "stored.npz");
+  const StateDict<float> stored = xgrad::load_npz<float>(folder + "stored.npz");
   ASSERT_EQ(stored.size(), 2u);
   expect_same_bits(stored.at("layer.weight"), counting);
   expect_same_bits(stored.at("größe"), Array<float>(2.5f));
-  const ArrayMap<double> deflated = xgrad::load_npz<double>(folder + "deflated.npz");
+  const StateDict<double> deflated = xgrad::load_npz<double>(folder + "deflated.npz");
   ASSERT_EQ(deflated.size(), 2u);
   expect_same_bits(deflated.at("a"), Array<double>(counting));
   expect_same_bits(deflated.at("zeros"), Array<double>(xt::zeros<double>({50000})));
@@ -152,13 +152,13 @@ TEST(Npz, FilesOfNumpyAreRead) {
 
 TEST(Npz, WhatIsSavedIsLoadedBitForBitAndTheSameEveryTime) {
   const TemporaryFolder temporary;
-  const ArrayMap<double> arrays{{"layer.weight", {{-0.0, std::nan("42")}, {INFINITY, 1.0 / 3}}},
-                                {"größe", Array<double>(2.5)},
-                                {"", Array<double>::from_shape({0, 3})}};
+  const StateDict<double> arrays{{"layer.weight", {{-0.0, std::nan("42")}, {INFINITY, 1.0 / 3}}},
+                                 {"größe", Array<double>(2.5)},
+                                 {"", Array<double>::from_shape({0, 3})}};
   xgrad::save_npz(arrays, temporary.path("a.npz"));
   xgrad::save_npz(arrays, temporary.path("b.npz"));
   EXPECT_EQ(read_bytes(temporary.path("a.npz")), read_bytes(temporary.path("b.npz")));
-  const ArrayMap<double> loaded = xgrad::load_npz<double>(temporary.path("a.npz"));
+  const StateDict<double> loaded = xgrad::load_npz<double>(temporary.path("a.npz"));
   ASSERT_EQ(loaded.size(), arrays.size());
   for (const auto& [name, array] : arrays) expect_same_bits(loaded.at(name), array);
 
