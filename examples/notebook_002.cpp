@@ -21,6 +21,7 @@ class MultiHeadSelfAttention : public xgrad::Module<T> {
 
   /// The output (batch, seq, d_model) and the attention weights (batch, num_heads, seq, seq).
   xgrad::AttentionResult<T> operator()(const Variable<T>& x) const {
+    const auto scope = this->scope();
     const Variable<T> q = split_heads(W_Q_(x)), k = split_heads(W_K_(x)), v = split_heads(W_V_(x));
     const Variable<T> scores = matmul(q, transpose(k, -1, -2)) / std::sqrt(static_cast<T>(q.shape(-1)));
     const Variable<T> attn_weights = softmax(scores, -1);

@@ -226,10 +226,7 @@ class Sweep {
 
   void differentiate_watched(Node<T>& node, Variable<T>&& dy, std::size_t inputs) {
     detail::tell_backward_begin(node.op, node.order, dy);
-    {
-      const detail::BackwardScope scope;
-      node.differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
-    }
+    node.differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
     for (std::size_t i = 0; i < inputs; ++i) {
       if (needs_[i] == nullptr) grads_[i] = {};
     }
@@ -238,6 +235,7 @@ class Sweep {
 
   bool retain_;
   detail::ScopedFlag mode_;
+  detail::ScopedFlag in_backward_{detail::in_backward, true};
   std::vector<Entry, PoolAllocator<Entry>> heap_;
   std::vector<Ref<Node<T>>, PoolAllocator<Ref<Node<T>>>> leaves_;
   std::vector<Variable<T>, PoolAllocator<Variable<T>>> grads_;

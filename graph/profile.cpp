@@ -39,12 +39,12 @@ class Profiler : public Watcher {
 
   void on_op(const OpEvent<float>& event) override { add_op(event); }
   void on_op(const OpEvent<double>& event) override { add_op(event); }
-  void on_backward_begin(const BackwardEvent<float>&) override { last_ = Clock::now(); }
-  void on_backward_begin(const BackwardEvent<double>&) override { last_ = Clock::now(); }
+  void on_backward_begin(const BackwardEvent<float>&) override { begin_backward(); }
+  void on_backward_begin(const BackwardEvent<double>&) override { begin_backward(); }
   void on_backward_end(const BackwardEvent<float>& event) override { add_backward(event); }
   void on_backward_end(const BackwardEvent<double>& event) override { add_backward(event); }
 
-  void on_module_begin(const RunningModule& module) override {
+  void on_module_begin(const RunningModule& module) noexcept override {
     running_.push_back(module_row(module, running_.empty() ? none : running_.back()));
     ++modules_[running_.back()].row.calls;
     last_ = Clock::now();
@@ -56,6 +56,7 @@ class Profiler : public Watcher {
   template <class T>
   void add_op(const OpEvent<T>& event) {
     if (event.in_backward) return;
+    backward_depth_ = 0;  // not yet if a backward has thrown
     const std::size_t op = op_row(event.op), module = running_.empty() ? none : running_.back();
     const std::size_t bytes = event.result.size() * sizeof(T);
     if (event.number != 0) origins_[event.number] = module;
@@ -65,8 +66,13 @@ class Profiler : public Watcher {
     last_ = Clock::now();
   }
 
+  void begin_backward() {
+    if (backward_depth_++ == 0) last_ = Clock::now();
+  }
+
   template <class T>
   void add_backward(const BackwardEvent<T>& event) {
+    if (--backward_depth_ > 0) return;
     const auto origin = origins_.find(event.number);
     add(op_row(event.op), origin != origins_.end() ? origin->second : none, &ProfileRow::backward_seconds,
         since(last_));
@@ -99,6 +105,7 @@ class Profiler : public Watcher {
   std::map<std::string, std::size_t> op_rows_;
   std::map<std::pair<std::string, std::size_t>, std::size_t> module_rows_;
   std::vector<std::size_t> running_;                        // rows, the innermost last
+  int backward_depth_ = 0;                                  // of backwards within each other
   std::unordered_map<std::uint64_t, std::size_t> origins_;  // the module row of each recorded op
 };
 

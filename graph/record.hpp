@@ -50,7 +50,8 @@ struct Saved {
 };
 
 /// The arguments of an op that are no Variables, for those who watch: Attributes("axis", axis, "eps", eps).
-/// Numbers, strings, shapes, axes, ids and masks; an empty optional and a null pointer are left out.
+/// Numbers, strings, shapes, axes, arrays of numbers, ids and masks; an empty optional, a null pointer and an
+/// empty array of numbers are left out.
 template <class... A>
 struct Attributes {
   static_assert(sizeof...(A) % 2 == 0, "Attributes are names and values in turn");
@@ -85,6 +86,8 @@ void add_attribute(AttributeList& list, const char* name, const A& value) {
     list.add(name, &value);
   } else if constexpr (std::is_pointer_v<A>) {
     if (value != nullptr) list.add(name, value);
+  } else if constexpr (std::floating_point<typename A::value_type>) {
+    if (value.size() > 0) list.add(name, std::vector<double>(value.begin(), value.end()));
   } else {
     list.add(name, std::vector<std::int64_t>(value.begin(), value.end()));
   }

@@ -8,11 +8,11 @@ namespace xgrad {
 namespace detail {
 
 constinit thread_local Watcher* watchers = nullptr;
+constinit thread_local bool in_backward = false;
 
 namespace {
 
 constinit thread_local const RunningModule* innermost = nullptr;
-constinit thread_local bool in_backward = false;
 
 }  // namespace
 
@@ -40,9 +40,6 @@ void ModuleScope::end() noexcept {
   delete module_;
 }
 
-BackwardScope::BackwardScope() noexcept : outer_(std::exchange(in_backward, true)) {}
-BackwardScope::~BackwardScope() { in_backward = outer_; }
-
 void AttributeList::add(const char* name, bool value) { attributes_.push_back({name, value}); }
 void AttributeList::add(const char* name, std::int64_t value) { attributes_.push_back({name, value}); }
 void AttributeList::add(const char* name, double value) { attributes_.push_back({name, value}); }
@@ -50,6 +47,9 @@ void AttributeList::add(const char* name, std::string_view value) {
   attributes_.push_back({name, std::string(value)});
 }
 void AttributeList::add(const char* name, std::vector<std::int64_t> value) {
+  attributes_.push_back({name, std::move(value)});
+}
+void AttributeList::add(const char* name, std::vector<double> value) {
   attributes_.push_back({name, std::move(value)});
 }
 void AttributeList::add(const char* name, const Ids* value) { attributes_.push_back({name, value}); }

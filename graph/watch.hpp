@@ -27,8 +27,8 @@ class Telling;
 /// An argument of an op that is no Variable: {"axis", -1}, {"eps", 1e-5}, {"ids", &ids}. Pointers are valid
 /// during the call only.
 struct Attribute {
-  using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, const Ids*,
-                             const Mask*>;
+  using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                             std::vector<double>, const Ids*, const Mask*>;
 
   const char* name;
   Value value;
@@ -52,7 +52,7 @@ struct OpEvent {
   std::span<const Attribute> attributes;
   std::uint64_t number;  ///< of the node that was recorded, higher than its inputs' numbers; 0 if none was
   const RunningModule* module;  ///< the innermost one that called the op; null if none did
-  bool in_backward;             ///< computes a gradient, as part of the backward of another op
+  bool in_backward;             ///< computes a gradient, or adds two of them up
 };
 
 /// The backward of a recorded op, before and after.
@@ -78,14 +78,14 @@ class Watcher {
   virtual void on_op(const OpEvent<float>&) {}
   virtual void on_op(const OpEvent<double>&) {}
 
-  /// on_backward_end() does not come if the backward throws.
+  /// Pairs of these may lie within each other. on_backward_end() does not come if the backward throws.
   virtual void on_backward_begin(const BackwardEvent<float>&) {}
   virtual void on_backward_begin(const BackwardEvent<double>&) {}
   virtual void on_backward_end(const BackwardEvent<float>&) {}
   virtual void on_backward_end(const BackwardEvent<double>&) {}
 
   /// The forward pass of a module begins, or has ended, normally or by an exception.
-  virtual void on_module_begin(const RunningModule&) {}
+  virtual void on_module_begin(const RunningModule&) noexcept {}
   virtual void on_module_end(const RunningModule&) noexcept {}
 
  private:
@@ -100,6 +100,9 @@ namespace detail {
 extern constinit thread_local Watcher* watchers;
 
 inline bool is_watched() noexcept { return watchers != nullptr; }
+
+/// Whether this thread is in a backward pass.
+extern constinit thread_local bool in_backward;
 
 /// The innermost module that runs on this thread, as long as somebody watches.
 const RunningModule* running_module() noexcept;
@@ -134,18 +137,6 @@ class [[nodiscard]] Unwatched {
   Watcher* before_;
 };
 
-/// Marks the ops of this thread as part of a backward pass, as long as one lives.
-class BackwardScope {
- public:
-  BackwardScope() noexcept;
-  ~BackwardScope();
-  BackwardScope(const BackwardScope&) = delete;
-  BackwardScope& operator=(const BackwardScope&) = delete;
-
- private:
-  bool outer_;
-};
-
 /// Attributes that are put together one by one; out of line, as every op does that.
 class AttributeList {
  public:
@@ -154,6 +145,7 @@ class AttributeList {
   void add(const char* name, double value);
   void add(const char* name, std::string_view value);
   void add(const char* name, std::vector<std::int64_t> value);
+  void add(const char* name, std::vector<double> value);
   void add(const char* name, const Ids* value);
   void add(const char* name, const Mask* value);
 

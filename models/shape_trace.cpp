@@ -1,6 +1,7 @@
 #include "shape_trace.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <iomanip>
 #include <string_view>
 
@@ -68,16 +69,16 @@ void ShapeTrace::add_op(const OpEvent<T>& event) {
     add_attention(q, k, last_result_.back(),
                   static_cast<std::size_t>(attribute<std::int64_t>(event.attributes, "num_heads")));
   } else if (op == "softmax" && is_type(event.module, "MultiHeadAttention")) {  // with_weights
-    const std::size_t rank = last_result_.size();
     rows_.push_back({"Linear Q/K/V", "Q, K, V", queries_, "batch, seq, d_model"});
-    add_attention(queries_, {last_result_[0], last_result_[rank - 1], 1}, queries_.back(),
-                  last_result_[rank - 3]);
+    add_attention(queries_, {last_result_.back(), 1}, queries_.back(), last_result_[last_result_.size() - 3]);
+  } else if (op == "softmax" && is_type(event.module, "SelfAttention")) {
+    add_attention(queries_, {last_result_.back(), 1}, queries_.back(), 0);
   }
 }
 
 void ShapeTrace::add_linear(const RunningModule& module, const Shape& x, const Shape& y) {
   const std::string_view name = own_name(module);
-  if (name == "W_Q") queries_ = y;
+  if (name == "W_Q" || name == "W_q") queries_ = y;
   if (name == "out_proj" && is_type(module.outer, "MultiHeadAttention"))
     rows_.push_back({"out_proj", "Final", y, "batch, seq, d_model"});
   if (!is_type(module.outer, "ToyEncoder")) return;
@@ -109,7 +110,7 @@ void ShapeTrace::add_attention(const Shape& q, const Shape& k, std::size_t v_wid
 }
 
 void ShapeTrace::on_module_end(const RunningModule& module) noexcept {
-  if (module.type == "EncoderLayer")
+  if (module.type == "EncoderLayer" && std::uncaught_exceptions() == 0)
     rows_.push_back({"Feed forward", "Encoded", last_result_, "batch, seq, d_model"});
 }
 

@@ -9,7 +9,8 @@
 
 namespace xgrad {
 
-/// While one lives, it collects the shapes that the library's models and attention go through on this thread.
+/// While one lives, it collects the shapes that the library's models and fused attention go through on this
+/// thread, also those that the kernels never make.
 /// Printed, it is the "shape evolution" table: names, shapes, axes, with the steps between.
 class ShapeTrace : public Watcher {
  public:

@@ -23,6 +23,7 @@ struct Targets {
   std::int64_t ignore_index;
   Array<T> weight;  // of the classes; of none: no weights
   T smoothing;
+  const char* reduction;
   bool reduced;
   T divisor;
 
@@ -60,11 +61,11 @@ Variable<T> losses(const Variable<T>& logits, Targets<T> to) {
     kernels::sum_middle(detail::data(row_losses), 1, rows, 1, detail::data(y));
     *detail::data(y) /= to.divisor;
   }
-  const auto shared = std::make_shared<const Targets<T>>(std::move(to));
+  const auto shared = std::allocate_shared<const Targets<T>>(PoolAllocator<Targets<T>>(), std::move(to));
   return fused<T>(
       "cross_entropy", std::move(y), Inputs(Unread(logits)),
       Attributes("target", shared->ids, "ignore_index", shared->ignore_index, "label_smoothing",
-                 shared->smoothing),
+                 shared->smoothing, "reduction", shared->reduction, "weight", shared->weight),
       Saved(log_probs),
       [shared](const Variable<T>& logits) {
         const Variable<T> rows = losses_composed(logits, *shared);
@@ -164,6 +165,9 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
                  .ignore_index = options.ignore_index,
                  .weight = options.weight.defined() ? options.weight.value() : Array<T>::from_shape({0}),
                  .smoothing = static_cast<T>(options.label_smoothing),
+                 .reduction = !reduced                               ? "none"
+                              : options.reduction == Reduction::mean ? "mean"
+                                                                     : "sum",
                  .reduced = reduced,
                  .divisor = options.reduction == Reduction::mean ? weights : T{1}});
   return reduced || same_shape(y.shape(), expected) ? y : reshape(y, expected);

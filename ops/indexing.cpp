@@ -23,6 +23,7 @@ using detail::Strides;
 
 /// Where a part of an array lies in it.
 struct Part {
+  const char *op, *grad_op;  // the names of taking it, and of putting it back
   std::size_t offset;
   Strides strides;
   Shape shape;
@@ -33,28 +34,27 @@ struct Part {
 };
 
 template <class T>
-Variable<T> put_back(const char* op, const Variable<T>& x, const Part& part, const Shape& whole);
+Variable<T> put_back(const Variable<T>& x, const Part& part, const Shape& whole);
 
 /// The part of x. Its gradient is put_back, whose own gradient is take: the two are closed under
 /// differentiation.
 template <class T>
-Variable<T> take(const char* op, const Variable<T>& x, const Part& part) {
+Variable<T> take(const Variable<T>& x, const Part& part) {
   Variable<T> y = detail::empty<T>(part.shape);
   kernels::permute<T>(part.shape, {detail::data(x) + part.offset, part.strides}, detail::data(y));
-  return record<T>(op, std::move(y), Inputs(x), part.attributes(), Saved(),
-                   [op, part](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-                     return {put_back(op, dy, part, needs.shape(0))};
-                   });
+  return record<T>(
+      part.op, std::move(y), Inputs(x), part.attributes(), Saved(),
+      [part](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {put_back(dy, part, needs.shape(0))}; });
 }
 
 /// Zeros of shape `whole` but for x in its part.
 template <class T>
-Variable<T> put_back(const char* op, const Variable<T>& x, const Part& part, const Shape& whole) {
+Variable<T> put_back(const Variable<T>& x, const Part& part, const Shape& whole) {
   Variable<T> y = detail::empty<T>(whole);
   kernels::fill(T{0}, detail::data(y), y.size());
   kernels::scatter_add<T>(part.shape, detail::data(x), {detail::data(y) + part.offset, part.strides});
-  return record<T>(op, std::move(y), Inputs(x), part.attributes(), Saved(),
-                   [op, part](Variable<T> dy, Needs) -> Grads<T, 1> { return {take(op, dy, part)}; });
+  return record<T>(part.grad_op, std::move(y), Inputs(x), part.attributes(), Saved(),
+                   [part](Variable<T> dy, Needs) -> Grads<T, 1> { return {take(dy, part)}; });
 }
 
 bool outside(std::int64_t id, std::size_t length) { return static_cast<std::uint64_t>(id) >= length; }
@@ -108,7 +108,8 @@ Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole)
                                  rows.index.data(), detail::data(x) + o * length * rows.inner);
   }
   return record<T>(
-      "index_select", std::move(x), Inputs(y), Attributes("dim", rows.axis, "index", rows.index), Saved(rows),
+      "index_select_grad", std::move(x), Inputs(y), Attributes("dim", rows.axis, "index", rows.index),
+      Saved(rows),
       [](Variable<T> dx, Needs, const Rows& rows) -> Grads<T, 1> { return {take_rows(dx, rows)}; });
 }
 
@@ -141,7 +142,7 @@ Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& 
   kernels::fill(T{0}, detail::data(x), x.size());
   kernels::gather_grad<T>(shape, detail::data(y), how.dim_stride, how.index->data(),
                           {detail::data(x), how.strides});
-  return record<T>("gather", std::move(x), Inputs(y), Attributes("dim", how.axis), Saved(),
+  return record<T>("gather_grad", std::move(x), Inputs(y), Attributes("dim", how.axis), Saved(),
                    [how](Variable<T> dx, Needs) -> Grads<T, 1> { return {gather_elements(dx, how)}; });
 }
 
@@ -156,11 +157,11 @@ Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index) {
                              x.shape());
   }
   const std::ptrdiff_t position = index < 0 ? index + length : index;
-  Part part{0, detail::row_major_strides(x.shape()), x.shape(), axis, position, 1};
+  Part part{"select", "select_grad", 0, detail::row_major_strides(x.shape()), x.shape(), axis, position, 1};
   part.offset = static_cast<std::size_t>(position * part.strides[axis]);
   part.strides.erase(part.strides.begin() + axis);
   part.shape.erase(part.shape.begin() + axis);
-  return take("select", x, part);
+  return take(x, part);
 }
 
 template <class T>
@@ -173,11 +174,11 @@ Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrd
     return std::clamp<std::ptrdiff_t>(bound < 0 ? bound + length : bound, 0, length);
   };
   const std::ptrdiff_t first = clamped(start), last = std::max(clamped(end), first);
-  Part part{0, detail::row_major_strides(x.shape()), x.shape(), axis, first, step};
+  Part part{"slice", "slice_grad", 0, detail::row_major_strides(x.shape()), x.shape(), axis, first, step};
   part.shape[axis] = static_cast<std::size_t>((last - first) / step + ((last - first) % step != 0 ? 1 : 0));
   if (part.shape[axis] > 0) part.offset = static_cast<std::size_t>(first * part.strides[axis]);
   if (part.shape[axis] > 1) part.strides[axis] *= step;
-  return take("slice", x, part);
+  return take(x, part);
 }
 
 template <class T>

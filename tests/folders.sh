@@ -14,7 +14,8 @@ allowed[models]=${allowed[models]/ autograd / }  # beside each other, both on op
 
 failed=0
 for folder in kernels graph ops autograd models train files apps; do
-  # "../graph/record.hpp" and <xgrad/graph/record.hpp> both name the folder graph.
+  [[ -d $folder ]] || { echo "there is no folder $folder" && exit 1; }
+  # "../graph/record.hpp" and <xgrad/graph/record.hpp> both name the folder graph; <xgrad/xgrad.hpp> reaches up to train.
   while read -r count used; do
     [[ $used ]] || continue
     if [[ $used == "$folder" ]]; then continue; fi
@@ -26,6 +27,7 @@ for folder in kernels graph ops autograd models train files apps; do
       failed=1
     fi
   done < <(find "$folder" -name '*.[ch]pp' -exec cat {} + |
-    sed -nE 's,^#include ("(\.\./)+|<xgrad/)([a-z]+)/.*,\3,p' | sort | uniq -c)
+    sed -nE 's,^#include ("(\.\./)+|<xgrad/)(xgrad|ops|files)\.hpp.*,\3/,; s,^xgrad/,#include "../train/,
+      s,^(ops|files)/,#include "../\1/,; s,^#include ("(\.\./)+|<xgrad/)([a-z]+)/.*,\3,p' | sort | uniq -c)
 done
 exit $failed

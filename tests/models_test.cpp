@@ -472,6 +472,30 @@ TEST(ShapeTraceTest, AllThatLiveCollect) {
   EXPECT_EQ(outer.rows().size(), 4u);
 }
 
+TEST(ShapeTraceTest, OneHeadGoesThroughTheSameShapesWithItsWeights) {
+  const xgrad::SelfAttention<float> attention(2);
+  const Variable<float> x(Array<float>({3, 2}, 0.5f));
+  std::ostringstream fused, composed;
+  {
+    const xgrad::ShapeTrace trace;
+    attention(x);
+    fused << trace;
+  }
+  {
+    const xgrad::ShapeTrace trace;
+    attention.with_weights(x);
+    composed << trace;
+  }
+  EXPECT_EQ(fused.str(),
+            "↓ Q @ K^T\n"
+            "Scores:  (3, 3)  batch, heads, queries, keys\n"
+            "↓ Softmax\n"
+            "Weights: (3, 3)  batch, heads, queries, keys\n"
+            "↓ @ V\n"
+            "Output:  (3, 2)  batch, heads, seq, d_k\n");
+  EXPECT_EQ(composed.str(), fused.str());
+}
+
 TEST(ShapeTraceTest, AttentionWithItsWeightsGoesThroughTheSameShapes) {
   const xgrad::MultiHeadAttention<double> attention(8, 2);
   const Variable<double> x(Array<double>({3, 5, 8}, 0.5));

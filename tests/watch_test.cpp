@@ -35,6 +35,11 @@ std::string text(const Attribute& attribute) {
       for (const std::int64_t value : values) list += (list.size() > 1 ? " " : "") + std::to_string(value);
       return list + "]";
     }
+    std::string operator()(const std::vector<double>& values) const {
+      std::string list = "[";
+      for (const double value : values) list += (list.size() > 1 ? " " : "") + (*this)(value);
+      return list + "]";
+    }
     std::string operator()(const Ids* ids) const { return "ids " + xgrad::to_string(ids->shape()); }
     std::string operator()(const Mask* mask) const { return "mask " + xgrad::to_string(mask->shape()); }
   };
@@ -60,7 +65,7 @@ class Log : public xgrad::Watcher {
     }
     lines_.push_back(line);
   }
-  void on_module_begin(const RunningModule& module) override {
+  void on_module_begin(const RunningModule& module) noexcept override {
     lines_.push_back("begin '" + module.name + "' " + module.type);
   }
   void on_module_end(const RunningModule& module) noexcept override {
@@ -122,6 +127,31 @@ TEST(WatcherTest, IsToldOfABackwardAndOfTheOpsThatItIsMadeOf) {
                    "  matmul float (3) (2) -> (3, 2) trans_a=true", "gradients of linear: (2) (3, 2) none"}));
 }
 
+TEST(WatcherTest, WhatABackwardAddsUpAndCopiesIsPartOfIt) {
+  const V x = leaf({2}), y = leaf({2});
+  const V doubled = x + x, total = x + y;
+  Log log;
+  sum(doubled).backward();
+  sum(total).backward();
+  for (const std::string& line : log.take()) {
+    EXPECT_TRUE(line.starts_with("sum") || line.starts_with("  ") || line.starts_with("backward of") ||
+                line.starts_with("gradients of"))
+        << line;
+  }
+}
+
+TEST(WatcherTest, IsToldHowACrossEntropyIsReduced) {
+  const V logits = leaf({2, 3});
+  Log log;
+  cross_entropy(logits, Ids{0, 2});
+  cross_entropy(logits, Ids{0, 2},
+                {.reduction = xgrad::Reduction::none, .weight = V(Array<float>{1, 2, 0.5f})});
+  const std::string told = "cross_entropy float (2, 3) -> ", options = " target=ids (2) ignore_index=-100";
+  EXPECT_EQ(log.take(),
+            (Lines{told + "()" + options + " label_smoothing=0 reduction=mean",
+                   told + "(2)" + options + " label_smoothing=0 reduction=none weight=[1 2 0.5]"}));
+}
+
 TEST(WatcherTest, NumbersLinkABackwardToItsOp) {
   struct Numbers : xgrad::Watcher {
     std::map<std::uint64_t, std::string> ops, backwards;
@@ -168,7 +198,7 @@ TEST(WatcherTest, ModulesHaveTheNamesOfTheirParameters) {
                                         .pad_id = 0});
   struct Names : xgrad::Watcher {
     std::set<std::string> names;
-    void on_module_begin(const RunningModule& module) override {
+    void on_module_begin(const RunningModule& module) noexcept override {
       if (!module.name.empty()) names.insert(module.name);
     }
   };
@@ -347,6 +377,21 @@ TEST(ProfileTest, CountsOpsModulesAndBytes) {
   EXPECT_LE(forward + backward, profile.seconds);
   EXPECT_EQ(profile.modules.front().name, "EncoderLayer");
   EXPECT_LE(profile.modules.front().backward_seconds, backward);
+}
+
+TEST(ProfileTest, BackwardsWithinABackwardCountThere) {
+  const xgrad::LayerNorm<double> norm(4);
+  const Variable<double> x(Array<double>{{1, 2, 4, 3}}, true);
+  const xgrad::Profile profile =
+      xgrad::profile([&] { grad(sum(exp(norm(x))), {x}, {.create_graph = true}); });
+  std::set<std::string> ops;
+  for (const auto& row : profile.ops) {
+    ops.insert(row.name);
+    EXPECT_EQ(row.calls, 1u) << row.name;
+  }
+  EXPECT_EQ(ops, (std::set<std::string>{"layer_norm", "exp", "sum"}));
+  ASSERT_EQ(profile.modules.size(), 1u);
+  EXPECT_GT(profile.modules[0].backward_seconds, 0);
 }
 
 TEST(ProfileTest, PrintsTwoTables) {

@@ -209,6 +209,5 @@ void Stateful::load_state_dict(const TrainingState& state) {
   template void StateArchive::part(const std::string&, const Module<T>&);
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)
-#undef XGRAD_INSTANTIATE
 
 }  // namespace xgrad

@@ -33,6 +33,7 @@ class Model : public xgrad::Module<float> {
         class_head_(child("class_head", xgrad::Linear<float>(size.d_model, size.classes))) {}
 
   Variable<float> operator()(const Ids& ids) const {
+    const auto scope = this->scope();
     const Variable<float> embedded = position_embedding_(token_embedding_(ids));
     return class_head_(mean(encoder_(embedded, xgrad::padding_mask(ids, pad_id)), 1));
   }

@@ -102,7 +102,7 @@ void errors() {
   show([] {
     // [changed in place]
     const Variable<double> x(2.0, true);
-    const Variable<double> y = x * x;  // saves x for its backward
+    const Variable<double> y = square(x);  // saves x for its backward
     x.assign(Array<double>(5.0));
     y.backward();
     // [changed in place]

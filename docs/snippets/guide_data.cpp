@@ -11,8 +11,8 @@ void vocabulary() {
   const std::vector<std::vector<std::string>> texts{xgrad::whitespace_tokens("the cat sees the dog"),
                                                     xgrad::whitespace_tokens("the dog sleeps")};
   const auto vocabulary = xgrad::Vocabulary::build(texts);
-  for (const std::string& token : vocabulary.tokens()) std::cout << token << ' ';
-  std::cout << '\n' << vocabulary.id("dog") << ' ' << vocabulary.id("horse") << '\n';  // horse: [UNK]
+  for (const std::string& token : vocabulary.tokens()) std::cout << token << '\n';
+  std::cout << vocabulary.id("dog") << ' ' << vocabulary.id("horse") << '\n';  // horse: [UNK]
   // [vocabulary]
 }
 

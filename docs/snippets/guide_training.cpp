@@ -22,17 +22,17 @@ void loop() {
   std::cout << "# loop\n";
   const xgrad::ToyEncoder<float> model = make_model();
   const xgrad::Ids ids{{1, 2, 3, 4}, {4, 3, 2, 1}}, labels{0, 1};
-  double first = 0, last = 0;
+  const double first = cross_entropy(model.class_logits(ids), labels).item();
   // [loop]
   xgrad::Adam<float> optimizer(model.parameters(), {.lr = 1e-2});
   for (int step = 0; step < 50; ++step) {
     optimizer.zero_grad();
-    const Variable<float> loss = cross_entropy(model.class_logits(ids), labels);
+    const xgrad::Variable<float> loss = cross_entropy(model.class_logits(ids), labels);
     loss.backward();
     optimizer.step();
-    (step == 0 ? first : last) = loss.item();
   }
   // [loop]
+  const double last = cross_entropy(model.class_logits(ids), labels).item();
   std::cout << (last < 0.1 * first ? "the loss fell below a tenth" : "the loss did not fall") << '\n';
 }
 
