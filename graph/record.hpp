@@ -86,7 +86,7 @@ void add_attribute(AttributeList& list, const char* name, const A& value) {
     list.add(name, &value);
   } else if constexpr (std::is_pointer_v<A>) {
     if (value != nullptr) list.add(name, value);
-  } else if constexpr (std::floating_point<typename A::value_type>) {
+  } else if constexpr (std::floating_point<std::remove_cvref_t<decltype(*value.begin())>>) {
     if (value.size() > 0) list.add(name, std::vector<double>(value.begin(), value.end()));
   } else {
     list.add(name, std::vector<std::int64_t>(value.begin(), value.end()));

@@ -145,7 +145,7 @@ TEST(WatcherTest, IsToldHowACrossEntropyIsReduced) {
   Log log;
   cross_entropy(logits, Ids{0, 2});
   cross_entropy(logits, Ids{0, 2},
-                {.reduction = xgrad::Reduction::none, .weight = V(Array<float>{1, 2, 0.5f})});
+                {.weight = V(Array<float>{1, 2, 0.5f}), .reduction = xgrad::Reduction::none});
   const std::string told = "cross_entropy float (2, 3) -> ", options = " target=ids (2) ignore_index=-100";
   EXPECT_EQ(log.take(),
             (Lines{told + "()" + options + " label_smoothing=0 reduction=mean",
