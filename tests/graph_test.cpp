@@ -639,10 +639,10 @@ TEST(RecordTest, TooFewGradientsAreRefused) {
 
 TEST(RecordTest, AGradientOfAnotherShapeIsRefused) {
   const V x = vector({1, 2});
-  const V y =
-      xgrad::record<float>("wrong", V(1.0f), xgrad::Inputs(x), xgrad::Saved(), [](V, Needs) -> Grads<float, 1> {
-        return {vector({1, 2, 3}, false)};
-      });
+  const V y = xgrad::record<float>("wrong", V(1.0f), xgrad::Inputs(x), xgrad::Saved(),
+                                   [](V, Needs) -> Grads<float, 1> {
+                                     return {vector({1, 2, 3}, false)};
+                                   });
   EXPECT_EQ(message_of<ShapeError>([&] { y.backward(); }),
             "backward: 'wrong' must return a gradient of shape (2) for input 0, got (3)");
   EXPECT_FALSE(x.has_grad());
@@ -652,8 +652,8 @@ TEST(RecordTest, AnExceptionInBackwardLeavesNoHalfCollectedGradients) {
   const V x = vector({1, 2}), w = vector({3, 4});
   bool failing = true;
   const V shared = x * w;
-  const V fragile = xgrad::record<float>("fragile", shared.detach() * 1.0, xgrad::Inputs(shared), xgrad::Saved(),
-                                         [&failing](V dy, Needs) -> Grads<float, 1> {
+  const V fragile = xgrad::record<float>("fragile", shared.detach() * 1.0, xgrad::Inputs(shared),
+                                         xgrad::Saved(), [&failing](V dy, Needs) -> Grads<float, 1> {
                                            if (failing) throw std::runtime_error("out of luck");
                                            return {dy};
                                          });

@@ -240,6 +240,7 @@ TEST(OpTableTest, EveryHeaderHasARow) {
     bool found = false;
     for (const Op& op : op_table()) found = found || op.name == stem || op.name.starts_with(stem + ".");
     EXPECT_TRUE(found) << "ops/" << stem << ".hpp has no row in tests/ops/" << stem << ".cpp";
+    EXPECT_TRUE(std::filesystem::exists(XGRAD_SOURCE_DIR "/tests/ops/" + stem + ".cpp")) << stem;
   }
 }
 

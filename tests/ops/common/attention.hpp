@@ -1,0 +1,164 @@
+#pragma once
+
+// What the tests of attention's ops share: its naive reference, and the rows of those that take q, k and v.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <xgrad/ops/attention.hpp>
+
+#include "naive.hpp"
+#include "op.hpp"
+
+namespace xgrad_tests {
+
+using naive::at, naive::filled, naive::for_each_index, naive::generated, naive::joined, naive::reshaped,
+    naive::with, naive::without, naive::Numbers, naive::Arguments;
+
+/// How q, k and v attend; a fourth input is added to the scores.
+struct Attention {
+  std::size_t heads = 0;
+  bool causal = false;
+  std::optional<double> scale = {};
+  std::optional<xgrad::Mask> allowed = {};
+};
+
+/// The weights (..., H, L, S) of q, k, v and perhaps a bias; zeros where a query may attend to nothing.
+inline Numbers weights_of(const Arguments& x, const Attention& how) {
+  const Numbers &q = x[0], &k = x[1];
+  const std::size_t H = std::max<std::size_t>(how.heads, 1), rank = q.dimension();
+  const std::size_t L = q.shape()[rank - 2], S = k.shape()[rank - 2], E = q.shape().back() / H;
+  const Shape batch(q.shape().begin(), q.shape().end() - 2);
+  const double scale = how.scale.value_or(1 / std::sqrt(static_cast<double>(E)));
+  Numbers weights = filled(joined(batch, {H, L, S}), 0);
+  for_each_index(joined(batch, {H, L}), [&](const Shape& row) {
+    const Shape place(row.begin(), row.end() - 2);
+    const std::size_t h = row[row.size() - 2], i = row.back();
+    std::vector<double> weight(S, 0);
+    double total = 0;
+    for (std::size_t j = 0; j < S; ++j) {
+      const Shape score_index = how.heads > 0 ? joined(place, {h, i, j}) : joined(place, {i, j});
+      if (how.causal && j > i) continue;
+      if (how.allowed && !at(*how.allowed, score_index)) continue;
+      double score = 0;
+      for (std::size_t e = h * E; e < (h + 1) * E; ++e)
+        score += at(q, joined(place, {i, e})) * at(k, joined(place, {j, e}));
+      score = score * scale + (x.size() > 3 ? at(x[3], score_index) : 0);
+      weight[j] = std::exp(score);
+      total += weight[j];
+    }
+    for (std::size_t j = 0; j < S; ++j) at(weights, joined(row, {j})) = total > 0 ? weight[j] / total : 0;
+  });
+  return weights;
+}
+
+inline Reference naive_attention(Attention how) {
+  return [how](const Arguments& x) {
+    const Numbers weights = weights_of(x, how);
+    const Numbers& v = x[2];
+    const std::size_t H = std::max<std::size_t>(how.heads, 1), Ev = v.shape().back() / H;
+    return generated(with(x[0].shape(), x[0].dimension() - 1, v.shape().back()), [&](const Shape& index) {
+      const Shape place(index.begin(), index.end() - 2);
+      const std::size_t i = index[index.size() - 2], e = index.back();
+      double total = 0;
+      for (std::size_t j = 0; j < v.shape()[v.dimension() - 2]; ++j)
+        total += at(weights, joined(place, {e / Ev, i, j})) * at(v, joined(place, {j, e}));
+      return total;
+    });
+  };
+}
+
+inline Reference naive_attention_weights(Attention how) {
+  return [how](const Arguments& x) {
+    const Numbers weights = weights_of(x, how);
+    return how.heads > 0 ? weights : reshaped(weights, without(weights.shape(), weights.dimension() - 3));
+  };
+}
+
+struct AttentionSample {
+  Shape q, k, v;
+  Attention how;
+  Shape bias = {};  // of the numbers added to the scores, if it has axes
+};
+
+inline std::vector<AttentionSample> attention_samples() {
+  const Mask padding = mask_of({1, 4}, {1, 1, 0, 1}),
+             some = mask_of({3, 4}, {1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0});
+  return {{{3, 2}, {4, 2}, {4, 5}, {}},
+          {{2, 3, 2}, {2, 4, 2}, {2, 4, 5}, {}},
+          {{3, 2}, {3, 2}, {3, 2}, {}},
+          {{2, 2, 3, 2}, {2, 2, 4, 2}, {2, 2, 4, 2}, {}},
+          {{3, 2}, {4, 2}, {4, 2}, {.causal = true}},
+          {{4, 2}, {3, 2}, {3, 2}, {.causal = true, .scale = 0.3}},
+          {{3, 2}, {4, 2}, {4, 2}, {.allowed = padding}},
+          {{3, 2}, {4, 2}, {4, 2}, {.allowed = some}},
+          {{2, 3, 2}, {2, 4, 2}, {2, 4, 2}, {.allowed = some}},
+          {{2, 3, 2}, {2, 4, 2}, {2, 4, 2}, {.allowed = mask_of({2, 1, 4}, {1, 1, 1, 0, 0, 0, 0, 0})}},
+          {{3, 2}, {4, 2}, {4, 2}, {.causal = true, .allowed = some}},
+          {{2, 3, 4}, {2, 4, 4}, {2, 4, 6}, {.heads = 2}},
+          {{3, 4}, {4, 4}, {4, 4}, {.heads = 4, .causal = true}},
+          {{2, 3, 2},
+           {2, 4, 2},
+           {2, 4, 2},
+           {.heads = 1, .allowed = mask_of({2, 1, 1, 4}, {1, 1, 1, 0, 0, 0, 0, 0})}},
+          {{2, 3, 4},
+           {2, 4, 4},
+           {2, 4, 4},
+           {.heads = 2, .allowed = mask_of({2, 1, 1, 4}, {1, 1, 1, 0, 0, 0, 0, 0})}},
+          {{2, 3, 4}, {2, 4, 4}, {2, 4, 4}, {.heads = 2, .allowed = mask_of({2, 3, 1}, {1, 0, 1, 1, 1, 0})}},
+          {{2, 2, 3, 4},
+           {2, 2, 4, 4},
+           {2, 2, 4, 4},
+           {.heads = 2, .allowed = mask_of({2, 1, 1, 1, 4}, {1, 1, 1, 0, 0, 1, 1, 0})}},
+          {{2, 2, 3, 4},
+           {2, 2, 4, 4},
+           {2, 2, 4, 4},
+           {.heads = 2, .allowed = mask_of({2, 1, 1, 4}, {1, 1, 1, 0, 0, 1, 1, 0})}},
+          {{3, 2}, {4, 2}, {4, 2}, {}, {3, 4}},
+          {{2, 3, 4}, {2, 4, 4}, {2, 4, 4}, {.heads = 2}, {2, 1, 4}},
+          {{2, 3, 4}, {2, 4, 4}, {2, 4, 4}, {.heads = 2, .causal = true}, {2, 1, 1, 4}},
+          {{0, 3, 2}, {0, 4, 2}, {0, 4, 2}, {}},
+          {{0, 2}, {4, 2}, {4, 2}, {}},
+          {{3, 2}, {0, 2}, {0, 2}, {}},
+          {{17, 6}, {19, 6}, {19, 6}, {.heads = 2}}};
+}
+
+/// f is given q, k, v, the mask and the options.
+template <class F>
+Op attention_op(const char* name, const F& f, Reference (*reference)(Attention)) {
+  Op op{name};
+  for (const AttentionSample& sample : attention_samples()) {
+    std::vector<Input> inputs{sample.q, sample.k, sample.v};
+    if (!sample.bias.empty()) inputs.push_back(sample.bias);
+    const auto call = [f, how = sample.how](const auto& x) {
+      xgrad::AttentionMask<typename std::decay_t<decltype(x[0])>::value_type> mask;
+      if (how.allowed) mask = *how.allowed;
+      if (x.size() > 3) mask = x[3];
+      return f(x[0], x[1], x[2], mask,
+               xgrad::AttentionOptions{.is_causal = how.causal, .scale = how.scale, .num_heads = how.heads});
+    };
+    op.cases.push_back(make_case(inputs, call, reference(sample.how)));
+  }
+  const auto refused = [f](std::string text, Shape q, Shape k, Shape v, xgrad::AttentionMask<float> mask = {},
+                           xgrad::AttentionOptions options = {}) {
+    return error<ShapeError>("scaled_dot_product_attention: " + text,
+                             [=] { f(x(q), x(k), x(v), mask, options); });
+  };
+  const std::string fit = "q (..., L, E), k (..., S, E) and v (..., S, Ev) must fit together, got q ";
+  op.errors = {refused(fit + "(3, 2), k (4, 3) and v (4, 2)", {3, 2}, {4, 3}, {4, 2}),
+               refused(fit + "(3, 2), k (4, 2) and v (3, 2)", {3, 2}, {4, 2}, {3, 2}),
+               refused(fit + "(2), k (4, 2) and v (4, 2)", {2}, {4, 2}, {4, 2}),
+               refused(fit + "(2, 3, 2), k (1, 4, 2) and v (2, 4, 2)", {2, 3, 2}, {1, 4, 2}, {2, 4, 2}),
+               refused("the last axes of q and v must be divisible by num_heads 2, got q (3, 3) and v (4, 3)",
+                       {3, 3}, {4, 3}, {4, 3}, {}, {.num_heads = 2}),
+               refused("attn_mask must broadcast to the scores (3, 4), got (2, 3, 4)", {3, 2}, {4, 2}, {4, 2},
+                       Mask(Shape{2, 3, 4}, true)),
+               refused("shapes must broadcast, got the scores (3, 4) and attn_mask (3)", {3, 2}, {4, 2},
+                       {4, 2}, Mask(Shape{3}, true)),
+               refused("shapes must broadcast, got the scores (3, 4) and attn_mask (5)", {3, 2}, {4, 2},
+                       {4, 2}, x(5))};
+  return op;
+}
+
+}  // namespace xgrad_tests
