@@ -283,6 +283,15 @@ class ListNode final : public Node<T> {
   std::optional<F> backward_;
 };
 
+/// y as it is, of which those who watch are told.
+template <class T, class... V, class... A>
+Variable<T> told(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
+                 const Attributes<A...>& attributes) {
+  if (is_watched()) [[unlikely]]
+    tell_op(op, y, inputs, attributes);
+  return std::move(y);
+}
+
 }  // namespace detail
 
 /// Makes `y`, a result computed from `inputs`, part of the graph if one is recorded and an input requires a
@@ -294,10 +303,9 @@ class ListNode final : public Node<T> {
 /// Variable. `attributes` are for those who watch.
 template <class T, class... V, class... A, class... S, class F>
 Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
-                   const Attributes<A...>& attributes, const Saved<S...>& saved, F backward) {
+                   const Attributes<A...>& attributes, const Saved<S...>& saved, F&& backward) {
   using detail::Access, detail::Node, detail::Ref;
   constexpr std::size_t N = sizeof...(V);
-  Variable<T> result = std::move(y);
   if (std::apply(will_record<V...>, inputs.variables)) {
     std::array<Ref<Node<T>>, N> edges = std::apply(
         [](const auto&... input) { return std::array<Ref<Node<T>>, N>{Access<T>::node(input)...}; },
@@ -305,23 +313,21 @@ Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
     std::uint64_t order = 0;
     for (const Ref<Node<T>>& edge : edges) order = edge && edge->order > order ? edge->order : order;
     order = detail::next_order(order);
-    Access<T>::node(result) = std::apply(
+    Access<T>::node(y) = std::apply(
         [&](const auto&... one) {
-          using Made = detail::OpNode<T, N, F, std::remove_cvref_t<decltype(one)>...>;
-          return Ref<Node<T>>(
-              new Made(op, order, Access<T>::value(result), std::move(edges), std::move(backward), one...));
+          using Made = detail::OpNode<T, N, std::remove_cvref_t<F>, std::remove_cvref_t<decltype(one)>...>;
+          return Ref<Node<T>>(new Made(op, order, Access<T>::value(y), std::move(edges),
+                                       std::remove_cvref_t<F>(std::forward<F>(backward)), one...));
         },
         saved.things);
   }
-  if (detail::is_watched()) [[unlikely]]
-    detail::tell_op(op, result, inputs, attributes);
-  return result;
+  return detail::told(op, std::move(y), inputs, attributes);
 }
 
 template <class T, class... V, class... S, class F>
 Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs, const Saved<S...>& saved,
-                   F backward) {
-  return record<T>(op, std::move(y), inputs, Attributes(), saved, std::move(backward));
+                   F&& backward) {
+  return record<T>(op, std::move(y), inputs, Attributes(), saved, std::forward<F>(backward));
 }
 
 /// record() for an op with any number of inputs that saves nothing; `backward(dy, needs)` returns a vector of
@@ -426,27 +432,27 @@ const V& variable_of_input(const Unread<V>& input) {
 /// whether it is defined.
 template <class T, class... V, class... A, class... S, class Composed, class F>
 Variable<T> fused(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
-                  const Attributes<A...>& attributes, const Saved<S...>& saved, Composed composed,
-                  F backward) {
+                  const Attributes<A...>& attributes, const Saved<S...>& saved, Composed&& composed,
+                  F&& backward) {
   constexpr std::size_t N = sizeof...(V);
-  auto replayed = [composed = std::move(composed)]<class... All>(Variable<T> dy, Needs needs, All&&... all) {
+  const Inputs variables = std::apply(
+      [](const auto&... input) { return Inputs(detail::variable_of_input(input)...); }, inputs.variables);
+  const bool recorded =
+      std::apply([](const auto&... variable) { return will_record(variable...); }, variables.variables);
+  if (!recorded) return detail::told(op, std::move(y), variables, attributes);
+  auto replayed = [composed = std::remove_cvref_t<Composed>(std::forward<Composed>(composed))]<class... All>(
+                      Variable<T> dy, Needs needs, All&&... all) {
     auto arguments = std::forward_as_tuple(all...);
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return detail::replay<T, N>(dy, needs, {std::get<I>(arguments)...}, composed);
     }
     (std::make_index_sequence<N>());
   };
-  return std::apply(
-      [&](const auto&... input) {
-        return std::apply(
-            [&](const auto&... thing) {
-              return record<T>(op, std::move(y), Inputs(detail::variable_of_input(input)...), attributes,
-                               Saved(input..., thing...),
-                               KernelBackward(std::move(backward), std::move(replayed)));
-            },
-            saved.things);
-      },
-      inputs.variables);
+  const auto all_saved = [&](const auto&... input) {
+    return std::apply([&](const auto&... thing) { return Saved(input..., thing...); }, saved.things);
+  };
+  return record<T>(op, std::move(y), variables, attributes, std::apply(all_saved, inputs.variables),
+                   KernelBackward(std::forward<F>(backward), std::move(replayed)));
 }
 
 }  // namespace xgrad

@@ -48,7 +48,6 @@ const T* checked_data(const char* op, const char* name, const Variable<T>& param
 
 /// What is normalized over: the last axes, as columns.
 struct Table {
-  Shape columns;
   std::size_t rows, cols;
 };
 
@@ -69,23 +68,26 @@ Normalized<T> normalize(const char* op, const Variable<T>& x, const T* residual,
   const T* shift = checked_data(op, "bias", bias, columns);
   const std::size_t cols = element_count(columns);
   const std::size_t rows = element_count(Shape(x.shape().begin(), x.shape().end() - columns.size()));
-  Normalized<T> result{{columns, rows, cols}, detail::empty<T>(x.shape()), detail::empty<T>(Shape{2, rows})};
+  Normalized<T> result{{rows, cols}, detail::empty<T>(x.shape()), detail::empty<T>(Shape{2, rows})};
   T* const mean = detail::data(result.statistics);
   kernels::layer_norm_rows<T>({rows, cols, detail::data(x), residual, scale, shift}, static_cast<T>(eps),
                               {mean, mean + rows}, detail::data(result.y));
   return result;
 }
 
-/// dx, which a residual shares, dweight and dbias, those that are needed.
+/// The shape of a gradient that is needed, else null.
+const Shape* wanted(Needs needs, std::size_t input) { return needs[input] ? &needs.shape(input) : nullptr; }
+
+/// dx, which a residual shares, dweight and dbias, those whose shapes are not null.
 template <class T>
-Grads<T, 3> gradients(const Variable<T>& dy, const std::array<bool, 3>& needs, const Variable<T>& x,
+Grads<T, 3> gradients(const Variable<T>& dy, const std::array<const Shape*, 3>& shapes, const Variable<T>& x,
                       const T* residual, const Variable<T>& weight, const Variable<T>& statistics,
                       const Table& table) {
   Grads<T, 3> grads;
   for (std::size_t i = 0; i < 3; ++i) {
-    if (needs[i]) grads[i] = detail::empty<T>(i == 0 ? x.shape() : table.columns);
+    if (shapes[i] != nullptr) grads[i] = detail::empty<T>(*shapes[i]);
   }
-  const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
+  const auto target = [&](std::size_t i) { return shapes[i] != nullptr ? detail::data(grads[i]) : nullptr; };
   const std::size_t rows = table.rows, cols = table.cols;
   Variable<T> scratch = detail::empty<T>(Shape{kernels::layer_norm_grad_scratch(rows, cols)});
   const T* const mean = detail::data(statistics);
@@ -111,7 +113,8 @@ Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const
       [table = result.table](const Variable<T>& dy, Needs needs, const Variable<T>& x,
                              const Variable<T>& weight, const Variable<T>&,
                              const Variable<T>& statistics) -> Grads<T, 3> {
-        return gradients<T>(dy, {needs[0], needs[1], needs[2]}, x, nullptr, weight, statistics, table);
+        return gradients<T>(dy, {wanted(needs, 0), wanted(needs, 1), wanted(needs, 2)}, x, nullptr, weight,
+                            statistics, table);
       });
 }
 
@@ -134,8 +137,9 @@ Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, co
       [table = result.table](const Variable<T>& dy, Needs needs, const Variable<T>& x,
                              const Variable<T>& residual, const Variable<T>& weight, const Variable<T>&,
                              const Variable<T>& statistics) -> Grads<T, 4> {
-        auto [dx, dweight, dbias] = gradients<T>(dy, {needs[0] || needs[1], needs[2], needs[3]}, x,
-                                                 detail::data(residual), weight, statistics, table);
+        auto [dx, dweight, dbias] =
+            gradients<T>(dy, {wanted(needs, needs[0] ? 0 : 1), wanted(needs, 2), wanted(needs, 3)}, x,
+                         detail::data(residual), weight, statistics, table);
         return {needs[0] ? dx : Variable<T>(), needs[1] ? dx : Variable<T>(), dweight, dbias};
       });
 }
