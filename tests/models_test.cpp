@@ -418,15 +418,21 @@ TEST(SummaryTest, ListsLayersParametersShapesAndCounts) {
             "total                                           156\n");
 }
 
+/// The table of the shapes that f goes through.
+template <class F>
+std::string shapes_of(const F& f) {
+  const xgrad::ShapeTrace trace;
+  f();
+  std::ostringstream table;
+  table << trace;
+  return table.str();
+}
+
 TEST(ShapeTraceTest, IsTheTableOfTheNotebook) {
   const xgrad::Embedding<float> embedding(7, 8);
   const xgrad::MultiHeadAttention<float> attention(8, 2);
   const Ids batch{{1, 2, 3, 0}, {4, 5, 6, 0}};
-  const xgrad::ShapeTrace trace;
-  attention(embedding(batch), xgrad::padding_mask(batch, 0));
-  std::ostringstream table;
-  table << trace;
-  EXPECT_EQ(table.str(),
+  EXPECT_EQ(shapes_of([&] { attention(embedding(batch), xgrad::padding_mask(batch, 0)); }),
             "Input:      (2, 4)        batch, seq\n"
             "↓ Embedding\n"
             "Embedded:   (2, 4, 8)     batch, seq, d_model\n"
@@ -475,42 +481,21 @@ TEST(ShapeTraceTest, AllThatLiveCollect) {
 TEST(ShapeTraceTest, OneHeadGoesThroughTheSameShapesWithItsWeights) {
   const xgrad::SelfAttention<float> attention(2);
   const Variable<float> x(Array<float>({3, 2}, 0.5f));
-  std::ostringstream fused, composed;
-  {
-    const xgrad::ShapeTrace trace;
-    attention(x);
-    fused << trace;
-  }
-  {
-    const xgrad::ShapeTrace trace;
-    attention.with_weights(x);
-    composed << trace;
-  }
-  EXPECT_EQ(fused.str(),
+  const std::string fused = shapes_of([&] { attention(x); });
+  EXPECT_EQ(fused,
             "↓ Q @ K^T\n"
             "Scores:  (3, 3)  batch, heads, queries, keys\n"
             "↓ Softmax\n"
             "Weights: (3, 3)  batch, heads, queries, keys\n"
             "↓ @ V\n"
             "Output:  (3, 2)  batch, heads, seq, d_k\n");
-  EXPECT_EQ(composed.str(), fused.str());
+  EXPECT_EQ(shapes_of([&] { attention.with_weights(x); }), fused);
 }
 
 TEST(ShapeTraceTest, AttentionWithItsWeightsGoesThroughTheSameShapes) {
   const xgrad::MultiHeadAttention<double> attention(8, 2);
   const Variable<double> x(Array<double>({3, 5, 8}, 0.5));
-  std::ostringstream fused, composed;
-  {
-    const xgrad::ShapeTrace trace;
-    attention(x);
-    fused << trace;
-  }
-  {
-    const xgrad::ShapeTrace trace;
-    attention.with_weights(x);
-    composed << trace;
-  }
-  EXPECT_EQ(composed.str(), fused.str());
+  EXPECT_EQ(shapes_of([&] { attention.with_weights(x); }), shapes_of([&] { attention(x); }));
 }
 
 }  // namespace
