@@ -31,8 +31,7 @@ template <class T>
 Variable<T> clone(const Variable<T>& x) {
   Variable<T> y = detail::empty<T>(x.shape());
   std::copy_n(detail::data(x), x.size(), detail::data(y));
-  return record<T>("clone", std::move(y), Inputs(x), Saved(),
-                   [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });
+  return detail::same_elements("clone", std::move(y), x);
 }
 
 /// sum += more, in place when nobody else holds the sum's array and neither has a history.
@@ -234,8 +233,8 @@ class Sweep {
   }
 
   bool retain_;
-  detail::ScopedFlag mode_;
-  detail::ScopedFlag in_backward_{detail::in_backward, true};
+  detail::ScopedValue<bool> mode_;
+  detail::ScopedValue<bool> in_backward_{detail::in_backward, true};
   std::vector<Entry, PoolAllocator<Entry>> heap_;
   std::vector<Ref<Node<T>>, PoolAllocator<Ref<Node<T>>>> leaves_;
   std::vector<Variable<T>, PoolAllocator<Variable<T>>> grads_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "scoped_flag.hpp"
+#include "scoped_value.hpp"
 
 namespace xgrad {
 namespace detail {
@@ -13,15 +13,15 @@ extern constinit thread_local bool recording;
 inline bool grad_enabled() noexcept { return detail::recording; }
 
 /// While one lives, operations on this thread record nothing: `NoGrad guard;` (torch.no_grad).
-class [[nodiscard]] NoGrad : detail::ScopedFlag {
+class [[nodiscard]] NoGrad : detail::ScopedValue<bool> {
  public:
-  NoGrad() noexcept : ScopedFlag(detail::recording, false) {}
+  NoGrad() noexcept : ScopedValue(detail::recording, false) {}
 };
 
 /// While one lives, operations on this thread record again, inside of a NoGrad (torch.enable_grad).
-class [[nodiscard]] EnableGrad : detail::ScopedFlag {
+class [[nodiscard]] EnableGrad : detail::ScopedValue<bool> {
  public:
-  EnableGrad() noexcept : ScopedFlag(detail::recording, true) {}
+  EnableGrad() noexcept : ScopedValue(detail::recording, true) {}
 };
 
 }  // namespace xgrad

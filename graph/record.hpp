@@ -101,15 +101,21 @@ void add_attributes(AttributeList& list, const char* name, const A& value, const
 }
 
 /// Tells those who watch of a result; kept apart from record(), which nobody may be watching.
+template <class T, class... A>
+[[gnu::cold, gnu::noinline]] void tell_op(const char* op, const Variable<T>& y,
+                                          std::span<const Variable<T>* const> inputs,
+                                          const Attributes<A...>& attributes) {
+  AttributeList list;
+  std::apply([&](const auto&... items) { add_attributes(list, items...); }, attributes.items);
+  tell_op<T>(op, inputs, y, list.attributes());
+}
 template <class T, class... V, class... A>
 [[gnu::cold, gnu::noinline]] void tell_op(const char* op, const Variable<T>& y, const Inputs<V...>& inputs,
                                           const Attributes<A...>& attributes) {
   const auto pointers =
       std::apply([](const auto&... input) { return std::array<const Variable<T>*, sizeof...(V)>{&input...}; },
                  inputs.variables);
-  AttributeList list;
-  std::apply([&](const auto&... items) { add_attributes(list, items...); }, attributes.items);
-  tell_op<T>(op, pointers, y, list.attributes());
+  tell_op<T, A...>(op, y, pointers, attributes);
 }
 
 }  // namespace detail
@@ -356,9 +362,7 @@ Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Varia
   if (detail::is_watched()) [[unlikely]] {
     std::vector<const Variable<T>*> pointers;
     for (const Variable<T>& input : inputs) pointers.push_back(&input);
-    detail::AttributeList list;
-    std::apply([&](const auto&... items) { detail::add_attributes(list, items...); }, attributes.items);
-    detail::tell_op<T>(op, pointers, result, list.attributes());
+    detail::tell_op<T, A...>(op, result, pointers, attributes);
   }
   return result;
 }
@@ -387,10 +391,10 @@ struct KernelBackward {
 
 namespace detail {
 
-/// x itself under a node of its own.
+/// y, which has the elements of x, under a node of its own.
 template <class T>
-Variable<T> alias(const Variable<T>& x) {
-  return record<T>("alias", Access<T>::make(Access<T>::value(x), {}), Inputs(x), Saved(),
+Variable<T> same_elements(const char* op, Variable<T>&& y, const Variable<T>& x) {
+  return record<T>(op, std::move(y), Inputs(x), Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });
 }
 
@@ -402,7 +406,8 @@ Grads<T, N> replay(const Variable<T>& dy, Needs needs, std::array<Variable<T>, N
   std::vector<Variable<T>> wanted;
   for (std::size_t i = 0; i < N; ++i) {
     if (!needs[i]) continue;
-    inputs[i] = alias(inputs[i]);  // a node of its own, so that inputs are independent of each other
+    // a node of its own, so that inputs are independent of each other
+    inputs[i] = same_elements("alias", inputs[i].detach(), inputs[i]);
     wanted.push_back(inputs[i]);
   }
   const Variable<T> y = std::apply(composed, inputs);

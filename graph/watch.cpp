@@ -21,7 +21,7 @@ class Telling : Unwatched {
  public:
   template <class Tell>
   void all(const Tell& tell) const {
-    for (Watcher* watcher = before_; watcher != nullptr; watcher = watcher->next_) tell(*watcher);
+    for (Watcher* watcher = before(); watcher != nullptr; watcher = watcher->next_) tell(*watcher);
   }
 };
 

@@ -7,11 +7,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "array.hpp"
+#include "scoped_value.hpp"
 
 namespace xgrad {
 
@@ -126,15 +126,9 @@ class [[nodiscard]] ModuleScope {
 };
 
 /// As long as one lives, the ops of this thread are told to nobody: for those that an op is made of.
-class [[nodiscard]] Unwatched {
+class [[nodiscard]] Unwatched : protected ScopedValue<Watcher*> {
  public:
-  Unwatched() noexcept : before_(std::exchange(watchers, nullptr)) {}
-  ~Unwatched() { watchers = before_; }
-  Unwatched(const Unwatched&) = delete;
-  Unwatched& operator=(const Unwatched&) = delete;
-
- protected:
-  Watcher* before_;
+  Unwatched() noexcept : ScopedValue(watchers, nullptr) {}
 };
 
 /// Attributes that are put together one by one; out of line, as every op does that.

@@ -13,13 +13,9 @@ template <class T>
 Variable<T> dropout(const Variable<T>& x, double p, bool training) {
   if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("dropout: p must be in [0, 1], got ", p);
   if (!training || p == 0) return x;
-  Variable<T> mask = detail::empty<T>(x.shape());
-  if (p == 1) {
-    kernels::fill(T{0}, detail::data(mask), mask.size());
-  } else {
-    mask = bernoulli<T>(x.shape(), 1 - p);
-    kernels::scale(T{1} / static_cast<T>(1 - p), detail::data(mask), detail::data(mask), mask.size());
-  }
+  // With p = 1 nothing is drawn.
+  Variable<T> mask(p < 1 ? bernoulli<T>(x.shape(), 1 - p) : Array<T>(x.shape(), T{0}));
+  kernels::scale(detail::dropout_scale<T>(p), detail::data(mask), detail::data(mask), mask.size());
   Variable<T> y = detail::empty<T>(x.shape());
   kernels::mul(detail::data(x), detail::data(std::as_const(mask)), detail::data(y), y.size());
   return record<T>("dropout", std::move(y), Inputs(x), Attributes("p", p), Saved(mask),

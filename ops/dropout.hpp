@@ -10,4 +10,14 @@ namespace xgrad {
 template <class T>
 Variable<T> dropout(const Variable<T>& x, double p = 0.5, bool training = true);
 
+namespace detail {
+
+/// What dropout multiplies the kept elements with.
+template <class T>
+T dropout_scale(double p) {
+  return p < 1 ? T{1} / static_cast<T>(1 - p) : T{0};
+}
+
+}  // namespace detail
+
 }  // namespace xgrad

@@ -5,6 +5,7 @@
 
 #include "../attention.hpp"
 #include "../attention_with_weights.hpp"
+#include "../dropout.hpp"
 #include "kernel_mask.hpp"
 
 // What the ops of attention share: the sizes of a call, its dropout, and the two ways to compute it, by the
@@ -30,12 +31,6 @@ struct AttentionPlan {
 template <class T>
 AttentionPlan plan_attention(const char* op, const Shape& q, const Shape& k, const Shape& v,
                              const AttentionMask<T>& mask, const AttentionOptions& options);
-
-/// What dropout multiplies the kept weights with.
-template <class T>
-T dropout_scale(double p) {
-  return p < 1 ? T{1} / static_cast<T>(1 - p) : T{0};
-}
 
 template <class T>
 struct QueriesKeysValues {
