@@ -9,6 +9,9 @@ FNR == 1 {
 
 /^\/\/\/   / { sub(/   /, "        ") }
 
+# Breathe ends a docstring at a quotation mark whose pair stands in another line.
+/^ *\/\/\// && gsub(/"/, "\"") % 2 { gsub(/"/, "\\&quot;") }
+
 # A forward declaration would take the class into this header's group.
 /^template <class [A-Za-z]+>$/ { waiting = $0; next }
 waiting != "" && /^(class|struct) [A-Za-z]+;$/ { waiting = ""; print "\n"; next }

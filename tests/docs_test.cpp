@@ -57,6 +57,14 @@ std::vector<fs::path> sources() {
   return files;
 }
 
+/// Whether the files in a folder are compiled, or compared with what programs print.
+bool is_checked(const fs::path& folder) {
+  const std::string path = folder.generic_string() + "/";
+  const auto is_in = [&](const char* checked) { return path.starts_with(checked); };
+  return is_in("docs/snippets/") || is_in("docs/transcripts/") || is_in("docs/project/") ||
+         is_in("examples/") || is_in("ops/") || is_in("tests/ops/") || is_in("benchmarks/encoder/");
+}
+
 std::vector<fs::path> transcripts() { return files_in("docs/transcripts", ".txt"); }
 
 /// A piece between two fences of a Markdown file.
@@ -128,14 +136,15 @@ TEST(DocsTest, PagesIncludeTheirCode) {
         << path << ":" << page.indented.front() << ": include code from a source";
     for (const Block& block : page.blocks) {
       const std::string language = block.language.substr(0, block.language.find(' '));
-      EXPECT_TRUE(
-          (language.starts_with("{") && !language.starts_with("{code") && language != "{sourcecode}") ||
-          language == "text" || language == "python")
+      EXPECT_TRUE(language.starts_with("{") && !language.starts_with("{code") && language != "{sourcecode}")
           << path << ":" << block.line << ": nothing checks a block of '" << language
           << "'; include it from a source or a transcript";
       if (language != "{literalinclude}") continue;
       const std::string file = block.language.substr(block.language.find(' ') + 1);
       EXPECT_TRUE(fs::exists(path.parent_path() / file)) << path << ":" << block.line;
+      const fs::path folder = fs::relative(path.parent_path() / file, root).parent_path();
+      EXPECT_TRUE(is_checked(folder))
+          << path << ":" << block.line << ": nothing compiles or compares " << file;
     }
   }
 }
