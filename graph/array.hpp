@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 
@@ -14,7 +15,13 @@
 
 namespace xgrad {
 
-/// An xtensor array, row-major and contiguous; every xt:: function works on it.
+/// What Variables are made of: float to train, double to prove.
+template <class T>
+concept Real = std::same_as<T, float> || std::same_as<T, double>;
+
+/// An xtensor array, row-major and contiguous; what works on an xt::xarray works on it. As with all of
+/// xtensor's arrays, Ids ids({2, 3}) holds the two values 2 and 3; Ids::from_shape({2, 3}) has two rows of
+/// three.
 template <class T>
 using Array = xt::xarray<T, xt::layout_type::row_major, PoolAllocator<T>>;
 

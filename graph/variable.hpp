@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -22,6 +24,14 @@ namespace detail {
 template <class T>
 struct Access;
 
+/// An array of shape (N).
+template <class T>
+Array<T> array_of(std::span<const T> elements) {
+  Array<T> array = Array<T>::from_shape({elements.size()});
+  std::copy(elements.begin(), elements.end(), array.data());
+  return array;
+}
+
 template <class E>
 inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>::value;
 
@@ -36,6 +46,8 @@ inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>
 /// nodes, neither leaves nor results.
 template <class T = float>
 class Variable {
+  static_assert(Real<T>, "an xgrad::Variable has elements of type float or double");
+
  public:
   using value_type = T;
 
@@ -43,6 +55,11 @@ class Variable {
 
   /// A scalar, of shape ().
   Variable(T scalar, bool requires_grad = false);
+
+  /// Of a list with more than one element, of shape (N): Variable<double>({1.0, 2.0}).
+  template <std::size_t N>
+  Variable(const T (&elements)[N], bool requires_grad = false)
+      : Variable(detail::array_of(std::span<const T>(elements)), requires_grad) {}
 
   /// Of an array, which is moved in. Throws ShapeError for one that was moved from.
   Variable(Array<T> array, bool requires_grad = false);

@@ -120,6 +120,18 @@ XGRAD_KERNEL(void, masked_softmax_from_statistics,
   }
 }
 
+/// Zeroes the rows of y whose probabilities are all 0, those of queries without a key: what hidden keys and
+/// values hold, be it nan, has no part in them.
+template <typename T>
+void clear_rows_without_keys(const HeadMask<T>& mask, const Matrix<const T>& probs, const Matrix<T>& y) {
+  if (!mask.allowed && !mask.bias) return;
+  for (std::size_t r = 0; r < y.rows; ++r) {
+    const T* row = probs.data + r * probs.stride;
+    if (std::all_of(row, row + probs.cols, [](T p) { return p == T(0); }))
+      std::fill_n(y.data + r * y.stride, y.cols, T(0));
+  }
+}
+
 /// y = x scale where a bit is set, else x 0, for the rows of x; each begins at a byte of `bits`. y may be x.
 XGRAD_KERNEL(void, dropout_rows, (const std::uint8_t* bits, T scale, const Matrix<const T>& x, T* y),
              (bits, scale, x, y)) {
@@ -267,7 +279,9 @@ void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>&
         weights.data = own_scratch + block * k_len;
         dropout_rows<T>(head.kept(input, query), input.dropout.scale, probs, weights.data);
       }
-      gemm<T>(1, weights, head.v(input.v), 0, head.out(out, query, rows));
+      const Matrix<T> y = head.out(out, query, rows);
+      gemm<T>(1, weights, head.v(input.v), 0, y);
+      clear_rows_without_keys<T>(mask, probs, y);
     }
   });
 }
@@ -307,8 +321,13 @@ void attention_backward(const T* dout, const AttentionInput<T>& input, const Att
         gemm<T>(1, dy, head.v(input.v).transpose(), 0, dscores);
         if (kept) dropout_rows<T>(kept, input.dropout.scale, dscores, dscores.data);
         softmax_grad_rows<T>(dscores.data, probs.data, dscores.data, rows, k_len);
+        clear_rows_without_keys<T>(mask, probs, dscores);
       }
-      if (grads.dq) gemm<T>(input.scale, dscores, head.k(input.k), 0, head.q(grads.dq, query, rows));
+      if (grads.dq) {
+        const Matrix<T> dq = head.q(grads.dq, query, rows);
+        gemm<T>(input.scale, dscores, head.k(input.k), 0, dq);
+        clear_rows_without_keys<T>(mask, probs, dq);
+      }
       if (grads.dk) gemm<T>(input.scale, dscores.transpose(), q, beta, head.k(grads.dk));
       query += block;
     } while (query < sizes.q_len);

@@ -33,6 +33,12 @@ XGRAD_INLINE T maximum_share_of(T a, T b) {
   return a == b ? T(0.5) : y;
 }
 
+template <typename T>
+XGRAD_INLINE T masked_mul_of(T a, T b) {
+  const T product = a * b;
+  return b == T(0) ? T(0) : product;
+}
+
 }  // namespace
 
 /// y = f(a, b), n elements each, and the rows of a broadcast: both contiguous, b or a constant, any strides.
@@ -81,15 +87,15 @@ XGRAD_BINARY(maximum, 1, maximum_of)
 XGRAD_BINARY(minimum, 1, minimum_of)
 XGRAD_BINARY(pow, 8, vectorized::pow)
 XGRAD_BINARY(maximum_share, 1, maximum_share_of)
+XGRAD_BINARY(masked_mul, 1, masked_mul_of)
 XGRAD_BINARY(squared_difference, 1, squared_difference_of)
 XGRAD_BINARY(equal, 1, XGRAD_EQUAL)
 
 template <typename T>
 void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<const T>& b, T* y) {
   constexpr decltype(&add_rows<T>) kernels[] = {
-      add_rows<T>,  sub_rows<T>,           mul_rows<T>,
-      div_rows<T>,  maximum_rows<T>,       minimum_rows<T>,
-      pow_rows<T>,  maximum_share_rows<T>, squared_difference_rows<T>,
+      add_rows<T>,     sub_rows<T>, mul_rows<T>,           div_rows<T>,        maximum_rows<T>,
+      minimum_rows<T>, pow_rows<T>, maximum_share_rows<T>, masked_mul_rows<T>, squared_difference_rows<T>,
       equal_rows<T>};
   const auto rows_kernel = kernels[static_cast<std::size_t>(op)];
   const Axes<2> axes = merge_axes<2>(shape, {a.strides, b.strides}, 2);

@@ -27,6 +27,9 @@ void pow(const T* a, const T* b, T* y, std::size_t n);
 /// What share of the gradient a has in maximum(a, b): 1, 1/2 where both are equal, or 0.
 template <typename T>
 void maximum_share(const T* a, const T* b, T* y, std::size_t n);
+/// a b, but 0 where b is 0, even if a is infinite or nan.
+template <typename T>
+void masked_mul(const T* a, const T* b, T* y, std::size_t n);
 /// (a - b)^2.
 template <typename T>
 void squared_difference(const T* a, const T* b, T* y, std::size_t n);
@@ -34,7 +37,19 @@ void squared_difference(const T* a, const T* b, T* y, std::size_t n);
 template <typename T>
 void equal(const T* a, const T* b, T* y, std::size_t n);
 
-enum class Binary { add, sub, mul, div, maximum, minimum, pow, maximum_share, squared_difference, equal };
+enum class Binary {
+  add,
+  sub,
+  mul,
+  div,
+  maximum,
+  minimum,
+  pow,
+  maximum_share,
+  masked_mul,
+  squared_difference,
+  equal
+};
 
 /// Broadcasting: y (contiguous, of `shape`) = a op b.
 template <typename T>

@@ -107,7 +107,9 @@ XGRAD_PARALLEL_KERNEL(normalize_rows, rows, 8 * input.cols,
     const T mean = sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols);
     const auto square = [row, mean](std::size_t i)
                             XGRAD_INLINE_LAMBDA { return (row[i] - mean) * (row[i] - mean); };
-    const T variance = sum_lanes<T>(cols, square) / T(cols), rstd = T(1) / std::sqrt(variance + eps);
+    const T variance = sum_lanes<T>(cols, square) / T(cols);
+    // 0 times the variance is nan where that is infinite: 1 / infinity would hide the overflow.
+    const T rstd = T(1) / std::sqrt(variance + eps) + T(0) * variance;
     statistics.mean[r] = mean;
     statistics.rstd[r] = rstd;
     normalize_row(row, input.weight, input.bias, y, mean, rstd, cols);

@@ -11,7 +11,7 @@ Dropout<T>::Dropout(double p) : Module<T>("Dropout"), p_(detail::checked_probabi
 template <class T>
 Variable<T> Dropout<T>::operator()(const Variable<T>& x) const {
   const auto scope = this->scope();
-  return dropout(x, p_, this->training());
+  return detail::dropout_if_training(x, p_, this->training());
 }
 
 template class Dropout<float>;

@@ -22,7 +22,9 @@ template <class T>
 template <class Attend>
 Variable<T> EncoderLayer<T>::forward(const Variable<T>& x, Attend&& attend) const {
   const auto scope = this->scope();
-  const auto drop = [this](const Variable<T>& y) { return dropout(y, dropout_, this->training()); };
+  const auto drop = [this](const Variable<T>& y) {
+    return detail::dropout_if_training(y, dropout_, this->training());
+  };
   Variable<T> z;
   if (norm_first_) {
     const Variable<T> y = x + drop(attend(norm1_(x)));

@@ -22,7 +22,7 @@ Variable<T> FeedForward<T>::operator()(const Variable<T>& x) const {
   const Variable<T> inner = activation_ == Activation::relu
                                 ? linear_relu(x, linear1_.weight(), linear1_.bias())
                                 : gelu(linear1_(x));
-  return linear2_(dropout(inner, dropout_, this->training()));
+  return linear2_(detail::dropout_if_training(inner, dropout_, this->training()));
 }
 
 template class FeedForward<float>;

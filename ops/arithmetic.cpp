@@ -93,7 +93,7 @@ bool stretches_to(const Shape& from, const Shape& to) {
 /// The gradient of operand `i`, if it needs one, from that of the broadcast operand.
 template <class T>
 Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
-  return needs[i] ? sum_to(grad, needs.shape(i)) : Variable<T>();
+  return needs[i] ? detail::summed(grad, needs.shape(i)) : Variable<T>();
 }
 
 /// The gradients of a and b where y is a function of a - b, and da that of the broadcast a.
@@ -102,10 +102,11 @@ Grads<T, 2> difference_grads(Needs needs, const Variable<T>& da) {
   return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da)) : Variable<T>()};
 }
 
-/// The share of a in the gradient of maximum(a, b), in the shape of the result.
+/// What of dy goes to a where the larger of a and b gets all, and equal ones half of it each.
 template <class T>
-Variable<T> maximum_share(const Variable<T>& a, const Variable<T>& b) {
-  return compute<T>("maximum", kernels::Binary::maximum_share, kernels::maximum_share<T>, a, b);
+Variable<T> larger_part(const Variable<T>& dy, const Variable<T>& a, const Variable<T>& b) {
+  return detail::masked_mul(
+      dy, compute<T>("maximum", kernels::Binary::maximum_share, kernels::maximum_share<T>, a, b));
 }
 
 }  // namespace
@@ -142,6 +143,15 @@ void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept
 }
 
 template <class T>
+Variable<T> masked_mul(const Variable<T>& x, const Variable<T>& mask) {
+  return record<T>("masked_mul",
+                   compute<T>("masked_mul", kernels::Binary::masked_mul, kernels::masked_mul<T>, x, mask),
+                   Inputs(x), Saved(mask), [](Variable<T> dy, Needs needs, Variable<T> mask) -> Grads<T, 1> {
+                     return {summed(masked_mul(dy, mask), needs.shape(0))};
+                   });
+}
+
+template <class T>
 Variable<T> squared_difference(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("squared_difference",
                    compute<T>("squared_difference", kernels::Binary::squared_difference,
@@ -168,7 +178,6 @@ Variable<T> equal(const Variable<T>& a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
-  if (same_shape(x.shape(), shape)) return x;
   if (!stretches_to(x.shape(), shape)) {
     detail::fail<ShapeError>("broadcast_to: x must stretch to shape, got x ", x.shape(), " and shape ",
                              shape);
@@ -180,13 +189,13 @@ Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
     const detail::Strides strides = detail::broadcast_strides(x.shape(), shape);
     kernels::permute<T>(shape, {detail::data(x), strides}, detail::data(y));
   }
-  return record<T>("broadcast_to", std::move(y), Inputs(x), Attributes("shape", shape), Saved(),
-                   [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {sum_to(dy, needs.shape(0))}; });
+  return record<T>(
+      "broadcast_to", std::move(y), Inputs(x), Attributes("shape", shape), Saved(),
+      [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {detail::summed(dy, needs.shape(0))}; });
 }
 
 template <class T>
 Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
-  if (same_shape(x.shape(), shape)) return x;
   if (!stretches_to(shape, x.shape())) {
     detail::fail<ShapeError>("sum_to: shape must stretch to x, got x ", x.shape(), " and shape ", shape);
   }
@@ -194,7 +203,7 @@ Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
   detail::reduce_axes(kernels::sum_middle<T>, x, shape, detail::data(y));
   return record<T>(
       "sum_to", std::move(y), Inputs(x), Attributes("shape", shape), Saved(),
-      [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {broadcast_to(dy, needs.shape(0))}; });
+      [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {detail::stretched(dy, needs.shape(0))}; });
 }
 
 template <class T>
@@ -319,8 +328,8 @@ Variable<T> maximum(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("maximum", compute<T>("maximum", kernels::Binary::maximum, kernels::maximum<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
-                     return {needs[0] ? reduced(needs, 0, dy * maximum_share(a, b)) : Variable<T>(),
-                             needs[1] ? reduced(needs, 1, dy * maximum_share(b, a)) : Variable<T>()};
+                     return {needs[0] ? reduced(needs, 0, larger_part(dy, a, b)) : Variable<T>(),
+                             needs[1] ? reduced(needs, 1, larger_part(dy, b, a)) : Variable<T>()};
                    });
 }
 
@@ -329,13 +338,14 @@ Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("minimum", compute<T>("minimum", kernels::Binary::minimum, kernels::minimum<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
-                     return {needs[0] ? reduced(needs, 0, dy * maximum_share(b, a)) : Variable<T>(),
-                             needs[1] ? reduced(needs, 1, dy * maximum_share(a, b)) : Variable<T>()};
+                     return {needs[0] ? reduced(needs, 0, larger_part(dy, b, a)) : Variable<T>(),
+                             needs[1] ? reduced(needs, 1, larger_part(dy, a, b)) : Variable<T>()};
                    });
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                \
   template void detail::reduce_axes(ReduceMiddle<T>, const Variable<T>&, const Shape&, T*); \
+  template Variable<T> detail::masked_mul(const Variable<T>&, const Variable<T>&);          \
   template Variable<T> detail::squared_difference(const Variable<T>&, const Variable<T>&);  \
   template Variable<T> detail::equal(const Variable<T>&, const Variable<T>&);               \
   template Variable<T> broadcast_to(const Variable<T>&, const Shape&);                      \

@@ -87,6 +87,21 @@ using ReduceMiddle = void (*)(const T* x, std::size_t outer, std::size_t n, std:
 template <class T>
 void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept, T* y);
 
+/// broadcast_to and sum_to where the result is nobody's but the caller's: x itself if it has the shape.
+template <class T>
+Variable<T> stretched(const Variable<T>& x, const Shape& shape) {
+  return same_shape(x.shape(), shape) ? x : broadcast_to(x, shape);
+}
+template <class T>
+Variable<T> summed(const Variable<T>& x, const Shape& shape) {
+  return same_shape(x.shape(), shape) ? x : sum_to(x, shape);
+}
+
+/// x mask, but exactly 0 where mask is 0, even if x is infinite or nan there; the two broadcast. mask is a
+/// constant. For gradients: where the chain rule says 0, an infinite dy must not make it nan.
+template <class T>
+Variable<T> masked_mul(const Variable<T>& x, const Variable<T>& mask);
+
 /// (a - b)^2; the two broadcast.
 template <class T>
 Variable<T> squared_difference(const Variable<T>& a, const Variable<T>& b);

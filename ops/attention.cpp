@@ -39,7 +39,7 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
         detail::attention_backward<T>(plan, detail::data(dy),
                                       {detail::data(q), detail::data(k), detail::data(v)}, bias, saved,
                                       {target(0), target(1), target(2), target(3)});
-        if (needs[3]) grads[3] = sum_to(grads[3], needs.shape(3));
+        if (needs[3]) grads[3] = detail::summed(grads[3], needs.shape(3));
         return grads;
       });
 }

@@ -33,18 +33,19 @@ Variable<T> merge_heads(const Variable<T>& x, std::size_t heads) {
   return reshape(y, shape);
 }
 
-/// True on the rows of scores that are -inf throughout: queries that may attend to nothing.
+/// True on the rows of scores that are -inf throughout: queries that may attend to no key.
 template <class T>
-Mask dead_rows(const Variable<T>& scores) {
+Mask rows_without_keys(const Variable<T>& scores) {
   Shape shape = scores.shape();
   const std::size_t S = shape.back();
   shape.back() = 1;
-  Mask dead = Mask::from_shape(shape);
-  for (std::size_t r = 0; r < dead.size(); ++r) {
+  Mask without = Mask::from_shape(shape);
+  for (std::size_t r = 0; r < without.size(); ++r) {
     const T* row = scores.value().data() + r * S;
-    dead.data()[r] = std::all_of(row, row + S, [](T s) { return s == -std::numeric_limits<T>::infinity(); });
+    without.data()[r] =
+        std::all_of(row, row + S, [](T s) { return s == -std::numeric_limits<T>::infinity(); });
   }
-  return dead;
+  return without;
 }
 
 /// What dropout multiplies the weights with: 0, or 1 / (1 - p) where the bit is set.
@@ -73,12 +74,20 @@ AttentionResult<T> attention_composed(const AttentionPlan& plan, const Variable<
   const Variable<T> keys = split_heads(k, heads);
   const Variable<T> values = split_heads(v, heads);
 
-  Variable<T> scores = matmul(queries, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
-  scores = masked_scores(scores, plan.allowed.get(), bias, plan.is_causal);
-  const Mask dead = dead_rows(scores);
-  Variable<T> weights = masked_fill(softmax(masked_fill(scores, dead, 0)), dead, 0);
+  const auto scores_of = [&](const Variable<T>& from) {
+    const Variable<T> scores = matmul(from, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
+    return masked_scores(scores, plan.allowed.get(), bias, plan.is_causal);
+  };
+  Variable<T> scores = scores_of(queries);
+  // What hidden keys and values hold, be it nan, has no part in a query without a key.
+  const Mask without_keys = rows_without_keys(scores);
+  const bool any = std::find(without_keys.begin(), without_keys.end(), true) != without_keys.end();
+  if (any) scores = masked_fill(scores_of(masked_fill(queries, without_keys, 0)), without_keys, 0);
+  Variable<T> weights = softmax(scores);
+  if (any) weights = masked_fill(weights, without_keys, 0);
   if (plan.kept) weights = weights * dropout_mask<T>(plan);
-  const Variable<T> context = matmul(weights, values);
+  Variable<T> context = matmul(weights, values);
+  if (any) context = masked_fill(context, without_keys, 0);
   return {merge_heads(context, heads), weights};
 }
 

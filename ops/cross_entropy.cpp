@@ -9,6 +9,7 @@
 #include "../kernels/cross_entropy.hpp"
 #include "../kernels/reduce.hpp"
 #include "arithmetic.hpp"
+#include "masked_fill.hpp"
 #include "reductions.hpp"
 #include "shapes.hpp"
 #include "softmax.hpp"
@@ -38,14 +39,18 @@ Variable<T> losses_composed(const Variable<T>& logits, const Targets<T>& to) {
   const std::size_t classes = logits.shape()[1];
   const auto weight = [&](std::size_t c) { return to.weight.size() > 0 ? to.weight.data()[c] : T{1}; };
   Array<T> minus_q = xt::zeros<T>(logits.shape());
+  Mask ignored = xt::zeros<bool>(Shape{to.ids.size(), 1});
   for (std::size_t r = 0; r < to.ids.size(); ++r) {
-    if (to.ids.data()[r] == to.ignore_index) continue;
+    ignored.data()[r] = to.ids.data()[r] == to.ignore_index;
+    if (ignored.data()[r]) continue;
     T* row = minus_q.data() + r * classes;
     for (std::size_t c = 0; c < classes; ++c) row[c] = -to.smoothing / static_cast<T>(classes) * weight(c);
     const auto id = static_cast<std::size_t>(to.ids.data()[r]);
     row[id] -= (1 - to.smoothing) * weight(id);
   }
-  return sum(log_softmax(logits) * minus_q, 1);
+  // Whatever an ignored row holds, and were the divisor 0, its gradient is 0.
+  const Variable<T> log_probs = log_softmax(masked_fill(logits, ignored, 0));
+  return sum(detail::masked_mul(log_probs, Variable<T>(std::move(minus_q))), 1);
 }
 
 /// The losses of the rows of logits (N, C), or their sum divided by the divisor.

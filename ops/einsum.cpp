@@ -261,7 +261,9 @@ Variable<T> einsum(std::string_view equation, const std::vector<Variable<T>>& op
     result = contracted(result, factors[i], needed);
   }
   result = summed(result, [&](int label, auto) { return !contains(parsed.output, label); });
-  return ordered(result, parsed.output);
+  const Variable<T> y = ordered(result, parsed.output);
+  const bool is_operand = &y.value() == &operands.front().value();  // nothing was to be done
+  return is_operand ? reshape(y, y.shape()) : y;
 }
 
 #define XGRAD_INSTANTIATE(T) template Variable<T> einsum(std::string_view, const std::vector<Variable<T>>&);

@@ -39,7 +39,7 @@ Grads<T, 3> linear_grads(const Variable<T>& dy, Needs needs, const Variable<T>& 
   Grads<T, 3> grads;
   if (needs[0]) grads[0] = detail::rows_matmul(dy, weight, false);
   if (needs[1]) grads[1] = detail::transposed_matmul(dy, x);
-  if (needs[2]) grads[2] = sum_to(dy, needs.shape(2));
+  if (needs[2]) grads[2] = detail::summed(dy, needs.shape(2));
   return grads;
 }
 

@@ -16,7 +16,7 @@ Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identi
                     detail::data(y));
   return record<T>("masked_fill", std::move(y), Inputs(x), Attributes("mask", mask, "value", value),
                    Saved(mask), [](Variable<T> dy, Needs needs, const Mask& mask) -> Grads<T, 1> {
-                     return {sum_to(masked_fill(dy, mask, 0), needs.shape(0))};
+                     return {detail::summed(masked_fill(dy, mask, 0), needs.shape(0))};
                    });
 }
 

@@ -59,12 +59,12 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
       [trans_a, trans_b](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         Grads<T, 2> grads;
         if (needs[0]) {
-          grads[0] = sum_to(trans_a ? product(b, trans_b, dy, true) : product(dy, false, b, !trans_b),
-                            needs.shape(0));
+          grads[0] = detail::summed(trans_a ? product(b, trans_b, dy, true) : product(dy, false, b, !trans_b),
+                                    needs.shape(0));
         }
         if (needs[1]) {
-          grads[1] = sum_to(trans_b ? product(dy, true, a, trans_a) : product(a, !trans_a, dy, false),
-                            needs.shape(1));
+          grads[1] = detail::summed(trans_b ? product(dy, true, a, trans_a) : product(a, !trans_a, dy, false),
+                                    needs.shape(1));
         }
         return grads;
       });

@@ -74,7 +74,7 @@ template <class T>
 Variable<T> sum_over(const Variable<T>& x, const Reduced& result) {
   return record<T>("sum", reduce("sum", kernels::sum_middle<T>, x, result), Inputs(x), result.attributes(),
                    Saved(), [kept = result.kept](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-                     return {broadcast_to(with_kept_axes(dy, kept), needs.shape(0))};
+                     return {detail::stretched(with_kept_axes(dy, kept), needs.shape(0))};
                    });
 }
 
@@ -85,7 +85,7 @@ Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
   for (T *m = detail::data(y), *end = m + y.size(); m != end; ++m) *m /= count;
   return record<T>("mean", std::move(y), Inputs(x), result.attributes(), Saved(),
                    [kept = result.kept, count](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-                     return {broadcast_to(with_kept_axes(div(dy, count), kept), needs.shape(0))};
+                     return {detail::stretched(with_kept_axes(div(dy, count), kept), needs.shape(0))};
                    });
 }
 
@@ -98,54 +98,54 @@ Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variab
   return record<T>(op, reduce(op, kernel, x, result), Inputs(x), result.attributes(), Saved(x, Output()),
                    [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
                      const Variable<T> chosen = detail::equal(x, with_kept_axes(y.detach(), kept));
-                     const Variable<T> share = chosen / sum_to(chosen, kept);
-                     return {with_kept_axes(dy, kept) * share};
+                     const Variable<T> share = chosen / detail::summed(chosen, kept);
+                     return {detail::masked_mul(with_kept_axes(dy, kept), share)};
                    });
 }
 
 }  // namespace
 
-template <class T>
+template <Real T>
 Variable<T> sum(const Variable<T>& x) {
   return sum_over(x, whole(x));
 }
 
-template <class T>
+template <Real T>
 Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim) {
   return sum_over(x, reduced("sum", x.shape(), dims, keepdim));
 }
 
-template <class T>
+template <Real T>
 Variable<T> mean(const Variable<T>& x) {
   return mean_over(x, whole(x));
 }
 
-template <class T>
+template <Real T>
 Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim) {
   return mean_over(x, reduced("mean", x.shape(), dims, keepdim));
 }
 
-template <class T>
+template <Real T>
 Variable<T> amax(const Variable<T>& x) {
   return amax(x, all_axes(x.shape()));
 }
 
-template <class T>
+template <Real T>
 Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim) {
   return extreme("amax", kernels::max_middle<T>, x, dims, keepdim);
 }
 
-template <class T>
+template <Real T>
 Variable<T> amin(const Variable<T>& x) {
   return amin(x, all_axes(x.shape()));
 }
 
-template <class T>
+template <Real T>
 Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim) {
   return extreme("amin", kernels::min_middle<T>, x, dims, keepdim);
 }
 
-template <class T>
+template <Real T>
 Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
   const Reduced result = reduced("logsumexp", x.shape(), dims, keepdim);
   Variable<T> y;
@@ -157,7 +157,7 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
     for (T *s = detail::data(shift), *end = s + shift.size(); s != end; ++s) {
       if (result.count == 0 || !std::isfinite(*s)) *s = 0;  // infinity - infinity would be nan
     }
-    y = log(sum_to(exp(x - shift), result.kept)) + shift;
+    y = log(detail::summed(exp(x - shift), result.kept)) + shift;
     y = keepdim ? y : reshape(y, result.shape);
   }
   return record<T>("logsumexp", std::move(y), Inputs(x), result.attributes(), Saved(x, Output()),
@@ -166,12 +166,12 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
                    });
 }
 
-template <class T>
+template <Real T>
 Variable<T> var(const Variable<T>& x, VarOptions options) {
   return var(x, all_axes(x.shape()), options);
 }
 
-template <class T>
+template <Real T>
 Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
   const Reduced result = reduced("var", x.shape(), dims, options.keepdim);
   const T divisor = std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));

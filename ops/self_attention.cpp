@@ -108,7 +108,7 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
               {detail::data(*weights[part]), width, parts.in},
               {.dx = target(0), .adds_dx = part > 0, .dweight = target(1 + part), .dbias = target(4 + part)});
         }
-        if (needs[7]) grads[7] = sum_to(grads[7], needs.shape(7));
+        if (needs[7]) grads[7] = detail::summed(grads[7], needs.shape(7));
         return grads;
       });
 }

@@ -109,7 +109,7 @@ Variable<T> permute(const Variable<T>& x, const Dims& dims) {
 template <class T>
 Variable<T> transpose(const Variable<T>& x, int dim0, int dim1) {
   const auto of_scalar = [](int dim) { return dim == 0 || dim == -1; };
-  if (x.dimension() == 0 && of_scalar(dim0) && of_scalar(dim1)) return x;
+  if (x.dimension() == 0 && of_scalar(dim0) && of_scalar(dim1)) return reshape(x, x.shape());
   const std::size_t first = detail::normalize_axis("transpose", dim0, x.shape());
   const std::size_t second = detail::normalize_axis("transpose", dim1, x.shape());
   Shape order(x.dimension(), 0);
@@ -162,11 +162,10 @@ Variable<T> squeeze(const Variable<T>& x) {
 
 template <class T>
 Variable<T> squeeze(const Variable<T>& x, int dim) {
-  if (x.dimension() == 0 && (dim == 0 || dim == -1)) return x;
+  if (x.dimension() == 0 && (dim == 0 || dim == -1)) return reshape(x, x.shape());
   const std::size_t axis = detail::normalize_axis("squeeze", dim, x.shape());
-  if (x.shape()[axis] != 1) return x;
   Shape shape = x.shape();
-  shape.erase(shape.begin() + axis);
+  if (shape[axis] == 1) shape.erase(shape.begin() + axis);
   return reshape(x, shape);
 }
 

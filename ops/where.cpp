@@ -20,8 +20,8 @@ Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>
   return record<T>("where", std::move(y), Inputs(a, b), Attributes("condition", condition), Saved(condition),
                    [](Variable<T> dy, Needs needs, const Mask& condition) -> Grads<T, 2> {
                      Grads<T, 2> grads;
-                     if (needs[0]) grads[0] = sum_to(masked_fill(dy, !condition, 0), needs.shape(0));
-                     if (needs[1]) grads[1] = sum_to(masked_fill(dy, condition, 0), needs.shape(1));
+                     if (needs[0]) grads[0] = detail::summed(masked_fill(dy, !condition, 0), needs.shape(0));
+                     if (needs[1]) grads[1] = detail::summed(masked_fill(dy, condition, 0), needs.shape(1));
                      return grads;
                    });
 }

@@ -59,6 +59,16 @@ TEST(VariableTest, IsMadeOfScalarsArraysAndExpressions) {
   EXPECT_FALSE(V(plain).requires_grad());
 }
 
+TEST(VariableTest, IsMadeOfLists) {
+  const Variable<double> x({1.0, 2.0}), y({1, 2, 3}, true), z({{1.0, 2.0}, {3.0, 4.0}});
+  EXPECT_EQ(x.value(), (Array<double>{1, 2}));
+  EXPECT_EQ(y.value(), (Array<double>{1, 2, 3}));
+  EXPECT_TRUE(y.requires_grad());
+  EXPECT_EQ(z.value(), (Array<double>{{1, 2}, {3, 4}}));
+  EXPECT_EQ((Variable<double>{2.0, true}.dimension()), 0u);
+  EXPECT_EQ(Variable<double>{2.0}.dimension(), 0u);
+}
+
 TEST(VariableTest, CopiesAliasAndKeepOneNode) {
   const V x = vector({1, 2});
   V copy = x;
