@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <new>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "../kernels/vectorized.hpp"
 #include "value.hpp"
 
@@ -135,6 +139,9 @@ MemoryStats memory_stats() { return {pool.system_allocations, pool.live_blocks, 
 void empty_cache() {
   detail::release_cached_values();
   drain();
+#ifdef __GLIBC__
+  ::malloc_trim(0);  // the C library keeps small blocks for itself
+#endif
 }
 
 }  // namespace xgrad

@@ -1,7 +1,9 @@
 // What the graph keeps, for how long, and which threads may share it.
 
 #include <pthread.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <future>
 #include <optional>
 #include <stdexcept>
@@ -236,6 +238,26 @@ TEST(PoolTest, HandsOutWhatItGotBack) {
   empty_cache();
   EXPECT_EQ(memory_stats().cached_bytes, 0u);
 }
+
+#ifdef __GLIBC__
+TEST(PoolTest, AnEmptiedCacheIsTheSystemsAgain) {
+  if (!pool_keeps_memory()) GTEST_SKIP() << "the pool keeps nothing in this build";
+  const auto resident_mib = [] {
+    std::size_t size = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> size >> resident;
+    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) >> 20;
+  };
+  empty_cache();
+  const std::size_t before = resident_mib();
+  {
+    std::vector<V> small;
+    for (int i = 0; i < 100000; ++i) small.push_back(ramp({64}, 0.1f));
+    ASSERT_GT(resident_mib(), before + 30);
+  }
+  empty_cache();
+  EXPECT_LT(resident_mib(), before + 10);
+}
+#endif
 
 /// Recycled memory is asked for by shape: another shape, with no element or of another rank, must not get it.
 TEST(PoolTest, ShapesDoNotGetEachOthersMemory) {
