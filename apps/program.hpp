@@ -7,12 +7,14 @@
 
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <xgrad/graph/error.hpp>
@@ -54,6 +56,13 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     return std::nullopt;
   } catch (const CLI::Success& asked) {
     return finish(name, app.exit(asked));
+  } catch (const CLI::RequiredError& error) {
+    // A mistyped option may be why another one is missing.
+    const std::vector<std::string> unknown = app.remaining();
+    std::cerr << name << ": "
+              << (unknown.empty() ? error.what() : "there is no argument '" + unknown.front() + "'")
+              << "; --help lists the arguments\n";
+    return 2;
   } catch (const CLI::ParseError& error) {
     std::cerr << name << ": " << error.what() << "; --help lists the arguments\n";
     return 2;
@@ -61,9 +70,10 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 }
 
 /// Runs a program's body; an exception becomes one line on stderr and exit code 1, and so does output that
-/// cannot be written.
+/// cannot be written, beyond the limit on file sizes, too.
 template <class Body>
 int run_program(const char* name, Body&& body) {
+  std::signal(SIGXFSZ, SIG_IGN);
   // If a standard stream is closed, the first file that the body opens would get its number, and the output.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)

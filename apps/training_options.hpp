@@ -120,13 +120,15 @@ class TrainingRun {
   /// Calls step(), which has to call update(), for all steps that are left; at the end the model has the best
   /// weights.
   xgrad::TrainingLog fit(const std::function<xgrad::StepResult()>& step) {
+    std::optional<xgrad::FileLock> lock;
+    if (!options_.checkpoint.empty()) lock.emplace(options_.checkpoint);
     xgrad::FitOptions how{.metrics = options_.log};
     if (options_.resume) {
       how.first_step = load_checkpoint(options_.checkpoint, parts_, config_);
       std::fprintf(stderr, "resumed after step %zu\n", how.first_step);
     }
     if (!options_.checkpoint.empty()) {
-      how.save = [this](std::size_t done) { save_checkpoint(options_.checkpoint, parts_, done, config_); };
+      how.save = [this](std::size_t done) { save_checkpoint(parts_, options_.checkpoint, done, config_); };
     }
     if (score_) {
       how.evaluate_every = evaluate_every_;

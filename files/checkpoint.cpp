@@ -79,7 +79,7 @@ void check_config(const Metadata& metadata, const Metadata& config) {
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, const TrainingParts& parts, std::size_t step,
+void save_checkpoint(const TrainingParts& parts, const std::string& path, std::size_t step,
                      const Metadata& config) {
   const TrainingState state = Run(parts, step).state_dict();
   std::vector<TensorView> tensors;

@@ -39,7 +39,7 @@ using TrainingParts = std::map<std::string, TrainingPart>;
 /// "<part>.<name>", their numbers as F64 scalars "numbers.<part>.<name>" and "numbers.step", and in its
 /// metadata the default generator's state and `config`, what the run was started with. Throws FileError, and
 /// ValueError for a part whose name is empty, "numbers" or has a dot.
-void save_checkpoint(const std::string& path, const TrainingParts& parts, std::size_t step,
+void save_checkpoint(const TrainingParts& parts, const std::string& path, std::size_t step,
                      const Metadata& config = {});
 
 /// Puts everything back as it was saved and returns the number of steps done: the run goes on bit for bit as

@@ -134,7 +134,7 @@ void expect_to_go_on_bit_for_bit(Kind kind) {
     {
       SmallRun<T> stopped(kind);
       for (int i = 0; i < stop; ++i) losses.push_back(stopped.step());
-      save_checkpoint(file.path(), stopped.parts(), static_cast<std::size_t>(stop));
+      save_checkpoint(stopped.parts(), file.path(), static_cast<std::size_t>(stop));
     }
     SmallRun<T> resumed(kind, 99);
     resumed.step();
@@ -163,7 +163,7 @@ TEST(CheckpointTest, AdamWGoesOnBitForBit) {
 TEST(CheckpointTest, ItsModelCanBeReadByItself) {
   const TemporaryFile file;
   SmallRun<float> run(Kind::adamw);
-  save_checkpoint(file.path(), run.parts(), 7, {{"--lr", "0.01"}});
+  save_checkpoint(run.parts(), file.path(), 7, {{"--lr", "0.01"}});
   const xgrad::SafetensorsFile saved(file.path());
   EXPECT_EQ(saved.metadata().at("config.--lr"), "0.01");
   StateDict<float> model;
@@ -186,12 +186,12 @@ TEST(CheckpointTest, OfAnotherRunIsRefused) {
   const TemporaryFile file;
   SmallRun<float> run(Kind::adamw);
   run.step();
-  save_checkpoint(file.path(), run.parts(), 1, {{"--lr", "0.01"}});
+  save_checkpoint(run.parts(), file.path(), 1, {{"--lr", "0.01"}});
   EXPECT_EQ(refusal(file.path(), run, {{"--lr", "0.02"}}),
             "--lr must be as in the checkpoint, '0.01', got '0.02'");
   EXPECT_EQ(refusal(file.path(), run), "--lr must be as in the checkpoint, '0.01', got nothing");
 
-  save_checkpoint(file.path(), run.parts(), 1);
+  save_checkpoint(run.parts(), file.path(), 1);
   SmallRun<float> other(Kind::sgd);
   EXPECT_NE(refusal(file.path(), other).find("'optimizer.state.0.exp_avg' is unexpected"), std::string::npos);
   SmallRun<double> wider(Kind::adamw);
@@ -232,7 +232,7 @@ TEST(CheckpointTest, OfAnotherRunIsRefused) {
   for (const std::string name : {"", "numbers", "a.b"}) {
     EXPECT_EQ(
         message_of<xgrad::ValueError>([&] {
-          xgrad::save_checkpoint(file.path(), {{name, run.model()}}, 1);
+          xgrad::save_checkpoint({{name, run.model()}}, file.path(), 1);
         }),
         "checkpoint: a part's name must have no dot, and not be 'numbers' or empty, got '" + name + "'");
   }
@@ -241,7 +241,7 @@ TEST(CheckpointTest, OfAnotherRunIsRefused) {
 TEST(CheckpointTest, EveryOptionThatDiffersIsNamed) {
   const TemporaryFile file;
   SmallRun<float> run(Kind::sgd);
-  save_checkpoint(file.path(), run.parts(), 1, {{"--lr", "0.01"}, {"--heads", "2"}});
+  save_checkpoint(run.parts(), file.path(), 1, {{"--lr", "0.01"}, {"--heads", "2"}});
   EXPECT_EQ(
       refusal(file.path(), run, {{"--lr", "0.02"}, {"--heads", "4"}}),
       "--heads must be as in the checkpoint, '2', got '4'; --lr must be as in the checkpoint, '0.01', got "
@@ -255,7 +255,7 @@ TEST(CheckpointTest, EveryOptionThatDiffersIsNamed) {
   for (;; ++step) {
     for (const Variable<float>& parameter : model.parameters())
       parameter.assign(Array<float>(parameter.shape(), static_cast<float>(step)));
-    xgrad::save_checkpoint(path, {{"model", model}, {"optimizer", optimizer}}, step);
+    xgrad::save_checkpoint({{"model", model}, {"optimizer", optimizer}}, path, step);
     const char done = 1;
     if (::write(report, &done, 1) != 1) ::_exit(1);
   }
@@ -266,7 +266,7 @@ TEST(CheckpointTest, AKilledProcessLeavesTheLastOneWhole) {
   const xgrad::Linear<float> model(64, 64);
   xgrad::SGD<float> optimizer(model.parameters());
   const xgrad::TrainingParts parts{{"model", model}, {"optimizer", optimizer}};
-  save_checkpoint(file.path(), parts, 0);
+  save_checkpoint(parts, file.path(), 0);
   std::size_t step = 0;
   for (int round = 0; round < 100; ++round) {
     int pipe[2];

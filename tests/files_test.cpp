@@ -537,6 +537,41 @@ class Saver {
   pid_t process_;
 };
 
+TEST(FileLock, IsHeldByOneAtATime) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("run.safetensors");
+  const auto lock = [](const std::string& name) {
+    return message_of<FileError>([&] { xgrad::FileLock{name}; });
+  };
+  {
+    const xgrad::FileLock held(path), other(temporary.path("other"));
+    EXPECT_EQ(lock(path), path + ": another run writes it");
+    const std::string link = temporary.path("link");
+    xgrad::save_safetensors<float>({}, path);
+    std::filesystem::create_symlink(path, link);
+    EXPECT_EQ(lock(link), link + ": another run writes it");
+    std::filesystem::remove(link);
+  }
+  EXPECT_EQ(lock(path), "no exception");
+  EXPECT_EQ(temporary.file_count(), 1u) << "the locks are gone, the file stays";
+  const std::string nowhere = temporary.path("none/run");
+  EXPECT_EQ(lock(nowhere), nowhere + ": cannot be locked: No such file or directory");
+}
+
+TEST(FileLock, EndsWithItsProcess) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("run.safetensors");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const xgrad::FileLock held(path);
+    ::_exit(0);  // without destructors
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(temporary.file_count(), 1u);
+  EXPECT_EQ(message_of<FileError>([&] { xgrad::FileLock{path}; }), "no exception");
+  EXPECT_EQ(temporary.file_count(), 0u);
+}
+
 TEST(AtomicFile, WhatAKilledProcessLeftIsRemovedByTheNextSave) {
   const TemporaryFolder temporary;
   const std::string path = temporary.path("a");

@@ -295,6 +295,21 @@ TEST_F(MetricsFileTest, AFullDiskEndsTheRunAfterSaving) {
   EXPECT_LT(saved[0], 10000u) << "it ends when a write fails, not at the last step";
 }
 
+TEST_F(MetricsFileTest, TwoRunsDoNotShareOne) {
+  train(2);
+  const std::string before = read();
+  const auto step = [&](std::size_t) {
+    for (const std::size_t first : {0, 1}) {
+      EXPECT_EQ(xgrad_tests::message_of([&] { train(2, first); }),
+                "fit: the metrics file '" + path_ + "' cannot be written: another run writes it");
+    }
+    return StepResult{};
+  };
+  xgrad::fit(3, step, {.progress = false, .first_step = 2, .metrics = path_});
+  EXPECT_EQ(read().substr(0, before.size()), before);
+  EXPECT_EQ(steps(), (std::vector<std::size_t>{0, 1, 2}));
+}
+
 TEST_F(MetricsFileTest, ADeviceHasNoLinesToKeep) {
   const xgrad::FitOptions options{.progress = false, .first_step = 3, .metrics = "/dev/null"};
   EXPECT_EQ(xgrad::fit(5, constant, options).losses.size(), 2u);

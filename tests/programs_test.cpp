@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <xgrad/files/npy.hpp>
+#include <xgrad/train/file.hpp>
 
 #include "files.hpp"
 #include "program.hpp"
@@ -34,6 +35,7 @@ TEST(ProgramsTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
   range("--steps", "[1, 100000000]", "0");
   range("--patience", "[1, 1000000]", "-1");
   EXPECT_EQ(error("inspect"), "inspect: file is required" + help);
+  EXPECT_EQ(error("inspect --bogus"), "inspect: there is no argument '--bogus'" + help);
   EXPECT_EQ(error("train_toy_encoder --stepz 3"),
             "train_toy_encoder: The following arguments were not expected: 3 --stepz" + help);
 }
@@ -55,6 +57,30 @@ TEST(ProgramsTest, OutputThatCannotBeWrittenIsAnError) {
       EXPECT_EQ(result.output, "inspect: cannot write the output\n") << arguments << nowhere;
     }
   }
+}
+
+TEST(ProgramsTest, FilesBeyondTheSizeLimitAreAnError) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string program = XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 3 --batch 4 ",
+                    log = folder.path("log");
+  const xgrad_tests::ProgramResult result =
+      xgrad_tests::run_command("ulimit -f 0; " + program + "--log " + log + " 2>&1 >/dev/null");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.output.find("the metrics file '" + log + "' cannot be written: File too large"),
+            std::string::npos)
+      << result.output;
+}
+
+TEST(ProgramsTest, TwoRunsDoNotShareACheckpoint) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string checkpoint = folder.path("run.safetensors");
+  const xgrad::FileLock held(checkpoint);
+  const ProgramResult result =
+      run_program("train_toy_encoder --steps 3 --batch 4 --checkpoint " + checkpoint + " 2>&1 >/dev/null");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.output.find("train_toy_encoder: " + checkpoint + ": another run writes it\n"),
+            std::string::npos)
+      << result.output;
 }
 
 class SyllableProgramTest : public testing::Test {

@@ -154,7 +154,7 @@ TEST(StatefulTest, ACheckpointHasClassesOfOnesOwnAndSeveralModels) {
   const xgrad::Linear<float> a(2, 2), loaded_a(2, 2);
   const xgrad::Linear<double> b(2, 3), loaded_b(2, 3);
   Everything object = changed(), loaded;
-  xgrad::save_checkpoint(path, {{"a", a}, {"b", b}, {"object", object}}, 3);
+  xgrad::save_checkpoint({{"a", a}, {"b", b}, {"object", object}}, path, 3);
   EXPECT_EQ(xgrad::load_checkpoint(path, {{"a", loaded_a}, {"b", loaded_b}, {"object", loaded}}), 3u);
   EXPECT_EQ(loaded_a.state_dict(), a.state_dict());
   EXPECT_EQ(loaded_b.state_dict(), b.state_dict());

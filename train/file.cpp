@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -43,28 +42,6 @@ class Descriptor {
 
  private:
   int number_;
-};
-
-/// While it lives, a write beyond the process's limit on file sizes fails with an error; without it the
-/// system sends a signal that ends the process.
-class SizeLimitIsAnError {
- public:
-  SizeLimitIsAnError() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  SizeLimitIsAnError(const SizeLimitIsAnError&) = delete;
-  SizeLimitIsAnError& operator=(const SizeLimitIsAnError&) = delete;
-  ~SizeLimitIsAnError() {
-    if (sigismember(&before_, SIGXFSZ)) return;
-    const timespec at_once{};
-    while (sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) continue;
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t signal_, before_;
 };
 
 /// The file that `path` leads to through symbolic links, or `path` itself if there is none.
@@ -205,7 +182,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  const SizeLimitIsAnError guard;
+  const detail::SizeLimitIsAnError guard;
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
@@ -227,5 +204,44 @@ void AtomicFile::commit() {
 void AtomicFile::fail(int error) const {
   detail::fail<FileError>(path_, ": cannot be written: ", error_text(error));
 }
+
+FileLock::FileLock(const std::string& path) {
+  const std::string target = without_links(path);
+  const std::string name = detail::join({".", std::filesystem::path(target).filename().string(), ".lock"});
+  lock_path_ = (std::filesystem::path(folder_of(target)) / name).string();
+  struct stat opened, named;
+  do {  // again if its last holder has removed it between the two calls
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = ::open(lock_path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) detail::fail<FileError>(path, ": cannot be locked: ", error_text(errno));
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(descriptor_);
+      detail::fail<FileError>(path, ": another run writes it");
+    }
+  } while (::fstat(descriptor_, &opened) != 0 || ::lstat(lock_path_.c_str(), &named) != 0 ||
+           named.st_dev != opened.st_dev || named.st_ino != opened.st_ino);
+}
+
+FileLock::~FileLock() {
+  ::unlink(lock_path_.c_str());  // while it is held, so that nobody else's is removed
+  ::close(descriptor_);
+}
+
+namespace detail {
+
+SizeLimitIsAnError::SizeLimitIsAnError() {
+  sigemptyset(&signal_);
+  sigaddset(&signal_, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+}
+
+SizeLimitIsAnError::~SizeLimitIsAnError() {
+  if (sigismember(&before_, SIGXFSZ)) return;
+  const timespec at_once{};
+  while (sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) continue;
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+}  // namespace detail
 
 }  // namespace xgrad

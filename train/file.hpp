@@ -1,5 +1,7 @@
 #pragma once
 
+#include <signal.h>
+
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -55,4 +57,36 @@ class AtomicFile {
   int descriptor_ = -1;  // -1 after commit()
 };
 
+/// Taken by a run for a file that it writes again and again, such as its checkpoint: two runs with one file
+/// would undo each other's work. The system releases it when the process ends, however it ends; it is the
+/// lock (flock) of a hidden file beside, ".NAME.lock". Where a file system has no locks, nothing is refused.
+class FileLock {
+ public:
+  /// Throws FileError if another one of any process holds it, or if the folder cannot be written.
+  explicit FileLock(const std::string& path);
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  ~FileLock();
+
+ private:
+  std::string lock_path_;
+  int descriptor_ = -1;
+};
+
+namespace detail {
+
+/// While it lives, a write beyond the process's limit on file sizes fails with an error; without it the
+/// system sends a signal that ends the process.
+class SizeLimitIsAnError {
+ public:
+  SizeLimitIsAnError();
+  SizeLimitIsAnError(const SizeLimitIsAnError&) = delete;
+  SizeLimitIsAnError& operator=(const SizeLimitIsAnError&) = delete;
+  ~SizeLimitIsAnError();
+
+ private:
+  sigset_t signal_, before_;
+};
+
+}  // namespace detail
 }  // namespace xgrad

@@ -1,5 +1,6 @@
 #include "metrics_log.hpp"
 
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "../graph/error.hpp"
+#include "file.hpp"
 #include "trainer.hpp"
 
 namespace xgrad::detail {
@@ -37,17 +39,27 @@ std::string json(double number) {
 
 MetricsLog::MetricsLog(const std::string& path, std::size_t first_step) : path_(path) {
   if (path_.empty()) return;
-  file_.reset(std::fopen(path_.c_str(), first_step == 0 ? "w" : "a+"));
+  file_.reset(std::fopen(path_.c_str(), first_step == 0 ? "a" : "a+"));  // cut only once it is locked
   if (!file_) fail(std::strerror(errno));
-  if (first_step > 0) skip_to(first_step);
+  lock_and_cut(first_step);
 }
 
-void MetricsLog::skip_to(std::size_t first_step) {
+void MetricsLog::lock_and_cut(std::size_t first_step) {
+  const int descriptor = ::fileno(file_.get());
   struct stat status = {};
-  if (::fstat(::fileno(file_.get()), &status) != 0) fail(std::strerror(errno));
+  if (::fstat(descriptor, &status) != 0) fail(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return;
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) fail("another run writes it");
+  const std::size_t kept = first_step > 0 ? length_until(first_step) : 0;
+  if (std::ferror(file_.get()) != 0 || ::ftruncate(descriptor, static_cast<off_t>(kept)) != 0 ||
+      std::fseek(file_.get(), 0, SEEK_END) != 0)
+    fail(std::strerror(errno));
+}
+
+/// The bytes of the lines of earlier steps.
+std::size_t MetricsLog::length_until(std::size_t first_step) {
   std::rewind(file_.get());
-  off_t kept = 0;
+  std::size_t kept = 0;
   std::string line;
   bool empty = true;
   for (int c; (c = std::fgetc(file_.get())) != EOF;) {
@@ -56,14 +68,12 @@ void MetricsLog::skip_to(std::size_t first_step) {
     const std::optional<std::size_t> step = step_of(line);
     if (!step && empty) fail("it is not a training run's metrics");
     if (!step || *step >= first_step) break;
-    kept += static_cast<off_t>(line.size());
+    kept += line.size();
     line.clear();
     empty = false;
   }
   if (empty && !line.empty() && !step_of(line)) fail("it is not a training run's metrics");
-  if (std::ferror(file_.get()) != 0 || ::ftruncate(::fileno(file_.get()), kept) != 0 ||
-      std::fseek(file_.get(), 0, SEEK_END) != 0)
-    fail(std::strerror(errno));
+  return kept;
 }
 
 void MetricsLog::write(std::size_t step, const StepResult& result, double seconds) {
@@ -73,10 +83,12 @@ void MetricsLog::write(std::size_t step, const StepResult& result, double second
   if (result.grad_norm) line += ", \"grad_norm\": " + json(*result.grad_norm);
   if (result.tokens > 0) line += ", \"tokens\": " + std::to_string(result.tokens);
   line += ", \"seconds\": " + json(seconds) + "}\n";
+  const SizeLimitIsAnError guard;
   if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() && error_ == 0) error_ = errno;
 }
 
 void MetricsLog::flush() {
+  const SizeLimitIsAnError guard;
   if (file_ && std::fflush(file_.get()) != 0 && error_ == 0) error_ = errno;
   if (error_ != 0) fail(std::strerror(error_));
 }

@@ -16,7 +16,8 @@ class MetricsLog {
  public:
   /// Begins a new file or, if first_step is not 0, cuts the lines of later steps off the file that is there
   /// and goes on with it. Without a path nothing is written; a device or a pipe is written to as it is.
-  /// Throws std::runtime_error for a file that cannot be opened or holds something else.
+  /// Throws std::runtime_error for a file that cannot be opened, that another run writes, or that holds
+  /// something else.
   MetricsLog(const std::string& path, std::size_t first_step);
 
   /// Adds a line. An error is thrown later, by flush(), so that the run can save first.
@@ -32,7 +33,8 @@ class MetricsLog {
   };
 
   [[noreturn]] void fail(const std::string& why) const;
-  void skip_to(std::size_t first_step);
+  void lock_and_cut(std::size_t first_step);
+  std::size_t length_until(std::size_t first_step);
 
   std::string path_;
   int error_ = 0;  // errno of the first write that failed

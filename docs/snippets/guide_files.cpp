@@ -27,7 +27,7 @@ void checkpoints() {
   xgrad::Adam<float> optimizer(model.parameters());
   xgrad::BatchSampler batches(100, {.batch_size = 10});
   const xgrad::TrainingParts parts{{"model", model}, {"optimizer", optimizer}, {"batches", batches}};
-  save_checkpoint("run.safetensors", parts, 12, {{"--lr", "0.001"}});
+  save_checkpoint(parts, "run.safetensors", 12, {{"--lr", "0.001"}});
   std::cout << "step " << load_checkpoint("run.safetensors", parts, {{"--lr", "0.001"}}) << '\n';
   // [checkpoints]
 }
