@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -108,8 +109,9 @@ std::optional<DType> dtype_named(std::string_view name) {
 }
 
 std::optional<std::size_t> byte_count(DType dtype, const Shape& shape) {
-  constexpr std::size_t limit = std::size_t{1} << 54;  // its bits, and strides with a sign, fit into 64 bits
-  std::size_t product = 1;                             // strides are products of all lengths but zeros
+  // Bits and strides with a sign have to fit: strides are products of all lengths but zeros.
+  constexpr std::size_t limit = (std::numeric_limits<std::size_t>::max() >> 10) + 1;
+  std::size_t product = 1;
   bool empty = false;
   for (const std::size_t length : shape) {
     empty = empty || length == 0;

@@ -16,9 +16,10 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 #ifdef XGRAD_SANITIZED
-constexpr std::size_t largest_cached = 0;  // so that the sanitizer sees every use of memory after its release
+constexpr std::uint64_t largest_cached =
+    0;  // so that the sanitizer sees every use of memory after its release
 #else
-constexpr std::size_t largest_cached = std::size_t{1} << 32;
+constexpr std::uint64_t largest_cached = std::uint64_t{1} << 32;
 #endif
 constexpr std::size_t cache_limit = std::size_t{1} << 30;  // bytes a thread keeps
 constexpr std::size_t class_count = 16 + 8 * 22 + 1;

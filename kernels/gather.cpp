@@ -27,7 +27,7 @@ XGRAD_PARALLEL_KERNEL(gather_row, n, 2,
     for (std::ptrdiff_t i = first; i < size; ++i) y[i] = x[index[i]];
   } else {
     for (std::ptrdiff_t i = first; i < size; ++i)
-      y[i] = x[i * stride + std::ptrdiff_t{index[i]} * dim_stride];
+      y[i] = x[i * stride + static_cast<std::ptrdiff_t>(index[i]) * dim_stride];
   }
 }
 
@@ -51,7 +51,8 @@ void gather_grad(Lengths shape, const T* dy, std::ptrdiff_t dim_stride, const st
     const std::size_t at = number * n;
     T* to = dx.data + offset[0];
     for (std::size_t i = 0; i < n; ++i) {
-      to[static_cast<std::ptrdiff_t>(i) * stride + std::ptrdiff_t{index[at + i]} * dim_stride] += dy[at + i];
+      to[static_cast<std::ptrdiff_t>(i) * stride + static_cast<std::ptrdiff_t>(index[at + i]) * dim_stride] +=
+          dy[at + i];
     }
   });
 }

@@ -109,7 +109,7 @@ void BatchSampler::list_state(StateArchive& state) {
   state.constant("examples", examples_);
   state.number("epoch", epoch_);
   state.number("position", position_, batches_per_epoch());
-  state.number("seed", seed_, std::size_t{1} << 32);
+  state.number("seed", seed_, std::uint64_t{1} << 32);
   state.check([this] {
     if (epoch_ == 0 && position_ != 0) {
       detail::fail<ValueError>("BatchSampler: 'position' must be 0 before the first epoch, got ", position_);

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "../graph/error.hpp"
 
 namespace xgrad {
 namespace {
 
-constexpr std::size_t largest_exact = std::size_t{1} << 53;  // up to here a double has every whole number
+constexpr std::uint64_t largest_exact = std::uint64_t{1} << 53;  // up to here a double has every whole number
 
 template <class Map>
 constexpr const char* kind_of = "a number";
@@ -77,7 +78,7 @@ void StateArchive::number(const std::string& name, bool& flag) {
   if (*found != 0 && *found != 1) wrong(name, "must be 0 or 1, got " + detail::number_text(*found));
 }
 
-void StateArchive::number(const std::string& name, std::size_t& number, std::size_t limit) {
+void StateArchive::number(const std::string& name, std::size_t& number, std::uint64_t limit) {
   if (!loading()) {
     if (number > largest_exact) {
       detail::fail<ValueError>("state_dict: '", prefix_ + name, "' must be at most 2^53, got ", number);
@@ -86,7 +87,8 @@ void StateArchive::number(const std::string& name, std::size_t& number, std::siz
   }
   const double* const found = find(source_->numbers, name);
   if (found == nullptr) return;
-  const std::size_t most = std::min(limit, largest_exact);
+  const std::uint64_t most =
+      std::min({limit, largest_exact, std::uint64_t{std::numeric_limits<std::size_t>::max()}});
   if (*found >= 0 && *found <= static_cast<double>(most) && *found == std::floor(*found)) {
     number = static_cast<std::size_t>(*found);
   } else {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -55,7 +56,7 @@ class StateArchive {
   void number(const std::string& name, std::optional<double>& number);
   void number(const std::string& name, bool& flag);
   /// A whole number in [0, limit]. Saving throws ValueError above 2^53, as far as a double is exact.
-  void number(const std::string& name, std::size_t& number, std::size_t limit = std::size_t{1} << 53);
+  void number(const std::string& name, std::size_t& number, std::uint64_t limit = std::uint64_t{1} << 53);
 
   /// An array that is loaded in the shape that it has.
   template <class T>
