@@ -7,6 +7,8 @@
 
 #include <xgrad/xgrad.hpp>
 
+#include "columns.hpp"
+
 namespace apps {
 
 /// Prints the attention weights of one word of the first sentence, a line for each head of each layer, as
@@ -20,10 +22,7 @@ inline void print_attention_from(std::ostream& out, const std::vector<xgrad::Var
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';
   };
-  for (const std::string& word : words) {
-    std::snprintf(text, sizeof text, " %-8.8s", word.c_str());
-    line += text;
-  }
+  for (const std::string& word : words) line += " " + on_the_left(first_characters(word, 8), 8);
   print_line();
   for (std::size_t layer = 0; layer < weights.size(); ++layer) {
     for (std::size_t head = 0; head < weights[layer].shape(1); ++head) {

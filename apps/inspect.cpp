@@ -16,6 +16,7 @@
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "columns.hpp"
 #include "program.hpp"
 
 using xgrad::DType, xgrad::TensorView;
@@ -149,21 +150,16 @@ std::string count_of(std::size_t count, const char* thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
-/// The number of code points of a UTF-8 text.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 void print_table(const std::vector<std::vector<std::string>>& rows, std::size_t left_columns) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], apps::width_of(row[i]));
   }
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - width_of(row[i]), ' ');
-      line += (i == 0 ? "" : "  ") + (i < left_columns ? row[i] + padding : padding + row[i]);
+      if (i > 0) line += "  ";
+      line += i < left_columns ? apps::on_the_left(row[i], widths[i]) : apps::on_the_right(row[i], widths[i]);
     }
     std::puts(line.c_str());
   }

@@ -11,6 +11,7 @@
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "columns.hpp"
 #include "saved_model.hpp"
 #include "tagged_corpus.hpp"
 
@@ -37,12 +38,12 @@ inline std::int64_t shape_of(const std::string& word, bool first) {
          (word.find('-') != word.npos ? 8 : 0) + (any(mark) ? 16 : 0) + (first ? 32 : 0);
 }
 
-/// The last or the first bytes of a word. A word that is not longer comes whole, with a mark.
+/// The last or the first characters of a word. A word that is not longer comes whole, with a mark.
 inline std::string ending(const std::string& word, std::size_t count) {
-  return word.size() > count ? word.substr(word.size() - count) : "^" + word;
+  return width_of(word) > count ? last_characters(word, count) : "^" + word;
 }
 inline std::string beginning(const std::string& word, std::size_t count) {
-  return word.size() > count ? word.substr(0, count) : word + "$";
+  return width_of(word) > count ? first_characters(word, count) : word + "$";
 }
 
 /// The ids of words, of their parts and of the tags.

@@ -7,6 +7,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "brown_corpus.hpp"
+#include "columns.hpp"
 #include "tagger.hpp"
 #include "training_options.hpp"
 
@@ -104,10 +105,11 @@ Confusion confusion(const Tagger& tagger, const std::vector<TaggedSentence>& sen
 
 void print(const Confusion& confusion) {
   std::printf("accuracy of each tag, and what it was taken for, in words:\n  %-6s %8s ", "", "right");
-  for (const std::string& tag : confusion.tags) std::printf(" %6.6s", tag.c_str());
+  for (const std::string& tag : confusion.tags)
+    std::printf(" %s", on_the_right(first_characters(tag, 6), 6).c_str());
   std::printf("\n");
   for (std::size_t row = 0; row < confusion.tags.size(); ++row) {
-    std::printf("  %-6.6s %6.2f %% ", confusion.tags[row].c_str(),
+    std::printf("  %s %6.2f %% ", on_the_left(first_characters(confusion.tags[row], 6), 6).c_str(),
                 100 * share(confusion.counts[row][row], confusion.row_total(row)));
     for (const std::size_t count : confusion.counts[row]) std::printf(" %6zu", count);
     std::printf("\n");

@@ -11,6 +11,7 @@
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "columns.hpp"
 #include "saved_model.hpp"
 #include "word_labels.hpp"
 
@@ -147,7 +148,8 @@ class WordClassifier {
 };
 
 inline void print_answer(const std::string& word, const WordClassifier::Answer& answer) {
-  std::printf("  %-20s %s  (%.1f %%)\n", word.c_str(), answer.label.c_str(), 100 * answer.probability);
+  std::printf("  %s %s  (%.1f %%)\n", on_the_left(word, 20).c_str(), answer.label.c_str(),
+              100 * answer.probability);
 }
 
 }  // namespace apps

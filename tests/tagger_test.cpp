@@ -2,6 +2,9 @@
 
 #include "../apps/tagger.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -57,7 +60,27 @@ TEST_F(TaggedFiles, RefusesWhatIsNoTaggedSentence) {
   EXPECT_EQ(error_of("/NOUN"), ":1: every word must have a tag, as in house/NOUN, got \"/NOUN\"");
   EXPECT_EQ(error_of("cat/"), ":1: every word must have a tag, as in house/NOUN, got \"cat/\"");
   EXPECT_EQ(error_of("a/X\n\xFF/X\n"), ":2: a line must be valid UTF-8, got \"\\xFF/X\"");
-  EXPECT_TRUE(message_of([&] { read_tagged_folder(folder_.path("nowhere")); }).starts_with(folder_.path("")));
+}
+
+TEST_F(TaggedFiles, AreReadInTheOrderOfTheirNames) {
+  for (const char* name : {"c", "a", "10", "b"}) folder_.write(name, std::string(name) + "/X\n");
+  std::filesystem::create_directory(folder_.path("aa"));
+  std::vector<std::string> words;
+  for (const TaggedFile& file : read_tagged_folder(folder_.path(""))) words.push_back(file.at(0).words.at(0));
+  EXPECT_EQ(words, (Words{"10", "a", "b", "c"}));
+  EXPECT_EQ(message_of([&] { read_tagged_folder(folder_.path("aa")); }),
+            folder_.path("aa") + ": must hold files of tagged sentences, got none");
+  EXPECT_EQ(message_of([&] { read_tagged_folder(folder_.path("nowhere")); }),
+            folder_.path("nowhere") + ": cannot be read: No such file or directory");
+}
+
+TEST_F(TaggedFiles, MayBeInChinese) {
+  // The second and the third word have bytes that are blanks in other encodings.
+  const TaggedFile file = read_tagged_file(folder_.write("a", "黑猫/名词 酅/名词 丠/X 睡/动词 。/.\n"));
+  ASSERT_EQ(file.size(), 1u);
+  EXPECT_EQ(file[0].words, (Words{"黑猫", "酅", "丠", "睡", "。"}));
+  EXPECT_EQ(file[0].tags, (Words{"名词", "名词", "X", "动词", "."}));
+  EXPECT_EQ(error_of("黑猫/名词 白猫\n"), ":1: every word must have a tag, as in house/NOUN, got \"白猫\"");
 }
 
 TaggedSentence sentence(const std::string& text) {
@@ -91,6 +114,36 @@ TEST(MostFrequentTagTest, GuessesUnknownWordsAsRareOnes) {
   EXPECT_EQ(most_frequent_tag_accuracy(train, {sentence("run/VERB run/NOUN bird/NOUN blue/ADJ")}), 0.5);
 }
 
+TEST(MostFrequentTagTest, TakesTheTagThatAWordHasMostOften) {
+  const std::vector<TaggedSentence> train = {sentence("a/X a/Y a/Y b/X b/X once/Z"), sentence("a/X a/X")};
+  EXPECT_EQ(most_frequent_tag_accuracy(train, {sentence("a/X a/X a/Y a/Z b/Y new/Z new/X b/X")}), 0.5);
+  EXPECT_EQ(
+      most_frequent_tag_accuracy({sentence("a/X a/X")}, {sentence("new/X"), sentence("new/Y new/Y new/X")}),
+      0.5)
+      << "without words that occur once, it is the tag of another";
+}
+
+TEST(ShapeOfTest, AddsUpWhatAWordHas) {
+  for (const auto& [word, shape] : std::vector<std::pair<std::string, std::int64_t>>{{"", 1},
+                                                                                     {"cat", 3},
+                                                                                     {"Cat", 4},
+                                                                                     {"CAT", 2},
+                                                                                     {"iPhone", 3},
+                                                                                     {"1964", 5},
+                                                                                     {"A1", 6},
+                                                                                     {"-", 9},
+                                                                                     {"cat-like", 11},
+                                                                                     {".", 17},
+                                                                                     {"it's", 19},
+                                                                                     {"A-a1'", 32},
+                                                                                     {"猫", 3},
+                                                                                     {"Ä", 3},
+                                                                                     {"猫1", 7}}) {
+    EXPECT_EQ(shape_of(word, false), shape) << word;
+    EXPECT_EQ(shape_of(word, true), shape + 32) << word;
+  }
+}
+
 TEST(ShapeOfTest, TellsSpellingsApart) {
   std::vector<std::int64_t> shapes;
   for (const char* word : {"cat", "Cat", "CAT", "1964", "cat-like", "it's", "A1", "", "\xC3\xA4"}) {
@@ -110,6 +163,60 @@ TEST(WordPartsTest, ShortWordsAreMarked) {
   EXPECT_EQ(ending("ing", 3), "^ing");
   EXPECT_EQ(beginning("walking", 3), "wal");
   EXPECT_EQ(beginning("is", 3), "is$");
+  EXPECT_EQ(beginning("", 3), "$");
+}
+
+TEST(WordPartsTest, AreOfWholeCharacters) {
+  EXPECT_EQ(ending("größe", 2), "ße");
+  EXPECT_EQ(ending("größe", 3), "öße");
+  EXPECT_EQ(beginning("größe", 3), "grö");
+  EXPECT_EQ(beginning("äöü", 3), "äöü$");
+  EXPECT_EQ(ending("黑猫", 2), "^黑猫");
+  EXPECT_EQ(ending("小黑猫", 2), "黑猫");
+  EXPECT_EQ(beginning("一只小黑猫", 3), "一只小");
+}
+
+TEST(TaggerVocabularyTest, HasFrequentWordsAndPartsOfThemInSmallLetters) {
+  std::vector<TaggedSentence> sentences;
+  for (const char* text : {"Walking/V walking/V walKING/V", "talking/V talking/N", "once/N", "king/N",
+                           "balking/V walks/V walks/V walks/V"})
+    sentences.push_back(sentence(text));
+  const TaggerVocabulary vocabulary(sentences);
+  EXPECT_EQ(vocabulary.words().tokens(), (Words{"[PAD]", "[UNK]", "walking", "walks", "talking"}))
+      << "words that come twice";
+  EXPECT_EQ(vocabulary.prefixes().tokens(), (Words{"[PAD]", "[UNK]", "wal"})) << "parts that come five times";
+  EXPECT_EQ(vocabulary.suffixes().tokens(), (Words{"[PAD]", "[UNK]", "ing"}));
+  EXPECT_EQ(vocabulary.short_suffixes().tokens(), (Words{"[PAD]", "[UNK]", "ng"}));
+  EXPECT_EQ(vocabulary.tags().tokens(), (Words{"V", "N"}));
+  EXPECT_TRUE(vocabulary.knows("TALKING"));
+  EXPECT_FALSE(vocabulary.knows("once"));
+}
+
+TEST(TaggerVocabularyTest, FeaturesAreIdsOfTheWordsAndTheirParts) {
+  const auto tokens = [](Words more) {
+    more.insert(more.begin(), {"[PAD]", "[UNK]"});
+    return xgrad::Vocabulary(more);
+  };
+  const TaggerVocabulary vocabulary(tokens({"the", "cat"}), tokens({"the$", "cat$", "see"}),
+                                    tokens({"^the", "ees"}), tokens({"he", "at", "黑猫"}),
+                                    xgrad::Vocabulary({"X"}, ""));
+  const Words first = {"The", "Sees", "小黑猫"}, second = {"cat"};
+  const WordFeatures features = vocabulary.features({&first, &second});
+  EXPECT_EQ(features.words, (xgrad::Ids{{2, 1, 1}, {3, 0, 0}}));
+  EXPECT_EQ(features.prefixes, (xgrad::Ids{{2, 4, 1}, {3, 0, 0}}));
+  EXPECT_EQ(features.suffixes, (xgrad::Ids{{2, 3, 1}, {1, 0, 0}}));
+  EXPECT_EQ(features.short_suffixes, (xgrad::Ids{{2, 1, 4}, {3, 0, 0}}));
+  EXPECT_EQ(features.shapes, (xgrad::Ids{{36, 4, 3}, {35, 0, 0}})) << "the first of a sentence is marked";
+}
+
+TEST(ShiftedTest, MovesByOnePositionAndFillsWithZeros) {
+  const xgrad::Variable<float> x(xgrad::Array<float>{{{1, 2}, {3, 4}, {5, 6}}, {{7, 8}, {9, 10}, {11, 12}}});
+  EXPECT_EQ(shifted(x, 1).value(),
+            (xgrad::Array<float>{{{0, 0}, {1, 2}, {3, 4}}, {{0, 0}, {7, 8}, {9, 10}}}));
+  EXPECT_EQ(shifted(x, -1).value(),
+            (xgrad::Array<float>{{{3, 4}, {5, 6}, {0, 0}}, {{9, 10}, {11, 12}, {0, 0}}}));
+  const xgrad::Variable<float> one(xgrad::Array<float>{{{1, 2}}});
+  for (const int by : {1, -1}) EXPECT_EQ(shifted(one, by).value(), (xgrad::Array<float>{{{0, 0}}}));
 }
 
 const std::vector<TaggedSentence>& corpus() {
@@ -169,8 +276,117 @@ TEST(TaggerTest, TagsTextsOfAnyLength) {
   EXPECT_TRUE(trained().tags({}).empty());
   EXPECT_TRUE(trained().model().training()) << "the mode is put back without words, too";
   EXPECT_EQ(trained().tags({{}, {"the"}, {}}), (std::vector<Words>{{}, {"DET"}, {}}));
-  const Words longer(300, "the");
-  EXPECT_EQ(trained().tags({longer})[0].size(), 300u);
+}
+
+/// So many words of the corpus, one sentence after the other.
+Words long_text(std::size_t count) {
+  Words text;
+  for (std::size_t i = 0; text.size() < count; ++i) {
+    const Words& words = corpus()[i % corpus().size()].words;
+    text.insert(text.end(), words.begin(), words.end());
+  }
+  text.resize(count);
+  return text;
+}
+
+TEST(TaggerTest, TagsALongTextPieceByPiece) {
+  for (const std::size_t count : {127, 128, 129, 256, 300}) {
+    const Words text = long_text(count);
+    Words expected;
+    for (std::size_t begin = 0; begin < count; begin += 128) {
+      const Words piece(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                        text.begin() + static_cast<std::ptrdiff_t>(std::min(begin + 128, count)));
+      const Words tags = trained().tags({piece})[0];
+      expected.insert(expected.end(), tags.begin(), tags.end());
+    }
+    EXPECT_EQ(trained().tags({text})[0], expected) << count;
+    EXPECT_GT(std::set<std::string>(expected.begin(), expected.end()).size(), 3u);
+  }
+  EXPECT_EQ(trained().model().state_dict().at("positions.pos_embedding.weight").shape(0), 128u);
+}
+
+TEST(TaggerTest, TagsManyTextsAsItTagsEach) {
+  std::vector<Words> texts;
+  for (std::size_t i = 0; i < 70; ++i) texts.push_back(long_text(1 + i * 7 % 31));
+  texts[33] = long_text(140);
+  const std::vector<Words> tags = trained().tags(texts);
+  for (std::size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(tags[i], trained().tags({texts[i]})[0]) << i;
+}
+
+TEST(TaggerModelTest, IsItsLayersOneAfterTheOther) {
+  constexpr double p = 0.3;
+  const xgrad::EncoderConfig config{.d_model = 4, .heads = 2, .d_ff = 6, .layers = 2, .dropout = p};
+  xgrad::manual_seed(2);
+  const TaggerVocabulary vocabulary(corpus());
+  const TaggerModel model(vocabulary, config);
+  for (const auto& parameter : model.parameters()) parameter.assign(xgrad::normal<float>(parameter.shape()));
+  const xgrad::StateDict<float> state = model.state_dict();
+  const auto weight = [&](const std::string& name) { return xgrad::Variable<float>(state.at(name)); };
+  const xgrad::Encoder<float> encoder(config);
+  xgrad::StateDict<float> of_encoder;
+  for (const auto& [name, array] : state)
+    if (name.starts_with("encoder.")) of_encoder[name.substr(8)] = array;
+  encoder.load_state_dict(of_encoder);
+
+  const Words first = {"the", "run", "likes"}, second = {"they", "run", "to", "the", "cat", "."};
+  const WordFeatures features = vocabulary.features({&first, &second});
+  for (const bool training : {true, false}) {
+    model.train(training);
+    encoder.train(training);
+    xgrad::Variable<float> x = embedding(features.words, weight("words.weight"));
+    x = x + embedding(features.prefixes, weight("prefixes.weight"));
+    x = x + embedding(features.suffixes, weight("suffixes.weight"));
+    x = x + embedding(features.short_suffixes, weight("short_suffixes.weight"));
+    x = x + embedding(features.shapes, weight("shapes.weight"));
+    x = x + linear(shifted(x, 1), weight("before.weight"), weight("before.bias")) +
+        linear(shifted(x, -1), weight("after.weight"), weight("after.bias"));
+    x = x + narrow(weight("positions.pos_embedding.weight"), 0, 0, 6);
+    x = layer_norm(x, {4}, weight("norm.weight"), weight("norm.bias"));
+    xgrad::manual_seed(9);
+    const xgrad::Variable<float> want =
+        linear(encoder(dropout(x, p, training), xgrad::padding_mask(features.words, 0)),
+               weight("head.weight"), weight("head.bias"));
+    xgrad::manual_seed(9);
+    const xgrad::Variable<float> got = model(features);
+    ASSERT_EQ(got.shape(), want.shape());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got.value().data()[i], want.value().data()[i], 1e-4)
+          << i << (training ? " in training" : "");
+  }
+}
+
+TEST(TaggerModelTest, EmbeddingsStartSmallAndPaddingAsZeros) {
+  xgrad::manual_seed(2);
+  const TaggerModel model(TaggerVocabulary(corpus()), {.d_model = 64, .heads = 2, .d_ff = 6});
+  const xgrad::StateDict<float> state = model.state_dict();
+  for (const char* name :
+       {"words", "prefixes", "suffixes", "short_suffixes", "shapes", "positions.pos_embedding"}) {
+    const xgrad::Array<float>& table = state.at(std::string(name) + ".weight");
+    double squares = 0;
+    for (const float x : table) squares += static_cast<double>(x * x);
+    EXPECT_NEAR(std::sqrt(squares / static_cast<double>(table.size())), 0.1, 0.02) << name;
+    const bool zeros = std::all_of(table.begin(), table.begin() + 64, [](float x) { return x == 0; });
+    EXPECT_EQ(zeros, std::string(name) != "positions.pos_embedding") << name;
+  }
+}
+
+TEST(TaggerTest, ItsFileMayHoldWordsOfAnyScript) {
+  std::vector<TaggedSentence> sentences;
+  for (int i = 0; i < 6; ++i)
+    sentences.push_back(sentence("小黑猫/名词 睡觉/动词 größe/名词 café/名词 😀😀😀/X"));
+  xgrad::manual_seed(3);
+  const Tagger tagger(TaggerVocabulary(sentences), {.d_model = 4, .heads = 2, .d_ff = 6});
+  EXPECT_TRUE(tagger.vocabulary().short_suffixes().contains("ße"));
+  EXPECT_TRUE(tagger.vocabulary().short_suffixes().contains("黑猫"));
+  const xgrad_tests::TemporaryFolder folder;
+  tagger.save(folder.path("tagger"));
+  const Tagger loaded = Tagger::load(folder.path("tagger"));
+  EXPECT_EQ(loaded.vocabulary().words().tokens(), tagger.vocabulary().words().tokens());
+  EXPECT_EQ(loaded.vocabulary().prefixes().tokens(), tagger.vocabulary().prefixes().tokens());
+  EXPECT_EQ(loaded.vocabulary().suffixes().tokens(), tagger.vocabulary().suffixes().tokens());
+  EXPECT_EQ(loaded.vocabulary().short_suffixes().tokens(), tagger.vocabulary().short_suffixes().tokens());
+  EXPECT_EQ(loaded.vocabulary().tags().tokens(), tagger.vocabulary().tags().tokens());
+  EXPECT_EQ(loaded.tags(words_of(sentences)), tagger.tags(words_of(sentences)));
 }
 
 TEST(TaggerTest, AnErrorPutsTheModeBack) {

@@ -139,6 +139,40 @@ TEST(WordLabels, CharactersAreCodePoints) {
   }
 }
 
+TEST(WordLabels, CodePointsOfEveryLengthGoThroughUtf8) {
+  for (const auto& [point, bytes] : {std::pair{U'\x01', "\x01"},
+                                     {U'\x7F', "\x7F"},
+                                     {U'\x80', "\xC2\x80"},
+                                     {U'\x7FF', "\xDF\xBF"},
+                                     {U'\x800', "\xE0\xA0\x80"},
+                                     {U'猫', "\xE7\x8C\xAB"},
+                                     {U'\xD7FF', "\xED\x9F\xBF"},
+                                     {U'\xE000', "\xEE\x80\x80"},
+                                     {U'\xFFFF', "\xEF\xBF\xBF"},
+                                     {U'\x10000', "\xF0\x90\x80\x80"},
+                                     {U'\x10FFFF', "\xF4\x8F\xBF\xBF"}}) {
+    EXPECT_EQ(apps::encode_utf8(point), bytes);
+    EXPECT_EQ(apps::decode_utf8(bytes), std::u32string(1, point)) << bytes;
+  }
+  for (const char* wrong :
+       {"\x80", "\xBF", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80",
+        "\xF8\x88\x80\x80\x80", "\xE7\x8C", "\xE7\x8C\x41", "\xC2\xC2"})
+    EXPECT_EQ(apps::decode_utf8(wrong), std::nullopt) << wrong;
+}
+
+TEST(WordLabels, TextsOfErrorsAreCutAfterFortyCharacters) {
+  std::string forty;
+  for (int i = 0; i < 40; ++i) forty += "猫";
+  EXPECT_EQ(apps::printable(forty), "\"" + forty + "\"");
+  EXPECT_EQ(apps::printable(forty + "x"), "\"" + forty + "...\"");
+  EXPECT_EQ(apps::printable("a\x1F\x7F\xC2\x85\xC2\xA0"), "\"a\\x1F\\x7F\\xC2\\x85\xC2\xA0\"");
+}
+
+TEST(WordLabels, OfSeveralLabelsAndScoresTheFirstIsTaken) {
+  EXPECT_EQ(apps::majority_label({{"a", "9"}, {"b", "10"}, {"c", "10"}, {"d", "9"}}), "9");
+  EXPECT_EQ(apps::NgramBayes({{"a", "x"}, {"b", "y"}}).predict("q"), "x");
+}
+
 TEST(WordLabels, ClassesAreInNumericalOrderWhenAllAreIntegers) {
   using Labels = std::vector<std::string>;
   EXPECT_EQ(apps::classes_of({{"a", "10"}, {"b", "9"}, {"c", "-1"}, {"d", "9"}}), (Labels{"-1", "9", "10"}));
