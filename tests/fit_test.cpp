@@ -1,16 +1,18 @@
 // The training loop: what it logs, shows, saves and survives.
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <regex>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -22,10 +24,12 @@
 
 #include "expect_error.hpp"
 #include "files.hpp"
+#include "signals.hpp"
 
 namespace {
 
 using xgrad::StepResult;
+using xgrad_tests::SignalHandler;
 
 StepResult constant(std::size_t) { return {.loss = 1}; }
 
@@ -38,13 +42,12 @@ TEST(FitTest, LogsWhatItDid) {
 }
 
 int signals_seen = 0;
+void see_signal(int) { ++signals_seen; }
 
 TEST(FitTest, ASignalEndsItAfterTheStep) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     signals_seen = 0;
-    struct sigaction mine = {}, before = {};
-    mine.sa_handler = [](int) { ++signals_seen; };
-    sigaction(signal, &mine, &before);
+    const SignalHandler mine(signal, see_signal);
     const auto step = [signal](std::size_t i) {
       if (i == 3) std::raise(signal);
       return StepResult{.loss = 1};
@@ -56,7 +59,19 @@ TEST(FitTest, ASignalEndsItAfterTheStep) {
     std::raise(signal);
     EXPECT_EQ(signals_seen, 1);
     EXPECT_FALSE(xgrad::fit(2, constant, {.progress = false}).interrupted);
-    sigaction(signal, &before, nullptr);
+  }
+}
+
+TEST(FitTest, ASignalThatIsIgnoredStaysSo) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const SignalHandler ignored(signal, SIG_IGN);
+    const auto step = [signal](std::size_t) {
+      std::raise(signal);
+      return StepResult{.loss = 1};
+    };
+    const xgrad::TrainingLog log = xgrad::fit(3, step, {.progress = false});
+    EXPECT_FALSE(log.interrupted) << signal;
+    EXPECT_EQ(log.losses.size(), 3u);
   }
 }
 
@@ -92,16 +107,13 @@ TEST(FitTest, NeedsAStep) {
 
 TEST(FitTest, AnErrorOfAStepPutsTheHandlersBack) {
   signals_seen = 0;
-  struct sigaction mine = {}, before = {};
-  mine.sa_handler = [](int) { ++signals_seen; };
-  sigaction(SIGINT, &mine, &before);
+  const SignalHandler mine(SIGINT, see_signal);
   const auto step = [](std::size_t i) {
     return i < 2 ? StepResult{.loss = 1} : throw std::runtime_error("no data");
   };
   EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(5, step, {.progress = false}); }), "no data");
   std::raise(SIGINT);
   EXPECT_EQ(signals_seen, 1);
-  sigaction(SIGINT, &before, nullptr);
 }
 
 TEST(FitTest, StopsAtALossThatIsNoNumber) {
@@ -147,6 +159,34 @@ TEST(FitTest, ShowsTokensPerSecondWhereTheyAreKnown) {
   EXPECT_NE(text.find(" 0 s left\n"), std::string::npos) << text;
 }
 
+/// The line that is shown after the first step of a resumed run, which takes a millisecond at least.
+std::string shown_after(std::size_t first_step, std::size_t steps) {
+  const auto slow = [](std::size_t) {
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(1)) continue;
+    return StepResult{.loss = 0.5};
+  };
+  testing::internal::CaptureStderr();
+  xgrad::fit(steps, slow,
+             {.first_step = first_step, .evaluate = [](std::size_t) { return false; }, .evaluate_every = 1});
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(FitTest, TheTimeLeftIsThatOfTheStepsLeft) {
+  std::smatch found;
+  const std::string minutes = shown_after(19999, 200000);
+  ASSERT_TRUE(std::regex_search(
+      minutes, found,
+      std::regex(
+          R"(^step 20000/200000  loss 0.5  ([0-9.]+) steps/s  (\d+):[0-5]\d(:[0-5]\d h| min) left\n$)")))
+      << minutes;
+  EXPECT_LE(std::stod(found[1]), 1000) << "a step takes a millisecond";
+  EXPECT_GE(std::stoul(found[2]), found[3] == " min" ? 3u : 1u) << "180000 steps";
+  const std::string hours = shown_after(1999999, 20000000);
+  ASSERT_TRUE(std::regex_search(hours, found, std::regex(R"(  (\d+):[0-5]\d:[0-5]\d h left\n$)"))) << hours;
+  EXPECT_GE(std::stoul(found[1]), 5u) << "18000000 steps";
+}
+
 TEST(FitTest, EvaluatesAndThenSaves) {
   std::vector<std::string> calls;
   const auto note = [&calls](const char* what) {
@@ -183,6 +223,7 @@ TEST(FitTest, EvaluatesAndThenSaves) {
 }
 
 TEST(FitTest, SavesWhenASignalEndsIt) {
+  const SignalHandler handler(SIGINT, SIG_DFL);
   std::vector<std::size_t> saved;
   const auto step = [](std::size_t i) {
     if (i == 3) std::raise(SIGINT);
@@ -245,6 +286,31 @@ TEST_F(MetricsFileTest, GoesOnWhereTheRunDoes) {
   std::filesystem::remove(path_);
   train(7, 5);
   EXPECT_EQ(steps(), (std::vector<std::size_t>{5, 6}));
+}
+
+TEST_F(MetricsFileTest, HasOnlyWhatAStepReturns) {
+  xgrad::fit(1, constant, {.progress = false, .metrics = path_});
+  const auto line = nlohmann::json::parse(read());
+  EXPECT_EQ(line.size(), 3u) << line;
+  for (const char* key : {"step", "loss", "seconds"}) EXPECT_TRUE(line.contains(key)) << key;
+}
+
+TEST_F(MetricsFileTest, HasTheLinesOfAllStepsThatAreSaved) {
+  const auto step = [this](std::size_t i) {
+    if (i % 4 == 0) {
+      EXPECT_EQ(steps().size(), i) << "lines of the steps that a checkpoint has";
+    }
+    return StepResult{.loss = 1};
+  };
+  xgrad::fit(10, step, {.progress = false, .metrics = path_, .save = [](std::size_t) {}, .save_every = 4});
+  EXPECT_EQ(steps().size(), 10u);
+}
+
+TEST_F(MetricsFileTest, WhatFollowsALineThatIsNoneIsCutOff) {
+  train(3);
+  write(read() + "{\"step\": 3, \"loss\": 1}\n{\"step\": 4; 1}\n{\"step\": 4, \"loss\": 1}\n");
+  train(7, 6);
+  EXPECT_EQ(steps(), (std::vector<std::size_t>{0, 1, 2, 3, 6}));
 }
 
 TEST_F(MetricsFileTest, ALossThatIsNoNumberIsNull) {
@@ -338,6 +404,22 @@ TEST(EarlyStoppingTest, StopsAfterItsPatience) {
   EXPECT_TRUE(resumed.should_stop());
 }
 
+TEST(EarlyStoppingTest, ByDefaultFiveEvaluationsMayBeNoBetter) {
+  xgrad::EarlyStopping stopping;
+  EXPECT_EQ(stopping.best(), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(stopping.update(-3)) << "any number is better than none";
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(stopping.update(-3));
+  EXPECT_FALSE(stopping.should_stop());
+  EXPECT_TRUE(stopping.update(std::nextafter(-3, 0))) << "by however little";
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(stopping.should_stop());
+    EXPECT_FALSE(stopping.update(-4));
+  }
+  EXPECT_TRUE(stopping.should_stop());
+  EXPECT_TRUE(stopping.update(0));
+  EXPECT_FALSE(stopping.should_stop());
+}
+
 TEST(EarlyStoppingTest, RefusesOptionsAndStatesThatCannotBe) {
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::EarlyStopping({.patience = 0}); }),
             "EarlyStopping: patience must be at least 1, got 0");
@@ -378,6 +460,10 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   bool works() const { return other_ >= 0; }
+  void set_columns(unsigned short columns) const {
+    const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+    ioctl(main_, TIOCSWINSZ, &size);
+  }
 
   /// What was shown up to the first end of a line.
   std::string shown() const {
@@ -403,6 +489,25 @@ TEST(FitTest, RedrawsABarOnATerminal) {
   EXPECT_LE(std::count(text.begin(), text.end(), '['), 2 * 12) << text;
   EXPECT_NE(text.find("[====================] step 100000/100000  loss 0.5  "), std::string::npos) << text;
   EXPECT_EQ(text.substr(text.size() - 2), "\r\n");
+}
+
+/// What is drawn after a step of 40, on a terminal of this width; 0: it does not know its width.
+std::string drawn(const Terminal& terminal, unsigned short columns, std::size_t done) {
+  terminal.set_columns(columns);
+  xgrad::fit(40, [](std::size_t) { return StepResult{.loss = 0.5}; },
+             {.first_step = done - 1, .evaluate = [](std::size_t) { return false; }, .evaluate_every = 1});
+  return terminal.shown();
+}
+
+TEST(FitTest, TheBarShowsTheShareThatIsDoneWhereItFits) {
+  const Terminal terminal;
+  if (!terminal.works()) GTEST_SKIP() << "no terminals here";
+  EXPECT_EQ(drawn(terminal, 20, 31), "\rstep 31/40  loss 0.\x1b[K\r\n") << "the last column stays free";
+  for (const unsigned short columns : {0, 100}) {
+    EXPECT_TRUE(drawn(terminal, columns, 1).starts_with("\r[                    ] step 1/40  "));
+    EXPECT_TRUE(drawn(terminal, columns, 31).starts_with("\r[===============     ] step 31/40  "));
+    EXPECT_TRUE(drawn(terminal, columns, 40).starts_with("\r[====================] step 40/40  "));
+  }
 }
 
 }  // namespace
