@@ -466,6 +466,67 @@ TEST(ShapeTraceTest, FollowsAModelToItsHead) {
   EXPECT_EQ(names, "Input Embedded " + layer + layer + "Pooled Class logits ");
 }
 
+TEST(ShapeTraceTest, FollowsAModelToItsTokens) {
+  const xgrad::ToyEncoder<float> model(toy_config());
+  const xgrad::ShapeTrace trace;
+  const Variable<float> encoded = model(sentences);
+  const std::size_t before = trace.rows().size();
+  model.class_logits(encoded, sentences);
+  model.token_logits(encoded);
+  std::string rows;
+  for (std::size_t i = before; i < trace.rows().size(); ++i) {
+    const xgrad::ShapeTrace::Row& row = trace.rows()[i];
+    rows += row.step + ": " + row.name + " " + xgrad::to_string(row.shape) + " " + row.axes + "\n";
+  }
+  EXPECT_EQ(rows,
+            "Pool: Pooled (2, 4) batch, d_model\n"
+            "class_head: Class logits (2, 3) batch, classes\n"
+            "token_head: Token logits (2, 4, 7) batch, seq, vocab\n");
+}
+
+TEST(ShapeTraceTest, OtherKeysGiveScoresOfTheirNumber) {
+  const xgrad::MultiHeadAttention<float> attention(8, 2);
+  const Variable<float> q(Array<float>({1, 3, 8}, 0.5f)), k(Array<float>({1, 5, 8}, 0.5f));
+  const std::string table =
+      "↓ Linear Q/K/V\n"
+      "Q, K, V:    (1, 3, 8)     batch, seq, d_model\n"
+      "↓ Reshape\n"
+      "Q_reshaped: (1, 3, 2, 4)  batch, seq, heads, d_k\n"
+      "↓ Transpose\n"
+      "Q_heads:    (1, 2, 3, 4)  batch, heads, seq, d_k\n"
+      "↓ Q @ K^T\n"
+      "Scores:     (1, 2, 3, 5)  batch, heads, queries, keys\n"
+      "↓ Softmax\n"
+      "Weights:    (1, 2, 3, 5)  batch, heads, queries, keys\n"
+      "↓ @ V\n"
+      "Output:     (1, 2, 3, 4)  batch, heads, seq, d_k\n"
+      "↓ Transpose\n"
+      "Output_T:   (1, 3, 2, 4)  batch, seq, heads, d_k\n"
+      "↓ Flatten\n"
+      "Concat:     (1, 3, 8)     batch, seq, d_model\n"
+      "↓ out_proj\n"
+      "Final:      (1, 3, 8)     batch, seq, d_model\n";
+  EXPECT_EQ(shapes_of([&] { attention(q, k, k); }), table);
+  EXPECT_EQ(shapes_of([&] { attention.with_weights(q, k, k); }), table);
+}
+
+TEST(ShapeTraceTest, WhatABackwardComputesAndWhatFailsIsLeftOut) {
+  const xgrad::EncoderLayer<double> layer({.d_model = 4, .heads = 2, .d_ff = 8});
+  const Variable<double> x(Array<double>({2, 3, 4}, 0.5), true), wide(Array<double>({2, 3, 6}, 0.5));
+  const xgrad::ShapeTrace trace;
+  const Variable<double> y = layer(x);
+  const std::size_t forward = trace.rows().size();
+  EXPECT_EQ(trace.rows().back().name, "Encoded");
+  EXPECT_EQ(xgrad::to_string(trace.rows().back().shape), "(2, 3, 4)");
+  grad(sum(y), {x}, {.create_graph = true});
+  EXPECT_EQ(trace.rows().size(), forward);
+  EXPECT_THROW(layer(wide), xgrad::ShapeError);
+  EXPECT_EQ(trace.rows().size(), forward);
+  const xgrad::Embedding<double> embedding(7, 4);
+  embedding(Ids{1, 2});
+  EXPECT_EQ(trace.rows().size(), forward) << "ids without a batch";
+}
+
 TEST(ShapeTraceTest, AllThatLiveCollect) {
   const xgrad::Embedding<float> embedding(7, 8);
   const xgrad::ShapeTrace outer;
