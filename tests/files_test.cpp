@@ -340,11 +340,24 @@ TEST(FileTypes, FloatsOfAllWidthsBecomeFloatAndDouble) {
 
 TEST(FileTypes, IntegersBecomeInt64AndOthersAreRefusedByName) {
   const std::int8_t small[] = {-128, 127};
+  const std::int16_t i16[] = {-32768, 32767};
+  const std::int32_t i32[] = {-2147483647 - 1, 2147483647};
+  const std::int64_t i64[] = {std::numeric_limits<std::int64_t>::min(), 5};
+  const std::uint8_t u8[] = {200, 255};
+  const std::uint16_t u16[] = {40000, 65535};
   const std::uint32_t large[] = {0, 4294967295u};
-  EXPECT_EQ(xgrad::to_array<std::int64_t>({"i", DType::I8, {2}, std::as_bytes(std::span(small))}),
-            (xgrad::Ids{-128, 127}));
-  EXPECT_EQ(xgrad::to_array<std::int64_t>({"u", DType::U32, {2}, std::as_bytes(std::span(large))}),
-            (xgrad::Ids{0, 4294967295}));
+  const auto expect = [](DType dtype, const auto& stored) {
+    EXPECT_EQ(xgrad::to_array<std::int64_t>({"i", dtype, {2}, std::as_bytes(std::span(stored))}),
+              (xgrad::Ids{static_cast<std::int64_t>(stored[0]), static_cast<std::int64_t>(stored[1])}))
+        << to_string(dtype);
+  };
+  expect(DType::I8, small);
+  expect(DType::I16, i16);
+  expect(DType::I32, i32);
+  expect(DType::I64, i64);
+  expect(DType::U8, u8);
+  expect(DType::U16, u16);
+  expect(DType::U32, large);
   EXPECT_EQ(xgrad::to_array<bool>({"b", DType::BOOL, {2}, std::as_bytes(std::span(small))}),
             (xgrad::Mask{true, true}));
   EXPECT_EQ(message_of<ValueError>([&] {

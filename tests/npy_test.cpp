@@ -1,6 +1,10 @@
 // npy and npz: reading, refusing, writing. data/npy/ holds files that NumPy wrote.
 
+#include <zlib.h>
+
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -139,6 +143,107 @@ TEST(Npy, EveryPartOfAFileIsRefused) {
   }
 }
 
+/// An npy file of version 2.0 or 3.0, whose header's length has 4 bytes, filled up with blanks.
+std::string file_of_long_header(char version, std::size_t header_size, const std::string& data) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
+  header.append(header_size - header.size() - 1, ' ');
+  header += '\n';
+  std::string file = "\x93NUMPY" + std::string{version, '\0'};
+  for (int shift = 0; shift < 32; shift += 8) file += static_cast<char>(header_size >> shift & 255);
+  return file + header + data;
+}
+
+TEST(Npy, LongHeadersAreRead) {
+  const TemporaryFolder temporary;
+  const Array<float> numbers{1.5f, -2};
+  const std::string data(reinterpret_cast<const char*>(numbers.data()), 8);
+  for (const char version : {'\2', '\3'}) {
+    for (const std::size_t size : {0xffffUL, 0x10000UL, 0x12345UL, 0x1000000UL, 0x1020304UL}) {
+      const std::string path = temporary.write("long.npy", file_of_long_header(version, size, data));
+      expect_same_bits(xgrad::load_npy<float>(path), numbers);
+    }
+  }
+  const std::string cut = file_of_long_header('\2', 0x20000, data).substr(0, 0x10000);
+  const std::string path = temporary.write("cut.npy", cut);
+  EXPECT_EQ(message_of<FileError>([&] { NpyFile file(path); }),
+            path + ": the header's length must fit into the file of 65536 bytes, got 131072");
+}
+
+TEST(Npy, AShapeThatFitsIntoNoHeaderIsRefused) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("axes.npy");
+  // 53 characters and 3 for each axis, filled up so that with the 10 bytes before them they are a multiple
+  // of 64.
+  const auto of_rank = [](std::size_t rank) { return Array<float>(xgrad::Shape(rank, 1), 2.5f); };
+  constexpr std::size_t most = (65526 - 1 - 53) / 3;
+  xgrad::save_npy(of_rank(most), path);
+  expect_same_bits(xgrad::load_npy<float>(path), of_rank(most));
+  EXPECT_EQ(read_bytes(path).size(), 10 + 65526u + 4);
+  EXPECT_EQ(message_of<ValueError>([&] { xgrad::save_npy(of_rank(most + 1), path); }),
+            "save_npy: the header must have at most 65535 bytes, got 65590");
+  expect_same_bits(xgrad::load_npy<float>(path), of_rank(most));
+}
+
+/// The number's bytes, the first one last if big_endian.
+template <class Stored>
+std::string bytes_of(std::initializer_list<Stored> numbers, bool big_endian) {
+  std::string bytes;
+  for (const Stored number : numbers) {
+    std::string part(reinterpret_cast<const char*>(&number), sizeof number);
+    if (big_endian) std::ranges::reverse(part);
+    bytes += part;
+  }
+  return bytes;
+}
+
+template <class Stored>
+void expect_integers(const std::string& name) {
+  const TemporaryFolder temporary;
+  using Limits = std::numeric_limits<Stored>;
+  for (const char order : {'<', '>', '|', '='}) {
+    const std::string path = temporary.write(
+        "integers.npy",
+        file_of("{'descr': '" + (order + name) + "', 'fortran_order': False, 'shape': (3,), }") +
+            bytes_of<Stored>({Limits::min(), Limits::max(), Stored{5}}, order == '>'));
+    expect_same_bits(xgrad::load_npy<std::int64_t>(path), Ids{static_cast<std::int64_t>(Limits::min()),
+                                                              static_cast<std::int64_t>(Limits::max()), 5});
+  }
+}
+
+TEST(Npy, IntegersOfEveryWidthAreRead) {
+  expect_integers<std::int8_t>("i1");
+  expect_integers<std::int16_t>("i2");
+  expect_integers<std::int32_t>("i4");
+  expect_integers<std::int64_t>("i8");
+  expect_integers<std::uint8_t>("u1");
+  expect_integers<std::uint16_t>("u2");
+  expect_integers<std::uint32_t>("u4");
+  const TemporaryFolder temporary;
+  const std::string path =
+      temporary.write("u8.npy", file_of("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", 8));
+  EXPECT_EQ(NpyFile(path).tensor().dtype, xgrad::DType::U64);
+  EXPECT_EQ(message_of<FileError>([&] { xgrad::load_npy<std::int64_t>(path); }),
+            path + ": dtype must be I64, I32, I16, I8, U32, U16 or U8, got U64");
+}
+
+TEST(Npy, FloatsOfEitherByteOrderAreRead) {
+  const TemporaryFolder temporary;
+  for (const bool big_endian : {false, true}) {
+    const std::string order = big_endian ? ">" : "<";
+    const auto path = [&](const std::string& type, const std::string& data) {
+      return temporary.write(
+          "floats.npy",
+          file_of("{'descr': '" + order + type + "', 'fortran_order': False, 'shape': (2,), }") + data);
+    };
+    const std::uint16_t half = 0x3e00, other_half = 0xc000;
+    expect_same_bits(xgrad::load_npy<float>(path("f2", bytes_of({half, other_half}, big_endian))),
+                     Array<float>{1.5f, -2});
+    expect_same_bits(xgrad::load_npy<double>(path("f8", bytes_of({1.0 / 3, -2.0}, big_endian))),
+                     Array<double>{1.0 / 3, -2});
+    expect_same_bits(xgrad::load_npy<bool>(path("b1", std::string("\0\2", 2))), Mask{false, true});
+  }
+}
+
 TEST(Npz, FilesOfNumpyAreRead) {
   const StateDict<float> stored = xgrad::load_npz<float>(folder + "stored.npz");
   ASSERT_EQ(stored.size(), 2u);
@@ -206,14 +311,100 @@ TEST(Npz, BrokenArchivesAreRefused) {
             R"(entry "a.npy": must be a whole zip archive: CRC error)");
   EXPECT_EQ(refusal(""), R"(must be a whole zip archive: it must begin with "PK")");
   for (std::size_t size = 1; size < good.size(); ++size) refusal(good.substr(0, size));
+}
 
-  // A size of 4 GB that a few bytes cannot hold must not be allocated.
-  const std::string deflated = read_bytes(folder + "deflated.npz");
-  const std::uint32_t size = 128 + 4 * 50000, huge = 0xfffffff0;
-  const auto bytes = [](std::uint32_t number) {
-    return std::string(reinterpret_cast<const char*>(&number), 4);
+/// An entry of a zip archive, as the archive says it is.
+struct ZipEntry {
+  std::string name, packed;
+  std::uint32_t packed_size, size;
+  std::uint16_t method = 8;  ///< 0: stored, 8: deflated
+  std::uint32_t checksum = 0;
+};
+
+std::string little(std::uint64_t number, int bytes) {
+  return std::string(reinterpret_cast<const char*>(&number), static_cast<std::size_t>(bytes));
+}
+
+/// An archive of these entries (PKWARE's APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16).
+std::string zip_of(const std::vector<ZipEntry>& entries) {
+  std::string file, directory;
+  for (const ZipEntry& entry : entries) {
+    const std::string fields = little(20, 2) + little(0, 2) + little(entry.method, 2) + little(0x210000, 4) +
+                               little(entry.checksum, 4) + little(entry.packed_size, 4) +
+                               little(entry.size, 4) + little(entry.name.size(), 2) + little(0, 2);
+    directory += "PK\1\2" + little(20, 2) + fields + little(0, 10) + little(file.size(), 4) + entry.name;
+    file += "PK\3\4" + fields + entry.name + entry.packed;
+  }
+  const std::string end = "PK\5\6" + little(0, 4) + little(entries.size(), 2) + little(entries.size(), 2) +
+                          little(directory.size(), 4) + little(file.size(), 4) + little(0, 2);
+  return file + directory + end;
+}
+
+/// The entry of an npy file, deflated as small as zlib can.
+ZipEntry deflated(const std::string& name, const std::string& content) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, content.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  const auto checksum =
+      static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(content.data()),
+                                       stream.avail_in + static_cast<uInt>(content.size())));
+  return {
+      name, packed,  static_cast<std::uint32_t>(packed.size()), static_cast<std::uint32_t>(content.size()),
+      8,    checksum};
+}
+
+std::string zeros_file(std::size_t count) {
+  return file_of("{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }") +
+         std::string(count, '\0');
+}
+
+TEST(Npz, WhatIsPackedAsWellAsDeflateCanIsRead) {
+  const TemporaryFolder temporary;
+  const ZipEntry entry = deflated("zeros.npy", zeros_file(20'000'000));
+  EXPECT_GT(entry.size / entry.packed_size, 1020u);
+  const std::string path = temporary.write("zeros.npz", zip_of({entry}));
+  EXPECT_EQ(xgrad::load_npz<std::int64_t>(path).at("zeros").size(), 20'000'000u);
+}
+
+TEST(Npz, WhatClaimsMoreThanItHoldsIsRefused) {
+  const TemporaryFolder temporary;
+  const auto refusal = [&](const std::vector<ZipEntry>& entries) {
+    const std::string path = temporary.write("bomb.npz", zip_of(entries));
+    const std::string text = message_of<FileError>([&] { NpzFile file(path); });
+    return text.starts_with(path + ": ") ? text.substr(path.size() + 2) : text;
   };
-  EXPECT_NE(refusal(changed(deflated, bytes(size), bytes(huge))), "");
+  const ZipEntry right = deflated("a.npy", zeros_file(1000));
+  EXPECT_EQ(refusal({right}), "no exception");
+  const auto packed = std::to_string(right.packed_size);
+  const auto claim = [&](std::uint32_t size) {
+    ZipEntry wrong = right;
+    wrong.size = size;
+    return refusal({wrong});
+  };
+  // A byte of deflate's makes 1032 at most.
+  const std::uint32_t most = 1032 * right.packed_size;
+  EXPECT_EQ(claim(most + 1032),
+            R"(entry "a.npy": must be unpacked from the archive's bytes, got a size of )" +
+                std::to_string(most + 1032) + " packed into " + packed);
+  EXPECT_EQ(claim(0xfffffff0), R"(entry "a.npy": must be unpacked from the archive's bytes, got a size of )"
+                               "4294967280 packed into " +
+                                   packed);
+  for (const std::uint32_t size : {most, right.size - 1, right.size + 1})
+    EXPECT_TRUE(claim(size).starts_with(R"(entry "a.npy": must be a whole zip archive: )")) << claim(size);
+
+  ZipEntry method = right;
+  method.method = 12;
+  EXPECT_EQ(refusal({method}), R"(entry "a.npy": must be stored or deflated, got compression method 12)");
+  ZipEntry checksum = right;
+  checksum.checksum ^= 1;
+  EXPECT_EQ(refusal({checksum}), R"(entry "a.npy": must be a whole zip archive: CRC error)");
 }
 
 TEST(Npz, AChangedByteIsRefusedOrAnotherArchive) {
