@@ -223,12 +223,19 @@ TEST(CheckpointTest, OfAnotherRunIsRefused) {
             }),
             "load_state_dict: 'batches.seed' is missing; 'model.class_head.bias' is missing; 'bias' is "
             "unexpected; 'x' is unexpected");
+  EXPECT_EQ(damaged([&](auto& tensors, auto&) { named(tensors, "numbers.step")->shape = {1}; }),
+            "'numbers.step' must be one number, got shape (1)");
+  EXPECT_EQ(damaged([&](auto& tensors, auto&) {
+              named(tensors, "model.class_head.bias")->dtype = xgrad::DType::I32;
+            }),
+            "'model.class_head.bias' must be F32 or F64, got I32");
   EXPECT_EQ(damaged([](auto&, auto& metadata) { metadata["random_state"] = "heads or tails"; }).substr(0, 9),
             "set_state");
   EXPECT_EQ(damaged([](auto&, auto& metadata) { metadata.erase("format"); }),
             "must be a checkpoint of a training run");
   EXPECT_EQ(damaged([](auto&, auto& metadata) { metadata["format"] = "xgrad checkpoint 1"; }),
             "must be of the format 'xgrad checkpoint 2', got 'xgrad checkpoint 1'");
+  EXPECT_EQ(damaged([](auto&, auto& metadata) { metadata.erase("random_state"); }).substr(0, 9), "set_state");
   for (const std::string name : {"", "numbers", "a.b"}) {
     EXPECT_EQ(
         message_of<xgrad::ValueError>([&] {
@@ -246,6 +253,13 @@ TEST(CheckpointTest, EveryOptionThatDiffersIsNamed) {
       refusal(file.path(), run, {{"--lr", "0.02"}, {"--heads", "4"}}),
       "--heads must be as in the checkpoint, '2', got '4'; --lr must be as in the checkpoint, '0.01', got "
       "'0.02'");
+  EXPECT_EQ(refusal(file.path(), run, {{"--lr", "0.01"}, {"--heads", "2"}, {"--seed", "1"}}),
+            "--seed must be as in the checkpoint, nothing, got '1'");
+  EXPECT_EQ(
+      refusal(file.path(), run, {{"--seed", "1"}}),
+      "--heads must be as in the checkpoint, '2', got nothing; --lr must be as in the checkpoint, '0.01', "
+      "got nothing; --seed must be as in the checkpoint, nothing, got '1'");
+  EXPECT_EQ(refusal(file.path(), run, {{"--lr", "0.01"}, {"--heads", "2"}}), "no exception");
 }
 
 /// A child process saves checkpoint after checkpoint, in which every number is the step's.

@@ -295,6 +295,77 @@ TYPED_TEST(OptimizerStateTest, ALoadedRunGoesOnAsIfItHadNotStopped) {
   }
 }
 
+/// Takes steps with every option unlike its default, loads the state into an optimizer with the defaults, and
+/// goes on with both.
+template <class Optimizer, class Options>
+void expect_options_to_be_loaded(const Options& options) {
+  const auto parameter = [] { return Variable<double>(Array<double>{1, -2, 3}, true); };
+  const Variable<double> p = parameter(), q = parameter();
+  Optimizer saved({p}, options), loaded({q});
+  const auto step = [](Optimizer& optimizer, const Variable<double>& x, double slope) {
+    optimizer.zero_grad();
+    sum(x * x * slope).backward();
+    optimizer.step();
+  };
+  for (const double slope : {0.5, -1.0}) {
+    step(saved, p, slope);
+    step(loaded, q, 3 * slope);
+  }
+  EXPECT_NE(p.value(), q.value());
+  loaded.load_state_dict(saved.state_dict());
+  q.assign(p.value());
+  EXPECT_EQ(loaded.lr(), options.lr);
+  EXPECT_EQ(loaded.state_dict(), saved.state_dict());
+  for (const double slope : {2.0, 0.25, -1.5}) {
+    step(saved, p, slope);
+    step(loaded, q, slope);
+    EXPECT_EQ(p.value(), q.value());
+  }
+}
+
+TEST(OptimizerTest, TheOptionsAreLoadedToo) {
+  expect_options_to_be_loaded<xgrad::SGD<double>>(
+      xgrad::SGDOptions{.lr = 0.1, .momentum = 0.8, .dampening = 0.3, .weight_decay = 0.2});
+  expect_options_to_be_loaded<xgrad::SGD<double>>(
+      xgrad::SGDOptions{.lr = 0.1, .momentum = 0.8, .weight_decay = 0.2, .nesterov = true});
+  expect_options_to_be_loaded<xgrad::Adam<double>>(
+      xgrad::AdamOptions{.lr = 0.1, .betas = {0.5, 0.7}, .eps = 0.1, .weight_decay = 0.2});
+  expect_options_to_be_loaded<xgrad::AdamW<double>>(
+      xgrad::AdamWOptions{.lr = 0.1, .betas = {0.5, 0.7}, .eps = 0.1, .weight_decay = 0.2});
+}
+
+TEST(OptimizerTest, WhatMadeNoStepIsForgottenByLoading) {
+  const Variable<double> p = sloped(1.0, 2.0), q = sloped(1.0, 2.0), r = sloped(1.0, 2.0);
+  xgrad::Adam<double> fresh({p}, {.lr = 0.5}), used({q}, {.lr = 0.5}), never({r}, {.lr = 0.5});
+  for (int i = 0; i < 3; ++i) used.step();
+  used.load_state_dict(never.state_dict());
+  EXPECT_EQ(used.state_dict(), never.state_dict());
+  q.assign(p.value());
+  fresh.step();
+  used.step();
+  EXPECT_EQ(element(q), element(p));
+}
+
+TEST(OptimizerTest, HasPyTorchsDefaults) {
+  const Variable<double> p(Array<double>{1}, true);
+  using Numbers = std::map<std::string, double>;
+  const auto numbers = [](const auto& optimizer) {
+    Numbers found;
+    for (const auto& [name, number] : optimizer.state_dict().numbers)
+      if (name.starts_with("param_groups.0.") && name != "param_groups.0.params.0")
+        found[name.substr(15)] = number;
+    return found;
+  };
+  EXPECT_EQ(numbers(xgrad::SGD<double>({p})),
+            (Numbers{{"lr", 1e-3}, {"momentum", 0}, {"dampening", 0}, {"weight_decay", 0}, {"nesterov", 0}}));
+  EXPECT_EQ(
+      numbers(xgrad::Adam<double>({p})),
+      (Numbers{{"lr", 1e-3}, {"betas.0", 0.9}, {"betas.1", 0.999}, {"eps", 1e-8}, {"weight_decay", 0}}));
+  EXPECT_EQ(
+      numbers(xgrad::AdamW<double>({p})),
+      (Numbers{{"lr", 1e-3}, {"betas.0", 0.9}, {"betas.1", 0.999}, {"eps", 1e-8}, {"weight_decay", 1e-2}}));
+}
+
 TYPED_TEST(OptimizerStateTest, NamesEveryWrongEntryAndLoadsNothing) {
   using T = typename TestFixture::T;
   typename TestFixture::Run run, other;
