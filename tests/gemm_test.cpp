@@ -1,14 +1,18 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <xgrad/kernels/gemm.hpp>
+
+#include "keep_num_threads.hpp"
 
 namespace {
 
@@ -70,6 +74,79 @@ TYPED_TEST(GemmTest, IsTheSumOfProducts) {
     }
     EXPECT_EQ(wrong, 0u) << m << " x " << n << " x " << k << (trans_a ? ", a" : "") << (trans_b ? ", b" : "")
                          << ", alpha " << alpha << ", beta " << beta;
+  }
+}
+
+/// A product of all options and its plain loops.
+template <class T>
+struct LargeProduct {
+  std::size_t m, n, k;
+  bool trans_a, trans_b;
+  std::vector<T> a, b, before;
+  std::vector<double> sums;
+
+  static constexpr std::size_t padding = 3;
+  std::size_t lda() const { return (trans_a ? m : k) + padding; }
+  std::size_t ldb() const { return (trans_b ? k : n) + padding; }
+  std::size_t ldc() const { return n + padding; }
+
+  LargeProduct(std::size_t rows, std::size_t cols, std::size_t depth, unsigned flags)
+      : m(rows), n(cols), k(depth), trans_a((flags & 1) != 0), trans_b((flags & 2) != 0) {
+    std::mt19937_64 random(flags);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    const auto draw = [&](std::size_t count) {
+      std::vector<T> numbers(count);
+      for (T& number : numbers) number = static_cast<T>(uniform(random));
+      return numbers;
+    };
+    a = draw((trans_a ? k : m) * lda());
+    b = draw((trans_b ? n : k) * ldb());
+    before = draw(m * ldc());
+    sums.assign(m * n, 0);
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t p = 0; p < k; ++p) {
+        const double left = trans_a ? a[p * lda() + i] : a[i * lda() + p];
+        const T* from = trans_b ? &b[p] : &b[p * ldb()];
+        const std::size_t step = trans_b ? ldb() : 1;
+        for (std::size_t j = 0; j < n; ++j) sums[i * n + j] += left * from[j * step];
+      }
+    }
+  }
+
+  /// How many elements of the library's product are wrong, those between the rows included.
+  std::size_t wrong(T alpha, T beta) const {
+    std::vector<T> c = before;
+    xgrad::kernels::gemm<T>(alpha, {a.data(), m, k, lda(), trans_a}, {b.data(), k, n, ldb(), trans_b}, beta,
+                            {c.data(), m, n, ldc()});
+    const double bound = std::numeric_limits<T>::epsilon() * (4 + static_cast<double>(k));
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < c.size(); ++at) {
+      const std::size_t i = at / ldc(), j = at % ldc();
+      const double expected = j < n ? alpha * sums[i * n + j] + beta * before[at] : before[at];
+      count += !(std::fabs(c[at] - expected) <= (j < n ? bound : 0));
+    }
+    return count;
+  }
+};
+
+/// Products of more than one tile and panel in each direction, of few rows and of few columns, for which
+/// threads get other pieces. Runs with the kernels of other processors, too.
+TYPED_TEST(GemmTest, LargeProductsOfAllOptions) {
+  using T = TypeParam;
+  const xgrad_tests::KeepNumThreads keep;
+  for (unsigned flags = 0; flags < 4; ++flags) {
+    for (const auto& [m, n, k] :
+         {std::array<std::size_t, 3>{270, 290, 280}, {40, 590, 270}, {590, 40, 270}}) {
+      const LargeProduct<T> product(m, n, k, flags);
+      for (const std::size_t threads : {1, 3}) {
+        xgrad::set_num_threads(threads);
+        for (const auto& [alpha, beta] : {std::pair<T, T>{T(1), T(0)}, {T(1), T(1)}, {T(0.5), T(-2)}}) {
+          EXPECT_EQ(product.wrong(alpha, beta), 0u)
+              << m << " x " << n << " x " << k << ", flags " << flags << ", alpha " << alpha << ", beta "
+              << beta << ", " << threads << " threads";
+        }
+      }
+    }
   }
 }
 

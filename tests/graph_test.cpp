@@ -356,6 +356,47 @@ TEST(CreateGraphTest, OfTheSeed) {
   EXPECT_FALSE(grad(x * x, {x}, {.seed = seed})[0].requires_grad());
 }
 
+/// Of the two gradients that meet in x one has a history, and the sum keeps it, whichever comes first.
+TEST(CreateGraphTest, ASumOfGradientsKeepsTheHistoryOfEither) {
+  for (const bool square_last : {false, true}) {
+    const D x(5.0, true);
+    const auto f = [&](const D& at) {
+      const D first = square_last ? at * 3.0 : at * at;
+      return first + (square_last ? at * at : at * 3.0);
+    };
+    const D dx = grad(f(x), {x}, {.create_graph = true})[0];
+    EXPECT_EQ(dx.item(), 13);
+    EXPECT_EQ(grad(dx, {x})[0].item(), 2);
+    const D of_result = grad(f(x * 1.0), {x}, {.create_graph = true})[0];
+    EXPECT_EQ(of_result.item(), 13);
+    EXPECT_EQ(grad(of_result, {x})[0].item(), 2);
+  }
+}
+
+TEST(CreateGraphTest, WhatIsAddedToAPlainGradientKeepsItsHistory) {
+  const D x(5.0, true);
+  (x * x).backward();
+  (x * x).backward({.create_graph = true});
+  const D dx = x.grad();
+  EXPECT_EQ(dx.item(), 20);
+  EXPECT_EQ(grad(dx, {x})[0].item(), 2);
+  x.zero_grad();
+}
+
+TEST(CreateGraphTest, AGradientThatIsHeldDoesNotChangeWhenMoreComes) {
+  const D x(Array<double>{1, 2}, true);
+  const D y = x * 3.0, z = x * x;
+  D seen;
+  const D told = xgrad::record<double>("told", y.detach() * 1.0, xgrad::Inputs(y), xgrad::Saved(),
+                                       [&seen](D dy, Needs) -> Grads<double, 1> {
+                                         seen = dy;
+                                         return {dy};
+                                       });
+  sum(told + y + z).backward();
+  EXPECT_EQ(seen.value(), (Array<double>{1, 1}));
+  EXPECT_EQ(x.grad().value(), (Array<double>{8, 10}));
+}
+
 // Changes in place
 
 TEST(AssignTest, OfASavedValueMakesBackwardRefuse) {
@@ -477,6 +518,20 @@ TEST(AnomalyTest, NamesTheOpWhoseBackwardMakesANan) {
             }),
             "detect_anomaly: the gradient (3) that 'sqrt' passes back to input 0 is nan at (1)");
   EXPECT_FALSE(x.has_grad());
+}
+
+TEST(AnomalyTest, NamesTheInputWhoseGradientIsNan) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const V a(Array<float>{{1, 2}, {inf, 3}}, true), b(Array<float>{{1, 2}, {3, 4}}, true);
+  const V seed(Array<float>{{1, 1}, {0, 1}});
+  const std::string text = "detect_anomaly: the gradient (2, 2) that 'mul' passes back to input ";
+  EXPECT_EQ(anomaly([&] { (a * b).backward(seed); }), text + "1 is nan at (1, 0)");
+  EXPECT_EQ(anomaly([&] { (b * a).backward(seed); }), text + "0 is nan at (1, 0)");
+  EXPECT_EQ(anomaly([&] { (a.detach() * b).backward(seed); }), text + "1 is nan at (1, 0)");
+  EXPECT_EQ(anomaly([&] { (a * b.detach()).backward(seed); }), "no exception");
+  const D c(Array<double>{std::numeric_limits<double>::infinity()}, true), d(Array<double>{1}, true);
+  EXPECT_EQ(anomaly([&] { (c * d).backward(D(Array<double>{0})); }),
+            "detect_anomaly: the gradient (1) that 'mul' passes back to input 1 is nan at (0)");
 }
 
 TEST(AnomalyTest, InfinitiesAndUnguardedCodeAreLeftAlone) {

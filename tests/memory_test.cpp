@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <future>
 #include <optional>
@@ -280,6 +281,42 @@ TEST(PoolTest, ShapesDoNotGetEachOthersMemory) {
   }
 }
 
+/// The memory is never touched, and so costs nothing.
+TEST(PoolTest, KeepsAGibibyteAtMost) {
+  if (!pool_keeps_memory()) GTEST_SKIP() << "nothing is kept in this build";
+  constexpr std::size_t half = std::size_t{1} << 29;
+  empty_cache();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 3; ++i) blocks.push_back(xgrad::detail::pool_allocate(half));
+  std::vector<std::size_t> cached;
+  for (void* block : blocks) {
+    xgrad::detail::pool_release(block, half);
+    cached.push_back(memory_stats().cached_bytes);
+  }
+  EXPECT_EQ(cached, (std::vector<std::size_t>{half, 2 * half, 2 * half}));
+  empty_cache();
+  EXPECT_EQ(memory_stats().cached_bytes, 0u);
+}
+
+TEST(PoolTest, WhatItKeepsIsAtMostAnEighthMoreThanWasAskedFor) {
+  if (!pool_keeps_memory()) GTEST_SKIP() << "nothing is kept in this build";
+  for (std::size_t bytes = 1; bytes < 300000; bytes += 1 + bytes / 37) {
+    empty_cache();
+    xgrad::detail::pool_release(xgrad::detail::pool_allocate(bytes), bytes);
+    const std::size_t cached = memory_stats().cached_bytes;
+    EXPECT_GE(cached, bytes);
+    EXPECT_LE(cached, bytes + std::max<std::size_t>(bytes / 8, 64));
+  }
+}
+
+TEST(PoolTest, EmptyCacheGivesTheRecycledValuesBack) {
+  const std::ptrdiff_t before = live_blocks();
+  { const V x = ramp({3, 5}, 1), y = ramp({}, 1); }
+  { const Variable<double> x(Array<double>{1, 2}); }
+  empty_cache();
+  EXPECT_EQ(memory_stats().live_blocks, before);
+}
+
 TEST(PoolTest, RefusesWhatNoMachineHas) {
   if (!pool_keeps_memory()) GTEST_SKIP() << "a sanitizer's allocator aborts";
   EXPECT_THROW(xgrad::detail::pool_allocate(static_cast<std::size_t>(-1) / 2), std::bad_alloc);
@@ -358,6 +395,29 @@ TEST(ThreadsTest, AGraphMayBeBuiltHereAndDifferentiatedThere) {
   y = y + sum(x);
   y.backward();
   EXPECT_EQ(x.grad().value(), Array<float>(4 * x.value() + 1));
+}
+
+/// Another thread, which has made no node yet, adds to an old graph: its nodes are newer than all they use,
+/// whichever of their inputs is the old one. Else the pass would come to one too early.
+TEST(ThreadsTest, AGraphMayBeContinuedThere) {
+  using Step = V (*)(const V& old, const V& fresh);
+  for (const Step step :
+       {Step([](const V&old, const V&fresh) { return old * fresh; }),
+        Step([](const V&old, const V&fresh) { return fresh * old; }), Step([](const V&old, const V&fresh) {
+          return sum(xgrad::stack<float>({old, fresh, fresh})) - fresh * 2.0f;
+        }),
+        Step([](const V&old, const V&fresh) {
+          return sum(xgrad::stack<float>({fresh, fresh, old})) - fresh * 2.0f;
+        })}) {
+    const V x(3.0f, true);
+    V square = x * x;
+    for (int i = 0; i < 20; ++i) square = square + 1.0;
+    V continued;
+    std::thread([&] { continued = step(square, V(1.0f, true)); }).join();
+    EXPECT_EQ(continued.item(), 29);
+    (continued + square * 10.0).backward();
+    EXPECT_EQ(x.grad().item(), 66);
+  }
 }
 
 }  // namespace

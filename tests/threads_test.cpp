@@ -20,19 +20,15 @@
 #include <xgrad/kernels/parallel.hpp>
 
 #include "expect_error.hpp"
+#include "keep_num_threads.hpp"
 
 namespace {
 
 using xgrad::Array, xgrad::Variable;
 using xgrad_tests::message_of;
 
-/// Sets the number of threads back when a test ends.
 class NumThreadsTest : public testing::Test {
- protected:
-  ~NumThreadsTest() override { xgrad::set_num_threads(before_); }
-
- private:
-  std::size_t before_ = xgrad::num_threads();
+  xgrad_tests::KeepNumThreads keep_;
 };
 
 constexpr std::size_t thread_counts[] = {1, 2, 3, 8};
@@ -111,6 +107,32 @@ TEST_F(NumThreadsTest, LoopsInsideLoopsAndOfSeveralThreadsAtOnce) {
   EXPECT_EQ(items, 4 * 200 * 8 * 5);
 }
 
+TEST_F(NumThreadsTest, ALoopInsideOfALoopHasOneThread) {
+  xgrad::set_num_threads(4);
+  EXPECT_EQ(xgrad::kernels::available_threads(), 4u);
+  std::atomic<int> alone{0};
+  const auto count_alone = [&](std::size_t item, std::size_t) {
+    alone += xgrad::kernels::available_threads() == 1;
+    if (item == 90) throw std::runtime_error("item 90");
+  };
+  EXPECT_EQ(message_of<std::runtime_error>([&] { xgrad::kernels::parallel_for(91, count_alone); }),
+            "item 90");
+  EXPECT_EQ(alone, 91);
+  EXPECT_EQ(xgrad::kernels::available_threads(), 4u);
+}
+
+TEST_F(NumThreadsTest, ChunksAreAsLongAsAskedForAndTheLastIsUpToTwiceThat) {
+  for (const std::size_t n : {20u, 21u, 29u, 30u, 105u}) {
+    std::vector<std::size_t> length_at(n, 0);
+    xgrad::kernels::parallel_chunks(
+        n, 10, [&](std::size_t begin, std::size_t end, std::size_t) { length_at[begin] = end - begin; });
+    for (std::size_t begin = 0; begin < n; ++begin) {
+      const bool last = begin == (n / 10 - 1) * 10;
+      EXPECT_EQ(length_at[begin], begin % 10 != 0 || begin > n - 10 ? 0 : last ? n - begin : 10) << n;
+    }
+  }
+}
+
 /// What /proc tells of the threads of this process but for the calling one.
 struct OtherThreads {
   std::size_t count = 0, awake = 0;
@@ -185,6 +207,44 @@ TEST(NumThreadsAtStartTest, AreOneInAProcessBoundToOneProcessor) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+/// Runs in processes of the next test.
+TEST(NumThreadsAtStartTest, IsTheExpectedNumber) {
+  const char* const expected = std::getenv("EXPECTED_THREADS");
+  if (expected == nullptr) GTEST_SKIP() << "nothing is expected";
+  EXPECT_EQ(std::to_string(xgrad::num_threads()), expected);
+}
+
+TEST(NumThreadsAtStartTest, AreTheFirstPositiveNumberOfTheVariables) {
+  struct Sample {
+    const char *openblas, *openmp, *expected;
+  };
+  for (const auto& [openblas, openmp, expected] :
+       {Sample{"3", "5", "3"}, Sample{nullptr, "5", "5"}, Sample{"0", "5", "5"}, Sample{"-2", "5", "5"},
+        Sample{"many", "5", "5"}, Sample{"5000", nullptr, "1024"}, Sample{"1", nullptr, "1"}}) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto set = [](const char* name, const char* value) {
+        if (value != nullptr) {
+          setenv(name, value, 1);
+        } else {
+          unsetenv(name);
+        }
+      };
+      set("OPENBLAS_NUM_THREADS", openblas);
+      set("OMP_NUM_THREADS", openmp);
+      set("EXPECTED_THREADS", expected);
+      execl("/proc/self/exe", "xgrad_tests", "--gtest_filter=*NumThreadsAtStartTest.IsTheExpectedNumber",
+            nullptr);
+      _exit(127);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0) << expected;
+  }
 }
 
 TEST_F(NumThreadsTest, AForkedChildComputesAlone) {

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <gtest/gtest.h>
+
 #include "common/call.hpp"
+#include "common/expect_near.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -26,6 +29,7 @@ Op arithmetic_op(const char* name, const F& f, double (*reference)(double, doubl
       {{2, 1, 4}, {3, 1}}, {{2, 3, 4}, {3, 4}}};
   std::vector<std::vector<Input>> lists;
   for (const auto& [a, b] : shapes) lists.push_back({a, {b, second}});
+  const std::vector<std::vector<Input>> large = {{plane, {plane, second}}, {plane, {Shape{403}, second}}};
   const auto message = [name](const char* rest) { return std::string(name) + rest; };
   return {std::string("arithmetic.") + name,
           make_cases(lists, f, naive::binary(reference)),
@@ -37,9 +41,29 @@ Op arithmetic_op(const char* name, const F& f, double (*reference)(double, doubl
                              [f] {
                                f(Inputs<float>{x(2, 1, 3), x(2, 2)});
                              }),
-           error<ShapeError>(message(": shapes must broadcast, got a (0) and b (2)"), [f] {
-             f(Inputs<float>{x(0), x(2)});
-           })}};
+           error<ShapeError>(message(": shapes must broadcast, got a (0) and b (2)"),
+                             [f] {
+                               f(Inputs<float>{x(0), x(2)});
+                             })},
+          make_cases(large, f, naive::binary(reference))};
+}
+
+/// All ways to broadcast that the loops tell apart: rows, columns and constants of either side, in rows that
+/// are divided and in those that are not, and walks over more axes.
+std::vector<std::vector<Input>> large_broadcasts() {
+  std::vector<std::vector<Input>> lists;
+  for (const auto& [a, b] : {std::pair<Shape, Shape>{plane, {517, 1}},
+                             {wide, {2, 1}},
+                             {wide, {140001}},
+                             {tall, {70001, 1}},
+                             {{}, plane},
+                             {{2, 500, 131}, {2, 1, 131}},
+                             {{300, 1, 7}, {101, 1}},
+                             {{600, 5, 47}, {600, 1, 47}}}) {
+    lists.push_back({a, b});
+    lists.push_back({b, a});
+  }
+  return lists;
 }
 
 Op add_op() {
@@ -48,12 +72,17 @@ Op add_op() {
   op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return 1.5 + (x[0] + 2.0); },
       naive::map([](double x) { return x + 3.5; })));
+  op.large.push_back(make_case(
+      {long_vector}, [](const auto& x) { return x[0] + 2.0; }, naive::map([](double x) { return x + 2; })));
   return op;
 }
 
 Op sub_op() {
-  Op op = arithmetic_op(
-      "sub", [](const auto& x) { return x[0] - x[1]; }, [](double a, double b) { return a - b; });
+  const auto difference = [](double a, double b) { return a - b; };
+  const auto f = [](const auto& x) { return x[0] - x[1]; };
+  Op op = arithmetic_op("sub", f, difference);
+  for (Case& large : make_cases(large_broadcasts(), f, naive::binary(difference)))
+    op.large.push_back(std::move(large));
   op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return 1.5 - (x[0] - 2.0); },
       naive::map([](double x) { return 3.5 - x; })));
@@ -66,6 +95,8 @@ Op mul_op() {
   op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return 1.5 * (x[0] * 2.0); },
       naive::map([](double x) { return x * 3; })));
+  op.large.push_back(make_case(
+      {long_vector}, [](const auto& x) { return x[0] * 1.5; }, naive::map([](double x) { return x * 1.5; })));
   return op;
 }
 
@@ -76,6 +107,9 @@ Op div_op() {
   op.cases.push_back(make_case(
       {{{2, 3}, away_from_zero}}, [](const auto& x) { return 1.5 / (x[0] / 2.0); },
       naive::map([](double x) { return 3 / x; })));
+  op.large.push_back(make_case(
+      {{long_vector, away_from_zero}}, [](const auto& x) { return 1.5 / x[0] + x[0] / 2.5; },
+      naive::map([](double x) { return 1.5 / x + x / 2.5; })));
   return op;
 }
 
@@ -84,7 +118,9 @@ Op neg_op() {
           make_cases(
               {{{2, 3}}, {{}}, {{0}}}, [](const auto& x) { return -x[0]; },
               naive::map([](double x) { return -x; })),
-          {}};
+          {},
+          make_cases(
+              {{long_vector}}, [](const auto& x) { return -x[0]; }, naive::map([](double x) { return -x; }))};
 }
 
 Op pow_op() {
@@ -110,6 +146,9 @@ Op pow_op() {
   op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return xgrad::pow(1.5, x[0]); },
       naive::map([](double x) { return std::pow(1.5, x); })));
+  op.large.push_back(make_case(
+      {{long_vector, positive}}, [](const auto& x) { return pow(x[0], 3) + pow(x[0], 1.5); },
+      naive::map([](double x) { return x * x * x + std::pow(x, 1.5); })));
   return op;
 }
 
@@ -119,7 +158,10 @@ Op scaled_add_op() {
               {{{2, 3}, {3}}, {{3}, {2, 3}}, {{}, {}}},
               [](const auto& x) { return xgrad::add(xgrad::sub(x[0], x[1], 3), x[1], 0.5); },
               naive::binary([](double a, double b) { return a - 2.5 * b; })),
-          {}};
+          {},
+          make_cases(
+              {{long_vector, {1}}}, [](const auto& x) { return xgrad::sub(x[0], x[1], 3); },
+              naive::binary([](double a, double b) { return a - 3 * b; }))};
 }
 
 Op broadcast_to_op() {
@@ -129,6 +171,14 @@ Op broadcast_to_op() {
       {{4, 1, 3}, {4, 5, 3}}, {{2, 3}, {2, 3}}, {{1, 3}, {0, 3}}, {{}, {}}};
   for (const auto& [from, to] : shapes)
     op.cases.push_back(make_case(
+        {from}, [to = to](const auto& x) { return xgrad::broadcast_to(x[0], to); }, naive::broadcast_to(to)));
+  for (const auto& [from, to] : {std::pair<Shape, Shape>{{403}, plane},
+                                 {{517, 1}, plane},
+                                 {{2, 1}, wide},
+                                 {{140001}, wide},
+                                 {{}, long_vector},
+                                 {{300, 1, 7}, {300, 101, 7}}})
+    op.large.push_back(make_case(
         {from}, [to = to](const auto& x) { return xgrad::broadcast_to(x[0], to); }, naive::broadcast_to(to)));
   op.errors = {error<ShapeError>("broadcast_to: x must stretch to shape, got x (2, 3) and shape (3)",
                                  [] { xgrad::broadcast_to(x(2, 3), Shape{3}); }),
@@ -145,6 +195,14 @@ Op sum_to_op() {
       {{4, 5, 3}, {5, 1}}, {{0, 3}, {3}},    {{2, 3}, {2, 3}}, {{9, 17}, {17}}};
   for (const auto& [from, to] : shapes)
     op.cases.push_back(make_case(
+        {from}, [to = to](const auto& x) { return xgrad::sum_to(x[0], to); }, naive_sum_to(to)));
+  for (const auto& [from, to] : {std::pair<Shape, Shape>{plane, {403}},
+                                 {plane, {517, 1}},
+                                 {wide, {140001}},
+                                 {wide, {2, 1}},
+                                 {{2, 300, 301}, {300, 1}},
+                                 {long_vector, {}}})
+    op.large.push_back(make_case(
         {from}, [to = to](const auto& x) { return xgrad::sum_to(x[0], to); }, naive_sum_to(to)));
   op.errors = {error<ShapeError>("sum_to: shape must stretch to x, got x (2, 3) and shape (4)",
                                  [] { xgrad::sum_to(x(2, 3), Shape{4}); })};
@@ -196,6 +254,53 @@ const Conformance conformance{
      }},
     {"maximum", [](const auto& c) { return maximum(c.x(), second(c)); }},
     {"minimum", [](const auto& c) { return minimum(c.x(), second(c)); }}};
+
+/// The gradients of y from a seed of ones.
+template <class T>
+std::vector<Variable<T>> gradients(const Variable<T>& y, const Inputs<T>& inputs) {
+  return grad(y, inputs, {.seed = Variable<T>(Array<T>(y.shape(), T{1}))});
+}
+
+template <class T>
+void expect_powers_of_zero() {
+  const Variable<T> a(Array<T>{0, 0, 0, 2, -2}, true), b(Array<T>{0, 2, -1, 0, 3}, true);
+  const Variable<T> y = pow(a, b);
+  EXPECT_EQ(y.value(), (Array<T>{1, 0, inf, 1, -8}));
+  const auto dx = gradients(y, {a, b});
+  expect_near(dx[0].value(), Array<T>{0, 0, -inf, 0, 12}, 1e-6, "da");
+  expect_near(dx[1].value(), Array<T>{0, 0, -inf, static_cast<T>(std::log(2.0)), nan}, 1e-6, "db");
+  const Variable<T> from_zero = xgrad::pow(0, b);
+  EXPECT_EQ(from_zero.value(), (Array<T>{1, 0, inf, 1, 0}));
+  EXPECT_EQ(gradients(from_zero, {b})[0].value(), (Array<T>{0, 0, -inf, 0, 0}));
+}
+
+TEST(ArithmeticTest, PowersOfZeroAreThoseOfPyTorch) {
+  expect_powers_of_zero<float>();
+  expect_powers_of_zero<double>();
+}
+
+TEST(ArithmeticTest, ThePowerZeroIsOneWithoutAGradient) {
+  const Variable<float> x(Array<float>{0, nan, inf, -3}, true);
+  const Variable<float> y = pow(x, 0);
+  EXPECT_EQ(y.value(), (Array<float>{1, 1, 1, 1}));
+  EXPECT_EQ(gradients(y, {x})[0].value(), (Array<float>{0, 0, 0, 0}));
+}
+
+TEST(ArithmeticTest, MaximumAndMinimumKeepNan) {
+  const Variable<float> a(Array<float>{nan, 1, nan, inf, -inf}), b(Array<float>{1, nan, nan, 1, 1});
+  expect_near(maximum(a, b).value(), Array<float>{nan, nan, nan, inf, 1}, 0, "maximum");
+  expect_near(minimum(a, b).value(), Array<float>{nan, nan, nan, 1, -inf}, 0, "minimum");
+}
+
+TEST(ArithmeticTest, EqualOperandsShareTheGradientOfMaximumAndMinimum) {
+  const Variable<float> a(Array<float>{1, 2, 3}, true), b(Array<float>{1, 3, 2}, true);
+  for (const bool largest : {true, false}) {
+    const auto dx = gradients(largest ? maximum(a, b) : minimum(a, b), {a, b});
+    const float of_2 = largest ? 0 : 1;
+    EXPECT_EQ(dx[0].value(), (Array<float>{0.5, of_2, 1 - of_2}));
+    EXPECT_EQ(dx[1].value(), (Array<float>{0.5, 1 - of_2, of_2}));
+  }
+}
 
 }  // namespace
 }  // namespace xgrad_tests

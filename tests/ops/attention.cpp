@@ -4,6 +4,7 @@
 #ifndef XGRAD_BENCH_OPS
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -19,12 +20,12 @@ namespace xgrad_tests {
 namespace {
 
 const Rows rows([] {
-  return std::vector<Op>{attention_op(
-      "attention.scaled_dot_product_attention",
-      [](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
-        return xgrad::scaled_dot_product_attention(q, k, v, mask, options);
-      },
-      naive_attention)};
+  const auto attend = [](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
+    return xgrad::scaled_dot_product_attention(q, k, v, mask, options);
+  };
+  Op op = attention_op("attention.scaled_dot_product_attention", attend, naive_attention);
+  op.large = attention_cases(large_attention_samples(), attend, naive_attention);
+  return std::vector<Op>{op};
 });
 
 const Conformance conformance{{"scaled_dot_product_attention", []<class T>(const Call<T>& c) {
@@ -137,6 +138,18 @@ TEST(AttentionTest, LongSequencesTakeLargeBiases) {
   const auto expected = grad(sum(attention_with_weights(q, k, v, Variable<float>(bias)).output), {q, k, v});
   for (std::size_t i = 0; i < 3; ++i)
     expect_near(found[i].value(), expected[i].value(), 1e-4, "dq, dk or dv");
+}
+
+TEST(AttentionTest, TheScaleMultipliesTheScoresBeforeTheBias) {
+  const Variable<double> q(Array<double>{{2, 0}}), k(Array<double>{{1, 9}, {3, 9}}),
+      v(Array<double>{{0, 0}, {1, 2}}), bias(Array<double>{{5, 4}});
+  const double weight = 1 / (1 + std::exp((0.5 * 2 * 1 + 5) - (0.5 * 2 * 3 + 4)));
+  for (const bool composed : {false, true}) {
+    const Variable<double> y = composed ? attention_with_weights(q, k, v, bias, {.scale = 0.5}).output
+                                        : scaled_dot_product_attention(q, k, v, bias, {.scale = 0.5});
+    EXPECT_NEAR(y.value()(0, 0), weight, 1e-15);
+    EXPECT_NEAR(y.value()(0, 1), 2 * weight, 1e-15);
+  }
 }
 
 TEST(AttentionTest, ABiasChangedInPlaceIsNoticed) {

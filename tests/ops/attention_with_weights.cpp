@@ -16,12 +16,12 @@ namespace {
 /// The rows of one of the two results.
 template <class Select>
 Op weights_op(const char* name, const Select& select, Reference (*reference)(Attention)) {
-  return attention_op(
-      name,
-      [select](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
-        return select(xgrad::attention_with_weights(q, k, v, mask, options));
-      },
-      reference);
+  const auto attend = [select](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
+    return select(xgrad::attention_with_weights(q, k, v, mask, options));
+  };
+  Op op = attention_op(name, attend, reference);
+  op.large = attention_cases({{{7, 40, 12}, {7, 41, 12}, {7, 41, 9}, {.heads = 3}}}, attend, reference);
+  return op;
 }
 
 const Rows rows([] {

@@ -19,7 +19,7 @@ using naive::at, naive::filled, naive::generated, naive::logsumexp_along, naive:
 Reference naive_cross_entropy(Ids target, char reduction, std::int64_t ignore_index) {
   return [=](const Arguments& x) {
     const std::size_t axis = x[0].dimension() == 1 ? 0 : 1;
-    double total = 0, count = 0;
+    long double total = 0, count = 0;
     const Numbers losses = generated(target.shape(), [&](const Shape& place) {
       const std::int64_t id = at(target, place);
       if (id == ignore_index) return 0.0;
@@ -31,7 +31,7 @@ Reference naive_cross_entropy(Ids target, char reduction, std::int64_t ignore_in
       return loss;
     });
     if (reduction == 'n') return losses;
-    return filled({}, reduction == 's' ? total : total / count);
+    return filled({}, static_cast<double>(reduction == 's' ? total : total / count));
   };
 }
 
@@ -41,9 +41,10 @@ Reference soft_cross_entropy(Ids target, bool weighted, double smoothing, bool r
     const Array<double> log_probs = naive::log_softmax(1)({x[0]});
     const std::size_t rows = log_probs.shape()[0], classes = log_probs.shape()[1];
     Array<double> y = Array<double>::from_shape({rows});
-    double total = 0, count = 0;
+    long double total = 0, count = 0;
     for (std::size_t r = 0; r < rows; ++r) {
       y(r) = 0;
+      if (x.size() == 1 && target(r) < 0) continue;  // ignored
       for (std::size_t c = 0; c < classes; ++c) {
         const double weight = weighted ? static_cast<double>(c + 1) : 1;
         const double hard = x.size() > 1 ? x[1](r, c) : static_cast<std::size_t>(target(r)) == c ? 1 : 0;
@@ -53,8 +54,43 @@ Reference soft_cross_entropy(Ids target, bool weighted, double smoothing, bool r
       }
       total += y(r);
     }
-    return reduced ? Array<double>(total / count) : y;
+    return reduced ? Array<double>(static_cast<double>(total / count)) : y;
   };
+}
+
+/// Class weights 1, 2, 3, ... of the type of the argument.
+template <class V>
+V rising_weights(const V& logits) {
+  auto weights = xgrad::Array<typename V::value_type>::from_shape({logits.shape()[1]});
+  for (std::size_t c = 0; c < weights.size(); ++c) weights(c) = static_cast<typename V::value_type>(c + 1);
+  return V(weights);
+}
+
+/// Many rows, long and short ones, of all that the kernels tell apart.
+std::vector<Case> large_cases() {
+  using xgrad::Reduction;
+  std::vector<Case> cases;
+  const Shape long_rows{301, 503};
+  const Ids classes = scattered_ids({301}, 503), ids = scattered_ids({tall[0]}, 3);
+  cases.push_back(make_case(
+      {long_rows}, [classes](const auto& x) { return xgrad::cross_entropy(x[0], classes); },
+      soft_cross_entropy(classes, false, 0, true)));
+  cases.push_back(make_case(
+      {long_rows},
+      [classes](const auto& x) {
+        return xgrad::cross_entropy(
+            x[0], classes,
+            {.weight = rising_weights(x[0]), .reduction = Reduction::none, .label_smoothing = 0.2});
+      },
+      soft_cross_entropy(classes, true, 0.2, false)));
+  cases.push_back(make_case(
+      {long_rows},
+      [classes](const auto& x) { return xgrad::cross_entropy(x[0], classes, {.label_smoothing = 0.2}); },
+      soft_cross_entropy(classes, false, 0.2, true)));
+  cases.push_back(make_case(
+      {tall}, [ids](const auto& x) { return xgrad::cross_entropy(x[0], ids, {.ignore_index = 1}); },
+      naive_cross_entropy(ids, 'm', 1)));
+  return cases;
 }
 
 Op cross_entropy_op() {
@@ -118,6 +154,48 @@ Op cross_entropy_op() {
       {{3, 3}, {3, 3}},
       [](const auto& x) { return xgrad::cross_entropy(x[0], x[1], {.reduction = Reduction::none}); },
       soft_cross_entropy(classes, false, 0, false)));
+  const Ids some = ids_of({4}, {2, -1, 1, -1});
+  for (const Reduction kind : {Reduction::none, Reduction::mean}) {
+    op.cases.push_back(make_case(
+        {{4, 3}},
+        [some, kind](const auto& x) {
+          return xgrad::cross_entropy(
+              x[0], some,
+              {.weight = class_weights(x[0]), .ignore_index = -1, .reduction = kind, .label_smoothing = 0.2});
+        },
+        soft_cross_entropy(some, true, 0.2, kind == Reduction::mean)));
+  }
+  // probabilities of classes on an axis between others, and on the only one
+  op.cases.push_back(make_case(
+      {{2, 3, 2}, {2, 3, 2}},
+      [](const auto& x) {
+        return xgrad::cross_entropy(
+            x[0], x[1],
+            {.weight = class_weights(x[0]), .reduction = Reduction::none, .label_smoothing = 0.1});
+      },
+      [classes](const Arguments& x) {
+        const auto rows = [](const Numbers& one) {
+          return naive::reshaped(naive::permute({0, 2, 1})({one}), {4, 3});
+        };
+        return naive::reshaped(soft_cross_entropy(classes, true, 0.1, false)({rows(x[0]), rows(x[1])}),
+                               {2, 2});
+      }));
+  op.cases.push_back(make_case(
+      {{3}, {3}},
+      [](const auto& x) {
+        return xgrad::cross_entropy(x[0], x[1], {.weight = class_weights(x[0]), .reduction = Reduction::sum});
+      },
+      [classes](const Arguments& x) {
+        const auto row = [](const Numbers& one) { return naive::reshaped(one, {1, 3}); };
+        return naive::reshaped(soft_cross_entropy(classes, true, 0, false)({row(x[0]), row(x[1])}), {});
+      }));
+  op.cases.push_back(make_case(
+      {{2, 3}, {2, 3}},
+      [](const auto& x) { return xgrad::cross_entropy(x[0], x[1], {.reduction = Reduction::sum}); },
+      [classes](const Arguments& x) {
+        return naive::sum(0, false)({soft_cross_entropy(classes, false, 0, false)(x)});
+      }));
+  op.large = large_cases();
   op.errors = {
       error<ValueError>("cross_entropy: label_smoothing must be in [0, 1], got 1.5",
                         [] {
@@ -166,6 +244,18 @@ TEST(CrossEntropyTest, LargeLogitsDoNotOverflow) {
   EXPECT_EQ(loss.item(), 500);
   loss.backward();
   EXPECT_EQ(logits.grad().value(), (Array<float>{{0.5, -0.5}, {0, 0}}));
+}
+
+TEST(CrossEntropyTest, LogitsMayChangeBeforeBackward) {
+  const Variable<float> logits(Array<float>{{0, 0}}, true);
+  const Variable<float> loss = cross_entropy(logits, Ids{1});
+  logits.assign(Array<float>{{5, -5}});
+  loss.backward({.retain_graph = true});
+  EXPECT_EQ(logits.grad().value(), (Array<float>{{0.5, -0.5}}));
+  EXPECT_NE(message_of<xgrad::GraphError>([&] {
+              grad(loss, {logits}, {.create_graph = true});
+            }).find("was changed in place"),
+            std::string::npos);
 }
 
 TEST(CrossEntropyTest, TheMeanOverNoTargetIsNanAndIgnoredRowsHaveNoGradient) {

@@ -18,18 +18,18 @@ namespace {
 
 Op dropout_op() {
   Op op{"dropout"};
-  op.cases = make_cases(
-      {{{5, 17}}, {{}}, {{0}}},
-      [](const auto& x) {
-        xgrad::manual_seed(3);
-        return xgrad::dropout(x[0], 0.25);
-      },
-      [](const std::vector<Array<double>>& x) {
-        xgrad::manual_seed(3);
-        Array<double> y = xgrad::bernoulli<double>(x[0].shape(), 0.75);
-        for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] *= x[0].data()[i] / 0.75;
-        return y;
-      });
+  const auto drop = [](const auto& x) {
+    xgrad::manual_seed(3);
+    return xgrad::dropout(x[0], 0.25);
+  };
+  const Reference reference = [](const std::vector<Array<double>>& x) {
+    xgrad::manual_seed(3);
+    Array<double> y = xgrad::bernoulli<double>(x[0].shape(), 0.75);
+    for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] *= x[0].data()[i] / 0.75;
+    return y;
+  };
+  op.cases = make_cases({{{5, 17}}, {{}}, {{0}}}, drop, reference);
+  op.large = make_cases({{plane}}, drop, reference);
   op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return xgrad::dropout(x[0], 0.5, false); },
       naive::map([](double x) { return x; })));

@@ -73,6 +73,10 @@ Op einsum_op() {
   add(",i->i", {{}, {3}}, {"", "i"}, "i");
   add("ab,cd->", {{2, 3}, {3, 2}}, {"ab", "cd"}, "");
 
+  op.large = {make_case(
+      {{45, 30, 33}, {45, 31, 33}}, [](const auto& x) { return xgrad::einsum("bij,bkj->bki", x); },
+      naive_einsum({"bij", "bkj"}, "bki"))};
+
   const auto refused = [&op]<class Error>(Error, const char* message, const char* equation,
                                           std::vector<Shape> shapes) {
     op.errors.push_back(error<Error>(message, [equation, shapes] {

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include <gtest/gtest.h>
 
+#include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/reductions.hpp>
 
 #include "common/call.hpp"
@@ -23,7 +25,10 @@ Op elementwise_op(const char* name, const F& f, double (*reference)(double), Ran
   for (const Shape& shape :
        {Shape{}, Shape{1}, Shape{2, 3}, Shape{17}, Shape{5, 33}, Shape{0}, Shape{2, 0, 3}})
     lists.push_back({{shape, range}});
-  return {std::string("elementwise.") + name, make_cases(lists, f, naive::map(reference)), {}};
+  return {std::string("elementwise.") + name,
+          make_cases(lists, f, naive::map(reference)),
+          {},
+          make_cases({{{long_vector, range}}}, f, naive::map(reference))};
 }
 
 double naive_gelu(double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }
@@ -36,6 +41,7 @@ Op gelu_op() {
   Op tanh = elementwise_op("", [](const auto& x) { return xgrad::gelu(x[0], xgrad::Gelu::tanh); },
                            naive_gelu_tanh, {-4, 4, 0});
   op.cases.insert(op.cases.end(), tanh.cases.begin(), tanh.cases.end());
+  op.large.insert(op.large.end(), tanh.large.begin(), tanh.large.end());
   return op;
 }
 
@@ -166,6 +172,75 @@ TEST(ElementwiseTest, ANanBoundOfClampIsPyTorchs) {
   expect(clamp(x, nan, 0), {nan, nan, nan});
   expect(clamp(x, nan), {1, 2, nan});
   expect(clamp(x, {}, nan), {1, 2, nan});
+}
+
+/// From seeds of ones, by the kernel and by the ops that a recorded backward is made of.
+std::vector<Array<float>> both_gradients(const Variable<float>& y, const Variable<float>& x) {
+  const Variable<float> seed(Array<float>(y.shape(), 1.0f));
+  std::vector<Array<float>> found;
+  for (const bool create_graph : {false, true}) {
+    found.push_back(
+        grad(y, {x}, {.seed = seed, .retain_graph = true, .create_graph = create_graph})[0].value());
+  }
+  return found;
+}
+
+TEST(ElementwiseTest, GradientsAtKinksAndBoundsAreThoseOfPyTorch) {
+  const Variable<float> x(Array<float>{-2, -1, 0, 0.5, 3}, true);
+  for (const Array<float>& dx : both_gradients(clamp(x, -1, 0.5), x))
+    EXPECT_EQ(dx, (Array<float>{0, 1, 1, 1, 0}));
+  for (const Array<float>& dx : both_gradients(clamp(x, -1), x)) EXPECT_EQ(dx, (Array<float>{0, 1, 1, 1, 1}));
+  for (const Array<float>& dx : both_gradients(clamp(x, {}, 0.5), x))
+    EXPECT_EQ(dx, (Array<float>{1, 1, 1, 1, 0}));
+  for (const Array<float>& dx : both_gradients(abs(x), x)) EXPECT_EQ(dx, (Array<float>{-1, -1, 0, 1, 1}));
+  for (const Array<float>& dx : both_gradients(relu(x), x)) EXPECT_EQ(dx, (Array<float>{0, 0, 0, 1, 1}));
+  for (const Array<float>& dx : both_gradients(sqrt(square(x)), x)) EXPECT_TRUE(std::isnan(dx(2)));
+}
+
+TEST(ElementwiseTest, ReluPassesTheGradientOfNan) {
+  const Variable<float> x(Array<float>{nan, -1}, true);
+  for (const Array<float>& dx : both_gradients(relu(x), x)) EXPECT_EQ(dx, (Array<float>{1, 0}));
+}
+
+TEST(ElementwiseTest, ABoundOfClampThatIsTheUpperOneWins) {
+  EXPECT_EQ(clamp(Variable<float>(Array<float>{-3, 0, 3}), 2, -1).value(), (Array<float>{-1, -1, -1}));
+}
+
+TEST(ElementwiseTest, SoftplusIsTheIdentityAboveItsThreshold) {
+  const Variable<double> x(Array<double>{10.5, 15, 19.5, 20, 20.5, 30}, true);
+  const Array<double> y = softplus(x).value(), steep = softplus(x, 2).value();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(y(i) == x.value()(i), i > 3) << x.value()(i);
+    EXPECT_EQ(steep(i), x.value()(i));
+  }
+  EXPECT_EQ(grad(sum(softplus(x)), {x})[0].value()(5), 1);
+}
+
+TEST(ElementwiseTest, InfinitiesGoWhereTheFunctionsGo) {
+  const Variable<float> x(Array<float>{-inf, inf, -200, 200}, true);
+  EXPECT_EQ(sigmoid(x).value(), (Array<float>{0, 1, 0, 1}));
+  EXPECT_EQ(softplus(x).value(), (Array<float>{0, inf, 0, 200}));
+  EXPECT_EQ(silu(x).value()(1), inf);
+  EXPECT_EQ(silu(x).value()(3), 200);
+  EXPECT_EQ(gelu(x).value()(3), 200);
+  EXPECT_EQ(gelu(x, xgrad::Gelu::tanh).value()(3), 200);
+  EXPECT_EQ(abs(x).value(), (Array<float>{inf, inf, 200, 200}));
+  EXPECT_EQ(reciprocal(x).value()(1), 0);
+  EXPECT_EQ(rsqrt(x).value()(1), 0);
+  for (const Variable<float>& y : {sigmoid(x), tanh(x), erf(x), softplus(x)}) {
+    for (const Array<float>& dx : both_gradients(y, x)) {
+      const float above = y.op() == std::string("softplus") ? 1 : 0;
+      EXPECT_EQ(dx(2), 0) << y.op();
+      EXPECT_EQ(dx(3), above) << y.op();
+    }
+  }
+}
+
+TEST(ElementwiseTest, NanStaysNan) {
+  const Variable<float> x(Array<float>{nan});
+  for (const Variable<float>& y : {rsqrt(x), reciprocal(x), square(x), abs(x), sigmoid(x), silu(x),
+                                   softplus(x), clamp(x, -1, 1), pow(x, 3)})
+    EXPECT_TRUE(std::isnan(y.item())) << y.op();
 }
 
 TEST(ElementwiseTest, ReluHasNoGradientAtZero) {

@@ -3,9 +3,12 @@
 
 #ifndef XGRAD_BENCH_OPS
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <xgrad/ops/masked_fill.hpp>
+#include <xgrad/ops/reductions.hpp>
 #include <xgrad/ops/shapes.hpp>
 
 #include "common/call.hpp"
@@ -46,6 +49,11 @@ Op embedding_op() {
       [=](const std::vector<Array<double>>& x) {
         return naive::masked_fill(padding, 0)({naive_embedding(padded)(x)});
       }));
+  for (const std::size_t dim : {1, 203}) {
+    const Ids ids = scattered_ids({11, dim == 1 ? std::size_t{12001} : 191}, 517);
+    op.large.push_back(make_case(
+        {{517, dim}}, [ids](const auto& x) { return xgrad::embedding(ids, x[0]); }, naive_embedding(ids)));
+  }
   op.errors = {error<IndexError>("embedding: ids must be in [0, 6), got 7 (vocabulary size 6)",
                                  [] {
                                    xgrad::embedding(ids_of({2}, {0, 7}), x(6, 4));
@@ -75,6 +83,39 @@ TEST(EmbeddingTest, ThePaddingRowGetsNoGradientAndRepeatedIdsAddUp) {
   const Ids ids{{1, 3, 1}, {0, 1, 3}};
   embedding(ids, weight, {.padding_idx = -1}).backward(Variable<float>(Array<float>(Shape{2, 3, 2}, 1.0f)));
   EXPECT_EQ(weight.grad().value(), (Array<float>{{1, 1}, {3, 3}, {0, 0}, {0, 0}}));
+}
+
+/// What a recorded gradient is made of leaves the padding row out, too, in each direction.
+TEST(EmbeddingTest, GradientsOfThePaddingRowsGradientAreZero) {
+  const Variable<double> weight(Array<double>(Shape{4, 2}, 1.0), true);
+  const Variable<double> seed(Array<double>{{1, 2}, {3, 4}, {5, 6}}, true);
+  const Ids ids{1, 3, 1};
+  for (const std::int64_t padding : {3, -1}) {
+    const Variable<double> dweight = grad(embedding(ids, weight, {.padding_idx = padding}), {weight},
+                                          {.seed = seed, .create_graph = true})[0];
+    EXPECT_EQ(dweight.value(), (Array<double>{{0, 0}, {6, 8}, {0, 0}, {0, 0}}));
+    const Variable<double> factors(Array<double>{{1, 1}, {2, 3}, {1, 1}, {7, 9}}, true);
+    const Variable<double> dseed = grad(dweight, {seed}, {.seed = factors, .create_graph = true})[0];
+    EXPECT_EQ(dseed.value(), (Array<double>{{2, 3}, {0, 0}, {2, 3}}));
+    const Variable<double> third(Array<double>{{1, 10}, {100, 1000}, {2, 20}});
+    EXPECT_EQ(grad(dseed, {factors}, {.seed = third})[0].value(),
+              (Array<double>{{0, 0}, {3, 30}, {0, 0}, {0, 0}}));
+  }
+}
+
+TEST(EmbeddingTest, APaddingIndexMayCountFromTheEnd) {
+  const Variable<float> weight(Array<float>(Shape{3, 2}, 2.0f), true);
+  for (const std::int64_t padding : {-3, -2, -1, 0, 1, 2}) {
+    const Variable<float> y = embedding(Ids{0, 1, 2}, weight, {.padding_idx = padding});
+    EXPECT_EQ(y.value(), weight.value()) << "the padding row is looked up as any other";
+    Array<float> expected(Shape{3, 2}, 1.0f);
+    std::fill_n(expected.data() + 2 * (padding < 0 ? padding + 3 : padding), 2, 0.0f);
+    EXPECT_EQ(grad(sum(y), {weight})[0].value(), expected) << padding;
+  }
+  for (const std::int64_t padding : {-4, 3}) {
+    EXPECT_EQ(message_of<IndexError>([&] { embedding(Ids{0}, weight, {.padding_idx = padding}); }),
+              "embedding: padding_idx must be in [-3, 3), got " + std::to_string(padding));
+  }
 }
 
 TEST(EmbeddingTest, ManyIdsOfTheSameRowAddUp) {

@@ -39,6 +39,13 @@ Op select_op() {
     op.cases.push_back(make_case(
         {shape}, [dim = dim, index = index](const auto& x) { return xgrad::select(x[0], dim, index); },
         naive_select(axis, position)));
+  op.large = {
+      make_case(
+          {{3, 517, 403}}, [](const auto& x) { return xgrad::select(x[0], 0, 1); }, naive_select(0, 1)),
+      make_case(
+          {{517, 2, 403}}, [](const auto& x) { return xgrad::select(x[0], 1, 1); }, naive_select(1, 1)),
+      make_case(
+          {{140001, 2}}, [](const auto& x) { return xgrad::select(x[0], 1, 1); }, naive_select(1, 1))};
   op.errors = {
       error<IndexError>("select: index 3 is out of range for axis 1 of x (2, 3)",
                         [] { xgrad::select(x(2, 3), 1, 3); }),
@@ -72,6 +79,20 @@ Op slice_op() {
           return xgrad::slice(x[0], dim, start, end, step);
         },
         naive::slice(axis, first, count, static_cast<std::size_t>(step))));
+  for (const auto& [shape, axis, step] : {std::tuple<Shape, std::size_t, std::size_t>{plane, 0, 1},
+                                          {plane, 1, 1},
+                                          {{517, 806}, 1, 2},
+                                          {wide, 1, 1},
+                                          {{2, 280001}, 1, 2},
+                                          {tall, 0, 1}}) {
+    const std::size_t count = (shape[axis] - 1 + step - 1) / step;
+    op.large.push_back(make_case(
+        {shape},
+        [dim = static_cast<int>(axis), by = static_cast<std::ptrdiff_t>(step)](const auto& x) {
+          return xgrad::slice(x[0], dim, 1, open, by);
+        },
+        naive::slice(axis, 1, count, step)));
+  }
   op.errors = {
       error<ValueError>("slice: step must be at least 1, got 0", [] { xgrad::slice(x(5), 0, 0, 5, 0); }),
       error<ValueError>("slice: step must be at least 1, got -1", [] { xgrad::slice(x(5), 0, 0, 5, -1); }),
@@ -95,6 +116,8 @@ Op narrow_op() {
           return xgrad::narrow(x[0], dim, start, length);
         },
         naive::slice(axis, first, static_cast<std::size_t>(length), 1)));
+  op.large = {make_case(
+      {plane}, [](const auto& x) { return xgrad::narrow(x[0], 1, 3, 390); }, naive::slice(1, 3, 390, 1))};
   const auto refused = [](std::ptrdiff_t start, std::ptrdiff_t length) {
     return error<IndexError>("narrow: start " + std::to_string(start) + " and length " +
                                  std::to_string(length) + " are out of range for axis 0 of x (5)",
@@ -127,6 +150,18 @@ Op index_select_op() {
         {shape}, [dim = dim, index = index](const auto& x) { return xgrad::index_select(x[0], dim, index); },
         naive::taken(result, [axis = axis, index = index](Shape at) {
           at[axis] = static_cast<std::size_t>(index.data()[at[axis]]);
+          return at;
+        })));
+  }
+  for (const auto& [shape, axis] : {std::pair<Shape, std::size_t>{plane, 0}, {plane, 1}, {wide, 1}}) {
+    const Ids index = scattered_ids({shape[axis] + 7}, shape[axis]);
+    op.large.push_back(make_case(
+        {shape},
+        [dim = static_cast<int>(axis), index](const auto& x) {
+          return xgrad::index_select(x[0], dim, index);
+        },
+        naive::taken(naive::with(shape, axis, index.size()), [axis = axis, index](Shape at) {
+          at[axis] = static_cast<std::size_t>(index(at[axis]));
           return at;
         })));
   }
@@ -184,6 +219,21 @@ Op gather_op() {
         naive::taken(index.shape(), [scalar = shape.empty(), index = index](const Shape& at) {
           const std::int64_t id = index.data()[at.empty() ? 0 : at[0]];
           return scalar ? Shape{} : Shape{static_cast<std::size_t>(id)};
+        })));
+  }
+  for (const auto& [shape, axis] : {std::pair<Shape, std::size_t>{plane, 0},
+                                    {plane, 1},
+                                    {{5, 129, 331}, 1},
+                                    {long_vector, 0},
+                                    {wide, 1},
+                                    {wide, 0}}) {
+    const Ids index = scattered_ids(shape, shape[axis]);
+    op.large.push_back(make_case(
+        {shape},
+        [dim = static_cast<int>(axis), index](const auto& x) { return xgrad::gather(x[0], dim, index); },
+        naive::taken(shape, [axis = axis, index](Shape place) {
+          place[axis] = static_cast<std::size_t>(at(index, place));
+          return place;
         })));
   }
   const std::string shapes =

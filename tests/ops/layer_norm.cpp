@@ -38,23 +38,34 @@ Reference naive_layer_norm(std::size_t axes, bool weight, bool bias, double eps)
   };
 }
 
+struct LayerNormSample {
+  Shape shape;
+  std::size_t axes;
+  bool weight, bias;
+  double eps;
+};
+
+std::vector<LayerNormSample> samples() {
+  return {{{2, 3}, 1, true, true, 1e-5}, {{2, 3}, 1, false, false, 1e-5},  {{2, 3}, 1, true, false, 0.1},
+          {{2, 3}, 1, false, true, 0.1}, {{2, 3, 4}, 2, true, true, 1e-5}, {{2, 2, 3}, 1, true, true, 1e-5},
+          {{4}, 1, true, true, 1e-5},    {{3, 1}, 1, true, true, 1e-5},    {{0, 3}, 1, true, true, 1e-5},
+          {{5, 33}, 1, true, true, 1e-5}};
+}
+
+/// Many rows, long ones and short ones.
+std::vector<LayerNormSample> large_samples() {
+  return {{{517, 203}, 1, true, true, 1e-5},
+          {{3, 50001}, 1, true, false, 1e-5},
+          {{30001, 5}, 1, false, true, 0.1},
+          {{301, 103}, 1, false, false, 1e-5}};
+}
+
 /// f is given the inputs (x, and a residual if there is one, weight and bias where they are there), which of
 /// weight and bias are there, normalized_shape and eps.
 template <class F>
-std::vector<Case> layer_norm_cases(bool residual, const F& f) {
-  struct Sample {
-    Shape shape;
-    std::size_t axes;
-    bool weight, bias;
-    double eps;
-  };
+std::vector<Case> layer_norm_cases(const std::vector<LayerNormSample>& samples, bool residual, const F& f) {
   std::vector<Case> cases;
-  for (const auto& [shape, axes, weight, bias, eps] :
-       {Sample{{2, 3}, 1, true, true, 1e-5}, Sample{{2, 3}, 1, false, false, 1e-5},
-        Sample{{2, 3}, 1, true, false, 0.1}, Sample{{2, 3}, 1, false, true, 0.1},
-        Sample{{2, 3, 4}, 2, true, true, 1e-5}, Sample{{2, 2, 3}, 1, true, true, 1e-5},
-        Sample{{4}, 1, true, true, 1e-5}, Sample{{3, 1}, 1, true, true, 1e-5},
-        Sample{{0, 3}, 1, true, true, 1e-5}, Sample{{5, 33}, 1, true, true, 1e-5}}) {
+  for (const auto& [shape, axes, weight, bias, eps] : samples) {
     const Shape inner(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end());
     std::vector<Input> inputs(residual ? 2 : 1, shape);
     if (weight) inputs.push_back(inner);
@@ -80,7 +91,7 @@ Op layer_norm_op() {
     return xgrad::layer_norm(x[0], inner, weight, bias, eps);
   };
   return {"layer_norm",
-          layer_norm_cases(false, f),
+          layer_norm_cases(samples(), false, f),
           {error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (4), got x (2, 3)",
                              [] { xgrad::layer_norm(x(2, 3), 4); }),
            error<ShapeError>("layer_norm: the last axes of x must be normalized_shape (2, 3), got x (3)",
@@ -90,7 +101,8 @@ Op layer_norm_op() {
            error<ShapeError>("layer_norm: weight must have normalized_shape (3), got (2)",
                              [] { xgrad::layer_norm(x(2, 3), 3, x(2)); }),
            error<ShapeError>("layer_norm: bias must have normalized_shape (3), got (1, 3)",
-                             [] { xgrad::layer_norm(x(2, 3), 3, {}, x(1, 3)); })}};
+                             [] { xgrad::layer_norm(x(2, 3), 3, {}, x(1, 3)); })},
+          layer_norm_cases(large_samples(), false, f)};
 }
 
 Op add_layer_norm_op() {
@@ -98,13 +110,14 @@ Op add_layer_norm_op() {
     return xgrad::add_layer_norm(x[0], x[1], inner, weight, bias, eps);
   };
   return {"layer_norm.add_layer_norm",
-          layer_norm_cases(true, f),
+          layer_norm_cases(samples(), true, f),
           {error<ShapeError>("add_layer_norm: x and residual must have the same shape, got (2, 3) and (1, 3)",
                              [] { xgrad::add_layer_norm(x(2, 3), x(1, 3), 3); }),
            error<ShapeError>("add_layer_norm: the last axes of x must be normalized_shape (4), got x (2, 3)",
                              [] { xgrad::add_layer_norm(x(2, 3), x(2, 3), 4); }),
            error<ShapeError>("add_layer_norm: weight must have normalized_shape (3), got (2)",
-                             [] { xgrad::add_layer_norm(x(2, 3), x(2, 3), 3, x(2)); })}};
+                             [] { xgrad::add_layer_norm(x(2, 3), x(2, 3), 3, x(2)); })},
+          layer_norm_cases(large_samples(), true, f)};
 }
 
 const Rows rows([] { return std::vector<Op>{layer_norm_op(), add_layer_norm_op()}; });
@@ -113,6 +126,34 @@ const Conformance conformance{{"layer_norm", [](const auto& c) {
                                  return layer_norm(c.x(), c.dims("normalized_shape"), c.optional(1),
                                                    c.optional(2), c.number("eps"));
                                }}};
+
+TEST(LayerNormTest, EpsIsAHundredThousandthUnlessGiven) {
+  const Variable<double> x(Array<double>{-0.001, 0.001}), zero(Array<double>{0, 0});
+  const double expected = 0.001 / std::sqrt(1e-6 + 1e-5);
+  EXPECT_NEAR(layer_norm(x, 2).value()(1), expected, 1e-14);
+  EXPECT_NEAR(add_layer_norm(x, zero, 2).value()(1), expected, 1e-14);
+}
+
+TEST(LayerNormTest, TheBiasMayChangeBeforeBackwardAndNothingElse) {
+  const Variable<double> x(Array<double>{{1, 2, 4}}, true), weight(Array<double>{1, 2, 3}, true),
+      bias(Array<double>{0, 1, 2}, true);
+  const Array<double> seed{{1, 10, 100}};
+  for (const bool residual : {false, true}) {
+    const auto normalize = [&] {
+      return residual ? add_layer_norm(x, x, 3, weight, bias) : layer_norm(x, 3, weight, bias);
+    };
+    const auto expected = grad(normalize(), {x, weight, bias}, {.seed = Variable<double>(seed)});
+    const Variable<double> y = normalize();
+    bias.assign(Array<double>{7, 8, 9});
+    const auto found = grad(y, {x, weight, bias}, {.seed = Variable<double>(seed), .retain_graph = true});
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(found[i].value(), expected[i].value());
+    weight.assign(Array<double>(weight.value()));
+    EXPECT_NE(message_of<xgrad::GraphError>([&] {
+                grad(y, {x}, {.seed = Variable<double>(seed)});
+              }).find("was changed in place"),
+              std::string::npos);
+  }
+}
 
 TEST(LayerNormTest, ConstantRowsAndLargeMeansAreExact) {
   const Variable<float> flat(Array<float>{{3, 3, 3, 3}}, true);

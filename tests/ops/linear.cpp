@@ -4,6 +4,11 @@
 #ifndef XGRAD_BENCH_OPS
 
 #include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/ops/reductions.hpp>
 
 #include "common/call.hpp"
 #include "common/naive.hpp"
@@ -39,7 +44,8 @@ Op linear_op() {
        error<ShapeError>("linear: the last axis of x must be weight's last, got x (2, 3) and weight (2)",
                          [] { xgrad::linear(x(2, 3), x(2)); }),
        error<ShapeError>("linear: bias must have shape (4) to fit weight (4, 3), got (3)",
-                         [] { xgrad::linear(x(2, 3), x(4, 3), x(3)); })}};
+                         [] { xgrad::linear(x(2, 3), x(4, 3), x(3)); })},
+      make_cases({{{2101, 5}, {43, 5}, {43}}, {{211, 20}, {67, 20}}}, f, naive::linear())};
 }
 
 Op linear_relu_op() {
@@ -66,12 +72,35 @@ Op linear_relu_op() {
                "linear_relu: the last axis of x must be weight's last, got x (2, 3) and weight (4, 5)",
                [] { xgrad::linear_relu(x(2, 3), x(4, 5), x(4)); }),
            error<ShapeError>("linear_relu: bias must have shape (4) to fit weight (4, 3), got (3)",
-                             [] { xgrad::linear_relu(x(2, 3), x(4, 3), x(3)); })}};
+                             [] { xgrad::linear_relu(x(2, 3), x(4, 3), x(3)); })},
+          make_cases({{{2101, 5}, {43, 5}, {43}}}, f, reference)};
 }
 
 const Rows rows([] { return std::vector<Op>{linear_op(), linear_relu_op()}; });
 
 const Conformance conformance{{"linear", [](const auto& c) { return linear(c.x(), c.x(1), c.optional(2)); }}};
+
+/// Whether the bias is added by the fused kernel or not, nan is kept, as by PyTorch's relu.
+TEST(LinearReluTest, NanStaysNanAndPassesItsGradient) {
+  const Variable<float> x(Array<float>{{1, nan}, {1, -2}}, true), weight(Array<float>{{1, 0}, {0, 1}}, true),
+      bias(Array<float>{-3, 1}, true);
+  const Variable<float> y = linear_relu(x, weight, bias);
+  EXPECT_TRUE(std::isnan(y.value()(0, 0)) && std::isnan(y.value()(0, 1)));
+  EXPECT_EQ(y.value()(1, 0), 0);
+  EXPECT_EQ(y.value()(1, 1), 0);
+  EXPECT_EQ(grad(sum(y), {bias})[0].value(), (Array<float>{1, 1}));
+  EXPECT_TRUE(std::isnan(linear_relu(x, weight, {}).value()(0, 0)));
+  EXPECT_TRUE(
+      std::isnan(linear_relu(x.detach() * 0.0, weight, Variable<float>(Array<float>{nan, 1})).value()(1, 0)));
+}
+
+TEST(LinearReluTest, ASumOfZeroHasNoGradient) {
+  const Variable<float> x(Array<float>{{1, 2}}, true), weight(Array<float>{{1, 0}, {0, 1}}, true),
+      bias(Array<float>{-1, -1}, true);
+  const Variable<float> y = linear_relu(x, weight, bias);
+  EXPECT_EQ(y.value(), (Array<float>{{0, 1}}));
+  EXPECT_EQ(grad(sum(y), {x})[0].value(), (Array<float>{{0, 1}}));
+}
 
 }  // namespace
 }  // namespace xgrad_tests

@@ -24,6 +24,14 @@ Op mse_loss_op() {
       make_case(
           {{7}, {7}}, [](const auto& x) { return xgrad::mse_loss(x[0], x[1]); },
           [squares](const auto& x) { return naive::mean(0, false)({naive::binary(squares)(x)}); })};
+  op.large = {make_case(
+                  {plane, plane}, [](const auto& x) { return xgrad::mse_loss(x[0], x[1]); },
+                  [squares](const auto& x) {
+                    return naive::mean({0, 1}, false)({naive::binary(squares)(x)});
+                  }),
+              make_case(
+                  {plane, {403}}, [](const auto& x) { return xgrad::mse_loss(x[0], x[1], Reduction::none); },
+                  naive::binary(squares))};
   op.errors = {error<ShapeError>("mse_loss: shapes must broadcast, got input (2) and target (3)",
                                  [] { xgrad::mse_loss(x(2), x(3)); })};
   return op;
@@ -33,19 +41,23 @@ Op nll_loss_op() {
   using xgrad::Reduction;
   Op op{"losses.nll_loss"};
   const Ids target = ids_of({4}, {2, -1, 0, 1});
-  const auto reference = [target](bool weighted, char reduction) {
+  const auto reference_of = [](Ids target, bool weighted, char reduction) {
     return [=](const std::vector<Array<double>>& x) {
-      Array<double> y = Array<double>::from_shape({4});
-      double total = 0, count = 0;
-      for (std::size_t i = 0; i < 4; ++i) {
+      Array<double> y = Array<double>::from_shape(target.shape());
+      long double total = 0, count = 0;
+      for (std::size_t i = 0; i < target.size(); ++i) {
         const std::int64_t id = target(i);
         const double weight = id < 0 ? 0 : weighted ? static_cast<double>(id + 1) : 1;
         y(i) = id < 0 ? 0 : -weight * x[0](i, static_cast<std::size_t>(id));
         total += y(i);
         count += weight;
       }
-      return reduction == 'n' ? y : Array<double>(reduction == 's' ? total : total / count);
+      return reduction == 'n' ? y
+                              : Array<double>(static_cast<double>(reduction == 's' ? total : total / count));
     };
+  };
+  const auto reference = [&](bool weighted, char reduction) {
+    return reference_of(target, weighted, reduction);
   };
   op.cases = {
       make_case(
@@ -71,6 +83,26 @@ Op nll_loss_op() {
             return xgrad::nll_loss(x[0], target, {.weight = class_weights(x[0]), .ignore_index = -1});
           },
           reference(true, 'm'))};
+  // classes on an axis between others, and on the only one
+  const Ids pixels = ids_of({2, 2}, {2, 0, -100, 1});
+  op.cases.push_back(make_case(
+      {{2, 3, 2}},
+      [pixels](const auto& x) {
+        return xgrad::nll_loss(x[0], pixels, {.weight = class_weights(x[0]), .reduction = Reduction::none});
+      },
+      [reference_of](const auto& x) {
+        const Ids flat = ids_of({4}, {2, 0, -100, 1});
+        const auto rows = naive::reshaped(naive::permute({0, 2, 1})({x[0]}), {4, 3});
+        return naive::reshaped(reference_of(flat, true, 'n')({rows}), {2, 2});
+      }));
+  op.cases.push_back(make_case(
+      {{3}},
+      [](const auto& x) { return xgrad::nll_loss(x[0], ids_of({}, {2}), {.weight = class_weights(x[0])}); },
+      [](const auto& x) { return Array<double>(-x[0](2)); }));
+  const Ids many = scattered_ids({tall[0]}, 3);
+  op.large = {make_case(
+      {tall}, [many](const auto& x) { return xgrad::nll_loss(x[0], many, {.weight = class_weights(x[0])}); },
+      reference_of(many, true, 'm'))};
   op.errors = {error<IndexError>("nll_loss: target must be in [0, 3), got 3 (3 classes)",
                                  [] {
                                    xgrad::nll_loss(x(2, 3), ids_of({2}, {0, 3}));

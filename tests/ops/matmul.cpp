@@ -43,7 +43,10 @@ Op matmul_op() {
            error<ShapeError>("matmul: both operands need at least one axis, got a () and b (2, 3)",
                              [] { xgrad::matmul(x(), x(2, 3)); }),
            error<ShapeError>("matmul: the batch axes must broadcast, got a (2, 4, 5) and b (3, 5, 6)",
-                             [] { xgrad::matmul(x(2, 4, 5), x(3, 5, 6)); })}};
+                             [] { xgrad::matmul(x(2, 4, 5), x(3, 5, 6)); })},
+          make_cases(
+              {{{45, 30, 33}, {45, 33, 31}}, {{5, 1, 30, 33}, {9, 33, 31}}, {{3001, 7}, {7, 43}}},
+              [](const auto& x) { return xgrad::matmul(x[0], x[1]); }, naive::matmul())};
 }
 
 Op bmm_op() {
@@ -51,7 +54,10 @@ Op bmm_op() {
         make_cases(
             {{{2, 3, 4}, {2, 4, 5}}, {{1, 1, 17}, {1, 17, 1}}, {{0, 2, 3}, {0, 3, 2}}},
             [](const auto& x) { return xgrad::bmm(x[0], x[1]); }, naive::matmul()),
-        {}};
+        {},
+        make_cases(
+            {{{45, 30, 33}, {45, 33, 31}}}, [](const auto& x) { return xgrad::bmm(x[0], x[1]); },
+            naive::matmul())};
   op.errors = {
       error<ShapeError>("bmm: operands must be (B, n, k) and (B, k, m), got a (2, 3) and b (2, 3, 4)",
                         [] { xgrad::bmm(x(2, 3), x(2, 3, 4)); }),
@@ -88,6 +94,22 @@ Op gemm_op() {
                   {{2, 3}, {4, 3}, {2, 1}},
                   [](const auto& x) { return xgrad::gemm(x[0], x[1], x[2], {.trans_b = true}); },
                   reference(false, true, 1, 1))};
+  op.cases.push_back(make_case(
+      {{3, 2}, {3, 4}},
+      [](const auto& x) { return xgrad::gemm(x[0], x[1], {}, {.alpha = 0.5, .beta = 2, .trans_a = true}); },
+      reference(true, false, 0.5, 1)));
+  op.cases.push_back(make_case(
+      {{2, 3}, {3, 4}, {2, 4}}, [](const auto& x) { return xgrad::gemm(x[0], x[1], x[2], {.beta = 2}); },
+      reference(false, false, 1, 2)));
+  op.cases.push_back(make_case(
+      {{2, 3}, {3, 4}, {}}, [](const auto& x) { return xgrad::gemm(x[0], x[1], x[2], {.alpha = 0.5}); },
+      reference(false, false, 0.5, 1)));
+  op.large = {make_case(
+      {{33, 201}, {205, 33}, {201, 205}},
+      [](const auto& x) {
+        return xgrad::gemm(x[0], x[1], x[2], {.alpha = 0.5, .beta = 2, .trans_a = true, .trans_b = true});
+      },
+      reference(true, true, 0.5, 2))};
   op.errors = {error<ShapeError>("gemm: operands must be matrices, got a (2) and b (2, 3)",
                                  [] { xgrad::gemm(x(2), x(2, 3)); }),
                error<ShapeError>("gemm: c must broadcast to the product (2, 4), got (5)",

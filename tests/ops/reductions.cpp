@@ -8,8 +8,10 @@
 #include <limits>
 
 #include <gtest/gtest.h>
+#include <xtensor/xbuilder.hpp>
 
 #include "common/call.hpp"
+#include "common/expect_near.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -61,6 +63,27 @@ std::vector<std::pair<Shape, Dims>> reductions() {
           {{3, 1}, 1},          {{0, 3}, 1},  {{}, 0},          {{2, 3}, Shape{}}};
 }
 
+/// Rows and columns that are divided each in their ways: rows beside each other, long ones in blocks, columns
+/// in strips and in blocks of rows, and matrices beside each other.
+std::vector<std::pair<Shape, Dims>> large_reductions() {
+  return {{plane, 1},         {wide, 1},          {{300, 1100}, 0},
+          {{20, 9000}, 0},    {tall, 0},          {{5, 129, 331}, 1},
+          {{5, 5000, 7}, 1},  {wide, 0},          {{12, 150, 80}, {0, 2}},
+          {{2, 70000, 3}, 1}, {{140001}, Dims{0}}};
+}
+
+template <class Some>
+std::vector<Case> large_cases(const std::vector<std::pair<Shape, Dims>>& samples, const Some& some,
+                              Reference (*reference)(Dims, bool)) {
+  std::vector<Case> cases;
+  for (const auto& [shape, dims] : samples) {
+    cases.push_back(make_case(
+        {shape}, [some, dims = dims](const auto& x) { return some(x[0], dims, true); },
+        reference(dims, true)));
+  }
+  return cases;
+}
+
 template <class F, class G>
 Op reduction_op(const std::string& name, const F& all, const G& some, Reference (*reference)(Dims, bool)) {
   Op op{"reductions." + name};
@@ -76,6 +99,7 @@ Op reduction_op(const std::string& name, const F& all, const G& some, Reference 
           reference(dims, keepdim)));
     }
   }
+  op.large = large_cases(large_reductions(), some, reference);
   op.errors = {error<IndexError>(name + ": axis 2 is out of range for x (2, 3)",
                                  [some] { some(x(2, 3), Dims{2}, false); }),
                error<IndexError>(name + ": axis -3 is out of range for x (2, 3)",
@@ -95,6 +119,8 @@ Op sum_op() {
   op.cases.push_back(make_case({{0}}, all, naive::sum(0, false)));
   op.cases.push_back(make_case(
       {{0, 3}}, [](const auto& x) { return xgrad::sum(x[0], 0); }, naive::sum(0, false)));
+  // more blocks than are taken together
+  op.large.push_back(make_case({{1100001}}, all, naive::sum(0, false)));
   return op;
 }
 
@@ -107,7 +133,8 @@ Op mean_op() {
 }
 
 template <class All, class Some>
-Op extreme_op(const char* name, const All& all, const Some& some, Reference (*reference)(Dims, bool)) {
+Op extreme_op(const char* name, const All& all, const Some& some, Reference (*reference)(Dims, bool),
+              const std::vector<std::pair<Shape, Dims>>& large) {
   Op op{std::string("reductions.") + name};
   for (const Shape& shape : {Shape{2, 3}, Shape{2, 3, 4}, Shape{17}, Shape{}})
     op.cases.push_back(make_case({shape}, all, [reference](const std::vector<Array<double>>& x) {
@@ -123,6 +150,7 @@ Op extreme_op(const char* name, const All& all, const Some& some, Reference (*re
   }
   op.cases.push_back(make_case(
       {{0, 3}}, [=](const auto& x) { return some(x[0], 1, false); }, reference(1, false)));
+  op.large = large_cases(large, some, reference);
   const std::string prefix = name;
   op.errors = {error<IndexError>(prefix + ": axis 2 is out of range for x (2, 3)",
                                  [some] { some(x(2, 3), 2, false); }),
@@ -135,8 +163,8 @@ Op extreme_op(const char* name, const All& all, const Some& some, Reference (*re
 Op amax_op() {
   Op op = extreme_op(
       "amax", [](const auto& x) { return xgrad::amax(x[0]); },
-      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amax(x, dims, keepdim); },
-      naive_amax);
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amax(x, dims, keepdim); }, naive_amax,
+      large_reductions());
   op.errors.push_back(error<ValueError>("amax: there are no elements to choose from in x (0, 3)",
                                         [] { xgrad::amax(x(0, 3), 0); }));
   return op;
@@ -145,8 +173,8 @@ Op amax_op() {
 Op amin_op() {
   Op op = extreme_op(
       "amin", [](const auto& x) { return xgrad::amin(x[0]); },
-      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amin(x, dims, keepdim); },
-      naive_amin);
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amin(x, dims, keepdim); }, naive_amin,
+      large_reductions());
   op.errors.push_back(
       error<ValueError>("amin: there are no elements to choose from in x (0)", [] { xgrad::amin(x(0)); }));
   return op;
@@ -161,7 +189,7 @@ Op logsumexp_op() {
         return xgrad::logsumexp(x[0], every);
       },
       [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::logsumexp(x, dims, keepdim); },
-      naive_logsumexp);
+      naive_logsumexp, {{plane, 1}, {wide, 1}, {tall, 0}});
 }
 
 Op var_op() {
@@ -180,6 +208,10 @@ Op var_op() {
   }
   op.cases.push_back(make_case(
       {{5}}, [](const auto& x) { return xgrad::var(x[0]); }, naive_var(0, false, 1)));
+  op.large = large_cases(
+      {{plane, 1}, {wide, 1}, {tall, 0}},
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::var(x, dims, {.keepdim = keepdim}); },
+      [](Dims dims, bool keepdim) { return naive_var(dims, keepdim, 1); });
   op.errors = {error<IndexError>("var: axis 2 is out of range for x (2, 3)", [] { xgrad::var(x(2, 3), 2); })};
   return op;
 }
@@ -208,6 +240,70 @@ TEST(ReductionsTest, SumsOfManyFloatsAreAccurate) {
 TEST(ReductionsTest, MeanOfNothingIsNan) {
   EXPECT_TRUE(std::isnan(mean(Variable<float>(Array<float>::from_shape({0}))).item()));
   EXPECT_EQ(sum(Variable<float>(Array<float>::from_shape({0}))).item(), 0);
+}
+
+TEST(ReductionsTest, ANanAnywhereIsTheExtreme) {
+  for (const std::size_t n : {1, 2, 7, 8, 31, 32, 33, 77}) {
+    for (std::size_t at = 0; at < n; ++at) {
+      Array<float> x = xt::arange<float>(-3, static_cast<float>(n) - 3);
+      x(at) = nan;
+      Array<float> columns = xt::zeros<float>({n, std::size_t{2}});
+      columns(at, 1) = nan;
+      for (const bool largest : {true, false}) {
+        const auto extreme = [&](const Array<float>& of) {
+          const Variable<float> v(of);
+          return (largest ? amax(v, 0) : amin(v, 0)).value();
+        };
+        EXPECT_TRUE(std::isnan(extreme(x)())) << at << " of " << n;
+        EXPECT_EQ(extreme(columns)(0), 0) << at << " of " << n;
+        EXPECT_TRUE(std::isnan(extreme(columns)(1))) << at << " of " << n;
+      }
+    }
+  }
+}
+
+TEST(ReductionsTest, ANanAnywhereInALargeArrayIsTheExtreme) {
+  for (const Shape& shape : {long_vector, tall}) {
+    for (const std::size_t at : {0, 1, 16383, 16384, 70000, 140000}) {
+      Array<float> x(shape, 1.0f);
+      x.data()[at] = nan;
+      EXPECT_TRUE(std::isnan(amax(Variable<float>(x), 0).value().data()[at % (x.size() / shape[0])])) << at;
+      EXPECT_TRUE(std::isnan(amin(Variable<float>(x), 0).value().data()[at % (x.size() / shape[0])])) << at;
+    }
+  }
+}
+
+TEST(ReductionsTest, EqualExtremesShareTheGradient) {
+  const Variable<float> x(Array<float>{{2, 2, 1, 2}, {-5, 4, 0, 1}}, true);
+  const Variable<float> seed(Array<float>{3, 5});
+  EXPECT_EQ(grad(amax(x, 1), {x}, {.seed = seed})[0].value(), (Array<float>{{1, 1, 0, 1}, {0, 5, 0, 0}}));
+  EXPECT_EQ(grad(amin(x, 1), {x}, {.seed = seed})[0].value(), (Array<float>{{0, 0, 3, 0}, {5, 0, 0, 0}}));
+}
+
+TEST(ReductionsTest, LogsumexpOfInfinities) {
+  const Variable<float> x(
+      Array<float>{{inf, 0, 1}, {-inf, -inf, -inf}, {-inf, 0, -inf}, {inf, -inf, 0}, {inf, nan, 0}}, true);
+  const Variable<float> y = logsumexp(x, 1);
+  expect_near(y.value(), Array<float>{inf, -inf, 0, inf, nan}, 0, "logsumexp");
+  const Array<float> dx = grad(sum(y), {x})[0].value();
+  EXPECT_EQ(dx(2, 0), 0);
+  EXPECT_EQ(dx(2, 1), 1);
+  EXPECT_EQ(dx(2, 2), 0);
+  EXPECT_EQ(logsumexp(Variable<float>(Array<float>{1000, 1000}), 0).item(),
+            1000 + static_cast<float>(std::log(2.0)));
+  EXPECT_EQ(logsumexp(Variable<float>(Array<float>::from_shape({0})), 0).item(), -inf);
+}
+
+TEST(ReductionsTest, AVarianceWithoutDegreesOfFreedomIsInfiniteOrNan) {
+  const Variable<float> x(Array<float>{1, 3}, true), constant(Array<float>{2, 2});
+  for (const std::size_t correction : {2, 3, 100}) {
+    EXPECT_EQ(var(x, {.correction = correction}).item(), inf) << correction;
+    EXPECT_EQ(var(x, 0, {.correction = correction}).item(), inf) << correction;
+    EXPECT_TRUE(std::isnan(var(constant, {.correction = correction}).item())) << correction;
+    EXPECT_EQ(grad(var(x, {.correction = correction}), {x})[0].value(), (Array<float>{-inf, inf}));
+  }
+  EXPECT_EQ(var(x).item(), 2);
+  EXPECT_EQ(var(x, {.correction = 0}).item(), 1);
 }
 
 TEST(ReductionsTest, SumsOverAxesThatAreNotNeighboursAreAccurate) {

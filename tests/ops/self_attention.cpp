@@ -32,8 +32,8 @@ Op self_attention_op() {
       {{0, 3, 2}, 2, 2, true},
       {{2, 0, 2}, 2, 2, true},
       {{17, 6}, 10, 6, true, {.heads = 2}}};
-  Op op{"self_attention"};
-  for (const Sample& sample : samples) {
+  const std::vector<Sample> large = {{{7, 41, 5}, 12, 9, true, {.heads = 3, .causal = true}}};
+  const auto make = [](const Sample& sample) {
     const std::size_t in = sample.x.back();
     std::vector<Input> inputs{sample.x, Shape{sample.out, in}, Shape{sample.out, in},
                               Shape{sample.v_out, in}};
@@ -62,8 +62,11 @@ Op self_attention_op() {
       if (x.size() > projections) attended.push_back(x.back());
       return naive_attention(how)(attended);
     };
-    op.cases.push_back(make_case(inputs, call, reference));
-  }
+    return make_case(inputs, call, reference);
+  };
+  Op op{"self_attention"};
+  for (const Sample& sample : samples) op.cases.push_back(make(sample));
+  for (const Sample& sample : large) op.large.push_back(make(sample));
   op.errors = {
       error<ShapeError>(
           "self_attention: x must be (..., L, in) and the weight of k (out, in), got x (3, 2) and "

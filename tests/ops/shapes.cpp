@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include <gtest/gtest.h>
+
 #include "common/call.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
@@ -35,6 +37,13 @@ Reference naive_stack(std::size_t axis) {
   };
 }
 
+/// A large array in another shape.
+template <class F>
+std::vector<Case> large_reshaped(const Shape& from, const Shape& to, const F& f) {
+  return {make_case(
+      {from}, [f](const auto& x) { return f(x[0]); }, naive::reshape(to))};
+}
+
 /// A row whose results are x in another shape.
 template <class F>
 void add_reshaped(Op& op, const Shape& from, const Shape& to, const F& f) {
@@ -55,6 +64,7 @@ Op reshape_op() {
         Sample{{0, 3}, {-1, 3}, {0, 3}}, Sample{{17}, {17, 1}, {17, 1}}})
     op.cases.push_back(make_case(
         {from}, [to = to](const auto& x) { return xgrad::reshape(x[0], to); }, naive::reshape(expected)));
+  op.large = large_reshaped(plane, {403, 517}, [](const auto& x) { return xgrad::reshape(x, {403, -1}); });
   const auto refused = [](std::string why, Dims shape) {
     return error<ShapeError>("reshape: " + why + ", got x (2, 3) and shape " + xgrad::to_string(shape),
                              [shape] { xgrad::reshape(x(2, 3), shape); });
@@ -83,6 +93,17 @@ Op permute_op() {
         Sample{{0, 3}, {1, 0}, {1, 0}}, Sample{{17, 9}, {1, 0}, {1, 0}}})
     op.cases.push_back(make_case(
         {shape}, [dims = dims](const auto& x) { return xgrad::permute(x[0], dims); }, naive::permute(order)));
+  // squares that are transposed, rows, single elements
+  for (const auto& [shape, order] : {std::pair<Shape, Shape>{plane, {1, 0}},
+                                     {{7, 60, 6, 67}, {0, 2, 1, 3}},
+                                     {{60, 7, 6, 67}, {1, 3, 2, 0}},
+                                     {{3, 140001}, {1, 0}},
+                                     {{5, 129, 331}, {0, 2, 1}},
+                                     {{3000, 3, 5, 7}, {0, 3, 2, 1}},
+                                     {{2, 3, 70001}, {1, 0, 2}}})
+    op.large.push_back(make_case(
+        {shape}, [order = order](const auto& x) { return xgrad::permute(x[0], order); },
+        naive::permute(order)));
   op.errors = {
       error<ShapeError>("permute: dims must name every axis of x once, got x (2, 3) and dims (0)",
                         [] { xgrad::permute(x(2, 3), 0); }),
@@ -101,6 +122,7 @@ Op transpose_op() {
   Op op{"shapes.transpose", make_cases({{{2, 3}}, {{17, 9}}, {{0, 3}}}, f, naive::permute({1, 0})), {}};
   op.cases.push_back(make_case({{2, 3, 4}}, f, naive::permute({2, 1, 0})));
   op.cases.push_back(make_case({{5}}, f, naive::permute({0})));
+  op.large = make_cases({{tall}}, f, naive::permute({1, 0}));
   op.errors = {
       error<IndexError>("transpose: axis 2 is out of range for x (2, 3)",
                         [] { xgrad::transpose(x(2, 3), 0, 2); }),
@@ -121,6 +143,14 @@ Op concat_op() {
         Sample{{{0, 3}, {0, 2}}, 1, 1}, Sample{{{17}, {17}}, 0, 0}})
     op.cases.push_back(make_case(
         parts, [dim = dim](const auto& x) { return xgrad::cat(x, dim); }, naive_cat(axis)));
+  for (const auto& [parts, axis] : {std::pair<std::vector<Input>, std::size_t>{{{517, 203}, {517, 300}}, 1},
+                                    {{{517, 403}, {100, 403}}, 0},
+                                    {{{2, 140001}, {2, 5}, {2, 70001}}, 1},
+                                    {{{70001, 3}, {70001, 1}}, 1},
+                                    {{{50, 40, 70}, {50, 30, 70}}, 1}})
+    op.large.push_back(make_case(
+        parts, [dim = static_cast<int>(axis)](const auto& x) { return xgrad::cat(x, dim); },
+        naive_cat(axis)));
   op.errors = {
       error<ShapeError>("cat: parts must agree in every axis but 0, got part 0 (2, 3) and part 1 (2, 4)",
                         [] {
@@ -144,6 +174,8 @@ Op flatten_op() {
   add_reshaped(op, {2, 3}, {2, 3}, [](const auto& x) { return xgrad::flatten(x, 1, 1); });
   add_reshaped(op, {}, {1}, [](const auto& x) { return xgrad::flatten(x); });
   add_reshaped(op, {2, 0}, {0}, [](const auto& x) { return xgrad::flatten(x); });
+  op.large =
+      large_reshaped({2, 517, 203}, {1034, 203}, [](const auto& x) { return xgrad::flatten(x, 0, 1); });
   op.errors = {error<IndexError>("flatten: axis 2 is out of range for x (2, 3)",
                                  [] { xgrad::flatten(x(2, 3), 0, 2); }),
                error<ValueError>("flatten: start_dim must not come after end_dim, got 1 and 0 for x (2, 3)",
@@ -157,6 +189,7 @@ Op unsqueeze_op() {
   add_reshaped(op, {2, 3}, {2, 3, 1}, [](const auto& x) { return xgrad::unsqueeze(x, -1); });
   add_reshaped(op, {2, 3}, {2, 1, 3}, [](const auto& x) { return xgrad::unsqueeze(x, -2); });
   add_reshaped(op, {}, {1}, [](const auto& x) { return xgrad::unsqueeze(x, 0); });
+  op.large = large_reshaped(plane, {517, 1, 403}, [](const auto& x) { return xgrad::unsqueeze(x, 1); });
   op.errors = {error<IndexError>("unsqueeze: axis 3 is out of range for x with one more axis (2, 3, 1)",
                                  [] { xgrad::unsqueeze(x(2, 3), 3); })};
   return op;
@@ -169,6 +202,7 @@ Op squeeze_op() {
   add_reshaped(op, {2, 1, 3}, {2, 3}, [](const auto& x) { return xgrad::squeeze(x, 1); });
   add_reshaped(op, {2, 1, 3}, {2, 1, 3}, [](const auto& x) { return xgrad::squeeze(x, -1); });
   add_reshaped(op, {}, {}, [](const auto& x) { return xgrad::squeeze(x, 0); });
+  op.large = large_reshaped({517, 1, 403}, plane, [](const auto& x) { return xgrad::squeeze(x, 1); });
   op.errors = {
       error<IndexError>("squeeze: axis 2 is out of range for x (2, 3)", [] { xgrad::squeeze(x(2, 3), 2); })};
   return op;
@@ -187,6 +221,12 @@ Op expand_op() {
     op.cases.push_back(make_case(
         {from}, [shape = shape](const auto& x) { return xgrad::expand(x[0], shape); },
         naive::broadcast_to(to)));
+  op.large = {make_case(
+      {{403}},
+      [](const auto& x) {
+        return xgrad::expand(x[0], {517, -1});
+      },
+      naive::broadcast_to(plane))};
   const auto refused = [](Dims shape) {
     return error<ShapeError>(
         "expand: x must stretch to shape, got x (2, 1) and shape " + xgrad::to_string(shape),
@@ -207,6 +247,10 @@ Op stack_op() {
           {{2, 3}, {2, 3}}, [](const auto& x) { return xgrad::stack(x, -2); }, naive_stack(1)),
       make_case(
           {{}, {}}, [](const auto& x) { return xgrad::stack(x); }, naive_stack(0))};
+  op.large = {make_case(
+                  {plane, plane}, [](const auto& x) { return xgrad::stack(x, 1); }, naive_stack(1)),
+              make_case(
+                  {plane, plane, plane}, [](const auto& x) { return xgrad::stack(x, -1); }, naive_stack(2))};
   op.errors = {error<ValueError>("stack: parts must not be empty", [] { xgrad::stack(Inputs<float>{}); }),
                error<IndexError>("stack: axis 2 is out of range for part 0 with one more axis (2, 1)",
                                  [] {
@@ -231,6 +275,12 @@ Op split_op() {
                     return xgrad::cat(xgrad::split(x[0], {2, 3}, 1), 1);
                   },
                   naive::map([](double x) { return x; }))};
+  op.large = {make_case(
+      {{517, 603}},
+      [](const auto& x) {
+        return xgrad::split(x[0], {100, 500, 3}, 1)[1];
+      },
+      naive::slice(1, 100, 500, 1))};
   const auto refused = [](std::vector<std::ptrdiff_t> lengths) {
     return error<ValueError>("split: lengths must be at least 0 and add up to the length of axis 0 of x (5)",
                              [lengths] { xgrad::split(x(5), lengths); });
@@ -257,6 +307,44 @@ const Conformance conformance{
     {"cat", [](const auto& c) { return cat(c.all(), c.dim()); }},
     {"stack", [](const auto& c) { return stack(c.all(), c.dim()); }},
     {"split", [](const auto& c) { return split(c.x(), c.list("sizes"), c.dim()); }}};
+
+TEST(ShapesTest, CatLeavesOutEmptyVectors) {
+  const Variable<float> empty = x(0), matrix = x(2, 3);
+  EXPECT_EQ(xgrad::cat({empty, matrix, empty, matrix}, 1).shape(), (Shape{2, 6}));
+  EXPECT_EQ(xgrad::cat({empty, empty}).shape(), Shape{0});
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              xgrad::cat({matrix, x(0, 2)});
+            }),
+            "cat: parts must agree in every axis but 0, got part 0 (2, 3) and part 1 (0, 2)");
+}
+
+TEST(ShapesTest, ScalarsHaveOneAxisForThoseThatAskForOne) {
+  const Variable<float> scalar = x();
+  for (const int dim : {0, -1}) {
+    EXPECT_EQ(transpose(scalar, dim, 0).shape(), Shape{});
+    EXPECT_EQ(flatten(scalar, dim, dim).shape(), Shape{1});
+    EXPECT_EQ(squeeze(scalar, dim).shape(), Shape{});
+  }
+  for (const int dim : {1, -2}) {
+    EXPECT_NE(message_of<IndexError>([&] { transpose(scalar, 0, dim); }), "no exception");
+    EXPECT_NE(message_of<IndexError>([&] { flatten(scalar, dim, 0); }), "no exception");
+    EXPECT_NE(message_of<IndexError>([&] { flatten(scalar, 0, dim); }), "no exception");
+    EXPECT_NE(message_of<IndexError>([&] { squeeze(scalar, dim); }), "no exception");
+  }
+}
+
+TEST(ShapesTest, SplitsHaveTheLengthsThatWereAskedFor) {
+  const auto lengths = [](const std::vector<Variable<float>>& parts) {
+    std::vector<std::size_t> result;
+    for (const Variable<float>& part : parts) result.push_back(part.shape(0));
+    return result;
+  };
+  EXPECT_EQ(lengths(split(x(7, 2), 3)), (std::vector<std::size_t>{3, 3, 1}));
+  EXPECT_EQ(lengths(split(x(6, 2), 3)), (std::vector<std::size_t>{3, 3}));
+  EXPECT_EQ(lengths(split(x(2, 2), 3)), (std::vector<std::size_t>{2}));
+  EXPECT_EQ(lengths(split(x(0, 2), 3)), (std::vector<std::size_t>{0}));
+  EXPECT_EQ(lengths(split(x(4), {0, 4, 0})), (std::vector<std::size_t>{0, 4, 0}));
+}
 
 }  // namespace
 }  // namespace xgrad_tests

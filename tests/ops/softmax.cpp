@@ -16,20 +16,32 @@
 namespace xgrad_tests {
 namespace {
 
-using naive::at, naive::filled, naive::generated, naive::logsumexp_along, naive::Arguments;
+using naive::at, naive::filled, naive::generated, naive::Arguments, naive::Numbers;
 
 Reference naive_softmax(std::size_t axis) {
   return [axis](const Arguments& x) {
     if (x[0].dimension() == 0) return filled({}, 1);
-    return generated(x[0].shape(), [&](const Shape& index) {
-      return std::exp(at(x[0], index) - logsumexp_along(x[0], index, axis));
-    });
+    const Numbers normalizer = naive::logsumexp(x[0], axis);
+    return generated(x[0].shape(),
+                     [&](const Shape& index) { return std::exp(at(x[0], index) - at(normalizer, index)); });
   };
 }
 
 std::vector<std::pair<Shape, int>> softmax_shapes() {
-  return {{{2, 3}, -1}, {{2, 3}, 0}, {{2, 3, 4}, 1}, {{3}, 0},    {{17}, -1},
-          {{5, 33}, 1}, {{2, 1}, 1}, {{}, 0},        {{0, 3}, 1}, {{3, 0}, 1}};
+  return {{{2, 3}, -1}, {{2, 3}, 0}, {{2, 3, 4}, 1}, {{3}, 0},    {{17}, -1},   {{5, 33}, 1},
+          {{2, 1}, 1},  {{}, 0},     {{0, 3}, 1},    {{3, 0}, 1}, {{2, 300}, 1}};
+}
+
+/// Rows of more than one block of exponentials, of many, and short ones; and columns.
+template <class F>
+std::vector<Case> large_cases(const F& f, Reference (*reference)(std::size_t)) {
+  std::vector<Case> cases;
+  for (const auto& [shape, axis] :
+       {std::pair<Shape, std::size_t>{{517, 303}, 1}, {{3, 50001}, 1}, {tall, 1}, {{203, 517}, 0}}) {
+    cases.push_back(make_case(
+        {shape}, [f, dim = static_cast<int>(axis)](const auto& x) { return f(x[0], dim); }, reference(axis)));
+  }
+  return cases;
 }
 
 Op softmax_op() {
@@ -46,6 +58,7 @@ Op softmax_op() {
       [masked](const std::vector<Array<double>>& x) {
         return naive_softmax(1)({naive::masked_fill(masked, -INFINITY)(x)});
       }));
+  op.large = large_cases([](const auto& x, int dim) { return xgrad::softmax(x, dim); }, naive_softmax);
   op.errors = {
       error<IndexError>("softmax: axis 2 is out of range for x (2, 3)", [] { xgrad::softmax(x(2, 3), 2); }),
       error<IndexError>("softmax: axis -3 is out of range for x (2, 3)", [] { xgrad::softmax(x(2, 3), -3); }),
@@ -61,6 +74,8 @@ Op log_softmax_op() {
         {shape}, [dim = dim](const auto& x) { return xgrad::log_softmax(x[0], dim); },
         naive::log_softmax(axis)));
   }
+  op.large =
+      large_cases([](const auto& x, int dim) { return xgrad::log_softmax(x, dim); }, naive::log_softmax);
   op.errors = {error<IndexError>("log_softmax: axis 2 is out of range for x (2, 3)",
                                  [] { xgrad::log_softmax(x(2, 3), 2); })};
   return op;
@@ -79,6 +94,15 @@ TEST(SoftmaxTest, LargeNumbersDoNotOverflow) {
   EXPECT_NEAR(y(2, 0), 0.7310586f, 1e-6);
   EXPECT_NEAR(logs(2, 1), -1.3132617f, 1e-6);
   EXPECT_EQ(logs(1, 0), -1e30f);
+}
+
+TEST(SoftmaxTest, LogarithmsOfMaskedEntriesAreMinusInfinity) {
+  const Array<float> y =
+      log_softmax(Variable<float>(Array<float>{{0, -inf, 0}, {-inf, -inf, -inf}, {0, inf, 0}, {nan, 0, 0}}))
+          .value();
+  EXPECT_NEAR(y(0, 0), -std::log(2.0), 1e-6);
+  EXPECT_EQ(y(0, 1), -inf);
+  for (const std::size_t row : {1, 2, 3}) EXPECT_TRUE(std::isnan(y(row, 1))) << row;
 }
 
 TEST(SoftmaxTest, MaskedEntriesAreExactlyZeroAndAMaskedRowIsNan) {

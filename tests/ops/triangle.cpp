@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include <gtest/gtest.h>
+
 #include "common/call.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
@@ -17,20 +19,23 @@ template <class F>
 Op triangle_op(const char* name, const F& f, bool lower) {
   Op op{std::string("triangle.") + name};
   constexpr std::ptrdiff_t huge = std::numeric_limits<std::ptrdiff_t>::max();
+  const auto triangles = [&](const Shape& shape, std::ptrdiff_t diagonal) {
+    const auto kept = [=](const Shape& at) -> std::optional<Shape> {
+      const auto column = static_cast<std::ptrdiff_t>(at.back()),
+                 row = static_cast<std::ptrdiff_t>(at[at.size() - 2]);
+      const bool keep = lower ? column - row <= diagonal : column - row >= diagonal;
+      return keep ? std::optional<Shape>(at) : std::nullopt;
+    };
+    return make_case(
+        {shape}, [=](const auto& x) { return f(x[0], diagonal); }, naive::taken(shape, kept));
+  };
   for (const Shape& shape :
        {Shape{3, 3}, Shape{2, 5}, Shape{4, 2}, Shape{2, 3, 4}, Shape{0, 3}, Shape{2, 0}}) {
     for (const std::ptrdiff_t diagonal :
-         {std::ptrdiff_t{0}, std::ptrdiff_t{1}, std::ptrdiff_t{-2}, huge, -huge}) {
-      const auto kept = [=](const Shape& at) -> std::optional<Shape> {
-        const auto column = static_cast<std::ptrdiff_t>(at.back()),
-                   row = static_cast<std::ptrdiff_t>(at[at.size() - 2]);
-        const bool keep = lower ? column - row <= diagonal : column - row >= diagonal;
-        return keep ? std::optional<Shape>(at) : std::nullopt;
-      };
-      op.cases.push_back(make_case(
-          {shape}, [=](const auto& x) { return f(x[0], diagonal); }, naive::taken(shape, kept)));
-    }
+         {std::ptrdiff_t{0}, std::ptrdiff_t{1}, std::ptrdiff_t{-2}, huge, -huge})
+      op.cases.push_back(triangles(shape, diagonal));
   }
+  op.large = {triangles(plane, -20)};
   op.errors = {
       error<ShapeError>(std::string(name) + ": x must have at least two axes, got (3)", [f] { f(x(3), 0); })};
   return op;
@@ -46,6 +51,18 @@ const Rows rows([] {
 
 const Conformance conformance{{"tril", [](const auto& c) { return tril(c.x(), c.integer("diagonal")); }},
                               {"triu", [](const auto& c) { return triu(c.x(), c.integer("diagonal")); }}};
+
+TEST(TriangleTest, TheDiagonalIsTheMainOneUnlessGivenAndBelongsToBoth) {
+  const Variable<float> x(Array<float>{{1, 2}, {3, 4}});
+  EXPECT_EQ(tril(x).value(), (Array<float>{{1, 0}, {3, 4}}));
+  EXPECT_EQ(triu(x).value(), (Array<float>{{1, 2}, {0, 4}}));
+}
+
+TEST(TriangleTest, WhatIsLeftOutMayBeNan) {
+  const Variable<float> x(Array<float>{{1, nan}, {inf, 4}});
+  EXPECT_EQ(tril(x, -1).value(), (Array<float>{{0, 0}, {inf, 0}}));
+  EXPECT_EQ(triu(x, 2).value(), (Array<float>{{0, 0}, {0, 0}}));
+}
 
 }  // namespace
 }  // namespace xgrad_tests

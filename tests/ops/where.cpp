@@ -3,6 +3,8 @@
 
 #ifndef XGRAD_BENCH_OPS
 
+#include <tuple>
+
 #include "common/call.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
@@ -27,6 +29,15 @@ Op where_op() {
        {std::pair<Shape, Shape>{{2, 3}, {2, 3}}, {{3}, {2, 1}}, {{}, {4, 1, 1}}, {{1}, {}}}) {
     op.cases.push_back(make_case(
         {a, b}, [mask](const auto& x) { return xgrad::where(mask, x[0], x[1]); }, naive_where(mask)));
+  }
+  for (const auto& [condition, a, b] : {std::tuple<Shape, Shape, Shape>{plane, plane, plane},
+                                        {plane, {}, plane},
+                                        {plane, {403}, {517, 1}},
+                                        {wide, wide, {2, 1}},
+                                        {{2, 1}, wide, {140001}}}) {
+    const Mask chosen = scattered_mask(condition);
+    op.large.push_back(make_case(
+        {a, b}, [chosen](const auto& x) { return xgrad::where(chosen, x[0], x[1]); }, naive_where(chosen)));
   }
   op.errors = {error<ShapeError>("where: shapes must broadcast, got a (2) and b (3)",
                                  [mask] { xgrad::where(mask, x(2), x(3)); }),

@@ -124,11 +124,20 @@ inline std::vector<AttentionSample> attention_samples() {
           {{17, 6}, {19, 6}, {19, 6}, {.heads = 2}}};
 }
 
+/// Heads that are shared out, several and one at a time, and queries that are worked on in blocks.
+inline std::vector<AttentionSample> large_attention_samples() {
+  return {{{7, 40, 12}, {7, 41, 12}, {7, 41, 9}, {.heads = 3}},
+          {{5, 61, 6}, {5, 103, 6}, {5, 103, 4}, {.heads = 2, .causal = true}, {2, 61, 103}},
+          {{3, 70, 1}, {3, 5003, 1}, {3, 5003, 1}, {.allowed = scattered_mask({3, 1, 5003})}},
+          {{1, 140, 2}, {1, 4001, 2}, {1, 4001, 1}, {.causal = true}}};
+}
+
 /// f is given q, k, v, the mask and the options.
 template <class F>
-Op attention_op(const char* name, const F& f, Reference (*reference)(Attention)) {
-  Op op{name};
-  for (const AttentionSample& sample : attention_samples()) {
+std::vector<Case> attention_cases(const std::vector<AttentionSample>& samples, const F& f,
+                                  Reference (*reference)(Attention)) {
+  std::vector<Case> cases;
+  for (const AttentionSample& sample : samples) {
     std::vector<Input> inputs{sample.q, sample.k, sample.v};
     if (!sample.bias.empty()) inputs.push_back(sample.bias);
     const auto call = [f, how = sample.how](const auto& x) {
@@ -138,8 +147,14 @@ Op attention_op(const char* name, const F& f, Reference (*reference)(Attention))
       return f(x[0], x[1], x[2], mask,
                xgrad::AttentionOptions{.is_causal = how.causal, .scale = how.scale, .num_heads = how.heads});
     };
-    op.cases.push_back(make_case(inputs, call, reference(sample.how)));
+    cases.push_back(make_case(inputs, call, reference(sample.how)));
   }
+  return cases;
+}
+
+template <class F>
+Op attention_op(const char* name, const F& f, Reference (*reference)(Attention)) {
+  Op op{name, attention_cases(attention_samples(), f, reference)};
   const auto refused = [f](std::string text, Shape q, Shape k, Shape v, xgrad::AttentionMask<float> mask = {},
                            xgrad::AttentionOptions options = {}) {
     return error<ShapeError>("scaled_dot_product_attention: " + text,

@@ -11,6 +11,7 @@
 
 #include <xgrad/autograd/gradcheck.hpp>
 
+#include "../../keep_num_threads.hpp"
 #include "expect_near.hpp"
 #include "op.hpp"
 
@@ -203,6 +204,90 @@ TEST_P(OpTest, BadArgumentsAreRefusedWithTheirShapes) {
   for (const ErrorCase& one : op().errors) EXPECT_EQ(one.message(), one.expected);
 }
 
+// Large arrays
+
+/// Elements so far from each other and from whole numbers that no step of a difference passes a kink.
+Array<double> on_grid(Array<double> x) {
+  for (double& element : x.storage()) element = (std::floor(element * 0x1p18) + 0.5) * 0x1p-18;
+  return x;
+}
+
+/// The derivative of sum(seed f(x)) along a direction, from a difference.
+double slope(const Reference& f, const std::vector<Array<double>>& x,
+             const std::vector<Array<double>>& direction, const Array<double>& seed) {
+  constexpr double step = 1e-6;
+  const auto moved = [&](double distance) {
+    std::vector<Array<double>> at = x;
+    for (std::size_t i = 0; i < at.size(); ++i) at[i] += distance * direction[i];
+    return f(at);
+  };
+  const Array<double> up = moved(step), down = moved(-step);
+  long double total = 0;
+  for (std::size_t k = 0; k < up.size(); ++k) total += seed.data()[k] * (up.data()[k] - down.data()[k]);
+  return static_cast<double>(total / (2 * step));
+}
+
+/// sum(direction gradients) and the root of the sum of its squared terms: one element that is wrong by a
+/// millionth of that is noticed.
+std::pair<double, double> product(const std::vector<Array<double>>& direction,
+                                  const std::vector<Array<double>>& gradients) {
+  long double total = 0, squares = 0;
+  for (std::size_t i = 0; i < direction.size(); ++i) {
+    for (std::size_t k = 0; k < direction[i].size(); ++k) {
+      const double term = direction[i].data()[k] * gradients[i].data()[k];
+      total += term;
+      squares += term * term;
+    }
+  }
+  return {static_cast<double>(total), static_cast<double>(std::sqrt(squares))};
+}
+
+/// |a - b| <= tolerance times the largest of b.
+void expect_near_in_scale(const Array<float>& a, const Array<double>& b, double tolerance) {
+  double largest = 0;
+  for (const double element : b.storage()) largest = std::max(largest, std::abs(element));
+  for (std::size_t i = 0; i < b.size(); ++i)
+    ASSERT_LE(std::abs(a.data()[i] - b.data()[i]), tolerance * largest) << "gradient in float, element " << i;
+}
+
+void check_large(const Case& sample, std::mt19937_64& random) {
+  std::vector<Array<double>> elements, direction;
+  for (const Array<double>& drawn : draw(sample.inputs, random)) {
+    elements.push_back(on_grid(drawn));
+    direction.push_back(draw(Input(drawn.shape(), {-1.5, 1.5, 0.5}), random));
+  }
+  const Array<double> expected = sample.reference(elements);
+  const Array<double> seed = seed_like(Variable<double>(expected)).value();
+  const double expected_slope = slope(sample.reference, elements, direction, seed);
+  const KeepNumThreads keep;
+  for (const std::size_t threads : {1, 3}) {
+    SCOPED_TRACE(std::to_string(threads) + " threads");
+    xgrad::set_num_threads(threads);
+    const Inputs<double> x = leaves<double>(elements);
+    const Variable<double> y = sample.in_double(x);
+    expect_near(y.value(), expected, 1e-12, "double");
+    const auto grads = gradients(y, x);
+    const auto [found_slope, scale] = product(direction, grads);
+    EXPECT_NEAR(found_slope, expected_slope, 1e-6 * scale + 1e-10);
+
+    const Inputs<float> x_float = leaves<float>(elements);
+    const Variable<float> y_float = sample.in_float(x_float);
+    expect_near(y_float.value(), expected, 1e-5, "float");
+    const auto grads_float = gradients(y_float, x_float);
+    for (std::size_t i = 0; i < x.size(); ++i) expect_near_in_scale(grads_float[i], grads[i], 5e-5);
+  }
+}
+
+TEST_P(OpTest, LargeArraysAgreeWithTheReference) {
+  for (std::size_t i = 0; i < op().large.size(); ++i) {
+    std::string trace = "large case " + std::to_string(i) + " of " + op().name + ", inputs";
+    for (const Input& input : op().large[i].inputs) trace += " " + xgrad::to_string(input.shape);
+    SCOPED_TRACE(trace);
+    std::mt19937_64 random(i + 1);
+    check_large(op().large[i], random);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, OpTest, testing::Range(std::size_t{0}, op_table().size()), [](const auto& info) {
   return std::regex_replace(op_table()[info.param].name, std::regex("\\."), "_");
 });
@@ -259,6 +344,7 @@ TEST(OpTableTest, EveryFunctionOfAHeaderHasARow) {
 TEST(OpTableTest, EveryCaseIsCheckedInBothPrecisions) {
   for (const Op& op : op_table()) {
     EXPECT_GE(op.cases.size(), 3u) << op.name;
+    EXPECT_GE(op.large.size(), 1u) << op.name;
     for (const Case& sample : op.cases)
       EXPECT_TRUE(sample.in_float && sample.in_double && sample.reference) << op.name;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace xgrad_tests::naive {
 namespace {
@@ -17,6 +18,22 @@ Numbers matrix_product(const Numbers& a, const Numbers& b) {
       total += at(a, with(index, index.size() - 1, i)) * at(b, with(index, index.size() - 2, i));
     return total;
   });
+}
+
+/// The shape with length 1 on the reduced axes, and that of the result.
+std::pair<Shape, Shape> reduced(const Shape& shape, const Dims& axes, bool keepdim) {
+  const std::size_t rank = shape.size();
+  std::vector<bool> goes(rank, false);
+  for (const std::ptrdiff_t axis : axes) {
+    if (rank > 0)
+      goes[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::ptrdiff_t>(rank) : axis)] = true;
+  }
+  Shape ones = shape, result;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (goes[axis]) ones[axis] = 1;
+    if (keepdim || !goes[axis]) result.push_back(ones[axis]);
+  }
+  return {ones, result};
 }
 
 }  // namespace
@@ -86,8 +103,12 @@ Numbers reshaped(const Numbers& x, const Shape& shape) {
 }
 
 Numbers sum_over(const Numbers& x, const Shape& kept) {
-  Numbers y = filled(kept, 0);
-  for_each_index(x.shape(), [&](const Shape& index) { at(y, index) += at(x, index); });
+  Numbers y = filled(kept, 0), lost = y;  // what each sum has lost to rounding (Kahan)
+  for_each_index(x.shape(), [&](const Shape& index) {
+    const double term = at(x, index) - at(lost, index), sum = at(y, index) + term;
+    at(lost, index) = (sum - at(y, index)) - term;
+    at(y, index) = sum;
+  });
   return y;
 }
 
@@ -100,19 +121,14 @@ double logsumexp_along(const Numbers& x, Shape index, std::size_t axis) {
   return largest + std::log(total);
 }
 
+Numbers logsumexp(const Numbers& x, std::size_t axis) {
+  return generated(with(x.shape(), axis, 1),
+                   [&](const Shape& index) { return logsumexp_along(x, index, axis); });
+}
+
 Numbers folded(const Numbers& x, const Dims& axes, bool keepdim, double start,
                double (*combine)(double, double)) {
-  const std::size_t rank = x.dimension();
-  std::vector<bool> reduced(rank, false);
-  for (const std::ptrdiff_t axis : axes) {
-    if (rank > 0)
-      reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::ptrdiff_t>(rank) : axis)] = true;
-  }
-  Shape ones = x.shape(), shape;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    if (reduced[axis]) ones[axis] = 1;
-    if (keepdim || !reduced[axis]) shape.push_back(ones[axis]);
-  }
+  const auto [ones, shape] = reduced(x.shape(), axes, keepdim);
   Numbers y = filled(ones, start);
   for_each_index(x.shape(), [&](const Shape& index) { at(y, index) = combine(at(y, index), at(x, index)); });
   return reshaped(y, shape);
@@ -163,9 +179,9 @@ Reference linear() {
 Reference log_softmax(std::size_t axis) {
   return [axis](const Arguments& x) {
     if (x[0].dimension() == 0) return filled({}, 0);
-    return generated(x[0].shape(), [&](const Shape& index) {
-      return at(x[0], index) - logsumexp_along(x[0], index, axis);
-    });
+    const Numbers normalizer = logsumexp(x[0], axis);
+    return generated(x[0].shape(),
+                     [&](const Shape& index) { return at(x[0], index) - at(normalizer, index); });
   };
 }
 
@@ -178,7 +194,8 @@ Reference masked_fill(Mask mask, double value) {
 
 Reference sum(Dims axes, bool keepdim) {
   return [axes, keepdim](const Arguments& x) {
-    return folded(x[0], axes, keepdim, 0, [](double a, double b) { return a + b; });
+    const auto [ones, shape] = reduced(x[0].shape(), axes, keepdim);
+    return reshaped(sum_over(x[0], ones), shape);
   };
 }
 

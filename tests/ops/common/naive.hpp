@@ -50,6 +50,9 @@ Numbers sum_over(const Numbers& x, const Shape& kept);
 /// log(sum(exp(x))) along the axis of x that the index lies on.
 double logsumexp_along(const Numbers& x, Shape index, std::size_t axis);
 
+/// The same everywhere along the axis, which has length 1 then.
+Numbers logsumexp(const Numbers& x, std::size_t axis);
+
 /// combine(start, element, ...) over the axes, element by element.
 Numbers folded(const Numbers& x, const Dims& axes, bool keepdim, double start,
                double (*combine)(double, double));

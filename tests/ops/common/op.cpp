@@ -55,4 +55,18 @@ Ids ids_of(const Shape& shape, std::initializer_list<std::int64_t> elements) {
   return ids;
 }
 
+Mask scattered_mask(const Shape& shape) {
+  Mask mask = Mask::from_shape(shape);
+  std::mt19937 random(1);
+  for (std::size_t i = 0; i < mask.size(); ++i) mask.data()[i] = random() % 3 > 0;
+  return mask;
+}
+
+Ids scattered_ids(const Shape& shape, std::size_t length) {
+  Ids ids = Ids::from_shape(shape);
+  std::mt19937 random(2);
+  for (std::int64_t& id : ids.storage()) id = static_cast<std::int64_t>(random() % length);
+  return ids;
+}
+
 }  // namespace xgrad_tests

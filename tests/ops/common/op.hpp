@@ -92,6 +92,7 @@ struct Op {
   std::string name;
   std::vector<Case> cases = {};
   std::vector<ErrorCase> errors = {};
+  std::vector<Case> large = {};  ///< of arrays that kernels divide among threads (kernels/pieces.hpp)
 
   friend std::ostream& operator<<(std::ostream& out, const Op& op) { return out << op.name; }
 };
@@ -119,5 +120,16 @@ Variable<float> x(Lengths... lengths) {
 
 Mask mask_of(const Shape& shape, std::initializer_list<int> elements);
 Ids ids_of(const Shape& shape, std::initializer_list<std::int64_t> elements);
+
+// For large cases
+
+/// A vector, a matrix, few long rows and many short ones.
+inline const Shape long_vector{140001}, plane{517, 403}, wide{2, 140001}, tall{70001, 3};
+
+/// True at two places of three, without the period of an axis.
+Mask scattered_mask(const Shape& shape);
+
+/// Ids in [0, length), some of them often.
+Ids scattered_ids(const Shape& shape, std::size_t length);
 
 }  // namespace xgrad_tests
