@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/expect_near.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
@@ -253,7 +254,72 @@ const Conformance conformance{
        return pow(c.x(), c.is_ids(1) ? Variable<T>(xt::cast<T>(c.ids(1))) : c.x(1));
      }},
     {"maximum", [](const auto& c) { return maximum(c.x(), second(c)); }},
-    {"minimum", [](const auto& c) { return minimum(c.x(), second(c)); }}};
+    {"minimum", [](const auto& c) { return minimum(c.x(), second(c)); }},
+    {"broadcast_to", [](const auto& c) { return broadcast_to(c.x(), c.shape("shape")); }},
+    {"sum_to", [](const auto& c) { return sum_to(c.x(), c.shape("shape")); }}};
+
+/// A call of two operands in these ranges, or of one and a number in the second's.
+Draw arithmetic_draw(const char* op, Range first = {-30, 30}, Range second = {-30, 30}) {
+  return {op, [=](Drawing& d) {
+            if (d.chance(0.2)) {
+              const double other = d.one_of({1.0, 0.5, 1.7}) * (second.low < 0 ? d.one_of({1.0, -1.0}) : 1);
+              d.call(op, {d.within(d.numbers(), first)}, {{"other", other}});
+              return;
+            }
+            const auto [a, b] = broadcasting(d);
+            d.call(op, {d.within(a, first), d.within(b, second)});
+          }};
+}
+
+Draw scaled_draw(const char* op) {
+  return {op, [op](Drawing& d) {
+            const auto [a, b] = broadcasting(d);
+            d.call(op, {a, b}, {{"alpha", d.one_of({1.0, -1.0, 0.3, 2.5, 0.0})}});
+          }};
+}
+
+void draw_pow(Drawing& d) {
+  const double exponent = d.one_of({2.0, 3.0, -1.0, 0.0, 1.0, -2.0, 4.0, 0.5, -0.5, 1.5, -1.7});
+  const Range bases = exponent == std::round(exponent) ? away_from_zero : positive;
+  d.call("pow", {d.within(d.numbers(), bases)}, {{"other", exponent}});
+}
+
+Draw extreme_draw(const char* op) {
+  return {op, [op](Drawing& d) {
+            if (d.chance(0.2)) {
+              const Name x = d.numbers();
+              const double other = d.uniform(-1, 1);
+              if (d.is_clear_of(other, d.value(x))) d.call(op, {x}, {{"other", other}});
+              return;
+            }
+            const auto [a, b] = broadcasting(d);
+            if (d.is_clear_of(0, d.result("sub", {a, b}))) d.call(op, {a, b});
+          }};
+}
+
+void draw_broadcast_to(Drawing& d) {
+  const Shape shape = d.shape();
+  d.call("broadcast_to", {d.numbers(d.narrowed(shape))}, {{"shape", listed(shape)}});
+}
+
+void draw_sum_to(Drawing& d) {
+  const Name x = d.numbers();
+  d.call("sum_to", {x}, {{"shape", listed(d.narrowed(d.shape(x)))}});
+}
+
+const Draws draws{arithmetic_draw("add"),
+                  arithmetic_draw("sub"),
+                  scaled_draw("add"),
+                  scaled_draw("sub"),
+                  arithmetic_draw("mul", {-5, 5}, {-5, 5}),
+                  arithmetic_draw("div", {-5, 5}, away_from_zero),
+                  {"neg", [](Drawing& d) { d.call("neg", {d.numbers()}); }},
+                  arithmetic_draw("pow", positive, {-2, 2}),
+                  {"pow", draw_pow},
+                  extreme_draw("maximum"),
+                  extreme_draw("minimum"),
+                  {"broadcast_to", draw_broadcast_to},
+                  {"sum_to", draw_sum_to}};
 
 /// The gradients of y from a seed of ones.
 template <class T>

@@ -28,15 +28,17 @@ const Rows rows([] {
   return std::vector<Op>{op};
 });
 
-const Conformance conformance{{"scaled_dot_product_attention", []<class T>(const Call<T>& c) {
-                                 xgrad::AttentionOptions options{.is_causal = c.flag("is_causal")};
-                                 if (c.has_attr("scale")) options.scale = c.number("scale");
-                                 xgrad::AttentionMask<T> mask;
-                                 if (c.has(3))
-                                   mask = c.is_mask(3) ? xgrad::AttentionMask<T>(c.mask(3))
-                                                       : xgrad::AttentionMask<T>(c.x(3));
-                                 return scaled_dot_product_attention(c.x(), c.x(1), c.x(2), mask, options);
+const Conformance conformance{{"scaled_dot_product_attention", [](const auto& c) {
+                                 return scaled_dot_product_attention(
+                                     c.x(), c.x(1), c.x(2), attention_mask(c, 3), attention_options(c));
                                }}};
+
+void draw_attention(Drawing& d) {
+  const DrawnAttention call = draw_attention_operands(d);
+  d.call("scaled_dot_product_attention", call.inputs, call.attrs);
+}
+
+const Draws draws{{"scaled_dot_product_attention", draw_attention}};
 
 TEST(AttentionTest, AQueryThatMayAttendToNothingGetsZerosAndZeroGradients) {
   const Variable<float> q(Array<float>{{1, 2}, {3, 4}}, true), k(Array<float>{{1, 0}, {0, 1}}, true),

@@ -33,6 +33,19 @@ const Rows rows([] {
           naive_attention_weights)};
 });
 
+const Conformance conformance{{"attention_with_weights", []<class T>(const Call<T>& c) {
+                                 const auto [output, weights] = attention_with_weights(
+                                     c.x(), c.x(1), c.x(2), attention_mask(c, 3), attention_options(c));
+                                 return Results<T>{output, weights};
+                               }}};
+
+void draw_attention_with_weights(Drawing& d) {
+  const DrawnAttention call = draw_attention_operands(d);
+  d.call("attention_with_weights", call.inputs, call.attrs, 2);
+}
+
+const Draws draws{{"attention_with_weights", draw_attention_with_weights}};
+
 TEST(AttentionTest, WeightsSumToOneAndDropoutIsAppliedToThem) {
   const Variable<float> q(Array<float>{{1, 2}, {0, 1}}), k(Array<float>{{1, 0}, {0, 1}}),
       v(Array<float>{{1, 1}, {1, 1}});

@@ -238,6 +238,18 @@ const Conformance conformance{
        return c.is_ids(1) ? cross_entropy(c.x(), c.ids(1), options) : cross_entropy(c.x(), c.x(1), options);
      }}};
 
+void draw_cross_entropy(Drawing& d) {
+  const Classes c = draw_classes(d);
+  if (c.target.empty()) return;
+  const Name target = d.chance(0.3) ? d.constant(d.shape(c.scores), {0.1, 1}) : c.target;
+  d.call("cross_entropy", {c.scores, target, c.weight},
+         {{"reduction", draw_reduction(d)},
+          {"ignore_index", c.ignore_index},
+          {"label_smoothing", d.one_of({0.0, 0.0, 0.1, 1.0})}});
+}
+
+const Draws draws{{"cross_entropy", draw_cross_entropy}};
+
 TEST(CrossEntropyTest, LargeLogitsDoNotOverflow) {
   const Variable<float> logits(Array<float>{{1000, 0}, {0, 1000}}, true);
   const Variable<float> loss = cross_entropy(logits, Ids{1, 1});

@@ -10,6 +10,7 @@
 #include <xgrad/graph/random.hpp>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -50,6 +51,14 @@ const Rows rows([] { return std::vector<Op>{dropout_op()}; });
 
 const Conformance conformance{
     {"dropout", [](const auto& c) { return dropout(c.x(), c.number("p"), c.flag("training")); }}};
+
+void draw_dropout(Drawing& d) {
+  const bool training = d.chance(0.7);
+  d.call("dropout", {d.numbers()},
+         {{"p", training ? d.one_of({0.0, 0.0, 1.0}) : 0.5}, {"training", training}});
+}
+
+const Draws draws{{"dropout", draw_dropout}};
 
 TEST(DropoutTest, KeepsTheMeanAndScalesWhatIsKept) {
   const Variable<float> x(Array<float>(Shape{100, 100}, 1.0f));

@@ -4,6 +4,7 @@
 #ifndef XGRAD_BENCH_OPS
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -108,6 +109,53 @@ Op einsum_op() {
 const Rows rows([] { return std::vector<Op>{einsum_op()}; });
 
 const Conformance conformance{{"einsum", [](const auto& c) { return einsum(c.text("equation"), c.all()); }}};
+
+/// Operands whose axes have letters of their lengths, some of them several times, and an output of some.
+void draw_einsum(Drawing& d) {
+  std::string letters, equation;
+  Shape lengths;
+  std::vector<Name> operands;
+  const auto letter_of = [&](std::size_t length) {
+    for (std::size_t i = 0; i < letters.size(); ++i)
+      if (lengths[i] == length && d.chance(0.4)) return letters[i];
+    lengths.push_back(length);
+    letters += static_cast<char>('a' + letters.size());
+    return letters.back();
+  };
+  const bool batched = d.chance(0.2);
+  Shape batch;
+  for (std::size_t count = 1 + d.below(3); count > 0; --count) {
+    if (operands.empty()) {
+      const Name x = d.numbers(1);
+      const Shape& shape = d.shape(x);
+      const std::size_t free = batched ? d.below(shape.size()) : 0;
+      batch.assign(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(free));
+      equation = batched ? "..." : "";
+      for (std::size_t axis = free; axis < shape.size(); ++axis) equation += letter_of(shape[axis]);
+      operands.push_back(x);
+      continue;
+    }
+    Shape shape = batched ? d.narrowed(batch) : Shape();
+    equation += batched ? ",..." : ",";
+    for (std::size_t axes = d.below(4); axes > 0 && shape.size() < 4; --axes) {
+      if (d.chance(0.7)) {
+        const std::size_t chosen = d.below(letters.size());
+        equation += letters[chosen];
+        shape.push_back(lengths[chosen]);
+      } else {
+        shape.push_back(d.length());
+        equation += letter_of(shape.back());
+      }
+    }
+    operands.push_back(d.numbers(shape));
+  }
+  equation += batched ? "->..." : "->";
+  for (const std::ptrdiff_t i : d.order(letters.size()))
+    if (d.chance(0.5)) equation += letters[static_cast<std::size_t>(i)];
+  d.call("einsum", operands, {{"equation", equation}});
+}
+
+const Draws draws{{"einsum", draw_einsum}};
 
 }  // namespace
 }  // namespace xgrad_tests

@@ -13,6 +13,7 @@
 #include <xgrad/ops/reductions.hpp>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -130,6 +131,55 @@ const Conformance conformance{
      }},
     {"softplus", [](const auto& c) { return softplus(c.x(), c.scalar("beta"), c.scalar("threshold")); }},
     {"clamp", [](const auto& c) { return clamp(c.x(), c.bound("min"), c.bound("max")); }}};
+
+/// A call on elements of the range that are clear of the kinks.
+Draw elementwise_draw(const char* op, Range range = {-10, 10}, std::vector<double> kinks = {}) {
+  return {op, [=](Drawing& d) {
+            const Name x = d.within(d.numbers(), range);
+            for (const double kink : kinks) {
+              if (!d.is_clear_of(kink, d.value(x))) return;
+            }
+            d.call(op, {x});
+          }};
+}
+
+void draw_gelu(Drawing& d) {
+  d.call("gelu", {d.numbers()}, {{"approximate", d.one_of<std::string>({"none", "tanh"})}});
+}
+
+void draw_softplus(Drawing& d) {
+  const Name x = d.numbers();
+  const double beta = d.one_of({1.0, 0.5, 2.0}), threshold = d.one_of({20.0, 3.0});
+  if (d.is_clear_of(threshold / beta, d.value(x)))
+    d.call("softplus", {x}, {{"beta", beta}, {"threshold", threshold}});
+}
+
+void draw_clamp(Drawing& d) {
+  const Name x = d.numbers();
+  const double low = d.uniform(-2, 1), high = d.uniform(-1, 2);
+  const std::size_t bounds = d.below(3);
+  const bool has_low = bounds != 1, has_high = bounds != 2;
+  if (has_low && !d.is_clear_of(low, d.value(x))) return;
+  if (has_high && !d.is_clear_of(high, d.value(x))) return;
+  d.call("clamp", {x},
+         {{"min", has_low ? Attr::Value(low) : nullptr}, {"max", has_high ? Attr::Value(high) : nullptr}});
+}
+
+const Draws draws{elementwise_draw("exp", {-3, 3}),
+                  elementwise_draw("log", positive),
+                  elementwise_draw("sqrt", positive),
+                  elementwise_draw("rsqrt", positive),
+                  elementwise_draw("reciprocal", away_from_zero),
+                  elementwise_draw("square", {-5, 5}),
+                  elementwise_draw("tanh"),
+                  elementwise_draw("sigmoid"),
+                  elementwise_draw("relu", {-30, 30}, {0}),
+                  elementwise_draw("silu"),
+                  elementwise_draw("abs", {-30, 30}, {0}),
+                  elementwise_draw("erf"),
+                  {"gelu", draw_gelu},
+                  {"softplus", draw_softplus},
+                  {"clamp", draw_clamp}};
 
 TEST(ElementwiseTest, SpecialValues) {
   const Variable<float> x(Array<float>{0, -1, inf, -inf, nan});

@@ -12,6 +12,7 @@
 #include <xgrad/ops/shapes.hpp>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -77,6 +78,28 @@ const Conformance conformance{{"embedding", [](const auto& c) {
                                    options.padding_idx = c.integer("padding_idx");
                                  return embedding(c.ids(1), c.x(), options);
                                }}};
+
+void draw_embedding(Drawing& d) {
+  const Name weight = d.numbers(d.shape(2, 2));
+  const auto rows = static_cast<std::ptrdiff_t>(d.shape(weight)[0]);
+  if (rows == 0) return;
+  const Shape shape = d.shape(0, 3);
+  const Name ids = d.ids(shape, d.shape(weight)[0]);
+  if (d.chance(0.7)) {
+    d.call("embedding", {weight, ids}, {{"padding_idx", nullptr}});
+    return;
+  }
+  // the padding row's gradient is dropped, so the outputs that depend on it must count for nothing
+  const auto padding = static_cast<std::ptrdiff_t>(d.below(d.shape(weight)[0]));
+  Mask is_padding = xt::equal(*d.values().at(ids).ids, padding);
+  is_padding.reshape(naive::joined(shape, {1}));
+  const Name rows_of_ids =
+      drawn(d, "embedding", {weight, ids}, {{"padding_idx", d.chance(0.5) ? padding : padding - rows}});
+  d.hide(rows_of_ids);
+  d.call("masked_fill", {rows_of_ids, d.leaf({{{}, {}, is_padding}})}, {{"value", 0.0}});
+}
+
+const Draws draws{{"embedding", draw_embedding}};
 
 TEST(EmbeddingTest, ThePaddingRowGetsNoGradientAndRepeatedIdsAddUp) {
   const Variable<float> weight(Array<float>(Shape{4, 2}, 1.0f), true);

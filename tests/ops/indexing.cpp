@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -276,6 +277,60 @@ const Conformance conformance{
     {"select", [](const auto& c) { return select(c.x(), c.dim(), c.integer("index")); }},
     {"index_select", [](const auto& c) { return index_select(c.x(), c.dim(), c.ids(1)); }},
     {"gather", [](const auto& c) { return gather(c.x(), c.dim(), c.ids(1)); }}};
+
+void draw_select(Drawing& d) {
+  const auto [x, dim, length] = d.cut();
+  if (length == 0) return;
+  const auto index = static_cast<std::ptrdiff_t>(d.below(2 * length)) - static_cast<std::ptrdiff_t>(length);
+  d.call("select", {x}, {{"dim", dim}, {"index", index}});
+}
+
+void draw_narrow(Drawing& d) {
+  const auto [x, dim, length] = d.cut();
+  const std::size_t start = d.below(length + 1);
+  const bool from_end = start < length && d.chance(0.5);
+  d.call("narrow", {x},
+         {{"dim", dim},
+          {"start", static_cast<std::ptrdiff_t>(start) - static_cast<std::ptrdiff_t>(from_end ? length : 0)},
+          {"length", static_cast<std::ptrdiff_t>(d.below(length - start + 1))}});
+}
+
+void draw_slice(Drawing& d) {
+  const auto [x, dim, length] = d.cut();
+  const auto bound = [&, length = length] {
+    return static_cast<std::ptrdiff_t>(d.below(3 * length + 3)) - static_cast<std::ptrdiff_t>(length + 1);
+  };
+  const std::ptrdiff_t start = d.chance(0.4) ? 0 : bound();
+  const std::ptrdiff_t end = d.chance(0.4) ? std::numeric_limits<std::ptrdiff_t>::max() : bound();
+  d.call("slice", {x},
+         {{"dims", std::vector{dim}},
+          {"starts", std::vector{start}},
+          {"ends", std::vector{end}},
+          {"steps", std::vector{static_cast<std::ptrdiff_t>(1 + d.below(3))}}});
+}
+
+void draw_index_select(Drawing& d) {
+  const auto [x, dim, length] = d.cut();
+  if (length == 0) return;
+  const Name index = d.ids(d.chance(0.15) ? Shape{} : Shape{d.length()}, length);
+  d.call("index_select", {x, index}, {{"dim", dim}});
+}
+
+void draw_gather(Drawing& d) {
+  const auto [x, dim, length] = d.cut();
+  if (length == 0) return;
+  Shape shape = d.shape(x);
+  for (std::size_t& other : shape)
+    if (d.chance(0.3)) other = d.below(other + 1);
+  shape[static_cast<std::size_t>(dim < 0 ? dim + std::ssize(shape) : dim)] = d.length();
+  d.call("gather", {x, d.ids(shape, length)}, {{"dim", dim}});
+}
+
+const Draws draws{{"select", draw_select},
+                  {"narrow", draw_narrow},
+                  {"slice", draw_slice},
+                  {"index_select", draw_index_select},
+                  {"gather", draw_gather}};
 
 }  // namespace
 }  // namespace xgrad_tests

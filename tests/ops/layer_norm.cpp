@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/expect_near.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
@@ -122,9 +123,14 @@ Op add_layer_norm_op() {
 
 const Rows rows([] { return std::vector<Op>{layer_norm_op(), add_layer_norm_op()}; });
 
-const Conformance conformance{{"layer_norm", [](const auto& c) {
+const Conformance conformance{{"layer_norm",
+                               [](const auto& c) {
                                  return layer_norm(c.x(), c.dims("normalized_shape"), c.optional(1),
                                                    c.optional(2), c.number("eps"));
+                               }},
+                              {"add_layer_norm", [](const auto& c) {
+                                 return add_layer_norm(c.x(), c.x(1), c.dims("normalized_shape"),
+                                                       c.optional(2), c.optional(3), c.number("eps"));
                                }}};
 
 TEST(LayerNormTest, EpsIsAHundredThousandthUnlessGiven) {
@@ -154,6 +160,24 @@ TEST(LayerNormTest, TheBiasMayChangeBeforeBackwardAndNothingElse) {
               std::string::npos);
   }
 }
+
+/// normalized_shape and eps for x, and the weight and bias that there may be.
+void draw_norm(Drawing& d, const char* op, std::vector<Name> inputs) {
+  const Shape& shape = d.shape(inputs.front());
+  const Shape inner(shape.end() - static_cast<std::ptrdiff_t>(1 + d.below(shape.size())), shape.end());
+  for (std::size_t parameter = 0; parameter < 2; ++parameter)
+    inputs.push_back(d.chance(0.6) ? d.numbers(inner) : Name());
+  d.call(op, inputs, {{"normalized_shape", listed(inner)}, {"eps", d.one_of({1e-5, 1e-2, 0.3})}});
+}
+
+void draw_layer_norm(Drawing& d) { draw_norm(d, "layer_norm", {d.numbers(1)}); }
+
+void draw_add_layer_norm(Drawing& d) {
+  const Name x = d.numbers(1);
+  draw_norm(d, "add_layer_norm", {x, d.numbers(d.shape(x))});
+}
+
+const Draws draws{{"layer_norm", draw_layer_norm}, {"add_layer_norm", draw_add_layer_norm}};
 
 TEST(LayerNormTest, ConstantRowsAndLargeMeansAreExact) {
   const Variable<float> flat(Array<float>{{3, 3, 3, 3}}, true);

@@ -11,6 +11,7 @@
 #include <xgrad/ops/reductions.hpp>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -78,7 +79,32 @@ Op linear_relu_op() {
 
 const Rows rows([] { return std::vector<Op>{linear_op(), linear_relu_op()}; });
 
-const Conformance conformance{{"linear", [](const auto& c) { return linear(c.x(), c.x(1), c.optional(2)); }}};
+const Conformance conformance{
+    {"linear", [](const auto& c) { return linear(c.x(), c.x(1), c.optional(2)); }},
+    {"linear_relu", [](const auto& c) { return linear_relu(c.x(), c.x(1), c.optional(2)); }}};
+
+/// x, weight and perhaps a bias.
+std::vector<Name> draw_layer(Drawing& d) {
+  const Name x = d.numbers(1);
+  const std::size_t out = d.length();
+  return {x, d.numbers(Shape{out, d.shape(x).back()}), d.chance(0.7) ? d.numbers(Shape{out}) : Name()};
+}
+
+void draw_linear(Drawing& d) {
+  if (d.chance(0.8)) {
+    d.call("linear", draw_layer(d));
+  } else {
+    const Name x = d.numbers(1);
+    d.call("linear", {x, d.numbers(Shape{d.shape(x).back()}), ""});
+  }
+}
+
+void draw_linear_relu(Drawing& d) {
+  const std::vector<Name> layer = draw_layer(d);
+  if (d.is_clear_of(0, d.result("linear", layer))) d.call("linear_relu", layer);
+}
+
+const Draws draws{{"linear", draw_linear}, {"linear_relu", draw_linear_relu}};
 
 /// Whether the bias is added by the fused kernel or not, nan is kept, as by PyTorch's relu.
 TEST(LinearReluTest, NanStaysNanAndPassesItsGradient) {

@@ -132,6 +132,20 @@ const Conformance conformance{
            {.weight = c.optional(2), .ignore_index = c.integer("ignore_index"), .reduction = reduction(c)});
      }}};
 
+void draw_mse_loss(Drawing& d) {
+  const auto [a, b] = broadcasting(d);
+  d.call("mse_loss", {a, b}, {{"reduction", draw_reduction(d)}});
+}
+
+void draw_nll_loss(Drawing& d) {
+  const Classes c = draw_classes(d);
+  if (c.target.empty()) return;
+  d.call("nll_loss", {c.scores, c.target, c.weight},
+         {{"reduction", draw_reduction(d)}, {"ignore_index", c.ignore_index}});
+}
+
+const Draws draws{{"mse_loss", draw_mse_loss}, {"nll_loss", draw_nll_loss}};
+
 }  // namespace
 }  // namespace xgrad_tests
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -50,6 +51,18 @@ const Rows rows([] { return std::vector<Op>{masked_fill_op()}; });
 
 const Conformance conformance{
     {"masked_fill", [](const auto& c) { return masked_fill(c.x(), c.mask(1), c.scalar("value")); }}};
+
+void draw_masked_fill(Drawing& d) {
+  const Name x = d.numbers();
+  Shape shape = d.narrowed(d.shape(x));
+  if (d.chance(0.2)) {  // larger than x
+    shape = d.shape(x);
+    shape.insert(shape.begin(), d.length());
+  }
+  d.call("masked_fill", {x, d.mask(shape)}, {{"value", d.one_of({0.0, -7.5, 2.0})}});
+}
+
+const Draws draws{{"masked_fill", draw_masked_fill}};
 
 TEST(MaskedFillTest, NanAndItsGradientAreRemoved) {
   const Variable<float> x(Array<float>{1, nan, -1}, true);

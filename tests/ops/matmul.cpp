@@ -4,6 +4,7 @@
 #ifndef XGRAD_BENCH_OPS
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -128,6 +129,38 @@ const Conformance conformance{{"matmul", [](const auto& c) { return matmul(c.x()
                                               .trans_a = c.integer("transA") != 0,
                                               .trans_b = c.integer("transB") != 0});
                                }}};
+
+void draw_matmul(Drawing& d) {
+  const Name a = d.numbers(1);
+  const Shape& left = d.shape(a);
+  Shape right{left.back()};
+  if (d.chance(0.85)) {
+    right = d.narrowed(Shape(left.begin(), left.end() - (left.size() > 1 ? 2 : 1)));
+    right.push_back(left.back());
+    right.push_back(d.length());
+  }
+  d.call("matmul", {a, d.numbers(right)});
+}
+
+void draw_bmm(Drawing& d) {
+  const Name a = d.numbers(d.shape(3, 3));
+  d.call("bmm", {a, d.numbers(Shape{d.shape(a)[0], d.shape(a)[2], d.length()})});
+}
+
+void draw_gemm(Drawing& d) {
+  const bool trans_a = d.chance(0.5), trans_b = d.chance(0.5);
+  const Name a = d.numbers(d.shape(2, 2));
+  const std::size_t n = d.shape(a)[trans_a ? 1 : 0], k = d.shape(a)[trans_a ? 0 : 1], m = d.length();
+  const Name b = d.numbers(trans_b ? Shape{m, k} : Shape{k, m});
+  const Name c = d.chance(0.6) ? d.numbers(d.narrowed({n, m})) : Name();
+  d.call("gemm", {a, b, c},
+         {{"alpha", d.one_of({1.0, 0.5})},
+          {"beta", d.one_of({1.0, -2.0})},
+          {"transA", std::ptrdiff_t{trans_a}},
+          {"transB", std::ptrdiff_t{trans_b}}});
+}
+
+const Draws draws{{"matmul", draw_matmul}, {"bmm", draw_bmm}, {"gemm", draw_gemm}};
 
 }  // namespace
 }  // namespace xgrad_tests

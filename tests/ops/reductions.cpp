@@ -11,6 +11,7 @@
 #include <xtensor/xbuilder.hpp>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/expect_near.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
@@ -229,6 +230,34 @@ const Conformance conformance{
     {"var", [](const auto& c) {
        return var(c.x(), c.axes(), {.correction = c.count("correction"), .keepdim = c.flag("keepdim")});
      }}};
+
+Draw reduction_draw(const char* op) {
+  return {op, [op](Drawing& d) {
+            const Name x = d.numbers();
+            d.call(op, {x}, {{"dim", d.axes(x)}, {"keepdim", d.chance(0.5)}});
+          }};
+}
+
+/// A call where no other element is near the extreme one.
+Draw extreme_draw(const char* op) {
+  return {op, [op](Drawing& d) {
+            const Name x = d.numbers();
+            const Attr::Value axes = d.axes(x);
+            if (d.value(x).size() == 0) return;
+            const Array<double> extremes = d.result(op, {x}, {{"dim", axes}, {"keepdim", true}});
+            if (d.is_clear_of(0, d.value(x) - extremes))
+              d.call(op, {x}, {{"dim", axes}, {"keepdim", d.chance(0.5)}});
+          }};
+}
+
+void draw_var(Drawing& d) {
+  const Name x = d.numbers();
+  d.call("var", {x},
+         {{"dim", d.axes(x)}, {"correction", d.one_of<std::ptrdiff_t>({0, 1})}, {"keepdim", d.chance(0.5)}});
+}
+
+const Draws draws{reduction_draw("sum"), reduction_draw("mean"),      extreme_draw("amax"),
+                  extreme_draw("amin"),  reduction_draw("logsumexp"), {"var", draw_var}};
 
 TEST(ReductionsTest, SumsOfManyFloatsAreAccurate) {
   const Array<float> tenths(Shape{1000, 1000}, 0.1f);

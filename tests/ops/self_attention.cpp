@@ -89,6 +89,30 @@ Op self_attention_op() {
 
 const Rows rows([] { return std::vector<Op>{self_attention_op()}; });
 
+const Conformance conformance{{"self_attention", [](const auto& c) {
+                                 return self_attention(c.x(), {c.x(1), c.optional(2)},
+                                                       {c.x(3), c.optional(4)}, {c.x(5), c.optional(6)},
+                                                       attention_mask(c, 7), attention_options(c));
+                               }}};
+
+void draw_self_attention(Drawing& d) {
+  const Name x = d.numbers(2);
+  const Shape& shape = d.shape(x);
+  const std::size_t heads = d.below(3), in = shape.back(), length = shape[shape.size() - 2];
+  const std::size_t parts = std::max<std::size_t>(heads, 1);
+  const std::size_t out = parts * (1 + d.below(3)), v_out = parts * (1 + d.below(3));
+  std::vector<Name> inputs{x};
+  for (const std::size_t width : {out, out, v_out}) {
+    inputs.push_back(d.numbers(Shape{width, in}));
+    inputs.push_back(d.chance(0.7) ? d.numbers(Shape{width}) : Name());
+  }
+  const Shape batch(shape.begin(), shape.end() - 2);
+  inputs.push_back(draw_attention_mask(d, batch, heads, length, length));
+  d.call("self_attention", inputs, draw_attention_attrs(d, heads));
+}
+
+const Draws draws{{"self_attention", draw_self_attention}};
+
 TEST(SelfAttentionTest, ProjectionBiasesMayChangeBeforeBackward) {
   const Variable<double> x(Array<double>{{1, 2}, {3, 4}}, true), w(Array<double>{{1, 0}, {0, 1}}, true),
       bias(Array<double>{0.5, 1}, true);

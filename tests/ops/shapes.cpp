@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -345,6 +346,99 @@ TEST(ShapesTest, SplitsHaveTheLengthsThatWereAskedFor) {
   EXPECT_EQ(lengths(split(x(0, 2), 3)), (std::vector<std::size_t>{0}));
   EXPECT_EQ(lengths(split(x(4), {0, 4, 0})), (std::vector<std::size_t>{0, 4, 0}));
 }
+
+/// Another shape of as many elements: an axis more, or two neighbours made one.
+void draw_reshape(Drawing& d) {
+  const Name x = d.numbers();
+  Shape shape = d.shape(x);
+  if (shape.size() < 2 || d.chance(0.3)) {
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(d.below(shape.size() + 1)), 1);
+  } else {
+    const std::size_t axis = d.below(shape.size() - 1);
+    shape[axis] *= shape[axis + 1];
+    shape = naive::without(shape, axis + 1);
+  }
+  std::vector<std::ptrdiff_t> lengths = listed(shape);
+  if (d.value(x).size() > 0 && d.chance(0.5)) lengths[d.below(lengths.size())] = -1;
+  d.call("reshape", {x}, {{"shape", lengths}});
+}
+
+void draw_flatten(Drawing& d) {
+  const Name x = d.numbers();
+  const std::size_t axes = std::max<std::size_t>(d.rank(x), 1), last = d.below(axes);
+  d.call("flatten", {x},
+         {{"start_dim", static_cast<std::ptrdiff_t>(d.below(last + 1))},
+          {"end_dim", static_cast<std::ptrdiff_t>(last) - static_cast<std::ptrdiff_t>(axes)}});
+}
+
+void draw_unsqueeze(Drawing& d) {
+  const Name x = d.numbers();
+  const auto axes = static_cast<std::ptrdiff_t>(d.rank(x)) + 1;
+  d.call("unsqueeze", {x}, {{"dim", static_cast<std::ptrdiff_t>(d.below(2 * d.rank(x) + 2)) - axes}});
+}
+
+void draw_squeeze(Drawing& d) {
+  const Name x = d.numbers();
+  d.call("squeeze", {x}, {{"dim", d.chance(0.3) ? Attr::Value(nullptr) : d.axis(x)}});
+}
+
+void draw_expand(Drawing& d) {
+  const Name x = d.numbers();
+  std::vector<std::ptrdiff_t> lengths = listed(d.shape(x));
+  for (std::ptrdiff_t& length : lengths) {
+    if (length == 1 && d.chance(0.8))
+      length = static_cast<std::ptrdiff_t>(d.length());
+    else if (d.chance(0.5))
+      length = -1;
+  }
+  if (d.chance(0.4)) lengths.insert(lengths.begin(), static_cast<std::ptrdiff_t>(1 + d.below(3)));
+  d.call("expand", {x}, {{"shape", lengths}});
+}
+
+void draw_transpose(Drawing& d) {
+  const Name x = d.numbers();
+  d.call("transpose", {x}, {{"dim0", d.axis(x)}, {"dim1", d.axis(x)}});
+}
+
+void draw_permute(Drawing& d) {
+  const Name x = d.numbers();
+  d.call("permute", {x}, {{"dims", d.order(d.rank(x))}});
+}
+
+void draw_cat(Drawing& d) {
+  const Name first = d.numbers(1);
+  const std::ptrdiff_t dim = d.axis(first);
+  Shape shape = d.shape(first);
+  std::vector<Name> parts{first};
+  for (std::size_t more = d.below(3); more > 0; --more) {
+    if (d.chance(0.5)) shape[static_cast<std::size_t>(dim < 0 ? dim + std::ssize(shape) : dim)] = d.length();
+    parts.push_back(d.numbers(shape));
+  }
+  d.call("cat", parts, {{"dim", dim}});
+}
+
+void draw_stack(Drawing& d) {
+  const Name first = d.numbers();
+  std::vector<Name> parts{first};
+  for (std::size_t more = d.below(3); more > 0; --more) parts.push_back(d.numbers(d.shape(first)));
+  const auto axes = static_cast<std::ptrdiff_t>(d.rank(first)) + 1;
+  d.call("stack", parts, {{"dim", static_cast<std::ptrdiff_t>(d.below(2 * d.rank(first) + 2)) - axes}});
+}
+
+void draw_split(Drawing& d) {
+  const auto [x, dim, length] = d.cut();
+  std::size_t rest = length;
+  std::vector<std::ptrdiff_t> sizes;
+  for (; rest > 0 && sizes.size() < 2; rest -= static_cast<std::size_t>(sizes.back()))
+    sizes.push_back(static_cast<std::ptrdiff_t>(d.below(rest + 1)));
+  sizes.push_back(static_cast<std::ptrdiff_t>(rest));
+  d.call("split", {x}, {{"sizes", sizes}, {"dim", dim}}, sizes.size());
+}
+
+const Draws draws{{"reshape", draw_reshape}, {"flatten", draw_flatten}, {"unsqueeze", draw_unsqueeze},
+                  {"squeeze", draw_squeeze}, {"expand", draw_expand},   {"transpose", draw_transpose},
+                  {"permute", draw_permute}, {"cat", draw_cat},         {"stack", draw_stack},
+                  {"split", draw_split}};
 
 }  // namespace
 }  // namespace xgrad_tests

@@ -10,6 +10,7 @@
 #include <xgrad/ops/masked_fill.hpp>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -85,6 +86,30 @@ const Rows rows([] { return std::vector<Op>{softmax_op(), log_softmax_op()}; });
 
 const Conformance conformance{{"softmax", [](const auto& c) { return softmax(c.x(), c.dim()); }},
                               {"log_softmax", [](const auto& c) { return log_softmax(c.x(), c.dim()); }}};
+
+void draw_softmax(Drawing& d) {
+  const Name x = d.numbers();
+  d.call("softmax", {x}, {{"dim", d.axis(x)}});
+}
+
+/// Over the last axis, of which all elements but the first may be masked.
+void draw_masked_softmax(Drawing& d) {
+  const Name x = d.numbers(1);
+  if (d.shape(x).back() == 0) return;
+  Mask mask(Shape{d.shape(x).back()}, false);
+  for (std::size_t i = 1; i < mask.size(); ++i) mask(i) = d.chance(0.4);
+  const Name masked =
+      drawn(d, "masked_fill", {x, d.leaf({{{}, {}, mask}})}, {{"value", std::string("-inf")}});
+  d.call("softmax", {masked}, {{"dim", std::ptrdiff_t{-1}}});
+}
+
+void draw_log_softmax(Drawing& d) {
+  const Name x = d.numbers();
+  d.call("log_softmax", {x}, {{"dim", d.axis(x)}});
+}
+
+const Draws draws{
+    {"softmax", draw_softmax}, {"softmax", draw_masked_softmax}, {"log_softmax", draw_log_softmax}};
 
 TEST(SoftmaxTest, LargeNumbersDoNotOverflow) {
   const Variable<float> x(Array<float>{{1e30f, 1e30f}, {-1e30f, 0}, {1000, 999}});

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -63,6 +64,14 @@ TEST(TriangleTest, WhatIsLeftOutMayBeNan) {
   EXPECT_EQ(tril(x, -1).value(), (Array<float>{{0, 0}, {inf, 0}}));
   EXPECT_EQ(triu(x, 2).value(), (Array<float>{{0, 0}, {0, 0}}));
 }
+
+Draw triangle_draw(const char* op) {
+  return {op, [op](Drawing& d) {
+            d.call(op, {d.numbers(2)}, {{"diagonal", static_cast<std::ptrdiff_t>(d.below(6)) - 3}});
+          }};
+}
+
+const Draws draws{triangle_draw("tril"), triangle_draw("triu")};
 
 }  // namespace
 }  // namespace xgrad_tests

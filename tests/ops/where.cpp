@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "common/call.hpp"
+#include "common/draw.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
 
@@ -49,6 +50,14 @@ Op where_op() {
 const Rows rows([] { return std::vector<Op>{where_op()}; });
 
 const Conformance conformance{{"where", [](const auto& c) { return where(c.mask(0), c.x(1), c.x(2)); }}};
+
+void draw_where(Drawing& d) {
+  const auto [a, b] = broadcasting(d);
+  const Name& wide = d.rank(a) > d.rank(b) ? a : b;
+  d.call("where", {d.mask(d.narrowed(d.shape(wide))), a, b});
+}
+
+const Draws draws{{"where", draw_where}};
 
 }  // namespace
 }  // namespace xgrad_tests

@@ -8,6 +8,8 @@
 
 #include <xgrad/ops/attention.hpp>
 
+#include "call.hpp"
+#include "draw.hpp"
 #include "naive.hpp"
 #include "op.hpp"
 
@@ -174,6 +176,57 @@ Op attention_op(const char* name, const F& f, Reference (*reference)(Attention))
                refused("shapes must broadcast, got the scores (3, 4) and attn_mask (5)", {3, 2}, {4, 2},
                        {4, 2}, x(5))};
   return op;
+}
+
+/// Input i: nothing, a mask or numbers.
+template <class T>
+xgrad::AttentionMask<T> attention_mask(const Call<T>& c, std::size_t i) {
+  if (!c.has(i)) return {};
+  return c.is_mask(i) ? xgrad::AttentionMask<T>(c.mask(i)) : xgrad::AttentionMask<T>(c.x(i));
+}
+
+/// The attributes is_causal, scale and perhaps num_heads.
+template <class T>
+xgrad::AttentionOptions attention_options(const Call<T>& c) {
+  xgrad::AttentionOptions options{.is_causal = c.flag("is_causal")};
+  if (c.has_attr("scale")) options.scale = c.number("scale");
+  if (c.has_attr("num_heads")) options.num_heads = c.count("num_heads");
+  return options;
+}
+
+/// Nothing, a mask or numbers that broadcast to the scores.
+inline Name draw_attention_mask(Drawing& d, const Shape& batch, std::size_t heads, std::size_t queries,
+                                std::size_t keys) {
+  const Shape scores = heads > 0 ? joined(batch, {heads, queries, keys}) : joined(batch, {queries, keys});
+  const double kind = d.uniform(0, 1);
+  if (kind < 0.4) return "";
+  return kind < 0.7 ? d.mask(d.narrowed(scores)) : d.numbers(d.narrowed(scores));
+}
+
+inline std::vector<Attr> draw_attention_attrs(Drawing& d, std::size_t heads) {
+  return {{"num_heads", static_cast<std::ptrdiff_t>(heads)},
+          {"is_causal", d.chance(0.3)},
+          {"scale", d.chance(0.7) ? Attr::Value(nullptr) : d.uniform(0.2, 1)}};
+}
+
+/// q, k, v and a mask, and the attributes.
+struct DrawnAttention {
+  std::vector<Name> inputs;
+  std::vector<Attr> attrs;
+};
+
+inline DrawnAttention draw_attention_operands(Drawing& d) {
+  const std::size_t heads = d.below(3), parts = std::max<std::size_t>(heads, 1);
+  Name q = d.numbers(2);
+  if (d.shape(q).back() % parts != 0 || d.shape(q).back() == 0) {
+    const Shape& shape = d.shape(q);
+    q = d.numbers(with(shape, shape.size() - 1, parts * (1 + d.below(3))));
+  }
+  const Shape shape = d.shape(q), batch(shape.begin(), shape.end() - 2);
+  const std::size_t queries = shape[shape.size() - 2], keys = d.chance(0.5) ? queries : d.length();
+  const Name k = d.numbers(joined(batch, {keys, shape.back()}));
+  const Name v = d.numbers(joined(batch, {keys, d.chance(0.5) ? shape.back() : parts * (1 + d.below(3))}));
+  return {{q, k, v, draw_attention_mask(d, batch, heads, queries, keys)}, draw_attention_attrs(d, heads)};
 }
 
 }  // namespace xgrad_tests

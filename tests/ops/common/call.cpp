@@ -126,6 +126,12 @@ xgrad::Dims Call<T>::dims(const char* name) const {
 }
 
 template <class T>
+xgrad::Shape Call<T>::shape(const char* name) const {
+  const auto lengths = entry_as<std::vector<std::size_t>>(attrs_, name);
+  return xgrad::Shape(lengths.begin(), lengths.end());
+}
+
+template <class T>
 xgrad::Dims Call<T>::axes() const {
   if (has_attr("dim")) return dims("dim");
   xgrad::Shape every(x().dimension(), 0);

@@ -63,6 +63,7 @@ class Call {
 
   /// A shape or axes as the library takes them.
   xgrad::Dims dims(const char* name) const;
+  xgrad::Shape shape(const char* name) const;
   /// The axes that the attribute dim names; all axes of x without it.
   xgrad::Dims axes() const;
 

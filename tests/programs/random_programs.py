@@ -1,0 +1,214 @@
+"""Computes the programs of random_programs with PyTorch: a line of JSON in, a line out."""
+
+import json
+import math
+import sys
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    sys.exit(3)
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
+
+
+def other(x, a):
+    return x[1] if len(x) > 1 else torch.tensor(float(a["other"]))
+
+
+def dims(x, a):
+    axes = a["dim"]
+    return tuple(range(x.dim())) if axes is None else axes
+
+
+def reduced(f):
+    return lambda x, a: f(x[0], dim=dims(x[0], a), keepdim=a["keepdim"])
+
+
+def var(x, a):
+    axes = dims(x[0], a)
+    axes = [axes] if isinstance(axes, int) else list(axes)
+    return torch.var(x[0].reshape(1) if x[0].dim() == 0 else x[0], dim=axes or [0], unbiased=a["correction"] == 1,
+                     keepdim=a["keepdim"] and x[0].dim() > 0)
+
+
+def sliced(x, a):
+    for dim, start, end, step in zip(a["dims"], a["starts"], a["ends"], a["steps"]):
+        index = [slice(None)] * x[0].dim()
+        index[dim] = slice(start, end, step)
+        x = [x[0][tuple(index)]]
+    return x[0]
+
+
+def linear(x, a):
+    if x[1].dim() == 1:
+        return x[0] @ x[1]
+    return x[0] @ x[1].T + (0 if x[2] is None else x[2])
+
+
+def gemm(x, a):
+    left, right = (m.T if a[turned] else m for m, turned in zip(x, ("transA", "transB")))
+    y = a["alpha"] * (left @ right)
+    return y if x[2] is None else y + a["beta"] * x[2]
+
+
+def layer_norm(x, a, weight, bias):
+    """Of single ops: the third derivative of F.layer_norm is wrong in PyTorch 1.13, which differences tell, too."""
+    axes = tuple(range(-len(a["normalized_shape"]), 0))
+    x = x - x.mean(axes, keepdim=True)
+    y = x * torch.rsqrt((x * x).mean(axes, keepdim=True) + a["eps"])
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
+def masked_fill(x, a):
+    x, mask = torch.broadcast_tensors(*x)
+    return x.masked_fill(mask, float(a["value"]))
+
+
+def nll_loss(x, a):
+    return F.nll_loss(*x, ignore_index=a["ignore_index"], reduction=a["reduction"])
+
+
+def cross_entropy(x, a):
+    ids = {} if x[1].is_floating_point() else {"ignore_index": a["ignore_index"]}
+    return F.cross_entropy(*x, **ids, reduction=a["reduction"], label_smoothing=a["label_smoothing"])
+
+
+def mse_loss(x, a):
+    return F.mse_loss(*torch.broadcast_tensors(*x), reduction=a["reduction"])
+
+
+def attention(q, k, v, mask, a):
+    """The output and the weights; zeros where a query may attend to nothing."""
+    heads = a["num_heads"]
+    if heads:
+        q, k, v = (x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(-3, -2) for x in (q, k, v))
+    scale = 1 / math.sqrt(q.shape[-1]) if a["scale"] is None else a["scale"]
+    scores = q @ k.transpose(-2, -1) * scale
+    allowed = torch.ones(scores.shape, dtype=torch.bool)
+    if mask is not None and mask.dtype == torch.bool:
+        allowed = allowed & mask
+    elif mask is not None:
+        scores = scores + mask
+    if a["is_causal"]:
+        allowed = allowed.tril()
+    some = allowed.any(-1, keepdim=True)
+    scores = scores.masked_fill(~allowed & some, -math.inf)
+    weights = torch.softmax(scores, -1) * some
+    output = weights @ v
+    return [output.transpose(-3, -2).flatten(-2) if heads else output, weights]
+
+
+def self_attention(x, a):
+    q, k, v = (linear([x[0], x[i], x[i + 1]], {}) for i in (1, 3, 5))
+    return attention(q, k, v, x[7], a)[0]
+
+
+def same(name):
+    return lambda x, a: getattr(torch, name)(x[0])
+
+
+ops = {
+    **{name: same(name) for name in ("exp log sqrt rsqrt reciprocal square tanh sigmoid relu abs erf neg").split()},
+    "silu": lambda x, a: F.silu(x[0]),
+    "gelu": lambda x, a: F.gelu(x[0], approximate=a["approximate"]),
+    "softplus": lambda x, a: F.softplus(x[0], a["beta"], a["threshold"]),
+    "clamp": lambda x, a: torch.clamp(x[0], a["min"], a["max"]),
+    "dropout": lambda x, a: F.dropout(x[0], a["p"], a["training"]),
+    "add": lambda x, a: x[0] + a.get("alpha", 1) * other(x, a),
+    "sub": lambda x, a: x[0] - a.get("alpha", 1) * other(x, a),
+    "mul": lambda x, a: x[0] * other(x, a),
+    "div": lambda x, a: x[0] / other(x, a),
+    "pow": lambda x, a: torch.pow(x[0], x[1] if len(x) > 1 else float(a["other"])),
+    "maximum": lambda x, a: torch.maximum(x[0], other(x, a)),
+    "minimum": lambda x, a: torch.minimum(x[0], other(x, a)),
+    "broadcast_to": lambda x, a: x[0].broadcast_to(a["shape"]),
+    "sum_to": lambda x, a: x[0].sum_to_size(a["shape"]),
+    "where": lambda x, a: torch.where(x[0], x[1], x[2]),
+    "masked_fill": masked_fill,
+    "matmul": lambda x, a: torch.matmul(x[0], x[1]),
+    "bmm": lambda x, a: torch.bmm(x[0], x[1]),
+    "linear": linear,
+    "linear_relu": lambda x, a: torch.relu(linear(x, a)),
+    "gemm": gemm,
+    "einsum": lambda x, a: torch.einsum(a["equation"], x),
+    "sum": reduced(torch.sum),
+    "mean": reduced(torch.mean),
+    "amax": reduced(torch.amax),
+    "amin": reduced(torch.amin),
+    "logsumexp": reduced(torch.logsumexp),
+    "var": var,
+    "reshape": lambda x, a: x[0].reshape(a["shape"]),
+    "flatten": lambda x, a: x[0].flatten(a["start_dim"], a["end_dim"]),
+    "transpose": lambda x, a: x[0].transpose(a["dim0"], a["dim1"]),
+    "permute": lambda x, a: x[0].permute(a["dims"]),
+    "unsqueeze": lambda x, a: x[0].unsqueeze(a["dim"]),
+    "squeeze": lambda x, a: x[0].squeeze() if a["dim"] is None else x[0].squeeze(a["dim"]),
+    "expand": lambda x, a: x[0].expand(a["shape"]),
+    "cat": lambda x, a: torch.cat(x, a["dim"]),
+    "stack": lambda x, a: torch.stack(x, a["dim"]),
+    "split": lambda x, a: list(torch.split(x[0], a["sizes"], a["dim"])),
+    "narrow": lambda x, a: x[0].narrow(a["dim"], a["start"], a["length"]),
+    "slice": sliced,
+    "select": lambda x, a: x[0].select(a["dim"], a["index"]),
+    "tril": lambda x, a: x[0].tril(a["diagonal"]),
+    "triu": lambda x, a: x[0].triu(a["diagonal"]),
+    "index_select": lambda x, a: x[0].index_select(a["dim"], x[1]),
+    "gather": lambda x, a: x[0].gather(a["dim"], x[1]),
+    "embedding": lambda x, a: F.embedding(x[1], x[0], a["padding_idx"]),
+    "softmax": lambda x, a: torch.softmax(x[0], a["dim"]),
+    "log_softmax": lambda x, a: torch.log_softmax(x[0], a["dim"]),
+    "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),
+    "add_layer_norm": lambda x, a: layer_norm(x[0] + x[1], a, x[2], x[3]),
+    "mse_loss": mse_loss,
+    "nll_loss": nll_loss,
+    "cross_entropy": cross_entropy,
+    "scaled_dot_product_attention": lambda x, a: attention(*x, a)[0],
+    "attention_with_weights": lambda x, a: attention(*x, a),
+    "self_attention": self_attention,
+}
+
+
+def tensor(entry):
+    kind = {"numbers": torch.float64, "ids": torch.int64, "mask": torch.bool}[entry["kind"]]
+    x = torch.tensor(entry["elements"], dtype=kind).reshape(entry["shape"])
+    return x.requires_grad_() if entry.get("requires_grad") else x
+
+
+def plain(x):
+    """JSON has no infinities; and PyTorch gives some zeros no memory before they are added to."""
+    elements = [e if math.isfinite(e) else str(e) for e in (x.detach() + 0.0).reshape(-1).tolist()]
+    return {"shape": list(x.shape), "elements": elements}
+
+
+def computed(program):
+    values = {name: tensor(entry) for name, entry in program["leaves"].items()}
+    names = [name for name, x in values.items() if x.requires_grad]
+    results = {}
+    for step in program["steps"]:
+        if step["op"] not in ops:
+            return {"unknown": step["op"]}
+        y = ops[step["op"]]([None if name is None else values[name] for name in step["in"]], step["attrs"])
+        for name, x in zip(step["out"], y if isinstance(y, list) else [y]):
+            values[name] = results[name] = x
+    loss, derivatives = values[program["loss"]], []
+    for directions in program["directions"]:
+        found = [None] * len(names)
+        if loss.requires_grad:
+            found = torch.autograd.grad(loss, [values[n] for n in names], create_graph=True, allow_unused=True)
+        found = {n: torch.zeros_like(values[n]) if g is None else g for n, g in zip(names, found)}
+        derivatives.append({n: plain(g) for n, g in found.items()})
+        loss = sum(((g * tensor(directions[n])).sum() for n, g in found.items()), torch.tensor(0.0))
+    return {"values": {name: plain(x) for name, x in results.items()}, "derivatives": derivatives}
+
+
+print(torch.__version__, flush=True)
+for line in sys.stdin:
+    try:
+        answer = computed(json.loads(line))
+    except Exception as error:  # is told as what differs
+        answer = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps(answer), flush=True)
