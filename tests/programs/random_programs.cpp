@@ -224,7 +224,9 @@ class Comparison {
         u_(directions(at_, seed + 1)),
         v_(directions(at_, seed + 2)),
         w_(directions(at_, seed + 3)) {
-    for (const Array<double>& x : at_) is_large_ = is_large_ || x.size() > 1000;
+    const xgrad::NoGrad guard;
+    for (const auto& [name, value] : run<double>(program, at_).values)
+      is_large_ = is_large_ || (value.numbers.defined() && value.numbers.size() > 1000);
   }
 
   /// Each kind of disagreement is a line.
@@ -528,7 +530,7 @@ class Comparison {
 
 Program drawn_program(std::uint64_t seed, std::uint64_t number) {
   const bool large = number % 25 == 24;
-  Drawing drawing(seed, number, large ? 300 : 18, large ? 50000 : 200);
+  Drawing drawing(seed, number, large ? Drawing::Sizes{300, 50000, 0.5} : Drawing::Sizes{18, 200, 0.1});
   const std::vector<xgrad_tests::Draw>& draws = xgrad_tests::draw_table();
   const std::size_t steps = 3 + drawing.below(large ? 5 : 10);
   while (drawing.size() < steps) draws[drawing.below(draws.size())].add(drawing);

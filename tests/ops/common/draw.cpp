@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -24,6 +25,16 @@ bool is_within(const Array<double>& x, Range range) {
 
 /// Finite, and of a size whose functions are so, too.
 bool is_usable(const Array<double>& x) { return x.dimension() <= 5 && is_within(x, {-30, 30}); }
+
+template <class T>
+Results<T> results_of(const Step& step, const Values<T>& values) {
+  const Adapter* const adapter = find_adapter(step.op);
+  if (adapter == nullptr) throw std::logic_error("no op is named " + step.op);
+  std::vector<Value<T>> inputs;
+  for (const Name& name : step.inputs) inputs.push_back(name.empty() ? Value<T>() : values.at(name));
+  const nlohmann::json attrs = as_json(step.attrs);
+  return (*adapter)(Call<T>(std::move(inputs), attrs));
+}
 
 }  // namespace
 
@@ -50,16 +61,6 @@ Program pruned(const Program& program) {
 }
 
 template <class T>
-static Results<T> results_of(const Step& step, const Values<T>& values) {
-  const Adapter* const adapter = find_adapter(step.op);
-  if (adapter == nullptr) throw std::logic_error("no op is named " + step.op);
-  std::vector<Value<T>> inputs;
-  for (const Name& name : step.inputs) inputs.push_back(name.empty() ? Value<T>() : values.at(name));
-  const nlohmann::json attrs = as_json(step.attrs);
-  return (*adapter)(Call<T>(std::move(inputs), attrs));
-}
-
-template <class T>
 void run(const Step& step, Values<T>& values) {
   Results<T> results = results_of(step, values);
   for (std::size_t i = 0; i < step.results.size(); ++i) values[step.results[i]] = {std::move(results.at(i))};
@@ -68,8 +69,7 @@ void run(const Step& step, Values<T>& values) {
 template void run<float>(const Step&, Values<float>&);
 template void run<double>(const Step&, Values<double>&);
 
-Drawing::Drawing(std::uint64_t seed, std::uint64_t number, std::size_t longest, std::size_t most)
-    : longest_(longest), most_(most) {
+Drawing::Drawing(std::uint64_t seed, std::uint64_t number, Sizes sizes) : sizes_(sizes) {
   std::seed_seq both{seed >> 32, seed & 0xffffffff, number >> 32, number & 0xffffffff};
   random_.seed(both);
 }
@@ -87,10 +87,8 @@ double Drawing::uniform(double low, double high) {
 std::size_t Drawing::length() {
   if (chance(0.02)) return 0;
   if (chance(0.2)) return 1;
-  return 2 + (chance(0.1) ? below(longest_ - 1) : below(std::min<std::size_t>(longest_ / 4, 4)));
+  return 2 + below(chance(sizes_.often) ? sizes_.longest - 1 : 4);
 }
-
-bool Drawing::is_small(const Shape& shape) const { return xgrad::element_count(shape) <= most_; }
 
 Shape Drawing::shape(std::size_t least_rank, std::size_t most_rank) {
   std::size_t rank = one_of<std::size_t>({0, 1, 1, 2, 2, 2, 2, 3, 3, 4});
@@ -98,7 +96,7 @@ Shape Drawing::shape(std::size_t least_rank, std::size_t most_rank) {
   Shape shape(rank);
   do {
     for (std::size_t& length : shape) length = this->length();
-  } while (!is_small(shape));
+  } while (xgrad::element_count(shape) > sizes_.most);
   return shape;
 }
 
@@ -145,13 +143,19 @@ Name Drawing::leaf(Leaf leaf) {
   return name;
 }
 
+template <class Fits>
+Name Drawing::existing(const Fits& fits) {
+  for (const std::vector<Name>* names : {&unused_, &usable_}) {
+    std::vector<Name> fitting;
+    std::copy_if(names->begin(), names->end(), std::back_inserter(fitting), fits);
+    if (!fitting.empty() && chance(names == &unused_ ? 0.6 : 0.9)) return fitting[below(fitting.size())];
+  }
+  return "";
+}
+
 Name Drawing::numbers(std::size_t least_rank) {
-  std::vector<Name> fitting;
-  for (const Name& name : usable_)
-    if (rank(name) >= least_rank) fitting.push_back(name);
-  if (fitting.empty() || chance(0.15)) return numbers(shape(least_rank));
-  const std::size_t newest = std::min<std::size_t>(fitting.size(), 3);
-  return chance(0.5) ? fitting[fitting.size() - 1 - below(newest)] : fitting[below(fitting.size())];
+  const Name there = existing([&](const Name& name) { return rank(name) >= least_rank; });
+  return there.empty() ? numbers(shape(least_rank)) : there;
 }
 
 Drawing::Cut Drawing::cut() {
@@ -161,10 +165,8 @@ Drawing::Cut Drawing::cut() {
 }
 
 Name Drawing::numbers(const Shape& shape) {
-  std::vector<Name> fitting;
-  for (const Name& name : usable_)
-    if (this->shape(name) == shape) fitting.push_back(name);
-  if (!fitting.empty() && chance(0.7)) return fitting[below(fitting.size())];
+  const Name there = existing([&](const Name& name) { return this->shape(name) == shape; });
+  if (!there.empty()) return there;
   const bool requires_grad = chance(0.9);
   const Name name = leaf({{Variable<double>(elements(shape, {}))}, requires_grad});
   usable_.push_back(name);
@@ -197,7 +199,7 @@ Name Drawing::mask(const Shape& shape) {
 
 const Array<double>& Drawing::value(const Name& x) const { return values_.at(x).numbers.value(); }
 
-bool Drawing::is_clear_of(double place, const Array<double>& x) const {
+bool Drawing::is_clear_of(double place, const Array<double>& x) {
   const double there = 1e-12, near = x.size() > 1000 ? 1e-5 : 1e-2;
   return std::all_of(x.storage().begin(), x.storage().end(), [&](double element) {
     const double distance = std::abs(element - place);

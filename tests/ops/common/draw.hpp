@@ -74,8 +74,14 @@ void run(const Step& step, Values<T>& values);
 /// inputs. What is chosen is the same for the same seed.
 class Drawing {
  public:
-  /// Leaves have `longest` elements along an axis, at most, and about `most` in all.
-  Drawing(std::uint64_t seed, std::uint64_t number, std::size_t longest, std::size_t most);
+  /// Of axes, and of all elements of what is drawn; results may be larger.
+  struct Sizes {
+    std::size_t longest, most;
+    double often;  ///< the share of axes that are longer than a few elements
+  };
+
+  /// Program number `number` of a seed.
+  Drawing(std::uint64_t seed, std::uint64_t number, Sizes sizes);
 
   // Chance
 
@@ -99,25 +105,23 @@ class Drawing {
   std::ptrdiff_t axis(const Name& x);
   /// Some axes of x in any order, counted from either end, or null for all.
   Attr::Value axes(const Name& x);
-
   /// The numbers from 0 to n - 1 in any order.
   std::vector<std::ptrdiff_t> order(std::size_t n);
 
   // Operands
 
-  /// Numbers that are there or a new leaf, of at least so many axes.
+  /// Numbers that are there, most often a result that nothing has used, or a new leaf; of at least so many
+  /// axes.
   Name numbers(std::size_t least_rank = 0);
-  /// Numbers that are there, an axis of theirs as a call may name it, and its length.
+  /// The same, of this shape.
+  Name numbers(const Shape& shape);
+  /// Numbers, an axis of theirs as a call may name it, and its length.
   struct Cut {
     Name x;
     std::ptrdiff_t dim;
     std::size_t length;
   };
   Cut cut();
-  /// Numbers of this shape.
-  Name numbers(const Shape& shape);
-  /// The same with elements in the range.
-  Name numbers(const Shape& shape, Range range) { return within(numbers(shape), range); }
   /// x, or a function of it whose elements lie in the range.
   Name within(const Name& x, Range range);
   /// Numbers that need no gradient.
@@ -127,8 +131,9 @@ class Drawing {
   Name mask(const Shape& shape);
   Name leaf(Leaf leaf);
 
-  // What is there
+  // Values
 
+  const Values<double>& values() const { return values_; }
   const Array<double>& value(const Name& x) const;
   const Shape& shape(const Name& x) const { return value(x).shape(); }
   std::size_t rank(const Name& x) const { return shape(x).size(); }
@@ -136,7 +141,9 @@ class Drawing {
   /// Whether no element is so near to `place`, where a function of it has a kink, that in float or in a
   /// finite difference it could be on the other side. One that is there came from a constant or a kink, and
   /// stays.
-  bool is_clear_of(double place, const Array<double>& x) const;
+  static bool is_clear_of(double place, const Array<double>& x);
+
+  // Calls
 
   /// Adds the call and gives the names of its results. Throws what the op throws.
   std::vector<Name> call(const std::string& op, const std::vector<Name>& inputs,
@@ -152,15 +159,15 @@ class Drawing {
   /// The program, ended with a weighted sum of all results that nothing used.
   Program finished();
   std::size_t size() const { return program_.steps.size(); }
-  const Program& program() const { return program_; }
-  const Values<double>& values() const { return values_; }
 
  private:
   Array<double> elements(const Shape& shape, Range range);
-  bool is_small(const Shape& shape) const;
+  /// One of the numbers that are there and fit, or "".
+  template <class Fits>
+  Name existing(const Fits& fits);
 
   std::mt19937_64 random_;
-  std::size_t longest_, most_;
+  Sizes sizes_;
   std::size_t results_ = 0;
   Program program_;
   Values<double> values_;

@@ -1,5 +1,6 @@
 // What every op must do, for each row of the table; and that no op lacks its row.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <xgrad/autograd/gradcheck.hpp>
 
 #include "../../keep_num_threads.hpp"
+#include "draw.hpp"
 #include "expect_near.hpp"
 #include "op.hpp"
 
@@ -317,6 +319,11 @@ bool has_row(const std::string& header, const std::string& function) {
   return false;
 }
 
+bool is_drawn(const std::string& function) {
+  return std::any_of(draw_table().begin(), draw_table().end(),
+                     [&](const Draw& draw) { return draw.op == function; });
+}
+
 TEST(OpTableTest, EveryHeaderHasARow) {
   const std::regex function("\n(?!struct|class|template|namespace|using|#|/)\\w[^\n]*\\(");
   EXPECT_GE(op_headers().size(), 14u);
@@ -329,7 +336,7 @@ TEST(OpTableTest, EveryHeaderHasARow) {
   }
 }
 
-TEST(OpTableTest, EveryFunctionOfAHeaderHasARow) {
+TEST(OpTableTest, EveryFunctionOfAHeaderHasARowAndIsDrawn) {
   const std::regex declaration("\n(?:std::vector<)?[A-Z]\\w+<T>>? (\\w+)\\(");
   for (const std::string& stem : op_headers()) {
     const std::string text = declarations(stem);
@@ -337,6 +344,8 @@ TEST(OpTableTest, EveryFunctionOfAHeaderHasARow) {
       const std::string function = (*found)[1];
       EXPECT_TRUE(has_row(stem, function))
           << "ops/" << stem << ".hpp: " << function << " has no row in tests/ops/" << stem << ".cpp";
+      EXPECT_TRUE(is_drawn(function))
+          << "ops/" << stem << ".hpp: " << function << " has no draw in tests/ops/" << stem << ".cpp";
     }
   }
 }
