@@ -69,12 +69,13 @@ def masked_fill(x, a):
 
 
 def nll_loss(x, a):
-    return F.nll_loss(*x, ignore_index=a["ignore_index"], reduction=a["reduction"])
+    """Its second derivative refuses what is not contiguous."""
+    return F.nll_loss(x[0].contiguous(), *x[1:], ignore_index=a["ignore_index"], reduction=a["reduction"])
 
 
 def cross_entropy(x, a):
     ids = {} if x[1].is_floating_point() else {"ignore_index": a["ignore_index"]}
-    return F.cross_entropy(*x, **ids, reduction=a["reduction"], label_smoothing=a["label_smoothing"])
+    return F.cross_entropy(x[0].contiguous(), *x[1:], **ids, reduction=a["reduction"], label_smoothing=a["label_smoothing"])
 
 
 def mse_loss(x, a):
@@ -105,6 +106,11 @@ def attention(q, k, v, mask, a):
 def self_attention(x, a):
     q, k, v = (linear([x[0], x[i], x[i + 1]], {}) for i in (1, 3, 5))
     return attention(q, k, v, x[7], a)[0]
+
+
+def embedding(x, a):
+    """The second derivative of F.embedding refuses no ids."""
+    return F.embedding(x[1], x[0], a["padding_idx"]) if x[1].numel() else x[0][x[1]]
 
 
 def same(name):
@@ -158,7 +164,7 @@ ops = {
     "triu": lambda x, a: x[0].triu(a["diagonal"]),
     "index_select": lambda x, a: x[0].index_select(a["dim"], x[1]),
     "gather": lambda x, a: x[0].gather(a["dim"], x[1]),
-    "embedding": lambda x, a: F.embedding(x[1], x[0], a["padding_idx"]),
+    "embedding": embedding,
     "softmax": lambda x, a: torch.softmax(x[0], a["dim"]),
     "log_softmax": lambda x, a: torch.log_softmax(x[0], a["dim"]),
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),
