@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Plants the mistakes of mutants.txt, all in one build, and runs the unit tests with each: which do they not notice?"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIST = Path(__file__).resolve().parent / "mutants.txt"
+WORK = ROOT / "build" / "mutate"
+SOURCE = WORK / "source"  # a copy with the mistakes
+BUILD = WORK / "build"
+NOTICED_BY = WORK / "noticed_by.json"  # the test that failed last time, which is tried first
+TESTS = BUILD / "tests" / "xgrad_tests"
+SWITCH = "XGRAD_MISTAKE"
+MOST_MEMORY = 16 << 30  # of a process: a mistake may ask for all
+
+HEADER = f"""#pragma once
+
+#include <cstdlib>
+
+// The key of the mistake that this process makes; 0: none.
+inline const unsigned planted_mistake = [] {{
+  const char* const key = std::getenv("{SWITCH}");
+  return key ? static_cast<unsigned>(std::strtoul(key, nullptr, 10)) : 0;
+}}();
+"""
+
+
+@dataclass
+class Mutant:
+    number: int
+    file: str
+    before: str
+    right: str
+    wrong: str
+    after: str
+    line_in_list: int
+    equivalent: str = ""  # the reason why no test can notice it
+    line: int = 0
+
+    def key(self):
+        """A number that stays when the list changes, so that only what changes is built anew."""
+        return zlib.crc32("@".join((self.file, self.before, self.right, self.wrong, self.after)).encode())
+
+    def planted(self):
+        """An expression becomes a choice of two, statements that of an if."""
+        if re.search(r";\s*}?$", self.right):
+            return f"{{ if (planted_mistake == {self.key()}U) {{ {self.wrong} }} else {{ {self.right} }} }}"
+        return f"(planted_mistake == {self.key()}U ? ({self.wrong}) : ({self.right}))"
+
+    def __str__(self):
+        return f"{self.number}: {self.file}:{self.line}: '{self.right}' as '{self.wrong}'"
+
+
+def read_list():
+    mutants, file = [], None
+    for number, line in enumerate(LIST.read_text().splitlines(), 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            file = text
+        elif text.startswith("equivalent: "):
+            mutants[-1].equivalent = text.removeprefix("equivalent: ")
+        else:
+            parts = text.split("@")
+            if len(parts) != 4 or not parts[1]:
+                sys.exit(f"{LIST}:{number}: expected text with one '@right@wrong@', got '{text}'")
+            mutants.append(Mutant(len(mutants) + 1, file, *parts, line_in_list=number))
+    if len({mutant.key() for mutant in mutants}) < len(mutants):
+        sys.exit(f"{LIST}: every mistake must be there once")
+    return mutants
+
+
+def pattern(text):
+    """Any white space matches any other, so that a line may be broken anew."""
+    return "".join(r"\s+" if part.isspace() else re.escape(part) for part in re.split(r"(\s+)", text))
+
+
+def find(mutant, text):
+    """Where the right text is in its file."""
+    whole = f"{pattern(mutant.before)}\\s*({pattern(mutant.right)})\\s*{pattern(mutant.after)}"
+    found = [match for match in re.finditer(whole, text)
+             if not re.match(r"\w\w", text[match.start() - 1:match.start() + 1])
+             and not re.match(r"\w\w", text[match.end() - 1:match.end() + 1])]  # whole words
+    if len(found) != 1:
+        sys.exit(f"{LIST}:{mutant.line_in_list}: must occur once in {mutant.file}, occurs {len(found)} times: "
+                 f"{mutant.before}{mutant.right}{mutant.after}")
+    mutant.line = text.count("\n", 0, found[0].start(1)) + 1
+    return found[0].span(1)
+
+
+def plant(mutants, file, text):
+    """The text of the file with all of its mistakes."""
+    places = sorted((find(mutant, text), mutant) for mutant in mutants if mutant.file == file)
+    for (one, other) in zip(places, places[1:]):
+        if one[0][1] > other[0][0]:
+            sys.exit(f"{LIST}:{other[1].line_in_list}: overlaps with line {one[1].line_in_list}")
+    for (begin, end), mutant in reversed(places):
+        text = text[:begin] + mutant.planted() + text[end:]
+    return f'#include "{SOURCE}/planted_mistake.hpp"\n#line 1\n' + text
+
+
+def copy_sources(mutants):
+    """Writes only what changes, so that only that is built anew."""
+    files = {mutant.file for mutant in mutants}
+    wanted = {"planted_mistake.hpp": HEADER.encode()}
+    for folder, folders, names in os.walk(ROOT):
+        if Path(folder) == ROOT:
+            folders[:] = [name for name in folders if name not in ("build", ".git")]
+        for name in names:
+            path = Path(folder, name)
+            file, contents = str(path.relative_to(ROOT)), path.read_bytes()
+            wanted[file] = plant(mutants, file, contents.decode()).encode() if file in files else contents
+    for file in files - wanted.keys():
+        sys.exit(f"{LIST}: there is no {file}")
+    for path in SOURCE.rglob("*"):
+        if path.is_file() and str(path.relative_to(SOURCE)) not in wanted:
+            path.unlink()
+    for name, contents in wanted.items():
+        path = SOURCE / name
+        if path.exists() and path.read_bytes() == contents:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(contents)
+        if (ROOT / name).is_file():
+            shutil.copymode(ROOT / name, path)
+
+
+def call(command):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{done.stdout[-20000:]}\nfailed: {' '.join(map(str, command))}")
+
+
+def build():
+    say("building ...")
+    if not (BUILD / "build.ninja").exists():
+        # a mistake makes variables and parameters unused: no warnings
+        call(["cmake", "-S", SOURCE, "-B", BUILD, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=Release",
+              "-D", "CMAKE_CXX_FLAGS=-w", "-D", "XGRAD_BUILD_BENCHMARKS=OFF"])
+    call(["cmake", "--build", BUILD, "--target", "all_tests"])
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+
+def run_tests(key, tests, seconds):
+    """Runs these tests with the mistake; the name of the test that fails, crashes or hangs, or nothing."""
+    with tempfile.TemporaryDirectory(dir=WORK) as folder:
+        flags = Path(folder) / "flags"
+        flags.write_text("--gtest_filter=" + ":".join(tests) + "\n")
+        environment = dict(os.environ, TMPDIR=folder, **{SWITCH: str(key)})
+        output = open(Path(folder) / "output", "w+b")
+        process = subprocess.Popen(
+            [TESTS, f"--gtest_flagfile={flags}", "--gtest_fail_fast", "--gtest_color=no"], cwd=folder, env=environment,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=limits)
+        end = ""
+        try:
+            if process.wait(seconds) != 0:
+                end = "fails"
+        except subprocess.TimeoutExpired:
+            end = "hangs"
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # with the programs that a test has started
+        except ProcessLookupError:
+            pass
+        process.wait()
+        if not end:
+            return "", ""
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+        failed = re.findall(r"^\[  FAILED  \] ([\w/]+\.[\w/]+)", text, re.MULTILINE)
+        if failed:
+            return failed[0], end
+        begun = re.findall(r"^\[ RUN      \] ([\w/]+\.[\w/]+)", text, re.MULTILINE)
+        return (begun[-1] if begun else "before the first test"), "hangs" if end == "hangs" else "crashes"
+
+
+def run_without_mistake():
+    """The seconds of each test, all of which must pass."""
+    say("running the tests without a mistake ...")
+    report = WORK / "tests.json"
+    done = subprocess.run([TESTS, f"--gtest_output=json:{report}", "--gtest_brief=1"], cwd=WORK, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ, **{SWITCH: "0"}),
+                          preexec_fn=limits)
+    if done.returncode != 0:
+        sys.exit(f"{done.stdout[-20000:]}\nthe tests fail without a mistake")
+    suites = json.loads(report.read_text())["testsuites"]
+    return {f"{suite['name']}.{test['name']}": float(test["time"].removesuffix("s"))
+            for suite in suites for test in suite["testsuite"] if test["status"] == "RUN"}
+
+
+def notice(mutant, seconds, likely):
+    """The test that notices the mistake, and how: the likely one first, then the fast ones, then all others."""
+    fast = [test for test, time_taken in seconds.items() if time_taken < 0.1]
+    groups = [[likely] if likely in seconds else [], fast, [test for test in seconds if test not in set(fast)]]
+    for group in groups:
+        if not group:
+            continue
+        test, end = run_tests(mutant.key(), group, 60 + 5 * sum(seconds[test] for test in group))
+        if test:
+            return test, end
+    return "", ""
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run.sh mutate", description=__doc__)
+    parser.add_argument("numbers", metavar="NUMBER", type=int, nargs="*", help="of mistakes in the list; all if none is given")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at once")
+    options = parser.parse_args()
+
+    mutants = read_list()
+    for number in options.numbers:
+        if not 0 < number <= len(mutants):
+            parser.error(f"the numbers are 1 to {len(mutants)}, got {number}")
+    WORK.mkdir(parents=True, exist_ok=True)
+    copy_sources(mutants)
+    build()
+    seconds = run_without_mistake()
+    chosen = [mutant for mutant in mutants if not options.numbers or mutant.number in options.numbers]
+
+    noticed_by = json.loads(NOTICED_BY.read_text()) if NOTICED_BY.exists() else {}
+    survivors, start = [], time.monotonic()
+    say(f"running the tests with {len(chosen)} mistakes ...")
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
+        running = {threads.submit(notice, mutant, seconds, noticed_by.get(str(mutant.key()))): mutant for mutant in chosen}
+        for done, future in enumerate(concurrent.futures.as_completed(running), 1):
+            mutant, (test, end) = running[future], future.result()
+            if test:
+                noticed_by[str(mutant.key())] = test
+            else:
+                survivors.append(mutant)
+            NOTICED_BY.write_text(json.dumps(noticed_by, indent=0))
+            say(f"[{done}/{len(chosen)}] {mutant}: {test + ' ' + end if test else 'NOT NOTICED'}")
+
+    survivors.sort(key=lambda mutant: mutant.number)
+    unexpected = [mutant for mutant in survivors if not mutant.equivalent]
+    marked_wrongly = [mutant for mutant in chosen if mutant.equivalent and mutant not in survivors]
+    for mutant in survivors:
+        if mutant.equivalent:
+            say(f"equivalent: {mutant}: {mutant.equivalent}")
+    for mutant in marked_wrongly:
+        say(f"noticed, though the list calls it equivalent: {mutant}")
+    for mutant in unexpected:
+        say(f"not noticed: {mutant}")
+    count = len(chosen) - sum(1 for mutant in chosen if mutant.equivalent)
+    noticed = count - len(unexpected)
+    say(f"noticed {noticed} of {count} ({100 * noticed / max(count, 1):.1f} %), and {len(chosen) - count} that are equivalent "
+        f"left out, in {time.monotonic() - start:.0f} s")
+    sys.exit(1 if unexpected or marked_wrongly else 0)
+
+
+if __name__ == "__main__":
+    main()
