@@ -3,6 +3,7 @@
 // Models in safetensors files: the weights, and in the metadata the sizes and vocabularies to build the
 // model.
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <vector>
@@ -62,11 +63,18 @@ class SavedModel {
     return result;
   }
 
+  /// Of an encoder whose weights the file has room for: a small file must not ask for much memory.
   xgrad::EncoderConfig encoder() const {
-    return {.d_model = number("d_model", 4096),
-            .heads = number("heads", 4096),
-            .d_ff = number("d_ff", 4096),
-            .layers = number("layers", 64)};
+    const xgrad::EncoderConfig config{.d_model = number("d_model", 4096),
+                                      .heads = number("heads", 4096),
+                                      .d_ff = number("d_ff", 4096),
+                                      .layers = number("layers", 64)};
+    std::size_t held = 0;
+    for (const xgrad::TensorView& tensor : file_.tensors()) held += xgrad::element_count(tensor.shape);
+    const std::size_t of_layer = config.d_model * (4 * config.d_model + 2 * config.d_ff);
+    if (std::max<std::size_t>(config.layers, 1) * of_layer > held)
+      fail("layers", "a number of layers whose weights the file holds");
+    return config;
   }
 
   /// Builds a model with build(), gives it the weights of the file and puts it into evaluation mode.

@@ -443,6 +443,10 @@ TEST(TaggerTest, RefusesAFileThatIsNotItsOwn) {
             ": the metadata \"heads\" must be a number of at most 4096");
   EXPECT_EQ(message([](auto& metadata) { metadata["d_model"] = "5000000"; }),
             ": the metadata \"d_model\" must be a number of at most 4096");
+  for (const char* layers : {"0", "64"}) {
+    EXPECT_EQ(message([&](auto& metadata) { metadata["d_model"] = "4096", metadata["layers"] = layers; }),
+              ": the metadata \"layers\" must be a number of layers whose weights the file holds");
+  }
   EXPECT_EQ(message([](auto& metadata) { metadata["tags"] = "X\nX\n"; }),
             ": Vocabulary: every token must be there once, got 'X' twice");
   EXPECT_NE(message([](auto& metadata) { metadata["d_ff"] = "8"; }).find("feed_forward.linear1.weight"),
