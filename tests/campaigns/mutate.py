@@ -55,11 +55,11 @@ class Mutant:
         """A number that stays when the list changes, so that only what changes is built anew."""
         return zlib.crc32("@".join((self.file, self.before, self.right, self.wrong, self.after)).encode())
 
-    def planted(self):
-        """An expression becomes a choice of two, statements that of an if."""
+    def planted(self, right):
+        """An expression becomes a choice of two, statements that of an if; `right` may have other mistakes."""
         if re.search(r";\s*}?$", self.right):
-            return f"{{ if (planted_mistake == {self.key()}U) {{ {self.wrong} }} else {{ {self.right} }} }}"
-        return f"(planted_mistake == {self.key()}U ? ({self.wrong}) : ({self.right}))"
+            return f"{{ if (planted_mistake == {self.key()}U) {{ {self.wrong} }} else {{ {right} }} }}"
+        return f"(planted_mistake == {self.key()}U ? ({self.wrong}) : ({right}))"
 
     def __str__(self):
         return f"{self.number}: {self.file}:{self.line}: '{self.right}' as '{self.wrong}'"
@@ -105,12 +105,20 @@ def find(mutant, text):
 
 def plant(mutants, file, text):
     """The text of the file with all of its mistakes."""
-    places = sorted((find(mutant, text), mutant) for mutant in mutants if mutant.file == file)
-    for (one, other) in zip(places, places[1:]):
-        if one[0][1] > other[0][0]:
-            sys.exit(f"{LIST}:{other[1].line_in_list}: overlaps with line {one[1].line_in_list}")
-    for (begin, end), mutant in reversed(places):
-        text = text[:begin] + mutant.planted() + text[end:]
+    places = {}
+    for mutant in mutants:
+        if mutant.file == file:
+            places.setdefault(find(mutant, text), []).append(mutant)
+    ordered = sorted(places)
+    for one, other in zip(ordered, ordered[1:]):
+        if one[1] > other[0]:
+            lines = [places[place][0].line_in_list for place in (one, other)]
+            sys.exit(f"{LIST}: the right texts of lines {lines[0]} and {lines[1]} overlap and are not the same")
+    for begin, end in reversed(ordered):
+        planted = text[begin:end]
+        for mutant in places[begin, end]:
+            planted = mutant.planted(planted)
+        text = text[:begin] + planted + text[end:]
     return f'#include "{SOURCE}/planted_mistake.hpp"\n#line 1\n' + text
 
 
