@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/files.hpp>
+#include <xgrad/models/linear.hpp>
 #include <xgrad/train/file.hpp>
 #include <xgrad/train/vocabulary.hpp>
 

@@ -47,7 +47,7 @@ std::string saved_run() {
   xgrad::manual_seed(1);
   Run run;
   const std::string path = "/tmp/xgrad_fuzz_" + std::to_string(::getpid());
-  save_checkpoint(path, run.parts, 1, config);
+  save_checkpoint(run.parts, path, 1, config);
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   ::unlink(path.c_str());

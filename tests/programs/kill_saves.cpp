@@ -40,12 +40,12 @@ class Run {
   void save(std::size_t step) const {
     for (const auto& parameter : model_.parameters())
       parameter.assign(xgrad::Array<float>(parameter.shape(), static_cast<float>(step)));
-    save_checkpoint(path_.string(), {{"model", model_}}, step);
+    xgrad::save_checkpoint({{"model", model_}}, path_.string(), step);
   }
 
   /// The step of the file, whose numbers must all be of it.
   std::size_t load() const {
-    const std::size_t step = load_checkpoint(path_.string(), {{"model", model_}});
+    const std::size_t step = xgrad::load_checkpoint(path_.string(), {{"model", model_}});
     for (const auto& parameter : model_.parameters()) {
       for (const float number : parameter.value())
         if (number != static_cast<float>(step)) fail("a checkpoint is mixed from several steps");
