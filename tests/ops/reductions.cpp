@@ -37,9 +37,12 @@ Reference naive_amin(Dims axes, bool keepdim) {
 
 Reference naive_logsumexp(Dims axes, bool keepdim) {
   return [=](const Arguments& x) {
-    return naive::folded(
-        x[0], axes, keepdim, -std::numeric_limits<double>::infinity(),
-        [](double a, double b) { return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b))); });
+    const Numbers largest = naive_amax(axes, true)(x);
+    const Numbers shares = naive::generated(
+        x[0].shape(), [&](const Shape& index) { return std::exp(at(x[0], index) - at(largest, index)); });
+    Numbers y = naive::sum(axes, keepdim)({shares});
+    for (std::size_t i = 0; i < y.size(); ++i) y.data()[i] = largest.data()[i] + std::log(y.data()[i]);
+    return y;
   };
 }
 
