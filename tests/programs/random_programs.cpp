@@ -563,6 +563,14 @@ Program begun_after(const Program& program, std::size_t step) {
   return pruned(shorter);
 }
 
+/// Whether differences of the program make sense: what it begins and ends with is finite. Within it, there
+/// may be masked scores.
+bool is_finite(const Program& program) {
+  const xgrad::NoGrad guard;
+  const Arrays<double> variables = variables_of(program);
+  return std::isfinite(largest(variables)) && std::isfinite(run<double>(program, variables).loss.item());
+}
+
 /// A program that is wrong, too, with fewer steps where there is one.
 template <class IsWrong>
 Program shrunk(Program program, const IsWrong& is_wrong) {
@@ -572,7 +580,8 @@ Program shrunk(Program program, const IsWrong& is_wrong) {
       std::vector<Program> candidates{ended(program, i)};
       if (i + 1 < program.steps.size()) candidates.push_back(begun_after(program, i));
       for (const Program& candidate : candidates) {
-        smaller = candidate.steps.size() < program.steps.size() && is_wrong(candidate);
+        smaller =
+            candidate.steps.size() < program.steps.size() && is_finite(candidate) && is_wrong(candidate);
         if (!smaller) continue;
         program = candidate;
         break;
