@@ -231,9 +231,9 @@ const Ref<Value<T>>& stored(const Ref<Value<T>>& result, const Output&) {
 template <class T, std::size_t N, class F, class... S>
 class OpNode final : public Node<T> {
  public:
-  OpNode(const char* op, std::uint64_t order, const Ref<Value<T>>& result,
+  OpNode(const char* name, std::uint64_t creation, const Ref<Value<T>>& result,
          std::array<Ref<Node<T>>, N>&& edges, F&& backward, const S&... saved)
-      : Node<T>(op, order, result->array.shape()),
+      : Node<T>(name, creation, result->array.shape()),
         inputs_(std::move(edges)),
         state_(std::in_place, std::move(backward), stored<T>(result, saved)...) {}
 
@@ -264,9 +264,9 @@ class OpNode final : public Node<T> {
 template <class T, class F>
 class ListNode final : public Node<T> {
  public:
-  ListNode(const char* op, std::uint64_t order, const Shape& shape, std::vector<Ref<Node<T>>>&& edges,
-           F&& backward)
-      : Node<T>(op, order, shape), inputs_(std::move(edges)), backward_(std::move(backward)) {}
+  ListNode(const char* name, std::uint64_t creation, const Shape& value_shape,
+           std::vector<Ref<Node<T>>>&& edges, F&& backward)
+      : Node<T>(name, creation, value_shape), inputs_(std::move(edges)), backward_(std::move(backward)) {}
 
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return inputs_; }
 
