@@ -70,7 +70,7 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 }
 
 /// Runs a program's body; an exception becomes one line on stderr and exit code 1, and so does output that
-/// cannot be written, beyond the limit on file sizes, too.
+/// cannot be written, be it for the limit on file sizes (ulimit -f).
 template <class Body>
 int run_program(const char* name, Body&& body) {
   std::signal(SIGXFSZ, SIG_IGN);

@@ -20,7 +20,8 @@ struct MemoryStats {
 /// Of the calling thread.
 MemoryStats memory_stats();
 
-/// Gives the calling thread's cached memory back to the system.
+/// Gives the calling thread's cached memory back to the system, with what the C library keeps for the
+/// process: not for a hot loop.
 void empty_cache();
 
 namespace detail {

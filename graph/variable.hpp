@@ -25,10 +25,10 @@ template <class T>
 struct Access;
 
 /// An array of shape (N).
-template <class T>
-Array<T> array_of(std::span<const T> elements) {
+template <class T, class E>
+Array<T> array_of(std::span<const E> elements) {
   Array<T> array = Array<T>::from_shape({elements.size()});
-  std::copy(elements.begin(), elements.end(), array.data());
+  std::transform(elements.begin(), elements.end(), array.data(), [](E e) { return static_cast<T>(e); });
   return array;
 }
 
@@ -57,9 +57,9 @@ class Variable {
   Variable(T scalar, bool requires_grad = false);
 
   /// Of a list with more than one element, of shape (N): Variable<double>({1.0, 2.0}).
-  template <std::size_t N>
-  Variable(const T (&elements)[N], bool requires_grad = false)
-      : Variable(detail::array_of(std::span<const T>(elements)), requires_grad) {}
+  template <class E, std::size_t N>
+  requires std::is_arithmetic_v<E> Variable(const E (&elements)[N], bool requires_grad = false)
+      : Variable(detail::array_of<T, E>(elements), requires_grad) {}
 
   /// Of an array, which is moved in. Throws ShapeError for one that was moved from.
   Variable(Array<T> array, bool requires_grad = false);

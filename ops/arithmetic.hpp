@@ -87,7 +87,7 @@ using ReduceMiddle = void (*)(const T* x, std::size_t outer, std::size_t n, std:
 template <class T>
 void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept, T* y);
 
-/// broadcast_to and sum_to where the result is nobody's but the caller's: x itself if it has the shape.
+/// broadcast_to and sum_to for use inside ops, without a copy: x itself if it has the shape.
 template <class T>
 Variable<T> stretched(const Variable<T>& x, const Shape& shape) {
   return same_shape(x.shape(), shape) ? x : broadcast_to(x, shape);

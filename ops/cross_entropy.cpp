@@ -48,7 +48,7 @@ Variable<T> losses_composed(const Variable<T>& logits, const Targets<T>& to) {
     const auto id = static_cast<std::size_t>(to.ids.data()[r]);
     row[id] -= (1 - to.smoothing) * weight(id);
   }
-  // Whatever an ignored row holds, and were the divisor 0, its gradient is 0.
+  // An ignored row has gradient 0, whatever it holds, and even if the divisor is 0.
   const Variable<T> log_probs = log_softmax(masked_fill(logits, ignored, 0));
   return sum(detail::masked_mul(log_probs, Variable<T>(std::move(minus_q))), 1);
 }

@@ -5,8 +5,8 @@
 namespace xgrad {
 
 /// In training, y = x m / (1 - p) and dx = dy m / (1 - p), with a random m that is 0 with probability p, else
-/// 1; otherwise y = x, which shares its elements with x. The mask comes from the default generator. Throws
-/// ValueError for p outside [0, 1].
+/// 1; dx is exactly 0 where m is. Otherwise y = x, which shares its elements with x. The mask comes from the
+/// default generator. Throws ValueError for p outside [0, 1].
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.dropout.html
 template <class T>
 Variable<T> dropout(const Variable<T>& x, double p = 0.5, bool training = true);

@@ -18,7 +18,8 @@ Variable<T> layer_norm_composed(const Variable<T>& x, const Variable<T>& weight,
   const Variable<T> table = reshape(x, {rows, cols});
   const Variable<T> centred = table - mean(table, 1, true);
   const Variable<T> variance = mean(centred * centred, 1, true);
-  Variable<T> y = centred / sqrt(variance + static_cast<T>(eps));
+  // 0 times the variance is nan where that overflows, as in the kernel.
+  Variable<T> y = centred / (sqrt(variance + static_cast<T>(eps)) + variance * 0);
   if (weight.defined()) y = y * reshape(weight, cols);
   if (bias.defined()) y = y + reshape(bias, cols);
   return reshape(y, x.shape());

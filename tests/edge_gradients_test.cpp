@@ -137,6 +137,8 @@ TEST(EdgeGradientsTest, AQueryWithoutAKeyIsUntouchedByHiddenKeysAndValues) {
 TEST(EdgeGradientsTest, AVarianceThatOverflowsIsNotHidden) {
   const Variable<float> y = layer_norm(Variable<float>(Array<float>{1e20F, -1e20F, 3.0F}), {3});
   for (const float element : y.value()) EXPECT_TRUE(std::isnan(element));
+  const auto loss = [](const Variable<double>& x) { return sum(layer_norm(x, {3})); };
+  for (const double element : gradient({1e200, -1e200, 3.0}, loss)) EXPECT_TRUE(std::isnan(element));
 }
 
 /// f(x) has the elements of x; it must be a result of its own.

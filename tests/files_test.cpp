@@ -571,6 +571,14 @@ TEST(FileLock, IsHeldByOneAtATime) {
   EXPECT_EQ(lock(nowhere), nowhere + ": cannot be locked: No such file or directory");
 }
 
+TEST(FileLock, LeavesAFileOfThatNameAlone) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("run"), other = temporary.write(".run.lock", "mine");
+  EXPECT_EQ(message_of<FileError>([&] { xgrad::FileLock{path}; }),
+            path + ": cannot be locked: " + other + " is not a lock");
+  EXPECT_EQ(read_bytes(other), "mine");
+}
+
 TEST(FileLock, EndsWithItsProcess) {
   const TemporaryFolder temporary;
   const std::string path = temporary.path("run.safetensors");

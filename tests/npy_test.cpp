@@ -322,7 +322,9 @@ struct ZipEntry {
 };
 
 std::string little(std::uint64_t number, int bytes) {
-  return std::string(reinterpret_cast<const char*>(&number), static_cast<std::size_t>(bytes));
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(i < 8 ? number >> (8 * i) & 0xFF : 0);
+  return text;
 }
 
 /// An archive of these entries (PKWARE's APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16).

@@ -207,19 +207,28 @@ void AtomicFile::fail(int error) const {
 
 FileLock::FileLock(const std::string& path) {
   const std::string target = without_links(path);
-  const std::string name = detail::join({".", std::filesystem::path(target).filename().string(), ".lock"});
+  constexpr std::size_t longest = 200;  // so that the longer name of the lock is one, too
+  const std::string file_name = std::filesystem::path(target).filename().string().substr(0, longest);
+  const std::string name = detail::join({".", file_name, ".lock"});
   lock_path_ = (std::filesystem::path(folder_of(target)) / name).string();
+  const auto refuse = [&](const std::string& why) {
+    ::close(descriptor_);
+    detail::fail<FileError>(path, ": ", why);
+  };
   struct stat opened, named;
-  do {  // again if its last holder has removed it between the two calls
+  constexpr int most_tries = 100;  // not every file system has numbers of files that stay
+  for (int tries = 0; tries < most_tries; ++tries) {
     if (descriptor_ >= 0) ::close(descriptor_);
     descriptor_ = ::open(lock_path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor_ < 0) detail::fail<FileError>(path, ": cannot be locked: ", error_text(errno));
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      ::close(descriptor_);
-      detail::fail<FileError>(path, ": another run writes it");
-    }
-  } while (::fstat(descriptor_, &opened) != 0 || ::lstat(lock_path_.c_str(), &named) != 0 ||
-           named.st_dev != opened.st_dev || named.st_ino != opened.st_ino);
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse("another run writes it");
+    if (::fstat(descriptor_, &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_size != 0)
+      refuse("cannot be locked: " + lock_path_ + " is not a lock");
+    // Its last holder may have removed it between the two calls.
+    if (::lstat(lock_path_.c_str(), &named) == 0 && named.st_dev == opened.st_dev &&
+        named.st_ino == opened.st_ino)
+      return;
+  }
 }
 
 FileLock::~FileLock() {

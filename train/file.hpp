@@ -59,7 +59,8 @@ class AtomicFile {
 
 /// Taken by a run for a file that it writes again and again, such as its checkpoint: two runs with one file
 /// would undo each other's work. The system releases it when the process ends, however it ends; it is the
-/// lock (flock) of a hidden file beside, ".NAME.lock". Where a file system has no locks, nothing is refused.
+/// lock (flock) of an empty hidden file beside, ".NAME.lock", which a killed process leaves for the next one
+/// to use. Where a file system has no locks, nothing is refused.
 class FileLock {
  public:
   /// Throws FileError if another one of any process holds it, or if the folder cannot be written.

@@ -39,7 +39,7 @@ std::string json(double number) {
 
 MetricsLog::MetricsLog(const std::string& path, std::size_t first_step) : path_(path) {
   if (path_.empty()) return;
-  file_.reset(std::fopen(path_.c_str(), first_step == 0 ? "a" : "a+"));  // cut only once it is locked
+  file_.reset(std::fopen(path_.c_str(), first_step == 0 ? "ae" : "a+e"));  // cut only once it is locked
   if (!file_) fail(std::strerror(errno));
   lock_and_cut(first_step);
 }
@@ -74,6 +74,11 @@ std::size_t MetricsLog::length_until(std::size_t first_step) {
   }
   if (empty && !line.empty() && !step_of(line)) fail("it is not a training run's metrics");
   return kept;
+}
+
+void MetricsLog::Close::operator()(std::FILE* file) const {
+  const SizeLimitIsAnError guard;
+  std::fclose(file);
 }
 
 void MetricsLog::write(std::size_t step, const StepResult& result, double seconds) {

@@ -29,7 +29,7 @@ class MetricsLog {
 
  private:
   struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
+    void operator()(std::FILE* file) const;
   };
 
   [[noreturn]] void fail(const std::string& why) const;

@@ -34,4 +34,7 @@ names=("$@")
 if ((!${#names[@]})); then
   for file in "$source"/*.cpp; do names+=("$(basename "$file" .cpp)"); done
 fi
-printf '%s\n' "${names[@]}" | xargs -P "$(getconf _NPROCESSORS_ONLN)" -I {} bash -c 'run {} || exit 1'
+for name in "${names[@]}"; do
+  [[ -e $source/$name.cpp ]] || { echo "there is no harness '$name' in tests/fuzz" >&2 && exit 2; }
+done
+printf '%s\n' "${names[@]}" | xargs -P "$(getconf _NPROCESSORS_ONLN)" -I {} bash -c 'run {} || exit 1' || exit 1
