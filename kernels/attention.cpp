@@ -123,7 +123,8 @@ XGRAD_KERNEL(void, masked_softmax_from_statistics,
 /// Zeroes the rows of y whose probabilities are all 0, those of queries without a key: what hidden keys and
 /// values hold, be it nan, has no part in them.
 template <typename T>
-void clear_rows_without_keys(const Matrix<const T>& probs, const Matrix<T>& y) {
+void clear_rows_without_keys(const HeadMask<T>& mask, const Matrix<const T>& probs, const Matrix<T>& y) {
+  if (!mask.allowed && !mask.bias) return;
   for (std::size_t r = 0; r < y.rows; ++r) {
     const T* row = probs.data + r * probs.stride;
     if (std::all_of(row, row + probs.cols, [](T p) { return p == T(0); }))
@@ -280,7 +281,7 @@ void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>&
       }
       const Matrix<T> y = head.out(out, query, rows);
       gemm<T>(1, weights, head.v(input.v), 0, y);
-      clear_rows_without_keys<T>(probs, y);
+      clear_rows_without_keys<T>(mask, probs, y);
     }
   });
 }
@@ -320,12 +321,12 @@ void attention_backward(const T* dout, const AttentionInput<T>& input, const Att
         gemm<T>(1, dy, head.v(input.v).transpose(), 0, dscores);
         if (kept) dropout_rows<T>(kept, input.dropout.scale, dscores, dscores.data);
         softmax_grad_rows<T>(dscores.data, probs.data, dscores.data, rows, k_len);
-        clear_rows_without_keys<T>(probs, dscores);
+        clear_rows_without_keys<T>(mask, probs, dscores);
       }
       if (grads.dq) {
         const Matrix<T> dq = head.q(grads.dq, query, rows);
         gemm<T>(input.scale, dscores, head.k(input.k), 0, dq);
-        clear_rows_without_keys<T>(probs, dq);
+        clear_rows_without_keys<T>(mask, probs, dq);
       }
       if (grads.dk) gemm<T>(input.scale, dscores.transpose(), q, beta, head.k(grads.dk));
       query += block;
