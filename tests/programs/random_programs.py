@@ -68,14 +68,27 @@ def masked_fill(x, a):
     return x.masked_fill(mask, float(a["value"]))
 
 
+def over_classes(loss, x, a, options):
+    """Of a matrix: with more axes PyTorch's second derivative refuses some orders of them in memory."""
+    scores, target, weight = x
+    shape = None
+    if scores.dim() > 2:
+        shape = scores.shape[:1] + scores.shape[2:]
+        scores = scores.movedim(1, -1).flatten(0, -2)
+        target = target.movedim(1, -1).flatten(0, -2) if target.is_floating_point() else target.flatten()
+    y = loss(scores, target, weight, reduction=a["reduction"], **options)
+    return y if shape is None or a["reduction"] != "none" else y.reshape(shape)
+
+
 def nll_loss(x, a):
-    """Its second derivative refuses what is not contiguous."""
-    return F.nll_loss(x[0].contiguous(), *x[1:], ignore_index=a["ignore_index"], reduction=a["reduction"])
+    return over_classes(F.nll_loss, x, a, {"ignore_index": a["ignore_index"]})
 
 
 def cross_entropy(x, a):
-    ids = {} if x[1].is_floating_point() else {"ignore_index": a["ignore_index"]}
-    return F.cross_entropy(x[0].contiguous(), *x[1:], **ids, reduction=a["reduction"], label_smoothing=a["label_smoothing"])
+    options = {"label_smoothing": a["label_smoothing"]}
+    if not x[1].is_floating_point():
+        options["ignore_index"] = a["ignore_index"]
+    return over_classes(F.cross_entropy, x, a, options)
 
 
 def mse_loss(x, a):
