@@ -103,8 +103,8 @@ inline xgrad::Vocabulary vocabulary_of_language() {
   std::vector<std::string> words{"[PAD]", "[MASK]", "are"};
   words.insert(words.end(), language::owners.begin(), language::owners.end());
   for (const language::Thing& thing : language::things) {
-    words.push_back(thing.noun);
-    words.push_back(thing.adjective);
+    words.emplace_back(thing.noun);
+    words.emplace_back(thing.adjective);
   }
   return xgrad::Vocabulary(std::move(words), "");
 }

@@ -381,8 +381,8 @@ struct KernelBackward {
   template <class V, class... S>
   auto operator()(V&& dy, Needs needs, S&&... saved) const {
     if (grad_enabled()) [[unlikely]]
-      return composed(std::move(dy), needs, std::forward<S>(saved)...);
-    return kernel(std::move(dy), needs, std::forward<S>(saved)...);
+      return composed(std::forward<V>(dy), needs, std::forward<S>(saved)...);
+    return kernel(std::forward<V>(dy), needs, std::forward<S>(saved)...);
   }
 
   Kernel kernel;
