@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -69,11 +70,14 @@ class SavedModel {
                                       .heads = number("heads", 4096),
                                       .d_ff = number("d_ff", 4096),
                                       .layers = number("layers", 64)};
-    std::size_t held = 0;
+    std::uint64_t held = 0;
     for (const xgrad::TensorView& tensor : file_.tensors()) held += xgrad::element_count(tensor.shape);
-    const std::size_t of_layer = config.d_model * (4 * config.d_model + 2 * config.d_ff);
+    const std::uint64_t of_layer = std::uint64_t{config.d_model} * (4 * config.d_model + 2 * config.d_ff);
     if (std::max<std::size_t>(config.layers, 1) * of_layer > held)
-      fail("layers", "a number of layers whose weights the file holds");
+      throw xgrad::FileError(path_ + ": a layer of the metadata's \"d_model\" and \"d_ff\" has at least " +
+                             std::to_string(of_layer) + " weights, and there are " +
+                             std::to_string(config.layers) + " of them, got a file with " +
+                             std::to_string(held) + " weights");
     return config;
   }
 

@@ -120,19 +120,39 @@ XGRAD_KERNEL(void, masked_softmax_from_statistics,
   }
 }
 
-/// Zeroes the rows of y whose probabilities are all 0, those of queries without a key: what hidden keys and
-/// values hold, be it nan, has no part in them.
+/// Whether the probabilities of a query are all 0: it may attend to no key.
+template <typename T>
+bool has_no_key(const Matrix<const T>& probs, std::size_t query) {
+  const T* row = probs.data + query * probs.stride;
+  return std::all_of(row, row + probs.cols, [](T p) { return p == T(0); });
+}
+
+/// Zeroes the rows of y of queries without a key: what hidden keys and values hold, be it nan, has no part in
+/// them.
 template <typename T>
 void clear_rows_without_keys(const HeadMask<T>& mask, const Matrix<const T>& probs, const Matrix<T>& y) {
   if (!mask.allowed && !mask.bias) return;
-  for (std::size_t r = 0; r < y.rows; ++r) {
-    const T* row = probs.data + r * probs.stride;
-    if (std::all_of(row, row + probs.cols, [](T p) { return p == T(0); }))
-      std::fill_n(y.data + r * y.stride, y.cols, T(0));
-  }
+  for (std::size_t r = 0; r < y.rows; ++r)
+    if (has_no_key(probs, r)) std::fill_n(y.data + r * y.stride, y.cols, T(0));
 }
 
-/// y = x scale where a bit is set, else x 0, for the rows of x; each begins at a byte of `bits`. y may be x.
+/// sum = beta sum + alpha a^T b over the queries, the rows of a and b. Those without a key are left out: they
+/// may hold nan.
+template <typename T>
+void add_over_queries(const HeadMask<T>& mask, const Matrix<const T>& probs, T alpha,
+                      const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& sum) {
+  const bool all_have_keys = !mask.allowed && !mask.bias;
+  std::size_t begin = 0;
+  do {  // once for all queries, or for each run of queries that have a key
+    std::size_t end = all_have_keys ? a.rows : begin;
+    while (end < a.rows && !has_no_key(probs, end)) ++end;
+    gemm<T>(alpha, a.some_rows(begin, end - begin).transpose(), b.some_rows(begin, end - begin), beta, sum);
+    beta = 1;
+    begin = end + 1;
+  } while (begin < a.rows);
+}
+
+/// y = x scale where a bit is set, else 0, for the rows of x; each begins at a byte of `bits`. y may be x.
 XGRAD_KERNEL(void, dropout_rows, (const std::uint8_t* bits, T scale, const Matrix<const T>& x, T* y),
              (bits, scale, x, y)) {
   using Integer = std::make_signed_t<vectorized::Bits<T>>;
@@ -145,15 +165,16 @@ XGRAD_KERNEL(void, dropout_rows, (const std::uint8_t* bits, T scale, const Matri
     for (std::size_t left = x.cols; left > 0; ++bits) {
       const std::size_t n = std::min(left, group);
       const Integers set = ((Integers{} + Integer{*bits}) & places) == places;  // all bits of the kept
-      const Integers factors = set & std::bit_cast<Integer>(scale);
-      Row row{}, factor;
-      std::memcpy(&factor, &factors, sizeof factor);
       if (n == group) {
+        Row row;
         std::memcpy(&row, from, sizeof row);
-        row *= factor;
-        std::memcpy(y, &row, sizeof row);
+        row *= scale;
+        Integers kept;
+        std::memcpy(&kept, &row, sizeof kept);
+        kept &= set;
+        std::memcpy(y, &kept, sizeof kept);
       } else {
-        for (std::size_t i = 0; i < n; ++i) y[i] = from[i] * factor[i];
+        for (std::size_t i = 0; i < n; ++i) y[i] = set[i] != 0 ? from[i] * scale : T(0);
       }
       from += n, y += n, left -= n;
     }
@@ -314,7 +335,7 @@ void attention_backward(const T* dout, const AttentionInput<T>& input, const Att
           dropout_rows<T>(kept, input.dropout.scale, probs, scratch);
           weights.data = scratch;
         }
-        gemm<T>(1, weights.transpose(), dy, beta, head.v(grads.dv));
+        add_over_queries<T>(mask, probs, 1, weights, dy, beta, head.v(grads.dv));
       }
       const Matrix<T> dscores(grads.dscores ? head.scores(grads.dscores, query) : scratch, rows, k_len);
       if (grads.dq || grads.dk || grads.dscores) {
@@ -328,7 +349,7 @@ void attention_backward(const T* dout, const AttentionInput<T>& input, const Att
         gemm<T>(input.scale, dscores, head.k(input.k), 0, dq);
         clear_rows_without_keys<T>(mask, probs, dq);
       }
-      if (grads.dk) gemm<T>(input.scale, dscores.transpose(), q, beta, head.k(grads.dk));
+      if (grads.dk) add_over_queries<T>(mask, probs, input.scale, dscores, q, beta, head.k(grads.dk));
       query += block;
     } while (query < sizes.q_len);
   });

@@ -85,7 +85,7 @@ AttentionResult<T> attention_composed(const AttentionPlan& plan, const Variable<
   if (any) scores = masked_fill(scores_of(masked_fill(queries, without_keys, 0)), without_keys, 0);
   Variable<T> weights = softmax(scores);
   if (any) weights = masked_fill(weights, without_keys, 0);
-  if (plan.kept) weights = weights * dropout_mask<T>(plan);
+  if (plan.kept) weights = masked_mul(weights, dropout_mask<T>(plan));
   Variable<T> context = matmul(weights, values);
   if (any) context = masked_fill(context, without_keys, 0);
   return {merge_heads(context, heads), weights};

@@ -166,7 +166,7 @@ Factor<T> with_diagonals(Factor<T> factor) {
 
 /// Without the axes for which `drop` says so, which are summed over.
 template <class T, class Drop>
-Factor<T> summed(const Factor<T>& factor, Drop drop) {
+Factor<T> without_axes(const Factor<T>& factor, Drop drop) {
   Shape axes;
   Labels kept;
   for (std::size_t axis = 0; axis < factor.labels.size(); ++axis) {
@@ -200,8 +200,10 @@ Labels joined(std::initializer_list<Labels> parts) {
 /// a times b, summed over the axes that both have and nobody needs any more, as one batched matrix product.
 template <class T>
 Factor<T> contracted(Factor<T> a, Factor<T> b, const Labels& needed) {
-  a = summed(a, [&](int label, auto) { return !contains(needed, label) && !contains(b.labels, label); });
-  b = summed(b, [&](int label, auto) { return !contains(needed, label) && !contains(a.labels, label); });
+  a = without_axes(a,
+                   [&](int label, auto) { return !contains(needed, label) && !contains(b.labels, label); });
+  b = without_axes(b,
+                   [&](int label, auto) { return !contains(needed, label) && !contains(a.labels, label); });
   Labels batch, inner, rows, columns;
   for (const int label : a.labels)
     (!contains(b.labels, label) ? rows : contains(needed, label) ? batch : inner).push_back(label);
@@ -248,7 +250,7 @@ Variable<T> einsum(std::string_view equation, const std::vector<Variable<T>>& op
   }
   // An axis of length 1 that broadcasts goes: the others have it.
   for (Factor<T>& factor : factors) {
-    factor = summed(factor, [&, &x = factor.x](int label, std::size_t axis) {
+    factor = without_axes(factor, [&, &x = factor.x](int label, std::size_t axis) {
       return x.shape()[axis] == 1 && lengths.at(label) != 1;
     });
   }
@@ -260,7 +262,7 @@ Variable<T> einsum(std::string_view equation, const std::vector<Variable<T>>& op
       needed.insert(needed.end(), factors[later].labels.begin(), factors[later].labels.end());
     result = contracted(result, factors[i], needed);
   }
-  result = summed(result, [&](int label, auto) { return !contains(parsed.output, label); });
+  result = without_axes(result, [&](int label, auto) { return !contains(parsed.output, label); });
   const Variable<T> y = ordered(result, parsed.output);
   const bool is_operand = &y.value() == &operands.front().value();  // nothing was to be done
   return is_operand ? reshape(y, y.shape()) : y;

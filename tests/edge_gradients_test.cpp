@@ -134,6 +134,51 @@ TEST(EdgeGradientsTest, AQueryWithoutAKeyIsUntouchedByHiddenKeysAndValues) {
   EXPECT_EQ(gradient(b.k, of_k), (Array<double>{xt::zeros<double>({3, 2})}));
 }
 
+TEST(EdgeGradientsTest, KeysAndValuesAreUntouchedByAQueryWithoutAKey) {
+  const xgrad::AttentionMask<double> mask(
+      Mask{{true, true, false}, {false, false, false}, {true, true, true}});
+  const Array<double> coefficients{{1.0, -2.0}, {infinity, 3.0}, {0.5, 4.0}};
+  for (const double held : {0.3, nan}) {
+    for (const bool plain : {true, false}) {
+      Attention a;
+      a.q(1, 0) = held;
+      const auto loss = [&](const Variable<double>& k, const Variable<double>& v) {
+        const Variable<double> q(a.q);
+        const Variable<double> y = plain ? scaled_dot_product_attention(q, k, v, mask)
+                                         : attention_with_weights(q, k, v, mask).output;
+        return sum(y * Variable<double>(coefficients));
+      };
+      // what the other two queries give alone
+      const Attention two{.q = {{0.1, 0.2}, {0.5, 0.6}}};
+      const auto expected = [&](const Variable<double>& k, const Variable<double>& v) {
+        const Variable<double> y = scaled_dot_product_attention(
+            Variable<double>(two.q), k, v,
+            xgrad::AttentionMask<double>(Mask{{true, true, false}, {true, true, true}}));
+        return sum(y * Variable<double>(Array<double>{{1.0, -2.0}, {0.5, 4.0}}));
+      };
+      const Variable<double> k(a.k), v(a.v);
+      EXPECT_TRUE(xt::allclose(gradient(a.k, [&](const auto& x) { return loss(x, v); }),
+                               gradient(a.k, [&](const auto& x) { return expected(x, v); }), 1e-14, 1e-15));
+      EXPECT_TRUE(xt::allclose(gradient(a.v, [&](const auto& x) { return loss(k, x); }),
+                               gradient(a.v, [&](const auto& x) { return expected(k, x); }), 1e-14, 1e-15));
+    }
+  }
+}
+
+TEST(EdgeGradientsTest, DroppedWeightsPassNoInfiniteGradientOn) {
+  const Attention a;
+  for (const bool plain : {true, false}) {
+    const auto loss = [&](const Variable<double>& q) {
+      const xgrad::AttentionOptions options{.dropout_p = 1.0};
+      const Variable<double> k(a.k), v(a.v);
+      return sum((plain ? scaled_dot_product_attention(q, k, v, {}, options)
+                        : attention_with_weights(q, k, v, {}, options).output) *
+                 infinity);
+    };
+    EXPECT_EQ(gradient(a.q, loss), (Array<double>{xt::zeros<double>({3, 2})}));
+  }
+}
+
 TEST(EdgeGradientsTest, AVarianceThatOverflowsIsNotHidden) {
   const Variable<float> y = layer_norm(Variable<float>(Array<float>{1e20F, -1e20F, 3.0F}), {3});
   for (const float element : y.value()) EXPECT_TRUE(std::isnan(element));

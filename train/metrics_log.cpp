@@ -83,18 +83,26 @@ void MetricsLog::Close::operator()(std::FILE* file) const {
 
 void MetricsLog::write(std::size_t step, const StepResult& result, double seconds) {
   if (!file_) return;
-  std::string line = join({std::string(beginning), std::to_string(step), ", \"loss\": ", json(result.loss)});
-  if (result.lr) line += ", \"lr\": " + json(*result.lr);
-  if (result.grad_norm) line += ", \"grad_norm\": " + json(*result.grad_norm);
-  if (result.tokens > 0) line += ", \"tokens\": " + std::to_string(result.tokens);
-  line += ", \"seconds\": " + json(seconds) + "}\n";
+  lines_ += join({std::string(beginning), std::to_string(step), ", \"loss\": ", json(result.loss)});
+  if (result.lr) lines_ += ", \"lr\": " + json(*result.lr);
+  if (result.grad_norm) lines_ += ", \"grad_norm\": " + json(*result.grad_norm);
+  if (result.tokens > 0) lines_ += ", \"tokens\": " + std::to_string(result.tokens);
+  lines_ += ", \"seconds\": " + json(seconds) + "}\n";
+  constexpr std::size_t most_kept = 4096;
+  if (lines_.size() >= most_kept) write_lines();
+}
+
+void MetricsLog::write_lines() {
+  if (!file_) return;
   const SizeLimitIsAnError guard;
-  if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() && error_ == 0) error_ = errno;
+  const bool done = std::fwrite(lines_.data(), 1, lines_.size(), file_.get()) == lines_.size() &&
+                    std::fflush(file_.get()) == 0;
+  if (!done && error_ == 0) error_ = errno;
+  lines_.clear();
 }
 
 void MetricsLog::flush() {
-  const SizeLimitIsAnError guard;
-  if (file_ && std::fflush(file_.get()) != 0 && error_ == 0) error_ = errno;
+  write_lines();
   if (error_ != 0) fail(std::strerror(error_));
 }
 

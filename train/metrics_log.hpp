@@ -19,12 +19,15 @@ class MetricsLog {
   /// Throws std::runtime_error for a file that cannot be opened, that another run writes, or that holds
   /// something else.
   MetricsLog(const std::string& path, std::size_t first_step);
+  MetricsLog(const MetricsLog&) = delete;
+  MetricsLog& operator=(const MetricsLog&) = delete;
+  ~MetricsLog() { write_lines(); }
 
   /// Adds a line. An error is thrown later, by flush(), so that the run can save first.
   void write(std::size_t step, const StepResult& result, double seconds);
   bool failed() const { return error_ != 0; }
 
-  /// Writes all lines out of the buffer. Throws std::runtime_error if a line could not be written.
+  /// Writes all lines to the file. Throws std::runtime_error if a line could not be written.
   void flush();
 
  private:
@@ -35,10 +38,12 @@ class MetricsLog {
   [[noreturn]] void fail(const std::string& why) const;
   void lock_and_cut(std::size_t first_step);
   std::size_t length_until(std::size_t first_step);
+  void write_lines();
 
   std::string path_;
   int error_ = 0;  // errno of the first write that failed
   std::unique_ptr<std::FILE, Close> file_;
+  std::string lines_;  // not written yet
 };
 
 }  // namespace detail

@@ -174,11 +174,10 @@ def limits():
 
 def run_tests(key, tests, seconds):
     """Runs these tests with the mistake; the name of the test that fails, crashes or hangs, or nothing."""
-    with tempfile.TemporaryDirectory(dir=WORK) as folder:
+    with tempfile.TemporaryDirectory(dir=WORK) as folder, open(Path(folder) / "output", "w+b") as output:
         flags = Path(folder) / "flags"
         flags.write_text("--gtest_filter=" + ":".join(tests) + "\n")
         environment = dict(os.environ, TMPDIR=folder, **{SWITCH: str(key)})
-        output = open(Path(folder) / "output", "w+b")
         process = subprocess.Popen(
             [TESTS, f"--gtest_flagfile={flags}", "--gtest_fail_fast", "--gtest_color=no"], cwd=folder, env=environment,
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,

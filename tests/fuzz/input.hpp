@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -45,6 +48,19 @@ class InputFile {
     return number;
   }
 };
+
+/// The bytes that write(path) puts into a file.
+template <class Write>
+std::string written(const Write& write) {
+  std::string folder = (std::filesystem::temp_directory_path() / "xgrad_fuzz_XXXXXX").string();
+  require(::mkdtemp(folder.data()) != nullptr, "a folder for files can be made");
+  const std::string path = folder + "/file";
+  write(path);
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::filesystem::remove_all(folder);
+  return bytes;
+}
 
 /// Calls f and lets the documented exceptions through: these, and none but these, are an answer to an input.
 /// False if it threw one.

@@ -1,7 +1,4 @@
 // Models that programs saved: word classifiers and taggers
-#include <fstream>
-#include <iterator>
-
 #include "../../apps/tagger.hpp"
 #include "../../apps/word_classifier.hpp"
 
@@ -13,12 +10,7 @@ const xgrad::EncoderConfig small{.d_model = 2, .heads = 1, .d_ff = 2, .layers = 
 
 template <class Model>
 std::string saved(const Model& model) {
-  const std::string path = "/tmp/xgrad_fuzz_" + std::to_string(::getpid());
-  model.save(path);
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  ::unlink(path.c_str());
-  return bytes;
+  return fuzz::written([&](const std::string& path) { model.save(path); });
 }
 
 }  // namespace
