@@ -61,6 +61,7 @@ class Run {
 /// Runs the body in a child process, which says how it ended by its exit code or the signal.
 template <class Body>
 pid_t start(const Body& body) {
+  std::cout.flush();  // else the child prints it, too
   const pid_t child = ::fork();
   check(child >= 0, "fork");
   if (child > 0) return child;
@@ -147,16 +148,29 @@ void limit_files(const fs::path& folder, std::size_t count, std::mt19937_64& ran
             << " bytes: each save failed, and the file before it stayed\n";
 }
 
+/// Mounts a file system of 1 MiB that only this process sees. Without root's rights it needs a user name
+/// space, which not every system allows.
+bool mount_small_disk(const fs::path& at) {
+  const uid_t user = ::geteuid();
+  const gid_t group = ::getegid();
+  if (::unshare(CLONE_NEWNS) != 0) {
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    // Files can be made only by a user and a group that it knows.
+    std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
+  }
+  return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("tmpfs", at.c_str(), "tmpfs", 0, "size=1m") == 0;
+}
+
 /// Saves to a file system of its own that another file fills but for some pages.
 void fill_disks(const fs::path& folder, std::size_t count, std::uint64_t seed) {
   const fs::path disk = folder / "disk";
   fs::create_directory(disk);
   constexpr int no_disk = 2;
   const pid_t child = start([&] {
-    // In name spaces of its own it may mount without being root, where the system allows that.
-    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
-        ::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0)
-      ::_exit(no_disk);
+    if (!mount_small_disk(disk)) ::_exit(no_disk);
     std::mt19937_64 random(seed);
     const Run run(disk);
     run.save(0);
@@ -172,7 +186,8 @@ void fill_disks(const fs::path& folder, std::size_t count, std::uint64_t seed) {
       fs::remove(ballast);
     }
     std::cout << "filled a disk " << count << " times: " << failed
-              << " saves failed, and the file before stayed" << std::endl;
+              << " saves failed, and the file before stayed\n"
+              << std::flush;
   });
   const int status = wait_for(child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == no_disk) {
