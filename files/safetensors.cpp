@@ -275,7 +275,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
   nlohmann::json::sax_parse(text, text + header.size(), &reader);
 
   const std::span<const std::byte> data = file_.bytes().subspan(8 + header.size());
-  std::ranges::stable_sort(reader.entries, {}, [](const Entry& entry) { return *entry.offsets; });
+  std::ranges::stable_sort(
+      reader.entries, {}, [](const Entry& entry) -> const auto& { return entry.offsets.value(); });
   check_offsets(path, reader.entries, data.size());
   for (Entry& entry : reader.entries) {
     tensors_.push_back({std::move(entry.name), *entry.dtype, Shape(entry.shape->begin(), entry.shape->end()),

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <future>
 #include <optional>
@@ -14,7 +15,10 @@
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
 
+#include <xgrad/graph/random.hpp>
 #include <xgrad/graph/record.hpp>
+#include <xgrad/graph/threads.hpp>
+#include <xgrad/models/toy_encoder.hpp>
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/cross_entropy.hpp>
 #include <xgrad/ops/elementwise.hpp>
@@ -26,6 +30,7 @@
 #include <xgrad/ops/softmax.hpp>
 
 #include "expect_error.hpp"
+#include "keep_num_threads.hpp"
 
 namespace {
 
@@ -379,6 +384,39 @@ TEST(ThreadsTest, OneModelMayServeTwoThreads) {
   EXPECT_EQ(serve(), 500);
   EXPECT_EQ(other.get(), 500);
   EXPECT_TRUE(xgrad::grad_enabled());
+}
+
+/// Sentences of other lengths in each thread, some padded; the last is large enough to be divided among the
+/// pool.
+TEST(ThreadsTest, OneEncoderMayServeFourThreads) {
+  const xgrad_tests::KeepNumThreads keep;
+  xgrad::set_num_threads(2);
+  xgrad::manual_seed(5);
+  xgrad::ToyEncoder<float> model({.vocab_size = 50,
+                                  .max_len = 64,
+                                  .classes = 3,
+                                  .encoder = {.d_model = 32, .heads = 4, .d_ff = 64, .layers = 2},
+                                  .pad_id = 0});
+  model.eval();
+  const auto answers = [&model](std::size_t thread) {
+    const xgrad::NoGrad guard;
+    const std::size_t length = std::array{3, 17, 40, 64}[thread], batch = thread == 3 ? 32 : 2;
+    xgrad::Ids ids = xgrad::Ids::from_shape({batch, length});
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      ids.data()[i] = static_cast<std::int64_t>(i % length < length - thread ? 1 + (7 * i + thread) % 49 : 0);
+    return std::pair(model.class_logits(ids).value(), model.with_weights(ids).weights.back().value());
+  };
+  std::vector<std::pair<Array<float>, Array<float>>> expected;
+  for (std::size_t thread = 0; thread < 4; ++thread) expected.push_back(answers(thread));
+  std::vector<std::future<int>> served;
+  for (std::size_t thread = 0; thread < 4; ++thread) {
+    served.push_back(std::async(std::launch::async, [&, thread] {
+      int right = 0;
+      for (int i = 0; i < 20; ++i) right += answers(thread) == expected[thread];
+      return right;
+    }));
+  }
+  for (std::future<int>& right : served) EXPECT_EQ(right.get(), 20);
 }
 
 TEST(ThreadsTest, GradModeIsEachThreadsOwn) {
