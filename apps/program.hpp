@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -18,6 +17,7 @@
 
 #include <CLI/CLI.hpp>
 #include <xgrad/graph/error.hpp>
+#include <xgrad/graph/parse.hpp>
 
 namespace apps {
 
@@ -28,10 +28,8 @@ CLI::Validator in_range(T least, T most) {
   const std::string range =
       xgrad::detail::join({"[", xgrad::detail::text(least), ", ", xgrad::detail::text(most), "]"});
   const auto wrong = [=](const std::string& text) {
-    const char* const end = text.data() + text.size();
-    T number{};
-    const auto [stop, error] = std::from_chars(text.data(), end, number);
-    const bool right = error == std::errc() && stop == end && least <= number && number <= most;
+    const std::optional<T> number = xgrad::detail::parsed<T>(text);
+    const bool right = number && least <= *number && *number <= most;
     return right ? std::string() : "must be a number in " + range + ", got " + text;
   };
   return {wrong, "in " + range};

@@ -4,12 +4,12 @@
 // model.
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include <xgrad/files.hpp>
+#include <xgrad/graph/parse.hpp>
 #include <xgrad/xgrad.hpp>
 
 namespace apps {
@@ -44,12 +44,9 @@ class SavedModel {
   }
 
   std::size_t number(const std::string& key, std::size_t limit) const {
-    const std::string& digits = text(key);
-    std::size_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value > limit)
-      fail(key, "a number of at most " + std::to_string(limit));
-    return value;
+    const auto value = xgrad::detail::parsed<std::size_t>(text(key));
+    if (!value || *value > limit) fail(key, "a number of at most " + std::to_string(limit));
+    return *value;
   }
 
   /// The lines of a text that joined_lines() made.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include <xgrad/graph/parse.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 // Words with labels: reading them, a fixed split, and baselines to compare with.
@@ -206,14 +206,9 @@ inline std::vector<std::string> classes_of(const std::vector<LabelledWord>& word
   for (const auto& entry : words) distinct.insert(entry.label);
   std::vector<std::string> labels(distinct.begin(), distinct.end());
 
-  const auto is_integer = [](const std::string& label) {
-    long long value = 0;
-    const char* const end = label.data() + label.size();
-    const auto [stop, error] = std::from_chars(label.data(), end, value);
-    return error == std::errc() && stop == end;
-  };
-  const auto number = [](const std::string& label) { return std::stoll(label); };
-  if (std::ranges::all_of(labels, is_integer)) std::ranges::stable_sort(labels, {}, number);
+  const auto number = [](const std::string& label) { return xgrad::detail::parsed<long long>(label); };
+  if (std::ranges::all_of(labels, [&](const std::string& label) { return number(label).has_value(); }))
+    std::ranges::stable_sort(labels, {}, number);
   return labels;
 }
 

@@ -12,6 +12,7 @@
 
 #include "../kernels/mt19937.hpp"
 #include "error.hpp"
+#include "parse.hpp"
 
 namespace xgrad {
 namespace {
@@ -155,10 +156,7 @@ void Generator::set_state(const std::string& state) {
   const std::string cached = state.substr(std::min(space + 1, state.size()));
   Generator read;
   if (const auto engine = detail::Mt19937::from_text(state.substr(0, space))) read.engine_ = *engine;
-  if (cached != no_cached_normal) {
-    read.cached_normal_ = 0;
-    std::from_chars(cached.data(), cached.data() + cached.size(), *read.cached_normal_);
-  }
+  if (cached != no_cached_normal) read.cached_normal_ = detail::parsed<double>(cached);
   if (read.get_state() != state || !(std::abs(read.cached_normal_.value_or(0)) < limit))
     detail::fail<ValueError>("set_state: the text is not a generator's state");
   engine_ = read.engine_;
