@@ -63,7 +63,7 @@ struct Attributes {
 namespace detail {
 
 template <class T>
-inline constinit const Variable<T> undefined{};
+inline constinit const Variable<T> undefined = Variable<T>();  // GCC 14 refuses {}
 
 template <class V>
 inline constexpr bool is_optional = false;

@@ -1,23 +1,13 @@
 #!/usr/bin/env bash
 # tests/packages.sh DEBS ROOT: installs the packages in the folder DEBS in a new root of this Debian release, and there
-# compiles and runs the programs of tests/consumer. Needs root's rights, debootstrap and the mirror that apt uses here.
-# ROOT keeps the bare root for the next time.
+# compiles and runs the programs of tests/consumer. Needs root's rights and debootstrap; ROOT keeps the
+# bare root for the next time.
 set -euo pipefail
 debs=$(readlink -f "$1")
 bare=$2
-consumer=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/consumer" && pwd)
+tests=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 
-# shellcheck source=/dev/null
-release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $release" 'Component: main' | head -n 1)
-[[ $mirror ]] || { echo "apt has no index of $release" >&2 && exit 1; }
-
-if [[ ! -e $bare/.complete ]]; then
-  rm -rf "$bare"
-  debootstrap --variant=minbase "$release" "$bare" "$mirror"
-  apt-config dump | grep '^Acquire::https*::' >"$bare/etc/apt/apt.conf.d/mirror" || true # such as a proxy
-  touch "$bare/.complete"
-fi
+"$tests/debian_root.sh" "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$bare"
 
 root=$(mktemp -d "$bare.XXXXXX")
 trap 'rm -rf "$root"' EXIT
@@ -25,7 +15,7 @@ cp -a "$bare/." "$root"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 mkdir "$root/debs"
 cp "$debs"/*.deb "$root/debs"
-cp -r "$consumer" "$root/consumer"
+cp -r "$tests/consumer" "$root/consumer"
 
 chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root ${http_proxy:+http_proxy="$http_proxy"} \
   DEBIAN_FRONTEND=noninteractive bash -euxo pipefail -c '
