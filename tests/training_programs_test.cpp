@@ -87,7 +87,7 @@ TEST_F(TaggerProgramTest, ReportsWhatItReached) {
   // Tags of the training by their number, then those that only the test has.
   EXPECT_EQ(report.at("tags"), (json{"名词", ".", "DET", "PRON", "VERB", "STRANGE"}));
   std::vector<std::size_t> totals;
-  std::size_t right = 0, all = 0;
+  std::size_t right = 0;
   for (std::size_t row = 0; row < 6; ++row) {
     const auto counts = report.at("confusion").at(row).get<std::vector<std::size_t>>();
     ASSERT_EQ(counts.size(), 6u);
@@ -95,7 +95,6 @@ TEST_F(TaggerProgramTest, ReportsWhatItReached) {
     for (const std::size_t count : counts) total += count;
     totals.push_back(total);
     right += counts[row];
-    all += total;
     const double share = static_cast<double>(counts[row]) / static_cast<double>(total);
     EXPECT_EQ(report.at("tag_accuracy").at(report.at("tags").at(row).get<std::string>()), share) << row;
   }

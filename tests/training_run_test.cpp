@@ -408,7 +408,8 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
                                              {"--lr", "10.5", "[1e-09, 10]"},
                                              {"--lr", "1e-10", "[1e-09, 10]"},
                                              {"--seed", "+1", "[0, 18446744073709551615]"}}) {
-    EXPECT_EQ(message_of<CLI::ParseError>([&] { parsed(option + " " + value); }),
+    const std::string arguments = option + " " + value;
+    EXPECT_EQ(message_of<CLI::ParseError>([&] { parsed(arguments); }),
               option + ": must be a number in " + range + ", got " + value);
   }
   EXPECT_EQ(message_of<CLI::ParseError>([&] { parsed("--resume"); }), "--resume requires --checkpoint");
