@@ -272,7 +272,7 @@ Variable<T> checked_seed(const char* what, const Variable<T>& output, const Vari
 
 }  // namespace
 
-template <class T>
+template <Real T>
 void Variable<T>::backward(const Variable& seed, BackwardOptions options) const {
   Variable start = checked_seed("backward", *this, seed);
   if (!options.create_graph) start = start.detach();
@@ -281,7 +281,7 @@ void Variable<T>::backward(const Variable& seed, BackwardOptions options) const 
   sweep.commit();
 }
 
-template <class T>
+template <Real T>
 void Variable<T>::backward(BackwardOptions options) const {
   backward(Variable(), options);
 }

@@ -7,7 +7,7 @@
 
 namespace xgrad {
 
-template <class T>
+template <Real T>
 class Variable;
 
 /// Which inputs of an op want a gradient, and the shapes of those gradients; computing the others is a waste.

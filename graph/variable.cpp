@@ -15,7 +15,7 @@ detail::LeafNode<T>* leaf_of(const Variable<T>& variable) noexcept {
 
 }  // namespace
 
-template <class T>
+template <Real T>
 Variable<T>::Variable(Array<T> array, bool requires_grad) {
   // before it becomes a value, which is recycled when it goes
   detail::check_count("Variable", array.shape());
@@ -26,24 +26,24 @@ Variable<T>::Variable(Array<T> array, bool requires_grad) {
   if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(shape()));
 }
 
-template <class T>
+template <Real T>
 Variable<T>::Variable(T scalar, bool requires_grad) : value_(detail::make_value<T>(Shape{}, "Variable")) {
   *value_->array.data() = scalar;
   if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(Shape{}));
 }
 
-template <class T>
+template <Real T>
 std::size_t Variable<T>::shape(int axis) const {
   return shape()[detail::normalize_axis("shape", axis, shape())];
 }
 
-template <class T>
+template <Real T>
 T Variable<T>::item() const {
   if (size() != 1) detail::fail<ShapeError>("item: the variable must have one element, got shape ", shape());
   return *value().data();
 }
 
-template <class T>
+template <Real T>
 Variable<T> Variable<T>::grad() const {
   checked("grad");
   if (!requires_grad())
@@ -60,24 +60,24 @@ Variable<T> Variable<T>::grad() const {
   return leaf->grad;
 }
 
-template <class T>
+template <Real T>
 bool Variable<T>::has_grad() const noexcept {
   const detail::LeafNode<T>* leaf = leaf_of(*this);
   return leaf != nullptr && leaf->grad.defined();
 }
 
-template <class T>
+template <Real T>
 void Variable<T>::zero_grad() const {
   if (detail::LeafNode<T>* leaf = leaf_of(*this)) leaf->grad = {};
 }
 
-template <class T>
+template <Real T>
 Variable<T> Variable<T>::detach() const {
   checked("detach");
   return detail::Access<T>::make(value_, {});
 }
 
-template <class T>
+template <Real T>
 void Variable<T>::assign(const Array<T>& elements) const {
   checked("assign");
   if (!is_leaf()) {

@@ -44,10 +44,8 @@ inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>
 /// operations record how they were made while grad_enabled() and an input requires a gradient. Handles may be
 /// used by several threads at once as long as none of them writes; concurrent backward passes must not share
 /// nodes, neither leaves nor results.
-template <class T = float>
+template <Real T = float>
 class Variable {
-  static_assert(Real<T>, "an xgrad::Variable has elements of type float or double");
-
  public:
   using value_type = T;
 

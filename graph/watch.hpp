@@ -15,7 +15,7 @@
 
 namespace xgrad {
 
-template <class T>
+template <Real T>
 class Variable;
 
 namespace detail {

@@ -105,47 +105,47 @@ Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variab
 
 }  // namespace
 
-template <Real T>
+template <class T>
 Variable<T> sum(const Variable<T>& x) {
   return sum_over(x, whole(x));
 }
 
-template <Real T>
+template <class T>
 Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim) {
   return sum_over(x, reduced("sum", x.shape(), dims, keepdim));
 }
 
-template <Real T>
+template <class T>
 Variable<T> mean(const Variable<T>& x) {
   return mean_over(x, whole(x));
 }
 
-template <Real T>
+template <class T>
 Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim) {
   return mean_over(x, reduced("mean", x.shape(), dims, keepdim));
 }
 
-template <Real T>
+template <class T>
 Variable<T> amax(const Variable<T>& x) {
   return amax(x, all_axes(x.shape()));
 }
 
-template <Real T>
+template <class T>
 Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim) {
   return extreme("amax", kernels::max_middle<T>, x, dims, keepdim);
 }
 
-template <Real T>
+template <class T>
 Variable<T> amin(const Variable<T>& x) {
   return amin(x, all_axes(x.shape()));
 }
 
-template <Real T>
+template <class T>
 Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim) {
   return extreme("amin", kernels::min_middle<T>, x, dims, keepdim);
 }
 
-template <Real T>
+template <class T>
 Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
   const Reduced result = reduced("logsumexp", x.shape(), dims, keepdim);
   Variable<T> y;
@@ -166,12 +166,12 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
                    });
 }
 
-template <Real T>
+template <class T>
 Variable<T> var(const Variable<T>& x, VarOptions options) {
   return var(x, all_axes(x.shape()), options);
 }
 
-template <Real T>
+template <class T>
 Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
   const Reduced result = reduced("var", x.shape(), dims, options.keepdim);
   const T divisor = std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));

@@ -11,47 +11,47 @@
 namespace xgrad {
 
 /// y = sum of x; dx = dy, repeated along the axes that were summed over. The sum of no elements is 0.
-template <Real T>
+template <class T>
 Variable<T> sum(const Variable<T>& x);
-template <Real T>
+template <class T>
 Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim = false);
-template <Real T, std::same_as<Shape> S>
+template <class T, std::same_as<Shape> S>
 Variable<T> sum(Variable<T> x, S dims, bool keepdim = false) {
   return sum(x, Dims(dims), keepdim);
 }
 
 /// y = sum(x) / n with n the number of elements that are summed; dx = dy / n, repeated. nan over no elements.
-template <Real T>
+template <class T>
 Variable<T> mean(const Variable<T>& x);
-template <Real T>
+template <class T>
 Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim = false);
-template <Real T, std::same_as<Shape> S>
+template <class T, std::same_as<Shape> S>
 Variable<T> mean(Variable<T> x, S dims, bool keepdim = false) {
   return mean(x, Dims(dims), keepdim);
 }
 
 /// The largest element; nan if one is nan. dx = dy at the largest element; several equal ones share it
 /// evenly. Throws ValueError over no elements.
-template <Real T>
+template <class T>
 Variable<T> amax(const Variable<T>& x);
-template <Real T>
+template <class T>
 Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim = false);
-template <Real T, std::same_as<Shape> S>
+template <class T, std::same_as<Shape> S>
 Variable<T> amax(Variable<T> x, S dims, bool keepdim = false) {
   return amax(x, Dims(dims), keepdim);
 }
 /// The smallest element, as amax.
-template <Real T>
+template <class T>
 Variable<T> amin(const Variable<T>& x);
-template <Real T>
+template <class T>
 Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim = false);
-template <Real T, std::same_as<Shape> S>
+template <class T, std::same_as<Shape> S>
 Variable<T> amin(Variable<T> x, S dims, bool keepdim = false) {
   return amin(x, Dims(dims), keepdim);
 }
 
 /// y = ln(sum(e^x)), without overflow; dx = dy e^(x - y).
-template <Real T>
+template <class T>
 Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim = false);
 
 struct VarOptions {
@@ -60,9 +60,9 @@ struct VarOptions {
 };
 
 /// y = sum((x - mean)^2) / (n - correction); dx = dy 2 (x - mean) / (n - correction).
-template <Real T>
+template <class T>
 Variable<T> var(const Variable<T>& x, VarOptions options = {});
-template <Real T>
+template <class T>
 Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options = {});
 
 }  // namespace xgrad
