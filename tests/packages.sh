@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/packages.sh DEBS ROOT: installs the packages in the folder DEBS in a new root of this Debian release, and there
+# tests/packages.sh DEBS ROOT: installs the packages in the folder DEBS in a new root of Debian 12, and there
 # compiles and runs the programs of tests/consumer. Needs root's rights and debootstrap; ROOT keeps the
 # bare root for the next time.
 set -euo pipefail
@@ -7,7 +7,7 @@ debs=$(readlink -f "$1")
 bare=$2
 tests=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 
-"$tests/debian_root.sh" "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$bare"
+"$tests/debian_root.sh" bookworm "$bare"
 
 root=$(mktemp -d "$bare.XXXXXX")
 trap 'rm -rf "$root"' EXIT
