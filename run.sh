@@ -198,7 +198,7 @@ shift
 
 if [[ $name == test ]]; then
   prepare all_tests
-  exec ctest --test-dir "$build" --output-on-failure --parallel "$(getconf _NPROCESSORS_ONLN)" "$@"
+  exec ctest --test-dir "$build" --output-on-failure --no-label-summary --parallel "$(getconf _NPROCESSORS_ONLN)" "$@"
 elif [[ $name == docs ]]; then
   prepare docs
 elif [[ $name == mutate ]]; then

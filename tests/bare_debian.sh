@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# tests/bare_debian.sh RELEASE ROOT: runs README's two commands in a clone of this repository, as root of a new root of a
+# tests/bare_debian.sh RELEASE ROOT: runs the two commands of README in a clone of this repository, as root of a new root of a
 # Debian release in which nothing is installed. Needs root's rights and debootstrap; ROOT keeps the bare root.
 set -euo pipefail
 tests=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 release=$1 bare=$2
 "$tests/debian_root.sh" "$release" "$bare"
 
+commands=$(sed -n 's/^\$ //p' "$tests/../docs/transcripts/setup/two_commands.txt")
 root=$(mktemp -d "$bare.XXXXXX")
 trap 'rm -rf "$root"' EXIT
 cp -a "$bare/." "$root"
@@ -17,4 +18,5 @@ unshare --mount --pid --fork env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/roo
   ${http_proxy:+http_proxy="$http_proxy"} bash -euc '
   mount --bind /dev "$1/dev"
   mount -t proc proc "$1/proc"
-  exec chroot "$1" bash -euxc "cd /xgrad; ./run.sh train_toy_encoder; ./run.sh test"' bash "$root"
+  cd /
+  exec chroot "$1" bash -euxc "cd /xgrad; $2"' bash "$root" "$commands"

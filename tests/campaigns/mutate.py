@@ -5,6 +5,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import random
 import re
 import resource
 import shutil
@@ -236,6 +237,8 @@ def notice(mutant, seconds, likely):
 def main():
     parser = argparse.ArgumentParser(prog="./run.sh mutate", description=__doc__)
     parser.add_argument("numbers", metavar="NUMBER", type=int, nargs="*", help="of mistakes in the list; all if none is given")
+    parser.add_argument("--sample", metavar="COUNT", type=int, help="so many of them, drawn at random")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at once")
     options = parser.parse_args()
 
@@ -248,6 +251,8 @@ def main():
     build()
     seconds = run_without_mistake()
     chosen = [mutant for mutant in mutants if not options.numbers or mutant.number in options.numbers]
+    if options.sample is not None:
+        chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
 
     noticed_by = json.loads(NOTICED_BY.read_text()) if NOTICED_BY.exists() else {}
     survivors, start = [], time.monotonic()
