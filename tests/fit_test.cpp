@@ -306,6 +306,16 @@ TEST_F(MetricsFileTest, HasTheLinesOfAllStepsThatAreSaved) {
   EXPECT_EQ(steps().size(), 10u);
 }
 
+TEST_F(MetricsFileTest, HasTheLinesBeforeAnException) {
+  const auto step = [](std::size_t i) {
+    if (i == 3) throw std::runtime_error("no more");
+    return StepResult{.loss = 1};
+  };
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::fit(9, step, {.progress = false, .metrics = path_}); }),
+            "no more");
+  EXPECT_EQ(steps(), (std::vector<std::size_t>{0, 1, 2}));
+}
+
 TEST_F(MetricsFileTest, WhatFollowsALineThatIsNoneIsCutOff) {
   train(3);
   write(read() + "{\"step\": 3, \"loss\": 1}\n{\"step\": 4; 1}\n{\"step\": 4, \"loss\": 1}\n");
