@@ -47,12 +47,14 @@ Batch make_batch(const std::vector<Example>& examples, const std::vector<std::si
 
 std::vector<Example> chosen(const std::vector<Example>& examples, const std::vector<std::size_t>& indices) {
   std::vector<Example> result;
+  result.reserve(indices.size());
   for (const std::size_t i : indices) result.push_back(examples[i]);
   return result;
 }
 
 std::vector<std::size_t> lengths(const std::vector<Example>& examples) {
   std::vector<std::size_t> result;
+  result.reserve(examples.size());
   for (const Example& example : examples) result.push_back(example.ids.size());
   return result;
 }

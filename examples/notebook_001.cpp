@@ -127,6 +127,7 @@ int main() {
     return examples::cosine_sum(matmul(cat(heads, 1), w[4]));
   };
   std::vector<Variable<double>> leaves_in_double;
+  leaves_in_double.reserve(leaves.size());
   for (const auto& [name, leaf] : leaves) leaves_in_double.push_back(examples::in_double(leaf));
   return examples::report_gradcheck(loss, multi_head, leaves_in_double) ? 0 : 1;
 }

@@ -72,7 +72,8 @@ void check_config(const Metadata& metadata, const Metadata& config) {
   for (const auto& [key, value] : all) {
     const std::string before = text(saved, key), now = text(config, key);
     if (before == now) continue;
-    wrong += (wrong.empty() ? "" : "; ") + key + " must be as in the checkpoint, " + before + ", got " + now;
+    wrong += detail::join(
+        {wrong.empty() ? "" : "; ", key, " must be as in the checkpoint, ", before, ", got ", now});
   }
   if (!wrong.empty()) throw ValueError(wrong);
 }

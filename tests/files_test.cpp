@@ -99,7 +99,7 @@ TEST_P(IndexedFile, IsReadExactlyOrRefusedInOneLine) {
     for (const TensorView& tensor : file.tensors()) {
       const json& expected = tensors.at(tensor.name);
       const std::string contents = folder + expected.at("file").get<std::string>();
-      EXPECT_EQ(to_string(tensor.dtype), expected.at("dtype"));
+      EXPECT_EQ(to_string(tensor.dtype), expected.at("dtype").get<std::string>());
       if (tensor.dtype == DType::F64) {
         expect_same_bits(xgrad::to_array<double>(tensor), xgrad_tests::read_npy<double>(contents));
       } else {

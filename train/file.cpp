@@ -62,7 +62,7 @@ std::string folder_of(const std::string& path) {
 
 constexpr std::string_view temporary_prefix = ".xgrad-";
 constexpr std::size_t boot_digits = 8;
-constexpr std::time_t seconds_per_day = 24 * 60 * 60;
+constexpr std::time_t seconds_per_day = std::time_t{24} * 60 * 60;
 
 /// A name for this start of this machine, the same in all of its containers: 8 hexadecimal digits.
 const std::string& boot_name() {

@@ -122,7 +122,7 @@ void StateArchive::array(const std::string& name, std::optional<Array<T>>& array
 template <class T>
 void StateArchive::arrays(const std::string& name, StateDict<T>& arrays) {
   if (!loading()) {
-    for (const auto& [key, array] : arrays) save(target_->arrays<T>(), name + "." + key, array);
+    for (const auto& [key, array] : arrays) save(target_->arrays<T>(), detail::join({name, ".", key}), array);
     return;
   }
   arrays.clear();
@@ -159,7 +159,7 @@ void StateArchive::part(const std::string& name, Stateful& part) {
 template <class T>
 void StateArchive::part(const std::string& name, const Module<T>& module) {
   StateDict<T> parameters = module.state_dict();
-  for (auto& [key, array] : parameters) this->array(name + "." + key, array);
+  for (auto& [key, array] : parameters) this->array(detail::join({name, ".", key}), array);
   if (loaded()) module.load_state_dict(parameters);
 }
 

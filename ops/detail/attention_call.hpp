@@ -10,8 +10,7 @@
 
 // What the ops of attention share: the sizes of a call, its dropout, and the two ways to compute it, by the
 // fused kernels and composed of other ops.
-namespace xgrad {
-namespace detail {
+namespace xgrad::detail {
 
 /// One call: its sizes, the shape of its scores, and all that it is computed from but Variables.
 struct AttentionPlan {
@@ -54,5 +53,4 @@ template <class T>
 AttentionResult<T> attention_composed(const AttentionPlan& plan, const Variable<T>& q, const Variable<T>& k,
                                       const Variable<T>& v, const Variable<T>& bias);
 
-}  // namespace detail
-}  // namespace xgrad
+}  // namespace xgrad::detail
