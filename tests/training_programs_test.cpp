@@ -272,40 +272,35 @@ TEST(BrownCorpusTest, IsFetchedIntoTheCacheIfItCanBe) {
 TEST(ToyEncoderProgramTest, LearnsToFindTheHiddenWords) {
   const xgrad_tests::TemporaryFolder folder;
   const std::string metrics = folder.path("metrics"), log = folder.path("log");
-  const std::string output = output_of("train_toy_encoder --steps 500 --batch 64 --lr 0.01 --metrics " +
+  const std::string output = output_of("train_toy_encoder --steps 1000 --batch 64 --lr 0.01 --metrics " +
                                        metrics + " --log " + log + " 2>/dev/null");
   EXPECT_TRUE(output.starts_with("1151 sentences to train on, 289 held out, 25 words, 10297 parameters\n\n"))
       << output;
   const json report = json_of(metrics);
-  EXPECT_EQ(report.at("steps"), 500);
-  EXPECT_EQ(report.at("loss").size(), 500u);
+  EXPECT_EQ(report.at("steps"), 1000);
+  EXPECT_EQ(report.at("loss").size(), 1000u);
   EXPECT_GT(report.at("held_out_accuracy"), 0.95);
   EXPECT_LE(report.at("held_out_accuracy"), 1);
   EXPECT_GT(report.at("attention_on_target"), 0.4) << "without learning it is about an eighth";
   EXPECT_LE(report.at("attention_on_target"), 1);
   for (const double tokens : logged(log, "tokens")) EXPECT_EQ(tokens, 64 * 8);
   const std::vector<double> rates = logged(log, "lr");
-  EXPECT_EQ(*std::ranges::max_element(rates), rates[25]) << "a twentieth of the steps is the warm-up";
+  EXPECT_EQ(*std::ranges::max_element(rates), rates[50]) << "a twentieth of the steps is the warm-up";
 
-  // The notebook's sentence is held out: each of its words is hidden once. So few steps may leave one wrong.
-  std::size_t found = 0;
-  for (const auto& [line, word] :
-       {std::pair<std::string, std::string>{"my ____ are small, my feet are big", "shoes"},
-        {"my shoes are ____, my feet are big", "small"},
-        {"my shoes are small, my ____ are big", "feet"},
-        {"my shoes are small, my feet are ____", "big"},
-        {"____ shoes are small, my feet are big", "my"},
-        {"my shoes are small, ____ feet are big", "my"}}) {
-    const std::string answer = "  " + line + "  ->  ";
-    EXPECT_NE(output.find(answer), std::string::npos) << answer << '\n' << output;
-    if (output.find(answer + word + " (") != std::string::npos) ++found;
-  }
-  EXPECT_GE(found, 5u) << output;
+  // The notebook's sentence is held out: each of its words is hidden once. Half as many steps get one wrong
+  // with some compilers' rounding.
+  for (const char* line : {"  my ____ are small, my feet are big  ->  shoes (",
+                           "  my shoes are ____, my feet are big  ->  small (",
+                           "  my shoes are small, my ____ are big  ->  feet (",
+                           "  my shoes are small, my feet are ____  ->  big (",
+                           "  ____ shoes are small, my feet are big  ->  my (",
+                           "  my shoes are small, ____ feet are big  ->  my ("})
+    EXPECT_NE(output.find(line), std::string::npos) << line << '\n' << output;
   EXPECT_NE(
       output.find("\n                  my       [MASK]   are      small    my       feet     are      big\n"),
       std::string::npos)
       << output;
-  EXPECT_NE(output.find("trained after 500 steps, "), std::string::npos) << output;
+  EXPECT_NE(output.find("trained after 1000 steps, "), std::string::npos) << output;
   EXPECT_NE(output.find(" of 1654 hidden words\n"), std::string::npos) << output;
   for (const char* kind : {"noun     ", "adjective", "owner    "})
     EXPECT_NE(output.find(std::string("  hidden ") + kind + "  layer 1 head "), std::string::npos) << output;

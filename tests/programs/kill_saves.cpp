@@ -186,8 +186,7 @@ void fill_disks(const fs::path& folder, std::size_t count, std::uint64_t seed) {
       fs::remove(ballast);
     }
     std::cout << "filled a disk " << count << " times: " << failed
-              << " saves failed, and the file before stayed\n"
-              << std::flush;
+              << " saves failed, and the file before stayed" << std::endl;
   });
   const int status = wait_for(child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == no_disk) {
