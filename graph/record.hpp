@@ -361,6 +361,7 @@ Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Varia
   }
   if (detail::is_watched()) [[unlikely]] {
     std::vector<const Variable<T>*> pointers;
+    pointers.reserve(inputs.size());
     for (const Variable<T>& input : inputs) pointers.push_back(&input);
     detail::tell_op<T, A...>(op, result, pointers, attributes);
   }

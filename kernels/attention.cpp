@@ -62,6 +62,9 @@ struct HeadMask {
   bool causal;
   std::size_t first_query;
 
+  /// Whether a query may be left without any key; a causal mask shows each query one.
+  bool may_hide_all_keys() const { return allowed != nullptr || bias != nullptr; }
+
   HeadMask from(std::size_t query) const {
     const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(query) * query_stride;
     return {allowed ? allowed + offset : nullptr,
@@ -131,7 +134,7 @@ bool has_no_key(const Matrix<const T>& probs, std::size_t query) {
 /// them.
 template <typename T>
 void clear_rows_without_keys(const HeadMask<T>& mask, const Matrix<const T>& probs, const Matrix<T>& y) {
-  if (!mask.allowed && !mask.bias) return;
+  if (!mask.may_hide_all_keys()) return;
   for (std::size_t r = 0; r < y.rows; ++r)
     if (has_no_key(probs, r)) std::fill_n(y.data + r * y.stride, y.cols, T(0));
 }
@@ -141,10 +144,9 @@ void clear_rows_without_keys(const HeadMask<T>& mask, const Matrix<const T>& pro
 template <typename T>
 void add_over_queries(const HeadMask<T>& mask, const Matrix<const T>& probs, T alpha,
                       const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& sum) {
-  const bool all_have_keys = !mask.allowed && !mask.bias;
   std::size_t begin = 0;
   do {  // once for all queries, or for each run of queries that have a key
-    std::size_t end = all_have_keys ? a.rows : begin;
+    std::size_t end = mask.may_hide_all_keys() ? begin : a.rows;
     while (end < a.rows && !has_no_key(probs, end)) ++end;
     gemm<T>(alpha, a.some_rows(begin, end - begin).transpose(), b.some_rows(begin, end - begin), beta, sum);
     beta = 1;

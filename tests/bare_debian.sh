@@ -1,16 +1,12 @@
 #!/usr/bin/env bash
-# tests/bare_debian.sh RELEASE ROOT: runs the two commands of README in a clone of this repository, as root of a new root of a
-# Debian release in which nothing is installed. Needs root's rights and debootstrap; ROOT keeps the bare root.
+# tests/bare_debian.sh RELEASE BARE: runs the two commands of README in a clone of this repository, as root of a new root of a
+# Debian release in which nothing is installed. Needs root's rights and debootstrap; BARE keeps the bare root.
 set -euo pipefail
 tests=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-release=$1 bare=$2
-"$tests/debian_root.sh" "$release" "$bare"
 
 commands=$(sed -n 's/^\$ //p' "$tests/../docs/transcripts/setup/two_commands.txt")
-root=$(mktemp -d "$bare.XXXXXX")
+root=$("$tests/debian_root.sh" "$1" "$2")
 trap 'rm -rf "$root"' EXIT
-cp -a "$bare/." "$root"
-cp /etc/resolv.conf "$root/etc/resolv.conf"
 git clone --quiet "$tests/.." "$root/xgrad"
 
 # /proc and /dev are mounted in a name space of their own: they are gone at the end, however it ends.

@@ -1,18 +1,13 @@
 #!/usr/bin/env bash
-# tests/packages.sh DEBS ROOT: installs the packages in the folder DEBS in a new root of Debian 12, and there
-# compiles and runs the programs of tests/consumer. Needs root's rights and debootstrap; ROOT keeps the
+# tests/packages.sh DEBS BARE: installs the packages in the folder DEBS in a new root of Debian 12, and there
+# compiles and runs the programs of tests/consumer. Needs root's rights and debootstrap; BARE keeps the
 # bare root for the next time.
 set -euo pipefail
 debs=$(readlink -f "$1")
-bare=$2
 tests=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 
-"$tests/debian_root.sh" bookworm "$bare"
-
-root=$(mktemp -d "$bare.XXXXXX")
+root=$("$tests/debian_root.sh" bookworm "$2")
 trap 'rm -rf "$root"' EXIT
-cp -a "$bare/." "$root"
-cp /etc/resolv.conf "$root/etc/resolv.conf"
 mkdir "$root/debs"
 cp "$debs"/*.deb "$root/debs"
 cp -r "$tests/consumer" "$root/consumer"
