@@ -345,6 +345,20 @@ TEST(ArithmeticTest, PowersOfZeroAreThoseOfPyTorch) {
   expect_powers_of_zero<double>();
 }
 
+template <class T>
+void expect_powers_of_negative_numbers() {
+  const Array<T> a{-1, -1, -0.0, -0.0, -inf, -inf, -8, -2, -1}, b{inf, -inf, 0.5, 3, 0.5, 3, 0.25, -2, nan};
+  const Array<T> y = pow(Variable<T>(a), Variable<T>(b)).value();
+  expect_near(y, Array<T>{1, 1, 0, -0.0, inf, -inf, nan, 0.25, nan}, 0, "pow");
+  EXPECT_FALSE(std::signbit(y(2)));
+  EXPECT_TRUE(std::signbit(y(3)));
+}
+
+TEST(ArithmeticTest, PowersOfNegativeNumbersAreThoseOfC) {
+  expect_powers_of_negative_numbers<float>();
+  expect_powers_of_negative_numbers<double>();
+}
+
 TEST(ArithmeticTest, ThePowerZeroIsOneWithoutAGradient) {
   const Variable<float> x(Array<float>{0, nan, inf, -3}, true);
   const Variable<float> y = pow(x, 0);

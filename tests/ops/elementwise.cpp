@@ -266,6 +266,12 @@ TEST(ElementwiseTest, SoftplusIsTheIdentityAboveItsThreshold) {
   EXPECT_EQ(grad(sum(softplus(x)), {x})[0].value()(5), 1);
 }
 
+TEST(ElementwiseTest, SoftplusFarBelowZeroIsTheExponential) {
+  const Array<float> x{-20, -40, -80};
+  const Array<float> y = softplus(Variable<float>(x)).value();
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_FLOAT_EQ(y(i), std::exp(x(i))) << x(i);
+}
+
 TEST(ElementwiseTest, InfinitiesGoWhereTheFunctionsGo) {
   const Variable<float> x(Array<float>{-inf, inf, -200, 200}, true);
   EXPECT_EQ(sigmoid(x).value(), (Array<float>{0, 1, 0, 1}));
