@@ -71,6 +71,8 @@ TEST(ClipGradTest, RefusesBadLimits) {
   const std::vector<Variable<double>> parameters = with_gradients<double>({{3, 4}});
   EXPECT_EQ(message_of([&] { clip_grad_norm(parameters, -1.0); }),
             "clip_grad_norm: max_norm must be at least 0, got -1");
+  EXPECT_EQ(message_of([&] { clip_grad_norm(parameters, std::nan("")); }),
+            "clip_grad_norm: max_norm must be at least 0, got nan");
   EXPECT_EQ(message_of([&] { clip_grad_value(parameters, std::nan("")); }),
             "clip_grad_value: clip_value must be at least 0, got nan");
 }

@@ -105,7 +105,8 @@ TEST(RandomSplitTest, HasEveryIndexOnce) {
   std::iota(expected.begin(), expected.end(), 0u);
   EXPECT_EQ(all, expected);
   EXPECT_EQ(xgrad::random_split(10, {7, 0, 3}, again), parts);
-  for (const Indices& wrong : {Indices{4, 5}, Indices{11}, Indices{}, Indices{11, std::size_t(-1)}}) {
+  for (const Indices& wrong :
+       {Indices{4, 5}, Indices{11}, Indices{}, Indices{7, 8}, Indices{11, std::size_t(-1)}}) {
     EXPECT_EQ(message_of([&] { xgrad::random_split(10, wrong); }),
               "random_split: the lengths must add up to the number of examples, 10");
   }

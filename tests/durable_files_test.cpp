@@ -126,6 +126,18 @@ TEST(DurableFilesTest, EveryKindOfFileIsFlushedThenNamedThenItsFolderFlushed) {
   }
 }
 
+TEST(DurableFilesTest, ANameWithoutAFolderIsInTheCurrentOne) {
+  const TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path(""));
+  Watch seen;
+  EXPECT_NO_THROW(watched(seen, [] { xgrad::save_npy(xgrad::Array<float>{1, 2}, "file"); }));
+  std::filesystem::current_path(before);
+  ASSERT_FALSE(seen.calls.empty());
+  EXPECT_EQ(seen.calls.back(), safe_calls(folder.path("file"), 0).back());
+  EXPECT_EQ(folder.file_count(), 1u);
+}
+
 class FailingDisk : public testing::Test {
  protected:
   std::string error_of(Watch what) const {

@@ -224,6 +224,10 @@ const BadHeader bad_headers[] = {
     {R"({"__metadata__":{},"__metadata__":{}})", 0,
      R"(the name "__metadata__" must come once, got it twice)"},
     {R"({"a\nb":0})", 0, R"(tensor "a\nb": must be an object, got 0)"},
+    {R"({"w":{"dtype":"I8","shape":[5],"data_offsets":[0,5]}})", 4,
+     R"(tensor "w": data_offsets [0, 5] must stay in the data, got 4 bytes of it)"},
+    {R"({"w":{"dtype":"I8","shape":[3],"data_offsets":[0,4]}})", 4,
+     R"(tensor "w": data_offsets [0, 4] must hold the 3 bytes of shape (3) of I8, got 4)"},
     {"{\"\\ud800\":{}}", 0, "the header must be JSON, got a parse error"},
     {"{\"\xc0\x80\":{}}", 0, "the header must be JSON, got a parse error"},
 };
@@ -235,6 +239,28 @@ TEST(Safetensors, BadHeadersAreRefused) {
     const std::string message = message_of<FileError>([&] { SafetensorsFile file(path); });
     EXPECT_TRUE(message.starts_with(path + ": " + bad.message)) << bad.header << '\n' << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+TEST(Safetensors, FilesWithoutAWholeLengthAreRefused) {
+  const TemporaryFolder temporary;
+  for (const std::size_t size : {0, 1, 7}) {
+    const std::string path = temporary.write("short.safetensors", std::string(size, '\1'));
+    EXPECT_EQ(message_of<FileError>([&] { SafetensorsFile file(path); }),
+              path + ": must begin with 8 bytes for the header's length, got " + std::to_string(size) +
+                  " bytes in all");
+  }
+}
+
+TEST(Safetensors, HeadersThatDoNotFitAreRefused) {
+  const TemporaryFolder temporary;
+  for (const char length : {3, 10, 11}) {
+    std::string bytes = file_of("{}");
+    bytes[0] = length;
+    const std::string path = temporary.write("short.safetensors", bytes);
+    EXPECT_EQ(
+        message_of<FileError>([&] { SafetensorsFile file(path); }),
+        path + ": the header's length must fit into the file of 10 bytes, got " + std::to_string(length));
   }
 }
 
@@ -250,6 +276,8 @@ TEST(Safetensors, LongPartsOfBadHeadersAreCutAndNestingIsRefused) {
     EXPECT_TRUE(message.starts_with(path + ": ")) << message.substr(0, 1000);
     EXPECT_LT(message.size(), path.size() + 500) << message.substr(0, 1000);
   }
+  EXPECT_EQ(xgrad::detail::in_quotes(std::string(200, 'a')), '"' + std::string(200, 'a') + '"');
+  EXPECT_EQ(xgrad::detail::in_quotes(std::string(201, 'a')), '"' + std::string(200, 'a') + "...\"");
 }
 
 TEST(Safetensors, ZeroBytesAndLongHeadersAreRefused) {
@@ -600,14 +628,15 @@ TEST(AtomicFile, WhatAKilledProcessLeftIsRemovedByTheNextSave) {
   dead.kill();
   EXPECT_EQ(temporary.file_count(), 2u);
   // Not files of AtomicFile, though nearly named so.
-  const std::vector<std::string> others{".xgrad-settings", ".xgrad-1-2", ".xgrad-0123abcd-1-2.txt",
-                                        ".xgrad-0123abcd--2", ".xgrad-0123abcd-1-"};
-  for (const std::string& name : others) temporary.write(name, "mine");
+  const std::vector<std::string> others{".xgrad-settings",    ".xgrad-1-2",         ".xgrad-0123abcd-1-2.txt",
+                                        ".xgrad-0123abcd--2", ".xgrad-0123abcd-1-", ".xgrad-0123abcdx1-2"};
+  const auto days_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
+  for (const std::string& name : others)
+    std::filesystem::last_write_time(temporary.write(name, "mine"), days_ago);
   // Of another machine that may still be writing it, and of one that has not for days.
   temporary.write(".xgrad-0123abcd-1-2", "recent");
   const std::string old = temporary.write(".xgrad-0123abcd-1-3", "old");
-  std::filesystem::last_write_time(old,
-                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
+  std::filesystem::last_write_time(old, days_ago);
   xgrad::save_safetensors<float>({}, path);
 
   EXPECT_FALSE(std::filesystem::exists(old));
@@ -628,6 +657,25 @@ TEST(AtomicFile, LinksAndPermissionsStay) {
   struct stat status;
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777u, 0600u);
+}
+
+TEST(AtomicFile, WhatIsReadOnlyIsNotReplaced) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.write("file", "old");
+  std::filesystem::permissions(temporary.path(""), std::filesystem::perms::all);
+  std::filesystem::permissions(path,
+                               std::filesystem::perms::owner_read | std::filesystem::perms::others_read);
+  const auto save = [&] { xgrad::save_safetensors<float>({}, path); };
+  const pid_t child = ::fork();
+  if (child == 0) {  // without root's rights
+    const bool is_user = ::geteuid() != 0 || ::setuid(65534) == 0;
+    ::_exit(is_user && message_of<FileError>(save) == path + ": cannot be written: Permission denied" ? 0
+                                                                                                      : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_bytes(path), "old");
 }
 
 TEST(AtomicFile, WhatIsNoFileIsNeverReplaced) {

@@ -151,10 +151,12 @@ TEST(FitTest, PrintsAboutTenPlainLinesWithoutATerminal) {
 
 TEST(FitTest, ShowsTokensPerSecondWhereTheyAreKnown) {
   testing::internal::CaptureStderr();
-  xgrad::fit(3, [](std::size_t) { return StepResult{.loss = 0.25, .tokens = 100}; });
+  xgrad::fit(3, [](std::size_t) { return StepResult{.loss = 0.25, .tokens = 1000000000000}; });
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_EQ(text.rfind("step 1/3  loss 0.25  ", 0), 0u) << text;
   EXPECT_NE(text.find(" tokens/s  "), std::string::npos) << text;
+  const std::string before_rate = "loss 0.25  ";
+  EXPECT_GT(std::stod(text.substr(text.find(before_rate) + before_rate.size())), 1e9) << text;
   EXPECT_EQ(text.find(" steps/s"), std::string::npos) << text;
   EXPECT_NE(text.find(" 0 s left\n"), std::string::npos) << text;
 }
@@ -331,7 +333,7 @@ TEST_F(MetricsFileTest, ALossThatIsNoNumberIsNull) {
 }
 
 TEST_F(MetricsFileTest, AnotherFileIsNotTouchedByAResumedRun) {
-  for (const char* text : {"my notes\n", "my notes", "{\"step\": one}\n"}) {
+  for (const char* text : {"my notes\n", "my notes", "{\"step\": one}\n", "{\"step\": 1, \"loss\": \n"}) {
     write(text);
     EXPECT_EQ(xgrad_tests::message_of([&] { train(5, 3); }),
               "fit: the metrics file '" + path_ + "' cannot be written: it is not a training run's metrics");

@@ -353,6 +353,20 @@ TEST(GradcheckTest, ReportNamesTheWorstElement) {
   EXPECT_GT(report.difference, 1.4);
 }
 
+TEST(GradcheckTest, ReportKeepsTheWorstWhenSmallerOnesFollow) {
+  const auto f = unary(square, [](V dy, V x) { return with_element(dy * x * 2.0, 1, 30); });
+  const GradcheckReport report = gradcheck(f, leaves({{4}}));
+  EXPECT_FALSE(report.ok);
+  EXPECT_EQ(report.worst.find("input 0, element (1): analytic 30, numeric "), 0u) << report.worst;
+}
+
+/// Differences of a product of two elements are exact, unless the other one was moved, too.
+TEST(GradcheckTest, MovesOneElementAtATime) {
+  const auto product = [](const std::vector<V>& x) { return select(x[0], 0, 0) * select(x[0], 0, 1); };
+  const GradcheckReport report = gradcheck(product, leaves({{2}}), {.eps = 0.25, .atol = 1e-9, .rtol = 0});
+  EXPECT_TRUE(report) << report.worst;
+}
+
 TEST(GradcheckTest, ReportNamesTheDirection) {
   const auto f = unary(square, [](V dy, V x) { return dy * x; });
   const GradcheckReport report = gradcheck(f, leaves({{3}}), {.projections = 1});

@@ -126,6 +126,10 @@ TEST(VariableTest, BadUsesAreRefused) {
               x.assign(Array<float>{1, 2, 3});
             }),
             "assign: elements must have the variable's shape (2), got (3)");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              x.assign(Array<float>{{1, 2}});
+            }),
+            "assign: elements must have the variable's shape (2), got (1, 2)");
 }
 
 // backward()
@@ -138,6 +142,10 @@ TEST(BackwardTest, NeedsASeedUnlessThereIsOneElement) {
               (x * x).backward(vector({1, 2, 3}, false));
             }),
             "backward: seed must have the variable's shape (2), got (3)");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              (x * x).backward(V(Array<float>{{1, 2}}));
+            }),
+            "backward: seed must have the variable's shape (2), got (1, 2)");
   EXPECT_EQ(message_of<GraphError>([&] { grad(x * x, {x}); }),
             "grad: without a seed the variable must have one element, got shape (2)");
   EXPECT_FALSE(x.has_grad());
@@ -354,6 +362,8 @@ TEST(CreateGraphTest, OfTheSeed) {
   const D dx = grad(x * x, {x}, {.seed = seed, .create_graph = true})[0];
   EXPECT_EQ(grad(dx, {seed})[0].item(), 6);
   EXPECT_FALSE(grad(x * x, {x}, {.seed = seed})[0].requires_grad());
+  x.backward(seed);
+  EXPECT_FALSE(x.grad().requires_grad());
 }
 
 /// Of the two gradients that meet in x one has a history, and the sum keeps it, whichever comes first.

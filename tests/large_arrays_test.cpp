@@ -14,6 +14,7 @@
 #include <xgrad/kernels/optimizer.hpp>
 #include <xgrad/kernels/reduce.hpp>
 #include <xgrad/ops/arithmetic.hpp>
+#include <xgrad/ops/indexing.hpp>
 #include <xgrad/ops/reductions.hpp>
 
 #include "keep_num_threads.hpp"
@@ -176,6 +177,23 @@ TYPED_TEST(LargeArraysTest, GradientsMeet) {
       sum(square + square + x * 3 + x * 5).backward();
     }
     const xgrad::Array<T> found = x.grad().value();
+    this->expect_equal(std::vector<T>(found.data(), found.data() + found.size()), expected, "gradient");
+  });
+}
+
+/// More rows than the counters of any piece.
+TYPED_TEST(LargeArraysTest, GradientsOfColumns) {
+  using T = TypeParam;
+  using V = xgrad::Variable<T>;
+  constexpr std::size_t rows = 300001;
+  const std::vector<T> elements = this->numbers(2 * rows);
+  xgrad::Array<T> seed = xgrad::Array<T>::from_shape({rows, 2});
+  std::copy(elements.begin(), elements.end(), seed.data());
+  std::vector<double> expected(4 * rows);
+  for (std::size_t i = 0; i < elements.size(); ++i) expected[i / 2 * 4 + 1 + i % 2] = elements[i];
+  const V x(xgrad::Array<T>(xgrad::Shape{rows, 4}, T(1)), true);
+  this->with_threads([&] {
+    const xgrad::Array<T> found = grad(narrow(x, 1, 1, 2), {x}, {.seed = V(seed)})[0].value();
     this->expect_equal(std::vector<T>(found.data(), found.data() + found.size()), expected, "gradient");
   });
 }

@@ -322,6 +322,17 @@ TEST(PoolTest, EmptyCacheGivesTheRecycledValuesBack) {
   EXPECT_EQ(memory_stats().live_blocks, before);
 }
 
+TEST(PoolTest, SmallValuesWaitForReuse) {
+  if (!pool_keeps_memory()) GTEST_SKIP() << "nothing is reused in this build";
+  for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 3, 1, 2}}) {
+    const V x(Array<float>(shape, 1.0f));
+    const std::ptrdiff_t before = live_blocks();
+    for (int i = 0; i < 100; ++i) xgrad::exp(x);
+    EXPECT_GT(memory_stats().live_blocks, before) << xgrad::to_string(shape);
+    EXPECT_EQ(live_blocks(), before) << xgrad::to_string(shape);
+  }
+}
+
 TEST(PoolTest, RefusesWhatNoMachineHas) {
   if (!pool_keeps_memory()) GTEST_SKIP() << "a sanitizer's allocator aborts";
   EXPECT_THROW(xgrad::detail::pool_allocate(static_cast<std::size_t>(-1) / 2), std::bad_alloc);

@@ -231,6 +231,11 @@ TEST(ModelErrorsTest, NameTheInputThatDoesNotFit) {
         model.class_logits(model(sentences), Ids{{1, 2}});
       }),
       "ToyEncoder: encoded (batch, seq, d_model) must go with ids (batch, seq), got (2, 4, 4) and (1, 2)");
+  EXPECT_EQ(
+      xgrad_tests::message_of([&] {
+        model.class_logits(model(sentences), Ids{{1, 2, 3}, {1, 2, 3}});
+      }),
+      "ToyEncoder: encoded (batch, seq, d_model) must go with ids (batch, seq), got (2, 4, 4) and (2, 3)");
   Config config = toy_config();
   config.classes = 0;
   EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::ToyEncoder<float>(config).class_logits(sentences); }),
@@ -238,6 +243,8 @@ TEST(ModelErrorsTest, NameTheInputThatDoesNotFit) {
   const Variable<float> x(xt::zeros<float>({1, 12, 4}));
   EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::LearnedPositionalEncoding<float>(10, 4)(x); }),
             "LearnedPositionalEncoding: x may have max_len 10 positions at most, got 12 in (1, 12, 4)");
+  EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::LearnedPositionalEncoding<float>(11, 4)(x); }),
+            "LearnedPositionalEncoding: x may have max_len 11 positions at most, got 12 in (1, 12, 4)");
   EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::SinusoidalPositionalEncoding<float>(20, 6)(x); }),
             "SinusoidalPositionalEncoding: x must be (..., seq, 6), got (1, 12, 4)");
   EXPECT_EQ(
@@ -525,6 +532,13 @@ TEST(ShapeTraceTest, WhatABackwardComputesAndWhatFailsIsLeftOut) {
   const xgrad::Embedding<double> embedding(7, 4);
   embedding(Ids{1, 2});
   EXPECT_EQ(trace.rows().size(), forward) << "ids without a batch";
+  const auto attends =
+      xgrad::record<double>("attends", x * 1, xgrad::Inputs(x), xgrad::Saved(),
+                            [](const Variable<double>& dy, xgrad::Needs) -> xgrad::Grads<double, 1> {
+                              return {scaled_dot_product_attention(dy, dy, dy)};
+                            });
+  sum(attends).backward();
+  EXPECT_EQ(trace.rows().size(), forward);
 }
 
 TEST(ShapeTraceTest, AllThatLiveCollect) {

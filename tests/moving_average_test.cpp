@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include <xgrad/graph/random.hpp>
@@ -81,11 +83,17 @@ TEST(MovingAverageTest, RefusesAWrongState) {
   EXPECT_EQ(average.state_dict(), before);
 }
 
+struct Named : xgrad::Module<float> {
+  Named() : xgrad::Module<float>("Named") { this->child("linear", Linear<float>(3, 2)); }
+};
+
 TEST(MovingAverageTest, RefusesWhatHasNoMeaning) {
   const Linear<float> model(3, 2);
   const std::string name = "ExponentialMovingAverage: ";
   EXPECT_EQ(message_of([&] { ExponentialMovingAverage<float>(model, 1.5); }),
             name + "decay must be in [0, 1], got 1.5");
+  EXPECT_EQ(message_of([&] { ExponentialMovingAverage<float>(model, std::nan("")); }),
+            name + "decay must be in [0, 1], got nan");
   ExponentialMovingAverage<float> average(model);
   EXPECT_EQ(message_of([&] { average.copy_to(model); }), name + "copy_to needs an update first");
   EXPECT_EQ(message_of([&] { const auto applied = average.apply(); }), name + "apply needs an update first");
@@ -94,6 +102,8 @@ TEST(MovingAverageTest, RefusesWhatHasNoMeaning) {
             name + "copy_to needs a model of the same names and shapes, got Linear");
   EXPECT_EQ(message_of([&] { average.copy_to(Linear<float>(3, 2, false)); }),
             name + "copy_to needs a model of the same names and shapes, got Linear");
+  EXPECT_EQ(message_of([&] { average.copy_to(Named()); }),
+            name + "copy_to needs a model of the same names and shapes, got Named");
   const auto applied = average.apply();
   EXPECT_EQ(message_of([&] { average.update(); }), name + "update must wait while the averages are applied");
   EXPECT_EQ(message_of([&] { const auto again = average.apply(); }),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -167,6 +168,10 @@ TEST(Npy, LongHeadersAreRead) {
   const std::string path = temporary.write("cut.npy", cut);
   EXPECT_EQ(message_of<FileError>([&] { NpyFile file(path); }),
             path + ": the header's length must fit into the file of 65536 bytes, got 131072");
+  const std::string shorter = file_of_long_header('\2', 0x20000, "");
+  const std::string one_less = temporary.write("one_less.npy", shorter.substr(0, shorter.size() - 1));
+  EXPECT_EQ(message_of<FileError>([&] { NpyFile file(one_less); }),
+            one_less + ": the header's length must fit into the file of 131083 bytes, got 131072");
 }
 
 TEST(Npy, AShapeThatFitsIntoNoHeaderIsRefused) {
@@ -319,6 +324,7 @@ struct ZipEntry {
   std::uint32_t packed_size, size;
   std::uint16_t method = 8;  ///< 0: stored, 8: deflated
   std::uint32_t checksum = 0;
+  std::optional<std::size_t> inside = {};  ///< where in what is before it it lies, if not after that
 };
 
 std::string little(std::uint64_t number, int bytes) {
@@ -327,19 +333,37 @@ std::string little(std::uint64_t number, int bytes) {
   return text;
 }
 
+/// What the two headers of an entry share.
+std::string fields_of(const ZipEntry& entry) {
+  return little(20, 2) + little(0, 2) + little(entry.method, 2) + little(0x210000, 4) +
+         little(entry.checksum, 4) + little(entry.packed_size, 4) + little(entry.size, 4) +
+         little(entry.name.size(), 2) + little(0, 2);
+}
+
+/// An entry as it lies in an archive.
+std::string in_archive(const ZipEntry& entry) {
+  return "PK\3\4" + fields_of(entry) + entry.name + entry.packed;
+}
+
 /// An archive of these entries (PKWARE's APPNOTE.TXT, sections 4.3.7, 4.3.12 and 4.3.16).
 std::string zip_of(const std::vector<ZipEntry>& entries) {
   std::string file, directory;
   for (const ZipEntry& entry : entries) {
-    const std::string fields = little(20, 2) + little(0, 2) + little(entry.method, 2) + little(0x210000, 4) +
-                               little(entry.checksum, 4) + little(entry.packed_size, 4) +
-                               little(entry.size, 4) + little(entry.name.size(), 2) + little(0, 2);
-    directory += "PK\1\2" + little(20, 2) + fields + little(0, 10) + little(file.size(), 4) + entry.name;
-    file += "PK\3\4" + fields + entry.name + entry.packed;
+    directory += "PK\1\2" + little(20, 2) + fields_of(entry) + little(0, 10) +
+                 little(entry.inside.value_or(file.size()), 4) + entry.name;
+    if (!entry.inside) file += in_archive(entry);
   }
   const std::string end = "PK\5\6" + little(0, 4) + little(entries.size(), 2) + little(entries.size(), 2) +
                           little(directory.size(), 4) + little(file.size(), 4) + little(0, 2);
   return file + directory + end;
+}
+
+/// The entry of an npy file, not deflated.
+ZipEntry stored(const std::string& name, const std::string& content) {
+  const auto size = static_cast<std::uint32_t>(content.size());
+  const auto checksum =
+      static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(content.data()), size));
+  return {name, content, size, size, 0, checksum};
 }
 
 /// The entry of an npy file, deflated as small as zlib can.
@@ -362,10 +386,13 @@ ZipEntry deflated(const std::string& name, const std::string& content) {
       8,    checksum};
 }
 
-std::string zeros_file(std::size_t count) {
-  return file_of("{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }") +
-         std::string(count, '\0');
+std::string bytes_file(const std::string& bytes) {
+  return file_of("{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(bytes.size()) +
+                 ",), }") +
+         bytes;
 }
+
+std::string zeros_file(std::size_t count) { return bytes_file(std::string(count, '\0')); }
 
 TEST(Npz, WhatIsPackedAsWellAsDeflateCanIsRead) {
   const TemporaryFolder temporary;
@@ -407,6 +434,19 @@ TEST(Npz, WhatClaimsMoreThanItHoldsIsRefused) {
   ZipEntry checksum = right;
   checksum.checksum ^= 1;
   EXPECT_EQ(refusal({checksum}), R"(entry "a.npy": must be a whole zip archive: CRC error)");
+}
+
+TEST(Npz, EntriesThatLieInEachOtherAreRefused) {
+  const TemporaryFolder temporary;
+  ZipEntry inner = stored("b.npy", zeros_file(1000));
+  const std::string content = bytes_file(in_archive(inner));
+  const ZipEntry outer = stored("a.npy", content);
+  inner.inside = in_archive(outer).size() - in_archive(inner).size();
+  const std::string path = temporary.write("nested.npz", zip_of({outer, inner}));
+  const auto size = std::to_string(inner.size);
+  EXPECT_EQ(message_of<FileError>([&] { NpzFile file(path); }),
+            path + R"(: entry "b.npy": must be unpacked from the archive's bytes, got a size of )" + size +
+                " packed into " + size);
 }
 
 TEST(Npz, AChangedByteIsRefusedOrAnotherArchive) {

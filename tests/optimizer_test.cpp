@@ -179,6 +179,8 @@ TEST(OptimizerTest, RefusesBadOptions) {
   EXPECT_EQ(sgd({.dampening = HUGE_VAL}), "SGD: dampening must be finite, got inf");
   EXPECT_EQ(sgd({.weight_decay = -1}), "SGD: weight_decay must be finite and at least 0, got -1");
   EXPECT_EQ(sgd({.nesterov = true}), "SGD: nesterov needs a momentum and no dampening, got 0 and 0");
+  EXPECT_EQ(sgd({.momentum = 0.9, .dampening = 0.5, .nesterov = true}),
+            "SGD: nesterov needs a momentum and no dampening, got 0.9 and 0.5");
   EXPECT_EQ(adam({.lr = -1}), "Adam: lr must be finite and at least 0, got -1");
   EXPECT_EQ(adam({.betas = {0.9, 1}}), "Adam: betas must be in [0, 1), got 1");
   EXPECT_EQ(adam({.eps = -1}), "Adam: eps must be finite and at least 0, got -1");

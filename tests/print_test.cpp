@@ -2,6 +2,7 @@
 
 #include <xgrad/graph/print.hpp>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -90,6 +91,10 @@ TEST_F(PrintTest, ShowsWhatAVariableIs) {
   EXPECT_EQ(
       text.str(),
       "tensor([-1.,  2.], requires_grad=True)tensor([0., 2.], grad_fn=<relu>)tensor([-1.,  2.])undefined");
+}
+
+TEST_F(PrintTest, NanHasNoSign) {
+  EXPECT_EQ(to_string(Array<double>{-std::nan(""), 1}), "tensor([nan, 1.], dtype=float64)");
 }
 
 TEST_F(PrintTest, NoEdgeIsNotEmpty) {

@@ -183,6 +183,8 @@ TEST(RandomTest, RefusesTextThatIsNoState) {
                                  words + " inf",
                                  words + " 1x",
                                  words + " 1e308",
+                                 words + " 1e+308",
+                                 words + " -9.5",
                                  words + " 1.500",
                                  start + " 625 none",
                                  start + " 4294967295 none",
@@ -208,6 +210,13 @@ TEST(RandomTest, OnlyTheLow32BitsOfASeedCount) {
   const std::uint64_t first = a.random64();
   EXPECT_EQ(first, b.random64());
   EXPECT_NE(first, c.random64());
+}
+
+TEST(RandomTest, ASeedForgetsTheNormalNumberThatWasDrawnInAdvance) {
+  xgrad::Generator generator(5);
+  const Array<double> first = xgrad::normal<double>({1}, 0, 1, generator);
+  generator.manual_seed(5);
+  EXPECT_EQ(xgrad::normal<double>({1}, 0, 1, generator), first);
 }
 
 TEST(RandomTest, AGeneratorIsIndependentOfTheDefaultOne) {
@@ -241,6 +250,8 @@ TEST(RandomTest, RefusesBadArguments) {
             "uniform: low must not be above high, and high - low finite, got -3e+38 and 3e+38");
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::normal<float>({1}, 0, -1); }),
             "normal: std must be at least 0, got -1");
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::normal<float>({1}, 0, std::nan("")); }),
+            "normal: std must be at least 0, got nan");
 }
 
 }  // namespace

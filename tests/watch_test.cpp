@@ -127,6 +127,23 @@ TEST(WatcherTest, IsToldOfABackwardAndOfTheOpsThatItIsMadeOf) {
                    "  matmul float (3) (2) -> (3, 2) trans_a=true", "gradients of linear: (2) (3, 2) none"}));
 }
 
+TEST(WatcherTest, GradientsThatNobodyNeedsAreDropped) {
+  const V x = leaf({2}), constant = x.detach();
+  const auto both = [&] {
+    return xgrad::record<float>("both", x * 2, xgrad::Inputs(constant, x), xgrad::Saved(),
+                                [](const V& dy, xgrad::Needs) -> xgrad::Grads<float, 2> {
+                                  return {dy, dy};
+                                });
+  };
+  sum(both()).backward();
+  EXPECT_FALSE(constant.has_grad());
+  const V watched = sum(both());
+  Log log;
+  watched.backward();
+  EXPECT_EQ(log.take().back(), "gradients of both: none (2)");
+  EXPECT_EQ(x.grad().value(), (Array<float>{2, 2}));
+}
+
 TEST(WatcherTest, WhatABackwardAddsUpAndCopiesIsPartOfIt) {
   const V x = leaf({2}), y = leaf({2});
   const V doubled = x + x, total = x + y;
@@ -223,6 +240,7 @@ class Twice : public xgrad::Module<T> {
     const auto scope = this->scope();
     return once_(helper_(*this, once_(x)));
   }
+  const xgrad::Linear<T>& once() const { return once_; }
   Variable<T> half(const Variable<T>& x) const {
     const auto scope = this->scope();
     return once_(x);
@@ -247,6 +265,28 @@ TEST(WatcherTest, SharedOwnAndForeignModulesHaveNames) {
   EXPECT_EQ(begins, (Lines{"begin '' Twice", "begin 'once' Linear", "begin 'Linear' Linear",
                            "begin 'once' Linear", "begin 'once' Linear"}))
       << "Twice runs on while it calls itself";
+}
+
+/// Calls a module of its module.
+template <class T>
+class Reaching : public xgrad::Module<T> {
+ public:
+  Reaching() : xgrad::Module<T>("Reaching"), twice_(this->child("twice", Twice<T>())) {}
+
+  Variable<T> operator()(const Variable<T>& x) const {
+    const auto scope = this->scope();
+    return twice_.once()(x);
+  }
+
+ private:
+  Twice<T> twice_;
+};
+
+TEST(WatcherTest, AModuleFurtherBelowHasItsWholeName) {
+  const Reaching<double> model;
+  Log log;
+  model(Variable<double>(Array<double>{1, 2}));
+  EXPECT_EQ(log.lines()[1], "begin 'twice.once' Linear");
 }
 
 TEST(WatcherTest, AModuleEndsWhenItThrows) {
@@ -394,13 +434,29 @@ TEST(ProfileTest, BackwardsWithinABackwardCountThere) {
   EXPECT_GT(profile.modules[0].backward_seconds, 0);
 }
 
+TEST(ProfileTest, WhatTakesLongestForwardAndBackwardComesFirst) {
+  const V x = leaf({2}), large(Array<float>(Shape{20000}, 0.5f));
+  const auto backward = [](const V& dy, xgrad::Needs) -> xgrad::Grads<float, 1> {
+    const V busy(Array<float>(Shape{1000000}, 0.5f));
+    return {dy * erf(exp(busy)).value()(0)};
+  };
+  const xgrad::Profile profile = xgrad::profile([&] {
+    erf(exp(large));
+    sum(xgrad::record<float>("slow", x * 1, xgrad::Inputs(x), xgrad::Saved(), backward)).backward();
+  });
+  for (std::size_t i = 1; i < profile.ops.size(); ++i) {
+    const auto seconds = [](const auto& op) { return op.forward_seconds + op.backward_seconds; };
+    EXPECT_GE(seconds(profile.ops[i - 1]), seconds(profile.ops[i])) << profile.ops[i].name;
+  }
+}
+
 TEST(ProfileTest, PrintsTwoTables) {
   xgrad::Profile profile{
       {{"matmul", 12, 0.0015, 0.003, 1 << 20}}, {{"Encoder", 1, 0.002, 0.004, 3 << 20}}, 0.009};
   std::ostringstream out;
-  out << 0.5 << '\n' << profile << 0.5;
+  out << 0.0625 << '\n' << profile << 0.0625;
   EXPECT_EQ(out.str(),
-            "0.5\n"
+            "0.0625\n"
             "op       calls  forward ms  backward ms   share      MiB\n"
             "matmul      12       1.500        3.000  50.0 %    1.000\n"
             "\n"
@@ -408,7 +464,7 @@ TEST(ProfileTest, PrintsTwoTables) {
             "Encoder       1       2.000        4.000  66.7 %    3.000\n"
             "\n"
             "total 9.000 ms\n"
-            "0.5");
+            "0.0625");
 }
 
 TEST(ProfileTest, AnExceptionOfTheFunctionComesOut) {

@@ -118,6 +118,7 @@ TEST(WordClassifierTest, RefusesAFileThatIsNotItsOwn) {
   EXPECT_EQ(message("letters", "ab\n"), ": the metadata \"letters\" must hold a letter a line");
   EXPECT_EQ(message("longest", "41"), ": the metadata \"longest\" must be a number of at most 40");
   EXPECT_NE(message("classes", "1\n2\n").find("class_head.weight"), std::string::npos);
+  EXPECT_EQ(message("classes", "1\n2"), message("classes", "1\n2\n"));
 }
 
 }  // namespace

@@ -53,6 +53,11 @@ TEST_F(WordLabelsFiles, ReadsTabsSpacesBlankLinesAndBothLineEnds) {
   }
 }
 
+TEST_F(WordLabelsFiles, AByteOrderMarkIsOneAtTheBeginningOnly) {
+  const std::vector<LabelledWord> words = {{"small", "1"}, {"\xEF\xBB\xBFrecipe", "3"}};
+  EXPECT_EQ(apps::read_word_labels(write("\xEF\xBB\xBFsmall 1\n\xEF\xBB\xBFrecipe 3\n")), words);
+}
+
 TEST_F(WordLabelsFiles, ReadsGzip) {
   EXPECT_EQ(apps::read_word_labels(write_gzip("small 1\nrecipe 3\n")), small_and_feet);
 }
@@ -158,6 +163,7 @@ TEST(WordLabels, CodePointsOfEveryLengthGoThroughUtf8) {
        {"\x80", "\xBF", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80",
         "\xF8\x88\x80\x80\x80", "\xE7\x8C", "\xE7\x8C\x41", "\xC2\xC2"})
     EXPECT_EQ(apps::decode_utf8(wrong), std::nullopt) << wrong;
+  EXPECT_EQ(apps::decode_utf8(std::string_view("\xC2\x80", 1)), std::nullopt) << "its rest is not the text's";
 }
 
 TEST(WordLabels, TextsOfErrorsAreCutAfterFortyCharacters) {

@@ -26,7 +26,7 @@ std::vector<std::string> whitespace_tokens(std::string_view text) {
   for (;;) {
     const std::size_t begin = text.find_first_not_of(blanks, end);
     if (begin == text.npos) return tokens;
-    end = std::min(text.find_first_of(blanks, begin), text.size());
+    end = text.find_first_of(blanks, begin);
     tokens.emplace_back(text.substr(begin, end - begin));
   }
 }
@@ -85,7 +85,7 @@ bool Vocabulary::contains(std::string_view token) const { return ids_.find(token
 
 std::int64_t Vocabulary::id(std::string_view token) const {
   auto found = ids_.find(token);
-  if (found == ids_.end() && !unknown_.empty()) found = ids_.find(unknown_);
+  if (found == ids_.end()) found = ids_.find(unknown_);
   if (found == ids_.end()) detail::fail<IndexError>("Vocabulary: there is no token '", token, "'");
   return found->second;
 }

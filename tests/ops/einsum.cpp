@@ -69,6 +69,7 @@ Op einsum_op() {
   add("ij,jk,kl->il", {{2, 3}, {3, 4}, {4, 2}}, {"ij", "jk", "kl"}, "il");
   add("i,ij,j->", {{2}, {2, 3}, {3}}, {"i", "ij", "j"}, "");
   add("ij,kj->ik", {{2, 1}, {3, 4}}, {"ij", "kj"}, "ik");
+  add("ij,jk->ik", {{1, 3}, {3, 1}}, {"ij", "jk"}, "ik");
   add("ij,jk->ik", {{2, 0}, {0, 3}}, {"ij", "jk"}, "ik");
   add("ij,ij->ij", {{0, 1}, {1, 3}}, {"ij", "ij"}, "ij");
   add(",i->i", {{}, {3}}, {"", "i"}, "i");
@@ -101,6 +102,7 @@ Op einsum_op() {
   refused(value, "einsum: axes must be letters or one '...', got 'i..' in 'i..->i'", "i..->i", {{2, 3}});
   refused(value, "einsum: axes must be letters or one '...', got 'i->i' in 'i->i->i'", "i->i->i", {{2}});
   refused(value, "einsum: axes must be letters or one '...', got '......' in '......'", "......", {{2}});
+  refused(value, "einsum: axes must be letters or one '...', got '...1' in '...1'", "...1", {{2}});
   refused(value, "einsum: an axis may be in the output once, got 'i->ii'", "i->ii", {{2}});
   refused(value, "einsum: every axis of the output must be one of an operand, got 'i->j'", "i->j", {{2}});
   return op;

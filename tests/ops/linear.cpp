@@ -45,7 +45,9 @@ Op linear_op() {
        error<ShapeError>("linear: the last axis of x must be weight's last, got x (2, 3) and weight (2)",
                          [] { xgrad::linear(x(2, 3), x(2)); }),
        error<ShapeError>("linear: bias must have shape (4) to fit weight (4, 3), got (3)",
-                         [] { xgrad::linear(x(2, 3), x(4, 3), x(3)); })},
+                         [] { xgrad::linear(x(2, 3), x(4, 3), x(3)); }),
+       error<ShapeError>("linear: bias must have shape (4) to fit weight (4, 3), got (1, 4)",
+                         [] { xgrad::linear(x(2, 3), x(4, 3), x(1, 4)); })},
       make_cases({{{2101, 5}, {43, 5}, {43}}, {{211, 20}, {67, 20}}}, f, naive::linear())};
 }
 

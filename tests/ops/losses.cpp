@@ -107,6 +107,10 @@ Op nll_loss_op() {
                                  [] {
                                    xgrad::nll_loss(x(2, 3), ids_of({2}, {0, 3}));
                                  }),
+               error<IndexError>("nll_loss: target must be in [0, 3), got -1 (3 classes)",
+                                 [] {
+                                   xgrad::nll_loss(x(2, 3), ids_of({2}, {0, -1}));
+                                 }),
                error<ShapeError>(
                    "nll_loss: target must have the shape of log_probs without the class axis, got log_probs "
                    "(2, 3) and target (3)",

@@ -83,6 +83,12 @@ Op self_attention_op() {
           "2, got q (3, 3) and v (3, 2)",
           [] {
             xgrad::self_attention(x(3, 2), {x(3, 2), {}}, {x(3, 2), {}}, {x(2, 2), {}}, {}, {.num_heads = 2});
+          }),
+      error<ShapeError>(
+          "self_attention: the last axes of q and v must be divisible by num_heads "
+          "2, got q (3, 2) and v (3, 3)",
+          [] {
+            xgrad::self_attention(x(3, 2), {x(2, 2), {}}, {x(2, 2), {}}, {x(3, 2), {}}, {}, {.num_heads = 2});
           })};
   return op;
 }

@@ -167,6 +167,7 @@ Op attention_op(const char* name, const F& f, Reference (*reference)(Attention))
                refused(fit + "(3, 2), k (4, 2) and v (3, 2)", {3, 2}, {4, 2}, {3, 2}),
                refused(fit + "(2), k (4, 2) and v (4, 2)", {2}, {4, 2}, {4, 2}),
                refused(fit + "(2, 3, 2), k (1, 4, 2) and v (2, 4, 2)", {2, 3, 2}, {1, 4, 2}, {2, 4, 2}),
+               refused(fit + "(2, 3, 2), k (2, 4, 2) and v (1, 4, 2)", {2, 3, 2}, {2, 4, 2}, {1, 4, 2}),
                refused("the last axes of q and v must be divisible by num_heads 2, got q (3, 3) and v (4, 3)",
                        {3, 3}, {4, 3}, {4, 3}, {}, {.num_heads = 2}),
                refused("attn_mask must broadcast to the scores (3, 4), got (2, 3, 4)", {3, 2}, {4, 2}, {4, 2},
