@@ -192,7 +192,6 @@ XGRAD_INLINE T pow(T a, T b) {
     y = ((a < T(0)) & !whole & (magnitude <= std::numeric_limits<T>::max()))
             ? std::numeric_limits<T>::quiet_NaN()
             : y;
-    y = b != b ? b : y;
     return ((a == T(1)) | (b == T(0))) ? T(1) : y;
   }
 }

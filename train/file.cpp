@@ -48,7 +48,7 @@ class Descriptor {
 std::string without_links(const std::string& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path, error);
-  return error ? path : target.string();
+  return error || path.empty() ? path : target.string();  // for "" libc++ finds the current folder
 }
 
 std::string folder_of(const std::string& path) {
