@@ -362,7 +362,12 @@ TEST(CreateGraphTest, OfTheSeed) {
   const D dx = grad(x * x, {x}, {.seed = seed, .create_graph = true})[0];
   EXPECT_EQ(grad(dx, {seed})[0].item(), 6);
   EXPECT_FALSE(grad(x * x, {x}, {.seed = seed})[0].requires_grad());
-  x.backward(seed);
+  const D looks = xgrad::record<double>("looks", x * 1.0, xgrad::Inputs(x), xgrad::Saved(),
+                                        [](const D& dy, xgrad::Needs) -> xgrad::Grads<double, 1> {
+                                          EXPECT_FALSE(dy.requires_grad());
+                                          return {dy};
+                                        });
+  looks.backward(seed);
   EXPECT_FALSE(x.grad().requires_grad());
 }
 

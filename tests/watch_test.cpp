@@ -454,9 +454,9 @@ TEST(ProfileTest, PrintsTwoTables) {
   xgrad::Profile profile{
       {{"matmul", 12, 0.0015, 0.003, 1 << 20}}, {{"Encoder", 1, 0.002, 0.004, 3 << 20}}, 0.009};
   std::ostringstream out;
-  out << 0.0625 << '\n' << profile << 0.0625;
+  out << 0.12345 << '\n' << profile << 0.12345;
   EXPECT_EQ(out.str(),
-            "0.0625\n"
+            "0.12345\n"
             "op       calls  forward ms  backward ms   share      MiB\n"
             "matmul      12       1.500        3.000  50.0 %    1.000\n"
             "\n"
@@ -464,7 +464,7 @@ TEST(ProfileTest, PrintsTwoTables) {
             "Encoder       1       2.000        4.000  66.7 %    3.000\n"
             "\n"
             "total 9.000 ms\n"
-            "0.0625");
+            "0.12345");
 }
 
 TEST(ProfileTest, AnExceptionOfTheFunctionComesOut) {
