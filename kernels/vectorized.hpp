@@ -3,7 +3,8 @@
 #include <type_traits>
 
 // Kernels choose their instruction set at run time: the compiler makes one version of a function for each
-// processor level, and the loader picks. Sanitizers start after the loader, so they get the plain version.
+// processor level, and the loader picks. Sanitizers start after the loader, so they get the plain version,
+// and where all files are compiled for the highest level (-march=native), there is nothing to choose.
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
@@ -14,7 +15,8 @@
 #define XGRAD_SANITIZED
 #endif
 
-#if !defined(__x86_64__) || !defined(__linux__) || !defined(__OPTIMIZE__) || defined(XGRAD_SANITIZED)
+#if !defined(__x86_64__) || !defined(__linux__) || !defined(__OPTIMIZE__) || defined(XGRAD_SANITIZED) || \
+    defined(__AVX512F__)
 #define XGRAD_VECTORIZED
 #elif defined(__clang__)  // clang 14 takes the names of levels, and then tests for the wrong processors
 #define XGRAD_VECTORIZED __attribute__((target_clones("default", "avx2", "avx512f")))

@@ -20,4 +20,4 @@ if [[ ! -e $bare/.complete ]]; then bootstrap >&2; fi
 root=$(mktemp -d "$bare.XXXXXX")
 cp -a "$bare/." "$root"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
-echo "$root"
+readlink -f "$root"
