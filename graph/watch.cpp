@@ -1,5 +1,6 @@
 #include "watch.hpp"
 
+#include <type_traits>
 #include <utility>
 
 #include "variable.hpp"
@@ -13,6 +14,13 @@ constinit thread_local bool in_backward = false;
 namespace {
 
 constinit thread_local const RunningModule* innermost = nullptr;
+
+/// In place: g++ 14 suspects that a move of an attribute reads what it does not hold.
+template <class V>
+void set(Attribute& attribute, const char* name, V&& value) {
+  attribute.name = name;
+  attribute.value.template emplace<std::decay_t<V>>(std::forward<V>(value));
+}
 
 }  // namespace
 
@@ -40,20 +48,22 @@ void ModuleScope::end() noexcept {
   delete module_;
 }
 
-void AttributeList::add(const char* name, bool value) { attributes_.push_back({name, value}); }
-void AttributeList::add(const char* name, std::int64_t value) { attributes_.push_back({name, value}); }
-void AttributeList::add(const char* name, double value) { attributes_.push_back({name, value}); }
+void AttributeList::add(const char* name, bool value) { set(attributes_.emplace_back(), name, value); }
+void AttributeList::add(const char* name, std::int64_t value) {
+  set(attributes_.emplace_back(), name, value);
+}
+void AttributeList::add(const char* name, double value) { set(attributes_.emplace_back(), name, value); }
 void AttributeList::add(const char* name, std::string_view value) {
-  attributes_.push_back({name, std::string(value)});
+  set(attributes_.emplace_back(), name, std::string(value));
 }
 void AttributeList::add(const char* name, std::vector<std::int64_t> value) {
-  attributes_.push_back({name, std::move(value)});
+  set(attributes_.emplace_back(), name, std::move(value));
 }
 void AttributeList::add(const char* name, std::vector<double> value) {
-  attributes_.push_back({name, std::move(value)});
+  set(attributes_.emplace_back(), name, std::move(value));
 }
-void AttributeList::add(const char* name, const Ids* value) { attributes_.push_back({name, value}); }
-void AttributeList::add(const char* name, const Mask* value) { attributes_.push_back({name, value}); }
+void AttributeList::add(const char* name, const Ids* value) { set(attributes_.emplace_back(), name, value); }
+void AttributeList::add(const char* name, const Mask* value) { set(attributes_.emplace_back(), name, value); }
 
 template <class T>
 void tell_op(const char* op, std::span<const Variable<T>* const> inputs, const Variable<T>& result,
