@@ -181,7 +181,7 @@ TYPED_TEST(LargeArraysTest, GradientsMeet) {
   });
 }
 
-/// More rows than the counters of any piece.
+/// More rows than one piece of work has.
 TYPED_TEST(LargeArraysTest, GradientsOfColumns) {
   using T = TypeParam;
   using V = xgrad::Variable<T>;

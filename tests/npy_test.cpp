@@ -324,7 +324,7 @@ struct ZipEntry {
   std::uint32_t packed_size, size;
   std::uint16_t method = 8;  ///< 0: stored, 8: deflated
   std::uint32_t checksum = 0;
-  std::optional<std::size_t> inside = {};  ///< where in what is before it it lies, if not after that
+  std::optional<std::size_t> inside = {};  ///< its place in the file, if it lies inside an entry before
 };
 
 std::string little(std::uint64_t number, int bytes) {
@@ -358,12 +358,15 @@ std::string zip_of(const std::vector<ZipEntry>& entries) {
   return file + directory + end;
 }
 
+std::uint32_t checksum_of(const std::string& content) {
+  return static_cast<std::uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())));
+}
+
 /// The entry of an npy file, not deflated.
 ZipEntry stored(const std::string& name, const std::string& content) {
   const auto size = static_cast<std::uint32_t>(content.size());
-  const auto checksum =
-      static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(content.data()), size));
-  return {name, content, size, size, 0, checksum};
+  return {name, content, size, size, 0, checksum_of(content)};
 }
 
 /// The entry of an npy file, deflated as small as zlib can.
@@ -378,12 +381,12 @@ ZipEntry deflated(const std::string& name, const std::string& content) {
   EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
   packed.resize(stream.total_out);
   deflateEnd(&stream);
-  const auto checksum =
-      static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(content.data()),
-                                       stream.avail_in + static_cast<uInt>(content.size())));
-  return {
-      name, packed,  static_cast<std::uint32_t>(packed.size()), static_cast<std::uint32_t>(content.size()),
-      8,    checksum};
+  return {name,
+          packed,
+          static_cast<std::uint32_t>(packed.size()),
+          static_cast<std::uint32_t>(content.size()),
+          8,
+          checksum_of(content)};
 }
 
 std::string bytes_file(const std::string& bytes) {
