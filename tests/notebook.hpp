@@ -50,9 +50,10 @@ class Notebook {
   void expect_all(const std::map<std::string, xgrad::Array<T>>& computed,
                   const std::vector<std::string>& roles) const {
     for (const auto& [name, tensor] : tensors_) {
-      const bool wanted = std::find(roles.begin(), roles.end(), tensor.at("role")) != roles.end() &&
+      const std::string role = tensor.at("role");
+      const bool wanted = std::find(roles.begin(), roles.end(), role) != roles.end() &&
                           tensor.value("note", "").rfind("not reproducible", 0) != 0;
-      const bool shown = tensor.at("role") == "printed" && computed.count(tensor.value("of", "")) > 0;
+      const bool shown = role == "printed" && computed.count(tensor.value("of", "")) > 0;
       EXPECT_TRUE(!wanted || shown || computed.count(name) > 0) << name << " was not computed";
     }
     expect(computed);

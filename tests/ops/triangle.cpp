@@ -38,7 +38,7 @@ Op triangle_op(const char* name, const F& f, bool lower) {
   }
   op.large = {triangles(plane, -20)};
   op.errors = {
-      error<ShapeError>(name + std::string(": x must have at least two axes, got (3)"), [f] { f(x(3), 0); })};
+      error<ShapeError>(std::string(name) + ": x must have at least two axes, got (3)", [f] { f(x(3), 0); })};
   return op;
 }
 
