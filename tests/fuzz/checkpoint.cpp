@@ -2,6 +2,7 @@
 #include <xgrad/files/checkpoint.hpp>
 #include <xgrad/graph/random.hpp>
 #include <xgrad/models/linear.hpp>
+#include <xgrad/ops/reductions.hpp>
 #include <xgrad/train/adam.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
