@@ -89,6 +89,8 @@ void make_normal(double* data, double mean, double std) {
 
 namespace detail {
 
+constinit thread_local Generator* used_generator = nullptr;
+
 static_assert(Mt19937::state_size == kernels::mt19937_size);
 
 void Mt19937::seed(std::uint32_t seed) {
@@ -96,6 +98,29 @@ void Mt19937::seed(std::uint32_t seed) {
   for (std::uint32_t i = 1; i < state_size; ++i)
     state_[i] = 1812433253U * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
   position_ = state_size;
+}
+
+void Mt19937::seed(std::span<const std::uint32_t> key) {
+  seed(19650218);
+  std::size_t i = 1;
+  const auto mix = [&](std::uint32_t factor) {
+    if (i == state_size) {
+      state_[0] = state_[state_size - 1];
+      i = 1;
+    }
+    const std::uint32_t before = state_[i - 1];
+    state_[i] ^= (before ^ (before >> 30)) * factor;
+    return i++;
+  };
+  for (std::size_t k = 0; k < std::max(state_size, key.size()); ++k) {
+    const std::size_t word = k % key.size();
+    state_[mix(1664525)] += key[word] + static_cast<std::uint32_t>(word);
+  }
+  for (std::size_t k = 1; k < state_size; ++k) {
+    const std::size_t mixed = mix(1566083941);
+    state_[mixed] -= static_cast<std::uint32_t>(mixed);
+  }
+  state_[0] = std::uint32_t{1} << 31;
 }
 
 void Mt19937::next_block() {
@@ -138,6 +163,12 @@ std::optional<Mt19937> Mt19937::from_text(const std::string& text) {
 
 void Generator::manual_seed(std::uint64_t seed) {
   engine_.seed(static_cast<std::uint32_t>(seed));
+  cached_normal_.reset();
+}
+
+void Generator::manual_seed(std::span<const std::uint32_t> key) {
+  if (key.empty()) detail::fail<ValueError>("manual_seed: the key must have words, got none");
+  engine_.seed(key);
   cached_normal_.reset();
 }
 
@@ -191,6 +222,7 @@ double Generator::normal() {
 }
 
 Generator& default_generator() {
+  if (detail::used_generator != nullptr) return *detail::used_generator;
   static Generator generator(std::random_device{}());
   return generator;
 }

@@ -4,12 +4,20 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "array.hpp"
+#include "scoped_value.hpp"
 
 namespace xgrad {
+
+class Generator;
+
 namespace detail {
+
+/// The calling thread's default generator if it has one of its own.
+extern constinit thread_local Generator* used_generator;
 
 /// std::mt19937, number for number, which draws many numbers at once.
 class Mt19937 {
@@ -17,6 +25,7 @@ class Mt19937 {
   static constexpr std::size_t state_size = 624;
 
   void seed(std::uint32_t seed);
+  void seed(std::span<const std::uint32_t> key);
 
   /// The next 32 bits.
   std::uint32_t operator()() {
@@ -56,6 +65,10 @@ class Generator {
   /// Starts the stream anew; the low 32 bits of the seed count.
   void manual_seed(std::uint64_t seed);
 
+  /// The same from several words, all of whose bits count: init_by_array of Matsumoto and Nishimura's
+  /// mt19937ar (2002), as numpy.random.RandomState does with a list. Throws ValueError for none.
+  void manual_seed(std::span<const std::uint32_t> key);
+
   /// Where the stream is, as text: set_state() continues from there, in another process, too.
   std::string get_state() const;
 
@@ -85,8 +98,15 @@ class Generator {
   std::mutex mutex_;
 };
 
-/// The generator that everything draws from unless it is given another.
+/// The generator that everything draws from unless it is given another: one for the whole process, but where
+/// a UseGenerator lives.
 Generator& default_generator();
+
+/// While one lives, this generator, which has to live as long, is the calling thread's default one.
+class [[nodiscard]] UseGenerator : detail::ScopedValue<Generator*> {
+ public:
+  explicit UseGenerator(Generator& generator) noexcept : ScopedValue(detail::used_generator, &generator) {}
+};
 
 /// Seeds the default generator: what follows is PyTorch's stream from this seed (torch.manual_seed).
 void manual_seed(std::uint64_t seed);

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <numeric>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -228,6 +230,56 @@ TEST(RandomTest, AGeneratorIsIndependentOfTheDefaultOne) {
   EXPECT_EQ(first, xgrad::normal<float>({20}, 0, 1, mine));
 }
 
+// The numbers are those of Python's random.Random(n).getrandbits(32), whose seed is a key of 32-bit words.
+TEST(RandomTest, AKeyOfSeveralWordsIsASeed) {
+  using Key = std::vector<std::uint32_t>;
+  Key long_key(700);
+  std::iota(long_key.begin(), long_key.end(), 1);
+  const std::pair<Key, Key> cases[] = {
+      {{0x123, 0x234, 0x345, 0x456}, {1067595299U, 955945823U, 477289528U, 3460025646U}},
+      {{7}, {1390851128U, 4071050724U, 647892279U, 2798318755U}},
+      {{1, 2, 3, 4, 5}, {376532863U, 3107472658U, 665803011U, 2102092608U}},
+      {long_key, {1434167400U, 83764642U, 1980819017U, 3263046518U}},
+  };
+  for (const auto& [key, expected] : cases) {
+    xgrad::Generator generator(1);
+    generator.manual_seed(key);
+    Key drawn(1000);
+    generator.draw(drawn.data(), drawn.size());
+    EXPECT_EQ((Key{drawn[0], drawn[1], drawn[2], drawn[999]}), expected) << key.size();
+  }
+}
+
+TEST(RandomTest, AKeyForgetsTheNormalNumberThatWasDrawnInAdvance) {
+  const std::vector<std::uint32_t> key{1, 2};
+  xgrad::Generator generator;
+  generator.manual_seed(key);
+  const Array<double> first = xgrad::normal<double>({1}, 0, 1, generator);
+  generator.manual_seed(key);
+  EXPECT_EQ(xgrad::normal<double>({1}, 0, 1, generator), first);
+}
+
+TEST(RandomTest, AUsedGeneratorIsTheDefaultOneOfItsThread) {
+  xgrad::manual_seed(2);
+  const Array<float> first = xgrad::normal<float>({3}), second = xgrad::normal<float>({3});
+  xgrad::Generator outer(5), inner(6);
+  xgrad::manual_seed(2);
+  {
+    const xgrad::UseGenerator use_outer(outer);
+    EXPECT_EQ(&xgrad::default_generator(), &outer);
+    {
+      const xgrad::UseGenerator use_inner(inner);
+      xgrad::manual_seed(2);
+      EXPECT_EQ(xgrad::normal<float>({3}), first);
+    }
+    EXPECT_EQ(outer.get_state(), xgrad::Generator(5).get_state());
+    Array<float> drawn_by_another;
+    std::thread([&] { drawn_by_another = xgrad::normal<float>({3}); }).join();
+    EXPECT_EQ(drawn_by_another, first);
+  }
+  EXPECT_EQ(xgrad::normal<float>({3}), second);
+}
+
 TEST(RandomTest, NothingIsDrawnForEmptyArrays) {
   xgrad::Generator a(3), b(3);
   EXPECT_EQ(xgrad::normal<float>({0, 4}, 0, 1, a).size(), 0u);
@@ -236,6 +288,9 @@ TEST(RandomTest, NothingIsDrawnForEmptyArrays) {
 }
 
 TEST(RandomTest, RefusesBadArguments) {
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>(
+                [] { xgrad::Generator().manual_seed(std::span<const std::uint32_t>()); }),
+            "manual_seed: the key must have words, got none");
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::randint(3, 3, {1}); }),
             "randint: low must be below high, got 3 and 3");
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::randperm(-1); }),
