@@ -72,6 +72,26 @@ void Variable<T>::zero_grad() const {
 }
 
 template <Real T>
+void Variable<T>::set_grad(Variable gradient) const {
+  checked("set_grad");
+  detail::LeafNode<T>* leaf = leaf_of(*this);
+  if (leaf == nullptr) {
+    detail::fail<GraphError>("set_grad: only a leaf that requires a gradient keeps one, this ",
+                             requires_grad()
+                                 ? detail::join({"is the result of '", op(), "'"})
+                                 : detail::join({"variable ", to_string(shape()), " requires none"}));
+  }
+  if (!gradient.defined())
+    detail::fail<GraphError>("set_grad: the gradient is undefined; zero_grad() forgets one");
+  if (gradient.shape() != shape()) {
+    detail::fail<ShapeError>("set_grad: the gradient must have the variable's shape ", shape(), ", got ",
+                             gradient.shape());
+  }
+  gradient.node_ = {};
+  leaf->grad = gradient.value_->refs.unique() ? std::move(gradient) : Variable(gradient.value());
+}
+
+template <Real T>
 Variable<T> Variable<T>::detach() const {
   checked("detach");
   return detail::Access<T>::make(value_, {});

@@ -99,6 +99,10 @@ class Variable {
   /// Forgets the gradient (torch: zero_grad(set_to_none=True)).
   void zero_grad() const;
 
+  /// Makes this the gradient of a leaf that requires one, cut off from its graph and with an array of its own
+  /// (torch: x.grad = gradient). Throws GraphError for another Variable, ShapeError for another shape.
+  void set_grad(Variable gradient) const;
+
   /// Accumulates d(this)/d(leaf) in grad() of every leaf that this was computed from. This must have one
   /// element. Throws GraphError for a Variable without graph, a released graph or a saved value changed in
   /// place.

@@ -194,6 +194,39 @@ TEST(BackwardTest, AccumulatesOverCallsAndGraphs) {
   EXPECT_EQ(x.grad().value(), (Array<float>{3, 3}));
 }
 
+TEST(BackwardTest, TheGradientOfALeafCanBeSet) {
+  const V x = vector({1, 2});
+  V gradient = vector({3, 4});
+  x.set_grad(gradient * 1.0);
+  EXPECT_EQ(x.grad().value(), (Array<float>{3, 4}));
+  EXPECT_FALSE(x.grad().requires_grad());
+  sum(x * 2.0).backward();
+  EXPECT_EQ(x.grad().value(), (Array<float>{5, 6}));
+
+  x.set_grad(gradient);
+  sum(x * 2.0).backward();
+  EXPECT_EQ(x.grad().value(), (Array<float>{5, 6}));
+  EXPECT_EQ(gradient.value(), (Array<float>{3, 4})) << "the gradient has an array of its own";
+
+  const float* elements = gradient.value().data();
+  x.set_grad(std::move(gradient));
+  EXPECT_EQ(x.grad().value().data(), elements) << "what nobody else holds is not copied";
+
+  EXPECT_EQ(message_of<GraphError>([&] {
+              (x * 2.0).set_grad(V(Array<float>{1, 2}));
+            }),
+            "set_grad: only a leaf that requires a gradient keeps one, this is the result of 'mul'");
+  EXPECT_EQ(message_of<GraphError>([&] {
+              V(Array<float>{1, 2}).set_grad(V(Array<float>{1, 2}));
+            }),
+            "set_grad: only a leaf that requires a gradient keeps one, this variable (2) requires none");
+  EXPECT_EQ(message_of<GraphError>([&] { V().set_grad(x); }), "set_grad: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([&] { x.set_grad(V()); }),
+            "set_grad: the gradient is undefined; zero_grad() forgets one");
+  EXPECT_EQ(message_of<ShapeError>([&] { x.set_grad(V(1.0f)); }),
+            "set_grad: the gradient must have the variable's shape (2), got ()");
+}
+
 TEST(BackwardTest, WalksDiamonds) {
   const V x(2.0f, true);
   const V a = x * x, b = a * 3.0, c = exp(a * 0.0);
