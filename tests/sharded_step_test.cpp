@@ -1,0 +1,310 @@
+// Gradients of a batch in parts: the same bits for any number of ranks and threads, and the gradient of the
+// whole.
+
+#include <xgrad/train/sharded_step.hpp>
+
+#include <cstring>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/graph/random.hpp>
+#include <xgrad/models/encoder.hpp>
+#include <xgrad/models/linear.hpp>
+#include <xgrad/ops.hpp>
+#include <xgrad/train/adam.hpp>
+#include <xgrad/train/clip_grad.hpp>
+#include <xgrad/train/tree_sum.hpp>
+
+#include "expect_error.hpp"
+#include "keep_num_threads.hpp"
+#include "ranks.hpp"
+
+namespace {
+
+using xgrad::Array, xgrad::Shape, xgrad::ShardedStep, xgrad::Variable, xgrad::WeightedLoss;
+using xgrad_tests::message_of;
+using Examples = std::vector<std::size_t>;
+using Chosen = std::span<const std::size_t>;
+
+Examples first_examples(std::size_t count) {
+  Examples examples(count);
+  std::iota(examples.begin(), examples.end(), std::size_t{0});
+  return examples;
+}
+
+/// The sum of brackets that a tree makes: "((0+1)+2)".
+struct Brackets {
+  std::string text;
+  void add(const Brackets& more) { text = "(" + text + "+" + more.text + ")"; }
+};
+
+using Tree = xgrad::detail::TreeSum<Brackets>;
+
+std::string brackets(std::size_t parts) {
+  Tree tree;
+  for (std::size_t i = 0; i < parts; ++i) tree.push({1, {std::to_string(i)}});
+  return tree.total().text;
+}
+
+TEST(TreeSumTest, IsBalanced) {
+  EXPECT_EQ(brackets(1), "0");
+  EXPECT_EQ(brackets(2), "(0+1)");
+  EXPECT_EQ(brackets(3), "((0+1)+2)");
+  EXPECT_EQ(brackets(8), "(((0+1)+(2+3))+((4+5)+(6+7)))");
+  EXPECT_EQ(brackets(7), "(((0+1)+(2+3))+((4+5)+6))");
+  EXPECT_EQ(brackets(12), "((((0+1)+(2+3))+((4+5)+(6+7)))+((8+9)+(10+11)))");
+}
+
+TEST(TreeSumTest, PiecesGiveTheSameSumWhereverTheyEnd) {
+  for (std::size_t parts = 1; parts <= 12; ++parts) {
+    for (std::size_t first = 0; first <= parts; ++first) {
+      for (std::size_t second = first; second <= parts; ++second) {
+        Tree whole;
+        for (const auto& [begin, end] :
+             {std::pair{std::size_t{0}, first}, std::pair{first, second}, std::pair{second, parts}}) {
+          Tree piece(begin);
+          for (std::size_t i = begin; i < end; ++i) piece.push({1, {std::to_string(i)}});
+          std::vector<std::size_t> counts;
+          for (const Tree::Node& node : piece.nodes()) counts.push_back(node.count);
+          EXPECT_EQ(counts, xgrad::detail::tree_nodes(begin, end));
+          for (const Tree::Node& node : piece.nodes()) whole.push(node);
+        }
+        EXPECT_EQ(whole.total().text, brackets(parts)) << first << " " << second;
+      }
+    }
+  }
+}
+
+TEST(TreeSumTest, APieceIsAsFewNodesAsThereCanBe) {
+  using Counts = std::vector<std::size_t>;
+  EXPECT_EQ(xgrad::detail::tree_nodes(0, 8), (Counts{8}));
+  EXPECT_EQ(xgrad::detail::tree_nodes(3, 6), (Counts{1, 2}));
+  EXPECT_EQ(xgrad::detail::tree_nodes(1, 8), (Counts{1, 2, 4}));
+  EXPECT_EQ(xgrad::detail::tree_nodes(4, 4), Counts());
+}
+
+/// A sentence classifier with dropout, and sentences of different lengths and weights.
+struct Task {
+  Task() : encoder({.d_model = 8, .heads = 2, .d_ff = 16, .layers = 1, .dropout = 0.3}), head(8, 3) {}
+
+  std::vector<Variable<float>> parameters() const {
+    std::vector<Variable<float>> all = encoder.parameters();
+    for (const Variable<float>& parameter : head.parameters()) all.push_back(parameter);
+    return all;
+  }
+
+  WeightedLoss<float> loss(Chosen examples) const {
+    xgrad::Generator data(11);
+    const Array<float> all = xgrad::normal<float>({13, 4, 8}, 0, 1, data);
+    Array<float> x = Array<float>::from_shape({examples.size(), 4, 8});
+    xgrad::Ids y = xgrad::Ids::from_shape({examples.size() * 4});
+    double weight = 0;
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      std::copy_n(&all(examples[i], 0, 0), 32, &x(i, 0, 0));
+      for (std::size_t j = 0; j < 4; ++j) {
+        const bool counts = j <= examples[i] % 4;
+        y(4 * i + j) = counts ? static_cast<std::int64_t>((examples[i] + j) % 3) : -100;
+        weight += counts ? 1 : 0;
+      }
+    }
+    const Variable<float> scores = reshape(head(encoder(x)), {-1, 3});
+    return {cross_entropy(scores, y, {.reduction = xgrad::Reduction::sum}), weight};
+  }
+
+  xgrad::Encoder<float> encoder;
+  xgrad::Linear<float> head;
+};
+
+/// All bits that a run of three steps leaves behind.
+std::vector<float> trained(std::size_t shards, xgrad::Communicator* ranks = nullptr) {
+  xgrad::Generator mine(3);
+  const xgrad::UseGenerator use(mine);
+  const Task task;
+  xgrad::AdamW<float> optimizer(task.parameters(), {.lr = 1e-2});
+  ShardedStep<float> sharded(optimizer.parameters(), {.shards = shards, .seed = 5, .ranks = ranks});
+  std::vector<float> result;
+  for (std::size_t step = 0; step < 3; ++step) {
+    const Examples batch = first_examples(13 - 4 * step);
+    const xgrad::BatchLoss loss =
+        sharded.backward(step, batch, [&](Chosen examples) { return task.loss(examples); });
+    result.push_back(static_cast<float>(loss.mean()));
+    result.push_back(static_cast<float>(clip_grad_norm(optimizer.parameters(), 0.5)));
+    optimizer.step();
+  }
+  for (const Variable<float>& parameter : task.parameters())
+    result.insert(result.end(), parameter.value().begin(), parameter.value().end());
+  return result;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+TEST(ShardedStepTest, HasTheSameBitsForAnyNumberOfRanksAndThreads) {
+  const xgrad_tests::KeepNumThreads keep;
+  for (const std::size_t shards : {1, 2, 6, 8, 12}) {
+    xgrad::set_num_threads(1);
+    const std::vector<float> expected = trained(shards);
+    for (const std::size_t threads : {1, 2, 3}) {
+      xgrad::set_num_threads(threads);
+      EXPECT_TRUE(same_bits(trained(shards), expected)) << shards << " shards, " << threads << " threads";
+      for (std::size_t count = 1; count <= std::min<std::size_t>(shards, 8); ++count) {
+        xgrad_tests::Ranks::run(count, [&](xgrad::Communicator& ranks) {
+          EXPECT_TRUE(same_bits(trained(shards, &ranks), expected))
+              << shards << " shards, " << threads << " threads, rank " << ranks.rank() << " of " << count;
+        });
+      }
+    }
+  }
+}
+
+TEST(ShardedStepTest, ShardsAreASettingOfTheRun) { EXPECT_FALSE(same_bits(trained(2), trained(3))); }
+
+/// y = x w + b, of which each example uses what it wants.
+struct Line {
+  Variable<double> w{2.0, true}, b{1.0, true};
+  std::vector<Variable<double>> parameters() const { return {w, b}; }
+};
+
+TEST(ShardedStepTest, TheGradientIsThatOfTheMeanLossOfTheWholeBatch) {
+  const Line line;
+  const Array<double> x{1, 2, 3, 4, 5}, weights{1, 0, 0.5, 2, 1};
+  const auto weighted = [&](Chosen examples) {
+    Variable<double> sum(0.0);
+    double weight = 0;
+    for (const std::size_t i : examples) {
+      sum = sum + exp(line.w * (x(i) / 10) + line.b) * weights(i);
+      weight += weights(i);
+    }
+    return WeightedLoss<double>{sum, weight};
+  };
+  const WeightedLoss<double> whole = weighted(first_examples(5));
+  (whole.sum / whole.weight).backward();
+  const double w = line.w.grad().item(), b = line.b.grad().item();
+  for (const std::size_t shards : {1, 2, 3, 5, 8}) {
+    ShardedStep<double> sharded(line.parameters(), {.shards = shards});
+    const xgrad::BatchLoss loss = sharded.backward(0, first_examples(5), weighted);
+    EXPECT_NEAR(loss.sum, whole.sum.item(), 1e-12);
+    EXPECT_EQ(loss.weight, 4.5);
+    EXPECT_NEAR(loss.mean(), whole.sum.item() / 4.5, 1e-12);
+    EXPECT_NEAR(line.w.grad().item(), w, 1e-12);
+    EXPECT_NEAR(line.b.grad().item(), b, 1e-12);
+  }
+}
+
+TEST(ShardedStepTest, CutsTheBatchEvenlyIntoAsManyShardsAsItHasExamples) {
+  const Line line;
+  const auto cut = [&](std::size_t examples, std::size_t shards) {
+    std::vector<std::size_t> sizes;
+    Examples seen;
+    ShardedStep<double> sharded(line.parameters(), {.shards = shards});
+    sharded.backward(0, first_examples(examples), [&](Chosen chosen) {
+      sizes.push_back(chosen.size());
+      seen.insert(seen.end(), chosen.begin(), chosen.end());
+      return WeightedLoss<double>{line.w, 1};
+    });
+    EXPECT_EQ(seen, first_examples(examples));
+    return sizes;
+  };
+  EXPECT_EQ(cut(16, 4), (Examples{4, 4, 4, 4}));
+  EXPECT_EQ(cut(13, 4), (Examples{3, 3, 3, 4}));
+  EXPECT_EQ(cut(3, 8), (Examples{1, 1, 1}));
+  EXPECT_EQ(cut(1, 1), (Examples{1}));
+}
+
+TEST(ShardedStepTest, AddsInTheOrderOfTheTree) {
+  const Variable<float> w(1.0f, true);
+  const Array<float> slopes{1e8f, 1, -1e8f, 1};
+  ShardedStep<float> sharded({w}, {.shards = 4});
+  const auto slope = [&](Chosen examples) { return WeightedLoss<float>{w * slopes(examples[0]), 1}; };
+  const xgrad::BatchLoss loss = sharded.backward(0, first_examples(4), slope);
+  EXPECT_EQ(w.grad().item(), 0) << "(1e8 + 1) + (-1e8 + 1) in float";
+  EXPECT_EQ(loss.sum, 2) << "losses are added in double";
+}
+
+TEST(ShardedStepTest, AParameterThatSomeShardsDoNotUseIsZeroThereAndNoneIfNoneUsesIt) {
+  for (const std::size_t count : {1, 2, 3}) {
+    xgrad_tests::Ranks::run(count, [](xgrad::Communicator& ranks) {
+      const Line line;
+      ShardedStep<double> sharded(line.parameters(), {.shards = 4, .ranks = &ranks});
+      line.b.set_grad(7.0);
+      sharded.backward(0, first_examples(4), [&](Chosen examples) {
+        return WeightedLoss<double>{examples[0] == 3 ? line.w * 8.0 : line.w * 0.0 + line.b * 0.0, 1};
+      });
+      EXPECT_EQ(line.w.grad().item(), 2);
+      EXPECT_TRUE(line.b.has_grad());
+      EXPECT_EQ(line.b.grad().item(), 0);
+      sharded.backward(1, first_examples(4), [&](Chosen) { return WeightedLoss<double>{line.w * 8.0, 1}; });
+      EXPECT_EQ(line.w.grad().item(), 8);
+      EXPECT_FALSE(line.b.has_grad());
+    });
+  }
+}
+
+TEST(ShardedStepTest, EachShardOfEachStepDrawsFromAStreamOfItsOwn) {
+  const Line line;
+  const auto drawn = [&](std::uint64_t seed, std::size_t step) {
+    std::vector<double> numbers;
+    ShardedStep<double> sharded(line.parameters(), {.shards = 3, .seed = seed});
+    sharded.backward(step, first_examples(3), [&](Chosen) {
+      numbers.push_back(xgrad::uniform<double>({1})(0));
+      return WeightedLoss<double>{line.w, 1};
+    });
+    return numbers;
+  };
+  xgrad::manual_seed(1);
+  const std::string before = xgrad::get_rng_state();
+  constexpr std::uint64_t high = std::uint64_t{1} << 32;
+  std::vector<double> all;
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, high}) {
+    for (const std::size_t step : {std::size_t{0}, std::size_t{1}, std::size_t{high}}) {
+      const std::vector<double> numbers = drawn(seed, step);
+      EXPECT_EQ(drawn(seed, step), numbers);
+      all.insert(all.end(), numbers.begin(), numbers.end());
+    }
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
+  EXPECT_EQ(xgrad::get_rng_state(), before);
+}
+
+TEST(ShardedStepTest, RefusesWhatIsNoBatch) {
+  const Line line;
+  EXPECT_EQ(message_of([&] { ShardedStep<double>(std::vector<Variable<double>>{}); }),
+            "ShardedStep: there must be parameters, got none");
+  EXPECT_EQ(message_of([&] {
+              ShardedStep<double>({line.w, line.w * 2.0});
+            }),
+            "ShardedStep: every parameter must be a leaf that requires a gradient, parameter 1 is not");
+  EXPECT_EQ(message_of([&] { ShardedStep<double>(line.parameters(), {.shards = 0}); }),
+            "ShardedStep: shards must be at least 1, got 0");
+  EXPECT_EQ(message_of([&] {
+              xgrad_tests::Ranks::run(3, [&](xgrad::Communicator& ranks) {
+                ShardedStep<double>(Line().parameters(), {.shards = 2, .ranks = &ranks});
+              });
+            }),
+            "ShardedStep: 3 ranks need at least 3 shards, got 2");
+  ShardedStep<double> sharded(line.parameters());
+  EXPECT_EQ(sharded.shards(), 8u);
+  const auto error = [&](const Variable<double>& sum, double weight) {
+    return message_of([&] {
+      sharded.backward(0, first_examples(2), [&](Chosen) { return WeightedLoss<double>{sum, weight}; });
+    });
+  };
+  EXPECT_EQ(error(line.w, 0), "ShardedStep: the weights of a batch must add up to more than 0, got 0");
+  EXPECT_EQ(error(line.w, -1), "ShardedStep: the weight of a shard must be at least 0 and finite, got -1");
+  EXPECT_EQ(error(line.w, std::nan("")),
+            "ShardedStep: the weight of a shard must be at least 0 and finite, got nan");
+  EXPECT_EQ(error(Variable<double>({1.0, 2.0}), 1),
+            "ShardedStep: the loss of a shard must be one sum, got shape (2)");
+  EXPECT_EQ(error({}, 1), "ShardedStep: the loss of a shard must be one sum, got an undefined variable");
+  EXPECT_EQ(message_of([&] {
+              sharded.backward(0, Examples(), [&](Chosen) { return WeightedLoss<double>{line.w, 1}; });
+            }),
+            "ShardedStep: a batch must have examples, got none");
+  EXPECT_EQ(message_of([&] { sharded.backward(0, first_examples(2), {}); }),
+            "ShardedStep: shard must be a function, got none");
+}
+
+}  // namespace
