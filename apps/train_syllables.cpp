@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <span>
 
 #include <xgrad/xgrad.hpp>
 
@@ -35,7 +36,7 @@ struct Batch {
   Ids ids, labels;
 };
 
-Batch make_batch(const std::vector<Example>& examples, const std::vector<std::size_t>& chosen) {
+Batch make_batch(const std::vector<Example>& examples, std::span<const std::size_t> chosen) {
   std::vector<std::vector<std::int64_t>> words;
   Ids labels = Ids::from_shape({chosen.size()});
   for (std::size_t row = 0; row < chosen.size(); ++row) {
@@ -150,10 +151,14 @@ int run(const SyllableOptions& options) {
   xgrad::BatchSampler batches(lengths(training), {.batch_size = options.batch});
   training_run.keep("batches", batches);
   training_run.evaluate(1000, options.patience, [&] { return accuracy(model, validation); });
-  const xgrad::TrainingLog log = training_run.fit([&] {
-    const Batch batch = make_batch(training, batches.next());
-    return training_run.update(cross_entropy(model.class_logits(batch.ids), batch.labels), batch.ids.size());
-  });
+  const auto loss = [&](std::span<const std::size_t> chosen) {
+    const Batch batch = make_batch(training, chosen);
+    return xgrad::WeightedLoss<float>{.sum = cross_entropy(model.class_logits(batch.ids), batch.labels,
+                                                           {.reduction = xgrad::Reduction::sum}),
+                                      .weight = static_cast<double>(chosen.size()),
+                                      .tokens = batch.ids.size()};
+  };
+  const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   if (!options.save.empty()) classifier.save(options.save);
   const double reached = accuracy(model, held_out);
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <span>
 
 #include <xgrad/xgrad.hpp>
 
@@ -147,10 +148,10 @@ int run(const TaggerOptions& options) {
   training_run.keep("batches", batches);
   training_run.evaluate(options.evaluate_every, options.patience,
                         [&] { return confusion(tagger, split.validation).accuracy(); });
-  const xgrad::TrainingLog log = training_run.fit([&] {
+  const auto loss = [&](std::span<const std::size_t> chosen) {
     std::vector<const std::vector<std::string>*> words;
     std::vector<std::vector<std::int64_t>> tags;
-    for (const std::size_t i : batches.next()) {
+    for (const std::size_t i : chosen) {
       words.push_back(&training[i].words);
       tags.push_back(tagger.vocabulary().tags().ids(training[i].tags));
     }
@@ -167,8 +168,12 @@ int run(const TaggerOptions& options) {
     Ids target = xgrad::pad_sequence(tags, -100);
     target.reshape({target.size()});
     const Variable<float> scores = model(features);
-    return training_run.update(cross_entropy(reshape(scores, {-1, scores.shape(2)}), target), real);
-  });
+    return xgrad::WeightedLoss<float>{.sum = cross_entropy(reshape(scores, {-1, scores.shape(2)}), target,
+                                                           {.reduction = xgrad::Reduction::sum}),
+                                      .weight = static_cast<double>(real),
+                                      .tokens = real};
+  };
+  const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   if (!options.save.empty()) tagger.save(options.save);
 
   const Confusion test = confusion(tagger, split.test);

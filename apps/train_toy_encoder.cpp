@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <span>
 #include <utility>
 
 #include <xgrad/xgrad.hpp>
@@ -186,17 +187,22 @@ int run(const TrainingOptions& options) {
   std::printf("\n");
 
   TrainingRun training_run(options, model, options.steps / 20);
-  const auto step = [&] {
-    const Ids chosen = xgrad::randint(0, static_cast<std::int64_t>(questions.size()), {options.batch});
+  const auto loss = [&](std::span<const std::size_t> chosen) {
     std::vector<Question> picked;
-    for (const std::int64_t i : chosen) picked.push_back(questions[static_cast<std::size_t>(i)]);
+    for (const std::size_t i : chosen) picked.push_back(questions[i]);
     const Batch batch = make_batch(vocabulary, picked);
     const Variable<float> logits = reshape(model.token_logits(batch.ids), {-1, vocabulary.size()});
     Ids answers = batch.answers;
     answers.reshape({answers.size()});
-    return training_run.update(cross_entropy(logits, answers), batch.ids.size());
+    return xgrad::WeightedLoss<float>{
+        .sum = cross_entropy(logits, answers, {.reduction = xgrad::Reduction::sum}),
+        .weight = static_cast<double>(picked.size()),
+        .tokens = batch.ids.size()};
   };
-  const xgrad::TrainingLog log = training_run.fit(step);
+  const xgrad::TrainingLog log = training_run.fit([&] {
+    const Ids chosen = xgrad::randint(0, static_cast<std::int64_t>(questions.size()), {options.batch});
+    return training_run.update({chosen.begin(), chosen.end()}, loss);
+  });
 
   const double reached = accuracy(model, vocabulary, unseen);
   const std::vector<Head> heads = finding_heads(model, vocabulary, questions, unseen);

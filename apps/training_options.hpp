@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,7 @@ struct TrainingOptions {
   std::uint64_t seed = 0;
   std::size_t steps, batch, d_model, heads, d_ff, layers;
   double lr;
+  std::size_t shards = 1;
   std::string metrics = {}, log = {}, checkpoint = {};
   bool resume = false, detect_anomaly = false;
 };
@@ -51,6 +53,9 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--lr", options.lr, "Highest learning rate")
       ->check(in_range(1e-9, 10.0))
       ->capture_default_str();
+  app.add_option("--shards", options.shards, "Parts of a batch that are computed one after the other")
+      ->check(sizes)
+      ->capture_default_str();
   app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
   app.add_option("--log", options.log, "Write a line of JSON for each step to this file");
   auto* checkpoint = app.add_option("--checkpoint", options.checkpoint,
@@ -74,6 +79,7 @@ class TrainingRun {
       : options_(options),
         model_(model),
         optimizer_(model.parameters(), {.lr = options.lr}),
+        sharded_(optimizer_.parameters(), {.shards = options.shards, .seed = options.seed}),
         scheduler_(warmup_and_cosine(optimizer_, warmup, options.steps)),
         config_(std::move(config)) {
     for (const auto& [name, number] : {std::pair{"--seed", static_cast<std::size_t>(options.seed)},
@@ -82,7 +88,8 @@ class TrainingRun {
                                        {"--d-model", options.d_model},
                                        {"--heads", options.heads},
                                        {"--d-ff", options.d_ff},
-                                       {"--layers", options.layers}}) {
+                                       {"--layers", options.layers},
+                                       {"--shards", options.shards}}) {
       config_[name] = std::to_string(number);
     }
     config_["--lr"] = xgrad::detail::number_text(options.lr);
@@ -105,16 +112,16 @@ class TrainingRun {
     keep("best", best_);
   }
 
-  /// Makes the optimizer's step for a loss, with clipped gradients, and the scheduler's. Call it in each
-  /// step.
-  xgrad::StepResult update(const xgrad::Variable<float>& loss, std::size_t tokens) {
-    optimizer_.zero_grad();
-    loss.backward();
+  /// Makes the optimizer's step for a batch, with clipped gradients, and the scheduler's; shard() gives the
+  /// loss of some of its examples. Call it in each step.
+  xgrad::StepResult update(const std::vector<std::size_t>& examples,
+                           const xgrad::ShardedStep<float>::Shard& shard) {
+    const xgrad::BatchLoss loss = sharded_.backward(step_, examples, shard);
     const double norm = clip_grad_norm(optimizer_.parameters(), 1.0);
     optimizer_.step();
     const double lr = optimizer_.lr();
     scheduler_.step();
-    return {.loss = static_cast<double>(loss.item()), .lr = lr, .grad_norm = norm, .tokens = tokens};
+    return {.loss = loss.mean(), .lr = lr, .grad_norm = norm, .tokens = loss.tokens};
   }
 
   /// Calls step(), which has to call update(), for all steps that are left; at the end the model has the best
@@ -142,7 +149,12 @@ class TrainingRun {
     std::optional<xgrad::DetectAnomaly> detect;
     if (options_.detect_anomaly) detect.emplace();
     const xgrad::TrainingLog log = xgrad::fit(
-        options_.steps, [&](std::size_t) { return step(); }, how);
+        options_.steps,
+        [&](std::size_t number) {
+          step_ = number;
+          return step();
+        },
+        how);
     if (log.interrupted && !options_.checkpoint.empty()) {
       std::fprintf(stderr, "interrupted after step %zu; the same command with --resume goes on from there\n",
                    log.steps);
@@ -176,9 +188,11 @@ class TrainingRun {
   const TrainingOptions options_;
   xgrad::Module<float> model_;
   xgrad::AdamW<float> optimizer_;
+  xgrad::ShardedStep<float> sharded_;
   xgrad::SequentialLR<float> scheduler_;
   xgrad::Metadata config_;
   xgrad::TrainingParts parts_{{"model", model_}, {"optimizer", optimizer_}};
+  std::size_t step_ = 0;
   std::size_t evaluate_every_ = 0;
   std::function<double()> score_;
   xgrad::EarlyStopping stopping_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <numeric>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@
 namespace {
 
 using apps::TrainingOptions, apps::TrainingRun;
-using xgrad::Array, xgrad::Ids, xgrad::StateDict, xgrad::Variable;
+using xgrad::Array, xgrad::Ids, xgrad::StateDict, xgrad::Variable, xgrad::WeightedLoss;
+using Chosen = std::span<const std::size_t>;
 using xgrad_tests::message_of;
 
 /// What is written to stderr while it lives.
@@ -54,6 +56,7 @@ struct Plan {
   std::size_t every = 3, patience = 2;
   std::size_t signal_at = 0;  ///< the step that is interrupted, counted from 1
   float scale = 1;            ///< of the loss
+  float noise = 0;            ///< that each shard draws
   xgrad::Metadata config = {};
 };
 
@@ -71,9 +74,40 @@ TrainingOptions small_options() {
   return {.seed = 4, .steps = 10, .batch = 5, .d_model = 3, .heads = 1, .d_ff = 6, .layers = 1, .lr = 0.05};
 }
 
-Variable<float> loss_of_batch(const xgrad::Linear<float>& model, float scale) {
-  const Variable<float> x(xgrad::normal<float>({5, 3}));
-  return cross_entropy(model(x), Ids{0, 1, 1, 0, 1}) * scale;
+constexpr std::size_t batch_size = 8;
+
+/// Draws the examples of a batch, and gives the loss of some of them; noise is what a model draws for
+/// dropout.
+class Batch {
+ public:
+  WeightedLoss<float> loss(const xgrad::Linear<float>& model, Chosen chosen, float scale,
+                           float noise = 0) const {
+    Array<float> x = Array<float>::from_shape({chosen.size(), 3});
+    Ids y = Ids::from_shape({chosen.size()});
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      std::copy_n(&x_(chosen[i], 0), 3, &x(i, 0));
+      y(i) = static_cast<std::int64_t>(chosen[i] % 2);
+    }
+    if (noise > 0) x += noise * xgrad::normal<float>(x.shape());
+    return {.sum = cross_entropy(model(x), y, {.reduction = xgrad::Reduction::sum}) * scale,
+            .weight = static_cast<double>(chosen.size()),
+            .tokens = chosen.size()};
+  }
+
+  static std::vector<std::size_t> examples() {
+    std::vector<std::size_t> all(batch_size);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
+  }
+
+ private:
+  Array<float> x_ = xgrad::normal<float>({batch_size, 3});
+};
+
+xgrad::StepResult update(TrainingRun& run, const xgrad::Linear<float>& model, const Plan& plan) {
+  const Batch batch;
+  return run.update(Batch::examples(),
+                    [&](Chosen chosen) { return batch.loss(model, chosen, plan.scale, plan.noise); });
 }
 
 Outcome train(const TrainingOptions& options, const Plan& plan) {
@@ -93,7 +127,7 @@ Outcome train(const TrainingOptions& options, const Plan& plan) {
   }
   outcome.log = run.fit([&] {
     if (++counter.steps == plan.signal_at) std::raise(SIGTERM);
-    outcome.steps.push_back(run.update(loss_of_batch(model, plan.scale), 5));
+    outcome.steps.push_back(update(run, model, plan));
     return outcome.steps.back();
   });
   outcome.weights = model.state_dict();
@@ -116,7 +150,7 @@ TEST(TrainingRunTest, RatesRiseLinearlyAndThenFallAlongACosine) {
     ASSERT_TRUE(steps[i].lr);
     EXPECT_NEAR(*steps[i].lr, 0.05 * (i < 4 ? rise : fall), 1e-15)
         << "the rate that step " << i << " was made with";
-    EXPECT_EQ(steps[i].tokens, 5u);
+    EXPECT_EQ(steps[i].tokens, 8u);
   }
 }
 
@@ -143,7 +177,8 @@ TEST(TrainingRunTest, AStepIsAdamWsWithGradientsOfNormOneAtMost) {
     for (const xgrad::StepResult& step : outcome.steps) {
       optimizer.set_lr(*step.lr);
       optimizer.zero_grad();
-      const Variable<float> loss = loss_of_batch(model, scale);
+      const auto [sum, weight, tokens] = Batch().loss(model, Batch::examples(), scale);
+      const Variable<float> loss = sum / static_cast<float>(weight);  // a power of two: nothing is rounded
       loss.backward();
       const double norm = clip_grad_norm(model.parameters(), 1.0);
       EXPECT_EQ(norm > 1, scale > 1) << norm;
@@ -153,6 +188,19 @@ TEST(TrainingRunTest, AStepIsAdamWsWithGradientsOfNormOneAtMost) {
     }
     EXPECT_EQ(outcome.weights, model.state_dict());
   }
+}
+
+TEST(TrainingRunTest, ShardsAddUpToTheBatchAndDrawForThemselves) {
+  const Outcome whole = train(small_options(), {});
+  TrainingOptions options = small_options();
+  options.shards = 4;
+  const Outcome cut = train(options, {});
+  EXPECT_NEAR(cut.log.losses.back(), whole.log.losses.back(), 1e-6);
+  EXPECT_EQ(cut.steps.back().tokens, 8u);
+  const Outcome noisy = train(options, {.noise = 0.5});
+  EXPECT_EQ(train(options, {.noise = 0.5}).weights, noisy.weights);
+  options.shards = 2;
+  EXPECT_GT(std::abs(train(options, {.noise = 0.5}).log.losses[0] - noisy.log.losses[0]), 1e-4);
 }
 
 TEST(TrainingRunTest, EndsAfterItsStepsWithTheLastWeights) {
@@ -262,6 +310,15 @@ TEST_F(ResumeTest, AResumedRunEndsAsAWholeOne) {
   }
 }
 
+TEST_F(ResumeTest, WhatTheShardsDrawGoesOn) {
+  options_.shards = 3;
+  TrainingOptions without_file = options_;
+  without_file.checkpoint.clear();
+  const Plan plan{.noise = 0.5};
+  const Outcome whole = train(without_file, plan);
+  EXPECT_EQ(in_two_parts(plan, 4).second.weights, whole.weights);
+}
+
 TEST_F(ResumeTest, EarlyStoppingGoesOnWithItsBestWeights) {
   options_.steps = 30;
   TrainingOptions without_file = options_;
@@ -292,7 +349,7 @@ TEST_F(ResumeTest, ItsLogGoesOn) {
     const auto json = nlohmann::json::parse(line);
     EXPECT_EQ(json.at("step"), count);
     for (const char* key : {"loss", "lr", "grad_norm", "seconds"}) EXPECT_TRUE(json.contains(key)) << key;
-    EXPECT_EQ(json.at("tokens"), 5);
+    EXPECT_EQ(json.at("tokens"), 8);
   }
   EXPECT_EQ(count, 10u);
 }
@@ -317,6 +374,7 @@ TEST_F(ResumeTest, EveryOptionMustBeTheSame) {
   EXPECT_EQ(changed([](auto& o) { o.d_ff = 7; }, plan), must_be("--d-ff", "6", "'7'"));
   EXPECT_EQ(changed([](auto& o) { o.layers = 2; }, plan), must_be("--layers", "1", "'2'"));
   EXPECT_EQ(changed([](auto& o) { o.lr = 0.1; }, plan), must_be("--lr", "0.05", "'0.1'"));
+  EXPECT_EQ(changed([](auto& o) { o.shards = 2; }, plan), must_be("--shards", "1", "'2'"));
   const auto same = [](auto&) {};
   Plan other = plan;
   other.patience = 3;
@@ -345,7 +403,7 @@ TEST_F(ResumeTest, ItSavesEveryThousandSteps) {
   CapturedStderr err;
   run.fit([&] {
     EXPECT_EQ(std::filesystem::exists(options_.checkpoint), ++step > 1000) << step;
-    return run.update(loss_of_batch(model, 1), 5);
+    return update(run, model, {});
   });
 }
 
@@ -365,7 +423,7 @@ TEST(TrainingOptionsTest, AreReadFromTheCommandLine) {
   apps::add_options(app, options);
   app.parse(
       "--seed 18446744073709551615 --steps 100000000 --batch 2 --d-model 4096 --heads 6 --d-ff 7 --layers 64 "
-      "--lr 0.25 --metrics m --log l --checkpoint c --resume --detect-anomaly");
+      "--lr 0.25 --shards 8 --metrics m --log l --checkpoint c --resume --detect-anomaly");
   EXPECT_EQ(options.seed, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(options.steps, 100000000u);
   EXPECT_EQ(options.batch, 2u);
@@ -374,6 +432,7 @@ TEST(TrainingOptionsTest, AreReadFromTheCommandLine) {
   EXPECT_EQ(options.d_ff, 7u);
   EXPECT_EQ(options.layers, 64u);
   EXPECT_EQ(options.lr, 0.25);
+  EXPECT_EQ(options.shards, 8u);
   EXPECT_EQ(options.metrics, "m");
   EXPECT_EQ(options.log, "l");
   EXPECT_EQ(options.checkpoint, "c");
@@ -393,6 +452,7 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
   EXPECT_EQ(options.seed, 4u);
   EXPECT_EQ(options.steps, 10u);
   EXPECT_EQ(options.lr, 0.05);
+  EXPECT_EQ(options.shards, 1u);
   EXPECT_TRUE(options.metrics.empty() && options.log.empty() && options.checkpoint.empty());
   EXPECT_FALSE(options.resume || options.detect_anomaly);
   EXPECT_EQ(TrainingOptions{}.seed, 0u);
@@ -401,6 +461,7 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
                                              {"--batch", "4097", sizes},
                                              {"--d-model", "4097", sizes},
                                              {"--heads", "0", sizes},
+                                             {"--shards", "0", sizes},
                                              {"--d-ff", "4097", sizes},
                                              {"--layers", "65", "[1, 64]"},
                                              {"--layers", "0", "[1, 64]"},

@@ -35,9 +35,12 @@ void add_numbers(std::span<double> a, std::span<const double> b) {
   std::transform(a.begin(), a.end(), b.begin(), a.begin(), std::plus<>());
 }
 
+/// How many numbers a sum has before those of the parameters.
+constexpr std::size_t of_loss = 3;
+
 }  // namespace
 
-/// Loss, weight, and for each parameter how many shards used it; and the gradients.
+/// Loss, weight, tokens, and for each parameter how many shards used it; and the gradients.
 template <class T>
 struct ShardedStep<T>::Sum {
   std::vector<double> numbers;
@@ -123,7 +126,7 @@ BatchLoss ShardedStep<T>::backward(std::size_t step, std::span<const std::size_t
     tree.push({1, computed(step, s, examples.subspan(chosen.begin, chosen.size()), shard)});
   }
   Sum total = ranks == 1 ? std::move(tree.total()) : total_of_all(tree.nodes(), shards);
-  const BatchLoss loss{total.numbers[0], total.numbers[1]};
+  const BatchLoss loss{total.numbers[0], total.numbers[1], static_cast<std::size_t>(total.numbers[2])};
   if (!(loss.weight > 0)) {
     detail::fail<ValueError>("ShardedStep: the weights of a batch must add up to more than 0, got ",
                              loss.weight);
@@ -133,7 +136,7 @@ BatchLoss ShardedStep<T>::backward(std::size_t step, std::span<const std::size_t
     T* elements = detail::data(gradient);
     kernels::scale(static_cast<T>(1 / loss.weight), elements, elements, gradient.size());
     parameters_[i].zero_grad();
-    if (total.numbers[2 + i] > 0) parameters_[i].set_grad(std::move(gradient));
+    if (total.numbers[of_loss + i] > 0) parameters_[i].set_grad(std::move(gradient));
   }
   return loss;
 }
@@ -157,7 +160,7 @@ typename ShardedStep<T>::Sum ShardedStep<T>::computed(std::size_t step, std::siz
                              loss.weight);
   }
   loss.sum.backward();
-  Sum sum{{static_cast<double>(loss.sum.item()), loss.weight}, {}};
+  Sum sum{{static_cast<double>(loss.sum.item()), loss.weight, static_cast<double>(loss.tokens)}, {}};
   for (const Variable<T>& parameter : parameters_) {
     const bool used = parameter.has_grad();
     sum.numbers.push_back(used ? 1 : 0);
@@ -172,7 +175,7 @@ typename ShardedStep<T>::Sum ShardedStep<T>::computed(std::size_t step, std::siz
 template <class T>
 typename ShardedStep<T>::Sum ShardedStep<T>::total_of_all(std::vector<Node>& nodes, std::size_t shards) {
   Communicator& ranks = *options_.ranks;
-  const std::size_t count = ranks.size(), me = ranks.rank(), n = 2 + parameters_.size();
+  const std::size_t count = ranks.size(), me = ranks.rank(), n = of_loss + parameters_.size();
   const Range segment = part(elements_, me, count);
   std::vector<std::vector<std::size_t>> nodes_of(count);     // their sizes, of each rank
   std::vector<std::vector<double>> numbers(count);           // of all nodes

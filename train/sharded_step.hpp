@@ -15,14 +15,16 @@ namespace xgrad {
 /// is of.
 template <class T>
 struct WeightedLoss {
-  Variable<T> sum;  ///< one element
-  double weight;    ///< at least 0
+  Variable<T> sum;         ///< one element
+  double weight;           ///< at least 0
+  std::size_t tokens = 0;  ///< as in StepResult
 };
 
 /// The loss of a batch.
 struct BatchLoss {
   double sum = 0;
   double weight = 0;
+  std::size_t tokens = 0;
   double mean() const { return sum / weight; }
 };
 
