@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -64,6 +65,8 @@ class Ranks {
         std::copy(bytes.begin(), bytes.end(), message.bytes.begin());
       }
     }
+
+    void abort(const std::string&) override { ranks_.end(); }
 
    private:
     Ranks& ranks_;

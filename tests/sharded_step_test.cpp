@@ -269,6 +269,63 @@ TEST(ShardedStepTest, EachShardOfEachStepDrawsFromAStreamOfItsOwn) {
   EXPECT_EQ(xgrad::get_rng_state(), before);
 }
 
+/// What two ranks say that do not do the same.
+template <class F>
+std::string disagreement(const F& f) {
+  return message_of([&] { xgrad_tests::Ranks::run(2, f); });
+}
+
+TEST(ShardedStepTest, RanksHaveToAgree) {
+  using xgrad::Communicator;
+  EXPECT_EQ(disagreement([](Communicator& ranks) {
+              const Line line;
+              ShardedStep<double>(line.parameters(),
+                                  {.shards = 2 + ranks.rank(), .seed = ranks.rank(), .ranks = &ranks});
+            }),
+            "rank 1 differs from rank 0: the number of shards is '3', not '2'; the seed of the shards is "
+            "'1', not '0'");
+  EXPECT_NE(disagreement([](Communicator& ranks) {
+              ShardedStep<float>({Variable<float>(xt::zeros<float>({2ul, 1 + ranks.rank()}), true)},
+                                 {.ranks = &ranks});
+            }).find("the shapes of the parameters is '(2, 2)', not '(2, 1)'"),
+            std::string::npos);
+  const std::string other_values = disagreement([](Communicator& ranks) {
+    ShardedStep<float>({Variable<float>(static_cast<float>(ranks.rank()), true)}, {.ranks = &ranks});
+  });
+  EXPECT_TRUE(other_values.starts_with("rank 1 differs from rank 0: the checksum of the parameters is '"))
+      << other_values;
+}
+
+TEST(ShardedStepTest, RanksHaveToAgreeInEachStep) {
+  using xgrad::Communicator;
+  const auto line_loss = [](const Line& line) {
+    return [&line](Chosen) { return WeightedLoss<double>{line.w + line.b, 1}; };
+  };
+  EXPECT_EQ(disagreement([&](Communicator& ranks) {
+              const Line line;
+              ShardedStep<double> sharded(line.parameters(), {.ranks = &ranks});
+              sharded.backward(ranks.rank(), first_examples(4), line_loss(line));
+            }),
+            "ShardedStep: rank 1 is in step 1, rank 0 in step 0");
+  EXPECT_EQ(disagreement([&](Communicator& ranks) {
+              const Line line;
+              ShardedStep<double> sharded(line.parameters(), {.ranks = &ranks});
+              sharded.backward(0, first_examples(4), line_loss(line));
+              sharded.backward(1, first_examples(4 + ranks.rank()), line_loss(line));
+            }),
+            "ShardedStep: in step 1 the batch of rank 1 is not that of rank 0; every rank has to give the "
+            "whole batch");
+  EXPECT_EQ(disagreement([&](Communicator& ranks) {
+              const Line line;
+              ShardedStep<double> sharded(line.parameters(), {.ranks = &ranks});
+              for (std::size_t step = 0; step < 1000; ++step) {
+                sharded.backward(step, first_examples(4), line_loss(line));
+                if (step == 250 && ranks.rank() == 1) line.w.assign(Array<double>(3.0));
+              }
+            }),
+            "ShardedStep: before step 300 the parameters of rank 1 are not those of rank 0");
+}
+
 TEST(ShardedStepTest, RefusesWhatIsNoBatch) {
   const Line line;
   EXPECT_EQ(message_of([&] { ShardedStep<double>(std::vector<Variable<double>>{}); }),

@@ -1,7 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace xgrad {
 
@@ -29,10 +33,35 @@ class Communicator {
   /// arrives in the order in which it was sent, and has to be as long as it is expected to be.
   virtual void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) = 0;
 
+  /// Ends the run of all ranks, as this one cannot go on and the others would wait for it; `why` is shown
+  /// with the rank. Processes end here; ranks that are threads return, and the others have an exception in
+  /// exchange().
+  virtual void abort(const std::string& why) = 0;
+
  protected:
   Communicator() = default;
   Communicator(const Communicator&) = default;
   Communicator& operator=(const Communicator&) = default;
 };
 
+/// The bytes of all ranks, in their order. Each rank gives as many.
+std::vector<std::byte> all_gather(Communicator& ranks, std::span<const std::byte> mine);
+
+/// The sums of these numbers over all ranks, such as of how many answers were right and how many there were:
+/// whole numbers, so that the order does not matter.
+std::vector<std::uint64_t> all_sum(Communicator& ranks, const std::vector<std::uint64_t>& mine);
+
+/// Texts by name, which have to be the same on all ranks: options, versions, checksums.
+using Agreement = std::map<std::string, std::string>;
+
+/// Throws ValueError on all ranks, with the same text, unless all have the same: "rank 1 differs from rank 0:
+/// --steps is '100', not '200'; --lr is missing".
+void check_agreement(Communicator& ranks, const Agreement& mine);
+
+namespace detail {
+
+/// A checksum of bytes, continued from another: FNV-1a (Fowler, Noll and Vo 1991) of 64 bits.
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t before = 14695981039346656037U);
+
+}  // namespace detail
 }  // namespace xgrad

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
+#include <functional>
+#include <stdexcept>
+#include <string>
 
 #include "../graph/error.hpp"
 #include "../graph/random.hpp"
@@ -105,10 +107,57 @@ ShardedStep<T>::ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOpti
     elements_ += parameters_[i].size();
   }
   if (options_.shards == 0) detail::fail<ValueError>("ShardedStep: shards must be at least 1, got 0");
-  const std::size_t ranks = options_.ranks != nullptr ? options_.ranks->size() : 1;
-  if (options_.shards < ranks) {
-    detail::fail<ValueError>("ShardedStep: ", ranks, " ranks need at least ", ranks, " shards, got ",
-                             options_.shards);
+  if (options_.shards < rank_count()) {
+    detail::fail<ValueError>("ShardedStep: ", rank_count(), " ranks need at least ", rank_count(),
+                             " shards, got ", options_.shards);
+  }
+  if (rank_count() == 1) return;
+  std::string shapes;
+  for (const Variable<T>& parameter : parameters_) shapes += to_string(parameter.shape());
+  check_agreement(*options_.ranks,
+                  {{"the number of shards", std::to_string(options_.shards)},
+                   {"the seed of the shards", std::to_string(options_.seed)},
+                   {"the type of the parameters", sizeof(T) == 4 ? "float" : "double"},
+                   {"the shapes of the parameters", shapes},
+                   {"the checksum of the parameters", std::to_string(parameters_checksum())}});
+}
+
+template <class T>
+std::size_t ShardedStep<T>::rank_count() const {
+  return options_.ranks != nullptr ? options_.ranks->size() : 1;
+}
+
+template <class T>
+std::uint64_t ShardedStep<T>::parameters_checksum() const {
+  std::uint64_t sum = detail::checksum({});
+  for (const Variable<T>& parameter : parameters_)
+    sum = detail::checksum(std::as_bytes(std::span(detail::data(parameter), parameter.size())), sum);
+  return sum;
+}
+
+template <class T>
+void ShardedStep<T>::check_agreement_in_step(std::size_t step, std::span<const std::size_t> examples) {
+  constexpr std::size_t every = 100;  // a checksum takes some milliseconds
+  const bool due = calls_++ % every == 0;
+  const std::uint64_t mine[] = {step, detail::checksum(std::as_bytes(examples)),
+                                due ? parameters_checksum() : 0};
+  std::vector<std::uint64_t> all(3 * rank_count());
+  const std::vector<std::byte> bytes = all_gather(*options_.ranks, std::as_bytes(std::span(mine)));
+  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(all)).begin());
+  for (std::size_t rank = 1; rank < rank_count(); ++rank) {
+    const std::uint64_t* theirs = all.data() + 3 * rank;
+    if (theirs[0] != all[0]) {
+      detail::fail<ValueError>("ShardedStep: rank ", rank, " is in step ", theirs[0], ", rank 0 in step ",
+                               all[0]);
+    }
+    if (theirs[1] != all[1]) {
+      detail::fail<ValueError>("ShardedStep: in step ", step, " the batch of rank ", rank,
+                               " is not that of rank 0; every rank has to give the whole batch");
+    }
+    if (theirs[2] != all[2]) {
+      detail::fail<std::runtime_error>("ShardedStep: before step ", step, " the parameters of rank ", rank,
+                                       " are not those of rank 0");
+    }
   }
 }
 
@@ -118,14 +167,14 @@ BatchLoss ShardedStep<T>::backward(std::size_t step, std::span<const std::size_t
   if (!shard) detail::fail<ValueError>("ShardedStep: shard must be a function, got none");
   if (examples.empty()) detail::fail<ValueError>("ShardedStep: a batch must have examples, got none");
   const std::size_t shards = std::min(options_.shards, examples.size());
-  const std::size_t ranks = options_.ranks != nullptr ? options_.ranks->size() : 1;
-  const Range mine = part(shards, options_.ranks != nullptr ? options_.ranks->rank() : 0, ranks);
+  if (rank_count() > 1) check_agreement_in_step(step, examples);
+  const Range mine = part(shards, rank_count() > 1 ? options_.ranks->rank() : 0, rank_count());
   detail::TreeSum<Sum> tree(mine.begin);
   for (std::size_t s = mine.begin; s < mine.end; ++s) {
     const Range chosen = part(examples.size(), s, shards);
     tree.push({1, computed(step, s, examples.subspan(chosen.begin, chosen.size()), shard)});
   }
-  Sum total = ranks == 1 ? std::move(tree.total()) : total_of_all(tree.nodes(), shards);
+  Sum total = rank_count() == 1 ? std::move(tree.total()) : total_of_all(tree.nodes(), shards);
   const BatchLoss loss{total.numbers[0], total.numbers[1], static_cast<std::size_t>(total.numbers[2])};
   if (!(loss.weight > 0)) {
     detail::fail<ValueError>("ShardedStep: the weights of a batch must add up to more than 0, got ",

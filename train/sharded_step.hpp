@@ -62,13 +62,15 @@ class ShardedStep {
   using Shard = std::function<WeightedLoss<T>(std::span<const std::size_t> examples)>;
 
   /// Throws ValueError for no shards, fewer shards than ranks, no parameters, or one that is not a leaf that
-  /// requires a gradient.
+  /// requires a gradient; and on all ranks if one has other shards, another seed or other parameters than
+  /// rank 0.
   explicit ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options = {});
 
   /// Sets the gradient of every parameter to that of the mean loss of the batch; a parameter that no shard
   /// used has none. All ranks give the whole batch, and get the loss of all. Throws ValueError for an empty
   /// batch, and for weights that are negative, not finite, or add up to 0; ShapeError for a loss of more than
-  /// one element.
+  /// one element. With ranks, it also throws, on all of them, if one is in another step or has another batch,
+  /// or has come to other parameters, which is looked at every 100 calls.
   BatchLoss backward(std::size_t step, std::span<const std::size_t> examples, const Shard& shard);
 
   std::size_t shards() const { return options_.shards; }
@@ -77,12 +79,16 @@ class ShardedStep {
   struct Sum;
   using Node = typename detail::TreeSum<Sum>::Node;
 
+  std::size_t rank_count() const;
+  std::uint64_t parameters_checksum() const;
+  void check_agreement_in_step(std::size_t step, std::span<const std::size_t> examples);
   Sum computed(std::size_t step, std::size_t shard, std::span<const std::size_t> examples,
                const Shard& function);
   Sum total_of_all(std::vector<Node>& nodes, std::size_t shards);
 
   std::vector<Variable<T>> parameters_;
   std::size_t elements_ = 0;  // of all parameters
+  std::size_t calls_ = 0;
   ShardedStepOptions options_;
 };
 

@@ -9,10 +9,12 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <span>
 #include <stdexcept>
 #include <string>
 
 #include "../graph/error.hpp"
+#include "../graph/random.hpp"
 #include "metrics_log.hpp"
 
 namespace xgrad {
@@ -145,17 +147,34 @@ void check_finite(const char* what, std::size_t step, double number) {
                                    "; DetectAnomaly names the op that makes a nan");
 }
 
-}  // namespace
+/// What one of the ranks has seen counts for all of them.
+void agree(Communicator* ranks, std::initializer_list<bool*> flags) {
+  if (ranks == nullptr) return;
+  std::vector<std::uint64_t> counts;
+  for (const bool* flag : flags) counts.push_back(*flag ? 1 : 0);
+  counts = all_sum(*ranks, counts);
+  auto count = counts.begin();
+  for (bool* flag : flags) *flag = *count++ > 0;
+}
 
-TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
-                const FitOptions& options) {
+TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
+                          const FitOptions& options) {
   if (!step) detail::fail<ValueError>("fit: step must be a function, got none");
-  detail::MetricsLog metrics(options.metrics, options.first_step);
+  if (options.ranks != nullptr) {
+    const std::string random = get_rng_state();
+    check_agreement(*options.ranks, {{"xgrad's version", XGRAD_VERSION},
+                                     {"the number of steps", std::to_string(steps)},
+                                     {"the first step", std::to_string(options.first_step)},
+                                     {"the checksum of the default generator's state",
+                                      std::to_string(detail::checksum(std::as_bytes(std::span(random))))}});
+  }
+  const bool leads = options.ranks == nullptr || options.ranks->rank() == 0;
+  detail::MetricsLog metrics(leads ? options.metrics : "", options.first_step);
   TrainingLog log;
   log.steps = options.first_step;
   const InterruptGuard guard;
   const Clock::time_point start = Clock::now();
-  Progress progress(options.first_step, steps, options.progress);
+  Progress progress(options.first_step, steps, options.progress && leads);
   const auto due = [&](std::size_t every) { return every != 0 && log.steps % every == 0; };
   while (log.steps < steps && !log.interrupted && !log.stopped) {
     const Clock::time_point began = Clock::now();
@@ -170,13 +189,27 @@ TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>&
       log.stopped = !options.evaluate(log.steps);
     }
     log.interrupted = guard.interrupted();
-    const bool last = log.steps == steps || log.interrupted || log.stopped || metrics.failed();
+    bool failed = metrics.failed();
+    agree(options.ranks, {&log.stopped, &log.interrupted, &failed});
+    const bool last = log.steps == steps || log.interrupted || log.stopped || failed;
     if (!last && !due(options.save_every)) continue;
-    if (options.save) options.save(log.steps);
+    if (options.save && leads) options.save(log.steps);
     metrics.flush();
   }
   log.seconds = seconds_since(start);
   return log;
+}
+
+}  // namespace
+
+TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
+                const FitOptions& options) {
+  try {
+    return fit_this_rank(steps, step, options);
+  } catch (const std::exception& error) {
+    if (options.ranks != nullptr) options.ranks->abort(error.what());
+    throw;
+  }
 }
 
 }  // namespace xgrad

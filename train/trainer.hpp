@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "communicator.hpp"
+
 namespace xgrad {
 
 /// What one step of training returns. Only the loss is required; the rest is shown and logged if it is there.
@@ -22,13 +24,18 @@ struct FitOptions {
   std::string metrics = {};    ///< a file that gets a line of JSON for every step
 
   /// Called with the number of steps done, whenever evaluate_every divides it; returning false ends the run.
+  /// With ranks, all of them call it, and the run ends if one of them gives false.
   std::function<bool(std::size_t)> evaluate = {};
   std::size_t evaluate_every = 1000;
 
   /// Called with the number of steps done, whenever save_every divides it, and after the last step of the
-  /// run; but not if step() or evaluate() has thrown, nor if there was no step to do.
+  /// run; but not if step() or evaluate() has thrown, nor if there was no step to do. With ranks, rank 0
+  /// alone calls it: it must not wait for the others.
   std::function<void(std::size_t)> save = {};
   std::size_t save_every = 1000;
+
+  /// The processes that share the run, each of which calls fit(); null for this one alone.
+  Communicator* ranks = nullptr;
 };
 
 /// What a training run did.
@@ -47,6 +54,11 @@ struct TrainingLog {
 /// SIGINT ends the process at once. The metrics file has a line such as
 /// {"step": 3, "loss": 0.5, "lr": 0.001, "grad_norm": 1.5, "tokens": 96, "seconds": 0.01} for each step; a
 /// resumed run keeps the lines of the steps before first_step and goes on after them.
+///
+/// With ranks, rank 0 shows progress, saves, and writes the metrics; a signal to one of them ends the run of
+/// all after the same step. Before the first step all ranks have to agree in the version of xgrad, the number
+/// of steps, the first step and the state of the default generator, or ValueError says on all of them who
+/// differs in what. An exception on one rank aborts the run of all.
 ///
 /// Throws std::runtime_error for a loss or a gradient norm that is not finite, "fit: the loss of step 12 is
 /// nan"; it does not save then, so that the last checkpoint is from before that step. Throws

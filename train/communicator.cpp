@@ -1,0 +1,117 @@
+#include "communicator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "../graph/error.hpp"
+
+namespace xgrad {
+namespace {
+
+template <class V>
+std::span<const std::byte> bytes_of(const std::vector<V>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+/// What each rank gives, in their order; they may give different numbers of bytes.
+std::vector<std::string> all_texts(Communicator& ranks, const std::string& mine) {
+  const std::uint64_t length = mine.size();
+  const std::vector<std::byte> lengths = all_gather(ranks, std::as_bytes(std::span(&length, 1)));
+  std::vector<std::string> texts(ranks.size());
+  std::vector<Communicator::Outgoing> out;
+  std::vector<Communicator::Incoming> in;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    std::uint64_t size = 0;
+    std::copy_n(lengths.begin() + static_cast<std::ptrdiff_t>(rank * sizeof size), sizeof size,
+                std::as_writable_bytes(std::span(&size, 1)).begin());
+    texts[rank].resize(size);
+    if (rank == ranks.rank()) continue;
+    out.push_back({rank, std::as_bytes(std::span(mine))});
+    in.push_back({rank, std::as_writable_bytes(std::span(texts[rank]))});
+  }
+  ranks.exchange(out, in);
+  texts[ranks.rank()] = mine;
+  return texts;
+}
+
+/// Names and values, each with a zero behind it.
+std::string packed(const Agreement& agreement) {
+  std::string text;
+  for (const auto& [name, value] : agreement) text += name + '\0' + value + '\0';
+  return text;
+}
+
+Agreement unpacked(const std::string& text) {
+  Agreement agreement;
+  auto next = [&, at = std::size_t{0}]() mutable {
+    const std::size_t end = text.find('\0', at);
+    return text.substr(std::exchange(at, end + 1), end - at);
+  };
+  for (auto left = std::count(text.begin(), text.end(), '\0'); left > 0; left -= 2) {
+    const std::string name = next();
+    agreement[name] = next();
+  }
+  return agreement;
+}
+
+std::string differences(const Agreement& mine, const Agreement& theirs) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
+  for (const auto& [name, value] : theirs) {
+    const auto found = mine.find(name);
+    if (found == mine.end()) {
+      add(name + " is missing");
+    } else if (found->second != value) {
+      add(name + " is '" + found->second + "', not '" + value + "'");
+    }
+  }
+  for (const auto& [name, value] : mine) {
+    if (!theirs.contains(name)) add(name + " is '" + value + "', and is missing there");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::byte> all_gather(Communicator& ranks, std::span<const std::byte> mine) {
+  std::vector<std::byte> all(ranks.size() * mine.size());
+  std::vector<Communicator::Outgoing> out;
+  std::vector<Communicator::Incoming> in;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto place = std::span(all).subspan(rank * mine.size(), mine.size());
+    if (rank == ranks.rank()) {
+      std::copy(mine.begin(), mine.end(), place.begin());
+    } else {
+      out.push_back({rank, mine});
+      in.push_back({rank, place});
+    }
+  }
+  ranks.exchange(out, in);
+  return all;
+}
+
+std::vector<std::uint64_t> all_sum(Communicator& ranks, const std::vector<std::uint64_t>& mine) {
+  const std::vector<std::byte> all = all_gather(ranks, bytes_of(mine));
+  std::vector<std::uint64_t> numbers(ranks.size() * mine.size());
+  std::copy(all.begin(), all.end(), std::as_writable_bytes(std::span(numbers)).begin());
+  std::vector<std::uint64_t> sums(mine.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) sums[i % mine.size()] += numbers[i];
+  return sums;
+}
+
+void check_agreement(Communicator& ranks, const Agreement& mine) {
+  const std::vector<std::string> texts = all_texts(ranks, packed(mine));
+  const Agreement first = unpacked(texts[0]);
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    detail::fail<ValueError>("rank ", rank,
+                             " differs from rank 0: ", differences(unpacked(texts[rank]), first));
+  }
+}
+
+std::uint64_t detail::checksum(std::span<const std::byte> bytes, std::uint64_t before) {
+  for (const std::byte byte : bytes) before = (before ^ static_cast<std::uint64_t>(byte)) * 1099511628211U;
+  return before;
+}
+
+}  // namespace xgrad
