@@ -9,29 +9,20 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/graph/random.hpp>
-#include <xgrad/models/encoder.hpp>
-#include <xgrad/models/linear.hpp>
 #include <xgrad/ops.hpp>
-#include <xgrad/train/adam.hpp>
-#include <xgrad/train/clip_grad.hpp>
 #include <xgrad/train/tree_sum.hpp>
 
 #include "expect_error.hpp"
 #include "keep_num_threads.hpp"
 #include "ranks.hpp"
+#include "sharded_training.hpp"
 
 namespace {
 
 using xgrad::Array, xgrad::Shape, xgrad::ShardedStep, xgrad::Variable, xgrad::WeightedLoss;
-using xgrad_tests::message_of;
+using xgrad_tests::first_examples, xgrad_tests::message_of, xgrad_tests::trained;
 using Examples = std::vector<std::size_t>;
 using Chosen = std::span<const std::size_t>;
-
-Examples first_examples(std::size_t count) {
-  Examples examples(count);
-  std::iota(examples.begin(), examples.end(), std::size_t{0});
-  return examples;
-}
 
 /// The sum of brackets that a tree makes: "((0+1)+2)".
 struct Brackets {
@@ -82,59 +73,6 @@ TEST(TreeSumTest, APieceIsAsFewNodesAsThereCanBe) {
   EXPECT_EQ(xgrad::detail::tree_nodes(3, 6), (Counts{1, 2}));
   EXPECT_EQ(xgrad::detail::tree_nodes(1, 8), (Counts{1, 2, 4}));
   EXPECT_EQ(xgrad::detail::tree_nodes(4, 4), Counts());
-}
-
-/// A sentence classifier with dropout, and sentences of different lengths and weights.
-struct Task {
-  Task() : encoder({.d_model = 8, .heads = 2, .d_ff = 16, .layers = 1, .dropout = 0.3}), head(8, 3) {}
-
-  std::vector<Variable<float>> parameters() const {
-    std::vector<Variable<float>> all = encoder.parameters();
-    for (const Variable<float>& parameter : head.parameters()) all.push_back(parameter);
-    return all;
-  }
-
-  WeightedLoss<float> loss(Chosen examples) const {
-    xgrad::Generator data(11);
-    const Array<float> all = xgrad::normal<float>({13, 4, 8}, 0, 1, data);
-    Array<float> x = Array<float>::from_shape({examples.size(), 4, 8});
-    xgrad::Ids y = xgrad::Ids::from_shape({examples.size() * 4});
-    double weight = 0;
-    for (std::size_t i = 0; i < examples.size(); ++i) {
-      std::copy_n(&all(examples[i], 0, 0), 32, &x(i, 0, 0));
-      for (std::size_t j = 0; j < 4; ++j) {
-        const bool counts = j <= examples[i] % 4;
-        y(4 * i + j) = counts ? static_cast<std::int64_t>((examples[i] + j) % 3) : -100;
-        weight += counts ? 1 : 0;
-      }
-    }
-    const Variable<float> scores = reshape(head(encoder(x)), {-1, 3});
-    return {cross_entropy(scores, y, {.reduction = xgrad::Reduction::sum}), weight};
-  }
-
-  xgrad::Encoder<float> encoder;
-  xgrad::Linear<float> head;
-};
-
-/// All bits that a run of three steps leaves behind.
-std::vector<float> trained(std::size_t shards, xgrad::Communicator* ranks = nullptr) {
-  xgrad::Generator mine(3);
-  const xgrad::UseGenerator use(mine);
-  const Task task;
-  xgrad::AdamW<float> optimizer(task.parameters(), {.lr = 1e-2});
-  ShardedStep<float> sharded(optimizer.parameters(), {.shards = shards, .seed = 5, .ranks = ranks});
-  std::vector<float> result;
-  for (std::size_t step = 0; step < 3; ++step) {
-    const Examples batch = first_examples(13 - 4 * step);
-    const xgrad::BatchLoss loss =
-        sharded.backward(step, batch, [&](Chosen examples) { return task.loss(examples); });
-    result.push_back(static_cast<float>(loss.mean()));
-    result.push_back(static_cast<float>(clip_grad_norm(optimizer.parameters(), 0.5)));
-    optimizer.step();
-  }
-  for (const Variable<float>& parameter : task.parameters())
-    result.insert(result.end(), parameter.value().begin(), parameter.value().end());
-  return result;
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {

@@ -1,0 +1,198 @@
+#include "world.hpp"
+
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "../graph/error.hpp"
+
+namespace xgrad::mpi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// MPI counts in int: longer messages go in pieces.
+constexpr std::size_t longest_piece = std::size_t{1} << 30;
+static_assert(longest_piece <= std::numeric_limits<int>::max());
+
+constexpr int tag = 0;
+
+void check(int error) {
+  if (error == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(error, text, &length);
+  detail::fail<std::runtime_error>("mpi: ", std::string(text, static_cast<std::size_t>(length)));
+}
+
+/// How many processes the launcher's variables speak of: those of Open MPI, and of MPICH and its relatives. 0
+/// without a launcher.
+std::size_t launched_processes() {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (const char* text = std::getenv(variable)) return std::strtoul(text, nullptr, 10);
+  }
+  return std::getenv("PMIX_RANK") != nullptr ? 1 : 0;
+}
+
+/// A message on its way.
+struct Piece {
+  std::size_t rank;
+  std::size_t bytes;
+  bool incoming;
+};
+
+/// The messages of one exchange.
+class Messages {
+ public:
+  void send(std::size_t rank, std::span<const std::byte> bytes) {
+    each_piece(bytes, [&](std::span<const std::byte> piece) {
+      MPI_Request& request = add({rank, piece.size(), false});
+      check(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, static_cast<int>(rank), tag,
+                      MPI_COMM_WORLD, &request));
+    });
+  }
+
+  void receive(std::size_t rank, std::span<std::byte> bytes) {
+    each_piece(bytes, [&](std::span<std::byte> piece) {
+      MPI_Request& request = add({rank, piece.size(), true});
+      check(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, static_cast<int>(rank), tag,
+                      MPI_COMM_WORLD, &request));
+    });
+  }
+
+  /// Whether all have gone and come.
+  bool done() {
+    int count = 0;
+    finished_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    const int error = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
+                                   finished_.data(), statuses_.data());
+    if (error != MPI_ERR_IN_STATUS) check(error);
+    if (count == MPI_UNDEFINED) return true;
+    for (int i = 0; i < count; ++i) {
+      const Piece& piece = pieces_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(i)])];
+      check_finished(piece, statuses_[static_cast<std::size_t>(i)], error);
+    }
+    return false;
+  }
+
+  /// The ranks that something has to come from or go to, "1, 3".
+  std::string missing() const {
+    std::vector<std::size_t> ranks;
+    for (std::size_t i = 0; i < requests_.size(); ++i)
+      if (requests_[i] != MPI_REQUEST_NULL) ranks.push_back(pieces_[i].rank);
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    std::string text;
+    for (const std::size_t rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+    return text;
+  }
+
+ private:
+  template <class Byte, class F>
+  static void each_piece(std::span<Byte> bytes, const F& f) {
+    do {
+      const std::size_t length = std::min(bytes.size(), longest_piece);
+      f(bytes.first(length));
+      bytes = bytes.subspan(length);
+    } while (!bytes.empty());
+  }
+
+  MPI_Request& add(Piece piece) {
+    pieces_.push_back(piece);
+    return requests_.emplace_back(MPI_REQUEST_NULL);
+  }
+
+  static void check_finished(const Piece& piece, const MPI_Status& status, int error) {
+    int bytes = 0;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    const bool truncated = error == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS;
+    if (truncated && !piece.incoming) check(status.MPI_ERROR);
+    if (!piece.incoming || (!truncated && static_cast<std::size_t>(bytes) == piece.bytes)) return;
+    detail::fail<std::runtime_error>("mpi: a message from rank ", piece.rank, " must have ", piece.bytes,
+                                     " bytes, got ", truncated ? "more" : std::to_string(bytes));
+  }
+
+  std::vector<Piece> pieces_;
+  std::vector<MPI_Request> requests_;
+  std::vector<int> finished_;
+  std::vector<MPI_Status> statuses_;
+};
+
+}  // namespace
+
+World::World(WorldOptions options) : options_(options), exceptions_(std::uncaught_exceptions()) {
+  const std::size_t launched = launched_processes();
+  if (launched == 0) return;
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized != 0) throw std::runtime_error("mpi: there has been a World before, or MPI_Init");
+  int provided = 0;
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
+  started_ = true;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int rank = 0, size = 1;
+  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  rank_ = static_cast<std::size_t>(rank);
+  size_ = static_cast<std::size_t>(size);
+  if (size_ < launched) {
+    MPI_Finalize();
+    detail::fail<std::runtime_error>("mpi: mpirun has started ", launched, " processes, but this one sees ",
+                                     size_, ": it was started by another MPI's mpirun");
+  }
+}
+
+World::~World() {
+  if (!started_) return;
+  if (std::uncaught_exceptions() > exceptions_) abort("ended by an exception");
+  MPI_Finalize();
+}
+
+void World::exchange(std::span<const Outgoing> out, std::span<const Incoming> in) {
+  try {
+    wait(out, in);
+  } catch (const std::exception& error) {
+    abort(error.what());
+  }
+}
+
+void World::wait(std::span<const Outgoing> out, std::span<const Incoming> in) {
+  Messages messages;
+  for (const Incoming& message : in) messages.receive(message.rank, message.bytes);
+  for (const Outgoing& message : out) messages.send(message.rank, message.bytes);
+  const Clock::time_point start = Clock::now();
+  bool warned = false;
+  for (std::size_t polls = 0; !messages.done(); ++polls) {
+    constexpr std::size_t spins =
+        1000;  // then others may have the processor, as there may be more ranks than cores
+    if (polls < spins) continue;
+    sched_yield();
+    const std::chrono::duration<double> waited = Clock::now() - start;
+    if (!warned && waited > options_.timeout / 10) {
+      warned = true;
+      std::fprintf(stderr, "rank %zu: waiting for rank %s\n", rank_, messages.missing().c_str());
+    }
+    if (waited > options_.timeout)
+      abort(
+          detail::join({"waited ", detail::number_text(waited.count()), " s for rank ", messages.missing()}));
+  }
+}
+
+void World::abort(const std::string& why) {
+  std::fprintf(stderr, "rank %zu: %s\n", rank_, why.c_str());
+  std::fflush(nullptr);
+  if (!started_) std::_Exit(1);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::_Exit(1);  // MPI_Abort does not return
+}
+
+}  // namespace xgrad::mpi

@@ -1,0 +1,118 @@
+// Tries one thing on the ranks that mpirun has started; the first argument says what
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include <xgrad/mpi/world.hpp>
+#include <xgrad/train/trainer.hpp>
+
+#include "../sharded_training.hpp"
+
+namespace {
+
+using xgrad::mpi::World;
+
+void expect(bool condition, const char* what) {
+  if (!condition) throw std::logic_error(what);
+}
+
+/// Messages of many lengths, several between any two ranks.
+void messages(World& world) {
+  const std::size_t lengths[] = {0, 1, 3, 100000, 5000000, 0, 17};
+  const auto byte = [](std::size_t from, std::size_t to, std::size_t number, std::size_t place) {
+    return static_cast<std::byte>((from * 31 + to * 17 + number * 7 + place) % 251);
+  };
+  std::vector<std::vector<std::byte>> sent, received;
+  std::vector<World::Outgoing> out;
+  std::vector<World::Incoming> in;
+  sent.reserve(64);
+  received.reserve(64);
+  for (std::size_t rank = 0; rank < world.size(); ++rank) {
+    if (rank == world.rank()) continue;
+    for (std::size_t number = 0; number < std::size(lengths); ++number) {
+      auto& bytes = sent.emplace_back(lengths[number]);
+      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = byte(world.rank(), rank, number, i);
+      out.push_back({rank, bytes});
+      in.push_back({rank, received.emplace_back(lengths[number])});
+    }
+  }
+  for (int times = 0; times < 3; ++times) {
+    for (auto& bytes : received) std::fill(bytes.begin(), bytes.end(), std::byte{255});
+    world.exchange(out, in);
+    auto bytes = received.begin();
+    for (std::size_t rank = 0; rank < world.size(); ++rank) {
+      if (rank == world.rank()) continue;
+      for (std::size_t number = 0; number < std::size(lengths); ++number, ++bytes)
+        for (std::size_t i = 0; i < bytes->size(); ++i)
+          expect((*bytes)[i] == byte(rank, world.rank(), number, i), "a byte has changed");
+    }
+  }
+}
+
+/// The bits of a training by all ranks are those of a training by one process.
+void training(World& world) {
+  for (const std::size_t shards : {4, 6, 8}) {
+    const std::vector<float> together = xgrad_tests::trained(shards, &world),
+                             alone = xgrad_tests::trained(shards);
+    expect(together.size() == alone.size() &&
+               std::memcmp(together.data(), alone.data(), alone.size() * sizeof(float)) == 0,
+           "the bits are not those of one process");
+  }
+}
+
+void other_length(World& world, std::size_t length) {
+  const std::vector<std::byte> sent(8);
+  std::vector<std::byte> received(length);
+  const World::Outgoing out[] = {{1 - world.rank(), sent}};
+  const World::Incoming in[] = {{1 - world.rank(), received}};
+  world.exchange(out, in);
+}
+
+/// All ranks train; rank 1 does something else before its third step.
+void interrupted(World& world, const std::function<void()>& something) {
+  xgrad::fit(10,
+             [&](std::size_t step) {
+               if (step == 3 && world.rank() == 1) something();
+               return xgrad::StepResult{.loss = static_cast<double>(all_sum(world, {1})[0])};
+             },
+             {.progress = false, .ranks = &world});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  try {
+    World world({.timeout = std::chrono::seconds(what == "hang" ? 2 : 60)});
+    xgrad::manual_seed(1);
+    const std::map<std::string, std::function<void()>> tries = {
+        {"messages", [&] { messages(world); }},
+        {"training", [&] { training(world); }},
+        {"shorter", [&] { other_length(world, 9); }},
+        {"longer", [&] { other_length(world, 7); }},
+        {"size", [&] { std::printf("rank %zu of %zu\n", world.rank(), world.size()); }},
+        {"exception", [&] { interrupted(world, [] { throw std::runtime_error("no disk"); }); }},
+        {"exception outside of fit",
+         [&] {
+           if (world.rank() == 1) throw std::runtime_error("no disk");
+           all_sum(world, {1});
+         }},
+        {"exit", [&] { interrupted(world, [] { std::exit(3); }); }},
+        {"kill", [&] { interrupted(world, [] { std::raise(SIGKILL); }); }},
+        {"hang", [&] { interrupted(world, [] { std::raise(SIGSTOP); }); }},
+        {"signal", [&] { interrupted(world, [] { std::raise(SIGTERM); }); }},
+    };
+    tries.at(what)();
+    if (world.rank() == 0) std::printf("done\n");
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "error: " << error.what() << '\n';
+    return 1;
+  }
+}
