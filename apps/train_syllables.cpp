@@ -36,7 +36,7 @@ struct Batch {
   Ids ids, labels;
 };
 
-Batch make_batch(const std::vector<Example>& examples, std::span<const std::size_t> chosen) {
+Batch make_batch(std::span<const Example> examples, std::span<const std::size_t> chosen) {
   std::vector<std::vector<std::int64_t>> words;
   Ids labels = Ids::from_shape({chosen.size()});
   for (std::size_t row = 0; row < chosen.size(); ++row) {
@@ -53,7 +53,7 @@ std::vector<Example> chosen(const std::vector<Example>& examples, const std::vec
   return result;
 }
 
-std::vector<std::size_t> lengths(const std::vector<Example>& examples) {
+std::vector<std::size_t> lengths(std::span<const Example> examples) {
   std::vector<std::size_t> result;
   result.reserve(examples.size());
   for (const Example& example : examples) result.push_back(example.ids.size());
@@ -62,20 +62,23 @@ std::vector<std::size_t> lengths(const std::vector<Example>& examples) {
 
 using Model = WordClassifier::Model;
 
-double accuracy(const Model& model, const std::vector<Example>& examples) {
+/// The share of right answers.
+double accuracy(const Model& model, const std::vector<Example>& all, const TrainingOptions& options) {
   const xgrad::NoGrad no_grad;
   const xgrad::EvalMode eval_mode(model);
-  xgrad::BatchSampler batches(lengths(examples), {.batch_size = 256, .shuffle = false});
   std::size_t right = 0;
-  for (std::size_t i = 0; i < batches.batches_per_epoch(); ++i) {
-    const Batch batch = make_batch(examples, batches.next());
-    const Variable<float> logits = model.class_logits(batch.ids);
-    for (std::size_t row = 0; row < batch.labels.size(); ++row) {
-      const float* scores = &logits.value()(row, 0);
-      right += std::max_element(scores, scores + logits.shape(1)) - scores == batch.labels(row) ? 1 : 0;
+  for_each_part(options, all, [&](std::span<const Example> examples) {
+    xgrad::BatchSampler batches(lengths(examples), {.batch_size = 256, .shuffle = false});
+    for (std::size_t i = 0; i < batches.batches_per_epoch(); ++i) {
+      const Batch batch = make_batch(examples, batches.next());
+      const Variable<float> logits = model.class_logits(batch.ids);
+      for (std::size_t row = 0; row < batch.labels.size(); ++row) {
+        const float* scores = &logits.value()(row, 0);
+        right += std::max_element(scores, scores + logits.shape(1)) - scores == batch.labels(row) ? 1 : 0;
+      }
     }
-  }
-  return static_cast<double>(right) / static_cast<double>(examples.size());
+  });
+  return static_cast<double>(sum_of(options.ranks, {right})[0]) / static_cast<double>(all.size());
 }
 
 /// The attention of the class token in "compute", whose e is silent, and in "recipe", whose e is a syllable.
@@ -150,7 +153,7 @@ int run(const SyllableOptions& options) {
   TrainingRun training_run(options, model, options.steps / 50, {{"--data", options.data}});
   xgrad::BatchSampler batches(lengths(training), {.batch_size = options.batch});
   training_run.keep("batches", batches);
-  training_run.evaluate(1000, options.patience, [&] { return accuracy(model, validation); });
+  training_run.evaluate(1000, options.patience, [&] { return accuracy(model, validation, options); });
   const auto loss = [&](std::span<const std::size_t> chosen) {
     const Batch batch = make_batch(training, chosen);
     return xgrad::WeightedLoss<float>{.sum = cross_entropy(model.class_logits(batch.ids), batch.labels,
@@ -160,7 +163,7 @@ int run(const SyllableOptions& options) {
   };
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   if (!options.save.empty()) classifier.save(options.save);
-  const double reached = accuracy(model, held_out);
+  const double reached = accuracy(model, held_out, options);
 
   std::printf("%s after %zu steps\n\nheld-out accuracy, %zu words:\n", outcome(log), log.steps,
               held_out.size());
@@ -198,5 +201,5 @@ int main(int argc, char** argv) {
   app.add_option("--save", options.save, "Save the model to this file, for label_words");
   app.add_option("words", options.words, "Words to answer for after the training");
   if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
-  return run_program("train_syllables", [&] { return run(options); });
+  return run_training("train_syllables", options, run);
 }

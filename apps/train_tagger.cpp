@@ -38,7 +38,7 @@ std::vector<TaggedSentence> pieces_of(const std::vector<TaggedSentence>& sentenc
   return pieces;
 }
 
-std::vector<std::vector<std::string>> words_of(const std::vector<TaggedSentence>& sentences) {
+std::vector<std::vector<std::string>> words_of(std::span<const TaggedSentence> sentences) {
   std::vector<std::vector<std::string>> words;
   words.reserve(sentences.size());
   for (const TaggedSentence& sentence : sentences) words.push_back(sentence.words);
@@ -81,7 +81,8 @@ double share(std::size_t part, std::size_t whole) {
 }
 
 /// Tags that did not occur in training are counted, too: in rows of their own, where no answer is right.
-Confusion confusion(const Tagger& tagger, const std::vector<TaggedSentence>& sentences) {
+Confusion confusion(const Tagger& tagger, const std::vector<TaggedSentence>& sentences,
+                    const TrainingOptions& options) {
   Confusion result;
   result.tags = tagger.vocabulary().tags().tokens();
   std::set<std::string> more;
@@ -92,15 +93,21 @@ Confusion confusion(const Tagger& tagger, const std::vector<TaggedSentence>& sen
   std::map<std::string, std::size_t> number;
   for (std::size_t i = 0; i < result.tags.size(); ++i) number[result.tags[i]] = i;
   result.counts.assign(result.tags.size(), std::vector<std::size_t>(result.tags.size()));
-  const std::vector<std::vector<std::string>> given = tagger.tags(words_of(sentences));
-  for (std::size_t s = 0; s < sentences.size(); ++s) {
-    for (std::size_t i = 0; i < given[s].size(); ++i) {
-      ++result.counts[number.at(sentences[s].tags[i])][number.at(given[s][i])];
-      if (!tagger.vocabulary().knows(sentences[s].words[i])) continue;
-      ++result.known;
-      result.known_right += sentences[s].tags[i] == given[s][i] ? 1 : 0;
+  for_each_part(options, sentences, [&](std::span<const TaggedSentence> part) {
+    const std::vector<std::vector<std::string>> given = tagger.tags(words_of(part));
+    for (std::size_t s = 0; s < part.size(); ++s) {
+      for (std::size_t i = 0; i < given[s].size(); ++i) {
+        ++result.counts[number.at(part[s].tags[i])][number.at(given[s][i])];
+        if (!tagger.vocabulary().knows(part[s].words[i])) continue;
+        ++result.known;
+        result.known_right += part[s].tags[i] == given[s][i] ? 1 : 0;
+      }
     }
-  }
+  });
+  for (std::vector<std::size_t>& row : result.counts) row = sum_of(options.ranks, row);
+  const std::vector<std::size_t> known = sum_of(options.ranks, {result.known, result.known_right});
+  result.known = known[0];
+  result.known_right = known[1];
   return result;
 }
 
@@ -147,7 +154,7 @@ int run(const TaggerOptions& options) {
   xgrad::BatchSampler batches(lengths, {.batch_size = options.batch});
   training_run.keep("batches", batches);
   training_run.evaluate(options.evaluate_every, options.patience,
-                        [&] { return confusion(tagger, split.validation).accuracy(); });
+                        [&] { return confusion(tagger, split.validation, options).accuracy(); });
   const auto loss = [&](std::span<const std::size_t> chosen) {
     std::vector<const std::vector<std::string>*> words;
     std::vector<std::vector<std::int64_t>> tags;
@@ -176,7 +183,7 @@ int run(const TaggerOptions& options) {
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   if (!options.save.empty()) tagger.save(options.save);
 
-  const Confusion test = confusion(tagger, split.test);
+  const Confusion test = confusion(tagger, split.test, options);
   const std::size_t unknown = test.all() - test.known;
   std::printf("%s after %zu steps, %.0f s; best on the validation set: %.2f %%\n\n", outcome(log), log.steps,
               log.seconds, 100 * training_run.best_score());
@@ -229,5 +236,5 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--save", options.save, "Save the model to this file, for tag_words");
   if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
-  return run_program("train_tagger", [&] { return run(options); });
+  return run_training("train_tagger", options, run);
 }

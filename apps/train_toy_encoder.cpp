@@ -239,5 +239,5 @@ int main(int argc, char** argv) {
       "big\", and shows which word each attention head looks at.");
   add_options(app, options);
   if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
-  return run_program("train_toy_encoder", [&] { return run(options); });
+  return run_training("train_toy_encoder", options, run);
 }

@@ -18,6 +18,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "program.hpp"
+#include "world.hpp"
 
 namespace apps {
 
@@ -25,9 +26,15 @@ struct TrainingOptions {
   std::uint64_t seed = 0;
   std::size_t steps, batch, d_model, heads, d_ff, layers;
   double lr;
-  std::size_t shards = 1;
+  std::optional<std::size_t> shards = {};
   std::string metrics = {}, log = {}, checkpoint = {};
   bool resume = false, detect_anomaly = false;
+  xgrad::Communicator* ranks = nullptr;  ///< that share the run, if there are several
+
+  std::size_t shard_count() const { return shards.value_or(ranks != nullptr ? 8 : 1); }
+
+  /// Whether this is the rank that prints, and writes files.
+  bool leads() const { return ranks == nullptr || ranks->rank() == 0; }
 };
 
 /// Adds the options to a program's command line; the values that `options` holds are the defaults.
@@ -53,9 +60,9 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--lr", options.lr, "Highest learning rate")
       ->check(in_range(1e-9, 10.0))
       ->capture_default_str();
-  app.add_option("--shards", options.shards, "Parts of a batch that are computed one after the other")
-      ->check(sizes)
-      ->capture_default_str();
+  app.add_option("--shards", options.shards,
+                 "Parts of a batch, which ranks share; 1, or 8 if there are several ranks")
+      ->check(sizes);
   app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
   app.add_option("--log", options.log, "Write a line of JSON for each step to this file");
   auto* checkpoint = app.add_option("--checkpoint", options.checkpoint,
@@ -69,6 +76,26 @@ inline const char* outcome(const xgrad::TrainingLog& log) {
   return log.interrupted ? "interrupted" : log.stopped ? "stopped" : "trained";
 }
 
+/// Calls f(part) for parts of `all`, as many as a batch has shards. Ranks share them: what is computed of a
+/// part does not depend on how many ranks there are.
+template <class Element, class F>
+void for_each_part(const TrainingOptions& options, const std::vector<Element>& all, const F& f) {
+  const std::size_t parts = std::min(options.shard_count(), all.size());
+  const std::size_t rank = options.ranks != nullptr ? options.ranks->rank() : 0;
+  const std::size_t ranks = options.ranks != nullptr ? options.ranks->size() : 1;
+  for (std::size_t i = parts * rank / ranks; i < parts * (rank + 1) / ranks; ++i) {
+    const std::size_t begin = all.size() * i / parts, end = all.size() * (i + 1) / parts;
+    f(std::span(all).subspan(begin, end - begin));
+  }
+}
+
+/// What all ranks have counted.
+inline std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::vector<std::size_t>& counts) {
+  if (ranks == nullptr) return counts;
+  const std::vector<std::uint64_t> sums = all_sum(*ranks, {counts.begin(), counts.end()});
+  return {sums.begin(), sums.end()};
+}
+
 /// Training with AdamW, whose learning rate rises linearly and then falls along half a cosine wave to 0, and
 /// with what the options ask for: checkpoints, resuming, a log of each step, keeping the best weights.
 class TrainingRun {
@@ -79,7 +106,8 @@ class TrainingRun {
       : options_(options),
         model_(model),
         optimizer_(model.parameters(), {.lr = options.lr}),
-        sharded_(optimizer_.parameters(), {.shards = options.shards, .seed = options.seed}),
+        sharded_(optimizer_.parameters(),
+                 {.shards = options.shard_count(), .seed = options.seed, .ranks = options.ranks}),
         scheduler_(warmup_and_cosine(optimizer_, warmup, options.steps)),
         config_(std::move(config)) {
     for (const auto& [name, number] : {std::pair{"--seed", static_cast<std::size_t>(options.seed)},
@@ -89,7 +117,7 @@ class TrainingRun {
                                        {"--heads", options.heads},
                                        {"--d-ff", options.d_ff},
                                        {"--layers", options.layers},
-                                       {"--shards", options.shards}}) {
+                                       {"--shards", sharded_.shards()}}) {
       config_[name] = std::to_string(number);
     }
     config_["--lr"] = xgrad::detail::number_text(options.lr);
@@ -128,11 +156,12 @@ class TrainingRun {
   /// weights.
   xgrad::TrainingLog fit(const std::function<xgrad::StepResult()>& step) {
     std::optional<xgrad::FileLock> lock;
-    if (!options_.checkpoint.empty()) lock.emplace(options_.checkpoint);
-    xgrad::FitOptions how{.metrics = options_.log};
+    if (!options_.checkpoint.empty() && options_.leads()) lock.emplace(options_.checkpoint);
+    xgrad::FitOptions how{.metrics = options_.log, .ranks = options_.ranks};
+    if (options_.ranks != nullptr) check_agreement(*options_.ranks, config_);
     if (options_.resume) {
-      how.first_step = load_checkpoint(options_.checkpoint, parts_, config_);
-      std::fprintf(stderr, "resumed after step %zu\n", how.first_step);
+      how.first_step = load_checkpoint(options_.checkpoint, parts_, config_, options_.ranks);
+      if (options_.leads()) std::fprintf(stderr, "resumed after step %zu\n", how.first_step);
     }
     if (!options_.checkpoint.empty()) {
       how.save = [this](std::size_t done) { save_checkpoint(parts_, options_.checkpoint, done, config_); };
@@ -142,7 +171,8 @@ class TrainingRun {
       how.evaluate = [this](std::size_t done) {
         const double score = score_();
         if (stopping_.update(score)) best_ = model_.state_dict();
-        std::fprintf(stderr, "step %zu: score %.4f, best %.4f\n", done, score, stopping_.best());
+        if (options_.leads())
+          std::fprintf(stderr, "step %zu: score %.4f, best %.4f\n", done, score, stopping_.best());
         return !stopping_.should_stop();
       };
     }
@@ -155,7 +185,7 @@ class TrainingRun {
           return step();
         },
         how);
-    if (log.interrupted && !options_.checkpoint.empty()) {
+    if (log.interrupted && !options_.checkpoint.empty() && options_.leads()) {
       std::fprintf(stderr, "interrupted after step %zu; the same command with --resume goes on from there\n",
                    log.steps);
     }
@@ -198,6 +228,29 @@ class TrainingRun {
   xgrad::EarlyStopping stopping_;
   xgrad::StateDict<float> best_;
 };
+
+/// Runs the body of a training program on all ranks that mpirun has started, of which rank 0 prints and
+/// writes its files: body(options), where the options of the others name no file but what is read.
+template <class Options, class Body>
+int run_training(const char* name, Options options, Body&& body) {
+  return run_program(name, [&] {
+    World world;
+    if (world.size() == 1) return body(options);
+    options.ranks = &world;
+    if (!options.leads()) {
+      for (std::string* file : {&options.metrics, &options.log}) file->clear();
+      if constexpr (requires { options.save; }) options.save.clear();
+      if (std::freopen("/dev/null", "w", stdout) == nullptr)
+        throw std::runtime_error("cannot open /dev/null");
+    }
+    try {
+      return body(options);
+    } catch (const std::exception& error) {
+      world.abort(error.what());
+      throw;
+    }
+  });
+}
 
 /// The file of --metrics, opened before the training, so that a path that cannot be written is an error at
 /// once.

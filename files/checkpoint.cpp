@@ -78,6 +78,16 @@ void check_config(const Metadata& metadata, const Metadata& config) {
   if (!wrong.empty()) throw ValueError(wrong);
 }
 
+/// The file that rank 0 sees.
+SafetensorsFile sent_file(const std::string& path, Communicator& ranks) {
+  std::vector<std::byte> bytes;
+  if (ranks.rank() == 0) {
+    const MappedFile file(path);
+    bytes.assign(file.bytes().begin(), file.bytes().end());
+  }
+  return {path, broadcast(ranks, std::move(bytes))};
+}
+
 }  // namespace
 
 void save_checkpoint(const TrainingParts& parts, const std::string& path, std::size_t step,
@@ -95,8 +105,9 @@ void save_checkpoint(const TrainingParts& parts, const std::string& path, std::s
   write_safetensors(std::move(tensors), path, metadata);
 }
 
-std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config) {
-  const SafetensorsFile file(path);
+std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config,
+                            Communicator* ranks) {
+  const SafetensorsFile file = ranks != nullptr ? sent_file(path, *ranks) : SafetensorsFile(path);
   const auto metadata = [&](const char* key) {
     const auto found = file.metadata().find(key);
     return found == file.metadata().end() ? std::string() : found->second;

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "../train/communicator.hpp"
 #include "../train/stateful.hpp"
 #include "safetensors.hpp"
 
@@ -46,6 +47,9 @@ void save_checkpoint(const TrainingParts& parts, const std::string& path, std::s
 /// if it had not stopped. Throws FileError for a file that is broken or no checkpoint, ValueError for one of
 /// another run, naming all that is wrong: "run.safetensors: --d-model must be as in the checkpoint, '64', got
 /// '32'". Changes nothing then.
-std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config = {});
+///
+/// With ranks, rank 0 reads the file and sends it to the others, which need not see it.
+std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config = {},
+                            Communicator* ranks = nullptr);
 
 }  // namespace xgrad

@@ -268,13 +268,20 @@ std::string header_for(const std::vector<TensorView>& tensors, const Metadata& m
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
-  const std::span<const std::byte> header = header_of(path, file_.bytes());
+SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) { read(path, file_->bytes()); }
+
+SafetensorsFile::SafetensorsFile(const std::string& name, std::vector<std::byte> bytes)
+    : bytes_(std::move(bytes)) {
+  read(name, bytes_);
+}
+
+void SafetensorsFile::read(const std::string& path, std::span<const std::byte> bytes) {
+  const std::span<const std::byte> header = header_of(path, bytes);
   HeaderReader reader(path);
   const char* const text = reinterpret_cast<const char*>(header.data());
   nlohmann::json::sax_parse(text, text + header.size(), &reader);
 
-  const std::span<const std::byte> data = file_.bytes().subspan(8 + header.size());
+  const std::span<const std::byte> data = bytes.subspan(8 + header.size());
   std::ranges::stable_sort(
       reader.entries, {}, [](const Entry& entry) -> const auto& { return entry.offsets.value(); });
   check_offsets(path, reader.entries, data.size());

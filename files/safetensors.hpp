@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,12 +25,18 @@ class SafetensorsFile {
   /// Throws FileError, which names the tensor and the field, for a file that breaks any rule of the format.
   explicit SafetensorsFile(const std::string& path);
 
+  /// The same for the bytes of a file; `name` stands for its path in errors.
+  SafetensorsFile(const std::string& name, std::vector<std::byte> bytes);
+
   /// In the order of their bytes; valid as long as this object lives.
   const std::vector<TensorView>& tensors() const { return tensors_; }
   const Metadata& metadata() const { return metadata_; }
 
  private:
-  MappedFile file_;
+  void read(const std::string& path, std::span<const std::byte> bytes);
+
+  std::optional<MappedFile> file_;
+  std::vector<std::byte> bytes_;
   std::vector<TensorView> tensors_;
   Metadata metadata_;
 };

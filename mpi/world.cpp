@@ -10,6 +10,7 @@
 #include <exception>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "../graph/error.hpp"
@@ -158,6 +159,7 @@ World::~World() {
 }
 
 void World::exchange(std::span<const Outgoing> out, std::span<const Incoming> in) {
+  if (!started_) return;
   try {
     wait(out, in);
   } catch (const std::exception& error) {
@@ -188,6 +190,8 @@ void World::wait(std::span<const Outgoing> out, std::span<const Incoming> in) {
 }
 
 void World::abort(const std::string& why) {
+  // If all ranks have the same to say, rank 0 says it, and its MPI_Abort ends the others meanwhile.
+  if (rank_ != 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
   std::fprintf(stderr, "rank %zu: %s\n", rank_, why.c_str());
   std::fflush(nullptr);
   if (!started_) std::_Exit(1);

@@ -38,6 +38,17 @@ TEST(CommunicatorTest, GathersInTheOrderOfTheRanks) {
   }
 }
 
+TEST(CommunicatorTest, BroadcastsWhatRankZeroHas) {
+  for (const std::size_t count : {1, 2, 4}) {
+    Ranks::run(count, [](Communicator& ranks) {
+      const std::vector<std::byte> first{std::byte{1}, std::byte{2}, std::byte{3}};
+      EXPECT_EQ(xgrad::broadcast(ranks, ranks.rank() == 0 ? first : std::vector<std::byte>(ranks.rank())),
+                first);
+      EXPECT_TRUE(xgrad::broadcast(ranks, {}).empty());
+    });
+  }
+}
+
 TEST(CommunicatorTest, AddsWholeNumbers) {
   Ranks::run(3, [](Communicator& ranks) {
     const std::uint64_t big = std::uint64_t{1} << 60;

@@ -452,7 +452,7 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
   EXPECT_EQ(options.seed, 4u);
   EXPECT_EQ(options.steps, 10u);
   EXPECT_EQ(options.lr, 0.05);
-  EXPECT_EQ(options.shards, 1u);
+  EXPECT_FALSE(options.shards);
   EXPECT_TRUE(options.metrics.empty() && options.log.empty() && options.checkpoint.empty());
   EXPECT_FALSE(options.resume || options.detect_anomaly);
   EXPECT_EQ(TrainingOptions{}.seed, 0u);

@@ -90,6 +90,20 @@ std::vector<std::byte> all_gather(Communicator& ranks, std::span<const std::byte
   return all;
 }
 
+std::vector<std::byte> broadcast(Communicator& ranks, std::vector<std::byte> bytes) {
+  std::uint64_t length = bytes.size();
+  const auto send = [&](std::span<std::byte> part) {
+    std::vector<Communicator::Outgoing> out;
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank) out.push_back({rank, part});
+    const Communicator::Incoming in[] = {{0, part}};
+    ranks.rank() == 0 ? ranks.exchange(out, {}) : ranks.exchange({}, in);
+  };
+  send(std::as_writable_bytes(std::span(&length, 1)));
+  bytes.resize(length);
+  send(bytes);
+  return bytes;
+}
+
 std::vector<std::uint64_t> all_sum(Communicator& ranks, const std::vector<std::uint64_t>& mine) {
   const std::vector<std::byte> all = all_gather(ranks, bytes_of(mine));
   std::vector<std::uint64_t> numbers(ranks.size() * mine.size());

@@ -47,6 +47,9 @@ class Communicator {
 /// The bytes of all ranks, in their order. Each rank gives as many.
 std::vector<std::byte> all_gather(Communicator& ranks, std::span<const std::byte> mine);
 
+/// The bytes of rank 0, on all ranks; what the others give does not matter.
+std::vector<std::byte> broadcast(Communicator& ranks, std::vector<std::byte> bytes);
+
 /// The sums of these numbers over all ranks, such as of how many answers were right and how many there were:
 /// whole numbers, so that the order does not matter.
 std::vector<std::uint64_t> all_sum(Communicator& ranks, const std::vector<std::uint64_t>& mine);

@@ -12,6 +12,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "../graph/error.hpp"
 #include "../graph/random.hpp"
@@ -31,11 +32,12 @@ static_assert(std::atomic<unsigned>::is_always_lock_free);  // as signal handler
 
 void count_interrupt(int) { interrupts.fetch_add(1, std::memory_order_relaxed); }
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP are counted instead of ending the process; a second SIGINT ends
-/// it. A signal that is ignored stays ignored.
+/// While it lives, SIGINT, SIGTERM and SIGHUP, and with ranks SIGUSR1, are counted instead of ending the
+/// process; a second SIGINT ends it. A signal that is ignored stays ignored.
 class InterruptGuard {
  public:
-  InterruptGuard() {
+  explicit InterruptGuard(bool with_ranks) {
+    if (with_ranks) saved_.push_back({SIGUSR1, {}});
     for (Saved& saved : saved_) {
       struct sigaction ours = {};
       ours.sa_handler = count_interrupt;
@@ -60,7 +62,7 @@ class InterruptGuard {
     struct sigaction before;
   };
 
-  Saved saved_[3] = {{SIGINT, {}}, {SIGTERM, {}}, {SIGHUP, {}}};
+  std::vector<Saved> saved_ = {{SIGINT, {}}, {SIGTERM, {}}, {SIGHUP, {}}};
   unsigned before_ = interrupts.load(std::memory_order_relaxed);
 };
 
@@ -172,7 +174,7 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
   detail::MetricsLog metrics(leads ? options.metrics : "", options.first_step);
   TrainingLog log;
   log.steps = options.first_step;
-  const InterruptGuard guard;
+  const InterruptGuard guard(options.ranks != nullptr);
   const Clock::time_point start = Clock::now();
   Progress progress(options.first_step, steps, options.progress && leads);
   const auto due = [&](std::size_t every) { return every != 0 && log.steps % every == 0; };

@@ -55,10 +55,10 @@ struct TrainingLog {
 /// {"step": 3, "loss": 0.5, "lr": 0.001, "grad_norm": 1.5, "tokens": 96, "seconds": 0.01} for each step; a
 /// resumed run keeps the lines of the steps before first_step and goes on after them.
 ///
-/// With ranks, rank 0 shows progress, saves, and writes the metrics; a signal to one of them ends the run of
-/// all after the same step. Before the first step all ranks have to agree in the version of xgrad, the number
-/// of steps, the first step and the state of the default generator, or ValueError says on all of them who
-/// differs in what. An exception on one rank aborts the run of all.
+/// With ranks, rank 0 shows progress, saves, and writes the metrics; a signal to one of them (SIGUSR1, too,
+/// which mpirun hands on) ends the run of all after the same step. Before the first step all ranks have to
+/// agree in the version of xgrad, the number of steps, the first step and the state of the default generator,
+/// or ValueError says on all of them who differs in what. An exception on one rank aborts the run of all.
 ///
 /// Throws std::runtime_error for a loss or a gradient norm that is not finite, "fit: the loss of step 12 is
 /// nan"; it does not save then, so that the last checkpoint is from before that step. Throws

@@ -4,12 +4,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <stdexcept>
 #include <string>
 
+#include <xgrad/files/checkpoint.hpp>
 #include <xgrad/mpi/world.hpp>
+#include <xgrad/train/data.hpp>
 #include <xgrad/train/trainer.hpp>
 
 #include "../sharded_training.hpp"
@@ -84,21 +87,59 @@ void interrupted(World& world, const std::function<void()>& something) {
              {.progress = false, .ranks = &world});
 }
 
+/// Trains from the checkpoint that `path` names, or from the beginning, saves after each step, and prints the
+/// bits of the end. In step `kill_at` rank `victim` is killed.
+void run(World& world, const std::string& path, std::size_t kill_at, std::size_t victim) {
+  const xgrad_tests::Task task;
+  xgrad::AdamW<float> optimizer(task.parameters(), {.lr = 1e-2});
+  xgrad::BatchSampler batches(13, {.batch_size = 5});
+  const xgrad::TrainingParts parts{
+      {"encoder", task.encoder}, {"head", task.head}, {"optimizer", optimizer}, {"batches", batches}};
+  std::size_t first_step = 0;
+  const std::uint64_t there = world.rank() == 0 && std::filesystem::exists(path) ? 1 : 0;
+  if (all_sum(world, {there})[0] > 0) first_step = load_checkpoint(path, parts, {}, &world);
+  xgrad::ShardedStep<float> sharded(optimizer.parameters(), {.shards = 4, .seed = 5, .ranks = &world});
+  xgrad::fit(20,
+             [&](std::size_t step) {
+               const auto loss =
+                   sharded.backward(step, batches.next(), [&](std::span<const std::size_t> examples) {
+                     if (step == kill_at && world.rank() == victim) std::raise(SIGKILL);
+                     return task.loss(examples);
+                   });
+               optimizer.step();
+               return xgrad::StepResult{.loss = loss.mean()};
+             },
+             {.progress = false,
+              .first_step = first_step,
+              .save = [&](std::size_t done) { save_checkpoint(parts, path, done); },
+              .save_every = 1,
+              .ranks = &world});
+  std::uint64_t bits = 0;
+  for (const auto& parameter : task.parameters()) {
+    const auto& value = parameter.value();
+    bits = xgrad::detail::checksum(std::as_bytes(std::span(value.data(), value.size())), bits);
+  }
+  if (world.rank() == 0)
+    std::printf("%zu steps from %zu, bits %llx\n", std::size_t{20}, first_step,
+                static_cast<unsigned long long>(bits));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   try {
-    World world({.timeout = std::chrono::seconds(what == "hang" ? 2 : 60)});
+    World world({.timeout = std::chrono::seconds(what == "hang" ? 2 : 100)});
     xgrad::manual_seed(1);
     const std::map<std::string, std::function<void()>> tries = {
         {"messages", [&] { messages(world); }},
         {"training", [&] { training(world); }},
         {"shorter", [&] { other_length(world, 9); }},
         {"longer", [&] { other_length(world, 7); }},
+        {"run", [&] { run(world, argv[2], std::stoul(argv[3]), std::stoul(argv[4])); }},
         {"size", [&] { std::printf("rank %zu of %zu\n", world.rank(), world.size()); }},
         {"exception", [&] { interrupted(world, [] { throw std::runtime_error("no disk"); }); }},
-        {"exception outside of fit",
+        {"exception_outside_of_fit",
          [&] {
            if (world.rank() == 1) throw std::runtime_error("no disk");
            all_sum(world, {1});

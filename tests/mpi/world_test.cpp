@@ -1,0 +1,165 @@
+// Ranks that are processes: mpirun starts ranks_of_mpi and the training programs.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "../files.hpp"
+#include "../program.hpp"
+
+namespace {
+
+using xgrad_tests::ProgramResult, xgrad_tests::read_bytes;
+
+// MPICH's ranks spin while they wait: more than there are processors take long.
+#ifdef XGRAD_OPEN_MPI
+const std::vector<std::size_t> counts{2, 3, 4};
+#else
+const std::vector<std::size_t> counts{2};
+#endif
+
+ProgramResult on_ranks(std::size_t count, const std::string& command) {
+  return xgrad_tests::run_command(XGRAD_MPIEXEC " -n " + std::to_string(count) + " " + command +
+                                  " </dev/null");
+}
+
+ProgramResult try_on(std::size_t count, const std::string& what) {
+  return on_ranks(count, XGRAD_RANKS_OF_MPI " " + what + " 2>&1");
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(WorldTest, IsOneRankWithoutMpirun) {
+  const ProgramResult result = xgrad_tests::run_command(XGRAD_RANKS_OF_MPI " size");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.output, "rank 0 of 1\ndone\n");
+}
+
+TEST(WorldTest, IsTheRanksOfMpirun) {
+  for (const std::size_t count : counts) {
+    const ProgramResult result = try_on(count, "size");
+    EXPECT_EQ(result.exit_code, 0);
+    for (std::size_t rank = 0; rank < count; ++rank)
+      EXPECT_TRUE(
+          contains(result.output, "rank " + std::to_string(rank) + " of " + std::to_string(count) + "\n"))
+          << result.output;
+  }
+}
+
+TEST(WorldTest, MessagesArriveWholeAndInOrder) {
+  for (const std::size_t count : counts) {
+    const ProgramResult result = try_on(count, "messages");
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    EXPECT_EQ(result.output, "done\n");
+  }
+}
+
+TEST(WorldTest, ATrainingHasTheBitsOfOneProcess) {
+  for (const std::size_t count : counts) {
+    const ProgramResult result = try_on(count, "training");
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    EXPECT_EQ(result.output, "done\n");
+  }
+}
+
+TEST(WorldTest, RefusesTheMpirunOfAnotherMpi) {
+#ifdef XGRAD_OPEN_MPI
+  const std::string others_variable = "PMI_SIZE";
+#else
+  const std::string others_variable = "OMPI_COMM_WORLD_SIZE";
+#endif
+  const ProgramResult result =
+      xgrad_tests::run_command(others_variable + "=3 " XGRAD_RANKS_OF_MPI " size 2>&1");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(
+      result.output,
+      "error: mpi: mpirun has started 3 processes, but this one sees 1: it was started by another MPI's "
+      "mpirun\n");
+}
+
+/// The run must end, not succeed, and say this.
+void expect_end(std::size_t count, const std::string& what, const std::string& said) {
+  const ProgramResult result = try_on(count, what);
+  EXPECT_NE(result.exit_code, 0) << what;
+  EXPECT_TRUE(contains(result.output, said)) << what << ": " << result.output;
+}
+
+TEST(WorldFailureTest, AMessageOfAnotherLengthEndsTheRun) {
+  expect_end(2, "shorter", "rank 0: mpi: a message from rank 1 must have 9 bytes, got 8\n");
+  expect_end(2, "longer", "rank 0: mpi: a message from rank 1 must have 7 bytes, got more\n");
+}
+
+TEST(WorldFailureTest, AnExceptionOnOneRankEndsTheRun) {
+  expect_end(counts.back(), "exception", "rank 1: no disk\n");
+  expect_end(counts.back(), "exception_outside_of_fit", "rank 1: ended by an exception\n");
+}
+
+TEST(WorldFailureTest, ARankThatIsLostEndsTheRun) {
+  expect_end(counts.back(), "exit", "");
+  expect_end(counts.back(), "kill", "");
+}
+
+TEST(WorldFailureTest, ARankThatHangsIsWaitedForAWhile) {
+  expect_end(2, "hang", "rank 0: waiting for rank 1\n");
+  expect_end(2, "hang", "rank 0: waited 2");
+}
+
+TEST(WorldFailureTest, ASignalToOneRankEndsTheRunOfAllInOrder) {
+  const ProgramResult result = try_on(counts.back(), "signal");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_EQ(result.output, "done\n");
+}
+
+TEST(ResumedOnRanksTest, AKilledRunGoesOnWithAnyNumberOfRanksAndHasTheBitsOfAWholeOne) {
+  const xgrad_tests::TemporaryFolder folder;
+  const auto run = [&](std::size_t count, const char* file, int kill_at, std::size_t victim) {
+    const std::string what =
+        "run " + folder.path(file) + " " + std::to_string(kill_at) + " " + std::to_string(victim);
+    return count == 1 ? xgrad_tests::run_command(XGRAD_RANKS_OF_MPI " " + what) : try_on(count, what);
+  };
+  const auto bits = [](const ProgramResult& result) {
+    const std::size_t found = result.output.find("bits ");
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    return found == std::string::npos ? "none" : result.output.substr(found);
+  };
+  const ProgramResult whole = run(1, "whole", 99, 0);
+  int kill_at = 1;
+  for (std::size_t i = 0; kill_at < 20; ++i, kill_at += 7) {
+    const std::size_t count = counts[i % counts.size()];
+    EXPECT_NE(run(count, "killed", kill_at, i % count).exit_code, 0);
+  }
+  EXPECT_EQ(bits(run(counts.back(), "killed", 99, 0)), bits(whole));
+  EXPECT_TRUE(read_bytes(folder.path("killed")) == read_bytes(folder.path("whole")));
+}
+
+TEST(ProgramsOnRanksTest, CheckpointsAndOutputAreThoseOfOneProcess) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string program = XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 40 --shards 8 --checkpoint ";
+  const auto without_seconds = [](std::string text) {
+    const std::size_t begin = text.find(" steps, "), end = text.find(';', begin);
+    return begin == std::string::npos ? text : text.erase(begin, end - begin);
+  };
+  const ProgramResult alone = xgrad_tests::run_command(program + folder.path("alone") + " 2>/dev/null");
+  EXPECT_EQ(alone.exit_code, 0);
+  for (const std::size_t count : counts) {
+    const std::string checkpoint = folder.path(std::to_string(count));
+    const ProgramResult result = on_ranks(count, program + checkpoint + " 2>/dev/null");
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    EXPECT_EQ(without_seconds(result.output), without_seconds(alone.output));
+    EXPECT_TRUE(read_bytes(checkpoint) == read_bytes(folder.path("alone")));
+  }
+}
+
+TEST(ProgramsOnRanksTest, WhatIsWrongIsSaidOnce) {
+  const ProgramResult result =
+      on_ranks(2, XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 5 --resume --checkpoint /nowhere/file 2>&1");
+  EXPECT_NE(result.exit_code, 0);
+  const std::string text = "rank 0: /nowhere/file: cannot be locked: No such file or directory\n";
+  EXPECT_EQ(result.output.find(text), result.output.rfind("rank ")) << result.output;
+}
+
+}  // namespace
