@@ -18,7 +18,7 @@ libzip and GoogleTest must be installed'
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
-folders=(apps examples docs/snippets benchmarks tests/programs) # of programs, one from every source file
+folders=(apps examples examples/mpi docs/snippets benchmarks tests/programs) # of programs, one from every source file
 
 # The folder of the program NAME.
 folder_of() {
@@ -216,9 +216,12 @@ if [[ ${1:-} == --ranks ]]; then
   [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ && ${3:-} ]] || die 'usage: ./run.sh --ranks NUMBER NAME [ARGS], with 1 to 9999 ranks'
   ranks=$2
   shift 2
-  [[ $1 == train_* ]] || die "'$1' does not share its work; the programs that do are train_syllables, train_tagger, train_toy_encoder"
-  settings+=(-D XGRAD_BUILD_MPI=ON)
+  [[ $1 == train_* || -e $root/examples/mpi/$1.cpp ]] ||
+    die "'$1' does not share its work; the programs that do are train_syllables, train_tagger, train_toy_encoder and data_parallel"
+elif [[ ${1:-} && $1 != */* && -e $root/examples/mpi/$1.cpp ]]; then
+  ranks=1
 fi
+if [[ $ranks ]]; then settings+=(-D XGRAD_BUILD_MPI=ON); fi
 
 name=${1:-}
 if [[ -z $name || $name == -h || $name == --help ]]; then

@@ -26,6 +26,10 @@ if(XGRAD_BUILD_FILES)
   install(FILES files.hpp DESTINATION ${headers_dir})
   install(FILES cmake/FindLibZip.cmake DESTINATION ${package_dir})
 endif()
+if(XGRAD_BUILD_MPI)
+  xgrad_install(xgrad_mpi xgradMpiTargets)
+  install(DIRECTORY mpi DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp)
+endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
 
 configure_package_config_file(

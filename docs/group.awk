@@ -18,6 +18,6 @@ waiting != "" && /^(class|struct) [A-Za-z]+;$/ { waiting = ""; print "\n"; next 
 waiting != "" { print waiting; waiting = "" }
 /^(class|struct) [A-Za-z]+;$/ { print ""; next }
 
-/^namespace xgrad \{/ { print $0 " /** @addtogroup " group "\n * @{ */"; next }
-/^\}  \/\/ namespace xgrad$/ { print "/** @} */ }"; next }
+/^namespace xgrad(::mpi)? \{/ { print $0 " /** @addtogroup " group "\n * @{ */"; next }
+/^\}  \/\/ namespace xgrad(::mpi)?$/ { print "/** @} */ }"; next }
 { print }

@@ -154,6 +154,15 @@ TEST(ProgramsOnRanksTest, CheckpointsAndOutputAreThoseOfOneProcess) {
   }
 }
 
+TEST(ProgramsOnRanksTest, TheExampleHasTheSameLossAndWeights) {
+  std::string expected = xgrad_tests::output_of("data_parallel 2>/dev/null");
+  EXPECT_TRUE(expected.starts_with("1 ranks, loss 0.0"));
+  for (const std::size_t count : counts) {
+    expected.replace(0, 1, std::to_string(count));
+    EXPECT_EQ(on_ranks(count, XGRAD_PROGRAMS_DIR "/data_parallel 2>/dev/null").output, expected);
+  }
+}
+
 TEST(ProgramsOnRanksTest, WhatIsWrongIsSaidOnce) {
   const ProgramResult result =
       on_ranks(2, XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 5 --resume --checkpoint /nowhere/file 2>&1");
