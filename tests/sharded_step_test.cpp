@@ -272,6 +272,10 @@ TEST(ShardedStepTest, RefusesWhatIsNoBatch) {
               ShardedStep<double>({line.w, line.w * 2.0});
             }),
             "ShardedStep: every parameter must be a leaf that requires a gradient, parameter 1 is not");
+  EXPECT_EQ(message_of([&] {
+              ShardedStep<double>({line.w, line.b, line.w});
+            }),
+            "ShardedStep: every parameter must be given once, parameter 2 is parameter 0");
   EXPECT_EQ(message_of([&] { ShardedStep<double>(line.parameters(), {.shards = 0}); }),
             "ShardedStep: shards must be at least 1, got 0");
   EXPECT_EQ(message_of([&] {

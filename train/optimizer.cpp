@@ -1,29 +1,15 @@
 #include "optimizer.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 namespace xgrad {
 
 template <class T>
 void Optimizer<T>::add_group(const std::vector<Variable<T>>& parameters) {
   const std::size_t first = parameters_.size();
-  for (const Variable<T>& parameter : parameters) {
-    const std::size_t position = parameters_.size();
-    if (!parameter.is_leaf() || !parameter.requires_grad()) {
-      detail::fail<ValueError>(name_, ": every parameter must be a leaf that requires a gradient, parameter ",
-                               position, " is not");
-    }
-    const auto is_it = [&](const Variable<T>& other) {
-      return detail::Access<T>::node(other).get() == detail::Access<T>::node(parameter).get();
-    };
-    const auto same = std::find_if(parameters_.begin(), parameters_.end(), is_it);
-    if (same != parameters_.end()) {
-      detail::fail<ValueError>(name_, ": every parameter must be given once, parameter ", position,
-                               " is parameter ", static_cast<std::size_t>(same - parameters_.begin()));
-    }
-    parameters_.push_back(parameter);
-  }
+  parameters_.insert(parameters_.end(), parameters.begin(), parameters.end());
+  detail::check_parameters(name_, parameters_);
   groups_.push_back({.first = first, .end = parameters_.size(), .initial_lr = {}});
 }
 
@@ -77,6 +63,26 @@ std::size_t Optimizer<T>::checked(std::size_t group) const {
 }
 
 namespace detail {
+
+template <class T>
+void check_parameters(const char* object, const std::vector<Variable<T>>& parameters) {
+  std::unordered_map<const Node<T>*, std::size_t> positions;
+  for (std::size_t position = 0; position < parameters.size(); ++position) {
+    const Variable<T>& parameter = parameters[position];
+    if (!parameter.is_leaf() || !parameter.requires_grad()) {
+      fail<ValueError>(object, ": every parameter must be a leaf that requires a gradient, parameter ",
+                       position, " is not");
+    }
+    const auto [same, is_new] = positions.emplace(Access<T>::node(parameter).get(), position);
+    if (!is_new) {
+      fail<ValueError>(object, ": every parameter must be given once, parameter ", position, " is parameter ",
+                       same->second);
+    }
+  }
+}
+
+template void check_parameters(const char*, const std::vector<Variable<float>>&);
+template void check_parameters(const char*, const std::vector<Variable<double>>&);
 
 double checked_rate(const char* object, const char* name, double number) {
   if (!(number >= 0) || std::isinf(number)) {

@@ -87,6 +87,11 @@ class Optimizer : public Stateful {
 
 namespace detail {
 
+/// Throws ValueError, "SGD: every parameter must be given once, parameter 3 is parameter 1", for one that is
+/// there twice, and for one that is not a leaf that requires a gradient.
+template <class T>
+void check_parameters(const char* object, const std::vector<Variable<T>>& parameters);
+
 /// Returns `number`. Throws ValueError "SGD: momentum must be finite and at least 0, got -1".
 double checked_rate(const char* object, const char* name, double number);
 

@@ -10,6 +10,7 @@
 #include "../graph/error.hpp"
 #include "../graph/random.hpp"
 #include "../kernels/binary.hpp"
+#include "optimizer.hpp"
 #include "tree_sum.hpp"
 
 namespace xgrad {
@@ -99,13 +100,8 @@ template <class T>
 ShardedStep<T>::ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options)
     : parameters_(std::move(parameters)), options_(options) {
   if (parameters_.empty()) detail::fail<ValueError>("ShardedStep: there must be parameters, got none");
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!parameters_[i].is_leaf() || !parameters_[i].requires_grad()) {
-      detail::fail<ValueError>(
-          "ShardedStep: every parameter must be a leaf that requires a gradient, parameter ", i, " is not");
-    }
-    elements_ += parameters_[i].size();
-  }
+  detail::check_parameters("ShardedStep", parameters_);
+  for (const Variable<T>& parameter : parameters_) elements_ += parameter.size();
   if (options_.shards == 0) detail::fail<ValueError>("ShardedStep: shards must be at least 1, got 0");
   if (options_.shards < rank_count()) {
     detail::fail<ValueError>("ShardedStep: ", rank_count(), " ranks need at least ", rank_count(),
@@ -226,27 +222,30 @@ typename ShardedStep<T>::Sum ShardedStep<T>::total_of_all(std::vector<Node>& nod
   Communicator& ranks = *options_.ranks;
   const std::size_t count = ranks.size(), me = ranks.rank(), n = of_loss + parameters_.size();
   const Range segment = part(elements_, me, count);
-  std::vector<std::vector<std::size_t>> nodes_of(count);     // their sizes, of each rank
-  std::vector<std::vector<double>> numbers(count);           // of all nodes
-  std::vector<std::vector<T>> sent(count), received(count);  // of all nodes, one segment
+  std::vector<std::vector<std::size_t>> nodes_of(count);  // how many shards each has
+  numbers_.resize(count);
+  sent_.resize(count);
+  received_.resize(count);
+  all_.resize(elements_);
+  numbers_[me].clear();
   std::vector<Communicator::Outgoing> out;
   std::vector<Communicator::Incoming> in;
   for (const Node& node : nodes)
-    numbers[me].insert(numbers[me].end(), node.sum.numbers.begin(), node.sum.numbers.end());
+    numbers_[me].insert(numbers_[me].end(), node.sum.numbers.begin(), node.sum.numbers.end());
   for (std::size_t rank = 0; rank < count; ++rank) {
     const Range theirs = part(elements_, rank, count), shards_of = part(shards, rank, count);
     nodes_of[rank] = detail::tree_nodes(shards_of.begin, shards_of.end);
-    std::vector<T>& elements = rank == me ? received[me] : sent[rank];
+    std::vector<T>& elements = rank == me ? received_[me] : sent_[rank];
     elements.resize(nodes.size() * theirs.size());
     for (std::size_t i = 0; i < nodes.size(); ++i)
       copy_out(nodes[i].sum.gradients, theirs, elements.data() + i * theirs.size());
     if (rank == me) continue;
-    numbers[rank].resize(nodes_of[rank].size() * n);
-    received[rank].resize(nodes_of[rank].size() * segment.size());
-    out.push_back({rank, bytes_of(numbers[me])});
-    out.push_back({rank, bytes_of(sent[rank])});
-    in.push_back({rank, writable_bytes_of(numbers[rank])});
-    in.push_back({rank, writable_bytes_of(received[rank])});
+    numbers_[rank].resize(nodes_of[rank].size() * n);
+    received_[rank].resize(nodes_of[rank].size() * segment.size());
+    out.push_back({rank, bytes_of(numbers_[me])});
+    out.push_back({rank, bytes_of(sent_[rank])});
+    in.push_back({rank, writable_bytes_of(numbers_[rank])});
+    in.push_back({rank, writable_bytes_of(received_[rank])});
   }
   ranks.exchange(out, in);
 
@@ -254,27 +253,26 @@ typename ShardedStep<T>::Sum ShardedStep<T>::total_of_all(std::vector<Node>& nod
   for (std::size_t rank = 0; rank < count; ++rank) {
     for (std::size_t i = 0; i < nodes_of[rank].size(); ++i) {
       tree.push({nodes_of[rank][i],
-                 Piece<T>{std::span(numbers[rank]).subspan(i * n, n),
-                          std::span(received[rank]).subspan(i * segment.size(), segment.size())}});
+                 Piece<T>{std::span(numbers_[rank]).subspan(i * n, n),
+                          std::span(received_[rank]).subspan(i * segment.size(), segment.size())}});
     }
   }
   const Piece<T> sum = tree.total();
 
-  std::vector<T> all(elements_);
   std::copy(sum.elements.begin(), sum.elements.end(),
-            all.begin() + static_cast<std::ptrdiff_t>(segment.begin));
+            all_.begin() + static_cast<std::ptrdiff_t>(segment.begin));
   out.clear();
   in.clear();
   for (std::size_t rank = 0; rank < count; ++rank) {
     if (rank == me) continue;
     const Range theirs = part(elements_, rank, count);
     out.push_back({rank, std::as_bytes(sum.elements)});
-    in.push_back({rank, std::as_writable_bytes(std::span(all).subspan(theirs.begin, theirs.size()))});
+    in.push_back({rank, std::as_writable_bytes(std::span(all_).subspan(theirs.begin, theirs.size()))});
   }
   ranks.exchange(out, in);
 
   Sum total{{sum.numbers.begin(), sum.numbers.end()}, {}};
-  const T* from = all.data();
+  const T* from = all_.data();
   for (const Variable<T>& parameter : parameters_) {
     total.gradients.push_back(detail::empty<T>(parameter.shape()));
     std::copy_n(from, parameter.size(), detail::data(total.gradients.back()));

@@ -61,9 +61,9 @@ class ShardedStep {
   /// that changes from shard to shard.
   using Shard = std::function<WeightedLoss<T>(std::span<const std::size_t> examples)>;
 
-  /// Throws ValueError for no shards, fewer shards than ranks, no parameters, or one that is not a leaf that
-  /// requires a gradient; and on all ranks if one has other shards, another seed or other parameters than
-  /// rank 0.
+  /// Throws ValueError for no shards, fewer shards than ranks, no parameters, one that is there
+  /// twice or is not a leaf that requires a gradient; and on all ranks if one has other shards, another seed
+  /// or other parameters than rank 0.
   explicit ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options = {});
 
   /// Sets the gradient of every parameter to that of the mean loss of the batch; a parameter that no shard
@@ -89,6 +89,12 @@ class ShardedStep {
   std::vector<Variable<T>> parameters_;
   std::size_t elements_ = 0;  // of all parameters
   std::size_t calls_ = 0;
+
+  // For what ranks send each other, kept from step to step: of each rank the numbers of all its nodes, and of
+  // their elements those of one segment; and the sum of all elements.
+  std::vector<std::vector<double>> numbers_;
+  std::vector<std::vector<T>> sent_, received_;
+  std::vector<T> all_;
   ShardedStepOptions options_;
 };
 
