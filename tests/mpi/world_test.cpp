@@ -167,8 +167,10 @@ TEST(ProgramsOnRanksTest, WhatIsWrongIsSaidOnce) {
   const ProgramResult result =
       on_ranks(2, XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 5 --resume --checkpoint /nowhere/file 2>&1");
   EXPECT_NE(result.exit_code, 0);
-  const std::string text = "rank 0: /nowhere/file: cannot be locked: No such file or directory\n";
-  EXPECT_EQ(result.output.find(text), result.output.rfind("rank ")) << result.output;
+  const std::size_t found =
+      result.output.find("rank 0: /nowhere/file: cannot be locked: No such file or directory\n");
+  EXPECT_NE(found, std::string::npos) << result.output;
+  EXPECT_EQ(found, result.output.rfind("rank ")) << result.output;
 }
 
 }  // namespace
