@@ -37,7 +37,7 @@ std::vector<std::string> all_texts(Communicator& ranks, const std::string& mine)
 /// Names and values, each with a zero behind it.
 std::string packed(const Agreement& agreement) {
   std::string text;
-  for (const auto& [name, value] : agreement) text += name + '\0' + value + '\0';
+  for (const auto& [name, value] : agreement) text.append(name).append(1, '\0').append(value).append(1, '\0');
   return text;
 }
 
@@ -62,11 +62,11 @@ std::string differences(const Agreement& mine, const Agreement& theirs) {
     if (found == mine.end()) {
       add(name + " is missing");
     } else if (found->second != value) {
-      add(name + " is '" + found->second + "', not '" + value + "'");
+      add(detail::join({name, " is '", found->second, "', not '", value, "'"}));
     }
   }
   for (const auto& [name, value] : mine) {
-    if (!theirs.contains(name)) add(name + " is '" + value + "', and is missing there");
+    if (!theirs.contains(name)) add(detail::join({name, " is '", value, "', and is missing there"}));
   }
   return text;
 }
