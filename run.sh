@@ -132,7 +132,13 @@ check_tools() {
 }
 
 configure() {
-  [[ -e $build/build.ninja ]] && { [[ -z $ranks ]] || grep -qx 'XGRAD_BUILD_MPI:BOOL=ON' "$build/CMakeCache.txt"; } && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" && return
+  local mpi=OFF # as installed: tests and programs follow
+  if [[ $name != fuzz ]] && command -v mpicxx >/dev/null; then mpi=ON; fi
+  if [[ -e $build/build.ninja ]] && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" &&
+    grep -qx "XGRAD_BUILD_MPI:BOOL=$mpi" "$build/CMakeCache.txt"; then
+    return
+  fi
+  settings+=(-D "XGRAD_BUILD_MPI=$mpi")
   say 'configuring ...'
   local log
   log=$(mktemp)
@@ -186,15 +192,18 @@ run_on_ranks() {
     options+=(--oversubscribe --bind-to none --quiet)
     if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
   fi
-  set -m # a process group of its own
+  local mpirun='' code=0 told=''
+  tell() { [[ ! $mpirun ]] || kill "-$1" "$mpirun" 2>/dev/null || true; }
+  trap 'told=yes; tell USR1; trap "told=yes; tell INT" INT' INT
+  trap 'told=yes; tell TERM' TERM HUP
+  set -m # a process group of its own: Ctrl-C comes here alone
   mpirun "${options[@]}" "$@" </dev/null &
-  local mpirun=$! code=0
-  trap 'kill -USR1 "$mpirun"; trap "kill -INT $mpirun" INT' INT
-  while kill -0 "$mpirun" 2>/dev/null; do
-    code=0
+  mpirun=$!
+  while :; do # a signal ends the waiting, whose code is then not mpirun's
+    told='' code=0
     wait "$mpirun" || code=$?
+    if [[ ! $told ]] && ! kill -0 "$mpirun" 2>/dev/null; then exit "$code"; fi
   done
-  exit "$code"
 }
 
 prepare() { # at most one at a time
@@ -221,11 +230,10 @@ if [[ ${1:-} == --ranks ]]; then
 elif [[ ${1:-} && $1 != */* && -e $root/examples/mpi/$1.cpp ]]; then
   ranks=1
 fi
-if [[ $ranks ]]; then settings+=(-D XGRAD_BUILD_MPI=ON); fi
 
 name=${1:-}
 if [[ -z $name || $name == -h || $name == --help ]]; then
-  echo 'usage: ./run.sh NAME [ARGS], where NAME is one of'
+  echo 'usage: ./run.sh [--ranks NUMBER] NAME [ARGS], where NAME is one of'
   list_names
   exit 0
 fi
@@ -251,7 +259,7 @@ elif folder=$(folder_of "$name"); then
   prepare "$name"
   # a figure is worth something only with the kernels made for the processor
   if [[ $folder == benchmarks ]]; then unset OPENBLAS_CORETYPE; fi
-  if [[ $ranks ]]; then run_on_ranks "$build/bin/$name" "$@"; fi
+  if ((ranks > 1)); then run_on_ranks "$build/bin/$name" "$@"; fi
   exec "$build/bin/$name" "$@"
 else
   say "there is no '$name'; the names are"

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -45,6 +46,14 @@ inline int finish(const std::string& name, int exit_code) {
   return 1;
 }
 
+/// Whether this is the rank that prints: rank 0, or a process that mpirun has not started.
+inline bool is_first_rank() {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    if (const char* rank = std::getenv(variable)) return std::string(rank) == "0";
+  }
+  return true;
+}
+
 /// Reads the command line. Returns an exit code if the program should end: 0 after --help, 2 after an error
 /// in the arguments, which is one line on stderr.
 inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
@@ -53,16 +62,17 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     app.parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::Success& asked) {
-    return finish(name, app.exit(asked));
+    return is_first_rank() ? finish(name, app.exit(asked)) : 0;
   } catch (const CLI::RequiredError& error) {
     // A mistyped option may be why another one is missing.
     const std::vector<std::string> unknown = app.remaining();
+    if (!is_first_rank()) return 2;
     std::cerr << name << ": "
               << (unknown.empty() ? error.what() : "there is no argument '" + unknown.front() + "'")
               << "; --help lists the arguments\n";
     return 2;
   } catch (const CLI::ParseError& error) {
-    std::cerr << name << ": " << error.what() << "; --help lists the arguments\n";
+    if (is_first_rank()) std::cerr << name << ": " << error.what() << "; --help lists the arguments\n";
     return 2;
   }
 }

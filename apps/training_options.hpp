@@ -2,12 +2,14 @@
 
 // What the training programs have in common: their options, the training itself and their metrics file.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -158,7 +160,7 @@ class TrainingRun {
     std::optional<xgrad::FileLock> lock;
     if (!options_.checkpoint.empty() && options_.leads()) lock.emplace(options_.checkpoint);
     xgrad::FitOptions how{.metrics = options_.log, .ranks = options_.ranks};
-    if (options_.ranks != nullptr) check_agreement(*options_.ranks, config_);
+    if (options_.ranks != nullptr) check_agreement(*options_.ranks, agreement());
     if (options_.resume) {
       how.first_step = load_checkpoint(options_.checkpoint, parts_, config_, options_.ranks);
       if (options_.leads()) std::fprintf(stderr, "resumed after step %zu\n", how.first_step);
@@ -193,6 +195,14 @@ class TrainingRun {
     return log;
   }
 
+  /// All ranks must have the same words to train on.
+  void compare_words(const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+      words_ = xgrad::detail::checksum(std::as_bytes(std::span(word)), words_);
+      words_ = xgrad::detail::checksum(std::as_bytes(std::span("\n", 1)), words_);
+    }
+  }
+
   double best_score() const { return stopping_.best(); }
 
   /// What all programs write into their metrics file.
@@ -205,6 +215,12 @@ class TrainingRun {
   }
 
  private:
+  xgrad::Agreement agreement() const {
+    xgrad::Agreement all = config_;
+    all["the checksum of the training data"] = std::to_string(words_);
+    return all;
+  }
+
   static xgrad::SequentialLR<float> warmup_and_cosine(xgrad::Optimizer<float>& optimizer, std::size_t warmup,
                                                       std::size_t steps) {
     const std::size_t rise = std::max<std::size_t>(warmup, 1), fall = steps > rise ? steps - rise : 1;
@@ -223,6 +239,7 @@ class TrainingRun {
   xgrad::Metadata config_;
   xgrad::TrainingParts parts_{{"model", model_}, {"optimizer", optimizer_}};
   std::size_t step_ = 0;
+  std::uint64_t words_ = 0;  // their checksum
   std::size_t evaluate_every_ = 0;
   std::function<double()> score_;
   xgrad::EarlyStopping stopping_;

@@ -4,13 +4,13 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <limits>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../graph/error.hpp"
@@ -154,7 +154,7 @@ World::World(WorldOptions options) : options_(options), exceptions_(std::uncaugh
 
 World::~World() {
   if (!started_) return;
-  if (std::uncaught_exceptions() > exceptions_) abort("ended by an exception");
+  if (size_ > 1 && std::uncaught_exceptions() > exceptions_) abort("ended by an exception");
   MPI_Finalize();
 }
 
@@ -171,21 +171,26 @@ void World::wait(std::span<const Outgoing> out, std::span<const Incoming> in) {
   Messages messages;
   for (const Incoming& message : in) messages.receive(message.rank, message.bytes);
   for (const Outgoing& message : out) messages.send(message.rank, message.bytes);
-  const Clock::time_point start = Clock::now();
+  Clock::duration waited{};
+  Clock::time_point last = Clock::now();
   bool warned = false;
+  // Others may have work for the processor: there can be more ranks than cores.
+  constexpr std::size_t spins = 1000;
+  // The time that the whole run was stopped does not count.
+  constexpr Clock::duration longest_pause = std::chrono::milliseconds(100);
   for (std::size_t polls = 0; !messages.done(); ++polls) {
-    constexpr std::size_t spins =
-        1000;  // then others may have the processor, as there may be more ranks than cores
     if (polls < spins) continue;
     sched_yield();
-    const std::chrono::duration<double> waited = Clock::now() - start;
+    const Clock::time_point now = Clock::now();
+    waited += std::min(now - std::exchange(last, now), longest_pause);
     if (!warned && waited > options_.timeout / 10) {
       warned = true;
       std::fprintf(stderr, "rank %zu: waiting for rank %s\n", rank_, messages.missing().c_str());
     }
-    if (waited > options_.timeout)
-      abort(
-          detail::join({"waited ", detail::number_text(waited.count()), " s for rank ", messages.missing()}));
+    if (waited > options_.timeout) {
+      abort(detail::join({"waited ", detail::number_text(std::chrono::duration<double>(waited).count()),
+                          " s for rank ", messages.missing()}));
+    }
   }
 }
 

@@ -13,7 +13,8 @@ struct WorldOptions {
 };
 
 /// The processes that mpirun has started, by MPI; one rank, and no MPI, for a process that it has not. One
-/// lives in a process, made at the beginning of main() and used by one thread at a time.
+/// lives in a process, made at the beginning of main() and used by the thread that
+/// made it.
 /// https://www.mpi-forum.org/docs/mpi-3.1/mpi31-report.pdf
 class World : public Communicator {
  public:

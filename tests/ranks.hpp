@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -36,6 +38,7 @@ class Ranks {
           errors[rank] = std::current_exception();
           ranks.end();
         }
+        ranks.leave(rank);
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -84,11 +87,18 @@ class Ranks {
   Bytes receive(std::size_t from, std::size_t to) {
     std::unique_lock lock(mutex_);
     std::deque<Bytes>& waiting = messages_[{from, to}];
-    changed_.wait(lock, [&] { return ended_ || !waiting.empty(); });
-    if (waiting.empty()) throw Ended();
+    changed_.wait(lock, [&] { return ended_ || left_.contains(from) || !waiting.empty(); });
+    if (waiting.empty() && ended_) throw Ended();
+    if (waiting.empty()) throw std::logic_error("rank " + std::to_string(from) + " has nothing more to send");
     Bytes bytes = std::move(waiting.front());
     waiting.pop_front();
     return bytes;
+  }
+
+  void leave(std::size_t rank) {
+    const std::lock_guard lock(mutex_);
+    left_.insert(rank);
+    changed_.notify_all();
   }
 
   void end() {
@@ -101,6 +111,7 @@ class Ranks {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Bytes>> messages_;
+  std::set<std::size_t> left_;
   bool ended_ = false;
 };
 

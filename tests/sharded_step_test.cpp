@@ -3,6 +3,8 @@
 
 #include <xgrad/train/sharded_step.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "../graph/error.hpp"
 #include "../graph/random.hpp"
@@ -133,7 +134,7 @@ std::uint64_t ShardedStep<T>::parameters_checksum() const {
 
 template <class T>
 void ShardedStep<T>::check_agreement_in_step(std::size_t step, std::span<const std::size_t> examples) {
-  constexpr std::size_t every = 100;  // a checksum takes some milliseconds
+  constexpr std::size_t every = 100;  // a checksum takes about a millisecond for a million parameters
   const bool due = calls_++ % every == 0;
   const std::uint64_t mine[] = {step, detail::checksum(std::as_bytes(examples)),
                                 due ? parameters_checksum() : 0};

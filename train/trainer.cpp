@@ -209,7 +209,7 @@ TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>&
   try {
     return fit_this_rank(steps, step, options);
   } catch (const std::exception& error) {
-    if (options.ranks != nullptr) options.ranks->abort(error.what());
+    if (options.ranks != nullptr && options.ranks->size() > 1) options.ranks->abort(error.what());
     throw;
   }
 }

@@ -1,14 +1,18 @@
 // Tries one thing on the ranks that mpirun has started; the first argument says what
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <xgrad/files/checkpoint.hpp>
 #include <xgrad/mpi/world.hpp>
@@ -79,12 +83,24 @@ void other_length(World& world, std::size_t length) {
 
 /// All ranks train; rank 1 does something else before its third step.
 void interrupted(World& world, const std::function<void()>& something) {
-  xgrad::fit(10,
-             [&](std::size_t step) {
-               if (step == 3 && world.rank() == 1) something();
-               return xgrad::StepResult{.loss = static_cast<double>(all_sum(world, {1})[0])};
-             },
-             {.progress = false, .ranks = &world});
+  const xgrad::TrainingLog log =
+      xgrad::fit(10,
+                 [&](std::size_t step) {
+                   if (step == 3 && world.rank() == 1) something();
+                   return xgrad::StepResult{.loss = static_cast<double>(all_sum(world, {1})[0])};
+                 },
+                 {.progress = false, .ranks = &world});
+  std::printf("rank %zu: %zu steps%s\n", world.rank(), log.steps, log.interrupted ? ", interrupted" : "");
+}
+
+/// What a loss that is not finite throws can be caught where there is one rank.
+void caught(World& world) {
+  try {
+    xgrad::fit(1, [](std::size_t) { return xgrad::StepResult{.loss = std::nan("")}; },
+               {.progress = false, .ranks = &world});
+  } catch (const std::runtime_error& error) {
+    std::printf("caught: %s\n", error.what());
+  }
 }
 
 /// Trains from the checkpoint that `path` names, or from the beginning, saves after each step, and prints the
@@ -97,7 +113,9 @@ void run(World& world, const std::string& path, std::size_t kill_at, std::size_t
       {"encoder", task.encoder}, {"head", task.head}, {"optimizer", optimizer}, {"batches", batches}};
   std::size_t first_step = 0;
   const std::uint64_t there = world.rank() == 0 && std::filesystem::exists(path) ? 1 : 0;
-  if (all_sum(world, {there})[0] > 0) first_step = load_checkpoint(path, parts, {}, &world);
+  // Only rank 0 sees the file.
+  if (all_sum(world, {there})[0] > 0)
+    first_step = load_checkpoint(world.rank() == 0 ? path : "/nowhere", parts, {}, &world);
   xgrad::ShardedStep<float> sharded(optimizer.parameters(), {.shards = 4, .seed = 5, .ranks = &world});
   xgrad::fit(20,
              [&](std::size_t step) {
@@ -144,6 +162,7 @@ int main(int argc, char** argv) {
            if (world.rank() == 1) throw std::runtime_error("no disk");
            all_sum(world, {1});
          }},
+        {"caught", [&] { caught(world); }},
         {"exit", [&] { interrupted(world, [] { std::exit(3); }); }},
         {"kill", [&] { interrupted(world, [] { std::raise(SIGKILL); }); }},
         {"hang", [&] { interrupted(world, [] { std::raise(SIGSTOP); }); }},

@@ -99,8 +99,12 @@ TEST(WorldFailureTest, AnExceptionOnOneRankEndsTheRun) {
 }
 
 TEST(WorldFailureTest, ARankThatIsLostEndsTheRun) {
-  expect_end(counts.back(), "exit", "");
-  expect_end(counts.back(), "kill", "");
+  for (const std::string what : {"exit", "kill"}) {
+    const ProgramResult result = try_on(counts.back(), what);
+    EXPECT_NE(result.exit_code, 0) << what;
+    EXPECT_FALSE(contains(result.output, "done\n")) << what;
+    EXPECT_FALSE(contains(result.output, "waiting")) << "mpirun ends the others before they have waited long";
+  }
 }
 
 TEST(WorldFailureTest, ARankThatHangsIsWaitedForAWhile) {
@@ -111,7 +115,18 @@ TEST(WorldFailureTest, ARankThatHangsIsWaitedForAWhile) {
 TEST(WorldFailureTest, ASignalToOneRankEndsTheRunOfAllInOrder) {
   const ProgramResult result = try_on(counts.back(), "signal");
   EXPECT_EQ(result.exit_code, 0) << result.output;
-  EXPECT_EQ(result.output, "done\n");
+  for (std::size_t rank = 0; rank < counts.back(); ++rank) {
+    EXPECT_TRUE(contains(result.output, "rank " + std::to_string(rank) + ": 4 steps, interrupted\n"))
+        << result.output;
+  }
+}
+
+TEST(WorldFailureTest, OneRankThrowsAsWithoutRanks) {
+  for (const ProgramResult& result :
+       {try_on(1, "caught"), xgrad_tests::run_command(XGRAD_RANKS_OF_MPI " caught")}) {
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    EXPECT_TRUE(result.output.starts_with("caught: fit: the loss of step 0 is nan")) << result.output;
+  }
 }
 
 TEST(ResumedOnRanksTest, AKilledRunGoesOnWithAnyNumberOfRanksAndHasTheBitsOfAWholeOne) {
@@ -164,9 +179,10 @@ TEST(ProgramsOnRanksTest, TheExampleHasTheSameLossAndWeights) {
 }
 
 TEST(ProgramsOnRanksTest, WhatIsWrongIsSaidOnce) {
-  const ProgramResult result =
-      on_ranks(2, XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 5 --resume --checkpoint /nowhere/file 2>&1");
-  EXPECT_NE(result.exit_code, 0);
+  const std::string wrong =
+      XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 5 --resume --checkpoint /nowhere/file 2>&1";
+  EXPECT_TRUE(contains(on_ranks(1, wrong).output, "train_toy_encoder: /nowhere/file: cannot be locked"));
+  const ProgramResult result = on_ranks(2, wrong);
   const std::size_t found =
       result.output.find("rank 0: /nowhere/file: cannot be locked: No such file or directory\n");
   EXPECT_NE(found, std::string::npos) << result.output;
