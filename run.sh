@@ -195,7 +195,7 @@ run_on_ranks() {
   local mpirun='' code=0 told=''
   tell() { [[ ! $mpirun ]] || kill "-$1" "$mpirun" 2>/dev/null || true; }
   trap 'told=yes; tell USR1; trap "told=yes; tell INT" INT' INT
-  trap 'told=yes; tell TERM' TERM HUP
+  trap 'told=yes; tell USR1' TERM HUP
   set -m # a process group of its own: Ctrl-C comes here alone
   mpirun "${options[@]}" "$@" </dev/null &
   mpirun=$!
