@@ -45,7 +45,8 @@ Agreement unpacked(const std::string& text) {
   Agreement agreement;
   auto next = [&, at = std::size_t{0}]() mutable {
     const std::size_t end = text.find('\0', at);
-    return text.substr(std::exchange(at, end + 1), end - at);
+    const std::size_t begin = std::exchange(at, end + 1);
+    return text.substr(begin, end - begin);
   };
   for (auto left = std::count(text.begin(), text.end(), '\0'); left > 0; left -= 2) {
     const std::string name = next();
