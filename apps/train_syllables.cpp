@@ -153,7 +153,9 @@ int run(const SyllableOptions& options) {
   TrainingRun training_run(options, model, options.steps / 50, {{"--data", options.data}});
   xgrad::BatchSampler batches(lengths(training), {.batch_size = options.batch});
   training_run.keep("batches", batches);
-  for (const LabelledWord& word : words) training_run.compare_words({word.word, word.label});
+  if (options.ranks != nullptr) {
+    for (const LabelledWord& word : words) training_run.compare_words({word.word, word.label});
+  }
   training_run.evaluate(1000, options.patience, [&] { return accuracy(model, validation, options); });
   const auto loss = [&](std::span<const std::size_t> chosen) {
     const Batch batch = make_batch(training, chosen);

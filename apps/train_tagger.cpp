@@ -153,9 +153,11 @@ int run(const TaggerOptions& options) {
   for (const TaggedSentence& sentence : training) lengths.push_back(sentence.words.size());
   xgrad::BatchSampler batches(lengths, {.batch_size = options.batch});
   training_run.keep("batches", batches);
-  for (const TaggedSentence& sentence : training) {
-    training_run.compare_words(sentence.words);
-    training_run.compare_words(sentence.tags);
+  if (options.ranks != nullptr) {
+    for (const TaggedSentence& sentence : training) {
+      training_run.compare_words(sentence.words);
+      training_run.compare_words(sentence.tags);
+    }
   }
   training_run.evaluate(options.evaluate_every, options.patience,
                         [&] { return confusion(tagger, split.validation, options).accuracy(); });

@@ -85,9 +85,10 @@ void for_each_part(const TrainingOptions& options, const std::vector<Element>& a
   const std::size_t parts = std::min(options.shard_count(), all.size());
   const std::size_t rank = options.ranks != nullptr ? options.ranks->rank() : 0;
   const std::size_t ranks = options.ranks != nullptr ? options.ranks->size() : 1;
-  for (std::size_t i = parts * rank / ranks; i < parts * (rank + 1) / ranks; ++i) {
-    const std::size_t begin = all.size() * i / parts, end = all.size() * (i + 1) / parts;
-    f(std::span(all).subspan(begin, end - begin));
+  const auto mine = xgrad::detail::part(parts, rank, ranks);
+  for (std::size_t i = mine.begin; i < mine.end; ++i) {
+    const auto chosen = xgrad::detail::part(all.size(), i, parts);
+    f(std::span(all).subspan(chosen.begin, chosen.size()));
   }
 }
 

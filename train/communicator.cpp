@@ -8,23 +8,15 @@
 namespace xgrad {
 namespace {
 
-template <class V>
-std::span<const std::byte> bytes_of(const std::vector<V>& values) {
-  return std::as_bytes(std::span(values));
-}
-
 /// What each rank gives, in their order; they may give different numbers of bytes.
 std::vector<std::string> all_texts(Communicator& ranks, const std::string& mine) {
   const std::uint64_t length = mine.size();
-  const std::vector<std::byte> lengths = all_gather(ranks, std::as_bytes(std::span(&length, 1)));
+  const std::vector<std::uint64_t> lengths = detail::all_gather_numbers(ranks, {&length, 1});
   std::vector<std::string> texts(ranks.size());
   std::vector<Communicator::Outgoing> out;
   std::vector<Communicator::Incoming> in;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    std::uint64_t size = 0;
-    std::copy_n(lengths.begin() + static_cast<std::ptrdiff_t>(rank * sizeof size), sizeof size,
-                std::as_writable_bytes(std::span(&size, 1)).begin());
-    texts[rank].resize(size);
+    texts[rank].resize(lengths[rank]);
     if (rank == ranks.rank()) continue;
     out.push_back({rank, std::as_bytes(std::span(mine))});
     in.push_back({rank, std::as_writable_bytes(std::span(texts[rank]))});
@@ -106,9 +98,7 @@ std::vector<std::byte> broadcast(Communicator& ranks, std::vector<std::byte> byt
 }
 
 std::vector<std::uint64_t> all_sum(Communicator& ranks, const std::vector<std::uint64_t>& mine) {
-  const std::vector<std::byte> all = all_gather(ranks, bytes_of(mine));
-  std::vector<std::uint64_t> numbers(ranks.size() * mine.size());
-  std::copy(all.begin(), all.end(), std::as_writable_bytes(std::span(numbers)).begin());
+  const std::vector<std::uint64_t> numbers = detail::all_gather_numbers(ranks, mine);
   std::vector<std::uint64_t> sums(mine.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) sums[i % mine.size()] += numbers[i];
   return sums;
@@ -122,6 +112,14 @@ void check_agreement(Communicator& ranks, const Agreement& mine) {
     detail::fail<ValueError>("rank ", rank,
                              " differs from rank 0: ", differences(unpacked(texts[rank]), first));
   }
+}
+
+std::vector<std::uint64_t> detail::all_gather_numbers(Communicator& ranks,
+                                                      std::span<const std::uint64_t> mine) {
+  const std::vector<std::byte> bytes = all_gather(ranks, std::as_bytes(mine));
+  std::vector<std::uint64_t> all(ranks.size() * mine.size());
+  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(all)).begin());
+  return all;
 }
 
 std::uint64_t detail::checksum(std::span<const std::byte> bytes, std::uint64_t before) {

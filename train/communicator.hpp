@@ -63,6 +63,20 @@ void check_agreement(Communicator& ranks, const Agreement& mine);
 
 namespace detail {
 
+/// Some of many things, one after the other.
+struct Range {
+  std::size_t begin, end;
+  std::size_t size() const { return end - begin; }
+};
+
+/// Part i of n things that are cut into `parts`.
+inline Range part(std::size_t n, std::size_t i, std::size_t parts) {
+  return {n * i / parts, n * (i + 1) / parts};
+}
+
+/// The numbers of all ranks, in their order. Each rank gives as many.
+std::vector<std::uint64_t> all_gather_numbers(Communicator& ranks, std::span<const std::uint64_t> mine);
+
 /// A checksum of bytes, continued from another: FNV-1a (Fowler, Noll and Vo 1991) of 64 bits.
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t before = 14695981039346656037U);
 

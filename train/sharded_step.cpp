@@ -17,13 +17,7 @@
 namespace xgrad {
 namespace {
 
-/// Part i of n things that are cut into `parts`.
-struct Range {
-  std::size_t begin, end;
-  std::size_t size() const { return end - begin; }
-};
-
-Range part(std::size_t n, std::size_t i, std::size_t parts) { return {n * i / parts, n * (i + 1) / parts}; }
+using detail::part, detail::Range;
 
 void seed_for_shard(Generator& generator, std::uint64_t seed, std::uint64_t step, std::uint64_t shard) {
   std::array<std::uint32_t, 6> key;
@@ -71,16 +65,6 @@ void copy_out(const std::vector<Variable<T>>& arrays, Range range, T* to) {
     to = std::copy_n(detail::data(array) + (begin - first), end - begin, to);
     first += array.size();
   }
-}
-
-template <class V>
-std::span<const std::byte> bytes_of(const std::vector<V>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-template <class V>
-std::span<std::byte> writable_bytes_of(std::vector<V>& values) {
-  return std::as_writable_bytes(std::span(values));
 }
 
 /// What one rank adds up of a node: all numbers, and its own segment of the elements.
@@ -138,9 +122,7 @@ void ShardedStep<T>::check_agreement_in_step(std::size_t step, std::span<const s
   const bool due = calls_++ % every == 0;
   const std::uint64_t mine[] = {step, detail::checksum(std::as_bytes(examples)),
                                 due ? parameters_checksum() : 0};
-  std::vector<std::uint64_t> all(3 * rank_count());
-  const std::vector<std::byte> bytes = all_gather(*options_.ranks, std::as_bytes(std::span(mine)));
-  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(all)).begin());
+  const std::vector<std::uint64_t> all = detail::all_gather_numbers(*options_.ranks, mine);
   for (std::size_t rank = 1; rank < rank_count(); ++rank) {
     const std::uint64_t* theirs = all.data() + 3 * rank;
     if (theirs[0] != all[0]) {
@@ -243,10 +225,10 @@ typename ShardedStep<T>::Sum ShardedStep<T>::total_of_all(std::vector<Node>& nod
     if (rank == me) continue;
     numbers_[rank].resize(nodes_of[rank].size() * n);
     received_[rank].resize(nodes_of[rank].size() * segment.size());
-    out.push_back({rank, bytes_of(numbers_[me])});
-    out.push_back({rank, bytes_of(sent_[rank])});
-    in.push_back({rank, writable_bytes_of(numbers_[rank])});
-    in.push_back({rank, writable_bytes_of(received_[rank])});
+    out.push_back({rank, std::as_bytes(std::span(numbers_[me]))});
+    out.push_back({rank, std::as_bytes(std::span(sent_[rank]))});
+    in.push_back({rank, std::as_writable_bytes(std::span(numbers_[rank]))});
+    in.push_back({rank, std::as_writable_bytes(std::span(received_[rank]))});
   }
   ranks.exchange(out, in);
 

@@ -48,12 +48,12 @@ struct ShardedStepOptions {
 ///     return xgrad::StepResult{.loss = loss.mean()};
 ///   });
 ///
-/// With b examples and S shards (but b, if there are fewer examples) shard s has the examples [b s / S, b (s
-/// + 1) / S). Losses, weights and gradients are added up in a balanced binary tree over the shards, and the
-/// gradients are divided by the weight of the whole batch once, at the end. Rank r of R computes the shards
-/// [S r / R, S (r + 1) / R), one after the other. Each shard draws, for dropout and the like, from a stream
-/// of its own, which (seed, step, shard) gives. The number of shards is a setting of the run, as the batch
-/// size is; the number of ranks is none.
+/// With b examples and S shards (but b, if there are fewer examples) shard s has the examples
+/// [b s / S, b (s + 1) / S). Losses, weights and gradients are added up in a balanced binary tree over the
+/// shards, and the gradients are divided by the weight of the whole batch once, at the end. Rank r of R
+/// computes the shards [S r / R, S (r + 1) / R), one after the other. Each shard draws, for dropout and the
+/// like, from a stream of its own, which (seed, step, shard) gives. The number of shards is a setting of the
+/// run, as the batch size is; the number of ranks is none.
 template <class T>
 class ShardedStep {
  public:

@@ -30,8 +30,8 @@ struct FitOptions {
 
   /// Called with the number of steps done, whenever save_every divides it, and after the last step of the
   /// run; but not if step() or evaluate() has thrown, nor if there was no step to do. With ranks, rank 0
-  /// alone calls it: it must not wait for the others,
-  /// and take less time than they wait for it (mpi::WorldOptions::timeout).
+  /// alone calls it: it must not wait for the others, and must take less time than they wait for it
+  /// (mpi::WorldOptions::timeout).
   std::function<void(std::size_t)> save = {};
   std::size_t save_every = 1000;
 
