@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -42,6 +43,21 @@ void accumulate(Variable<T>& sum, Variable<T>&& more) {
   } else {
     sum = add(sum, more);
   }
+}
+
+template <class T>
+using TakeLeaf = std::function<void(std::size_t, Variable<T>)>;
+
+/// Of a pass that counts edges; of all threads, which may go through one graph one after the other.
+std::uint64_t next_pass() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+template <class T>
+[[noreturn]] void fail_unused(const char* what, const char* kind, std::size_t i, const Node<T>& node) {
+  detail::fail<GraphError>(what, ": the output does not depend on ", kind, " ", i, " ", node.shape,
+                           "; pass allow_unused to get an undefined gradient for it");
 }
 
 /// One pass from one output down to the leaves, or to the inputs that grad() asks for.
@@ -101,6 +117,36 @@ class Sweep {
     }
   }
 
+  /// Hands the gradient of each of these leaves to `take` when the pass has gone along all edges to it.
+  void each(const Ref<Node<T>>& root, const std::vector<Variable<T>>& leaves, const TakeLeaf<T>& take) {
+    take_ = &take;
+    pass_ = next_pass();
+    waiting_.reserve(leaves.size());
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      auto& leaf = static_cast<LeafNode<T>&>(*Access<T>::node(leaves[i]));
+      if (leaf.counted == pass_)
+        detail::fail<ValueError>("grad_each: leaf ", i, " is leaf ", leaf.place, ", it must be given once");
+      leaf.counted = pass_;
+      leaf.place = i;
+      leaf.edges = 0;
+      waiting_.push_back(&leaf);
+    }
+    std::vector<const Node<T>*, PoolAllocator<const Node<T>*>> reached{root.get()};
+    while (!reached.empty()) {
+      const Node<T>* node = reached.back();
+      reached.pop_back();
+      for (const Ref<Node<T>>& input : node->inputs()) {
+        if (!input) continue;
+        if (input->is_leaf()) {
+          if (input->counted == pass_) ++static_cast<LeafNode<T>&>(*input).edges;
+        } else if (input->counted != pass_) {
+          input->counted = pass_;
+          reached.push_back(input.get());
+        }
+      }
+    }
+  }
+
   void run(const Ref<Node<T>>& root, Variable<T>&& seed) {
     collect(root, std::move(seed));
     while (!heap_.empty()) {
@@ -111,6 +157,16 @@ class Sweep {
     }
     if (wanted_.empty()) return;
     for (const Ref<Node<T>>& leaf : leaves_) note_if_wanted(*leaf);
+  }
+
+  /// Hands over what no op has had a gradient for, and leaves that are the output; for those without a
+  /// gradient an undefined one, or GraphError.
+  void take_rest(bool allow_unused) {
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+      if (waiting_[i] == nullptr) continue;
+      if (!has_pending(*waiting_[i]) && !allow_unused) fail_unused("grad_each", "leaf", i, *waiting_[i]);
+      hand_over(i);
+    }
   }
 
   /// Adds what the leaves collected to their grad().
@@ -182,6 +238,26 @@ class Sweep {
     node->grad_node = std::move(Access<T>::node(grad));
   }
 
+  void hand_over(std::size_t place) {
+    LeafNode<T>& leaf = *std::exchange(waiting_[place], nullptr);
+    Variable<T> gradient;
+    if (has_pending(leaf)) {
+      gradient = take_pending(leaf);
+      if (!sole_owner(gradient)) gradient = clone(gradient);
+    }
+    (*take_)(place, std::move(gradient));
+  }
+
+  /// The pass has gone along these edges.
+  void count_down(std::span<const Ref<Node<T>>> inputs) {
+    for (const Ref<Node<T>>& input : inputs) {
+      // A pass inside of this one may have counted anew: then the leaf comes at the end.
+      if (!input || !input->is_leaf() || input->counted != pass_) continue;
+      auto& leaf = static_cast<LeafNode<T>&>(*input);
+      if (--leaf.edges == 0 && has_pending(leaf)) hand_over(leaf.place);
+    }
+  }
+
   void note_if_wanted(const Node<T>& node) {
     const auto [first, last] = wanted_.equal_range(&node);
     for (auto it = first; it != last; ++it)
@@ -218,6 +294,8 @@ class Sweep {
       }
       collect(inputs[i], std::move(grad));
     }
+    if (take_ != nullptr) [[unlikely]]
+      count_down(inputs);
     if (retain_) return;
     node->release();
     node->released = true;
@@ -244,6 +322,9 @@ class Sweep {
   std::unordered_set<const Node<T>*> leading_;                   // to a wanted node
   std::vector<Variable<T>> found_;
   const char* passed_released_ = nullptr;  // the op of a released node on the way
+  const TakeLeaf<T>* take_ = nullptr;
+  std::uint64_t pass_ = 0;
+  std::vector<LeafNode<T>*> waiting_;  // null where the gradient was handed over
 };
 
 /// The seed that the caller gave, or 1 for an output with one element.
@@ -301,18 +382,38 @@ std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Varia
   sweep.run(Access<T>::node(output), std::move(start));
   std::vector<Variable<T>> found = sweep.take_found();
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!found[i].defined() && !options.allow_unused) {
-      detail::fail<GraphError>("grad: the output does not depend on input ", i, " ", inputs[i].shape(),
-                               "; pass allow_unused to get an undefined gradient for it");
-    }
+    if (!found[i].defined() && !options.allow_unused)
+      fail_unused("grad", "input", i, *Access<T>::node(inputs[i]));
   }
   return found;
+}
+
+template <class T>
+void grad_each(const Variable<T>& output, const std::vector<Variable<T>>& leaves,
+               const std::function<void(std::size_t, Variable<std::type_identity_t<T>>)>& take,
+               const GradOptions<std::type_identity_t<T>>& options) {
+  Variable<T> start = checked_seed("grad_each", output, options.seed);
+  if (!options.create_graph) start = start.detach();
+  if (!take) detail::fail<ValueError>("grad_each: take must be a function, got none");
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (!leaves[i].requires_grad() || !leaves[i].is_leaf())
+      detail::fail<GraphError>("grad_each: input ", i, " must be a leaf that requires a gradient");
+  }
+  Sweep<T> sweep(options.retain_graph || options.create_graph, options.create_graph);
+  sweep.each(Access<T>::node(output), leaves, take);
+  sweep.run(Access<T>::node(output), std::move(start));
+  sweep.take_rest(options.allow_unused);
 }
 
 template void Variable<float>::backward(const Variable&, BackwardOptions) const;
 template void Variable<double>::backward(const Variable&, BackwardOptions) const;
 template void Variable<float>::backward(BackwardOptions) const;
 template void Variable<double>::backward(BackwardOptions) const;
+template void grad_each(const Variable<float>&, const std::vector<Variable<float>>&,
+                        const std::function<void(std::size_t, Variable<float>)>&, const GradOptions<float>&);
+template void grad_each(const Variable<double>&, const std::vector<Variable<double>>&,
+                        const std::function<void(std::size_t, Variable<double>)>&,
+                        const GradOptions<double>&);
 template std::vector<Variable<float>> grad(const Variable<float>&, const std::vector<Variable<float>>&,
                                            const GradOptions<float>&);
 template std::vector<Variable<double>> grad(const Variable<double>&, const std::vector<Variable<double>>&,

@@ -59,6 +59,7 @@ struct Node {
   Ref<Node> grad_node;       ///< and its own history, under create_graph
   const void* grad_owner =
       nullptr;                ///< the pass that collects it; a backward may run a pass of its own inside
+  std::uint64_t counted = 0;  ///< the number of the last pass that counted edges and came here
   Node* next_dead = nullptr;  ///< in the list of nodes that wait to be freed
 };
 

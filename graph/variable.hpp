@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -163,6 +164,19 @@ struct GradOptions {
 template <class T>
 std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
                               const GradOptions<std::type_identity_t<T>>& options = {});
+
+/// d(output)/d(leaf) for each of the leaves, as grad() gives it; but each is handed over, with the leaf's
+/// place in the list, as soon as the pass adds nothing more to it, while the rest is still to be computed: to
+/// send it to another process meanwhile, or to change the leaf and forget the gradient before the next one is
+/// there. As in grad(), no grad() changes. Leaves come in the order in which they are complete; with
+/// allow_unused, those that output does not depend on come last, with an undefined Variable. What `take`
+/// computes is not recorded, unless under create_graph. Throws as grad() does, GraphError for a Variable that
+/// is no leaf, and ValueError for one that is there twice.
+/// https://pytorch.org/docs/stable/generated/torch.Tensor.register_post_accumulate_grad_hook.html
+template <class T>
+void grad_each(const Variable<T>& output, const std::vector<Variable<T>>& leaves,
+               const std::function<void(std::size_t, Variable<std::type_identity_t<T>>)>& take,
+               const GradOptions<std::type_identity_t<T>>& options = {});
 
 // The operators of Variable; the ops library defines them.
 template <class T>

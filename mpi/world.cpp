@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -23,8 +24,6 @@ using Clock = std::chrono::steady_clock;
 /// MPI counts in int: longer messages go in pieces.
 constexpr std::size_t longest_piece = std::size_t{1} << 30;
 static_assert(longest_piece <= std::numeric_limits<int>::max());
-
-constexpr int tag = 0;
 
 void check(int error) {
   if (error == MPI_SUCCESS) return;
@@ -50,54 +49,66 @@ struct Piece {
   bool incoming;
 };
 
-/// The messages of one exchange.
-class Messages {
+}  // namespace
+
+/// The messages of one transfer.
+class World::Messages : public Transfer {
  public:
+  Messages(World& world, int channel) : world_(world), channel_(channel) { world.under_way_.push_back(this); }
+  ~Messages() override {
+    // MPI would go on to write where the bytes were.
+    if (left_ > 0) world_.abort("ended while messages were on their way");
+    std::erase(world_.under_way_, this);
+  }
+
   void send(std::size_t rank, std::span<const std::byte> bytes) {
     each_piece(bytes, [&](std::span<const std::byte> piece) {
       MPI_Request& request = add({rank, piece.size(), false});
-      check(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, static_cast<int>(rank), tag,
-                      MPI_COMM_WORLD, &request));
+      check(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, static_cast<int>(rank),
+                      channel_, MPI_COMM_WORLD, &request));
     });
   }
 
   void receive(std::size_t rank, std::span<std::byte> bytes) {
     each_piece(bytes, [&](std::span<std::byte> piece) {
       MPI_Request& request = add({rank, piece.size(), true});
-      check(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, static_cast<int>(rank), tag,
-                      MPI_COMM_WORLD, &request));
+      check(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, static_cast<int>(rank),
+                      channel_, MPI_COMM_WORLD, &request));
     });
   }
 
-  /// Whether all have gone and come.
-  bool done() {
+  bool done() override {
+    try {
+      return all_done();
+    } catch (const std::exception& error) {
+      world_.abort(error.what());
+      throw;  // abort() does not return
+    }
+  }
+
+  /// Adds the ranks that something has to come from or go to.
+  void add_missing(std::set<std::size_t>& ranks) const {
+    for (std::size_t i = 0; i < requests_.size(); ++i)
+      if (requests_[i] != MPI_REQUEST_NULL) ranks.insert(pieces_[i].rank);
+  }
+
+ private:
+  bool all_done() {
+    if (left_ == 0) return true;
     int count = 0;
     finished_.resize(requests_.size());
     statuses_.resize(requests_.size());
     const int error = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
                                    finished_.data(), statuses_.data());
     if (error != MPI_ERR_IN_STATUS) check(error);
-    if (count == MPI_UNDEFINED) return true;
     for (int i = 0; i < count; ++i) {
       const Piece& piece = pieces_[static_cast<std::size_t>(finished_[static_cast<std::size_t>(i)])];
       check_finished(piece, statuses_[static_cast<std::size_t>(i)], error);
     }
-    return false;
+    left_ -= static_cast<std::size_t>(count);
+    return left_ == 0;
   }
 
-  /// The ranks that something has to come from or go to, "1, 3".
-  std::string missing() const {
-    std::vector<std::size_t> ranks;
-    for (std::size_t i = 0; i < requests_.size(); ++i)
-      if (requests_[i] != MPI_REQUEST_NULL) ranks.push_back(pieces_[i].rank);
-    std::sort(ranks.begin(), ranks.end());
-    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-    std::string text;
-    for (const std::size_t rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
-    return text;
-  }
-
- private:
   template <class Byte, class F>
   static void each_piece(std::span<Byte> bytes, const F& f) {
     do {
@@ -109,6 +120,7 @@ class Messages {
 
   MPI_Request& add(Piece piece) {
     pieces_.push_back(piece);
+    ++left_;
     return requests_.emplace_back(MPI_REQUEST_NULL);
   }
 
@@ -122,13 +134,14 @@ class Messages {
                                      " bytes, got ", truncated ? "more" : std::to_string(bytes));
   }
 
+  World& world_;
+  int channel_;
   std::vector<Piece> pieces_;
   std::vector<MPI_Request> requests_;
+  std::size_t left_ = 0;  // of the requests
   std::vector<int> finished_;
   std::vector<MPI_Status> statuses_;
 };
-
-}  // namespace
 
 World::World(WorldOptions options) : options_(options), exceptions_(std::uncaught_exceptions()) {
   const std::size_t launched = launched_processes();
@@ -158,19 +171,19 @@ World::~World() {
   MPI_Finalize();
 }
 
-void World::exchange(std::span<const Outgoing> out, std::span<const Incoming> in) {
-  if (!started_) return;
+std::unique_ptr<Communicator::Transfer> World::start(int channel, std::span<const Outgoing> out,
+                                                     std::span<const Incoming> in) {
+  auto messages = std::make_unique<Messages>(*this, channel);
   try {
-    wait(out, in);
+    for (const Incoming& message : in) messages->receive(message.rank, message.bytes);
+    for (const Outgoing& message : out) messages->send(message.rank, message.bytes);
   } catch (const std::exception& error) {
     abort(error.what());
   }
+  return messages;
 }
 
-void World::wait(std::span<const Outgoing> out, std::span<const Incoming> in) {
-  Messages messages;
-  for (const Incoming& message : in) messages.receive(message.rank, message.bytes);
-  for (const Outgoing& message : out) messages.send(message.rank, message.bytes);
+void World::wait_until(const std::function<bool()>& done) {
   Clock::duration waited{};
   Clock::time_point last = Clock::now();
   bool warned = false;
@@ -178,20 +191,29 @@ void World::wait(std::span<const Outgoing> out, std::span<const Incoming> in) {
   constexpr std::size_t spins = 1000;
   // The time that the whole run was stopped does not count.
   constexpr Clock::duration longest_pause = std::chrono::milliseconds(100);
-  for (std::size_t polls = 0; !messages.done(); ++polls) {
+  for (std::size_t polls = 0; !done(); ++polls) {
     if (polls < spins) continue;
     sched_yield();
     const Clock::time_point now = Clock::now();
     waited += std::min(now - std::exchange(last, now), longest_pause);
     if (!warned && waited > options_.timeout / 10) {
       warned = true;
-      std::fprintf(stderr, "rank %zu: waiting for rank %s\n", rank_, messages.missing().c_str());
+      std::fprintf(stderr, "rank %zu: waiting for rank %s\n", rank_, missing().c_str());
     }
     if (waited > options_.timeout) {
       abort(detail::join({"waited ", detail::number_text(std::chrono::duration<double>(waited).count()),
-                          " s for rank ", messages.missing()}));
+                          " s for rank ", missing()}));
     }
   }
+}
+
+/// The ranks that something has to come from or go to, "1, 3".
+std::string World::missing() const {
+  std::set<std::size_t> ranks;
+  for (const Messages* messages : under_way_) messages->add_missing(ranks);
+  std::string text;
+  for (const std::size_t rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  return text;
 }
 
 void World::abort(const std::string& why) {

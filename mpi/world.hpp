@@ -2,13 +2,14 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "../train/communicator.hpp"
 
 namespace xgrad::mpi {
 
 struct WorldOptions {
-  /// How long exchange() waits for other ranks before it ends the run; it names them after a tenth of this.
+  /// How long to wait for other ranks before the run is ended; they are named after a tenth of this.
   std::chrono::duration<double> timeout = std::chrono::minutes(2);
 };
 
@@ -31,17 +32,22 @@ class World : public Communicator {
   std::size_t rank() const override { return rank_; }
   std::size_t size() const override { return size_; }
 
-  /// Ends the run of all ranks, with a line that says why, when the time is over, for a message of another
-  /// length than expected, and for an error of MPI.
-  void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override;
+  // These three, and done() of a transfer, end the run of all ranks, with a line that says why, when the time
+  // is over, for a message of another length than expected, and for an error of MPI.
+  std::unique_ptr<Transfer> start(int channel, std::span<const Outgoing> out,
+                                  std::span<const Incoming> in) override;
+  void wait_until(const std::function<bool()>& done) override;
 
   /// Writes "rank 1: why" to stderr and ends the processes of all ranks.
   void abort(const std::string& why) override;
 
  private:
-  void wait(std::span<const Outgoing> out, std::span<const Incoming> in);
+  class Messages;
+
+  std::string missing() const;
 
   WorldOptions options_;
+  std::vector<const Messages*> under_way_;
   std::size_t rank_ = 0, size_ = 1;
   bool started_ = false;
   int exceptions_;  // that were on their way when this was made

@@ -1,6 +1,7 @@
 #include "communicator.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "../graph/error.hpp"
@@ -66,30 +67,42 @@ std::string differences(const Agreement& mine, const Agreement& theirs) {
 
 }  // namespace
 
+void Communicator::exchange(std::span<const Outgoing> out, std::span<const Incoming> in) {
+  if (out.empty() && in.empty()) return;
+  const std::unique_ptr<Transfer> transfer = start(0, out, in);
+  wait_until([&] { return transfer->done(); });
+}
+
+// Bruck, Ho, Kipnis, Upfal and Weathersby 1997: in round k each rank has 2^k blocks, of itself and of those
+// that follow it, and gets as many from the rank that follows these.
 std::vector<std::byte> all_gather(Communicator& ranks, std::span<const std::byte> mine) {
-  std::vector<std::byte> all(ranks.size() * mine.size());
-  std::vector<Communicator::Outgoing> out;
-  std::vector<Communicator::Incoming> in;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto place = std::span(all).subspan(rank * mine.size(), mine.size());
-    if (rank == ranks.rank()) {
-      std::copy(mine.begin(), mine.end(), place.begin());
-    } else {
-      out.push_back({rank, mine});
-      in.push_back({rank, place});
-    }
+  const std::size_t count = ranks.size(), me = ranks.rank(), length = mine.size();
+  std::vector<std::byte> all(count * length);
+  std::copy(mine.begin(), mine.end(), all.begin());
+  for (std::size_t have = 1; have < count; have *= 2) {
+    const std::size_t bytes = std::min(have, count - have) * length;
+    const Communicator::Outgoing out[] = {{(me + count - have) % count, std::span(all).first(bytes)}};
+    const Communicator::Incoming in[] = {{(me + have) % count, std::span(all).subspan(have * length, bytes)}};
+    ranks.exchange(out, in);
   }
-  ranks.exchange(out, in);
+  std::rotate(all.begin(), all.end() - static_cast<std::ptrdiff_t>(me * length), all.end());
   return all;
 }
 
+// A binomial tree: rank r has the bytes from r without its highest bit, and hands them on to r + 2^k for all
+// 2^k above r.
 std::vector<std::byte> broadcast(Communicator& ranks, std::vector<std::byte> bytes) {
   std::uint64_t length = bytes.size();
   const auto send = [&](std::span<std::byte> part) {
+    const std::size_t me = ranks.rank();
+    if (me > 0) {
+      const Communicator::Incoming in[] = {{me - std::bit_floor(me), part}};
+      ranks.exchange({}, in);
+    }
     std::vector<Communicator::Outgoing> out;
-    for (std::size_t rank = 1; rank < ranks.size(); ++rank) out.push_back({rank, part});
-    const Communicator::Incoming in[] = {{0, part}};
-    ranks.rank() == 0 ? ranks.exchange(out, {}) : ranks.exchange({}, in);
+    for (std::size_t step = me == 0 ? 1 : 2 * std::bit_floor(me); me + step < ranks.size(); step *= 2)
+      out.push_back({me + step, part});
+    ranks.exchange(out, {});
   };
   send(std::as_writable_bytes(std::span(&length, 1)));
   bytes.resize(length);

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,13 +31,36 @@ class Communicator {
     std::span<std::byte> bytes;
   };
 
-  /// Sends and receives all of these and returns when that is done. What goes from one rank to another
-  /// arrives in the order in which it was sent, and has to be as long as it is expected to be.
-  virtual void exchange(std::span<const Outgoing> out, std::span<const Incoming> in) = 0;
+  /// Messages on their way. The bytes have to stay where they are until it is done.
+  class Transfer {
+   public:
+    virtual ~Transfer() = default;
+    Transfer(const Transfer&) = delete;
+    Transfer& operator=(const Transfer&) = delete;
+
+    /// Whether all have gone and come; once it is true it is not asked again.
+    virtual bool done() = 0;
+
+   protected:
+    Transfer() = default;
+  };
+
+  /// Begins to send and receive all of these. What goes from one rank to another on one channel, a number
+  /// from 0 to 32,767, arrives in the order in which it was sent, and has to be as long as it is expected to
+  /// be.
+  virtual std::unique_ptr<Transfer> start(int channel, std::span<const Outgoing> out,
+                                          std::span<const Incoming> in) = 0;
+
+  /// Asks until it is true: what transfers that have been started bring about. Ends the run if that takes too
+  /// long.
+  virtual void wait_until(const std::function<bool()>& done) = 0;
+
+  /// Sends and receives all of these, on channel 0, and returns when that is done.
+  void exchange(std::span<const Outgoing> out, std::span<const Incoming> in);
 
   /// Ends the run of all ranks, as this one cannot go on and the others would wait for it; `why` is shown
-  /// with the rank. Processes end here; ranks that are threads return, and the others have an exception in
-  /// exchange().
+  /// with the rank. Processes end here; ranks that are threads return, and the others have an exception where
+  /// they wait.
   virtual void abort(const std::string& why) = 0;
 
  protected:

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "../graph/random.hpp"
 #include "../kernels/binary.hpp"
 #include "optimizer.hpp"
+#include "tree_reduction.hpp"
 #include "tree_sum.hpp"
 
 namespace xgrad {
@@ -29,84 +32,203 @@ void seed_for_shard(Generator& generator, std::uint64_t seed, std::uint64_t step
   generator.manual_seed(key);
 }
 
-void add_numbers(std::span<double> a, std::span<const double> b) {
-  std::transform(a.begin(), a.end(), b.begin(), a.begin(), std::plus<>());
-}
-
 /// How many numbers a sum has before those of the parameters.
 constexpr std::size_t of_loss = 3;
 
-}  // namespace
+/// Each has a channel of its own.
+constexpr std::size_t most_buckets = 16384;
 
-/// Loss, weight, tokens, and for each parameter how many shards used it; and the gradients.
-template <class T>
-struct ShardedStep<T>::Sum {
-  std::vector<double> numbers;
-  std::vector<Variable<T>> gradients;
+using Clock = std::chrono::steady_clock;
 
-  void add(const Sum& more) {
-    add_numbers(numbers, more.numbers);
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      kernels::accumulate(detail::data(gradients[i]), detail::data(std::as_const(more.gradients[i])),
-                          gradients[i].size());
-    }
-  }
-};
-
-namespace {
-
-/// The elements of several arrays, one array after the other, as one sequence.
-template <class T>
-void copy_out(const std::vector<Variable<T>>& arrays, Range range, T* to) {
-  std::size_t first = 0;
-  for (const Variable<T>& array : arrays) {
-    const std::size_t begin = std::clamp(range.begin, first, first + array.size());
-    const std::size_t end = std::clamp(range.end, first, first + array.size());
-    to = std::copy_n(detail::data(array) + (begin - first), end - begin, to);
-    first += array.size();
-  }
+void add_times(RankTimes& times, const RankTimes& more) {
+  times.computing += more.computing;
+  times.waiting += more.waiting;
+  times.sending += more.sending;
 }
 
-/// What one rank adds up of a node: all numbers, and its own segment of the elements.
-template <class T>
-struct Piece {
-  std::span<double> numbers;
-  std::span<T> elements;
+/// As a whole number, for all_gather_numbers().
+std::uint64_t nanoseconds(double seconds) { return static_cast<std::uint64_t>(seconds * 1e9); }
+double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-  void add(const Piece& more) const {
-    add_numbers(numbers, more.numbers);
-    kernels::accumulate(elements.data(), more.elements.data(), elements.size());
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+/// Loss, weight, tokens, and for each parameter how many shards used it.
+struct Numbers {
+  std::vector<double> all;
+
+  void add(const Numbers& more) {
+    std::transform(all.begin(), all.end(), more.all.begin(), all.begin(), std::plus<>());
   }
 };
 
+/// Of one parameter.
+template <class T>
+struct Gradient {
+  Variable<T> sum;
+
+  void add(const Gradient& more) {
+    kernels::accumulate(detail::data(sum), detail::data(more.sum), sum.size());
+  }
+};
+
+template <class T>
+using GradientSum = detail::TreeSum<Gradient<T>>;
+
 }  // namespace
+
+/// What all ranks add up: the gradients, one parameter after the other and the last one first, in buckets,
+/// and the numbers.
+template <class T>
+class ShardedStep<T>::Exchange {
+ public:
+  Exchange(Communicator& ranks, const std::vector<Variable<T>>& parameters, std::size_t bucket_bytes,
+           std::size_t shards)
+      : ranks_(ranks), tree_(shards, ranks.size()), first_(parameters.size()) {
+    std::size_t elements = 0;
+    for (std::size_t i = parameters.size(); i-- > 0; elements += parameters[i].size()) first_[i] = elements;
+    length_ = std::max(bucket_bytes / sizeof(T), elements / most_buckets + 1);
+    for (std::size_t begin = 0; begin < elements; begin += length_) {
+      const auto channel = static_cast<int>(buckets_.size() + 2);
+      buckets_.push_back({{ranks, channel, tree_, std::min(length_, elements - begin)}});
+    }
+    numbers_ = std::make_unique<detail::TreeReduction<double>>(ranks, 1, tree_, of_loss + parameters.size());
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      each_piece(i, parameters[i].size(), [](Bucket& bucket, std::size_t, Range) { ++bucket.parameters; });
+  }
+
+  std::size_t shards() const { return tree_.shards(); }
+
+  void begin() {
+    for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters;
+    started_ = 0;
+    under_way_.clear();
+    sending_ = 0;
+    start_those_complete();
+  }
+
+  /// The gradient of a parameter, of all nodes of this rank. Sends what can be sent.
+  void give(std::size_t parameter, std::size_t size,
+            const std::vector<typename GradientSum<T>::Node>& nodes) {
+    each_piece(parameter, size, [&](Bucket& bucket, std::size_t at, Range range) {
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const T* elements = detail::data(nodes[i].sum.sum);
+        std::copy(elements + range.begin, elements + range.end, bucket.reduction.node(i).data() + at);
+      }
+      --bucket.missing;
+    });
+    start_those_complete();
+    go_on();
+  }
+
+  /// Waits for all, and gives the sums of the numbers.
+  std::span<const double> finish(const std::vector<detail::TreeSum<Numbers>::Node>& nodes) {
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      std::copy(nodes[i].sum.all.begin(), nodes[i].sum.all.end(), numbers_->node(i).begin());
+    numbers_->start();
+    bool there = false;
+    ranks_.wait_until([&] {
+      there = there || numbers_->advance();
+      return go_on() && there;
+    });
+    return numbers_->sum();
+  }
+
+  /// Of a parameter the sum, multiplied by this number.
+  void take(std::size_t parameter, double factor, Variable<T>& gradient) {
+    each_piece(parameter, gradient.size(), [&](Bucket& bucket, std::size_t at, Range range) {
+      kernels::scale(static_cast<T>(factor), bucket.reduction.sum().data() + at,
+                     detail::data(gradient) + range.begin, range.size());
+    });
+  }
+
+  double sending() const { return sending_; }
+
+  std::size_t bytes_sent() const {
+    return std::accumulate(
+        buckets_.begin(), buckets_.end(), numbers_->bytes_sent(),
+        [](std::size_t sum, const Bucket& bucket) { return sum + bucket.reduction.bytes_sent(); });
+  }
+
+ private:
+  struct Bucket {
+    detail::TreeReduction<T> reduction;
+    std::size_t parameters = 0;  // that are in it, as a whole or in part
+    std::size_t missing = 0;     // of those
+  };
+
+  /// Calls f(bucket, place in it, elements of the parameter) for all of a parameter.
+  template <class F>
+  void each_piece(std::size_t parameter, std::size_t size, const F& f) {
+    for (Range range{0, 0}; range.begin < size; range.begin = range.end) {
+      const std::size_t first = first_[parameter] + range.begin, at = first % length_;
+      range.end = std::min(size, range.begin + length_ - at);
+      f(buckets_[first / length_], at, range);
+    }
+  }
+
+  /// In their order, so that all ranks send the same ones first.
+  void start_those_complete() {
+    for (; started_ < buckets_.size() && buckets_[started_].missing == 0; ++started_) {
+      note_time();
+      under_way_.push_back(&buckets_[started_].reduction);
+      under_way_.back()->start();
+    }
+  }
+
+  /// Whether all that have been started are done.
+  bool go_on() {
+    note_time();
+    std::erase_if(under_way_, [](auto* reduction) { return reduction->advance(); });
+    return under_way_.empty();
+  }
+
+  void note_time() {
+    const Clock::time_point now = Clock::now();
+    if (!under_way_.empty()) sending_ += seconds_between(noted_, now);
+    noted_ = now;
+  }
+
+  Communicator& ranks_;
+  detail::ShardedTree tree_;
+  std::vector<std::size_t> first_;  // of each parameter, in the order of sending
+  std::size_t length_;              // of a bucket
+  std::vector<Bucket> buckets_;
+  std::unique_ptr<detail::TreeReduction<double>> numbers_;
+  std::size_t started_ = 0;
+  std::vector<detail::TreeReduction<T>*> under_way_;
+  Clock::time_point noted_;
+  double sending_ = 0;
+};
 
 template <class T>
 ShardedStep<T>::ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options)
     : parameters_(std::move(parameters)), options_(options) {
   if (parameters_.empty()) detail::fail<ValueError>("ShardedStep: there must be parameters, got none");
   detail::check_parameters("ShardedStep", parameters_);
-  for (const Variable<T>& parameter : parameters_) elements_ += parameter.size();
   if (options_.shards == 0) detail::fail<ValueError>("ShardedStep: shards must be at least 1, got 0");
   if (options_.shards < rank_count()) {
     detail::fail<ValueError>("ShardedStep: ", rank_count(), " ranks need at least ", rank_count(),
                              " shards, got ", options_.shards);
   }
+  if (options_.bucket_bytes == 0)
+    detail::fail<ValueError>("ShardedStep: bucket_bytes must be at least 1, got 0");
+  times_.resize(rank_count());
   if (rank_count() == 1) return;
   std::string shapes;
   for (const Variable<T>& parameter : parameters_) shapes += to_string(parameter.shape());
   check_agreement(*options_.ranks,
                   {{"the number of shards", std::to_string(options_.shards)},
                    {"the seed of the shards", std::to_string(options_.seed)},
+                   {"the size of a bucket", std::to_string(options_.bucket_bytes)},
                    {"the type of the parameters", sizeof(T) == 4 ? "float" : "double"},
                    {"the shapes of the parameters", shapes},
                    {"the checksum of the parameters", std::to_string(parameters_checksum())}});
 }
 
 template <class T>
-std::size_t ShardedStep<T>::rank_count() const {
-  return options_.ranks != nullptr ? options_.ranks->size() : 1;
-}
+ShardedStep<T>::~ShardedStep() = default;
 
 template <class T>
 std::uint64_t ShardedStep<T>::parameters_checksum() const {
@@ -120,11 +242,16 @@ template <class T>
 void ShardedStep<T>::check_agreement_in_step(std::size_t step, std::span<const std::size_t> examples) {
   constexpr std::size_t every = 100;  // a checksum takes about a millisecond for a million parameters
   const bool due = calls_++ % every == 0;
-  const std::uint64_t mine[] = {step, detail::checksum(std::as_bytes(examples)),
-                                due ? parameters_checksum() : 0};
+  const std::uint64_t mine[] = {step,
+                                detail::checksum(std::as_bytes(examples)),
+                                due ? parameters_checksum() : 0,
+                                nanoseconds(last_.computing),
+                                nanoseconds(last_.waiting),
+                                nanoseconds(last_.sending)};
   const std::vector<std::uint64_t> all = detail::all_gather_numbers(*options_.ranks, mine);
-  for (std::size_t rank = 1; rank < rank_count(); ++rank) {
-    const std::uint64_t* theirs = all.data() + 3 * rank;
+  for (std::size_t rank = 0; rank < rank_count(); ++rank) {
+    const std::uint64_t* theirs = all.data() + std::size(mine) * rank;
+    add_times(times_[rank], {seconds(theirs[3]), seconds(theirs[4]), seconds(theirs[5])});
     if (theirs[0] != all[0]) {
       detail::fail<ValueError>("ShardedStep: rank ", rank, " is in step ", theirs[0], ", rank 0 in step ",
                                all[0]);
@@ -145,39 +272,102 @@ BatchLoss ShardedStep<T>::backward(std::size_t step, std::span<const std::size_t
                                    const Shard& shard) {
   if (!shard) detail::fail<ValueError>("ShardedStep: shard must be a function, got none");
   if (examples.empty()) detail::fail<ValueError>("ShardedStep: a batch must have examples, got none");
-  const std::size_t shards = std::min(options_.shards, examples.size());
-  if (rank_count() > 1) check_agreement_in_step(step, examples);
-  const Range mine = part(shards, rank_count() > 1 ? options_.ranks->rank() : 0, rank_count());
-  detail::TreeSum<Sum> tree(mine.begin);
+  const Clock::time_point began = Clock::now();
+  if (rank_count() == 1) {
+    const BatchLoss loss = computed(step, examples, shard);
+    add_times(times_[0], {.computing = seconds_between(began, Clock::now())});
+    return loss;
+  }
+  check_agreement_in_step(step, examples);
+  last_ = {.waiting = seconds_between(began, Clock::now())};
+  try {
+    const BatchLoss loss = computed(step, examples, shard);
+    last_.computing = seconds_between(began, Clock::now()) - last_.waiting;
+    return loss;
+  } catch (const std::exception& error) {
+    options_.ranks->abort(error.what());  // the others wait for what this rank does not send any more
+    throw;
+  }
+}
+
+template <class T>
+BatchLoss ShardedStep<T>::computed(std::size_t step, std::span<const std::size_t> examples,
+                                   const Shard& function) {
+  const bool alone = rank_count() == 1;
+  const std::size_t shards = std::min(options_.shards, examples.size()), count = parameters_.size();
+  const Range mine = part(shards, alone ? 0 : options_.ranks->rank(), rank_count());
+  detail::TreeSum<Numbers> numbers(mine.begin);
+  std::vector<GradientSum<T>> gradients(count, GradientSum<T>(mine.begin));
+  if (!alone) {
+    if (exchange_ == nullptr || exchange_->shards() != shards) {
+      exchange_.reset();
+      exchange_ = std::make_unique<Exchange>(*options_.ranks, parameters_, options_.bucket_bytes, shards);
+    }
+    exchange_->begin();
+    for (std::size_t i = 0; i < count && mine.size() == 0; ++i) exchange_->give(i, parameters_[i].size(), {});
+  }
   for (std::size_t s = mine.begin; s < mine.end; ++s) {
     const Range chosen = part(examples.size(), s, shards);
-    tree.push({1, computed(step, s, examples.subspan(chosen.begin, chosen.size()), shard)});
+    const WeightedLoss<T> loss =
+        loss_of_shard(step, s, examples.subspan(chosen.begin, chosen.size()), function);
+    Numbers of_shard{std::vector<double>(of_loss + count)};
+    const double of_this[of_loss] = {loss.sum.item(), loss.weight, static_cast<double>(loss.tokens)};
+    std::copy(std::begin(of_this), std::end(of_this), of_shard.all.begin());
+    const auto take = [&](std::size_t i, Variable<T> gradient) {
+      of_shard.all[of_loss + i] = gradient.defined() ? 1 : 0;
+      if (!gradient.defined()) {
+        gradient = detail::empty<T>(parameters_[i].shape());
+        kernels::fill(0, detail::data(gradient), gradient.size());
+      }
+      gradients[i].push({1, {std::move(gradient)}});
+      if (alone || s + 1 < mine.end) return;
+      exchange_->give(i, parameters_[i].size(), gradients[i].nodes());
+      gradients[i].nodes().clear();
+    };
+    grad_each(loss.sum, parameters_, take, {.allow_unused = true});
+    numbers.push({1, std::move(of_shard)});
   }
-  Sum total = rank_count() == 1 ? std::move(tree.total()) : total_of_all(tree.nodes(), shards);
-  const BatchLoss loss{total.numbers[0], total.numbers[1], static_cast<std::size_t>(total.numbers[2])};
+
+  std::span<const double> sums;
+  if (alone) {
+    sums = numbers.total().all;
+  } else {
+    const Clock::time_point began = Clock::now();
+    sums = exchange_->finish(numbers.nodes());
+    last_.waiting += seconds_between(began, Clock::now());
+    last_.sending = exchange_->sending();
+    bytes_sent_ = exchange_->bytes_sent();
+  }
+  const BatchLoss loss{sums[0], sums[1], static_cast<std::size_t>(sums[2])};
   if (!(loss.weight > 0)) {
     detail::fail<ValueError>("ShardedStep: the weights of a batch must add up to more than 0, got ",
                              loss.weight);
   }
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    Variable<T>& gradient = total.gradients[i];
-    T* elements = detail::data(gradient);
-    kernels::scale(static_cast<T>(1 / loss.weight), elements, elements, gradient.size());
+  for (std::size_t i = 0; i < count; ++i) {
     parameters_[i].zero_grad();
-    if (total.numbers[of_loss + i] > 0) parameters_[i].set_grad(std::move(gradient));
+    if (!(sums[of_loss + i] > 0)) continue;
+    Variable<T> gradient;
+    if (alone) {
+      gradient = std::move(gradients[i].total().sum);
+      T* elements = detail::data(gradient);
+      kernels::scale(static_cast<T>(1 / loss.weight), elements, elements, gradient.size());
+    } else {
+      gradient = detail::empty<T>(parameters_[i].shape());
+      exchange_->take(i, 1 / loss.weight, gradient);
+    }
+    parameters_[i].set_grad(std::move(gradient));
   }
   return loss;
 }
 
 template <class T>
-typename ShardedStep<T>::Sum ShardedStep<T>::computed(std::size_t step, std::size_t shard,
-                                                      std::span<const std::size_t> examples,
-                                                      const Shard& function) {
-  for (const Variable<T>& parameter : parameters_) parameter.zero_grad();
+WeightedLoss<T> ShardedStep<T>::loss_of_shard(std::size_t step, std::size_t shard,
+                                              std::span<const std::size_t> examples,
+                                              const Shard& function) const {
   Generator generator;
   seed_for_shard(generator, options_.seed, step, shard);
   const UseGenerator use(generator);
-  const WeightedLoss<T> loss = function(examples);
+  WeightedLoss<T> loss = function(examples);
   if (!loss.sum.defined() || loss.sum.size() != 1) {
     detail::fail<ShapeError>(
         "ShardedStep: the loss of a shard must be one sum, got ",
@@ -187,81 +377,7 @@ typename ShardedStep<T>::Sum ShardedStep<T>::computed(std::size_t step, std::siz
     detail::fail<ValueError>("ShardedStep: the weight of a shard must be at least 0 and finite, got ",
                              loss.weight);
   }
-  loss.sum.backward();
-  Sum sum{{static_cast<double>(loss.sum.item()), loss.weight, static_cast<double>(loss.tokens)}, {}};
-  for (const Variable<T>& parameter : parameters_) {
-    const bool used = parameter.has_grad();
-    sum.numbers.push_back(used ? 1 : 0);
-    sum.gradients.push_back(used ? parameter.grad() : detail::empty<T>(parameter.shape()));
-    if (!used) kernels::fill(0, detail::data(sum.gradients.back()), parameter.size());
-    parameter.zero_grad();
-  }
-  return sum;
-}
-
-// Each rank adds up one segment of the elements, of all nodes of all ranks, and sends the sum to all others.
-template <class T>
-typename ShardedStep<T>::Sum ShardedStep<T>::total_of_all(std::vector<Node>& nodes, std::size_t shards) {
-  Communicator& ranks = *options_.ranks;
-  const std::size_t count = ranks.size(), me = ranks.rank(), n = of_loss + parameters_.size();
-  const Range segment = part(elements_, me, count);
-  std::vector<std::vector<std::size_t>> nodes_of(count);  // how many shards each has
-  numbers_.resize(count);
-  sent_.resize(count);
-  received_.resize(count);
-  all_.resize(elements_);
-  numbers_[me].clear();
-  std::vector<Communicator::Outgoing> out;
-  std::vector<Communicator::Incoming> in;
-  for (const Node& node : nodes)
-    numbers_[me].insert(numbers_[me].end(), node.sum.numbers.begin(), node.sum.numbers.end());
-  for (std::size_t rank = 0; rank < count; ++rank) {
-    const Range theirs = part(elements_, rank, count), shards_of = part(shards, rank, count);
-    nodes_of[rank] = detail::tree_nodes(shards_of.begin, shards_of.end);
-    std::vector<T>& elements = rank == me ? received_[me] : sent_[rank];
-    elements.resize(nodes.size() * theirs.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      copy_out(nodes[i].sum.gradients, theirs, elements.data() + i * theirs.size());
-    if (rank == me) continue;
-    numbers_[rank].resize(nodes_of[rank].size() * n);
-    received_[rank].resize(nodes_of[rank].size() * segment.size());
-    out.push_back({rank, std::as_bytes(std::span(numbers_[me]))});
-    out.push_back({rank, std::as_bytes(std::span(sent_[rank]))});
-    in.push_back({rank, std::as_writable_bytes(std::span(numbers_[rank]))});
-    in.push_back({rank, std::as_writable_bytes(std::span(received_[rank]))});
-  }
-  ranks.exchange(out, in);
-
-  detail::TreeSum<Piece<T>> tree;
-  for (std::size_t rank = 0; rank < count; ++rank) {
-    for (std::size_t i = 0; i < nodes_of[rank].size(); ++i) {
-      tree.push({nodes_of[rank][i],
-                 Piece<T>{std::span(numbers_[rank]).subspan(i * n, n),
-                          std::span(received_[rank]).subspan(i * segment.size(), segment.size())}});
-    }
-  }
-  const Piece<T> sum = tree.total();
-
-  std::copy(sum.elements.begin(), sum.elements.end(),
-            all_.begin() + static_cast<std::ptrdiff_t>(segment.begin));
-  out.clear();
-  in.clear();
-  for (std::size_t rank = 0; rank < count; ++rank) {
-    if (rank == me) continue;
-    const Range theirs = part(elements_, rank, count);
-    out.push_back({rank, std::as_bytes(sum.elements)});
-    in.push_back({rank, std::as_writable_bytes(std::span(all_).subspan(theirs.begin, theirs.size()))});
-  }
-  ranks.exchange(out, in);
-
-  Sum total{{sum.numbers.begin(), sum.numbers.end()}, {}};
-  const T* from = all_.data();
-  for (const Variable<T>& parameter : parameters_) {
-    total.gradients.push_back(detail::empty<T>(parameter.shape()));
-    std::copy_n(from, parameter.size(), detail::data(total.gradients.back()));
-    from += parameter.size();
-  }
-  return total;
+  return loss;
 }
 
 template class ShardedStep<float>;

@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "../graph/variable.hpp"
 #include "communicator.hpp"
-#include "tree_sum.hpp"
 
 namespace xgrad {
 
@@ -32,6 +32,15 @@ struct ShardedStepOptions {
   std::size_t shards = 8;         ///< into how many parts a batch is cut
   std::uint64_t seed = 0;         ///< of what the shards draw
   Communicator* ranks = nullptr;  ///< that share the work; null for this process alone
+  /// Gradients go to the other ranks in buckets of this size, while the backward pass goes on.
+  std::size_t bucket_bytes = std::size_t{1} << 20;
+};
+
+/// Where a rank's time has gone, in seconds, in ShardedStep::backward().
+struct RankTimes {
+  double computing = 0;  ///< its shards, and sums
+  double waiting = 0;    ///< for other ranks
+  double sending = 0;    ///< while at least one bucket was on its way, whether it computed or waited
 };
 
 /// Computes the gradients of a batch in parts, its shards, so that several processes can share the work and
@@ -51,9 +60,11 @@ struct ShardedStepOptions {
 /// With b examples and S shards (but b, if there are fewer examples) shard s has the examples
 /// [b s / S, b (s + 1) / S). Losses, weights and gradients are added up in a balanced binary tree over the
 /// shards, and the gradients are divided by the weight of the whole batch once, at the end. Rank r of R
-/// computes the shards [S r / R, S (r + 1) / R), one after the other. Each shard draws, for dropout and the
-/// like, from a stream of its own, which (seed, step, shard) gives. The number of shards is a setting of the
-/// run, as the batch size is; the number of ranks is none.
+/// computes the shards [S r / R, S (r + 1) / R), one after the other; as soon as the last of them adds
+/// nothing more to the gradients of a bucket, they are sent, the last parameters' first (Li et al. 2020,
+/// section 3.2.3). Each shard draws, for dropout and the like, from a stream of its own, which (seed, step,
+/// shard) gives. The number of shards is a setting of the run, as the batch size is; the number of ranks is
+/// none.
 template <class T>
 class ShardedStep {
  public:
@@ -61,41 +72,45 @@ class ShardedStep {
   /// that changes from shard to shard.
   using Shard = std::function<WeightedLoss<T>(std::span<const std::size_t> examples)>;
 
-  /// Throws ValueError for no shards, fewer shards than ranks, no parameters, one that is there
-  /// twice or is not a leaf that requires a gradient; and on all ranks if one has other shards, another seed
-  /// or other parameters than rank 0.
+  /// Throws ValueError for no shards, fewer shards than ranks, empty buckets, no parameters, one that is
+  /// there twice or is not a leaf that requires a gradient; and on all ranks if one has other shards, another
+  /// seed or other parameters than rank 0.
   explicit ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options = {});
+  ~ShardedStep();
 
   /// Sets the gradient of every parameter to that of the mean loss of the batch; a parameter that no shard
   /// used has none. All ranks give the whole batch, and get the loss of all. Throws ValueError for an empty
   /// batch, and for weights that are negative, not finite, or add up to 0; ShapeError for a loss of more than
   /// one element. With ranks, it also throws, on all of them, if one is in another step or has another batch,
-  /// or has come to other parameters, which is looked at every 100 calls.
+  /// or has come to other parameters, which is looked at every 100 calls; what `shard` throws on one rank
+  /// aborts the run of all.
   BatchLoss backward(std::size_t step, std::span<const std::size_t> examples, const Shard& shard);
 
   std::size_t shards() const { return options_.shards; }
 
- private:
-  struct Sum;
-  using Node = typename detail::TreeSum<Sum>::Node;
+  /// Of every rank, in all calls but the last one, as it is told in the next: a rank that others wait for
+  /// computes longest and waits least. One entry without ranks.
+  const std::vector<RankTimes>& rank_times() const { return times_; }
 
-  std::size_t rank_count() const;
+  /// How many bytes this rank has sent in the last call, but for what is compared.
+  std::size_t bytes_sent() const { return bytes_sent_; }
+
+ private:
+  class Exchange;
+
+  std::size_t rank_count() const { return options_.ranks != nullptr ? options_.ranks->size() : 1; }
   std::uint64_t parameters_checksum() const;
   void check_agreement_in_step(std::size_t step, std::span<const std::size_t> examples);
-  Sum computed(std::size_t step, std::size_t shard, std::span<const std::size_t> examples,
-               const Shard& function);
-  Sum total_of_all(std::vector<Node>& nodes, std::size_t shards);
+  BatchLoss computed(std::size_t step, std::span<const std::size_t> examples, const Shard& function);
+  WeightedLoss<T> loss_of_shard(std::size_t step, std::size_t shard, std::span<const std::size_t> examples,
+                                const Shard& function) const;
 
   std::vector<Variable<T>> parameters_;
-  std::size_t elements_ = 0;  // of all parameters
-  std::size_t calls_ = 0;
-
-  // For what ranks send each other, kept from step to step: of each rank the numbers of all its nodes, and of
-  // their elements those of one segment; and the sum of all elements.
-  std::vector<std::vector<double>> numbers_;
-  std::vector<std::vector<T>> sent_, received_;
-  std::vector<T> all_;
   ShardedStepOptions options_;
+  std::size_t calls_ = 0, bytes_sent_ = 0;
+  std::vector<RankTimes> times_;
+  RankTimes last_;                      // of this rank, not yet told
+  std::unique_ptr<Exchange> exchange_;  // kept from step to step
 };
 
 }  // namespace xgrad

@@ -62,6 +62,34 @@ void messages(World& world) {
   }
 }
 
+/// Transfers on channels of their own may be started in another order on each rank, and asked in any.
+void channels(World& world) {
+  constexpr int count = 5;
+  std::vector<std::vector<std::size_t>> received(count, std::vector<std::size_t>(world.size(), 99));
+  std::vector<std::size_t> sent(count);
+  std::vector<std::unique_ptr<World::Transfer>> transfers;
+  for (int i = 0; i < count; ++i) {
+    const int channel = (i + static_cast<int>(world.rank())) % count;
+    const auto place = static_cast<std::size_t>(channel);
+    sent[place] = 10 * place + world.rank();
+    std::vector<World::Outgoing> out;
+    std::vector<World::Incoming> in;
+    for (std::size_t rank = 0; rank < world.size(); ++rank) {
+      if (rank == world.rank()) continue;
+      out.push_back({rank, std::as_bytes(std::span(&sent[place], 1))});
+      in.push_back({rank, std::as_writable_bytes(std::span(&received[place][rank], 1))});
+    }
+    transfers.push_back(world.start(channel, out, in));
+  }
+  world.wait_until([&] {
+    std::erase_if(transfers, [](const auto& transfer) { return transfer->done(); });
+    return transfers.empty();
+  });
+  for (std::size_t channel = 0; channel < count; ++channel)
+    for (std::size_t rank = 0; rank < world.size(); ++rank)
+      expect(rank == world.rank() || received[channel][rank] == 10 * channel + rank, "another channel's");
+}
+
 /// The bits of a training by all ranks are those of a training by one process.
 void training(World& world) {
   for (const std::size_t shards : {4, 6, 8}) {
@@ -151,6 +179,7 @@ int main(int argc, char** argv) {
     xgrad::manual_seed(1);
     const std::map<std::string, std::function<void()>> tries = {
         {"messages", [&] { messages(world); }},
+        {"channels", [&] { channels(world); }},
         {"training", [&] { training(world); }},
         {"shorter", [&] { other_length(world, 9); }},
         {"longer", [&] { other_length(world, 7); }},

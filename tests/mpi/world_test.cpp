@@ -52,9 +52,11 @@ TEST(WorldTest, IsTheRanksOfMpirun) {
 
 TEST(WorldTest, MessagesArriveWholeAndInOrder) {
   for (const std::size_t count : counts) {
-    const ProgramResult result = try_on(count, "messages");
-    EXPECT_EQ(result.exit_code, 0) << result.output;
-    EXPECT_EQ(result.output, "done\n");
+    for (const std::string what : {"messages", "channels"}) {
+      const ProgramResult result = try_on(count, what);
+      EXPECT_EQ(result.exit_code, 0) << result.output;
+      EXPECT_EQ(result.output, "done\n");
+    }
   }
 }
 
