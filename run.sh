@@ -18,7 +18,7 @@ libzip and GoogleTest must be installed'
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
-folders=(apps examples examples/mpi docs/snippets benchmarks tests/programs) # of programs, one from every source file
+folders=(apps examples examples/mpi docs/snippets benchmarks benchmarks/mpi tests/programs) # of programs, one from every source file
 
 # The folder of the program NAME.
 folder_of() {
@@ -28,6 +28,9 @@ folder_of() {
   done
   return 1
 }
+
+# Whether a program is built with MPI only.
+needs_ranks() { [[ $(folder_of "$1") == */mpi ]]; }
 
 # The first line of a program's source says what it does: "// one line".
 list_names() {
@@ -225,9 +228,9 @@ if [[ ${1:-} == --ranks ]]; then
   [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ && ${3:-} ]] || die 'usage: ./run.sh --ranks NUMBER NAME [ARGS], with 1 to 9999 ranks'
   ranks=$2
   shift 2
-  [[ $1 == train_* || -e $root/examples/mpi/$1.cpp ]] ||
-    die "'$1' does not share its work; the programs that do are train_syllables, train_tagger, train_toy_encoder and data_parallel"
-elif [[ ${1:-} && $1 != */* && -e $root/examples/mpi/$1.cpp ]]; then
+  [[ $1 == train_* ]] || needs_ranks "$1" ||
+    die "'$1' does not share its work; the programs that do are train_syllables, train_tagger, train_toy_encoder, data_parallel and bench_ranks"
+elif [[ ${1:-} ]] && needs_ranks "$1"; then
   ranks=1
 fi
 
@@ -258,7 +261,7 @@ elif [[ $name == fuzz ]]; then
 elif folder=$(folder_of "$name"); then
   prepare "$name"
   # a figure is worth something only with the kernels made for the processor
-  if [[ $folder == benchmarks ]]; then unset OPENBLAS_CORETYPE; fi
+  if [[ $folder == benchmarks* ]]; then unset OPENBLAS_CORETYPE; fi
   if ((ranks > 1)); then run_on_ranks "$build/bin/$name" "$@"; fi
   exec "$build/bin/$name" "$@"
 else

@@ -20,36 +20,15 @@
 #include <nlohmann/json.hpp>
 
 #include "../apps/program.hpp"
+#include "encoder/configs.hpp"
 #include "encoder/process.hpp"
 #include "encoder/protocol.hpp"
 
-using bench::Model, bench::PeerModel, bench::Process, bench::Size, bench::Times;
+using bench::Config, bench::config_names, bench::config_of, bench::median, bench::Model, bench::PeerModel,
+    bench::Process, bench::quantile, bench::Size, bench::Times;
 using nlohmann::json, nlohmann::ordered_json;
 
 namespace {
-
-struct Config {
-  const char* name;
-  Size size;
-};
-
-constexpr Config configs[] = {
-    {"toy", {6, 8, 1, 4, 2, 8, 1, 2}},
-    {"small", {100, 16, 16, 64, 4, 256, 2, 10}},
-    {"medium", {1000, 64, 16, 256, 4, 1024, 4, 10}},
-    {"large", {8000, 128, 8, 512, 8, 2048, 6, 10}},
-    {"longseq", {100, 1024, 1, 128, 4, 512, 2, 10}},
-};
-
-const Config& config_of(const std::string& name) {
-  return *std::ranges::find_if(configs, [&](const Config& config) { return config.name == name; });
-}
-
-std::vector<std::string> config_names() {
-  std::vector<std::string> names;
-  for (const Config& config : configs) names.emplace_back(config.name);
-  return names;
-}
 
 /// Of the matrix products in a forward pass; a training step has three times as many.
 double gflop(const Size& size) {
@@ -69,14 +48,6 @@ enum class Task { step, forward };
 constexpr Task tasks[] = {Task::step, Task::forward};
 
 const char* name_of(Task task) { return task == Task::step ? "step" : "forward"; }
-
-/// The value that the part `share` of the others is below.
-double quantile(std::vector<double> values, double share) {
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(std::lround(share * static_cast<double>(values.size() - 1)))];
-}
-
-double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 
 /// Asks for batches of calls of a task, after so many ms of it.
 Times run(Process& process, const std::string& task, std::size_t calls, std::size_t batches, double warm_up) {

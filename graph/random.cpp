@@ -98,9 +98,16 @@ void Mt19937::seed(std::uint32_t seed) {
   for (std::uint32_t i = 1; i < state_size; ++i)
     state_[i] = 1812433253U * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
   position_ = state_size;
+  key_.clear();
 }
 
 void Mt19937::seed(std::span<const std::uint32_t> key) {
+  key_.assign(key.begin(), key.end());
+  position_ = state_size;
+}
+
+void Mt19937::make_state() {
+  const std::vector<std::uint32_t> key = std::move(key_);
   seed(19650218);
   std::size_t i = 1;
   const auto mix = [&](std::uint32_t factor) {
@@ -124,6 +131,7 @@ void Mt19937::seed(std::span<const std::uint32_t> key) {
 }
 
 void Mt19937::next_block() {
+  if (!key_.empty()) make_state();
   kernels::mt19937_twist(state_.data());
   kernels::mt19937_temper(state_.data(), words_.data());
   position_ = 0;
@@ -141,6 +149,11 @@ void Mt19937::draw(std::uint32_t* words, std::size_t count) {
 }
 
 std::string Mt19937::text() const {
+  if (!key_.empty()) {
+    Mt19937 made = *this;
+    made.make_state();
+    return made.text();
+  }
   std::string text;
   for (const std::uint32_t word : state_) text += std::to_string(word) + " ";
   return text + std::to_string(position_);

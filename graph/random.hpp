@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "array.hpp"
 #include "scoped_value.hpp"
@@ -45,9 +46,11 @@ class Mt19937 {
 
  private:
   void next_block();
+  void make_state();
 
   std::array<std::uint32_t, state_size> state_, words_;  // words_ are the numbers of state_
   std::size_t position_;
+  std::vector<std::uint32_t> key_;  // that the state is still to be made of, if there is one
 };
 
 }  // namespace detail
@@ -61,12 +64,14 @@ class Generator {
   /// A new generator starts from PyTorch's default seed.
   Generator() { manual_seed(67280421310721u); }
   explicit Generator(std::uint64_t seed) { manual_seed(seed); }
+  explicit Generator(std::span<const std::uint32_t> key) { manual_seed(key); }
 
   /// Starts the stream anew; the low 32 bits of the seed count.
   void manual_seed(std::uint64_t seed);
 
   /// The same from several words, all of whose bits count: init_by_array of Matsumoto and Nishimura's
-  /// mt19937ar (2002), as numpy.random.RandomState does with a list. Throws ValueError for none.
+  /// mt19937ar (2002), as numpy.random.RandomState does with a list. It takes time only when something is drawn.
+  /// Throws ValueError for none.
   void manual_seed(std::span<const std::uint32_t> key);
 
   /// Where the stream is, as text: set_state() continues from there, in another process, too.

@@ -165,6 +165,12 @@ XGRAD_PARALLEL_KERNEL(accumulate, n, 1, (T * y, const T* x, std::size_t n), (y, 
   for (std::size_t i = begin; i < n; ++i) y[i] += x[i];
 }
 
+XGRAD_PARALLEL_KERNEL(accumulate_three, n, 1, (T * y, const T* a, const T* b, const T* c, std::size_t n),
+                      (y, a, b, c, n)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = begin; i < n; ++i) y[i] = (y[i] + a[i]) + (b[i] + c[i]);
+}
+
 XGRAD_PARALLEL_KERNEL(scale, n, 1, (std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n),
                       (alpha, x, y, n)) {
   XGRAD_INDEPENDENT

@@ -63,6 +63,9 @@ void where(Lengths shape, const Strided<const bool>& condition, const Strided<co
 /// y += x.
 template <typename T>
 void accumulate(T* y, const T* x, std::size_t n);
+/// y = (y + a) + (b + c).
+template <typename T>
+void accumulate_three(T* y, const T* a, const T* b, const T* c, std::size_t n);
 /// y = alpha x; y may be x.
 template <typename T>
 void scale(std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n);

@@ -259,6 +259,18 @@ TEST(RandomTest, AKeyForgetsTheNormalNumberThatWasDrawnInAdvance) {
   EXPECT_EQ(xgrad::normal<double>({1}, 0, 1, generator), first);
 }
 
+TEST(RandomTest, AKeyIsInTheStateBeforeAnythingIsDrawn) {
+  const std::vector<std::uint32_t> key{1, 2};
+  xgrad::Generator generator(key), other;
+  other.set_state(generator.get_state());
+  const std::uint32_t first = generator.random32();
+  EXPECT_EQ(other.random32(), first);
+  EXPECT_EQ(other.get_state(), generator.get_state());
+  generator.manual_seed(key);
+  generator.manual_seed(5);
+  EXPECT_EQ(generator.random32(), xgrad::Generator(5).random32());
+}
+
 TEST(RandomTest, AUsedGeneratorIsTheDefaultOneOfItsThread) {
   xgrad::manual_seed(2);
   const Array<float> first = xgrad::normal<float>({3}), second = xgrad::normal<float>({3});

@@ -30,6 +30,11 @@ using Chosen = std::span<const std::size_t>;
 struct Brackets {
   std::string text;
   void add(const Brackets& more) { text = "(" + text + "+" + more.text + ")"; }
+  void add(const Brackets& b, Brackets c, const Brackets& d) {
+    add(b);
+    c.add(d);
+    add(c);
+  }
 };
 
 using Tree = xgrad::detail::TreeSum<Brackets>;
@@ -93,6 +98,22 @@ TEST(ShardedStepTest, HasTheSameBitsForAnyNumberOfRanksAndThreads) {
         xgrad_tests::Ranks::run(count, [&](xgrad::Communicator& ranks) {
           EXPECT_TRUE(same_bits(trained(shards, &ranks), expected))
               << shards << " shards, " << threads << " threads, rank " << ranks.rank() << " of " << count;
+        });
+      }
+    }
+  }
+}
+
+TEST(ShardedStepTest, HasTheSameBitsForAnySizeOfBuckets) {
+  for (const std::size_t shards : {3, 4}) {
+    const std::vector<float> expected = trained(shards);
+    for (const std::size_t bytes : {1, 40, 4096, 1 << 20}) {
+      for (const std::size_t count : {2, 3, 4}) {
+        if (count > shards) continue;
+        xgrad_tests::Ranks::run(count, [&](xgrad::Communicator& ranks) {
+          EXPECT_TRUE(same_bits(trained(shards, &ranks, bytes), expected))
+              << shards << " shards, buckets of " << bytes << " bytes, rank " << ranks.rank() << " of "
+              << count;
         });
       }
     }
@@ -180,6 +201,70 @@ TEST(ShardedStepTest, AParameterThatSomeShardsDoNotUseIsZeroThereAndNoneIfNoneUs
       EXPECT_FALSE(line.b.has_grad());
     });
   }
+}
+
+TEST(ShardedStepTest, GradientsStayAsTheyAreUntilTheNewOnesAreThere) {
+  const Line line;
+  ShardedStep<double> sharded(line.parameters(), {.shards = 2});
+  line.w.set_grad(7.0);
+  const std::string error = message_of([&] {
+    sharded.backward(0, first_examples(2), [&](Chosen examples) {
+      EXPECT_EQ(line.w.grad().item(), 7);
+      if (examples[0] == 1) throw std::runtime_error("no more");
+      return WeightedLoss<double>{line.w, 1};
+    });
+  });
+  EXPECT_EQ(error, "no more");
+  EXPECT_EQ(line.w.grad().item(), 7);
+}
+
+TEST(ShardedStepTest, AnExceptionOnOneRankEndsTheOthers) {
+  EXPECT_EQ(message_of([] {
+              xgrad_tests::Ranks::run(3, [](xgrad::Communicator& ranks) {
+                const Line line;
+                ShardedStep<double> sharded(line.parameters(), {.shards = 3, .ranks = &ranks});
+                try {
+                  sharded.backward(0, first_examples(3), [&](Chosen) {
+                    if (ranks.rank() == 1) throw std::runtime_error("no more");
+                    return WeightedLoss<double>{line.w, 1};
+                  });
+                } catch (const std::runtime_error&) {
+                }
+                EXPECT_EQ(ranks.rank(), 1u);
+                throw std::runtime_error("rank 1 went on");
+              });
+            }),
+            "rank 1 went on");
+}
+
+TEST(ShardedStepTest, EveryRankHasTheTimesOfAll) {
+  const Line line;
+  ShardedStep<double> alone(line.parameters());
+  EXPECT_EQ(alone.rank_times().size(), 1u);
+  EXPECT_EQ(alone.rank_times()[0].computing, 0);
+  const auto half = [](Chosen examples, const Line& of) {
+    return WeightedLoss<double>{of.w * static_cast<double>(examples.size()), 1};
+  };
+  alone.backward(0, first_examples(4), [&](Chosen examples) { return half(examples, line); });
+  EXPECT_GT(alone.rank_times()[0].computing, 0);
+  EXPECT_EQ(alone.bytes_sent(), 0u);
+  std::vector<std::vector<double>> told(2);
+  xgrad_tests::Ranks::run(2, [&](xgrad::Communicator& ranks) {
+    const Line mine;
+    ShardedStep<double> sharded(mine.parameters(), {.shards = 2, .ranks = &ranks});
+    for (std::size_t step = 0; step < 3; ++step)
+      sharded.backward(step, first_examples(4), [&](Chosen examples) { return half(examples, mine); });
+    for (const xgrad::RankTimes& times : sharded.rank_times()) {
+      EXPECT_GT(times.computing, 0);
+      EXPECT_GT(times.waiting, 0);
+      EXPECT_LT(times.overlapping, times.computing);
+      told[ranks.rank()].insert(told[ranks.rank()].end(),
+                                {times.computing, times.waiting, times.overlapping});
+    }
+    // Of two gradients, and of loss, weight, tokens and two counts, 2 n (R - 1) / R.
+    EXPECT_NEAR(static_cast<double>(sharded.bytes_sent()), 2.0 * 7 * sizeof(double) / 2, sizeof(double));
+  });
+  EXPECT_EQ(told[0], told[1]);
 }
 
 TEST(ShardedStepTest, EachShardOfEachStepDrawsFromAStreamOfItsOwn) {
@@ -280,6 +365,8 @@ TEST(ShardedStepTest, RefusesWhatIsNoBatch) {
             "ShardedStep: every parameter must be given once, parameter 2 is parameter 0");
   EXPECT_EQ(message_of([&] { ShardedStep<double>(line.parameters(), {.shards = 0}); }),
             "ShardedStep: shards must be at least 1, got 0");
+  EXPECT_EQ(message_of([&] { ShardedStep<double>(line.parameters(), {.bucket_bytes = 0}); }),
+            "ShardedStep: bucket_bytes must be at least 1, got 0");
   EXPECT_EQ(message_of([&] {
               xgrad_tests::Ranks::run(3, [&](xgrad::Communicator& ranks) {
                 ShardedStep<double>(Line().parameters(), {.shards = 2, .ranks = &ranks});

@@ -56,12 +56,14 @@ struct Task {
 };
 
 /// All bits that a run of three steps leaves behind.
-inline std::vector<float> trained(std::size_t shards, xgrad::Communicator* ranks = nullptr) {
+inline std::vector<float> trained(std::size_t shards, xgrad::Communicator* ranks = nullptr,
+                                  std::size_t bucket_bytes = 1000) {
   xgrad::Generator mine(3);
   const xgrad::UseGenerator use(mine);
   const Task task;
   xgrad::AdamW<float> optimizer(task.parameters(), {.lr = 1e-2});
-  xgrad::ShardedStep<float> sharded(optimizer.parameters(), {.shards = shards, .seed = 5, .ranks = ranks});
+  xgrad::ShardedStep<float> sharded(
+      optimizer.parameters(), {.shards = shards, .seed = 5, .ranks = ranks, .bucket_bytes = bucket_bytes});
   std::vector<float> result;
   for (std::size_t step = 0; step < 3; ++step) {
     const std::vector<std::size_t> batch = first_examples(13 - 4 * step);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "../graph/random.hpp"
 #include "../kernels/binary.hpp"
 #include "optimizer.hpp"
-#include "tree_reduction.hpp"
 #include "tree_sum.hpp"
 
 namespace xgrad {
@@ -22,28 +20,25 @@ namespace {
 
 using detail::part, detail::Range;
 
-void seed_for_shard(Generator& generator, std::uint64_t seed, std::uint64_t step, std::uint64_t shard) {
+std::array<std::uint32_t, 6> key_of_shard(std::uint64_t seed, std::uint64_t step, std::uint64_t shard) {
   std::array<std::uint32_t, 6> key;
   auto word = key.begin();
   for (const std::uint64_t number : {seed, step, shard}) {
     *word++ = static_cast<std::uint32_t>(number);
     *word++ = static_cast<std::uint32_t>(number >> 32);
   }
-  generator.manual_seed(key);
+  return key;
 }
 
 /// How many numbers a sum has before those of the parameters.
 constexpr std::size_t of_loss = 3;
-
-/// Each has a channel of its own.
-constexpr std::size_t most_buckets = 16384;
 
 using Clock = std::chrono::steady_clock;
 
 void add_times(RankTimes& times, const RankTimes& more) {
   times.computing += more.computing;
   times.waiting += more.waiting;
-  times.sending += more.sending;
+  times.overlapping += more.overlapping;
 }
 
 /// As a whole number, for all_gather_numbers().
@@ -58,8 +53,9 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
 struct Numbers {
   std::vector<double> all;
 
-  void add(const Numbers& more) {
-    std::transform(all.begin(), all.end(), more.all.begin(), all.begin(), std::plus<>());
+  void add(const Numbers& more) { kernels::accumulate(all.data(), more.all.data(), all.size()); }
+  void add(const Numbers& b, const Numbers& c, const Numbers& d) {
+    kernels::accumulate_three(all.data(), b.all.data(), c.all.data(), d.all.data(), all.size());
   }
 };
 
@@ -71,136 +67,30 @@ struct Gradient {
   void add(const Gradient& more) {
     kernels::accumulate(detail::data(sum), detail::data(more.sum), sum.size());
   }
+  void add(const Gradient& b, const Gradient& c, const Gradient& d) {
+    kernels::accumulate_three(detail::data(sum), detail::data(b.sum), detail::data(c.sum),
+                              detail::data(d.sum), sum.size());
+  }
 };
 
 template <class T>
 using GradientSum = detail::TreeSum<Gradient<T>>;
 
-}  // namespace
+const double* elements_of(const Numbers& numbers) { return numbers.all.data(); }
 
-/// What all ranks add up: the gradients, one parameter after the other and the last one first, in buckets,
-/// and the numbers.
 template <class T>
-class ShardedStep<T>::Exchange {
- public:
-  Exchange(Communicator& ranks, const std::vector<Variable<T>>& parameters, std::size_t bucket_bytes,
-           std::size_t shards)
-      : ranks_(ranks), tree_(shards, ranks.size()), first_(parameters.size()) {
-    std::size_t elements = 0;
-    for (std::size_t i = parameters.size(); i-- > 0; elements += parameters[i].size()) first_[i] = elements;
-    length_ = std::max(bucket_bytes / sizeof(T), elements / most_buckets + 1);
-    for (std::size_t begin = 0; begin < elements; begin += length_) {
-      const auto channel = static_cast<int>(buckets_.size() + 2);
-      buckets_.push_back({{ranks, channel, tree_, std::min(length_, elements - begin)}});
-    }
-    numbers_ = std::make_unique<detail::TreeReduction<double>>(ranks, 1, tree_, of_loss + parameters.size());
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      each_piece(i, parameters[i].size(), [](Bucket& bucket, std::size_t, Range) { ++bucket.parameters; });
-  }
+const T* elements_of(const Gradient<T>& gradient) {
+  return detail::data(gradient.sum);
+}
 
-  std::size_t shards() const { return tree_.shards(); }
+template <class Node>
+auto elements_of(const std::vector<Node>& nodes) {
+  std::vector<decltype(elements_of(nodes[0].sum))> elements;
+  for (const Node& node : nodes) elements.push_back(elements_of(node.sum));
+  return elements;
+}
 
-  void begin() {
-    for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters;
-    started_ = 0;
-    under_way_.clear();
-    sending_ = 0;
-    start_those_complete();
-  }
-
-  /// The gradient of a parameter, of all nodes of this rank. Sends what can be sent.
-  void give(std::size_t parameter, std::size_t size,
-            const std::vector<typename GradientSum<T>::Node>& nodes) {
-    each_piece(parameter, size, [&](Bucket& bucket, std::size_t at, Range range) {
-      for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const T* elements = detail::data(nodes[i].sum.sum);
-        std::copy(elements + range.begin, elements + range.end, bucket.reduction.node(i).data() + at);
-      }
-      --bucket.missing;
-    });
-    start_those_complete();
-    go_on();
-  }
-
-  /// Waits for all, and gives the sums of the numbers.
-  std::span<const double> finish(const std::vector<detail::TreeSum<Numbers>::Node>& nodes) {
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      std::copy(nodes[i].sum.all.begin(), nodes[i].sum.all.end(), numbers_->node(i).begin());
-    numbers_->start();
-    bool there = false;
-    ranks_.wait_until([&] {
-      there = there || numbers_->advance();
-      return go_on() && there;
-    });
-    return numbers_->sum();
-  }
-
-  /// Of a parameter the sum, multiplied by this number.
-  void take(std::size_t parameter, double factor, Variable<T>& gradient) {
-    each_piece(parameter, gradient.size(), [&](Bucket& bucket, std::size_t at, Range range) {
-      kernels::scale(static_cast<T>(factor), bucket.reduction.sum().data() + at,
-                     detail::data(gradient) + range.begin, range.size());
-    });
-  }
-
-  double sending() const { return sending_; }
-
-  std::size_t bytes_sent() const {
-    return std::accumulate(
-        buckets_.begin(), buckets_.end(), numbers_->bytes_sent(),
-        [](std::size_t sum, const Bucket& bucket) { return sum + bucket.reduction.bytes_sent(); });
-  }
-
- private:
-  struct Bucket {
-    detail::TreeReduction<T> reduction;
-    std::size_t parameters = 0;  // that are in it, as a whole or in part
-    std::size_t missing = 0;     // of those
-  };
-
-  /// Calls f(bucket, place in it, elements of the parameter) for all of a parameter.
-  template <class F>
-  void each_piece(std::size_t parameter, std::size_t size, const F& f) {
-    for (Range range{0, 0}; range.begin < size; range.begin = range.end) {
-      const std::size_t first = first_[parameter] + range.begin, at = first % length_;
-      range.end = std::min(size, range.begin + length_ - at);
-      f(buckets_[first / length_], at, range);
-    }
-  }
-
-  /// In their order, so that all ranks send the same ones first.
-  void start_those_complete() {
-    for (; started_ < buckets_.size() && buckets_[started_].missing == 0; ++started_) {
-      note_time();
-      under_way_.push_back(&buckets_[started_].reduction);
-      under_way_.back()->start();
-    }
-  }
-
-  /// Whether all that have been started are done.
-  bool go_on() {
-    note_time();
-    std::erase_if(under_way_, [](auto* reduction) { return reduction->advance(); });
-    return under_way_.empty();
-  }
-
-  void note_time() {
-    const Clock::time_point now = Clock::now();
-    if (!under_way_.empty()) sending_ += seconds_between(noted_, now);
-    noted_ = now;
-  }
-
-  Communicator& ranks_;
-  detail::ShardedTree tree_;
-  std::vector<std::size_t> first_;  // of each parameter, in the order of sending
-  std::size_t length_;              // of a bucket
-  std::vector<Bucket> buckets_;
-  std::unique_ptr<detail::TreeReduction<double>> numbers_;
-  std::size_t started_ = 0;
-  std::vector<detail::TreeReduction<T>*> under_way_;
-  Clock::time_point noted_;
-  double sending_ = 0;
-};
+}  // namespace
 
 template <class T>
 ShardedStep<T>::ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options)
@@ -228,9 +118,6 @@ ShardedStep<T>::ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOpti
 }
 
 template <class T>
-ShardedStep<T>::~ShardedStep() = default;
-
-template <class T>
 std::uint64_t ShardedStep<T>::parameters_checksum() const {
   std::uint64_t sum = detail::checksum({});
   for (const Variable<T>& parameter : parameters_)
@@ -247,7 +134,7 @@ void ShardedStep<T>::check_agreement_in_step(std::size_t step, std::span<const s
                                 due ? parameters_checksum() : 0,
                                 nanoseconds(last_.computing),
                                 nanoseconds(last_.waiting),
-                                nanoseconds(last_.sending)};
+                                nanoseconds(last_.overlapping)};
   const std::vector<std::uint64_t> all = detail::all_gather_numbers(*options_.ranks, mine);
   for (std::size_t rank = 0; rank < rank_count(); ++rank) {
     const std::uint64_t* theirs = all.data() + std::size(mine) * rank;
@@ -300,11 +187,14 @@ BatchLoss ShardedStep<T>::computed(std::size_t step, std::span<const std::size_t
   std::vector<GradientSum<T>> gradients(count, GradientSum<T>(mine.begin));
   if (!alone) {
     if (exchange_ == nullptr || exchange_->shards() != shards) {
+      std::vector<std::size_t> sizes;
+      for (const Variable<T>& parameter : parameters_) sizes.push_back(parameter.size());
       exchange_.reset();
-      exchange_ = std::make_unique<Exchange>(*options_.ranks, parameters_, options_.bucket_bytes, shards);
+      exchange_ = std::make_unique<detail::GradientExchange<T>>(*options_.ranks, sizes, of_loss + count,
+                                                                shards, options_.bucket_bytes);
     }
     exchange_->begin();
-    for (std::size_t i = 0; i < count && mine.size() == 0; ++i) exchange_->give(i, parameters_[i].size(), {});
+    for (std::size_t i = 0; i < count && mine.size() == 0; ++i) exchange_->give(i, {});
   }
   for (std::size_t s = mine.begin; s < mine.end; ++s) {
     const Range chosen = part(examples.size(), s, shards);
@@ -321,7 +211,7 @@ BatchLoss ShardedStep<T>::computed(std::size_t step, std::span<const std::size_t
       }
       gradients[i].push({1, {std::move(gradient)}});
       if (alone || s + 1 < mine.end) return;
-      exchange_->give(i, parameters_[i].size(), gradients[i].nodes());
+      exchange_->give(i, elements_of(gradients[i].nodes()));
       gradients[i].nodes().clear();
     };
     grad_each(loss.sum, parameters_, take, {.allow_unused = true});
@@ -333,9 +223,9 @@ BatchLoss ShardedStep<T>::computed(std::size_t step, std::span<const std::size_t
     sums = numbers.total().all;
   } else {
     const Clock::time_point began = Clock::now();
-    sums = exchange_->finish(numbers.nodes());
+    sums = exchange_->finish(elements_of(numbers.nodes()));
     last_.waiting += seconds_between(began, Clock::now());
-    last_.sending = exchange_->sending();
+    last_.overlapping = exchange_->overlapping();
     bytes_sent_ = exchange_->bytes_sent();
   }
   const BatchLoss loss{sums[0], sums[1], static_cast<std::size_t>(sums[2])};
@@ -353,7 +243,10 @@ BatchLoss ShardedStep<T>::computed(std::size_t step, std::span<const std::size_t
       kernels::scale(static_cast<T>(1 / loss.weight), elements, elements, gradient.size());
     } else {
       gradient = detail::empty<T>(parameters_[i].shape());
-      exchange_->take(i, 1 / loss.weight, gradient);
+      exchange_->take(i, [&](Range range, std::span<const T> sum) {
+        kernels::scale(static_cast<T>(1 / loss.weight), sum.data(), detail::data(gradient) + range.begin,
+                       range.size());
+      });
     }
     parameters_[i].set_grad(std::move(gradient));
   }
@@ -364,8 +257,7 @@ template <class T>
 WeightedLoss<T> ShardedStep<T>::loss_of_shard(std::size_t step, std::size_t shard,
                                               std::span<const std::size_t> examples,
                                               const Shard& function) const {
-  Generator generator;
-  seed_for_shard(generator, options_.seed, step, shard);
+  Generator generator(key_of_shard(options_.seed, step, shard));
   const UseGenerator use(generator);
   WeightedLoss<T> loss = function(examples);
   if (!loss.sum.defined() || loss.sum.size() != 1) {

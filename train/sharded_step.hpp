@@ -8,6 +8,7 @@
 
 #include "../graph/variable.hpp"
 #include "communicator.hpp"
+#include "gradient_exchange.hpp"
 
 namespace xgrad {
 
@@ -38,9 +39,9 @@ struct ShardedStepOptions {
 
 /// Where a rank's time has gone, in seconds, in ShardedStep::backward().
 struct RankTimes {
-  double computing = 0;  ///< its shards, and sums
-  double waiting = 0;    ///< for other ranks
-  double sending = 0;    ///< while at least one bucket was on its way, whether it computed or waited
+  double computing = 0;    ///< its shards, and sums
+  double waiting = 0;      ///< for other ranks, and for what they send
+  double overlapping = 0;  ///< of computing, while buckets were on their way
 };
 
 /// Computes the gradients of a batch in parts, its shards, so that several processes can share the work and
@@ -76,7 +77,6 @@ class ShardedStep {
   /// there twice or is not a leaf that requires a gradient; and on all ranks if one has other shards, another
   /// seed or other parameters than rank 0.
   explicit ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options = {});
-  ~ShardedStep();
 
   /// Sets the gradient of every parameter to that of the mean loss of the batch; a parameter that no shard
   /// used has none. All ranks give the whole batch, and get the loss of all. Throws ValueError for an empty
@@ -96,8 +96,6 @@ class ShardedStep {
   std::size_t bytes_sent() const { return bytes_sent_; }
 
  private:
-  class Exchange;
-
   std::size_t rank_count() const { return options_.ranks != nullptr ? options_.ranks->size() : 1; }
   std::uint64_t parameters_checksum() const;
   void check_agreement_in_step(std::size_t step, std::span<const std::size_t> examples);
@@ -109,8 +107,8 @@ class ShardedStep {
   ShardedStepOptions options_;
   std::size_t calls_ = 0, bytes_sent_ = 0;
   std::vector<RankTimes> times_;
-  RankTimes last_;                      // of this rank, not yet told
-  std::unique_ptr<Exchange> exchange_;  // kept from step to step
+  RankTimes last_;                                         // of this rank, not yet told
+  std::unique_ptr<detail::GradientExchange<T>> exchange_;  // kept from step to step
 };
 
 }  // namespace xgrad

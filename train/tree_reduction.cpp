@@ -17,6 +17,10 @@ struct Piece {
   void add(const Piece& more) const {
     kernels::accumulate(elements.data(), more.elements.data(), elements.size());
   }
+  void add(const Piece& b, const Piece& c, const Piece& d) const {
+    kernels::accumulate_three(elements.data(), b.elements.data(), c.elements.data(), d.elements.data(),
+                              elements.size());
+  }
 };
 
 struct Halves {

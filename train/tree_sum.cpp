@@ -5,6 +5,7 @@ namespace {
 
 struct Nothing {
   void add(const Nothing&) const {}
+  void add(const Nothing&, const Nothing&, const Nothing&) const {}
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -13,7 +14,8 @@ namespace xgrad::detail {
 /// A piece of the whole can be added up elsewhere: its sums are the largest nodes of the tree inside of it,
 /// and give the same additions when they are pushed where the parts were.
 ///
-/// a.add(b) has to make a + b of a.
+/// Nodes wait until four neighbours can be added up in one go, which reads and writes less memory. a.add(b)
+/// has to make a + b of a, and a.add(b, c, d) has to make (a + b) + (c + d) of it.
 template <class Sum>
 class TreeSum {
  public:
@@ -28,28 +30,51 @@ class TreeSum {
 
   /// The parts that come next.
   void push(Node node) {
-    std::size_t first = end_;
     end_ += node.count;
-    while (!nodes_.empty() && nodes_.back().count == node.count && first % (2 * node.count) != 0) {
-      Node left = std::move(nodes_.back());
-      nodes_.pop_back();
-      first -= left.count;
-      left.sum.add(node.sum);
-      node = {2 * node.count, std::move(left.sum)};
-    }
     nodes_.push_back(std::move(node));
+    while (add_last<4>()) {
+    }
   }
 
   /// What has been pushed, as few nodes.
-  std::vector<Node>& nodes() { return nodes_; }
+  std::vector<Node>& nodes() {
+    std::vector<Node> pushed = std::move(nodes_);
+    nodes_.clear();
+    for (const Node& node : pushed) end_ -= node.count;
+    for (Node& node : pushed) {
+      end_ += node.count;
+      nodes_.push_back(std::move(node));
+      while (add_last<2>()) {
+      }
+    }
+    return nodes_;
+  }
 
   /// The sum of all parts of the whole; there must be some.
   Sum& total() {
+    nodes();
     for (; nodes_.size() > 1; nodes_.pop_back()) nodes_[nodes_.size() - 2].sum.add(nodes_.back().sum);
     return nodes_.front().sum;
   }
 
  private:
+  /// Makes one node of the last N if together they are one of the tree.
+  template <std::size_t N>
+  bool add_last() {
+    const std::size_t count = nodes_.back().count;
+    if (nodes_.size() < N || end_ % (N * count) != 0) return false;
+    Node* const last = &nodes_[nodes_.size() - N];
+    if (std::any_of(last, last + N, [&](const Node& node) { return node.count != count; })) return false;
+    if constexpr (N == 2) {
+      last[0].sum.add(last[1].sum);
+    } else {
+      last[0].sum.add(last[1].sum, last[2].sum, last[3].sum);
+    }
+    last[0].count = N * count;
+    nodes_.erase(nodes_.end() - (N - 1), nodes_.end());
+    return true;
+  }
+
   std::size_t end_;
   std::vector<Node> nodes_;
 };

@@ -8,42 +8,14 @@
 #include <xgrad/kernels/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "encoder.hpp"
 #include "protocol.hpp"
 #include "worker.hpp"
 
+using bench::Encoder, bench::pad_id, xgrad::Ids;
 using nlohmann::json;
-using xgrad::Ids, xgrad::Variable;
 
 namespace {
-
-constexpr std::int64_t pad_id = 0;
-
-/// Token and position embedding, post-norm blocks with a padding mask, mean over the sequence, a linear head.
-class Model : public xgrad::Module<float> {
- public:
-  explicit Model(const bench::Size& size)
-      : Module("Model"),
-        token_embedding_(child("token_embedding", xgrad::Embedding<float>(size.vocab, size.d_model))),
-        position_embedding_(
-            child("position_embedding", xgrad::LearnedPositionalEncoding<float>(size.seq, size.d_model))),
-        encoder_(child(
-            "encoder",
-            xgrad::Encoder<float>(
-                {.d_model = size.d_model, .heads = size.heads, .d_ff = size.d_ff, .layers = size.layers}))),
-        class_head_(child("class_head", xgrad::Linear<float>(size.d_model, size.classes))) {}
-
-  Variable<float> operator()(const Ids& ids) const {
-    const auto scope = this->scope();
-    const Variable<float> embedded = position_embedding_(token_embedding_(ids));
-    return class_head_(mean(encoder_(embedded, xgrad::padding_mask(ids, pad_id)), 1));
-  }
-
- private:
-  xgrad::Embedding<float> token_embedding_;
-  xgrad::LearnedPositionalEncoding<float> position_embedding_;
-  xgrad::Encoder<float> encoder_;
-  xgrad::Linear<float> class_head_;
-};
 
 class Work {
  public:
@@ -87,7 +59,7 @@ class Work {
   }
 
  private:
-  Model model_;
+  Encoder model_;
   xgrad::Adam<float> optimizer_;
   Ids ids_, labels_;
 };

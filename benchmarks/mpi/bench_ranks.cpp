@@ -1,0 +1,273 @@
+// Training steps shared by the ranks of MPI: time, waiting, overlap and bytes, beside one process and
+// MPI_Allreduce
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <xgrad/kernels/gemm.hpp>
+#include <xgrad/mpi/world.hpp>
+
+#include "../../apps/program.hpp"
+#include "../encoder/configs.hpp"
+#include "../encoder/encoder.hpp"
+
+using bench::Config, bench::config_names, bench::config_of, bench::median, bench::quantile, bench::Size;
+using xgrad::Ids, xgrad::Variable, xgrad::mpi::World;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Chosen = std::span<const std::size_t>;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Waits for all ranks, and leaves the processor to the others meanwhile.
+void wait_quietly() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (int done = 0; done == 0;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  }
+}
+
+/// A model, its optimizer and a batch, the same on every rank.
+class Training {
+ public:
+  explicit Training(const Size& size) : size_(size), all_(size.batch) {
+    xgrad::manual_seed(0);
+    model_.emplace(size);
+    optimizer_.emplace(model_->parameters(), xgrad::AdamOptions{.lr = 1e-3});
+    ids_ = xgrad::randint(bench::pad_id + 1, static_cast<std::int64_t>(size.vocab), {size.batch, size.seq});
+    labels_ = xgrad::randint(0, static_cast<std::int64_t>(size.classes), {size.batch});
+    std::iota(all_.begin(), all_.end(), std::size_t{0});
+  }
+
+  xgrad::WeightedLoss<float> loss(Chosen examples) const {
+    Ids ids = Ids::from_shape({examples.size(), size_.seq}), labels = Ids::from_shape({examples.size()});
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      std::copy_n(&ids_(examples[i], 0), size_.seq, &ids(i, 0));
+      labels(i) = labels_(examples[i]);
+    }
+    return {cross_entropy((*model_)(ids), labels, {.reduction = xgrad::Reduction::sum}),
+            static_cast<double>(examples.size())};
+  }
+
+  Chosen all() const { return all_; }
+  xgrad::Adam<float>& optimizer() { return *optimizer_; }
+
+ private:
+  Size size_;
+  std::optional<bench::Encoder> model_;
+  std::optional<xgrad::Adam<float>> optimizer_;
+  Ids ids_, labels_;
+  std::vector<std::size_t> all_;
+};
+
+/// One way to make the same training step.
+class Way {
+ public:
+  Way(std::string name, const Size& size, bool alone)
+      : name_(std::move(name)), training_(size), alone_(alone) {}
+  virtual ~Way() = default;
+  Way(const Way&) = delete;
+  Way& operator=(const Way&) = delete;
+
+  void step() {
+    const Clock::time_point start = Clock::now();
+    gradients();
+    training_.optimizer().step();
+    times_.push_back(1e3 * seconds_since(start));
+  }
+
+  const std::string& name() const { return name_; }
+  bool is_alone() const { return alone_; }  ///< whether rank 0 does it without the others
+  std::vector<double>& times() { return times_; }
+  virtual const xgrad::ShardedStep<float>* sharded() const { return nullptr; }
+
+ protected:
+  virtual void gradients() = 0;
+
+  Training& training() { return training_; }
+
+ private:
+  std::string name_;
+  Training training_;
+  bool alone_;
+  std::vector<double> times_;  // of each step, in ms
+};
+
+/// The mean of the whole batch, and of each rank's part if there are several, whose gradients MPI adds up.
+class Whole : public Way {
+ public:
+  Whole(std::string name, const Size& size, const World* world)
+      : Way(std::move(name), size, world == nullptr), world_(world) {}
+
+ private:
+  void gradients() override {
+    const auto mine = world_ != nullptr
+                          ? xgrad::detail::part(training().all().size(), world_->rank(), world_->size())
+                          : xgrad::detail::Range{0, training().all().size()};
+    training().optimizer().zero_grad();
+    const auto batch = static_cast<float>(training().all().size());
+    (training().loss(training().all().subspan(mine.begin, mine.size())).sum / batch).backward();
+    if (world_ != nullptr) add_up();
+  }
+
+  void add_up() {
+    packed_.clear();
+    for (const Variable<float>& parameter : training().optimizer().parameters()) {
+      const Variable<float> gradient = parameter.grad();
+      packed_.insert(packed_.end(), gradient.value().begin(), gradient.value().end());
+    }
+    MPI_Allreduce(MPI_IN_PLACE, packed_.data(), static_cast<int>(packed_.size()), MPI_FLOAT, MPI_SUM,
+                  MPI_COMM_WORLD);
+    const float* from = packed_.data();
+    for (const Variable<float>& parameter : training().optimizer().parameters()) {
+      Variable<float> gradient = parameter.grad();
+      std::copy_n(from, gradient.size(), xgrad::detail::mutable_data(gradient));
+      from += gradient.size();
+    }
+  }
+
+  const World* world_;
+  std::vector<float> packed_;
+};
+
+class Sharded : public Way {
+ public:
+  Sharded(std::string name, const Size& size, xgrad::ShardedStepOptions options)
+      : Way(std::move(name), size, options.ranks == nullptr),
+        sharded_(training().optimizer().parameters(), options) {}
+
+  const xgrad::ShardedStep<float>* sharded() const override { return &sharded_; }
+
+ private:
+  void gradients() override {
+    sharded_.backward(step_++, training().all(),
+                      [this](Chosen examples) { return training().loss(examples); });
+  }
+
+  xgrad::ShardedStep<float> sharded_;
+  std::size_t step_ = 0;
+};
+
+std::vector<std::unique_ptr<Way>> ways(const Size& size, World& world) {
+  std::vector<std::unique_ptr<Way>> all;
+  const auto sharded = [&](std::string name, xgrad::ShardedStepOptions options) {
+    all.push_back(std::make_unique<Sharded>(std::move(name), size, options));
+  };
+  all.push_back(std::make_unique<Whole>("1 rank", size, nullptr));
+  sharded("1 rank, 8 shards", {.shards = 8});
+  if (world.size() == 1) return all;
+  constexpr std::size_t everything = std::size_t{1} << 40;
+  const std::size_t count = world.size();
+  const std::string ranks = std::to_string(count) + " ranks, ";
+  all.push_back(std::make_unique<Whole>(ranks + "MPI_Allreduce", size, &world));
+  sharded(ranks + std::to_string(count) + " shards, sent at the end",
+          {.shards = count, .ranks = &world, .bucket_bytes = everything});
+  sharded(ranks + std::to_string(count) + " shards", {.shards = count, .ranks = &world});
+  if (count < 8) sharded(ranks + "8 shards", {.shards = 8, .ranks = &world});
+  return all;
+}
+
+/// Makes steps of all ways, in turns.
+void measure(std::vector<std::unique_ptr<Way>>& all, const World& world, double seconds) {
+  constexpr std::size_t rounds = 9;
+  std::vector<int> calls;
+  for (auto& way : all) {
+    const bool takes_part = !way->is_alone() || world.rank() == 0;
+    if (world.size() > 1) wait_quietly();
+    for (int warm_up = 0; warm_up < 3 && takes_part; ++warm_up) way->step();
+    const double time = takes_part ? 1e-3 * quantile(way->times(), 0) : 1;
+    int count = static_cast<int>(std::max(1.0, std::ceil(seconds / rounds / time)));
+    if (world.size() > 1) MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    calls.push_back(count);
+    way->times().clear();
+  }
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (world.size() > 1) wait_quietly();
+      const bool takes_part = !all[i]->is_alone() || world.rank() == 0;
+      for (int call = 0; call < calls[i] && takes_part; ++call) all[i]->step();
+    }
+  }
+  if (world.size() > 1) wait_quietly();
+}
+
+void print(const Config& config, std::vector<std::unique_ptr<Way>>& all, const World& world) {
+  const Size& size = config.size;
+  std::printf("\n%s: %zu x %zu tokens, %zu rank%s, %zu thread%s each; OpenBLAS core %s\n", config.name,
+              size.batch, size.seq, world.size(), world.size() == 1 ? "" : "s", xgrad::num_threads(),
+              xgrad::num_threads() == 1 ? "" : "s", xgrad::kernels::blas_core_name());
+  std::printf("%-36s %8s %8s  %8s %8s %8s %8s %8s\n", "", "step ms", "", "/ 1 rank", "waiting", "meantime",
+              "hidden", "MB");
+  std::printf("%-36s %8s %8s  %8s %8s %8s %8s %8s\n", "", "median", "min", "", "ms", "ms", "", "sent");
+  for (const auto& way : all) {
+    const double middle = median(way->times());
+    std::printf("%-36s %8.4g %8.4g  %8.3f", way->name().c_str(), middle, quantile(way->times(), 0),
+                middle / median(all.front()->times()));
+    if (way->sharded() != nullptr && !way->is_alone()) {
+      // What the ranks have told each other is of all steps but the last.
+      xgrad::RankTimes sum;
+      for (const xgrad::RankTimes& times : way->sharded()->rank_times()) {
+        sum.waiting += times.waiting;
+        sum.overlapping += times.overlapping;
+      }
+      const double per_step = 1e3 / static_cast<double>(world.size() * (way->times().size() + 2));
+      std::printf(" %8.3g %8.3g %6.0f %% %8.3f", sum.waiting * per_step, sum.overlapping * per_step,
+                  100 * sum.overlapping / (sum.overlapping + sum.waiting),
+                  1e-6 * static_cast<double>(way->sharded()->bytes_sent()));
+    }
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> configs{"small", "medium"};
+  double seconds = 3;
+  CLI::App app(
+      "Prints the time of a training step (zero_grad, forward, backward, Adam) of one rank and of all, and "
+      "of the "
+      "latter what they wait for each other, how long they compute while gradients are on their way, which "
+      "part "
+      "of the exchange that hides, and what each sends in a step. To be started by mpirun, or run.sh "
+      "--ranks.");
+  app.add_option("--config", configs, "Sizes of the encoder, as of bench_encoder")
+      ->check(CLI::IsMember(config_names()))
+      ->capture_default_str();
+  app.add_option("--seconds", seconds, "Time of each line")
+      ->check(apps::in_range(1e-3, 1000.0))
+      ->capture_default_str();
+  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+
+  return apps::run_program("bench_ranks", [&] {
+    World world;
+    for (const std::string& name : configs) {
+      const Config& config = config_of(name);
+      std::vector<std::unique_ptr<Way>> all = ways(config.size, world);
+      measure(all, world, seconds);
+      if (world.rank() == 0) print(config, all, world);
+    }
+    return 0;
+  });
+}
