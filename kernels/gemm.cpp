@@ -338,6 +338,14 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
   }
 }
 
+const char* instruction_set() {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx512f") ? "AVX-512" : __builtin_cpu_supports("avx2") ? "AVX2" : "SSE2";
+#else
+  return "those of every processor";
+#endif
+}
+
 const char* blas_core_name() { return openblas_get_corename ? openblas_get_corename() : "unknown"; }
 
 #define XGRAD_INSTANTIATE(T) \

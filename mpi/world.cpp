@@ -168,6 +168,13 @@ World::World(WorldOptions options) : options_(options), exceptions_(std::uncaugh
 World::~World() {
   if (!started_) return;
   if (size_ > 1 && std::uncaught_exceptions() > exceptions_) abort("ended by an exception");
+  if (size_ > 1) {
+    // MPI_Finalize would wait for ever for a rank that hangs. Rank 0 may still have much to print and to
+    // write.
+    options_.timeout *= 10;
+    const std::byte here{};
+    all_gather(*this, {&here, 1});
+  }
   MPI_Finalize();
 }
 

@@ -23,7 +23,8 @@ class World : public Communicator {
   /// which would make each process the only rank of a run of its own, and if a World has been there before.
   explicit World(WorldOptions options = {});
 
-  /// Waits for the other ranks to end, too; but if an exception passes by, ends the run of all.
+  /// Waits for the other ranks to end, too, ten times as long as for messages; but if an exception passes by,
+  /// ends the run of all.
   ~World() override;
 
   World(const World&) = delete;

@@ -74,9 +74,10 @@ TEST(BenchEncoderTest, WithoutJsonATableIsPrinted) {
 TEST(BenchEncoderTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
   const ProgramResult result = run_bench("--config tiny");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.output,
-            "bench_encoder: --config: tiny not in {toy,small,medium,large,longseq}; --help lists the "
-            "arguments\n");
+  EXPECT_EQ(
+      result.output,
+      "bench_encoder: --config: tiny not in {toy,small,medium,large,longseq,bert-base}; --help lists the "
+      "arguments\n");
 }
 #endif
 

@@ -267,6 +267,17 @@ TEST(ShardedStepTest, EveryRankHasTheTimesOfAll) {
   EXPECT_EQ(told[0], told[1]);
 }
 
+TEST(ShardedStepTest, ASummaryOfTimesNamesTheSlowestRank) {
+  EXPECT_EQ(xgrad::summary({{.computing = 12.31, .waiting = 0.42, .overlapping = 2.3},
+                            {.computing = 12.8, .waiting = 0.02, .overlapping = 0.2},
+                            {.computing = 12.5, .waiting = 0.06, .overlapping = 0.33}}),
+            "3 ranks computed 12.3 to 12.8 s (rank 1) and waited 0.02 to 0.42 s; computing hid 85 % of the "
+            "exchange");
+  EXPECT_EQ(xgrad::summary({{.computing = 1}}),
+            "1 ranks computed 1 to 1 s (rank 0) and waited 0 to 0 s; computing hid 0 % of the exchange");
+  EXPECT_EQ(message_of([] { xgrad::summary({}); }), "summary: there must be ranks, got none");
+}
+
 TEST(ShardedStepTest, EachShardOfEachStepDrawsFromAStreamOfItsOwn) {
   const Line line;
   const auto drawn = [&](std::uint64_t seed, std::size_t step) {

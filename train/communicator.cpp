@@ -117,14 +117,20 @@ std::vector<std::uint64_t> all_sum(Communicator& ranks, const std::vector<std::u
   return sums;
 }
 
-void check_agreement(Communicator& ranks, const Agreement& mine) {
+std::string detail::disagreement(Communicator& ranks, const Agreement& mine) {
   const std::vector<std::string> texts = all_texts(ranks, packed(mine));
   const Agreement first = unpacked(texts[0]);
   for (std::size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;
-    detail::fail<ValueError>("rank ", rank,
-                             " differs from rank 0: ", differences(unpacked(texts[rank]), first));
+    return detail::join(
+        {"rank ", std::to_string(rank), " differs from rank 0: ", differences(unpacked(texts[rank]), first)});
   }
+  return "";
+}
+
+void check_agreement(Communicator& ranks, const Agreement& mine) {
+  const std::string text = detail::disagreement(ranks, mine);
+  if (!text.empty()) throw ValueError(text);
 }
 
 std::vector<std::uint64_t> detail::all_gather_numbers(Communicator& ranks,

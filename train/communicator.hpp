@@ -88,6 +88,9 @@ void check_agreement(Communicator& ranks, const Agreement& mine);
 
 namespace detail {
 
+/// The text of what check_agreement() throws, on all ranks; empty if it throws nothing.
+std::string disagreement(Communicator& ranks, const Agreement& mine);
+
 /// Some of many things, one after the other.
 struct Range {
   std::size_t begin, end;

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -91,6 +92,27 @@ auto elements_of(const std::vector<Node>& nodes) {
 }
 
 }  // namespace
+
+std::string summary(const std::vector<RankTimes>& times) {
+  if (times.empty()) detail::fail<ValueError>("summary: there must be ranks, got none");
+  const auto computed = std::ranges::minmax_element(times, {}, &RankTimes::computing);
+  const auto waited = std::ranges::minmax_element(times, {}, &RankTimes::waiting);
+  double overlapping = 0, waiting = 0;
+  for (const RankTimes& of_rank : times) {
+    overlapping += of_rank.overlapping;
+    waiting += of_rank.waiting;
+  }
+  const double hidden = overlapping + waiting > 0 ? 100 * overlapping / (overlapping + waiting) : 0;
+  char text[200];
+  std::snprintf(
+      text, sizeof text,
+      "%zu ranks computed %.3g to %.3g s (rank %zu) and waited %.3g to %.3g s; computing hid %.0f %% of "
+      "the exchange",
+      times.size(), computed.min->computing, computed.max->computing,
+      static_cast<std::size_t>(computed.max - times.begin()), waited.min->waiting, waited.max->waiting,
+      hidden);
+  return text;
+}
 
 template <class T>
 ShardedStep<T>::ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options)

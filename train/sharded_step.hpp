@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "../graph/variable.hpp"
@@ -43,6 +44,10 @@ struct RankTimes {
   double waiting = 0;      ///< for other ranks, and for what they send
   double overlapping = 0;  ///< of computing, while buckets were on their way
 };
+
+/// "2 ranks computed 12.3 to 12.8 s (rank 1) and waited 0.02 to 0.42 s; computing hid 85 % of the exchange":
+/// a rank that computes longer than the others is the one that they wait for. Throws ValueError for no ranks.
+std::string summary(const std::vector<RankTimes>& times);
 
 /// Computes the gradients of a batch in parts, its shards, so that several processes can share the work and
 /// the result does not depend on how many there are: bit for bit, with any number of threads.

@@ -16,6 +16,7 @@
 
 #include "../graph/error.hpp"
 #include "../graph/random.hpp"
+#include "../kernels/gemm.hpp"
 #include "metrics_log.hpp"
 
 namespace xgrad {
@@ -171,6 +172,13 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
                                       std::to_string(detail::checksum(std::as_bytes(std::span(random))))}});
   }
   const bool leads = options.ranks == nullptr || options.ranks->rank() == 0;
+  if (options.ranks != nullptr) {
+    const std::string processors =
+        detail::disagreement(*options.ranks, {{"OpenBLAS's processor", kernels::blas_core_name()},
+                                              {"the set of instructions", kernels::instruction_set()}});
+    if (!processors.empty() && leads)
+      std::fprintf(stderr, "warning: %s; another number of ranks can have other bits\n", processors.c_str());
+  }
   detail::MetricsLog metrics(leads ? options.metrics : "", options.first_step);
   TrainingLog log;
   log.steps = options.first_step;

@@ -59,7 +59,9 @@ struct TrainingLog {
 /// With ranks, rank 0 shows progress, saves, and writes the metrics; a signal to one of them (SIGUSR1, too,
 /// which mpirun hands on) ends the run of all after the same step. Before the first step all ranks have to
 /// agree in the version of xgrad, the number of steps, the first step and the state of the default generator,
-/// or ValueError says on all of them who differs in what. An exception on one rank aborts the run of all.
+/// or ValueError says on all of them who differs in what; if they have processors with different
+/// instructions, so that the weights depend on who computes what, rank 0 warns. An exception on one rank
+/// aborts the run of all.
 ///
 /// Throws std::runtime_error for a loss or a gradient norm that is not finite, "fit: the loss of step 12 is
 /// nan"; it does not save then, so that the last checkpoint is from before that step. Throws

@@ -32,6 +32,10 @@ void variables_and_gradients() {
   {
     const Variable<float> y = sum(x * x);
     grad(y, {x}, {.create_graph = true});
+    const std::vector<Variable<float>> parameters{x};
+    const auto f = [](std::size_t, const Variable<float>&) {};
+    const Variable<float> loss = sum(x * x);
+    grad_each(loss, parameters, f);
   }
   x.assign(Array<float>{3, 4});
   {

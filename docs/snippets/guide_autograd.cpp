@@ -68,6 +68,20 @@ void higher_orders() {
   // [higher orders]
 }
 
+void one_by_one() {
+  std::cout << "# one by one\n";
+  // [one by one]
+  const std::vector<Variable<double>> weights = {{0.5, true}, {2.0, true}, {3.0, true}};
+  Variable<double> y(1.0);
+  for (const Variable<double>& w : weights) y = tanh(w * y);
+  const auto descend = [&](std::size_t i, const Variable<double>& gradient) {
+    weights[i].assign(weights[i].value() - 0.1 * gradient.value());
+    std::cout << "weight " << i << " is now " << weights[i].item() << '\n';
+  };
+  grad_each(y, weights, descend);
+  // [one by one]
+}
+
 void no_graph() {
   std::cout << "# no graph\n";
   // [no graph]
@@ -132,6 +146,7 @@ int main() {
   accumulation();
   seeds();
   higher_orders();
+  one_by_one();
   no_graph();
   errors();
   checks();

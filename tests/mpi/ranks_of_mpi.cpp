@@ -175,7 +175,8 @@ void run(World& world, const std::string& path, std::size_t kill_at, std::size_t
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   try {
-    World world({.timeout = std::chrono::seconds(what == "hang" ? 2 : 100)});
+    const double timeout = what == "hang" ? 2 : what == "hang_at_end" ? 0.2 : 100;
+    World world({.timeout = std::chrono::duration<double>(timeout)});
     xgrad::manual_seed(1);
     const std::map<std::string, std::function<void()>> tries = {
         {"messages", [&] { messages(world); }},
@@ -195,6 +196,10 @@ int main(int argc, char** argv) {
         {"exit", [&] { interrupted(world, [] { std::exit(3); }); }},
         {"kill", [&] { interrupted(world, [] { std::raise(SIGKILL); }); }},
         {"hang", [&] { interrupted(world, [] { std::raise(SIGSTOP); }); }},
+        {"hang_at_end",
+         [&] {
+           if (world.rank() == 1) std::raise(SIGSTOP);
+         }},
         {"signal", [&] { interrupted(world, [] { std::raise(SIGTERM); }); }},
     };
     tries.at(what)();

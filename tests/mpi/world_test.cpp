@@ -1,6 +1,7 @@
 // Ranks that are processes: mpirun starts ranks_of_mpi and the training programs.
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,18 @@ TEST(WorldFailureTest, ARankThatIsLostEndsTheRun) {
 TEST(WorldFailureTest, ARankThatHangsIsWaitedForAWhile) {
   expect_end(2, "hang", "rank 0: waiting for rank 1\n");
   expect_end(2, "hang", "rank 0: waited 2");
+  expect_end(2, "hang_at_end", "rank 0: waited 2");
+}
+
+TEST(WorldTest, WarnsOfProcessorsWithOtherInstructions) {
+  const std::string command =
+      "sh -c '[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 0 ] || export OPENBLAS_CORETYPE=Nehalem; "
+      "exec " XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 2' 2>&1 >/dev/null";
+  const ProgramResult result = on_ranks(2, command);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(contains(result.output,
+                       "warning: rank 1 differs from rank 0: OpenBLAS's processor is 'Nehalem', not '"))
+      << result.output;
 }
 
 TEST(WorldFailureTest, ASignalToOneRankEndsTheRunOfAllInOrder) {
@@ -144,8 +157,9 @@ TEST(ResumedOnRanksTest, AKilledRunGoesOnWithAnyNumberOfRanksAndHasTheBitsOfAWho
     return found == std::string::npos ? "none" : result.output.substr(found);
   };
   const ProgramResult whole = run(1, "whole", 99, 0);
+  const int stride = std::getenv("XGRAD_KILL_IN_EVERY_STEP") != nullptr ? 1 : 7;
   int kill_at = 1;
-  for (std::size_t i = 0; kill_at < 20; ++i, kill_at += 7) {
+  for (std::size_t i = 0; kill_at < 20; ++i, kill_at += stride) {
     const std::size_t count = counts[i % counts.size()];
     EXPECT_NE(run(count, "killed", kill_at, i % count).exit_code, 0);
   }
@@ -169,6 +183,19 @@ TEST(ProgramsOnRanksTest, CheckpointsAndOutputAreThoseOfOneProcess) {
     EXPECT_EQ(without_seconds(result.output), without_seconds(alone.output));
     EXPECT_TRUE(read_bytes(checkpoint) == read_bytes(folder.path("alone")));
   }
+}
+
+TEST(ProgramsOnRanksTest, TheTimesOfAllRanksAreTold) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string metrics = folder.path("metrics.json");
+  const ProgramResult result = on_ranks(
+      2, XGRAD_PROGRAMS_DIR "/train_toy_encoder --steps 40 --metrics " + metrics + " 2>&1 >/dev/null");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_TRUE(contains(result.output, "\n2 ranks computed ")) << result.output;
+  const std::string text = read_bytes(metrics);
+  std::size_t ranks = 0;
+  for (std::size_t at = 0; (at = text.find("\"computing\"", at)) != std::string::npos; ++at) ++ranks;
+  EXPECT_EQ(ranks, 2u) << text;
 }
 
 TEST(ProgramsOnRanksTest, TheExampleHasTheSameLossAndWeights) {
