@@ -168,7 +168,7 @@ class Sharded : public Way {
   std::size_t step_ = 0;
 };
 
-std::vector<std::unique_ptr<Way>> ways(const Size& size, World& world) {
+std::vector<std::unique_ptr<Way>> ways(const Size& size, World& world, std::size_t bucket_bytes) {
   std::vector<std::unique_ptr<Way>> all;
   const auto sharded = [&](std::string name, xgrad::ShardedStepOptions options) {
     all.push_back(std::make_unique<Sharded>(std::move(name), size, options));
@@ -182,8 +182,9 @@ std::vector<std::unique_ptr<Way>> ways(const Size& size, World& world) {
   all.push_back(std::make_unique<Whole>(ranks + "MPI_Allreduce", size, &world));
   sharded(ranks + std::to_string(count) + " shards, sent at the end",
           {.shards = count, .ranks = &world, .bucket_bytes = everything});
-  sharded(ranks + std::to_string(count) + " shards", {.shards = count, .ranks = &world});
-  if (count < 8) sharded(ranks + "8 shards", {.shards = 8, .ranks = &world});
+  sharded(ranks + std::to_string(count) + " shards",
+          {.shards = count, .ranks = &world, .bucket_bytes = bucket_bytes});
+  if (count < 8) sharded(ranks + "8 shards", {.shards = 8, .ranks = &world, .bucket_bytes = bucket_bytes});
   return all;
 }
 
@@ -245,6 +246,7 @@ void print(const Config& config, std::vector<std::unique_ptr<Way>>& all, const W
 int main(int argc, char** argv) {
   std::vector<std::string> configs{"small", "medium"};
   double seconds = 3;
+  std::size_t bucket_bytes = xgrad::ShardedStepOptions().bucket_bytes;
   CLI::App app(
       "Prints the time of a training step (zero_grad, forward, backward, Adam) of one rank and of all, and "
       "of the "
@@ -258,13 +260,16 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", seconds, "Time of each line")
       ->check(apps::in_range(1e-3, 1000.0))
       ->capture_default_str();
+  app.add_option("--bucket", bucket_bytes, "Bytes of a bucket")
+      ->check(apps::in_range<std::size_t>(1, std::size_t{1} << 40))
+      ->capture_default_str();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
 
   return apps::run_program("bench_ranks", [&] {
     World world;
     for (const std::string& name : configs) {
       const Config& config = config_of(name);
-      std::vector<std::unique_ptr<Way>> all = ways(config.size, world);
+      std::vector<std::unique_ptr<Way>> all = ways(config.size, world, bucket_bytes);
       measure(all, world, seconds);
       if (world.rank() == 0) print(config, all, world);
     }
