@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -60,6 +61,14 @@ template <class T>
                            "; pass allow_unused to get an undefined gradient for it");
 }
 
+/// Whom grad_each() hands gradients to.
+template <class T>
+struct Taker {
+  const TakeLeaf<T>& take;
+  std::uint64_t pass = next_pass();
+  std::vector<LeafNode<T>*> waiting{};  // null where the gradient was handed over
+};
+
 /// One pass from one output down to the leaves, or to the inputs that grad() asks for.
 ///
 /// The nodes that hold a gradient wait in a heap, newest first: as creation order is a topological order, a
@@ -117,34 +126,41 @@ class Sweep {
     }
   }
 
-  /// Hands the gradient of each of these leaves to `take` when the pass has gone along all edges to it.
-  void each(const Ref<Node<T>>& root, const std::vector<Variable<T>>& leaves, const TakeLeaf<T>& take) {
-    take_ = &take;
-    pass_ = next_pass();
-    waiting_.reserve(leaves.size());
+  /// Hands over the gradient of each of these leaves when the pass has gone along all edges to it, and at
+  /// once nothing for those that no edge leads to.
+  void each(const Ref<Node<T>>& root, const std::vector<Variable<T>>& leaves, bool allow_unused,
+            Taker<T>& taker) {
+    taker_ = &taker;
+    const std::uint64_t pass = taker.pass;
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       auto& leaf = static_cast<LeafNode<T>&>(*Access<T>::node(leaves[i]));
-      if (leaf.counted == pass_)
+      if (leaf.counted == pass)
         detail::fail<ValueError>("grad_each: leaf ", i, " is leaf ", leaf.place, ", it must be given once");
-      leaf.counted = pass_;
+      leaf.counted = pass;
       leaf.place = i;
       leaf.edges = 0;
-      waiting_.push_back(&leaf);
+      taker.waiting.push_back(&leaf);
     }
     std::vector<const Node<T>*, PoolAllocator<const Node<T>*>> reached{root.get()};
     while (!reached.empty()) {
       const Node<T>* node = reached.back();
       reached.pop_back();
+      if (node->released) fail_released(node->op);
       for (const Ref<Node<T>>& input : node->inputs()) {
         if (!input) continue;
         if (input->is_leaf()) {
-          if (input->counted == pass_) ++static_cast<LeafNode<T>&>(*input).edges;
-        } else if (input->counted != pass_) {
-          input->counted = pass_;
+          if (input->counted == pass) ++static_cast<LeafNode<T>&>(*input).edges;
+        } else if (input->counted != pass) {
+          input->counted = pass;
           reached.push_back(input.get());
         }
       }
     }
+    const auto is_unused = [&](const LeafNode<T>* leaf) { return leaf->edges == 0 && leaf != root.get(); };
+    for (std::size_t i = 0; i < leaves.size() && !allow_unused; ++i)
+      if (is_unused(taker.waiting[i])) fail_unused("grad_each", "leaf", i, *taker.waiting[i]);
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (is_unused(taker.waiting[i])) hand_over(i);
   }
 
   void run(const Ref<Node<T>>& root, Variable<T>&& seed) {
@@ -159,12 +175,12 @@ class Sweep {
     for (const Ref<Node<T>>& leaf : leaves_) note_if_wanted(*leaf);
   }
 
-  /// Hands over what no op has had a gradient for, and leaves that are the output; for those without a
-  /// gradient an undefined one, or GraphError.
+  /// Hands over the rest: the output itself, and leaves that an op gave no gradient along one of their edges.
   void take_rest(bool allow_unused) {
-    for (std::size_t i = 0; i < waiting_.size(); ++i) {
-      if (waiting_[i] == nullptr) continue;
-      if (!has_pending(*waiting_[i]) && !allow_unused) fail_unused("grad_each", "leaf", i, *waiting_[i]);
+    for (std::size_t i = 0; i < taker_->waiting.size(); ++i) {
+      const LeafNode<T>* leaf = taker_->waiting[i];
+      if (leaf == nullptr) continue;
+      if (!has_pending(*leaf) && !allow_unused) fail_unused("grad_each", "leaf", i, *leaf);
       hand_over(i);
     }
   }
@@ -239,20 +255,20 @@ class Sweep {
   }
 
   void hand_over(std::size_t place) {
-    LeafNode<T>& leaf = *std::exchange(waiting_[place], nullptr);
+    LeafNode<T>& leaf = *std::exchange(taker_->waiting[place], nullptr);
     Variable<T> gradient;
     if (has_pending(leaf)) {
       gradient = take_pending(leaf);
       if (!sole_owner(gradient)) gradient = clone(gradient);
     }
-    (*take_)(place, std::move(gradient));
+    taker_->take(place, std::move(gradient));
   }
 
   /// The pass has gone along these edges.
-  void count_down(std::span<const Ref<Node<T>>> inputs) {
+  [[gnu::cold, gnu::noinline]] void count_down(std::span<const Ref<Node<T>>> inputs) {
     for (const Ref<Node<T>>& input : inputs) {
       // A pass inside of this one may have counted anew: then the leaf comes at the end.
-      if (!input || !input->is_leaf() || input->counted != pass_) continue;
+      if (!input || !input->is_leaf() || input->counted != taker_->pass) continue;
       auto& leaf = static_cast<LeafNode<T>&>(*input);
       if (--leaf.edges == 0 && has_pending(leaf)) hand_over(leaf.place);
     }
@@ -294,7 +310,7 @@ class Sweep {
       }
       collect(inputs[i], std::move(grad));
     }
-    if (take_ != nullptr) [[unlikely]]
+    if (taker_ != nullptr) [[unlikely]]
       count_down(inputs);
     if (retain_) return;
     node->release();
@@ -322,9 +338,7 @@ class Sweep {
   std::unordered_set<const Node<T>*> leading_;                   // to a wanted node
   std::vector<Variable<T>> found_;
   const char* passed_released_ = nullptr;  // the op of a released node on the way
-  const TakeLeaf<T>* take_ = nullptr;
-  std::uint64_t pass_ = 0;
-  std::vector<LeafNode<T>*> waiting_;  // null where the gradient was handed over
+  Taker<T>* taker_ = nullptr;
 };
 
 /// The seed that the caller gave, or 1 for an output with one element.
@@ -395,12 +409,17 @@ void grad_each(const Variable<T>& output, const std::vector<Variable<T>>& leaves
   Variable<T> start = checked_seed("grad_each", output, options.seed);
   if (!options.create_graph) start = start.detach();
   if (!take) detail::fail<ValueError>("grad_each: take must be a function, got none");
+  if (leaves.empty()) detail::fail<ValueError>("grad_each: leaves must not be empty");
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (!leaves[i].requires_grad() || !leaves[i].is_leaf())
-      detail::fail<GraphError>("grad_each: input ", i, " must be a leaf that requires a gradient");
+    if (leaves[i].requires_grad() && leaves[i].is_leaf()) continue;
+    const std::string given = !leaves[i].defined()  ? "an undefined variable"
+                              : leaves[i].is_leaf() ? "one that does not require any"
+                                                    : detail::join({"the result of '", leaves[i].op(), "'"});
+    detail::fail<GraphError>("grad_each: leaf ", i, " must be a leaf that requires a gradient, got ", given);
   }
+  Taker<T> taker{take};
   Sweep<T> sweep(options.retain_graph || options.create_graph, options.create_graph);
-  sweep.each(Access<T>::node(output), leaves, take);
+  sweep.each(Access<T>::node(output), leaves, options.allow_unused, taker);
   sweep.run(Access<T>::node(output), std::move(start));
   sweep.take_rest(options.allow_unused);
 }

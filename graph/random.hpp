@@ -70,8 +70,8 @@ class Generator {
   void manual_seed(std::uint64_t seed);
 
   /// The same from several words, all of whose bits count: init_by_array of Matsumoto and Nishimura's
-  /// mt19937ar (2002), as numpy.random.RandomState does with a list. It takes time only when something is drawn.
-  /// Throws ValueError for none.
+  /// mt19937ar (2002), as numpy.random.RandomState does with a list. It takes time only when something is
+  /// drawn. Throws ValueError for none.
   void manual_seed(std::span<const std::uint32_t> key);
 
   /// Where the stream is, as text: set_state() continues from there, in another process, too.

@@ -169,9 +169,10 @@ std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Varia
 /// place in the list, as soon as the pass adds nothing more to it, while the rest is still to be computed: to
 /// send it to another process meanwhile, or to change the leaf and forget the gradient before the next one is
 /// there. As in grad(), no grad() changes. Leaves come in the order in which they are complete; with
-/// allow_unused, those that output does not depend on come last, with an undefined Variable. What `take`
-/// computes is not recorded, unless under create_graph. Throws as grad() does, GraphError for a Variable that
-/// is no leaf, and ValueError for one that is there twice.
+/// allow_unused, those that output does not depend on come first, with an undefined Variable. What `take`
+/// computes is not recorded, unless under create_graph. Throws as grad() does, before it hands over anything;
+/// but that an op itself gives no gradient for anything that depends on a leaf is noticed at the end. Throws
+/// GraphError for a Variable that is no leaf, too, and ValueError for one that is there twice.
 /// https://pytorch.org/docs/stable/generated/torch.Tensor.register_post_accumulate_grad_hook.html
 template <class T>
 void grad_each(const Variable<T>& output, const std::vector<Variable<T>>& leaves,

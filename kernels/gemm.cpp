@@ -339,10 +339,10 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
 }
 
 const char* instruction_set() {
-#ifdef __x86_64__
+#ifdef XGRAD_VERSIONS
   return __builtin_cpu_supports("avx512f") ? "AVX-512" : __builtin_cpu_supports("avx2") ? "AVX2" : "SSE2";
 #else
-  return "those of every processor";
+  return "the compiler's choice";
 #endif
 }
 

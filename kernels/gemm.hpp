@@ -16,7 +16,7 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
 /// The processor OpenBLAS chose its kernels for, such as "SkylakeX"; "unknown" with another BLAS.
 const char* blas_core_name();
 
-/// The instructions that this library's own kernels use, such as "AVX-512".
+/// The instructions for which this library's own kernels are chosen, such as "AVX-512".
 const char* instruction_set();
 
 }  // namespace xgrad::kernels

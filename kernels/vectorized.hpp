@@ -20,8 +20,10 @@
 #define XGRAD_VECTORIZED
 #elif defined(__clang__)  // clang 14 takes the names of levels, and then tests for the wrong processors
 #define XGRAD_VECTORIZED __attribute__((target_clones("default", "avx2", "avx512f")))
+#define XGRAD_VERSIONS
 #else
 #define XGRAD_VECTORIZED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define XGRAD_VERSIONS
 #endif
 
 /// What a kernel calls has to be inlined into each of its versions.

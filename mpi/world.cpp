@@ -106,6 +106,7 @@ class World::Messages : public Transfer {
       check_finished(piece, statuses_[static_cast<std::size_t>(i)], error);
     }
     left_ -= static_cast<std::size_t>(count);
+    world_.done_ += static_cast<std::size_t>(count);
     return left_ == 0;
   }
 
@@ -194,6 +195,7 @@ void World::wait_until(const std::function<bool()>& done) {
   Clock::duration waited{};
   Clock::time_point last = Clock::now();
   bool warned = false;
+  std::size_t seen = done_;
   // Others may have work for the processor: there can be more ranks than cores.
   constexpr std::size_t spins = 1000;
   // The time that the whole run was stopped does not count.
@@ -203,6 +205,7 @@ void World::wait_until(const std::function<bool()>& done) {
     sched_yield();
     const Clock::time_point now = Clock::now();
     waited += std::min(now - std::exchange(last, now), longest_pause);
+    if (std::exchange(seen, done_) != done_) waited = {};
     if (!warned && waited > options_.timeout / 10) {
       warned = true;
       std::fprintf(stderr, "rank %zu: waiting for rank %s\n", rank_, missing().c_str());

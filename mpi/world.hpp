@@ -9,7 +9,9 @@
 namespace xgrad::mpi {
 
 struct WorldOptions {
-  /// How long to wait for other ranks before the run is ended; they are named after a tenth of this.
+  /// How long to wait for other ranks, while nothing comes from any, before the run is ended; they are named
+  /// after a tenth of this. At the end of the program both are ten times as long, as rank 0 may have much to
+  /// print and to write.
   std::chrono::duration<double> timeout = std::chrono::minutes(2);
 };
 
@@ -23,8 +25,7 @@ class World : public Communicator {
   /// which would make each process the only rank of a run of its own, and if a World has been there before.
   explicit World(WorldOptions options = {});
 
-  /// Waits for the other ranks to end, too, ten times as long as for messages; but if an exception passes by,
-  /// ends the run of all.
+  /// Waits for the other ranks to end, too; but if an exception passes by, ends the run of all.
   ~World() override;
 
   World(const World&) = delete;
@@ -33,7 +34,7 @@ class World : public Communicator {
   std::size_t rank() const override { return rank_; }
   std::size_t size() const override { return size_; }
 
-  // These three, and done() of a transfer, end the run of all ranks, with a line that says why, when the time
+  // These two, and done() of a transfer, end the run of all ranks, with a line that says why, when the time
   // is over, for a message of another length than expected, and for an error of MPI.
   std::unique_ptr<Transfer> start(int channel, std::span<const Outgoing> out,
                                   std::span<const Incoming> in) override;
@@ -49,6 +50,7 @@ class World : public Communicator {
 
   WorldOptions options_;
   std::vector<const Messages*> under_way_;
+  std::size_t done_ = 0;  // messages
   std::size_t rank_ = 0, size_ = 1;
   bool started_ = false;
   int exceptions_;  // that were on their way when this was made

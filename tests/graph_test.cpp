@@ -413,11 +413,26 @@ TEST(GradEachTest, ComesToEveryLeafOnceWhateverTheGraphIs) {
   grad_each(x, {unused, x}, taken.take(), {.allow_unused = true});
   EXPECT_EQ(taken.places, (Places{0, 1})) << "the output itself";
   EXPECT_EQ(taken.first, (std::vector<float>{-1, 1}));
+  taken = {};
+  grad_each(x * y, {x, unused, y}, taken.take(), {.allow_unused = true});
+  EXPECT_EQ(taken.places, (Places{1, 0, 2})) << "what is not used is known at once";
   // An op that has no gradient for y, so that nothing ever comes along y's other edge.
   const V none = xgrad::record<float>("half", V(1.0f), xgrad::Inputs(x, y * y), xgrad::Saved(),
                                       [](const V& dy, Needs) -> Grads<float, 2> {
                                         return {dy, V()};
                                       });
+  taken = {};
+  const V never = xgrad::record<float>("none", V(1.0f), xgrad::Inputs(y), xgrad::Saved(),
+                                       [](const V&, Needs) -> Grads<float, 1> { return {}; });
+  grad_each(x * never, {y, x}, taken.take(), {.retain_graph = true, .allow_unused = true});
+  EXPECT_EQ(taken.places, (Places{1, 0}));
+  EXPECT_EQ(taken.first, (std::vector<float>{1, -1}));
+  EXPECT_EQ(
+      message_of<GraphError>([&] {
+        grad_each(x * never, {y, x}, taken.take());
+      }),
+      "grad_each: the output does not depend on leaf 0 (); pass allow_unused to get an undefined gradient "
+      "for it");
   taken = {};
   grad_each(none + y, {y, x}, taken.take());
   EXPECT_EQ(taken.places, (Places{1, 0}));
@@ -475,15 +490,24 @@ TEST(GradEachTest, SaysWhatIsWrong) {
             "grad_each: the output does not depend on leaf 1 (3); pass allow_unused to get an undefined "
             "gradient for it");
   EXPECT_EQ(message_of<GraphError>([&] { grad_each(sum(x), {x * x}, taken.take()); }),
-            "grad_each: input 0 must be a leaf that requires a gradient");
-  EXPECT_EQ(message_of<GraphError>([&] { grad_each(sum(x), {V()}, taken.take()); }),
-            "grad_each: input 0 must be a leaf that requires a gradient");
+            "grad_each: leaf 0 must be a leaf that requires a gradient, got the result of 'mul'");
+  EXPECT_EQ(message_of<GraphError>([&] {
+              grad_each(sum(x), {x, V()}, taken.take());
+            }),
+            "grad_each: leaf 1 must be a leaf that requires a gradient, got an undefined variable");
+  EXPECT_EQ(message_of<GraphError>([&] {
+              grad_each(sum(x), {x, V(1.0f)}, taken.take());
+            }),
+            "grad_each: leaf 1 must be a leaf that requires a gradient, got one that does not require any");
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { grad_each(sum(x), {}, taken.take()); }),
+            "grad_each: leaves must not be empty");
   EXPECT_EQ(message_of<GraphError>([&] { grad_each(V(1.0f), {x}, taken.take()); }),
             "grad_each: the variable () has no graph: nothing it was computed from requires a gradient");
   EXPECT_EQ(message_of<xgrad::ValueError>([&] {
               grad_each(sum(x), {x, other, x}, taken.take());
             }),
             "grad_each: leaf 2 is leaf 0, it must be given once");
+  EXPECT_TRUE(taken.places.empty()) << "nothing is handed over before an error";
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { grad_each(sum(x), {x}, nullptr); }),
             "grad_each: take must be a function, got none");
   // What the function throws comes out, and the next pass is not disturbed.

@@ -25,7 +25,6 @@ class GradientExchange {
   GradientExchange& operator=(const GradientExchange&) = delete;
 
   std::size_t shards() const { return tree_.shards(); }
-  const std::vector<std::size_t>& nodes() const { return tree_.nodes(ranks_.rank()); }
 
   /// A new step.
   void begin();

@@ -74,9 +74,6 @@ struct Gradient {
   }
 };
 
-template <class T>
-using GradientSum = detail::TreeSum<Gradient<T>>;
-
 const double* elements_of(const Numbers& numbers) { return numbers.all.data(); }
 
 template <class T>
@@ -91,26 +88,31 @@ auto elements_of(const std::vector<Node>& nodes) {
   return elements;
 }
 
+template <class T>
+using GradientSum = detail::TreeSum<Gradient<T>>;
+
 }  // namespace
+
+/// Of some shards.
+template <class T>
+struct ShardedStep<T>::Sums {
+  detail::TreeSum<Numbers> numbers;
+  std::vector<GradientSum<T>> gradients;
+};
 
 std::string summary(const std::vector<RankTimes>& times) {
   if (times.empty()) detail::fail<ValueError>("summary: there must be ranks, got none");
-  const auto computed = std::ranges::minmax_element(times, {}, &RankTimes::computing);
-  const auto waited = std::ranges::minmax_element(times, {}, &RankTimes::waiting);
-  double overlapping = 0, waiting = 0;
-  for (const RankTimes& of_rank : times) {
-    overlapping += of_rank.overlapping;
-    waiting += of_rank.waiting;
-  }
-  const double hidden = overlapping + waiting > 0 ? 100 * overlapping / (overlapping + waiting) : 0;
-  char text[200];
+  const auto [fastest, slowest] = std::ranges::minmax_element(times, {}, &RankTimes::computing);
+  const auto [least, most] = std::ranges::minmax_element(times, {}, &RankTimes::waiting);
+  const auto [shortest, longest] = std::ranges::minmax_element(times, {}, &RankTimes::overlapping);
+  char text[240];
   std::snprintf(
       text, sizeof text,
-      "%zu ranks computed %.3g to %.3g s (rank %zu) and waited %.3g to %.3g s; computing hid %.0f %% of "
-      "the exchange",
-      times.size(), computed.min->computing, computed.max->computing,
-      static_cast<std::size_t>(computed.max - times.begin()), waited.min->waiting, waited.max->waiting,
-      hidden);
+      "%zu rank%s computed %.3g to %.3g s (rank %zu), %.3g to %.3g s of it while gradients were on their "
+      "way, and waited %.3g to %.3g s",
+      times.size(), times.size() == 1 ? "" : "s", fastest->computing, slowest->computing,
+      static_cast<std::size_t>(slowest - times.begin()), shortest->overlapping, longest->overlapping,
+      least->waiting, most->waiting);
   return text;
 }
 
@@ -181,43 +183,96 @@ BatchLoss ShardedStep<T>::backward(std::size_t step, std::span<const std::size_t
                                    const Shard& shard) {
   if (!shard) detail::fail<ValueError>("ShardedStep: shard must be a function, got none");
   if (examples.empty()) detail::fail<ValueError>("ShardedStep: a batch must have examples, got none");
-  const Clock::time_point began = Clock::now();
-  if (rank_count() == 1) {
-    const BatchLoss loss = computed(step, examples, shard);
-    add_times(times_[0], {.computing = seconds_between(began, Clock::now())});
-    return loss;
-  }
-  check_agreement_in_step(step, examples);
-  last_ = {.waiting = seconds_between(began, Clock::now())};
-  try {
-    const BatchLoss loss = computed(step, examples, shard);
-    last_.computing = seconds_between(began, Clock::now()) - last_.waiting;
-    return loss;
-  } catch (const std::exception& error) {
-    options_.ranks->abort(error.what());  // the others wait for what this rank does not send any more
-    throw;
-  }
+  return rank_count() == 1 ? backward_alone(step, examples, shard)
+                           : backward_with_ranks(step, examples, shard);
 }
 
 template <class T>
-BatchLoss ShardedStep<T>::computed(std::size_t step, std::span<const std::size_t> examples,
-                                   const Shard& function) {
-  const bool alone = rank_count() == 1;
-  const std::size_t shards = std::min(options_.shards, examples.size()), count = parameters_.size();
-  const Range mine = part(shards, alone ? 0 : options_.ranks->rank(), rank_count());
-  detail::TreeSum<Numbers> numbers(mine.begin);
-  std::vector<GradientSum<T>> gradients(count, GradientSum<T>(mine.begin));
-  if (!alone) {
-    if (exchange_ == nullptr || exchange_->shards() != shards) {
-      std::vector<std::size_t> sizes;
-      for (const Variable<T>& parameter : parameters_) sizes.push_back(parameter.size());
-      exchange_.reset();
-      exchange_ = std::make_unique<detail::GradientExchange<T>>(*options_.ranks, sizes, of_loss + count,
-                                                                shards, options_.bucket_bytes);
-    }
-    exchange_->begin();
-    for (std::size_t i = 0; i < count && mine.size() == 0; ++i) exchange_->give(i, {});
+BatchLoss ShardedStep<T>::backward_alone(std::size_t step, std::span<const std::size_t> examples,
+                                         const Shard& shard) {
+  const Clock::time_point began = Clock::now();
+  const std::size_t shards = shards_of(examples);
+  Sums sums = summed(step, examples, shards, {0, shards}, shard, [](std::size_t, const auto&) {});
+  const BatchLoss loss = set_gradients(sums.numbers.total().all, [&](std::size_t i, T factor) {
+    Variable<T> gradient = std::move(sums.gradients[i].total().sum);
+    T* elements = detail::data(gradient);
+    kernels::scale(factor, elements, elements, gradient.size());
+    return gradient;
+  });
+  add_times(times_[0], {.computing = seconds_between(began, Clock::now())});
+  return loss;
+}
+
+template <class T>
+BatchLoss ShardedStep<T>::backward_with_ranks(std::size_t step, std::span<const std::size_t> examples,
+                                              const Shard& shard) {
+  const Clock::time_point began = Clock::now();
+  check_agreement_in_step(step, examples);
+  last_ = {.waiting = seconds_between(began, Clock::now())};
+  std::span<const double> numbers;
+  try {
+    numbers = exchanged(step, examples, shard);
+  } catch (const std::exception& error) {
+    give_up(error.what());
+    throw;
+  } catch (...) {
+    give_up("ended by an exception");
+    throw;
   }
+  last_.overlapping = exchange_->overlapping();
+  bytes_sent_ = exchange_->bytes_sent();
+  const BatchLoss loss = set_gradients(numbers, [&](std::size_t i, T factor) {
+    Variable<T> gradient = detail::empty<T>(parameters_[i].shape());
+    exchange_->take(i, [&](Range range, std::span<const T> sum) {
+      kernels::scale(factor, sum.data(), detail::data(gradient) + range.begin, range.size());
+    });
+    return gradient;
+  });
+  last_.computing = seconds_between(began, Clock::now()) - last_.waiting;
+  return loss;
+}
+
+/// Computes this rank's shards, and returns the numbers of all.
+template <class T>
+std::span<const double> ShardedStep<T>::exchanged(std::size_t step, std::span<const std::size_t> examples,
+                                                  const Shard& shard) {
+  const std::size_t shards = shards_of(examples), count = parameters_.size();
+  if (exchange_ == nullptr || exchange_->shards() != shards) {
+    std::vector<std::size_t> sizes;
+    for (const Variable<T>& parameter : parameters_) sizes.push_back(parameter.size());
+    exchange_.reset();
+    exchange_ = std::make_unique<detail::GradientExchange<T>>(*options_.ranks, sizes, of_loss + count, shards,
+                                                              options_.bucket_bytes);
+  }
+  exchange_->begin();
+  const Range mine = part(shards, options_.ranks->rank(), rank_count());
+  for (std::size_t i = 0; i < count && mine.size() == 0; ++i) exchange_->give(i, {});
+  Sums sums = summed(step, examples, shards, mine, shard, [&](std::size_t i, GradientSum<T>& gradient) {
+    exchange_->give(i, elements_of(gradient.nodes()));
+    gradient.nodes().clear();
+  });
+  const Clock::time_point began = Clock::now();
+  const std::span<const double> numbers = exchange_->finish(elements_of(sums.numbers.nodes()));
+  last_.waiting += seconds_between(began, Clock::now());
+  return numbers;
+}
+
+/// The others wait for what this rank does not send any more.
+template <class T>
+void ShardedStep<T>::give_up(const std::string& why) {
+  options_.ranks->abort(why);
+  exchange_.reset();
+}
+
+/// Of some shards; calls complete(parameter, gradient) when the last one adds nothing more to the gradient.
+template <class T>
+template <class F>
+typename ShardedStep<T>::Sums ShardedStep<T>::summed(std::size_t step, std::span<const std::size_t> examples,
+                                                     std::size_t shards, Range mine, const Shard& function,
+                                                     const F& complete) const {
+  const std::size_t count = parameters_.size();
+  Sums sums{detail::TreeSum<Numbers>(mine.begin),
+            std::vector<GradientSum<T>>(count, GradientSum<T>(mine.begin))};
   for (std::size_t s = mine.begin; s < mine.end; ++s) {
     const Range chosen = part(examples.size(), s, shards);
     const WeightedLoss<T> loss =
@@ -231,46 +286,27 @@ BatchLoss ShardedStep<T>::computed(std::size_t step, std::span<const std::size_t
         gradient = detail::empty<T>(parameters_[i].shape());
         kernels::fill(0, detail::data(gradient), gradient.size());
       }
-      gradients[i].push({1, {std::move(gradient)}});
-      if (alone || s + 1 < mine.end) return;
-      exchange_->give(i, elements_of(gradients[i].nodes()));
-      gradients[i].nodes().clear();
+      sums.gradients[i].push({1, {std::move(gradient)}});
+      if (s + 1 == mine.end) complete(i, sums.gradients[i]);
     };
     grad_each(loss.sum, parameters_, take, {.allow_unused = true});
-    numbers.push({1, std::move(of_shard)});
+    sums.numbers.push({1, std::move(of_shard)});
   }
+  return sums;
+}
 
-  std::span<const double> sums;
-  if (alone) {
-    sums = numbers.total().all;
-  } else {
-    const Clock::time_point began = Clock::now();
-    sums = exchange_->finish(elements_of(numbers.nodes()));
-    last_.waiting += seconds_between(began, Clock::now());
-    last_.overlapping = exchange_->overlapping();
-    bytes_sent_ = exchange_->bytes_sent();
-  }
-  const BatchLoss loss{sums[0], sums[1], static_cast<std::size_t>(sums[2])};
+/// Those of the parameters that a shard has used, from gradient_of(parameter, what to multiply the sum by).
+template <class T>
+template <class F>
+BatchLoss ShardedStep<T>::set_gradients(std::span<const double> numbers, const F& gradient_of) {
+  const BatchLoss loss{numbers[0], numbers[1], static_cast<std::size_t>(numbers[2])};
   if (!(loss.weight > 0)) {
     detail::fail<ValueError>("ShardedStep: the weights of a batch must add up to more than 0, got ",
                              loss.weight);
   }
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i].zero_grad();
-    if (!(sums[of_loss + i] > 0)) continue;
-    Variable<T> gradient;
-    if (alone) {
-      gradient = std::move(gradients[i].total().sum);
-      T* elements = detail::data(gradient);
-      kernels::scale(static_cast<T>(1 / loss.weight), elements, elements, gradient.size());
-    } else {
-      gradient = detail::empty<T>(parameters_[i].shape());
-      exchange_->take(i, [&](Range range, std::span<const T> sum) {
-        kernels::scale(static_cast<T>(1 / loss.weight), sum.data(), detail::data(gradient) + range.begin,
-                       range.size());
-      });
-    }
-    parameters_[i].set_grad(std::move(gradient));
+    if (numbers[of_loss + i] > 0) parameters_[i].set_grad(gradient_of(i, static_cast<T>(1 / loss.weight)));
   }
   return loss;
 }

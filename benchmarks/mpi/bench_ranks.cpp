@@ -168,12 +168,14 @@ class Sharded : public Way {
   std::size_t step_ = 0;
 };
 
+/// Those that rank 0 makes alone are null on the others.
 std::vector<std::unique_ptr<Way>> ways(const Size& size, World& world, std::size_t bucket_bytes) {
   std::vector<std::unique_ptr<Way>> all;
   const auto sharded = [&](std::string name, xgrad::ShardedStepOptions options) {
-    all.push_back(std::make_unique<Sharded>(std::move(name), size, options));
+    const bool takes_part = options.ranks != nullptr || world.rank() == 0;
+    all.push_back(takes_part ? std::make_unique<Sharded>(std::move(name), size, options) : nullptr);
   };
-  all.push_back(std::make_unique<Whole>("1 rank", size, nullptr));
+  all.push_back(world.rank() == 0 ? std::make_unique<Whole>("1 rank", size, nullptr) : nullptr);
   sharded("1 rank, 8 shards", {.shards = 8});
   if (world.size() == 1) return all;
   constexpr std::size_t everything = std::size_t{1} << 40;
@@ -192,51 +194,60 @@ std::vector<std::unique_ptr<Way>> ways(const Size& size, World& world, std::size
 void measure(std::vector<std::unique_ptr<Way>>& all, const World& world, double seconds) {
   constexpr std::size_t rounds = 9;
   std::vector<int> calls;
-  for (auto& way : all) {
-    const bool takes_part = !way->is_alone() || world.rank() == 0;
+  for (const auto& way : all) {
     if (world.size() > 1) wait_quietly();
-    for (int warm_up = 0; warm_up < 3 && takes_part; ++warm_up) way->step();
-    const double time = takes_part ? 1e-3 * quantile(way->times(), 0) : 1;
-    int count = static_cast<int>(std::max(1.0, std::ceil(seconds / rounds / time)));
+    for (int warm_up = 0; warm_up < 3 && way; ++warm_up) way->step();
+    int count = 0;
+    if (world.rank() == 0)
+      count = static_cast<int>(std::max(1.0, std::ceil(1e3 * seconds / rounds / quantile(way->times(), 0))));
     if (world.size() > 1) MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
     calls.push_back(count);
-    way->times().clear();
+    if (way) way->times().clear();
   }
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (world.size() > 1) wait_quietly();
-      const bool takes_part = !all[i]->is_alone() || world.rank() == 0;
-      for (int call = 0; call < calls[i] && takes_part; ++call) all[i]->step();
+      for (int call = 0; call < calls[i] && all[i]; ++call) all[i]->step();
     }
   }
   if (world.size() > 1) wait_quietly();
 }
 
-void print(const Config& config, std::vector<std::unique_ptr<Way>>& all, const World& world) {
+/// Of a rank in a step, in ms: what it waits, and how long it computes while gradients are on their way. What
+/// ranks have told each other is of all steps but the last, of which three were to warm up.
+xgrad::RankTimes mean_times(const Way& way, std::size_t ranks) {
+  xgrad::RankTimes mean;
+  const double per_step = 1e3 / static_cast<double>(ranks * (way.times().size() + 2));
+  for (const xgrad::RankTimes& times : way.sharded()->rank_times()) {
+    mean.waiting += per_step * times.waiting;
+    mean.overlapping += per_step * times.overlapping;
+  }
+  return mean;
+}
+
+void print(const Config& config, const std::vector<std::unique_ptr<Way>>& all, const World& world) {
   const Size& size = config.size;
   std::printf("\n%s: %zu x %zu tokens, %zu rank%s, %zu thread%s each; OpenBLAS core %s\n", config.name,
               size.batch, size.seq, world.size(), world.size() == 1 ? "" : "s", xgrad::num_threads(),
               xgrad::num_threads() == 1 ? "" : "s", xgrad::kernels::blas_core_name());
-  std::printf("%-36s %8s %8s  %8s %8s %8s %8s %8s\n", "", "step ms", "", "/ 1 rank", "waiting", "meantime",
-              "hidden", "MB");
-  std::printf("%-36s %8s %8s  %8s %8s %8s %8s %8s\n", "", "median", "min", "", "ms", "ms", "", "sent");
+  std::printf("%-34s %8s %8s %8s %8s %8s %8s\n", "", "step ms", "", "/ 1 rank", "waiting", "meantime", "MB");
+  std::printf("%-34s %8s %8s %8s %8s %8s %8s\n", "", "median", "min", "", "ms", "ms", "sent");
   for (const auto& way : all) {
     const double middle = median(way->times());
-    std::printf("%-36s %8.4g %8.4g  %8.3f", way->name().c_str(), middle, quantile(way->times(), 0),
+    std::printf("%-34s %8.4g %8.4g %8.3f", way->name().c_str(), middle, quantile(way->times(), 0),
                 middle / median(all.front()->times()));
     if (way->sharded() != nullptr && !way->is_alone()) {
-      // What the ranks have told each other is of all steps but the last.
-      xgrad::RankTimes sum;
-      for (const xgrad::RankTimes& times : way->sharded()->rank_times()) {
-        sum.waiting += times.waiting;
-        sum.overlapping += times.overlapping;
-      }
-      const double per_step = 1e3 / static_cast<double>(world.size() * (way->times().size() + 2));
-      std::printf(" %8.3g %8.3g %6.0f %% %8.3f", sum.waiting * per_step, sum.overlapping * per_step,
-                  100 * sum.overlapping / (sum.overlapping + sum.waiting),
+      const xgrad::RankTimes mean = mean_times(*way, world.size());
+      std::printf(" %8.3g %8.3g %8.3f", mean.waiting, mean.overlapping,
                   1e-6 * static_cast<double>(way->sharded()->bytes_sent()));
     }
     std::printf("\n");
+  }
+  if (world.size() > 1) {
+    const double at_the_end = mean_times(*all[3], world.size()).waiting,
+                 meanwhile = mean_times(*all[4], world.size()).waiting;
+    std::printf("sending during the backward pass hides %.0f %% of the waiting\n",
+                100 * (1 - meanwhile / at_the_end));
   }
   std::fflush(stdout);
 }
@@ -248,12 +259,11 @@ int main(int argc, char** argv) {
   double seconds = 3;
   std::size_t bucket_bytes = xgrad::ShardedStepOptions().bucket_bytes;
   CLI::App app(
-      "Prints the time of a training step (zero_grad, forward, backward, Adam) of one rank and of all, and "
-      "of the "
-      "latter what they wait for each other, how long they compute while gradients are on their way, which "
-      "part "
-      "of the exchange that hides, and what each sends in a step. To be started by mpirun, or run.sh "
-      "--ranks.");
+      "Prints the time of a training step (zero_grad, forward, backward, Adam) of one rank and of all, in "
+      "turns; of "
+      "all, how long a rank waits for the others, how long it computes while gradients are on their way, and "
+      "what "
+      "it sends in a step. To be started by mpirun, or run.sh --ranks.");
   app.add_option("--config", configs, "Sizes of the encoder, as of bench_encoder")
       ->check(CLI::IsMember(config_names()))
       ->capture_default_str();

@@ -1,4 +1,5 @@
-// Predicts training steps that up to 1,024 machines share: their network by SimGrid, all else as it is
+// Predicts training steps that up to 1,024 machines share: the network is SimGrid's, the exchange is the
+// library's
 #include <mpi.h>
 #include <smpi/smpi.h>
 #include <sys/wait.h>
@@ -56,6 +57,9 @@ Options options;  // ranks are threads of this process, and have no other way to
 constexpr double flops_per_second = 1e9;  // of a simulated machine
 
 void compute(double seconds) { smpi_execute_flops(seconds * flops_per_second); }
+
+/// So many floats, each read and written.
+void move(std::size_t n) { compute(static_cast<double>(2 * n * sizeof(float)) / (1e9 * options.memory)); }
 
 /// What is sent is not looked at, unless with --check, and has not to be stored a thousand times.
 std::byte* no_data(std::size_t bytes) {
@@ -152,8 +156,6 @@ std::vector<std::size_t> parameter_sizes(const Size& size) {
   return sizes;
 }
 
-constexpr std::size_t numbers = 40;  // of the loss, and of which parameters were used
-
 /// Elements of one shard, of many magnitudes, so that the order of additions can be seen.
 std::vector<float> shard(std::size_t number, std::size_t n) {
   std::mt19937 random(static_cast<std::uint32_t>(number));
@@ -195,9 +197,11 @@ void step(Communicator& ranks, Exchange& exchange, const std::vector<std::size_t
   for (std::size_t i = 2; i < sizes.size(); ++i) elements += static_cast<double>(sizes[i]);
   for (std::size_t i = sizes.size(); i-- > 0;) {
     if (i >= 2) compute(seconds * 2 / 3 * static_cast<double>(sizes[i]) / elements);
+    move(sizes[i]);  // into the buckets
     exchange.give(i, {});
   }
   exchange.finish({});
+  for (const std::size_t size : sizes) move(size);  // out of them
   xgrad::detail::all_gather_numbers(ranks, std::span(mine).first(3));
 }
 
@@ -215,7 +219,7 @@ void predict(const Config& config, double step_seconds) {
   SimulatedRanks ranks;
   const std::vector<std::size_t> sizes = parameter_sizes(config.size);
   const auto exchange_of = [&](std::size_t bucket_bytes) {
-    return Exchange(ranks, sizes, numbers, ranks.size(), bucket_bytes);
+    return Exchange(ranks, sizes, 3 + sizes.size(), ranks.size(), bucket_bytes);
   };
   Exchange exchange = exchange_of(options.bucket_bytes), one_bucket = exchange_of(std::size_t{1} << 40);
   const double alone = timed([&] { step(ranks, exchange, sizes, 0); });
@@ -264,12 +268,13 @@ void check() {
       });
     }
   }
-  constexpr std::size_t n = 250000;
+  constexpr std::size_t n = 50000;
   const xgrad::detail::ShardedTree tree(ranks.size(), ranks.size());
   std::vector<float> elements(n);
   const double theirs =
       timed([&] { MPI_Allreduce(MPI_IN_PLACE, elements.data(), n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); });
   xgrad::detail::TreeReduction<float> reduction(ranks, 1, tree, n);
+  std::ranges::fill(reduction.node(0), 1.0F);
   const double ours = timed([&] {
     reduction.start();
     ranks.wait_until([&] { return reduction.advance(); });
@@ -277,8 +282,9 @@ void check() {
   if (ours > 1.1 * theirs)
     throw std::logic_error("the exchange takes " + std::to_string(ours / theirs) + " times as long");
   if (ranks.rank() == 0) {
-    std::printf("%zu ranks: the bits of one process; 1 MB in %.2f ms, by SimGrid's Rabenseifner in %.2f ms\n",
-                ranks.size(), 1e3 * ours, 1e3 * theirs);
+    std::printf(
+        "%zu ranks: the bits of one process; 0.2 MB in %.2f ms, by SimGrid's Rabenseifner in %.2f ms\n",
+        ranks.size(), 1e3 * ours, 1e3 * theirs);
   }
 }
 
@@ -389,14 +395,15 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(config_names()))
       ->capture_default_str();
   app.add_option("--step", options.steps,
-                 "How long one machine takes for a step of each, in ms, as bench_encoder prints it");
+                 "How long one machine takes for a step of each, in ms, as bench_encoder prints it")
+      ->check(apps::in_range(1e-3, 1e9));
   app.add_option("--bandwidth", options.bandwidth, "Of a machine's link, in Gbit/s")
       ->check(apps::in_range(1e-3, 1e4))
       ->capture_default_str();
   app.add_option("--latency", options.latency, "Of a machine's link, in microseconds")
       ->check(apps::in_range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--memory", options.memory, "How much an addition reads and writes, in GB/s")
+  app.add_option("--memory", options.memory, "How much additions and copies read and write, in GB/s")
       ->check(apps::in_range(1e-3, 1e6))
       ->capture_default_str();
   app.add_option("--bucket", options.bucket_bytes, "Bytes of a bucket")
@@ -406,7 +413,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
 
   return apps::run_program("simulate_ranks", [&] {
-    if (!options.check && options.steps.size() != options.configs.size())
+    if ((!options.check || !options.steps.empty()) && options.steps.size() != options.configs.size())
       throw std::invalid_argument("--step needs a time for each --config");
     if (!options.steps.empty()) {
       std::printf("%g Gbit/s, %g us a link; buckets of %zu bytes\n", options.bandwidth, options.latency,
