@@ -98,7 +98,8 @@ class Way {
 
   const std::string& name() const { return name_; }
   bool is_alone() const { return alone_; }  ///< whether rank 0 does it without the others
-  std::vector<double>& times() { return times_; }
+  const std::vector<double>& times() const { return times_; }
+  void forget_times() { times_.clear(); }
   virtual const xgrad::ShardedStep<float>* sharded() const { return nullptr; }
 
  protected:
@@ -202,7 +203,7 @@ void measure(std::vector<std::unique_ptr<Way>>& all, const World& world, double 
       count = static_cast<int>(std::max(1.0, std::ceil(1e3 * seconds / rounds / quantile(way->times(), 0))));
     if (world.size() > 1) MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
     calls.push_back(count);
-    if (way) way->times().clear();
+    if (way) way->forget_times();
   }
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < all.size(); ++i) {

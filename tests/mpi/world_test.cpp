@@ -204,6 +204,18 @@ TEST(ProgramsOnRanksTest, TheTimesOfAllRanksAreTold) {
   EXPECT_EQ(ranks, 2u) << text;
 }
 
+#ifdef XGRAD_BUILD_BENCHMARKS
+TEST(ProgramsOnRanksTest, TheBenchmarkHasALineForEachWay) {
+  const ProgramResult result =
+      on_ranks(2, XGRAD_PROGRAMS_DIR "/bench_ranks --config small --seconds 0.001 2>&1");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  for (const std::string line :
+       {"1 rank ", "1 rank, 8 shards ", "2 ranks, MPI_Allreduce ", "2 ranks, 2 shards, sent at the end ",
+        "2 ranks, 2 shards ", "2 ranks, 8 shards "})
+    EXPECT_TRUE(contains(result.output, "\n" + line)) << line << result.output;
+}
+#endif
+
 TEST(ProgramsOnRanksTest, TheExampleHasTheSameLossAndWeights) {
   std::string expected = xgrad_tests::output_of("data_parallel 2>/dev/null");
   EXPECT_TRUE(expected.starts_with("1 ranks, loss 0.0"));
