@@ -233,7 +233,7 @@ TEST(ProgramsOnRanksTest, WhatIsWrongIsSaidOnce) {
   const std::size_t found =
       result.output.find("rank 0: /nowhere/file: cannot be locked: No such file or directory\n");
   EXPECT_NE(found, std::string::npos) << result.output;
-  EXPECT_EQ(found, result.output.rfind("rank ")) << result.output;
+  EXPECT_EQ(found, result.output.rfind("\nrank ") + 1) << result.output;
 }
 
 }  // namespace
