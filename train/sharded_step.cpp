@@ -84,6 +84,7 @@ const T* elements_of(const Gradient<T>& gradient) {
 template <class Node>
 auto elements_of(const std::vector<Node>& nodes) {
   std::vector<decltype(elements_of(nodes[0].sum))> elements;
+  elements.reserve(nodes.size());
   for (const Node& node : nodes) elements.push_back(elements_of(node.sum));
   return elements;
 }
