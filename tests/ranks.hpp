@@ -46,6 +46,8 @@ class Ranks {
     for (std::thread& thread : threads) thread.join();
     for (const std::exception_ptr& error : errors)
       if (error) std::rethrow_exception(error);
+    if (!ranks.ended_ && ranks.sent_ != ranks.received_)
+      throw std::logic_error("a message that nobody has received");
   }
 
  private:
@@ -121,14 +123,20 @@ class Ranks {
   };
 
   void send(Way way, Bytes bytes) {
-    change([&] { messages_[way].push_back(std::move(bytes)); });
+    change([&] {
+      messages_[way].push_back(std::move(bytes));
+      ++sent_;
+    });
   }
 
   /// Message `number` on this way, once it is there.
   std::optional<Bytes> receive(Way way, std::size_t number) {
     const std::lock_guard lock(mutex_);
     std::vector<Bytes>& messages = messages_[way];
-    if (number < messages.size()) return std::move(messages[number]);
+    if (number < messages.size()) {
+      ++received_;
+      return std::move(messages[number]);
+    }
     if (ended_) throw Ended();
     if (left_.contains(way.from))
       throw std::logic_error("rank " + std::to_string(way.from) + " has nothing more to send");
@@ -164,7 +172,7 @@ class Ranks {
   const std::size_t count_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t changes_ = 0;
+  std::size_t changes_ = 0, sent_ = 0, received_ = 0;
   std::map<Way, std::vector<Bytes>> messages_;
   std::set<std::size_t> left_;
   bool ended_ = false;
