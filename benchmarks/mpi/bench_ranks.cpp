@@ -1,5 +1,4 @@
-// Training steps shared by the ranks of MPI: time, waiting, overlap and bytes, beside one process and
-// MPI_Allreduce
+// Training steps that ranks share: time, waiting, overlap and bytes, beside MPI_Allreduce
 #include <mpi.h>
 
 #include <algorithm>
