@@ -31,11 +31,6 @@ struct Sum {
   void add(const Sum& more) {
     for (std::size_t i = 0; i < elements.size(); ++i) elements[i] += more.elements[i];
   }
-  void add(const Sum& b, Sum c, const Sum& d) {
-    add(b);
-    c.add(d);
-    add(c);
-  }
 };
 using Tree = xgrad::detail::TreeSum<Sum>;
 

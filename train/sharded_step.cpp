@@ -55,9 +55,6 @@ struct Numbers {
   std::vector<double> all;
 
   void add(const Numbers& more) { kernels::accumulate(all.data(), more.all.data(), all.size()); }
-  void add(const Numbers& b, const Numbers& c, const Numbers& d) {
-    kernels::accumulate_three(all.data(), b.all.data(), c.all.data(), d.all.data(), all.size());
-  }
 };
 
 /// Of one parameter.

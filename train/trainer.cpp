@@ -163,6 +163,7 @@ void agree(Communicator* ranks, std::initializer_list<bool*> flags) {
 TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
                           const FitOptions& options) {
   if (!step) detail::fail<ValueError>("fit: step must be a function, got none");
+  const bool leads = options.ranks == nullptr || options.ranks->rank() == 0;
   if (options.ranks != nullptr) {
     const std::string random = get_rng_state();
     check_agreement(*options.ranks, {{"xgrad's version", XGRAD_VERSION},
@@ -170,9 +171,6 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
                                      {"the first step", std::to_string(options.first_step)},
                                      {"the checksum of the default generator's state",
                                       std::to_string(detail::checksum(std::as_bytes(std::span(random))))}});
-  }
-  const bool leads = options.ranks == nullptr || options.ranks->rank() == 0;
-  if (options.ranks != nullptr) {
     const std::string processors =
         detail::disagreement(*options.ranks, {{"OpenBLAS's processor", kernels::blas_core_name()},
                                               {"the set of instructions", kernels::instruction_set()}});

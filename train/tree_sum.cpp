@@ -5,7 +5,6 @@ namespace {
 
 struct Nothing {
   void add(const Nothing&) const {}
-  void add(const Nothing&, const Nothing&, const Nothing&) const {}
 };
 
 }  // namespace

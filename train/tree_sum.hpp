@@ -14,8 +14,8 @@ namespace xgrad::detail {
 /// A piece of the whole can be added up elsewhere: its sums are the largest nodes of the tree inside of it,
 /// and give the same additions when they are pushed where the parts were.
 ///
-/// Nodes wait until four neighbours can be added up in one go, which reads and writes less memory. a.add(b)
-/// has to make a + b of a, and a.add(b, c, d) has to make (a + b) + (c + d) of it.
+/// a.add(b) has to make a + b of a. Where a.add(b, c, d) makes (a + b) + (c + d) of it, nodes wait until four
+/// neighbours can be added up in one go, which reads and writes less memory.
 template <class Sum>
 class TreeSum {
  public:
@@ -32,7 +32,7 @@ class TreeSum {
   void push(Node node) {
     end_ += node.count;
     nodes_.push_back(std::move(node));
-    while (add_last<4>()) {
+    while (add_last<at_once>()) {
     }
   }
 
@@ -58,6 +58,9 @@ class TreeSum {
   }
 
  private:
+  static constexpr std::size_t at_once = requires(Sum & a, const Sum& b) { a.add(b, b, b); }
+  ? 4 : 2;
+
   /// Makes one node of the last N if together they are one of the tree.
   template <std::size_t N>
   bool add_last() {

@@ -1,5 +1,4 @@
-// Predicts training steps that up to 1,024 machines share: the network is SimGrid's, the exchange is the
-// library's
+// Predicts training steps that up to 1,024 machines share, by SimGrid's network
 #include <mpi.h>
 #include <smpi/smpi.h>
 #include <sys/wait.h>
@@ -169,11 +168,6 @@ struct Sum {
   std::vector<float> elements;
   void add(const Sum& more) {
     std::transform(elements.begin(), elements.end(), more.elements.begin(), elements.begin(), std::plus<>());
-  }
-  void add(const Sum& b, Sum c, const Sum& d) {
-    add(b);
-    c.add(d);
-    add(c);
   }
 };
 
