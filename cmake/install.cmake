@@ -1,15 +1,18 @@
-# cmake --install: the libraries (component `runtime` of the packages), and what compiles against them (`development`).
+# cmake --install: the libraries (component `runtime` of the packages), and what compiles against them (`development`);
+# for xgrad::mpi `mpi_runtime` and `mpi_development`.
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/xgrad)
 set(headers_dir ${CMAKE_INSTALL_INCLUDEDIR}/xgrad)
 
-function(xgrad_install target export)
+# PREFIX is that of the components.
+function(xgrad_install target export prefix)
+  set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME ${prefix}development)
   install(
     TARGETS ${target} EXPORT ${export}
-    LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
-    RUNTIME COMPONENT runtime)
+    LIBRARY COMPONENT ${prefix}runtime NAMELINK_COMPONENT ${prefix}development
+    RUNTIME COMPONENT ${prefix}runtime)
   install(EXPORT ${export} NAMESPACE xgrad:: DESTINATION ${package_dir})
 endfunction()
 
@@ -17,18 +20,18 @@ endfunction()
 set(public_folders ${core_folders})
 list(REMOVE_ITEM public_folders kernels)
 
-xgrad_install(xgrad xgradTargets)
+xgrad_install(xgrad xgradTargets "")
 install(DIRECTORY ${public_folders} DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp PATTERN detail EXCLUDE)
 install(FILES xgrad.hpp ${include_dir}/xgrad/ops.hpp DESTINATION ${headers_dir})
 if(XGRAD_BUILD_FILES)
-  xgrad_install(xgrad_files xgradFilesTargets)
+  xgrad_install(xgrad_files xgradFilesTargets "")
   install(DIRECTORY files DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp)
   install(FILES files.hpp DESTINATION ${headers_dir})
   install(FILES cmake/FindLibZip.cmake DESTINATION ${package_dir})
 endif()
 if(XGRAD_BUILD_MPI)
-  xgrad_install(xgrad_mpi xgradMpiTargets)
-  install(DIRECTORY mpi DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp)
+  xgrad_install(xgrad_mpi xgradMpiTargets mpi_)
+  install(DIRECTORY mpi DESTINATION ${headers_dir} COMPONENT mpi_development FILES_MATCHING PATTERN *.hpp)
 endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
 
@@ -44,7 +47,7 @@ install(FILES ${PROJECT_BINARY_DIR}/xgradConfig.cmake ${PROJECT_BINARY_DIR}/xgra
 # named among the public ones: `pkg-config --static` would ask for those of which OpenBLAS is made, too, which are not
 # installed with it.
 function(xgrad_install_pkg_config name library description)
-  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "COMPONENT" "REQUIRES;STATIC_REQUIRES;STATIC_LIBS")
   set(requires ${arg_REQUIRES})
   set(libs -L\${libdir} -l${library})
   if(NOT BUILD_SHARED_LIBS)
@@ -58,7 +61,7 @@ function(xgrad_install_pkg_config name library description)
   cmake_path(APPEND libdir \${prefix} ${CMAKE_INSTALL_LIBDIR})
   cmake_path(APPEND includedir \${prefix} ${CMAKE_INSTALL_INCLUDEDIR})
   configure_file(cmake/pkg-config.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${arg_COMPONENT})
 endfunction()
 
 if(BLA_VENDOR STREQUAL OpenBLAS)
@@ -66,10 +69,18 @@ if(BLA_VENDOR STREQUAL OpenBLAS)
 else()
   set(blas STATIC_LIBS ${BLAS_LIBRARIES} ${CMAKE_THREAD_LIBS_INIT})
 endif()
-xgrad_install_pkg_config(xgrad xgrad "${PROJECT_DESCRIPTION}" REQUIRES xtensor ${blas})
+xgrad_install_pkg_config(xgrad xgrad "${PROJECT_DESCRIPTION}" COMPONENT development REQUIRES xtensor ${blas})
 if(XGRAD_BUILD_FILES)
   xgrad_install_pkg_config(
     xgrad-files xgrad_files "safetensors, npy and npz files and checkpoints for xgrad"
+    COMPONENT development
     REQUIRES "xgrad = ${PROJECT_VERSION}"
     STATIC_REQUIRES libzip)
+endif()
+if(XGRAD_BUILD_MPI)
+  xgrad_install_pkg_config(
+    xgrad-mpi xgrad_mpi "training on several machines, by MPI, for xgrad"
+    COMPONENT mpi_development
+    REQUIRES "xgrad = ${PROJECT_VERSION}"
+    STATIC_LIBS ${MPI_CXX_LIBRARIES})
 endif()

@@ -1,5 +1,5 @@
-# cpack -G DEB: libxgrad has the shared libraries, libxgrad-dev what compiles against them. A build of static libraries
-# gives libxgrad-dev alone. The preset `package` configures a build for this.
+# cpack -G DEB: libxgrad has the shared libraries, libxgrad-dev what compiles against them, and where MPI is found
+# libxgrad-mpi and libxgrad-mpi-dev the same of xgrad::mpi. A build of static libraries gives what ends in -dev alone. The preset `package` configures a build for this.
 set(CPACK_PACKAGE_VENDOR "the xgrad authors")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
@@ -27,19 +27,44 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "cmake, pkg-config")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "${about}\n\
 This package has the headers, and files for CMake and pkg-config.")
 
+set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_NAME libxgrad-mpi)
+set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_DEPENDS "libxgrad (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_MPI_RUNTIME_DESCRIPTION "${about}\nThis package has the shared library for training on several machines.")
+
+set(CPACK_DEBIAN_MPI_DEVELOPMENT_PACKAGE_NAME libxgrad-mpi-dev)
+set(CPACK_DEBIAN_MPI_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_MPI_DEVELOPMENT_DESCRIPTION "${about}\n\
+This package has the header for training on several machines, and files for\n\
+CMake and pkg-config.")
+
 set(depends "libxtensor-dev (>= 0.24)")
+set(mpi_depends "libxgrad-dev (= ${PROJECT_VERSION})")
 set(packages development)
+if(XGRAD_BUILD_MPI)
+  list(APPEND packages mpi_development)
+endif()
 if(BUILD_SHARED_LIBS)
-  list(PREPEND packages runtime)
+  list(TRANSFORM packages REPLACE development runtime OUTPUT_VARIABLE libraries)
+  list(APPEND packages ${libraries})
   string(APPEND depends ", libxgrad (= ${PROJECT_VERSION})")
+  string(APPEND mpi_depends ", libxgrad-mpi (= ${PROJECT_VERSION})")
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}) # where libxgrad-mpi's own needs are
 else()
   string(APPEND depends ", libopenblas-dev")
   if(XGRAD_BUILD_FILES)
     string(APPEND depends ", libzip-dev")
   endif()
+  if(MPI_CXX_LIBRARIES MATCHES mpich)
+    string(APPEND mpi_depends ", libmpich-dev")
+  else()
+    string(APPEND mpi_depends ", libopenmpi-dev")
+  endif()
 endif()
 set(CPACK_COMPONENTS_ALL ${packages})
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ${depends})
+set(CPACK_DEBIAN_MPI_DEVELOPMENT_PACKAGE_DEPENDS ${mpi_depends})
 
 # Debian looks for the licence of a package under this name.
 foreach(component IN LISTS packages)

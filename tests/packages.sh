@@ -16,20 +16,27 @@ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root ${http_proxy
   DEBIAN_FRONTEND=noninteractive bash -euxo pipefail -c '
   apt-get update
   apt-get install --yes --no-install-recommends /debs/*.deb
-  dpkg-query --show libxgrad libxgrad-dev
-  for package in libxgrad libxgrad-dev; do test -s "/usr/share/doc/$package/copyright"; done
+  packages="libxgrad libxgrad-dev libxgrad-mpi libxgrad-mpi-dev"
+  dpkg-query --show $packages
+  for package in $packages; do test -s "/usr/share/doc/$package/copyright"; done
 
   apt-get install --yes --no-install-recommends g++ cmake make pkg-config
-  cmake -S /consumer -B /build -D CMAKE_BUILD_TYPE=Release
+  cmake -S /consumer -B /build -D CMAKE_BUILD_TYPE=Release -D with_mpi=ON
   cmake --build /build
   cd /build
   ./consumer
   ./files_consumer
+  ./mpi_consumer
 
   c++ -std=c++20 -O1 /consumer/main.cpp -o main $(pkg-config --cflags --libs xgrad)
   c++ -std=c++20 -O1 /consumer/files.cpp -o files $(pkg-config --cflags --libs xgrad-files)
+  c++ -std=c++20 -O1 /consumer/mpi.cpp -o mpi $(pkg-config --cflags --libs xgrad-mpi)
   ./main
   ./files
+  ./mpi
+  apt-get remove --yes libxgrad-mpi libxgrad-mpi-dev
+  ! cmake -S /consumer -B /without -D with_mpi=ON
+  cmake -S /consumer -B /without -D with_mpi=OFF
   apt-get remove --yes libxgrad libxgrad-dev
   test ! -e /usr/include/xgrad
 '

@@ -99,12 +99,11 @@ class Way {
   bool is_alone() const { return alone_; }  ///< whether rank 0 does it without the others
   const std::vector<double>& times() const { return times_; }
   void forget_times() { times_.clear(); }
+  Training& training() { return training_; }
   virtual const xgrad::ShardedStep<float>* sharded() const { return nullptr; }
 
  protected:
   virtual void gradients() = 0;
-
-  Training& training() { return training_; }
 
  private:
   std::string name_;
@@ -252,6 +251,34 @@ void print(const Config& config, const std::vector<std::unique_ptr<Way>>& all, c
   std::fflush(stdout);
 }
 
+/// What a resumed run begins with: all ranks compare their parameters and take the state of rank 0, which is
+/// the parameters and two moments of each.
+void measure_start(Training& training, World& world) {
+  const std::vector<Variable<float>> parameters = training.optimizer().parameters();
+  std::vector<std::byte> state;
+  for (int copy = 0; copy < 3 && world.rank() == 0; ++copy) {
+    for (const Variable<float>& parameter : parameters) {
+      const auto bytes = std::as_bytes(std::span(parameter.value().data(), parameter.size()));
+      state.insert(state.end(), bytes.begin(), bytes.end());
+    }
+  }
+  state =
+      xgrad::broadcast(world, std::move(state));  // the first time is that of the system, which finds memory
+  wait_quietly();
+  const Clock::time_point start = Clock::now();
+  std::uint64_t sum = 0;
+  for (const Variable<float>& parameter : parameters)
+    sum = xgrad::detail::checksum(std::as_bytes(std::span(parameter.value().data(), parameter.size())), sum);
+  xgrad::check_agreement(world, {{"the checksum of the parameters", std::to_string(sum)}});
+  const double agreement = seconds_since(start);
+  state = xgrad::broadcast(world, std::move(state));
+  wait_quietly();
+  const double both = seconds_since(start);
+  if (world.rank() == 0)
+    std::printf("before the first step: %.3g s to agree, %.3g s for %.4g MB of state from rank 0\n",
+                agreement, both - agreement, 1e-6 * static_cast<double>(state.size()));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -282,6 +309,7 @@ int main(int argc, char** argv) {
       std::vector<std::unique_ptr<Way>> all = ways(config.size, world, bucket_bytes);
       measure(all, world, seconds);
       if (world.rank() == 0) print(config, all, world);
+      if (world.size() > 1) measure_start(all.back()->training(), world);
     }
     return 0;
   });
