@@ -29,6 +29,10 @@ if(XGRAD_BUILD_FILES)
   install(FILES files.hpp DESTINATION ${headers_dir})
   install(FILES cmake/FindLibZip.cmake DESTINATION ${package_dir})
 endif()
+if(XGRAD_BUILD_PRETRAINED)
+  xgrad_install(xgrad_pretrained xgradPretrainedTargets "")
+  install(DIRECTORY pretrained DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp PATTERN detail EXCLUDE)
+endif()
 if(XGRAD_BUILD_MPI)
   xgrad_install(xgrad_mpi xgradMpiTargets mpi_)
   install(DIRECTORY mpi DESTINATION ${headers_dir} COMPONENT mpi_development FILES_MATCHING PATTERN *.hpp)
@@ -76,6 +80,12 @@ if(XGRAD_BUILD_FILES)
     COMPONENT development
     REQUIRES "xgrad = ${PROJECT_VERSION}"
     STATIC_REQUIRES libzip)
+endif()
+if(XGRAD_BUILD_PRETRAINED)
+  xgrad_install_pkg_config(
+    xgrad-pretrained xgrad_pretrained "pretrained encoders and their tokenizers for xgrad"
+    COMPONENT development
+    REQUIRES "xgrad-files = ${PROJECT_VERSION}")
 endif()
 if(XGRAD_BUILD_MPI)
   xgrad_install_pkg_config(

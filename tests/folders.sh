@@ -6,14 +6,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Each folder with those that it may use, from the ground up.
 below=''
 declare -A allowed
-for folder in kernels graph ops autograd models train files mpi apps; do
+for folder in kernels graph ops autograd models train files mpi pretrained apps; do
   allowed[$folder]=" $below "
   below+=" $folder"
 done
 allowed[models]=${allowed[models]/ autograd / }  # beside each other, both on ops
+allowed[pretrained]=${allowed[pretrained]/ mpi / }
 
 failed=0
-for folder in kernels graph ops autograd models train files mpi apps; do
+for folder in kernels graph ops autograd models train files mpi pretrained apps; do
   [[ -d $folder ]] || { echo "there is no folder $folder" && exit 1; }
   # "../graph/record.hpp" and <xgrad/graph/record.hpp> both name the folder graph; <xgrad/xgrad.hpp> reaches up to train.
   while read -r count used; do
