@@ -228,10 +228,12 @@ std::string World::missing() const {
 
 void World::abort(const std::string& why) {
   // If all ranks have the same to say, rank 0 says it, and its MPI_Abort ends the others meanwhile.
-  if (rank_ != 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  if (rank_ != 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::fprintf(stderr, "rank %zu: %s\n", rank_, why.c_str());
   std::fflush(nullptr);
   if (!started_) std::_Exit(1);
+  // MPICH's mpiexec drops what it has not yet read from a rank when that rank aborts.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::_Exit(1);  // MPI_Abort does not return
 }
