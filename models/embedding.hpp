@@ -15,6 +15,9 @@ class Embedding : public Module<T> {
  public:
   Embedding(std::size_t vocabulary, std::size_t dim, EmbeddingOptions options = {});
 
+  /// With these numbers. Throws ShapeError unless weight is (vocabulary, dim).
+  explicit Embedding(Array<T> weight, EmbeddingOptions options = {});
+
   Variable<T> operator()(const Ids& ids) const;
 
   const Variable<T>& weight() const { return weight_; }

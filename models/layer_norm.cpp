@@ -23,11 +23,20 @@ Shape checked_shape(const Dims& normalized_shape) {
 
 template <class T>
 LayerNorm<T>::LayerNorm(Dims normalized_shape, double eps)
-    : Module<T>("LayerNorm"), normalized_shape_(std::move(normalized_shape)), eps_(eps) {
-  const Shape shape = checked_shape(normalized_shape_);
+    : LayerNorm(xt::ones<T>(checked_shape(normalized_shape)), xt::zeros<T>(checked_shape(normalized_shape)),
+                eps) {}
+
+template <class T>
+LayerNorm<T>::LayerNorm(Array<T> weight, Array<T> bias, double eps)
+    : Module<T>("LayerNorm"), normalized_shape_(weight.shape().begin(), weight.shape().end()), eps_(eps) {
+  checked_shape(normalized_shape_);
+  if (!same_shape(weight.shape(), bias.shape())) {
+    detail::fail<ShapeError>("LayerNorm: weight and bias must have the same shape, got ", weight.shape(),
+                             " and ", bias.shape());
+  }
   if (!(eps >= 0)) detail::fail<ValueError>("LayerNorm: eps must be at least 0, got ", eps);
-  weight_ = this->parameter("weight", xt::ones<T>(shape));
-  bias_ = this->parameter("bias", xt::zeros<T>(shape));
+  weight_ = this->parameter("weight", std::move(weight));
+  bias_ = this->parameter("bias", std::move(bias));
 }
 
 template <class T>

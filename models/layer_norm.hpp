@@ -15,6 +15,9 @@ class LayerNorm : public Module<T> {
  public:
   explicit LayerNorm(Dims normalized_shape, double eps = 1e-5);
 
+  /// With these numbers, whose shape says which axes. Throws ShapeError unless both have the same.
+  LayerNorm(Array<T> weight, Array<T> bias, double eps = 1e-5);
+
   Variable<T> operator()(const Variable<T>& x) const;
   /// Of x + residual.
   Variable<T> operator()(const Variable<T>& x, const Variable<T>& residual) const;

@@ -29,6 +29,18 @@ Linear<T>::Linear(std::size_t in_features, std::size_t out_features, bool bias) 
 }
 
 template <class T>
+Linear<T>::Linear(Array<T> weight, std::optional<Array<T>> bias) : Module<T>("Linear") {
+  if (weight.dimension() != 2)
+    detail::fail<ShapeError>("Linear: weight must be (out, in), got ", weight.shape());
+  if (bias && !same_shape(bias->shape(), {weight.shape(0)})) {
+    detail::fail<ShapeError>("Linear: bias must be (out), got ", bias->shape(), " and weight ",
+                             weight.shape());
+  }
+  weight_ = this->parameter("weight", std::move(weight));
+  if (bias) bias_ = this->parameter("bias", std::move(*bias));
+}
+
+template <class T>
 Variable<T> Linear<T>::operator()(const Variable<T>& x) const {
   const auto scope = this->scope();
   return linear(x, weight_, bias_);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "module.hpp"
 
 namespace xgrad {
@@ -12,6 +14,9 @@ template <class T>
 class Linear : public Module<T> {
  public:
   Linear(std::size_t in_features, std::size_t out_features, bool bias = true);
+
+  /// With these numbers. Throws ShapeError unless weight is (out, in) and bias (out), or absent.
+  explicit Linear(Array<T> weight, std::optional<Array<T>> bias = {});
 
   Variable<T> operator()(const Variable<T>& x) const;
 

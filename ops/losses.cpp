@@ -1,6 +1,9 @@
 #include "losses.hpp"
 
+#include <limits>
+
 #include "arithmetic.hpp"
+#include "elementwise.hpp"
 #include "indexing.hpp"
 #include "masked_fill.hpp"
 #include "reductions.hpp"
@@ -15,6 +18,23 @@ Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variab
   const Variable<T> losses = detail::squared_difference(input, target);
   if (reduction == Reduction::none) return losses;
   return reduction == Reduction::mean ? mean(losses) : sum(losses);
+}
+
+template <class T>
+Variable<T> binary_cross_entropy_with_logits(
+    const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+    const BinaryCrossEntropyOptions<std::type_identity_t<T>>& options) {
+  if (!same_shape(input.shape(), target.shape())) {
+    detail::fail<ShapeError>(
+        "binary_cross_entropy_with_logits: input and target must have the same shape, got ", input.shape(),
+        " and ", target.shape());
+  }
+  Variable<T> positive = softplus(-input, T(1), std::numeric_limits<T>::infinity());
+  if (options.pos_weight.defined()) positive = positive * ((options.pos_weight - T(1)) * target + T(1));
+  Variable<T> losses = (T(1) - target) * input + positive;
+  if (options.weight.defined()) losses = losses * options.weight;
+  if (options.reduction == Reduction::none) return losses;
+  return options.reduction == Reduction::mean ? mean(losses) : sum(losses);
 }
 
 template <class T>
@@ -61,8 +81,10 @@ Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
   return options.reduction == Reduction::mean ? sum(weighted) / sum(count) : sum(weighted);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                        \
-  template Variable<T> mse_loss(const Variable<T>&, const Variable<T>&, Reduction); \
+#define XGRAD_INSTANTIATE(T)                                                                    \
+  template Variable<T> mse_loss(const Variable<T>&, const Variable<T>&, Reduction);             \
+  template Variable<T> binary_cross_entropy_with_logits(const Variable<T>&, const Variable<T>&, \
+                                                        const BinaryCrossEntropyOptions<T>&);   \
   template Variable<T> nll_loss(const Variable<T>&, const Ids&, const NllLossOptions<T>&);
 
 XGRAD_INSTANTIATE(float)

@@ -17,6 +17,22 @@ Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variab
                      Reduction reduction = Reduction::mean);
 
 template <class T>
+struct BinaryCrossEntropyOptions {
+  Variable<T> weight = {};      ///< of each element; it broadcasts
+  Variable<T> pos_weight = {};  ///< of the part y ln sigmoid(x); it broadcasts
+  Reduction reduction = Reduction::mean;
+};
+
+/// loss = -weight (pos_weight y ln sigmoid(x) + (1 - y) ln(1 - sigmoid(x))), reduced, for x = input and y =
+/// target, without overflow; with pos_weight 1 dinput = weight (sigmoid(x) - y) dloss. The mean divides by
+/// the number of elements.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
+template <class T>
+Variable<T> binary_cross_entropy_with_logits(
+    const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+    const BinaryCrossEntropyOptions<std::type_identity_t<T>>& options = {});
+
+template <class T>
 struct NllLossOptions {
   Variable<T> weight = {};           ///< of each class (C); it gets no gradient
   std::int64_t ignore_index = -100;  ///< a target that counts for nothing

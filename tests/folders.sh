@@ -28,7 +28,7 @@ for folder in kernels graph ops autograd models train files mpi pretrained apps;
       failed=1
     fi
   done < <(find "$folder" -name '*.[ch]pp' -exec cat {} + |
-    sed -nE 's,^#include ("(\.\./)+|<xgrad/)(xgrad|ops|files)\.hpp.*,\3/,; s,^xgrad/,#include "../train/,
-      s,^(ops|files)/,#include "../\1/,; s,^#include ("(\.\./)+|<xgrad/)([a-z]+)/.*,\3,p' | sort | uniq -c)
+    sed -nE 's,^#include ("(\.\./)+|<xgrad/)(xgrad|ops|files|pretrained)\.hpp.*,\3/,; s,^xgrad/,#include "../train/,
+      s,^(ops|files|pretrained)/,#include "../\1/,; s,^#include ("(\.\./)+|<xgrad/)([a-z]+)/.*,\3,p' | sort | uniq -c)
 done
 exit $failed

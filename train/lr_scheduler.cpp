@@ -71,6 +71,20 @@ Rule<T> step_rule(std::size_t step_size, double gamma) {
 }
 
 template <class T>
+Rule<T> linear_warmup_rule(std::size_t warmup_steps, std::size_t total_steps) {
+  if (total_steps <= warmup_steps) {
+    detail::fail<ValueError>("LinearWarmupLR: total_steps must be above warmup_steps ", warmup_steps,
+                             ", got ", total_steps);
+  }
+  const auto rise = static_cast<double>(warmup_steps), fall = static_cast<double>(total_steps - warmup_steps);
+  return [=](double base, std::size_t epoch, std::size_t) {
+    if (epoch < warmup_steps) return base * (static_cast<double>(epoch) / rise);
+    const std::size_t left = total_steps - std::min(epoch, total_steps);
+    return base * (static_cast<double>(left) / fall);
+  };
+}
+
+template <class T>
 Rule<T> inverse_square_root_rule(std::size_t d_model, std::size_t warmup_steps) {
   const double scale = 1 / std::sqrt(checked_count("InverseSquareRootLR", "d_model", d_model));
   const double rise = std::pow(checked_count("InverseSquareRootLR", "warmup_steps", warmup_steps), -1.5);
@@ -177,6 +191,10 @@ StepLR<T>::StepLR(Optimizer<T>& optimizer, std::size_t step_size, double gamma)
     : LRScheduler<T>(optimizer, step_rule<T>(step_size, gamma)) {}
 
 template <class T>
+LinearWarmupLR<T>::LinearWarmupLR(Optimizer<T>& optimizer, std::size_t warmup_steps, std::size_t total_steps)
+    : LRScheduler<T>(optimizer, linear_warmup_rule<T>(warmup_steps, total_steps)) {}
+
+template <class T>
 InverseSquareRootLR<T>::InverseSquareRootLR(Optimizer<T>& optimizer, std::size_t d_model,
                                             std::size_t warmup_steps)
     : LRScheduler<T>(optimizer, inverse_square_root_rule<T>(d_model, warmup_steps)) {}
@@ -193,6 +211,7 @@ SequentialLR<T>::SequentialLR(Optimizer<T>& optimizer, const std::vector<LRSched
   template class LinearLR<T>;            \
   template class CosineAnnealingLR<T>;   \
   template class StepLR<T>;              \
+  template class LinearWarmupLR<T>;      \
   template class InverseSquareRootLR<T>; \
   template class SequentialLR<T>;
 XGRAD_INSTANTIATE(float)

@@ -99,6 +99,15 @@ class StepLR : public LRScheduler<T> {
   StepLR(Optimizer<T>& optimizer, std::size_t step_size, double gamma = 0.1);
 };
 
+/// lr = base epoch / warmup_steps in the first warmup_steps epochs, then falling in equal steps to 0 at
+/// total_steps, and 0 after. Throws ValueError unless total_steps is above warmup_steps.
+/// https://huggingface.co/docs/transformers/main_classes/optimizer_schedules#transformers.get_linear_schedule_with_warmup
+template <class T>
+class LinearWarmupLR : public LRScheduler<T> {
+ public:
+  LinearWarmupLR(Optimizer<T>& optimizer, std::size_t warmup_steps, std::size_t total_steps);
+};
+
 /// lr = base d_model^-0.5 min(s^-0.5, s warmup_steps^-1.5) in step s = epoch + 1: it rises linearly, then
 /// falls with the square root of the step (Vaswani et al. 2017, arXiv:1706.03762, section 5.3, where base is
 /// 1). Throws ValueError unless both are at least 1.

@@ -184,6 +184,8 @@ std::vector<std::pair<std::string, Json>> Json::members() const {
   return members;
 }
 
+std::string Json::dump() const { return value_->dump(); }
+
 void Json::refuse(std::string_view expected) const {
   xgrad::detail::fail<FileError>(file_->path, ": ", place_.empty() ? "it" : place_, " must be ", expected,
                                  ", got ", shown(*value_));

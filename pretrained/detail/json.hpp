@@ -46,6 +46,9 @@ class Json {
   /// The members of an object, by their names in alphabetical order.
   std::vector<std::pair<std::string, Json>> members() const;
 
+  /// The value as JSON.
+  std::string dump() const;
+
   /// Throws FileError: where this stands, then "must be `expected`, got " and what it is.
   [[noreturn]] void refuse(std::string_view expected) const;
   /// Throws FileError: where this stands, then `what`.

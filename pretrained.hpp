@@ -1,0 +1,10 @@
+#pragma once
+
+// Everything of xgrad::pretrained, a library of its own: link to it after find_package(xgrad COMPONENTS
+// pretrained).
+
+#include "pretrained/config.hpp"
+#include "pretrained/encoder.hpp"
+#include "pretrained/fine_tuning.hpp"
+#include "pretrained/heads.hpp"
+#include "pretrained/model.hpp"

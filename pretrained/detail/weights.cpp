@@ -1,0 +1,138 @@
+#include "weights.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "../../graph/error.hpp"
+#include "../../graph/random.hpp"
+#include "json.hpp"
+
+namespace xgrad::pretrained::detail {
+namespace {
+
+using xgrad::detail::fail;
+
+bool ends_with(const std::string& name, std::string_view end) { return name.ends_with(end); }
+
+/// The name that a current file would have, without the family's prefix; empty for what is no parameter.
+std::string modern_name(std::string name, const std::string& prefix) {
+  if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  if (ends_with(name, "position_ids")) return "";  // a buffer of older files
+  const auto replace_end = [&](std::string_view from, std::string_view to) {
+    if (ends_with(name, from)) name.replace(name.size() - from.size(), from.size(), to);
+  };
+  replace_end("LayerNorm.gamma", "LayerNorm.weight");
+  replace_end("LayerNorm.beta", "LayerNorm.bias");
+  replace_end("predictions.decoder.bias", "predictions.bias");
+  replace_end("lm_head.decoder.bias", "lm_head.bias");
+  return name;
+}
+
+/// The files of the folder that hold the weights.
+std::vector<std::string> weight_files(const std::string& folder) {
+  const std::string one = folder + "/model.safetensors", index = one + ".index.json";
+  if (std::filesystem::exists(one)) return {one};
+  if (std::filesystem::exists(index)) {
+    std::set<std::string> names;
+    for (const auto& [name, file] : Json::read(index).at("weight_map").members()) {
+      const std::string& path = file.text();
+      if (path.find('/') != path.npos || path.empty()) file.refuse("a file of the same folder");
+      names.insert(folder + "/" + path);
+    }
+    return {names.begin(), names.end()};
+  }
+  if (std::filesystem::exists(folder + "/pytorch_model.bin"))
+    fail<FileError>(
+        folder, ": must hold model.safetensors, got pytorch_model.bin, a pickle, which may run anything; ",
+        "save it from Python by model.save_pretrained(folder, safe_serialization=True)");
+  fail<FileError>(folder, ": must hold model.safetensors or model.safetensors.index.json");
+}
+
+}  // namespace
+
+std::string prefix_of(Family family) {
+  switch (family) {
+    case Family::bert:
+      return "bert.";
+    case Family::distilbert:
+      return "distilbert.";
+    case Family::roberta:
+      return "roberta.";
+    case Family::electra:
+      break;
+  }
+  return "electra.";
+}
+
+Weights::Weights(const std::string& folder, const Config& config) : config_(config), folder_(folder) {
+  for (const std::string& path : weight_files(folder)) add(path);
+}
+
+void Weights::add(const std::string& path) {
+  paths_.push_back(path);
+  files_.emplace_back(path);
+  const std::string prefix = prefix_of(config_.model_type);
+  for (const TensorView& tensor : files_.back().tensors()) {
+    const std::string name = modern_name(tensor.name, prefix);
+    if (name.empty()) continue;
+    const auto [entry, is_new] = entries_.try_emplace(name, Entry{&tensor, &paths_.back()});
+    if (!is_new)
+      fail<FileError>(path, ": tensor ", xgrad::detail::in_quotes(tensor.name), " is the same parameter as ",
+                      xgrad::detail::in_quotes(entry->second.tensor->name));
+  }
+}
+
+bool Weights::offers(const std::string& name) const { return folder_.empty() || entries_.contains(name); }
+
+template <class T>
+Array<T> Weights::take(const std::string& name, const Shape& shape, Start start, Part part) {
+  const auto found = entries_.find(modern_name(name, prefix_of(config_.model_type)));
+  if (found != entries_.end()) {
+    const TensorView& tensor = *found->second.tensor;
+    if (!same_shape(tensor.shape, shape))
+      fail<FileError>(*found->second.path, ": tensor ", xgrad::detail::in_quotes(tensor.name),
+                      ": shape must be ", shape, " as config.json says, got ", tensor.shape);
+    found->second.taken = true;
+    return xgrad::detail::array_from<T>(*found->second.path, tensor);
+  }
+  if (!folder_.empty()) {
+    if (part == Part::encoder)
+      fail<FileError>(folder_, ": the parameter ", xgrad::detail::in_quotes(name), " is missing");
+    fresh_.push_back(name);
+  }
+  switch (start) {
+    case Start::zeros:
+      return xt::zeros<T>(shape);
+    case Start::ones:
+      return xt::ones<T>(shape);
+    case Start::normal:
+      break;
+  }
+  return xgrad::normal<T>(shape, 0, config_.initializer_range);
+}
+
+void Weights::forget(const std::string& prefix) {
+  std::erase_if(entries_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
+}
+
+std::vector<std::string> Weights::notes() const {
+  std::vector<std::string> notes;
+  const auto note = [&](const std::vector<std::string>& names, const char* what) {
+    if (names.empty()) return;
+    std::string text = folder_ + ": ";
+    for (const std::string& name : names) text += (&name == &names.front() ? "" : ", ") + name;
+    notes.push_back(text + what);
+  };
+  note(fresh_, " start fresh, as the folder does not have them");
+  std::vector<std::string> left;
+  for (const auto& [name, entry] : entries_) {
+    if (!entry.taken) left.push_back(name);
+  }
+  note(left, " are not used");
+  return notes;
+}
+
+template Array<float> Weights::take(const std::string&, const Shape&, Start, Part);
+template Array<double> Weights::take(const std::string&, const Shape&, Start, Part);
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../models/embedding.hpp"
+#include "../models/layer_norm.hpp"
+#include "../models/linear.hpp"
+#include "../ops/attention_mask.hpp"
+#include "model.hpp"
+
+namespace xgrad::pretrained {
+
+/// A batch of sequences of tokens.
+struct Input {
+  Ids input_ids;                           ///< (batch, length)
+  std::optional<Ids> attention_mask = {};  ///< the same: 1 for tokens, 0 for padding; all tokens if absent
+  std::optional<Ids> token_type_ids = {};  ///< the same: 0 for a first text, 1 for a second; all 0 if absent
+};
+
+/// What an encoder gives besides its last hidden state.
+struct OutputOptions {
+  bool hidden_states = false;
+  bool attentions = false;
+};
+
+template <class T>
+struct EncoderOutput {
+  Variable<T> last_hidden_state;           ///< (batch, length, hidden_size)
+  Variable<T> pooler_output;               ///< (batch, hidden_size), undefined without a pooler
+  std::vector<Variable<T>> hidden_states;  ///< of the embeddings, then of each layer, if asked for
+  std::vector<Variable<T>> attentions;     ///< of each layer (batch, heads, length, length), if asked for
+};
+
+/// Whether an encoder has a pooler, tanh(W x_0 + b) of the first token.
+enum class Pooler { none, needed, if_stored };
+
+namespace detail {
+
+/// y = LayerNorm(x + dropout(dense(attention(x)))), z = LayerNorm(y + dropout(dense(act(dense(y))))) with
+/// biases everywhere (Devlin et al. 2019, arXiv:1810.04805).
+template <class T>
+class EncoderLayer : public Module<T> {
+ public:
+  EncoderLayer(const Config& config, Weights& weights, const std::string& name);
+
+  /// `attention` gets the weights if it is not null.
+  Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask, Variable<T>* attention) const;
+
+ private:
+  Linear<T> linear(Weights& weights, const std::string& layer, const char* name, std::size_t in,
+                   std::size_t out);
+  LayerNorm<T> norm(Weights& weights, const std::string& layer, const char* name);
+  Variable<T> drop(const Variable<T>& x) const;
+
+  Config config_;
+  Linear<T> query_, key_, value_, out_;
+  LayerNorm<T> norm1_;
+  Linear<T> up_, down_;
+  LayerNorm<T> norm2_;
+};
+
+/// `act` of each element.
+template <class T>
+Variable<T> activation(HiddenAct act, const Variable<T>& x);
+
+}  // namespace detail
+
+/// BERT's encoder, or one of its families': embeddings of words, positions and types, and layers of attention
+/// and feed-forward networks, each followed by a LayerNorm. The numbers are those of Hugging Face's modules,
+/// the order of random draws in training, too.
+/// https://huggingface.co/docs/transformers/model_doc/bert#transformers.BertModel
+template <class T>
+class Encoder : public Model<T> {
+ public:
+  /// Reads config.json and model.safetensors of a folder. Throws FileError.
+  static Encoder from_folder(const std::string& folder, const LoadOptions& options = {}) {
+    return detail::from_folder<Encoder>(folder, options);
+  }
+
+  /// With fresh parameters: weights from N(0, initializer_range), biases 0.
+  explicit Encoder(const Config& config) : Encoder(detail::fresh<Encoder>(config)) {}
+
+  Encoder(const Config& config, detail::Weights& weights, Pooler pooler = Pooler::if_stored);
+
+  /// Throws ShapeError for ids that are not (batch, length) with 1 to max_length() tokens, and for masks or
+  /// types of another shape, IndexError for ids that are out of range.
+  EncoderOutput<T> operator()(const Input& input, OutputOptions options = {}) const;
+
+  /// tanh(W x_0 + b) of hidden states (batch, length, hidden_size). Throws ValueError without a pooler.
+  Variable<T> pool(const Variable<T>& hidden) const;
+  bool has_pooler() const { return pooler_.has_value(); }
+
+  /// The embeddings and the first `layers` layers get no gradients from now on, or, without a number, all
+  /// parts get them again. It holds for all copies. Throws ValueError for more layers than there are.
+  void freeze(std::optional<std::size_t> layers) const;
+
+  /// The parameters that are not frozen.
+  std::vector<NamedParameter<T>> trainable_parameters() const;
+
+  const Variable<T>& word_embeddings() const { return words_.weight(); }
+
+ private:
+  Variable<T> embed(const Input& input) const;
+  Variable<T> positions(const Ids& ids) const;
+
+  Embedding<T> words_, positions_;
+  std::optional<Embedding<T>> types_;
+  LayerNorm<T> norm_;
+  std::optional<Linear<T>> project_;
+  std::vector<detail::EncoderLayer<T>> layers_;
+  std::optional<Linear<T>> pooler_;
+  std::shared_ptr<std::optional<std::size_t>> frozen_;
+};
+
+}  // namespace xgrad::pretrained

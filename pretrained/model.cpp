@@ -1,0 +1,69 @@
+#include "model.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <span>
+
+#include "../files/safetensors.hpp"
+#include "detail/weights.hpp"
+
+namespace xgrad::pretrained {
+namespace {
+
+std::string class_of(Family family, const std::string& task) {
+  const char* name = "Bert";
+  if (family == Family::distilbert) name = "DistilBert";
+  if (family == Family::roberta) name = "Roberta";
+  if (family == Family::electra) name = "Electra";
+  return name + task;
+}
+
+}  // namespace
+
+template <class T>
+Model<T>::Model(const Config& config, const std::string& task)
+    : Module<T>(class_of(config.model_type, task)), config_(config) {}
+
+template <class T>
+void save_folder(const Model<T>& model, const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) xgrad::detail::fail<FileError>(folder, ": cannot be made a folder: ", error.message());
+  const bool is_double = std::is_same_v<T, double>;
+  const std::string text = model.config().json(model.architecture(), is_double ? "float64" : "float32");
+  AtomicFile config(folder + "/config.json");
+  config.write(std::as_bytes(std::span(text)));
+  config.commit();
+  save_safetensors(model.state_dict(), folder + "/model.safetensors", {{"format", "pt"}});
+}
+
+void detail::load(const std::string& folder, const LoadOptions& options, const char* head,
+                  const std::function<void(const Config&, Weights&)>& build) {
+  Config config = Config::from_folder(folder);
+  Weights weights(folder, config);
+  if (options.labels) {
+    if (options.labels->empty()) throw ValueError("from_folder: labels must have one or more, got none");
+    if (options.labels->size() != config.id2label.size()) weights.forget(head);
+    config.id2label = *options.labels;
+  }
+  build(config, weights);
+  for (const std::string& note : weights.notes()) {
+    if (options.note) {
+      options.note(note);
+    } else {
+      std::fprintf(stderr, "%s\n", note.c_str());
+    }
+  }
+}
+
+void detail::build_fresh(const std::function<void(Weights&)>& build, const Config& config) {
+  Weights weights(config);
+  build(weights);
+}
+
+template class Model<float>;
+template class Model<double>;
+template void save_folder(const Model<float>&, const std::string&);
+template void save_folder(const Model<double>&, const std::string&);
+
+}  // namespace xgrad::pretrained
