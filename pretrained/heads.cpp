@@ -49,7 +49,7 @@ std::string encoder_name(Family family) {
 /// The config, if it is of the only family that has the head.
 const Config& only(Family family, const Config& config, const char* head) {
   if (config.model_type != family)
-    xgrad::detail::fail<ValueError>(head, ": needs a ", family == Family::bert ? "bert" : "electra",
+    xgrad::detail::fail<ValueError>(head, ": needs ", family == Family::bert ? "a bert" : "an electra",
                                     " model, as no other has this head");
   return config;
 }

@@ -74,13 +74,13 @@ class Weights {
 template <class T>
 Linear<T> take_linear(Weights& weights, const std::string& name, std::size_t in_features,
                       std::size_t out_features, Part part) {
-  return Linear<T>(weights.take<T>(name + ".weight", {out_features, in_features}, Start::normal, part),
-                   weights.take<T>(name + ".bias", {out_features}, Start::zeros, part));
+  Array<T> weight = weights.take<T>(name + ".weight", {out_features, in_features}, Start::normal, part);
+  return Linear<T>(std::move(weight), weights.take<T>(name + ".bias", {out_features}, Start::zeros, part));
 }
 template <class T>
 LayerNorm<T> take_norm(Weights& weights, const std::string& name, std::size_t size, double eps, Part part) {
-  return {weights.take<T>(name + ".weight", {size}, Start::ones, part),
-          weights.take<T>(name + ".bias", {size}, Start::zeros, part), eps};
+  Array<T> weight = weights.take<T>(name + ".weight", {size}, Start::ones, part);
+  return {std::move(weight), weights.take<T>(name + ".bias", {size}, Start::zeros, part), eps};
 }
 
 /// "bert.", with which the names of an encoder begin in a model for a task.

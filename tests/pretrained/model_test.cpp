@@ -1,0 +1,477 @@
+#include <bit>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/pretrained.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "../expect_error.hpp"
+#include "folder.hpp"
+
+namespace {
+
+using namespace xgrad::pretrained;
+using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::TensorView, xgrad::ValueError,
+    xgrad::Variable;
+using xgrad_tests::FolderCopy, xgrad_tests::message_of, xgrad_tests::model_folder, xgrad_tests::read_bytes;
+
+const std::vector<std::string> all_folders{"bert_classifier",   "bert_pretraining",      "bert_sentence",
+                                           "distilbert_tokens", "electra_discriminator", "roberta_mlm"};
+
+Input some_input() {
+  const Ids ids{{2, 7, 9, 20, 3}, {2, 11, 3, 0, 0}};
+  return {ids, Ids{{1, 1, 1, 1, 1}, {1, 1, 1, 0, 0}}, Ids{{0, 0, 0, 1, 1}, {0, 0, 0, 0, 0}}};
+}
+
+/// The notes that loading gives.
+struct Notes {
+  LoadOptions options(std::optional<std::vector<std::string>> labels = {}) {
+    return {.labels = std::move(labels), .note = [this](const std::string& note) { all.push_back(note); }};
+  }
+  std::vector<std::string> all;
+};
+
+Array<double> hidden(const std::string& folder) {
+  Notes notes;
+  return Encoder<double>::from_folder(folder, notes.options())(some_input()).last_hidden_state.value();
+}
+
+TEST(ModelFolderTest, SpellingsOfNamesAreOneModel) {
+  const Array<double> expected = hidden(model_folder("bert_pretraining"));
+  const FolderCopy copy("bert_pretraining");
+  copy.rename([](std::string name) {  // a file of a bare encoder, with names of today
+    const auto replace = [&name](const std::string& from, const std::string& to) {
+      if (const std::size_t at = name.find(from); at != name.npos) name.replace(at, from.size(), to);
+    };
+    replace("bert.", "");
+    replace("LayerNorm.gamma", "LayerNorm.weight");
+    replace("LayerNorm.beta", "LayerNorm.bias");
+    return name;
+  });
+  xgrad_tests::expect_same_bits(hidden(copy.path()), expected);
+  copy.change([](std::vector<TensorView>& tensors) {
+    static const std::int64_t positions[] = {0, 1};
+    tensors.push_back(
+        {"embeddings.position_ids", xgrad::DType::I64, {1, 2}, std::as_bytes(std::span(positions))});
+  });
+  xgrad_tests::expect_same_bits(hidden(copy.path()), expected);
+}
+
+TEST(ModelFolderTest, WeightsMayBeInSeveralFiles) {
+  const Array<double> expected = hidden(model_folder("bert_pretraining"));
+  const FolderCopy copy("bert_pretraining");
+  {
+    const xgrad::SafetensorsFile file(copy.path("model.safetensors"));
+    std::vector<TensorView> halves[2];
+    nlohmann::json index;
+    for (const TensorView& tensor : file.tensors()) {
+      const std::size_t half = halves[0].size() > file.tensors().size() / 2 ? 1 : 0;
+      halves[half].push_back(tensor);
+      index["weight_map"][tensor.name] = "part" + std::to_string(half);
+    }
+    for (std::size_t half : {0, 1})
+      xgrad::write_safetensors(halves[half], copy.path("part" + std::to_string(half)));
+    copy.write("model.safetensors.index.json", index.dump());
+  }
+  std::filesystem::remove(copy.path("model.safetensors"));
+  xgrad_tests::expect_same_bits(hidden(copy.path()), expected);
+  copy.write("model.safetensors.index.json", R"({"weight_map": {"x": "../part0"}})");
+  EXPECT_EQ(message_of<FileError>([&] { hidden(copy.path()); }),
+            copy.path("model.safetensors.index.json") +
+                ": weight_map.x must be a file of the same folder, got \"../part0\"");
+}
+
+TEST(ModelFolderTest, HalvesAreConverted) {
+  const FolderCopy copy("bert_classifier");
+  for (const xgrad::DType type : {xgrad::DType::BF16, xgrad::DType::F16}) {
+    const xgrad::SafetensorsFile file(model_folder("bert_classifier") + "/model.safetensors");
+    std::vector<TensorView> tensors = file.tensors();
+    std::vector<std::vector<std::uint16_t>> halves;
+    for (TensorView& tensor : tensors) {
+      std::vector<std::uint16_t>& half = halves.emplace_back();
+      for (const float value : xgrad::to_array<float>(tensor)) {
+        // The upper half of a float; as a half, numbers near 1 / 2^8 that are written in its bits.
+        half.push_back(static_cast<std::uint16_t>(type == xgrad::DType::BF16
+                                                      ? std::bit_cast<std::uint32_t>(value) >> 16
+                                                      : 0x1c00 + half.size() % 64));
+      }
+      tensor.dtype = type;
+      tensor.bytes = std::as_bytes(std::span(half));
+    }
+    xgrad::write_safetensors(tensors, copy.path("model.safetensors"));
+    const auto model = SequenceClassifier<float>::from_folder(copy.path());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].name != "classifier.weight") continue;
+      const Array<float> got = model.state_dict().at("classifier.weight");
+      for (std::size_t j = 0; j < got.size(); ++j) {
+        EXPECT_EQ(got.data()[j], type == xgrad::DType::BF16 ? xgrad::bfloat16_to_float(halves[i][j])
+                                                            : xgrad::half_to_float(halves[i][j]));
+      }
+    }
+  }
+}
+
+template <class M>
+void expect_round_trip(const std::string& name) {
+  SCOPED_TRACE(name);
+  const xgrad_tests::TemporaryFolder folder;
+  Notes notes;
+  const M model = M::from_folder(model_folder(name), notes.options());
+  save_folder(model, folder.path("once"));
+  const M again = M::from_folder(folder.path("once"), notes.options());
+  save_folder(again, folder.path("twice"));
+  EXPECT_TRUE(notes.all.empty()) << notes.all.front();
+  for (const char* file : {"/config.json", "/model.safetensors"})
+    EXPECT_TRUE(read_bytes(folder.path("once") + file) == read_bytes(folder.path("twice") + file)) << file;
+  const xgrad::SafetensorsFile stored(model_folder(name) + "/model.safetensors"),
+      saved(folder.path("once/model.safetensors"));
+  EXPECT_EQ(saved.metadata(), (xgrad::Metadata{{"format", "pt"}}));
+  const auto states = model.state_dict();
+  EXPECT_EQ(saved.tensors().size(), states.size());
+  const nlohmann::json before = nlohmann::json::parse(read_bytes(model_folder(name) + "/config.json")),
+                       after = nlohmann::json::parse(read_bytes(folder.path("once/config.json")));
+  for (const auto& [field, value] : before.items()) {
+    if (field != "torch_dtype") {
+      EXPECT_EQ(after.at(field), value) << field;
+    }
+  }
+}
+
+TEST(ModelFolderTest, SavingWhatWasLoadedGivesTheSameBytes) {
+  expect_round_trip<SequenceClassifier<float>>("bert_classifier");
+  expect_round_trip<PreTraining<double>>("bert_pretraining");
+  expect_round_trip<Encoder<float>>("bert_sentence");
+  expect_round_trip<TokenClassifier<float>>("distilbert_tokens");
+  expect_round_trip<Discriminator<float>>("electra_discriminator");
+  expect_round_trip<MaskedLM<double>>("roberta_mlm");
+}
+
+TEST(ModelFolderTest, NamesAreThoseOfTheFile) {
+  const auto model = MaskedLM<float>::from_folder(model_folder("roberta_mlm"));
+  const xgrad::SafetensorsFile file(model_folder("roberta_mlm") + "/model.safetensors");
+  std::set<std::string> stored, ours;
+  for (const TensorView& tensor : file.tensors()) stored.insert(tensor.name);
+  for (const auto& [name, parameter] : model.named_parameters()) ours.insert(name);
+  EXPECT_EQ(ours, stored);
+  EXPECT_EQ(model.architecture(), "RobertaForMaskedLM");
+}
+
+TEST(ModelFolderTest, AHeadThatIsMissingStartsFreshAndSaysSo) {
+  Notes notes;
+  xgrad::manual_seed(1);
+  const auto model =
+      TokenClassifier<float>::from_folder(model_folder("bert_sentence"), notes.options({{"A", "B", "C"}}));
+  const std::string folder = model_folder("bert_sentence");
+  EXPECT_EQ(notes.all,
+            (std::vector<std::string>{
+                folder + ": classifier.weight, classifier.bias start fresh, as the folder does not have them",
+                folder + ": pooler.dense.bias, pooler.dense.weight are not used"}));
+  EXPECT_EQ(xgrad::to_string(model(some_input()).shape()), "(2, 5, 3)");
+  EXPECT_EQ(model.config().id2label, (std::vector<std::string>{"A", "B", "C"}));
+  const auto state = model.state_dict();
+  const Array<float>& weight = state.at("classifier.weight");
+  double squares = 0;
+  for (const float value : weight) squares += double(value) * double(value);
+  EXPECT_NEAR(std::sqrt(squares / static_cast<double>(weight.size())), 0.02, 0.005);
+  for (const float value : state.at("classifier.bias")) EXPECT_EQ(value, 0);
+}
+
+TEST(ModelFolderTest, OtherLabelsStartTheHeadFresh) {
+  Notes notes;
+  const std::string folder = model_folder("bert_classifier");
+  const auto same = SequenceClassifier<float>::from_folder(folder, notes.options({{"x", "y", "z"}}));
+  EXPECT_TRUE(notes.all.empty());
+  const auto other = SequenceClassifier<float>::from_folder(folder, notes.options({{"x", "y"}}));
+  EXPECT_EQ(
+      notes.all,
+      (std::vector<std::string>{
+          folder + ": classifier.weight, classifier.bias start fresh, as the folder does not have them"}));
+  EXPECT_EQ(xgrad::to_string(other(some_input()).shape()), "(2, 2)");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              SequenceClassifier<float>::from_folder(folder, {.labels = std::vector<std::string>{}});
+            }),
+            "from_folder: labels must have one or more, got none");
+}
+
+TEST(ModelFolderTest, WithTiedWeightsTheEmbeddingWins) {
+  const FolderCopy copy("roberta_mlm");
+  copy.change([](std::vector<TensorView>& tensors) {
+    TensorView decoder = tensors.front();
+    for (const TensorView& tensor : tensors) {
+      if (tensor.shape == Shape{301, 32}) decoder = tensor;
+    }
+    static const std::vector<float> zeros(301 * 32);
+    tensors.push_back(
+        {"lm_head.decoder.weight", xgrad::DType::F32, decoder.shape, std::as_bytes(std::span(zeros))});
+  });
+  Notes notes;
+  const Input untyped{some_input().input_ids};
+  const auto tied = MaskedLM<float>::from_folder(copy.path(), notes.options());
+  const auto expected = MaskedLM<float>::from_folder(model_folder("roberta_mlm"));
+  xgrad_tests::expect_same_bits(tied(untyped).value(), expected(untyped).value());
+  EXPECT_TRUE(notes.all.empty());
+
+  copy.configure([](nlohmann::json& config) { config["tie_word_embeddings"] = false; });
+  const auto untied = MaskedLM<float>::from_folder(copy.path());
+  const Variable<float> logits = untied(untyped);
+  const Array<float> bias = untied.state_dict().at("lm_head.bias");
+  for (std::size_t i = 0; i < bias.size(); ++i) EXPECT_EQ(logits.value()(0, 1, i), bias(i)) << "x 0 + bias";
+  EXPECT_EQ(untied.named_parameters().size(), expected.named_parameters().size() + 1);
+}
+
+TEST(ModelFolderTest, RefusesTensorsThatDoNotFit) {
+  const auto loaded = [](const std::string& folder) {
+    return message_of<FileError>([&] { SequenceClassifier<float>::from_folder(folder); });
+  };
+  const FolderCopy copy("bert_classifier");
+  copy.configure([](nlohmann::json& config) { config["vocab_size"] = 16'000'000; });
+  EXPECT_EQ(loaded(copy.path()), copy.path("model.safetensors") +
+                                     ": tensor \"bert.embeddings.word_embeddings.weight\": shape must be "
+                                     "(16000000, 32) as config.json says, got (121, 32)");
+  copy.configure([](nlohmann::json& config) { config["vocab_size"] = 121, config["num_hidden_layers"] = 3; });
+  EXPECT_EQ(loaded(copy.path()),
+            copy.path() + ": the parameter \"encoder.layer.2.attention.self.query.weight\" is missing");
+  copy.configure([](nlohmann::json& config) { config["num_hidden_layers"] = 2; });
+  copy.rename(
+      [](std::string name) { return name == "classifier.bias" ? "bert.embeddings.LayerNorm.gamma" : name; });
+  EXPECT_EQ(loaded(copy.path()), copy.path("model.safetensors") +
+                                     ": tensor \"bert.embeddings.LayerNorm.weight\" is the same parameter as "
+                                     "\"bert.embeddings.LayerNorm.gamma\"");
+  std::filesystem::remove(copy.path("model.safetensors"));
+  EXPECT_EQ(loaded(copy.path()),
+            copy.path() + ": must hold model.safetensors or model.safetensors.index.json");
+  copy.write("pytorch_model.bin", "");
+  EXPECT_EQ(loaded(copy.path()),
+            copy.path() +
+                ": must hold model.safetensors, got pytorch_model.bin, a pickle, which may run anything; "
+                "save it from Python by model.save_pretrained(folder, safe_serialization=True)");
+}
+
+TEST(ConfigTest, RefusesWhatIsNotBuilt) {
+  const FolderCopy copy("bert_classifier");
+  const std::string original = read_bytes(copy.path("config.json"));
+  const auto refusal = [&](const std::string& field, const nlohmann::json& value) {
+    copy.write("config.json", original);
+    copy.configure([&](nlohmann::json& config) { config[field] = value; });
+    const std::string message = message_of<FileError>([&] { Config::from_folder(copy.path()); });
+    const std::string begin = copy.path("config.json") + ": ";
+    return message.starts_with(begin) ? message.substr(begin.size()) : message;
+  };
+  EXPECT_EQ(refusal("model_type", "deberta-v2"),
+            "model_type must be bert, distilbert, roberta or electra, as its attention to relative positions "
+            "is not "
+            "built, got \"deberta-v2\"");
+  EXPECT_EQ(
+      refusal("model_type", "what"),
+      "model_type must be bert, distilbert, roberta or electra (the encoders that are built), got \"what\"");
+  EXPECT_EQ(refusal("model_type", nullptr), "model_type is missing");
+  EXPECT_EQ(
+      refusal("position_embedding_type", "relative_key"),
+      "position_embedding_type must be \"absolute\", as attention to relative positions is not built, got "
+      "\"relative_key\"");
+  EXPECT_EQ(refusal("is_decoder", true), "is_decoder must be false, as only encoders are built, got true");
+  EXPECT_EQ(refusal("add_cross_attention", true),
+            "add_cross_attention must be false, as only encoders are built, got true");
+  EXPECT_EQ(refusal("hidden_act", "mish"),
+            "hidden_act must be gelu, gelu_new, gelu_pytorch_tanh, gelu_python, gelu_fast, relu, silu or "
+            "swish, got "
+            "\"mish\"");
+  EXPECT_EQ(refusal("hidden_size", "wide"),
+            "hidden_size must be a whole number from 1 to 16777216, got \"wide\"");
+  EXPECT_EQ(refusal("hidden_size", 1e300),
+            "hidden_size must be a whole number from 1 to 16777216, got 1e+300");
+  EXPECT_EQ(refusal("num_attention_heads", 5), "num_attention_heads must divide hidden_size, got 5 and 32");
+  EXPECT_EQ(refusal("pad_token_id", 121), "pad_token_id must be a whole number from 0 to 120, got 121");
+  EXPECT_EQ(refusal("hidden_dropout_prob", -1), "hidden_dropout_prob must be a number from 0 to 1, got -1");
+  EXPECT_EQ(refusal("id2label", nlohmann::json::object()),
+            "id2label must be one label or more, got an object");
+  EXPECT_EQ(refusal("id2label", {{"1", "x"}}), "id2label: 0 is missing");
+  EXPECT_EQ(refusal("problem_type", "poetry"),
+            "problem_type must be regression, single_label_classification or multi_label_classification, got "
+            "\"poetry\"");
+}
+
+TEST(ConfigTest, ReadsAndWritesAllFields) {
+  for (const std::string& name : all_folders) {
+    SCOPED_TRACE(name);
+    const Config config = Config::from_folder(model_folder(name));
+    Config fresh;  // without what was read
+    fresh = config;
+    const FolderCopy copy(name);
+    Config changed = config;
+    changed.hidden_size = changed.embedding_size = 40;
+    changed.num_attention_heads = 8;
+    changed.hidden_act = HiddenAct::silu;
+    changed.id2label = {"x", "y"};
+    changed.problem_type = ProblemType::regression;
+    changed.classifier_dropout = 0.5;
+    copy.write("config.json", changed.json("BertModel", "float32"));
+    const Config read = Config::from_folder(copy.path());
+    EXPECT_EQ(read.hidden_size, 40U);
+    EXPECT_EQ(read.num_attention_heads, 8U);
+    EXPECT_EQ(read.num_hidden_layers, config.num_hidden_layers);
+    EXPECT_EQ(read.hidden_act, HiddenAct::silu);
+    EXPECT_EQ(read.id2label, changed.id2label);
+    EXPECT_EQ(read.problem_type, changed.problem_type);
+    EXPECT_EQ(read.classifier_dropout, 0.5);
+    EXPECT_EQ(read.layer_norm_eps, config.layer_norm_eps);
+  }
+}
+
+Config small_config(Family family = Family::bert) {
+  Config config;
+  config.model_type = family;
+  config.vocab_size = 30;
+  config.hidden_size = config.embedding_size = 8;
+  config.num_hidden_layers = 3;
+  config.num_attention_heads = 2;
+  config.intermediate_size = 16;
+  config.max_position_embeddings = 12;
+  config.initializer_range = 0.3;
+  if (family == Family::distilbert) config.type_vocab_size = 0;
+  return config;
+}
+
+TEST(PretrainedTest, ActivationsAreTheirFormulas) {
+  for (const double x : {-3.0, -0.7, 0.0, 0.2, 2.5}) {
+    const auto at = [x](HiddenAct act) { return detail::activation(act, Variable<double>(x)).item(); };
+    const double tanh_form = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+    EXPECT_NEAR(at(HiddenAct::gelu), x / 2 * (1 + std::erf(x / std::sqrt(2))), 1e-15);
+    EXPECT_NEAR(at(HiddenAct::gelu_tanh), x / 2 * (1 + std::tanh(tanh_form)), 1e-15);
+    EXPECT_NEAR(at(HiddenAct::gelu_fast),
+                0.5 * x * (1 + std::tanh(x * 0.7978845608 * (1 + 0.044715 * x * x))), 1e-15);
+    EXPECT_EQ(at(HiddenAct::relu), std::max(x, 0.0));
+    EXPECT_NEAR(at(HiddenAct::silu), x / (1 + std::exp(-x)), 1e-15);
+  }
+}
+
+TEST(PretrainedTest, FrozenLayersGetNoGradientsAndTheOthersTheSame) {
+  for (const Family family : {Family::bert, Family::distilbert}) {
+    xgrad::manual_seed(3);
+    const TokenClassifier<double> model(small_config(family));
+    const Ids labels{{0, 1, 0, 1, -100}, {1, 1, -100, -100, -100}};
+    model.loss(some_input(), labels).backward();
+    std::map<std::string, Array<double>> whole;
+    for (const auto& [name, parameter] : model.named_parameters()) whole[name] = parameter.grad().value();
+    model.zero_grad();
+
+    const TokenClassifier<double> same = model;
+    same.encoder().freeze(2);
+    std::set<std::string> trainable;
+    for (const auto& [name, parameter] : model.trainable_parameters()) trainable.insert(name);
+    EXPECT_LT(trainable.size(), whole.size());
+    model.loss(some_input(), labels).backward();
+    for (const auto& [name, parameter] : model.named_parameters()) {
+      SCOPED_TRACE(name);
+      const bool frozen = name.find("embeddings") != name.npos || name.find("layer.0.") != name.npos ||
+                          name.find("layer.1.") != name.npos;
+      EXPECT_EQ(trainable.contains(name), !frozen);
+      EXPECT_EQ(parameter.has_grad(), !frozen);
+      if (!frozen) xgrad_tests::expect_same_bits(parameter.grad().value(), whole[name]);
+    }
+    model.encoder().freeze(3);
+    EXPECT_EQ(model.trainable_parameters().size(), 2U) << "the classifier's";
+    model.encoder().freeze({});
+    EXPECT_EQ(model.trainable_parameters().size(), whole.size());
+    EXPECT_EQ(message_of<ValueError>([&] { model.encoder().freeze(4); }),
+              "Encoder: freeze must name at most the 3 layers, got 4");
+  }
+}
+
+/// Central differences of the loss by each parameter.
+template <class Loss>
+void check_gradients(const xgrad::Module<double>& model, const Loss& loss) {
+  model.zero_grad();
+  loss().backward();
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    Array<double> values = parameter.value();
+    const std::size_t at = values.size() / 2;
+    const double kept = values.data()[at], h = 1e-5;
+    const double gradient = parameter.has_grad() ? parameter.grad().value().data()[at] : 0;
+    double sides[2];
+    for (const int side : {0, 1}) {
+      values.data()[at] = kept + (side == 0 ? -h : h);
+      parameter.assign(values);
+      sides[side] = loss().item();
+    }
+    values.data()[at] = kept;
+    parameter.assign(values);
+    const double expected = (sides[1] - sides[0]) / (2 * h);
+    EXPECT_NEAR(gradient, expected, 1e-8 * (1 + std::abs(expected))) << name;
+  }
+}
+
+TEST(PretrainedTest, LossesOfAllHeadsHaveTheirGradients) {
+  xgrad::manual_seed(5);
+  for (const Family family : {Family::bert, Family::distilbert, Family::roberta, Family::electra}) {
+    Config config = small_config(family);
+    if (family == Family::electra) config.embedding_size = 4;
+    config.pad_token_id = 0;
+    const Input input = some_input();
+    const SequenceClassifier<double> sequence(config);
+    check_gradients(sequence, [&] { return sequence.loss(input, Ids{1, 0}); });
+    check_gradients(sequence, [&] { return sequence.loss(input, Array<double>{{1, 0}, {1, 1}}); });
+    const QuestionAnswerer<double> answers(config);
+    check_gradients(answers, [&] { return answers.loss(input, Ids{1, 2}, Ids{3, 9}); });
+    const MaskedLM<double> masked(config);
+    check_gradients(masked, [&] {
+      return masked.loss(input, Ids{{-100, 5, -100, 6, -100}, {-100, 7, -100, -100, -100}});
+    });
+  }
+  const NextSentence<double> next(small_config());
+  check_gradients(next, [&] { return next.loss(some_input(), Ids{1, 0}); });
+}
+
+TEST(PretrainedTest, ProblemTypesHaveTheirLosses) {
+  xgrad::manual_seed(5);
+  Config config = small_config();
+  config.id2label = {"score"};
+  const SequenceClassifier<double> regression(config);
+  const Array<double> scores{0.5, -1};
+  const Array<double> logits = regression(some_input()).value();
+  const double first = logits(0, 0) - 0.5, second = logits(1, 0) + 1;
+  EXPECT_NEAR(regression.loss(some_input(), scores).item(), (first * first + second * second) / 2, 1e-15);
+  config.problem_type = ProblemType::multi_label_classification;
+  xgrad::manual_seed(5);
+  const SequenceClassifier<double> binary(config);
+  const Array<double> targets{1, 0};
+  EXPECT_NEAR(binary.loss(some_input(), targets).item(),
+              (std::log1p(std::exp(-logits(0, 0))) + std::log1p(std::exp(logits(1, 0)))) / 2, 1e-14);
+  EXPECT_EQ(message_of<xgrad::ShapeError>([&] {
+              binary.loss(some_input(), Array<double>{1.0, 0.0, 1.0});
+            }),
+            "SequenceClassifier: targets must be (batch, labels), got (3) for logits (2, 1)");
+}
+
+TEST(PretrainedTest, RefusesInputThatDoesNotFit) {
+  const Encoder<float> encoder(small_config());
+  const auto refusal = [&](const Input& input) { return message_of([&] { encoder(input); }); };
+  EXPECT_EQ(refusal({Ids{1, 2}}), "Encoder: input_ids must be (batch, length), got (2)");
+  EXPECT_EQ(refusal({Ids::from_shape({2, 0})}), "Encoder: input_ids must be (batch, length), got (2, 0)");
+  EXPECT_EQ(refusal({Ids(xt::zeros<std::int64_t>({1, 13}))}),
+            "Encoder: input_ids must have at most 12 positions, got (1, 13)");
+  EXPECT_EQ(refusal({Ids{{1, 2}}, Ids::from_shape({1, 1})}),
+            "Encoder: attention_mask must have the shape of input_ids, got (1, 1) and (1, 2)");
+  EXPECT_EQ(refusal({Ids{{1, 2}}, {}, Ids::from_shape({1, 1})}),
+            "Encoder: token_type_ids must have the shape of input_ids, got (1, 1) and (1, 2)");
+  EXPECT_EQ(refusal({Ids{{1, 30}}}), "embedding: ids must be in [0, 30), got 30 (vocabulary size 30)");
+  Config electra = small_config(Family::electra);
+  EXPECT_EQ(message_of<ValueError>([&] { PreTraining<float>{electra}; }),
+            "PreTraining: needs a bert model, as no other has this head");
+  EXPECT_EQ(message_of<ValueError>([&] { Discriminator<float>{small_config()}; }),
+            "Discriminator: needs an electra model, as no other has this head");
+}
+
+TEST(PretrainedTest, DecayGroupsLeaveBiasesAndNormsOut) {
+  const MaskedLM<float> model(small_config(Family::roberta));
+  const auto groups = decay_groups(model.trainable_parameters(), {.lr = 1e-3, .weight_decay = 0.1});
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].options.weight_decay, 0.1);
+  EXPECT_EQ(groups[1].options.weight_decay, 0);
+  for (const auto& parameter : groups[0].parameters) EXPECT_EQ(parameter.dimension(), 2U);
+  for (const auto& parameter : groups[1].parameters) EXPECT_EQ(parameter.dimension(), 1U);
+  EXPECT_EQ(groups[0].parameters.size() + groups[1].parameters.size(), model.parameters().size());
+}
+
+}  // namespace
