@@ -170,6 +170,17 @@ TEST(LRSchedulerTest, RefusesARateThatCannotBeAndStaysInItsEpoch) {
   EXPECT_EQ(optimizer.lr(0), 1);
 }
 
+TEST(LRSchedulerTest, LinearWarmupRisesFromZeroAndFallsToZero) {
+  xgrad::SGD<double> optimizer = optimizer_of({2});
+  xgrad::LinearWarmupLR<double> scheduler(optimizer, 2, 6);
+  for (const double lr : {0.0, 1.0, 2.0, 1.5, 1.0, 0.5, 0.0, 0.0}) {
+    EXPECT_EQ(optimizer.lr(), lr) << scheduler.last_epoch();
+    scheduler.step();
+  }
+  const xgrad::LinearWarmupLR<double> at_once(optimizer, 0, 4);
+  EXPECT_EQ(optimizer.lr(), 2);
+}
+
 TEST(LRSchedulerTest, RefusesBadArguments) {
   xgrad::SGD<double> o = optimizer_of({1, 1}), other = optimizer_of({1});
   const auto refusal = [](auto&& make) { return message_of<xgrad::ValueError>(make); };
@@ -192,6 +203,8 @@ TEST(LRSchedulerTest, RefusesBadArguments) {
   EXPECT_EQ(refusal([&] { xgrad::StepLR<double>(o, 0); }), "StepLR: step_size must be at least 1, got 0");
   EXPECT_EQ(refusal([&] { xgrad::StepLR<double>(o, 1, -1); }),
             "StepLR: gamma must be finite and at least 0, got -1");
+  EXPECT_EQ(refusal([&] { xgrad::LinearWarmupLR<double>(o, 4, 4); }),
+            "LinearWarmupLR: total_steps must be above warmup_steps 4, got 4");
   EXPECT_EQ(refusal([&] { xgrad::InverseSquareRootLR<double>(o, 0, 1); }),
             "InverseSquareRootLR: d_model must be at least 1, got 0");
   EXPECT_EQ(refusal([&] { xgrad::InverseSquareRootLR<double>(o, 1, 0); }),

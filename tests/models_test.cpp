@@ -7,6 +7,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"
+#include "files.hpp"
 
 namespace {
 
@@ -176,6 +177,22 @@ std::string config_error(Change&& change) {
   return xgrad_tests::message_of([&] { xgrad::ToyEncoder<float> model(config); });
 }
 
+TEST(ModuleTest, LayersTakeGivenNumbers) {
+  const xgrad::Linear<double> drawn(3, 2);
+  const xgrad::Linear<double> given(drawn.weight().value(), drawn.bias().value());
+  const Variable<double> x(Array<double>{{1, -2, 3}});
+  xgrad_tests::expect_same_bits(given(x).value(), drawn(x).value());
+  EXPECT_FALSE(xgrad::Linear<double>(drawn.weight().value()).bias().defined());
+  const xgrad::Embedding<double> table(Array<double>{{1, 2}, {3, 4}}, {.padding_idx = 1});
+  const Variable<double> rows = table(xgrad::Ids{1, 0, 1});
+  xgrad_tests::expect_same_bits(rows.value(), Array<double>{{3, 4}, {1, 2}, {3, 4}});
+  sum(rows).backward();
+  xgrad_tests::expect_same_bits(table.weight().grad().value(), Array<double>{{1, 1}, {0, 0}});
+  const xgrad::LayerNorm<double> norm(Array<double>{2, 2}, Array<double>{1, 1}, 0);
+  xgrad_tests::expect_same_bits(norm(Variable<double>(Array<double>{{-1, 1}})).value(),
+                                Array<double>{{-1, 3}});
+}
+
 TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::MultiHeadAttention<float>(6, 4); }),
             "MultiHeadAttention: d_model must be divisible by heads, got 6 and 4");
@@ -208,6 +225,22 @@ TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
             "Embedding: padding_idx must be in [-3, 3), got 3");
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::LayerNorm<float>(0); }),
             "LayerNorm: lengths of normalized_shape must be at least 1, got 0");
+  using Array = xgrad::Array<float>;
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Linear<float>(Array::from_shape({3})); }),
+            "Linear: weight must be (out, in), got (3)");
+  EXPECT_EQ(xgrad_tests::message_of([] {
+              xgrad::Linear<float>(Array::from_shape({3, 2}), Array::from_shape({2}));
+            }),
+            "Linear: bias must be (out), got (2) and weight (3, 2)");
+  EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Embedding<float>(Array::from_shape({3})); }),
+            "Embedding: weight must be (vocabulary, dim), got (3)");
+  EXPECT_EQ(xgrad_tests::message_of([] {
+              xgrad::Embedding<float>(Array::from_shape({3, 2}), {.padding_idx = -4});
+            }),
+            "Embedding: padding_idx must be in [-3, 3), got -4");
+  EXPECT_EQ(xgrad_tests::message_of(
+                [] { xgrad::LayerNorm<float>(Array::from_shape({3}), Array::from_shape({2})); }),
+            "LayerNorm: weight and bias must have the same shape, got (3) and (2)");
   EXPECT_EQ(xgrad_tests::message_of([] { xgrad::Dropout<float>(-0.5); }),
             "Dropout: p must be in [0, 1], got -0.5");
 }

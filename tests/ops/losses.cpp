@@ -1,4 +1,4 @@
-// What there is to test and to measure of mse_loss and nll_loss.
+// What there is to test and to measure of mse_loss, binary_cross_entropy_with_logits and nll_loss.
 #include <xgrad/ops/losses.hpp>
 
 #ifndef XGRAD_BENCH_OPS
@@ -34,6 +34,50 @@ Op mse_loss_op() {
                   naive::binary(squares))};
   op.errors = {error<ShapeError>("mse_loss: shapes must broadcast, got input (2) and target (3)",
                                  [] { xgrad::mse_loss(x(2), x(3)); })};
+  return op;
+}
+
+Op binary_cross_entropy_op() {
+  using xgrad::Reduction;
+  Op op{"losses.binary_cross_entropy_with_logits"};
+  const auto reference = [](double positive, char reduction) {
+    return [=](const std::vector<Array<double>>& x) {
+      Array<double> losses = Array<double>::from_shape(x[0].shape());
+      for (std::size_t i = 0; i < losses.size(); ++i) {
+        const double p = 1 / (1 + std::exp(-x[0].data()[i])), target = x[1].data()[i];
+        const double weight = x.size() > 2 ? x[2].data()[i] : 1;
+        losses.data()[i] = -weight * (positive * target * std::log(p) + (1 - target) * std::log(1 - p));
+      }
+      if (reduction == 'n') return losses;
+      return reduction == 's' ? naive::sum(0, false)({losses}) : naive::mean(0, false)({losses});
+    };
+  };
+  op.cases = {make_case(
+                  {{2, 3}, {2, 3}},
+                  [](const auto& x) {
+                    return binary_cross_entropy_with_logits(x[0], x[1], {.reduction = Reduction::none});
+                  },
+                  reference(1, 'n')),
+              make_case(
+                  {{7}, {7}, {7}},
+                  [](const auto& x) {
+                    return binary_cross_entropy_with_logits(x[0], x[1],
+                                                            {.weight = x[2], .reduction = Reduction::sum});
+                  },
+                  reference(1, 's')),
+              make_case(
+                  {{7}, {7}},
+                  [](const auto& x) {
+                    return binary_cross_entropy_with_logits(x[0], x[1],
+                                                            {.pos_weight = std::decay_t<decltype(x[0])>(3)});
+                  },
+                  reference(3, 'm'))};
+  op.large = {make_case(
+      {{40'000}, {40'000}}, [](const auto& x) { return binary_cross_entropy_with_logits(x[0], x[1]); },
+      reference(1, 'm'))};
+  op.errors = {error<ShapeError>(
+      "binary_cross_entropy_with_logits: input and target must have the same shape, got (2) and (3)",
+      [] { xgrad::binary_cross_entropy_with_logits(x(2), x(3)); })};
   return op;
 }
 
@@ -126,7 +170,7 @@ Op nll_loss_op() {
   return op;
 }
 
-const Rows rows([] { return std::vector<Op>{mse_loss_op(), nll_loss_op()}; });
+const Rows rows([] { return std::vector<Op>{mse_loss_op(), binary_cross_entropy_op(), nll_loss_op()}; });
 
 const Conformance conformance{
     {"mse_loss", [](const auto& c) { return mse_loss(c.x(), c.x(1), reduction(c)); }},
@@ -163,6 +207,9 @@ namespace {
 const Rows rows("losses", [](const Sizes& s) -> std::vector<Row> {
   return {
       {"mse_loss", {{s.flat}, {s.flat}}, [](auto& a) { return mse_loss(a[0], a[1]); }},
+      {"binary_cross_entropy_with_logits",
+       {{s.flat}, {s.flat}},
+       [](auto& a) { return binary_cross_entropy_with_logits(a[0], a[1]); }},
       {"nll_loss", {{s.matrix}}, [](auto& a) { return nll_loss(a[0], a.ids); }},
   };
 });
