@@ -10,6 +10,8 @@
 #include "../ops/elementwise.hpp"
 #include "../ops/indexing.hpp"
 #include "../ops/self_attention.hpp"
+#include "../ops/shapes.hpp"
+#include "detail/ids.hpp"
 #include "detail/weights.hpp"
 
 namespace xgrad::pretrained {
@@ -61,13 +63,43 @@ void check(const Input& input, std::size_t most) {
   check_shape("token_type_ids", input.token_type_ids);
 }
 
-/// (batch, 1, 1, length); nothing if all may be attended to.
+bool has_padding(const Input& input) {
+  return input.attention_mask && std::ranges::find(*input.attention_mask, 0) != input.attention_mask->end();
+}
+
+/// (batch, 1, 1, length), true for tokens; nothing if all may be attended to.
 template <class T>
-AttentionMask<T> mask_of(const std::optional<Ids>& attention_mask) {
-  if (!attention_mask || std::ranges::find(*attention_mask, 0) == attention_mask->end()) return {};
-  Mask allowed = Mask::from_shape({attention_mask->shape(0), 1, 1, attention_mask->shape(1)});
-  std::ranges::transform(*attention_mask, allowed.begin(), [](std::int64_t number) { return number != 0; });
+AttentionMask<T> mask_of(const Input& input) {
+  if (!has_padding(input)) return {};
+  const Ids& tokens = *input.attention_mask;
+  Mask allowed = Mask::from_shape({tokens.shape(0), 1, 1, tokens.shape(1)});
+  std::ranges::transform(tokens, allowed.begin(), [](std::int64_t number) { return number != 0; });
   return allowed;
+}
+
+detail::Packing packing_of(const Ids& tokens) {
+  std::vector<std::int64_t> rows;
+  Ids places = Ids::from_shape({tokens.size()});
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const bool is_token = tokens.data()[i] != 0;
+    places(i) = is_token ? static_cast<std::int64_t>(rows.size()) : 0;
+    if (is_token) rows.push_back(static_cast<std::int64_t>(i));
+  }
+  return {tokens.shape(0), tokens.shape(1), detail::ids_of(rows), std::move(places)};
+}
+
+/// The ids of tokens, without those of padding.
+Ids packed(const Ids& ids, const detail::Packing* packing) {
+  if (packing == nullptr) return ids;
+  Ids left = Ids::from_shape(packing->rows.shape());
+  std::ranges::transform(packing->rows, left.begin(), [&](std::int64_t row) { return ids.data()[row]; });
+  return left;
+}
+
+/// (batch, length, size) from (rows, size).
+template <class T>
+Variable<T> unpacked(const Variable<T>& x, const detail::Packing& packing) {
+  return reshape(index_select(x, 0, packing.places), {packing.batch, packing.length, x.shape(1)});
 }
 
 }  // namespace
@@ -124,16 +156,28 @@ Variable<T> detail::EncoderLayer<T>::drop(const Variable<T>& x) const {
 }
 
 template <class T>
+Variable<T> detail::EncoderLayer<T>::attend_packed(const Variable<T>& x, const AttentionMask<T>& mask,
+                                                   const Packing& packing,
+                                                   const AttentionOptions& options) const {
+  const Variable<T> context = scaled_dot_product_attention(
+      unpacked(query_(x), packing), unpacked(key_(x), packing), unpacked(value_(x), packing), mask, options);
+  return index_select(flatten(context, 0, 1), 0, packing.rows);
+}
+
+template <class T>
 Variable<T> detail::EncoderLayer<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask,
-                                                Variable<T>* attention) const {
+                                                const Packing* packing, Variable<T>* attention) const {
   const auto scope = this->scope();
   const AttentionOptions options{.dropout_p = this->training() ? config_.attention_probs_dropout_prob : 0,
                                  .num_heads = config_.num_attention_heads};
   Variable<T> context;
   if (attention != nullptr) {
-    AttentionResult<T> result = attention_with_weights(query_(x), key_(x), value_(x), mask, options);
+    const Variable<T> queries = query_(x), keys = key_(x);
+    AttentionResult<T> result = attention_with_weights(queries, keys, value_(x), mask, options);
     context = std::move(result.output);
     *attention = std::move(result.weights);
+  } else if (packing != nullptr) {
+    context = attend_packed(x, mask, *packing, options);
   } else {
     context = self_attention(x, projection(query_), projection(key_), projection(value_), mask, options);
   }
@@ -160,8 +204,7 @@ Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler)
                                                      config.embedding_size, {})))),
       norm_(this->child("embeddings.LayerNorm",
                         take_norm<T>(weights, "embeddings.LayerNorm", config.embedding_size,
-                                     config.layer_norm_eps, Part::encoder))),
-      frozen_(std::make_shared<std::optional<std::size_t>>()) {
+                                     config.layer_norm_eps, Part::encoder))) {
   if (config.embedding_size != config.hidden_size) {
     project_ =
         this->child("embeddings_project", take_linear<T>(weights, "embeddings_project", config.embedding_size,
@@ -181,27 +224,35 @@ Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler)
 }
 
 template <class T>
-Variable<T> Encoder<T>::positions(const Ids& ids) const {
+Variable<T> Encoder<T>::positions(const Ids& ids, const detail::Packing* packing) const {
   const std::size_t length = ids.shape(1);
-  if (this->config().model_type != Family::roberta)
+  const bool counts_tokens = this->config().model_type == Family::roberta;
+  if (!counts_tokens && packing == nullptr)
     return narrow(positions_.weight(), 0, 0, static_cast<std::ptrdiff_t>(length));
   const std::int64_t pad = this->config().pad_token_id.value_or(0);
   Ids numbers = Ids::from_shape(ids.shape());
   for (std::size_t row = 0; row < ids.shape(0); ++row) {
     std::int64_t last = pad;
-    for (std::size_t i = 0; i < length; ++i) numbers(row, i) = ids(row, i) == pad ? pad : ++last;
+    for (std::size_t i = 0; i < length; ++i) {
+      if (counts_tokens) {
+        numbers(row, i) = ids(row, i) == pad ? pad : ++last;
+      } else {
+        numbers(row, i) = static_cast<std::int64_t>(i);
+      }
+    }
   }
-  return positions_(numbers);
+  return positions_(packed(numbers, packing));
 }
 
 template <class T>
-Variable<T> Encoder<T>::embed(const Input& input) const {
-  Variable<T> sum = words_(input.input_ids);
+Variable<T> Encoder<T>::embed(const Input& input, const detail::Packing* packing) const {
+  Variable<T> sum = words_(packed(input.input_ids, packing));
   if (types_) {
-    sum = sum + (input.token_type_ids ? (*types_)(*input.token_type_ids) : select(types_->weight(), 0, 0));
+    sum = sum + (input.token_type_ids ? (*types_)(packed(*input.token_type_ids, packing))
+                                      : select(types_->weight(), 0, 0));
   }
   const Variable<T> x = xgrad::detail::dropout_if_training(
-      norm_(sum + positions(input.input_ids)), this->config().hidden_dropout_prob, this->training());
+      norm_(sum + positions(input.input_ids, packing)), this->config().hidden_dropout_prob, this->training());
   return project_ ? (*project_)(x) : x;
 }
 
@@ -209,18 +260,24 @@ template <class T>
 EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions options) const {
   const auto scope = this->scope();
   check(input, this->config().max_length());
-  const AttentionMask<T> mask = mask_of<T>(input.attention_mask);
+  const AttentionMask<T> mask = mask_of<T>(input);
+  std::optional<detail::Packing> packing;
+  if (settings_->skip_padding && has_padding(input) && !options.hidden_states && !options.attentions)
+    packing = packing_of(*input.attention_mask);
+  const detail::Packing* const packed = packing && packing->rows.size() > 0 ? &*packing : nullptr;
   EncoderOutput<T> output;
   std::optional<NoGrad> frozen;
-  if (*frozen_) frozen.emplace();
-  Variable<T> x = embed(input);
+  if (settings_->frozen) frozen.emplace();
+  Variable<T> x = embed(input, packed);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    if (*frozen_ == i) frozen.reset();
+    if (settings_->frozen == i) frozen.reset();
     if (options.hidden_states) output.hidden_states.push_back(x);
     Variable<T>* const attention = options.attentions ? &output.attentions.emplace_back() : nullptr;
-    x = layers_[i](x, mask, attention);
+    x = layers_[i](x, mask, packed, attention);
   }
   frozen.reset();
+  if (packed != nullptr)
+    x = unpacked(x, *packed) * Variable<T>(Array<T>(xt::cast<T>(xt::expand_dims(*input.attention_mask, 2))));
   if (options.hidden_states) output.hidden_states.push_back(x);
   if (pooler_) output.pooler_output = pool(x);
   output.last_hidden_state = std::move(x);
@@ -238,15 +295,15 @@ void Encoder<T>::freeze(std::optional<std::size_t> layers) const {
   if (layers && *layers > layers_.size())
     xgrad::detail::fail<ValueError>("Encoder: freeze must name at most the ", layers_.size(), " layers, got ",
                                     *layers);
-  *frozen_ = layers;
+  settings_->frozen = layers;
 }
 
 template <class T>
 std::vector<NamedParameter<T>> Encoder<T>::trainable_parameters() const {
   std::vector<NamedParameter<T>> list = this->named_parameters();
-  if (!*frozen_) return list;
+  if (!settings_->frozen) return list;
   std::vector<std::string> frozen{"embeddings"};
-  for (std::size_t i = 0; i < **frozen_; ++i)
+  for (std::size_t i = 0; i < *settings_->frozen; ++i)
     frozen.push_back(names_of(this->config().model_type).layers + std::to_string(i) + ".");
   std::erase_if(list, [&](const NamedParameter<T>& entry) {
     return std::ranges::any_of(frozen,

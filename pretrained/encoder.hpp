@@ -8,7 +8,7 @@
 #include "../models/embedding.hpp"
 #include "../models/layer_norm.hpp"
 #include "../models/linear.hpp"
-#include "../ops/attention_mask.hpp"
+#include "../ops/attention.hpp"
 #include "model.hpp"
 
 namespace xgrad::pretrained {
@@ -39,6 +39,13 @@ enum class Pooler { none, needed, if_stored };
 
 namespace detail {
 
+/// A batch without the rows of its padding: which of the batch * length rows are left, and which of those
+/// stands for each (any of them for padding, as nobody attends to it).
+struct Packing {
+  std::size_t batch, length;
+  Ids rows, places;
+};
+
 /// y = LayerNorm(x + dropout(dense(attention(x)))), z = LayerNorm(y + dropout(dense(act(dense(y))))) with
 /// biases everywhere (Devlin et al. 2019, arXiv:1810.04805).
 template <class T>
@@ -46,14 +53,18 @@ class EncoderLayer : public Module<T> {
  public:
   EncoderLayer(const Config& config, Weights& weights, const std::string& name);
 
-  /// `attention` gets the weights if it is not null.
-  Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask, Variable<T>* attention) const;
+  /// x (batch, length, hidden_size), or (rows, hidden_size) with a packing. `attention` gets the weights if
+  /// it is not null.
+  Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask, const Packing* packing,
+                         Variable<T>* attention) const;
 
  private:
   Linear<T> linear(Weights& weights, const std::string& layer, const char* name, std::size_t in,
                    std::size_t out);
   LayerNorm<T> norm(Weights& weights, const std::string& layer, const char* name);
   Variable<T> drop(const Variable<T>& x) const;
+  Variable<T> attend_packed(const Variable<T>& x, const AttentionMask<T>& mask, const Packing& packing,
+                            const AttentionOptions& options) const;
 
   Config config_;
   Linear<T> query_, key_, value_, out_;
@@ -97,14 +108,24 @@ class Encoder : public Model<T> {
   /// parts get them again. It holds for all copies. Throws ValueError for more layers than there are.
   void freeze(std::optional<std::size_t> layers) const;
 
+  /// From now on, or not any more, what only depends on padding is not computed: hidden states of padding are
+  /// 0. All else stays, but for other random draws in training. Off at first, so that all numbers are Hugging
+  /// Face's; it holds for all copies.
+  void skip_padding(bool on = true) const { settings_->skip_padding = on; }
+
   /// The parameters that are not frozen.
   std::vector<NamedParameter<T>> trainable_parameters() const;
 
   const Variable<T>& word_embeddings() const { return words_.weight(); }
 
  private:
-  Variable<T> embed(const Input& input) const;
-  Variable<T> positions(const Ids& ids) const;
+  struct Settings {
+    std::optional<std::size_t> frozen;
+    bool skip_padding = false;
+  };
+
+  Variable<T> embed(const Input& input, const detail::Packing* packing) const;
+  Variable<T> positions(const Ids& ids, const detail::Packing* packing) const;
 
   Embedding<T> words_, positions_;
   std::optional<Embedding<T>> types_;
@@ -112,7 +133,7 @@ class Encoder : public Model<T> {
   std::optional<Linear<T>> project_;
   std::vector<detail::EncoderLayer<T>> layers_;
   std::optional<Linear<T>> pooler_;
-  std::shared_ptr<std::optional<std::size_t>> frozen_;
+  std::shared_ptr<Settings> settings_ = std::make_shared<Settings>();
 };
 
 }  // namespace xgrad::pretrained

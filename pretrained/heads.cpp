@@ -1,6 +1,7 @@
 #include "heads.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "../ops/arithmetic.hpp"
 #include "../ops/cross_entropy.hpp"
@@ -11,12 +12,15 @@
 #include "../ops/losses.hpp"
 #include "../ops/reductions.hpp"
 #include "../ops/shapes.hpp"
+#include "detail/ids.hpp"
 #include "detail/weights.hpp"
 
 namespace xgrad::pretrained {
 namespace {
 
 using detail::Part, detail::Start, detail::take_linear, detail::take_norm, detail::Weights;
+
+constexpr std::int64_t ignored_label = -100;
 
 /// How a family spells what predicts tokens.
 struct PredictorNames {
@@ -54,9 +58,28 @@ const Config& only(Family family, const Config& config, const char* head) {
   return config;
 }
 
+/// The rows of hidden states (batch, length, size) that have a label, and the labels: what is ignored need
+/// not be computed. Without any label all rows.
+template <class T>
+std::pair<Variable<T>, Ids> labelled(const Variable<T>& hidden, const Ids& labels) {
+  if (labels.dimension() != 2 || labels.shape(0) != hidden.shape(0) || labels.shape(1) != hidden.shape(1))
+    xgrad::detail::fail<ShapeError>("loss: labels must be (batch, length), got ", labels.shape(),
+                                    " for hidden states ", hidden.shape());
+  const std::span<const std::int64_t> all(labels.data(), labels.size());
+  std::vector<std::int64_t> rows, kept;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == ignored_label) continue;
+    rows.push_back(static_cast<std::int64_t>(i));
+    kept.push_back(all[i]);
+  }
+  const Variable<T> flat = flatten(hidden, 0, 1);
+  if (rows.empty() || rows.size() == labels.size()) return {flat, detail::ids_of(all)};
+  return {index_select(flat, 0, detail::ids_of(rows)), detail::ids_of(kept)};
+}
+
 /// The mean cross-entropy of logits (..., classes) and labels of the shape in front.
 template <class T>
-Variable<T> mean_loss(const Variable<T>& logits, const Ids& labels, std::int64_t ignored = -100) {
+Variable<T> mean_loss(const Variable<T>& logits, const Ids& labels, std::int64_t ignored = ignored_label) {
   const std::size_t classes = logits.shape(logits.dimension() - 1);
   Ids flat = labels;
   flat.reshape({labels.size()});
@@ -135,7 +158,8 @@ Variable<T> MaskedLM<T>::operator()(const Input& input) const {
 
 template <class T>
 Variable<T> MaskedLM<T>::loss(const Input& input, const Ids& labels) const {
-  return mean_loss((*this)(input), labels);
+  const auto [hidden, kept] = labelled(this->hidden(input), labels);
+  return mean_loss(this->token_logits(hidden), kept);
 }
 
 template <class T>
@@ -154,8 +178,9 @@ typename PreTraining<T>::Logits PreTraining<T>::operator()(const Input& input) c
 
 template <class T>
 Variable<T> PreTraining<T>::loss(const Input& input, const Ids& tokens, const Ids& next) const {
-  const Logits logits = (*this)(input);
-  return mean_loss(logits.tokens, tokens) + mean_loss(logits.next, next);
+  const EncoderOutput<T> output = this->encoder()(input);
+  const auto [hidden, kept] = labelled(output.last_hidden_state, tokens);
+  return mean_loss(this->token_logits(hidden), kept) + mean_loss(next_(output.pooler_output), next);
 }
 
 template <class T>
@@ -239,17 +264,23 @@ TokenClassifier<T>::TokenClassifier(const Config& config, Weights& weights)
 }
 
 template <class T>
-Variable<T> TokenClassifier<T>::operator()(const Input& input) const {
-  const auto scope = this->scope();
+Variable<T> TokenClassifier<T>::dropped(const Input& input) const {
   const Config& config = this->config();
   const double p =
       config.model_type == Family::distilbert ? config.hidden_dropout_prob : config.classifier_dropout;
-  return classifier_(this->drop(this->hidden(input), p));
+  return this->drop(this->hidden(input), p);
+}
+
+template <class T>
+Variable<T> TokenClassifier<T>::operator()(const Input& input) const {
+  const auto scope = this->scope();
+  return classifier_(dropped(input));
 }
 
 template <class T>
 Variable<T> TokenClassifier<T>::loss(const Input& input, const Ids& labels) const {
-  return mean_loss((*this)(input), labels);
+  const auto [hidden, kept] = labelled(dropped(input), labels);
+  return mean_loss(classifier_(hidden), kept);
 }
 
 template <class T>

@@ -145,6 +145,7 @@ class TokenClassifier : public TaskModel<T> {
   Variable<T> loss(const Input& input, const Ids& labels) const;
 
  private:
+  Variable<T> dropped(const Input& input) const;
   Linear<T> classifier_;
 };
 

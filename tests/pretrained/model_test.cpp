@@ -379,6 +379,54 @@ TEST(PretrainedTest, FrozenLayersGetNoGradientsAndTheOthersTheSame) {
   }
 }
 
+TEST(PretrainedTest, SkippingPaddingChangesNoLossAndNoGradient) {
+  for (const Family family : {Family::bert, Family::distilbert, Family::roberta}) {
+    xgrad::manual_seed(4);
+    Config config = small_config(family);
+    config.pad_token_id = 0;
+    const TokenClassifier<double> model(config);
+    for (const Ids& mask : {Ids{{1, 1, 1, 1, 1}, {1, 1, 1, 0, 0}}, Ids{{1, 1, 1, 1, 1}, {0, 0, 1, 1, 1}},
+                            Ids{{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}}) {
+      Input input = some_input();
+      input.attention_mask = mask;
+      Ids labels = mask;
+      for (std::int64_t& label : labels) label = label == 0 ? -100 : 1;
+      model.encoder().skip_padding(false);
+      model.zero_grad();
+      const Variable<double> whole = model.loss(input, labels);
+      whole.backward();
+      std::map<std::string, Array<double>> gradients;
+      for (const auto& [name, parameter] : model.named_parameters())
+        gradients[name] = parameter.grad().value();
+      const Array<double> states = model.encoder()(input).last_hidden_state.value();
+
+      model.encoder().skip_padding();
+      model.zero_grad();
+      const Variable<double> skipped = model.loss(input, labels);
+      skipped.backward();
+      EXPECT_NEAR(skipped.item(), whole.item(), 1e-13);
+      for (const auto& [name, parameter] : model.named_parameters()) {
+        const Array<double> difference = xt::abs(parameter.grad().value() - gradients[name]);
+        EXPECT_LT(xt::amax(difference)(), 1e-13) << name;
+      }
+      const Array<double> left = model.encoder()(input).last_hidden_state.value();
+      for (std::size_t row = 0; row < 2; ++row) {
+        for (std::size_t i = 0; i < 5; ++i)
+          EXPECT_NEAR(left(row, i, 3), mask(row, i) == 0 ? 0 : states(row, i, 3), 1e-13);
+      }
+    }
+  }
+}
+
+TEST(PretrainedTest, ALossWithoutLabelsIsNanAndLabelsMustFit) {
+  const MaskedLM<float> model(small_config());
+  EXPECT_TRUE(std::isnan(model.loss(some_input(), Ids(Ids::from_shape({2, 5}) * 0 - 100)).item()));
+  EXPECT_EQ(message_of<xgrad::ShapeError>([&] {
+              model.loss(some_input(), Ids{{1, 2}, {3, 4}});
+            }),
+            "loss: labels must be (batch, length), got (2, 2) for hidden states (2, 5, 8)");
+}
+
 /// Central differences of the loss by each parameter.
 template <class Loss>
 void check_gradients(const xgrad::Module<double>& model, const Loss& loss) {

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "../../graph/array.hpp"
+
+namespace xgrad::pretrained::detail {
+
+/// As an array with one axis.
+inline Ids ids_of(std::span<const std::int64_t> numbers) {
+  Ids ids = Ids::from_shape({numbers.size()});
+  std::ranges::copy(numbers, ids.begin());
+  return ids;
+}
+
+}  // namespace xgrad::pretrained::detail
