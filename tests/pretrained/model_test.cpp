@@ -420,7 +420,7 @@ TEST(PretrainedTest, SkippingPaddingChangesNoLossAndNoGradient) {
 
 TEST(PretrainedTest, ALossWithoutLabelsIsNanAndLabelsMustFit) {
   const MaskedLM<float> model(small_config());
-  EXPECT_TRUE(std::isnan(model.loss(some_input(), Ids(Ids::from_shape({2, 5}) * 0 - 100)).item()));
+  EXPECT_TRUE(std::isnan(model.loss(some_input(), Ids(-100 * xt::ones<std::int64_t>({2, 5}))).item()));
   EXPECT_EQ(message_of<xgrad::ShapeError>([&] {
               model.loss(some_input(), Ids{{1, 2}, {3, 4}});
             }),

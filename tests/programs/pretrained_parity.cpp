@@ -256,8 +256,9 @@ class Folder {
     compare_gradients(task);
   }
 
-  /// The gradient of a bias may be 0 but for rounding, as that of keys is: the scale is that of the weight
-  /// beside.
+  /// The gradient of a bias may be 0 but for rounding, as that of keys is, and those of keys and queries are
+  /// what is left of larger numbers: the scale is that of the block,
+  /// "grad.bert.encoder.layer.0.attention.self."
   template <class T>
   void compare_gradients(const Task<T>& task) {
     std::set<std::string> left;
@@ -265,9 +266,9 @@ class Folder {
     for (const auto& [parameter_name, parameter] : task.parameters) {
       const std::string name = "grad." + parameter_name;
       if (left.erase(name) == 0) continue;
+      const std::string block = name.substr(0, name.rfind('.', name.rfind('.') - 1) + 1);
       double scale = 0;
-      for (const std::string& beside : expected_.names(name.substr(0, name.rfind('.') + 1)))
-        scale = std::max(scale, largest(beside));
+      for (const std::string& beside : expected_.names(block)) scale = std::max(scale, largest(beside));
       compare(name, parameter.grad(), scale, tolerance<T>(expected_.at(name)));
     }
     for (const std::string& name : left) note(name + ", which is no parameter", INFINITY, false);
