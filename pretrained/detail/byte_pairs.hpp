@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pieces.hpp"
+#include "token_table.hpp"
+
+// Not installed.
+
+namespace xgrad::pretrained::detail {
+
+/// GPT-2's characters for bytes, of which none is a blank or a control character:
+/// https://github.com/openai/gpt-2/blob/master/src/encoder.py
+class ByteAlphabet {
+ public:
+  ByteAlphabet();
+
+  char32_t character(unsigned char byte) const { return characters_[byte]; }
+
+  /// Appends the bytes that the token stands for, or the token as it is if it has a character of none.
+  void decode(std::string_view token, std::string& bytes) const;
+
+ private:
+  std::array<char32_t, 256> characters_;
+  std::array<std::int16_t, 512> bytes_;  // of each character, -1 for none
+};
+
+/// The length in bytes of the first part of the text, which must not be empty, by GPT-2's pattern
+/// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+std::size_t first_word(std::string_view text);
+
+/// Byte-level byte pair encoding (A. Radford et al. 2019, "Language models are unsupervised multitask
+/// learners"), as in https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/models/bpe/model.rs
+class BytePairs {
+ public:
+  struct Options {
+    bool add_prefix_space = false;  // before a passage that does not begin with one
+    bool use_regex = true;          // split by GPT-2's pattern
+  };
+
+  /// The first merges come first; of equal ones the last counts. The tokens must have all bytes, the parts of
+  /// the merges and what they make; otherwise this throws FileError, which begins with `where`.
+  BytePairs(const TokenTable& tokens, const std::vector<std::pair<std::string, std::string>>& merges,
+            const Options& options, const std::string& where);
+
+  /// Returns Pieces::end_word() of the last word.
+  bool operator()(const Passage& passage, Pieces& pieces) const;
+
+ private:
+  struct Merge {
+    std::uint64_t pair = no_pair;
+    std::uint32_t rank = 0, token = 0;
+  };
+  struct Symbol;
+  struct Work;
+
+  static constexpr std::uint64_t no_pair = ~std::uint64_t{0};
+
+  static std::uint64_t pair_of(std::uint32_t left, std::uint32_t right) {
+    return std::uint64_t{left} << 32 | right;
+  }
+  std::size_t slot_of(std::uint64_t pair) const;
+  const Merge* find(std::uint32_t left, std::uint32_t right) const;
+  void merge(std::string_view word, Work& work) const;
+  void add_word(const Passage& passage, std::size_t begin, std::size_t end, Work& work, Pieces& pieces) const;
+
+  Options options_;
+  std::uint64_t number_;  // of this object, unlike that of any other one
+  std::array<std::uint32_t, 256> byte_tokens_;
+  std::vector<Merge> merges_;  // a hash table, a power of two with free slots
+};
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+// Not installed: characters as Hugging Face's library sees them, which is not one version of Unicode.
+
+namespace xgrad::pretrained::detail::unicode {
+
+struct Properties {
+  std::uint16_t flags;
+  std::uint8_t combining_class;  // canonical
+  std::int32_t to_lower;         // from the character to its lower case, or the first of it
+};
+
+#include "unicode_table.inc"
+
+/// The second character of the lower case of U+0130, the only one that has two.
+inline constexpr char32_t dotted_capital_i = 0x130, dot_above = 0x307;
+
+inline const Properties& properties_of(char32_t character) {
+  const std::size_t block = blocks[character >> block_bits];
+  return properties[rows[(block << block_bits) + (character & ((1U << block_bits) - 1))]];
+}
+
+/// Whether the character has one of the flags.
+inline bool is(char32_t character, std::uint16_t flags) {
+  return (properties_of(character).flags & flags) != 0;
+}
+
+/// The full canonical decomposition of a character that has the flag `decomposes`.
+std::span<const char32_t> decomposition(char32_t character);
+
+/// The first byte of what is not UTF-8, or npos.
+std::size_t find_invalid_utf8(std::string_view text);
+
+/// The length of the first character in bytes; the text must be UTF-8 and not empty.
+inline std::size_t first_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
+
+/// The first character of a text that must be UTF-8 and not empty.
+inline char32_t first_of(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const char32_t first = byte(0);
+  if (first < 0x80) return first;
+  if (first < 0xE0) return (first & 0x1F) << 6 | (byte(1) & 0x3F);
+  if (first < 0xF0) return (first & 0xF) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+  return (first & 7) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
+}
+
+/// The same for the last character.
+char32_t last_of(std::string_view text);
+
+/// The number of characters.
+std::size_t count(std::string_view text);
+
+/// Appends the character in UTF-8.
+void append(std::string& text, char32_t character);
+
+/// The bytes as UTF-8, each longest part that begins no character replaced by one U+FFFD, as Rust's
+/// String::from_utf8_lossy and https://www.unicode.org/versions/latest/ (section 3.9) have it.
+std::string to_valid(std::string_view bytes);
+
+}  // namespace xgrad::pretrained::detail::unicode
