@@ -7,4 +7,7 @@
 #include "pretrained/encoder.hpp"
 #include "pretrained/fine_tuning.hpp"
 #include "pretrained/heads.hpp"
+#include "pretrained/input.hpp"
 #include "pretrained/model.hpp"
+#include "pretrained/sentence_embedder.hpp"
+#include "pretrained/tokenizer.hpp"

@@ -9,16 +9,10 @@
 #include "../models/layer_norm.hpp"
 #include "../models/linear.hpp"
 #include "../ops/attention.hpp"
+#include "input.hpp"
 #include "model.hpp"
 
 namespace xgrad::pretrained {
-
-/// A batch of sequences of tokens.
-struct Input {
-  Ids input_ids;                           ///< (batch, length)
-  std::optional<Ids> attention_mask = {};  ///< the same: 1 for tokens, 0 for padding; all tokens if absent
-  std::optional<Ids> token_type_ids = {};  ///< the same: 0 for a first text, 1 for a second; all 0 if absent
-};
 
 /// What an encoder gives besides its last hidden state.
 struct OutputOptions {

@@ -252,15 +252,14 @@ Batch padded(const Tokenizer& tokenizer, std::vector<Encoding> encodings) {
   const bool equal =
       std::ranges::all_of(encodings, [&](const Encoding& one) { return one.size() == length; });
   const Shape shape{encodings.size(), length};
-  Batch batch{Ids(shape, equal ? 0 : tokenizer.pad_id()), Ids(shape, 0), Ids(shape, 0), std::move(encodings)};
-  for (std::size_t i = 0; i < batch.encodings.size(); ++i) {
-    const Encoding& encoding = batch.encodings[i];
+  Ids ids(shape, equal ? 0 : tokenizer.pad_id()), mask(shape, 0), types(shape, 0);
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
     const std::size_t row = i * length;
-    std::ranges::copy(encoding.ids, batch.input_ids.data() + row);
-    std::ranges::copy(encoding.type_ids, batch.token_type_ids.data() + row);
-    std::fill_n(batch.attention_mask.data() + row, encoding.size(), 1);
+    std::ranges::copy(encodings[i].ids, ids.data() + row);
+    std::ranges::copy(encodings[i].type_ids, types.data() + row);
+    std::fill_n(mask.data() + row, encodings[i].size(), 1);
   }
-  return batch;
+  return {{std::move(ids), std::move(mask), std::move(types)}, std::move(encodings)};
 }
 
 /// As the library's decoder does to each token:

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "../graph/array.hpp"
+#include "input.hpp"
 
 namespace xgrad::pretrained {
 
@@ -49,10 +49,7 @@ struct Encoding {
 
 /// Texts that a model takes at once: (batch, length), as long as the longest, the others padded at their
 /// ends.
-struct Batch {
-  Ids input_ids;
-  Ids attention_mask;  ///< 1 for tokens, 0 for padding
-  Ids token_type_ids;
+struct Batch : Input {
   std::vector<Encoding> encodings;  ///< without padding
 };
 
@@ -63,7 +60,7 @@ struct Batch {
 ///
 ///     const auto tokenizer = xgrad::pretrained::Tokenizer::from_folder("all-MiniLM-L6-v2");
 ///     const auto batch = tokenizer.encode(texts, {.max_length = 128});
-///     model(batch.input_ids, batch.attention_mask);
+///     model(batch);
 ///
 /// Copies share what was read. All functions may be called from several threads at once.
 class Tokenizer {

@@ -154,11 +154,13 @@ class Folder {
         architecture_(entry_as<std::string>(case_, "architecture")) {}
 
   Tally run() {
+    compare_tokens();
     compare_all<double>("double");
     compare_all<float>("float");
     std::cout << std::filesystem::path(path_).filename().string() << ", " << architecture_ << ": "
               << tally_.passed + tally_.failed << " comparisons";
     for (const auto& [type, worst] : worst_) {
+      if (worst.distance == 0) continue;
       std::cout << "; " << type << " off by at most " << worst.distance << " of the largest value ("
                 << worst.name << ")";
     }
@@ -176,6 +178,7 @@ class Folder {
   void compare_all(const char* type) {
     type_ = type;
     compare_outputs<T>();
+    if (case_.contains("sentences")) compare_sentences<T>();
     if (case_.contains("train")) {
       follow_training<T>();
       if (case_.at("train").contains("dropout")) follow_dropout<T>();
@@ -232,6 +235,48 @@ class Folder {
     if (!right)
       std::cout << "FAILED  " << path_ << ": " << name << " in " << type_ << ", off by " << distance
                 << " of the largest value\n";
+  }
+
+  void compare_ids(const std::string& name, const Ids& got, const Ids& want) {
+    note(name, got == want ? 0 : INFINITY, got == want);
+  }
+
+  void compare_tokens() {
+    type_ = "tokens";
+    const Tokenizer tokenizer = Tokenizer::from_folder(path_);
+    const auto max_length = entry_as<std::size_t>(case_, "max_length");
+    const json& texts = list_entry(case_, "texts");
+    const json& all_ids = list_entry(case_, "text_ids", texts.size());
+    const json& all_tokens = list_entry(case_, "text_tokens", texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const auto first = texts[i].at(0).get<std::string>();
+      const EncodeOptions options{.max_length = max_length};
+      const Encoding encoding = texts[i].at(1).is_null()
+                                    ? tokenizer.encode(first, options)
+                                    : tokenizer.encode(first, texts[i].at(1).get<std::string>(), options);
+      std::vector<std::string> tokens;
+      for (const std::int64_t id : encoding.ids) tokens.push_back(tokenizer.token(id));
+      const std::string name = "text " + std::to_string(i);
+      note(name, 0, encoding.ids == all_ids[i].get<std::vector<std::int64_t>>());
+      note(name, 0, tokens == all_tokens[i].get<std::vector<std::string>>());
+    }
+  }
+
+  template <class T>
+  void compare_sentences() {
+    const auto embedder = SentenceEmbedder<T>::from_folder(path_, quietly());
+    const auto sentences = entry_as<std::vector<std::string>>(case_, "sentences");
+    const Batch batch = embedder.tokenizer().encode(sentences, {.max_length = embedder.max_length()});
+    const Input want = input("sentences");
+    compare_ids("sentences.input_ids", batch.input_ids, want.input_ids);
+    compare_ids("sentences.attention_mask", *batch.attention_mask, *want.attention_mask);
+    compare_ids("sentences.token_type_ids", *batch.token_type_ids, *want.token_type_ids);
+    const Variable<T> hidden = embedder.encoder()(batch).last_hidden_state;
+    compare("sentences.pooled", pool(hidden, batch, embedder.pooling()));
+    compare("sentences.embedding", embedder.embed(batch));
+    compare("sentences.embedding", Variable<T>(embedder(sentences, 5)));
+    embedder.encoder().skip_padding();
+    compare("sentences.embedding", Variable<T>(embedder(sentences)));
   }
 
   template <class T>
