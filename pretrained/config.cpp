@@ -203,6 +203,8 @@ Config config_in(const Json& json) {
   read.number("initializer_range", config.initializer_range);
   if (const auto tied = json.find("tie_word_embeddings")) config.tie_word_embeddings = tied->boolean();
   config.id2label = labels_of(json);
+  if (const auto classes = json.find("architectures"); classes && !classes->items().empty())
+    config.architecture = classes->items().front().text();
   if (const auto problem = json.find("problem_type")) config.problem_type = one_of(problems, *problem);
   if (config.model_type == Family::roberta &&
       config.max_position_embeddings <= static_cast<std::size_t>(config.pad_token_id.value_or(0)) + 1)

@@ -54,6 +54,8 @@ struct Config {
   bool tie_word_embeddings = true;  ///< predict tokens with the matrix that embeds them
   std::vector<std::string> id2label = {"LABEL_0", "LABEL_1"};
   std::optional<ProblemType> problem_type = {};
+  std::string architecture =
+      {};  ///< the class that was saved, "BertForMaskedLM"; empty if config.json does not say
 
   /// Reads config.json of a folder. Throws FileError for a field that is missing or out of its range, and for
   /// what cannot be loaded, with the reason: "model/config.json: model_type must be bert, distilbert, roberta

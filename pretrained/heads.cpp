@@ -77,14 +77,15 @@ std::pair<Variable<T>, Ids> labelled(const Variable<T>& hidden, const Ids& label
   return {index_select(flat, 0, detail::ids_of(rows)), detail::ids_of(kept)};
 }
 
-/// The mean cross-entropy of logits (..., classes) and labels of the shape in front.
+/// The reduced cross-entropy of logits (..., classes) and labels of the shape in front.
 template <class T>
-Variable<T> mean_loss(const Variable<T>& logits, const Ids& labels, std::int64_t ignored = ignored_label) {
+Variable<T> class_loss(const Variable<T>& logits, const Ids& labels, Reduction reduction = Reduction::mean,
+                       std::int64_t ignored = ignored_label) {
   const std::size_t classes = logits.shape(logits.dimension() - 1);
   Ids flat = labels;
   flat.reshape({labels.size()});
   return cross_entropy(reshape(logits, {-1, static_cast<std::ptrdiff_t>(classes)}), flat,
-                       {.ignore_index = ignored});
+                       {.ignore_index = ignored, .reduction = reduction});
 }
 
 }  // namespace
@@ -157,9 +158,9 @@ Variable<T> MaskedLM<T>::operator()(const Input& input) const {
 }
 
 template <class T>
-Variable<T> MaskedLM<T>::loss(const Input& input, const Ids& labels) const {
+Variable<T> MaskedLM<T>::loss(const Input& input, const Ids& labels, Reduction reduction) const {
   const auto [hidden, kept] = labelled(this->hidden(input), labels);
-  return mean_loss(this->token_logits(hidden), kept);
+  return class_loss(this->token_logits(hidden), kept, reduction);
 }
 
 template <class T>
@@ -180,7 +181,7 @@ template <class T>
 Variable<T> PreTraining<T>::loss(const Input& input, const Ids& tokens, const Ids& next) const {
   const EncoderOutput<T> output = this->encoder()(input);
   const auto [hidden, kept] = labelled(output.last_hidden_state, tokens);
-  return mean_loss(this->token_logits(hidden), kept) + mean_loss(next_(output.pooler_output), next);
+  return class_loss(this->token_logits(hidden), kept) + class_loss(next_(output.pooler_output), next);
 }
 
 template <class T>
@@ -199,7 +200,7 @@ Variable<T> NextSentence<T>::operator()(const Input& input) const {
 
 template <class T>
 Variable<T> NextSentence<T>::loss(const Input& input, const Ids& labels) const {
-  return mean_loss((*this)(input), labels);
+  return class_loss((*this)(input), labels);
 }
 
 template <class T>
@@ -238,8 +239,8 @@ Variable<T> SequenceClassifier<T>::operator()(const Input& input) const {
 }
 
 template <class T>
-Variable<T> SequenceClassifier<T>::loss(const Input& input, const Ids& labels) const {
-  return mean_loss((*this)(input), labels);
+Variable<T> SequenceClassifier<T>::loss(const Input& input, const Ids& labels, Reduction reduction) const {
+  return class_loss((*this)(input), labels, reduction);
 }
 
 template <class T>
@@ -278,9 +279,9 @@ Variable<T> TokenClassifier<T>::operator()(const Input& input) const {
 }
 
 template <class T>
-Variable<T> TokenClassifier<T>::loss(const Input& input, const Ids& labels) const {
+Variable<T> TokenClassifier<T>::loss(const Input& input, const Ids& labels, Reduction reduction) const {
   const auto [hidden, kept] = labelled(dropped(input), labels);
-  return mean_loss(classifier_(hidden), kept);
+  return class_loss(classifier_(hidden), kept, reduction);
 }
 
 template <class T>
@@ -306,7 +307,8 @@ Variable<T> QuestionAnswerer<T>::loss(const Input& input, const Ids& start, cons
     for (std::int64_t& position : positions) position = std::clamp<std::int64_t>(position, 0, length);
     return positions;
   };
-  return (mean_loss(logits.start, clamped(start), length) + mean_loss(logits.end, clamped(end), length)) *
+  return (class_loss(logits.start, clamped(start), Reduction::mean, length) +
+          class_loss(logits.end, clamped(end), Reduction::mean, length)) *
          T(0.5);
 }
 

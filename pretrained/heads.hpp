@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../ops/losses.hpp"
 #include "encoder.hpp"
 
 namespace xgrad::pretrained {
@@ -54,8 +55,8 @@ class MaskedLM : public LanguageModel<T> {
   /// Logits of all tokens, (batch, length, vocab_size).
   Variable<T> operator()(const Input& input) const;
 
-  /// The mean cross-entropy over the labels (batch, length) that are not -100.
-  Variable<T> loss(const Input& input, const Ids& labels) const;
+  /// The mean or the sum of the cross-entropies of the labels (batch, length) that are not -100.
+  Variable<T> loss(const Input& input, const Ids& labels, Reduction reduction = Reduction::mean) const;
 };
 
 /// BERT's two tasks: hidden tokens, and whether the second text follows the first (class 0) or not (class 1).
@@ -117,8 +118,8 @@ class SequenceClassifier : public TaskModel<T> {
   /// (batch, labels).
   Variable<T> operator()(const Input& input) const;
 
-  /// The mean cross-entropy of classes (batch).
-  Variable<T> loss(const Input& input, const Ids& labels) const;
+  /// The mean or the sum of the cross-entropies of classes (batch).
+  Variable<T> loss(const Input& input, const Ids& labels, Reduction reduction = Reduction::mean) const;
   /// Of targets (batch, labels), or (batch) for one label: the mean squared error for regression, else the
   /// mean binary cross-entropy.
   Variable<T> loss(const Input& input, const Array<T>& targets) const;
@@ -141,8 +142,8 @@ class TokenClassifier : public TaskModel<T> {
   /// (batch, length, labels).
   Variable<T> operator()(const Input& input) const;
 
-  /// The mean cross-entropy over the labels (batch, length) that are not -100.
-  Variable<T> loss(const Input& input, const Ids& labels) const;
+  /// The mean or the sum of the cross-entropies of the labels (batch, length) that are not -100.
+  Variable<T> loss(const Input& input, const Ids& labels, Reduction reduction = Reduction::mean) const;
 
  private:
   Variable<T> dropped(const Input& input) const;
