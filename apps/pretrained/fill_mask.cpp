@@ -1,0 +1,80 @@
+// Guesses the words that a mask hides in a text, with a pretrained model
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <xgrad/pretrained.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "../columns.hpp"
+#include "../program.hpp"
+#include "texts.hpp"
+
+using namespace apps;
+using namespace xgrad::pretrained;
+using xgrad::Array, xgrad::Variable;
+
+namespace {
+
+/// Prints the most probable tokens at a place of the text, and the text with each.
+void print_guesses(const Tokenizer& tokenizer, const Array<float>& probabilities, std::size_t place,
+                   std::vector<std::int64_t> ids, std::size_t top) {
+  std::vector<std::size_t> order(probabilities.shape(2));
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  top = std::min(top, order.size());
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(top), order.end(),
+      [&](std::size_t a, std::size_t b) { return probabilities(0, place, a) > probabilities(0, place, b); });
+  for (std::size_t i = 0; i < top; ++i) {
+    const auto id = static_cast<std::int64_t>(order[i]);
+    ids[place] = id;
+    const std::string token = id < static_cast<std::int64_t>(tokenizer.size()) ? tokenizer.token(id) : "";
+    std::printf("  %6.2f %%  %s %s\n", 100 * double{probabilities(0, place, order[i])},
+                on_the_left(token, 16).c_str(), tokenizer.decode(ids).c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string folder;
+  std::vector<std::string> texts;
+  std::size_t top = 5;
+  CLI::App app(
+      "Prints the most probable words for each mask in a text, or in each line of the input; the mask is the "
+      "tokenizer's, [MASK] or <mask>.");
+  app.add_option("DIR", folder, "The model's folder")->required();
+  app.add_option("TEXT", texts, "Texts; without any, the lines of the input");
+  app.add_option("--top", top, "Guesses for each mask")
+      ->check(in_range<std::size_t>(1, 1000))
+      ->capture_default_str();
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  return run_program("fill_mask", [&] {
+    const Tokenizer tokenizer = Tokenizer::from_folder(folder);
+    const auto model = MaskedLM<float>::from_folder(folder);
+    const std::int64_t mask = tokenizer.mask_id();
+    const xgrad::NoGrad guard;
+    for_each_text(texts, 1, [&](std::span<const std::string> some) {
+      for (const std::string& text : some) {
+        const Encoding encoding = tokenizer.encode(text, {.max_length = model.config().max_length()});
+        if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
+          throw std::runtime_error("a text must have the mask " + tokenizer.token(mask) + ", got \"" + text +
+                                   "\"");
+        const Batch batch = tokenizer.encode(std::vector{text}, {.max_length = model.config().max_length()});
+        const Variable<float> probabilities = softmax(model(batch), 2);
+        std::printf("%s\n", text.c_str());
+        for (std::size_t place = 0; place < encoding.size(); ++place) {
+          if (encoding.ids[place] == mask)
+            print_guesses(tokenizer, probabilities.value(), place, encoding.ids, top);
+        }
+      }
+      std::fflush(stdout);
+    });
+    return 0;
+  });
+}
