@@ -18,7 +18,9 @@ libzip and GoogleTest must be installed'
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
-folders=(apps apps/pretrained examples examples/mpi docs/snippets benchmarks benchmarks/mpi benchmarks/simgrid tests/programs) # of programs, one from every source file
+# Of programs, one from every source file.
+folders=(apps apps/pretrained examples examples/mpi docs/snippets benchmarks benchmarks/mpi benchmarks/simgrid
+  benchmarks/tokenizer tests/programs)
 
 # The folder of the program NAME.
 folder_of() {

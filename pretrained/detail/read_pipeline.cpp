@@ -123,10 +123,10 @@ Merges read_merges_txt(const std::string& path) {
   read_lines(path, [&](std::string_view line, std::int64_t number) {
     if (line.starts_with(merges_header)) return;
     auto merge = merge_of(line);
-    if (!merge || merges.size() >= most_tokens)
-      fail<FileError>(path, ": line ", number + 1,
-                      " must be two tokens with a blank between, and one of at most ", most_tokens, ", got ",
+    if (!merge)
+      fail<FileError>(path, ": line ", number + 1, " must be two tokens with a blank between, got ",
                       in_quotes(line.substr(0, longest_token)));
+    if (merges.size() >= most_tokens) fail<FileError>(path, ": must have at most ", most_tokens, " merges");
     merges.push_back(std::move(*merge));
   });
   return merges;
@@ -383,7 +383,7 @@ AddedTokens matcher(TokenTable& tokens, const std::vector<Declared>& all, bool n
     if (token.normalized != normalized) continue;
     const std::string text = normalized && normalizer ? (*normalizer)(token.text) : token.text;
     if (text.empty())
-      token.place->fail("nothing must not be left of a normalised token, got " + in_quotes(token.text));
+      token.place->fail("a character must be left of a normalised token, got " + in_quotes(token.text));
     if (!seen.insert(text).second)
       token.place->fail("normalised tokens must differ, got " + in_quotes(text) + " twice");
     result.push_back({text, index, token.single_word, token.lstrip, token.rstrip});
@@ -573,9 +573,11 @@ Pipeline read_vocab_txt_folder(const std::string& folder, const Config& config) 
   const TokenIds new_ids = new_tokens(vocab, added);
   TokenTable tokens(path, std::move(vocab), new_ids);
   auto roles = read_roles(config, tokens, bert_texts);
-  PostProcessor post = PostProcessor::bert(required(roles, Role::cls, path, bert_texts),
-                                           required(roles, Role::sep, path, bert_texts));
-  WordPiece model(tokens, prefix, required(roles, Role::unk, path, bert_texts), most_characters);
+  const std::uint32_t cls = required(roles, Role::cls, path, bert_texts);
+  const std::uint32_t sep = required(roles, Role::sep, path, bert_texts);
+  const std::uint32_t unk = required(roles, Role::unk, path, bert_texts);
+  PostProcessor post = PostProcessor::bert(cls, sep);
+  WordPiece model(tokens, prefix, unk, most_characters);
   AddedTokens raw = matcher(tokens, added, false, normalizer);
   AddedTokens normalized = matcher(tokens, added, true, normalizer);
   rename_normalized(tokens, added, normalizer);
@@ -608,8 +610,9 @@ Pipeline read_merges_folder(const std::string& folder, const Config& config) {
   const TokenIds new_ids = new_tokens(vocab, added);
   TokenTable tokens(path, std::move(vocab), new_ids);
   auto roles = read_roles(config, tokens, roberta_texts);
-  PostProcessor post = PostProcessor::roberta(required(roles, Role::cls, path, roberta_texts),
-                                              required(roles, Role::sep, path, roberta_texts));
+  const std::uint32_t cls = required(roles, Role::cls, path, roberta_texts);
+  const std::uint32_t sep = required(roles, Role::sep, path, roberta_texts);
+  PostProcessor post = PostProcessor::roberta(cls, sep);
   BytePairs model(tokens, read_merges_txt(merges), {.add_prefix_space = add_prefix_space}, merges);
   AddedTokens raw = matcher(tokens, added, false, {});
   AddedTokens normalized = matcher(tokens, added, true, {});

@@ -1,0 +1,167 @@
+// How many texts a second a tokenizer encodes, beside Hugging Face's Rust library
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <xgrad/graph/error.hpp>
+#include <xgrad/pretrained/tokenizer.hpp>
+
+#include "../../apps/program.hpp"
+
+using nlohmann::json, xgrad::pretrained::Tokenizer;
+
+namespace {
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw xgrad::FileError(path + ": cannot be read");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  if (lines.empty()) throw xgrad::FileError(path + ": must have a line, got none");
+  return lines;
+}
+
+/// Texts of random tokens, the same every time.
+std::vector<std::string> random_texts(const Tokenizer& tokenizer) {
+  constexpr std::size_t texts = 2000, tokens = 100;
+  std::mt19937 generator(0);
+  std::vector<std::string> result(texts);
+  for (std::string& text : result) {
+    std::vector<std::int64_t> ids(tokens);
+    for (std::int64_t& id : ids) id = static_cast<std::int64_t>(generator() % tokenizer.size());
+    text = tokenizer.decode(ids);
+    for (char& c : text) c = c == '\n' ? ' ' : c;
+  }
+  return result;
+}
+
+/// What was encoded in all, to be compared.
+struct Count {
+  std::size_t tokens = 0;
+  std::int64_t sum = 0;  // of the ids
+
+  bool operator==(const Count&) const = default;
+};
+
+Count encode(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+  Count count;
+  for (const std::string& text : texts) {
+    const auto encoding = tokenizer.encode(text);
+    count.tokens += encoding.size();
+    for (const std::int64_t id : encoding.ids) count.sum += id;
+  }
+  return count;
+}
+
+double texts_per_second(const Tokenizer& tokenizer, const std::vector<std::string>& texts, double seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  std::size_t rounds = 0;
+  do {
+    encode(tokenizer, texts);
+    ++rounds;
+  } while (elapsed() < seconds);
+  return static_cast<double>(rounds * texts.size()) / elapsed();
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
+  return result + "'";
+}
+
+/// A file with the texts, which is removed at the end.
+class TextFile {
+ public:
+  explicit TextFile(const std::vector<std::string>& texts)
+      : path_((std::filesystem::temp_directory_path() / "xgrad_texts_XXXXXX").string()) {
+    const int descriptor = mkstemp(path_.data());
+    if (descriptor < 0) throw xgrad::FileError(path_ + ": cannot be written");
+    ::close(descriptor);
+    std::ofstream file(path_);
+    for (const std::string& text : texts) file << text << '\n';
+  }
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+  ~TextFile() { std::filesystem::remove(path_); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// What tokenizers.mjs prints.
+json run_library(const std::string& folder, const std::vector<std::string>& texts, double seconds) {
+  const TextFile file(texts);
+  std::string command = "node";
+  for (const std::string& argument :
+       {std::string(XGRAD_BENCH_TOKENIZERS_SCRIPT), std::string(XGRAD_BENCH_TOKENIZERS_FOLDER), folder,
+        file.path(), std::to_string(seconds)})
+    command += " " + quoted(argument);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string output;
+  char part[256];
+  while (pipe && std::fgets(part, sizeof part, pipe.get()) != nullptr) output += part;
+  if (output.empty()) throw std::runtime_error("--vs tokenizers: node and npm must run it");
+  return json::parse(output);
+}
+
+void print_row(const std::string& name, double rate, double bytes, double tokens) {
+  std::printf("%-20s %10.0f %10.1f %12.2f\n", name.c_str(), rate, rate * bytes / 1e6, rate * tokens / 1e6);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Times a tokenizer on one thread, text by text.");
+  std::string folder, file, peer;
+  double seconds = 2;
+  app.add_option("folder", folder, "a model's folder, with a tokenizer.json or the older files")->required();
+  app.add_option("--texts", file, "a file with a text a line; without it, random tokens");
+  app.add_option("--seconds", seconds, "how long to measure each")
+      ->check(apps::in_range(1e-3, 1e4))
+      ->capture_default_str();
+  app.add_option("--vs", peer, "also measure Hugging Face's Rust library, which npm fetches")
+      ->check(CLI::IsMember({"tokenizers"}));
+  if (const auto code = apps::parse(app, argc, argv)) return *code;
+  return apps::run_program("bench_tokenizer", [&] {
+    const Tokenizer tokenizer = Tokenizer::from_folder(folder);
+    const std::vector<std::string> texts = file.empty() ? random_texts(tokenizer) : read_lines(file);
+    const Count count = encode(tokenizer, texts);
+    std::size_t size = 0;
+    for (const std::string& text : texts) size += text.size();
+    const auto number = static_cast<double>(texts.size());
+    const double bytes = static_cast<double>(size) / number,
+                 tokens = static_cast<double>(count.tokens) / number;
+    std::printf("%zu texts of %.0f bytes and %.0f tokens, %zu tokens in the vocabulary, 1 thread\n",
+                texts.size(), bytes, tokens, tokenizer.size());
+    std::printf("%-20s %10s %10s %12s\n", "", "texts/s", "MB/s", "Mtokens/s");
+    const double rate = texts_per_second(tokenizer, texts, seconds);
+    print_row("xgrad", rate, bytes, tokens);
+    if (peer.empty()) return 0;
+    std::fflush(stdout);
+    const json library = run_library(folder, texts, seconds);
+    const double other = library.at("texts_per_second");
+    print_row(library.at("library"), other, bytes, tokens);
+    const bool equal = count == Count{library.at("tokens"), library.at("sum")};
+    std::printf("xgrad / %s: %.1f; the ids are %s\n", library.at("library").get<std::string>().c_str(),
+                rate / other, equal ? "equal" : "not equal");
+    return equal ? 0 : 1;
+  });
+}
