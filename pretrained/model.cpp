@@ -1,10 +1,10 @@
 #include "model.hpp"
 
 #include <cstdio>
-#include <filesystem>
 #include <span>
 
 #include "../files/safetensors.hpp"
+#include "detail/copied_files.hpp"
 #include "detail/weights.hpp"
 
 namespace xgrad::pretrained {
@@ -26,9 +26,7 @@ Model<T>::Model(const Config& config, const std::string& task)
 
 template <class T>
 void save_folder(const Model<T>& model, const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) xgrad::detail::fail<FileError>(folder, ": cannot be made a folder: ", error.message());
+  detail::make_folder(folder);
   const bool is_double = std::is_same_v<T, double>;
   const std::string text = model.config().json(model.architecture(), is_double ? "float64" : "float32");
   AtomicFile config(folder + "/config.json");

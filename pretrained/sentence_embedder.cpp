@@ -12,6 +12,7 @@
 #include "../ops/matmul.hpp"
 #include "../ops/reductions.hpp"
 #include "../ops/shapes.hpp"
+#include "detail/copied_files.hpp"
 #include "detail/json.hpp"
 
 namespace xgrad::pretrained {
@@ -25,6 +26,7 @@ bool exists(const std::string& path) { return std::filesystem::exists(path); }
 struct Modules {
   Pooling pooling = Pooling::mean;
   bool normalizes = false;
+  std::vector<std::string> files = {"modules.json", "sentence_bert_config.json"};
 };
 
 Pooling read_pooling(const Json& config) {
@@ -56,7 +58,8 @@ Modules read_modules(const std::string& folder) {
       const Json path = list[i].at("path");
       if (path.text().empty() || path.text().find("..") != std::string::npos || path.text().front() == '/')
         path.refuse("a folder of this one");
-      modules.pooling = read_pooling(Json::read(folder + "/" + path.text() + "/config.json"));
+      modules.files.push_back(path.text() + "/config.json");
+      modules.pooling = read_pooling(Json::read(folder + "/" + modules.files.back()));
     } else if (name.ends_with(".Normalize") && i == 2) {
       modules.normalizes = true;
     } else {
@@ -86,10 +89,18 @@ template <class T>
 SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, const LoadOptions& options) {
   const Modules modules = read_modules(folder);
   SentenceEmbedder embedder(Encoder<T>::from_folder(folder, options), Tokenizer::from_folder(folder));
+  embedder.files_ = std::make_shared<const detail::CopiedFiles>(folder, modules.files);
   embedder.pooling_ = modules.pooling;
   embedder.normalizes_ = modules.normalizes;
   embedder.max_length_ = read_max_length(folder, embedder.max_length_);
   return embedder;
+}
+
+template <class T>
+void SentenceEmbedder<T>::save(const std::string& folder) const {
+  save_folder(encoder_, folder);
+  tokenizer_.save(folder);
+  files_->write(folder);
 }
 
 template <class T>

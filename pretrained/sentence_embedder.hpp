@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,10 @@
 #include "tokenizer.hpp"
 
 namespace xgrad::pretrained {
+
+namespace detail {
+class CopiedFiles;
+}
 
 /// How the hidden states of a text become one vector.
 enum class Pooling {
@@ -33,6 +38,9 @@ class SentenceEmbedder {
   /// The vectors (batch, hidden_size) of tokens, which can be differentiated.
   Variable<T> embed(const Input& input) const;
 
+  /// Writes encoder, tokenizer and the files of the modules into a folder. Throws FileError.
+  void save(const std::string& folder) const;
+
   const Encoder<T>& encoder() const { return encoder_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
   Pooling pooling() const { return pooling_; }
@@ -48,6 +56,7 @@ class SentenceEmbedder {
   Pooling pooling_ = Pooling::mean;
   bool normalizes_ = false;
   std::size_t max_length_;
+  std::shared_ptr<const detail::CopiedFiles> files_;  // modules.json and what it names
 };
 
 /// The vector of each text (batch, hidden_size) from hidden states (batch, length, hidden_size).

@@ -6,6 +6,7 @@
 
 #include "../files/tensor_view.hpp"
 #include "../graph/error.hpp"
+#include "detail/copied_files.hpp"
 #include "detail/pipeline.hpp"
 #include "detail/unicode.hpp"
 
@@ -312,6 +313,7 @@ std::string decoded(const std::vector<std::string_view>& tokens, std::monostate)
 
 struct Tokenizer::Impl {
   Pipeline pipeline;
+  detail::CopiedFiles files;
 
   std::int64_t id_of(Role role) const {
     const auto i = static_cast<std::size_t>(role);
@@ -324,7 +326,11 @@ struct Tokenizer::Impl {
 Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Tokenizer Tokenizer::from_folder(const std::string& folder) {
-  return Tokenizer(std::make_shared<const Impl>(Impl{detail::read_pipeline(folder)}));
+  static const std::vector<std::string> names{
+      "tokenizer.json", "tokenizer_config.json",   "vocab.txt",        "vocab.json",
+      "merges.txt",     "special_tokens_map.json", "added_tokens.json"};
+  Pipeline pipeline = detail::read_pipeline(folder);
+  return Tokenizer(std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, names}}));
 }
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
@@ -393,6 +399,8 @@ std::int64_t Tokenizer::sep_id() const { return impl_->id_of(Role::sep); }
 std::int64_t Tokenizer::pad_id() const { return impl_->id_of(Role::pad); }
 std::int64_t Tokenizer::unk_id() const { return impl_->id_of(Role::unk); }
 std::int64_t Tokenizer::mask_id() const { return impl_->id_of(Role::mask); }
+
+void Tokenizer::save(const std::string& folder) const { impl_->files.write(folder); }
 
 std::optional<std::size_t> Tokenizer::max_length() const { return impl_->pipeline.max_length; }
 

@@ -109,6 +109,10 @@ class Tokenizer {
   std::int64_t unk_id() const;
   std::int64_t mask_id() const;
 
+  /// Writes the files that it was read from into a folder, which is made if it is not there. Throws
+  /// FileError.
+  void save(const std::string& folder) const;
+
   /// What tokenizer_config.json says of the longest input (model_max_length), with special tokens. encode()
   /// does not use it unless it is given as EncodeOptions::max_length.
   std::optional<std::size_t> max_length() const;

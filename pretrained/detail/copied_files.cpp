@@ -1,0 +1,35 @@
+#include "copied_files.hpp"
+
+#include <filesystem>
+
+#include "../../graph/error.hpp"
+#include "../../train/file.hpp"
+
+namespace xgrad::pretrained::detail {
+
+CopiedFiles::CopiedFiles(const std::string& folder, std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    const std::string path = folder + "/" + name;
+    if (!std::filesystem::exists(path)) continue;
+    const MappedFile file(path);
+    files_.emplace_back(name, std::vector<std::byte>(file.bytes().begin(), file.bytes().end()));
+  }
+}
+
+void CopiedFiles::write(const std::string& folder) const {
+  for (const auto& [name, bytes] : files_) {
+    const std::string path = folder + "/" + name;
+    make_folder(std::filesystem::path(path).parent_path().string());
+    AtomicFile file(path);
+    file.write(bytes);
+    file.commit();
+  }
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) xgrad::detail::fail<FileError>(folder, ": cannot be made a folder: ", error.message());
+}
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace xgrad::pretrained::detail {
+
+/// Files of a folder as they were when it was read, to be written beside a model that is saved.
+class CopiedFiles {
+ public:
+  CopiedFiles() = default;
+
+  /// Reads those of `names` that are there. Throws FileError.
+  CopiedFiles(const std::string& folder, std::span<const std::string> names);
+
+  /// Writes each as an AtomicFile, and makes the folders that it is in. Throws FileError.
+  void write(const std::string& folder) const;
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::byte>>> files_;
+};
+
+/// Makes a folder, unless it is there. Throws FileError.
+void make_folder(const std::string& folder);
+
+}  // namespace xgrad::pretrained::detail
