@@ -11,3 +11,5 @@
 #include "pretrained/model.hpp"
 #include "pretrained/sentence_embedder.hpp"
 #include "pretrained/tokenizer.hpp"
+#include "pretrained/tokenizer_files.hpp"
+#include "pretrained/word_piece_trainer.hpp"

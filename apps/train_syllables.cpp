@@ -190,8 +190,8 @@ int run(const SyllableOptions& options) {
 
 int main(int argc, char** argv) {
   SyllableOptions options;
-  static_cast<TrainingOptions&>(options) = {
-      .steps = 16000, .batch = 128, .d_model = 32, .heads = 4, .d_ff = 64, .layers = 2, .lr = 3e-3};
+  static_cast<TrainingOptions&>(options) = {{.steps = 16000, .batch = 128, .lr = 3e-3},
+                                            {.d_model = 32, .heads = 4, .d_ff = 64, .layers = 2}};
   CLI::App app(
       "Trains a small encoder to tell the number of syllables of a word from its letters, on the CMU "
       "Pronouncing Dictionary or on words of your own.");

@@ -219,8 +219,8 @@ int run(const TaggerOptions& options) {
 
 int main(int argc, char** argv) {
   TaggerOptions options;
-  static_cast<TrainingOptions&>(options) = {
-      .steps = 4000, .batch = 48, .d_model = 64, .heads = 4, .d_ff = 128, .layers = 3, .lr = 3e-3};
+  static_cast<TrainingOptions&>(options) = {{.steps = 4000, .batch = 48, .lr = 3e-3},
+                                            {.d_model = 64, .heads = 4, .d_ff = 128, .layers = 3}};
   CLI::App app(
       "Trains an encoder to name the part of speech of every word, on the Brown corpus or on files of "
       "your own.");

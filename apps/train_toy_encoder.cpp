@@ -232,8 +232,8 @@ int run(const TrainingOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  TrainingOptions options{
-      .steps = 4000, .batch = 64, .d_model = 32, .heads = 4, .d_ff = 64, .layers = 1, .lr = 3e-3};
+  TrainingOptions options{{.steps = 4000, .batch = 64, .lr = 3e-3},
+                          {.d_model = 32, .heads = 4, .d_ff = 64, .layers = 1}};
   CLI::App app(
       "Trains a small encoder to fill in hidden words of sentences such as \"my shoes are small, my feet are "
       "big\", and shows which word each attention head looks at.");

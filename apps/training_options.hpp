@@ -24,9 +24,10 @@
 
 namespace apps {
 
-struct TrainingOptions {
+/// How a model is trained.
+struct RunOptions {
   std::uint64_t seed = 0;
-  std::size_t steps, batch, d_model, heads, d_ff, layers;
+  std::size_t steps, batch;
   double lr;
   std::optional<std::size_t> shards = {};
   std::string metrics = {}, log = {}, checkpoint = {};
@@ -39,9 +40,18 @@ struct TrainingOptions {
   bool leads() const { return ranks == nullptr || ranks->rank() == 0; }
 };
 
+struct EncoderSizes {
+  std::size_t d_model, heads, d_ff, layers;
+};
+
+/// The same with the sizes of the encoder that is made.
+struct TrainingOptions : RunOptions, EncoderSizes {};
+
+inline CLI::Validator in_size_range() { return in_range<std::size_t>(1, 4096); }
+
 /// Adds the options to a program's command line; the values that `options` holds are the defaults.
-inline void add_options(CLI::App& app, TrainingOptions& options) {
-  const CLI::Validator sizes = in_range<std::size_t>(1, 4096);
+inline void add_options(CLI::App& app, RunOptions& options) {
+  const CLI::Validator sizes = in_size_range();
   app.add_option("--seed", options.seed, "Seed of the initial weights and the batches")
       ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
@@ -49,16 +59,6 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
       ->check(in_range<std::size_t>(1, 100000000))
       ->capture_default_str();
   app.add_option("--batch", options.batch, "Examples in a batch")->check(sizes)->capture_default_str();
-  app.add_option("--d-model", options.d_model, "Width of the encoder")->check(sizes)->capture_default_str();
-  app.add_option("--heads", options.heads, "Attention heads; they divide the width")
-      ->check(sizes)
-      ->capture_default_str();
-  app.add_option("--d-ff", options.d_ff, "Width of the feed-forward layers")
-      ->check(sizes)
-      ->capture_default_str();
-  app.add_option("--layers", options.layers, "Encoder layers")
-      ->check(in_range<std::size_t>(1, 64))
-      ->capture_default_str();
   app.add_option("--lr", options.lr, "Highest learning rate")
       ->check(in_range(1e-9, 10.0))
       ->capture_default_str();
@@ -73,6 +73,22 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
   app.add_flag("--detect-anomaly", options.detect_anomaly, "Name the first op that makes a nan");
 }
 
+/// The same with the sizes.
+inline void add_options(CLI::App& app, TrainingOptions& options) {
+  add_options(app, static_cast<RunOptions&>(options));
+  const CLI::Validator sizes = in_size_range();
+  app.add_option("--d-model", options.d_model, "Width of the encoder")->check(sizes)->capture_default_str();
+  app.add_option("--heads", options.heads, "Attention heads; they divide the width")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--d-ff", options.d_ff, "Width of the feed-forward layers")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--layers", options.layers, "Encoder layers")
+      ->check(in_range<std::size_t>(1, 64))
+      ->capture_default_str();
+}
+
 /// How the training ended.
 inline const char* outcome(const xgrad::TrainingLog& log) {
   return log.interrupted ? "interrupted" : log.stopped ? "stopped" : "trained";
@@ -81,7 +97,7 @@ inline const char* outcome(const xgrad::TrainingLog& log) {
 /// Calls f(part) for parts of `all`, as many as a batch has shards. Ranks share them: what is computed of a
 /// part does not depend on how many ranks there are.
 template <class Element, class F>
-void for_each_part(const TrainingOptions& options, const std::vector<Element>& all, const F& f) {
+void for_each_part(const RunOptions& options, const std::vector<Element>& all, const F& f) {
   const std::size_t parts = std::min(options.shard_count(), all.size());
   const std::size_t rank = options.ranks != nullptr ? options.ranks->rank() : 0;
   const std::size_t ranks = options.ranks != nullptr ? options.ranks->size() : 1;
@@ -99,33 +115,43 @@ inline std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::ve
   return {sums.begin(), sums.end()};
 }
 
-/// Training with AdamW, whose learning rate rises linearly and then falls along half a cosine wave to 0, and
-/// with what the options ask for: checkpoints, resuming, a log of each step, keeping the best weights.
+/// What a training does with gradients.
+struct TrainingRecipe {
+  std::vector<xgrad::ParameterGroup<float, xgrad::AdamWOptions>> groups;
+  /// Makes the scheduler of the learning rate.
+  std::function<xgrad::LRScheduler<float>(xgrad::Optimizer<float>&)> schedule;
+};
+
+/// Training with AdamW, clipped gradients, and with what the options ask for: checkpoints, resuming, a log of
+/// each step, keeping the best weights.
 class TrainingRun {
  public:
   /// `config` has what must be the same in a resumed run, besides the options.
-  TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model, std::size_t warmup,
+  TrainingRun(const RunOptions& options, const xgrad::Module<float>& model, const TrainingRecipe& recipe,
               xgrad::Metadata config = {})
       : options_(options),
         model_(model),
-        optimizer_(model.parameters(), {.lr = options.lr}),
+        optimizer_(recipe.groups),
         sharded_(optimizer_.parameters(),
                  {.shards = options.shard_count(), .seed = options.seed, .ranks = options.ranks}),
-        scheduler_(warmup_and_cosine(optimizer_, warmup, options.steps)),
+        scheduler_(recipe.schedule(optimizer_)),
         config_(std::move(config)) {
     for (const auto& [name, number] : {std::pair{"--seed", static_cast<std::size_t>(options.seed)},
                                        {"--steps", options.steps},
                                        {"--batch", options.batch},
-                                       {"--d-model", options.d_model},
-                                       {"--heads", options.heads},
-                                       {"--d-ff", options.d_ff},
-                                       {"--layers", options.layers},
                                        {"--shards", sharded_.shards()}}) {
       config_[name] = std::to_string(number);
     }
     config_["--lr"] = xgrad::detail::number_text(options.lr);
     keep("scheduler", scheduler_);
   }
+
+  /// With a learning rate that rises linearly and then falls along half a cosine wave to 0.
+  TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model, std::size_t warmup,
+              xgrad::Metadata config = {})
+      : TrainingRun(options, model, warmup_and_cosine(options, model, warmup),
+                    with_sizes(options, std::move(config))) {}
+
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
@@ -134,13 +160,28 @@ class TrainingRun {
 
   /// Computes a score of the model after every so many steps, keeps the weights of the best one, and stops
   /// when it no longer improves.
-  void evaluate(std::size_t every, std::size_t patience, std::function<double()> score) {
-    evaluate_every_ = every;
-    score_ = std::move(score);
+  void evaluate(std::size_t every, std::size_t patience, std::function<double()> compute) {
     stopping_ = xgrad::EarlyStopping({.patience = patience});
+    evaluate_every_ = every;
+    evaluate_ = [this, compute = std::move(compute)](std::size_t done) {
+      const double score = compute();
+      if (stopping_.update(score)) best_ = model_.state_dict();
+      if (options_.leads())
+        std::fprintf(stderr, "step %zu: score %.4f, best %.4f\n", done, score, stopping_.best());
+      return !stopping_.should_stop();
+    };
     config_["--patience"] = std::to_string(patience);
     keep("stopping", stopping_);
     keep("best", best_);
+  }
+
+  /// Calls show(steps done) after every so many steps.
+  void watch(std::size_t every, std::function<void(std::size_t)> show) {
+    evaluate_every_ = every;
+    evaluate_ = [show = std::move(show)](std::size_t done) {
+      show(done);
+      return true;
+    };
   }
 
   /// Makes the optimizer's step for a batch, with clipped gradients, and the scheduler's; shard() gives the
@@ -169,16 +210,8 @@ class TrainingRun {
     if (!options_.checkpoint.empty()) {
       how.save = [this](std::size_t done) { save_checkpoint(parts_, options_.checkpoint, done, config_); };
     }
-    if (score_) {
-      how.evaluate_every = evaluate_every_;
-      how.evaluate = [this](std::size_t done) {
-        const double score = score_();
-        if (stopping_.update(score)) best_ = model_.state_dict();
-        if (options_.leads())
-          std::fprintf(stderr, "step %zu: score %.4f, best %.4f\n", done, score, stopping_.best());
-        return !stopping_.should_stop();
-      };
-    }
+    how.evaluate = evaluate_;
+    how.evaluate_every = evaluate_every_;
     std::optional<xgrad::DetectAnomaly> detect;
     if (options_.detect_anomaly) detect.emplace();
     const xgrad::TrainingLog log = xgrad::fit(
@@ -230,27 +263,42 @@ class TrainingRun {
     return all;
   }
 
-  static xgrad::SequentialLR<float> warmup_and_cosine(xgrad::Optimizer<float>& optimizer, std::size_t warmup,
-                                                      std::size_t steps) {
-    const std::size_t rise = std::max<std::size_t>(warmup, 1), fall = steps > rise ? steps - rise : 1;
-    return {optimizer,
-            {xgrad::LinearLR<float>(optimizer,
-                                    {.start_factor = 1 / static_cast<double>(rise), .total_iters = rise}),
-             xgrad::CosineAnnealingLR<float>(optimizer, fall)},
-            {rise}};
+  static TrainingRecipe warmup_and_cosine(const RunOptions& options, const xgrad::Module<float>& model,
+                                          std::size_t warmup) {
+    const std::size_t steps = options.steps;
+    const auto schedule = [=](xgrad::Optimizer<float>& optimizer) -> xgrad::LRScheduler<float> {
+      const std::size_t rise = std::max<std::size_t>(warmup, 1), fall = steps > rise ? steps - rise : 1;
+      return xgrad::SequentialLR<float>(
+          optimizer,
+          {xgrad::LinearLR<float>(optimizer,
+                                  {.start_factor = 1 / static_cast<double>(rise), .total_iters = rise}),
+           xgrad::CosineAnnealingLR<float>(optimizer, fall)},
+          {rise});
+    };
+    return {.groups = {{model.parameters(), {.lr = options.lr}}}, .schedule = schedule};
   }
 
-  const TrainingOptions options_;
+  static xgrad::Metadata with_sizes(const EncoderSizes& sizes, xgrad::Metadata config) {
+    for (const auto& [name, number] : {std::pair{"--d-model", sizes.d_model},
+                                       {"--heads", sizes.heads},
+                                       {"--d-ff", sizes.d_ff},
+                                       {"--layers", sizes.layers}}) {
+      config[name] = std::to_string(number);
+    }
+    return config;
+  }
+
+  const RunOptions options_;
   xgrad::Module<float> model_;
   xgrad::AdamW<float> optimizer_;
   xgrad::ShardedStep<float> sharded_;
-  xgrad::SequentialLR<float> scheduler_;
+  xgrad::LRScheduler<float> scheduler_;
   xgrad::Metadata config_;
   xgrad::TrainingParts parts_{{"model", model_}, {"optimizer", optimizer_}};
   std::size_t step_ = 0;
   std::uint64_t words_ = 0;  // their checksum
-  std::size_t evaluate_every_ = 0;
-  std::function<double()> score_;
+  std::size_t evaluate_every_ = 1;
+  std::function<bool(std::size_t)> evaluate_;
   xgrad::EarlyStopping stopping_;
   xgrad::StateDict<float> best_;
 };

@@ -71,7 +71,8 @@ struct Outcome {
 };
 
 TrainingOptions small_options() {
-  return {.seed = 4, .steps = 10, .batch = 5, .d_model = 3, .heads = 1, .d_ff = 6, .layers = 1, .lr = 0.05};
+  return {{.seed = 4, .steps = 10, .batch = 5, .lr = 0.05},
+          {.d_model = 3, .heads = 1, .d_ff = 6, .layers = 1}};
 }
 
 constexpr std::size_t batch_size = 8;

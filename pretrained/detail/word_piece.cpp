@@ -1,10 +1,9 @@
 #include "word_piece.hpp"
 
-#include <array>
 #include <utility>
 #include <vector>
 
-#include "unicode.hpp"
+#include "bert_words.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {
@@ -18,19 +17,6 @@ std::vector<std::pair<std::string_view, std::uint32_t>> words_of(const TokenTabl
   return words;
 }
 
-enum class Kind : std::uint8_t { part, space, punctuation };
-
-Kind kind_of(char32_t character) {
-  const std::uint16_t flags = unicode::properties_of(character).flags;
-  return flags & unicode::space ? Kind::space : flags & unicode::punctuation ? Kind::punctuation : Kind::part;
-}
-
-std::array<Kind, 128> ascii_kinds() {
-  std::array<Kind, 128> kinds{};
-  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = kind_of(static_cast<char32_t>(i));
-  return kinds;
-}
-
 }  // namespace
 
 WordPiece::WordPiece(const TokenTable& tokens, std::string_view prefix, std::uint32_t unknown,
@@ -41,41 +27,15 @@ WordPiece::WordPiece(const TokenTable& tokens, std::string_view prefix, std::uin
       most_characters_(most_characters) {}
 
 bool WordPiece::operator()(const Passage& passage, Pieces& pieces) const {
-  static const std::array<Kind, 128> ascii = ascii_kinds();
-  const std::string_view text = passage.text;
-  bool more = true;
-  std::size_t begin = 0, characters = 0;  // of the word
-  const auto end_word = [&](std::size_t end) {
-    if (begin == end) return;
+  const auto on_word = [&](std::size_t begin, std::size_t end, std::size_t characters) {
     if (characters > most_characters_) {
       pieces.add(passage, unknown_, begin, end);
     } else {
       match(passage, begin, end, pieces);
     }
-    more = pieces.end_word();
+    return pieces.end_word();
   };
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t next = i + unicode::first_length(text.substr(i));
-    const Kind kind = byte < ascii.size() ? ascii[byte] : kind_of(unicode::first_of(text.substr(i)));
-    ++characters;
-    if (kind != Kind::part) {
-      --characters;
-      end_word(i);
-      if (!more) return false;
-      begin = i;
-      characters = 1;
-      if (kind == Kind::punctuation) {
-        end_word(next);
-        if (!more) return false;
-      }
-      begin = next;
-      characters = 0;
-    }
-    i = next;
-  }
-  end_word(text.size());
-  return more;
+  return for_each_bert_word(passage.text, on_word);
 }
 
 void WordPiece::match(const Passage& passage, std::size_t begin, std::size_t end, Pieces& pieces) const {

@@ -16,8 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
-  apps::TrainingOptions options{
-      .steps = 1, .batch = 1, .d_model = 1, .heads = 1, .d_ff = 1, .layers = 1, .lr = 1};
+  apps::TrainingOptions options{{.steps = 1, .batch = 1, .lr = 1},
+                                {.d_model = 1, .heads = 1, .d_ff = 1, .layers = 1}};
   CLI::App app;
   apps::add_options(app, options);
   if (apps::parse(app, static_cast<int>(pointers.size()), pointers.data())) return 0;

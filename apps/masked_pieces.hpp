@@ -1,0 +1,98 @@
+#pragma once
+
+// Pieces of text with hidden tokens, which a language model learns to predict (Devlin et al. 2019,
+// arXiv:1810.04805, section 3.1).
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <xgrad/pretrained.hpp>
+#include <xgrad/xgrad.hpp>
+
+namespace apps {
+
+/// The ids of a piece of text, [CLS] and [SEP] around them.
+using Piece = std::vector<std::int64_t>;
+
+/// The texts in pieces of at most `max_length` tokens, which is 3 or more; no piece is of two texts.
+inline std::vector<Piece> pieces_of(const xgrad::pretrained::Tokenizer& tokenizer,
+                                    const std::vector<std::string>& texts, std::size_t max_length) {
+  std::vector<Piece> pieces;
+  for (const std::string& text : texts) {
+    const std::vector<std::int64_t> ids = tokenizer.encode(text, {.add_special_tokens = false}).ids;
+    std::span<const std::int64_t> rest = ids;
+    while (!rest.empty()) {
+      const auto taken = rest.first(std::min(max_length - 2, rest.size()));
+      Piece& piece = pieces.emplace_back(Piece{tokenizer.cls_id()});
+      piece.insert(piece.end(), taken.begin(), taken.end());
+      piece.push_back(tokenizer.sep_id());
+      rest = rest.subspan(taken.size());
+    }
+  }
+  return pieces;
+}
+
+struct MaskedPiece {
+  Piece ids;
+  Piece labels;  ///< what was there, and -100 where nothing is to be predicted
+};
+
+/// Hides tokens.
+class TokenMask {
+ public:
+  explicit TokenMask(const xgrad::pretrained::Tokenizer& tokenizer)
+      : mask_id_(tokenizer.mask_id()), vocabulary_(static_cast<std::int64_t>(tokenizer.size())) {}
+
+  /// Draws 15 % of the tokens, at least one, from the default generator: 80 % of these become [MASK], 10 % a
+  /// random token, and 10 % stay.
+  MaskedPiece operator()(const Piece& piece) const {
+    const std::size_t tokens = piece.size() - 2;
+    const auto share = static_cast<std::size_t>(std::lround(0.15 * static_cast<double>(tokens)));
+    const std::size_t chosen = std::max<std::size_t>(share, 1);
+    const xgrad::Ids order = xgrad::randperm(static_cast<std::int64_t>(tokens));
+    const xgrad::Array<double> draws = xgrad::uniform<double>({chosen});
+    const xgrad::Ids random = xgrad::randint(0, vocabulary_, {chosen});
+    MaskedPiece masked{piece, Piece(piece.size(), ignored)};
+    for (std::size_t i = 0; i < chosen; ++i) {
+      const auto place = static_cast<std::size_t>(order(i)) + 1;
+      masked.labels[place] = piece[place];
+      if (draws(i) < 0.9) masked.ids[place] = draws(i) < 0.8 ? mask_id_ : random(i);
+    }
+    return masked;
+  }
+
+  static constexpr std::int64_t ignored = -100;
+
+ private:
+  std::int64_t mask_id_, vocabulary_;
+};
+
+struct MaskedBatch {
+  xgrad::pretrained::Input input;
+  xgrad::Ids labels;
+  std::size_t tokens = 0;  ///< without padding
+  std::size_t hidden = 0;
+};
+
+inline MaskedBatch batch_of(std::span<const MaskedPiece> pieces, std::int64_t pad_id) {
+  std::vector<std::vector<std::int64_t>> ids, labels, mask;
+  MaskedBatch batch;
+  for (const MaskedPiece& piece : pieces) {
+    ids.push_back(piece.ids);
+    labels.push_back(piece.labels);
+    mask.emplace_back(piece.ids.size(), 1);
+    batch.tokens += piece.ids.size();
+    batch.hidden +=
+        piece.labels.size() - static_cast<std::size_t>(std::ranges::count(piece.labels, TokenMask::ignored));
+  }
+  batch.input = {xgrad::pad_sequence(ids, pad_id), xgrad::pad_sequence(mask)};
+  batch.labels = xgrad::pad_sequence(labels, TokenMask::ignored);
+  return batch;
+}
+
+}  // namespace apps

@@ -1,0 +1,263 @@
+// Trains a BERT to predict hidden tokens, on the Brown corpus or a text of your own
+#include <bit>
+#include <cstdio>
+#include <span>
+
+#include <xgrad/pretrained.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "masked_pieces.hpp"
+#include "plain_text.hpp"
+#include "training_options.hpp"
+
+using namespace apps;
+namespace pretrained = xgrad::pretrained;
+using Model = pretrained::MaskedLM<float>;
+
+namespace {
+
+struct PretrainOptions : RunOptions {
+  std::string model, text, save;
+  std::optional<std::size_t> max_length;
+  std::size_t evaluate_every = 500;
+};
+
+/// The text in pieces.
+struct Pieces {
+  std::vector<Piece> training;
+  std::vector<MaskedPiece> held_out;
+
+  std::vector<std::size_t> lengths() const {
+    std::vector<std::size_t> all;
+    for (const Piece& piece : training) all.push_back(piece.size());
+    return all;
+  }
+};
+
+/// What a model reaches on hidden tokens.
+struct Score {
+  double loss;
+  std::size_t right, hidden;
+  double accuracy() const { return static_cast<double>(right) / static_cast<double>(hidden); }
+
+  nlohmann::json json() const {
+    return {{"loss", loss}, {"accuracy", accuracy()}, {"hidden_tokens", hidden}};
+  }
+};
+
+struct Sums {
+  double loss = 0;
+  std::size_t right = 0, hidden = 0;
+};
+
+void add_batch(const Model& model, const MaskedBatch& batch, Sums& sums) {
+  const xgrad::Variable<float> logits = model(batch.input);
+  const std::size_t classes = logits.shape(2);
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    const std::int64_t label = batch.labels.data()[i];
+    if (label == TokenMask::ignored) continue;
+    const std::span<const float> row(logits.value().data() + i * classes, classes);
+    const auto best = std::ranges::max_element(row);
+    double sum = 0;
+    for (const float logit : row) sum += std::exp(static_cast<double>(logit - *best));
+    sums.loss += std::log(sum) + static_cast<double>(*best - row[static_cast<std::size_t>(label)]);
+    sums.right += best - row.begin() == label ? 1 : 0;
+    ++sums.hidden;
+  }
+}
+
+/// Ranks share the pieces.
+Score score(const Model& model, const std::vector<MaskedPiece>& pieces, std::int64_t pad_id,
+            const RunOptions& options) {
+  const xgrad::NoGrad no_grad;
+  const xgrad::EvalMode eval_mode(model);
+  std::vector<std::size_t> losses(pieces.size());  // of each part at its first piece, as bits
+  std::size_t right = 0, hidden = 0;
+  for_each_part(options, pieces, [&](std::span<const MaskedPiece> part) {
+    Sums sums;
+    for (std::size_t begin = 0; begin < part.size(); begin += options.batch) {
+      const auto chosen = part.subspan(begin, std::min(options.batch, part.size() - begin));
+      add_batch(model, batch_of(chosen, pad_id), sums);
+    }
+    losses[static_cast<std::size_t>(part.data() - pieces.data())] = std::bit_cast<std::uint64_t>(sums.loss);
+    right += sums.right;
+    hidden += sums.hidden;
+  });
+  const std::vector<std::size_t> counts = sum_of(options.ranks, {right, hidden});
+  double loss = 0;
+  for (const std::size_t bits : sum_of(options.ranks, losses)) loss += std::bit_cast<double>(bits);
+  return {loss / static_cast<double>(counts[1]), counts[0], counts[1]};
+}
+
+/// Holds every 20th piece out; its hidden tokens are the same in every run.
+Pieces split(std::vector<Piece> all, const TokenMask& mask) {
+  xgrad::Generator generator(0);
+  const xgrad::UseGenerator use(generator);
+  Pieces pieces;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % 20 == 0) {
+      pieces.held_out.push_back(mask(all[i]));
+    } else {
+      pieces.training.push_back(std::move(all[i]));
+    }
+  }
+  if (pieces.training.empty())
+    throw std::invalid_argument("the text must be two pieces or more, one of them held out, got " +
+                                std::to_string(all.size()));
+  return pieces;
+}
+
+/// Makes the folder of --save, so that one that cannot be written is an error at once.
+void check_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw xgrad::FileError(folder + ": cannot be made a folder: " + error.message());
+  check_writable(folder + "/config.json");
+}
+
+Model load(const PretrainOptions& options) {
+  const auto note = [&](const std::string& text) {
+    if (options.leads()) std::fprintf(stderr, "%s\n", text.c_str());
+  };
+  return Model::from_folder(options.model, {.note = note});
+}
+
+/// The most tokens of a piece.
+std::size_t length_of_pieces(const PretrainOptions& options, const Model& model) {
+  constexpr std::size_t usual = 128;
+  const std::size_t most = model.config().max_length();
+  if (options.max_length.value_or(most) > most)
+    throw std::invalid_argument("--max-length must be at most " + std::to_string(most) +
+                                ", as the model's, got " + std::to_string(*options.max_length));
+  return options.max_length.value_or(std::min(usual, most));
+}
+
+pretrained::Tokenizer load_tokenizer(const PretrainOptions& options, const Model& model) {
+  const auto tokenizer = pretrained::Tokenizer::from_folder(options.model);
+  if (tokenizer.size() > model.config().vocab_size)
+    throw std::invalid_argument(options.model + ": the tokenizer must have at most " +
+                                std::to_string(model.config().vocab_size) + " tokens, as the model, got " +
+                                std::to_string(tokenizer.size()));
+  return tokenizer;
+}
+
+/// AdamW, whose decay spares biases and LayerNorms; the rate rises in a tenth of the steps and then falls
+/// linearly.
+TrainingRecipe recipe(const PretrainOptions& options, const Model& model) {
+  const std::size_t steps = options.steps;
+  return {.groups = pretrained::decay_groups(model.trainable_parameters(),
+                                             {.lr = options.lr, .weight_decay = 0.01}),
+          .schedule = [steps](xgrad::Optimizer<float>& optimizer) -> xgrad::LRScheduler<float> {
+            return xgrad::LinearWarmupLR<float>(optimizer, steps / 10, steps);
+          }};
+}
+
+void print(const char* when, const Score& score) {
+  std::printf("held out, %s: loss %.4f, %.2f %% of %zu hidden tokens right\n", when, score.loss,
+              100 * score.accuracy(), score.hidden);
+}
+
+/// What is evaluated on the way.
+class Evaluations {
+ public:
+  Evaluations(const Model& model, const Pieces& pieces, std::int64_t pad_id, const RunOptions& options)
+      : model_(model), pieces_(pieces), pad_id_(pad_id), options_(options) {}
+
+  Score operator()() const { return score(model_, pieces_.held_out, pad_id_, options_); }
+
+  void show(std::size_t step) {
+    const Score now = (*this)();
+    all_.push_back(now.json());
+    all_.back()["step"] = step;
+    if (options_.leads())
+      std::fprintf(stderr, "step %zu: held-out loss %.4f, accuracy %.2f %%\n", step, now.loss,
+                   100 * now.accuracy());
+  }
+
+  const nlohmann::json& all() const { return all_; }
+
+ private:
+  const Model& model_;
+  const Pieces& pieces_;
+  std::int64_t pad_id_;
+  const RunOptions& options_;
+  nlohmann::json all_ = nlohmann::json::array();
+};
+
+void save(const Model& model, const PretrainOptions& options) {
+  if (options.save.empty()) return;
+  save_folder(model, options.save);
+  pretrained::copy_tokenizer(options.model, options.save);
+}
+
+int run(const PretrainOptions& options) {
+  MetricsFile metrics(options.metrics);
+  xgrad::manual_seed(options.seed);
+  const Model model = load(options);
+  const auto tokenizer = load_tokenizer(options, model);
+  const std::size_t max_length = length_of_pieces(options, model);
+  check_folder(options.save);
+  const std::vector<std::string> texts = texts_of(options.text);
+  const TokenMask mask(tokenizer);
+  const Pieces pieces = split(pieces_of(tokenizer, texts, max_length), mask);
+  std::printf("%zu pieces to train on, %zu held out, %zu tokens, %zu parameters\n", pieces.training.size(),
+              pieces.held_out.size(), tokenizer.size(), model.parameter_count());
+  Evaluations evaluations(model, pieces, tokenizer.pad_id(), options);
+  const Score before = evaluations();
+  print("before", before);
+  std::fflush(stdout);
+
+  model.train();
+  model.encoder().skip_padding();
+  TrainingRun training_run(
+      options, model, recipe(options, model),
+      {{"DIR", options.model}, {"--text", options.text}, {"--max-length", std::to_string(max_length)}});
+  xgrad::BatchSampler batches(pieces.lengths(), {.batch_size = options.batch});
+  training_run.keep("batches", batches);
+  if (options.ranks != nullptr) training_run.compare_words(texts);
+  training_run.watch(options.evaluate_every, [&](std::size_t step) { evaluations.show(step); });
+  const auto loss = [&](std::span<const std::size_t> chosen) {
+    std::vector<MaskedPiece> masked;
+    for (const std::size_t i : chosen) masked.push_back(mask(pieces.training[i]));
+    const MaskedBatch batch = batch_of(masked, tokenizer.pad_id());
+    return xgrad::WeightedLoss<float>{
+        .sum = model.loss(batch.input, batch.labels) * static_cast<float>(batch.hidden),
+        .weight = static_cast<double>(batch.hidden),
+        .tokens = batch.tokens};
+  };
+  const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
+  save(model, options);
+
+  const Score after = evaluations();
+  std::printf("%s after %zu steps, %.0f s\n", outcome(log), log.steps, log.seconds);
+  print("after", after);
+  nlohmann::json report = training_run.metrics(log);
+  report.update({{"before", before.json()}, {"after", after.json()}, {"evaluations", evaluations.all()}});
+  metrics.write(report);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  PretrainOptions options;
+  static_cast<RunOptions&>(options) = {.steps = 2000, .batch = 32, .lr = 1e-3};
+  CLI::App app(
+      "Trains a BERT to predict hidden tokens, as it was pretrained, on the Brown corpus or on a text of "
+      "your "
+      "own.");
+  app.add_option("model", options.model, "The folder of the model, such as tiny_bert's")->required();
+  app.add_option("--text", options.text,
+                 "Train on this file, of texts with blank lines between, and not on the Brown corpus");
+  app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
+  app.add_option("--max-length", options.max_length,
+                 "The most tokens of a piece of text; 128, or what the model can take if that is less")
+      ->check(in_range<std::size_t>(3, 4096));
+  app.add_option("--evaluate-every", options.evaluate_every, "Steps between evaluations")
+      ->check(in_range<std::size_t>(1, 100000000))
+      ->capture_default_str();
+  add_options(app, options);
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  return run_training("pretrain", options, run);
+}

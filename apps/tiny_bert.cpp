@@ -1,0 +1,97 @@
+// Makes a small BERT with random weights and a WordPiece vocabulary of its own, for pretrain
+#include <chrono>
+#include <cstdio>
+
+#include <xgrad/pretrained.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "plain_text.hpp"
+#include "program.hpp"
+
+using namespace apps;
+namespace pretrained = xgrad::pretrained;
+
+namespace {
+
+struct TinyBertOptions {
+  std::string folder, text;
+  std::size_t vocab_size = 2000, hidden_size = 64, layers = 2, heads = 4, intermediate_size = 128;
+  std::size_t max_length = 128;
+  std::uint64_t seed = 0;
+  bool cased = false;
+};
+
+pretrained::Config config_of(const TinyBertOptions& options, std::size_t vocab_size) {
+  pretrained::Config config;
+  config.vocab_size = vocab_size;
+  config.hidden_size = config.embedding_size = options.hidden_size;
+  config.num_hidden_layers = options.layers;
+  config.num_attention_heads = options.heads;
+  config.intermediate_size = options.intermediate_size;
+  config.max_position_embeddings = options.max_length;
+  return config;
+}
+
+int run(const TinyBertOptions& options) {
+  if (options.hidden_size % options.heads != 0)
+    throw std::invalid_argument("--heads must divide --hidden-size, got " + std::to_string(options.heads) +
+                                " and " + std::to_string(options.hidden_size));
+  const std::vector<std::string> texts = texts_of(options.text);
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<std::string> vocabulary =
+      pretrained::train_word_piece(texts, {.vocab_size = options.vocab_size, .lowercase = !options.cased});
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+
+  xgrad::manual_seed(options.seed);
+  const pretrained::MaskedLM<float> model(config_of(options, vocabulary.size()));
+  save_folder(model, options.folder);
+  pretrained::write_word_piece(options.folder, vocabulary,
+                               {.lowercase = !options.cased, .max_length = options.max_length});
+  std::printf("%zu tokens from %zu texts in %.1f s, %zu parameters\n", vocabulary.size(), texts.size(),
+              seconds.count(), model.parameter_count());
+  return 0;
+}
+
+void add_options(CLI::App& app, TinyBertOptions& options) {
+  const CLI::Validator sizes = in_range<std::size_t>(1, 4096);
+  app.add_option("folder", options.folder, "The folder to write")->required();
+  app.add_option("--text", options.text,
+                 "Take the vocabulary from this file, of texts with blank lines between, and not from the "
+                 "Brown corpus");
+  app.add_option("--vocab-size", options.vocab_size,
+                 "Tokens; characters and special tokens may be more than that")
+      ->check(in_range<std::size_t>(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--hidden-size", options.hidden_size, "Width of the encoder")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--layers", options.layers, "Encoder layers")
+      ->check(in_range<std::size_t>(1, 64))
+      ->capture_default_str();
+  app.add_option("--heads", options.heads, "Attention heads; they divide the width")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--intermediate-size", options.intermediate_size, "Width of the feed-forward layers")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--max-length", options.max_length, "The most tokens of a text, [CLS] and [SEP] among them")
+      ->check(in_range<std::size_t>(3, 4096))
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of the weights")
+      ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
+  app.add_flag("--cased", options.cased, "Tell capitals from small letters, and keep accents");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  TinyBertOptions options;
+  CLI::App app(
+      "Makes a folder with a small BERT, as Hugging Face's libraries read it: random weights, and a "
+      "WordPiece "
+      "vocabulary of the Brown corpus or of a text of your own.");
+  add_options(app, options);
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  return run_program("tiny_bert", [&] { return run(options); });
+}
