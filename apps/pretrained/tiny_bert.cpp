@@ -6,7 +6,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "plain_text.hpp"
-#include "program.hpp"
+#include "../program.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;
