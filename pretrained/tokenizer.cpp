@@ -32,10 +32,8 @@ std::pair<std::uint32_t, std::uint32_t> blanks_of(std::string_view text) {
   std::uint32_t before = 0, after = 0;
   for (std::string_view rest = text; !rest.empty() && is_blank(detail::unicode::first_of(rest)); ++before)
     rest.remove_prefix(detail::unicode::first_length(rest));
-  for (std::string_view rest = text; !rest.empty() && is_blank(detail::unicode::last_of(rest)); ++after) {
-    while ((static_cast<unsigned char>(rest.back()) & 0xC0) == 0x80) rest.remove_suffix(1);
-    rest.remove_suffix(1);
-  }
+  for (std::string_view rest = text; !rest.empty() && is_blank(detail::unicode::last_of(rest)); ++after)
+    rest = rest.substr(0, detail::unicode::last_start(rest));
   return {before, after};
 }
 

@@ -120,9 +120,7 @@ std::size_t first_word(std::string_view text) {
   // The last blank belongs to what follows, unless it is the only one.
   const std::size_t blanks = run_length(text, Kind::space);
   if (blanks == text.size() || blanks == unicode::first_length(text)) return blanks;
-  std::size_t last = blanks - 1;
-  while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
-  return last;
+  return unicode::last_start(text.substr(0, blanks));
 }
 
 /// Symbols are a list, whose links are places.
