@@ -159,7 +159,7 @@ BytePairs::BytePairs(const TokenTable& tokens, const std::vector<std::pair<std::
     byte_tokens_[byte] = *token;
   }
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-    const auto& [left, right] = merges[rank];
+    const std::string &left = merges[rank].first, &right = merges[rank].second;
     const auto known = [&](const std::string& text) {
       const auto token = tokens.model_index(text);
       if (!token)
