@@ -365,6 +365,15 @@ Batch Tokenizer::encode(std::span<const std::string> texts, std::span<const std:
   return padded(*this, std::move(encodings));
 }
 
+Batch Tokenizer::encode(std::initializer_list<std::string> texts, const EncodeOptions& options) const {
+  return encode(std::span(texts), options);
+}
+
+Batch Tokenizer::encode(std::initializer_list<std::string> texts, std::initializer_list<std::string> seconds,
+                        const EncodeOptions& options) const {
+  return encode(std::span(texts), std::span(seconds), options);
+}
+
 std::string Tokenizer::decode(std::span<const std::int64_t> ids, bool skip_special_tokens) const {
   std::vector<std::string_view> tokens;
   for (const std::int64_t id : ids) {

@@ -10,6 +10,7 @@ namespace {
 
 std::vector<std::pair<std::string_view, std::uint32_t>> words_of(const std::vector<AddedToken>& tokens) {
   std::vector<std::pair<std::string_view, std::uint32_t>> words;
+  words.reserve(tokens.size());
   for (const AddedToken& token : tokens)
     words.emplace_back(token.text, static_cast<std::uint32_t>(words.size()));
   return words;

@@ -21,13 +21,13 @@ struct Properties {
 /// The second character of the lower case of U+0130, the only one that has two.
 inline constexpr char32_t dotted_capital_i = 0x130, dot_above = 0x307;
 
-inline const Properties& properties_of(char32_t character) {
+constexpr const Properties& properties_of(char32_t character) {
   const std::size_t block = blocks[character >> block_bits];
   return properties[rows[(block << block_bits) + (character & ((1U << block_bits) - 1))]];
 }
 
 /// Whether the character has one of the flags.
-inline bool is(char32_t character, std::uint16_t flags) {
+constexpr bool is(char32_t character, std::uint16_t flags) {
   return (properties_of(character).flags & flags) != 0;
 }
 

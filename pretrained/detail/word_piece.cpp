@@ -20,16 +20,18 @@ std::vector<std::pair<std::string_view, std::uint32_t>> words_of(const TokenTabl
 
 enum class Kind : std::uint8_t { part, space, punctuation };
 
-Kind kind_of(char32_t character) {
+constexpr Kind kind_of(char32_t character) {
   const std::uint16_t flags = unicode::properties_of(character).flags;
   return flags & unicode::space ? Kind::space : flags & unicode::punctuation ? Kind::punctuation : Kind::part;
 }
 
-std::array<Kind, 128> ascii_kinds() {
+constexpr std::array<Kind, 128> ascii_kinds() {
   std::array<Kind, 128> kinds{};
   for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = kind_of(static_cast<char32_t>(i));
   return kinds;
 }
+
+constexpr std::array<Kind, 128> ascii = ascii_kinds();
 
 }  // namespace
 
@@ -41,7 +43,6 @@ WordPiece::WordPiece(const TokenTable& tokens, std::string_view prefix, std::uin
       most_characters_(most_characters) {}
 
 bool WordPiece::operator()(const Passage& passage, Pieces& pieces) const {
-  static const std::array<Kind, 128> ascii = ascii_kinds();
   const std::string_view text = passage.text;
   bool more = true;
   std::size_t begin = 0, characters = 0;  // of the word
