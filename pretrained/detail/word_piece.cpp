@@ -59,17 +59,14 @@ bool WordPiece::operator()(const Passage& passage, Pieces& pieces) const {
     const auto byte = static_cast<unsigned char>(text[i]);
     const std::size_t next = i + unicode::first_length(text.substr(i));
     const Kind kind = byte < ascii.size() ? ascii[byte] : kind_of(unicode::first_of(text.substr(i)));
-    ++characters;
-    if (kind != Kind::part) {
-      --characters;
+    if (kind == Kind::part) {
+      ++characters;
+    } else {
       end_word(i);
-      if (!more) return false;
       begin = i;
       characters = 1;
-      if (kind == Kind::punctuation) {
-        end_word(next);
-        if (!more) return false;
-      }
+      if (more && kind == Kind::punctuation) end_word(next);
+      if (!more) return false;
       begin = next;
       characters = 0;
     }
