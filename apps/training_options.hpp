@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -349,6 +350,15 @@ class MetricsFile {
 /// Throws xgrad::FileError if a file cannot be written; to be called before a long training.
 inline void check_writable(const std::string& path) {
   if (!path.empty()) xgrad::AtomicFile file(path);
+}
+
+/// The same for a folder with a model, which is made.
+inline void check_writable_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw xgrad::FileError(folder + ": cannot be made a folder: " + error.message());
+  check_writable(folder + "/config.json");
 }
 
 }  // namespace apps

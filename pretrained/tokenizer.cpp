@@ -33,10 +33,8 @@ std::pair<std::uint32_t, std::uint32_t> blanks_of(std::string_view text) {
   std::uint32_t before = 0, after = 0;
   for (std::string_view rest = text; !rest.empty() && is_blank(detail::unicode::first_of(rest)); ++before)
     rest.remove_prefix(detail::unicode::first_length(rest));
-  for (std::string_view rest = text; !rest.empty() && is_blank(detail::unicode::last_of(rest)); ++after) {
-    while ((static_cast<unsigned char>(rest.back()) & 0xC0) == 0x80) rest.remove_suffix(1);
-    rest.remove_suffix(1);
-  }
+  for (std::string_view rest = text; !rest.empty() && is_blank(detail::unicode::last_of(rest)); ++after)
+    rest = rest.substr(0, detail::unicode::last_start(rest));
   return {before, after};
 }
 
@@ -370,6 +368,15 @@ Batch Tokenizer::encode(std::span<const std::string> texts, std::span<const std:
     encodings.push_back(encoder(texts[i], seconds[i]));
   }
   return padded(*this, std::move(encodings));
+}
+
+Batch Tokenizer::encode(std::initializer_list<std::string> texts, const EncodeOptions& options) const {
+  return encode(std::span(texts), options);
+}
+
+Batch Tokenizer::encode(std::initializer_list<std::string> texts, std::initializer_list<std::string> seconds,
+                        const EncodeOptions& options) const {
+  return encode(std::span(texts), std::span(seconds), options);
 }
 
 std::string Tokenizer::decode(std::span<const std::int64_t> ids, bool skip_special_tokens) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -83,9 +84,12 @@ class Tokenizer {
 
   /// Many texts. Throws ValueError, too, if they need padding and there is no token for it.
   Batch encode(std::span<const std::string> texts, const EncodeOptions& options = {}) const;
+  Batch encode(std::initializer_list<std::string> texts, const EncodeOptions& options = {}) const;
 
   /// Many pairs: texts[i] with seconds[i]. Throws ValueError, too, if there are not as many of both.
   Batch encode(std::span<const std::string> texts, std::span<const std::string> seconds,
+               const EncodeOptions& options = {}) const;
+  Batch encode(std::initializer_list<std::string> texts, std::initializer_list<std::string> seconds,
                const EncodeOptions& options = {}) const;
 
   /// The text of the tokens. Ids of no token are left out, and so are special tokens if asked for. It is not

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <iterator>
 #include <string_view>
 #include <unordered_set>
@@ -12,6 +11,7 @@
 #include "../files/tensor_view.hpp"
 #include "../graph/error.hpp"
 #include "../train/file.hpp"
+#include "detail/copied_files.hpp"
 #include "detail/unicode.hpp"
 
 namespace xgrad::pretrained {
@@ -25,24 +25,10 @@ constexpr std::array<const char*, 5> special_tokens{"[PAD]", "[UNK]", "[CLS]", "
 constexpr const char* unknown = "[UNK]";
 constexpr const char* prefix = "##";
 
-constexpr std::array<const char*, 7> file_names{
-    "tokenizer.json",    "tokenizer_config.json",  "vocab.txt", "vocab.json", "merges.txt",
-    "added_tokens.json", "special_tokens_map.json"};
-
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail<FileError>(folder, ": cannot be made a folder: ", error.message());
-}
-
-void write(const std::string& folder, const char* name, std::span<const std::byte> bytes) {
-  AtomicFile file(folder + "/" + name);
-  file.write(bytes);
-  file.commit();
-}
-
 void write(const std::string& folder, const char* name, const std::string& text) {
-  write(folder, name, std::as_bytes(std::span(text)));
+  AtomicFile file(folder + "/" + name);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
 }
 
 bool has_space(std::string_view text) {
@@ -157,21 +143,12 @@ ordered_json tokenizer_config(const WordPieceFileOptions& options) {
 void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
                       const WordPieceFileOptions& options) {
   check(vocabulary);
-  make_folder(folder);
+  detail::make_folder(folder);
   std::string lines;
   for (const std::string& token : vocabulary) lines += token + '\n';
   write(folder, "vocab.txt", lines);
   write(folder, "tokenizer_config.json", tokenizer_config(options).dump(2) + '\n');
   write(folder, "tokenizer.json", tokenizer(vocabulary, options.lowercase).dump(2) + '\n');
-}
-
-void copy_tokenizer(const std::string& from, const std::string& to) {
-  make_folder(to);
-  for (const char* name : file_names) {
-    std::error_code error;
-    const std::filesystem::path path = std::filesystem::path(from) / name;
-    if (std::filesystem::exists(path, error)) write(to, name, MappedFile(path.string()).bytes());
-  }
 }
 
 }  // namespace xgrad::pretrained

@@ -21,8 +21,4 @@ struct WordPieceFileOptions {
 void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
                       const WordPieceFileOptions& options = {});
 
-/// Copies the files that Tokenizer::from_folder() reads, whichever there are, into another folder, which is
-/// made if it is not there. Throws FileError for files that cannot be read or written.
-void copy_tokenizer(const std::string& from, const std::string& to);
-
 }  // namespace xgrad::pretrained

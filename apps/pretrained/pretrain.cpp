@@ -6,9 +6,9 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../training_options.hpp"
 #include "masked_pieces.hpp"
 #include "plain_text.hpp"
-#include "../training_options.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;
@@ -107,15 +107,6 @@ Pieces split(std::vector<Piece> all, const TokenMask& mask) {
   return pieces;
 }
 
-/// Makes the folder of --save, so that one that cannot be written is an error at once.
-void check_folder(const std::string& folder) {
-  if (folder.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw xgrad::FileError(folder + ": cannot be made a folder: " + error.message());
-  check_writable(folder + "/config.json");
-}
-
 Model load(const PretrainOptions& options) {
   const auto note = [&](const std::string& text) {
     if (options.leads()) std::fprintf(stderr, "%s\n", text.c_str());
@@ -185,10 +176,10 @@ class Evaluations {
   nlohmann::json all_ = nlohmann::json::array();
 };
 
-void save(const Model& model, const PretrainOptions& options) {
-  if (options.save.empty()) return;
-  save_folder(model, options.save);
-  pretrained::copy_tokenizer(options.model, options.save);
+void save(const Model& model, const pretrained::Tokenizer& tokenizer, const std::string& folder) {
+  if (folder.empty()) return;
+  save_folder(model, folder);
+  tokenizer.save(folder);
 }
 
 int run(const PretrainOptions& options) {
@@ -197,7 +188,7 @@ int run(const PretrainOptions& options) {
   const Model model = load(options);
   const auto tokenizer = load_tokenizer(options, model);
   const std::size_t max_length = length_of_pieces(options, model);
-  check_folder(options.save);
+  check_writable_folder(options.save);
   const std::vector<std::string> texts = texts_of(options.text);
   const TokenMask mask(tokenizer);
   const Pieces pieces = split(pieces_of(tokenizer, texts, max_length), mask);
@@ -221,13 +212,12 @@ int run(const PretrainOptions& options) {
     std::vector<MaskedPiece> masked;
     for (const std::size_t i : chosen) masked.push_back(mask(pieces.training[i]));
     const MaskedBatch batch = batch_of(masked, tokenizer.pad_id());
-    return xgrad::WeightedLoss<float>{
-        .sum = model.loss(batch.input, batch.labels) * static_cast<float>(batch.hidden),
-        .weight = static_cast<double>(batch.hidden),
-        .tokens = batch.tokens};
+    return xgrad::WeightedLoss<float>{.sum = model.loss(batch.input, batch.labels, xgrad::Reduction::sum),
+                                      .weight = static_cast<double>(batch.hidden),
+                                      .tokens = batch.tokens};
   };
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
-  save(model, options);
+  save(model, tokenizer, options.save);
 
   const Score after = evaluations();
   std::printf("%s after %zu steps, %.0f s\n", outcome(log), log.steps, log.seconds);

@@ -5,8 +5,8 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "plain_text.hpp"
 #include "../program.hpp"
+#include "plain_text.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;

@@ -10,6 +10,7 @@ namespace {
 
 std::vector<std::pair<std::string_view, std::uint32_t>> words_of(const std::vector<AddedToken>& tokens) {
   std::vector<std::pair<std::string_view, std::uint32_t>> words;
+  words.reserve(tokens.size());
   for (const AddedToken& token : tokens)
     words.emplace_back(token.text, static_cast<std::uint32_t>(words.size()));
   return words;
@@ -48,11 +49,8 @@ AddedTokens::Place AddedTokens::stripped(std::string_view text, const AddedToken
                                          std::size_t done) {
   const auto is_space = [](char32_t character) { return unicode::is(character, unicode::space); };
   if (token.lstrip) {
-    while (place.begin > 0 && is_space(unicode::last_of(text.substr(0, place.begin)))) {
-      do {
-        --place.begin;
-      } while ((static_cast<unsigned char>(text[place.begin]) & 0xC0) == 0x80);
-    }
+    while (place.begin > 0 && is_space(unicode::last_of(text.substr(0, place.begin))))
+      place.begin = unicode::last_start(text.substr(0, place.begin));
     // What the token before took stays with it.
     place.begin = std::min(std::max(place.begin, done), place.end);
   }

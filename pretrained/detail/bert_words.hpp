@@ -13,21 +13,18 @@ namespace xgrad::pretrained::detail {
 
 enum class CharacterKind : std::uint8_t { part, space, punctuation };
 
-inline CharacterKind kind_of(char32_t character) {
+constexpr CharacterKind kind_of(char32_t character) {
   const std::uint16_t flags = unicode::properties_of(character).flags;
   if (flags & unicode::space) return CharacterKind::space;
   return flags & unicode::punctuation ? CharacterKind::punctuation : CharacterKind::part;
 }
 
 /// Those of ASCII.
-inline const std::array<CharacterKind, 128>& ascii_kinds() {
-  static const std::array<CharacterKind, 128> kinds = [] {
-    std::array<CharacterKind, 128> all{};
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = kind_of(static_cast<char32_t>(i));
-    return all;
-  }();
-  return kinds;
-}
+inline constexpr std::array<CharacterKind, 128> ascii_kinds = [] {
+  std::array<CharacterKind, 128> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = kind_of(static_cast<char32_t>(i));
+  return all;
+}();
 
 /// BERT's words in a normalised text: what white space and punctuation separate, and each character of
 /// punctuation. Calls on_word(begin, end, characters) with the bytes [begin, end) of each until it gives
@@ -35,12 +32,12 @@ inline const std::array<CharacterKind, 128>& ascii_kinds() {
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/pre_tokenizers/bert.rs
 template <class OnWord>
 bool for_each_bert_word(std::string_view text, OnWord&& on_word) {
-  const std::array<CharacterKind, 128>& ascii = ascii_kinds();
   std::size_t begin = 0, characters = 0;  // of the word
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const std::size_t next = i + unicode::first_length(text.substr(i));
-    const CharacterKind kind = byte < ascii.size() ? ascii[byte] : kind_of(unicode::first_of(text.substr(i)));
+    const CharacterKind kind =
+        byte < ascii_kinds.size() ? ascii_kinds[byte] : kind_of(unicode::first_of(text.substr(i)));
     if (kind == CharacterKind::part) {
       ++characters;
     } else {

@@ -21,7 +21,7 @@ constexpr std::uint32_t none = ~std::uint32_t{0};
 
 enum class Kind : std::uint8_t { other, space, letter, number };
 
-Kind kind_of(char32_t character) {
+constexpr Kind kind_of(char32_t character) {
   const std::uint16_t flags = unicode::properties_of(character).flags;
   return flags & unicode::letter   ? Kind::letter
          : flags & unicode::number ? Kind::number
@@ -29,7 +29,18 @@ Kind kind_of(char32_t character) {
                                    : Kind::other;
 }
 
-Kind first_kind(std::string_view text) { return kind_of(unicode::first_of(text)); }
+constexpr std::array<Kind, 128> ascii_kinds() {
+  std::array<Kind, 128> kinds{};
+  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = kind_of(static_cast<char32_t>(i));
+  return kinds;
+}
+
+constexpr std::array<Kind, 128> ascii = ascii_kinds();
+
+Kind first_kind(std::string_view text) {
+  const auto byte = static_cast<unsigned char>(text.front());
+  return byte < ascii.size() ? ascii[byte] : kind_of(unicode::first_of(text));
+}
 
 /// The bytes of the characters of that kind which the text begins with.
 std::size_t run_length(std::string_view text, Kind kind) {
@@ -120,9 +131,7 @@ std::size_t first_word(std::string_view text) {
   // The last blank belongs to what follows, unless it is the only one.
   const std::size_t blanks = run_length(text, Kind::space);
   if (blanks == text.size() || blanks == unicode::first_length(text)) return blanks;
-  std::size_t last = blanks - 1;
-  while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
-  return last;
+  return unicode::last_start(text.substr(0, blanks));
 }
 
 /// Symbols are a list, whose links are places.
@@ -161,7 +170,7 @@ BytePairs::BytePairs(const TokenTable& tokens, const std::vector<std::pair<std::
     byte_tokens_[byte] = *token;
   }
   for (std::size_t rank = 0; rank < merges.size(); ++rank) {
-    const auto& [left, right] = merges[rank];
+    const std::string &left = merges[rank].first, &right = merges[rank].second;
     const auto known = [&](const std::string& text) {
       const auto token = tokens.model_index(text);
       if (!token)

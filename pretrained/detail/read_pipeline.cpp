@@ -87,11 +87,8 @@ void read_lines(const std::string& path, OnLine&& on_line) {
 }
 
 std::string_view without_blanks_at_the_end(std::string_view line) {
-  while (!line.empty() && unicode::is(unicode::last_of(line), unicode::space)) {
-    do {
-      line.remove_suffix(1);
-    } while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xC0) == 0x80);
-  }
+  while (!line.empty() && unicode::is(unicode::last_of(line), unicode::space))
+    line = line.substr(0, unicode::last_start(line));
   return line;
 }
 

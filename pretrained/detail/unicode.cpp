@@ -63,12 +63,6 @@ std::size_t find_invalid_utf8(std::string_view text) {
   return text.npos;
 }
 
-char32_t last_of(std::string_view text) {
-  std::size_t start = text.size() - 1;
-  while ((static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
-  return first_of(text.substr(start));
-}
-
 std::size_t count(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));

@@ -21,13 +21,13 @@ struct Properties {
 /// The second character of the lower case of U+0130, the only one that has two.
 inline constexpr char32_t dotted_capital_i = 0x130, dot_above = 0x307;
 
-inline const Properties& properties_of(char32_t character) {
+constexpr const Properties& properties_of(char32_t character) {
   const std::size_t block = blocks[character >> block_bits];
   return properties[rows[(block << block_bits) + (character & ((1U << block_bits) - 1))]];
 }
 
 /// Whether the character has one of the flags.
-inline bool is(char32_t character, std::uint16_t flags) {
+constexpr bool is(char32_t character, std::uint16_t flags) {
   return (properties_of(character).flags & flags) != 0;
 }
 
@@ -53,8 +53,15 @@ inline char32_t first_of(std::string_view text) {
   return (first & 7) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
 }
 
-/// The same for the last character.
-char32_t last_of(std::string_view text);
+/// Where the last character begins.
+inline std::size_t last_start(std::string_view text) {
+  std::size_t start = text.size() - 1;
+  while ((static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
+  return start;
+}
+
+/// The last character of a text that must be UTF-8 and not empty.
+inline char32_t last_of(std::string_view text) { return first_of(text.substr(last_start(text))); }
 
 /// The number of characters.
 std::size_t count(std::string_view text);

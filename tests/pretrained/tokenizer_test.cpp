@@ -265,6 +265,10 @@ TEST(TokenizerTest, PadsBatches) {
   EXPECT_EQ(pairs.input_ids, (Ids{{2, 471, 472, 3, 474, 3}, {2, 474, 3, 474, 474, 3}}));
   EXPECT_EQ(pairs.token_type_ids, (Ids{{0, 0, 0, 0, 1, 1}, {0, 0, 0, 1, 1, 1}}));
 
+  EXPECT_EQ(tokenizer.encode({"the old house", "red"}).input_ids, batch.input_ids);
+  EXPECT_EQ(tokenizer.encode({"the old house", "red"}, {"red", "red red"}, {.max_length = 6}).input_ids,
+            pairs.input_ids);
+
   const Batch none = tokenizer.encode(std::vector<std::string>());
   EXPECT_EQ(xgrad::to_string(none.input_ids.shape()), "(0, 0)");
   EXPECT_TRUE(none.encodings.empty());

@@ -1,0 +1,312 @@
+// Fine-tunes a pretrained encoder to classify texts or words, on files of your own
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <xgrad/pretrained.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "../training_options.hpp"
+#include "labelled_texts.hpp"
+
+using namespace apps;
+namespace pretrained = xgrad::pretrained;
+using xgrad::Ids;
+
+namespace {
+
+struct FineTuneOptions : RunOptions {
+  std::string model, data, test, save;
+  std::size_t epochs = 3, freeze = 0, patience = 3;
+  std::optional<std::size_t> max_length;
+};
+
+/// A text as the model takes it, with a label, or with one for each token, -100 where there is none.
+struct Example {
+  pretrained::Encoding encoding;
+  std::vector<std::int64_t> labels;
+  std::size_t asked;  ///< labels to predict, those of words that were cut off among them
+};
+
+struct Batch {
+  pretrained::Input input;
+  Ids labels;
+  std::size_t labelled = 0, tokens = 0;
+};
+
+/// How often the answers were right.
+struct Score {
+  std::size_t right = 0, asked = 0;
+  double accuracy() const { return static_cast<double>(right) / static_cast<double>(asked); }
+};
+
+/// Makes examples of texts, and batches of examples.
+class Reader {
+ public:
+  static constexpr std::int64_t unknown_label = -1;
+
+  Reader(const pretrained::Tokenizer& tokenizer, const std::vector<std::string>& labels,
+         std::size_t max_length)
+      : tokenizer_(tokenizer), max_length_(max_length) {
+    for (const std::string& label : labels) ids_.emplace(label, ids_.size());
+  }
+
+  Example operator()(const LabelledText& text) const {
+    Example example{tokenizer_.encode(text.text, {.max_length = max_length_}), {}, text.labels.size()};
+    if (text.words.empty()) {
+      example.labels = {id_of(text.labels.front())};
+      return example;
+    }
+    example.labels.assign(example.encoding.size(), -100);
+    std::size_t word = 0, last = text.words.size();
+    for (std::size_t i = 0; i < example.encoding.size(); ++i) {
+      if (example.encoding.special[i] != 0) continue;
+      while (word + 1 < text.words.size() && text.words[word + 1] <= example.encoding.offsets[i].first)
+        ++word;
+      if (word != last) example.labels[i] = id_of(text.labels[word]);
+      last = word;
+    }
+    return example;
+  }
+
+  Batch batch(std::span<const Example> examples, std::span<const std::size_t> chosen) const {
+    std::vector<std::vector<std::int64_t>> ids, types, masks, labels;
+    Batch batch;
+    for (const std::size_t i : chosen) {
+      const Example& example = examples[i];
+      ids.push_back(example.encoding.ids);
+      types.push_back(example.encoding.type_ids);
+      masks.emplace_back(example.encoding.size(), 1);
+      labels.push_back(example.labels);
+      batch.tokens += example.encoding.size();
+      batch.labelled += static_cast<std::size_t>(
+          std::ranges::count_if(example.labels, [](std::int64_t label) { return label >= 0; }));
+    }
+    batch.input = {xgrad::pad_sequence(ids, tokenizer_.pad_id()), xgrad::pad_sequence(masks),
+                   xgrad::pad_sequence(types)};
+    batch.labels = xgrad::pad_sequence(labels, -100);
+    return batch;
+  }
+
+ private:
+  /// A label that is not in the training texts is never right.
+  std::int64_t id_of(const std::string& label) const {
+    const auto found = ids_.find(label);
+    return found == ids_.end() ? unknown_label : static_cast<std::int64_t>(found->second);
+  }
+
+  const pretrained::Tokenizer& tokenizer_;
+  std::size_t max_length_;
+  std::map<std::string, std::size_t> ids_;
+};
+
+using Classifier = std::variant<pretrained::SequenceClassifier<float>, pretrained::TokenClassifier<float>>;
+
+/// Either head, seen alike.
+class Model {
+ public:
+  Model(const FineTuneOptions& options, bool of_words, const std::vector<std::string>& labels)
+      : classifier_(of_words ? Classifier(load<pretrained::TokenClassifier<float>>(options, labels))
+                             : Classifier(load<pretrained::SequenceClassifier<float>>(options, labels))) {}
+
+  template <class F>
+  auto visit(const F& f) const {
+    return std::visit(f, classifier_);
+  }
+
+  xgrad::Module<float> module() const {
+    return visit([](const auto& model) -> xgrad::Module<float> { return model; });
+  }
+  const pretrained::Config& config() const {
+    return std::visit([](const auto& model) -> const pretrained::Config& { return model.config(); },
+                      classifier_);
+  }
+
+  xgrad::WeightedLoss<float> loss(const Batch& batch) const {
+    return visit([&](const auto& model) {
+      const Ids labels = batch.labels.shape(1) == 1 ? flat(batch.labels) : batch.labels;
+      return xgrad::WeightedLoss<float>{.sum = model.loss(batch.input, labels, xgrad::Reduction::sum),
+                                        .weight = static_cast<double>(batch.labelled),
+                                        .tokens = batch.tokens};
+    });
+  }
+
+  /// How many labels of the batch are the most probable ones.
+  std::size_t right(const Batch& batch) const {
+    const xgrad::Array<float> logits = visit([&](const auto& model) { return model(batch.input).value(); });
+    const std::size_t classes = logits.shape(logits.dimension() - 1);
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+      const float* const row = logits.data() + i * classes;
+      if (std::max_element(row, row + classes) - row == batch.labels.data()[i]) ++right;
+    }
+    return right;
+  }
+
+ private:
+  template <class M>
+  static M load(const FineTuneOptions& options, const std::vector<std::string>& labels) {
+    const auto note = [&](const std::string& text) {
+      if (options.leads()) std::fprintf(stderr, "%s\n", text.c_str());
+    };
+    const M model = M::from_folder(options.model, {.labels = labels, .note = note});
+    if (options.freeze > 0) model.encoder().freeze(options.freeze);
+    model.encoder().skip_padding();
+    return model;
+  }
+
+  static Ids flat(const Ids& column) {
+    Ids row = column;
+    row.reshape({column.size()});
+    return row;
+  }
+
+  Classifier classifier_;
+};
+
+/// Ranks share the examples.
+Score score(const Model& model, const Reader& reader, const std::vector<Example>& examples,
+            const RunOptions& options) {
+  const xgrad::NoGrad no_grad;
+  const xgrad::EvalMode eval_mode(model.module());
+  std::vector<std::size_t> by_length(examples.size());
+  std::iota(by_length.begin(), by_length.end(), std::size_t{0});
+  std::ranges::stable_sort(by_length, {}, [&](std::size_t i) { return examples[i].encoding.size(); });
+  std::size_t right = 0, asked = 0;
+  for_each_part(options, by_length, [&](std::span<const std::size_t> part) {
+    for (std::size_t begin = 0; begin < part.size(); begin += options.batch) {
+      const auto chosen = part.subspan(begin, std::min(options.batch, part.size() - begin));
+      right += model.right(reader.batch(examples, chosen));
+      for (const std::size_t i : chosen) asked += examples[i].asked;
+    }
+  });
+  const std::vector<std::size_t> counts = sum_of(options.ranks, {right, asked});
+  return {counts[0], counts[1]};
+}
+
+/// The labels of a folder's head if the texts have no other ones, else those of the texts in alphabetical
+/// order.
+std::vector<std::string> labels_for(const std::vector<std::string>& found, const pretrained::Config& config) {
+  std::vector<std::string> known = config.id2label;
+  std::ranges::sort(known);
+  return std::ranges::includes(known, found) ? config.id2label : found;
+}
+
+TrainingRecipe recipe(const FineTuneOptions& options, const Model& model) {
+  const std::size_t steps = options.steps;
+  return {.groups = model.visit([&](const auto& m) {
+            return pretrained::decay_groups(m.trainable_parameters(),
+                                            {.lr = options.lr, .weight_decay = 0.01});
+          }),
+          .schedule = [steps](xgrad::Optimizer<float>& optimizer) -> xgrad::LRScheduler<float> {
+            return xgrad::LinearWarmupLR<float>(optimizer, steps / 10, steps);
+          }};
+}
+
+std::vector<Example> examples_of(const Reader& reader, const std::vector<LabelledText>& texts) {
+  std::vector<Example> examples;
+  examples.reserve(texts.size());
+  for (const LabelledText& text : texts) examples.push_back(reader(text));
+  return examples;
+}
+
+void save(const Model& model, const pretrained::Tokenizer& tokenizer, const std::string& folder) {
+  if (folder.empty()) return;  // as on all ranks but the first
+  model.visit([&](const auto& m) { save_folder(m, folder); });
+  tokenizer.save(folder);
+}
+
+int run(FineTuneOptions options) {
+  MetricsFile metrics(options.metrics);
+  check_writable_folder(options.save);
+  const LabelledSplit split = read_labelled(options.data, options.test);
+  xgrad::manual_seed(options.seed);
+  const pretrained::Config config = pretrained::Config::from_folder(options.model);
+  const auto tokenizer = pretrained::Tokenizer::from_folder(options.model);
+  const std::size_t most = config.max_length(),
+                    max_length = std::min(options.max_length.value_or(most), most);
+  const std::vector<std::string> labels = labels_for(split.labels(), config);
+  const Model model(options, split.of_words, labels);
+  const Reader reader(tokenizer, labels, max_length);
+  const std::vector<Example> training = examples_of(reader, split.train),
+                             held_out = examples_of(reader, split.test);
+  std::vector<std::size_t> lengths;
+  for (const Example& example : training) lengths.push_back(example.encoding.size());
+  xgrad::BatchSampler batches(lengths, {.batch_size = options.batch});
+  if (options.steps == 0) options.steps = options.epochs * batches.batches_per_epoch();
+  std::printf("%zu texts to train on, %zu held out, %zu labels, %zu parameters, %zu steps\n", training.size(),
+              held_out.size(), labels.size(), model.module().parameter_count(), options.steps);
+  std::fflush(stdout);
+
+  model.module().train();
+  TrainingRun training_run(options, model.module(), recipe(options, model),
+                           {{"DIR", options.model},
+                            {"DATA", options.data},
+                            {"--freeze", std::to_string(options.freeze)},
+                            {"--max-length", std::to_string(max_length)}});
+  training_run.keep("batches", batches);
+  if (options.ranks != nullptr) {
+    for (const LabelledText& text : split.train) {
+      training_run.compare_words({text.text});
+      training_run.compare_words(text.labels);
+    }
+  }
+  training_run.evaluate(batches.batches_per_epoch(), options.patience,
+                        [&] { return score(model, reader, held_out, options).accuracy(); });
+  const xgrad::TrainingLog log = training_run.fit([&] {
+    return training_run.update(batches.next(), [&](std::span<const std::size_t> chosen) {
+      return model.loss(reader.batch(training, chosen));
+    });
+  });
+  save(model, tokenizer, options.save);
+
+  const Score after = score(model, reader, held_out, options);
+  const double baseline = most_frequent_label_accuracy(split);
+  std::printf("%s after %zu steps, %.0f s\n", outcome(log), log.steps, log.seconds);
+  std::printf("held out: %.2f %% of %zu right; with the most frequent label: %.2f %%\n",
+              100 * after.accuracy(), after.asked, 100 * baseline);
+  nlohmann::json report = training_run.metrics(log);
+  report.update({{"accuracy", after.accuracy()},
+                 {"labels", labels},
+                 {"baselines", {{"most_frequent_label", baseline}}}});
+  metrics.write(report);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  FineTuneOptions options;
+  static_cast<RunOptions&>(options) = {.steps = 0, .batch = 32, .lr = 5e-5};
+  CLI::App app(
+      "Fine-tunes a pretrained encoder to classify texts, lines `text<TAB>label`, or words, lines of columns "
+      "with "
+      "the word first and its label last and a blank line after each sentence.");
+  app.add_option("DIR", options.model, "The folder of the model")->required();
+  app.add_option("DATA", options.data, "The file of texts and labels")->required();
+  app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
+  app.add_option("--test", options.test, "Hold out the texts of this file, and not each tenth one of DATA");
+  app.add_option("--epochs", options.epochs, "How often each text is seen, unless --steps says it")
+      ->check(in_range<std::size_t>(1, 10'000))
+      ->capture_default_str();
+  app.add_option("--freeze", options.freeze,
+                 "Leave the embeddings and so many layers as they are; 0: train all")
+      ->check(in_range<std::size_t>(0, 1000))
+      ->capture_default_str();
+  app.add_option("--max-length", options.max_length,
+                 "The most tokens of a text; what the model can take if absent")
+      ->check(in_range<std::size_t>(3, 100'000));
+  app.add_option("--patience", options.patience, "Epochs without progress before it stops")
+      ->check(in_range<std::size_t>(1, 1'000'000))
+      ->capture_default_str();
+  add_options(app, options);
+  app.get_option("--steps")->default_str("epochs");
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  return run_training("fine_tune", options, run);
+}

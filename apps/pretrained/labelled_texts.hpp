@@ -1,0 +1,141 @@
+#pragma once
+
+// Texts with a label each, or with one for each word: reading and splitting them, and a baseline.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <xgrad/train/vocabulary.hpp>
+
+#include "../columns.hpp"
+#include "../word_labels.hpp"
+
+namespace apps {
+
+struct LabelledText {
+  std::string text;
+  std::vector<std::string> labels;  ///< one, or one for each word
+  std::vector<std::size_t> words;  ///< where each word begins, in characters; empty if the text has one label
+};
+
+/// The texts of a file, and whether their words have the labels.
+struct LabelledTexts {
+  std::vector<LabelledText> texts;
+  bool of_words = false;
+};
+
+namespace detail {
+
+/// "text<TAB>label".
+inline LabelledText labelled_line(const LineReader& reader, const std::string& line) {
+  const std::size_t tab = line.rfind('\t');
+  if (tab == line.npos || tab == 0 || tab + 1 == line.size())
+    reader.fail("a line must be a text, a tab and a label", line);
+  return {line.substr(0, tab), {line.substr(tab + 1)}, {}};
+}
+
+/// Adds the word of a line "word ... label" to the sentence.
+inline void add_word(const LineReader& reader, const std::string& line, LabelledText& sentence) {
+  const std::vector<std::string> columns = xgrad::whitespace_tokens(line);
+  if (columns.size() < 2)
+    reader.fail("a line must have a word and a label, as others of a sentence do", line);
+  if (columns.front() == "-DOCSTART-") return;
+  if (!sentence.text.empty()) sentence.text += ' ';
+  sentence.words.push_back(width_of(sentence.text));
+  sentence.text += columns.front();
+  sentence.labels.push_back(columns.back());
+}
+
+}  // namespace detail
+
+/// Reads a UTF-8 file, plain or compressed by gzip: lines of a text, a tab and a label; or, if there are
+/// blank lines in it, sentences with a blank line after each, lines of columns, of which the first is a word
+/// and the last its label (CoNLL). Throws std::runtime_error, `FILE:LINE: what must hold, got what`.
+inline LabelledTexts read_labelled_texts(const std::string& path) {
+  LabelledTexts all;
+  {
+    detail::LineReader reader(path);
+    for (std::string line; reader.next(line);) {
+      if (!decode_utf8(line)) reader.fail("a line must be valid UTF-8", line);
+      all.of_words = all.of_words || line.find_first_not_of(" \t") == line.npos;
+    }
+  }
+  detail::LineReader reader(path);
+  LabelledText sentence;
+  const auto end_sentence = [&] {
+    if (!sentence.words.empty()) all.texts.push_back(std::exchange(sentence, {}));
+  };
+  for (std::string line; reader.next(line);) {
+    if (!all.of_words) {
+      all.texts.push_back(detail::labelled_line(reader, line));
+    } else if (line.find_first_not_of(" \t") == line.npos) {
+      end_sentence();
+    } else {
+      detail::add_word(reader, line, sentence);
+    }
+  }
+  end_sentence();
+  if (all.texts.empty()) throw std::runtime_error(path + ": must hold texts with labels, got none");
+  return all;
+}
+
+/// Texts to train on, and others to try the model on.
+struct LabelledSplit {
+  std::vector<LabelledText> train, test;
+  bool of_words = false;
+
+  /// Those of the texts to train on, in alphabetical order.
+  std::vector<std::string> labels() const {
+    std::set<std::string> found;
+    for (const LabelledText& text : train) found.insert(text.labels.begin(), text.labels.end());
+    return {found.begin(), found.end()};
+  }
+};
+
+/// Holds out the texts of the file `test`, or, if that is empty, each tenth one of `data`. Throws
+/// std::runtime_error for files that do not fit, for too few texts and for too many labels.
+inline LabelledSplit read_labelled(const std::string& data, const std::string& test) {
+  LabelledTexts all = read_labelled_texts(data);
+  LabelledSplit split{.train = {}, .test = {}, .of_words = all.of_words};
+  if (!test.empty()) {
+    LabelledTexts held_out = read_labelled_texts(test);
+    if (held_out.of_words != all.of_words)
+      throw std::runtime_error(test + ": must label " + (all.of_words ? "words" : "texts") + ", as " + data +
+                               " does");
+    split.train = std::move(all.texts);
+    split.test = std::move(held_out.texts);
+  } else {
+    for (std::size_t i = 0; i < all.texts.size(); ++i)
+      (i % 10 == 9 ? split.test : split.train).push_back(std::move(all.texts[i]));
+    if (split.test.empty())
+      throw std::runtime_error(data + ": must hold 10 texts or more, one of them held out, got " +
+                               std::to_string(all.texts.size()));
+  }
+  const std::size_t labels = split.labels().size();
+  if (labels < 2 || labels > max_classes)
+    throw std::runtime_error(data + ": must have 2 to " + std::to_string(max_classes) + " labels, got " +
+                             std::to_string(labels));
+  return split;
+}
+
+/// The share of right answers if each is the label that is most frequent in the texts to train on.
+inline double most_frequent_label_accuracy(const LabelledSplit& split) {
+  std::map<std::string, std::size_t> counts;
+  for (const LabelledText& text : split.train)
+    for (const std::string& label : text.labels) ++counts[label];
+  const auto best = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+  std::size_t right = 0, all = 0;
+  for (const LabelledText& text : split.test) {
+    right += static_cast<std::size_t>(std::ranges::count(text.labels, best->first));
+    all += text.labels.size();
+  }
+  return static_cast<double>(right) / static_cast<double>(all);
+}
+
+}  // namespace apps
