@@ -191,6 +191,30 @@ TEST(ProgramsOnRanksTest, CheckpointsAndOutputAreThoseOfOneProcess) {
   }
 }
 
+#ifdef XGRAD_BUILD_PRETRAINED
+TEST(ProgramsOnRanksTest, APretrainedModelIsThatOfOneProcess) {
+  const xgrad_tests::TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += i % 3 == 0 ? "The black cat sleeps.\n\n" : "A mouse eats cheese!\n\n";
+  folder.write("text", text);
+  const std::string from_text = folder.path("model") + " --text " + folder.path("text");
+  xgrad_tests::output_of("tiny_bert " + from_text + " --hidden-size 8 --intermediate-size 8");
+  const auto trained = [&](std::size_t count, const std::string& out) {
+    const std::string program = XGRAD_PROGRAMS_DIR "/pretrain " + from_text +
+                                " --steps 5 --shards 8 --save " + folder.path(out) + " --metrics " +
+                                folder.path(out + ".json") + " 2>&1";
+    const ProgramResult result = count == 1 ? xgrad_tests::run_command(program) : on_ranks(count, program);
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    // What is before this name, in the order of the letters, is what it reached.
+    const std::string metrics = read_bytes(folder.path(out + ".json"));
+    return read_bytes(folder.path(out + "/model.safetensors")) +
+           metrics.substr(0, metrics.find("\"before\""));
+  };
+  const std::string alone = trained(1, "alone");
+  for (const std::size_t count : counts) EXPECT_TRUE(trained(count, std::to_string(count)) == alone) << count;
+}
+#endif
+
 TEST(ProgramsOnRanksTest, TheTimesOfAllRanksAreTold) {
   const xgrad_tests::TemporaryFolder folder;
   const std::string metrics = folder.path("metrics.json");

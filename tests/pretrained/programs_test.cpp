@@ -1,0 +1,174 @@
+// tiny_bert and pretrain, from the text that they read to the folders that they write.
+
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/pretrained.hpp>
+
+#include "../files.hpp"
+#include "../program.hpp"
+
+namespace {
+
+using nlohmann::json;
+using namespace xgrad::pretrained;
+using xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::read_bytes, xgrad_tests::run_program;
+
+json json_of(const std::string& path) { return json::parse(read_bytes(path)); }
+
+/// Texts of a small language, in which a word tells the next one.
+class PretrainingTest : public testing::Test {
+ protected:
+  PretrainingTest() {
+    std::string text;
+    for (int i = 0; i < 60; ++i) {
+      const std::string end = i % 2 == 0 ? "\n" : "\n\n";  // two lines are a text
+      text += i % 3 == 0 ? "The black cat sees the white mouse." : "A white mouse likes cheese!";
+      text += end;
+    }
+    folder_.write("text", text);
+  }
+
+  std::string tiny_bert(const std::string& folder, const std::string& more = "") const {
+    return "tiny_bert " + folder_.path(folder) + " --text " + folder_.path("text") +
+           " --vocab-size 50 --hidden-size 8 --layers 1 --heads 2 --intermediate-size 8 --max-length 16 " +
+           more;
+  }
+  void make_model() const { ASSERT_EQ(run_program(tiny_bert("model") + " >/dev/null").exit_code, 0); }
+
+  std::string pretrain(const std::string& out, const std::string& more) const {
+    return "pretrain " + folder_.path("model") + " --text " + folder_.path("text") + " --save " +
+           folder_.path(out) + " --batch 4 --lr 0.01 " + more;
+  }
+
+  std::string weights_of(const std::string& folder) const {
+    return read_bytes(folder_.path(folder) + "/model.safetensors");
+  }
+
+  xgrad_tests::TemporaryFolder folder_;
+};
+
+std::string error_of(const std::string& command, int exit_code = 1) {
+  const ProgramResult result = run_program(command + " 2>&1 >/dev/null");
+  EXPECT_EQ(result.exit_code, exit_code) << command;
+  return result.output;
+}
+
+TEST_F(PretrainingTest, TinyBertMakesAModelAndItsTokenizer) {
+  const std::string output = output_of(tiny_bert("model"));
+  EXPECT_TRUE(output.starts_with("50 tokens from 30 texts in 0.0 s, ")) << output;
+  const auto tokenizer = Tokenizer::from_folder(folder_.path("model"));
+  EXPECT_EQ(tokenizer.size(), 50u);
+  EXPECT_EQ(tokenizer.max_length(), 16u);
+  std::vector<std::string> tokens;
+  for (const std::int64_t id : tokenizer.encode("The MOUSE likes?").ids)
+    tokens.push_back(tokenizer.token(id));
+  EXPECT_EQ(tokens, (std::vector<std::string>{"[CLS]", "the", "mouse", "likes", "[UNK]", "[SEP]"}));
+
+  std::vector<std::string> notes;
+  const auto model = MaskedLM<float>::from_folder(
+      folder_.path("model"), {.note = [&](const std::string& note) { notes.push_back(note); }});
+  EXPECT_TRUE(notes.empty());
+  const Config& config = model.config();
+  EXPECT_EQ(config.vocab_size, 50u);
+  EXPECT_EQ(config.hidden_size, 8u);
+  EXPECT_EQ(config.num_hidden_layers, 1u);
+  EXPECT_EQ(config.num_attention_heads, 2u);
+  EXPECT_EQ(config.intermediate_size, 8u);
+  EXPECT_EQ(config.max_length(), 16u);
+  EXPECT_EQ(json_of(folder_.path("model/config.json")).at("architectures"), json{"BertForMaskedLM"});
+
+  output_of(tiny_bert("again"));
+  output_of(tiny_bert("other", "--seed 1 --cased"));
+  EXPECT_EQ(weights_of("again"), weights_of("model"));
+  EXPECT_NE(weights_of("other"), weights_of("model"));
+  EXPECT_TRUE(Tokenizer::from_folder(folder_.path("other")).token_to_id("T"));
+}
+
+TEST_F(PretrainingTest, TheModelLearnsTheLanguage) {
+  make_model();
+  const std::string metrics = folder_.path("metrics");
+  const std::string output =
+      output_of(pretrain("out", "--steps 300 --evaluate-every 100 --metrics " + metrics + " 2>/dev/null"));
+  EXPECT_TRUE(output.starts_with("47 pieces to train on, 3 held out, 50 tokens, ")) << output;
+  const json report = json_of(metrics);
+  EXPECT_EQ(report.at("steps"), 300);
+  EXPECT_EQ(report.at("loss").size(), 300u);
+  EXPECT_NEAR(report.at("before").at("loss"), std::log(50), 0.1) << "as bad as guessing";
+  EXPECT_LT(report.at("after").at("loss"), report.at("before").at("loss").get<double>() - 1);
+  EXPECT_EQ(report.at("before").at("hidden_tokens"), report.at("after").at("hidden_tokens"));
+  ASSERT_EQ(report.at("evaluations").size(), 3u);
+  EXPECT_EQ(report.at("evaluations").at(1).at("step"), 200);
+  EXPECT_EQ(report.at("evaluations").at(2).at("loss"), report.at("after").at("loss"));
+
+  for (const char* file : {"tokenizer.json", "tokenizer_config.json", "vocab.txt", "config.json"})
+    EXPECT_EQ(read_bytes(folder_.path("out/") + file), read_bytes(folder_.path("model/") + file)) << file;
+  EXPECT_NE(weights_of("out"), weights_of("model"));
+}
+
+TEST_F(PretrainingTest, TheSameCommandGivesTheSameBytes) {
+  make_model();
+  const auto run = [&](const std::string& out, const std::string& more) {
+    output_of(pretrain(out, "--steps 5 " + more + " 2>/dev/null"));
+    return weights_of(out);
+  };
+  const std::string weights = run("one", "");
+  EXPECT_EQ(run("two", "--evaluate-every 2"), weights);
+  EXPECT_NE(run("three", "--seed 1"), weights);
+  EXPECT_EQ(run("four", "--shards 3"), run("five", "--shards 3"));
+}
+
+TEST_F(PretrainingTest, AResumedRunGivesTheBytesOfAnUnbrokenOne) {
+  make_model();
+  const std::string steps = "--steps 400 --checkpoint " + folder_.path("checkpoint");
+  ASSERT_EQ(run_program(pretrain("unbroken", "--steps 400 >/dev/null 2>&1")).exit_code, 0);
+  const std::string log = folder_.path("log");
+  const ProgramResult broken = xgrad_tests::run_command(
+      std::string(XGRAD_PROGRAMS_DIR "/") + pretrain("out", steps + " --log " + log) +
+      " 2>&1 >/dev/null & run=$!; until [ -s " + log + " ]; do sleep 0.01; done; kill -TERM $run; wait $run");
+  EXPECT_NE(broken.output.find("\ninterrupted after step "), std::string::npos) << broken.output;
+  EXPECT_NE(weights_of("out"), weights_of("unbroken"));
+  const ProgramResult resumed = run_program(pretrain("out", steps + " --resume 2>&1 >/dev/null"));
+  EXPECT_EQ(resumed.exit_code, 0);
+  EXPECT_TRUE(resumed.output.starts_with("resumed after step ")) << resumed.output;
+  EXPECT_EQ(weights_of("out"), weights_of("unbroken"));
+  EXPECT_EQ(error_of(pretrain("out", steps + " --resume --max-length 12")),
+            "pretrain: " + folder_.path("checkpoint") +
+                ": --max-length must be as in the checkpoint, '16', got '12'\n");
+}
+
+TEST_F(PretrainingTest, RefusesWhatCannotBe) {
+  make_model();
+  const std::string missing = folder_.path("missing"), tiny = "tiny_bert " + folder_.path("new ");
+  EXPECT_EQ(error_of("tiny_bert", 2), "tiny_bert: folder is required; --help lists the arguments\n");
+  EXPECT_EQ(error_of(tiny + "--max-length 2", 2),
+            "tiny_bert: --max-length: must be a number in [3, 4096], got 2; --help lists the arguments\n");
+  EXPECT_EQ(error_of(tiny + "--heads 5"), "tiny_bert: --heads must divide --hidden-size, got 5 and 64\n");
+  EXPECT_EQ(error_of(tiny + "--text " + missing),
+            "tiny_bert: " + missing + ": cannot open: No such file or directory\n");
+  const std::string blank = folder_.write("blank", " \n\n"), bytes = folder_.write("bytes", "a\nb\xE9\n");
+  EXPECT_EQ(error_of(tiny + "--text " + blank),
+            "tiny_bert: " + blank + ": must hold text, got blank lines or none\n");
+  EXPECT_EQ(error_of(tiny + "--text " + bytes),
+            "tiny_bert: " + bytes + ":2: a line must be valid UTF-8, got \"b\\xE9\"\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("new")));
+
+  EXPECT_EQ(error_of("pretrain " + folder_.path("model"), 2),
+            "pretrain: --save is required; --help lists the arguments\n");
+  EXPECT_EQ(error_of("pretrain " + missing + " --save " + missing),
+            "pretrain: " + missing + "/config.json: cannot be read: No such file or directory\n");
+  EXPECT_EQ(error_of(pretrain("out", "--max-length 17")),
+            "pretrain: --max-length must be at most 16, as the model's, got 17\n");
+  EXPECT_EQ(error_of(pretrain("text", "")),
+            "pretrain: " + folder_.path("text") + ": cannot be made a folder: Not a directory\n");
+  const std::string one = folder_.write("one", "a cat\n");
+  EXPECT_EQ(
+      error_of("pretrain " + folder_.path("model") + " --save " + folder_.path("out") + " --text " + one),
+      "pretrain: the text must be two pieces or more, one of them held out, got 1\n");
+}
+
+}  // namespace
