@@ -60,7 +60,7 @@ std::string error_of(const std::string& command, int exit_code = 1) {
 
 TEST_F(PretrainingTest, TinyBertMakesAModelAndItsTokenizer) {
   const std::string output = output_of(tiny_bert("model"));
-  EXPECT_TRUE(output.starts_with("50 tokens from 30 texts in 0.0 s, ")) << output;
+  EXPECT_TRUE(output.starts_with("50 tokens from 30 texts in ")) << output;
   const auto tokenizer = Tokenizer::from_folder(folder_.path("model"));
   EXPECT_EQ(tokenizer.size(), 50u);
   EXPECT_EQ(tokenizer.max_length(), 16u);
