@@ -18,7 +18,7 @@ libzip and GoogleTest must be installed'
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
-folders=(apps examples examples/mpi docs/snippets benchmarks benchmarks/mpi benchmarks/simgrid tests/programs) # of programs, one from every source file
+folders=(apps examples examples/mpi docs/snippets benchmarks benchmarks/mpi benchmarks/pretrained benchmarks/simgrid tests/programs) # of programs, one from every source file
 
 # The folder of the program NAME.
 folder_of() {
