@@ -1,19 +1,15 @@
 // Training steps and forward passes of an encoder at five sizes: time, GFLOP/s and memory
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <list>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -21,11 +17,13 @@
 
 #include "../apps/program.hpp"
 #include "encoder/configs.hpp"
+#include "encoder/measuring.hpp"
 #include "encoder/process.hpp"
 #include "encoder/protocol.hpp"
 
-using bench::Config, bench::config_names, bench::config_of, bench::median, bench::Model, bench::PeerModel,
-    bench::Process, bench::quantile, bench::Size, bench::Times;
+using bench::append, bench::Config, bench::config_names, bench::config_of, bench::median, bench::Model,
+    bench::PeerModel, bench::Process, bench::quantile, bench::Sgemm, bench::Size, bench::TemporaryFile,
+    bench::Times;
 using nlohmann::json, nlohmann::ordered_json;
 
 namespace {
@@ -48,25 +46,6 @@ enum class Task { step, forward };
 constexpr Task tasks[] = {Task::step, Task::forward};
 
 const char* name_of(Task task) { return task == Task::step ? "step" : "forward"; }
-
-/// Asks for batches of calls of a task, after so many ms of it.
-Times run(Process& process, const std::string& task, std::size_t calls, std::size_t batches, double warm_up) {
-  const Times times =
-      process.ask<Times>({{"do", task}, {"calls", calls}, {"batches", batches}, {"warm_up", warm_up}});
-  const auto are_times = [=](const std::vector<double>& some) {
-    return some.size() == batches && std::ranges::all_of(some, [](double time) { return time >= 0; });
-  };
-  if (!are_times(times.wall) || !are_times(times.cpu)) {
-    process.fail("answered " + std::to_string(batches) + " batches of " + task + " with " +
-                 json(times).dump());
-  }
-  return times;
-}
-
-void append(Times& all, const Times& more) {
-  all.wall.insert(all.wall.end(), more.wall.begin(), more.wall.end());
-  all.cpu.insert(all.cpu.end(), more.cpu.begin(), more.cpu.end());
-}
 
 constexpr std::size_t rounds = 9;
 constexpr double warm_up = 2;  // ms
@@ -103,29 +82,6 @@ class Measurement {
   Times times_;
 };
 
-/// Threads of OpenBLAS, of either kind, and of OpenMP.
-bench::Environment limited_to(std::size_t threads) {
-  const std::string count = std::to_string(threads);
-  return {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}};
-}
-
-/// One thread's share of the machine: the product of two 512 x 512 matrices.
-class Sgemm {
- public:
-  Sgemm() : process_("sgemm", {XGRAD_BENCH_ENCODERS "/bench_encoder_xgrad"}, limited_to(1)) {
-    process_.ask({{"do", "start sgemm"}, {"n", n}});
-  }
-
-  void round() { append(times_, run(process_, "sgemm", 1, 10, warm_up)); }
-  double gflops() const { return 2e-6 * n * n * n / median(times_.cpu); }
-
- private:
-  static constexpr std::size_t n = 512;
-
-  Process process_;
-  Times times_;
-};
-
 /// Another library that runs the same model.
 struct Peer {
   std::string name;
@@ -142,31 +98,7 @@ std::string missing(const std::string& peer) {
     const bool found = std::system("command -v node >/dev/null && command -v npm >/dev/null") == 0;
     return found ? "" : "onnxruntime needs node and npm";
   }
-#ifdef XGRAD_BENCH_LIBTORCH
-  return "";
-#else
-  return peer + " needs LibTorch, which was not there when this was built (libtorch-dev, and g++)";
-#endif
-}
-
-/// What makes LibTorch fastest here: the widest instructions it has, memory that is never given back, and a
-/// BLAS that shares its threads.
-bench::Environment tuned(std::size_t threads) {
-  bench::Environment environment{{"MALLOC_MMAP_THRESHOLD_", "4294967296"},
-                                 {"MALLOC_TRIM_THRESHOLD_", "8589934592"},
-                                 {"MALLOC_TOP_PAD_", "67108864"}};
-#ifdef __x86_64__
-  environment["ATEN_CPU_CAPABILITY"] = __builtin_cpu_supports("avx512f") ? "avx512" : "avx2";
-#endif
-  if (threads > 1) {
-    environment["OMP_PROC_BIND"] = "true";
-    const std::string openmp_blas = "/usr/lib/x86_64-linux-gnu/openblas-openmp";
-    const char* const path = getenv("LD_LIBRARY_PATH");
-    if (std::filesystem::exists(openmp_blas)) {
-      environment["LD_LIBRARY_PATH"] = path ? openmp_blas + ":" + path : openmp_blas;
-    }
-  }
-  return environment;
+  return bench::missing_libtorch(peer);
 }
 
 Peer peer_of(const std::string& name, std::size_t threads) {
@@ -176,28 +108,8 @@ Peer peer_of(const std::string& name, std::size_t threads) {
             {},
             /*trains=*/false};
   }
-  bench::Environment environment = limited_to(threads);
-  if (name == "libtorch-tuned") environment.merge(tuned(threads));
-  return {name, {XGRAD_BENCH_ENCODERS "/bench_encoder_libtorch"}, environment};
+  return {name, {XGRAD_BENCH_ENCODERS "/bench_encoder_libtorch"}, bench::libtorch_environment(name, threads)};
 }
-
-/// An empty file that is deleted at the end.
-class TemporaryFile {
- public:
-  TemporaryFile() : path_((std::filesystem::temp_directory_path() / "bench_encoder_XXXXXX").string()) {
-    const int file = mkstemp(path_.data());
-    if (file < 0) throw std::system_error(errno, std::generic_category(), path_);
-    close(file);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// A library's process and what is measured of it.
 struct Runner {

@@ -6,6 +6,7 @@
 #include "../graph/grad_mode.hpp"
 #include "../ops/arithmetic.hpp"
 #include "../ops/attention_with_weights.hpp"
+#include "../ops/detail/packed_self_attention.hpp"
 #include "../ops/dropout.hpp"
 #include "../ops/elementwise.hpp"
 #include "../ops/indexing.hpp"
@@ -78,14 +79,18 @@ AttentionMask<T> mask_of(const Input& input) {
 }
 
 detail::Packing packing_of(const Ids& tokens) {
+  const std::size_t length = tokens.shape(1);
+  std::vector<std::size_t> lengths(tokens.shape(0));
   std::vector<std::int64_t> rows;
   Ids places = Ids::from_shape({tokens.size()});
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const bool is_token = tokens.data()[i] != 0;
     places(i) = is_token ? static_cast<std::int64_t>(rows.size()) : 0;
-    if (is_token) rows.push_back(static_cast<std::int64_t>(i));
+    if (!is_token) continue;
+    rows.push_back(static_cast<std::int64_t>(i));
+    ++lengths[i / length];
   }
-  return {tokens.shape(0), tokens.shape(1), detail::ids_of(rows), std::move(places)};
+  return {tokens.shape(0), length, std::move(lengths), detail::ids_of(rows), std::move(places)};
 }
 
 /// The ids of tokens, without those of padding.
@@ -156,15 +161,6 @@ Variable<T> detail::EncoderLayer<T>::drop(const Variable<T>& x) const {
 }
 
 template <class T>
-Variable<T> detail::EncoderLayer<T>::attend_packed(const Variable<T>& x, const AttentionMask<T>& mask,
-                                                   const Packing& packing,
-                                                   const AttentionOptions& options) const {
-  const Variable<T> context = scaled_dot_product_attention(
-      unpacked(query_(x), packing), unpacked(key_(x), packing), unpacked(value_(x), packing), mask, options);
-  return index_select(flatten(context, 0, 1), 0, packing.rows);
-}
-
-template <class T>
 Variable<T> detail::EncoderLayer<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask,
                                                 const Packing* packing, Variable<T>* attention) const {
   const auto scope = this->scope();
@@ -177,7 +173,8 @@ Variable<T> detail::EncoderLayer<T>::operator()(const Variable<T>& x, const Atte
     context = std::move(result.output);
     *attention = std::move(result.weights);
   } else if (packing != nullptr) {
-    context = attend_packed(x, mask, *packing, options);
+    context = xgrad::detail::packed_self_attention(x, projection(query_), projection(key_),
+                                                   projection(value_), packing->lengths, options);
   } else {
     context = self_attention(x, projection(query_), projection(key_), projection(value_), mask, options);
   }

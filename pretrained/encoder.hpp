@@ -33,10 +33,11 @@ enum class Pooler { none, needed, if_stored };
 
 namespace detail {
 
-/// A batch without the rows of its padding: which of the batch * length rows are left, and which of those
-/// stands for each (any of them for padding, as nobody attends to it).
+/// A batch without the rows of its padding: which of the batch * length rows are left, how many of each
+/// sequence, and which of those stands for each of the batch (any of them for padding).
 struct Packing {
   std::size_t batch, length;
+  std::vector<std::size_t> lengths;
   Ids rows, places;
 };
 
@@ -57,8 +58,6 @@ class EncoderLayer : public Module<T> {
                    std::size_t out);
   LayerNorm<T> norm(Weights& weights, const std::string& layer, const char* name);
   Variable<T> drop(const Variable<T>& x) const;
-  Variable<T> attend_packed(const Variable<T>& x, const AttentionMask<T>& mask, const Packing& packing,
-                            const AttentionOptions& options) const;
 
   Config config_;
   Linear<T> query_, key_, value_, out_;

@@ -1,5 +1,5 @@
 // Attention with dropout: its mask is PyTorch's stream, and the fused kernels compute what the composed form
-// does.
+// does; and attention of sequences that are packed.
 
 #include <algorithm>
 #include <array>
@@ -14,8 +14,11 @@
 #include <xgrad/graph/random.hpp>
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/attention_with_weights.hpp>
+#include <xgrad/ops/detail/packed_self_attention.hpp>
+#include <xgrad/ops/indexing.hpp>
 #include <xgrad/ops/reductions.hpp>
 #include <xgrad/ops/self_attention.hpp>
+#include <xgrad/ops/shapes.hpp>
 
 namespace {
 
@@ -172,6 +175,37 @@ TEST(AttentionTest, ABiasHasTheGradientOfTheComposedForm) {
       const auto found = grad(fused, {bias}, {.seed = seed}),
                  expected = grad(composed, {bias}, {.seed = seed});
       EXPECT_LT(largest_difference(found[0].value(), expected[0].value()), 1e-11) << xgrad::to_string(shape);
+    }
+  }
+}
+
+TEST(PackedSelfAttentionTest, EachSequenceAttendsToItself) {
+  const V x = leaf({9, 4}, 1);
+  std::vector<V> inputs{x};
+  for (std::uint64_t seed = 2; seed < 8; ++seed)
+    inputs.push_back(seed % 2 == 0 ? leaf({6, 4}, seed) : leaf({6}, seed));
+  const xgrad::Projection<double> q{inputs[1], inputs[2]}, k{inputs[3], inputs[4]}, v{inputs[5], inputs[6]};
+  const std::vector<std::size_t> lengths{3, 0, 5, 1};
+  for (const double dropout_p : {0.0, 0.4}) {
+    const AttentionOptions options{.dropout_p = dropout_p, .num_heads = 2};
+    xgrad::manual_seed(8);
+    const V packed = xgrad::detail::packed_self_attention(x, q, k, v, lengths, options);
+    xgrad::manual_seed(8);
+    std::vector<V> parts;
+    std::size_t row = 0;
+    for (const std::size_t length : lengths) {
+      const V rows = narrow(x, 0, static_cast<std::ptrdiff_t>(row), static_cast<std::ptrdiff_t>(length));
+      parts.push_back(self_attention(rows, q, k, v, {}, options));
+      row += length;
+    }
+    const V expected = cat(parts);
+    EXPECT_LT(largest_difference(packed.value(), expected.value()), 1e-14);
+    const auto gradients = grad(sum(expected * expected), inputs);
+    const auto composed = grad(sum(packed * packed), inputs, {.retain_graph = true, .create_graph = true});
+    const auto fused = grad(sum(packed * packed), inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      EXPECT_LT(largest_difference(fused[i].value(), gradients[i].value()), 1e-13) << i;
+      EXPECT_LT(largest_difference(composed[i].value(), gradients[i].value()), 1e-13) << i;
     }
   }
 }

@@ -1,30 +1,27 @@
 // The encoder in LibTorch, which bench_encoder measures beside xgrad's.
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <torch/torch.h>
 
 #include <nlohmann/json.hpp>
 
+#include "libtorch.hpp"
 #include "protocol.hpp"
 #include "worker.hpp"
 
+using bench::count;
 using nlohmann::json;
 using torch::Tensor;
 
 namespace {
 
 constexpr std::int64_t pad_id = 0;
-
-std::int64_t count(std::size_t size) { return static_cast<std::int64_t>(size); }
 
 /// A block; its modules are registered in the order of xgrad's parameters.
 class LayerImpl : public torch::nn::Module {
@@ -110,11 +107,11 @@ class Work {
         ids_(torch::tensor(request.at("ids").get<std::vector<std::int64_t>>())
                  .view({count(size_.batch), count(size_.seq)})),
         labels_(torch::tensor(request.at("labels").get<std::vector<std::int64_t>>())) {
-    load(request.at("parameters"), request.at("weights"));
+    bench::load(parameters_, request.at("parameters"), request.at("weights"));
   }
 
   void step() {
-    for (Tensor& parameter : parameters_) parameter.mutable_grad().reset();  // zero_grad would fill zeros in
+    bench::forget_gradients(parameters_);
     torch::cross_entropy_loss(model_(ids_), labels_).backward();
     optimizer_.step();
   }
@@ -128,38 +125,12 @@ class Work {
   }
 
  private:
-  void load(const json& saved, const std::string& path) {
-    if (saved.size() != parameters_.size()) {
-      throw std::runtime_error("the model has " + std::to_string(parameters_.size()) +
-                               " parameters, the file " + std::to_string(saved.size()));
-    }
-    std::ifstream file(path, std::ios::binary);
-    for (std::size_t i = 0; i < saved.size(); ++i) {
-      if (parameters_[i].sizes().vec() != saved[i].at("shape").get<std::vector<std::int64_t>>()) {
-        throw std::runtime_error("the model has no parameter like " + saved[i].dump() + " there");
-      }
-      file.read(static_cast<char*>(parameters_[i].data_ptr()),
-                static_cast<std::streamsize>(parameters_[i].nbytes()));
-    }
-    if (!file) throw std::runtime_error("cannot read '" + path + "'");
-  }
-
   bench::Size size_;
   Model model_;
   std::vector<Tensor> parameters_;
   torch::optim::Adam optimizer_;
   Tensor ids_, labels_;
 };
-
-/// Those that its own kernels use, such as AVX2.
-std::string instructions() {
-  std::istringstream config(at::show_config());
-  const std::string key = "CPU capability usage: ";
-  for (std::string line; std::getline(config, line);) {
-    if (const std::size_t at = line.find(key); at != std::string::npos) return line.substr(at + key.size());
-  }
-  return "instructions unknown";
-}
 
 }  // namespace
 
@@ -169,7 +140,7 @@ int main() {
     if (what == "start") {
       at::set_num_threads(request.at("threads"));
       work = std::make_unique<Work>(request);
-      return bench::PeerModel{"LibTorch " TORCH_VERSION ", " + instructions(), work->loss()};
+      return bench::PeerModel{bench::libtorch_version(), work->loss()};
     }
     if (what == "step" && work) return bench::timed(request, [&] { work->step(); });
     if (what == "forward" && work) return bench::timed(request, [&] { work->forward(); });

@@ -1,6 +1,5 @@
 // The encoder in xgrad, which bench_encoder measures, and the matrix product that bounds it.
 
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 
@@ -10,6 +9,7 @@
 
 #include "encoder.hpp"
 #include "protocol.hpp"
+#include "save.hpp"
 #include "worker.hpp"
 
 using bench::Encoder, bench::pad_id, xgrad::Ids;
@@ -43,20 +43,7 @@ class Work {
             {labels_.begin(), labels_.end()}};
   }
 
-  /// Writes the parameters one after the other, and returns their names and shapes.
-  bench::Weights save(const std::string& path) const {
-    std::ofstream file(path, std::ios::binary);
-    json parameters = json::array();
-    for (const auto& [name, parameter] : model_.named_parameters()) {
-      const xgrad::Array<float>& value = parameter.value();
-      file.write(reinterpret_cast<const char*>(value.data()),
-                 static_cast<std::streamsize>(value.size() * sizeof(float)));
-      parameters.push_back({{"name", name}, {"shape", parameter.shape()}});
-    }
-    file.close();
-    if (!file) throw std::runtime_error("cannot write '" + path + "'");
-    return {parameters};
-  }
+  bench::Weights save(const std::string& path) const { return bench::save(model_, path); }
 
  private:
   Encoder model_;

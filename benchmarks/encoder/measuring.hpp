@@ -1,0 +1,122 @@
+#pragma once
+
+// What programs that compare processes of libraries share: asking for times, and how LibTorch is run.
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "configs.hpp"
+#include "process.hpp"
+#include "protocol.hpp"
+
+namespace bench {
+
+/// Asks for batches of calls of a task, after so many ms of it.
+inline Times run(Process& process, const std::string& task, std::size_t calls, std::size_t batches,
+                 double warm_up) {
+  const Times times =
+      process.ask<Times>({{"do", task}, {"calls", calls}, {"batches", batches}, {"warm_up", warm_up}});
+  const auto are_times = [=](const std::vector<double>& some) {
+    return some.size() == batches && std::ranges::all_of(some, [](double time) { return time >= 0; });
+  };
+  if (!are_times(times.wall) || !are_times(times.cpu)) {
+    process.fail("answered " + std::to_string(batches) + " batches of " + task + " with " +
+                 nlohmann::json(times).dump());
+  }
+  return times;
+}
+
+inline void append(Times& all, const Times& more) {
+  all.wall.insert(all.wall.end(), more.wall.begin(), more.wall.end());
+  all.cpu.insert(all.cpu.end(), more.cpu.begin(), more.cpu.end());
+}
+
+/// Threads of OpenBLAS, of either kind, and of OpenMP.
+inline Environment limited_to(std::size_t threads) {
+  const std::string count = std::to_string(threads);
+  return {{"OMP_NUM_THREADS", count}, {"OPENBLAS_NUM_THREADS", count}};
+}
+
+/// One thread's share of the machine: the product of two 512 x 512 matrices.
+class Sgemm {
+ public:
+  Sgemm() : process_("sgemm", {XGRAD_BENCH_ENCODERS "/bench_encoder_xgrad"}, limited_to(1)) {
+    process_.ask({{"do", "start sgemm"}, {"n", n}});
+  }
+
+  void round() { append(times_, run(process_, "sgemm", 1, 10, warm_up)); }
+  double gflops() const { return 2e-6 * n * n * n / median(times_.cpu); }
+
+ private:
+  static constexpr std::size_t n = 512;
+  static constexpr double warm_up = 2;  // ms
+
+  Process process_;
+  Times times_;
+};
+
+/// Why LibTorch cannot be run; empty if it can.
+inline std::string missing_libtorch([[maybe_unused]] const std::string& name) {
+#ifdef XGRAD_BENCH_LIBTORCH
+  return "";
+#else
+  return name + " needs LibTorch, which was not there when this was built (libtorch-dev, and g++)";
+#endif
+}
+
+/// What makes LibTorch fastest here: the widest instructions it has, memory that is never given back, and a
+/// BLAS that shares its threads.
+inline Environment tuned(std::size_t threads) {
+  Environment environment{{"MALLOC_MMAP_THRESHOLD_", "4294967296"},
+                          {"MALLOC_TRIM_THRESHOLD_", "8589934592"},
+                          {"MALLOC_TOP_PAD_", "67108864"}};
+#ifdef __x86_64__
+  environment["ATEN_CPU_CAPABILITY"] = __builtin_cpu_supports("avx512f") ? "avx512" : "avx2";
+#endif
+  if (threads > 1) {
+    environment["OMP_PROC_BIND"] = "true";
+    const std::string openmp_blas = "/usr/lib/x86_64-linux-gnu/openblas-openmp";
+    const char* const path = getenv("LD_LIBRARY_PATH");
+    if (std::filesystem::exists(openmp_blas)) {
+      environment["LD_LIBRARY_PATH"] = path ? openmp_blas + ":" + path : openmp_blas;
+    }
+  }
+  return environment;
+}
+
+/// The environment of a process that runs LibTorch: as it comes, or "libtorch-tuned".
+inline Environment libtorch_environment(const std::string& name, std::size_t threads) {
+  Environment environment = limited_to(threads);
+  if (name == "libtorch-tuned") environment.merge(tuned(threads));
+  return environment;
+}
+
+/// An empty file that is deleted at the end.
+class TemporaryFile {
+ public:
+  TemporaryFile() : path_((std::filesystem::temp_directory_path() / "bench_encoder_XXXXXX").string()) {
+    const int file = mkstemp(path_.data());
+    if (file < 0) throw std::system_error(errno, std::generic_category(), path_);
+    close(file);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace bench
