@@ -31,7 +31,8 @@ inline std::vector<TaggedFile> brown_corpus() {
              1);  // passed as variables, so that the shell interprets nothing in the paths
     ::setenv("XGRAD_BROWN", folder.c_str(), 1);
     if (std::system("\"$XGRAD_FETCH\" \"$XGRAD_BROWN\"") != 0)
-      throw std::runtime_error("the Brown corpus could not be fetched; --data takes a folder of your own");
+      throw std::runtime_error(
+          "the Brown corpus could not be fetched; --help has an option for texts of your own");
   }
   std::vector<TaggedFile> files;
   constexpr std::string_view genres = "abcdefghjklmnpr";

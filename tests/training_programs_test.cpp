@@ -264,7 +264,7 @@ TEST(BrownCorpusTest, IsFetchedIntoTheCacheIfItCanBe) {
   std::filesystem::create_directory(folder.path("bin"));
   std::filesystem::create_symlink("/bin/bash", folder.path("bin/bash"));
   EXPECT_EQ(xgrad_tests::message_of([] { apps::brown_corpus(); }),
-            "the Brown corpus could not be fetched; --data takes a folder of your own");
+            "the Brown corpus could not be fetched; --help has an option for texts of your own");
   EXPECT_EQ(folder.file_count(), 1u);
 }
 

@@ -1,6 +1,9 @@
 // Trains a BERT to predict hidden tokens, on the Brown corpus or a text of your own
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <span>
 
 #include <xgrad/pretrained.hpp>
@@ -71,7 +74,7 @@ Score score(const Model& model, const std::vector<MaskedPiece>& pieces, std::int
             const RunOptions& options) {
   const xgrad::NoGrad no_grad;
   const xgrad::EvalMode eval_mode(model);
-  std::vector<std::size_t> losses(pieces.size());  // of each part at its first piece, as bits
+  std::vector<std::uint64_t> losses(pieces.size());  // of each part at its first piece, as bits
   std::size_t right = 0, hidden = 0;
   for_each_part(options, pieces, [&](std::span<const MaskedPiece> part) {
     Sums sums;
@@ -84,8 +87,9 @@ Score score(const Model& model, const std::vector<MaskedPiece>& pieces, std::int
     hidden += sums.hidden;
   });
   const std::vector<std::size_t> counts = sum_of(options.ranks, {right, hidden});
+  if (options.ranks != nullptr) losses = all_sum(*options.ranks, losses);
   double loss = 0;
-  for (const std::size_t bits : sum_of(options.ranks, losses)) loss += std::bit_cast<double>(bits);
+  for (const std::uint64_t bits : losses) loss += std::bit_cast<double>(bits);
   return {loss / static_cast<double>(counts[1]), counts[0], counts[1]};
 }
 

@@ -1,6 +1,9 @@
 // Makes a small BERT with random weights and a WordPiece vocabulary of its own, for pretrain
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
+#include <stdexcept>
 
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
