@@ -291,7 +291,7 @@ int main(int argc, char** argv) {
   app.add_option("DIR", options.model, "The folder of the model")->required();
   app.add_option("DATA", options.data, "The file of texts and labels")->required();
   app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
-  app.add_option("--test", options.test, "Hold out the texts of this file, and not each tenth one of DATA");
+  app.add_option("--test", options.test, "Hold out the texts of this file, and not a tenth of DATA");
   app.add_option("--epochs", options.epochs, "How often each text is seen, unless --steps says it")
       ->check(in_range<std::size_t>(1, 10'000))
       ->capture_default_str();

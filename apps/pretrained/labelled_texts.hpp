@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <xgrad/train/data.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 #include "../columns.hpp"
@@ -98,7 +99,7 @@ struct LabelledSplit {
   }
 };
 
-/// Holds out the texts of the file `test`, or, if that is empty, each tenth one of `data`. Throws
+/// Holds out the texts of the file `test`, or, if that is empty, a tenth of those of `data`. Throws
 /// std::runtime_error for files that do not fit, for too few texts and for too many labels.
 inline LabelledSplit read_labelled(const std::string& data, const std::string& test) {
   LabelledTexts all = read_labelled_texts(data);
@@ -111,11 +112,15 @@ inline LabelledSplit read_labelled(const std::string& data, const std::string& t
     split.train = std::move(all.texts);
     split.test = std::move(held_out.texts);
   } else {
-    for (std::size_t i = 0; i < all.texts.size(); ++i)
-      (i % 10 == 9 ? split.test : split.train).push_back(std::move(all.texts[i]));
-    if (split.test.empty())
+    const std::size_t held_out = all.texts.size() / 10;
+    if (held_out == 0)
       throw std::runtime_error(data + ": must hold 10 texts or more, one of them held out, got " +
                                std::to_string(all.texts.size()));
+    xgrad::Generator generator(0);  // the same texts in every run
+    const auto parts =
+        xgrad::random_split(all.texts.size(), {held_out, all.texts.size() - held_out}, generator);
+    for (const std::size_t i : parts[0]) split.test.push_back(std::move(all.texts[i]));
+    for (const std::size_t i : parts[1]) split.train.push_back(std::move(all.texts[i]));
   }
   const std::size_t labels = split.labels().size();
   if (labels < 2 || labels > max_classes)

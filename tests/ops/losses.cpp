@@ -174,6 +174,11 @@ const Rows rows([] { return std::vector<Op>{mse_loss_op(), binary_cross_entropy_
 
 const Conformance conformance{
     {"mse_loss", [](const auto& c) { return mse_loss(c.x(), c.x(1), reduction(c)); }},
+    {"binary_cross_entropy_with_logits",
+     [](const auto& c) {
+       return binary_cross_entropy_with_logits(
+           c.x(), c.x(1), {.weight = c.optional(2), .pos_weight = c.optional(3), .reduction = reduction(c)});
+     }},
     {"nll_loss", [](const auto& c) {
        return nll_loss(
            c.x(), c.ids(1),
@@ -185,6 +190,17 @@ void draw_mse_loss(Drawing& d) {
   d.call("mse_loss", {a, b}, {{"reduction", draw_reduction(d)}});
 }
 
+void draw_binary_cross_entropy(Drawing& d) {
+  const Name x = d.numbers();
+  const Shape shape = d.shape(x);
+  const auto weight = [&] {
+    return d.one_of<bool>({false, true}) ? d.constant(d.narrowed(shape), {0.2, 2}) : "";
+  };
+  const Name element_weight = weight();
+  d.call("binary_cross_entropy_with_logits", {x, d.constant(shape, {0, 1}), element_weight, weight()},
+         {{"reduction", draw_reduction(d)}});
+}
+
 void draw_nll_loss(Drawing& d) {
   const Classes c = draw_classes(d);
   if (c.target.empty()) return;
@@ -192,7 +208,9 @@ void draw_nll_loss(Drawing& d) {
          {{"reduction", draw_reduction(d)}, {"ignore_index", c.ignore_index}});
 }
 
-const Draws draws{{"mse_loss", draw_mse_loss}, {"nll_loss", draw_nll_loss}};
+const Draws draws{{"mse_loss", draw_mse_loss},
+                  {"binary_cross_entropy_with_logits", draw_binary_cross_entropy},
+                  {"nll_loss", draw_nll_loss}};
 
 }  // namespace
 }  // namespace xgrad_tests

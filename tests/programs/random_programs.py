@@ -95,6 +95,11 @@ def mse_loss(x, a):
     return F.mse_loss(*torch.broadcast_tensors(*x), reduction=a["reduction"])
 
 
+def binary_cross_entropy(x, a):
+    logits, target, weight, pos_weight = x
+    return F.binary_cross_entropy_with_logits(logits, target, weight, pos_weight=pos_weight, reduction=a["reduction"])
+
+
 def attention(q, k, v, mask, a):
     """The output and the weights; zeros where a query may attend to nothing."""
     heads = a["num_heads"]
@@ -183,6 +188,7 @@ ops = {
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),
     "add_layer_norm": lambda x, a: layer_norm(x[0] + x[1], a, x[2], x[3]),
     "mse_loss": mse_loss,
+    "binary_cross_entropy_with_logits": binary_cross_entropy,
     "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,
     "scaled_dot_product_attention": lambda x, a: attention(*x, a)[0],

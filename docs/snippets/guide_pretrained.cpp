@@ -1,0 +1,91 @@
+// The page "Pretrained encoders", section by section, on the folder that is its argument
+#include <iostream>
+
+#include <xgrad/pretrained.hpp>
+#include <xgrad/xgrad.hpp>
+
+namespace {
+
+namespace pretrained = xgrad::pretrained;
+
+void tokens(const std::string& folder) {
+  std::cout << "# tokens\n";
+  // [tokens]
+  const auto tokenizer = pretrained::Tokenizer::from_folder(folder);
+  const pretrained::Encoding encoding = tokenizer.encode("The jury said", {.max_length = 16});
+  for (std::size_t i = 0; i < encoding.size(); ++i) {
+    const auto [begin, end] = encoding.offsets[i];
+    std::cout << tokenizer.token(encoding.ids[i]) << " " << begin << "-" << end << '\n';
+  }
+
+  const std::vector<std::string> texts{"The jury said", "It is late."};
+  const pretrained::Batch batch = tokenizer.encode(texts, {.max_length = 16});  // padded to one length
+  std::cout << xgrad::to_string(batch.input_ids.shape()) << '\n';
+  // [tokens]
+}
+
+void models(const std::string& folder) {
+  std::cout << "# models\n";
+  const auto tokenizer = pretrained::Tokenizer::from_folder(folder);
+  // [models]
+  const auto encoder = pretrained::Encoder<float>::from_folder(folder);
+  const pretrained::Batch batch = tokenizer.encode(std::vector<std::string>{"The jury said"});
+  const auto output = encoder(batch, {.hidden_states = true, .attentions = true});
+  std::cout << xgrad::to_string(output.last_hidden_state.shape()) << ", " << output.hidden_states.size()
+            << " hidden states, attention " << xgrad::to_string(output.attentions[0].shape()) << '\n';
+
+  const auto model = pretrained::MaskedLM<float>::from_folder(folder);
+  const pretrained::Batch hidden = tokenizer.encode(std::vector<std::string>{"The [MASK] said"});
+  std::cout << xgrad::to_string(model(hidden).shape()) << '\n';  // logits of every token at every place
+  // [models]
+}
+
+void vectors(const std::string& folder) {
+  std::cout << "# vectors\n";
+  // [vectors]
+  const auto embedder = pretrained::SentenceEmbedder<float>::from_folder(folder);
+  const xgrad::Array<float> vectors = embedder(std::vector<std::string>{"The jury said", "It is late."});
+  std::cout << xgrad::to_string(vectors.shape()) << '\n';
+  // [vectors]
+}
+
+void training(const std::string& folder) {
+  std::cout << "# training\n";
+  // [training]
+  const auto tokenizer = pretrained::Tokenizer::from_folder(folder);
+  const auto model = pretrained::SequenceClassifier<float>::from_folder(
+      folder, {.labels = std::vector<std::string>{"late", "early"}});
+  model.train();
+  model.encoder().skip_padding();
+
+  const std::vector<std::string> texts{"It is late.", "It was early in the day."};
+  const pretrained::Batch batch = tokenizer.encode(texts, {.max_length = 16});
+  const xgrad::Ids labels{0, 1};
+  constexpr std::size_t steps = 40;
+  xgrad::AdamW<float> optimizer(
+      pretrained::decay_groups(model.trainable_parameters(), {.lr = 5e-3, .weight_decay = 0.01}));
+  xgrad::LinearWarmupLR<float> schedule(optimizer, steps / 10, steps);
+  for (std::size_t step = 0; step < steps; ++step) {
+    optimizer.zero_grad();
+    model.loss(batch, labels).backward();
+    clip_grad_norm(optimizer.parameters(), 1.0);
+    optimizer.step();
+    schedule.step();
+  }
+  model.eval();
+  std::cout << (model.loss(batch, labels).item() < 0.1F ? "learned" : "not learned") << '\n';
+
+  save_folder(model, "classifier");
+  tokenizer.save("classifier");
+  // [training]
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string folder = argc > 1 ? argv[1] : "tiny";
+  tokens(folder);
+  models(folder);
+  vectors(folder);
+  training(folder);
+}
