@@ -1,0 +1,196 @@
+// tokenize, embed, fill_mask, classify and fine_tune, on the folders of tests/data.
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/files.hpp>
+
+#include "../program.hpp"
+#include "folder.hpp"
+
+namespace {
+
+using xgrad_tests::model_folder, xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::read_bytes,
+    xgrad_tests::run_program;
+
+std::string error_of(const std::string& command) {
+  const ProgramResult result = run_program(command + " 2>&1 >/dev/null </dev/null");
+  EXPECT_NE(result.exit_code, 0) << command;
+  return result.output;
+}
+
+TEST(TokenizeTest, PrintsTokensIdsAndPlaces) {
+  const std::string folder = model_folder("bert_sentence");
+  EXPECT_EQ(output_of("tokenize " + folder + " 'my shoes' 'Café'"),
+            "[CLS] my shoe ##s [SEP]\n[CLS] cafe [SEP]\n");
+  EXPECT_EQ(output_of("tokenize " + folder + " --ids 'my shoes'"), "2 75 86 61 3\n");
+  EXPECT_EQ(output_of("tokenize " + folder + " --second feet 'my shoes'"),
+            "[CLS] my shoe ##s [SEP] feet [SEP]\n");
+  EXPECT_EQ(output_of("tokenize " + folder + " --max-length 3 'my shoes'"), "[CLS] my [SEP]\n");
+  const ProgramResult piped =
+      xgrad_tests::run_command("printf 'my\\r\\n\\nfeet' | " XGRAD_PROGRAMS_DIR "/tokenize " + folder);
+  EXPECT_EQ(piped.output, "[CLS] my [SEP]\n[CLS] [SEP]\n[CLS] feet [SEP]\n");
+  EXPECT_EQ(output_of("tokenize " + folder + " --table 'é my'"),
+            "token       id characters   word type\n"
+            "[CLS]        2                      0\n"
+            "e           21        0-1      0    0\n"
+            "my          75        2-4      1    0\n"
+            "[SEP]        3                      0\n");
+  EXPECT_EQ(error_of("tokenize " + folder + " \"$(printf 'a\\377')\"")
+                .rfind("tokenize: Tokenizer: the text must be UTF-8, got an invalid byte at 1", 0),
+            0U);
+}
+
+TEST(EmbedTest, PrintsAndSavesVectors) {
+  const xgrad_tests::TemporaryFolder temporary;
+  const std::string command = "embed " + model_folder("bert_sentence") + " 'my shoes' 'big feet' 'my shoes'";
+  std::istringstream numbers(output_of(command));
+  std::vector<float> printed;
+  for (float number = 0; numbers >> number;) printed.push_back(number);
+  ASSERT_EQ(printed.size(), 96U);
+  output_of(command + " --npy " + temporary.path("vectors.npy"));
+  const auto saved = xgrad::load_npy<float>(temporary.path("vectors.npy"));
+  ASSERT_EQ(xgrad::to_string(saved.shape()), "(3, 32)");
+  for (std::size_t i = 0; i < printed.size(); ++i) EXPECT_EQ(saved.data()[i], printed[i]);
+  const std::string table = output_of(command + " --similar");
+  EXPECT_EQ(table.substr(0, 7), " 1.0000");
+  EXPECT_EQ(table.substr(16, 7), " 1.0000") << table;
+  const ProgramResult piped = xgrad_tests::run_command(
+      "printf 'my shoes\\n' | " XGRAD_PROGRAMS_DIR "/embed " + model_folder("bert_sentence"));
+  EXPECT_EQ(std::count(piped.output.begin(), piped.output.end(), '\n'), 1);
+  EXPECT_EQ(output_of("embed " + model_folder("bert_sentence") + " </dev/null"), "");
+}
+
+TEST(FillMaskTest, PrintsTheMostProbableTokens) {
+  const std::string output = output_of("fill_mask " + model_folder("bert_pretraining") +
+                                       " --top 3 'my [MASK] are [MASK]' 2>/dev/null");
+  std::istringstream lines(output);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "my [MASK] are [MASK]");
+  double before = 100;
+  std::size_t guesses = 0;
+  for (; std::getline(lines, line); ++guesses) {
+    const double probability = std::stod(line);
+    EXPECT_LE(probability, guesses == 3 ? 100 : before);
+    before = probability;
+  }
+  EXPECT_EQ(guesses, 6U);
+  EXPECT_EQ(error_of("fill_mask " + model_folder("roberta_mlm") + " 'no mask'"),
+            "fill_mask: a text must have the mask <mask>, got \"no mask\"\n");
+}
+
+TEST(ClassifyTest, PrintsProbabilitiesOrTheLabelOfEachWord) {
+  const std::string output = output_of("classify " + model_folder("bert_classifier") + " 'My feet'");
+  double sum = 0;
+  std::istringstream words(output);
+  std::set<std::string> labels;
+  for (int i = 0; i < 3; ++i) {
+    std::string label;
+    double probability = 0;
+    words >> label >> probability;
+    labels.insert(label);
+    sum += probability;
+  }
+  EXPECT_EQ(labels, (std::set<std::string>{"bad", "good", "neither"}));
+  EXPECT_NEAR(sum, 1, 2e-4);
+  EXPECT_TRUE(output.ends_with("\tMy feet\n"));
+  const std::string tagged = output_of("classify " + model_folder("distilbert_tokens") + " 'My föet, big'");
+  std::string without;
+  for (std::size_t i = 0; i < tagged.size(); ++i) {
+    if (tagged[i] == '/') i = std::min(tagged.find_first_of(" \n", i), tagged.size());
+    without += tagged[i];
+  }
+  EXPECT_EQ(without, "My föet , big\n") << tagged;
+}
+
+class FineTuneTest : public testing::Test {
+ protected:
+  FineTuneTest() {
+    std::string texts, words;
+    for (int i = 0; i < 30; ++i) {
+      texts += i % 2 == 0 ? "my big shoes\tbig\n" : "it is small\tsmall\n";
+      words += i % 2 == 0 ? "My\tx PRON\nshoes x NOUN\n\n" : "the x DET\nhouse x NOUN\nis x VERB\n\n";
+    }
+    folder_.write("texts.tsv", texts);
+    folder_.write("words.conll", "-DOCSTART- O\n\n" + words);
+  }
+
+  std::string command(const std::string& model, const std::string& data, const std::string& more) const {
+    return "fine_tune " + model_folder(model) + " " + folder_.path(data) + " --lr 5e-3 --save " +
+           folder_.path("out") + " " + more;
+  }
+
+  xgrad_tests::TemporaryFolder folder_;
+};
+
+TEST_F(FineTuneTest, LearnsLabelsOfTexts) {
+  const std::string metrics = folder_.path("metrics.json");
+  const std::string output = output_of(
+      command("bert_sentence", "texts.tsv", "--epochs 20 --batch 8 --metrics " + metrics + " 2>/dev/null"));
+  EXPECT_TRUE(output.starts_with("27 texts to train on, 3 held out, 2 labels, ")) << output;
+  const auto report = nlohmann::json::parse(read_bytes(metrics));
+  EXPECT_EQ(report.at("accuracy"), 1.0);
+  EXPECT_EQ(report.at("labels"), (nlohmann::json{"big", "small"}));
+  EXPECT_EQ(output_of("classify " + folder_.path("out") + " 'my big shoes' 'it is small' | cut -d ' ' -f 1"),
+            "big\nsmall\n");
+  for (const char* file : {"/tokenizer.json", "/vocab.txt"})
+    EXPECT_EQ(read_bytes(folder_.path("out") + file), read_bytes(model_folder("bert_sentence") + file));
+}
+
+TEST_F(FineTuneTest, LearnsLabelsOfWords) {
+  output_of(command("distilbert_tokens", "words.conll", "--epochs 15 --batch 4 2>/dev/null"));
+  EXPECT_EQ(output_of("classify " + folder_.path("out") + " 'My shoes' 'the house is'"),
+            "My/PRON shoes/NOUN\nthe/DET house/NOUN is/VERB\n");
+}
+
+TEST_F(FineTuneTest, ResumesAndRepeatsToTheBit) {
+  const std::string weights = folder_.path("out/model.safetensors"), checkpoint = folder_.path("run");
+  output_of(command("bert_sentence", "texts.tsv", "--steps 8 --batch 4 --freeze 1 2>/dev/null"));
+  const std::string once = read_bytes(weights);
+  output_of(command("bert_sentence", "texts.tsv",
+                    "--steps 8 --batch 4 --freeze 1 --checkpoint " + checkpoint + " 2>/dev/null"));
+  EXPECT_TRUE(read_bytes(weights) == once);
+  output_of(command("bert_sentence", "texts.tsv",
+                    "--steps 8 --batch 4 --freeze 1 --resume --checkpoint " + checkpoint + " 2>/dev/null"));
+  EXPECT_TRUE(read_bytes(weights) == once);
+  const xgrad::StateDict<float> trained = xgrad::load_safetensors<float>(weights),
+                                before = xgrad::load_safetensors<float>(model_folder("bert_classifier") +
+                                                                        "/model.safetensors");
+  EXPECT_TRUE(trained.contains("bert.embeddings.word_embeddings.weight"));
+  output_of(command("bert_classifier", "texts.tsv", "--steps 4 --freeze 2 2>/dev/null"));
+  const auto frozen = xgrad::load_safetensors<float>(weights);
+  for (const auto& [name, array] : before) {
+    if (!name.starts_with("bert.encoder") && !name.starts_with("bert.embeddings")) continue;
+    xgrad_tests::expect_same_bits(frozen.at(name), array);
+  }
+}
+
+TEST_F(FineTuneTest, RefusesFilesThatDoNotFit) {
+  const auto refusal = [&](const std::string& text, const std::string& more = "") {
+    folder_.write("bad", text);
+    const std::string message = error_of(command("bert_sentence", "bad", more));
+    const std::string begin = "fine_tune: " + folder_.path("bad");
+    return message.starts_with(begin) ? message.substr(begin.size()) : message;
+  };
+  EXPECT_EQ(refusal("a\tb\nno label\n"), ":2: a line must be a text, a tab and a label, got \"no label\"\n");
+  EXPECT_EQ(refusal("a x\nword\n\n"),
+            ":2: a line must have a word and a label, as others of a sentence do, got \"word\"\n");
+  EXPECT_EQ(refusal(""), ": must hold texts with labels, got none\n");
+  EXPECT_EQ(refusal("a\tx\nb\ty\n"), ": must hold 10 texts or more, one of them held out, got 2\n");
+  EXPECT_EQ(refusal("a\tx\n", "--test " + folder_.path("texts.tsv")),
+            ": must have 2 to 1000 labels, got 1\n");
+  EXPECT_EQ(refusal("a\xff\tx\n"), ":1: a line must be valid UTF-8, got \"a\\xFF\\x09x\"\n");
+  EXPECT_EQ(error_of(command("bert_sentence", "texts.tsv", "--test " + folder_.path("words.conll"))),
+            "fine_tune: " + folder_.path("words.conll") + ": must label texts, as " +
+                folder_.path("texts.tsv") + " does\n");
+  EXPECT_EQ(error_of(command("bert_sentence", "texts.tsv", "--freeze 2"))
+                    .find("Encoder: freeze must name at most the 1 layers, got 2") != std::string::npos,
+            true);
+}
+
+}  // namespace
