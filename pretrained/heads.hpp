@@ -159,7 +159,7 @@ class QuestionAnswerer : public TaskModel<T> {
   };
 
   static QuestionAnswerer from_folder(const std::string& folder, const LoadOptions& options = {}) {
-    return detail::from_folder<QuestionAnswerer>(folder, options, "qa_outputs.");
+    return detail::from_folder<QuestionAnswerer>(folder, options);
   }
   explicit QuestionAnswerer(const Config& config)
       : QuestionAnswerer(detail::fresh<QuestionAnswerer>(config)) {}

@@ -29,19 +29,20 @@ void save_folder(const Model<T>& model, const std::string& folder) {
   detail::make_folder(folder);
   const bool is_double = std::is_same_v<T, double>;
   const std::string text = model.config().json(model.architecture(), is_double ? "float64" : "float32");
+  save_safetensors(model.state_dict(), folder + "/model.safetensors", {{"format", "pt"}});
   AtomicFile config(folder + "/config.json");
   config.write(std::as_bytes(std::span(text)));
   config.commit();
-  save_safetensors(model.state_dict(), folder + "/model.safetensors", {{"format", "pt"}});
 }
 
 void detail::load(const std::string& folder, const LoadOptions& options, const char* head,
                   const std::function<void(const Config&, Weights&)>& build) {
   Config config = Config::from_folder(folder);
   Weights weights(folder, config);
+  if (options.problem_type) config.problem_type = options.problem_type;
   if (options.labels) {
     if (options.labels->empty()) throw ValueError("from_folder: labels must have one or more, got none");
-    if (options.labels->size() != config.id2label.size()) weights.forget(head);
+    if (*head != '\0' && options.labels->size() != config.id2label.size()) weights.forget(head);
     config.id2label = *options.labels;
   }
   build(config, weights);

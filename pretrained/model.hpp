@@ -18,6 +18,8 @@ struct LoadOptions {
   /// The classes of a head, by their ids; those of config.json if absent. With another number of labels than
   /// the folder's the head starts fresh.
   std::optional<std::vector<std::string>> labels = {};
+  /// What the labels of sequences are; what config.json says if absent.
+  std::optional<ProblemType> problem_type = {};
   /// Takes what the user should know: parameters that start fresh, and those that are not used. Printed on
   /// stderr if absent.
   std::function<void(const std::string&)> note = {};

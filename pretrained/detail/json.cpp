@@ -131,6 +131,11 @@ std::optional<Json> Json::find(const std::string& name) const {
   return below(name, *found);
 }
 
+bool Json::is_null(const std::string& name) const {
+  if (!is_object()) refuse("an object");
+  return value_->contains(name) && value_->at(name).is_null();
+}
+
 Json Json::at(const std::string& name) const {
   std::optional<Json> found = find(name);
   if (!found) fail(name + " is missing");

@@ -32,6 +32,9 @@ class Json {
   /// The same for one that has to be there.
   Json at(const std::string& name) const;
 
+  /// Whether the member of that name is there, and null. Throws FileError unless this is an object.
+  bool is_null(const std::string& name) const;
+
   bool is_object() const;
   bool is_array() const;
   bool is_string() const;

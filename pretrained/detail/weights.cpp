@@ -28,6 +28,13 @@ std::string modern_name(std::string name, const std::string& prefix) {
   return name;
 }
 
+/// A name as it is, or in quotes if it is not a plain one.
+std::string shown(const std::string& name) {
+  const bool plain =
+      name.size() < 200 && std::ranges::all_of(name, [](char c) { return c > ' ' && c < 127; });
+  return plain ? name : xgrad::detail::in_quotes(name);
+}
+
 /// The files of the folder that hold the weights.
 std::vector<std::string> weight_files(const std::string& folder) {
   const std::string one = folder + "/model.safetensors", index = one + ".index.json";
@@ -76,9 +83,15 @@ void Weights::add(const std::string& path) {
     const std::string name = modern_name(tensor.name, prefix);
     if (name.empty()) continue;
     const auto [entry, is_new] = entries_.try_emplace(name, Entry{&tensor, &paths_.back()});
-    if (!is_new)
+    if (is_new) continue;
+    // A bias that two layers share may be there twice.
+    if (tensor.name.ends_with("decoder.bias")) continue;
+    if (entry->second.tensor->name.ends_with("decoder.bias")) {
+      entry->second = {&tensor, &paths_.back()};
+    } else {
       fail<FileError>(path, ": tensor ", xgrad::detail::in_quotes(tensor.name), " is the same parameter as ",
                       xgrad::detail::in_quotes(entry->second.tensor->name));
+    }
   }
 }
 
@@ -98,6 +111,10 @@ Array<T> Weights::take(const std::string& name, const Shape& shape, Start start,
   if (!folder_.empty()) {
     if (part == Part::encoder)
       fail<FileError>(folder_, ": the parameter ", xgrad::detail::in_quotes(name), " is missing");
+    constexpr std::size_t most = std::size_t{1} << 28;
+    if (element_count(shape) > most)
+      fail<FileError>(folder_, ": the parameter ", xgrad::detail::in_quotes(name),
+                      " is missing, and too large to start fresh: ", shape);
     fresh_.push_back(name);
   }
   switch (start) {
@@ -119,8 +136,11 @@ std::vector<std::string> Weights::notes() const {
   std::vector<std::string> notes;
   const auto note = [&](const std::vector<std::string>& names, const char* what) {
     if (names.empty()) return;
+    constexpr std::size_t most = 20;
     std::string text = folder_ + ": ";
-    for (const std::string& name : names) text += (&name == &names.front() ? "" : ", ") + name;
+    for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
+      text += (i == 0 ? "" : ", ") + shown(names[i]);
+    if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
     notes.push_back(text + what);
   };
   note(fresh_, " start fresh, as the folder does not have them");

@@ -285,7 +285,7 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
   EXPECT_EQ(refusal("pad_token_id", 121), "pad_token_id must be a whole number from 0 to 120, got 121");
   EXPECT_EQ(refusal("hidden_dropout_prob", -1), "hidden_dropout_prob must be a number from 0 to 1, got -1");
   EXPECT_EQ(refusal("id2label", nlohmann::json::object()),
-            "id2label must be one label or more, got an object");
+            "id2label must be 1 to 100000 labels, got an object");
   EXPECT_EQ(refusal("id2label", {{"1", "x"}}), "id2label: 0 is missing");
   EXPECT_EQ(refusal("problem_type", "poetry"),
             "problem_type must be regression, single_label_classification or multi_label_classification, got "
