@@ -160,24 +160,34 @@ std::vector<std::string> labels_of(const Json& json) {
   return labels;
 }
 
+/// The rule that a config breaks; empty if none.
+std::string broken_rule(const Config& config) {
+  const auto numbers = [](std::size_t a, std::size_t b) {
+    return std::to_string(a) + " and " + std::to_string(b);
+  };
+  const Fields fields = fields_of(config.model_type);
+  if (config.num_attention_heads == 0 || config.hidden_size % config.num_attention_heads != 0)
+    return xgrad::detail::join({fields.heads, " must divide ", fields.hidden_size, ", got ",
+                                numbers(config.num_attention_heads, config.hidden_size)});
+  if (config.model_type != Family::electra && config.embedding_size != config.hidden_size)
+    return "embedding_size must be hidden_size but in electra, got " +
+           numbers(config.embedding_size, config.hidden_size);
+  if (config.model_type == Family::distilbert && config.type_vocab_size != 0)
+    return "type_vocab_size must be 0 in distilbert, got " + std::to_string(config.type_vocab_size);
+  if (config.pad_token_id && static_cast<std::size_t>(*config.pad_token_id) >= config.vocab_size)
+    return "pad_token_id must be below vocab_size, got " +
+           numbers(static_cast<std::size_t>(*config.pad_token_id), config.vocab_size);
+  if (config.model_type == Family::roberta &&
+      config.max_position_embeddings <= static_cast<std::size_t>(config.pad_token_id.value_or(0)) + 1)
+    return "max_position_embeddings must be above pad_token_id + 1";
+  return "";
+}
+
 Config config_in(const Json& json) {
-  Config config;
-  config.model_type = family_of(json);
+  const Family family = family_of(json);
   check_variants(json);
-  const bool distilbert = config.model_type == Family::distilbert;
-  if (distilbert) {
-    config.num_hidden_layers = 6;
-    config.type_vocab_size = 0;
-    config.classifier_dropout = 0.2;
-  } else if (config.model_type == Family::roberta) {
-    config.vocab_size = 50265;
-    config.pad_token_id = 1;
-  } else if (config.model_type == Family::electra) {
-    config.hidden_size = 256;
-    config.num_attention_heads = 4;
-    config.intermediate_size = 1024;
-    config.embedding_size = 128;
-  }
+  const bool distilbert = family == Family::distilbert;
+  Config config = Config::of(family);
   const Fields fields = fields_of(config.model_type);
   const Reader read(json);
   read.size("vocab_size", config.vocab_size);
@@ -192,10 +202,6 @@ Config config_in(const Json& json) {
   } else {
     config.embedding_size = config.hidden_size;
   }
-  if (config.hidden_size % config.num_attention_heads != 0)
-    json.fail(xgrad::detail::join({fields.heads, " must divide ", fields.hidden_size, ", got ",
-                                   std::to_string(config.num_attention_heads), " and ",
-                                   std::to_string(config.hidden_size)}));
   if (json.is_null("pad_token_id")) config.pad_token_id.reset();
   if (const auto pad = json.find("pad_token_id"))
     config.pad_token_id = pad->integer(0, static_cast<std::int64_t>(config.vocab_size) - 1);
@@ -212,9 +218,7 @@ Config config_in(const Json& json) {
   if (const auto classes = json.find("architectures"); classes && !classes->items().empty())
     config.architecture = classes->items().front().text();
   if (const auto problem = json.find("problem_type")) config.problem_type = one_of(problems, *problem);
-  if (config.model_type == Family::roberta &&
-      config.max_position_embeddings <= static_cast<std::size_t>(config.pad_token_id.value_or(0)) + 1)
-    json.fail("max_position_embeddings must be above pad_token_id + 1");
+  if (const std::string rule = broken_rule(config); !rule.empty()) json.fail(rule);
   return config;
 }
 
@@ -225,6 +229,29 @@ Config Config::from_folder(const std::string& folder) {
   Config config = config_in(json);
   config.read_ = json.dump();
   return config;
+}
+
+Config Config::of(Family family) {
+  Config config;
+  config.model_type = family;
+  if (family == Family::distilbert) {
+    config.num_hidden_layers = 6;
+    config.type_vocab_size = 0;
+    config.classifier_dropout = 0.2;
+  } else if (family == Family::roberta) {
+    config.vocab_size = 50265;
+    config.pad_token_id = 1;
+  } else if (family == Family::electra) {
+    config.hidden_size = 256;
+    config.num_attention_heads = 4;
+    config.intermediate_size = 1024;
+    config.embedding_size = 128;
+  }
+  return config;
+}
+
+void Config::check() const {
+  if (const std::string rule = broken_rule(*this); !rule.empty()) throw ValueError("Config: " + rule);
 }
 
 std::size_t Config::max_length() const {

@@ -57,6 +57,12 @@ struct Config {
   std::string architecture =
       {};  ///< the class that was saved, "BertForMaskedLM"; empty if config.json does not say
 
+  /// The defaults of a family.
+  static Config of(Family family);
+
+  /// Throws ValueError unless the sizes fit each other, as in every config that is read.
+  void check() const;
+
   /// Reads config.json of a folder. Throws FileError for a field that is missing or out of its range, and for
   /// what cannot be loaded, with the reason: "model/config.json: model_type must be bert, distilbert, roberta
   /// or electra, got "deberta-v2": its attention to relative positions is not built".

@@ -78,6 +78,14 @@ AttentionMask<T> mask_of(const Input& input) {
   return allowed;
 }
 
+/// Whether the first of each sequence, which stands for all of it in some heads, is a token.
+bool begins_with_tokens(const Ids& tokens) {
+  for (std::size_t row = 0; row < tokens.shape(0); ++row) {
+    if (tokens(row, 0) == 0) return false;
+  }
+  return true;
+}
+
 detail::Packing packing_of(const Ids& tokens) {
   const std::size_t length = tokens.shape(1);
   std::vector<std::size_t> lengths(tokens.shape(0));
@@ -259,9 +267,10 @@ EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions option
   check(input, this->config().max_length());
   const AttentionMask<T> mask = mask_of<T>(input);
   std::optional<detail::Packing> packing;
-  if (settings_->skip_padding && has_padding(input) && !options.hidden_states && !options.attentions)
+  if (settings_->skip_padding && has_padding(input) && begins_with_tokens(*input.attention_mask) &&
+      !options.hidden_states && !options.attentions && !options.padding)
     packing = packing_of(*input.attention_mask);
-  const detail::Packing* const packed = packing && packing->rows.size() > 0 ? &*packing : nullptr;
+  const detail::Packing* const packed = packing ? &*packing : nullptr;
   EncoderOutput<T> output;
   std::optional<NoGrad> frozen;
   if (settings_->frozen) frozen.emplace();
@@ -273,8 +282,10 @@ EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions option
     x = layers_[i](x, mask, packed, attention);
   }
   frozen.reset();
-  if (packed != nullptr)
-    x = unpacked(x, *packed) * Variable<T>(Array<T>(xt::cast<T>(xt::expand_dims(*input.attention_mask, 2))));
+  if (packed != nullptr) {
+    const Array<T> tokens = xt::cast<T>(xt::not_equal(xt::expand_dims(*input.attention_mask, 2), 0));
+    x = unpacked(x, *packed) * Variable<T>(tokens);
+  }
   if (options.hidden_states) output.hidden_states.push_back(x);
   if (pooler_) output.pooler_output = pool(x);
   output.last_hidden_state = std::move(x);

@@ -18,6 +18,7 @@ namespace xgrad::pretrained {
 struct OutputOptions {
   bool hidden_states = false;
   bool attentions = false;
+  bool padding = false;  ///< compute padding, too, where skip_padding() leaves it out
 };
 
 template <class T>
@@ -100,10 +101,13 @@ class Encoder : public Model<T> {
   /// The embeddings and the first `layers` layers get no gradients from now on, or, without a number, all
   /// parts get them again. It holds for all copies. Throws ValueError for more layers than there are.
   void freeze(std::optional<std::size_t> layers) const;
+  /// Whether the embeddings are, and perhaps layers.
+  bool is_frozen() const { return settings_->frozen.has_value(); }
 
-  /// From now on, or not any more, what only depends on padding is not computed: hidden states of padding are
-  /// 0. All else stays, but for other random draws in training. Off at first, so that all numbers are Hugging
-  /// Face's; it holds for all copies.
+  /// From now on, or not any more, hidden states of padding are 0 instead of being computed, in batches whose
+  /// sequences begin with tokens. The other hidden states stay as they are, but for other random draws in
+  /// training. Off at first, so that all numbers are Hugging Face's. As freeze(), it holds for all copies,
+  /// and must not be called while another thread computes.
   void skip_padding(bool on = true) const { settings_->skip_padding = on; }
 
   /// The parameters that are not frozen.

@@ -144,7 +144,8 @@ Variable<T> LanguageModel<T>::token_logits(const Variable<T>& hidden) const {
   const Family family = this->config().model_type;
   const bool gelu_always = family == Family::roberta || family == Family::electra;
   const HiddenAct act = gelu_always ? HiddenAct::gelu : this->config().hidden_act;
-  return linear(norm_(detail::activation(act, dense_(hidden))), decoder_, bias_);
+  const bool frozen = this->config().tie_word_embeddings && this->encoder().is_frozen();
+  return linear(norm_(detail::activation(act, dense_(hidden))), frozen ? decoder_.detach() : decoder_, bias_);
 }
 
 template <class T>
@@ -240,17 +241,21 @@ Variable<T> SequenceClassifier<T>::operator()(const Input& input) const {
 
 template <class T>
 Variable<T> SequenceClassifier<T>::loss(const Input& input, const Ids& labels, Reduction reduction) const {
+  if (this->config().id2label.size() == 1)
+    throw ValueError("SequenceClassifier: one label is a number, not a class: give the targets as an Array");
   return class_loss((*this)(input), labels, reduction);
 }
 
 template <class T>
 Variable<T> SequenceClassifier<T>::loss(const Input& input, const Array<T>& targets) const {
   const Variable<T> logits = (*this)(input);
-  if (targets.size() != logits.size())
+  const bool one = this->config().id2label.size() == 1;
+  const bool fits =
+      same_shape(targets.shape(), logits.shape()) || (one && same_shape(targets.shape(), {logits.shape(0)}));
+  if (!fits)
     xgrad::detail::fail<ShapeError>("SequenceClassifier: targets must be (batch, labels), got ",
                                     targets.shape(), " for logits ", logits.shape());
   const Variable<T> wanted = reshape(Variable<T>(targets), logits.shape());
-  const bool one = this->config().id2label.size() == 1;
   const ProblemType problem = this->config().problem_type.value_or(
       one ? ProblemType::regression : ProblemType::multi_label_classification);
   return problem == ProblemType::regression ? mse_loss(logits, wanted)
@@ -295,7 +300,8 @@ template <class T>
 typename QuestionAnswerer<T>::Logits QuestionAnswerer<T>::operator()(const Input& input) const {
   const auto scope = this->scope();
   const double p = this->config().model_type == Family::distilbert ? this->config().qa_dropout : 0;
-  const Variable<T> logits = outputs_(this->drop(this->hidden(input), p));
+  const Variable<T> hidden = this->encoder()(input, {.padding = true}).last_hidden_state;
+  const Variable<T> logits = outputs_(this->drop(hidden, p));
   return {select(logits, 2, 0), select(logits, 2, 1)};
 }
 

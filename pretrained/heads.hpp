@@ -167,7 +167,8 @@ class QuestionAnswerer : public TaskModel<T> {
 
   Logits operator()(const Input& input) const;
 
-  /// Half the sum of both cross-entropies; positions (batch) beyond the length are ignored.
+  /// Half the sum of both cross-entropies, over all places, those of padding, too, as Hugging Face has it;
+  /// positions (batch) beyond the length are ignored.
   Variable<T> loss(const Input& input, const Ids& start, const Ids& end) const;
 
  private:

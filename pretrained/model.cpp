@@ -56,6 +56,7 @@ void detail::load(const std::string& folder, const LoadOptions& options, const c
 }
 
 void detail::build_fresh(const std::function<void(Weights&)>& build, const Config& config) {
+  config.check();
   Weights weights(config);
   build(weights);
 }

@@ -14,6 +14,7 @@
 #include "../ops/shapes.hpp"
 #include "detail/copied_files.hpp"
 #include "detail/json.hpp"
+#include "detail/unicode.hpp"
 
 namespace xgrad::pretrained {
 namespace {
@@ -53,7 +54,11 @@ Modules read_modules(const std::string& folder) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Json type = list[i].at("type");
     const std::string& name = type.text();
-    if (name.ends_with(".Transformer") && i == 0) continue;
+    if (name.ends_with(".Transformer") && i == 0) {
+      if (const auto path = list[i].find("path"); path && !path->text().empty())
+        path->refuse("empty, as the encoder has to be in this folder");
+      continue;
+    }
     if (name.ends_with(".Pooling") && i == 1) {
       const Json path = list[i].at("path");
       if (path.text().empty() || path.text().find("..") != std::string::npos || path.text().front() == '/')
@@ -69,12 +74,35 @@ Modules read_modules(const std::string& folder) {
   return modules;
 }
 
-std::size_t read_max_length(const std::string& folder, std::size_t most) {
+std::size_t read_max_length(const std::string& folder, const Tokenizer& tokenizer, std::size_t most) {
   const std::string path = folder + "/sentence_bert_config.json";
   if (!exists(path)) return most;
-  const auto length = Json::read(path).find("max_seq_length");
+  const Json config = Json::read(path);
+  const auto lower = config.find("do_lower_case");
+  if (lower && lower->boolean() && tokenizer.encode("A").ids != tokenizer.encode("a").ids)
+    lower->refuse("false, as the tokenizer tells capitals from small letters");
+  const auto length = config.find("max_seq_length");
   if (!length) return most;
   return std::min(most, static_cast<std::size_t>(length->integer(1, 1 << 30)));
+}
+
+/// Without white space at the ends, as sentence-transformers takes a text.
+std::string stripped(const std::string& given) {
+  const std::string_view text = given;
+  if (detail::unicode::find_invalid_utf8(text) != text.npos) return given;  // which the tokenizer refuses
+  const auto is_space = [](std::string_view rest) {
+    return detail::unicode::is(detail::unicode::first_of(rest), detail::unicode::space);
+  };
+  std::size_t begin = text.size(), end = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t next = i + detail::unicode::first_length(text.substr(i));
+    if (!is_space(text.substr(i))) {
+      begin = std::min(begin, i);
+      end = next;
+    }
+    i = next;
+  }
+  return begin < end ? given.substr(begin, end - begin) : std::string();
 }
 
 }  // namespace
@@ -92,7 +120,7 @@ SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, 
   embedder.files_ = std::make_shared<const detail::CopiedFiles>(folder, modules.files);
   embedder.pooling_ = modules.pooling;
   embedder.normalizes_ = modules.normalizes;
-  embedder.max_length_ = read_max_length(folder, embedder.max_length_);
+  embedder.max_length_ = read_max_length(folder, embedder.tokenizer_, embedder.max_length_);
   return embedder;
 }
 
@@ -138,7 +166,7 @@ Array<T> SentenceEmbedder<T>::operator()(std::span<const std::string> texts, std
   for (std::size_t begin = 0; begin < texts.size(); begin += batch_size) {
     const std::size_t count = std::min(batch_size, texts.size() - begin);
     std::vector<std::string> chosen;
-    for (std::size_t i = 0; i < count; ++i) chosen.push_back(texts[order[begin + i]]);
+    for (std::size_t i = 0; i < count; ++i) chosen.push_back(stripped(texts[order[begin + i]]));
     const Variable<T> rows = embed(tokenizer_.encode(chosen, {.max_length = max_length_}));
     for (std::size_t i = 0; i < count; ++i)
       std::copy_n(&rows.value()(i, 0), vectors.shape(1), &vectors(order[begin + i], 0));

@@ -31,8 +31,8 @@ class SentenceEmbedder {
   static SentenceEmbedder from_folder(const std::string& folder, const LoadOptions& options = {});
 
   /// The vectors (texts, hidden_size). The encoder takes texts of similar length together, `batch_size` at a
-  /// time, and no gradient is recorded. Texts that are too long are cut. Throws ValueError for a text that is
-  /// not UTF-8 and for a batch_size of 0.
+  /// time, and no gradient is recorded. White space at the ends of texts is left out, and texts that are too
+  /// long are cut. Throws ValueError for a text that is not UTF-8 and for a batch_size of 0.
   Array<T> operator()(std::span<const std::string> texts, std::size_t batch_size = 32) const;
 
   /// The vectors (batch, hidden_size) of tokens, which can be differentiated.

@@ -99,6 +99,9 @@ class Tokenizer {
   /// The id of a token such as "##ing"; nothing if there is no such token.
   std::optional<std::int64_t> token_to_id(std::string_view token) const;
 
+  /// Whether a token has this id; there may be gaps.
+  bool contains(std::int64_t id) const;
+
   /// The token of an id. Throws IndexError if there is none.
   const std::string& token(std::int64_t id) const;
 

@@ -41,6 +41,8 @@ void for_each_character(std::string_view word, OnCharacter&& on_character) {
   }
 }
 
+constexpr std::size_t longest_word = 100;  // in characters, as max_input_chars_per_word
+
 WordCounts counted_words(std::span<const std::string> texts, bool lowercase) {
   const detail::BertNormalizer normalizer({.strip_accents = lowercase, .lowercase = lowercase});
   detail::TextBuffer buffer;
@@ -49,7 +51,8 @@ WordCounts counted_words(std::span<const std::string> texts, bool lowercase) {
     if (const std::size_t place = unicode::find_invalid_utf8(texts[i]); place != std::string::npos)
       fail<ValueError>("train_word_piece: texts[", i, "] must be UTF-8, got an invalid byte at ", place);
     const std::string_view text = normalizer(texts[i], 0, buffer).text;
-    detail::for_each_bert_word(text, [&](std::size_t begin, std::size_t end, std::size_t) {
+    detail::for_each_bert_word(text, [&](std::size_t begin, std::size_t end, std::size_t characters) {
+      if (characters > longest_word) return true;  // which a tokenizer takes for unknown
       const std::string_view word = text.substr(begin, end - begin);
       const auto found = counts.find(word);
       ++(found != counts.end() ? found : counts.emplace(word, 0).first)->second;

@@ -9,8 +9,10 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../columns.hpp"
 #include "../program.hpp"
 #include "texts.hpp"
+#include "words.hpp"
 
 using namespace apps;
 using namespace xgrad::pretrained;
@@ -62,36 +64,27 @@ void classify_sequences(const std::string& folder, const std::vector<std::string
   });
 }
 
-/// The bytes of a text that some of its characters take.
-std::string characters_of(const std::string& text, std::size_t begin, std::size_t end) {
-  std::size_t character = 0, first = text.size(), last = text.size();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if ((text[i] & 0xC0) == 0x80) continue;
-    if (character == begin) first = i;
-    if (character == end) last = i;
-    ++character;
-  }
-  return text.substr(first, last - first);
-}
-
-/// "The/DET old/ADJ house/NOUN": a word has the label of its first token.
+/// "The/DET old/ADJ house/NOUN": a word has the label of its first token, "?" if none is left of it.
 std::string labelled_words(const Config& config, const std::string& text, const Encoding& encoding,
                            const Array<float>& logits, std::size_t row) {
+  const std::vector<std::string> words = xgrad::whitespace_tokens(text);
+  std::vector<std::size_t> begins;
+  std::size_t place = 0;
+  for (const std::string& word : words) {
+    const std::size_t found = text.find(word, place);
+    begins.push_back(width_of(std::string_view(text).substr(0, found)));
+    place = found + word.size();
+  }
+  const auto tokens = first_tokens(encoding, begins);
   std::string line;
-  for (std::size_t i = 0; i < encoding.size();) {
-    std::size_t next = i + 1;
-    if (!encoding.words[i]) {
-      i = next;
-      continue;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string label = "?";
+    if (tokens[i]) {
+      const float* const scores = &logits(row, *tokens[i], 0);
+      label = config.id2label[static_cast<std::size_t>(
+          std::max_element(scores, scores + config.id2label.size()) - scores)];
     }
-    while (next < encoding.size() && encoding.words[next] == encoding.words[i]) ++next;
-    const float* const scores = &logits(row, i, 0);
-    const auto label =
-        static_cast<std::size_t>(std::max_element(scores, scores + config.id2label.size()) - scores);
-    line += (line.empty() ? "" : " ") +
-            characters_of(text, encoding.offsets[i].first, encoding.offsets[next - 1].second) + "/" +
-            config.id2label[label];
-    i = next;
+    line += (i == 0 ? "" : " ") + words[i] + "/" + label;
   }
   return line;
 }

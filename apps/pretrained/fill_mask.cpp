@@ -33,7 +33,7 @@ void print_guesses(const Tokenizer& tokenizer, const Array<float>& probabilities
   for (std::size_t i = 0; i < top; ++i) {
     const auto id = static_cast<std::int64_t>(order[i]);
     ids[place] = id;
-    const std::string token = id < static_cast<std::int64_t>(tokenizer.size()) ? tokenizer.token(id) : "";
+    const std::string token = tokenizer.contains(id) ? tokenizer.token(id) : "";
     std::printf("  %6.2f %%  %s %s\n", 100 * double{probabilities(0, place, order[i])},
                 on_the_left(token, 16).c_str(), tokenizer.decode(ids).c_str());
   }

@@ -14,6 +14,7 @@
 
 #include "../training_options.hpp"
 #include "labelled_texts.hpp"
+#include "words.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;
@@ -64,13 +65,9 @@ class Reader {
       return example;
     }
     example.labels.assign(example.encoding.size(), -100);
-    std::size_t word = 0, last = text.words.size();
-    for (std::size_t i = 0; i < example.encoding.size(); ++i) {
-      if (example.encoding.special[i] != 0) continue;
-      while (word + 1 < text.words.size() && text.words[word + 1] <= example.encoding.offsets[i].first)
-        ++word;
-      if (word != last) example.labels[i] = id_of(text.labels[word]);
-      last = word;
+    const auto tokens = first_tokens(example.encoding, text.words);
+    for (std::size_t word = 0; word < tokens.size(); ++word) {
+      if (tokens[word]) example.labels[*tokens[word]] = id_of(text.labels[word]);
     }
     return example;
   }
@@ -155,7 +152,10 @@ class Model {
     const auto note = [&](const std::string& text) {
       if (options.leads()) std::fprintf(stderr, "%s\n", text.c_str());
     };
-    const M model = M::from_folder(options.model, {.labels = labels, .note = note});
+    const M model =
+        M::from_folder(options.model, {.labels = labels,
+                                       .problem_type = pretrained::ProblemType::single_label_classification,
+                                       .note = note});
     if (options.freeze > 0) model.encoder().freeze(options.freeze);
     model.encoder().skip_padding();
     return model;
@@ -209,6 +209,22 @@ TrainingRecipe recipe(const FineTuneOptions& options, const Model& model) {
           }};
 }
 
+/// Of all texts and labels, which must be the same in a resumed run and on all ranks.
+std::uint64_t checksum_of(const LabelledSplit& split) {
+  std::uint64_t sum = 0;
+  const auto add = [&](const std::string& text) {
+    sum = xgrad::detail::checksum(std::as_bytes(std::span(text)), sum);
+    sum = xgrad::detail::checksum(std::as_bytes(std::span("\n", 1)), sum);
+  };
+  for (const std::vector<LabelledText>* texts : {&split.train, &split.test}) {
+    for (const LabelledText& text : *texts) {
+      add(text.text);
+      std::ranges::for_each(text.labels, add);
+    }
+  }
+  return sum;
+}
+
 std::vector<Example> examples_of(const Reader& reader, const std::vector<LabelledText>& texts) {
   std::vector<Example> examples;
   examples.reserve(texts.size());
@@ -234,8 +250,10 @@ int run(FineTuneOptions options) {
   const std::vector<std::string> labels = labels_for(split.labels(), config);
   const Model model(options, split.of_words, labels);
   const Reader reader(tokenizer, labels, max_length);
-  const std::vector<Example> training = examples_of(reader, split.train),
-                             held_out = examples_of(reader, split.test);
+  std::vector<Example> training = examples_of(reader, split.train);
+  // A sentence of which the tokenizer leaves nothing has nothing to learn.
+  std::erase_if(training, [](const Example& example) { return std::ranges::max(example.labels) < 0; });
+  const std::vector<Example> held_out = examples_of(reader, split.test);
   std::vector<std::size_t> lengths;
   for (const Example& example : training) lengths.push_back(example.encoding.size());
   xgrad::BatchSampler batches(lengths, {.batch_size = options.batch});
@@ -248,15 +266,11 @@ int run(FineTuneOptions options) {
   TrainingRun training_run(options, model.module(), recipe(options, model),
                            {{"DIR", options.model},
                             {"DATA", options.data},
+                            {"--test", options.test},
+                            {"the checksum of the texts", std::to_string(checksum_of(split))},
                             {"--freeze", std::to_string(options.freeze)},
                             {"--max-length", std::to_string(max_length)}});
   training_run.keep("batches", batches);
-  if (options.ranks != nullptr) {
-    for (const LabelledText& text : split.train) {
-      training_run.compare_words({text.text});
-      training_run.compare_words(text.labels);
-    }
-  }
   training_run.evaluate(batches.batches_per_epoch(), options.patience,
                         [&] { return score(model, reader, held_out, options).accuracy(); });
   const xgrad::TrainingLog log = training_run.fit([&] {

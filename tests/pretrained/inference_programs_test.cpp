@@ -105,7 +105,7 @@ TEST(ClassifyTest, PrintsProbabilitiesOrTheLabelOfEachWord) {
     if (tagged[i] == '/') i = std::min(tagged.find_first_of(" \n", i), tagged.size());
     without += tagged[i];
   }
-  EXPECT_EQ(without, "My föet , big\n") << tagged;
+  EXPECT_EQ(without, "My föet, big\n") << tagged;
 }
 
 class FineTuneTest : public testing::Test {

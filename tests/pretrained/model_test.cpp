@@ -292,6 +292,93 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
             "\"poetry\"");
 }
 
+TEST(ModelFolderTest, LabelsOfATaskThatHasNoneChangeNothing) {
+  Notes notes;
+  const auto options = notes.options({{"A", "B", "C"}});
+  const auto model = MaskedLM<float>::from_folder(model_folder("roberta_mlm"), options);
+  const auto encoder = Encoder<float>::from_folder(model_folder("bert_sentence"), options);
+  EXPECT_TRUE(notes.all.empty());
+}
+
+TEST(ModelFolderTest, ABiasMayBeThereTwice) {
+  const FolderCopy copy("roberta_mlm");
+  copy.change([](std::vector<TensorView>& tensors) {
+    static const std::vector<float> zeros(301);
+    tensors.push_back({"lm_head.decoder.bias", xgrad::DType::F32, {301}, std::as_bytes(std::span(zeros))});
+  });
+  const auto model = MaskedLM<float>::from_folder(copy.path()),
+             expected = MaskedLM<float>::from_folder(model_folder("roberta_mlm"));
+  xgrad_tests::expect_same_bits(model.state_dict().at("lm_head.bias"),
+                                expected.state_dict().at("lm_head.bias"));
+}
+
+TEST(ModelFolderTest, AHeadTooLargeToStartFreshIsRefused) {
+  const FolderCopy copy("bert_sentence");
+  copy.change([](std::vector<TensorView>& tensors) {
+    static const std::vector<float> numbers(70'000 * 4);
+    const auto bytes = std::as_bytes(std::span(numbers));
+    const auto put = [&](const std::string& name, const Shape& shape) {
+      tensors.push_back({name, xgrad::DType::F32, shape, bytes.first(4 * xgrad::element_count(shape))});
+    };
+    tensors.clear();
+    put("embeddings.word_embeddings.weight", {1, 70'000});
+    put("embeddings.position_embeddings.weight", {1, 70'000});
+    put("embeddings.token_type_embeddings.weight", {1, 70'000});
+    put("embeddings.LayerNorm.weight", {70'000});
+    put("embeddings.LayerNorm.bias", {70'000});
+  });
+  copy.configure([](nlohmann::json& config) {
+    config.update({{"hidden_size", 70'000},
+                   {"vocab_size", 1},
+                   {"max_position_embeddings", 1},
+                   {"type_vocab_size", 1},
+                   {"num_hidden_layers", 0}});
+  });
+  EXPECT_EQ(
+      message_of<FileError>([&] { SequenceClassifier<float>::from_folder(copy.path()); }),
+      copy.path() +
+          ": the parameter \"pooler.dense.weight\" is missing, and too large to start fresh: (70000, 70000)");
+}
+
+TEST(ConfigTest, KeepsNullAndNewNames) {
+  const FolderCopy copy("bert_classifier");
+  copy.configure([](nlohmann::json& config) {
+    config["pad_token_id"] = nullptr;
+    config["dtype"] = "float16";
+    config["id2label"] = {{"0", 5}, {"1", "x"}, {"2", "y"}};
+    config.erase("torch_dtype");
+  });
+  Config config = Config::from_folder(copy.path());
+  EXPECT_FALSE(config.pad_token_id);
+  EXPECT_EQ(config.id2label, (std::vector<std::string>{"5", "x", "y"}));
+  EXPECT_EQ(config.problem_type, ProblemType::single_label_classification);
+  config.problem_type.reset();
+  const auto written = nlohmann::json::parse(config.json("BertModel", "float32"));
+  EXPECT_TRUE(written.at("pad_token_id").is_null());
+  EXPECT_EQ(written.at("dtype"), "float32");
+  EXPECT_FALSE(written.contains("torch_dtype"));
+  EXPECT_FALSE(written.contains("problem_type"));
+}
+
+TEST(ConfigTest, RefusesSizesThatDoNotFit) {
+  const auto refusal = [](Family family, const auto& change) {
+    Config config = Config::of(family);
+    change(config);
+    return message_of<ValueError>([&] { config.check(); });
+  };
+  Config::of(Family::electra).check();
+  EXPECT_EQ(refusal(Family::bert, [](Config& c) { c.hidden_size = 64, c.num_attention_heads = 4; }),
+            "Config: embedding_size must be hidden_size but in electra, got 768 and 64");
+  EXPECT_EQ(refusal(Family::distilbert, [](Config& c) { c.type_vocab_size = 2; }),
+            "Config: type_vocab_size must be 0 in distilbert, got 2");
+  EXPECT_EQ(refusal(Family::bert, [](Config& c) { c.num_attention_heads = 0; }),
+            "Config: num_attention_heads must divide hidden_size, got 0 and 768");
+  EXPECT_EQ(refusal(Family::roberta, [](Config& c) { c.max_position_embeddings = 2; }),
+            "Config: max_position_embeddings must be above pad_token_id + 1");
+  EXPECT_EQ(refusal(Family::roberta, [](Config& c) { c.vocab_size = 1; }),
+            "Config: pad_token_id must be below vocab_size, got 1 and 1");
+}
+
 TEST(ConfigTest, ReadsAndWritesAllFields) {
   for (const std::string& name : all_folders) {
     SCOPED_TRACE(name);
@@ -320,8 +407,7 @@ TEST(ConfigTest, ReadsAndWritesAllFields) {
 }
 
 Config small_config(Family family = Family::bert) {
-  Config config;
-  config.model_type = family;
+  Config config = Config::of(family);
   config.vocab_size = 30;
   config.hidden_size = config.embedding_size = 8;
   config.num_hidden_layers = 3;
@@ -329,7 +415,6 @@ Config small_config(Family family = Family::bert) {
   config.intermediate_size = 16;
   config.max_position_embeddings = 12;
   config.initializer_range = 0.3;
-  if (family == Family::distilbert) config.type_vocab_size = 0;
   return config;
 }
 
@@ -372,6 +457,10 @@ TEST(PretrainedTest, FrozenLayersGetNoGradientsAndTheOthersTheSame) {
     }
     model.encoder().freeze(3);
     EXPECT_EQ(model.trainable_parameters().size(), 2U) << "the classifier's";
+    const MaskedLM<double> masked(small_config(family));
+    masked.encoder().freeze(0);
+    masked.loss(some_input(), labels).backward();
+    EXPECT_FALSE(masked.encoder().word_embeddings().has_grad()) << "the decoder's are the same";
     model.encoder().freeze({});
     EXPECT_EQ(model.trainable_parameters().size(), whole.size());
     EXPECT_EQ(message_of<ValueError>([&] { model.encoder().freeze(4); }),
@@ -410,9 +499,10 @@ TEST(PretrainedTest, SkippingPaddingChangesNoLossAndNoGradient) {
         EXPECT_LT(xt::amax(difference)(), 1e-13) << name;
       }
       const Array<double> left = model.encoder()(input).last_hidden_state.value();
+      const bool skips = mask(1, 0) != 0;  // sequences begin with tokens
       for (std::size_t row = 0; row < 2; ++row) {
         for (std::size_t i = 0; i < 5; ++i)
-          EXPECT_NEAR(left(row, i, 3), mask(row, i) == 0 ? 0 : states(row, i, 3), 1e-13);
+          EXPECT_NEAR(left(row, i, 3), skips && mask(row, i) == 0 ? 0 : states(row, i, 3), 1e-13);
       }
     }
   }
@@ -461,6 +551,9 @@ TEST(PretrainedTest, LossesOfAllHeadsHaveTheirGradients) {
     check_gradients(sequence, [&] { return sequence.loss(input, Ids{1, 0}); });
     check_gradients(sequence, [&] { return sequence.loss(input, Array<double>{{1, 0}, {1, 1}}); });
     const QuestionAnswerer<double> answers(config);
+    const double loss = answers.loss(input, Ids{1, 2}, Ids{3, 9}).item();
+    answers.encoder().skip_padding();
+    EXPECT_EQ(answers.loss(input, Ids{1, 2}, Ids{3, 9}).item(), loss) << "it is over padding, too";
     check_gradients(answers, [&] { return answers.loss(input, Ids{1, 2}, Ids{3, 9}); });
     const MaskedLM<double> masked(config);
     check_gradients(masked, [&] {

@@ -30,6 +30,8 @@ TEST(SentenceEmbedderTest, OrderAndBatchesDoNotMatter) {
     EXPECT_NEAR(squares, 1, 1e-14);
   }
   EXPECT_EQ(xgrad::to_string(embedder(std::vector<std::string>()).shape()), "(0, 32)");
+  const std::vector<std::string> padded{"  the old house\u3000\n"};
+  xgrad_tests::expect_same_bits(embedder(padded), embedder(std::vector<std::string>{"the old house"}));
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { embedder(sentences, 0); }),
             "SentenceEmbedder: batch_size must be at least 1, got 0");
 }

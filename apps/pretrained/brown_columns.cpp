@@ -1,0 +1,59 @@
+// Writes tagged sentences of the Brown corpus in columns, as fine_tune reads them
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <xgrad/train/data.hpp>
+#include <xgrad/train/file.hpp>
+
+#include "../brown_corpus.hpp"
+#include "../program.hpp"
+
+using namespace apps;
+
+namespace {
+
+std::string in_columns(const TaggedSentence& sentence) {
+  std::string lines;
+  for (std::size_t i = 0; i < sentence.words.size(); ++i)
+    lines += sentence.words[i] + '\t' + sentence.tags[i] + '\n';
+  return lines + '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string path;
+  std::size_t count = 1000;
+  std::uint64_t seed = 0;
+  CLI::App app(
+      "Writes sentences of the Brown corpus, drawn at random, a line for each word, with its part of speech, "
+      "and a "
+      "blank line after each sentence.");
+  app.add_option("FILE", path, "The file to write")->required();
+  app.add_option("--sentences", count, "How many; all if there are not so many")
+      ->check(in_range<std::size_t>(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--seed", seed, "Seed of what is drawn")
+      ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
+  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  return run_program("brown_columns", [&] {
+    std::vector<TaggedSentence> sentences;
+    for (const TaggedFile& file : brown_corpus()) sentences.insert(sentences.end(), file.begin(), file.end());
+    const std::size_t chosen = std::min(count, sentences.size());
+    xgrad::Generator generator(seed);
+    const auto order = xgrad::random_split(sentences.size(), {chosen, sentences.size() - chosen}, generator);
+    xgrad::AtomicFile file(path);
+    for (const std::size_t i : order[0]) {
+      const std::string lines = in_columns(sentences[i]);
+      file.write(std::as_bytes(std::span(lines)));
+    }
+    file.commit();
+    return 0;
+  });
+}

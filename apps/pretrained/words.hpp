@@ -1,0 +1,29 @@
+#pragma once
+
+// Words, which blanks separate, and the tokens that they begin with.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <xgrad/pretrained/tokenizer.hpp>
+
+namespace apps {
+
+/// The token that stands for each word: the first of those that lie in it; nothing for a word that was cut
+/// off, or of which the tokenizer leaves nothing. `begins` has where each word begins, in characters.
+inline std::vector<std::optional<std::size_t>> first_tokens(const xgrad::pretrained::Encoding& encoding,
+                                                            const std::vector<std::size_t>& begins) {
+  std::vector<std::optional<std::size_t>> tokens(begins.size());
+  std::size_t word = 0;
+  for (std::size_t i = 0; i < encoding.size() && !begins.empty(); ++i) {
+    if (encoding.special[i] != 0) continue;
+    // Where a token has the blank before it, it begins in front of the word.
+    while (word + 1 < begins.size() && begins[word + 1] < encoding.offsets[i].second) ++word;
+    if (!tokens[word]) tokens[word] = i;
+  }
+  return tokens;
+}
+
+}  // namespace apps
