@@ -116,6 +116,15 @@ inline std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::ve
   return {sums.begin(), sums.end()};
 }
 
+/// The checksum of what came before, and of these words.
+inline std::uint64_t checksum_of(std::span<const std::string> words, std::uint64_t before) {
+  for (const std::string& word : words) {
+    before = xgrad::detail::checksum(std::as_bytes(std::span(word)), before);
+    before = xgrad::detail::checksum(std::as_bytes(std::span("\n", 1)), before);
+  }
+  return before;
+}
+
 /// What a training does with gradients.
 struct TrainingRecipe {
   std::vector<xgrad::ParameterGroup<float, xgrad::AdamWOptions>> groups;
@@ -233,12 +242,7 @@ class TrainingRun {
   }
 
   /// All ranks must have the same words to train on.
-  void compare_words(const std::vector<std::string>& words) {
-    for (const std::string& word : words) {
-      words_ = xgrad::detail::checksum(std::as_bytes(std::span(word)), words_);
-      words_ = xgrad::detail::checksum(std::as_bytes(std::span("\n", 1)), words_);
-    }
-  }
+  void compare_words(const std::vector<std::string>& words) { words_ = checksum_of(words, words_); }
 
   double best_score() const { return stopping_.best(); }
 

@@ -16,7 +16,7 @@ namespace {
 using detail::in_quotes;
 
 constexpr std::size_t longest_header = 100'000'000;
-constexpr std::size_t longest_part = 300;  // of a broken header, in an error
+constexpr std::size_t longest_part = 300;  // of a number, in an error
 constexpr const char* metadata_key = "__metadata__";
 
 /// What the header says of a tensor.
@@ -125,11 +125,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool binary(nlohmann::json::binary_t&) override { refuse("binary data"); }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
-    // "[...] parse error at line 1, column 2: syntax error ...; last read: '...'"
-    std::string reason = error.what();
-    reason.erase(std::min({reason.find("; last read"), reason.size(), longest_part}));
-    reason.erase(0, reason.find("] ") + 2);
-    fail("the header must be JSON, got a ", reason);
+    fail("the header must be JSON, got a ", detail::json_error(error.what()));
   }
 
  private:

@@ -172,6 +172,15 @@ std::string in_quotes(std::string_view text) {
   return shown.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string json_error(std::string_view what) {
+  constexpr std::size_t longest = 300;
+  // "[...] parse error at line 1, column 2: syntax error ...; last read: '...'"
+  std::string reason(what);
+  reason.erase(std::min({reason.find("; last read"), reason.size(), longest}));
+  reason.erase(0, reason.find("] ") + 2);
+  return reason;
+}
+
 template <class T>
 Array<T> array_from(const std::string& path, const TensorView& tensor, bool named) {
   try {

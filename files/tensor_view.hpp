@@ -95,6 +95,10 @@ namespace detail {
 /// The text in double quotes with JSON's escapes, so that it is one line; a long text is cut off.
 std::string in_quotes(std::string_view text);
 
+/// What is wrong with a text that is no JSON, "parse error at line 1, column 2: syntax error ...", of an
+/// exception's text, without its number and what was read last; a long one is cut off.
+std::string json_error(std::string_view what);
+
 /// to_array, whose error becomes a FileError that begins with the path of the file and the tensor's name,
 /// unless it has none.
 template <class T>

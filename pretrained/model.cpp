@@ -1,10 +1,9 @@
 #include "model.hpp"
 
 #include <cstdio>
-#include <span>
 
 #include "../files/safetensors.hpp"
-#include "detail/copied_files.hpp"
+#include "detail/folder_files.hpp"
 #include "detail/weights.hpp"
 
 namespace xgrad::pretrained {
@@ -30,9 +29,7 @@ void save_folder(const Model<T>& model, const std::string& folder) {
   const bool is_double = std::is_same_v<T, double>;
   const std::string text = model.config().json(model.architecture(), is_double ? "float64" : "float32");
   save_safetensors(model.state_dict(), folder + "/model.safetensors", {{"format", "pt"}});
-  AtomicFile config(folder + "/config.json");
-  config.write(std::as_bytes(std::span(text)));
-  config.commit();
+  detail::write_file(folder + "/config.json", text);
 }
 
 void detail::load(const std::string& folder, const LoadOptions& options, const char* head,

@@ -1,7 +1,6 @@
 #include "sentence_embedder.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 
 #include "../graph/error.hpp"
@@ -12,7 +11,7 @@
 #include "../ops/matmul.hpp"
 #include "../ops/reductions.hpp"
 #include "../ops/shapes.hpp"
-#include "detail/copied_files.hpp"
+#include "detail/folder_files.hpp"
 #include "detail/json.hpp"
 #include "detail/unicode.hpp"
 
@@ -20,8 +19,6 @@ namespace xgrad::pretrained {
 namespace {
 
 using detail::Json;
-
-bool exists(const std::string& path) { return std::filesystem::exists(path); }
 
 /// What follows the encoder.
 struct Modules {
@@ -49,7 +46,7 @@ Pooling read_pooling(const Json& config) {
 
 Modules read_modules(const std::string& folder) {
   Modules modules;
-  if (!exists(folder + "/modules.json")) return modules;
+  if (!detail::exists(folder + "/modules.json")) return modules;
   const std::vector<Json> list = Json::read(folder + "/modules.json").items();
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Json type = list[i].at("type");
@@ -76,7 +73,7 @@ Modules read_modules(const std::string& folder) {
 
 std::size_t read_max_length(const std::string& folder, const Tokenizer& tokenizer, std::size_t most) {
   const std::string path = folder + "/sentence_bert_config.json";
-  if (!exists(path)) return most;
+  if (!detail::exists(path)) return most;
   const Json config = Json::read(path);
   const auto lower = config.find("do_lower_case");
   if (lower && lower->boolean() && tokenizer.encode("A").ids != tokenizer.encode("a").ids)
@@ -86,23 +83,15 @@ std::size_t read_max_length(const std::string& folder, const Tokenizer& tokenize
   return std::min(most, static_cast<std::size_t>(length->integer(1, 1 << 30)));
 }
 
-/// Without white space at the ends, as sentence-transformers takes a text.
-std::string stripped(const std::string& given) {
-  const std::string_view text = given;
-  if (detail::unicode::find_invalid_utf8(text) != text.npos) return given;  // which the tokenizer refuses
-  const auto is_space = [](std::string_view rest) {
-    return detail::unicode::is(detail::unicode::first_of(rest), detail::unicode::space);
-  };
-  std::size_t begin = text.size(), end = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t next = i + detail::unicode::first_length(text.substr(i));
-    if (!is_space(text.substr(i))) {
-      begin = std::min(begin, i);
-      end = next;
-    }
-    i = next;
-  }
-  return begin < end ? given.substr(begin, end - begin) : std::string();
+/// Without white space at the ends, as sentence-transformers takes a text. One that is not UTF-8, which the
+/// tokenizer refuses, stays.
+std::string stripped(const std::string& text) {
+  namespace unicode = detail::unicode;
+  if (unicode::find_invalid_utf8(text) != text.npos) return text;
+  std::string_view rest = unicode::without_spaces_at_the_end(text);
+  while (!rest.empty() && unicode::is(unicode::first_of(rest), unicode::space))
+    rest.remove_prefix(unicode::first_length(rest));
+  return std::string(rest);
 }
 
 }  // namespace

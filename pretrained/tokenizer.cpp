@@ -6,7 +6,7 @@
 
 #include "../files/tensor_view.hpp"
 #include "../graph/error.hpp"
-#include "detail/copied_files.hpp"
+#include "detail/folder_files.hpp"
 #include "detail/pipeline.hpp"
 #include "detail/unicode.hpp"
 

@@ -10,8 +10,7 @@
 
 #include "../files/tensor_view.hpp"
 #include "../graph/error.hpp"
-#include "../train/file.hpp"
-#include "detail/copied_files.hpp"
+#include "detail/folder_files.hpp"
 #include "detail/unicode.hpp"
 
 namespace xgrad::pretrained {
@@ -24,12 +23,6 @@ using xgrad::detail::fail, xgrad::detail::in_quotes;
 constexpr std::array<const char*, 5> special_tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
 constexpr const char* unknown = "[UNK]";
 constexpr const char* prefix = "##";
-
-void write(const std::string& folder, const char* name, const std::string& text) {
-  AtomicFile file(folder + "/" + name);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
-}
 
 bool has_space(std::string_view text) {
   for (; !text.empty(); text.remove_prefix(unicode::first_length(text)))
@@ -146,9 +139,9 @@ void write_word_piece(const std::string& folder, std::span<const std::string> vo
   detail::make_folder(folder);
   std::string lines;
   for (const std::string& token : vocabulary) lines += token + '\n';
-  write(folder, "vocab.txt", lines);
-  write(folder, "tokenizer_config.json", tokenizer_config(options).dump(2) + '\n');
-  write(folder, "tokenizer.json", tokenizer(vocabulary, options.lowercase).dump(2) + '\n');
+  detail::write_file(folder + "/vocab.txt", lines);
+  detail::write_file(folder + "/tokenizer_config.json", tokenizer_config(options).dump(2) + '\n');
+  detail::write_file(folder + "/tokenizer.json", tokenizer(vocabulary, options.lowercase).dump(2) + '\n');
 }
 
 }  // namespace xgrad::pretrained

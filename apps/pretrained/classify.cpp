@@ -9,7 +9,6 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../columns.hpp"
 #include "../program.hpp"
 #include "texts.hpp"
 #include "words.hpp"
@@ -49,33 +48,16 @@ std::string verdict(const Config& config, const float* logits) {
   return text;
 }
 
-void classify_sequences(const std::string& folder, const std::vector<std::string>& given) {
-  const Tokenizer tokenizer = Tokenizer::from_folder(folder);
-  const auto model = SequenceClassifier<float>::from_folder(folder);
-  model.encoder().skip_padding();
-  for_each_text(given, texts_of_a_batch, [&](std::span<const std::string> texts) {
-    for (std::size_t begin = 0; begin < texts.size(); begin += texts_of_a_batch) {
-      const auto part = texts.subspan(begin, std::min(texts_of_a_batch, texts.size() - begin));
-      const Array<float> logits =
-          model(tokenizer.encode(part, {.max_length = model.config().max_length()})).value();
-      for (std::size_t i = 0; i < part.size(); ++i)
-        std::printf("%s\t%s\n", verdict(model.config(), &logits(i, 0)).c_str(), part[i].c_str());
-    }
-  });
+std::string labelled_text(const Config& config, const std::string& text, const Encoding&,
+                          const Array<float>& logits, std::size_t row) {
+  return verdict(config, &logits(row, 0)) + "\t" + text;
 }
 
 /// "The/DET old/ADJ house/NOUN": a word has the label of its first token, "?" if none is left of it.
 std::string labelled_words(const Config& config, const std::string& text, const Encoding& encoding,
                            const Array<float>& logits, std::size_t row) {
   const std::vector<std::string> words = xgrad::whitespace_tokens(text);
-  std::vector<std::size_t> begins;
-  std::size_t place = 0;
-  for (const std::string& word : words) {
-    const std::size_t found = text.find(word, place);
-    begins.push_back(width_of(std::string_view(text).substr(0, found)));
-    place = found + word.size();
-  }
-  const auto tokens = first_tokens(encoding, begins);
+  const auto tokens = first_tokens(encoding, word_begins(text));
   std::string line;
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string label = "?";
@@ -89,9 +71,11 @@ std::string labelled_words(const Config& config, const std::string& text, const 
   return line;
 }
 
-void classify_tokens(const std::string& folder, const std::vector<std::string>& given) {
+/// Prints show(config, text, encoding, logits, row) for each text.
+template <class Model, class Show>
+void classify(const std::string& folder, const std::vector<std::string>& given, const Show& show) {
   const Tokenizer tokenizer = Tokenizer::from_folder(folder);
-  const auto model = TokenClassifier<float>::from_folder(folder);
+  const Model model = Model::from_folder(folder);
   model.encoder().skip_padding();
   for_each_text(given, texts_of_a_batch, [&](std::span<const std::string> texts) {
     for (std::size_t begin = 0; begin < texts.size(); begin += texts_of_a_batch) {
@@ -99,7 +83,7 @@ void classify_tokens(const std::string& folder, const std::vector<std::string>& 
       const Batch batch = tokenizer.encode(part, {.max_length = model.config().max_length()});
       const Array<float> logits = model(batch).value();
       for (std::size_t i = 0; i < part.size(); ++i)
-        std::puts(labelled_words(model.config(), part[i], batch.encodings[i], logits, i).c_str());
+        std::puts(show(model.config(), part[i], batch.encodings[i], logits, i).c_str());
     }
   });
 }
@@ -119,9 +103,9 @@ int main(int argc, char** argv) {
   return run_program("classify", [&] {
     const xgrad::NoGrad guard;
     if (Config::from_folder(folder).architecture.ends_with("ForTokenClassification")) {
-      classify_tokens(folder, texts);
+      classify<TokenClassifier<float>>(folder, texts, labelled_words);
     } else {
-      classify_sequences(folder, texts);
+      classify<SequenceClassifier<float>>(folder, texts, labelled_text);
     }
     return 0;
   });

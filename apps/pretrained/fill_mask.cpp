@@ -61,11 +61,11 @@ int main(int argc, char** argv) {
     const xgrad::NoGrad guard;
     for_each_text(texts, 1, [&](std::span<const std::string> some) {
       for (const std::string& text : some) {
-        const Encoding encoding = tokenizer.encode(text, {.max_length = model.config().max_length()});
+        const Batch batch = tokenizer.encode(std::vector{text}, {.max_length = model.config().max_length()});
+        const Encoding& encoding = batch.encodings.front();
         if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
           throw std::runtime_error("a text must have the mask " + tokenizer.token(mask) + ", got \"" + text +
                                    "\"");
-        const Batch batch = tokenizer.encode(std::vector{text}, {.max_length = model.config().max_length()});
         const Variable<float> probabilities = softmax(model(batch), 2);
         std::printf("%s\n", text.c_str());
         for (std::size_t place = 0; place < encoding.size(); ++place) {

@@ -14,6 +14,7 @@
 
 #include "../training_options.hpp"
 #include "labelled_texts.hpp"
+#include "recipe.hpp"
 #include "words.hpp"
 
 using namespace apps;
@@ -53,19 +54,19 @@ class Reader {
   static constexpr std::int64_t unknown_label = -1;
 
   Reader(const pretrained::Tokenizer& tokenizer, const std::vector<std::string>& labels,
-         std::size_t max_length)
-      : tokenizer_(tokenizer), max_length_(max_length) {
+         std::size_t max_length, bool of_words)
+      : tokenizer_(tokenizer), max_length_(max_length), of_words_(of_words) {
     for (const std::string& label : labels) ids_.emplace(label, ids_.size());
   }
 
   Example operator()(const LabelledText& text) const {
     Example example{tokenizer_.encode(text.text, {.max_length = max_length_}), {}, text.labels.size()};
-    if (text.words.empty()) {
+    if (!of_words_) {
       example.labels = {id_of(text.labels.front())};
       return example;
     }
     example.labels.assign(example.encoding.size(), -100);
-    const auto tokens = first_tokens(example.encoding, text.words);
+    const auto tokens = first_tokens(example.encoding, word_begins(text.text));
     for (std::size_t word = 0; word < tokens.size(); ++word) {
       if (tokens[word]) example.labels[*tokens[word]] = id_of(text.labels[word]);
     }
@@ -100,6 +101,7 @@ class Reader {
 
   const pretrained::Tokenizer& tokenizer_;
   std::size_t max_length_;
+  bool of_words_;
   std::map<std::string, std::size_t> ids_;
 };
 
@@ -123,6 +125,10 @@ class Model {
   const pretrained::Config& config() const {
     return std::visit([](const auto& model) -> const pretrained::Config& { return model.config(); },
                       classifier_);
+  }
+
+  std::vector<xgrad::NamedParameter<float>> trainable_parameters() const {
+    return visit([](const auto& model) { return model.trainable_parameters(); });
   }
 
   xgrad::WeightedLoss<float> loss(const Batch& batch) const {
@@ -149,13 +155,10 @@ class Model {
  private:
   template <class M>
   static M load(const FineTuneOptions& options, const std::vector<std::string>& labels) {
-    const auto note = [&](const std::string& text) {
-      if (options.leads()) std::fprintf(stderr, "%s\n", text.c_str());
-    };
     const M model =
         M::from_folder(options.model, {.labels = labels,
                                        .problem_type = pretrained::ProblemType::single_label_classification,
-                                       .note = note});
+                                       .note = note_of(options)});
     if (options.freeze > 0) model.encoder().freeze(options.freeze);
     model.encoder().skip_padding();
     return model;
@@ -198,29 +201,12 @@ std::vector<std::string> labels_for(const std::vector<std::string>& found, const
   return std::ranges::includes(known, found) ? config.id2label : found;
 }
 
-TrainingRecipe recipe(const FineTuneOptions& options, const Model& model) {
-  const std::size_t steps = options.steps;
-  return {.groups = model.visit([&](const auto& m) {
-            return pretrained::decay_groups(m.trainable_parameters(),
-                                            {.lr = options.lr, .weight_decay = 0.01});
-          }),
-          .schedule = [steps](xgrad::Optimizer<float>& optimizer) -> xgrad::LRScheduler<float> {
-            return xgrad::LinearWarmupLR<float>(optimizer, steps / 10, steps);
-          }};
-}
-
 /// Of all texts and labels, which must be the same in a resumed run and on all ranks.
 std::uint64_t checksum_of(const LabelledSplit& split) {
   std::uint64_t sum = 0;
-  const auto add = [&](const std::string& text) {
-    sum = xgrad::detail::checksum(std::as_bytes(std::span(text)), sum);
-    sum = xgrad::detail::checksum(std::as_bytes(std::span("\n", 1)), sum);
-  };
   for (const std::vector<LabelledText>* texts : {&split.train, &split.test}) {
-    for (const LabelledText& text : *texts) {
-      add(text.text);
-      std::ranges::for_each(text.labels, add);
-    }
+    for (const LabelledText& text : *texts)
+      sum = apps::checksum_of(text.labels, apps::checksum_of({&text.text, 1}, sum));
   }
   return sum;
 }
@@ -249,7 +235,7 @@ int run(FineTuneOptions options) {
                     max_length = std::min(options.max_length.value_or(most), most);
   const std::vector<std::string> labels = labels_for(split.labels(), config);
   const Model model(options, split.of_words, labels);
-  const Reader reader(tokenizer, labels, max_length);
+  const Reader reader(tokenizer, labels, max_length, split.of_words);
   std::vector<Example> training = examples_of(reader, split.train);
   // A sentence of which the tokenizer leaves nothing has nothing to learn.
   std::erase_if(training, [](const Example& example) { return std::ranges::max(example.labels) < 0; });
@@ -263,7 +249,8 @@ int run(FineTuneOptions options) {
   std::fflush(stdout);
 
   model.module().train();
-  TrainingRun training_run(options, model.module(), recipe(options, model),
+  TrainingRun training_run(options, model.module(),
+                           hugging_face_recipe(options, model.trainable_parameters()),
                            {{"DIR", options.model},
                             {"DATA", options.data},
                             {"--test", options.test},

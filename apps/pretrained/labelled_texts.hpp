@@ -14,7 +14,6 @@
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
-#include "../columns.hpp"
 #include "../word_labels.hpp"
 
 namespace apps {
@@ -22,7 +21,6 @@ namespace apps {
 struct LabelledText {
   std::string text;
   std::vector<std::string> labels;  ///< one, or one for each word
-  std::vector<std::size_t> words;  ///< where each word begins, in characters; empty if the text has one label
 };
 
 /// The texts of a file, and whether their words have the labels.
@@ -38,7 +36,7 @@ inline LabelledText labelled_line(const LineReader& reader, const std::string& l
   const std::size_t tab = line.rfind('\t');
   if (tab == line.npos || tab == 0 || tab + 1 == line.size())
     reader.fail("a line must be a text, a tab and a label", line);
-  return {line.substr(0, tab), {line.substr(tab + 1)}, {}};
+  return {line.substr(0, tab), {line.substr(tab + 1)}};
 }
 
 /// Adds the word of a line "word ... label" to the sentence.
@@ -48,7 +46,6 @@ inline void add_word(const LineReader& reader, const std::string& line, Labelled
     reader.fail("a line must have a word and a label, as others of a sentence do", line);
   if (columns.front() == "-DOCSTART-") return;
   if (!sentence.text.empty()) sentence.text += ' ';
-  sentence.words.push_back(width_of(sentence.text));
   sentence.text += columns.front();
   sentence.labels.push_back(columns.back());
 }
@@ -70,7 +67,7 @@ inline LabelledTexts read_labelled_texts(const std::string& path) {
   detail::LineReader reader(path);
   LabelledText sentence;
   const auto end_sentence = [&] {
-    if (!sentence.words.empty()) all.texts.push_back(std::exchange(sentence, {}));
+    if (!sentence.labels.empty()) all.texts.push_back(std::exchange(sentence, {}));
   };
   for (std::string line; reader.next(line);) {
     if (!all.of_words) {

@@ -12,6 +12,7 @@
 #include "../training_options.hpp"
 #include "masked_pieces.hpp"
 #include "plain_text.hpp"
+#include "recipe.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;
@@ -111,13 +112,6 @@ Pieces split(std::vector<Piece> all, const TokenMask& mask) {
   return pieces;
 }
 
-Model load(const PretrainOptions& options) {
-  const auto note = [&](const std::string& text) {
-    if (options.leads()) std::fprintf(stderr, "%s\n", text.c_str());
-  };
-  return Model::from_folder(options.model, {.note = note});
-}
-
 /// The most tokens of a piece.
 std::size_t length_of_pieces(const PretrainOptions& options, const Model& model) {
   constexpr std::size_t usual = 128;
@@ -135,17 +129,6 @@ pretrained::Tokenizer load_tokenizer(const PretrainOptions& options, const Model
                                 std::to_string(model.config().vocab_size) + " tokens, as the model, got " +
                                 std::to_string(tokenizer.size()));
   return tokenizer;
-}
-
-/// AdamW, whose decay spares biases and LayerNorms; the rate rises in a tenth of the steps and then falls
-/// linearly.
-TrainingRecipe recipe(const PretrainOptions& options, const Model& model) {
-  const std::size_t steps = options.steps;
-  return {.groups = pretrained::decay_groups(model.trainable_parameters(),
-                                             {.lr = options.lr, .weight_decay = 0.01}),
-          .schedule = [steps](xgrad::Optimizer<float>& optimizer) -> xgrad::LRScheduler<float> {
-            return xgrad::LinearWarmupLR<float>(optimizer, steps / 10, steps);
-          }};
 }
 
 void print(const char* when, const Score& score) {
@@ -189,7 +172,7 @@ void save(const Model& model, const pretrained::Tokenizer& tokenizer, const std:
 int run(const PretrainOptions& options) {
   MetricsFile metrics(options.metrics);
   xgrad::manual_seed(options.seed);
-  const Model model = load(options);
+  const Model model = Model::from_folder(options.model, {.note = note_of(options)});
   const auto tokenizer = load_tokenizer(options, model);
   const std::size_t max_length = length_of_pieces(options, model);
   check_writable_folder(options.save);
@@ -206,7 +189,7 @@ int run(const PretrainOptions& options) {
   model.train();
   model.encoder().skip_padding();
   TrainingRun training_run(
-      options, model, recipe(options, model),
+      options, model, hugging_face_recipe(options, model.trainable_parameters()),
       {{"DIR", options.model}, {"--text", options.text}, {"--max-length", std::to_string(max_length)}});
   xgrad::BatchSampler batches(pieces.lengths(), {.batch_size = options.batch});
   training_run.keep("batches", batches);

@@ -5,11 +5,28 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <xgrad/pretrained/tokenizer.hpp>
+#include <xgrad/train/vocabulary.hpp>
+
+#include "../columns.hpp"
 
 namespace apps {
+
+/// Where each word of a text begins, in characters.
+inline std::vector<std::size_t> word_begins(const std::string& text) {
+  std::vector<std::size_t> begins;
+  std::size_t end = 0, characters = 0;  // of the word before
+  for (const std::string& word : xgrad::whitespace_tokens(text)) {
+    const std::size_t begin = text.find(word, end);
+    begins.push_back(characters + width_of(std::string_view(text).substr(end, begin - end)));
+    end = begin + word.size();
+    characters = begins.back() + width_of(word);
+  }
+  return begins;
+}
 
 /// The token that stands for each word: the first of those that lie in it; nothing for a word that was cut
 /// off, or of which the tokenizer leaves nothing. `begins` has where each word begins, in characters.

@@ -3,14 +3,11 @@
 // What programs that compare processes of libraries share: asking for times, and how LibTorch is run.
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -18,6 +15,7 @@
 #include "configs.hpp"
 #include "process.hpp"
 #include "protocol.hpp"
+#include "temporary_file.hpp"
 
 namespace bench {
 
@@ -100,23 +98,5 @@ inline Environment libtorch_environment(const std::string& name, std::size_t thr
   if (name == "libtorch-tuned") environment.merge(tuned(threads));
   return environment;
 }
-
-/// An empty file that is deleted at the end.
-class TemporaryFile {
- public:
-  TemporaryFile() : path_((std::filesystem::temp_directory_path() / "bench_encoder_XXXXXX").string()) {
-    const int file = mkstemp(path_.data());
-    if (file < 0) throw std::system_error(errno, std::generic_category(), path_);
-    close(file);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace bench

@@ -1,29 +1,16 @@
 // The encoder in ONNX Runtime, which bench_encoder measures beside xgrad's: forward only.
 // Needs node and npm, which installs the runtime into the folder that is the only argument.
 
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+
+import { npmPackage } from '../npm_package.mjs';
 
 const PACKAGE = 'onnxruntime-node';
 const VERSION = '1.30.0';
 const OPSET = 17;
 const PAD_ID = 0;
-
-const folder = join(process.argv[2], VERSION);
-
-function onnxruntime() {
-  if (!existsSync(join(folder, 'node_modules', PACKAGE))) {
-    mkdirSync(folder, { recursive: true });
-    // Its script would download libraries for GPUs.
-    const options = ['--ignore-scripts', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
-    const install = ['install', ...options, '--prefix', folder, `${PACKAGE}@${VERSION}`];
-    execFileSync('npm', install, { stdio: ['ignore', 2, 2] });
-  }
-  return createRequire(join(folder, 'index.js'))(PACKAGE);
-}
 
 // Protocol buffers, as far as a model needs them: https://protobuf.dev/programming-guides/encoding
 function varint(value) {
@@ -152,7 +139,7 @@ function crossEntropy(logits, labels) {
 let forward; // async, of the model that was started
 
 async function start({ size, threads, weights, parameters, ids, labels }) {
-  const { InferenceSession, Tensor } = onnxruntime();
+  const { InferenceSession, Tensor } = npmPackage(PACKAGE, VERSION, join(process.argv[2], VERSION));
   const { logits, model } = encoder(size, parameters, readFileSync(weights));
   const session = await InferenceSession.create(model, { intraOpNumThreads: threads, interOpNumThreads: 1 });
   const feeds = { ids: new Tensor('int64', BigInt64Array.from(ids, BigInt), [size.batch, size.seq]) };

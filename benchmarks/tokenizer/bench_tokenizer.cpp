@@ -1,11 +1,8 @@
 // How many texts a second a tokenizer encodes, beside Hugging Face's Rust library
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -20,6 +17,7 @@
 #include <xgrad/pretrained/tokenizer.hpp>
 
 #include "../../apps/program.hpp"
+#include "../encoder/temporary_file.hpp"
 
 using nlohmann::json, xgrad::pretrained::Tokenizer;
 
@@ -85,30 +83,13 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-/// A file with the texts, which is removed at the end.
-class TextFile {
- public:
-  explicit TextFile(const std::vector<std::string>& texts)
-      : path_((std::filesystem::temp_directory_path() / "xgrad_texts_XXXXXX").string()) {
-    const int descriptor = mkstemp(path_.data());
-    if (descriptor < 0) throw xgrad::FileError(path_ + ": cannot be written");
-    ::close(descriptor);
-    std::ofstream file(path_);
-    for (const std::string& text : texts) file << text << '\n';
-  }
-  TextFile(const TextFile&) = delete;
-  TextFile& operator=(const TextFile&) = delete;
-  ~TextFile() { std::filesystem::remove(path_); }
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// What tokenizers.mjs prints.
 json run_library(const std::string& folder, const std::vector<std::string>& texts, double seconds) {
-  const TextFile file(texts);
+  const bench::TemporaryFile file;
+  {
+    std::ofstream lines(file.path());
+    for (const std::string& text : texts) lines << text << '\n';
+  }
   std::string command = "node";
   for (const std::string& argument :
        {std::string(XGRAD_BENCH_TOKENIZERS_SCRIPT), std::string(XGRAD_BENCH_TOKENIZERS_FOLDER), folder,

@@ -2,10 +2,10 @@
 // Needs node and npm, which installs the library into the folder that is the first argument. The others: a folder
 // with a tokenizer.json, a file with a text a line, and how many seconds to measure.
 
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+
+import { npmPackage } from '../npm_package.mjs';
 
 const PACKAGE = 'tokenizers';
 const VERSION = '0.23.2';
@@ -13,18 +13,7 @@ const VERSION = '0.23.2';
 const [cache, model, file, seconds] = process.argv.slice(2);
 process.env.TOKENIZERS_PARALLELISM = 'false';
 
-function tokenizers() {
-  const folder = join(cache, VERSION);
-  if (!existsSync(join(folder, 'node_modules', PACKAGE))) {
-    mkdirSync(folder, { recursive: true });
-    const options = ['--ignore-scripts', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'];
-    const install = ['install', ...options, '--prefix', folder, `${PACKAGE}@${VERSION}`];
-    execFileSync('npm', install, { stdio: ['ignore', 2, 2] });
-  }
-  return createRequire(join(folder, 'index.js'))(PACKAGE);
-}
-
-const tokenizer = tokenizers().Tokenizer.fromFile(join(model, 'tokenizer.json'));
+const tokenizer = npmPackage(PACKAGE, VERSION, join(cache, VERSION)).Tokenizer.fromFile(join(model, 'tokenizer.json'));
 tokenizer.disableTruncation();
 tokenizer.disablePadding();
 const texts = readFileSync(file, 'utf8').split('\n').slice(0, -1);

@@ -15,7 +15,6 @@ namespace {
 using xgrad::detail::in_quotes;
 
 constexpr std::size_t most_bytes = std::size_t{128} << 20, most_values = 8'000'000, most_levels = 64;
-constexpr std::size_t longest_part = 120;  // of what a file says, in an error
 
 /// Builds the document from nlohmann's SAX events, which show what its own builder would not: keys that come
 /// twice, and how deep and how large it gets before it is there.
@@ -44,11 +43,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
-    // "[...] parse error at line 1, column 2: syntax error ...; last read: '...'"
-    std::string reason = error.what();
-    reason.erase(std::min({reason.find("; last read"), reason.size(), longest_part}));
-    reason.erase(0, reason.find("] ") + 2);
-    xgrad::detail::fail<FileError>(path_, ": must be JSON, got a ", reason);
+    xgrad::detail::fail<FileError>(path_, ": must be JSON, got a ", xgrad::detail::json_error(error.what()));
   }
 
  private:

@@ -86,16 +86,10 @@ void read_lines(const std::string& path, OnLine&& on_line) {
   }
 }
 
-std::string_view without_blanks_at_the_end(std::string_view line) {
-  while (!line.empty() && unicode::is(unicode::last_of(line), unicode::space))
-    line = line.substr(0, unicode::last_start(line));
-  return line;
-}
-
 TokenIds read_vocab_txt(const std::string& path) {
   TokenCollector collector(path);
   read_lines(path, [&](std::string_view line, std::int64_t number) {
-    collector.add(without_blanks_at_the_end(line), number);
+    collector.add(unicode::without_spaces_at_the_end(line), number);
   });
   return collector.take();
 }
@@ -416,8 +410,7 @@ class Config {
   std::optional<Json> find(const std::string& name) const { return file_ ? file_->find(name) : std::nullopt; }
 
   bool flag(const char* name, bool otherwise) const {
-    const auto value = find(name);
-    return value ? value->boolean() : otherwise;
+    return file_ ? detail::flag(*file_, name, otherwise) : otherwise;
   }
 
   /// None for the huge number that stands for it.

@@ -63,6 +63,12 @@ inline std::size_t last_start(std::string_view text) {
 /// The last character of a text that must be UTF-8 and not empty.
 inline char32_t last_of(std::string_view text) { return first_of(text.substr(last_start(text))); }
 
+/// Without white space at the end, of a text that must be UTF-8.
+inline std::string_view without_spaces_at_the_end(std::string_view text) {
+  while (!text.empty() && is(last_of(text), space)) text = text.substr(0, last_start(text));
+  return text;
+}
+
 /// The number of characters.
 std::size_t count(std::string_view text);
 

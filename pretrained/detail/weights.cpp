@@ -1,10 +1,10 @@
 #include "weights.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "../../graph/error.hpp"
 #include "../../graph/random.hpp"
+#include "folder_files.hpp"
 #include "json.hpp"
 
 namespace xgrad::pretrained::detail {
@@ -38,8 +38,8 @@ std::string shown(const std::string& name) {
 /// The files of the folder that hold the weights.
 std::vector<std::string> weight_files(const std::string& folder) {
   const std::string one = folder + "/model.safetensors", index = one + ".index.json";
-  if (std::filesystem::exists(one)) return {one};
-  if (std::filesystem::exists(index)) {
+  if (exists(one)) return {one};
+  if (exists(index)) {
     std::set<std::string> names;
     for (const auto& [name, file] : Json::read(index).at("weight_map").members()) {
       const std::string& path = file.text();
@@ -48,7 +48,7 @@ std::vector<std::string> weight_files(const std::string& folder) {
     }
     return {names.begin(), names.end()};
   }
-  if (std::filesystem::exists(folder + "/pytorch_model.bin"))
+  if (exists(folder + "/pytorch_model.bin"))
     fail<FileError>(
         folder, ": must hold model.safetensors, got pytorch_model.bin, a pickle, which may run anything; ",
         "save it from Python by model.save_pretrained(folder, safe_serialization=True)");

@@ -383,8 +383,6 @@ TEST(ConfigTest, ReadsAndWritesAllFields) {
   for (const std::string& name : all_folders) {
     SCOPED_TRACE(name);
     const Config config = Config::from_folder(model_folder(name));
-    Config fresh;  // without what was read
-    fresh = config;
     const FolderCopy copy(name);
     Config changed = config;
     changed.hidden_size = changed.embedding_size = 40;

@@ -1,8 +1,11 @@
 #pragma once
 
+// Not installed: what is done with the files of a model's folder.
+
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +26,16 @@ class CopiedFiles {
   std::vector<std::pair<std::string, std::vector<std::byte>>> files_;
 };
 
+/// Whether there is anything of that path.
+bool exists(const std::string& path);
+
 /// Makes a folder, unless it is there. Throws FileError.
 void make_folder(const std::string& folder);
+
+/// Writes a file as an AtomicFile. Throws FileError.
+void write_file(const std::string& path, std::span<const std::byte> bytes);
+inline void write_file(const std::string& path, std::string_view text) {
+  write_file(path, std::as_bytes(std::span(text)));
+}
 
 }  // namespace xgrad::pretrained::detail

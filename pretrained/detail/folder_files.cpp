@@ -1,4 +1,4 @@
-#include "copied_files.hpp"
+#include "folder_files.hpp"
 
 #include <filesystem>
 
@@ -10,7 +10,7 @@ namespace xgrad::pretrained::detail {
 CopiedFiles::CopiedFiles(const std::string& folder, std::span<const std::string> names) {
   for (const std::string& name : names) {
     const std::string path = folder + "/" + name;
-    if (!std::filesystem::exists(path)) continue;
+    if (!exists(path)) continue;
     const MappedFile file(path);
     files_.emplace_back(name, std::vector<std::byte>(file.bytes().begin(), file.bytes().end()));
   }
@@ -20,10 +20,19 @@ void CopiedFiles::write(const std::string& folder) const {
   for (const auto& [name, bytes] : files_) {
     const std::string path = folder + "/" + name;
     make_folder(std::filesystem::path(path).parent_path().string());
-    AtomicFile file(path);
-    file.write(bytes);
-    file.commit();
+    write_file(path, bytes);
   }
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
 }
 
 void make_folder(const std::string& folder) {

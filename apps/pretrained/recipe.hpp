@@ -1,0 +1,35 @@
+#pragma once
+
+// What fine_tune and pretrain have in common.
+
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <xgrad/pretrained/fine_tuning.hpp>
+#include <xgrad/train/lr_scheduler.hpp>
+
+#include "../training_options.hpp"
+
+namespace apps {
+
+/// AdamW, whose decay spares biases and LayerNorms; the rate rises in a tenth of the steps and then falls
+/// linearly.
+inline TrainingRecipe hugging_face_recipe(const RunOptions& options,
+                                          const std::vector<xgrad::NamedParameter<float>>& parameters) {
+  const std::size_t steps = options.steps;
+  return {.groups = xgrad::pretrained::decay_groups(parameters, {.lr = options.lr, .weight_decay = 0.01}),
+          .schedule = [steps](xgrad::Optimizer<float>& optimizer) -> xgrad::LRScheduler<float> {
+            return xgrad::LinearWarmupLR<float>(optimizer, steps / 10, steps);
+          }};
+}
+
+/// Prints what loading a folder has to tell, on rank 0.
+inline std::function<void(const std::string&)> note_of(const RunOptions& options) {
+  return [leads = options.leads()](const std::string& text) {
+    if (leads) std::fprintf(stderr, "%s\n", text.c_str());
+  };
+}
+
+}  // namespace apps
