@@ -191,6 +191,9 @@ TEST(ModuleTest, LayersTakeGivenNumbers) {
   const xgrad::LayerNorm<double> norm(Array<double>{2, 2}, Array<double>{1, 1}, 0);
   xgrad_tests::expect_same_bits(norm(Variable<double>(Array<double>{{-1, 1}})).value(),
                                 Array<double>{{-1, 3}});
+  const Variable<double> near(Array<double>{{-1e-3, 1e-3}});  // where eps counts
+  const xgrad::LayerNorm<double> fresh(2), same(Array<double>{1, 1}, Array<double>{0, 0});
+  xgrad_tests::expect_same_bits(same(near).value(), fresh(near).value());
 }
 
 TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
