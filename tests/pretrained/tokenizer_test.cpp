@@ -15,6 +15,7 @@
 
 #include "../expect_error.hpp"
 #include "../files.hpp"
+#include "tokenizer_cases.hpp"
 
 namespace {
 
@@ -46,129 +47,20 @@ Tokenizer from_json(const json& tokenizer) { return Tokenizer::from_folder(JsonF
 json uncased_json() { return read_json(data + "/tokenizer/tokenizer_uncased.json"); }
 json roberta_json() { return read_json(data + "/roberta_mlm/tokenizer.json"); }
 
-/// The files of a model's folder without its tokenizer.json.
-Tokenizer from_older_files(const std::string& folder) {
-  const TemporaryFolder copy;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name != "tokenizer.json" && entry.is_regular_file()) fs::copy(entry.path(), copy.path(name));
-  }
-  return Tokenizer::from_folder(copy.path(""));
-}
-
-/// One of the settings of cases.json, by its vocab.txt.
-Tokenizer with_setting(const std::string& name) {
-  const json& setting = cases().at("settings").at(name);
-  EXPECT_TRUE(setting.at("clean_text").get<bool>());
-  const TemporaryFolder folder;
-  fs::copy(data + "/tokenizer/" + setting.at("vocab").get<std::string>(), folder.path("vocab.txt"));
-  const json config = {{"do_lower_case", setting.at("lowercase")},
-                       {"strip_accents", setting.at("strip_accents")},
-                       {"tokenize_chinese_chars", setting.at("handle_chinese_chars")}};
-  folder.write("tokenizer_config.json", config.dump());
-  return Tokenizer::from_folder(folder.path(""));
-}
-
-json to_json(const std::vector<std::optional<std::size_t>>& values) {
-  json list = json::array();
-  for (const auto& value : values) list.push_back(value ? json(*value) : json());
-  return list;
-}
-
 std::vector<std::string> tokens_of(const Tokenizer& tokenizer, const Encoding& encoding) {
   std::vector<std::string> tokens;
   for (const std::int64_t id : encoding.ids) tokens.push_back(tokenizer.token(id));
   return tokens;
 }
 
-void expect_one_entry_each(const Encoding& encoding) {
-  EXPECT_EQ(encoding.type_ids.size(), encoding.size());
-  EXPECT_EQ(encoding.special.size(), encoding.size());
-  EXPECT_EQ(encoding.offsets.size(), encoding.size());
-  EXPECT_EQ(encoding.words.size(), encoding.size());
-  EXPECT_EQ(encoding.sequences.size(), encoding.size());
-}
-
-class Settings : public testing::TestWithParam<const char*> {};
-
-TEST_P(Settings, AllStringsHaveTheLibrarysIds) {
-  const Tokenizer tokenizer = with_setting(GetParam());
-  const std::string offsets = std::string(GetParam()) + "_offsets";
-  ASSERT_EQ(cases().at("strings").size(), 115U);
-  for (const json& one : cases().at("strings")) {
-    SCOPED_TRACE(one.at("text").dump());
-    const Encoding encoding = tokenizer.encode(one.at("text").get<std::string>());
-    EXPECT_EQ(json(encoding.ids), one.at(GetParam()));
-    if (one.contains(offsets)) {
-      EXPECT_EQ(json(encoding.offsets), one.at(offsets));
-    }
-    expect_one_entry_each(encoding);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(TokenizerTest, Settings,
-                         testing::Values("uncased", "cased", "lower_keep_accents", "strip_keep_case",
-                                         "uncased_no_chinese"));
-
-TEST(TokenizerTest, TokenizerJsonGivesTheSame) {
-  for (const std::string setting : {"uncased", "cased"}) {
-    const Tokenizer tokenizer = from_json(read_json(data + "/tokenizer/tokenizer_" + setting + ".json"));
-    for (const json& one : cases().at("strings")) {
-      SCOPED_TRACE(one.at("text").dump());
-      const Encoding encoding = tokenizer.encode(one.at("text").get<std::string>());
-      EXPECT_EQ(json(encoding.ids), one.at(setting));
-      EXPECT_EQ(json(encoding.offsets), one.at(setting + "_offsets"));
-    }
-  }
-}
-
-TEST(TokenizerTest, AllStringsHaveTheLibrarysBytePairs) {
-  const std::string folder = data + "/roberta_mlm";
-  for (const Tokenizer& tokenizer : {Tokenizer::from_folder(folder), from_older_files(folder)}) {
-    for (int round = 0; round < 2; ++round) {  // the second reads words that were kept
-      for (const json& one : cases().at("strings")) {
-        SCOPED_TRACE(one.at("text").dump());
-        const Encoding encoding = tokenizer.encode(one.at("text").get<std::string>());
-        EXPECT_EQ(json(encoding.ids), one.at("bpe"));
-        expect_one_entry_each(encoding);
-      }
-    }
-  }
-}
-
-Encoding encode_case(const Tokenizer& tokenizer, const json& one, const EncodeOptions& options) {
-  const std::string first = one.at("first");
-  return one.at("second").is_null() ? tokenizer.encode(first, options)
-                                    : tokenizer.encode(first, one.at("second").get<std::string>(), options);
-}
-
-TEST(TokenizerTest, AllPairsAreTheLibrarys) {
-  const std::map<std::string, Truncation> strategies{{"LongestFirst", Truncation::longest_first},
-                                                     {"OnlyFirst", Truncation::only_first},
-                                                     {"OnlySecond", Truncation::only_second}};
-  ASSERT_EQ(cases().at("pairs").size(), 63U);
-  for (const Tokenizer& tokenizer : {from_json(uncased_json()), with_setting("uncased")}) {
-    for (const json& one : cases().at("pairs")) {
-      SCOPED_TRACE(one.dump());
-      EncodeOptions options;
-      if (!one.at("max_length").is_null()) {
-        options.max_length = one.at("max_length").get<std::size_t>();
-        options.truncation = strategies.at(one.at("strategy"));
-      }
-      if (one.contains("error")) {
-        EXPECT_THROW(encode_case(tokenizer, one, options), ValueError);
-        continue;
-      }
-      const Encoding encoding = encode_case(tokenizer, one, options);
-      EXPECT_EQ(json(encoding.ids), one.at("ids"));
-      EXPECT_EQ(json(encoding.type_ids), one.at("type_ids"));
-      EXPECT_EQ(json(encoding.special), one.at("special"));
-      EXPECT_EQ(to_json(encoding.words), one.at("words"));
-      EXPECT_EQ(to_json(encoding.sequences), one.at("sequences"));
-      EXPECT_EQ(tokenizer.decode(encoding.ids), one.at("decoded"));
-      expect_one_entry_each(encoding);
-    }
-  }
+TEST(TokenizerTest, AllCasesAreTheLibrarys) {
+  std::size_t count = 0;
+  const auto note = [&](const std::string& name, bool right) {
+    ++count;
+    EXPECT_TRUE(right) << name;
+  };
+  xgrad_tests::TokenizerCases(data + "/tokenizer", note).compare();
+  EXPECT_EQ(count, 5 * 115U + 2 * 115U + 2 * 2 * 115U + 2 * 63U);
 }
 
 class ModelFolder : public testing::TestWithParam<const char*> {};
@@ -177,11 +69,12 @@ TEST_P(ModelFolder, TextsAreWhatTheModelWasMadeFor) {
   const std::string folder = data + "/" + GetParam();
   const json model = read_json(folder + "/case.json");
   const EncodeOptions options{.max_length = model.at("max_length").get<std::size_t>()};
-  for (const Tokenizer& tokenizer : {Tokenizer::from_folder(folder), from_older_files(folder)}) {
+  for (const Tokenizer& tokenizer :
+       {Tokenizer::from_folder(folder), xgrad_tests::tokenizer_of_older_files(folder)}) {
     EXPECT_EQ(tokenizer.max_length(), 64U);
     for (std::size_t i = 0; i < model.at("texts").size(); ++i) {
-      const json one = {{"first", model.at("texts")[i][0]}, {"second", model.at("texts")[i][1]}};
-      const Encoding encoding = encode_case(tokenizer, one, options);
+      const json &first = model.at("texts")[i][0], &second = model.at("texts")[i][1];
+      const Encoding encoding = xgrad_tests::encode(tokenizer, first, second, options);
       EXPECT_EQ(json(encoding.ids), model.at("text_ids")[i]);
       EXPECT_EQ(json(tokens_of(tokenizer, encoding)), model.at("text_tokens")[i]);
     }
@@ -383,7 +276,7 @@ TEST(TokenizerTest, FollowsATemplate) {
   const Encoding pair = read.encode("red", "old house");
   EXPECT_EQ(pair.ids, (std::vector<std::int64_t>{472, 473, 3, 2, 474}));
   EXPECT_EQ(pair.type_ids, (std::vector<std::int64_t>{5, 5, 7, 7, 6}));
-  EXPECT_EQ(to_json(pair.sequences), json({1, 1, nullptr, nullptr, 0}));
+  EXPECT_EQ(xgrad_tests::to_json(pair.sequences), json({1, 1, nullptr, nullptr, 0}));
   tokenizer["post_processor"] = {{"type", "BertProcessing"}, {"cls", {"[CLS]", 2}}, {"sep", {"[SEP]", 3}}};
   EXPECT_EQ(from_json(tokenizer).encode("red", "old").type_ids, (std::vector<std::int64_t>{0, 0, 0, 1, 1}));
 }

@@ -18,6 +18,8 @@
 #include <xgrad/xgrad.hpp>
 
 #include "../../apps/program.hpp"
+#include "../pretrained/tokenizer_cases.hpp"
+#include "../pretrained/unicode_sweep.hpp"
 #include "deviation.hpp"
 #include "json_file.hpp"
 
@@ -29,12 +31,16 @@ using xgrad::Array, xgrad::Ids, xgrad::NamedParameter, xgrad::SafetensorsFile, x
     xgrad::Variable;
 using xgrad_tests::entry, xgrad_tests::entry_as, xgrad_tests::list_entry;
 
-/// What was compared, and how far the worst of it was off, in units of what is allowed.
-class Tally {
- public:
-  void count(bool right) { ++(right ? passed : failed); }
-
+/// How much was compared.
+struct Tally {
   std::size_t passed = 0, failed = 0;
+
+  void count(bool right) { ++(right ? passed : failed); }
+  Tally& operator+=(const Tally& other) {
+    passed += other.passed;
+    failed += other.failed;
+    return *this;
+  }
 };
 
 /// The tensors of a file, by name.
@@ -390,29 +396,64 @@ class Folder {
   std::map<std::string, Worst> worst_;
 };
 
+/// The texts and pairs of a folder with cases.json.
+Tally compare_tokenizer_cases(const std::string& folder) {
+  Tally tally;
+  const auto note = [&](const std::string& name, bool right) {
+    tally.count(right);
+    if (!right) std::cout << "FAILED  " << folder << ": " << name << '\n';
+  };
+  xgrad_tests::TokenizerCases(folder, note).compare();
+  std::cout << std::filesystem::path(folder).filename().string() << ": " << tally.passed + tally.failed
+            << " texts and pairs\n";
+  return tally;
+}
+
+Tally compare_characters(const std::string& folder) {
+  Tally tally;
+  const std::string path = folder + "/sweep.json";
+  for (const auto& [name, wrong] : xgrad_tests::compare_every_character(xgrad_tests::read_json(path))) {
+    tally.count(wrong == 0);
+    if (wrong > 0)
+      std::cout << "FAILED  " << path << ": " << name << ", of " << wrong << " characters otherwise\n";
+  }
+  std::cout << std::filesystem::path(folder).filename().string() << ": " << tally.passed + tally.failed
+            << " comparisons of " << xgrad_tests::all_characters().size() << " characters\n";
+  return tally;
+}
+
+/// The folders below `root` with a file of that name.
+std::set<std::string> folders_with(const std::string& name, const std::string& root) {
+  std::set<std::string> folders;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(root)) {
+    if (file.path().filename() == name) folders.insert(file.path().parent_path().string());
+  }
+  return folders;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string root;
   CLI::App app(
       "Compares folders of pretrained models and tokenizers with what Hugging Face and PyTorch gave.");
-  app.add_option("DIR", root, "directory with model folders (case.json), at any depth")
+  app.add_option("DIR", root,
+                 "directory with model folders (case.json), tokenizer cases (cases.json) and characters "
+                 "(sweep.json), "
+                 "at any depth")
       ->required()
       ->check(CLI::ExistingDirectory);
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
   std::cout.precision(3);
   return apps::run_program("pretrained_parity", [&] {
-    std::set<std::string> models;
-    for (const auto& file : std::filesystem::recursive_directory_iterator(root)) {
-      if (file.path().filename() == "case.json") models.insert(file.path().parent_path().string());
-    }
-    if (models.empty()) throw std::runtime_error(root + ": must hold folders with case.json");
+    const auto models = folders_with("case.json", root), cases = folders_with("cases.json", root),
+               sweeps = folders_with("sweep.json", root);
+    if (models.empty() && cases.empty() && sweeps.empty())
+      throw std::runtime_error(root + ": must hold folders with case.json, cases.json or sweep.json");
     Tally all;
-    for (const std::string& folder : models) {
-      const Tally tally = Folder(folder).run();
-      all.passed += tally.passed;
-      all.failed += tally.failed;
-    }
+    for (const std::string& folder : models) all += Folder(folder).run();
+    for (const std::string& folder : cases) all += compare_tokenizer_cases(folder);
+    for (const std::string& folder : sweeps) all += compare_characters(folder);
     std::cout << all.passed << " passed, " << all.failed << " failed\n";
     return all.failed > 0 ? 1 : 0;
   });
