@@ -244,23 +244,6 @@ class Encoder {
   Encoding encoding_;
 };
 
-/// Pads the encodings to one length.
-Batch padded(const Tokenizer& tokenizer, std::vector<Encoding> encodings) {
-  std::size_t length = 0;
-  for (const Encoding& encoding : encodings) length = std::max(length, encoding.size());
-  const bool equal =
-      std::ranges::all_of(encodings, [&](const Encoding& one) { return one.size() == length; });
-  const Shape shape{encodings.size(), length};
-  Ids ids(shape, equal ? 0 : tokenizer.pad_id()), mask(shape, 0), types(shape, 0);
-  for (std::size_t i = 0; i < encodings.size(); ++i) {
-    const std::size_t row = i * length;
-    std::ranges::copy(encodings[i].ids, ids.data() + row);
-    std::ranges::copy(encodings[i].type_ids, types.data() + row);
-    std::fill_n(mask.data() + row, encodings[i].size(), 1);
-  }
-  return {{std::move(ids), std::move(mask), std::move(types)}, std::move(encodings)};
-}
-
 /// As the library's decoder does to each token:
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/decoders/wordpiece.rs
 void clean_up(std::string& token) {
@@ -351,7 +334,7 @@ Batch Tokenizer::encode(std::span<const std::string> texts, const EncodeOptions&
     check_text(texts[i], "texts", i);
     encodings.push_back(encoder(texts[i], {}));
   }
-  return padded(*this, std::move(encodings));
+  return pad(std::move(encodings));
 }
 
 Batch Tokenizer::encode(std::span<const std::string> texts, std::span<const std::string> seconds,
@@ -367,7 +350,7 @@ Batch Tokenizer::encode(std::span<const std::string> texts, std::span<const std:
     check_text(seconds[i], "seconds", i);
     encodings.push_back(encoder(texts[i], seconds[i]));
   }
-  return padded(*this, std::move(encodings));
+  return pad(std::move(encodings));
 }
 
 Batch Tokenizer::encode(std::initializer_list<std::string> texts, const EncodeOptions& options) const {
@@ -377,6 +360,22 @@ Batch Tokenizer::encode(std::initializer_list<std::string> texts, const EncodeOp
 Batch Tokenizer::encode(std::initializer_list<std::string> texts, std::initializer_list<std::string> seconds,
                         const EncodeOptions& options) const {
   return encode(std::span(texts), std::span(seconds), options);
+}
+
+Batch Tokenizer::pad(std::vector<Encoding> encodings) const {
+  std::size_t length = 0;
+  for (const Encoding& encoding : encodings) length = std::max(length, encoding.size());
+  const bool equal =
+      std::ranges::all_of(encodings, [&](const Encoding& one) { return one.size() == length; });
+  const Shape shape{encodings.size(), length};
+  Ids ids(shape, equal ? 0 : pad_id()), mask(shape, 0), types(shape, 0);
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    const std::size_t row = i * length;
+    std::ranges::copy(encodings[i].ids, ids.data() + row);
+    std::ranges::copy(encodings[i].type_ids, types.data() + row);
+    std::fill_n(mask.data() + row, encodings[i].size(), 1);
+  }
+  return {{std::move(ids), std::move(mask), std::move(types)}, std::move(encodings)};
 }
 
 std::string Tokenizer::decode(std::span<const std::int64_t> ids, bool skip_special_tokens) const {

@@ -92,6 +92,11 @@ class Tokenizer {
   Batch encode(std::initializer_list<std::string> texts, std::initializer_list<std::string> seconds,
                const EncodeOptions& options = {}) const;
 
+  /// Encodings as long as the longest of them, padded with pad_id(). Throws ValueError if they need padding
+  /// and there is no token for it.
+  /// https://huggingface.co/docs/transformers/main_classes/tokenizer#transformers.PreTrainedTokenizerBase.pad
+  Batch pad(std::vector<Encoding> encodings) const;
+
   /// The text of the tokens. Ids of no token are left out, and so are special tokens if asked for. It is not
   /// always the text that was encoded: case, accents and blanks may be lost.
   std::string decode(std::span<const std::int64_t> ids, bool skip_special_tokens = true) const;

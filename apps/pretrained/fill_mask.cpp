@@ -64,8 +64,9 @@ int main(int argc, char** argv) {
         const Batch batch = tokenizer.encode(std::vector{text}, {.max_length = model.config().max_length()});
         const Encoding& encoding = batch.encodings.front();
         if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
-          throw std::runtime_error("a text must have the mask " + tokenizer.token(mask) + ", got \"" + text +
-                                   "\"");
+          throw std::runtime_error("a text must have the mask " + tokenizer.token(mask) + " among the " +
+                                   std::to_string(model.config().max_length()) +
+                                   " tokens that the model takes, got \"" + text + "\"");
         const Variable<float> probabilities = softmax(model(batch), 2);
         std::printf("%s\n", text.c_str());
         for (std::size_t place = 0; place < encoding.size(); ++place) {

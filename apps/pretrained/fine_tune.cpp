@@ -74,20 +74,18 @@ class Reader {
   }
 
   Batch batch(std::span<const Example> examples, std::span<const std::size_t> chosen) const {
-    std::vector<std::vector<std::int64_t>> ids, types, masks, labels;
+    std::vector<pretrained::Encoding> encodings;
+    std::vector<std::vector<std::int64_t>> labels;
     Batch batch;
     for (const std::size_t i : chosen) {
       const Example& example = examples[i];
-      ids.push_back(example.encoding.ids);
-      types.push_back(example.encoding.type_ids);
-      masks.emplace_back(example.encoding.size(), 1);
+      encodings.push_back(example.encoding);
       labels.push_back(example.labels);
       batch.tokens += example.encoding.size();
       batch.labelled += static_cast<std::size_t>(
           std::ranges::count_if(example.labels, [](std::int64_t label) { return label >= 0; }));
     }
-    batch.input = {xgrad::pad_sequence(ids, tokenizer_.pad_id()), xgrad::pad_sequence(masks),
-                   xgrad::pad_sequence(types)};
+    batch.input = tokenizer_.pad(std::move(encodings));
     batch.labels = xgrad::pad_sequence(labels, -100);
     return batch;
   }

@@ -81,7 +81,8 @@ TEST(FillMaskTest, PrintsTheMostProbableTokens) {
   }
   EXPECT_EQ(guesses, 6U);
   EXPECT_EQ(error_of("fill_mask " + model_folder("roberta_mlm") + " 'no mask'"),
-            "fill_mask: a text must have the mask <mask>, got \"no mask\"\n");
+            "fill_mask: a text must have the mask <mask> among the 64 tokens that the model takes, got \"no "
+            "mask\"\n");
 }
 
 TEST(ClassifyTest, PrintsProbabilitiesOrTheLabelOfEachWord) {

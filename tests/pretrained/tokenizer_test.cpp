@@ -162,6 +162,12 @@ TEST(TokenizerTest, PadsBatches) {
   EXPECT_EQ(tokenizer.encode({"the old house", "red"}, {"red", "red red"}, {.max_length = 6}).input_ids,
             pairs.input_ids);
 
+  const std::vector<Encoding> turned{batch.encodings[1], batch.encodings[0]};
+  const Batch padded = tokenizer.pad(turned);
+  EXPECT_EQ(padded.input_ids, (Ids{{2, 474, 3, 0, 0}, {2, 471, 472, 473, 3}}));
+  EXPECT_EQ(*padded.attention_mask, (Ids{{1, 1, 1, 0, 0}, {1, 1, 1, 1, 1}}));
+  EXPECT_EQ(padded.encodings[1].ids, batch.encodings[0].ids);
+
   const Batch none = tokenizer.encode(std::vector<std::string>());
   EXPECT_EQ(xgrad::to_string(none.input_ids.shape()), "(0, 0)");
   EXPECT_TRUE(none.encodings.empty());
