@@ -244,6 +244,9 @@ class TrainingRun {
   /// All ranks must have the same words to train on.
   void compare_words(const std::vector<std::string>& words) { words_ = checksum_of(words, words_); }
 
+  /// The step that fit() makes, from 0.
+  std::size_t step() const { return step_; }
+
   double best_score() const { return stopping_.best(); }
 
   /// What all programs write into their metrics file.

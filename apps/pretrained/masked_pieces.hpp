@@ -19,20 +19,29 @@ namespace apps {
 /// The ids of a piece of text, [CLS] and [SEP] around them.
 using Piece = std::vector<std::int64_t>;
 
+/// Appends the piece in parts of at most `max_length` tokens, which is 3 or more, [CLS] and [SEP] around
+/// each.
+inline void append_parts(const Piece& piece, std::size_t max_length, std::vector<Piece>& parts) {
+  std::span<const std::int64_t> rest(piece.begin() + 1, piece.end() - 1);
+  while (!rest.empty()) {
+    const auto taken = rest.first(std::min(max_length - 2, rest.size()));
+    Piece& part = parts.emplace_back(Piece{piece.front()});
+    part.insert(part.end(), taken.begin(), taken.end());
+    part.push_back(piece.back());
+    rest = rest.subspan(taken.size());
+  }
+}
+
 /// The texts in pieces of at most `max_length` tokens, which is 3 or more; no piece is of two texts.
 inline std::vector<Piece> pieces_of(const xgrad::pretrained::Tokenizer& tokenizer,
                                     const std::vector<std::string>& texts, std::size_t max_length) {
   std::vector<Piece> pieces;
   for (const std::string& text : texts) {
+    Piece whole{tokenizer.cls_id()};
     const std::vector<std::int64_t> ids = tokenizer.encode(text, {.add_special_tokens = false}).ids;
-    std::span<const std::int64_t> rest = ids;
-    while (!rest.empty()) {
-      const auto taken = rest.first(std::min(max_length - 2, rest.size()));
-      Piece& piece = pieces.emplace_back(Piece{tokenizer.cls_id()});
-      piece.insert(piece.end(), taken.begin(), taken.end());
-      piece.push_back(tokenizer.sep_id());
-      rest = rest.subspan(taken.size());
-    }
+    whole.insert(whole.end(), ids.begin(), ids.end());
+    whole.push_back(tokenizer.sep_id());
+    append_parts(whole, max_length, pieces);
   }
   return pieces;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <span>
 
 #include <xgrad/pretrained.hpp>
@@ -23,13 +24,38 @@ namespace {
 struct PretrainOptions : RunOptions {
   std::string model, text, save;
   std::optional<std::size_t> max_length;
-  std::size_t evaluate_every = 500;
+  std::size_t short_length = 16, evaluate_every = 500;
+};
+
+/// The most tokens of a piece, in each step: few at first and then twice as many, again and again, since a
+/// model learns sooner to look at neighbours where these are a large part of what it sees (Devlin et al.
+/// 2019, appendix A.2, begin with shorter pieces, too).
+class Lengths {
+ public:
+  Lengths(std::size_t first, std::size_t last, std::size_t steps) : steps_(steps) {
+    for (std::size_t length = first; length < last; length *= 2) lengths_.push_back(length);
+    lengths_.push_back(last);
+  }
+
+  const std::vector<std::size_t>& all() const { return lengths_; }
+  std::size_t last() const { return lengths_.back(); }
+
+  /// The first one for half of the steps, the others for equal parts of the rest.
+  std::size_t at(std::size_t step) const {
+    const std::size_t half = steps_ / 2, others = lengths_.size() - 1;
+    return step < half ? lengths_.front()
+                       : lengths_[std::min(others, 1 + (step - half) * others / (steps_ - half))];
+  }
+
+ private:
+  std::vector<std::size_t> lengths_;
+  std::size_t steps_;
 };
 
 /// The text in pieces.
 struct Pieces {
   std::vector<Piece> training;
-  std::vector<MaskedPiece> held_out;
+  std::map<std::size_t, std::vector<MaskedPiece>> held_out;  // by the most tokens of a piece
 
   std::vector<std::size_t> lengths() const {
     std::vector<std::size_t> all;
@@ -94,32 +120,39 @@ Score score(const Model& model, const std::vector<MaskedPiece>& pieces, std::int
   return {loss / static_cast<double>(counts[1]), counts[0], counts[1]};
 }
 
+std::vector<MaskedPiece> masked_parts(std::span<const Piece> pieces, std::size_t max_length,
+                                      const TokenMask& mask) {
+  std::vector<Piece> parts;
+  for (const Piece& piece : pieces) append_parts(piece, max_length, parts);
+  std::vector<MaskedPiece> masked;
+  for (const Piece& part : parts) masked.push_back(mask(part));
+  return masked;
+}
+
 /// Holds every 20th piece out; its hidden tokens are the same in every run.
-Pieces split(std::vector<Piece> all, const TokenMask& mask) {
+Pieces split(std::vector<Piece> all, const Lengths& lengths, const TokenMask& mask) {
   xgrad::Generator generator(0);
   const xgrad::UseGenerator use(generator);
   Pieces pieces;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i % 20 == 0) {
-      pieces.held_out.push_back(mask(all[i]));
-    } else {
-      pieces.training.push_back(std::move(all[i]));
-    }
-  }
+  std::vector<Piece> held_out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    (i % 20 == 0 ? held_out : pieces.training).push_back(std::move(all[i]));
+  for (const std::size_t length : lengths.all())
+    pieces.held_out[length] = masked_parts(held_out, length, mask);
   if (pieces.training.empty())
     throw std::invalid_argument("the text must be two pieces or more, one of them held out, got " +
                                 std::to_string(all.size()));
   return pieces;
 }
 
-/// The most tokens of a piece.
-std::size_t length_of_pieces(const PretrainOptions& options, const Model& model) {
+Lengths lengths_of(const PretrainOptions& options, const Model& model) {
   constexpr std::size_t usual = 128;
   const std::size_t most = model.config().max_length();
   if (options.max_length.value_or(most) > most)
     throw std::invalid_argument("--max-length must be at most " + std::to_string(most) +
                                 ", as the model's, got " + std::to_string(*options.max_length));
-  return options.max_length.value_or(std::min(usual, most));
+  const std::size_t last = options.max_length.value_or(std::min(usual, most));
+  return {options.short_length, last, options.steps};
 }
 
 pretrained::Tokenizer load_tokenizer(const PretrainOptions& options, const Model& model) {
@@ -142,15 +175,18 @@ class Evaluations {
   Evaluations(const Model& model, const Pieces& pieces, std::int64_t pad_id, const RunOptions& options)
       : model_(model), pieces_(pieces), pad_id_(pad_id), options_(options) {}
 
-  Score operator()() const { return score(model_, pieces_.held_out, pad_id_, options_); }
+  /// On pieces of so many tokens.
+  Score operator()(std::size_t length) const {
+    return score(model_, pieces_.held_out.at(length), pad_id_, options_);
+  }
 
-  void show(std::size_t step) {
-    const Score now = (*this)();
+  void show(std::size_t step, std::size_t length) {
+    const Score now = (*this)(length);
     all_.push_back(now.json());
-    all_.back()["step"] = step;
+    all_.back().update({{"step", step}, {"max_length", length}});
     if (options_.leads())
-      std::fprintf(stderr, "step %zu: held-out loss %.4f, accuracy %.2f %%\n", step, now.loss,
-                   100 * now.accuracy());
+      std::fprintf(stderr, "step %zu: held-out loss %.4f, accuracy %.2f %%, in pieces of %zu tokens\n", step,
+                   now.loss, 100 * now.accuracy(), length);
   }
 
   const nlohmann::json& all() const { return all_; }
@@ -174,31 +210,35 @@ int run(const PretrainOptions& options) {
   xgrad::manual_seed(options.seed);
   const Model model = Model::from_folder(options.model, {.note = note_of(options)});
   const auto tokenizer = load_tokenizer(options, model);
-  const std::size_t max_length = length_of_pieces(options, model);
+  const Lengths lengths = lengths_of(options, model);
   check_writable_folder(options.save);
   const std::vector<std::string> texts = texts_of(options.text);
   const TokenMask mask(tokenizer);
-  const Pieces pieces = split(pieces_of(tokenizer, texts, max_length), mask);
+  const Pieces pieces = split(pieces_of(tokenizer, texts, lengths.last()), lengths, mask);
   std::printf("%zu pieces to train on, %zu held out, %zu tokens, %zu parameters\n", pieces.training.size(),
-              pieces.held_out.size(), tokenizer.size(), model.parameter_count());
+              pieces.held_out.at(lengths.last()).size(), tokenizer.size(), model.parameter_count());
   Evaluations evaluations(model, pieces, tokenizer.pad_id(), options);
-  const Score before = evaluations();
+  const Score before = evaluations(lengths.last());
   print("before", before);
   std::fflush(stdout);
 
   model.train();
   model.encoder().skip_padding();
-  TrainingRun training_run(
-      options, model, hugging_face_recipe(options, model.trainable_parameters()),
-      {{"DIR", options.model}, {"--text", options.text}, {"--max-length", std::to_string(max_length)}});
+  TrainingRun training_run(options, model, hugging_face_recipe(options, model.trainable_parameters()),
+                           {{"DIR", options.model},
+                            {"--text", options.text},
+                            {"--max-length", std::to_string(lengths.last())},
+                            {"--short-length", std::to_string(lengths.all().front())}});
   xgrad::BatchSampler batches(pieces.lengths(), {.batch_size = options.batch});
   training_run.keep("batches", batches);
   if (options.ranks != nullptr) training_run.compare_words(texts);
-  training_run.watch(options.evaluate_every, [&](std::size_t step) { evaluations.show(step); });
+  training_run.watch(options.evaluate_every,
+                     [&](std::size_t step) { evaluations.show(step, lengths.at(step - 1)); });
   const auto loss = [&](std::span<const std::size_t> chosen) {
-    std::vector<MaskedPiece> masked;
-    for (const std::size_t i : chosen) masked.push_back(mask(pieces.training[i]));
-    const MaskedBatch batch = batch_of(masked, tokenizer.pad_id());
+    std::vector<Piece> whole;
+    for (const std::size_t i : chosen) whole.push_back(pieces.training[i]);
+    const MaskedBatch batch =
+        batch_of(masked_parts(whole, lengths.at(training_run.step()), mask), tokenizer.pad_id());
     return xgrad::WeightedLoss<float>{.sum = model.loss(batch.input, batch.labels, xgrad::Reduction::sum),
                                       .weight = static_cast<double>(batch.hidden),
                                       .tokens = batch.tokens};
@@ -206,7 +246,7 @@ int run(const PretrainOptions& options) {
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   save(model, tokenizer, options.save);
 
-  const Score after = evaluations();
+  const Score after = evaluations(lengths.last());
   std::printf("%s after %zu steps, %.0f s\n", outcome(log), log.steps, log.seconds);
   print("after", after);
   nlohmann::json report = training_run.metrics(log);
@@ -219,11 +259,10 @@ int run(const PretrainOptions& options) {
 
 int main(int argc, char** argv) {
   PretrainOptions options;
-  static_cast<RunOptions&>(options) = {.steps = 2000, .batch = 32, .lr = 1e-3};
+  static_cast<RunOptions&>(options) = {.steps = 8000, .batch = 32, .lr = 1e-3};
   CLI::App app(
       "Trains a BERT to predict hidden tokens, as it was pretrained, on the Brown corpus or on a text of "
-      "your "
-      "own.");
+      "your own.");
   app.add_option("model", options.model, "The folder of the model, such as tiny_bert's")->required();
   app.add_option("--text", options.text,
                  "Train on this file, of texts with blank lines between, and not on the Brown corpus");
@@ -231,6 +270,12 @@ int main(int argc, char** argv) {
   app.add_option("--max-length", options.max_length,
                  "The most tokens of a piece of text; 128, or what the model can take if that is less")
       ->check(in_range<std::size_t>(3, 4096));
+  app.add_option("--short-length", options.short_length,
+                 "The most tokens of a piece in the first half of the steps; then it doubles until it is "
+                 "--max-length. A model that was pretrained before needs no short pieces: take --max-length "
+                 "for it")
+      ->check(in_range<std::size_t>(3, 4096))
+      ->capture_default_str();
   app.add_option("--evaluate-every", options.evaluate_every, "Steps between evaluations")
       ->check(in_range<std::size_t>(1, 100000000))
       ->capture_default_str();

@@ -110,6 +110,33 @@ TEST_F(PretrainingTest, TheModelLearnsTheLanguage) {
   EXPECT_NE(weights_of("out"), weights_of("model"));
 }
 
+TEST_F(PretrainingTest, PiecesAreShortAtFirst) {
+  make_model();
+  const std::string log = folder_.path("log"), metrics = folder_.path("metrics");
+  const auto tokens_of_steps = [&](const std::string& length) {
+    output_of(pretrain("out", "--steps 8 --evaluate-every 4 --short-length " + length + " --log " + log +
+                                  " --metrics " + metrics + " 2>/dev/null"));
+    std::vector<std::size_t> tokens;
+    std::istringstream lines(read_bytes(log));
+    for (std::string line; std::getline(lines, line);) tokens.push_back(json::parse(line).at("tokens"));
+    return tokens;
+  };
+  const auto whole = tokens_of_steps("16"), cut = tokens_of_steps("8");
+  ASSERT_EQ(whole.size(), 8u);
+  ASSERT_EQ(cut.size(), 8u);
+  for (std::size_t step = 0; step < 8; ++step) {  // each part has a [CLS] and a [SEP] of its own
+    if (step < 4) {
+      EXPECT_GT(cut[step], whole[step]) << step;
+    } else {
+      EXPECT_EQ(cut[step], whole[step]) << step;
+    }
+  }
+  const json evaluations = json_of(metrics).at("evaluations");
+  ASSERT_EQ(evaluations.size(), 2u);
+  EXPECT_EQ(evaluations.at(0).at("max_length"), 8);
+  EXPECT_EQ(evaluations.at(1).at("max_length"), 16);
+}
+
 TEST_F(PretrainingTest, TheSameCommandGivesTheSameBytes) {
   make_model();
   const auto run = [&](const std::string& out, const std::string& more) {
@@ -124,8 +151,8 @@ TEST_F(PretrainingTest, TheSameCommandGivesTheSameBytes) {
 
 TEST_F(PretrainingTest, AResumedRunGivesTheBytesOfAnUnbrokenOne) {
   make_model();
-  const std::string steps = "--steps 3000 --checkpoint " + folder_.path("checkpoint");
-  ASSERT_EQ(run_program(pretrain("unbroken", "--steps 3000 >/dev/null 2>&1")).exit_code, 0);
+  const std::string steps = "--steps 3000 --short-length 8 --checkpoint " + folder_.path("checkpoint");
+  ASSERT_EQ(run_program(pretrain("unbroken", "--steps 3000 --short-length 8 >/dev/null 2>&1")).exit_code, 0);
   const std::string log = folder_.path("log");
   const ProgramResult broken = xgrad_tests::run_command(
       std::string(XGRAD_PROGRAMS_DIR "/") + pretrain("out", steps + " --log " + log) +
