@@ -152,6 +152,35 @@ void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocab
   }
 }
 
+/// Shows the notebook's sentence in the report, with each word hidden in turn that can be.
+void show_in_report(TrainingRun& run, const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
+                    const Sentence& sentence) {
+  std::vector<Question> questions;
+  xgrad::ReportExample example{"the notebook's sentence", {}};
+  for (const Cloze& cloze : sentence.clozes) {
+    questions.push_back({&sentence, cloze});
+    example.tokens.push_back(sentence.words);
+    example.tokens.back()[cloze.hidden] = "[MASK]";
+  }
+  const Batch batch = make_batch(vocabulary, questions);
+  Ids answers = batch.answers;
+  answers.reshape({answers.size()});
+  const auto logits = [model, ids = batch.ids] { return reshape(model.token_logits(ids), {ids.size(), -1}); };
+  const auto loss = [logits, answers] { return cross_entropy(logits(), answers); };
+  const auto predictions = [=, labels = vocabulary.tokens()](xgrad::ReportStep& step) {
+    const Variable<float> probabilities = softmax(logits(), 1);
+    for (std::size_t place = 0; place < answers.size(); ++place) {
+      if (answers(place) < 0) continue;
+      const std::vector<std::string>& words = example.tokens[place / longest_sentence];
+      std::string text;
+      for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+      step.prediction(text, xgrad::most_probable(labels, {&probabilities.value()(place, 0), labels.size()}),
+                      labels[static_cast<std::size_t>(answers(place))]);
+    }
+  };
+  run.show(example, loss, predictions);
+}
+
 int run(const TrainingOptions& options) {
   MetricsFile metrics(options.metrics);
   const Vocabulary vocabulary = vocabulary_of_language();
@@ -199,6 +228,7 @@ int run(const TrainingOptions& options) {
         .weight = static_cast<double>(picked.size()),
         .tokens = batch.ids.size()};
   };
+  show_in_report(training_run, model, vocabulary, *notebook);
   const xgrad::TrainingLog log = training_run.fit([&] {
     const Ids chosen = xgrad::randint(0, static_cast<std::int64_t>(questions.size()), {options.batch});
     return training_run.update({chosen.begin(), chosen.end()}, loss);
