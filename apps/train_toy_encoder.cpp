@@ -126,14 +126,20 @@ std::vector<Head> finding_heads(const xgrad::ToyEncoder<float>& model, const Voc
   return best;
 }
 
+/// The sentence with a hidden word.
+std::vector<std::string> with_mask(const Question& question) {
+  std::vector<std::string> words = question.sentence->words;
+  words[question.cloze.hidden] = "[MASK]";
+  return words;
+}
+
 /// Prints the notebook's sentence with one word hidden, and the attention of that word.
 void show_attention(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
                     const Sentence& sentence) {
   const xgrad::NoGrad guard;
   const Batch batch = make_batch(vocabulary, {{&sentence, sentence.clozes[0]}});
-  std::vector<std::string> words = sentence.words;
-  words[sentence.clozes[0].hidden] = "[MASK]";
-  print_attention_from(std::cout, model.with_weights(batch.ids).weights, sentence.clozes[0].hidden, words);
+  print_attention_from(std::cout, model.with_weights(batch.ids).weights, sentence.clozes[0].hidden,
+                       with_mask({&sentence, sentence.clozes[0]}));
 }
 
 void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
@@ -152,33 +158,29 @@ void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocab
   }
 }
 
-/// Shows the notebook's sentence in the report, with each word hidden in turn that can be.
+/// Shows the notebook's sentence in the report: attention and graph with its first word hidden, and guesses
+/// for each word that can be.
 void show_in_report(TrainingRun& run, const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
                     const Sentence& sentence) {
-  std::vector<Question> questions;
-  xgrad::ReportExample example{"the notebook's sentence", {}};
-  for (const Cloze& cloze : sentence.clozes) {
-    questions.push_back({&sentence, cloze});
-    example.tokens.push_back(sentence.words);
-    example.tokens.back()[cloze.hidden] = "[MASK]";
-  }
-  const Batch batch = make_batch(vocabulary, questions);
+  const std::vector<Question> questions = all_questions({&sentence});
+  const std::vector<std::string> words = with_mask(questions[0]);
+  const Batch batch = make_batch(vocabulary, {questions[0]});
   Ids answers = batch.answers;
   answers.reshape({answers.size()});
-  const auto logits = [model, ids = batch.ids] { return reshape(model.token_logits(ids), {ids.size(), -1}); };
-  const auto loss = [logits, answers] { return cross_entropy(logits(), answers); };
-  const auto predictions = [=, labels = vocabulary.tokens()](xgrad::ReportStep& step) {
-    const Variable<float> probabilities = softmax(logits(), 1);
-    for (std::size_t place = 0; place < answers.size(); ++place) {
-      if (answers(place) < 0) continue;
-      const std::vector<std::string>& words = example.tokens[place / longest_sentence];
-      std::string text;
-      for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-      step.prediction(text, xgrad::most_probable(labels, {&probabilities.value()(place, 0), labels.size()}),
-                      labels[static_cast<std::size_t>(answers(place))]);
+  const auto loss = [=] {
+    return cross_entropy(reshape(model.token_logits(batch.ids), {answers.size(), -1}), answers);
+  };
+  const auto predictions = [=, all = make_batch(vocabulary, questions)](xgrad::ReportStep& step) {
+    const Variable<float> probabilities = softmax(model.token_logits(all.ids));
+    for (std::size_t row = 0; row < questions.size(); ++row) {
+      const std::size_t hidden = questions[row].cloze.hidden;
+      const float* const first = &probabilities.value()(row, hidden, 0);
+      step.prediction(joined(with_mask(questions[row])),
+                      xgrad::most_probable(vocabulary.tokens(), {first, vocabulary.size()}),
+                      questions[row].sentence->words[hidden]);
     }
   };
-  run.show(example, loss, predictions);
+  run.show({joined(words), {words}}, loss, predictions);
 }
 
 int run(const TrainingOptions& options) {

@@ -96,6 +96,13 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
       ->capture_default_str();
 }
 
+/// The words with blanks between.
+inline std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
 /// How the training ended.
 inline const char* outcome(const xgrad::TrainingLog& log) {
   return log.interrupted ? "interrupted" : log.stopped ? "stopped" : "trained";
