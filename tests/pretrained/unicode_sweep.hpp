@@ -113,8 +113,7 @@ inline std::map<std::string, std::size_t> compare_every_character(const nlohmann
   };
   std::map<std::string, std::size_t> wrong;
   for (const auto& [name, agrees] : agree) {
-    wrong[name] = static_cast<std::size_t>(
-        std::ranges::count_if(all_characters(), [&](char32_t c) { return !agrees(c); }));
+    wrong[name] = static_cast<std::size_t>(std::ranges::count_if(all_characters(), std::not_fn(agrees)));
   }
   return wrong;
 }
