@@ -271,15 +271,15 @@ TEST_F(ReportTest, ParametersHaveHistogramsOfGradientAndUpdate) {
   EXPECT_EQ(run.at("parameters").size(), model_.named_parameters().size());
 }
 
-TEST_F(ReportTest, ValuesAreKeptOfTheFirstAndTheLastStep) {
+TEST_F(ReportTest, ValuesAreKeptOfTheLastStep) {
   Report report("test");
   for (const std::size_t step : {0, 1, 2, 5})
     report.step(step).observe(example_, model_, [&] { return loss(); });
   const json run = run_of(report);
   ASSERT_EQ(run.at("graphs").size(), 1u);
   const json& snapshots = run.at("graphs").at(0).at("snapshots");
-  for (const std::size_t notch : {0, 3}) EXPECT_TRUE(snapshots.at(notch).contains("values")) << notch;
-  for (const std::size_t notch : {1, 2}) {
+  EXPECT_TRUE(snapshots.at(3).contains("values"));
+  for (const std::size_t notch : {0, 1, 2}) {
     EXPECT_FALSE(snapshots.at(notch).contains("values")) << notch;
     EXPECT_TRUE(snapshots.at(notch).at("value").at(0).contains("rms")) << notch;
   }
@@ -330,7 +330,8 @@ TEST(ReportLogTest, ReadsTheMetricsOfARun) {
   EXPECT_EQ(run.at("options").at("--seed"), "4");
   ASSERT_EQ(run.at("curves").size(), 3u);
   for (const json& curve : run.at("curves")) {
-    EXPECT_EQ(elements<std::int64_t>(curve.at("steps")), (std::vector<std::int64_t>{0, 1, 2}));
+    EXPECT_EQ(curve.at("first"), 0);
+    EXPECT_FALSE(curve.contains("steps"));
     if (curve.at("name") == "loss") {
       EXPECT_EQ(elements<double>(curve.at("values")), (std::vector<double>{1, 0.5, 1.0 / 3}));
     }
@@ -340,6 +341,14 @@ TEST(ReportLogTest, ReadsTheMetricsOfARun) {
             other + ":1: must be a line of a training run's metrics, got another one");
   EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(folder.path("none")); }),
             folder.path("none") + ": cannot be read");
+}
+
+TEST(ReportLogTest, StepsThatDoNotFollowEachOtherAreListed) {
+  Report report("points");
+  for (const std::size_t step : {3, 4, 9}) report.point("loss", step, 0.5);
+  const json curve = run_of(report).at("curves").at(0);
+  EXPECT_FALSE(curve.contains("first"));
+  EXPECT_EQ(elements<std::int64_t>(curve.at("steps")), (std::vector<std::int64_t>{3, 4, 9}));
 }
 
 TEST(ReportFileTest, AFileThatCannotBeWrittenStaysAsItWas) {
@@ -352,8 +361,31 @@ TEST(ReportFileTest, AFileThatCannotBeWrittenStaysAsItWas) {
   report.write(page);
   report.write(data);
   EXPECT_EQ(xgrad_tests::read_bytes(data), report.json());
-  EXPECT_TRUE(xgrad_tests::read_bytes(page).starts_with("<!doctype html>"));
+  EXPECT_TRUE(xgrad_tests::read_bytes(page).starts_with("<!DOCTYPE html>"));
   EXPECT_EQ(folder.file_count(), 2u);
+}
+
+TEST(ComparisonTest, HasAllRunsInOnePage) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string path = folder.path("two.json");
+  xgrad::write_comparison({{"a", Report("first").json()}, {"b", Report("second").json()}}, path);
+  const json all = json::parse(xgrad_tests::read_bytes(path));
+  ASSERT_EQ(all.at("runs").size(), 2u);
+  EXPECT_EQ(all.at("runs").at(1).at("title"), "second");
+}
+
+TEST(ComparisonTest, RefusesWhatIsNoReport) {
+  const xgrad_tests::TemporaryFolder folder;
+  const auto refused = [&](const std::string& text) {
+    return message_of<xgrad::FileError>([&] { xgrad::write_comparison({{"x", text}}, folder.path("out")); });
+  };
+  EXPECT_EQ(refused("{}"), "x: must be the data of a report, with \"format\": \"xgrad-report\"");
+  EXPECT_EQ(refused("[1]"), "x: must be the data of a report, with \"format\": \"xgrad-report\"");
+  EXPECT_EQ(refused(R"({"format": "xgrad-report", "version": 2})"), "x: must have version 1, got 2");
+  EXPECT_EQ(refused(R"({"format": "xgrad-report", "version": 1, "runs": 3})"), "x: runs must be a list");
+  EXPECT_NE(refused("{").find("x: parse error at line 1"), std::string::npos);
+  EXPECT_EQ(refused(std::string(100'000, '[')), "x: must not be nested deeper than 64 levels");
+  EXPECT_EQ(folder.file_count(), 0u);
 }
 
 TEST(MostProbableTest, SortsAndKeepsTheFirst) {

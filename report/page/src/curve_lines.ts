@@ -1,8 +1,17 @@
 // Curves as points to draw: smoothed, and thinned to what a screen can show.
 
+import { type Numbers, numbersOf } from "./arrays";
+import type { Curve } from "./data";
+
 export interface Point {
   step: number;
   value: number;
+}
+
+/** The numbers of the steps of a curve. */
+export function stepsOf({ steps, first, values }: Curve): Numbers {
+  if (steps) return numbersOf(steps);
+  return Float64Array.from({ length: numbersOf(values).length }, (_, i) => first + i);
 }
 
 /** The moving average with so large a share of the past, corrected for its start. */

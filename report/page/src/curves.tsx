@@ -1,14 +1,13 @@
 // Curves of the training: the loss, the learning rate and others, of all runs over each other.
 
-import { scaleLinear, scaleLog } from "d3-scale";
-import { line } from "d3-shape";
 import { useMemo, useState } from "preact/hooks";
 import { numbersOf } from "./arrays";
-import { type Point, lastUpTo, smoothed, thinned } from "./curve_lines";
+import { type Point, lastUpTo, smoothed, stepsOf, thinned } from "./curve_lines";
 import type { Curve, Run } from "./data";
 import { memo } from "./memo";
 import { brief, exact } from "./numbers";
 import { RunName } from "./runs";
+import { linePath, linearScale, logScale } from "./scales";
 
 interface Props {
   runs: Run[];
@@ -24,6 +23,7 @@ interface Line {
 const width = 560;
 const height = 240;
 const margin = { left: 56, right: 12, top: 12, bottom: 28 };
+const columns = width - margin.left - margin.right;
 
 function linesOf(runs: Run[], name: string): Line[] {
   return runs.flatMap((run, index) => {
@@ -49,12 +49,12 @@ function Chart({ name, lines, step, log, smoothing }: { name: string; lines: Lin
   const drawn = useMemo(
     () =>
       lines.map(({ index, curve }) => {
-        const steps = numbersOf(curve.steps);
+        const steps = stepsOf(curve);
         const values = numbersOf(curve.values);
         return {
           index,
-          raw: thinned(steps, values, width - margin.left - margin.right),
-          smooth: smoothing > 0 ? thinned(steps, smoothed(values, smoothing), width) : null,
+          raw: thinned(steps, values, columns),
+          smooth: smoothing > 0 ? thinned(steps, smoothed(values, smoothing), columns) : null,
         };
       }),
     [lines, smoothing],
@@ -62,18 +62,18 @@ function Chart({ name, lines, step, log, smoothing }: { name: string; lines: Lin
   const points = drawn.flatMap(({ raw }) => raw);
   const allowed = (value: number): boolean => Number.isFinite(value) && (!log || value > 0);
   const [first, last] = extent(points, (point) => point.step, Number.isFinite);
-  const x = scaleLinear([first, last], [margin.left, width - margin.right]);
-  const range = [height - margin.bottom, margin.top];
+  const x = linearScale([first, last], [margin.left, width - margin.right], 5, false);
+  const range = [height - margin.bottom, margin.top] as const;
   const domain = extent(points, (point) => point.value, allowed);
-  const y = log ? scaleLog(domain, range).nice() : scaleLinear(domain, range).nice();
-  const path = line<Point>((point) => x(point.step), (point) => y(point.value)).defined((point) => allowed(point.value));
-  const yTicks = log ? y.ticks(4).filter((tick) => Number.isInteger(Math.log10(tick) + 1e-9) || y.ticks(4).length < 6 || Math.abs(Math.log10(tick) % 1) < 1e-9) : y.ticks(5);
+  const y = log ? logScale(domain, range) : linearScale(domain, range, 5, true);
+  const path = (line: Point[]): string =>
+    linePath(line.map(({ step, value }) => (allowed(value) ? { x: x(step), y: y(value) } : null)));
   const here = x(Math.max(first, Math.min(last, step)));
   return (
     <figure class="curve">
       <figcaption>{name}</figcaption>
       <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${name} over the steps of training; its numbers are below`}>
-        {yTicks.map((tick) => (
+        {y.ticks.map((tick) => (
           <g key={tick} class="tick">
             <line x1={margin.left} x2={width - margin.right} y1={y(tick)} y2={y(tick)} />
             <text x={margin.left - 8} y={y(tick)} dy="0.32em" text-anchor="end">
@@ -81,7 +81,7 @@ function Chart({ name, lines, step, log, smoothing }: { name: string; lines: Lin
             </text>
           </g>
         ))}
-        {x.ticks(5).map((tick) => (
+        {x.ticks.map((tick) => (
           <text key={tick} class="tick" x={x(tick)} y={height - 8} text-anchor="middle">
             {tick.toLocaleString("en")}
           </text>
@@ -89,8 +89,8 @@ function Chart({ name, lines, step, log, smoothing }: { name: string; lines: Lin
         <line class="here" x1={here} x2={here} y1={margin.top} y2={height - margin.bottom} />
         {drawn.map(({ index, raw, smooth }) => (
           <g key={index} class={`line run-${index % 4}`}>
-            <path class={smooth ? "raw" : ""} d={path(raw) ?? ""} />
-            {smooth && <path d={path(smooth) ?? ""} />}
+            <path class={smooth ? "raw" : ""} d={path(raw)} />
+            {smooth && <path d={path(smooth)} />}
           </g>
         ))}
       </svg>
@@ -104,7 +104,7 @@ function CurveNumbers({ lines, step }: { lines: Line[]; step: number }) {
   return (
     <dl class="readouts">
       {lines.map(({ run, index, curve }) => {
-        const steps = numbersOf(curve.steps);
+        const steps = stepsOf(curve);
         const place = Math.max(0, lastUpTo(steps, step));
         if (steps.length === 0) return null;
         return (

@@ -7,7 +7,9 @@ import { visible } from "./text";
 
 export interface Curve {
   name: string;
-  steps: StoredArray;
+  /** Missing if the steps follow each other from the first one. */
+  steps: StoredArray | null;
+  first: number;
   values: StoredArray;
 }
 
@@ -149,8 +151,9 @@ const noNumber = optional(orNull(number), null);
 const noArray = optional(orNull(storedArray), null);
 
 const curve: Reader<Curve> = (value) => {
-  const result = object<Curve>({ name: text, steps: storedArray, values: storedArray })(value);
-  at("values", () => expectShape(result.values, [elementCount(result.steps.shape)]));
+  const result = object<Curve>({ name: text, steps: noArray, first: optional(number, 0), values: storedArray })(value);
+  const { steps } = result;
+  if (steps) at("values", () => expectShape(result.values, [elementCount(steps.shape)]));
   return result;
 };
 

@@ -1,11 +1,11 @@
 // A graph as boxes and lines. Boxes of modules open, boxes of values can be looked into.
 
-import { curveBasis, line } from "d3-shape";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Graph, GraphSnapshot } from "./data";
 import { type Box, type Boxes, resultOf } from "./graph_boxes";
-import { type Point, boxHeight, boxWidth, placed } from "./graph_layout";
+import { boxHeight, boxWidth, placed } from "./graph_layout";
 import { statistic } from "./numbers";
+import { type Point, roundedPath } from "./scales";
 import { shapeText } from "./shapes";
 import { counted } from "./text";
 
@@ -19,8 +19,6 @@ interface Props {
   openModule: (name: string) => void;
   select: (id: number) => void;
 }
-
-const curve = line<Point>((point) => point.x, (point) => point.y).curve(curveBasis);
 
 function opCount(graph: Graph, { ids }: Box): number {
   return ids.filter((id) => graph.values[id].kind === "op").length;
@@ -77,7 +75,7 @@ export function Diagram(props: Props) {
             </marker>
           </defs>
           {layout.edges.map((points, i) => (
-            <path key={i} d={curve(points) ?? ""} marker-end="url(#arrow)" />
+            <path key={i} d={roundedPath(points)} marker-end="url(#arrow)" />
           ))}
         </svg>
         {boxes.boxes.map((box, i) => (

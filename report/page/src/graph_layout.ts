@@ -2,11 +2,7 @@
 
 import { Graph as Layout, layout } from "@dagrejs/dagre";
 import type { Boxes } from "./graph_boxes";
-
-export interface Point {
-  x: number;
-  y: number;
-}
+import type { Point } from "./scales";
 
 export interface Placed {
   width: number;

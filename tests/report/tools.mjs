@@ -1,0 +1,23 @@
+// What the tests take from the folder of the page: its packages, its template and its modules.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+
+const folder = new URL("../../report/page/", import.meta.url);
+
+export const packages = createRequire(new URL("package.json", folder));
+
+export const template = readFileSync(new URL("template.html", folder), "utf8");
+
+/** What `source` exports, which imports modules of the page. */
+export async function pageModule(source) {
+  const { build } = packages("esbuild");
+  const { outputFiles } = await build({
+    stdin: { contents: source, resolveDir: fileURLToPath(new URL("src/", folder)), loader: "ts" },
+    bundle: true,
+    write: false,
+    format: "esm",
+  });
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
+}
