@@ -251,7 +251,6 @@ class TrainingRun {
       how.save = [this](std::size_t done) { save_checkpoint(parts_, options_.checkpoint, done, config_); };
     }
     how.about = config_;
-    how.about["program"] = options_.program;
     if (report_) {
       how.observe = [this](std::size_t done) { observe(done); };
       how.observe_step = [this](std::size_t done) { report_->step(done).next_step(model_); };

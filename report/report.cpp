@@ -183,6 +183,37 @@ Json rows_json(const std::vector<ProfileRow>& rows) {
 
 constexpr std::size_t max_bytes = 8'000'000;
 
+/// The page, or the data alone if the path says so.
+void write_data(const std::string& data, const std::string& path) {
+  const std::string text = path.ends_with(".json") ? data : detail::page_with(data);
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+/// The data of a report.
+Json parsed(const std::string& name, const std::string& text) {
+  constexpr int deepest = 64;
+  const auto check_depth = [&](int depth, Json::parse_event_t, Json&) {
+    if (depth > deepest)
+      detail::fail<FileError>(name, ": must not be nested deeper than ", deepest, " levels");
+    return true;
+  };
+  Json data;
+  try {
+    data = Json::parse(text, check_depth);
+  } catch (const Json::exception& error) {
+    const std::string what = error.what();  // begins with the exception's name in brackets
+    detail::fail<FileError>(name, ": ", what.substr(what.find("] ") + 2));
+  }
+  if (!data.is_object() || data.value("format", Json()) != "xgrad-report")
+    detail::fail<FileError>(name, ": must be the data of a report, with \"format\": \"xgrad-report\"");
+  if (data.value("version", Json()) != 1)
+    detail::fail<FileError>(name, ": must have version 1, got ", data.value("version", Json()).dump());
+  if (!data.value("runs", Json()).is_array()) detail::fail<FileError>(name, ": runs must be a list");
+  return data;
+}
+
 }  // namespace
 
 struct Report::Impl {
@@ -215,7 +246,7 @@ struct Report::Impl {
 
   Json all(const Detail& detail) const;
 
-  /// Returns the graph's place. Values are kept of its first and its last step.
+  /// Returns the graph's place. Values are kept of its last step, statistics of all.
   template <class T>
   std::size_t add_graph(const std::string& name, const detail::RecordedGraph<T>& graph, std::size_t step);
 
@@ -239,10 +270,9 @@ std::size_t Report::Impl::add_graph(const std::string& name, const detail::Recor
   const std::size_t found = place(graphs, head);
   ByStep<GraphSnapshot>& snapshots = graphs[found].snapshots;
   snapshots[step] = std::move(snapshot);
-  if (snapshots.size() > 2) {
-    GraphSnapshot& between = std::prev(snapshots.end(), 2)->second;
-    between.values.clear();
-    between.gradients.clear();
+  for (auto one = snapshots.begin(); std::next(one) != snapshots.end(); ++one) {
+    one->second.values.clear();
+    one->second.gradients.clear();
   }
   return found;
 }
@@ -278,10 +308,16 @@ Json Report::Impl::all(const Detail& detail) const {
   result["steps"] = steps;
   result["notes"] = notes;
   for (const auto& [name, curve] : curves) {
-    result["curves"].push_back(
-        {{"name", name},
-         {"steps", detail::array_json(detail::array_of<std::int64_t>(std::span(curve.steps)))},
-         {"values", detail::array_json(detail::array_of<double>(std::span(curve.values)))}});
+    Json one{
+        {"name", name},
+        {"values", detail::array_json(detail::array_of<double>(std::span(std::as_const(curve.values))))}};
+    const auto follows = [](std::int64_t a, std::int64_t b) { return b != a + 1; };
+    if (std::ranges::adjacent_find(curve.steps, follows) == curve.steps.end()) {
+      one["first"] = curve.steps.front();
+    } else {
+      one["steps"] = detail::array_json(detail::array_of<std::int64_t>(std::span(curve.steps)));
+    }
+    result["curves"].push_back(std::move(one));
   }
   for (const auto& [name, histograms] : parameters) {
     result["parameters"].push_back({{"name", name},
@@ -397,11 +433,16 @@ std::string Report::json() const {
   return all;
 }
 
-void Report::write(const std::string& path) const {
-  const std::string text = path.ends_with(".json") ? json() : detail::page_with(json());
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
+void Report::write(const std::string& path) const { write_data(json(), path); }
+
+void write_comparison(const std::vector<std::pair<std::string, std::string>>& names_and_texts,
+                      const std::string& path) {
+  Json all{{"format", "xgrad-report"}, {"version", 1}, {"runs", Json::array()}};
+  for (const auto& [name, text] : names_and_texts) {
+    Json data = parsed(name, text);
+    for (Json& run : data["runs"]) all["runs"].push_back(std::move(run));
+  }
+  write_data(all.dump(), path);
 }
 
 template <class T>

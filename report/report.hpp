@@ -117,6 +117,11 @@ class ReportStep {
   std::size_t step_;
 };
 
+/// Writes one page of several runs, to be compared. Each text is the data of a report, as Report::json()
+/// gives it. Throws FileError for another text, whose name it tells, and for a file that cannot be written.
+void write_comparison(const std::vector<std::pair<std::string, std::string>>& names_and_texts,
+                      const std::string& path);
+
 /// The labels with the highest probabilities, the most probable first.
 std::vector<Answer> most_probable(const std::vector<std::string>& labels,
                                   std::span<const float> probabilities, std::size_t count = 5);

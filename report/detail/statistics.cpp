@@ -62,10 +62,7 @@ nlohmann::json histogram_json(const Array<T>& array) {
     ++counts[std::min(static_cast<std::size_t>(place), bins - 1)];
   }
   nlohmann::json all = json_of(sums);
-  all.update({{"low", number_json(sums.low)},
-              {"high", number_json(sums.high)},
-              {"norm", number_json(std::sqrt(sums.squares))},
-              {"counts", counts}});
+  all.update({{"norm", number_json(std::sqrt(sums.squares))}, {"counts", counts}});
   return all;
 }
 
