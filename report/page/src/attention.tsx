@@ -13,7 +13,6 @@ import { useDark } from "./media";
 import { snapshotAt } from "./notches";
 import { exact } from "./numbers";
 import { Runs } from "./runs";
-import { counted } from "./text";
 
 interface Props {
   runs: Run[];
@@ -242,7 +241,7 @@ export const AttentionSection = memo(function AttentionSection({ runs, step }: P
           if (!attention || !found) return <p class="quiet">This run has nothing of this head at this step.</p>;
           return (
             <>
-              {attention.masked && <p class="quiet">Striped cells are masked: those queries may not look there. {counted(attention.keys.length, "key")} in all.</p>}
+              {attention.masked && <p class="quiet">Striped cells are masked: those queries may not look there.</p>}
               <OneHead
                 run={run}
                 step={step}

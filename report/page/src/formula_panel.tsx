@@ -22,7 +22,7 @@ export function valueName(graph: Graph, id: number): string {
 
 function cellName(graph: Graph, { id, flat, gradient }: Cell): string {
   const { shape } = graph.values[id];
-  const index = shape.length === 0 ? "" : `[${indexOf(flat, shape).join(", ")}]`;
+  const index = shape.length === 0 ? "" : ` [${indexOf(flat, shape).join(", ")}]`;
   return `${gradient ? "gradient of " : ""}${valueName(graph, id)}${index}`;
 }
 
@@ -101,7 +101,7 @@ function Verdict({ expression, shown, rounded }: { expression: Expression; shown
   if (distance <= tolerance) {
     return (
       <p class="verdict agrees">
-        Computed again from these operands, it agrees{distance === 0 ? " exactly" : ` to ${brief(distance, 2)}, relatively`}.
+        Computed again from these operands it is the same{distance === 0 ? "" : `, but for a relative ${brief(distance, 2)}`}.
       </p>
     );
   }

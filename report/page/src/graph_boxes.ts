@@ -9,6 +9,8 @@ export interface Box {
   /** The name of what opens, or null for a single value. */
   opens: string | null;
   title: string;
+  /** The whole name, where the title is the end of it. */
+  name: string;
   type: string;
   /** The values in it. */
   ids: number[];
@@ -34,7 +36,8 @@ function moduleBox(group: Module[]): Box {
   return {
     key: `module ${name}`,
     opens: name,
-    title: name,
+    title: name.split(".").slice(-2).join("."),
+    name,
     type: group[0].type,
     ids: group.flatMap((module) => module.all),
     repeated: group.length,
@@ -43,7 +46,7 @@ function moduleBox(group: Module[]): Box {
 
 function valueBox(graph: Graph, id: number): Box {
   const { kind, name } = graph.values[id];
-  return { key: `value ${id}`, opens: null, title: name || kind, type: kind, ids: [id], repeated: 1 };
+  return { key: `value ${id}`, opens: null, title: name || kind, name: name || kind, type: kind, ids: [id], repeated: 1 };
 }
 
 function visibleBoxes(graph: Graph, root: Module, open: ReadonlySet<string>): Box[] {

@@ -35,6 +35,7 @@ function BoxButton({ graph, snapshot, box, place, selected, openModule, select }
       class={`box ${isModule ? "module" : box.type}${!isModule && selected === result ? " selected" : ""}${box.repeated > 1 ? " repeated" : ""}`}
       aria-expanded={isModule ? false : undefined}
       aria-pressed={isModule ? undefined : selected === result}
+      title={box.name}
       data-ids={box.ids[0]}
       style={{ left: `${place.x - boxWidth / 2}px`, top: `${place.y - boxHeight / 2}px`, width: `${boxWidth}px`, height: `${boxHeight}px` }}
       onClick={() => (box.opens === null ? select(result) : openModule(box.opens))}
@@ -62,7 +63,7 @@ export function Diagram(props: Props) {
   const space = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     if (opened === null) return;
-    const first = boxes.boxes.find(({ ids, title }) => title.startsWith(opened) || graph.values[ids[0]].module?.startsWith(opened));
+    const first = boxes.boxes.find(({ ids, name }) => name.startsWith(opened) || graph.values[ids[0]].module?.startsWith(opened));
     space.current?.querySelector<HTMLElement>(`[data-ids="${first?.ids[0]}"]`)?.focus({ preventScroll: false });
   }, [opened, boxes]);
   return (

@@ -15,7 +15,7 @@ export interface Module {
   signature: string;
 }
 
-/** Children of a module that follow each other and are alike, or a single one. */
+/** Layers of a list that follow each other and are alike, or a single module. */
 export type Group = Module[];
 
 function parentOf(name: string): string {
@@ -75,10 +75,10 @@ export function shortName({ name }: Module): string {
   return name.slice(name.lastIndexOf(".") + 1);
 }
 
-/** The number at the end of a layer's name, or null. */
+/** The number of a layer in a list of them, or null. */
 function layerNumber(module: Module): number | null {
-  const digits = /\d+$/.exec(module.name);
-  return digits ? Number(digits[0]) : null;
+  const name = shortName(module);
+  return /^\d+$/.test(name) ? Number(name) : null;
 }
 
 /** The children of a module, repeated layers together. */

@@ -16,12 +16,12 @@ interface Props {
 }
 
 function ratio({ update, weight }: ParameterSnapshot): string {
-  if (!update || !weight || update.norm === null || weight.norm === null || weight.norm === 0) return "";
+  if (!update || !weight || update.norm === null || weight.norm === null || weight.norm === 0) return "–";
   return brief(update.norm / weight.norm);
 }
 
 function norm(histogram: Histogram | null | undefined): string {
-  return histogram ? statistic(histogram.norm) : "";
+  return histogram ? statistic(histogram.norm) : "–";
 }
 
 function Row({ run, step, parameter }: { run: Run; step: number; parameter: Parameter | undefined }) {
@@ -32,7 +32,7 @@ function Row({ run, step, parameter }: { run: Run; step: number; parameter: Para
       <td class="number">{norm(snapshot?.weight)}</td>
       <td class="number">{norm(snapshot?.gradient)}</td>
       <td class="number">{norm(snapshot?.update)}</td>
-      <td class="number">{snapshot ? ratio(snapshot) : ""}</td>
+      <td class="number">{snapshot ? ratio(snapshot) : "–"}</td>
     </>
   );
 }
@@ -45,7 +45,8 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
     <>
       <p class="lead">
         The norm of each parameter, of its gradient and of the update of the step that follows. An update of about a thousandth of the
-        weight is usual; much more is a wild step, much less hardly learns.
+        weight is usual; much more is a wild step, much less hardly learns. After the last step there is
+        neither gradient nor update: move the scrub back.
       </p>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Norms of the parameters">
         <table class="facts">
