@@ -1,6 +1,6 @@
 // What the tests take from the folder of the page: its packages, its template and its modules.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
@@ -9,6 +9,12 @@ const folder = new URL("../../report/page/", import.meta.url);
 export const packages = createRequire(new URL("package.json", folder));
 
 export const template = readFileSync(new URL("template.html", folder), "utf8");
+
+/** The texts of the page's sources. */
+export function sources() {
+  const names = readdirSync(new URL("src/", folder), { recursive: true });
+  return names.filter((name) => /\.tsx?$/.test(name)).map((name) => readFileSync(new URL(`src/${name}`, folder), "utf8"));
+}
 
 /** What `source` exports, which imports modules of the page. */
 export async function pageModule(source) {

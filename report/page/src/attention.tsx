@@ -37,7 +37,8 @@ class Heads {
   private readonly weights: Numbers;
   private readonly gradient: Numbers | null;
   private readonly masked: Numbers | null;
-  readonly gradientScale: Scale | null;
+  private readonly weightScale: Scale;
+  private readonly gradientScale: Scale | null;
 
   constructor(
     readonly attention: Attention,
@@ -48,6 +49,8 @@ class Heads {
     this.weights = numbersOf(snapshot.weights);
     this.gradient = snapshot.gradient && numbersOf(snapshot.gradient);
     this.masked = attention.masked && numbersOf(attention.masked);
+    // With few keys the scale is the same at all steps; with many all weights are small.
+    this.weightScale = shareScale(attention.keys.length <= 32 ? 1 : largestSize(this.weights) || 1);
     this.gradientScale = this.gradient && signScale(largestSize(this.gradient), dark);
   }
 
@@ -65,7 +68,7 @@ class Heads {
   }
 
   weightsOf(head: number): Picture {
-    return this.picture(head, this.weights, shareScale);
+    return this.picture(head, this.weights, this.weightScale);
   }
 
   gradientOf(head: number): Picture | null {

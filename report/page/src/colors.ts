@@ -40,8 +40,10 @@ const signs = {
   dark: table((t) => interpolated(diverging.dark, t)),
 };
 
-/** For numbers from 0 to 1. */
-export const shareScale: Scale = { low: 0, high: 1, colors: shares };
+/** For shares of 1 up to a largest one. */
+export function shareScale(high: number): Scale {
+  return { low: 0, high, colors: shares };
+}
 
 /** For numbers of both signs up to a size. */
 export function signScale(largest: number, dark: boolean): Scale {

@@ -107,7 +107,7 @@ function Verdict({ expression, shown, rounded }: { expression: Expression; shown
   }
   return (
     <p class="verdict differs">
-      Computed again from these operands, it is {exact(expression.value, "f64")}: this does not agree with the run ({brief(distance, 2)}, relatively).
+      Computed again from these operands it is {exact(expression.value, "f64")}: this differs from the run by a relative {brief(distance, 2)}.
     </p>
   );
 }

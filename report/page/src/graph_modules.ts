@@ -11,7 +11,7 @@ export interface Module {
   values: number[];
   /** The ids of all values in it. */
   all: number[];
-  /** What its ops are: layers that are alike have the same. */
+  /** What its ops and parameters are: layers that are alike have the same. */
   signature: string;
 }
 
@@ -49,9 +49,9 @@ function finish(module: Module, graph: Graph): void {
   for (const child of module.children) finish(child, graph);
   module.all = [...module.values, ...module.children.flatMap((child) => child.all)].sort((a, b) => a - b);
   module.children.sort((a, b) => (a.all[0] ?? Infinity) - (b.all[0] ?? Infinity));
-  const own = module.values.map((id) => `${graph.values[id].kind} ${graph.values[id].kind === "op" ? graph.values[id].name : ""}`);
+  const own = module.values.map((id) => graph.values[id]).filter(({ kind }) => kind !== "constant");
   const parts = module.children.map((child) => `${shortName(child)}(${child.signature})`);
-  module.signature = [module.type, ...own.sort(), ...parts].join(",");
+  module.signature = [module.type, ...own.map(({ kind, name }) => (kind === "op" ? name : kind)), ...parts].join(",");
 }
 
 export function moduleTree(graph: Graph): Module {
