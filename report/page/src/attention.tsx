@@ -10,8 +10,10 @@ import { FormulaPanel } from "./formula_panel";
 import { Legend } from "./legend";
 import { Matrix, type Place, isMasked, valueAt } from "./matrix";
 import { useDark } from "./media";
+import { useNear } from "./near";
 import { snapshotAt } from "./notches";
 import { exact } from "./numbers";
+import { Rounded } from "./rounded";
 import { Runs } from "./runs";
 
 interface Props {
@@ -76,10 +78,6 @@ class Heads {
   }
 }
 
-function useHeads(attention: Attention, snapshot: AttentionSnapshot): Heads {
-  return new Heads(attention, snapshot, useDark());
-}
-
 interface LayerProps {
   attention: Attention;
   snapshot: AttentionSnapshot;
@@ -89,13 +87,15 @@ interface LayerProps {
 
 /** The heads of a layer as pictures: the weights, and beside them the gradient. */
 const Layer = memo(function Layer({ attention, snapshot, chosen, choose }: LayerProps) {
-  const heads = useHeads(attention, snapshot);
+  const dark = useDark();
+  const { near, place } = useNear();
+  const heads = near ? new Heads(attention, snapshot, dark) : null;
   return (
-    <div class="layer">
+    <div class="layer" ref={place}>
       <h4>{attention.module || "attention"}</h4>
       <div class={`heads${attention.heads > 6 ? " many" : ""}`}>
         {Array.from({ length: attention.heads }, (_, head) => {
-          const gradient = heads.gradientOf(head);
+          const gradient = heads?.gradientOf(head);
           return (
             <button
               key={head}
@@ -106,7 +106,7 @@ const Layer = memo(function Layer({ attention, snapshot, chosen, choose }: Layer
               onClick={() => choose(attention, head)}
             >
               <span class="pictures">
-                <Canvas picture={heads.weightsOf(head)} name={`weights of head ${head}`} />
+                {heads && <Canvas picture={heads.weightsOf(head)} name={`weights of head ${head}`} />}
                 {gradient && <Canvas picture={gradient} name={`gradient of head ${head}`} />}
               </span>
               <span class="label">head {head}</span>
@@ -128,7 +128,7 @@ interface OneHeadProps {
 }
 
 function OneHead({ run, step, attention, snapshot, choice, setPlace }: OneHeadProps) {
-  const heads = useHeads(attention, snapshot);
+  const heads = new Heads(attention, snapshot, useDark());
   const { queries, keys } = attention;
   const head = Math.min(choice.head, attention.heads - 1);
   const place: Place = [Math.min(choice.place[0], queries.length - 1), Math.min(choice.place[1], keys.length - 1)];
@@ -169,7 +169,7 @@ function OneHead({ run, step, attention, snapshot, choice, setPlace }: OneHeadPr
               {title} <b data-exact={title}>{exact(valueAt(picture, place), array.dtype)}</b>
             </span>
           ))}
-          {snapshot.weights.dtype === "u16" && <span class="quiet"> (rounded to 16 bits to keep the file small)</span>}
+          <Rounded array={snapshot.weights} />
         </p>
       )}
       {source ? (
@@ -197,8 +197,9 @@ export const AttentionSection = memo(function AttentionSection({ runs, step }: P
   return (
     <>
       <p class="lead">
-        Each row of a matrix is a token that asks, each column one that it can look at; the weights of a row add up to 1. Beside them is
-        how the loss would change with each weight. Choose a head, then a cell: its formula follows.
+        Each row of a matrix is a token that asks, each column one that it can look at; the weights of a row add up to 1, the larger the
+        more yellow. Beside them is how the loss would change with each weight: purple where more weight would lower it, orange where it
+        would raise it. Choose a head, then a cell: its formula follows.
       </p>
       {examples.length > 1 && (
         <label>
@@ -220,7 +221,7 @@ export const AttentionSection = memo(function AttentionSection({ runs, step }: P
           });
           if (shown.length === 0) return <p class="quiet">Nothing was taken at this step.</p>;
           return (
-            <div class="layers">
+            <div class="layers" tabIndex={0} role="region" aria-label="The heads of all layers">
               {shown.map(({ attention, snapshot }) => (
                 <Layer
                   key={attention.module}

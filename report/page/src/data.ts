@@ -342,18 +342,16 @@ const run: Reader<Run> = (value) => {
 
 /** Attention and tensors name places in graphs, which must be there. */
 function checkPlaces({ attention, tensors, graphs }: Run): void {
-  const check = (name: string, index: number | null, id: number | null, shape: Shape | null): void => {
+  const check = (name: string, index: number | null, id: number | null, fits: (size: number) => boolean): void => {
     if (index === null || id === null) return;
-    const values = graphs[index]?.values;
-    if (values?.[id] === undefined) at(name, () => refuse("names a value that is in no graph"));
-    if (shape !== null && elementCount(values[id].shape) < elementCount(shape)) {
-      at(name, () => refuse("names a value of a graph that is smaller than itself"));
-    }
+    const value = graphs[index]?.values[id];
+    if (value === undefined) at(name, () => refuse("names a value that is in no graph"));
+    else if (!fits(elementCount(value.shape))) at(name, () => refuse("names a value of a graph that has another size"));
   };
-  attention.forEach((item, i) =>
-    check(`attention[${i}]`, item.graph, item.value, [item.heads, item.queries.length, item.keys.length]),
+  attention.forEach(({ graph, value, row, heads, queries, keys }, i) =>
+    check(`attention[${i}]`, graph, value, (size) => size >= ((row ?? 0) + 1) * heads * queries.length * keys.length),
   );
-  tensors.forEach((item, i) => check(`tensors[${i}]`, item.graph, item.id, null));
+  tensors.forEach(({ graph, id, value }, i) => check(`tensors[${i}]`, graph, id, (size) => size === elementCount(value.shape)));
 }
 
 /** The runs of a report. Throws a Refusal for data that is none. */

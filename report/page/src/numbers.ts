@@ -9,9 +9,12 @@ function special(value: number): string | null {
   return Object.is(value, -0) ? "-0" : null;
 }
 
+const digitsOf: Partial<Record<Dtype, number>> = { f32: 9, u16: 5 };
+
 /** Nine significant digits of a float: Math.fround(Number(text)) has its bits. Doubles get all they need. */
 export function exact(value: number, dtype: Dtype): string {
-  return special(value) ?? String(dtype === "f32" ? Number(value.toPrecision(9)) : value);
+  const digits = digitsOf[dtype];
+  return special(value) ?? String(digits === undefined ? value : Number(value.toPrecision(digits)));
 }
 
 /** `value` with so many significant digits. */

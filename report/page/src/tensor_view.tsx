@@ -9,6 +9,7 @@ import { Legend } from "./legend";
 import { Matrix, type Place } from "./matrix";
 import { useDark } from "./media";
 import { exact } from "./numbers";
+import { Rounded } from "./rounded";
 import { flatOf, shapeText } from "./shapes";
 
 export interface TensorSource {
@@ -101,6 +102,7 @@ export function TensorView({ name, value, gradient, axes = [], rows: rowNames = 
               {title} <b data-exact={title}>{exact(numbersOf(array)[flat], array.dtype)}</b>
             </span>
           ))}
+          <Rounded array={value} />
         </p>
       )}
       {source?.snapshot.values[source.id] && <FormulaPanel graph={source.graph} snapshot={source.snapshot} cell={{ id: source.id, flat }} />}

@@ -44,51 +44,61 @@ const logSoftmax: Formula = {
     minus(at(op.gradient, index), product(call("exp", Math.exp, at(op.output, index)), sum(rowOf(op.gradient, index)))),
 };
 
-/** A row of layer_norm: how it is centred and scaled. */
-function normalized(op: Operation, row: number): { x: Expression[]; mean: Expression; deviation: Expression; width: number } {
-  const x = op.input(0);
+/** A row of layer_norm, centred and scaled. */
+interface NormalizedRow {
+  parts: Expression[];
+  deviation: Expression;
+}
+
+function rowWidth(op: Operation): number {
   const weight = op.inputs[1];
-  const width = weight ? elementCount(weight.shape) : elementCount(Array.from(op.array("normalized_shape").numbers));
-  const parts = Array.from({ length: width }, (_, k) => x.at(row * width + k));
-  const mean = over(sum(parts), number(width));
-  const variance = over(sum(parts.map((part) => power(minus(part, mean), number(2)))), number(width));
-  return { x: parts, mean, deviation: call("√", Math.sqrt, sum([variance, op.constant("eps")])), width };
+  return elementCount(weight ? weight.shape : Array.from(op.array("normalized_shape").numbers));
+}
+
+function normalizedRow(op: Operation, row: number, width: number): NormalizedRow {
+  const x = Array.from({ length: width }, (_, k) => op.input(0).at(row * width + k));
+  const mean = over(sum(x), number(width));
+  const variance = over(sum(x.map((part) => power(minus(part, mean), number(2)))), number(width));
+  const deviation = call("√", Math.sqrt, sum([variance, op.constant("eps")]));
+  return { parts: x.map((part) => over(minus(part, mean), deviation)), deviation };
 }
 
 const layerNorm: Formula = {
-  rule: "y = (x − mean) / √(variance + eps) · weight + bias, of each row",
+  rule: "y = n · weight + bias, where n = (x − mean) / √(variance + eps) of each row",
   value: (op, index) => {
+    const width = rowWidth(op);
     const flat = flatOf(index, op.shape);
-    const { width } = normalized(op, 0);
-    const { x, mean, deviation } = normalized(op, Math.floor(flat / width));
     const column = flat % width;
     const [, weight, bias] = op.inputs;
-    const centred = over(minus(x[column], mean), deviation);
+    const centred = normalizedRow(op, Math.floor(flat / width), width).parts[column];
     const scaled = weight ? product(centred, weight.at(column)) : centred;
     return bias ? sum([scaled, bias.at(column)]) : scaled;
   },
   backRule: (_, slot) =>
-    ["dx = (g − mean g − n · mean(g n)) / √(variance + eps), where g = dy · weight and n = (x − mean) / √(variance + eps)", "dweight = Σ dy · n over the rows, where n = (x − mean) / √(variance + eps)", "dbias = Σ dy over the rows"][slot],
+    [
+      "dx = (g − mean g − n · mean(g n)) / √(variance + eps), where g = dy · weight",
+      "dweight = Σ dy · n over the rows",
+      "dbias = Σ dy over the rows",
+    ][slot],
   back: (op, slot, index) => {
+    const width = rowWidth(op);
     const flat = flatOf(index, op.input(slot).shape);
-    const { width } = normalized(op, 0);
-    const rows = Array.from({ length: elementCount(op.shape) / width }, (_, row) => row);
-    if (slot === 2) return sum(rows.map((row) => op.gradient.at(row * width + flat)));
-    const n = (row: number, column: number): Expression => {
-      const { x, mean, deviation } = normalized(op, row);
-      return over(minus(x[column], mean), deviation);
-    };
-    if (slot === 1) return sum(rows.map((row) => product(op.gradient.at(row * width + flat), n(row, flat))));
+    const column = flat % width;
+    if (slot > 0) {
+      const rows = Array.from({ length: elementCount(op.shape) / width }, (_, row) => row);
+      const dy = (row: number): Expression => op.gradient.at(row * width + column);
+      return sum(rows.map((row) => (slot === 2 ? dy(row) : product(dy(row), normalizedRow(op, row, width).parts[column]))));
+    }
     const row = Math.floor(flat / width);
     const weight = op.inputs[1];
-    const g = Array.from({ length: width }, (_, k) => {
+    const { parts, deviation } = normalizedRow(op, row, width);
+    const g = parts.map((_, k) => {
       const dy = op.gradient.at(row * width + k);
       return weight ? product(dy, weight.at(k)) : dy;
     });
-    const own = n(row, flat % width);
-    const meanOf = (parts: Expression[]): Expression => over(sum(parts), number(width));
-    const inner = minus(minus(g[flat % width], meanOf(g)), product(own, meanOf(g.map((part, k) => product(part, n(row, k))))));
-    return over(inner, normalized(op, row).deviation);
+    const meanOf = (terms: Expression[]): Expression => over(sum(terms), number(width));
+    const withoutMean = minus(g[column], meanOf(g));
+    return over(minus(withoutMean, product(parts[column], meanOf(g.map((part, k) => product(part, parts[k]))))), deviation);
   },
 };
 
