@@ -48,7 +48,7 @@ export function histogram(numbers, bins = 24) {
   for (const number of numbers) {
     if (Number.isFinite(number)) ++counts[Math.min(bins - 1, Math.floor(((number - low) / (high - low || 1)) * bins))];
   }
-  return { ...all, low, high, counts, norm: all.rms === null ? null : all.rms * Math.sqrt(numbers.length - all.nonfinite) };
+  return { ...all, counts, norm: all.rms === null ? null : all.rms * Math.sqrt(numbers.length - all.nonfinite) };
 }
 
 /** The template with a report in it, as the library writes it. */

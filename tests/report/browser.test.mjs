@@ -166,6 +166,22 @@ test("a number that its operands do not give is flagged", () => {
   });
 });
 
+test("where the numbers of a graph are of the last step alone, the page says so at the others", () => {
+  const last = structuredClone(run);
+  for (const snapshot of last.graphs[0].snapshots.slice(0, -1)) {
+    delete snapshot.values;
+    delete snapshot.gradients;
+  }
+  return withPage(report(last), async (page) => {
+    assert.equal(await page.locator("#attention .formula").count(), 1);
+    await moveTo(page, 2);
+    assert.equal(await page.locator("#attention .formula").count(), 0);
+    assert.match(await page.locator("#attention .one-head").textContent(), /for step 80 alone: move the scrub there/);
+    await page.locator("#tensors summary").first().click();
+    assert.equal(await page.locator("#tensors .formula").count(), 1);
+  });
+});
+
 test("the graph is walked by keyboard alone", () =>
   withPage(report(run), async (page) => {
     const box = (name) => page.locator("#graph .box", { hasText: name }).first();

@@ -29,7 +29,7 @@ const sections: Section[] = [
   { id: "predictions", title: "Predictions", has: (run) => run.predictions.length > 0, show: (runs, step) => <PredictionsSection runs={runs} step={step} /> },
   { id: "parameters", title: "Parameters", has: (run) => run.parameters.length > 0, show: (runs, step) => <ParametersSection runs={runs} step={step} /> },
   { id: "graph", title: "Graph", has: (run) => run.graphs.length > 0, show: (runs, step) => <GraphSection runs={runs} step={step} /> },
-  { id: "tensors", title: "Notebook", has: (run) => run.tensors.length > 0, show: (runs, step) => <NotebookSection runs={runs} step={step} /> },
+  { id: "tensors", title: "Notebook", has: (run) => run.tensors.length > 0, show: (runs) => <NotebookSection runs={runs} /> },
   { id: "profile", title: "Profile", has: (run) => run.profile !== null, show: (runs) => <ProfileSection runs={runs} /> },
   { id: "options", title: "Options", has: (run) => run.options.size > 0 || run.versions.size > 0 || run.seed !== "", show: (runs) => <FactsSection runs={runs} /> },
 ];

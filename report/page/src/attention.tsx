@@ -1,20 +1,22 @@
 // Attention: every head as a picture with its gradient beside it, and one head to walk through.
 
 import { useState } from "preact/hooks";
-import { memo } from "./memo";
 import { type Numbers, largestSize, numbersOf } from "./arrays";
 import { Canvas, type Picture } from "./canvas";
 import { type Scale, shareScale, signScale } from "./colors";
-import type { Attention, AttentionSnapshot, Run } from "./data";
+import type { Attention, AttentionSnapshot, Graph, Run } from "./data";
+import { Elsewhere } from "./elsewhere";
 import { FormulaPanel } from "./formula_panel";
 import { Legend } from "./legend";
 import { Matrix, type Place, isMasked, valueAt } from "./matrix";
 import { useDark } from "./media";
+import { memo } from "./memo";
 import { useNear } from "./near";
 import { snapshotAt } from "./notches";
 import { exact } from "./numbers";
 import { Rounded } from "./rounded";
 import { Runs } from "./runs";
+import type { TensorSource } from "./tensor_view";
 
 interface Props {
   runs: Run[];
@@ -138,7 +140,8 @@ function OneHead({ run, step, attention, snapshot, choice, setPlace }: OneHeadPr
     { title: "weights", picture: weights, array: snapshot.weights },
     ...(gradient && snapshot.gradient ? [{ title: "gradient", picture: gradient, array: snapshot.gradient }] : []),
   ];
-  const source = sourceOf(run, step, attention);
+  const graph = attention.graph === null ? undefined : run.graphs[attention.graph];
+  const source = sourceOf(run, step, graph, attention.value);
   const flat = ((attention.row ?? 0) * attention.heads + head) * heads.size + place[0] * keys.length + place[1];
   return (
     <div class="one-head">
@@ -172,21 +175,17 @@ function OneHead({ run, step, attention, snapshot, choice, setPlace }: OneHeadPr
           <Rounded array={snapshot.weights} />
         </p>
       )}
-      {source ? (
-        <FormulaPanel {...source} cell={{ id: source.id, flat }} />
-      ) : (
-        <p class="quiet">The file holds no graph of this attention, so there is no formula to show.</p>
-      )}
+      {source && <FormulaPanel {...source} cell={{ id: source.id, flat }} />}
+      {!source && graph && <Elsewhere run={run} graph={graph} />}
+      {!graph && <p class="quiet">The file holds no graph of this attention, so there is no formula to show.</p>}
     </div>
   );
 }
 
-/** The value of the graph that the weights are, if its numbers are in the file. */
-function sourceOf(run: Run, step: number, { graph: index, value }: Attention) {
-  if (index === null || value === null) return null;
-  const graph = run.graphs[index];
-  const found = snapshotAt(run, step, graph.snapshots);
-  return found?.snapshot.values[value] ? { graph, snapshot: found.snapshot, id: value } : null;
+/** The value of the graph that the weights are, if its numbers at this step are in the file. */
+function sourceOf(run: Run, step: number, graph: Graph | undefined, id: number | null): TensorSource | null {
+  const found = graph && snapshotAt(run, step, graph.snapshots);
+  return graph && id !== null && found?.snapshot.values[id] ? { graph, snapshot: found.snapshot, id } : null;
 }
 
 export const AttentionSection = memo(function AttentionSection({ runs, step }: Props) {

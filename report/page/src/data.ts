@@ -23,8 +23,7 @@ export interface Statistics {
 }
 
 export interface Histogram extends Statistics {
-  low: number | null;
-  high: number | null;
+  /** Of equal bins from min to max. */
   counts: number[];
   norm: number | null;
 }
@@ -168,8 +167,6 @@ const statistics = object<Statistics>(statisticFields);
 
 const histogram = object<Histogram>({
   ...statisticFields,
-  low: optional(anyNumber, null),
-  high: optional(anyNumber, null),
   counts: listOf(count),
   norm: optional(anyNumber, null),
 });

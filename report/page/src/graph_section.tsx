@@ -85,7 +85,7 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
           select={setSelected}
         />
       )}
-      {selected !== null && <ValuePanel graph={graph} snapshot={snapshot} id={selected} select={setSelected} />}
+      {selected !== null && <ValuePanel run={run} graph={graph} snapshot={snapshot} id={selected} select={setSelected} />}
     </>
   );
 }

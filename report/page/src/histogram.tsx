@@ -14,14 +14,14 @@ export function HistogramFigure({ title, histogram }: { title: string; histogram
       </figure>
     );
   }
-  const { counts, low, high } = histogram;
+  const { counts, min, max } = histogram;
   const most = Math.max(1, ...counts);
   const rows: [string, string][] = [
     ["mean", statistic(histogram.mean)],
     ["rms", statistic(histogram.rms)],
     ["norm", statistic(histogram.norm)],
-    ["least", statistic(histogram.min)],
-    ["largest", statistic(histogram.max)],
+    ["least", statistic(min)],
+    ["largest", statistic(max)],
   ];
   if (histogram.nonfinite > 0) rows.push(["not finite", String(histogram.nonfinite)]);
   return (
@@ -31,7 +31,7 @@ export function HistogramFigure({ title, histogram }: { title: string; histogram
         viewBox={`0 0 ${Math.max(1, counts.length)} ${height}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`Histogram of the ${title} from ${statistic(low)} to ${statistic(high)}; the largest of ${counts.length} bins has ${most} elements`}
+        aria-label={`Histogram of the ${title} from ${statistic(min)} to ${statistic(max)}; the largest of ${counts.length} bins has ${most} elements`}
       >
         {counts.map((count, bin) => {
           const size = (count / most) * height;
@@ -39,8 +39,8 @@ export function HistogramFigure({ title, histogram }: { title: string; histogram
         })}
       </svg>
       <p class="ends" aria-hidden="true">
-        <span>{low === null ? "" : brief(low)}</span>
-        <span>{high === null ? "" : brief(high)}</span>
+        <span>{min === null ? "" : brief(min)}</span>
+        <span>{max === null ? "" : brief(max)}</span>
       </p>
       <dl>
         {rows.map(([name, value]) => (

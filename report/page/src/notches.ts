@@ -1,6 +1,6 @@
 // The notches of the scrub: the steps of all runs, and what each run has at one of them.
 
-import type { Run } from "./data";
+import type { Graph, GraphSnapshot, Run } from "./data";
 
 export function allSteps(runs: Run[]): number[] {
   return [...new Set(runs.flatMap((run) => run.steps))].sort((a, b) => a - b);
@@ -13,4 +13,11 @@ export function snapshotAt<S>(run: Run, step: number, snapshots: readonly (S | n
     if (run.steps[notch] <= step && snapshot != null) return { snapshot, step: run.steps[notch] };
   }
   return null;
+}
+
+/** Where the numbers of a graph are in the file, not only their statistics: often at the last step alone. */
+export function stepsWithValues(run: Run, { snapshots }: Graph): { snapshot: GraphSnapshot; step: number }[] {
+  return snapshots.flatMap((snapshot, notch) =>
+    snapshot !== null && snapshot.values.length > 0 ? [{ snapshot, step: run.steps[notch] }] : [],
+  );
 }

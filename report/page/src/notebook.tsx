@@ -3,15 +3,10 @@
 import { useState } from "preact/hooks";
 import type { Run, Tensor } from "./data";
 import { memo } from "./memo";
-import { snapshotAt } from "./notches";
+import { stepsWithValues } from "./notches";
 import { Runs } from "./runs";
 import { shapeText } from "./shapes";
 import { TensorView } from "./tensor_view";
-
-interface Props {
-  runs: Run[];
-  step: number;
-}
 
 /** Tensors that follow each other in the same section. */
 function sectionsOf(tensors: Tensor[]): { title: string; tensors: Tensor[] }[] {
@@ -25,10 +20,10 @@ function sectionsOf(tensors: Tensor[]): { title: string; tensors: Tensor[] }[] {
 }
 
 /** A tensor that is drawn once it is opened. */
-function Entry({ run, step, tensor }: { run: Run; step: number; tensor: Tensor }) {
+function Entry({ run, tensor }: { run: Run; tensor: Tensor }) {
   const [open, setOpen] = useState(false);
   const graph = tensor.graph === null ? undefined : run.graphs[tensor.graph];
-  const found = graph && snapshotAt(run, step, graph.snapshots);
+  const found = graph && stepsWithValues(run, graph).at(-1);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -49,7 +44,7 @@ function Entry({ run, step, tensor }: { run: Run; step: number; tensor: Tensor }
   );
 }
 
-export const NotebookSection = memo(function NotebookSection({ runs, step }: Props) {
+export const NotebookSection = memo(function NotebookSection({ runs }: { runs: Run[] }) {
   return (
     <>
       <p class="lead">What the notebook prints, in its order. Open a tensor, then walk through it with the arrow keys.</p>
@@ -59,7 +54,7 @@ export const NotebookSection = memo(function NotebookSection({ runs, step }: Pro
             <div key={i} class="tensors">
               {title !== "" && <h3>{title}</h3>}
               {tensors.map((tensor, k) => (
-                <Entry key={k} run={run} step={step} tensor={tensor} />
+                <Entry key={k} run={run} tensor={tensor} />
               ))}
             </div>
           ))

@@ -1,6 +1,7 @@
 // All that is known of one value of the graph.
 
-import type { Attribute, Graph, GraphSnapshot, Statistics } from "./data";
+import type { Attribute, Graph, GraphSnapshot, Run, Statistics } from "./data";
+import { Elsewhere } from "./elsewhere";
 import { consumersOf } from "./formulas";
 import { valueName } from "./formula_panel";
 import { brief, statistic } from "./numbers";
@@ -8,6 +9,7 @@ import { shapeText } from "./shapes";
 import { TensorView } from "./tensor_view";
 
 interface Props {
+  run: Run;
   graph: Graph;
   snapshot: GraphSnapshot | null;
   id: number;
@@ -75,7 +77,7 @@ function StatisticsTable({ value, gradient }: { value: Statistics | null; gradie
   );
 }
 
-export function ValuePanel({ graph, snapshot, id, select }: Props) {
+export function ValuePanel({ run, graph, snapshot, id, select }: Props) {
   const value = graph.values[id];
   const stored = snapshot?.values[id] ?? null;
   return (
@@ -116,7 +118,7 @@ export function ValuePanel({ graph, snapshot, id, select }: Props) {
           source={snapshot && { graph, snapshot, id }}
         />
       ) : (
-        <p class="quiet">The file holds no numbers of this value at this step, only what is above.</p>
+        <Elsewhere run={run} graph={graph} />
       )}
     </section>
   );

@@ -68,16 +68,30 @@ function geluTanhSlope(x: number): number {
   return (1 + t) / 2 + (x / 2) * (1 - t * t) * Math.sqrt(2 / Math.PI) * (1 + 3 * 0.044715 * x * x);
 }
 
-const mul = elementwise("y = a · b", ([a, b]) => product(a, b), [
-  { rule: "b", of: ([, b]) => b },
-  { rule: "a", of: ([a]) => a },
-]);
+/** A product whose second factor is not in the file, but can be told from the result. */
+function hiddenFactor(rule: string, factor: (op: Operation, x: Expression, y: Expression) => Expression): Formula {
+  const factors = (op: Operation, flat: number): [Expression, Expression] => {
+    const x = op.input(0).at(broadcastFlat(indexOf(flat, op.shape), op.input(0).shape));
+    return [x, factor(op, x, op.output.at(flat))];
+  };
+  return {
+    rule,
+    value: (op, index) => product(...factors(op, flatOf(index, op.shape))),
+    backRule: () => "dy · m",
+    back: (op, slot, index) =>
+      sum(fiber(index, op.input(slot).shape, op.shape).map((flat) => product(op.gradient.at(flat), factors(op, flat)[1]))),
+  };
+}
 
 export const elementwiseFormulas: Record<string, Formula> = {
   add: elementwise("y = a + b", ([a, b]) => sum([a, b]), [same, same]),
   sub: elementwise("y = a − b", ([a, b]) => minus(a, b), [same, { rule: "(−1)", of: () => number(-1) }]),
-  mul,
-  masked_mul: mul,
+  mul: elementwise("y = a · b", ([a, b]) => product(a, b), [
+    { rule: "b", of: ([, b]) => b },
+    { rule: "a", of: ([a]) => a },
+  ]),
+  masked_mul: hiddenFactor("y = x · m, where m is told from y, since the file does not hold it", (_, x, y) =>
+    number(y.value === 0 ? 0 : y.value / x.value)),
   div: elementwise("y = a / b", ([a, b]) => over(a, b), [
     { rule: "1 / b", of: ([, b]) => over(number(1), b) },
     { rule: "(−y / b)", of: ([, b], y) => negated(over(y, b)) },
@@ -135,13 +149,7 @@ export const elementwiseFormulas: Record<string, Formula> = {
     "[low ≤ x ≤ high]",
     (x, _, op) => call("is within", (v) => (v >= op.number("min", -Infinity) && v <= op.number("max", Infinity) ? 1 : 0), x),
   ),
-  dropout: {
-    ...unary("y = x · m, where m is 0 or 1 / (1 − p)", (x) => x, "m", (_, y, op) => keptFactor(op, y)),
-    value: (op, index) => {
-      const flat = flatOf(index, op.shape);
-      return product(op.input(0).at(flat), keptFactor(op, op.output.at(flat)));
-    },
-  },
+  dropout: hiddenFactor("y = x · m, where m is 0 or 1 / (1 − p)", (op, _, y) => number(y.value === 0 ? 0 : 1 / (1 - op.number("p", 0)))),
 };
 
 const betaOf = (op: Operation): number => op.number("beta", 1);
@@ -149,9 +157,4 @@ const thresholdOf = (op: Operation): number => op.number("threshold", Infinity);
 
 function softplus(x: number, beta: number, threshold: number): number {
   return x * beta > threshold ? x : Math.log1p(Math.exp(-Math.abs(x * beta))) / beta + Math.max(x, 0);
-}
-
-/** What dropout multiplied with, which its result tells: in evaluation it has no p. */
-function keptFactor(op: Operation, y: Expression): Expression {
-  return number(y.value === 0 ? 0 : 1 / (1 - op.number("p", 0)));
 }
