@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include <xgrad/graph/error.hpp>
+#include <xgrad/graph/random.hpp>
 #include <xgrad/train/early_stopping.hpp>
 #include <xgrad/train/trainer.hpp>
 

@@ -78,6 +78,7 @@ const cases = [
   ["matmul", [[2, 1, 3, 4], [3, 5, 4]], [2, 3, 3, 5], { trans_a: false, trans_b: true }],
   ["matmul", [[4, 3], [4, 5]], [3, 5], { trans_a: true }],
   ["linear", [[2, 3, 4], [5, 4], [5]], [2, 3, 5]],
+  ["linear_relu", [[2, 3, 4], [5, 4], [5]], [2, 3, 5]],
   ["linear", [[3, 4], [5, 4]], [3, 5], { trans_b: true }],
   ["layer_norm", [[2, 3, 4], [4], [4]], [2, 3, 4], { normalized_shape: [4], eps: 1e-5 }],
   ["cross_entropy", [[3, 4]], [], { target: ids([1, -100, 3]), ignore_index: -100, label_smoothing: 0, reduction: "mean" }],
