@@ -85,7 +85,9 @@ class Reader {
       batch.labelled += static_cast<std::size_t>(
           std::ranges::count_if(example.labels, [](std::int64_t label) { return label >= 0; }));
     }
-    batch.input = tokenizer_.pad(std::move(encodings));
+    pretrained::Batch padded = tokenizer_.pad(std::move(encodings));
+    batch.input = {std::move(padded.input_ids), std::move(padded.attention_mask),
+                   std::move(padded.token_type_ids)};
     batch.labels = xgrad::pad_sequence(labels, -100);
     return batch;
   }
@@ -118,7 +120,7 @@ class Model {
   }
 
   xgrad::Module<float> module() const {
-    return visit([](const auto& model) -> xgrad::Module<float> { return model; });
+    return visit([](const xgrad::Module<float>& model) { return model; });
   }
   const pretrained::Config& config() const {
     return std::visit([](const auto& model) -> const pretrained::Config& { return model.config(); },
@@ -258,6 +260,7 @@ int run(FineTuneOptions options) {
   std::erase_if(training, [](const Example& example) { return std::ranges::max(example.labels) < 0; });
   const std::vector<Example> held_out = examples_of(reader, split.test);
   std::vector<std::size_t> lengths;
+  lengths.reserve(training.size());
   for (const Example& example : training) lengths.push_back(example.encoding.size());
   xgrad::BatchSampler batches(lengths, {.batch_size = options.batch});
   if (options.steps == 0) options.steps = options.epochs * batches.batches_per_epoch();

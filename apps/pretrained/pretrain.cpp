@@ -125,6 +125,7 @@ std::vector<MaskedPiece> masked_parts(std::span<const Piece> pieces, std::size_t
   std::vector<Piece> parts;
   for (const Piece& piece : pieces) append_parts(piece, max_length, parts);
   std::vector<MaskedPiece> masked;
+  masked.reserve(parts.size());
   for (const Piece& part : parts) masked.push_back(mask(part));
   return masked;
 }

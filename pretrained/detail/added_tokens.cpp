@@ -19,7 +19,7 @@ std::vector<std::pair<std::string_view, std::uint32_t>> words_of(const std::vect
 }  // namespace
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens)
-    : tokens_(std::move(tokens)), trie_(words_of(tokens_)), begins_{} {
+    : tokens_(std::move(tokens)), trie_(words_of(tokens_)) {
   for (const AddedToken& token : tokens_) begins_[static_cast<unsigned char>(token.text.front())] = true;
   if (std::ranges::count(begins_, true) == 1)
     begins_all_ = static_cast<unsigned char>(std::ranges::find(begins_, true) - begins_.begin());

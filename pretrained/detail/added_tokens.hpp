@@ -59,7 +59,7 @@ class AddedTokens {
 
   std::vector<AddedToken> tokens_;
   Trie trie_;
-  std::array<bool, 256> begins_;             // whether a token begins with the byte
+  std::array<bool, 256> begins_{};           // whether a token begins with the byte
   std::optional<unsigned char> begins_all_;  // the byte with which all do
 };
 

@@ -93,7 +93,7 @@ class WordCache {
 
 }  // namespace
 
-ByteAlphabet::ByteAlphabet() : characters_{}, bytes_{} {
+ByteAlphabet::ByteAlphabet() {
   bytes_.fill(-1);
   char32_t free = 256;
   for (std::size_t byte = 0; byte < characters_.size(); ++byte) {
@@ -155,7 +155,7 @@ struct BytePairs::Work {
 
 BytePairs::BytePairs(const TokenTable& tokens, const std::vector<std::pair<std::string, std::string>>& merges,
                      const Options& options, const std::string& where)
-    : options_(options), byte_tokens_{}, merges_(std::bit_ceil(2 * merges.size() + 1)) {
+    : options_(options), merges_(std::bit_ceil(2 * merges.size() + 1)) {
   static std::atomic<std::uint64_t> objects{0};
   number_ = ++objects;
   const ByteAlphabet alphabet;

@@ -27,8 +27,8 @@ class ByteAlphabet {
   void decode(std::string_view token, std::string& bytes) const;
 
  private:
-  std::array<char32_t, 256> characters_;
-  std::array<std::int16_t, 512> bytes_;  // of each character, -1 for none
+  std::array<char32_t, 256> characters_{};
+  std::array<std::int16_t, 512> bytes_{};  // of each character, -1 for none
 };
 
 /// The length in bytes of the first part of the text, which must not be empty, by GPT-2's pattern
@@ -72,7 +72,7 @@ class BytePairs {
 
   Options options_;
   std::uint64_t number_;  // of this object, unlike that of any other one
-  std::array<std::uint32_t, 256> byte_tokens_;
+  std::array<std::uint32_t, 256> byte_tokens_{};
   std::vector<Merge> merges_;  // a hash table, a power of two with free slots
 };
 

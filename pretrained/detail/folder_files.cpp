@@ -9,7 +9,7 @@ namespace xgrad::pretrained::detail {
 
 CopiedFiles::CopiedFiles(const std::string& folder, std::span<const std::string> names) {
   for (const std::string& name : names) {
-    const std::string path = folder + "/" + name;
+    const std::string path = xgrad::detail::join({folder, "/", name});
     if (!exists(path)) continue;
     const MappedFile file(path);
     files_.emplace_back(name, std::vector<std::byte>(file.bytes().begin(), file.bytes().end()));
@@ -18,7 +18,7 @@ CopiedFiles::CopiedFiles(const std::string& folder, std::span<const std::string>
 
 void CopiedFiles::write(const std::string& folder) const {
   for (const auto& [name, bytes] : files_) {
-    const std::string path = folder + "/" + name;
+    const std::string path = xgrad::detail::join({folder, "/", name});
     make_folder(std::filesystem::path(path).parent_path().string());
     write_file(path, bytes);
   }

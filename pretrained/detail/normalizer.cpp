@@ -33,7 +33,7 @@ Passage unchanged(std::string_view text, std::uint32_t first, TextBuffer& buffer
   return {text, buffer.sources.data()};
 }
 
-BertNormalizer::BertNormalizer(const Options& options) : options_(options), ascii_{} {
+BertNormalizer::BertNormalizer(const Options& options) : options_(options) {
   for (std::size_t i = 0; i < ascii_.size(); ++i) {
     char32_t character = i;
     const unicode::Properties& properties = unicode::properties_of(character);

@@ -60,7 +60,7 @@ class BertNormalizer {
   class Writer;
 
   Options options_;
-  std::array<char, 128> ascii_;  // what an ASCII character becomes, 0 for nothing
+  std::array<char, 128> ascii_{};  // what an ASCII character becomes, 0 for nothing
 };
 
 }  // namespace xgrad::pretrained::detail

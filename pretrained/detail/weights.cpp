@@ -44,7 +44,7 @@ std::vector<std::string> weight_files(const std::string& folder) {
     for (const auto& [name, file] : Json::read(index).at("weight_map").members()) {
       const std::string& path = file.text();
       if (path.find('/') != path.npos || path.empty()) file.refuse("a file of the same folder");
-      names.insert(folder + "/" + path);
+      names.insert(xgrad::detail::join({folder, "/", path}));
     }
     return {names.begin(), names.end()};
   }
