@@ -18,7 +18,7 @@ async function bundle(entry) {
     metafile: true,
     charset: "utf8",
     format: "iife",
-    target: ["chrome110", "firefox115", "safari16.4"],
+    target: ["chrome123", "firefox121", "safari17.5"],
     jsx: "automatic",
     jsxImportSource: "preact",
     legalComments: "none",

@@ -138,7 +138,7 @@ test("the formulas of attention agree with the run, and lead to their operands a
     for (const notch of [0, 4]) {
       await moveTo(page, notch);
       for (const cell of [0, 6, 18]) {
-        await page.locator('#attention [role="grid"]').first().getByRole("gridcell").nth(cell).click();
+        await page.locator('#attention [role="grid"]').first().locator("tbody td").nth(cell).click();
         assert.equal(await panel.locator(".verdict.agrees").count(), 2);
         assert.equal(await panel.locator(".verdict.differs").count(), 0);
       }
@@ -161,7 +161,7 @@ test("a number that its operands do not give is flagged", () => {
     snapshot.values[value] = stored(numbers, snapshot.values[value].shape);
   }
   return withPage(report(wrong), async (page) => {
-    await page.locator("#attention").getByRole("gridcell").first().click();
+    await page.locator("#attention tbody td").first().click();
     assert.match(await page.locator("#attention .verdict.differs").first().textContent(), /differs from the run/);
   });
 });
@@ -219,6 +219,7 @@ test("matrices of more than 32 tokens have a cursor and a readout", () =>
   withPage(report(largeAttentionRun()), async (page) => {
     const weights = floats(largeAttentionRun().attention[0].snapshots[0].weights);
     await page.getByRole("application").first().focus();
+    await page.keyboard.press("Control+Home");
     await page.keyboard.press("ArrowDown");
     for (let i = 0; i < 3; ++i) await page.keyboard.press("ArrowRight");
     assertBits(await page.locator('#attention [data-exact="weights"]').textContent(), weights[128 + 3]);

@@ -31,6 +31,16 @@ interface Choice {
   place: Place;
 }
 
+/** Where the loss depends most on a weight of the first head, or the largest weight is. */
+function firstPlace({ queries, keys, snapshots }: Attention): Place {
+  const snapshot = snapshots.findLast((candidate) => candidate !== null);
+  if (!snapshot) return [0, 0];
+  const head = numbersOf(snapshot.gradient ?? snapshot.weights).subarray(0, queries.length * keys.length);
+  let most = 0;
+  for (let i = 1; i < head.length; ++i) if (Math.abs(head[i]) > Math.abs(head[most])) most = i;
+  return [Math.floor(most / keys.length), most % keys.length];
+}
+
 function find(run: Run, choice: Choice): Attention | undefined {
   return run.attention.find(({ module, example }) => module === choice.module && example === choice.example);
 }
@@ -190,7 +200,7 @@ function sourceOf(run: Run, step: number, graph: Graph | undefined, id: number |
 
 export const AttentionSection = memo(function AttentionSection({ runs, step }: Props) {
   const first = runs.flatMap((run) => run.attention)[0];
-  const [choice, setChoice] = useState<Choice>({ module: first.module, example: first.example, head: 0, place: [0, 0] });
+  const [choice, setChoice] = useState<Choice>(() => ({ module: first.module, example: first.example, head: 0, place: firstPlace(first) }));
   const examples = [...new Set(runs.flatMap((run) => run.attention.map(({ example }) => example)))];
   const choose = (attention: Attention, head: number): void => setChoice((old) => ({ ...old, module: attention.module, head }));
   return (

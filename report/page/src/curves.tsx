@@ -33,11 +33,10 @@ function linesOf(runs: Run[], name: string): Line[] {
 }
 
 /** The least and the largest of the numbers that can be drawn. */
-function extent(points: Point[], of: (point: Point) => number, allowed: (value: number) => boolean): [number, number] {
+function extent(values: number[], allowed: (value: number) => boolean): [number, number] {
   let low = Infinity;
   let high = -Infinity;
-  for (const point of points) {
-    const value = of(point);
+  for (const value of values) {
     if (!allowed(value)) continue;
     low = Math.min(low, value);
     high = Math.max(high, value);
@@ -53,18 +52,18 @@ function Chart({ name, lines, step, log, smoothing }: { name: string; lines: Lin
         const values = numbersOf(curve.values);
         return {
           index,
+          span: [steps[0] ?? 0, steps[steps.length - 1] ?? 0],
           raw: thinned(steps, values, columns),
           smooth: smoothing > 0 ? thinned(steps, smoothed(values, smoothing), columns) : null,
         };
       }),
     [lines, smoothing],
   );
-  const points = drawn.flatMap(({ raw }) => raw);
   const allowed = (value: number): boolean => Number.isFinite(value) && (!log || value > 0);
-  const [first, last] = extent(points, (point) => point.step, Number.isFinite);
+  const [first, last] = extent(drawn.flatMap(({ span }) => span), Number.isFinite);
   const x = linearScale([first, last], [margin.left, width - margin.right], 5, false);
   const range = [height - margin.bottom, margin.top] as const;
-  const domain = extent(points, (point) => point.value, allowed);
+  const domain = extent(drawn.flatMap(({ raw }) => raw.map(({ value }) => value)), allowed);
   const y = log ? logScale(domain, range) : linearScale(domain, range, 5, true);
   const path = (line: Point[]): string =>
     linePath(line.map(({ step, value }) => (allowed(value) ? { x: x(step), y: y(value) } : null)));

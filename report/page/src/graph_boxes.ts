@@ -25,10 +25,15 @@ export interface Boxes {
 
 /** Beyond this many boxes no layout is made. */
 export const mostBoxes = 300;
-const comfortableBoxes = 24;
+const comfortableBoxes = 16;
 
 function groupName(group: Module[]): string {
   return group.length === 1 ? group[0].name : `${group[0].name} … ${shortName(group[group.length - 1])}`;
+}
+
+/** The end of a name of modules. */
+function shortened(name: string): string {
+  return name.split(".").slice(-2).join(".");
 }
 
 function moduleBox(group: Module[]): Box {
@@ -36,7 +41,7 @@ function moduleBox(group: Module[]): Box {
   return {
     key: `module ${name}`,
     opens: name,
-    title: name.split(".").slice(-2).join("."),
+    title: shortened(name),
     name,
     type: group[0].type,
     ids: group.flatMap((module) => module.all),
@@ -46,7 +51,7 @@ function moduleBox(group: Module[]): Box {
 
 function valueBox(graph: Graph, id: number): Box {
   const { kind, name } = graph.values[id];
-  return { key: `value ${id}`, opens: null, title: name || kind, name: name || kind, type: kind, ids: [id], repeated: 1 };
+  return { key: `value ${id}`, opens: null, title: shortened(name) || kind, name: name || kind, type: kind, ids: [id], repeated: 1 };
 }
 
 function visibleBoxes(graph: Graph, root: Module, open: ReadonlySet<string>): Box[] {
@@ -89,7 +94,7 @@ export function boxesOf(graph: Graph, root: Module, open: ReadonlySet<string>): 
   return { boxes, edges };
 }
 
-/** What is open at first: modules from the outermost on, while that gives few boxes; never a layer of many. */
+/** What is open at first: modules of modules from the outermost on, while that gives few boxes; never a layer of many. */
 export function firstOpen(graph: Graph, root: Module): Set<string> {
   const open = new Set<string>();
   let modules = [root];
@@ -97,7 +102,7 @@ export function firstOpen(graph: Graph, root: Module): Set<string> {
     const next: Module[] = [];
     for (const module of modules) {
       for (const group of groupsOf(module)) {
-        if (group.length > 1) continue;
+        if (group.length > 1 || group[0].children.length === 0) continue;
         const trial = new Set(open).add(group[0].name);
         if (visibleBoxes(graph, root, trial).length > comfortableBoxes) continue;
         open.add(group[0].name);

@@ -15,24 +15,36 @@ interface Props {
   step: number;
 }
 
-function ratio({ update, weight }: ParameterSnapshot): string {
-  if (!update || !weight || update.norm === null || weight.norm === null || weight.norm === 0) return "–";
-  return brief(update.norm / weight.norm);
+/** What is known of a parameter at a step: after the last step there are no gradients, so they are those of the last that has them. */
+interface Known {
+  now: ParameterSnapshot;
+  moved: ParameterSnapshot | null;
+  movedStep: number | null;
+}
+
+function knownAt(run: Run, step: number, parameter: Parameter | undefined): Known | null {
+  const now = parameter && snapshotAt(run, step, parameter.snapshots);
+  if (!now) return null;
+  const moved = snapshotAt(run, step, parameter.snapshots.map((snapshot) => (snapshot?.gradient ? snapshot : null)));
+  return { now: now.snapshot, moved: moved?.snapshot ?? null, movedStep: moved && moved.step !== now.step ? moved.step : null };
+}
+
+function ratio(snapshot: ParameterSnapshot | null): string {
+  const { update, weight } = snapshot ?? {};
+  return update?.norm != null && weight?.norm ? brief(update.norm / weight.norm) : "–";
 }
 
 function norm(histogram: Histogram | null | undefined): string {
   return histogram ? statistic(histogram.norm) : "–";
 }
 
-function Row({ run, step, parameter }: { run: Run; step: number; parameter: Parameter | undefined }) {
-  const found = parameter && snapshotAt(run, step, parameter.snapshots);
-  const snapshot = found?.snapshot;
+function Row({ known }: { known: Known | null }) {
   return (
     <>
-      <td class="number">{norm(snapshot?.weight)}</td>
-      <td class="number">{norm(snapshot?.gradient)}</td>
-      <td class="number">{norm(snapshot?.update)}</td>
-      <td class="number">{snapshot ? ratio(snapshot) : "–"}</td>
+      <td class="number">{norm(known?.now.weight)}</td>
+      <td class="number">{norm(known?.moved?.gradient)}</td>
+      <td class="number">{norm(known?.moved?.update)}</td>
+      <td class="number">{ratio(known?.moved ?? null)}</td>
     </>
   );
 }
@@ -40,13 +52,13 @@ function Row({ run, step, parameter }: { run: Run; step: number; parameter: Para
 export const ParametersSection = memo(function ParametersSection({ runs, step }: Props) {
   const parameters = [...new Map(runs.flatMap((run) => run.parameters.map((parameter) => [parameter.name, parameter]))).values()];
   const [name, setName] = useState(parameters[0].name);
-  const chosen = (run: Run): Parameter | undefined => run.parameters.find((parameter) => parameter.name === name);
+  const known = (run: Run, wanted: string): Known | null =>
+    knownAt(run, step, run.parameters.find((parameter) => parameter.name === wanted));
   return (
     <>
       <p class="lead">
         The norm of each parameter, of its gradient and of the update of the step that follows. An update of about a thousandth of the
-        weight is usual; much more is a wild step, much less hardly learns. After the last step there is
-        neither gradient nor update: move the scrub back.
+        weight is usual; much more is a wild step, much less hardly learns.
       </p>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Norms of the parameters">
         <table class="facts">
@@ -84,7 +96,7 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
                 </th>
                 <td class="quiet">{shapeText(parameter.shape)}</td>
                 {runs.map((run, index) => (
-                  <Row key={index} run={run} step={step} parameter={run.parameters.find((other) => other.name === parameter.name)} />
+                  <Row key={index} known={known(run, parameter.name)} />
                 ))}
               </tr>
             ))}
@@ -94,21 +106,24 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
       <h3>{name}</h3>
       <Runs runs={runs}>
         {(run) => {
-          const parameter = chosen(run);
-          const found = parameter && snapshotAt(run, step, parameter.snapshots);
+          const found = known(run, name);
           if (!found) return <p class="quiet">Nothing was taken at this step.</p>;
-          const { weight, gradient, update, values } = found.snapshot;
+          const { now, moved, movedStep } = found;
+          const when = movedStep === null ? "" : `, step ${movedStep.toLocaleString("en")}`;
           return (
             <>
               <div class="histograms">
-                <HistogramFigure title="weights" histogram={weight} />
-                <HistogramFigure title="gradient" histogram={gradient} />
-                <HistogramFigure title="update" histogram={update} />
+                <HistogramFigure title="weights" histogram={now.weight} />
+                <HistogramFigure title={`gradient${when}`} histogram={moved?.gradient ?? null} />
+                <HistogramFigure title={`update${when}`} histogram={moved?.update ?? null} />
               </div>
-              {values && (
+              {movedStep !== null && (
+                <p class="quiet">No step followed this one, so gradients and updates are those of step {movedStep.toLocaleString("en")}.</p>
+              )}
+              {now.values && (
                 <details>
                   <summary>The weights themselves</summary>
-                  <TensorView name={name} value={values} gradient={null} source={null} />
+                  <TensorView name={name} value={now.values} gradient={null} source={null} />
                 </details>
               )}
             </>
