@@ -1,4 +1,5 @@
-// Writes template.html, one file with the page's script, style and their hashes, and THIRD_PARTY.md.
+// Writes template.html, one file with the page's script, style and their hashes, and THIRD_PARTY.md. With --check it
+// writes nothing, and fails if they are not what the sources give.
 
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -53,6 +54,12 @@ function checked(text, name) {
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
 
+function deliver(name, text) {
+  const path = folder + name;
+  if (!process.argv.includes("--check")) writeFileSync(path, text);
+  else if (readFileSync(path, "utf8") !== text) throw new Error(`${name} is not what the sources give: run node build.mjs`);
+}
+
 const page = await bundle("src/main.tsx");
 const packages = packagesOf(page.files);
 const legal = notices(packages).map(({ names, text }) => `/*! ${names.join(", ")}\n\n${text.replaceAll("*/", "* /")}\n*/`);
@@ -79,12 +86,12 @@ const html = `<!DOCTYPE html>
 </html>
 `;
 if (html.split(marker).length !== 2) throw new Error(`the page must hold the marker ${marker} once`);
-writeFileSync(`${folder}template.html`, html);
+deliver("template.html", html);
 
 const rows = packages.map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`);
 const texts = notices(packages).map(({ names, text }) => `## ${names.join(", ")}\n\n\`\`\`\n${text}\n\`\`\``);
-writeFileSync(
-  `${folder}THIRD_PARTY.md`,
+deliver(
+  "THIRD_PARTY.md",
   `# What template.html holds of others
 
 build.mjs writes this list. The notices are in template.html, too.

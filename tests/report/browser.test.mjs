@@ -7,12 +7,14 @@ import { after, before, test } from "node:test";
 import { report, stored } from "./arrays.mjs";
 import { browserPath, open, start, stop, withPage } from "./browser.mjs";
 import { emptyRun, largeAttentionRun, largeGraphRun, trainedRun } from "./sample.mjs";
-import { packages, sources, template } from "./tools.mjs";
+import { needPackages, packages, sources, template } from "./tools.mjs";
 
 if (browserPath() === undefined) {
   console.log("skipped: no browser");
   process.exit(77);
 }
+
+needPackages("playwright-core", "axe-core");
 
 before(start);
 after(stop);
@@ -338,14 +340,18 @@ test("axe finds nothing, light and dark", async () => {
   }
 });
 
-/** The CPU seconds of the renderer until the page is painted. */
+/** The CPU seconds of the renderer until the page is painted, the least of three times: others use the caches, too. */
 async function cpuSeconds(data) {
-  const { page, close } = await open(data);
-  const session = await page.context().newCDPSession(page);
-  await session.send("Performance.enable");
-  const { metrics } = await session.send("Performance.getMetrics");
-  await close();
-  return metrics.find(({ name }) => name === "ProcessTime").value;
+  const times = [];
+  for (let i = 0; i < 3; ++i) {
+    const { page, close } = await open(data);
+    const session = await page.context().newCDPSession(page);
+    await session.send("Performance.enable");
+    const { metrics } = await session.send("Performance.getMetrics");
+    await close();
+    times.push(metrics.find(({ name }) => name === "ProcessTime").value);
+  }
+  return Math.min(...times);
 }
 
 test("large runs open within their CPU budgets", async (t) => {

@@ -5,7 +5,9 @@ import test from "node:test";
 import { elementCount, ids, stored } from "./arrays.mjs";
 import { random } from "./random.mjs";
 import { trainedRun } from "./sample.mjs";
-import { pageModule } from "./tools.mjs";
+import { needPackages, pageModule } from "./tools.mjs";
+
+needPackages("esbuild");
 
 const { backward, difference, forward, total } = await pageModule(`
   export { backward, forward, total } from "./formulas";

@@ -293,7 +293,7 @@ TEST_F(ReportTest, RefusesALossThatItCannotSee) {
   const Variable<float> known = loss();
   EXPECT_EQ(
       message_of<xgrad::GraphError>([&] { report.step(0).observe(example_, model_, [&] { return known; }); }),
-      "Report: the loss must be computed by ops while it is asked for, got another one");
+      "Report: the loss must be computed by ops while it is watched, got another one");
 }
 
 TEST(ReportSizeTest, ALargeOneIsRoundedAndSaysSo) {

@@ -8,6 +8,16 @@ const folder = new URL("../../report/page/", import.meta.url);
 
 export const packages = createRequire(new URL("package.json", folder));
 
+/** Ends with 77, as for a test that is skipped, if these packages are not installed. */
+export function needPackages(...names) {
+  try {
+    for (const name of names) packages.resolve(name);
+  } catch {
+    console.log("skipped: run npm ci in report/page first");
+    process.exit(77);
+  }
+}
+
 export const template = readFileSync(new URL("template.html", folder), "utf8");
 
 /** The texts of the page's sources. */

@@ -1,6 +1,6 @@
 // The whole page: the headline, the scrub that moves everything, and the sections that the data has.
 
-import { Component, type ComponentChildren, Fragment } from "preact";
+import { Component, type ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { AttentionSection } from "./attention";
 import { CurvesSection } from "./curves";
@@ -23,15 +23,42 @@ interface Section {
   show: (runs: Run[], step: number) => ComponentChildren;
 }
 
+const isDescribed = (run: Run): boolean => run.options.size > 0 || run.versions.size > 0 || run.seed !== "" || run.program !== "";
+
 const sections: Section[] = [
-  { id: "curves", title: "Curves", has: (run) => run.curves.length > 0, show: (runs, step) => <CurvesSection runs={runs} step={step} /> },
-  { id: "attention", title: "Attention", has: (run) => run.attention.length > 0, show: (runs, step) => <AttentionSection runs={runs} step={step} /> },
-  { id: "predictions", title: "Predictions", has: (run) => run.predictions.length > 0, show: (runs, step) => <PredictionsSection runs={runs} step={step} /> },
-  { id: "parameters", title: "Parameters", has: (run) => run.parameters.length > 0, show: (runs, step) => <ParametersSection runs={runs} step={step} /> },
-  { id: "graph", title: "Graph", has: (run) => run.graphs.length > 0, show: (runs, step) => <GraphSection runs={runs} step={step} /> },
+  {
+    id: "curves",
+    title: "Curves",
+    has: (run) => run.curves.length > 0,
+    show: (runs, step) => <CurvesSection runs={runs} step={step} />,
+  },
+  {
+    id: "attention",
+    title: "Attention",
+    has: (run) => run.attention.length > 0,
+    show: (runs, step) => <AttentionSection runs={runs} step={step} />,
+  },
+  {
+    id: "predictions",
+    title: "Predictions",
+    has: (run) => run.predictions.length > 0,
+    show: (runs, step) => <PredictionsSection runs={runs} step={step} />,
+  },
+  {
+    id: "parameters",
+    title: "Parameters",
+    has: (run) => run.parameters.length > 0,
+    show: (runs, step) => <ParametersSection runs={runs} step={step} />,
+  },
+  {
+    id: "graph",
+    title: "Graph",
+    has: (run) => run.graphs.length > 0,
+    show: (runs, step) => <GraphSection runs={runs} step={step} />,
+  },
   { id: "tensors", title: "Notebook", has: (run) => run.tensors.length > 0, show: (runs) => <NotebookSection runs={runs} /> },
   { id: "profile", title: "Profile", has: (run) => run.profile !== null, show: (runs) => <ProfileSection runs={runs} /> },
-  { id: "options", title: "Options", has: (run) => run.options.size > 0 || run.versions.size > 0 || run.seed !== "", show: (runs) => <FactsSection runs={runs} /> },
+  { id: "options", title: "Options", has: isDescribed, show: (runs) => <FactsSection runs={runs} /> },
 ];
 
 function Report({ runs }: { runs: Run[] }) {
@@ -56,7 +83,7 @@ function Report({ runs }: { runs: Run[] }) {
         {shown.map(({ id, title, show }) => (
           <section key={id} id={id} aria-labelledby={`${id}-title`} class="part">
             <h2 id={`${id}-title`}>{title}</h2>
-            <Fragment>{show(runs, step)}</Fragment>
+            {show(runs, step)}
           </section>
         ))}
       </main>

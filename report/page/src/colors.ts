@@ -20,7 +20,7 @@ function cividis(t: number): Rgb {
 
 /** Purple for negative numbers, orange for positive ones, and nearly the page's background for zero. */
 const diverging = {
-  light: [[84, 39, 136], [128, 115, 172], [178, 171, 210], [247, 246, 243], [253, 184, 99], [224, 130, 20], [179, 88, 6]],
+  light: [[76, 42, 133], [122, 104, 176], [190, 182, 222], [247, 246, 243], [250, 198, 124], [222, 128, 28], [170, 82, 8]],
   dark: [[204, 190, 255], [138, 122, 190], [72, 62, 104], [30, 31, 36], [102, 60, 14], [194, 112, 24], [255, 194, 120]],
 } satisfies Record<string, Rgb[]>;
 

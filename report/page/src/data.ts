@@ -59,7 +59,7 @@ export interface Attention {
   row: number | null;
 }
 
-export interface Answer {
+interface Answer {
   label: string;
   probability: number | null;
 }
@@ -72,7 +72,7 @@ export interface Prediction {
 
 export type Attribute = number | boolean | string | null | (number | null)[] | StoredArray;
 
-export interface Value {
+interface Value {
   kind: "op" | "parameter" | "constant";
   name: string;
   module: string | null;

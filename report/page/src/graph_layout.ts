@@ -4,7 +4,7 @@ import { Graph as Layout, layout } from "@dagrejs/dagre";
 import type { Boxes } from "./graph_boxes";
 import type { Point } from "./scales";
 
-export interface Placed {
+interface Placed {
   width: number;
   height: number;
   /** The middles of the boxes. */

@@ -52,11 +52,18 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
   return (
     <>
       <p class="lead">
-        {counted(ops, "op")}, and {(graph.values.length - ops).toLocaleString("en")} parameters and constants. A box of a module opens; a box of an op shows its numbers and formulas. Gradients flow against the arrows.
+        {counted(ops, "op")}, and {(graph.values.length - ops).toLocaleString("en")} parameters and constants. A box of a module opens;
+        a box of an op shows its numbers and formulas. Gradients flow against the arrows.
       </p>
       <div class="controls">
         <label>
-          Search <input type="search" value={search} placeholder="softmax, layers.0, 4x8 …" onInput={(event) => setSearch(event.currentTarget.value)} />
+          Search{" "}
+          <input
+            type="search"
+            value={search}
+            placeholder="softmax, layers.0, 4x8 …"
+            onInput={(event) => setSearch(event.currentTarget.value)}
+          />
         </label>
         <button type="button" aria-pressed={asList} onClick={() => setAsList(!asList)}>
           List

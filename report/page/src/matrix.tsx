@@ -7,7 +7,7 @@ import { brief } from "./numbers";
 
 export type Place = [row: number, column: number];
 
-export interface MatrixProps {
+interface MatrixProps {
   name: string;
   picture: Picture;
   rowNames: string[];

@@ -2,7 +2,7 @@
 
 import { nice, ticks } from "d3-array";
 
-export interface ChartScale {
+interface ChartScale {
   (value: number): number;
   ticks: number[];
 }

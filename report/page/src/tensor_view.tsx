@@ -1,6 +1,6 @@
 // A tensor with its gradient beside it, two axes at a time, and the formula of the chosen element.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { type StoredArray, largestSize, numbersOf } from "./arrays";
 import { signScale } from "./colors";
 import type { Graph, GraphSnapshot } from "./data";
@@ -49,10 +49,13 @@ export function TensorView({ name, value, gradient, axes = [], rows: rowNames = 
   const offset = flatOf(leading, shape.slice(0, -2)) * rows * columns;
   const place: Place = [Math.min(cursor[0], rows - 1), Math.min(cursor[1], columns - 1)];
   const flat = offset + place[0] * columns + place[1];
-  const parts = [
-    { title: "value", array: value },
-    ...(gradient ? [{ title: "gradient", array: gradient }] : []),
-  ];
+  const parts = useMemo(() => {
+    const titled = [{ title: "value", array: value }, ...(gradient ? [{ title: "gradient", array: gradient }] : [])];
+    return titled.map((part) => {
+      const numbers = numbersOf(part.array);
+      return { ...part, numbers, scale: signScale(largestSize(numbers), dark) };
+    });
+  }, [value, gradient, dark]);
   const where = [...leading, ...place].slice(-Math.max(shape.length, 1)).join(", ");
   return (
     <div class="tensor">
@@ -73,33 +76,29 @@ export function TensorView({ name, value, gradient, axes = [], rows: rowNames = 
         </p>
       )}
       <div class="beside">
-        {parts.map(({ title, array }) => {
-          const numbers = numbersOf(array);
-          const scale = signScale(largestSize(numbers), dark);
-          return (
-            <figure key={title}>
-              <figcaption>
-                {title} <span class="quiet">{shapeText(shape)}</span>
-                <Legend scale={scale} name="" />
-              </figcaption>
-              <Matrix
-                name={`${title} of ${name}`}
-                picture={{ rows, columns, numbers, offset, scale }}
-                rowNames={rowNames}
-                columnNames={columnNames}
-                cursor={place}
-                setCursor={setCursor}
-              />
-            </figure>
-          );
-        })}
+        {parts.map(({ title, numbers, scale }) => (
+          <figure key={title}>
+            <figcaption>
+              {title} <span class="quiet">{shapeText(shape)}</span>
+              <Legend scale={scale} />
+            </figcaption>
+            <Matrix
+              name={`${title} of ${name}`}
+              picture={{ rows, columns, numbers, offset, scale }}
+              rowNames={rowNames}
+              columnNames={columnNames}
+              cursor={place}
+              setCursor={setCursor}
+            />
+          </figure>
+        ))}
       </div>
       {rows * columns > 0 && (
         <p class="readout" aria-live="polite">
-          [{where}] {parts.map(({ title, array }, i) => (
+          [{where}] {parts.map(({ title, array, numbers }, i) => (
             <span key={title}>
               {i > 0 && ", "}
-              {title} <b data-exact={title}>{exact(numbersOf(array)[flat], array.dtype)}</b>
+              {title} <b data-exact={title}>{exact(numbers[flat], array.dtype)}</b>
             </span>
           ))}
           <Rounded array={value} />

@@ -35,7 +35,7 @@ export function forward(graph: Graph, snapshot: GraphSnapshot, id: number, flat:
   return evaluated(() => formula.rule, () => formula.value(operation, indexOf(flat, shape)));
 }
 
-export interface Flow {
+interface Flow {
   consumer: number;
   slot: number;
   evaluation: Evaluation;

@@ -104,7 +104,9 @@ const layerNorm: Formula = {
 
 /** The targets that count, and what the sum of their losses is divided by. */
 function targets(op: Operation): { ids: ArrayLike<number>; divisor: number } {
-  if (op.has("weight") || op.number("label_smoothing", 0) !== 0) throw new NotStored("this page has no formula for weights of classes and smoothed labels");
+  if (op.has("weight") || op.number("label_smoothing", 0) !== 0) {
+    throw new NotStored("this page has no formula for weights of classes and smoothed labels");
+  }
   const ids = op.array("target").numbers;
   const counted = Array.from(ids).filter((id) => id !== op.number("ignore_index", -100)).length;
   return { ids, divisor: op.text("reduction") === "mean" ? counted : 1 };
