@@ -216,6 +216,34 @@ Json parsed(const std::string& name, const std::string& text) {
 
 }  // namespace
 
+/// What was shown of a program.
+template <class T>
+struct ShownTensor {
+  std::string section, name;
+  std::variant<Variable<T>, Ids> value;
+};
+
+template <class T>
+struct Recording<T>::Impl {
+  detail::Recorder<T> recorder;
+  std::vector<ShownTensor<T>> tensors;
+};
+
+template <class T>
+Recording<T>::Recording() : impl_(std::make_unique<Impl>()) {}
+template <class T>
+Recording<T>::~Recording() = default;
+
+template <class T>
+void Recording<T>::tensor(const std::string& section, const std::string& name, const Variable<T>& x) {
+  impl_->tensors.push_back({section, name, x});
+}
+
+template <class T>
+void Recording<T>::tensor(const std::string& section, const std::string& name, const Ids& ids) {
+  impl_->tensors.push_back({section, name, ids});
+}
+
 struct Report::Impl {
   Json run = Json::object();
   std::vector<std::string> notes;
@@ -226,6 +254,7 @@ struct Report::Impl {
   std::vector<AttentionRecord> attention;
   std::vector<std::pair<Json, ByStep<Json>>> predictions;
   std::vector<GraphRecord> graphs;
+  std::vector<Json> tensors;
 
   /// The entry of that name, a new one at the end if there is none.
   template <class V, class K>
@@ -251,9 +280,34 @@ struct Report::Impl {
   std::size_t add_graph(const std::string& name, const detail::RecordedGraph<T>& graph, std::size_t step);
 
   template <class T>
+  void add_tensor(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& graph,
+                  std::size_t place_of_graph);
+
+  template <class T>
   void add_attention(const ReportExample& example, const detail::RecordedGraph<T>& graph,
                      std::size_t place_of_graph, std::size_t step);
 };
+
+template <class T>
+void Report::Impl::add_tensor(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& graph,
+                              std::size_t place_of_graph) {
+  Json one{{"section", tensor.section}, {"name", tensor.name}};
+  if (const Ids* const ids = std::get_if<Ids>(&tensor.value)) {
+    one["value"] = detail::array_json(*ids);
+  } else {
+    const Variable<T>& variable = std::get<Variable<T>>(tensor.value);
+    one["value"] = detail::array_json(variable.value());
+    const auto found = std::ranges::find_if(graph.values, [&](const detail::RecordedValue<T>& value) {
+      return &value.variable.value() == &variable.value();
+    });
+    if (found != graph.values.end()) {
+      one["graph"] = place_of_graph;
+      one["id"] = found - graph.values.begin();
+      if (found->gradient.defined()) one["gradient"] = detail::array_json(found->gradient.value());
+    }
+  }
+  tensors.push_back(std::move(one));
+}
 
 template <class T>
 std::size_t Report::Impl::add_graph(const std::string& name, const detail::RecordedGraph<T>& graph,
@@ -351,6 +405,7 @@ Json Report::Impl::all(const Detail& detail) const {
     });
     result["graphs"].push_back(std::move(one));
   }
+  if (!tensors.empty()) result["tensors"] = tensors;
   return {{"format", "xgrad-report"}, {"version", 1}, {"runs", {std::move(result)}}};
 }
 
@@ -475,9 +530,25 @@ ReportStep& ReportStep::observe(const ReportExample& example, const Module<T>& m
   Generator unused;
   const UseGenerator use(unused);
   const EvalMode<T> eval(model);
-  const detail::RecordedGraph<T> graph = detail::record_graph<T>(loss, model.named_parameters());
+  const EnableGrad enable;
+  const detail::SingleOps single;
+  const Recording<T> recording;
+  return recorded(example, recording, loss(), model.named_parameters());
+}
+
+template <class T>
+ReportStep& ReportStep::recorded(const ReportExample& example, const Recording<T>& recording,
+                                 const Variable<std::type_identity_t<T>>& loss,
+                                 const std::vector<NamedParameter<std::type_identity_t<T>>>& names) {
+  const typename Recording<T>::Impl& notes = *recording.impl_;
+  std::vector<Variable<T>> shown;
+  for (const auto& tensor : notes.tensors) {
+    if (const auto* const variable = std::get_if<Variable<T>>(&tensor.value)) shown.push_back(*variable);
+  }
+  const detail::RecordedGraph<T> graph = notes.recorder.graph_of(loss, names, shown);
   const std::size_t place = report_.add_graph(example.text, graph, step_);
   report_.add_attention(example, graph, place, step_);
+  for (const auto& tensor : notes.tensors) report_.add_tensor(tensor, graph, place);
   return *this;
 }
 
@@ -506,11 +577,14 @@ std::vector<Answer> most_probable(const std::vector<std::string>& labels,
   return answers;
 }
 
-#define XGRAD_INSTANTIATE(T)                                                       \
-  template ReportStep& ReportStep::parameters(const Module<T>&);                   \
-  template ReportStep& ReportStep::next_step(const Module<T>&);                    \
-  template ReportStep& ReportStep::observe(const ReportExample&, const Module<T>&, \
-                                           const std::function<Variable<T>()>&);
+#define XGRAD_INSTANTIATE(T)                                                                               \
+  template class Recording<T>;                                                                             \
+  template ReportStep& ReportStep::parameters(const Module<T>&);                                           \
+  template ReportStep& ReportStep::next_step(const Module<T>&);                                            \
+  template ReportStep& ReportStep::observe(const ReportExample&, const Module<T>&,                         \
+                                           const std::function<Variable<T>()>&);                           \
+  template ReportStep& ReportStep::recorded(const ReportExample&, const Recording<T>&, const Variable<T>&, \
+                                            const std::vector<NamedParameter<T>>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -38,6 +38,27 @@ using Answer = std::pair<std::string, double>;
 
 class ReportStep;
 
+/// Notes what this thread computes as long as it lives, for programs that are no training runs: ops, and
+/// tensors that are to be shown in an order. ReportStep::recorded() puts it into a report.
+template <class T>
+class Recording {
+ public:
+  Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  ~Recording();
+
+  /// Shows a tensor, with its gradient where the loss depends on it.
+  void tensor(const std::string& section, const std::string& name, const Variable<T>& x);
+  void tensor(const std::string& section, const std::string& name, const Ids& ids);
+
+ private:
+  friend class ReportStep;
+  struct Impl;
+
+  std::unique_ptr<Impl> impl_;
+};
+
 /// Collects what happens in a training run and writes it into one HTML file that needs no network: curves,
 /// attention with its gradients, the graph, histograms of parameters, predictions.
 ///
@@ -104,6 +125,13 @@ class ReportStep {
   template <class T>
   ReportStep& observe(const ReportExample& example, const Module<T>& model,
                       const std::function<Variable<std::type_identity_t<T>>()>& loss);
+
+  /// The same of what was recorded until now, with its tensors; the graph must not have been released by
+  /// backward(). Leaves with a name are parameters.
+  template <class T>
+  ReportStep& recorded(const ReportExample& example, const Recording<T>& recording,
+                       const Variable<std::type_identity_t<T>>& loss,
+                       const std::vector<NamedParameter<std::type_identity_t<T>>>& names = {});
 
   /// Answers to a question, the most probable first.
   ReportStep& prediction(const std::string& text, const std::vector<Answer>& answers,

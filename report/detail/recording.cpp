@@ -1,12 +1,9 @@
 #include "recording.hpp"
 
-#include <algorithm>
-#include <map>
 #include <type_traits>
 #include <variant>
 
 #include "../../graph/error.hpp"
-#include "../../graph/watch.hpp"
 #include "array_json.hpp"
 
 namespace xgrad::detail {
@@ -24,84 +21,26 @@ nlohmann::json json_of(const Attribute::Value& value) {
       value);
 }
 
+/// Leaves out all that those with a mark were not computed from.
 template <class T>
-class Recorder : public Watcher {
- public:
-  explicit Recorder(const std::vector<NamedParameter<T>>& parameters) {
-    for (const auto& [name, parameter] : parameters)
-      add({RecordedValue<T>::Kind::parameter, name, {}, {}, {}, parameter, {}});
-  }
-
-  using Watcher::on_op;
-  void on_op(const OpEvent<T>& event) override {
-    if (event.in_backward) return;
-    RecordedValue<T> value{RecordedValue<T>::Kind::op, event.op,     {}, {},
-                           nlohmann::json::object(),   event.result, {}};
-    for (const Variable<T>* input : event.inputs) value.inputs.push_back(id_of(*input));
-    for (const Attribute& attribute : event.attributes)
-      value.attributes[attribute.name] = json_of(attribute.value);
-    if (event.module != nullptr) value.module = event.module->name;
-    for (const RunningModule* module = event.module; module != nullptr; module = module->outer)
-      graph_.modules[module->name] = module->type;
-    add(std::move(value));
-  }
-
-  std::optional<std::size_t> find(const Variable<T>& variable) const {
-    const auto found = ids_.find(key_of(variable));
-    return found == ids_.end() ? std::nullopt : std::optional(found->second);
-  }
-
-  RecordedGraph<T> take() { return std::move(graph_); }
-
- private:
-  /// A variable that was cut off from its graph has the same value, but no node.
-  using Key = std::pair<const void*, const void*>;
-
-  static Key key_of(const Variable<T>& variable) {
-    return {Access<T>::value(variable).get(), Access<T>::node(variable).get()};
-  }
-
-  void add(RecordedValue<T> value) {
-    ids_[key_of(value.variable)] = graph_.values.size();
-    graph_.values.push_back(std::move(value));
-  }
-
-  std::optional<std::size_t> id_of(const Variable<T>& variable) {
-    if (!variable.defined()) return std::nullopt;
-    if (!find(variable)) add({RecordedValue<T>::Kind::constant, "", {}, {}, {}, variable, {}});
-    return find(variable);
-  }
-
-  std::map<Key, std::size_t> ids_;
-  RecordedGraph<T> graph_;
-};
-
-/// Leaves out the parameters that nothing uses: those of other models, and of heads that did not run.
-template <class T>
-void drop_unused(RecordedGraph<T>& graph) {
-  std::vector<bool> used(graph.values.size());
-  used[graph.loss] = true;
-  for (const RecordedValue<T>& value : graph.values) {
-    if (value.kind == RecordedValue<T>::Kind::op)
-      used[static_cast<std::size_t>(&value - graph.values.data())] = true;
-    for (const auto& input : value.inputs) {
-      if (input) used[*input] = true;
+void keep_ancestors(RecordedGraph<T>& graph, std::vector<bool> kept) {
+  for (std::size_t id = kept.size(); id-- > 0;) {
+    if (!kept[id]) continue;
+    for (const auto& input : graph.values[id].inputs) {
+      if (input) kept[*input] = true;
     }
   }
-  std::vector<std::size_t> places(used.size());
-  std::size_t count = 0;
-  for (std::size_t id = 0; id < used.size(); ++id) {
-    places[id] = count;
-    if (!used[id]) continue;
-    if (count != id) graph.values[count] = std::move(graph.values[id]);
-    ++count;
-  }
-  graph.values.resize(count);
-  for (RecordedValue<T>& value : graph.values) {
+  std::vector<std::size_t> places(kept.size());
+  std::vector<RecordedValue<T>> values;
+  for (std::size_t id = 0; id < kept.size(); ++id) {
+    places[id] = values.size();
+    if (!kept[id]) continue;
+    RecordedValue<T>& value = values.emplace_back(std::move(graph.values[id]));
     for (auto& input : value.inputs) {
       if (input) input = places[*input];
     }
   }
+  graph.values = std::move(values);
   graph.loss = places[graph.loss];
 }
 
@@ -116,36 +55,71 @@ void add_gradients(RecordedGraph<T>& graph) {
     wanted.push_back(value.variable);
     owners.push_back(&value);
   }
-  const std::vector<Variable<T>> gradients = grad(loss, wanted, {.allow_unused = true});
+  const std::vector<Variable<T>> gradients = grad(loss, wanted, {.retain_graph = true, .allow_unused = true});
   for (std::size_t i = 0; i < owners.size(); ++i) owners[i]->gradient = gradients[i];
 }
 
 }  // namespace
 
 template <class T>
-RecordedGraph<T> record_graph(const std::function<Variable<T>()>& loss,
-                              const std::vector<NamedParameter<T>>& parameters) {
-  RecordedGraph<T> graph;
-  {
-    Recorder<T> recorder(parameters);
-    const EnableGrad enable;
-    const SingleOps single;
-    const Variable<T> result = loss();
-    if (result.size() != 1) fail<ShapeError>("Report: the loss must be a scalar, got ", result.shape());
-    const std::optional<std::size_t> id = recorder.find(result);
-    if (!id)
-      fail<GraphError>("Report: the loss must be computed by ops while it is asked for, got another one");
-    graph = recorder.take();
-    graph.loss = *id;
+void Recorder<T>::on_op(const OpEvent<T>& event) {
+  if (event.in_backward) return;
+  RecordedValue<T> value{RecordedValue<T>::Kind::op, event.op,     {}, {},
+                         nlohmann::json::object(),   event.result, {}};
+  for (const Variable<T>* input : event.inputs) value.inputs.push_back(id_of(*input));
+  for (const Attribute& attribute : event.attributes)
+    value.attributes[attribute.name] = json_of(attribute.value);
+  if (event.module != nullptr) value.module = event.module->name;
+  for (const RunningModule* module = event.module; module != nullptr; module = module->outer)
+    graph_.modules[module->name] = module->type;
+  add(std::move(value));
+}
+
+template <class T>
+RecordedGraph<T> Recorder<T>::graph_of(const Variable<T>& loss, const std::vector<NamedParameter<T>>& names,
+                                       const std::vector<Variable<T>>& shown) const {
+  if (loss.size() != 1) fail<ShapeError>("Report: the loss must be a scalar, got ", loss.shape());
+  const std::optional<std::size_t> place = find(loss);
+  if (!place)
+    fail<GraphError>("Report: the loss must be computed by ops while it is watched, got another one");
+  RecordedGraph<T> graph = graph_;
+  graph.loss = *place;
+  for (const auto& [name, parameter] : names) {
+    const auto id = find(parameter);
+    if (!id || graph.values[*id].kind == RecordedValue<T>::Kind::op) continue;
+    graph.values[*id].kind = RecordedValue<T>::Kind::parameter;
+    graph.values[*id].name = name;
   }
-  drop_unused(graph);
+  std::vector<bool> kept(graph.values.size());
+  kept[*place] = true;
+  for (const Variable<T>& variable : shown) {
+    if (const auto id = find(variable)) kept[*id] = true;
+  }
+  keep_ancestors(graph, std::move(kept));
   add_gradients(graph);
   return graph;
 }
 
-template RecordedGraph<float> record_graph(const std::function<Variable<float>()>&,
-                                           const std::vector<NamedParameter<float>>&);
-template RecordedGraph<double> record_graph(const std::function<Variable<double>()>&,
-                                            const std::vector<NamedParameter<double>>&);
+template <class T>
+void Recorder<T>::add(RecordedValue<T> value) {
+  ids_[key_of(value.variable)] = graph_.values.size();
+  graph_.values.push_back(std::move(value));
+}
+
+template <class T>
+std::optional<std::size_t> Recorder<T>::find(const Variable<T>& variable) const {
+  const auto found = ids_.find(key_of(variable));
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+template <class T>
+std::optional<std::size_t> Recorder<T>::id_of(const Variable<T>& variable) {
+  if (!variable.defined()) return std::nullopt;
+  if (!find(variable)) add({RecordedValue<T>::Kind::constant, "", {}, {}, {}, variable, {}});
+  return find(variable);
+}
+
+template class Recorder<float>;
+template class Recorder<double>;
 
 }  // namespace xgrad::detail
