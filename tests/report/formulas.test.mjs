@@ -99,7 +99,10 @@ function graphOf([name, shapes, shape, attributes = {}, numbers = any]) {
     const snapshot = {
       value: [], gradient: [], gradients: [],
       // What these multiply with is told from their result: here 1.
-      values: [...arrays.map((array, slot) => stored(array, shapes[slot])), ["dropout", "masked_mul"].includes(name) ? stored(arrays[0], shape) : null],
+      values: [
+        ...arrays.map((array, slot) => stored(array, shapes[slot])),
+        ["dropout", "masked_mul"].includes(name) ? stored(arrays[0], shape) : null,
+      ],
     };
     return Float64Array.from({ length: elementCount(shape) }, (_, flat) => forward(graph, snapshot, op, flat).expression.value);
   };
@@ -123,20 +126,22 @@ for (const one of cases) {
         const expected = (loss(moved(step)) - loss(moved(-step))) / (2 * step);
         const found = total(graph, slot, backward(graph, snapshot, slot, flat));
         assert.notEqual(found, null, `operand ${slot} has a gradient`);
-        assert.ok(Math.abs(found.value - expected) <= 1e-7 * (1 + Math.abs(expected)), `operand ${slot}[${flat}]: ${found.value}, expected ${expected}`);
+        const near = Math.abs(found.value - expected) <= 1e-7 * (1 + Math.abs(expected));
+        assert.ok(near, `operand ${slot}[${flat}]: ${found.value}, expected ${expected}`);
       });
     });
   });
 }
 
-// Forward against functions of JavaScript, and of other libraries where there are none.
+// Forward against numbers that were computed elsewhere.
 test("single numbers", () => {
   const value = (name, x, attributes = {}) => {
     const { graph, snapshot } = graphOf([name, x.map(() => [1]), [1], attributes, positive]);
     x.forEach((number, slot) => (snapshot.values[slot] = stored(Float64Array.of(number))));
     return forward(graph, snapshot, x.length, 0).expression.value;
   };
-  const near = (found, expected) => assert.ok(Math.abs(found - expected) <= 1e-12 * Math.max(1, Math.abs(expected)), `${found}, expected ${expected}`);
+  const near = (found, expected) =>
+    assert.ok(Math.abs(found - expected) <= 1e-12 * Math.max(1, Math.abs(expected)), `${found}, expected ${expected}`);
   near(value("erf", [0.5]), 0.5204998778130465);
   near(value("erf", [3]), 0.9999779095030014);
   near(value("erf", [-2.5]), -0.999593047982555);
@@ -167,8 +172,8 @@ test("every number of a trained encoder, forward and backward", async () => {
     const gradients = snapshot.gradients[id] && numbersOf(snapshot.gradients[id]);
     for (let flat = 0; flat < values.length; flat += 3) {
       if (kind === "op") {
-        const evaluation = forward(graph, snapshot, id, flat);
-        assert.ok(difference(evaluation.expression, values[flat]) <= 1e-6, `${name} #${id}[${flat}]: ${evaluation.expression.value}, stored ${values[flat]}`);
+        const { expression } = forward(graph, snapshot, id, flat);
+        assert.ok(difference(expression, values[flat]) <= 1e-6, `${name} #${id}[${flat}]: ${expression.value}, stored ${values[flat]}`);
       }
       if (gradients) {
         const all = total(graph, id, backward(graph, snapshot, id, flat));

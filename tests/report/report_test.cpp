@@ -296,6 +296,33 @@ TEST_F(ReportTest, RefusesALossThatItCannotSee) {
       "Report: the loss must be computed by ops while it is watched, got another one");
 }
 
+TEST(RecordingTest, ShowsTensorsInTheirOrderWithGradients) {
+  const Variable<double> w(Array<double>{{1, 2}, {3, 4}}, true), x(Array<double>{{5, 6}});
+  const xgrad::Ids ids{7, 8};
+  const Variable<double> y = matmul(x, w);
+  xgrad::Recording<double> shown;
+  const Variable<double> z = y * y;
+  const Variable<double> loss = sum(z);
+  shown.tensor("first", "ids", ids);
+  shown.tensor("first", "z", z);
+  shown.tensor("second", "w", w);
+  Report report("notebook");
+  report.step(0).recorded({"a sum", {}}, shown, loss, {{"w", w}});
+  const json run = run_of(report);
+  ASSERT_EQ(run.at("tensors").size(), 3u);
+  const json &first = run.at("tensors").at(0), &second = run.at("tensors").at(1);
+  EXPECT_EQ(first.at("section"), "first");
+  EXPECT_EQ(elements<std::int64_t>(first.at("value")), (std::vector<std::int64_t>{7, 8}));
+  EXPECT_FALSE(first.contains("gradient"));
+  EXPECT_EQ(second.at("name"), "z");
+  EXPECT_TRUE(same_bits(second.at("value"), z.value()));
+  EXPECT_EQ(elements<double>(second.at("gradient")), (std::vector<double>{1, 1}));
+  EXPECT_EQ(run.at("graphs").at(0).at("values").at(second.at("id").get<std::size_t>()).at("name"), "mul");
+  EXPECT_FALSE(run.at("tensors").at(2).contains("id")) << "computed before the recording began";
+  loss.backward();  // the report has left the graph as it was
+  EXPECT_TRUE(w.has_grad());
+}
+
 TEST(ReportSizeTest, ALargeOneIsRoundedAndSaysSo) {
   xgrad::manual_seed(0);
   const std::size_t length = 200, layers = 8;

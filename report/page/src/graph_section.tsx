@@ -35,6 +35,7 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
   const first = useMemo(() => firstOpen(graph, root), [root]);
   const all = useMemo(() => allOpen(graph, root), [root]);
   const [open, setOpen] = useState<ReadonlySet<string>>(first);
+  // What was opened last, whose first box gets the focus when the boxes are drawn.
   const [opened, setOpened] = useState<string | null>(null);
   const [asList, setAsList] = useState(false);
   const [search, setSearch] = useState("");
@@ -62,10 +63,20 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
             type="search"
             value={search}
             placeholder="softmax, layers.0, 4x8 …"
-            onInput={(event) => setSearch(event.currentTarget.value)}
+            onInput={(event) => {
+              setSearch(event.currentTarget.value);
+              setOpened(null);
+            }}
           />
         </label>
-        <button type="button" aria-pressed={asList} onClick={() => setAsList(!asList)}>
+        <button
+          type="button"
+          aria-pressed={asList}
+          onClick={() => {
+            setAsList(!asList);
+            setOpened(null);
+          }}
+        >
           List
         </button>
         <button type="button" onClick={() => show(first, null)}>
