@@ -135,13 +135,13 @@ struct AttentionShape {
   Shape of_row() const { return {heads, length, length}; }
 };
 
-/// 1 where scores are -inf, (L, S) if that is the same for all heads; null if it is nowhere.
+/// 1 where a mask has made scores -inf or, as some write it, -1e9; (L, S) if that is the same for all heads,
+/// null if it is nowhere.
 template <class T>
 Json masked_json(const Variable<T>& scores, std::size_t row, const AttentionShape& shape) {
   Mask masked = Mask::from_shape(shape.of_row());
   const T* const first = scores.value().data() + row * masked.size();
-  std::transform(first, first + masked.size(), masked.data(),
-                 [](T score) { return score == -std::numeric_limits<T>::infinity(); });
+  std::transform(first, first + masked.size(), masked.data(), [](T score) { return score <= T(-1e8); });
   if (std::none_of(masked.begin(), masked.end(), [](bool hidden) { return hidden; })) return {};
   const std::size_t size = shape.length * shape.length;
   for (std::size_t head = 1; head < shape.heads; ++head) {
