@@ -161,6 +161,14 @@ test("an op without a formula says so", () => {
   assert.match(forward(graph, snapshot, 1, 0).missing, /no formula for unheard_of/);
 });
 
+test("an op with attributes that its formula does not expect says so", () => {
+  const { graph, snapshot } = graphOf(["select", [[3, 4]], [3], { dim: 1, start: 2, step: 1 }]);
+  graph.values[1].attributes.set("start", 99);
+  assert.match(forward(graph, snapshot, 1, 2).missing, /does not fit this op/);
+  graph.values[1].attributes.delete("start");
+  assert.match(forward(graph, snapshot, 1, 2).missing, /the attribute start of this op is not in the file/);
+});
+
 test("every number of a trained encoder, forward and backward", async () => {
   const { readReport } = await pageModule(`export { readReport } from "./data";`);
   const { numbersOf } = await pageModule(`export { numbersOf } from "./arrays";`);

@@ -7,6 +7,7 @@ import { type Scale, shareScale, signScale } from "./colors";
 import type { Attention, AttentionSnapshot } from "./data";
 import { useDark } from "./media";
 
+/** Pictures of the heads: their weights and, if it was taken, their gradient. */
 export class Heads {
   readonly size: number;
   private readonly weights: Numbers;

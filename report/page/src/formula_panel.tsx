@@ -34,7 +34,7 @@ interface NumbersProps {
   expression: Expression;
   all: boolean;
   open: (cell: Cell) => void;
-  /** Whether the expression is a part of a product or a quotient. */
+  /** Whether the expression is a part of one that binds as strongly or more: then it needs brackets. */
   tight?: boolean;
 }
 
@@ -68,11 +68,11 @@ function Numbers({ graph, expression, all, open, tight = false }: NumbersProps):
       if (expression.parts.length === 0) return "0";
       return expression.parts.length === 1 ? part(expression.parts[0], tight, 0) : grouped(joined(expression.parts, " + ", false));
     case "product":
-      return joined(expression.parts, " × ", true);
+      return grouped(joined(expression.parts, " × ", true));
     case "difference":
       return grouped(joined(expression.parts, " − ", true));
     case "quotient":
-      return joined(expression.parts, " / ", true);
+      return grouped(joined(expression.parts, " / ", true));
     case "power":
       return (
         <>

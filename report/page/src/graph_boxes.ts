@@ -2,7 +2,7 @@
 
 import type { Graph } from "./data";
 import { consumersOf } from "./formulas";
-import { type Module, groupsOf, shortName } from "./graph_modules";
+import { type Module, groupsOf, parentOf, shortName } from "./graph_modules";
 
 export interface Box {
   key: string;
@@ -51,7 +51,8 @@ function moduleBox(group: Module[]): Box {
 
 function valueBox(graph: Graph, id: number): Box {
   const { kind, name } = graph.values[id];
-  return { key: `value ${id}`, opens: null, title: shortened(name) || kind, name: name || kind, type: kind, ids: [id], repeated: 1 };
+  const whole = name || kind;
+  return { key: `value ${id}`, opens: null, title: shortened(whole), name: whole, type: kind, ids: [id], repeated: 1 };
 }
 
 function visibleBoxes(graph: Graph, root: Module, open: ReadonlySet<string>): Box[] {
@@ -129,6 +130,14 @@ export function allOpen(graph: Graph, root: Module): Set<string> | null {
   };
   visit(root);
   return open;
+}
+
+/** What stays open of `open` when one of it is closed: nothing within that, or within the layers of a fold. */
+export function withoutModule(open: ReadonlySet<string>, closed: string): Set<string> {
+  const [first, last] = closed.split(" … ");
+  const outer = last === undefined ? first : parentOf(first);
+  const prefix = outer === "" ? "" : `${outer}.`;
+  return new Set([...open].filter((name) => name !== closed && !name.startsWith(prefix)));
 }
 
 /** The value of a box that others read: its result. */

@@ -18,7 +18,7 @@ export interface Module {
 /** Layers of a list that follow each other and are alike, or a single module. */
 export type Group = Module[];
 
-function parentOf(name: string): string {
+export function parentOf(name: string): string {
   const dot = name.lastIndexOf(".");
   return dot < 0 ? "" : name.slice(0, dot);
 }

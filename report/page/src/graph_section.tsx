@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { Graph, Run } from "./data";
-import { allOpen, boxesOf, firstOpen, mostBoxes } from "./graph_boxes";
+import { allOpen, boxesOf, firstOpen, mostBoxes, withoutModule } from "./graph_boxes";
 import { Diagram } from "./graph_diagram";
 import { moduleTree } from "./graph_modules";
 import { Outline } from "./graph_outline";
@@ -48,8 +48,6 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
     setOpen(modules);
     setOpened(name);
   };
-  const close = (name: string): void =>
-    show(new Set([...open].filter((other) => other !== name && !other.startsWith(`${name}.`))), null);
   return (
     <>
       <p class="lead">
@@ -88,7 +86,7 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
           </button>
         )}
       </div>
-      <Modules open={open} close={close} />
+      <Modules open={open} close={(name) => show(withoutModule(open, name), null)} />
       {tooMany && <p class="quiet">More than {mostBoxes} boxes are open, too many to draw: here they are as a list.</p>}
       {asList || tooMany || search.trim() !== "" ? (
         <Outline graph={graph} snapshot={snapshot} search={search} selected={selected} select={setSelected} />

@@ -1,9 +1,7 @@
 // Ops whose result at a place comes from the operands at that place, with broadcasting.
 
 import { broadcastFlat, fiber, flatOf, indexOf } from "../shapes";
-import {
-  type Expression, call, minus, negated, number, oneMinus, over, power, product, sum, zero,
-} from "./expression";
+import { type Expression, call, minus, negated, number, oneMinus, over, power, product, sum, zero } from "./expression";
 import type { Formula, Operation } from "./operation";
 import { erf, normalCdf, normalDensity, sigmoid } from "./special_functions";
 
@@ -47,7 +45,12 @@ function elementwise(
 
 const same: Partial = { rule: "", of: () => number(1) };
 
-function unary(rule: string, value: (x: Expression, op: Operation) => Expression, partial: string, of: (x: Expression, y: Expression, op: Operation) => Expression): Formula {
+function unary(
+  rule: string,
+  value: (x: Expression, op: Operation) => Expression,
+  partial: string,
+  of: (x: Expression, y: Expression, op: Operation) => Expression,
+): Formula {
   return elementwise(rule, ([x], op) => value(x, op), [{ rule: partial, of: ([x], y, op) => of(x, y, op) }]);
 }
 
@@ -149,7 +152,8 @@ export const elementwiseFormulas: Record<string, Formula> = {
     "[low ≤ x ≤ high]",
     (x, _, op) => call("is within", (v) => (v >= op.number("min", -Infinity) && v <= op.number("max", Infinity) ? 1 : 0), x),
   ),
-  dropout: hiddenFactor("y = x · m, where m is 0 or 1 / (1 − p)", (op, _, y) => number(y.value === 0 ? 0 : 1 / (1 - op.number("p", 0)))),
+  dropout: hiddenFactor("y = x · m, where m is 0 or 1 / (1 − p)", (op, _, y) =>
+    number(y.value === 0 ? 0 : 1 / (1 - op.number("p", 0)))),
 };
 
 const betaOf = (op: Operation): number => op.number("beta", 1);

@@ -1,6 +1,7 @@
 // The formulas of all ops by name, and what they say of one cell of a graph.
 
 import type { Graph, GraphSnapshot } from "../data";
+import { Refusal } from "../readers";
 import { indexOf } from "../shapes";
 import { elementwiseFormulas } from "./elementwise";
 import { type Expression, number, sum } from "./expression";
@@ -15,14 +16,17 @@ const formulas = new Map<string, Formula>(
 );
 
 /** A rule with the numbers in it, or why there is none. */
-export type Evaluation = { rule: string; expression: Expression } | { rule: string | null; missing: string };
+export type Evaluation = { rule: string; expression: Expression } | { missing: string };
 
+const noFormula = (name: string): Evaluation => ({ missing: `this page has no formula for ${name}` });
+
+/** Attributes that a formula does not expect must not keep the rest of the page from being shown. */
 function evaluated(rule: () => string, expression: () => Expression): Evaluation {
   try {
     return { rule: rule(), expression: expression() };
   } catch (error) {
-    if (error instanceof NotStored) return { rule: null, missing: error.message };
-    throw error;
+    if (error instanceof Refusal) throw error;
+    return { missing: error instanceof NotStored ? error.message : "the formula of this page does not fit this op" };
   }
 }
 
@@ -30,7 +34,7 @@ function evaluated(rule: () => string, expression: () => Expression): Evaluation
 export function forward(graph: Graph, snapshot: GraphSnapshot, id: number, flat: number): Evaluation {
   const { name, shape } = graph.values[id];
   const formula = formulas.get(name);
-  if (formula === undefined) return { rule: null, missing: `this page has no formula for ${name}` };
+  if (formula === undefined) return noFormula(name);
   const operation = new Operation(graph, snapshot, id);
   return evaluated(() => formula.rule, () => formula.value(operation, indexOf(flat, shape)));
 }
@@ -49,7 +53,7 @@ export function backward(graph: Graph, snapshot: GraphSnapshot, id: number, flat
     .map(({ consumer, slot }) => {
       const { name } = graph.values[consumer];
       const formula = formulas.get(name);
-      if (formula === undefined) return { consumer, slot, evaluation: { rule: null, missing: `this page has no formula for ${name}` } };
+      if (formula === undefined) return { consumer, slot, evaluation: noFormula(name) };
       const operation = new Operation(graph, snapshot, consumer);
       return {
         consumer,

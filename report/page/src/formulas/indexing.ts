@@ -131,5 +131,10 @@ export const indexingFormulas: Record<string, Formula> = {
   cat: copies("y is the operands, one after the other", cat),
   stack: copies("y is the operands along a new axis", stack),
   masked_fill: choice("y = the fill value where masked, else x", "mask", ["dy where not masked, else 0"], (mask) => (mask ? null : 0)),
-  where: choice("y = a where the condition holds, else b", "condition", ["dy where the condition holds, else 0", "dy where the condition does not hold, else 0"], (mask) => (mask ? 0 : 1)),
+  where: choice(
+    "y = a where the condition holds, else b",
+    "condition",
+    ["dy where the condition holds, else 0", "dy where the condition does not hold, else 0"],
+    (mask) => (mask ? 0 : 1),
+  ),
 };

@@ -17,7 +17,9 @@ export class Operand {
   ) {}
 
   at(flat: number): Expression {
-    return operand({ id: this.id, flat, gradient: this.gradient }, this.read()[flat]);
+    const numbers = this.read();
+    if (!(flat < numbers.length)) throw new RangeError("a formula reads beyond its operand");
+    return operand({ id: this.id, flat, gradient: this.gradient }, numbers[flat]);
   }
 }
 
