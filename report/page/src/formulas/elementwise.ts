@@ -1,7 +1,7 @@
 // Ops whose result at a place comes from the operands at that place, with broadcasting.
 
 import { broadcastFlat, fiber, flatOf, indexOf } from "../shapes";
-import { type Expression, call, minus, negated, number, oneMinus, over, power, product, sum, zero } from "./expression";
+import { type Expression, call, exp, log, minus, negated, number, oneMinus, orZero, over, power, product, root, sum, zero } from "./expression";
 import type { Formula, Operation } from "./operation";
 import { erf, normalCdf, normalDensity, sigmoid } from "./special_functions";
 
@@ -102,7 +102,7 @@ export const elementwiseFormulas: Record<string, Formula> = {
   neg: unary("y = −x", negated, "(−1)", () => number(-1)),
   pow: elementwise("y = aᵇ", ([a, b]) => power(a, b), [
     { rule: "b · aᵇ⁻¹", of: ([a, b]) => (b.value === 0 ? zero : product(b, power(a, minus(b, number(1))))) },
-    { rule: "y · log a", of: ([a], y) => (a.value === 0 ? zero : product(y, call("log", Math.log, a))) },
+    { rule: "y · log a", of: ([a], y) => (a.value === 0 ? zero : product(y, log(a))) },
   ]),
   maximum: elementwise("y = max(a, b)", ([a, b]) => call("max", Math.max, a, b), [
     { rule: "[a is larger]", of: ([a, b]) => isLarger(a, b) },
@@ -116,10 +116,10 @@ export const elementwiseFormulas: Record<string, Formula> = {
     { rule: "2 (a − b)", of: ([a, b]) => product(two, minus(a, b)) },
     { rule: "2 (b − a)", of: ([a, b]) => product(two, minus(b, a)) },
   ]),
-  exp: unary("y = exp x", (x) => call("exp", Math.exp, x), "y", (_, y) => y),
-  log: unary("y = log x", (x) => call("log", Math.log, x), "1 / x", (x) => over(number(1), x)),
-  sqrt: unary("y = √x", (x) => call("√", Math.sqrt, x), "1 / (2 y)", (_, y) => over(half, y)),
-  rsqrt: unary("y = 1 / √x", (x) => over(number(1), call("√", Math.sqrt, x)), "(−½ y³)", (_, y) => product(number(-0.5), y, y, y)),
+  exp: unary("y = exp x", (x) => exp(x), "y", (_, y) => y),
+  log: unary("y = log x", (x) => log(x), "1 / x", (x) => over(number(1), x)),
+  sqrt: unary("y = √x", (x) => root(x), "1 / (2 y)", (_, y) => over(half, y)),
+  rsqrt: unary("y = 1 / √x", (x) => over(number(1), root(x)), "(−½ y³)", (_, y) => product(number(-0.5), y, y, y)),
   reciprocal: unary("y = 1 / x", (x) => over(number(1), x), "(−y²)", (_, y) => negated(product(y, y))),
   square: unary("y = x²", (x) => product(x, x), "2 x", (x) => product(two, x)),
   cube: unary("y = x³", (x) => product(x, x, x), "3 x²", (x) => product(number(3), x, x)),
@@ -127,8 +127,8 @@ export const elementwiseFormulas: Record<string, Formula> = {
   tanh: unary("y = tanh x", (x) => call("tanh", Math.tanh, x), "(1 − y²)", (_, y) => oneMinus(product(y, y))),
   sigmoid: unary("y = σ(x) = 1 / (1 + exp(−x))", (x) => call("σ", sigmoid, x), "y (1 − y)", (_, y) => product(y, oneMinus(y))),
   erf: unary("y = erf x", (x) => call("erf", erf, x), "2 / √π · exp(−x²)", (x) =>
-    product(number(2 / Math.sqrt(Math.PI)), call("exp", Math.exp, negated(product(x, x))))),
-  relu: unary("y = max(0, x)", (x) => call("max", Math.max, zero, x), "[y > 0]", (_, y) => call("is positive", (v) => (v > 0 ? 1 : 0), y)),
+    product(number(2 / Math.sqrt(Math.PI)), exp(negated(product(x, x))))),
+  relu: unary("y = max(0, x)", orZero, "[y > 0]", (_, y) => call("is positive", (v) => (v > 0 ? 1 : 0), y)),
   silu: unary("y = x · σ(x)", (x) => product(x, call("σ", sigmoid, x)), "(σ(x) + y (1 − σ(x)))", (x, y) =>
     sum([call("σ", sigmoid, x), product(y, oneMinus(call("σ", sigmoid, x)))])),
   softplus: unary(

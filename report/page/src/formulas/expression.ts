@@ -62,6 +62,31 @@ export function call(name: string, f: (...values: number[]) => number, ...parts:
   return { kind: "call", name, parts, value, size: Math.abs(value) };
 }
 
+/** A function that passes the rounding of a computed argument on, times its slope. */
+function smooth(name: string, x: Expression, value: number, slope: number): Expression {
+  const isGiven = x.kind === "operand" || x.kind === "number";
+  const size = isGiven ? Math.abs(value) : Math.max(Math.abs(value), Math.abs(slope) * x.size);
+  return { kind: "call", name, parts: [x], value, size };
+}
+
+export function exp(x: Expression): Expression {
+  const value = Math.exp(x.value);
+  return smooth("exp", x, value, value);
+}
+
+export function log(x: Expression): Expression {
+  return smooth("log", x, Math.log(x.value), 1 / x.value);
+}
+
+export function root(x: Expression): Expression {
+  const value = Math.sqrt(x.value);
+  return smooth("√", x, value, 0.5 / value);
+}
+
+export function orZero(x: Expression): Expression {
+  return { kind: "call", name: "max", parts: [zero, x], value: Math.max(0, x.value), size: x.size };
+}
+
 const one = number(1);
 
 export function negated(x: Expression): Expression {

@@ -1,7 +1,7 @@
 // Products of matrices.
 
 import { type Shape, broadcastFlat, elementCount, fiber, flatOf, indexOf } from "../shapes";
-import { type Expression, call, product, sum, zero } from "./expression";
+import { type Expression, orZero, product, sum, zero } from "./expression";
 import type { Formula, Operand, Operation } from "./operation";
 
 /** What an op does with the product of its matrices. */
@@ -50,7 +50,7 @@ function value(op: Operation, index: number[], kind: Kind): Expression {
   const terms = counting(inner, (k) => product(element(a, transA, index, row, k), element(b, transB, index, k, column)));
   const bias = op.inputs[2];
   const total = sum(bias ? [...terms, bias.at(column)] : terms);
-  return kind.relu ? call("max", Math.max, zero, total) : total;
+  return kind.relu ? orZero(total) : total;
 }
 
 function back(op: Operation, slot: number, index: number[], kind: Kind): Expression {

@@ -1,7 +1,7 @@
 // Ops that reduce axes.
 
 import { broadcastFlat, fiber, flatOf, indexOf, kept } from "../shapes";
-import { type Expression, call, minus, number, over, product, sum } from "./expression";
+import { type Expression, call, exp, log, minus, number, over, product, sum } from "./expression";
 import type { Formula, Operand, Operation } from "./operation";
 
 /** The shape of the result with its reduced axes as 1. */
@@ -81,12 +81,12 @@ export const reductionFormulas: Record<string, Formula> = {
     value: (op, index) => {
       const parts = reducedFrom(op, index);
       const largest = parts.reduce((a, b) => (b.value > a.value ? b : a));
-      return sum([call("log", Math.log, sum(parts.map((x) => call("exp", Math.exp, minus(x, largest))))), largest]);
+      return sum([log(sum(parts.map((x) => exp(minus(x, largest))))), largest]);
     },
     backRule: () => "dy · exp(x − y)",
     back: (op, _, index) => {
       const to = keptShape(op);
-      return product(reducedTo(op.gradient, index, to), call("exp", Math.exp, minus(elementAt(op, index), reducedTo(op.output, index, to))));
+      return product(reducedTo(op.gradient, index, to), exp(minus(elementAt(op, index), reducedTo(op.output, index, to))));
     },
   },
   var: {

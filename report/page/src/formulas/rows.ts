@@ -1,7 +1,7 @@
 // Ops on the rows of the last axis.
 
 import { elementCount, flatOf } from "../shapes";
-import { type Expression, call, minus, number, over, power, product, sum } from "./expression";
+import { type Expression, exp, log, minus, number, over, power, product, root, sum } from "./expression";
 import { type Formula, NotStored, type Operand, type Operation } from "./operation";
 
 function rowOf(operand: Operand, index: number[]): Expression[] {
@@ -12,7 +12,7 @@ function rowOf(operand: Operand, index: number[]): Expression[] {
 
 function exponentials(row: Expression[]): { largest: Expression; total: Expression } {
   const largest = row.reduce((a, b) => (b.value > a.value ? b : a));
-  return { largest, total: sum(row.map((x) => call("exp", Math.exp, minus(x, largest)))) };
+  return { largest, total: sum(row.map((x) => exp(minus(x, largest)))) };
 }
 
 function at(operand: Operand, index: number[]): Expression {
@@ -23,7 +23,7 @@ const softmax: Formula = {
   rule: "yⱼ = exp(xⱼ − m) / Σₖ exp(xₖ − m), where m is the largest x of the row",
   value: (op, index) => {
     const { largest, total } = exponentials(rowOf(op.input(0), index));
-    return over(call("exp", Math.exp, minus(at(op.input(0), index), largest)), total);
+    return over(exp(minus(at(op.input(0), index), largest)), total);
   },
   backRule: () => "dxⱼ = yⱼ · (dyⱼ − Σₖ dyₖ · yₖ)",
   back: (op, _, index) => {
@@ -37,11 +37,11 @@ const logSoftmax: Formula = {
   rule: "yⱼ = xⱼ − m − log Σₖ exp(xₖ − m), where m is the largest x of the row",
   value: (op, index) => {
     const { largest, total } = exponentials(rowOf(op.input(0), index));
-    return minus(minus(at(op.input(0), index), largest), call("log", Math.log, total));
+    return minus(minus(at(op.input(0), index), largest), log(total));
   },
   backRule: () => "dxⱼ = dyⱼ − exp(yⱼ) · Σₖ dyₖ",
   back: (op, _, index) =>
-    minus(at(op.gradient, index), product(call("exp", Math.exp, at(op.output, index)), sum(rowOf(op.gradient, index)))),
+    minus(at(op.gradient, index), product(exp(at(op.output, index)), sum(rowOf(op.gradient, index)))),
 };
 
 /** A row of layer_norm, centred and scaled. */
@@ -59,7 +59,7 @@ function normalizedRow(op: Operation, row: number, width: number): NormalizedRow
   const x = Array.from({ length: width }, (_, k) => op.input(0).at(row * width + k));
   const mean = over(sum(x), number(width));
   const variance = over(sum(x.map((part) => power(minus(part, mean), number(2)))), number(width));
-  const deviation = call("√", Math.sqrt, sum([variance, op.constant("eps")]));
+  const deviation = root(sum([variance, op.constant("eps")]));
   return { parts: x.map((part) => over(minus(part, mean), deviation)), deviation };
 }
 
@@ -121,7 +121,7 @@ const crossEntropy: Formula = {
       if (ids[row] === op.number("ignore_index", -100)) return [];
       const parts = rowOf(op.input(0), [row, 0]);
       const { largest, total } = exponentials(parts);
-      return [minus(sum([call("log", Math.log, total), largest]), op.input(0).at(row * width + ids[row]))];
+      return [minus(sum([log(total), largest]), op.input(0).at(row * width + ids[row]))];
     };
     if (op.shape.length > 0) return sum(loss(index[0]));
     return over(sum(Array.from(ids).flatMap((_, row) => loss(row))), number(divisor));
@@ -132,7 +132,7 @@ const crossEntropy: Formula = {
     const [row, column] = index;
     if (ids[row] === op.number("ignore_index", -100)) return number(0);
     const { largest, total } = exponentials(rowOf(op.input(0), index));
-    const probability = over(call("exp", Math.exp, minus(at(op.input(0), index), largest)), total);
+    const probability = over(exp(minus(at(op.input(0), index), largest)), total);
     const dy = op.gradient.at(op.shape.length > 0 ? row : 0);
     return over(product(dy, minus(probability, number(ids[row] === column ? 1 : 0))), number(divisor));
   },
