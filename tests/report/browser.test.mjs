@@ -333,6 +333,14 @@ test("nothing is wider than a page of 400 pixels", async () => {
   }
 });
 
+test("on paper every head is drawn", () =>
+  withPage(report(largeAttentionRun()), async (page) => {
+    const drawn = () => page.locator(".pictures canvas").count();
+    assert.ok((await drawn()) < 2 * 144);
+    await page.pdf();
+    assert.equal(await drawn(), 2 * 144);
+  }));
+
 test("axe finds nothing, light and dark", async () => {
   const axe = readFileSync(packages.resolve("axe-core/axe.min.js"), "utf8");
   for (const colorScheme of ["light", "dark"]) {
