@@ -180,7 +180,7 @@ test("where the numbers of a graph are of the last step alone, the page says so 
     assert.equal(await page.locator("#attention .formula").count(), 0);
     assert.match(await page.locator("#attention .one-head").textContent(), /for step 80 alone: move the scrub there/);
     await page.locator("#tensors summary").first().click();
-    assert.equal(await page.locator("#tensors .formula").count(), 1);
+    await page.locator("#tensors .formula").waitFor();
   });
 });
 
@@ -347,6 +347,8 @@ test("axe finds nothing, light and dark", async () => {
     for (const runs of [[run], [run, other], [largeAttentionRun()]]) {
       await withPage(report(...runs), async (page) => {
         for (const summary of await page.locator("summary").all()) await summary.click();
+        const count = (selector) => page.locator(`#tensors ${selector}`).count();
+        while ((await count(".tensor")) < (await count("details"))) await page.waitForTimeout(10);
         if ((await page.locator("#graph .box").count()) > 0) await page.locator("#graph .box.op").first().click();
         await page.evaluate(axe);
         const { violations } = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa"] }));

@@ -7,6 +7,12 @@ import { type Scale, shareScale, signScale } from "./colors";
 import type { Attention, AttentionSnapshot } from "./data";
 import { useDark } from "./media";
 
+/** The largest weight of a layer: with few keys that of all steps, so that its colours are the same while the scrub moves. */
+function largestWeight({ keys, snapshots }: Attention, now: AttentionSnapshot): number {
+  const seen = keys.length <= 32 ? snapshots : [now];
+  return Math.max(...seen.map((snapshot) => (snapshot ? largestSize(numbersOf(snapshot.weights)) : 0)));
+}
+
 /** Pictures of the heads: their weights and, if it was taken, their gradient. */
 export class Heads {
   readonly size: number;
@@ -25,8 +31,7 @@ export class Heads {
     this.weights = numbersOf(snapshot.weights);
     this.gradient = snapshot.gradient && numbersOf(snapshot.gradient);
     this.masked = attention.masked && numbersOf(attention.masked);
-    // With few keys the scale is the same at all steps; with many all weights are small.
-    this.weightScale = shareScale(attention.keys.length <= 32 ? 1 : largestSize(this.weights) || 1);
+    this.weightScale = shareScale(largestWeight(attention, snapshot) || 1);
     this.gradientScale = this.gradient && signScale(largestSize(this.gradient), dark);
   }
 

@@ -71,6 +71,7 @@ function Table(props: MatrixProps) {
     }
   }, [cursor[0], cursor[1]]);
   const rows = Array.from({ length: picture.rows }, (_, row) => row);
+  const digits = picture.columns > 16 ? 1 : 2;
   const columns = Array.from({ length: picture.columns }, (_, column) => column);
   return (
     <div class="scroll">
@@ -104,7 +105,7 @@ function Table(props: MatrixProps) {
                 const color = colorOf(picture.scale, value);
                 return (
                   <td key={column} {...common} style={{ background: css(color), color: inkOn(color) }}>
-                    {brief(value, 2)}
+                    {brief(value, digits)}
                   </td>
                 );
               })}
