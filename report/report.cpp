@@ -214,14 +214,35 @@ Json parsed(const std::string& name, const std::string& text) {
   return data;
 }
 
-}  // namespace
-
 /// What was shown of a program.
 template <class T>
 struct ShownTensor {
   std::string section, name;
   std::variant<Variable<T>, Ids> value;
 };
+
+template <class T>
+Json tensor_json(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& graph,
+                 std::size_t place_of_graph) {
+  Json one{{"section", tensor.section}, {"name", tensor.name}};
+  if (const Ids* const ids = std::get_if<Ids>(&tensor.value)) {
+    one["value"] = detail::array_json(*ids);
+  } else {
+    const Variable<T>& variable = std::get<Variable<T>>(tensor.value);
+    one["value"] = detail::array_json(variable.value());
+    const auto found = std::ranges::find_if(graph.values, [&](const detail::RecordedValue<T>& value) {
+      return &value.variable.value() == &variable.value();
+    });
+    if (found != graph.values.end()) {
+      one["graph"] = place_of_graph;
+      one["id"] = found - graph.values.begin();
+      if (found->gradient.defined()) one["gradient"] = detail::array_json(found->gradient.value());
+    }
+  }
+  return one;
+}
+
+}  // namespace
 
 template <class T>
 struct Recording<T>::Impl {
@@ -254,7 +275,7 @@ struct Report::Impl {
   std::vector<AttentionRecord> attention;
   std::vector<std::pair<Json, ByStep<Json>>> predictions;
   std::vector<GraphRecord> graphs;
-  std::vector<Json> tensors;
+  std::map<const void*, std::vector<Json>> tensors;  // by recording
 
   /// The entry of that name, a new one at the end if there is none.
   template <class V, class K>
@@ -280,34 +301,9 @@ struct Report::Impl {
   std::size_t add_graph(const std::string& name, const detail::RecordedGraph<T>& graph, std::size_t step);
 
   template <class T>
-  void add_tensor(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& graph,
-                  std::size_t place_of_graph);
-
-  template <class T>
   void add_attention(const ReportExample& example, const detail::RecordedGraph<T>& graph,
                      std::size_t place_of_graph, std::size_t step);
 };
-
-template <class T>
-void Report::Impl::add_tensor(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& graph,
-                              std::size_t place_of_graph) {
-  Json one{{"section", tensor.section}, {"name", tensor.name}};
-  if (const Ids* const ids = std::get_if<Ids>(&tensor.value)) {
-    one["value"] = detail::array_json(*ids);
-  } else {
-    const Variable<T>& variable = std::get<Variable<T>>(tensor.value);
-    one["value"] = detail::array_json(variable.value());
-    const auto found = std::ranges::find_if(graph.values, [&](const detail::RecordedValue<T>& value) {
-      return &value.variable.value() == &variable.value();
-    });
-    if (found != graph.values.end()) {
-      one["graph"] = place_of_graph;
-      one["id"] = found - graph.values.begin();
-      if (found->gradient.defined()) one["gradient"] = detail::array_json(found->gradient.value());
-    }
-  }
-  tensors.push_back(std::move(one));
-}
 
 template <class T>
 std::size_t Report::Impl::add_graph(const std::string& name, const detail::RecordedGraph<T>& graph,
@@ -405,7 +401,9 @@ Json Report::Impl::all(const Detail& detail) const {
     });
     result["graphs"].push_back(std::move(one));
   }
-  if (!tensors.empty()) result["tensors"] = tensors;
+  for (const auto& [recording, list] : tensors) {
+    for (const Json& tensor : list) result["tensors"].push_back(tensor);
+  }
   return {{"format", "xgrad-report"}, {"version", 1}, {"runs", {std::move(result)}}};
 }
 
@@ -548,7 +546,11 @@ ReportStep& ReportStep::recorded(const ReportExample& example, const Recording<T
   const detail::RecordedGraph<T> graph = notes.recorder.graph_of(loss, names, shown);
   const std::size_t place = report_.add_graph(example.text, graph, step_);
   report_.add_attention(example, graph, place, step_);
-  for (const auto& tensor : notes.tensors) report_.add_tensor(tensor, graph, place);
+  std::vector<Json>& tensors = report_.tensors[&recording];
+  tensors.resize(notes.tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].contains("gradient")) tensors[i] = tensor_json(notes.tensors[i], graph, place);
+  }
   return *this;
 }
 

@@ -127,7 +127,8 @@ class ReportStep {
                       const std::function<Variable<std::type_identity_t<T>>()>& loss);
 
   /// The same of what was recorded until now, with its tensors; the graph must not have been released by
-  /// backward(). Leaves with a name are parameters.
+  /// backward(). Leaves with a name are parameters. For another loss of the same recording, call it again:
+  /// each tensor has the gradient of the first loss that depends on it.
   template <class T>
   ReportStep& recorded(const ReportExample& example, const Recording<T>& recording,
                        const Variable<std::type_identity_t<T>>& loss,

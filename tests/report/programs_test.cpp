@@ -1,6 +1,7 @@
 // --report of the training programs, and the program `report`.
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -100,6 +101,31 @@ TEST_F(ReportProgramsTest, RefusesWhatIsNoRun) {
             "report: " + lines + ":1: must be a line of a training run's metrics, got another one\n");
   EXPECT_EQ(error_of("report " + bad, 2), "report: --output is required; --help lists the arguments\n");
   EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(ReportProgramsTest, NotebooksShowWhatTheyPrint) {
+  const std::map<std::string, std::size_t> attention{
+      {"notebook_000", 3},  // two heads and one, each by itself
+      {"notebook_001", 2},
+      {"notebook_002", 1},
+      {"notebook_003", 2},  // sentences
+      {"notebook_004", 1}};
+  for (const auto& [name, count] : attention) {
+    SCOPED_TRACE(name);
+    const std::string file = name + ".json";
+    EXPECT_EQ(output_of(name + " --report " + path(file) + " 2>/dev/null"), output_of(name));
+    const json run = run_of(file);
+    EXPECT_EQ(run.at("attention").size(), count);
+    std::size_t with_gradient = 0;
+    for (const json& tensor : run.at("tensors")) {
+      EXPECT_FALSE(tensor.at("section").get<std::string>().empty());
+      with_gradient += tensor.contains("gradient") ? 1 : 0;
+    }
+    EXPECT_GE(with_gradient, 6u);
+  }
+  EXPECT_EQ(run_of("notebook_003.json").at("attention").at(0).at("masked").at("shape"), (json{4, 4}));
+  EXPECT_EQ(error_of("notebook_000 --what", 2),
+            "notebook_000: The following argument was not expected: --what; --help lists the arguments\n");
 }
 
 TEST_F(ReportProgramsTest, PretrainedModelsHaveAttention) {
