@@ -1,5 +1,7 @@
 #include "report.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,6 +17,8 @@
 
 #include "../graph/error.hpp"
 #include "../graph/random.hpp"
+#include "../graph/threads.hpp"
+#include "../kernels/gemm.hpp"
 #include "../models/eval_mode.hpp"
 #include "../train/file.hpp"
 #include "detail/array_json.hpp"
@@ -333,7 +337,8 @@ void Report::Impl::add_attention(const ReportExample& example, const detail::Rec
   for (std::size_t id = 0; id < graph.values.size(); ++id) {
     const detail::RecordedValue<T>& value = graph.values[id];
     const auto shape = AttentionShape::of(value.variable.shape(), example);
-    if (value.name != "softmax" || !shape) continue;
+    const bool counts = value.gradient.defined() || !graph.values[graph.loss].variable.requires_grad();
+    if (value.name != "softmax" || !shape || !counts) continue;
     for (std::size_t row = 0; row < shape->rows; ++row) {
       std::vector<std::string> tokens = example.tokens[row];
       tokens.resize(shape->length, "[pad]");
@@ -421,6 +426,13 @@ void Report::describe(const RunDescription& run) {
   if (run.seed) about["seed"] = std::to_string(*run.seed);
   if (run.parameter_count) about["parameter_count"] = *run.parameter_count;
   if (run.seconds) about["seconds"] = *run.seconds;
+  about["versions"] = {{"xgrad", XGRAD_VERSION},
+                       {"compiler", __VERSION__},
+                       {"OpenBLAS's processor", kernels::blas_core_name()}};
+  about["threads"] = num_threads();
+  rusage usage = {};
+  if (getrusage(RUSAGE_SELF, &usage) == 0)
+    about["memory_bytes"] = static_cast<std::size_t>(usage.ru_maxrss) * 1024;
 }
 
 void Report::note(std::string text) { impl_->notes.push_back(std::move(text)); }

@@ -77,6 +77,7 @@ class Report {
   Report& operator=(Report&&) noexcept;
   ~Report();
 
+  /// Adds what the library knows: its version, the compiler's, threads and memory.
   void describe(const RunDescription& run);
 
   /// A sentence that the page shows at its beginning.
