@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,21 @@ inline int finish(const std::string& name, int exit_code) {
   if (flushed && std::cout && std::ferror(stdout) == 0) return exit_code;
   std::cerr << name << ": cannot write the output\n";
   return 1;
+}
+
+/// Tells on stderr where a page was written and, to someone who is logged in from elsewhere, how to get it.
+inline void tell_where_it_is(const std::string& path) {
+  const std::string full = std::filesystem::absolute(path).string();
+  std::fprintf(stderr, "report: %s\n", full.c_str());
+  const char* const connection = std::getenv("SSH_CONNECTION");  // client, port, server, port
+  const char* const user = std::getenv("USER");
+  if (connection == nullptr) return;
+  std::istringstream parts(connection);
+  std::string client, port, server;
+  parts >> client >> port >> server;
+  std::fprintf(stderr, "to look at it on your machine: scp %s%s%s:%s .\n", user != nullptr ? user : "",
+               user != nullptr ? "@" : "",
+               server.find(':') == server.npos ? server.c_str() : ("[" + server + "]").c_str(), full.c_str());
 }
 
 /// Whether this is the rank that prints: rank 0, or a process that mpirun has not started.

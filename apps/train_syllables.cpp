@@ -112,6 +112,23 @@ void show_silent_e(const WordClassifier& classifier) {
       best / heads + 1, best % heads + 1, silent[best], sounded[best]);
 }
 
+/// Shows a word in the report.
+void show_in_report(TrainingRun& run, const WordClassifier& classifier, const LabelledWord& word) {
+  const Model& model = classifier.model();
+  const std::vector<std::string>& classes = classifier.classes();
+  const Ids ids = classifier.ids(word.word), label{std::ranges::find(classes, word.label) - classes.begin()};
+  std::vector<std::string> tokens{"[class]"};
+  for (std::string_view rest = word.word; !rest.empty(); rest.remove_prefix(tokens.back().size()))
+    tokens.emplace_back(first_characters(rest, 1));
+  const auto predictions = [=](xgrad::ReportStep& step) {
+    const Variable<float> probabilities = softmax(model.class_logits(ids));
+    step.prediction(word.word, xgrad::most_probable(classes, {probabilities.value().data(), classes.size()}),
+                    word.label);
+  };
+  run.show(
+      {word.word, {tokens}}, [=] { return cross_entropy(model.class_logits(ids), label); }, predictions);
+}
+
 struct SyllableOptions : TrainingOptions {
   std::string data, save;
   std::size_t patience = 10;
@@ -164,6 +181,7 @@ int run(const SyllableOptions& options) {
                                       .weight = static_cast<double>(chosen.size()),
                                       .tokens = batch.ids.size()};
   };
+  show_in_report(training_run, classifier, split.held_out.front());
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   if (!options.save.empty()) classifier.save(options.save);
   const double reached = accuracy(model, held_out, options);

@@ -124,6 +124,31 @@ void print(const Confusion& confusion) {
   }
 }
 
+/// Shows the first sentence in the report whose tags occur in the training; there may be none.
+void show_in_report(TrainingRun& run, const Tagger& tagger, const std::vector<TaggedSentence>& sentences) {
+  const xgrad::Vocabulary& tags = tagger.vocabulary().tags();
+  const auto sentence = std::ranges::find_if(sentences, [&](const TaggedSentence& one) {
+    return std::ranges::all_of(one.tags, [&](const std::string& tag) { return tags.contains(tag); });
+  });
+  if (sentence == sentences.end()) return;
+  const TaggerModel& model = tagger.model();
+  const WordFeatures features = tagger.vocabulary().features({&sentence->words});
+  const std::vector<std::int64_t> ids = tags.ids(sentence->tags);
+  const auto scores = [=] { return reshape(model(features), {ids.size(), -1}); };
+  const auto loss = [=] {
+    return cross_entropy(scores(), xgrad::detail::array_of<std::int64_t>(std::span(ids)));
+  };
+  const auto predictions = [=, one = *sentence, labels = tags.tokens()](xgrad::ReportStep& step) {
+    const Variable<float> probabilities = softmax(scores());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      step.prediction(one.words[i] + " (word " + std::to_string(i + 1) + ")",
+                      xgrad::most_probable(labels, {&probabilities.value()(i, 0), labels.size()}),
+                      one.tags[i]);
+    }
+  };
+  run.show({joined(sentence->words), {sentence->words}}, loss, predictions);
+}
+
 int run(const TaggerOptions& options) {
   MetricsFile metrics(options.metrics);
   check_writable(options.save);
@@ -186,6 +211,7 @@ int run(const TaggerOptions& options) {
                                       .weight = static_cast<double>(real),
                                       .tokens = real};
   };
+  show_in_report(training_run, tagger, split.validation);
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   if (!options.save.empty()) tagger.save(options.save);
 

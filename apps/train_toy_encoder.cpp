@@ -126,14 +126,20 @@ std::vector<Head> finding_heads(const xgrad::ToyEncoder<float>& model, const Voc
   return best;
 }
 
+/// The sentence with a hidden word.
+std::vector<std::string> with_mask(const Question& question) {
+  std::vector<std::string> words = question.sentence->words;
+  words[question.cloze.hidden] = "[MASK]";
+  return words;
+}
+
 /// Prints the notebook's sentence with one word hidden, and the attention of that word.
 void show_attention(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
                     const Sentence& sentence) {
   const xgrad::NoGrad guard;
   const Batch batch = make_batch(vocabulary, {{&sentence, sentence.clozes[0]}});
-  std::vector<std::string> words = sentence.words;
-  words[sentence.clozes[0].hidden] = "[MASK]";
-  print_attention_from(std::cout, model.with_weights(batch.ids).weights, sentence.clozes[0].hidden, words);
+  print_attention_from(std::cout, model.with_weights(batch.ids).weights, sentence.clozes[0].hidden,
+                       with_mask({&sentence, sentence.clozes[0]}));
 }
 
 void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
@@ -150,6 +156,31 @@ void show_guesses(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocab
     std::printf("  ->  %s (%.1f %%)\n", vocabulary.token(guess.id).c_str(),
                 100 * static_cast<double>(guess.probability));
   }
+}
+
+/// Shows the notebook's sentence in the report: attention and graph with its first word hidden, and guesses
+/// for each word that can be.
+void show_in_report(TrainingRun& run, const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
+                    const Sentence& sentence) {
+  const std::vector<Question> questions = all_questions({&sentence});
+  const std::vector<std::string> words = with_mask(questions[0]);
+  const Batch batch = make_batch(vocabulary, {questions[0]});
+  Ids answers = batch.answers;
+  answers.reshape({answers.size()});
+  const auto loss = [=] {
+    return cross_entropy(reshape(model.token_logits(batch.ids), {answers.size(), -1}), answers);
+  };
+  const auto predictions = [=, all = make_batch(vocabulary, questions)](xgrad::ReportStep& step) {
+    const Variable<float> probabilities = softmax(model.token_logits(all.ids));
+    for (std::size_t row = 0; row < questions.size(); ++row) {
+      const std::size_t hidden = questions[row].cloze.hidden;
+      const float* const first = &probabilities.value()(row, hidden, 0);
+      step.prediction(joined(with_mask(questions[row])),
+                      xgrad::most_probable(vocabulary.tokens(), {first, vocabulary.size()}),
+                      questions[row].sentence->words[hidden]);
+    }
+  };
+  run.show({joined(words), {words}}, loss, predictions);
 }
 
 int run(const TrainingOptions& options) {
@@ -199,6 +230,7 @@ int run(const TrainingOptions& options) {
         .weight = static_cast<double>(picked.size()),
         .tokens = batch.ids.size()};
   };
+  show_in_report(training_run, model, vocabulary, *notebook);
   const xgrad::TrainingLog log = training_run.fit([&] {
     const Ids chosen = xgrad::randint(0, static_cast<std::int64_t>(questions.size()), {options.batch});
     return training_run.update({chosen.begin(), chosen.end()}, loss);

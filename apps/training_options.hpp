@@ -18,6 +18,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/files.hpp>
+#include <xgrad/report.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "program.hpp"
@@ -31,7 +32,8 @@ struct RunOptions {
   std::size_t steps, batch;
   double lr;
   std::optional<std::size_t> shards = {};
-  std::string metrics = {}, log = {}, checkpoint = {};
+  std::string program = {};  ///< its name
+  std::string metrics = {}, log = {}, checkpoint = {}, report = {};
   bool resume = false, detect_anomaly = false;
   xgrad::Communicator* ranks = nullptr;  ///< that share the run, if there are several
 
@@ -68,6 +70,10 @@ inline void add_options(CLI::App& app, RunOptions& options) {
       ->check(sizes);
   app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
   app.add_option("--log", options.log, "Write a line of JSON for each step to this file");
+  app.add_option(
+      "--report", options.report,
+      "Write a page to look at to this file: attention, graph, curves, parameters; or its data if the "
+      "name ends in .json");
   auto* checkpoint = app.add_option("--checkpoint", options.checkpoint,
                                     "Save the run to this file every 1000 steps and at its end");
   app.add_flag("--resume", options.resume, "Go on with the run that --checkpoint names")->needs(checkpoint);
@@ -88,6 +94,13 @@ inline void add_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--layers", options.layers, "Encoder layers")
       ->check(in_range<std::size_t>(1, 64))
       ->capture_default_str();
+}
+
+/// The words with blanks between.
+inline std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
 }
 
 /// How the training ended.
@@ -125,6 +138,11 @@ inline std::uint64_t checksum_of(std::span<const std::string> words, std::uint64
   return before;
 }
 
+/// Throws xgrad::FileError if a file cannot be written; to be called before a long training.
+inline void check_writable(const std::string& path) {
+  if (!path.empty()) xgrad::AtomicFile file(path);
+}
+
 /// What a training does with gradients.
 struct TrainingRecipe {
   std::vector<xgrad::ParameterGroup<float, xgrad::AdamWOptions>> groups;
@@ -154,6 +172,10 @@ class TrainingRun {
     }
     config_["--lr"] = xgrad::detail::number_text(options.lr);
     keep("scheduler", scheduler_);
+    if (!options.report.empty()) {
+      check_writable(options.report);
+      report_.emplace(options.program + ", seed " + std::to_string(options.seed));
+    }
   }
 
   /// With a learning rate that rises linearly and then falls along half a cosine wave to 0.
@@ -194,6 +216,14 @@ class TrainingRun {
     };
   }
 
+  /// Shows an example in the report, if one is asked for: loss() computes its loss, and show() adds more at a
+  /// step, such as predictions.
+  void show(xgrad::ReportExample example, std::function<xgrad::Variable<float>()> loss,
+            std::function<void(xgrad::ReportStep&)> show = {}) {
+    if (!report_) return;
+    example_ = {std::move(example), std::move(loss), std::move(show)};
+  }
+
   /// Makes the optimizer's step for a batch, with clipped gradients, and the scheduler's; shard() gives the
   /// loss of some of its examples. Call it in each step.
   xgrad::StepResult update(const std::vector<std::size_t>& examples,
@@ -220,6 +250,11 @@ class TrainingRun {
     if (!options_.checkpoint.empty()) {
       how.save = [this](std::size_t done) { save_checkpoint(parts_, options_.checkpoint, done, config_); };
     }
+    how.about = config_;
+    if (report_) {
+      how.observe = [this](std::size_t done) { observe(done); };
+      how.observe_step = [this](std::size_t done) { report_->step(done).next_step(model_); };
+    }
     how.evaluate = evaluate_;
     how.evaluate_every = evaluate_every_;
     std::optional<xgrad::DetectAnomaly> detect;
@@ -228,7 +263,9 @@ class TrainingRun {
         options_.steps,
         [&](std::size_t number) {
           step_ = number;
-          return step();
+          const xgrad::StepResult result = step();
+          add_to_report(number, result);
+          return result;
         },
         how);
     if (log.interrupted && !options_.checkpoint.empty() && options_.leads()) {
@@ -238,6 +275,7 @@ class TrainingRun {
     if (options_.ranks != nullptr && options_.leads())
       std::fprintf(stderr, "%s\n", summary(sharded_.rank_times()).c_str());
     if (!best_.empty()) model_.load_state_dict(best_);
+    write_report(log);
     return log;
   }
 
@@ -265,6 +303,45 @@ class TrainingRun {
   }
 
  private:
+  struct Example {
+    xgrad::ReportExample example;
+    std::function<xgrad::Variable<float>()> loss;
+    std::function<void(xgrad::ReportStep&)> show;
+  };
+
+  void observe(std::size_t done) {
+    xgrad::ReportStep step = report_->step(done);
+    step.parameters(model_);
+    if (!example_) return;
+    step.observe(example_->example, model_, example_->loss);
+    const xgrad::EvalMode eval(model_);
+    const xgrad::NoGrad no_grad;
+    if (example_->show) example_->show(step);
+  }
+
+  void add_to_report(std::size_t step, const xgrad::StepResult& result) {
+    if (!report_) return;
+    report_->point("loss", step, result.loss);
+    if (result.lr) report_->point("learning rate", step, *result.lr);
+    if (result.grad_norm) report_->point("gradient norm", step, *result.grad_norm);
+  }
+
+  void write_report(const xgrad::TrainingLog& log) {
+    if (!report_) return;
+    report_->describe({.program = options_.program,
+                       .options = config_,
+                       .seed = options_.seed,
+                       .parameter_count = model_.parameter_count(),
+                       .seconds = log.seconds});
+    if (example_) {
+      const xgrad::EvalMode eval(model_);
+      report_->profile(
+          xgrad::profile([this] { grad(example_->loss(), model_.parameters(), {.allow_unused = true}); }));
+    }
+    report_->write(options_.report);
+    tell_where_it_is(options_.report);
+  }
+
   xgrad::Agreement agreement() const {
     xgrad::Agreement all = config_;
     all["the checksum of the training data"] = std::to_string(words_);
@@ -309,6 +386,8 @@ class TrainingRun {
   std::function<bool(std::size_t)> evaluate_;
   xgrad::EarlyStopping stopping_;
   xgrad::StateDict<float> best_;
+  std::optional<xgrad::Report> report_;
+  std::optional<Example> example_;
 };
 
 /// Runs the body of a training program on all ranks that mpirun has started, of which rank 0 prints and
@@ -317,10 +396,11 @@ template <class Options, class Body>
 int run_training(const char* name, Options options, Body&& body) {
   return run_program(name, [&] {
     World world;
+    options.program = name;
     if (world.size() == 1) return body(options);
     options.ranks = &world;
     if (!options.leads()) {
-      for (std::string* file : {&options.metrics, &options.log}) file->clear();
+      for (std::string* file : {&options.metrics, &options.log, &options.report}) file->clear();
       if constexpr (requires { options.save; }) options.save.clear();
       if (std::freopen("/dev/null", "w", stdout) == nullptr)
         throw std::runtime_error("cannot open /dev/null");
@@ -354,12 +434,7 @@ class MetricsFile {
   std::optional<xgrad::AtomicFile> file_;
 };
 
-/// Throws xgrad::FileError if a file cannot be written; to be called before a long training.
-inline void check_writable(const std::string& path) {
-  if (!path.empty()) xgrad::AtomicFile file(path);
-}
-
-/// The same for a folder with a model, which is made.
+/// check_writable for a folder with a model, which is made.
 inline void check_writable_folder(const std::string& folder) {
   if (folder.empty()) return;
   std::error_code error;

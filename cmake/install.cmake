@@ -34,6 +34,11 @@ if(XGRAD_BUILD_PRETRAINED)
   install(DIRECTORY pretrained DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp PATTERN detail EXCLUDE)
   install(FILES pretrained.hpp DESTINATION ${headers_dir})
 endif()
+if(XGRAD_BUILD_REPORT)
+  xgrad_install(xgrad_report xgradReportTargets "")
+  install(FILES report/report.hpp DESTINATION ${headers_dir}/report)
+  install(FILES report.hpp DESTINATION ${headers_dir})
+endif()
 if(XGRAD_BUILD_MPI)
   xgrad_install(xgrad_mpi xgradMpiTargets mpi_)
   install(DIRECTORY mpi DESTINATION ${headers_dir} COMPONENT mpi_development FILES_MATCHING PATTERN *.hpp)
@@ -87,6 +92,12 @@ if(XGRAD_BUILD_PRETRAINED)
     xgrad-pretrained xgrad_pretrained "pretrained encoders and their tokenizers for xgrad"
     COMPONENT development
     REQUIRES "xgrad-files = ${PROJECT_VERSION}")
+endif()
+if(XGRAD_BUILD_REPORT)
+  xgrad_install_pkg_config(
+    xgrad-report xgrad_report "reports of training runs, as a page to look at, for xgrad"
+    COMPONENT development
+    REQUIRES "xgrad = ${PROJECT_VERSION}")
 endif()
 if(XGRAD_BUILD_MPI)
   xgrad_install_pkg_config(

@@ -4,16 +4,65 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
 
+#include <xgrad/report.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../apps/program.hpp"
+
 namespace examples {
+
+/// What --report FILE asks a notebook for: a page with the tensors that it prints, in their order, and with
+/// the graphs of its losses. Without that option nothing is done.
+class NotebookReport {
+ public:
+  /// Reads the command line, and ends the program if there is something wrong with it.
+  NotebookReport(int argc, char** argv, std::string title) {
+    CLI::App app(title + ".");
+    app.add_option("--report", path_, "Write a page to look at to this file");
+    if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) std::exit(*exit_code);
+    if (path_.empty()) return;
+    report_.emplace(std::move(title));
+    recording_.emplace();
+  }
+
+  void show(const std::string& section, const std::vector<xgrad::NamedParameter<float>>& tensors) {
+    if (!recording_) return;
+    for (const auto& [name, tensor] : tensors) recording_->tensor(section, name, tensor);
+  }
+  void show(const std::string& section, const std::string& name, const xgrad::Ids& ids) {
+    if (recording_) recording_->tensor(section, name, ids);
+  }
+
+  /// Shows what the loss was computed from; call it before backward(), and without sequences if none attends.
+  void show_loss(const std::string& name, const xgrad::Variable<float>& loss,
+                 const std::vector<xgrad::NamedParameter<float>>& parameters,
+                 const std::vector<std::vector<std::string>>& sequences) {
+    if (recording_) report_->step(0).recorded({name, sequences}, *recording_, loss, parameters);
+  }
+
+  /// To be called after the last loss: what follows is not recorded.
+  void write() {
+    if (!report_) return;
+    recording_.reset();
+    report_->write(path_);
+    apps::tell_where_it_is(path_);
+  }
+
+ private:
+  std::string path_;
+  std::optional<xgrad::Report> report_;
+  std::optional<xgrad::Recording<float>> recording_;
+};
 
 /// ['my', 'shoes']
 inline std::string quoted(const std::vector<std::string>& words) {

@@ -7,7 +7,9 @@
 
 using xgrad::Variable;
 
-int main() {
+int main(int argc, char** argv) {
+  examples::NotebookReport report(argc, argv,
+                                  "Notebook 000: self-attention step by step, with one head and with two");
   xgrad::set_print_options({.precision = 4, .sci_mode = false});
   xgrad::manual_seed(0);
 
@@ -26,6 +28,7 @@ int main() {
   ids(tokens.size() + 1) = vocab.at("<eos>");
   std::cout << "Sentence: " << sentence << "\nTokens  : " << examples::quoted(tokens)
             << "\nToken IDs: " << ids << "\n\n";
+  report.show("1) Tokenization", "Token IDs", ids);
 
   std::cout << "## 2) Token embeddings + positional embeddings\n\n";
   const std::size_t emb_dim = 4, context_len = 8;  // a longer context than is needed here
@@ -53,6 +56,9 @@ int main() {
             << tok_vectors << "\n\nPositional embeddings:\n"
             << pos_vectors << "\n\nInput embeddings X (token + position):\n"
             << x << "\n\nShape X: " << xgrad::to_string(x.shape()) << "\n\n";
+  report.show(
+      "2) Token embeddings + positional embeddings",
+      {{"Token embeddings", tok_vectors}, {"Positional embeddings", pos_vectors}, {"Input embeddings X", x}});
 
   std::cout << "## 3) Q, K, V (Single Head)\n\n";
   const std::size_t head_dim = 2;
@@ -64,6 +70,7 @@ int main() {
 
   const Variable<float> Q = W_Q(x), K = W_K(x), V = W_V(x);  // (seq_len, head_dim)
   std::cout << "Q:\n" << Q << "\n\nK:\n" << K << "\n\nV:\n" << V << "\n\n";
+  report.show("3) Q, K, V", {{"Q", Q}, {"K", K}, {"V", V}});
 
   std::cout << "## 4) Attention Scores -> Weights -> Context\n\n";
   const float scale = std::sqrt(static_cast<float>(head_dim));
@@ -74,6 +81,8 @@ int main() {
             << scores << "\n\nAttention weights (softmax rows):\n"
             << weights << "\n\nContext vectors Z (single head):\n"
             << Z_single << "\n\n";
+  report.show("4) Attention",
+              {{"Attention scores", scores}, {"Attention weights", weights}, {"Z_single", Z_single}});
 
   std::cout << "## 5) (Optional) Multi-Head Attention\n\n";
   const std::size_t num_heads = 2, d_out = num_heads * head_dim;
@@ -102,6 +111,7 @@ int main() {
   std::cout << "Concatenated heads Z (shape): " << xgrad::to_string(Z_cat.shape())
             << "\nZ (multi-head) projected back to emb_dim:\n"
             << Z_multi << "\n\n";
+  report.show("5) Multi-Head Attention", {{"Z_cat", Z_cat}, {"Z_multi", Z_multi}});
 
   std::cout
       << "## 6) Interpretability Notes\n\n"
@@ -119,6 +129,10 @@ int main() {
       {"out_proj.weight", out_proj.weight()}};
   const Variable<float> loss = examples::cosine_sum(Z_multi);
   std::cout << "two heads, loss = sum(Z_multi * cos(0, 1, 2, ...)):\n" << loss << '\n';
+  std::vector<std::string> words{"<bos>"};
+  words.insert(words.end(), tokens.begin(), tokens.end());
+  words.emplace_back("<eos>");
+  report.show_loss("two heads", loss, parameters, {words});
   loss.backward({.retain_graph = true});  // the one-head loss below goes through x, too
   examples::print_leaf_gradients(parameters);
   examples::print_gradients({{"x", grad(loss, {x}, {.retain_graph = true})[0]}});
@@ -127,12 +141,14 @@ int main() {
   pos_emb.zero_grad();
   const Variable<float> single_loss = examples::cosine_sum(Z_single);
   std::cout << "\none head, loss = sum(Z_single * cos(0, 1, 2, ...)):\n" << single_loss << '\n';
-  single_loss.backward({.retain_graph = true});
   const std::vector<xgrad::NamedParameter<float>> single_parameters{{"tok_emb.weight", tok_emb.weight()},
                                                                     {"pos_emb.weight", pos_emb.weight()},
                                                                     {"W_Q.weight", W_Q.weight()},
                                                                     {"W_K.weight", W_K.weight()},
                                                                     {"W_V.weight", W_V.weight()}};
+  report.show_loss("one head", single_loss, single_parameters, {words});
+  report.write();
+  single_loss.backward({.retain_graph = true});
   examples::print_leaf_gradients(single_parameters);
   examples::print_gradients({{"x", grad(single_loss, {x})[0]}});
 

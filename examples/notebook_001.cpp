@@ -6,7 +6,8 @@
 
 using xgrad::Array, xgrad::Variable;
 
-int main() {
+int main(int argc, char** argv) {
+  examples::NotebookReport report(argc, argv, "Notebook 001: multi-head attention over one sentence");
   const std::vector<std::string> sentence =
       xgrad::whitespace_tokens("The quick brown fox jumps over the lazy dog");
   const std::size_t n = sentence.size();
@@ -52,6 +53,9 @@ int main() {
   const Variable<float> input_embeddings((embeddings + positional_embeddings).value(), true);
   std::cout << "\nInput embeddings (word + positional):\n";
   print_rows(input_embeddings);
+  report.show("Embeddings", {{"Word embeddings", embeddings},
+                             {"Positional embeddings", positional_embeddings},
+                             {"Input embeddings", input_embeddings}});
 
   const std::size_t d_model = 4, num_heads = 2, d_k = d_model / num_heads;
   xgrad::manual_seed(42);
@@ -69,6 +73,9 @@ int main() {
             << W_k << "\n\nW_v (Value weights) shape: " << xgrad::to_string(W_v.shape()) << '\n'
             << W_v << "\n\nW_o (Output projection weights) shape: " << xgrad::to_string(W_o.shape()) << '\n'
             << W_o << "\n\n";
+  const std::vector<xgrad::NamedParameter<float>> weights{
+      {"W_q", W_q}, {"W_k", W_k}, {"W_v", W_v}, {"W_o", W_o}};
+  report.show("Weights", weights);
 
   std::vector<Variable<float>> Q, K, V;  // of each head, (n, d_k)
   for (std::size_t head = 0; head < num_heads; ++head) {
@@ -98,6 +105,12 @@ int main() {
               << "\nHead " << head + 1
               << " - Output (attention_weights_h @ V_h): " << xgrad::to_string(head_outputs[head].shape())
               << "\n\n";
+    report.show("Head " + std::to_string(head + 1), {{"Q", Q[head]},
+                                                     {"K", K[head]},
+                                                     {"V", V[head]},
+                                                     {"Attention scores", attention_scores},
+                                                     {"Attention weights", attention_weights},
+                                                     {"Output", head_outputs[head]}});
   }
 
   const Variable<float> concatenated_output = cat(head_outputs, 1);  // (n, d_model)
@@ -107,10 +120,13 @@ int main() {
   std::cout << "Final output after output projection (concatenated_output @ W_o): "
             << xgrad::to_string(final_output.shape()) << "\n\n"
             << final_output << "\n\n";
+  report.show("All heads", {{"Concatenated output", concatenated_output}, {"Final output", final_output}});
 
   std::cout << "=== Forward and backward ===\n\n";
   const Variable<float> loss = examples::cosine_sum(final_output);
   std::cout << "loss = sum(final_output * cos(0, 1, 2, ...)):\n" << loss << '\n';
+  report.show_loss("the sentence", loss, weights, {sentence});
+  report.write();
   loss.backward();
   const std::vector<xgrad::NamedParameter<float>> leaves{
       {"input_embeddings", input_embeddings}, {"W_q", W_q}, {"W_k", W_k}, {"W_v", W_v}, {"W_o", W_o}};

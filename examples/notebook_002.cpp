@@ -46,7 +46,8 @@ Module seeded(Arguments... arguments) {
   return Module(arguments...);
 }
 
-int main() {
+int main(int argc, char** argv) {
+  examples::NotebookReport report(argc, argv, "Notebook 002: an encoder block from scratch");
   std::cout << "# Sentence Embedding\n\n";
   std::string sentence = "my shoes are small, my feet are big.";
   std::erase(sentence, ',');
@@ -72,6 +73,8 @@ int main() {
   const Variable<float> embedded_tokens = embed(token_ids);
   std::cout << "Embedded Tokens with batch size = 1:\n"
             << embedded_tokens << "\nShape: " << xgrad::to_string(embedded_tokens.shape()) << "\n\n";
+  report.show("Sentence Embedding", "Token IDs", token_ids);
+  report.show("Sentence Embedding", {{"Embedded Tokens", embedded_tokens}});
 
   std::cout << "# Positional Encoding\n\n";
   const std::size_t max_len = 10;
@@ -80,6 +83,7 @@ int main() {
   std::cout << "Input shape: " << xgrad::to_string(embedded_tokens.shape())
             << "\nOutput shape: " << xgrad::to_string(x.shape())
             << "\nPositional Embeddings added to the input embedding: " << x << "\n\n";
+  report.show("Positional Encoding", {{"x", x}});
 
   std::cout << "# Single Self-Attention Head\n\n## Define Q/K/V Projections\n\n";
   xgrad::manual_seed(123);
@@ -101,12 +105,19 @@ int main() {
   const Variable<float> shoes_context = matmul(attn_weights, all_values);
   std::cout << "Context vector for 'shoes': " << shoes_context
             << "\nShape: " << xgrad::to_string(shoes_context.shape()) << "\n\n";
+  report.show("Single Self-Attention Head", {{"Q", Q},
+                                             {"shoes_query", shoes_query},
+                                             {"Attention Scores (shoes)", attn_scores},
+                                             {"Attention Weights (shoes)", attn_weights},
+                                             {"shoes_context", shoes_context}});
 
   std::cout << "# Multi-Head Attention\n\n";
   const auto mha = seeded<MultiHeadSelfAttention<float>>(d_model, std::size_t{2});
   const auto [mha_out, attn_weights_per_head] = mha(x);
   std::cout << "MHA Output shape: " << xgrad::to_string(mha_out.shape()) << "\nMHA Output: " << mha_out
             << "\nAttention Weights per head: " << attn_weights_per_head << "\n\n";
+  report.show("Multi-Head Attention",
+              {{"mha_out", mha_out}, {"Attention Weights per head", attn_weights_per_head}});
 
   std::cout << "# Add & Norm\n\n";
   const Variable<float> residual_1 = x + mha_out;
@@ -135,10 +146,30 @@ int main() {
   std::cout << "-- After Feed-Forward --\nFFN output shape: " << xgrad::to_string(ffn_out.shape())
             << "\nFinal encoder output shape: " << xgrad::to_string(encoder_out.shape())
             << "\nFinal encoder output: " << encoder_out << "\n\n";
+  report.show("Add & Norm, Feed Forward Network, Add & Norm", {{"residual_1", residual_1},
+                                                               {"normed_1", normed_1},
+                                                               {"ffn_out", ffn_out},
+                                                               {"residual_2", residual_2},
+                                                               {"encoder_out", encoder_out}});
 
   std::cout << "# Forward and backward\n\n";
   const Variable<float> loss = examples::cosine_sum(encoder_out);
   std::cout << "loss = sum(encoder_out * cos(0, 1, 2, ...)):\n" << loss << '\n';
+  const auto named = [](const std::vector<std::pair<std::string, xgrad::Module<float>>>& modules) {
+    std::vector<xgrad::NamedParameter<float>> all;
+    for (const auto& [prefix, module] : modules) {
+      for (const auto& [name, weight] : module.named_parameters()) all.emplace_back(prefix + name, weight);
+    }
+    return all;
+  };
+  report.show_loss("the block", loss,
+                   named({{"embed.", embed},
+                          {"", learned_pe},
+                          {"mha.", mha},
+                          {"ln1.", layer_norm_1},
+                          {"ffn.", ffn},
+                          {"ln2.", layer_norm_2}}),
+                   {tokens});
   loss.backward({.retain_graph = true});  // the single-head loss below goes through x, too
   const auto print_module = [](const std::string& prefix, const xgrad::Module<float>& module) {
     for (const auto& [name, weight] : module.named_parameters())
@@ -159,6 +190,10 @@ int main() {
   learned_pe.zero_grad();
   const Variable<float> single_loss = examples::cosine_sum(shoes_context);
   std::cout << "\nsingle head, loss = sum(shoes_context * cos(0, 1, 2, ...)):\n" << single_loss << '\n';
+  report.show_loss("a single head", single_loss,
+                   named({{"embed.", embed}, {"", learned_pe}, {"W_Q.", W_Q}, {"W_K.", W_K}, {"W_V.", W_V}}),
+                   {});
+  report.write();
   single_loss.backward({.retain_graph = true});
   print_module("embed.", embed);
   print_module("", learned_pe);

@@ -8,7 +8,9 @@ using xgrad::Variable;
 
 void heading(const std::string& text) { std::cout << text << '\n' << std::string(70, '-') << '\n'; }
 
-int main() {
+int main(int argc, char** argv) {
+  examples::NotebookReport report(argc, argv,
+                                  "Notebook 003: multi-head attention over two sentences with padding");
   const auto shape = [](const auto& x) { return xgrad::to_string(x.shape()); };
 
   const std::string rule(70, '=');
@@ -19,6 +21,7 @@ int main() {
   const xgrad::Ids batch{{1, 2, 3, 0},   // "The cat sat PAD"
                          {4, 5, 6, 0}};  // "I am here PAD"
   std::cout << "Token IDs:\n" << batch << "\nShape: " << shape(batch) << "  # (batch_size, seq_len)\n\n";
+  report.show("Step 0: Input Sentences", "Token IDs", batch);
 
   heading("STEP 1: Convert token IDs -> embeddings");
   const std::size_t vocab_size = 7, d_model = 8;
@@ -32,12 +35,15 @@ int main() {
             << x << "\n\n"
             << "The table that these rows come from:\n"
             << embedding.weight() << "\n\n";
+  report.show("Step 1: Convert token IDs -> embeddings",
+              {{"x", x}, {"embedding.weight", embedding.weight()}});
 
   heading("STEP 2: Create padding mask");
   const std::int64_t pad_token = 0;
   const xgrad::Ids padding_mask = xt::cast<std::int64_t>(xt::not_equal(batch, pad_token));  // (2, 4)
   std::cout << "Padding mask (1=real, 0=padding):\n"
             << padding_mask << "\nShape: " << shape(padding_mask) << "\n\n";
+  report.show("Step 2: Create padding mask", "padding_mask", padding_mask);
   xgrad::Ids src_mask = padding_mask;
   src_mask.reshape({2, 1, 1, 4});
   std::cout << "Reshaped for attention: " << shape(src_mask)
@@ -59,6 +65,7 @@ int main() {
             << "\n\nQ for first token of first sentence:\n"
             << select(select(Q, 0, 0), 0, 0) << "\n\n"
             << Q << "\n\n";
+  report.show("Step 4: Project to Q, K, V", {{"Q", Q}, {"K", K}, {"V", V}});
 
   heading("STEP 5: Reshape to split heads");
   const std::size_t batch_size = x.shape(0), seq_len = x.shape(1);
@@ -76,6 +83,8 @@ int main() {
   std::cout
       << "After transpose(1, 2): " << shape(Q_heads) << "\nMeaning: (batch, heads, seq_len, dim_per_head)\n\n"
       << "WHY transpose? For parallel processing:\n  Now each head can process ALL tokens independently\n\n";
+
+  report.show("Step 5: Reshape to split heads", {{"Q_reshaped", Q_reshaped}, {"Q_heads", Q_heads}});
 
   heading("STEP 6: Scaled Dot-Product Attention");
   std::cout << "6a. Compute attention scores: Q @ K^T\n\nQ_heads shape: " << shape(Q_heads)
@@ -119,6 +128,11 @@ int main() {
             << "\n\nAttention output for first token, Head 0:\n"
             << select(select(select(attention_output, 0, 0), 0, 0), 0, 0)
             << "\nThis is a weighted mix of all value vectors\n\n";
+  report.show("Step 6: Scaled Dot-Product Attention", {{"scores", scores},
+                                                       {"scaled_scores", scaled_scores},
+                                                       {"masked_scores", masked_scores},
+                                                       {"attention_weights", attention_weights},
+                                                       {"attention_output", attention_output}});
 
   heading("STEP 7: Concatenate heads back together");
   std::cout << "Before concat: " << shape(attention_output) << "  # (batch, heads, seq, d_k)\n\n";
@@ -137,6 +151,8 @@ int main() {
   const Variable<float> final_output = W_o(attention_concat);
   std::cout << "Final shape: " << shape(final_output) << "\n\nFinal output for first token:\n"
             << select(select(final_output, 0, 0), 0, 0) << "\n\n";
+  report.show("Steps 7 and 8: Concatenate heads, final linear projection",
+              {{"attention_concat", attention_concat}, {"final_output", final_output}});
 
   std::cout << rule << "\nSHAPE EVOLUTION SUMMARY\n" << rule << "\n\n";
   const xgrad::MultiHeadAttention<double> mha(d_model, h);
@@ -159,6 +175,14 @@ int main() {
   heading("FORWARD AND BACKWARD");
   const Variable<float> loss = examples::cosine_sum(final_output);
   std::cout << "loss = sum(final_output * cos(0, 1, 2, ...)):\n" << loss << '\n';
+  report.show_loss("two sentences", loss,
+                   {{"embedding.weight", embedding.weight()},
+                    {"W_q.weight", W_q.weight()},
+                    {"W_k.weight", W_k.weight()},
+                    {"W_v.weight", W_v.weight()},
+                    {"W_o.weight", W_o.weight()}},
+                   {{"The", "cat", "sat", "PAD"}, {"I", "am", "here", "PAD"}});
+  report.write();
   loss.backward({.retain_graph = true});
   examples::print_leaf_gradients({{"embedding.weight", embedding.weight()},
                                   {"W_q.weight", W_q.weight()},

@@ -5,7 +5,8 @@
 
 using xgrad::Array, xgrad::Variable;
 
-int main() {
+int main(int argc, char** argv) {
+  examples::NotebookReport report(argc, argv, "Notebook 004: self-attention as a module, and by hand");
   std::cout << "# Coding Self-Attention\n\n## Implementing the SelfAttention class\n\n"
             << "xgrad::SelfAttention: W_q, W_k, W_v without biases; row_dim and col_dim name the axes of "
                "tokens and of features\n\n";
@@ -40,6 +41,14 @@ int main() {
   std::cout << "attention_percents:\n" << attention_percents << "\n\n";
   const Variable<float> final_output = matmul(attention_percents, v);  // (3, 2)
   std::cout << "final_output:\n" << final_output << "\n\n";
+  report.show("Shapes and intermediate tensors", {{"encodings_matrix", encodings_matrix},
+                                                  {"q", q},
+                                                  {"k", k},
+                                                  {"v", v},
+                                                  {"sims", sims},
+                                                  {"scaled_sims", scaled_sims},
+                                                  {"attention_percents", attention_percents},
+                                                  {"final_output", final_output}});
 
   // The module runs one fused kernel, so that last bits may differ.
   const xgrad::Mask equal = xt::isclose(final_output.value(), original_output.value());
@@ -49,6 +58,10 @@ int main() {
   const Variable<float> output = self_attention(encodings_matrix);
   const Variable<float> loss = examples::cosine_sum(output);
   std::cout << "output:\n" << output << "\n\nloss = sum(output * cos(0, 1, 2, ...)):\n" << loss << '\n';
+  report.show_loss("the loss of what was computed by hand", examples::cosine_sum(final_output),
+                   {{"W_q.weight", W_q}, {"W_k.weight", W_k}, {"W_v.weight", W_v}},
+                   {{"token 0", "token 1", "token 2"}});
+  report.write();
   loss.backward();
   examples::print_leaf_gradients({{"encodings_matrix", encodings_matrix},
                                   {"W_q.weight", W_q},

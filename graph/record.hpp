@@ -443,6 +443,8 @@ Variable<T> fused(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
   constexpr std::size_t N = sizeof...(V);
   const Inputs variables = std::apply(
       [](const auto&... input) { return Inputs(detail::variable_of_input(input)...); }, inputs.variables);
+  if (detail::is_watched() && detail::single_ops) [[unlikely]]
+    return std::apply(composed, variables.variables);
   const bool recorded =
       std::apply([](const auto&... variable) { return will_record(variable...); }, variables.variables);
   if (!recorded) return detail::told(op, std::move(y), variables, attributes);

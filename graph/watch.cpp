@@ -10,6 +10,7 @@ namespace detail {
 
 constinit thread_local Watcher* watchers = nullptr;
 constinit thread_local bool in_backward = false;
+constinit thread_local bool single_ops = false;
 
 namespace {
 

@@ -104,6 +104,9 @@ inline bool is_watched() noexcept { return watchers != nullptr; }
 /// Whether this thread is in a backward pass.
 extern constinit thread_local bool in_backward;
 
+/// Whether this thread computes ops that are one kernel as the single ops that they are made of.
+extern constinit thread_local bool single_ops;
+
 /// The innermost module that runs on this thread, as long as somebody watches.
 const RunningModule* running_module() noexcept;
 
@@ -129,6 +132,13 @@ class [[nodiscard]] ModuleScope {
 class [[nodiscard]] Unwatched : protected ScopedValue<Watcher*> {
  public:
   Unwatched() noexcept : ScopedValue(watchers, nullptr) {}
+};
+
+/// As long as one lives, those who watch this thread see single ops where the library has one kernel, with
+/// the same numbers but for rounding.
+class [[nodiscard]] SingleOps : ScopedValue<bool> {
+ public:
+  SingleOps() noexcept : ScopedValue(single_ops, true) {}
 };
 
 /// Attributes that are put together one by one; out of line, as every op does that.

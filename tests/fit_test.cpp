@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include <xgrad/graph/error.hpp>
+#include <xgrad/graph/random.hpp>
 #include <xgrad/train/early_stopping.hpp>
 #include <xgrad/train/trainer.hpp>
 
@@ -235,6 +236,40 @@ TEST(FitTest, SavesWhenASignalEndsIt) {
   EXPECT_EQ(saved, std::vector<std::size_t>{4});
 }
 
+TEST(FitTest, IsLookedAtMoreOftenInTheBeginning) {
+  std::vector<std::size_t> seen, followed;
+  const auto run = [&](std::size_t steps, std::size_t first) {
+    seen.clear();
+    followed.clear();
+    xgrad::fit(steps, constant,
+               {.progress = false,
+                .first_step = first,
+                .observe = [&](std::size_t done) { seen.push_back(done); },
+                .observe_step = [&](std::size_t done) { followed.push_back(done); }});
+  };
+  run(130, 0);
+  EXPECT_EQ(seen, (std::vector<std::size_t>{0, 1, 2, 5, 10, 20, 50, 100, 130}));
+  EXPECT_EQ(followed, (std::vector<std::size_t>{0, 1, 2, 5, 10, 20, 50, 100}));
+  run(12, 7);
+  EXPECT_EQ(seen, (std::vector<std::size_t>{7, 10, 12}));
+  run(3, 3);
+  EXPECT_TRUE(seen.empty());
+}
+
+TEST(FitTest, WhoLooksDrawsOtherRandomNumbers) {
+  const auto numbers = [](const std::function<void(std::size_t)>& observe) {
+    xgrad::manual_seed(3);
+    std::vector<double> drawn;
+    const auto step = [&](std::size_t) {
+      drawn.push_back(xgrad::uniform<double>({1})(0));
+      return StepResult{.loss = 1};
+    };
+    xgrad::fit(4, step, {.progress = false, .observe = observe, .observe_step = observe});
+    return drawn;
+  };
+  EXPECT_EQ(numbers([](std::size_t) { xgrad::uniform<double>({5}); }), numbers({}));
+}
+
 // The metrics file
 
 class MetricsFileTest : public testing::Test {
@@ -245,14 +280,27 @@ class MetricsFileTest : public testing::Test {
     const auto step = [](std::size_t i) {
       return StepResult{.loss = 1 / static_cast<double>(i + 1), .lr = 0.1, .grad_norm = 2, .tokens = 7};
     };
-    xgrad::fit(steps, step, {.progress = false, .first_step = first, .metrics = path_});
+    xgrad::fit(steps, step,
+               {.progress = false,
+                .first_step = first,
+                .metrics = path_,
+                .about = {{"--seed", "3"}, {"--data", "a \"b\\\n"}}});
+  }
+  /// The lines after the first one, which is about the run.
+  std::vector<nlohmann::json> lines() const {
+    std::istringstream text(read());
+    std::string line;
+    if (!std::getline(text, line)) return {};
+    const auto run = nlohmann::json::parse(line).at("run");
+    EXPECT_TRUE(run.at("versions").contains("xgrad"));
+    std::vector<nlohmann::json> result;
+    while (std::getline(text, line)) result.push_back(nlohmann::json::parse(line));
+    return result;
   }
   /// The steps that the file has lines of.
   std::vector<std::size_t> steps() const {
     std::vector<std::size_t> result;
-    std::istringstream lines(read());
-    for (std::string line; std::getline(lines, line);)
-      result.push_back(nlohmann::json::parse(line).at("step").get<std::size_t>());
+    for (const nlohmann::json& line : lines()) result.push_back(line.at("step").get<std::size_t>());
     return result;
   }
 
@@ -263,11 +311,9 @@ class MetricsFileTest : public testing::Test {
 TEST_F(MetricsFileTest, HasALineForEachStep) {
   write("what was there before\n");
   train(3);
-  std::istringstream lines(read());
+  ASSERT_EQ(lines().size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
-    std::string line;
-    ASSERT_TRUE(std::getline(lines, line));
-    const auto json = nlohmann::json::parse(line);
+    const nlohmann::json json = lines()[i];
     EXPECT_EQ(json.at("step"), i);
     EXPECT_EQ(json.at("loss"), 1 / static_cast<double>(i + 1));
     EXPECT_EQ(json.at("lr"), 0.1);
@@ -275,7 +321,14 @@ TEST_F(MetricsFileTest, HasALineForEachStep) {
     EXPECT_EQ(json.at("tokens"), 7);
     EXPECT_GE(json.at("seconds"), 0);
   }
-  EXPECT_TRUE(lines.peek() == EOF);
+}
+
+TEST_F(MetricsFileTest, BeginsWithWhatRan) {
+  train(2);
+  const auto run = nlohmann::json::parse(read().substr(0, read().find('\n'))).at("run");
+  EXPECT_EQ(run.at("seed"), "3");
+  EXPECT_EQ(run.at("options"), (nlohmann::json{{"--seed", "3"}, {"--data", "a \"b\\\n"}}));
+  EXPECT_NE(run.at("versions").at("xgrad").get<std::string>().find('.'), std::string::npos);
 }
 
 TEST_F(MetricsFileTest, GoesOnWhereTheRunDoes) {
@@ -292,7 +345,8 @@ TEST_F(MetricsFileTest, GoesOnWhereTheRunDoes) {
 
 TEST_F(MetricsFileTest, HasOnlyWhatAStepReturns) {
   xgrad::fit(1, constant, {.progress = false, .metrics = path_});
-  const auto line = nlohmann::json::parse(read());
+  ASSERT_EQ(lines().size(), 1u);
+  const nlohmann::json line = lines()[0];
   EXPECT_EQ(line.size(), 3u) << line;
   for (const char* key : {"step", "loss", "seconds"}) EXPECT_TRUE(line.contains(key)) << key;
 }
@@ -329,7 +383,8 @@ TEST_F(MetricsFileTest, ALossThatIsNoNumberIsNull) {
   const auto step = [](std::size_t) { return StepResult{.loss = std::nan("")}; };
   EXPECT_NE(xgrad_tests::message_of([&] { xgrad::fit(1, step, {.progress = false, .metrics = path_}); }),
             "no exception");
-  EXPECT_TRUE(nlohmann::json::parse(read()).at("loss").is_null());
+  ASSERT_EQ(lines().size(), 1u);
+  EXPECT_TRUE(lines()[0].at("loss").is_null());
 }
 
 TEST_F(MetricsFileTest, AnotherFileIsNotTouchedByAResumedRun) {

@@ -36,7 +36,9 @@ std::set<std::string> tensors_of(const std::string& path) {
 std::vector<double> logged(const std::string& path, const char* field) {
   std::vector<double> numbers;
   std::istringstream lines(xgrad_tests::read_bytes(path));
-  for (std::string line; std::getline(lines, line);) numbers.push_back(json::parse(line).at(field));
+  std::string line;
+  std::getline(lines, line);  // about the run
+  while (std::getline(lines, line)) numbers.push_back(json::parse(line).at(field));
   return numbers;
 }
 

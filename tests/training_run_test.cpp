@@ -346,7 +346,10 @@ TEST_F(ResumeTest, ItsLogGoesOn) {
   in_two_parts({}, 6);
   std::istringstream lines(xgrad_tests::read_bytes(options_.log));
   std::size_t count = 0;
-  for (std::string line; std::getline(lines, line); ++count) {
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_TRUE(nlohmann::json::parse(line).contains("run"));
+  for (; std::getline(lines, line); ++count) {
     const auto json = nlohmann::json::parse(line);
     EXPECT_EQ(json.at("step"), count);
     for (const char* key : {"loss", "lr", "grad_norm", "seconds"}) EXPECT_TRUE(json.contains(key)) << key;

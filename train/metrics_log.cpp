@@ -17,7 +17,7 @@
 namespace xgrad::detail {
 namespace {
 
-constexpr std::string_view beginning = "{\"step\": ";
+constexpr std::string_view beginning = "{\"step\": ", first_beginning = "{\"run\": ";
 
 /// The step of a complete line of a metrics file; nothing if it is some other text.
 std::optional<std::size_t> step_of(std::string_view line) {
@@ -35,28 +35,60 @@ std::string json(double number) {
   return std::string(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
+/// As a JSON string.
+std::string quoted(std::string_view text) {
+  std::string all = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
+      all += escaped;
+    } else {
+      if (c == '"' || c == '\\') all += '\\';
+      all += c;
+    }
+  }
+  return all + '"';
+}
+
+std::string first_line(const std::map<std::string, std::string>& options) {
+  std::string line(first_beginning);
+  line += "{\"versions\": {\"xgrad\": \"" XGRAD_VERSION "\"}, \"options\": {";
+  for (const auto& [name, value] : options) {
+    if (!line.ends_with('{')) line += ", ";
+    line += quoted(name) + ": " + quoted(value);
+  }
+  line += '}';
+  if (const auto seed = options.find("--seed"); seed != options.end())
+    line += ", \"seed\": " + quoted(seed->second);
+  return line + "}}\n";
+}
+
 }  // namespace
 
-MetricsLog::MetricsLog(const std::string& path, std::size_t first_step) : path_(path) {
+MetricsLog::MetricsLog(const std::string& path, std::size_t first_step,
+                       const std::map<std::string, std::string>& about)
+    : path_(path) {
   if (path_.empty()) return;
   file_.reset(std::fopen(path_.c_str(), first_step == 0 ? "ae" : "a+e"));  // cut only once it is locked
   if (!file_) fail(std::strerror(errno));
-  lock_and_cut(first_step);
+  if (lock_and_cut(first_step) == 0) lines_ = first_line(about);
 }
 
-void MetricsLog::lock_and_cut(std::size_t first_step) {
+std::size_t MetricsLog::lock_and_cut(std::size_t first_step) {
   const int descriptor = ::fileno(file_.get());
   struct stat status = {};
   if (::fstat(descriptor, &status) != 0) fail(std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) return;
+  if (!S_ISREG(status.st_mode)) return 0;
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) fail("another run writes it");
   const std::size_t kept = first_step > 0 ? length_until(first_step) : 0;
   if (std::ferror(file_.get()) != 0 || ::ftruncate(descriptor, static_cast<off_t>(kept)) != 0 ||
       std::fseek(file_.get(), 0, SEEK_END) != 0)
     fail(std::strerror(errno));
+  return kept;
 }
 
-/// The bytes of the lines of earlier steps.
+/// The bytes of the first line and of the lines of earlier steps.
 std::size_t MetricsLog::length_until(std::size_t first_step) {
   std::rewind(file_.get());
   std::size_t kept = 0;
@@ -66,7 +98,8 @@ std::size_t MetricsLog::length_until(std::size_t first_step) {
     line += static_cast<char>(c);
     if (c != '\n') continue;
     const std::optional<std::size_t> step = step_of(line);
-    if (!step || *step >= first_step) break;
+    const bool first = kept == 0 && line.starts_with(first_beginning);
+    if (!first && (!step || *step >= first_step)) break;
     kept += line.size();
     line.clear();
     empty = false;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -14,11 +15,12 @@ namespace detail {
 /// The file that fit() writes a line of JSON to for each step.
 class MetricsLog {
  public:
-  /// Begins a new file or, if first_step is not 0, cuts the lines of later steps off the file that is there
-  /// and goes on with it. Without a path nothing is written; a device or a pipe is written to as it is.
-  /// Throws std::runtime_error for a file that cannot be opened, that another run writes, or that holds
-  /// something else.
-  MetricsLog(const std::string& path, std::size_t first_step);
+  /// Begins a new file with a line about the run or, if first_step is not 0, cuts the lines of later steps
+  /// off the file that is there and goes on with it. Without a path nothing is written; a device or a pipe is
+  /// written to as it is. Throws std::runtime_error for a file that cannot be opened, that another run
+  /// writes, or that holds something else.
+  MetricsLog(const std::string& path, std::size_t first_step,
+             const std::map<std::string, std::string>& about);
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
   ~MetricsLog() { write_lines(); }
@@ -36,7 +38,8 @@ class MetricsLog {
   };
 
   [[noreturn]] void fail(const std::string& why) const;
-  void lock_and_cut(std::size_t first_step);
+  /// Returns how many bytes of the file stay.
+  std::size_t lock_and_cut(std::size_t first_step);
   std::size_t length_until(std::size_t first_step);
   void write_lines();
 

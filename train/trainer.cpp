@@ -160,6 +160,20 @@ void agree(Communicator* ranks, std::initializer_list<bool*> flags) {
   for (bool* flag : flags) *flag = *count++ > 0;
 }
 
+/// 0, 1, 2, 5, 10, 20, 50, ...
+bool is_notch(std::size_t step) {
+  while (step > 0 && step % 10 == 0) step /= 10;
+  return step == 0 || step == 1 || step == 2 || step == 5;
+}
+
+/// Calls what looks at a run and must not change it.
+void look(const std::function<void(std::size_t)>& observe, std::size_t step) {
+  if (!observe) return;
+  Generator other;
+  const UseGenerator use(other);
+  observe(step);
+}
+
 TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
                           const FitOptions& options) {
   if (!step) detail::fail<ValueError>("fit: step must be a function, got none");
@@ -177,7 +191,7 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
     if (!processors.empty() && leads)
       std::fprintf(stderr, "warning: %s; another number of ranks can have other bits\n", processors.c_str());
   }
-  detail::MetricsLog metrics(leads ? options.metrics : "", options.first_step);
+  detail::MetricsLog metrics(leads ? options.metrics : "", options.first_step, options.about);
   TrainingLog log;
   log.steps = options.first_step;
   const InterruptGuard guard(options.ranks != nullptr);
@@ -185,8 +199,11 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
   Progress progress(options.first_step, steps, options.progress && leads);
   const auto due = [&](std::size_t every) { return every != 0 && log.steps % every == 0; };
   while (log.steps < steps && !log.interrupted && !log.stopped) {
+    const bool observed = leads && (log.steps == options.first_step || is_notch(log.steps));
+    if (observed) look(options.observe, log.steps);
     const Clock::time_point began = Clock::now();
     const StepResult result = step(log.steps);
+    if (observed) look(options.observe_step, log.steps);
     metrics.write(log.steps, result, seconds_since(began));
     check_finite("loss", log.steps, result.loss);
     check_finite("gradient norm", log.steps, result.grad_norm.value_or(0));
@@ -204,6 +221,7 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
     if (options.save && leads) options.save(log.steps);
     metrics.flush();
   }
+  if (leads && !log.losses.empty()) look(options.observe, log.steps);
   log.seconds = seconds_since(start);
   return log;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,17 @@ struct FitOptions {
   std::function<void(std::size_t)> save = {};
   std::size_t save_every = 1000;
 
+  /// Called to look at the run, with the number of steps done: before the steps 0, 1, 2, 5, 10, 20, 50, ...
+  /// and the first one, and after the last. What it draws at random comes from another generator than the
+  /// run's, so that it changes nothing. With ranks, rank 0 alone calls it.
+  std::function<void(std::size_t)> observe = {};
+  /// Called after a step before which observe() was called, with the same number: the leaves still have the
+  /// gradients of that step.
+  std::function<void(std::size_t)> observe_step = {};
+
+  /// What the first line of the metrics tells of the run, such as options and seed.
+  std::map<std::string, std::string> about = {};
+
   /// The processes that share the run, each of which calls fit(); null for this one alone.
   Communicator* ranks = nullptr;
 };
@@ -52,7 +64,8 @@ struct TrainingLog {
 ///
 /// Progress is a bar on a terminal, and about ten lines elsewhere. SIGINT (Ctrl-C), SIGTERM and SIGHUP end
 /// the run after the current step, and save; the handlers that were there are put back at the end. A second
-/// SIGINT ends the process at once. The metrics file has a line such as
+/// SIGINT ends the process at once. The metrics file begins with a line
+/// {"run": {"versions": {"xgrad": "0.2.0"}, "options": {...}}}, of options.about, and has one such as
 /// {"step": 3, "loss": 0.5, "lr": 0.001, "grad_norm": 1.5, "tokens": 96, "seconds": 0.01} for each step; a
 /// resumed run keeps the lines of the steps before first_step and goes on after them.
 ///

@@ -224,6 +224,25 @@ void save(const Model& model, const pretrained::Tokenizer& tokenizer, const std:
   tokenizer.save(folder);
 }
 
+/// Shows the first text in the report that is short enough to be read there; there may be none.
+void show_in_report(TrainingRun& run, const Model& model, const Reader& reader,
+                    const pretrained::Tokenizer& tokenizer, const std::vector<Example>& examples,
+                    const std::vector<LabelledText>& texts) {
+  constexpr std::size_t longest = 64;
+  const auto example = std::ranges::find_if(examples, [](const Example& one) {
+    return one.encoding.size() <= longest && std::ranges::max(one.labels) >= 0;
+  });
+  if (example == examples.end()) return;
+  const auto place = static_cast<std::size_t>(example - examples.begin());
+  const std::size_t chosen[] = {place};
+  const Batch batch = reader.batch(examples, chosen);
+  const auto loss = [model, batch] {
+    const xgrad::WeightedLoss<float> all = model.loss(batch);
+    return all.sum / static_cast<float>(all.weight);
+  };
+  run.show({texts[place].text, {tokens_of(tokenizer, example->encoding.ids)}}, loss);
+}
+
 int run(FineTuneOptions options) {
   MetricsFile metrics(options.metrics);
   check_writable_folder(options.save);
@@ -261,6 +280,7 @@ int run(FineTuneOptions options) {
   training_run.keep("batches", batches);
   training_run.evaluate(batches.batches_per_epoch(), options.patience,
                         [&] { return score(model, reader, held_out, options).accuracy(); });
+  show_in_report(training_run, model, reader, tokenizer, held_out, split.test);
   const xgrad::TrainingLog log = training_run.fit([&] {
     return training_run.update(batches.next(), [&](std::span<const std::size_t> chosen) {
       return model.loss(reader.batch(training, chosen));

@@ -206,6 +206,30 @@ void save(const Model& model, const pretrained::Tokenizer& tokenizer, const std:
   tokenizer.save(folder);
 }
 
+/// Shows a piece of text in the report, and guesses for what is hidden in it.
+void show_in_report(TrainingRun& run, const Model& model, const pretrained::Tokenizer& tokenizer,
+                    const MaskedPiece& piece) {
+  const MaskedBatch batch = batch_of({&piece, 1}, tokenizer.pad_id());
+  std::vector<std::string> vocabulary;
+  for (std::size_t id = 0; id < model.config().vocab_size; ++id)
+    vocabulary.push_back(tokenizer.contains(static_cast<std::int64_t>(id))
+                             ? tokenizer.token(static_cast<std::int64_t>(id))
+                             : "");
+  const auto predictions = [=](xgrad::ReportStep& step) {
+    const xgrad::Variable<float> probabilities = softmax(model(batch.input));
+    for (std::size_t place = 0; place < piece.ids.size(); ++place) {
+      if (piece.labels[place] == TokenMask::ignored) continue;
+      step.prediction(
+          "token " + std::to_string(place),
+          xgrad::most_probable(vocabulary, {&probabilities.value()(0, place, 0), vocabulary.size()}),
+          tokenizer.token(piece.labels[place]));
+    }
+  };
+  run.show(
+      {"a piece of the held-out text", {tokens_of(tokenizer, piece.ids)}},
+      [=] { return model.loss(batch.input, batch.labels); }, predictions);
+}
+
 int run(const PretrainOptions& options) {
   MetricsFile metrics(options.metrics);
   xgrad::manual_seed(options.seed);
@@ -244,6 +268,7 @@ int run(const PretrainOptions& options) {
                                       .weight = static_cast<double>(batch.hidden),
                                       .tokens = batch.tokens};
   };
+  show_in_report(training_run, model, tokenizer, pieces.held_out.at(lengths.last()).front());
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   save(model, tokenizer, options.save);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <xgrad/pretrained/fine_tuning.hpp>
+#include <xgrad/pretrained/tokenizer.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
 
 #include "../training_options.hpp"
@@ -23,6 +24,14 @@ inline TrainingRecipe hugging_face_recipe(const RunOptions& options,
           .schedule = [steps](xgrad::Optimizer<float>& optimizer) -> xgrad::LRScheduler<float> {
             return xgrad::LinearWarmupLR<float>(optimizer, steps / 10, steps);
           }};
+}
+
+/// The tokens of ids.
+inline std::vector<std::string> tokens_of(const xgrad::pretrained::Tokenizer& tokenizer,
+                                          const std::vector<std::int64_t>& ids) {
+  std::vector<std::string> tokens;
+  for (const std::int64_t id : ids) tokens.push_back(tokenizer.token(id));
+  return tokens;
 }
 
 /// Prints what loading a folder has to tell, on rank 0.

@@ -118,7 +118,9 @@ TEST_F(PretrainingTest, PiecesAreShortAtFirst) {
                                   " --metrics " + metrics + " 2>/dev/null"));
     std::vector<std::size_t> tokens;
     std::istringstream lines(read_bytes(log));
-    for (std::string line; std::getline(lines, line);) tokens.push_back(json::parse(line).at("tokens"));
+    std::string line;
+    std::getline(lines, line);  // about the run
+    while (std::getline(lines, line)) tokens.push_back(json::parse(line).at("tokens"));
     return tokens;
   };
   const auto whole = tokens_of_steps("16"), cut = tokens_of_steps("8");

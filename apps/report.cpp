@@ -1,0 +1,48 @@
+// Makes a page of one or several training runs, from their data or their logs
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <xgrad/report.hpp>
+#include <xgrad/train/file.hpp>
+
+#include "program.hpp"
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  const xgrad::MappedFile file(path);
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+/// A run's data, which a log has little of.
+std::string data_of(const std::string& path) {
+  if (!path.ends_with(".jsonl")) return text_of(path);
+  xgrad::Report report(std::filesystem::path(path).filename().string());
+  report.log(path);
+  return report.json();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> paths;
+  std::string out;
+  CLI::App app(
+      "Makes a page to look at of one or several training runs: of what --report wrote to a .json file, or "
+      "of what "
+      "--log wrote to a .jsonl file. Several runs are compared.");
+  app.add_option("RUN", paths, "Files, .json or .jsonl")->required();
+  app.add_option("-o,--output", out, "The page to write")->required();
+  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  return apps::run_program("report", [&] {
+    std::vector<std::pair<std::string, std::string>> runs;
+    for (const std::string& path : paths) runs.emplace_back(path, data_of(path));
+    xgrad::write_comparison(runs, out);
+    apps::tell_where_it_is(out);
+    return 0;
+  });
+}

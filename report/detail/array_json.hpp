@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "../../graph/array.hpp"
+
+// Not installed: arrays as docs/report_format.md has them.
+
+namespace xgrad::detail {
+
+/// RFC 4648, section 4.
+std::string base64(std::span<const std::byte> bytes);
+
+/// {"shape": [2, 3], "dtype": "f32", "base64": "..."}
+nlohmann::json array_json(const Array<float>& array);
+nlohmann::json array_json(const Array<double>& array);
+nlohmann::json array_json(const Ids& ids);
+nlohmann::json array_json(const Mask& mask);
+
+/// With 16 bits for each element, which must be finite.
+nlohmann::json rounded_json(const Array<float>& array);
+
+/// The number, or null if it is not finite.
+nlohmann::json number_json(double number);
+
+}  // namespace xgrad::detail

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+// Not installed.
+
+namespace xgrad::detail {
+
+/// The page with the data, which is JSON, in it.
+std::string page_with(const std::string& json);
+
+}  // namespace xgrad::detail

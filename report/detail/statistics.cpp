@@ -1,0 +1,74 @@
+#include "statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "array_json.hpp"
+
+namespace xgrad::detail {
+namespace {
+
+struct Sums {
+  std::size_t finite = 0, nonfinite = 0;
+  double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0, squares = 0;
+};
+
+template <class T>
+Sums sums_of(const Array<T>& array) {
+  Sums sums;
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    const auto x = static_cast<double>(array.data()[i]);
+    if (!std::isfinite(x)) {
+      ++sums.nonfinite;
+      continue;
+    }
+    ++sums.finite;
+    sums.low = std::min(sums.low, x);
+    sums.high = std::max(sums.high, x);
+    sums.sum += x;
+    sums.squares += x * x;
+  }
+  return sums;
+}
+
+nlohmann::json json_of(const Sums& sums) {
+  const auto count = static_cast<double>(sums.finite);
+  return {{"min", number_json(sums.low)},
+          {"max", number_json(sums.high)},
+          {"mean", number_json(sums.sum / count)},
+          {"rms", number_json(std::sqrt(sums.squares / count))},
+          {"nonfinite", sums.nonfinite}};
+}
+
+}  // namespace
+
+template <class T>
+nlohmann::json statistics_json(const Array<T>& array) {
+  return json_of(sums_of(array));
+}
+
+template <class T>
+nlohmann::json histogram_json(const Array<T>& array) {
+  const Sums sums = sums_of(array);
+  constexpr std::size_t bins = 32;
+  std::vector<std::size_t> counts(bins);
+  const double width = sums.high / bins - sums.low / bins;  // the difference itself may overflow
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    const auto x = static_cast<double>(array.data()[i]);
+    if (!std::isfinite(x)) continue;
+    const double place = width > 0 ? x / width - sums.low / width : 0;
+    ++counts[std::min(static_cast<std::size_t>(place), bins - 1)];
+  }
+  nlohmann::json all = json_of(sums);
+  all.update({{"norm", number_json(std::sqrt(sums.squares))}, {"counts", counts}});
+  return all;
+}
+
+template nlohmann::json statistics_json(const Array<float>&);
+template nlohmann::json statistics_json(const Array<double>&);
+template nlohmann::json histogram_json(const Array<float>&);
+template nlohmann::json histogram_json(const Array<double>&);
+
+}  // namespace xgrad::detail

@@ -1,0 +1,140 @@
+// Ops that copy elements, and those that choose between two.
+
+import { broadcastFlat, elementCount, fiber, flatOf, indexOf, normalizedAxis } from "../shapes";
+import { type Expression, number, sum, zero } from "./expression";
+import { type Formula, NotStored, type Operation } from "./operation";
+
+/** From which operand, and where in it, the element at `index` of the result comes. */
+type Source = (op: Operation, index: number[]) => { slot: number; flat: number };
+
+function copies(rule: string, source: Source): Formula {
+  return {
+    rule,
+    value: (op, index) => {
+      const { slot, flat } = source(op, index);
+      return op.input(slot).at(flat);
+    },
+    backRule: () => "Σ dy over the places it was copied to",
+    back: (op, slot, index) => {
+      const wanted = flatOf(index, op.input(slot).shape);
+      const terms: Expression[] = [];
+      const size = elementCount(op.shape);
+      for (let flat = 0; flat < size; ++flat) {
+        const from = source(op, indexOf(flat, op.shape));
+        if (from.slot === slot && from.flat === wanted) terms.push(op.gradient.at(flat));
+      }
+      return terms.length === 1 ? terms[0] : sum(terms);
+    },
+  };
+}
+
+function from(op: Operation, index: number[], slot = 0): { slot: number; flat: number } {
+  return { slot, flat: flatOf(index, op.input(slot).shape) };
+}
+
+/** `index` with its element on an axis replaced. */
+function along(index: number[], axis: number, place: number): number[] {
+  return index.map((k, i) => (i === axis ? place : k));
+}
+
+function axisOf(op: Operation): number {
+  return normalizedAxis(op.number("dim", 0), op.input(0).shape.length);
+}
+
+const select: Source = (op, index) => {
+  const axis = axisOf(op);
+  return from(op, [...index.slice(0, axis), op.number("start"), ...index.slice(axis)]);
+};
+
+const slice: Source = (op, index) => {
+  const axis = axisOf(op);
+  return from(op, along(index, axis, op.number("start") + index[axis] * op.number("step", 1)));
+};
+
+const indexSelect: Source = (op, index) => {
+  const axis = axisOf(op);
+  return from(op, along(index, axis, op.array("index").numbers[index[axis]]));
+};
+
+const gather: Source = (op, index) => {
+  const places = op.array("index");
+  return from(op, along(index, axisOf(op), places.numbers[flatOf(index, places.shape)]));
+};
+
+const embedding: Source = (op, index) => {
+  const ids = op.array("ids");
+  return from(op, [ids.numbers[flatOf(index.slice(0, -1), ids.shape)], index[index.length - 1]]);
+};
+
+const permute: Source = (op, index) => {
+  const dims = op.array("dims").numbers;
+  const place = new Array<number>(index.length);
+  index.forEach((k, i) => (place[dims[i]] = k));
+  return from(op, place);
+};
+
+const cat: Source = (op, index) => {
+  const axis = axisOf(op);
+  let place = index[axis];
+  for (let slot = 0; slot < op.inputs.length; ++slot) {
+    const length = op.input(slot).shape[axis];
+    if (place < length) return from(op, along(index, axis, place), slot);
+    place -= length;
+  }
+  throw new NotStored("the operands of this op do not fill its result");
+};
+
+const stack: Source = (op, index) => {
+  const axis = normalizedAxis(op.number("dim", 0), op.shape.length);
+  return from(op, index.filter((_, i) => i !== axis), index[axis]);
+};
+
+/** Whether the mask of an op is true at `index` of its result. */
+function masked(op: Operation, name: string, index: number[]): boolean {
+  const mask = op.array(name);
+  return mask.numbers[broadcastFlat(index, mask.shape)] !== 0;
+}
+
+/** A choice between two operands, or between an operand and a number. */
+function choice(rule: string, name: string, backRules: string[], slotAt: (mask: boolean) => number | null): Formula {
+  return {
+    rule,
+    value: (op, index) => {
+      const slot = slotAt(masked(op, name, index));
+      // A number that is not finite is no number of JSON: there the result itself tells it.
+      if (slot === null) return op.has("value") ? op.constant("value") : number(op.output.at(flatOf(index, op.shape)).value);
+      const input = op.input(slot);
+      return input.at(broadcastFlat(index, input.shape));
+    },
+    backRule: (_, slot) => backRules[slot],
+    back: (op, slot, index) => {
+      const terms = fiber(index, op.input(slot).shape, op.shape).map((flat) =>
+        slotAt(masked(op, name, indexOf(flat, op.shape))) === slot ? op.gradient.at(flat) : zero,
+      );
+      return terms.length === 1 ? terms[0] : sum(terms);
+    },
+  };
+}
+
+const copy = (op: Operation, index: number[]): { slot: number; flat: number } => ({ slot: 0, flat: flatOf(index, op.shape) });
+const broadcast: Source = (op, index) => ({ slot: 0, flat: broadcastFlat(index, op.input(0).shape) });
+
+export const indexingFormulas: Record<string, Formula> = {
+  reshape: copies("y is x with another shape", copy),
+  permute: copies("y is x with its axes in another order", permute),
+  broadcast_to: copies("y is x, repeated", broadcast),
+  select: copies("y is x at one index of an axis", select),
+  slice: copies("y is a part of x", slice),
+  index_select: copies("y is x at the given indices of an axis", indexSelect),
+  gather: copies("y is x at the given index of each place", gather),
+  embedding: copies("y is the row of the weight that the token's id names", embedding),
+  cat: copies("y is the operands, one after the other", cat),
+  stack: copies("y is the operands along a new axis", stack),
+  masked_fill: choice("y = the fill value where masked, else x", "mask", ["dy where not masked, else 0"], (mask) => (mask ? null : 0)),
+  where: choice(
+    "y = a where the condition holds, else b",
+    "condition",
+    ["dy where the condition holds, else 0", "dy where the condition does not hold, else 0"],
+    (mask) => (mask ? 0 : 1),
+  ),
+};

@@ -1,0 +1,146 @@
+// Ops on the rows of the last axis.
+
+import { elementCount, flatOf } from "../shapes";
+import { type Expression, exp, log, minus, number, over, power, product, root, sum } from "./expression";
+import { type Formula, NotStored, type Operand, type Operation } from "./operation";
+
+function rowOf(operand: Operand, index: number[]): Expression[] {
+  const length = index.length === 0 ? 1 : operand.shape[operand.shape.length - 1];
+  const start = flatOf(index, operand.shape) - (index[index.length - 1] ?? 0);
+  return Array.from({ length }, (_, k) => operand.at(start + k));
+}
+
+function exponentials(row: Expression[]): { largest: Expression; total: Expression } {
+  const largest = row.reduce((a, b) => (b.value > a.value ? b : a));
+  return { largest, total: sum(row.map((x) => exp(minus(x, largest)))) };
+}
+
+function at(operand: Operand, index: number[]): Expression {
+  return operand.at(flatOf(index, operand.shape));
+}
+
+const softmax: Formula = {
+  rule: "yⱼ = exp(xⱼ − m) / Σₖ exp(xₖ − m), where m is the largest x of the row",
+  value: (op, index) => {
+    const { largest, total } = exponentials(rowOf(op.input(0), index));
+    return over(exp(minus(at(op.input(0), index), largest)), total);
+  },
+  backRule: () => "dxⱼ = yⱼ · (dyⱼ − Σₖ dyₖ · yₖ)",
+  back: (op, _, index) => {
+    const y = rowOf(op.output, index);
+    const dy = rowOf(op.gradient, index);
+    return product(at(op.output, index), minus(at(op.gradient, index), sum(y.map((value, k) => product(dy[k], value)))));
+  },
+};
+
+const logSoftmax: Formula = {
+  rule: "yⱼ = xⱼ − m − log Σₖ exp(xₖ − m), where m is the largest x of the row",
+  value: (op, index) => {
+    const { largest, total } = exponentials(rowOf(op.input(0), index));
+    return minus(minus(at(op.input(0), index), largest), log(total));
+  },
+  backRule: () => "dxⱼ = dyⱼ − exp(yⱼ) · Σₖ dyₖ",
+  back: (op, _, index) =>
+    minus(at(op.gradient, index), product(exp(at(op.output, index)), sum(rowOf(op.gradient, index)))),
+};
+
+/** A row of layer_norm, centred and scaled. */
+interface NormalizedRow {
+  parts: Expression[];
+  deviation: Expression;
+}
+
+function rowWidth(op: Operation): number {
+  const weight = op.inputs[1];
+  return elementCount(weight ? weight.shape : Array.from(op.array("normalized_shape").numbers));
+}
+
+function normalizedRow(op: Operation, row: number, width: number): NormalizedRow {
+  const x = Array.from({ length: width }, (_, k) => op.input(0).at(row * width + k));
+  const mean = over(sum(x), number(width));
+  const variance = over(sum(x.map((part) => power(minus(part, mean), number(2)))), number(width));
+  const deviation = root(sum([variance, op.constant("eps")]));
+  return { parts: x.map((part) => over(minus(part, mean), deviation)), deviation };
+}
+
+const layerNorm: Formula = {
+  rule: "y = n · weight + bias, where n = (x − mean) / √(variance + eps) of each row",
+  value: (op, index) => {
+    const width = rowWidth(op);
+    const flat = flatOf(index, op.shape);
+    const column = flat % width;
+    const [, weight, bias] = op.inputs;
+    const centred = normalizedRow(op, Math.floor(flat / width), width).parts[column];
+    const scaled = weight ? product(centred, weight.at(column)) : centred;
+    return bias ? sum([scaled, bias.at(column)]) : scaled;
+  },
+  backRule: (_, slot) =>
+    [
+      "dx = (g − mean g − n · mean(g n)) / √(variance + eps), where g = dy · weight",
+      "dweight = Σ dy · n over the rows",
+      "dbias = Σ dy over the rows",
+    ][slot],
+  back: (op, slot, index) => {
+    const width = rowWidth(op);
+    const flat = flatOf(index, op.input(slot).shape);
+    const column = flat % width;
+    if (slot > 0) {
+      const rows = Array.from({ length: elementCount(op.shape) / width }, (_, row) => row);
+      const dy = (row: number): Expression => op.gradient.at(row * width + column);
+      return sum(rows.map((row) => (slot === 2 ? dy(row) : product(dy(row), normalizedRow(op, row, width).parts[column]))));
+    }
+    const row = Math.floor(flat / width);
+    const weight = op.inputs[1];
+    const { parts, deviation } = normalizedRow(op, row, width);
+    const g = parts.map((_, k) => {
+      const dy = op.gradient.at(row * width + k);
+      return weight ? product(dy, weight.at(k)) : dy;
+    });
+    const meanOf = (terms: Expression[]): Expression => over(sum(terms), number(width));
+    const withoutMean = minus(g[column], meanOf(g));
+    return over(minus(withoutMean, product(parts[column], meanOf(g.map((part, k) => product(part, parts[k]))))), deviation);
+  },
+};
+
+/** The targets that count, and what the sum of their losses is divided by. */
+function targets(op: Operation): { ids: ArrayLike<number>; divisor: number } {
+  if (op.has("weight") || op.number("label_smoothing", 0) !== 0) {
+    throw new NotStored("this page has no formula for weights of classes and smoothed labels");
+  }
+  const ids = op.array("target").numbers;
+  const counted = Array.from(ids).filter((id) => id !== op.number("ignore_index", -100)).length;
+  return { ids, divisor: op.text("reduction") === "mean" ? counted : 1 };
+}
+
+const crossEntropy: Formula = {
+  rule: "y = Σᵣ (log Σₖ exp xᵣₖ − xᵣₜ) / n, where t is the target of row r",
+  value: (op, index) => {
+    const { ids, divisor } = targets(op);
+    const width = op.input(0).shape[1];
+    const loss = (row: number): Expression[] => {
+      if (ids[row] === op.number("ignore_index", -100)) return [];
+      const parts = rowOf(op.input(0), [row, 0]);
+      const { largest, total } = exponentials(parts);
+      return [minus(sum([log(total), largest]), op.input(0).at(row * width + ids[row]))];
+    };
+    if (op.shape.length > 0) return sum(loss(index[0]));
+    return over(sum(Array.from(ids).flatMap((_, row) => loss(row))), number(divisor));
+  },
+  backRule: () => "dxᵣⱼ = dy · (softmax(xᵣ)ⱼ − [j = t]) / n",
+  back: (op, _, index) => {
+    const { ids, divisor } = targets(op);
+    const [row, column] = index;
+    if (ids[row] === op.number("ignore_index", -100)) return number(0);
+    const { largest, total } = exponentials(rowOf(op.input(0), index));
+    const probability = over(exp(minus(at(op.input(0), index), largest)), total);
+    const dy = op.gradient.at(op.shape.length > 0 ? row : 0);
+    return over(product(dy, minus(probability, number(ids[row] === column ? 1 : 0))), number(divisor));
+  },
+};
+
+export const rowFormulas: Record<string, Formula> = {
+  softmax,
+  log_softmax: logSoftmax,
+  layer_norm: layerNorm,
+  cross_entropy: crossEntropy,
+};

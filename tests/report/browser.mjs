@@ -1,0 +1,62 @@
+// Opens reports in Chromium and writes down whatever a quiet page must not do.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { page as filled } from "./arrays.mjs";
+import { packages, template } from "./tools.mjs";
+
+const names = ["chromium", "chromium-browser", "google-chrome"];
+
+/** The path of a browser, or undefined. */
+export function browserPath() {
+  return (process.env.PATH ?? "")
+    .split(delimiter)
+    .flatMap((folder) => names.map((name) => join(folder, name)))
+    .find(existsSync);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "xgrad-report-"));
+let browser;
+let files = 0;
+
+export async function start() {
+  browser = await packages("playwright-core").chromium.launch({ executablePath: browserPath(), args: ["--no-sandbox"] });
+}
+
+export async function stop() {
+  await browser.close();
+  rmSync(folder, { recursive: true });
+}
+
+/** The page of a report, given as an object or as text, and a check that it kept quiet. */
+export async function open(report, { width = 1280, height = 900, ...options } = {}) {
+  const file = join(folder, `${files++}.html`);
+  writeFileSync(file, report === null ? template : filled(template, report));
+  const context = await browser.newContext({ viewport: { width, height }, ...options });
+  const page = await context.newPage();
+  const noise = [];
+  page.on("console", (message) => noise.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => noise.push(`error: ${error.message}`));
+  page.on("dialog", (dialog) => noise.push(`dialog: ${dialog.message()}`));
+  page.on("request", (request) => request.isNavigationRequest() || noise.push(`request: ${request.url()}`));
+  await page.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", (event) => console.log(`violates ${event.violatedDirective}`));
+  });
+  await page.goto(pathToFileURL(file).href);
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const close = async () => {
+    await context.close();
+    assert.deepEqual(noise, [], "the page makes no request, no message and violates no policy");
+  };
+  return { page, close };
+}
+
+/** `body` with the page of a report. */
+export async function withPage(report, body, options) {
+  const { page, close } = await open(report, options);
+  await body(page);
+  await close();
+}

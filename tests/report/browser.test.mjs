@@ -1,0 +1,383 @@
+// The page of a report in a browser. Run by itself it ends with 77 where there is no browser.
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { report, stored } from "./arrays.mjs";
+import { browserPath, open, start, stop, withPage } from "./browser.mjs";
+import { emptyRun, largeAttentionRun, largeGraphRun, trainedRun } from "./sample.mjs";
+import { needPackages, packages, sources, template } from "./tools.mjs";
+
+if (browserPath() === undefined) {
+  console.log("skipped: no browser");
+  process.exit(77);
+}
+
+needPackages("playwright-core", "axe-core");
+
+before(start);
+after(stop);
+
+const run = trainedRun();
+const other = trainedRun({ seed: 1, rate: 0.003, title: "toy encoder, seed 1" });
+
+function floats({ base64 }) {
+  const bytes = Buffer.from(base64, "base64");
+  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+}
+
+async function moveTo(page, notch) {
+  await page.locator(".scrub input").focus();
+  await page.keyboard.press("Home");
+  for (let i = 0; i < notch; ++i) await page.keyboard.press("ArrowRight");
+}
+
+function assertBits(text, expected) {
+  assert.ok(Object.is(Math.fround(Number(text)), expected), `${text} has the bits of ${expected}`);
+}
+
+test("the template is small, and its policy has the hashes of its script and style", () => {
+  assert.ok(Buffer.byteLength(template) <= 160_000, `${Buffer.byteLength(template)} bytes`);
+  const hash = (element) => {
+    const [, text] = new RegExp(`<${element}>([\\s\\S]*?)</${element}>`).exec(template);
+    return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  };
+  const policy = `default-src 'none'; script-src ${hash("script")}; style-src ${hash("style")}; base-uri 'none'; form-action 'none'`;
+  assert.ok(template.startsWith(`<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta http-equiv="Content-Security-Policy" content="${policy}">`));
+  assert.equal(template.split('"@XGRAD_REPORT@"').length, 2);
+});
+
+test("the page never makes code or HTML of text", () => {
+  const script = template.slice(template.lastIndexOf("<script>"));
+  assert.doesNotMatch(script, /\beval\(|new Function|document\.write|insertAdjacentHTML|outerHTML/);
+  // preact can set innerHTML, but only where a source asks for it by this name.
+  for (const text of sources()) assert.doesNotMatch(text, /innerHTML|dangerouslySetInnerHTML/i);
+});
+
+test("the template alone says that there is no report", () =>
+  withPage(null, async (page) => {
+    assert.match(await page.getByRole("alert").textContent(), /this is the page alone, without a report/);
+  }));
+
+test("a run with nothing but a title, large runs and two runs keep quiet", async () => {
+  for (const runs of [[emptyRun("nothing")], [run], [run, other], [largeAttentionRun()], [largeGraphRun()]]) {
+    await withPage(report(...runs), async (page) => {
+      assert.equal(await page.locator("h1").count(), 1);
+      assert.equal(await page.getByRole("alert").count(), 0);
+    });
+  }
+});
+
+test("weights and gradients have the bits of the run, at three steps, by keyboard", () =>
+  withPage(report(run), async (page) => {
+    const [attention] = run.attention;
+    const tokens = attention.keys.length;
+    for (const notch of [0, 3, 7]) {
+      await moveTo(page, notch);
+      const [weights, gradient] = [floats(attention.snapshots[notch].weights), floats(attention.snapshots[notch].gradient)];
+      await page.locator('#attention [role="grid"]').first().locator('[tabindex="0"]').focus();
+      await page.keyboard.press("Control+Home");
+      for (let place = 0; place < tokens * tokens; ++place) {
+        assertBits(await page.locator('#attention [data-exact="weights"]').textContent(), weights[place]);
+        assertBits(await page.locator('#attention [data-exact="gradient"]').textContent(), gradient[place]);
+        await page.keyboard.press("ArrowRight");
+        if (place % tokens === tokens - 1) {
+          await page.keyboard.press("ArrowDown");
+          await page.keyboard.press("Home");
+        }
+      }
+    }
+  }));
+
+test("nan, infinities, -0 and the smallest numbers of a tensor are named exactly", () => {
+  const numbers = Float32Array.of(NaN, Infinity, -Infinity, -0, 2 ** -149, 3.4028234663852886e38, 0.1, 16777217);
+  const tensor = { section: "1", name: "edges", value: stored(numbers) };
+  return withPage(report({ title: "edges", tensors: [tensor] }), async (page) => {
+    await page.locator("#tensors summary").click();
+    await page.locator('#tensors [role="grid"] [tabindex="0"]').focus();
+    const names = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+    for (const number of numbers) {
+      const text = await page.locator('#tensors [data-exact="value"]').textContent();
+      assertBits(text in names ? names[text] : text, number);
+      await page.keyboard.press("ArrowRight");
+    }
+  });
+});
+
+test("the scrub moves curves, predictions, attention and parameters", () =>
+  withPage(report(run), async (page) => {
+    const losses = floats(run.curves[0].values);
+    for (const [notch, step] of run.steps.entries()) {
+      await moveTo(page, notch);
+      assert.match(await page.locator(".scrub input").getAttribute("aria-valuetext"), new RegExp(`after ${step} steps`));
+      assertBits(await page.locator('#curves [data-exact="curve"]').first().textContent(), losses[step]);
+      const [answer] = run.predictions[0].snapshots[notch].answers;
+      assert.equal(await page.locator("#predictions li .name").first().textContent(), answer.label);
+    }
+    const norm = () => page.locator("#parameters tbody td.number").first().textContent();
+    const last = await norm();
+    await page.keyboard.press("Home");
+    assert.notEqual(await norm(), last);
+    await page.keyboard.press("End");
+    assert.equal(await norm(), last);
+  }));
+
+test("play goes through the steps; little motion forbids it", async () => {
+  await withPage(report(run), async (page) => {
+    await page.getByRole("button", { name: "Play the training" }).click();
+    await page.waitForFunction(() => document.querySelector(".scrub input").value === "2");
+    await page.getByRole("button", { name: "Stop" }).click();
+  });
+  await withPage(report(run), async (page) => {
+    assert.ok(await page.getByRole("button", { name: "Play the training" }).isDisabled());
+  }, { reducedMotion: "reduce" });
+});
+
+test("the formulas of attention agree with the run, and lead to their operands and back", () =>
+  withPage(report(run), async (page) => {
+    const panel = page.locator("#attention .formula");
+    for (const notch of [0, 4]) {
+      await moveTo(page, notch);
+      for (const cell of [0, 6, 18]) {
+        await page.locator('#attention [role="grid"]').first().locator("tbody td").nth(cell).click();
+        assert.equal(await panel.locator(".verdict.agrees").count(), 2);
+        assert.equal(await panel.locator(".verdict.differs").count(), 0);
+      }
+    }
+    const title = await panel.locator("h4").textContent();
+    await panel.locator(".operand").first().click();
+    assert.match(await panel.locator("h4").textContent(), /^masked_fill/);
+    await panel.locator(".operand").first().click();
+    await panel.getByRole("button", { name: "Back" }).click();
+    await panel.getByRole("button", { name: "Back" }).click();
+    assert.equal(await panel.locator("h4").textContent(), title);
+  }));
+
+test("a number that its operands do not give is flagged", () => {
+  const wrong = structuredClone(run);
+  const { value } = wrong.attention[0];
+  for (const snapshot of wrong.graphs[0].snapshots) {
+    const numbers = floats(snapshot.values[value]);
+    numbers[0] += 1e-5;
+    snapshot.values[value] = stored(numbers, snapshot.values[value].shape);
+  }
+  return withPage(report(wrong), async (page) => {
+    await page.locator("#attention tbody td").first().click();
+    assert.match(await page.locator("#attention .verdict.differs").first().textContent(), /differs from the run/);
+  });
+});
+
+test("where the numbers of a graph are of the last step alone, the page says so at the others", () => {
+  const last = structuredClone(run);
+  for (const snapshot of last.graphs[0].snapshots.slice(0, -1)) {
+    delete snapshot.values;
+    delete snapshot.gradients;
+  }
+  return withPage(report(last), async (page) => {
+    assert.equal(await page.locator("#attention .formula").count(), 1);
+    await moveTo(page, 2);
+    assert.equal(await page.locator("#attention .formula").count(), 0);
+    assert.match(await page.locator("#attention .one-head").textContent(), /for step 80 alone: move the scrub there/);
+    await page.locator("#tensors summary").first().click();
+    await page.locator("#tensors .formula").waitFor();
+  });
+});
+
+test("the graph is walked by keyboard alone", () =>
+  withPage(report(run), async (page) => {
+    const box = (name) => page.locator("#graph .box", { hasText: name }).first();
+    await box("layers.0 … 1").focus();
+    await page.keyboard.press("Enter");
+    await box("layers.1").focus();
+    await page.keyboard.press("Enter");
+    assert.ok(await page.evaluate(() => document.activeElement.classList.contains("box")), "a box inside has the focus");
+    await box("1.self_attention").focus();
+    await page.keyboard.press("Enter");
+    await box("softmax").focus();
+    await page.keyboard.press("Enter");
+    assert.match(await page.locator("#graph .value h3").textContent(), /^softmax #/);
+    assert.equal(await page.locator("#graph .verdict.agrees").count(), 2);
+    await page.getByRole("searchbox").pressSequentially("masked layers.0");
+    assert.match(await page.locator("#graph [role=status]").textContent(), /^1 value found/);
+    await page.locator("#graph .outline .link").focus();
+    await page.keyboard.press("Enter");
+    assert.match(await page.locator("#graph .value h3").textContent(), /^masked_fill #/);
+    await page.getByRole("searchbox").fill("");
+    assert.ok(await page.getByRole("searchbox").evaluate((box) => box === document.activeElement), "the search keeps the focus");
+    await page.locator("#graph .open-modules button", { hasText: /^encoder ×$/ }).press("Enter");
+    assert.equal(await page.locator("#graph .box.module", { hasText: /^encoder/ }).count(), 1);
+    await page.getByRole("button", { name: "Expand all" }).press("Enter");
+    assert.equal(await page.locator("#graph .box").count(), run.graphs[0].values.length);
+  }));
+
+test("tab goes through the sections, the scrub and the controls in the order of the page", () =>
+  withPage(report(run), async (page) => {
+    const visited = [];
+    for (let i = 0; i < 16; ++i) {
+      await page.keyboard.press("Tab");
+      visited.push(await page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent));
+    }
+    const sections = ["Curves", "Attention", "Predictions", "Parameters", "Graph", "Notebook", "Profile", "Options"];
+    assert.deepEqual(visited.slice(0, 10), [...sections, "Play the training", "Step of training"]);
+    assert.ok(visited.includes("Head 0 of encoder.layers.0.self_attention"));
+  }));
+
+test("matrices of more than 32 tokens have a cursor and a readout", () =>
+  withPage(report(largeAttentionRun()), async (page) => {
+    const weights = floats(largeAttentionRun().attention[0].snapshots[0].weights);
+    await page.getByRole("application").first().focus();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.press("ArrowDown");
+    for (let i = 0; i < 3; ++i) await page.keyboard.press("ArrowRight");
+    assertBits(await page.locator('#attention [data-exact="weights"]').textContent(), weights[128 + 3]);
+    await page.keyboard.press("Control+End");
+    assertBits(await page.locator('#attention [data-exact="weights"]').textContent(), weights[128 * 128 - 1]);
+  }));
+
+test("a graph of 2,000 ops opens collapsed, its layers as one box, and is a list beyond 300 boxes", () =>
+  withPage(report(largeGraphRun()), async (page) => {
+    assert.match(await page.locator("#graph .box").first().textContent(), /layers.0 … 11 × 12/);
+    assert.equal(await page.getByRole("button", { name: "Expand all" }).count(), 0);
+    await page.locator("#graph .box").first().click();
+    assert.equal(await page.locator("#graph .box.module").count(), 12);
+    assert.ok((await page.locator("#graph .box").count()) <= 300);
+    await page.getByRole("searchbox").fill("relu layers.7");
+    assert.match(await page.locator("#graph [role=status]").textContent(), /^33 values found/);
+  }));
+
+test("two runs: curves over each other, numbers beside each other, options that differ", () =>
+  withPage(report(run, other), async (page) => {
+    assert.equal(await page.locator("#curves .curve").first().locator(".line").count(), 2);
+    const readouts = page.locator("#curves .curve").first().locator('[data-exact="curve"]');
+    assertBits(await readouts.nth(0).textContent(), floats(run.curves[0].values).at(-1));
+    assertBits(await readouts.nth(1).textContent(), floats(other.curves[0].values).at(-1));
+    assert.equal(await page.locator('#attention [data-exact="weights"]').count(), 2);
+    assert.equal(await page.locator("#parameters .histogram").count(), 6);
+    const differing = await page.locator("#options tr.differs th").allTextContents();
+    assert.deepEqual(differing.sort(), ["≠ --lr", "≠ --warmup", "≠ seed"]);
+  }));
+
+const hostile = "</script><img src=x onerror=alert(1)><!--<script>\u202Ereversed\u2028\u0007&amp;";
+const shown = "</script><img src=x onerror=alert(1)><!--<script>\\u202Ereversed\\u2028\\u0007&amp;";
+
+test("hostile text is shown as it is, what cannot be seen as escapes", () => {
+  const bad = structuredClone(run);
+  Object.assign(bad, { title: hostile, program: hostile, notes: [hostile], options: { [hostile]: hostile, constructor: hostile } });
+  Object.assign(bad.attention[0], { example: hostile, module: hostile, queries: Array(5).fill(hostile), keys: Array(5).fill(hostile) });
+  Object.assign(bad.predictions[0], { text: hostile, truth: hostile });
+  Object.assign(bad.curves[0], { name: hostile });
+  Object.assign(bad.parameters[0], { name: hostile });
+  Object.assign(bad.tensors[0], { section: hostile, name: hostile, axes: [hostile], rows: Array(5).fill(hostile) });
+  bad.graphs[0].values[3].name = hostile;
+  bad.graphs[0].modules[hostile] = hostile;
+  return withPage(report(bad), async (page) => {
+    assert.equal(await page.locator("h1").textContent(), shown);
+    assert.equal(await page.title(), shown);
+    assert.equal(await page.locator(".note").textContent(), shown);
+    assert.equal(await page.locator("img").count(), 0);
+    const hidden = await page.evaluate(() => /[\u202e\u2028\u0007]/.test(document.querySelector("#page").outerHTML));
+    assert.equal(hidden, false);
+    await page.locator("#tensors summary").first().click();
+    assert.equal(await page.locator('#tensors [role="grid"] th[scope="row"]').first().textContent(), shown);
+  });
+});
+
+test("data that does not fit is refused in one sentence", async () => {
+  const changed = (change) => {
+    const copy = report(structuredClone(run));
+    change(copy, copy.runs[0]);
+    return copy;
+  };
+  const cases = [
+    ["{", /^The data is not JSON\.$/],
+    ["[]", /^The data must be an object\.$/],
+    [{ ...report(run), version: 2 }, /^The data has version 2 of the format, and this page reads version 1\.$/],
+    [{ ...report(run), format: "other" }, /must say \{"format": "xgrad-report"\}\.$/],
+    [report(), /^The data holds no run\.$/],
+    [report({}), /^runs\[0\]\.title must be text\.$/],
+    [changed((_, run) => (run.steps[1] = "1")), /^runs\[0\]\.steps\[1\] must be a number\.$/],
+    [changed((_, run) => run.steps.reverse()), /^runs\[0\]\.steps must ascend\.$/],
+    [changed((_, run) => run.steps.pop()),
+      /^runs\[0\]\.parameters\[0\]\.snapshots must be as long as steps, 7, but has 8\.$/],
+    [changed((_, run) => (run.curves[0].values.shape = [3])),
+      /^runs\[0\]\.curves\[0\]\.values has the shape \(3\) of 3 elements, but its base64 holds 81\.$/],
+    [changed((_, run) => (run.curves[0].values.dtype = "f16")), /^runs\[0\]\.curves\[0\]\.values\.dtype must be one of/],
+    [changed((_, run) => run.attention[0].keys.pop()), /^runs\[0\]\.attention\[0\]\.masked must have the shape 4 × 4, but has 5 × 5\.$/],
+    [changed((_, run) => (run.attention[0].value = 999)), /^runs\[0\]\.attention\[0\] names a value that is in no graph\.$/],
+    [changed((_, run) => (run.graphs[0].values[5].inputs = [5])),
+      /^runs\[0\]\.graphs\[0\]\.values\[5\]\.inputs must have smaller ids than their result\.$/],
+    [changed((_, run) => (run.graphs[0].snapshots[0].value = [])), null],
+    [changed((_, run) => (run.curves[0].values.base64 = "!".repeat(run.curves[0].values.base64.length - 1) + "=")), /base64/],
+  ];
+  for (const [data, sentence] of cases) {
+    await withPage(data, async (page) => {
+      const alerts = await page.getByRole("alert").allTextContents();
+      if (sentence === null) assert.deepEqual(alerts, []);
+      else assert.match(alerts.join(), sentence);
+      assert.equal(await page.locator("h1").count(), 1);
+    });
+  }
+});
+
+test("names that this page does not know are ignored", () =>
+  withPage({ ...report({ ...run, future: [1, { a: null }] }), more: true }, async (page) => {
+    assert.equal(await page.locator("h1").textContent(), run.title);
+  }));
+
+test("nothing is wider than a page of 400 pixels", async () => {
+  for (const runs of [[run], [run, other], [largeAttentionRun()]]) {
+    await withPage(report(...runs), async (page) => {
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 400);
+    }, { width: 400 });
+  }
+});
+
+test("on paper every head is drawn", () =>
+  withPage(report(largeAttentionRun()), async (page) => {
+    const drawn = () => page.locator(".pictures canvas").count();
+    assert.ok((await drawn()) < 2 * 144);
+    await page.pdf();
+    assert.equal(await drawn(), 2 * 144);
+  }));
+
+test("axe finds nothing, light and dark", async () => {
+  const axe = readFileSync(packages.resolve("axe-core/axe.min.js"), "utf8");
+  for (const colorScheme of ["light", "dark"]) {
+    for (const runs of [[run], [run, other], [largeAttentionRun()]]) {
+      await withPage(report(...runs), async (page) => {
+        for (const summary of await page.locator("summary").all()) await summary.click();
+        const count = (selector) => page.locator(`#tensors ${selector}`).count();
+        while ((await count(".tensor")) < (await count("details"))) await page.waitForTimeout(10);
+        if ((await page.locator("#graph .box").count()) > 0) await page.locator("#graph .box.op").first().click();
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa"] }));
+        const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+        assert.deepEqual(found, []);
+      }, { colorScheme, bypassCSP: true });
+    }
+  }
+});
+
+/** The CPU seconds of the renderer until the page is painted, the least of three times: others use the caches, too. */
+async function cpuSeconds(data) {
+  const times = [];
+  for (let i = 0; i < 3; ++i) {
+    const { page, close } = await open(data);
+    const session = await page.context().newCDPSession(page);
+    await session.send("Performance.enable");
+    const { metrics } = await session.send("Performance.getMetrics");
+    await close();
+    times.push(metrics.find(({ name }) => name === "ProcessTime").value);
+  }
+  return Math.min(...times);
+}
+
+test("large runs open within their CPU budgets", async (t) => {
+  const idle = await cpuSeconds(report(emptyRun("idle")));
+  const attention = await cpuSeconds(report(largeAttentionRun()));
+  const graph = await cpuSeconds(report(largeGraphRun()));
+  for (const [name, seconds] of Object.entries({ idle, attention, graph })) t.diagnostic(`${name}: ${seconds.toFixed(3)} s`);
+  assert.ok(attention <= 0.7, `12 x 12 heads of 128 tokens: ${attention} s`);
+  assert.ok(graph - idle <= 0.2, `2,000 ops: ${graph - idle} s`);
+});

@@ -1,0 +1,428 @@
+#include <xgrad/report.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/xgrad.hpp>
+
+#include "../../report/detail/array_json.hpp"
+#include "../../report/detail/page.hpp"
+#include "../../report/detail/statistics.hpp"
+#include "../expect_error.hpp"
+#include "../files.hpp"
+
+namespace {
+
+using nlohmann::json;
+using xgrad::Array, xgrad::Report, xgrad::ReportExample, xgrad::Variable;
+using xgrad::detail::array_json, xgrad::detail::base64;
+using xgrad_tests::message_of;
+
+/// RFC 4648, decoded digit by digit.
+std::string decoded(const std::string& text) {
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  unsigned bits = 0, count = 0;
+  for (const char c : text) {
+    if (c == '=') break;
+    bits = bits << 6 | static_cast<unsigned>(digits.find(c));
+    count += 6;
+    if (count >= 8) bytes += static_cast<char>(bits >> (count -= 8) & 255);
+  }
+  return bytes;
+}
+
+template <class E>
+std::vector<E> elements(const json& array) {
+  const std::string bytes = decoded(array.at("base64"));
+  std::vector<E> result(bytes.size() / sizeof(E));
+  std::memcpy(result.data(), bytes.data(), bytes.size());
+  return result;
+}
+
+/// Whether an array in a report has the elements of one in memory, bit for bit.
+template <class T>
+bool same_bits(const json& array, const Array<T>& expected) {
+  const std::vector<T> got = elements<T>(array);
+  return array.at("shape") ==
+             json(std::vector<std::size_t>(expected.shape().begin(), expected.shape().end())) &&
+         got.size() == expected.size() &&
+         std::memcmp(got.data(), expected.data(), got.size() * sizeof(T)) == 0;
+}
+
+json run_of(const Report& report) {
+  const json all = json::parse(report.json());
+  EXPECT_EQ(all.at("format"), "xgrad-report");
+  EXPECT_EQ(all.at("version"), 1);
+  EXPECT_EQ(all.at("runs").size(), 1u);
+  return all.at("runs").at(0);
+}
+
+TEST(ReportFormatTest, Base64IsThatOfTheStandard) {
+  const auto of = [](const std::string& text) { return base64(std::as_bytes(std::span(text))); };
+  EXPECT_EQ(of(""), "");
+  EXPECT_EQ(of("f"), "Zg==");
+  EXPECT_EQ(of("fo"), "Zm8=");
+  EXPECT_EQ(of("foo"), "Zm9v");
+  EXPECT_EQ(of("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(of("\xff\xfe\xfd"), "//79");
+}
+
+TEST(ReportFormatTest, ArraysKeepAllBits) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Array<float> odd{{-0.0f, inf, -inf},
+                         {std::nanf("7"), std::numeric_limits<float>::denorm_min(), 0.1f}};
+  EXPECT_TRUE(same_bits(array_json(odd), odd));
+  EXPECT_EQ(array_json(odd).at("dtype"), "f32");
+  const Array<double> fine{1.0 / 3, -5e-324};
+  EXPECT_TRUE(same_bits(array_json(fine), fine));
+  EXPECT_EQ(array_json(fine).at("dtype"), "f64");
+  EXPECT_EQ(elements<std::int64_t>(array_json(xgrad::Ids{-1, 7})), (std::vector<std::int64_t>{-1, 7}));
+  EXPECT_EQ(elements<std::uint8_t>(array_json(xgrad::Mask{true, false})), (std::vector<std::uint8_t>{1, 0}));
+}
+
+TEST(ReportFormatTest, RoundedArraysAreNear) {
+  const Array<float> numbers{-1, 0.25f, 0.5f, 3};
+  const json rounded = xgrad::detail::rounded_json(numbers);
+  const auto codes = elements<std::uint16_t>(rounded);
+  const double low = rounded.at("low"), high = rounded.at("high");
+  ASSERT_EQ(codes.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_NEAR(low + codes[i] * (high - low) / 65535, static_cast<double>(numbers(i)),
+                4.0 / 65535 / 2 + 1e-9);
+  EXPECT_EQ(codes.front(), 0);
+  EXPECT_EQ(codes.back(), 65535);
+}
+
+TEST(ReportFormatTest, HistogramsCountWhatIsFinite) {
+  const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
+  const json histogram = xgrad::detail::histogram_json(Array<double>{0, 1, 2, 3, 32, nan, -inf});
+  EXPECT_EQ(histogram.at("nonfinite"), 2);
+  EXPECT_EQ(histogram.at("min"), 0);
+  EXPECT_EQ(histogram.at("max"), 32);
+  EXPECT_EQ(histogram.at("mean"), 7.6);
+  EXPECT_EQ(histogram.at("norm"), std::sqrt(1.0 + 4 + 9 + 1024));
+  const std::vector<std::size_t> counts = histogram.at("counts");
+  EXPECT_EQ(counts[0], 1u);
+  EXPECT_EQ(counts[3], 1u);
+  EXPECT_EQ(counts.back(), 1u);
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::size_t{0}), 5u);
+
+  const double most = std::numeric_limits<double>::max();
+  const std::vector<std::size_t> wide =
+      xgrad::detail::histogram_json(Array<double>{-most, most}).at("counts");
+  EXPECT_EQ(wide.front(), 1u);
+  EXPECT_EQ(wide.back(), 1u);
+  const std::vector<std::size_t> equal = xgrad::detail::histogram_json(Array<double>{5, 5, 5}).at("counts");
+  EXPECT_EQ(equal.front(), 3u);
+  EXPECT_TRUE(xgrad::detail::histogram_json(Array<double>{nan}).at("mean").is_null());
+}
+
+TEST(ReportFormatTest, NoTextEndsTheElementOfTheData) {
+  Report report("</script><img src=x onerror=alert(1)><!-- & \u2028\u2029");
+  report.note("\xff\xfe not UTF-8");
+  const std::string page = xgrad::detail::page_with(report.json());
+  EXPECT_EQ(page.find("<img src=x"), std::string::npos);
+  EXPECT_EQ(page.find("\u2028"), std::string::npos);
+  const std::size_t begin = page.find("{\"format\"");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string data = page.substr(begin, page.find("</script>", begin) - begin);
+  for (const char c : {'<', '>', '&'}) EXPECT_EQ(data.find(c), std::string::npos) << c;
+  const json run = json::parse(data).at("runs").at(0);
+  EXPECT_EQ(run.at("title"), "</script><img src=x onerror=alert(1)><!-- & \u2028\u2029");
+  EXPECT_EQ(run.at("notes").at(0), "\ufffd\ufffd not UTF-8");
+}
+
+/// A small encoder, and a batch of which one sequence has padding.
+class ReportTest : public testing::Test {
+ protected:
+  ReportTest() { model_.eval(); }
+
+  Variable<float> loss() const {
+    return cross_entropy(reshape(model_.token_logits(ids_), {8, -1}), answers_);
+  }
+
+  xgrad::ToyEncoder<float> make_model() const {
+    xgrad::manual_seed(1);
+    return xgrad::ToyEncoder<float>(
+        {.vocab_size = 9,
+         .max_len = 4,
+         .encoder = {.d_model = 8, .heads = 2, .d_ff = 16, .layers = 2, .dropout = 0.1},
+         .pad_id = 0});
+  }
+
+  const xgrad::ToyEncoder<float> model_ = make_model();
+  const xgrad::Ids ids_{{1, 2, 3, 4}, {5, 6, 7, 0}}, answers_{1, 2, 3, 4, 5, 6, 7, -100};
+  const ReportExample example_{"two sentences", {{"a", "b", "c", "d"}, {"e", "f", "g"}}};
+};
+
+TEST_F(ReportTest, ShowsTheAttentionOfEachLayerAndSequence) {
+  Report report("test");
+  report.step(3).observe(example_, model_, [&] { return loss(); });
+  const json run = run_of(report);
+  EXPECT_EQ(run.at("steps"), json{3});
+  ASSERT_EQ(run.at("attention").size(), 4u);
+  const std::vector<Variable<float>> weights = model_.with_weights(ids_).weights;
+  const auto gradients = [&] {
+    const xgrad::EncoderResult<float> result = model_.with_weights(ids_);
+    const Variable<float> composed =
+        cross_entropy(reshape(model_.token_logits(result.output), {8, -1}), answers_);
+    return grad(composed, result.weights);
+  }();
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::size_t layer = i / 2, row = i % 2;
+    const json& one = run.at("attention").at(i);
+    EXPECT_EQ(one.at("heads"), 2);
+    EXPECT_EQ(one.at("row"), row);
+    EXPECT_NE(one.at("module").get<std::string>().find("layers." + std::to_string(layer)), std::string::npos);
+    const auto shown = elements<float>(one.at("snapshots").at(0).at("weights"));
+    const auto gradient = elements<float>(one.at("snapshots").at(0).at("gradient"));
+    ASSERT_EQ(shown.size(), 32u);
+    ASSERT_EQ(gradient.size(), 32u);
+    for (std::size_t k = 0; k < 32; ++k) {
+      EXPECT_NEAR(shown[k], weights[layer].value().data()[row * 32 + k], 1e-6f);
+      EXPECT_NEAR(gradient[k], gradients[layer].value().data()[row * 32 + k], 1e-6f);
+    }
+  }
+  EXPECT_FALSE(run.at("attention").at(0).contains("masked"));
+  const json& padded = run.at("attention").at(1);
+  EXPECT_EQ(padded.at("keys"), (json{"e", "f", "g", "[pad]"}));
+  EXPECT_EQ(padded.at("masked").at("shape"), (json{4, 4}));
+  EXPECT_EQ(elements<std::uint8_t>(padded.at("masked")),
+            (std::vector<std::uint8_t>{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}));
+}
+
+TEST_F(ReportTest, TheGraphHasValuesAndGradients) {
+  Report report("test");
+  report.step(0).observe(example_, model_, [&] { return loss(); });
+  const json run = run_of(report);
+  ASSERT_EQ(run.at("graphs").size(), 1u);
+  const json& graph = run.at("graphs").at(0);
+  const json &values = graph.at("values"), &snapshot = graph.at("snapshots").at(0);
+  EXPECT_EQ(graph.at("modules").at(""), "ToyEncoder");
+  EXPECT_EQ(snapshot.at("values").size(), values.size());
+  EXPECT_EQ(snapshot.at("gradient").size(), values.size());
+  loss().backward();
+  std::map<std::string, Variable<float>> parameters;
+  for (const auto& [name, parameter] : model_.named_parameters()) parameters.emplace(name, parameter);
+  std::size_t found = 0;
+  for (std::size_t id = 0; id < values.size(); ++id) {
+    const json& value = values.at(id);
+    for (const json& input : value.value("inputs", json::array()))
+      EXPECT_TRUE(input.is_null() || input.get<std::size_t>() < id);
+    EXPECT_EQ(snapshot.at("values").at(id).at("shape"), value.at("shape"));
+    if (value.at("kind") != "parameter") continue;
+    ++found;
+    const Variable<float>& parameter = parameters.at(value.at("name"));
+    EXPECT_TRUE(same_bits(snapshot.at("values").at(id), parameter.value()));
+    const auto gradient = elements<float>(snapshot.at("gradients").at(id));
+    for (std::size_t k = 0; k < gradient.size(); ++k)
+      EXPECT_NEAR(gradient[k], parameter.grad().value().data()[k], 1e-6f) << value.at("name");
+  }
+  EXPECT_EQ(found, parameters.size());
+  const auto shown_loss = elements<float>(snapshot.at("values").at(graph.at("loss").get<std::size_t>()));
+  EXPECT_NEAR(shown_loss.at(0), loss().item(), 1e-6f);
+  for (const json& value : values) EXPECT_NE(value.at("name"), "self_attention") << "shown as single ops";
+}
+
+TEST_F(ReportTest, ChangesNothing) {
+  model_.train();
+  xgrad::manual_seed(5);
+  const std::string random = xgrad::get_rng_state();
+  const auto weights = model_.state_dict();
+  Report report("test");
+  report.step(0)
+      .parameters(model_)
+      .observe(example_, model_, [&] { return loss(); })
+      .prediction("a", {{"b", 1}});
+  EXPECT_EQ(xgrad::get_rng_state(), random);
+  EXPECT_TRUE(model_.training());
+  for (const auto& [name, parameter] : model_.named_parameters()) {
+    EXPECT_FALSE(parameter.has_grad()) << name;
+    EXPECT_EQ(parameter.value(), weights.at(name)) << name;
+  }
+}
+
+TEST_F(ReportTest, ParametersHaveHistogramsOfGradientAndUpdate) {
+  Report report("test");
+  xgrad::SGD<float> optimizer(model_.parameters(), {.lr = 0.5});
+  report.step(7).parameters(model_);
+  loss().backward();
+  optimizer.step();
+  report.step(7).next_step(model_);
+  report.step(8).parameters(model_);
+  const json run = run_of(report);
+  for (const json& one : run.at("parameters")) {
+    const json &now = one.at("snapshots").at(0), &last = one.at("snapshots").at(1);
+    const double gradient = now.at("gradient").at("norm"), update = now.at("update").at("norm");
+    EXPECT_NEAR(update, gradient / 2, 1e-5 * gradient + 1e-7) << one.at("name");
+    EXPECT_NE(now.at("weight"), last.at("weight"));
+    EXPECT_FALSE(last.contains("gradient"));
+  }
+  EXPECT_EQ(run.at("parameters").size(), model_.named_parameters().size());
+}
+
+TEST_F(ReportTest, ValuesAreKeptOfTheLastStep) {
+  Report report("test");
+  for (const std::size_t step : {0, 1, 2, 5})
+    report.step(step).observe(example_, model_, [&] { return loss(); });
+  const json run = run_of(report);
+  ASSERT_EQ(run.at("graphs").size(), 1u);
+  const json& snapshots = run.at("graphs").at(0).at("snapshots");
+  EXPECT_TRUE(snapshots.at(3).contains("values"));
+  for (const std::size_t notch : {0, 1, 2}) {
+    EXPECT_FALSE(snapshots.at(notch).contains("values")) << notch;
+    EXPECT_TRUE(snapshots.at(notch).at("value").at(0).contains("rms")) << notch;
+  }
+}
+
+TEST_F(ReportTest, RefusesALossThatItCannotSee) {
+  Report report("test");
+  EXPECT_EQ(message_of<xgrad::ShapeError>(
+                [&] { report.step(0).observe(example_, model_, [&] { return model_.token_logits(ids_); }); }),
+            "Report: the loss must be a scalar, got (2, 4, 9)");
+  const Variable<float> known = loss();
+  EXPECT_EQ(
+      message_of<xgrad::GraphError>([&] { report.step(0).observe(example_, model_, [&] { return known; }); }),
+      "Report: the loss must be computed by ops while it is watched, got another one");
+}
+
+TEST(RecordingTest, ShowsTensorsInTheirOrderWithGradients) {
+  const Variable<double> w(Array<double>{{1, 2}, {3, 4}}, true), x(Array<double>{{5, 6}});
+  const xgrad::Ids ids{7, 8};
+  const Variable<double> y = matmul(x, w);
+  xgrad::Recording<double> shown;
+  const Variable<double> z = y * y;
+  const Variable<double> loss = sum(z);
+  shown.tensor("first", "ids", ids);
+  shown.tensor("first", "z", z);
+  shown.tensor("second", "w", w);
+  Report report("notebook");
+  report.step(0).recorded({"a sum", {}}, shown, loss, {{"w", w}});
+  const json run = run_of(report);
+  ASSERT_EQ(run.at("tensors").size(), 3u);
+  const json &first = run.at("tensors").at(0), &second = run.at("tensors").at(1);
+  EXPECT_EQ(first.at("section"), "first");
+  EXPECT_EQ(elements<std::int64_t>(first.at("value")), (std::vector<std::int64_t>{7, 8}));
+  EXPECT_FALSE(first.contains("gradient"));
+  EXPECT_EQ(second.at("name"), "z");
+  EXPECT_TRUE(same_bits(second.at("value"), z.value()));
+  EXPECT_EQ(elements<double>(second.at("gradient")), (std::vector<double>{1, 1}));
+  EXPECT_EQ(run.at("graphs").at(0).at("values").at(second.at("id").get<std::size_t>()).at("name"), "mul");
+  EXPECT_FALSE(run.at("tensors").at(2).contains("id")) << "computed before the recording began";
+  loss.backward();  // the report has left the graph as it was
+  EXPECT_TRUE(w.has_grad());
+}
+
+TEST(ReportSizeTest, ALargeOneIsRoundedAndSaysSo) {
+  xgrad::manual_seed(0);
+  const std::size_t length = 200, layers = 8;
+  const xgrad::ToyEncoder<float> model(
+      {.vocab_size = 5,
+       .max_len = length,
+       .encoder = {.d_model = 16, .heads = 8, .d_ff = 16, .layers = layers}});
+  const xgrad::Ids ids = xgrad::randint(0, 5, {1, length});
+  Report report("large");
+  report.step(0).observe({"long", {std::vector<std::string>(length, "w")}}, model,
+                         [&] { return sum(model.token_logits(ids)); });
+  const std::string text = report.json();
+  EXPECT_LE(text.size(), 8'000'000u);
+  const json run = json::parse(text).at("runs").at(0);
+  ASSERT_EQ(run.at("notes").size(), 1u);
+  EXPECT_TRUE(
+      run.at("notes").at(0).get<std::string>().starts_with("To keep the file small, attention weights"));
+  EXPECT_EQ(run.at("attention").at(0).at("snapshots").at(0).at("weights").at("dtype"), "u16");
+}
+
+TEST(ReportLogTest, ReadsTheMetricsOfARun) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string path = folder.path("metrics");
+  xgrad::fit(
+      3, [](std::size_t i) { return xgrad::StepResult{.loss = 1 / static_cast<double>(i + 1), .lr = 0.5}; },
+      {.progress = false, .metrics = path, .about = {{"--seed", "4"}}});
+  Report report("log");
+  report.log(path);
+  const json run = run_of(report);
+  EXPECT_EQ(run.at("title"), "log");
+  EXPECT_EQ(run.at("seed"), "4");
+  EXPECT_EQ(run.at("options").at("--seed"), "4");
+  ASSERT_EQ(run.at("curves").size(), 3u);
+  for (const json& curve : run.at("curves")) {
+    EXPECT_EQ(curve.at("first"), 0);
+    EXPECT_FALSE(curve.contains("steps"));
+    if (curve.at("name") == "loss") {
+      EXPECT_EQ(elements<double>(curve.at("values")), (std::vector<double>{1, 0.5, 1.0 / 3}));
+    }
+  }
+  const std::string other = folder.write("other", "my notes\n");
+  EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(other); }),
+            other + ":1: must be a line of a training run's metrics, got another one");
+  EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(folder.path("none")); }),
+            folder.path("none") + ": cannot be read");
+}
+
+TEST(ReportLogTest, StepsThatDoNotFollowEachOtherAreListed) {
+  Report report("points");
+  for (const std::size_t step : {3, 4, 9}) report.point("loss", step, 0.5);
+  const json curve = run_of(report).at("curves").at(0);
+  EXPECT_FALSE(curve.contains("first"));
+  EXPECT_EQ(elements<std::int64_t>(curve.at("steps")), (std::vector<std::int64_t>{3, 4, 9}));
+}
+
+TEST(ReportFileTest, AFileThatCannotBeWrittenStaysAsItWas) {
+  const xgrad_tests::TemporaryFolder folder;
+  Report report("test");
+  report.point("loss", 0, 1);
+  const std::string nowhere = folder.path("none/report.html");
+  EXPECT_NE(message_of<xgrad::FileError>([&] { report.write(nowhere); }).find(nowhere), std::string::npos);
+  const std::string page = folder.path("report.html"), data = folder.path("report.json");
+  report.write(page);
+  report.write(data);
+  EXPECT_EQ(xgrad_tests::read_bytes(data), report.json());
+  EXPECT_TRUE(xgrad_tests::read_bytes(page).starts_with("<!DOCTYPE html>"));
+  EXPECT_EQ(folder.file_count(), 2u);
+}
+
+TEST(ComparisonTest, HasAllRunsInOnePage) {
+  const xgrad_tests::TemporaryFolder folder;
+  const std::string path = folder.path("two.json");
+  xgrad::write_comparison({{"a", Report("first").json()}, {"b", Report("second").json()}}, path);
+  const json all = json::parse(xgrad_tests::read_bytes(path));
+  ASSERT_EQ(all.at("runs").size(), 2u);
+  EXPECT_EQ(all.at("runs").at(1).at("title"), "second");
+}
+
+TEST(ComparisonTest, RefusesWhatIsNoReport) {
+  const xgrad_tests::TemporaryFolder folder;
+  const auto refused = [&](const std::string& text) {
+    return message_of<xgrad::FileError>([&] { xgrad::write_comparison({{"x", text}}, folder.path("out")); });
+  };
+  EXPECT_EQ(refused("{}"), "x: must be the data of a report, with \"format\": \"xgrad-report\"");
+  EXPECT_EQ(refused("[1]"), "x: must be the data of a report, with \"format\": \"xgrad-report\"");
+  EXPECT_EQ(refused(R"({"format": "xgrad-report", "version": 2})"), "x: must have version 1, got 2");
+  EXPECT_EQ(refused(R"({"format": "xgrad-report", "version": 1, "runs": 3})"), "x: runs must be a list");
+  EXPECT_NE(refused("{").find("x: parse error at line 1"), std::string::npos);
+  EXPECT_EQ(refused(std::string(100'000, '[')), "x: must not be nested deeper than 64 levels");
+  EXPECT_EQ(folder.file_count(), 0u);
+}
+
+TEST(MostProbableTest, SortsAndKeepsTheFirst) {
+  const std::vector<std::string> labels{"a", "b", "c"};
+  const std::vector<float> probabilities{0.25f, 0.5f, 0.25f};
+  EXPECT_EQ(xgrad::most_probable(labels, probabilities, 2),
+            (std::vector<xgrad::Answer>{{"b", 0.5}, {"a", 0.25}}));
+  EXPECT_EQ(xgrad::most_probable(labels, probabilities).size(), 3u);
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { xgrad::most_probable({"a"}, probabilities); }),
+            "most_probable: there must be as many probabilities as labels, got 3 and 1");
+}
+
+}  // namespace
