@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
   return apps::run_program("report", [&] {
     std::vector<std::pair<std::string, std::string>> runs;
+    runs.reserve(paths.size());
     for (const std::string& path : paths) runs.emplace_back(path, data_of(path));
     xgrad::write_comparison(runs, out);
     apps::tell_where_it_is(out);

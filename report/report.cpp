@@ -232,7 +232,7 @@ Json tensor_json(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& g
   if (const Ids* const ids = std::get_if<Ids>(&tensor.value)) {
     one["value"] = detail::array_json(*ids);
   } else {
-    const Variable<T>& variable = std::get<Variable<T>>(tensor.value);
+    const auto& variable = std::get<Variable<T>>(tensor.value);
     one["value"] = detail::array_json(variable.value());
     const auto found = std::ranges::find_if(graph.values, [&](const detail::RecordedValue<T>& value) {
       return &value.variable.value() == &variable.value();
@@ -587,6 +587,7 @@ std::vector<Answer> most_probable(const std::vector<std::string>& labels,
   std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return probabilities[i]; });
   order.resize(std::min(count, order.size()));
   std::vector<Answer> answers;
+  answers.reserve(order.size());
   for (const std::size_t i : order) answers.emplace_back(labels[i], static_cast<double>(probabilities[i]));
   return answers;
 }
