@@ -33,8 +33,7 @@ int main(int argc, char** argv) {
   std::string out;
   CLI::App app(
       "Makes a page to look at of one or several training runs: of what --report wrote to a .json file, or "
-      "of what "
-      "--log wrote to a .jsonl file. Several runs are compared.");
+      "of what --log wrote to a .jsonl file. Several runs are compared.");
   app.add_option("RUN", paths, "Files, .json or .jsonl")->required();
   app.add_option("-o,--output", out, "The page to write")->required();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -160,12 +161,11 @@ Json masked_json(const Variable<T>& scores, std::size_t row, const AttentionShap
 template <class T>
 Json value_json(const detail::RecordedValue<T>& value) {
   using Kind = typename detail::RecordedValue<T>::Kind;
-  const Shape& shape = value.variable.shape();
   Json all{{"kind", value.kind == Kind::op          ? "op"
                     : value.kind == Kind::parameter ? "parameter"
                                                     : "constant"},
            {"name", value.name},
-           {"shape", std::vector<std::size_t>(shape.begin(), shape.end())}};
+           {"shape", detail::shape_json(value.variable.shape())}};
   if (value.kind != Kind::op) return all;
   all["attributes"] = value.attributes;
   if (value.module) all["module"] = *value.module;
@@ -225,6 +225,11 @@ struct ShownTensor {
   std::variant<Variable<T>, Ids> value;
 };
 
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> recordings{0};
+  return ++recordings;
+}
+
 template <class T>
 Json tensor_json(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& graph,
                  std::size_t place_of_graph) {
@@ -250,6 +255,7 @@ Json tensor_json(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& g
 
 template <class T>
 struct Recording<T>::Impl {
+  const std::uint64_t number = next_number();  // unlike an address it is never another one's
   detail::Recorder<T> recorder;
   std::vector<ShownTensor<T>> tensors;
 };
@@ -279,7 +285,7 @@ struct Report::Impl {
   std::vector<AttentionRecord> attention;
   std::vector<std::pair<Json, ByStep<Json>>> predictions;
   std::vector<GraphRecord> graphs;
-  std::map<const void*, std::vector<Json>> tensors;  // by recording
+  std::map<std::uint64_t, std::vector<Json>> tensors;  // by recording, in the order of these
 
   /// The entry of that name, a new one at the end if there is none.
   template <class V, class K>
@@ -406,7 +412,7 @@ Json Report::Impl::all(const Detail& detail) const {
     });
     result["graphs"].push_back(std::move(one));
   }
-  for (const auto& [recording, list] : tensors) {
+  for (const auto& [number, list] : tensors) {
     for (const Json& tensor : list) result["tensors"].push_back(tensor);
   }
   return {{"format", "xgrad-report"}, {"version", 1}, {"runs", {std::move(result)}}};
@@ -514,7 +520,7 @@ template <class T>
 ReportStep& ReportStep::parameters(const Module<T>& model) {
   for (const auto& [name, parameter] : model.named_parameters()) {
     Histograms& histograms = Report::Impl::entry(report_.parameters, name);
-    histograms.shape = std::vector<std::size_t>(parameter.shape().begin(), parameter.shape().end());
+    histograms.shape = detail::shape_json(parameter.shape());
     histograms.snapshots[step_]["weight"] = detail::histogram_json(parameter.value());
     report_.before[name] = parameter.value();
   }
@@ -558,7 +564,7 @@ ReportStep& ReportStep::recorded(const ReportExample& example, const Recording<T
   const detail::RecordedGraph<T> graph = notes.recorder.graph_of(loss, names, shown);
   const std::size_t place = report_.add_graph(example.text, graph, step_);
   report_.add_attention(example, graph, place, step_);
-  std::vector<Json>& tensors = report_.tensors[&recording];
+  std::vector<Json>& tensors = report_.tensors[notes.number];
   tensors.resize(notes.tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].contains("gradient")) tensors[i] = tensor_json(notes.tensors[i], graph, place);

@@ -38,4 +38,11 @@ inline std::string output_of(const std::string& program_and_arguments) {
   return result.output;
 }
 
+/// What such a program says on stderr; a failure unless it exits with that code.
+inline std::string error_of(const std::string& command, int exit_code = 1) {
+  const ProgramResult result = run_program(command + " 2>&1 >/dev/null");
+  EXPECT_EQ(result.exit_code, exit_code) << command;
+  return result.output;
+}
+
 }  // namespace xgrad_tests

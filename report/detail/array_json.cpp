@@ -16,12 +16,13 @@ static_assert(std::endian::native == std::endian::little, "arrays are written as
 template <class A>
 nlohmann::json json_of(const A& array, const char* dtype) {
   const std::span elements(array.data(), array.size());
-  return {{"shape", std::vector<std::size_t>(array.shape().begin(), array.shape().end())},
-          {"dtype", dtype},
-          {"base64", base64(std::as_bytes(elements))}};
+  return {
+      {"shape", shape_json(array.shape())}, {"dtype", dtype}, {"base64", base64(std::as_bytes(elements))}};
 }
 
 }  // namespace
+
+nlohmann::json shape_json(const Shape& shape) { return std::vector<std::size_t>(shape.begin(), shape.end()); }
 
 std::string base64(std::span<const std::byte> bytes) {
   constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -60,7 +61,7 @@ nlohmann::json rounded_json(const Array<float>& array) {
     return static_cast<std::uint16_t>(
         step > 0 ? std::lround((static_cast<double>(x) - static_cast<double>(low)) / step) : 0);
   });
-  return {{"shape", std::vector<std::size_t>(array.shape().begin(), array.shape().end())},
+  return {{"shape", shape_json(array.shape())},
           {"dtype", "u16"},
           {"low", low},
           {"high", high},

@@ -15,6 +15,9 @@ namespace xgrad::detail {
 /// RFC 4648, section 4.
 std::string base64(std::span<const std::byte> bytes);
 
+/// [2, 3]
+nlohmann::json shape_json(const Shape& shape);
+
 /// {"shape": [2, 3], "dtype": "f32", "base64": "..."}
 nlohmann::json array_json(const Array<float>& array);
 nlohmann::json array_json(const Array<double>& array);

@@ -16,7 +16,8 @@ namespace {
 
 using nlohmann::json;
 using namespace xgrad::pretrained;
-using xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::read_bytes, xgrad_tests::run_program;
+using xgrad_tests::error_of, xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::read_bytes,
+    xgrad_tests::run_program;
 
 json json_of(const std::string& path) { return json::parse(read_bytes(path)); }
 
@@ -51,12 +52,6 @@ class PretrainingTest : public testing::Test {
 
   xgrad_tests::TemporaryFolder folder_;
 };
-
-std::string error_of(const std::string& command, int exit_code = 1) {
-  const ProgramResult result = run_program(command + " 2>&1 >/dev/null");
-  EXPECT_EQ(result.exit_code, exit_code) << command;
-  return result.output;
-}
 
 TEST_F(PretrainingTest, TinyBertMakesAModelAndItsTokenizer) {
   const std::string output = output_of(tiny_bert("model"));

@@ -13,7 +13,7 @@
 namespace {
 
 using nlohmann::json;
-using xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::read_bytes, xgrad_tests::run_program;
+using xgrad_tests::error_of, xgrad_tests::output_of, xgrad_tests::read_bytes;
 
 class ReportProgramsTest : public testing::Test {
  protected:
@@ -28,12 +28,6 @@ class ReportProgramsTest : public testing::Test {
 
   xgrad_tests::TemporaryFolder folder_;
 };
-
-std::string error_of(const std::string& command, int exit_code = 1) {
-  const ProgramResult result = run_program(command + " 2>&1 >/dev/null");
-  EXPECT_EQ(result.exit_code, exit_code) << command;
-  return result.output;
-}
 
 TEST_F(ReportProgramsTest, ARunIsTheSameWithAReport) {
   const auto train = [&](const std::string& checkpoint, const std::string& more) {
