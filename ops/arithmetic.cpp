@@ -144,11 +144,11 @@ void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept
 
 template <class T>
 Variable<T> masked_mul(const Variable<T>& x, const Variable<T>& mask) {
-  return record<T>("masked_mul",
-                   compute<T>("masked_mul", kernels::Binary::masked_mul, kernels::masked_mul<T>, x, mask),
-                   Inputs(x), Saved(mask), [](Variable<T> dy, Needs needs, Variable<T> mask) -> Grads<T, 1> {
-                     return {summed(masked_mul(dy, mask), needs.shape(0))};
-                   });
+  return record<T>(
+      "masked_mul", compute<T>("masked_mul", kernels::Binary::masked_mul, kernels::masked_mul<T>, x, mask),
+      Inputs(x, mask), Saved(mask), [](Variable<T> dy, Needs needs, Variable<T> mask) -> Grads<T, 2> {
+        return {summed(masked_mul(dy, mask), needs.shape(0)), Variable<T>()};
+      });
 }
 
 template <class T>
