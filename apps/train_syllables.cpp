@@ -7,7 +7,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "heat_map.hpp"
-#include "training_options.hpp"
+#include "training_run.hpp"
 #include "word_classifier.hpp"
 
 using namespace apps;

@@ -10,7 +10,7 @@
 #include "brown_corpus.hpp"
 #include "columns.hpp"
 #include "tagger.hpp"
-#include "training_options.hpp"
+#include "training_run.hpp"
 
 using namespace apps;
 using xgrad::Ids, xgrad::Variable;

@@ -9,7 +9,7 @@
 
 #include "heat_map.hpp"
 #include "toy_language.hpp"
-#include "training_options.hpp"
+#include "training_run.hpp"
 
 using namespace apps;
 using xgrad::Ids, xgrad::Variable, xgrad::Vocabulary;

@@ -1,6 +1,6 @@
 // What the training programs share: their options, the run itself, and its files.
 
-#include "../apps/training_options.hpp"
+#include "../apps/training_run.hpp"
 
 #include <cmath>
 #include <csignal>

@@ -12,7 +12,7 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../training_options.hpp"
+#include "../training_run.hpp"
 #include "labelled_texts.hpp"
 #include "recipe.hpp"
 #include "words.hpp"

@@ -10,7 +10,7 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../training_options.hpp"
+#include "../training_run.hpp"
 #include "masked_pieces.hpp"
 #include "plain_text.hpp"
 #include "recipe.hpp"

@@ -11,7 +11,7 @@
 #include <xgrad/pretrained/tokenizer.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
 
-#include "../training_options.hpp"
+#include "../training_run.hpp"
 
 namespace apps {
 
