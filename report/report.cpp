@@ -23,6 +23,7 @@
 #include "../models/eval_mode.hpp"
 #include "../train/file.hpp"
 #include "detail/array_json.hpp"
+#include "detail/collected_run.hpp"
 #include "detail/page.hpp"
 #include "detail/recording.hpp"
 #include "detail/statistics.hpp"
@@ -31,147 +32,6 @@ namespace xgrad {
 namespace {
 
 using Json = nlohmann::json;
-using AnyArray = std::variant<std::monostate, Array<float>, Array<double>>;
-
-template <class V>
-using ByStep = std::map<std::size_t, V>;
-
-/// The entries by notch, null where there is none.
-template <class V, class F>
-Json by_notch(const std::set<std::size_t>& steps, const ByStep<V>& entries, const F& json_of) {
-  Json list = Json::array();
-  for (const std::size_t step : steps) {
-    const auto found = entries.find(step);
-    list.push_back(found == entries.end() ? Json() : json_of(found->second));
-  }
-  return list;
-}
-
-struct Curve {
-  std::vector<std::int64_t> steps;
-  std::vector<double> values;
-};
-
-struct AttentionSnapshot {
-  AnyArray weights, gradient;
-};
-
-struct AttentionRecord {
-  Json head;  // all but the snapshots
-  ByStep<AttentionSnapshot> snapshots;
-};
-
-struct GraphSnapshot {
-  Json statistics, gradient_statistics;
-  std::vector<AnyArray> values, gradients;  // empty where there is no room for all
-};
-
-struct GraphRecord {
-  Json head;
-  ByStep<GraphSnapshot> snapshots;
-};
-
-/// Of a parameter.
-struct Histograms {
-  Json shape;
-  ByStep<Json> snapshots;
-};
-
-/// How much of a run is written.
-struct Detail {
-  bool exact = true, all_steps = true, values = true;
-  std::size_t every_layer = 1;
-};
-
-Json array_json(const AnyArray& array, bool exact) {
-  return std::visit(
-      [exact]<class A>(const A& held) -> Json {
-        if constexpr (std::is_same_v<A, std::monostate>) {
-          return {};
-        } else if constexpr (std::is_same_v<A, Array<float>>) {
-          const bool finite = std::all_of(held.begin(), held.end(), [](float x) { return std::isfinite(x); });
-          return exact || !finite ? detail::array_json(held) : detail::rounded_json(held);
-        } else {
-          return detail::array_json(held);
-        }
-      },
-      array);
-}
-
-Json list_json(const std::vector<AnyArray>& arrays) {
-  Json list = Json::array();
-  for (const AnyArray& array : arrays) list.push_back(array_json(array, true));
-  return list;
-}
-
-template <class T>
-AnyArray array_of(const Variable<T>& variable) {
-  if (!variable.defined()) return {};
-  return variable.value();
-}
-
-/// Row `row` of the first axis, or all if there is but one, as (heads, L, S).
-template <class T>
-AnyArray heads_of(const Variable<T>& x, std::size_t row, const Shape& shape) {
-  if (!x.defined()) return {};
-  Array<T> heads(shape);
-  std::copy_n(x.value().data() + row * heads.size(), heads.size(), heads.data());
-  return heads;
-}
-
-template <class T>
-Json statistics_of(const Variable<T>& x) {
-  return x.defined() ? detail::statistics_json(x.value()) : Json();
-}
-
-/// Where a softmax is attention: (batch, heads, L, S), (batch, L, S) or (L, S) of as many tokens.
-struct AttentionShape {
-  std::size_t rows, heads, length;
-
-  static std::optional<AttentionShape> of(const Shape& shape, const ReportExample& example) {
-    std::size_t longest = 0;
-    for (const auto& tokens : example.tokens) longest = std::max(longest, tokens.size());
-    const std::size_t rank = shape.size();
-    if (rank < 2 || rank > 4 || shape[rank - 1] != shape[rank - 2] || shape[rank - 1] < longest) return {};
-    const AttentionShape found{rank > 2 ? shape[0] : 1, rank > 3 ? shape[1] : 1, shape[rank - 1]};
-    return found.rows == example.tokens.size() ? std::optional(found) : std::nullopt;
-  }
-
-  Shape of_row() const { return {heads, length, length}; }
-};
-
-/// 1 where a mask has made scores -inf or, as some write it, -1e9; (L, S) if that is the same for all heads,
-/// null if it is nowhere.
-template <class T>
-Json masked_json(const Variable<T>& scores, std::size_t row, const AttentionShape& shape) {
-  Mask masked = Mask::from_shape(shape.of_row());
-  const T* const first = scores.value().data() + row * masked.size();
-  std::transform(first, first + masked.size(), masked.data(), [](T score) { return score <= T(-1e8); });
-  if (std::none_of(masked.begin(), masked.end(), [](bool hidden) { return hidden; })) return {};
-  const std::size_t size = shape.length * shape.length;
-  for (std::size_t head = 1; head < shape.heads; ++head) {
-    if (!std::equal(masked.data(), masked.data() + size, masked.data() + head * size))
-      return detail::array_json(masked);
-  }
-  Mask one = Mask::from_shape({shape.length, shape.length});
-  std::copy_n(masked.data(), size, one.data());
-  return detail::array_json(one);
-}
-
-template <class T>
-Json value_json(const detail::RecordedValue<T>& value) {
-  using Kind = typename detail::RecordedValue<T>::Kind;
-  Json all{{"kind", value.kind == Kind::op          ? "op"
-                    : value.kind == Kind::parameter ? "parameter"
-                                                    : "constant"},
-           {"name", value.name},
-           {"shape", detail::shape_json(value.variable.shape())}};
-  if (value.kind != Kind::op) return all;
-  all["attributes"] = value.attributes;
-  if (value.module) all["module"] = *value.module;
-  for (const auto& input : value.inputs) all["inputs"].push_back(input ? Json(*input) : Json());
-  return all;
-}
 
 Json rows_json(const std::vector<ProfileRow>& rows) {
   Json list = Json::array();
@@ -184,8 +44,6 @@ Json rows_json(const std::vector<ProfileRow>& rows) {
   }
   return list;
 }
-
-constexpr std::size_t max_bytes = 8'000'000;
 
 /// The page, or the data alone if the path says so.
 void write_data(const std::string& data, const std::string& path) {
@@ -208,7 +66,7 @@ Json parsed(const std::string& name, const std::string& text) {
     data = Json::parse(text, check_depth);
   } catch (const Json::exception& error) {
     const std::string what = error.what();  // begins with the exception's name in brackets
-    detail::fail<FileError>(name, ": ", what.substr(what.find("] ") + 2));
+    detail::fail<FileError>(name, ": must be JSON: ", what.substr(what.find("] ") + 2));
   }
   if (!data.is_object() || data.value("format", Json()) != "xgrad-report")
     detail::fail<FileError>(name, ": must be the data of a report, with \"format\": \"xgrad-report\"");
@@ -275,148 +133,7 @@ void Recording<T>::tensor(const std::string& section, const std::string& name, c
   impl_->tensors.push_back({section, name, ids});
 }
 
-struct Report::Impl {
-  Json run = Json::object();
-  std::vector<std::string> notes;
-  std::set<std::size_t> steps;
-  std::vector<std::pair<std::string, Curve>> curves;
-  std::vector<std::pair<std::string, Histograms>> parameters;
-  std::map<std::string, AnyArray> before;  // weights when parameters() was called last
-  std::vector<AttentionRecord> attention;
-  std::vector<std::pair<Json, ByStep<Json>>> predictions;
-  std::vector<GraphRecord> graphs;
-  std::map<std::uint64_t, std::vector<Json>> tensors;  // by recording, in the order of these
-
-  /// The entry of that name, a new one at the end if there is none.
-  template <class V, class K>
-  static V& entry(std::vector<std::pair<K, V>>& list, const K& name) {
-    for (auto& [known, value] : list) {
-      if (known == name) return value;
-    }
-    return list.emplace_back(name, V{}).second;
-  }
-
-  template <class R>
-  static std::size_t place(std::vector<R>& list, const Json& head) {
-    const auto found = std::ranges::find(list, head, &R::head);
-    if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
-    list.push_back({head, {}});
-    return list.size() - 1;
-  }
-
-  Json all(const Detail& detail) const;
-
-  /// Returns the graph's place. Values are kept of its last step, statistics of all.
-  template <class T>
-  std::size_t add_graph(const std::string& name, const detail::RecordedGraph<T>& graph, std::size_t step);
-
-  template <class T>
-  void add_attention(const ReportExample& example, const detail::RecordedGraph<T>& graph,
-                     std::size_t place_of_graph, std::size_t step);
-};
-
-template <class T>
-std::size_t Report::Impl::add_graph(const std::string& name, const detail::RecordedGraph<T>& graph,
-                                    std::size_t step) {
-  Json head{{"name", name}, {"loss", graph.loss}, {"modules", graph.modules}};
-  GraphSnapshot snapshot{Json::array(), Json::array(), {}, {}};
-  for (const detail::RecordedValue<T>& value : graph.values) {
-    head["values"].push_back(value_json(value));
-    snapshot.statistics.push_back(statistics_of(value.variable));
-    snapshot.gradient_statistics.push_back(statistics_of(value.gradient));
-    snapshot.values.push_back(array_of(value.variable));
-    snapshot.gradients.push_back(array_of(value.gradient));
-  }
-  const std::size_t found = place(graphs, head);
-  ByStep<GraphSnapshot>& snapshots = graphs[found].snapshots;
-  snapshots[step] = std::move(snapshot);
-  for (auto one = snapshots.begin(); std::next(one) != snapshots.end(); ++one) {
-    one->second.values.clear();
-    one->second.gradients.clear();
-  }
-  return found;
-}
-
-template <class T>
-void Report::Impl::add_attention(const ReportExample& example, const detail::RecordedGraph<T>& graph,
-                                 std::size_t place_of_graph, std::size_t step) {
-  for (std::size_t id = 0; id < graph.values.size(); ++id) {
-    const detail::RecordedValue<T>& value = graph.values[id];
-    const auto shape = AttentionShape::of(value.variable.shape(), example);
-    const bool counts = value.gradient.defined() || !graph.values[graph.loss].variable.requires_grad();
-    if (value.name != "softmax" || !shape || !counts) continue;
-    for (std::size_t row = 0; row < shape->rows; ++row) {
-      std::vector<std::string> tokens = example.tokens[row];
-      tokens.resize(shape->length, "[pad]");
-      Json head{{"module", value.module.value_or("")},
-                {"example", shape->rows == 1 ? example.text : example.text + ", " + std::to_string(row + 1)},
-                {"queries", tokens},
-                {"keys", tokens},
-                {"heads", shape->heads},
-                {"graph", place_of_graph},
-                {"value", id},
-                {"row", row}};
-      const Json masked = masked_json(graph.values[value.inputs.front().value()].variable, row, *shape);
-      if (!masked.is_null()) head["masked"] = masked;
-      attention[place(attention, head)].snapshots[step] = {heads_of(value.variable, row, shape->of_row()),
-                                                           heads_of(value.gradient, row, shape->of_row())};
-    }
-  }
-}
-
-Json Report::Impl::all(const Detail& detail) const {
-  Json result = run;
-  result["steps"] = steps;
-  result["notes"] = notes;
-  for (const auto& [name, curve] : curves) {
-    Json one{
-        {"name", name},
-        {"values", detail::array_json(detail::array_of<double>(std::span(std::as_const(curve.values))))}};
-    const auto follows = [](std::int64_t a, std::int64_t b) { return b != a + 1; };
-    if (std::ranges::adjacent_find(curve.steps, follows) == curve.steps.end()) {
-      one["first"] = curve.steps.front();
-    } else {
-      one["steps"] = detail::array_json(detail::array_of<std::int64_t>(std::span(curve.steps)));
-    }
-    result["curves"].push_back(std::move(one));
-  }
-  for (const auto& [name, histograms] : parameters) {
-    result["parameters"].push_back({{"name", name},
-                                    {"shape", histograms.shape},
-                                    {"snapshots", by_notch(steps, histograms.snapshots,
-                                                           [](const Json& snapshot) { return snapshot; })}});
-  }
-  for (std::size_t i = 0; i < attention.size(); i += detail.every_layer) {
-    Json one = attention[i].head;
-    ByStep<AttentionSnapshot> shown = attention[i].snapshots;
-    if (!detail.all_steps) shown.erase(shown.begin(), std::prev(shown.end()));
-    one["snapshots"] = by_notch(steps, shown, [&](const AttentionSnapshot& snapshot) {
-      return Json{{"weights", array_json(snapshot.weights, detail.exact)},
-                  {"gradient", array_json(snapshot.gradient, detail.exact)}};
-    });
-    result["attention"].push_back(std::move(one));
-  }
-  for (const auto& [head, snapshots] : predictions) {
-    Json one = head;
-    one["snapshots"] = by_notch(steps, snapshots, [](const Json& snapshot) { return snapshot; });
-    result["predictions"].push_back(std::move(one));
-  }
-  for (const GraphRecord& graph : graphs) {
-    Json one = graph.head;
-    one["snapshots"] = by_notch(steps, graph.snapshots, [&](const GraphSnapshot& snapshot) {
-      Json statistics{{"value", snapshot.statistics}, {"gradient", snapshot.gradient_statistics}};
-      if (detail.values && !snapshot.values.empty())
-        statistics.update(
-            {{"values", list_json(snapshot.values)}, {"gradients", list_json(snapshot.gradients)}});
-      return statistics;
-    });
-    result["graphs"].push_back(std::move(one));
-  }
-  for (const auto& [number, list] : tensors) {
-    for (const Json& tensor : list) result["tensors"].push_back(tensor);
-  }
-  return {{"format", "xgrad-report"}, {"version", 1}, {"runs", {std::move(result)}}};
-}
+struct Report::Impl : detail::CollectedRun {};
 
 Report::Report(std::string title) : impl_(std::make_unique<Impl>()) {
   impl_->run["title"] = std::move(title);
@@ -444,7 +161,7 @@ void Report::describe(const RunDescription& run) {
 void Report::note(std::string text) { impl_->notes.push_back(std::move(text)); }
 
 void Report::point(const std::string& curve, std::size_t step, double value) {
-  Curve& points = Impl::entry(impl_->curves, curve);
+  detail::Curve& points = Impl::entry(impl_->curves, curve);
   points.steps.push_back(static_cast<std::int64_t>(step));
   points.values.push_back(value);
 }
@@ -466,7 +183,7 @@ void Report::log(const std::string& path) {
   for (std::string line; std::getline(file, line);) {
     ++number;
     const Json entry = Json::parse(line, nullptr, false);
-    if (number == 1 && entry.is_object() && entry.contains("run")) {
+    if (number == 1 && entry.is_object() && entry.value("run", Json()).is_object()) {
       impl_->run.update(entry["run"]);
     } else if (entry.is_object() && entry.value("step", Json()).is_number_unsigned()) {
       for (const auto& [name, value] : entry.items()) {
@@ -480,29 +197,7 @@ void Report::log(const std::string& path) {
   }
 }
 
-std::string Report::json() const {
-  const auto text = [this](const Detail& detail, const std::string& left_out) {
-    Json all = impl_->all(detail);
-    if (!left_out.empty()) all["runs"][0]["notes"].push_back(left_out);
-    return all.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
-  Detail detail;
-  std::string left_out, all = text(detail, left_out);
-  const auto leave_out = [&](bool& kept, const char* what) {
-    if (all.size() <= max_bytes) return;
-    kept = false;
-    left_out += (left_out.empty() ? "To keep the file small, " : ", ") + std::string(what);
-    all = text(detail, left_out + ".");
-  };
-  leave_out(detail.exact, "attention weights are rounded to 16 bits");
-  leave_out(detail.values, "the graph shows no single values");
-  leave_out(detail.all_steps, "attention is shown at the last step alone");
-  while (all.size() > max_bytes && detail.every_layer < impl_->attention.size()) {
-    detail.every_layer *= 2;
-    all = text(detail, left_out + ", and of one in " + std::to_string(detail.every_layer) + " layers.");
-  }
-  return all;
-}
+std::string Report::json() const { return impl_->json(); }
 
 void Report::write(const std::string& path) const { write_data(json(), path); }
 
@@ -519,7 +214,7 @@ void write_comparison(const std::vector<std::pair<std::string, std::string>>& na
 template <class T>
 ReportStep& ReportStep::parameters(const Module<T>& model) {
   for (const auto& [name, parameter] : model.named_parameters()) {
-    Histograms& histograms = Report::Impl::entry(report_.parameters, name);
+    detail::Histograms& histograms = Report::Impl::entry(report_.parameters, name);
     histograms.shape = detail::shape_json(parameter.shape());
     histograms.snapshots[step_]["weight"] = detail::histogram_json(parameter.value());
     report_.before[name] = parameter.value();

@@ -1,7 +1,9 @@
 #include "array_json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -70,6 +72,13 @@ nlohmann::json rounded_json(const Array<float>& array) {
 
 nlohmann::json number_json(double number) {
   return std::isfinite(number) ? nlohmann::json(number) : nlohmann::json();
+}
+
+nlohmann::json number_json(float number) {
+  if (!std::isfinite(number)) return {};
+  std::array<char, 32> text;
+  const auto [end, error] = std::to_chars(text.begin(), text.end(), number);
+  return nlohmann::json::parse(text.begin(), end);
 }
 
 }  // namespace xgrad::detail

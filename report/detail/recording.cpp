@@ -1,5 +1,6 @@
 #include "recording.hpp"
 
+#include <cmath>
 #include <type_traits>
 #include <variant>
 
@@ -9,11 +10,24 @@
 namespace xgrad::detail {
 namespace {
 
+/// A formula needs the number even if it is none of JSON: masks write -inf.
+nlohmann::json attribute_json(double number) {
+  if (std::isfinite(number)) return number;
+  return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
+}
+
 nlohmann::json json_of(const Attribute::Value& value) {
   return std::visit(
       [](const auto& held) -> nlohmann::json {
-        if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(held)>>) {
+        using V = std::remove_cvref_t<decltype(held)>;
+        if constexpr (std::is_pointer_v<V>) {
           return array_json(*held);
+        } else if constexpr (std::is_same_v<V, double>) {
+          return attribute_json(held);
+        } else if constexpr (std::is_same_v<V, std::vector<double>>) {
+          nlohmann::json list = nlohmann::json::array();
+          for (const double number : held) list.push_back(attribute_json(number));
+          return list;
         } else {
           return held;
         }

@@ -33,20 +33,23 @@ Sums sums_of(const Array<T>& array) {
   return sums;
 }
 
+template <class T>
 nlohmann::json json_of(const Sums& sums) {
   const auto count = static_cast<double>(sums.finite);
-  return {{"min", number_json(sums.low)},
-          {"max", number_json(sums.high)},
-          {"mean", number_json(sums.sum / count)},
-          {"rms", number_json(std::sqrt(sums.squares / count))},
-          {"nonfinite", sums.nonfinite}};
+  const auto number = [](double x) { return number_json(static_cast<T>(x)); };
+  nlohmann::json all{{"min", number(sums.low)},
+                     {"max", number(sums.high)},
+                     {"mean", number(sums.sum / count)},
+                     {"rms", number(std::sqrt(sums.squares / count))}};
+  if (sums.nonfinite > 0) all["nonfinite"] = sums.nonfinite;
+  return all;
 }
 
 }  // namespace
 
 template <class T>
 nlohmann::json statistics_json(const Array<T>& array) {
-  return json_of(sums_of(array));
+  return json_of<T>(sums_of(array));
 }
 
 template <class T>
@@ -61,7 +64,7 @@ nlohmann::json histogram_json(const Array<T>& array) {
     const double place = width > 0 ? x / width - sums.low / width : 0;
     ++counts[std::min(static_cast<std::size_t>(place), bins - 1)];
   }
-  nlohmann::json all = json_of(sums);
+  nlohmann::json all = json_of<T>(sums);
   all.update({{"norm", number_json(std::sqrt(sums.squares))}, {"counts", counts}});
   return all;
 }

@@ -31,10 +31,15 @@ export async function stop() {
   rmSync(folder, { recursive: true });
 }
 
-/** The page of a report, given as an object or as text, and a check that it kept quiet. */
-export async function open(report, { width = 1280, height = 900, ...options } = {}) {
+/** A page of the template with a report, given as an object or as text, and a check that it kept quiet. */
+export function open(report, options) {
   const file = join(folder, `${files++}.html`);
   writeFileSync(file, report === null ? template : filled(template, report));
+  return openFile(file, options);
+}
+
+/** The same of a page that a program has written. */
+export async function openFile(file, { width = 1280, height = 900, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, ...options });
   const page = await context.newPage();
   const noise = [];

@@ -28,7 +28,6 @@ const cases = [
   ["sub", [[3, 1], [2, 1, 4]], [2, 3, 4]],
   ["mul", [[3, 4], [3, 1]], [3, 4]],
   ["mul", [[3, 4]], [3, 4], { other: -1 }],
-  ["masked_mul", [[3, 4]], [3, 4]],
   ["div", [[3, 4], [4]], [3, 4], {}, positive],
   ["div", [[3, 4]], [3, 4], { other: 3 }],
   ["neg", [[3]], [3]],
@@ -54,7 +53,7 @@ const cases = [
   ["gelu", [[5]], [5], { approximate: "none" }],
   ["gelu", [[5]], [5], { approximate: "tanh" }],
   ["clamp", [[9]], [9], { min: -1, max: 1 }],
-  ["dropout", [[5]], [5]],
+  ["dropout", [[5]], [5], { p: 0 }],
   ["reshape", [[3, 4]], [2, 6], { shape: [2, 6] }],
   ["permute", [[2, 3, 4]], [4, 2, 3], { dims: [2, 0, 1] }],
   ["broadcast_to", [[3, 1]], [2, 3, 4], { shape: [2, 3, 4] }],
@@ -67,6 +66,8 @@ const cases = [
   ["cat", [[2, 3], [2, 2]], [2, 5], { dim: 1 }],
   ["stack", [[2, 3], [2, 3]], [2, 2, 3], { dim: 1 }],
   ["masked_fill", [[3, 4]], [3, 4], { mask, value: 7 }],
+  ["tril", [[2, 3, 4]], [2, 3, 4], { diagonal: -1 }],
+  ["triu", [[3, 4]], [3, 4], { diagonal: 1 }],
   ["where", [[3, 4], [3, 1]], [3, 4], { condition: mask }],
   ["sum", [[2, 3, 4]], [2, 4], { dim: [1], keepdim: false }],
   ["mean", [[2, 3, 4]], [2, 1, 1], { dim: [1, 2], keepdim: true }],
@@ -84,6 +85,8 @@ const cases = [
   ["linear", [[3, 4], [5, 4]], [3, 5], { trans_b: true }],
   ["layer_norm", [[2, 3, 4], [4], [4]], [2, 3, 4], { normalized_shape: [4], eps: 1e-5 }],
   ["cross_entropy", [[3, 4]], [], { target: ids([1, -100, 3]), ignore_index: -100, label_smoothing: 0, reduction: "mean" }],
+  ["cross_entropy", [[3, 4]], [3], { target: ids([1, -100, 3]), label_smoothing: 0.1, reduction: "none", weight: [1, 2, 0.5, 3] }],
+  ["cross_entropy", [[3, 4]], [], { target: ids([1, 2, 3]), label_smoothing: 0.1, reduction: "mean", weight: [1, 2, 0.5, 3] }],
 ];
 
 /** A graph of the op alone, with Σ weights · result as its loss; the result is what the page's formula gives. */
@@ -98,10 +101,10 @@ function graphOf([name, shapes, shape, attributes = {}, numbers = any]) {
   const result = (arrays) => {
     const snapshot = {
       value: [], gradient: [], gradients: [],
-      // What these multiply with is told from their result: here 1.
+      // What dropout multiplies with is told from its result: here 1.
       values: [
         ...arrays.map((array, slot) => stored(array, shapes[slot])),
-        ["dropout", "masked_mul"].includes(name) ? stored(arrays[0], shape) : null,
+        name === "dropout" ? stored(arrays[0], shape) : null,
       ],
     };
     return Float64Array.from({ length: elementCount(shape) }, (_, flat) => forward(graph, snapshot, op, flat).expression.value);
@@ -122,7 +125,7 @@ for (const one of cases) {
     const step = 1e-5;
     operands.forEach((numbers, slot) => {
       numbers.forEach((number, flat) => {
-        const moved = (by) => operands.map((other, i) => (i === slot ? other.with(flat, number + by) : other));
+        const moved = (by) => operands.map((other, i) => (i === slot ? Float64Array.from(other, (x, k) => (k === flat ? number + by : x)) : other));
         const expected = (loss(moved(step)) - loss(moved(-step))) / (2 * step);
         const found = total(graph, slot, backward(graph, snapshot, slot, flat));
         assert.notEqual(found, null, `operand ${slot} has a gradient`);
@@ -153,6 +156,8 @@ test("single numbers", () => {
   near(value("squared_difference", [1, 4]), 9);
   near(value("div", [1, 4]), 0.25);
   near(value("rsqrt", [4]), 0.5);
+  near(value("masked_mul", [4, 0.5]), 2);
+  near(value("masked_mul", [Infinity, 0]), 0);
 });
 
 test("an op without a formula says so", () => {

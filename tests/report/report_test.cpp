@@ -271,18 +271,44 @@ TEST_F(ReportTest, ParametersHaveHistogramsOfGradientAndUpdate) {
   EXPECT_EQ(run.at("parameters").size(), model_.named_parameters().size());
 }
 
-TEST_F(ReportTest, ValuesAreKeptOfTheLastStep) {
+TEST_F(ReportTest, ValuesAreKeptOfTheLastStepAndOfAttention) {
   Report report("test");
   for (const std::size_t step : {0, 1, 2, 5})
     report.step(step).observe(example_, model_, [&] { return loss(); });
   const json run = run_of(report);
   ASSERT_EQ(run.at("graphs").size(), 1u);
-  const json& snapshots = run.at("graphs").at(0).at("snapshots");
-  EXPECT_TRUE(snapshots.at(3).contains("values"));
+  const json &graph = run.at("graphs").at(0), &values = graph.at("values");
+  const auto taken = [](const json& list) {
+    return std::count_if(list.begin(), list.end(), [](const json& one) { return !one.is_null(); });
+  };
+  const json& last = graph.at("snapshots").at(3);
+  EXPECT_EQ(taken(last.at("values")), static_cast<std::ptrdiff_t>(values.size()));
+  std::size_t layers = 0;
   for (const std::size_t notch : {0, 1, 2}) {
-    EXPECT_FALSE(snapshots.at(notch).contains("values")) << notch;
-    EXPECT_TRUE(snapshots.at(notch).at("value").at(0).contains("rms")) << notch;
+    const json& snapshot = graph.at("snapshots").at(notch);
+    EXPECT_TRUE(snapshot.at("value").at(0).contains("rms")) << notch;
+    layers = 0;
+    for (const json& attention : run.at("attention")) {
+      if (attention.at("row") != 0) continue;
+      ++layers;
+      const std::size_t weights = attention.at("value");
+      const auto context = static_cast<std::size_t>(
+          std::ranges::find_if(values,
+                               [&](const json& value) {
+                                 return value.contains("inputs") && value.at("inputs").front() == weights;
+                               }) -
+          values.begin());
+      for (const auto& list : {"values", "gradients"}) EXPECT_FALSE(snapshot.at(list).at(weights).is_null());
+      EXPECT_FALSE(
+          snapshot.at("values").at(values.at(weights).at("inputs").front().get<std::size_t>()).is_null());
+      EXPECT_FALSE(
+          snapshot.at("values").at(values.at(context).at("inputs").at(1).get<std::size_t>()).is_null());
+      EXPECT_FALSE(snapshot.at("gradients").at(context).is_null());
+    }
+    EXPECT_EQ(taken(snapshot.at("values")), 3 * layers);
+    EXPECT_EQ(taken(snapshot.at("gradients")), 2 * layers);
   }
+  EXPECT_EQ(layers, 2u);
 }
 
 TEST_F(ReportTest, RefusesALossThatItCannotSee) {
@@ -363,9 +389,11 @@ TEST(ReportLogTest, ReadsTheMetricsOfARun) {
       EXPECT_EQ(elements<double>(curve.at("values")), (std::vector<double>{1, 0.5, 1.0 / 3}));
     }
   }
-  const std::string other = folder.write("other", "my notes\n");
-  EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(other); }),
-            other + ":1: must be a line of a training run's metrics, got another one");
+  for (const char* const line : {"my notes\n", "{\"run\": 5}\n", "{\"step\": -1}\n"}) {
+    const std::string other = folder.write("other", line);
+    EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(other); }),
+              other + ":1: must be a line of a training run's metrics, got another one");
+  }
   EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(folder.path("none")); }),
             folder.path("none") + ": cannot be read");
 }
@@ -410,7 +438,7 @@ TEST(ComparisonTest, RefusesWhatIsNoReport) {
   EXPECT_EQ(refused("[1]"), "x: must be the data of a report, with \"format\": \"xgrad-report\"");
   EXPECT_EQ(refused(R"({"format": "xgrad-report", "version": 2})"), "x: must have version 1, got 2");
   EXPECT_EQ(refused(R"({"format": "xgrad-report", "version": 1, "runs": 3})"), "x: runs must be a list");
-  EXPECT_NE(refused("{").find("x: parse error at line 1"), std::string::npos);
+  EXPECT_NE(refused("{").find("x: must be JSON: parse error at line 1"), std::string::npos);
   EXPECT_EQ(refused(std::string(100'000, '[')), "x: must not be nested deeper than 64 levels");
   EXPECT_EQ(folder.file_count(), 0u);
 }

@@ -157,7 +157,7 @@ export class Tape {
   maskedFill(a, mask, maskShape, value) {
     const { data, shape } = this.values[a];
     const masked = Array.from(data, (_, flat) => mask[broadcastFlat(indexOf(flat, shape), maskShape)] !== 0);
-    const attributes = { mask: stored(Uint8Array.from(mask), maskShape), value: Number.isFinite(value) ? value : null };
+    const attributes = { mask: stored(Uint8Array.from(mask), maskShape), value: Number.isFinite(value) ? value : String(value).replace("Infinity", "inf") };
     const back = (dy) => [dy.map((d, i) => (masked[i] ? 0 : d))];
     return this.#op("masked_fill", [a], shape, data.map((x, i) => (masked[i] ? value : x)), back, attributes);
   }

@@ -1,8 +1,10 @@
 // What the tests take from the folder of the page: its packages, its template and its modules.
 
-import { readFileSync, readdirSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const folder = new URL("../../report/page/", import.meta.url);
 
@@ -29,11 +31,17 @@ export function sources() {
 /** What `source` exports, which imports modules of the page. */
 export async function pageModule(source) {
   const { build } = packages("esbuild");
-  const { outputFiles } = await build({
-    stdin: { contents: source, resolveDir: fileURLToPath(new URL("src/", folder)), loader: "ts" },
-    bundle: true,
-    write: false,
-    format: "esm",
-  });
-  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
+  const temporary = mkdtempSync(join(tmpdir(), "xgrad-report-"));
+  try {
+    const outfile = join(temporary, "module.mjs");
+    await build({
+      stdin: { contents: source, resolveDir: fileURLToPath(new URL("src/", folder)), loader: "ts" },
+      bundle: true,
+      outfile,
+      format: "esm",
+    });
+    return await import(pathToFileURL(outfile).href);
+  } finally {
+    rmSync(temporary, { recursive: true });
+  }
 }

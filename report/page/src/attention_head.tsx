@@ -68,7 +68,7 @@ export function AttentionHead({ run, step, attention, snapshot, head, cursor, se
         </p>
       )}
       {source && <FormulaPanel {...source} cell={{ id: source.id, flat }} />}
-      {!source && graph && <Elsewhere run={run} graph={graph} />}
+      {!source && graph && attention.value !== null && <Elsewhere run={run} graph={graph} id={attention.value} />}
       {!graph && <p class="quiet">The file holds no graph of this attention, so there is no formula to show.</p>}
     </div>
   );

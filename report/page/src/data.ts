@@ -70,7 +70,7 @@ export interface Prediction {
   snapshots: ({ answers: Answer[] } | null)[];
 }
 
-export type Attribute = number | boolean | string | null | (number | null)[] | StoredArray;
+export type Attribute = number | boolean | string | number[] | StoredArray;
 
 interface Value {
   kind: "op" | "parameter" | "constant";
@@ -219,12 +219,14 @@ const prediction = object<Prediction>({
   snapshots: listOf(orNull(object({ answers: listOf(object<Answer>({ label: text, probability: anyNumber })) }))),
 });
 
+const notFinite = new Map<unknown, number>([["nan", NaN], ["inf", Infinity], ["-inf", -Infinity]]);
+const attributeNumber: Reader<number> = (value) => notFinite.get(value) ?? number(value);
+
 const attribute: Reader<Attribute> = (value) => {
-  if (value === null) return null;
-  if (typeof value === "number") return value;
+  if (typeof value === "number" || notFinite.has(value)) return attributeNumber(value);
   if (typeof value === "boolean") return bool(value);
   if (typeof value === "string") return text(value);
-  return Array.isArray(value) ? listOf(anyNumber)(value) : storedArray(value);
+  return Array.isArray(value) ? listOf(attributeNumber)(value) : storedArray(value);
 };
 
 const kind: Reader<Value["kind"]> = (value) =>

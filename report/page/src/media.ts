@@ -14,7 +14,7 @@ function useMedia(query: string): boolean {
 }
 
 export function useDark(): boolean {
-  return useMedia("(prefers-color-scheme: dark)");
+  return useMedia("screen and (prefers-color-scheme: dark)"); // paper is light
 }
 
 export function useReducedMotion(): boolean {

@@ -15,9 +15,7 @@ export function snapshotAt<S>(run: Run, step: number, snapshots: readonly (S | n
   return null;
 }
 
-/** Where the numbers of a graph are in the file, not only their statistics: often at the last step alone. */
-export function stepsWithValues(run: Run, { snapshots }: Graph): { snapshot: GraphSnapshot; step: number }[] {
-  return snapshots.flatMap((snapshot, notch) =>
-    snapshot !== null && snapshot.values.length > 0 ? [{ snapshot, step: run.steps[notch] }] : [],
-  );
+/** Where the numbers of a value are in the file, not only their statistics: often at the last step alone. */
+export function stepsWithValue(run: Run, { snapshots }: Graph, id: number): { snapshot: GraphSnapshot; step: number }[] {
+  return snapshots.flatMap((snapshot, notch) => (snapshot?.values[id] ? [{ snapshot, step: run.steps[notch] }] : []));
 }

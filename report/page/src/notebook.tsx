@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { Run, Tensor } from "./data";
 import { memo } from "./memo";
-import { stepsWithValues } from "./notches";
+import { stepsWithValue } from "./notches";
 import { Runs } from "./runs";
 import { shapeText } from "./shapes";
 import { TensorView } from "./tensor_view";
@@ -23,7 +23,8 @@ function sectionsOf(tensors: Tensor[]): { title: string; tensors: Tensor[] }[] {
 function Entry({ run, tensor }: { run: Run; tensor: Tensor }) {
   const [open, setOpen] = useState(false);
   const graph = tensor.graph === null ? undefined : run.graphs[tensor.graph];
-  const found = graph && stepsWithValues(run, graph).at(-1);
+  const { id } = tensor;
+  const found = graph && id !== null ? stepsWithValue(run, graph, id).at(-1) : undefined;
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -37,7 +38,7 @@ function Entry({ run, tensor }: { run: Run; tensor: Tensor }) {
           axes={tensor.axes}
           rows={tensor.rows}
           columns={tensor.columns}
-          source={graph && found && tensor.id !== null ? { graph, snapshot: found.snapshot, id: tensor.id } : null}
+          source={graph && found && id !== null ? { graph, snapshot: found.snapshot, id } : null}
         />
       )}
     </details>

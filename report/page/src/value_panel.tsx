@@ -17,10 +17,9 @@ interface Props {
 }
 
 function attributeText(value: Attribute): string {
-  if (value === null) return "not finite";
   if (typeof value === "number") return brief(value, 9);
   if (typeof value !== "object") return String(value);
-  if (Array.isArray(value)) return `(${value.map((item) => (item === null ? "not finite" : brief(item, 9))).join(", ")})`;
+  if (Array.isArray(value)) return `(${value.map((item) => brief(item, 9)).join(", ")})`;
   return `an array ${shapeText(value.shape)}`;
 }
 
@@ -118,7 +117,7 @@ export function ValuePanel({ run, graph, snapshot, id, select }: Props) {
           source={snapshot && { graph, snapshot, id }}
         />
       ) : (
-        <Elsewhere run={run} graph={graph} />
+        <Elsewhere run={run} graph={graph} id={id} />
       )}
     </section>
   );

@@ -71,19 +71,16 @@ function geluTanhSlope(x: number): number {
   return (1 + t) / 2 + (x / 2) * (1 - t * t) * Math.sqrt(2 / Math.PI) * (1 + 3 * 0.044715 * x * x);
 }
 
-/** A product whose second factor is not in the file, but can be told from the result. */
-function hiddenFactor(rule: string, factor: (op: Operation, x: Expression, y: Expression) => Expression): Formula {
-  const factors = (op: Operation, flat: number): [Expression, Expression] => {
-    const x = op.input(0).at(broadcastFlat(indexOf(flat, op.shape), op.input(0).shape));
-    return [x, factor(op, x, op.output.at(flat))];
-  };
-  return {
-    rule,
-    value: (op, index) => product(...factors(op, flatOf(index, op.shape))),
-    backRule: () => "dy · m",
-    back: (op, slot, index) =>
-      sum(fiber(index, op.input(slot).shape, op.shape).map((flat) => product(op.gradient.at(flat), factors(op, flat)[1]))),
-  };
+/** What was drawn is not in the file, but the result tells it. */
+const dropout: Formula = {
+  rule: "y = x · m, where m is 0 or 1 / (1 − p)",
+  value: (op, index) => product(op.input(0).at(flatOf(index, op.shape)), drawn(op, index)),
+  backRule: () => "dy · m",
+  back: (op, _, index) => product(op.gradient.at(flatOf(index, op.shape)), drawn(op, index)),
+};
+
+function drawn(op: Operation, index: number[]): Expression {
+  return number(op.output.at(flatOf(index, op.shape)).value === 0 ? 0 : 1 / (1 - op.number("p")));
 }
 
 export const elementwiseFormulas: Record<string, Formula> = {
@@ -93,8 +90,9 @@ export const elementwiseFormulas: Record<string, Formula> = {
     { rule: "b", of: ([, b]) => b },
     { rule: "a", of: ([a]) => a },
   ]),
-  masked_mul: hiddenFactor("y = x · m, where m is told from y, since the file does not hold it", (_, x, y) =>
-    number(y.value === 0 ? 0 : y.value / x.value)),
+  masked_mul: elementwise("y = x · m, and 0 where m is 0", ([x, m]) => (m.value === 0 ? zero : product(x, m)), [
+    { rule: "m", of: ([, m]) => m },
+  ]),
   div: elementwise("y = a / b", ([a, b]) => over(a, b), [
     { rule: "1 / b", of: ([, b]) => over(number(1), b) },
     { rule: "(−y / b)", of: ([, b], y) => negated(over(y, b)) },
@@ -152,8 +150,7 @@ export const elementwiseFormulas: Record<string, Formula> = {
     "[low ≤ x ≤ high]",
     (x, _, op) => call("is within", (v) => (v >= op.number("min", -Infinity) && v <= op.number("max", Infinity) ? 1 : 0), x),
   ),
-  dropout: hiddenFactor("y = x · m, where m is 0 or 1 / (1 − p)", (op, _, y) =>
-    number(y.value === 0 ? 0 : 1 / (1 - op.number("p", 0)))),
+  dropout,
 };
 
 const betaOf = (op: Operation): number => op.number("beta", 1);

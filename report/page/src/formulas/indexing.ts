@@ -1,7 +1,7 @@
 // Ops that copy elements, and those that choose between two.
 
 import { broadcastFlat, elementCount, fiber, flatOf, indexOf, normalizedAxis } from "../shapes";
-import { type Expression, number, sum, zero } from "./expression";
+import { type Expression, sum, zero } from "./expression";
 import { type Formula, NotStored, type Operation } from "./operation";
 
 /** From which operand, and where in it, the element at `index` of the result comes. */
@@ -101,8 +101,7 @@ function choice(rule: string, name: string, backRules: string[], slotAt: (mask: 
     rule,
     value: (op, index) => {
       const slot = slotAt(masked(op, name, index));
-      // A number that is not finite is no number of JSON: there the result itself tells it.
-      if (slot === null) return op.has("value") ? op.constant("value") : number(op.output.at(flatOf(index, op.shape)).value);
+      if (slot === null) return op.constant("value");
       const input = op.input(slot);
       return input.at(broadcastFlat(index, input.shape));
     },
@@ -113,6 +112,18 @@ function choice(rule: string, name: string, backRules: string[], slotAt: (mask: 
       );
       return terms.length === 1 ? terms[0] : sum(terms);
     },
+  };
+}
+
+/** Copies where the column minus the row keeps to the diagonal; elsewhere 0. */
+function triangle(part: string, keeps: (distance: number, diagonal: number) => boolean): Formula {
+  const inside = (op: Operation, index: number[]): boolean =>
+    keeps(index[index.length - 1] - index[index.length - 2], op.number("diagonal"));
+  return {
+    rule: `y = x ${part}, else 0`,
+    value: (op, index) => (inside(op, index) ? op.input(0).at(flatOf(index, op.shape)) : zero),
+    backRule: () => `dy ${part}, else 0`,
+    back: (op, _, index) => (inside(op, index) ? op.gradient.at(flatOf(index, op.shape)) : zero),
   };
 }
 
@@ -131,6 +142,8 @@ export const indexingFormulas: Record<string, Formula> = {
   cat: copies("y is the operands, one after the other", cat),
   stack: copies("y is the operands along a new axis", stack),
   masked_fill: choice("y = the fill value where masked, else x", "mask", ["dy where not masked, else 0"], (mask) => (mask ? null : 0)),
+  tril: triangle("up to the diagonal", (distance, diagonal) => distance <= diagonal),
+  triu: triangle("from the diagonal on", (distance, diagonal) => distance >= diagonal),
   where: choice(
     "y = a where the condition holds, else b",
     "condition",

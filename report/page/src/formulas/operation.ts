@@ -47,7 +47,7 @@ export class Operation {
   }
 
   has(name: string): boolean {
-    return this.attributes.get(name) != null;
+    return this.attributes.has(name);
   }
 
   number(name: string, fallback?: number): number {
@@ -68,14 +68,14 @@ export class Operation {
   /** An attribute that is a list of axes or one axis, of an array with so many. */
   axes(name: string, rank: number): number[] {
     const value = this.attributes.get(name);
-    const list = Array.isArray(value) ? value.map(Number) : [this.number(name)];
+    const list = Array.isArray(value) ? value : [this.number(name)];
     return list.map((axis) => normalizedAxis(axis, rank));
   }
 
   array(name: string): { shape: Shape; numbers: Numbers } {
     const value = this.attributes.get(name);
-    if (typeof value !== "object" || value === null) throw new NotStored(`the attribute ${name} of this op is not in the file`);
-    if (Array.isArray(value)) return { shape: [value.length], numbers: Float64Array.from(value, Number) };
+    if (typeof value !== "object") throw new NotStored(`the attribute ${name} of this op is not in the file`);
+    if (Array.isArray(value)) return { shape: [value.length], numbers: Float64Array.from(value) };
     return { shape: value.shape, numbers: numbersOf(value) };
   }
 

@@ -1,8 +1,8 @@
 // Ops on the rows of the last axis.
 
 import { elementCount, flatOf } from "../shapes";
-import { type Expression, exp, log, minus, number, over, power, product, root, sum } from "./expression";
-import { type Formula, NotStored, type Operand, type Operation } from "./operation";
+import { type Expression, exp, log, minus, number, over, power, product, root, sum, zero } from "./expression";
+import type { Formula, Operand, Operation } from "./operation";
 
 function rowOf(operand: Operand, index: number[]): Expression[] {
   const length = index.length === 0 ? 1 : operand.shape[operand.shape.length - 1];
@@ -102,39 +102,57 @@ const layerNorm: Formula = {
   },
 };
 
-/** The targets that count, and what the sum of their losses is divided by. */
-function targets(op: Operation): { ids: ArrayLike<number>; divisor: number } {
-  if (op.has("weight") || op.number("label_smoothing", 0) !== 0) {
-    throw new NotStored("this page has no formula for weights of classes and smoothed labels");
-  }
-  const ids = op.array("target").numbers;
-  const counted = Array.from(ids).filter((id) => id !== op.number("ignore_index", -100)).length;
-  return { ids, divisor: op.text("reduction") === "mean" ? counted : 1 };
+/** How much each class counts in the loss of a row, and what the sum of the losses is divided by. */
+interface Targets {
+  rows: number;
+  counts(row: number): boolean;
+  share(row: number, column: number): number;
+  divisor: number;
 }
 
+function targetsOf(op: Operation): Targets {
+  const ids = op.array("target").numbers;
+  const classes = op.input(0).shape[1];
+  const smoothing = op.number("label_smoothing", 0);
+  const weights = op.has("weight") ? op.array("weight").numbers : null;
+  const weight = (column: number): number => weights?.[column] ?? 1;
+  const counts = (row: number): boolean => ids[row] !== op.number("ignore_index", -100);
+  const counted = Array.from(ids, (id, row) => (counts(row) ? weight(id) : 0));
+  return {
+    rows: ids.length,
+    counts,
+    share: (row, column) => weight(column) * ((1 - smoothing) * (ids[row] === column ? 1 : 0) + smoothing / classes),
+    divisor: op.text("reduction") === "mean" ? counted.reduce((a, b) => a + b, 0) : 1,
+  };
+}
+
+const times = (factor: number, x: Expression): Expression => (factor === 1 ? x : product(number(factor), x));
+
 const crossEntropy: Formula = {
-  rule: "y = Σᵣ (log Σₖ exp xᵣₖ − xᵣₜ) / n, where t is the target of row r",
+  rule: "y = Σᵣ Σⱼ qᵣⱼ (log Σₖ exp xᵣₖ − xᵣⱼ) / n, where qᵣⱼ is 1 at the target and else 0, or what weights and smoothing make of it",
   value: (op, index) => {
-    const { ids, divisor } = targets(op);
-    const width = op.input(0).shape[1];
+    const { rows, counts, share, divisor } = targetsOf(op);
     const loss = (row: number): Expression[] => {
-      if (ids[row] === op.number("ignore_index", -100)) return [];
-      const parts = rowOf(op.input(0), [row, 0]);
-      const { largest, total } = exponentials(parts);
-      return [minus(sum([log(total), largest]), op.input(0).at(row * width + ids[row]))];
+      if (!counts(row)) return [];
+      const x = rowOf(op.input(0), [row, 0]);
+      const { largest, total } = exponentials(x);
+      const logTotal = sum([log(total), largest]);
+      return x.flatMap((logit, j) => (share(row, j) === 0 ? [] : [times(share(row, j), minus(logTotal, logit))]));
     };
     if (op.shape.length > 0) return sum(loss(index[0]));
-    return over(sum(Array.from(ids).flatMap((_, row) => loss(row))), number(divisor));
+    return over(sum(Array.from({ length: rows }, (_, row) => row).flatMap(loss)), number(divisor));
   },
-  backRule: () => "dxᵣⱼ = dy · (softmax(xᵣ)ⱼ − [j = t]) / n",
+  backRule: () => "dxᵣⱼ = dy · (softmax(xᵣ)ⱼ · Σₖ qᵣₖ − qᵣⱼ) / n",
   back: (op, _, index) => {
-    const { ids, divisor } = targets(op);
+    const { counts, share, divisor } = targetsOf(op);
     const [row, column] = index;
-    if (ids[row] === op.number("ignore_index", -100)) return number(0);
-    const { largest, total } = exponentials(rowOf(op.input(0), index));
-    const probability = over(exp(minus(at(op.input(0), index), largest)), total);
+    if (!counts(row)) return zero;
+    const x = rowOf(op.input(0), index);
+    const { largest, total } = exponentials(x);
+    const probability = over(exp(minus(x[column], largest)), total);
+    const all = x.reduce((shares, _, j) => shares + share(row, j), 0);
     const dy = op.gradient.at(op.shape.length > 0 ? row : 0);
-    return over(product(dy, minus(probability, number(ids[row] === column ? 1 : 0))), number(divisor));
+    return over(product(dy, minus(times(all, probability), number(share(row, column)))), number(divisor));
   },
 };
 

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "../report.hpp"
+#include "recording.hpp"
+
+// Not installed: what a report has been told of a run.
+
+namespace xgrad::detail {
+
+/// None, or one of the types that are recorded.
+using AnyArray = std::variant<std::monostate, Array<float>, Array<double>>;
+
+template <class V>
+using ByStep = std::map<std::size_t, V>;
+
+struct Curve {
+  std::vector<std::int64_t> steps;
+  std::vector<double> values;
+};
+
+struct AttentionSnapshot {
+  AnyArray weights, gradient;
+};
+
+struct AttentionRecord {
+  nlohmann::json head;  // all but the snapshots
+  ByStep<AttentionSnapshot> snapshots;
+};
+
+/// A value of a graph at a step; the arrays of what is not kept are empty.
+struct ValueSnapshot {
+  nlohmann::json statistics, gradient_statistics;
+  AnyArray value, gradient;
+};
+
+struct GraphRecord {
+  nlohmann::json head;
+  ByStep<std::vector<ValueSnapshot>> snapshots;
+  std::set<std::size_t> values, gradients;  // ids of those that are kept at all steps, not at the last alone
+
+  /// Keeps what the formulas of attention weights and of their gradient read, which is not much.
+  template <class T>
+  void keep_at_all_steps(const std::vector<RecordedValue<T>>& all, std::size_t weights);
+
+  void drop_early_arrays();
+};
+
+/// Of a parameter.
+struct Histograms {
+  nlohmann::json shape;
+  ByStep<nlohmann::json> snapshots;
+};
+
+/// All of it is by name or in the order in which it came.
+struct CollectedRun {
+  nlohmann::json run = nlohmann::json::object();
+  std::vector<std::string> notes;
+  std::set<std::size_t> steps;
+  std::vector<std::pair<std::string, Curve>> curves;
+  std::vector<std::pair<std::string, Histograms>> parameters;
+  std::map<std::string, AnyArray> before;  // weights when parameters() was called last
+  std::vector<AttentionRecord> attention;
+  std::vector<std::pair<nlohmann::json, ByStep<nlohmann::json>>> predictions;
+  std::vector<GraphRecord> graphs;
+  std::map<std::uint64_t, std::vector<nlohmann::json>> tensors;  // by recording, in the order of these
+
+  /// The entry of that name, a new one at the end if there is none.
+  template <class V, class K>
+  static V& entry(std::vector<std::pair<K, V>>& list, const K& name) {
+    for (auto& [known, value] : list) {
+      if (known == name) return value;
+    }
+    return list.emplace_back(name, V{}).second;
+  }
+
+  /// Returns the graph's place. Values are kept of its last step, those of attention and statistics of all.
+  template <class T>
+  std::size_t add_graph(const std::string& name, const RecordedGraph<T>& graph, std::size_t step);
+
+  template <class T>
+  void add_attention(const ReportExample& example, const RecordedGraph<T>& graph, std::size_t place_of_graph,
+                     std::size_t step);
+
+  /// As docs/report_format.md has it; what is beyond the size of a report is left out, with a note.
+  std::string json() const;
+};
+
+}  // namespace xgrad::detail
