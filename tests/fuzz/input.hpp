@@ -49,12 +49,12 @@ class InputFile {
   }
 };
 
-/// The bytes that write(path) puts into a file.
+/// The bytes that write(path) puts into a file of that name.
 template <class Write>
-std::string written(const Write& write) {
+std::string written(const Write& write, const char* name = "file") {
   std::string folder = (std::filesystem::temp_directory_path() / "xgrad_fuzz_XXXXXX").string();
   require(::mkdtemp(folder.data()) != nullptr, "a folder for files can be made");
-  const std::string path = folder + "/file";
+  const std::string path = folder + "/" + name;
   write(path);
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
