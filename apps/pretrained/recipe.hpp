@@ -30,6 +30,7 @@ inline TrainingRecipe hugging_face_recipe(const RunOptions& options,
 inline std::vector<std::string> tokens_of(const xgrad::pretrained::Tokenizer& tokenizer,
                                           const std::vector<std::int64_t>& ids) {
   std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
   for (const std::int64_t id : ids) tokens.push_back(tokenizer.token(id));
   return tokens;
 }
