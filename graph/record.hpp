@@ -393,9 +393,10 @@ struct KernelBackward {
 namespace detail {
 
 /// y, which has the elements of x, under a node of its own.
-template <class T>
-Variable<T> same_elements(const char* op, Variable<T>&& y, const Variable<T>& x) {
-  return record<T>(op, std::move(y), Inputs(x), Saved(),
+template <class T, class... A>
+Variable<T> same_elements(const char* op, Variable<T>&& y, const Variable<T>& x,
+                          const Attributes<A...>& attributes = Attributes<>()) {
+  return record<T>(op, std::move(y), Inputs(x), attributes, Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });
 }
 
