@@ -284,7 +284,8 @@ class MetricsFileTest : public testing::Test {
                {.progress = false,
                 .first_step = first,
                 .metrics = path_,
-                .about = {{"--seed", "3"}, {"--data", "a \"b\\\n"}}});
+                .about = {{"--seed", "3"}, {"--data", "a \"b\\\n"}},
+                .seed = 3});
   }
   /// The lines after the first one, which is about the run.
   std::vector<nlohmann::json> lines() const {

@@ -51,7 +51,7 @@ std::string quoted(std::string_view text) {
   return all + '"';
 }
 
-std::string first_line(const std::map<std::string, std::string>& options) {
+std::string first_line(const std::map<std::string, std::string>& options, std::optional<std::uint64_t> seed) {
   std::string line(first_beginning);
   line += "{\"versions\": {\"xgrad\": \"" XGRAD_VERSION "\"}, \"options\": {";
   for (const auto& [name, value] : options) {
@@ -59,20 +59,19 @@ std::string first_line(const std::map<std::string, std::string>& options) {
     line += quoted(name) + ": " + quoted(value);
   }
   line += '}';
-  if (const auto seed = options.find("--seed"); seed != options.end())
-    line += ", \"seed\": " + quoted(seed->second);
+  if (seed) line += ", \"seed\": " + quoted(std::to_string(*seed));
   return line + "}}\n";
 }
 
 }  // namespace
 
 MetricsLog::MetricsLog(const std::string& path, std::size_t first_step,
-                       const std::map<std::string, std::string>& about)
+                       const std::map<std::string, std::string>& about, std::optional<std::uint64_t> seed)
     : path_(path) {
   if (path_.empty()) return;
   file_.reset(std::fopen(path_.c_str(), first_step == 0 ? "ae" : "a+e"));  // cut only once it is locked
   if (!file_) fail(std::strerror(errno));
-  if (lock_and_cut(first_step) == 0) lines_ = first_line(about);
+  if (lock_and_cut(first_step) == 0) lines_ = first_line(about, seed);
 }
 
 std::size_t MetricsLog::lock_and_cut(std::size_t first_step) {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace xgrad {
@@ -20,7 +22,7 @@ class MetricsLog {
   /// written to as it is. Throws std::runtime_error for a file that cannot be opened, that another run
   /// writes, or that holds something else.
   MetricsLog(const std::string& path, std::size_t first_step,
-             const std::map<std::string, std::string>& about);
+             const std::map<std::string, std::string>& about = {}, std::optional<std::uint64_t> seed = {});
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
   ~MetricsLog() { write_lines(); }

@@ -191,7 +191,7 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
     if (!processors.empty() && leads)
       std::fprintf(stderr, "warning: %s; another number of ranks can have other bits\n", processors.c_str());
   }
-  detail::MetricsLog metrics(leads ? options.metrics : "", options.first_step, options.about);
+  detail::MetricsLog metrics(leads ? options.metrics : "", options.first_step, options.about, options.seed);
   TrainingLog log;
   log.steps = options.first_step;
   const InterruptGuard guard(options.ranks != nullptr);

@@ -44,8 +44,9 @@ struct FitOptions {
   /// gradients of that step.
   std::function<void(std::size_t)> observe_step = {};
 
-  /// What the first line of the metrics tells of the run, such as options and seed.
+  /// What the first line of the metrics tells of the run: its options by name, and its seed.
   std::map<std::string, std::string> about = {};
+  std::optional<std::uint64_t> seed = {};
 
   /// The processes that share the run, each of which calls fit(); null for this one alone.
   Communicator* ranks = nullptr;
@@ -65,7 +66,7 @@ struct TrainingLog {
 /// Progress is a bar on a terminal, and about ten lines elsewhere. SIGINT (Ctrl-C), SIGTERM and SIGHUP end
 /// the run after the current step, and save; the handlers that were there are put back at the end. A second
 /// SIGINT ends the process at once. The metrics file begins with a line
-/// {"run": {"versions": {"xgrad": "0.2.0"}, "options": {...}}}, of options.about, and has one such as
+/// {"run": {"versions": {"xgrad": "0.2.0"}, "options": {...}, "seed": "0"}}, and has one such as
 /// {"step": 3, "loss": 0.5, "lr": 0.001, "grad_norm": 1.5, "tokens": 96, "seconds": 0.01} for each step; a
 /// resumed run keeps the lines of the steps before first_step and goes on after them.
 ///
