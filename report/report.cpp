@@ -9,6 +9,7 @@
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 #include <type_traits>
@@ -53,7 +54,6 @@ void write_data(const std::string& data, const std::string& path) {
   file.commit();
 }
 
-/// The data of a report.
 Json parsed(const std::string& name, const std::string& text) {
   constexpr int deepest = 64;
   const auto check_depth = [&](int depth, Json::parse_event_t, Json&) {
@@ -61,13 +61,16 @@ Json parsed(const std::string& name, const std::string& text) {
       detail::fail<FileError>(name, ": must not be nested deeper than ", deepest, " levels");
     return true;
   };
-  Json data;
   try {
-    data = Json::parse(text, check_depth);
+    return Json::parse(text, check_depth);
   } catch (const Json::exception& error) {
     const std::string what = error.what();  // begins with the exception's name in brackets
     detail::fail<FileError>(name, ": must be JSON: ", what.substr(what.find("] ") + 2));
   }
+}
+
+Json parsed_report(const std::string& name, const std::string& text) {
+  Json data = parsed(name, text);
   if (!data.is_object() || data.value("format", Json()) != "xgrad-report")
     detail::fail<FileError>(name, ": must be the data of a report, with \"format\": \"xgrad-report\"");
   if (data.value("version", Json()) != 1)
@@ -76,11 +79,22 @@ Json parsed(const std::string& name, const std::string& text) {
   return data;
 }
 
+/// The texts by name, or one text, that the first line of a metrics file has of a run.
+Json texts_of(const std::string& at, const Json& run, const char* name) {
+  const Json found = run.value(name, Json());
+  const auto is_text = [](const Json& one) { return one.is_string(); };
+  const bool right = found.is_null() || found.is_string() ||
+                     (found.is_object() && std::all_of(found.begin(), found.end(), is_text));
+  if (!right) detail::fail<FileError>(at, ": ", name, " must be text, got ", found.dump());
+  return found;
+}
+
 /// What was shown of a program.
 template <class T>
 struct ShownTensor {
   std::string section, name;
   std::variant<Variable<T>, Ids> value;
+  TensorLabels labels;
 };
 
 std::uint64_t next_number() {
@@ -92,6 +106,11 @@ template <class T>
 Json tensor_json(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& graph,
                  std::size_t place_of_graph) {
   Json one{{"section", tensor.section}, {"name", tensor.name}};
+  for (const auto& [name, texts] : {std::pair("axes", &tensor.labels.axes),
+                                    {"rows", &tensor.labels.rows},
+                                    {"columns", &tensor.labels.columns}}) {
+    if (!texts->empty()) one[name] = *texts;
+  }
   if (const Ids* const ids = std::get_if<Ids>(&tensor.value)) {
     one["value"] = detail::array_json(*ids);
   } else {
@@ -124,13 +143,15 @@ template <class T>
 Recording<T>::~Recording() = default;
 
 template <class T>
-void Recording<T>::tensor(const std::string& section, const std::string& name, const Variable<T>& x) {
-  impl_->tensors.push_back({section, name, x});
+void Recording<T>::tensor(const std::string& section, const std::string& name, const Variable<T>& x,
+                          const TensorLabels& labels) {
+  impl_->tensors.push_back({section, name, x, labels});
 }
 
 template <class T>
-void Recording<T>::tensor(const std::string& section, const std::string& name, const Ids& ids) {
-  impl_->tensors.push_back({section, name, ids});
+void Recording<T>::tensor(const std::string& section, const std::string& name, const Ids& ids,
+                          const TensorLabels& labels) {
+  impl_->tensors.push_back({section, name, ids, labels});
 }
 
 struct Report::Impl : detail::CollectedRun {};
@@ -162,7 +183,12 @@ void Report::note(std::string text) { impl_->notes.push_back(std::move(text)); }
 
 void Report::point(const std::string& curve, std::size_t step, double value) {
   detail::Curve& points = Impl::entry(impl_->curves, curve);
-  points.steps.push_back(static_cast<std::int64_t>(step));
+  const auto number = static_cast<std::int64_t>(step);
+  if (!points.steps.empty() && points.steps.back() >= number) {
+    detail::fail<ValueError>("Report: the steps of a curve must ascend, got ", number, " after ",
+                             points.steps.back(), " in ", curve);
+  }
+  points.steps.push_back(number);
   points.values.push_back(value);
 }
 
@@ -177,22 +203,34 @@ void Report::profile(const Profile& profile) {
 }
 
 void Report::log(const std::string& path) {
+  static const std::map<std::string, std::string> names{{"lr", "learning rate"},
+                                                        {"grad_norm", "gradient norm"}};
   std::ifstream file(path);
   if (!file) detail::fail<FileError>(path, ": cannot be read");
   std::size_t number = 0;
+  std::optional<std::size_t> last;
   for (std::string line; std::getline(file, line);) {
-    ++number;
-    const Json entry = Json::parse(line, nullptr, false);
+    const std::string at = path + ":" + std::to_string(++number);
+    if (file.eof() && number > 1) break;  // a run that was killed may not have finished its last line
+    const Json entry = parsed(at, line);
     if (number == 1 && entry.is_object() && entry.value("run", Json()).is_object()) {
-      impl_->run.update(entry["run"]);
+      for (const char* const name : {"options", "versions", "seed"}) {
+        const Json texts = texts_of(at, entry["run"], name);
+        if (!texts.is_null()) impl_->run[name] = texts;
+      }
     } else if (entry.is_object() && entry.value("step", Json()).is_number_unsigned()) {
+      const std::size_t step = entry["step"];
+      if (last && *last >= step)
+        detail::fail<FileError>(at, ": steps must ascend, got ", step, " after ", *last);
+      last = step;
       for (const auto& [name, value] : entry.items()) {
-        if (name != "step" && (value.is_number() || value.is_null()))
-          point(name, entry["step"], value.is_null() ? std::nan("") : value.get<double>());
+        if (name == "step" || (!value.is_number() && !value.is_null())) continue;
+        const auto known = names.find(name);
+        point(known == names.end() ? name : known->second, step,
+              value.is_null() ? std::nan("") : value.get<double>());
       }
     } else {
-      detail::fail<FileError>(path, ":", number,
-                              ": must be a line of a training run's metrics, got another one");
+      detail::fail<FileError>(at, ": must be a line of a training run's metrics, got another one");
     }
   }
 }
@@ -205,7 +243,7 @@ void write_comparison(const std::vector<std::pair<std::string, std::string>>& na
                       const std::string& path) {
   Json all{{"format", "xgrad-report"}, {"version", 1}, {"runs", Json::array()}};
   for (const auto& [name, text] : names_and_texts) {
-    Json data = parsed(name, text);
+    Json data = parsed_report(name, text);
     for (Json& run : data["runs"]) all["runs"].push_back(std::move(run));
   }
   write_data(all.dump(), path);
@@ -285,7 +323,10 @@ std::vector<Answer> most_probable(const std::vector<std::string>& labels,
   }
   std::vector<std::size_t> order(labels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return probabilities[i]; });
+  const auto rank = [&](std::size_t i) {  // nan, which is in no order, comes last
+    return std::isnan(probabilities[i]) ? -std::numeric_limits<float>::infinity() : probabilities[i];
+  };
+  std::ranges::stable_sort(order, std::greater(), rank);
   order.resize(std::min(count, order.size()));
   std::vector<Answer> answers;
   answers.reserve(order.size());

@@ -33,6 +33,11 @@ struct ReportExample {
       tokens;  ///< of each sequence of the batch; fewer than it is long: padding
 };
 
+/// What the axes of a tensor are called, and what the rows and columns of the last two stand for.
+struct TensorLabels {
+  std::vector<std::string> axes = {}, rows = {}, columns = {};
+};
+
 /// A label and how probable it is.
 using Answer = std::pair<std::string, double>;
 
@@ -49,8 +54,10 @@ class Recording {
   ~Recording();
 
   /// Shows a tensor, with its gradient where the loss depends on it.
-  void tensor(const std::string& section, const std::string& name, const Variable<T>& x);
-  void tensor(const std::string& section, const std::string& name, const Ids& ids);
+  void tensor(const std::string& section, const std::string& name, const Variable<T>& x,
+              const TensorLabels& labels = {});
+  void tensor(const std::string& section, const std::string& name, const Ids& ids,
+              const TensorLabels& labels = {});
 
  private:
   friend class ReportStep;
@@ -67,9 +74,10 @@ class Recording {
 ///   report.step(400).parameters(model).observe(example, model, [&] { return loss_of(example); });
 ///   report.write("toy.html");
 ///
-/// Nothing that it is told changes the run: no parameter, gradient, mode or random number. A report is at
-/// most 8 MB: of larger ones attention weights are rounded to 16 bits, then layers are left out, and the page
-/// says so. The data has a format of its own, docs/report_format.md.
+/// Nothing that it is told changes the run: no parameter, gradient, mode or random number. Of what is larger
+/// than 8 MB curves are thinned, large values left out, attention weights rounded to 16 bits, then steps and
+/// layers left out, as far as it needs, and the page says so. The data has a format of its own,
+/// docs/report_format.md.
 class Report {
  public:
   explicit Report(std::string title);
@@ -83,11 +91,12 @@ class Report {
   /// A sentence that the page shows at its beginning.
   void note(std::string text);
 
-  /// Adds a point to a curve, such as "loss" or "learning rate".
+  /// Adds a point to a curve, such as "loss" or "learning rate". Throws ValueError if its step does not come
+  /// after the last one.
   void point(const std::string& curve, std::size_t step, double value);
 
   /// Adds every series of a metrics file, as fit() writes it (FitOptions::metrics), and what its first line
-  /// says of the run. Throws FileError for another file.
+  /// says of the run; a last line without its end is left out. Throws FileError for another file.
   void log(const std::string& path);
 
   /// What there is to tell of a number of steps done, a notch of the page's scrub.
@@ -115,8 +124,8 @@ class ReportStep {
   template <class T>
   ReportStep& parameters(const Module<T>& model);
 
-  /// After the next step of the optimizer, whose gradients the parameters still have: histograms of the
-  /// gradients, and of the change since parameters() was called.
+  /// After the next step of the optimizer, whose gradients the parameters still have (clipped, if they were):
+  /// histograms of the gradients, and of the change since parameters() was called.
   template <class T>
   ReportStep& next_step(const Module<T>& model);
 

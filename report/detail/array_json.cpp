@@ -48,8 +48,9 @@ nlohmann::json array_json(const Mask& mask) {
   return json_of(mask, "u8");
 }
 
-nlohmann::json rounded_json(const Array<float>& array) {
-  float low = 0, high = 0;
+template <class T>
+nlohmann::json rounded_json(const Array<T>& array) {
+  T low = 0, high = 0;
   if (array.size() > 0) {
     const auto [least, most] = std::minmax_element(array.data(), array.data() + array.size());
     low = *least;
@@ -59,7 +60,7 @@ nlohmann::json rounded_json(const Array<float>& array) {
     fail<ValueError>("rounded_json: the elements must be finite, got ", low, " to ", high);
   const double step = (static_cast<double>(high) - static_cast<double>(low)) / 65535;
   std::vector<std::uint16_t> codes(array.size());
-  std::transform(array.data(), array.data() + array.size(), codes.begin(), [&](float x) {
+  std::transform(array.data(), array.data() + array.size(), codes.begin(), [&](T x) {
     return static_cast<std::uint16_t>(
         step > 0 ? std::lround((static_cast<double>(x) - static_cast<double>(low)) / step) : 0);
   });
@@ -69,6 +70,8 @@ nlohmann::json rounded_json(const Array<float>& array) {
           {"high", high},
           {"base64", base64(std::as_bytes(std::span(codes)))}};
 }
+template nlohmann::json rounded_json(const Array<float>&);
+template nlohmann::json rounded_json(const Array<double>&);
 
 nlohmann::json number_json(double number) {
   return std::isfinite(number) ? nlohmann::json(number) : nlohmann::json();

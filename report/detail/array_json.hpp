@@ -25,7 +25,8 @@ nlohmann::json array_json(const Ids& ids);
 nlohmann::json array_json(const Mask& mask);
 
 /// With 16 bits for each element, which must be finite.
-nlohmann::json rounded_json(const Array<float>& array);
+template <class T>
+nlohmann::json rounded_json(const Array<T>& array);
 
 /// The number, or null if it is not finite; of a float as few digits as tell it from all other floats.
 nlohmann::json number_json(double number);

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "array_json.hpp"
 #include "statistics.hpp"
@@ -41,30 +43,54 @@ Json list_json(const std::vector<E>& elements, const F& f) {
   return list;
 }
 
+constexpr std::size_t max_bytes = 8'000'000;
+
 /// How much of a run is written.
 struct Detail {
+  static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+  std::size_t curve_points = all;   // of a curve
+  std::size_t largest_value = all;  // elements of a value that is no operand of attention
   bool exact = true, all_steps = true, values = true, early_values = true;
   std::size_t every_layer = 1;
 };
 
-Json any_json(const AnyArray& array, bool exact) {
-  return std::visit(
-      [exact]<class A>(const A& held) -> Json {
-        if constexpr (std::is_same_v<A, std::monostate>) {
-          return {};
-        } else if constexpr (std::is_same_v<A, Array<float>>) {
-          const bool finite = std::all_of(held.begin(), held.end(), [](float x) { return std::isfinite(x); });
-          return exact || !finite ? array_json(held) : rounded_json(held);
-        } else {
-          return array_json(held);
-        }
-      },
-      array);
-}
+/// Makes JSON of arrays, or only adds up how long it would be.
+class ArrayWriter {
+ public:
+  explicit ArrayWriter(bool counts_only) : counts_only_(counts_only) {}
 
+  Json operator()(const AnyArray& array, bool exact = true) {
+    return std::visit(
+        [&]<class A>(const A& held) -> Json {
+          if constexpr (std::is_same_v<A, std::monostate>) {
+            return {};
+          } else if (counts_only_) {
+            const std::size_t bytes = exact ? sizeof(typename A::value_type) : sizeof(std::uint16_t);
+            length_ += (held.size() * bytes + 2) / 3 * 4 + around_an_array;
+            return {};
+          } else {
+            const auto is_finite = [](auto x) { return std::isfinite(x); };
+            return exact || !std::all_of(held.begin(), held.end(), is_finite) ? array_json(held)
+                                                                              : rounded_json(held);
+          }
+        },
+        array);
+  }
+
+  std::size_t length() const { return length_; }
+
+ private:
+  static constexpr std::size_t around_an_array = 100;  // shape, dtype, range
+
+  bool counts_only_;
+  std::size_t length_ = 0;
+};
+
+/// None if no report has room for it.
 template <class T>
 AnyArray value_of(const Variable<T>& variable) {
-  if (!variable.defined()) return {};
+  if (!variable.defined() || variable.size() * sizeof(T) * 4 / 3 > max_bytes) return {};
   return variable.value();
 }
 
@@ -75,6 +101,18 @@ AnyArray heads_of(const Variable<T>& x, std::size_t row, const Shape& shape) {
   Array<T> heads(shape);
   std::copy_n(x.value().data() + row * heads.size(), heads.size(), heads.data());
   return heads;
+}
+
+std::size_t size_of(const AnyArray& array) {
+  return std::visit(
+      []<class A>(const A& held) -> std::size_t {
+        if constexpr (std::is_same_v<A, std::monostate>) {
+          return 0;
+        } else {
+          return held.size();
+        }
+      },
+      array);
 }
 
 template <class T>
@@ -98,13 +136,15 @@ struct AttentionShape {
   Shape of_row() const { return {heads, length, length}; }
 };
 
-/// 1 where a mask has made scores -inf or, as some write it, -1e9; (L, S) if that is the same for all heads,
-/// null if it is nowhere.
+/// 1 where a mask has made scores -inf, or filled in another number; (L, S) if that is the same for all
+/// heads, null if it is nowhere.
 template <class T>
-Json masked_json(const Variable<T>& scores, std::size_t row, const AttentionShape& shape) {
+Json masked_json(const RecordedValue<T>& scores, std::size_t row, const AttentionShape& shape) {
   Mask masked = Mask::from_shape(shape.of_row());
-  const T* const first = scores.value().data() + row * masked.size();
-  std::transform(first, first + masked.size(), masked.data(), [](T score) { return score <= T(-1e8); });
+  const T* const first = scores.variable.value().data() + row * masked.size();
+  const Json fill = scores.name == "masked_fill" ? scores.attributes.value("value", Json()) : Json();
+  const T hidden = fill.is_number() ? fill.get<T>() : -std::numeric_limits<T>::infinity();
+  std::transform(first, first + masked.size(), masked.data(), [=](T score) { return score == hidden; });
   if (std::none_of(masked.begin(), masked.end(), [](bool hidden) { return hidden; })) return {};
   const std::size_t size = shape.length * shape.length;
   for (std::size_t head = 1; head < shape.heads; ++head) {
@@ -139,37 +179,85 @@ std::size_t place(std::vector<R>& list, const Json& head) {
   return list.size() - 1;
 }
 
-constexpr std::size_t max_bytes = 8'000'000;
+/// Evenly spaced points, and the last one.
+template <class T>
+std::vector<T> thinned(const std::vector<T>& points, std::size_t most) {
+  if (points.size() <= most) return points;
+  const std::size_t stride = (points.size() + most - 1) / most;
+  std::vector<T> kept;
+  for (std::size_t i = 0; i < points.size(); i += stride) kept.push_back(points[i]);
+  if ((points.size() - 1) % stride != 0) kept.push_back(points.back());
+  return kept;
+}
 
-Json json_of(const CollectedRun& collected, const Detail& detail) {
+Json curve_json(const std::string& name, const Curve& curve, const Detail& detail, ArrayWriter& write) {
+  const std::vector<std::int64_t> steps = thinned(curve.steps, detail.curve_points);
+  const std::vector<double> values = thinned(curve.values, detail.curve_points);
+  Json one{{"name", name}, {"values", write(array_of<double>(std::span(values)))}};
+  const auto follows = [](std::int64_t a, std::int64_t b) { return b != a + 1; };
+  if (std::ranges::adjacent_find(steps, follows) == steps.end()) {
+    one["first"] = steps.front();
+  } else {
+    one["steps"] = array_json(array_of<std::int64_t>(std::span(steps)));
+  }
+  return one;
+}
+
+Json graph_json(const GraphRecord& graph, const std::set<std::size_t>& steps, const Detail& detail,
+                ArrayWriter& write) {
+  Json one = graph.head;
+  const std::size_t last = graph.snapshots.rbegin()->first;
+  const auto json_of = [&](const std::vector<ValueSnapshot>& values, std::size_t step) {
+    Json all{{"value", list_json(values, std::mem_fn(&ValueSnapshot::statistics))},
+             {"gradient", list_json(values, std::mem_fn(&ValueSnapshot::gradient_statistics))}};
+    if (!detail.values || (step != last && (!detail.early_values || graph.values.empty()))) return all;
+    const auto shown = [&](const AnyArray& array, std::size_t id, const std::set<std::size_t>& of_attention) {
+      return size_of(array) <= detail.largest_value || of_attention.contains(id) ? write(array) : Json();
+    };
+    for (std::size_t id = 0; id < values.size(); ++id) {
+      all["values"].push_back(shown(values[id].value, id, graph.values));
+      all["gradients"].push_back(shown(values[id].gradient, id, graph.gradients));
+    }
+    return all;
+  };
+  one["snapshots"] = by_notch(steps, graph.snapshots, json_of);
+  return one;
+}
+
+/// Whether a record is of a layer that is shown: of each that is, all rows are.
+std::vector<bool> shown_layers(const std::vector<AttentionRecord>& attention, std::size_t every) {
+  std::vector<bool> shown;
+  std::set<std::pair<std::size_t, std::size_t>> layers;
+  for (const AttentionRecord& record : attention) {
+    layers.emplace(record.head["graph"], record.head["value"]);
+    shown.push_back((layers.size() - 1) % every == 0);
+  }
+  return shown;
+}
+
+Json json_of(const CollectedRun& collected, const Detail& detail, ArrayWriter& write) {
   const std::set<std::size_t>& steps = collected.steps;
   Json result = collected.run;
   result["steps"] = steps;
   result["notes"] = collected.notes;
-  for (const auto& [name, curve] : collected.curves) {
-    Json one{{"name", name},
-             {"values", array_json(array_of<double>(std::span(std::as_const(curve.values))))}};
-    const auto follows = [](std::int64_t a, std::int64_t b) { return b != a + 1; };
-    if (std::ranges::adjacent_find(curve.steps, follows) == curve.steps.end()) {
-      one["first"] = curve.steps.front();
-    } else {
-      one["steps"] = array_json(array_of<std::int64_t>(std::span(curve.steps)));
-    }
-    result["curves"].push_back(std::move(one));
-  }
+  for (const auto& [name, curve] : collected.curves)
+    result["curves"].push_back(curve_json(name, curve, detail, write));
   for (const auto& [name, histograms] : collected.parameters) {
     result["parameters"].push_back({{"name", name},
                                     {"shape", histograms.shape},
                                     {"snapshots", by_notch(steps, histograms.snapshots,
                                                            [](const Json& snapshot) { return snapshot; })}});
   }
-  for (std::size_t i = 0; i < collected.attention.size(); i += detail.every_layer) {
+  const std::vector<bool> shown = shown_layers(collected.attention, detail.every_layer);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (!shown[i]) continue;
     Json one = collected.attention[i].head;
-    ByStep<AttentionSnapshot> shown = collected.attention[i].snapshots;
-    if (!detail.all_steps) shown.erase(shown.begin(), std::prev(shown.end()));
-    one["snapshots"] = by_notch(steps, shown, [&](const AttentionSnapshot& snapshot) {
-      return Json{{"weights", any_json(snapshot.weights, detail.exact)},
-                  {"gradient", any_json(snapshot.gradient, detail.exact)}};
+    if (!collected.attention[i].masked.is_null()) one["masked"] = collected.attention[i].masked;
+    ByStep<AttentionSnapshot> snapshots = collected.attention[i].snapshots;
+    if (!detail.all_steps) snapshots.erase(snapshots.begin(), std::prev(snapshots.end()));
+    one["snapshots"] = by_notch(steps, snapshots, [&](const AttentionSnapshot& snapshot) {
+      return Json{{"weights", write(snapshot.weights, detail.exact)},
+                  {"gradient", write(snapshot.gradient, detail.exact)}};
     });
     result["attention"].push_back(std::move(one));
   }
@@ -178,25 +266,70 @@ Json json_of(const CollectedRun& collected, const Detail& detail) {
     one["snapshots"] = by_notch(steps, snapshots, [](const Json& snapshot) { return snapshot; });
     result["predictions"].push_back(std::move(one));
   }
-  for (const GraphRecord& graph : collected.graphs) {
-    Json one = graph.head;
-    const std::size_t last = graph.snapshots.rbegin()->first;
-    const auto json_of = [&](const std::vector<ValueSnapshot>& values, std::size_t step) {
-      Json all{{"value", list_json(values, std::mem_fn(&ValueSnapshot::statistics))},
-               {"gradient", list_json(values, std::mem_fn(&ValueSnapshot::gradient_statistics))}};
-      if (detail.values && (step == last || (detail.early_values && !graph.values.empty()))) {
-        all["values"] = list_json(values, [](const auto& one) { return any_json(one.value, true); });
-        all["gradients"] = list_json(values, [](const auto& one) { return any_json(one.gradient, true); });
-      }
-      return all;
-    };
-    one["snapshots"] = by_notch(steps, graph.snapshots, json_of);
-    result["graphs"].push_back(std::move(one));
-  }
+  for (const GraphRecord& graph : collected.graphs)
+    result["graphs"].push_back(graph_json(graph, steps, detail, write));
   for (const auto& [number, list] : collected.tensors) {
     for (const Json& tensor : list) result["tensors"].push_back(tensor);
   }
   return {{"format", "xgrad-report"}, {"version", 1}, {"runs", {std::move(result)}}};
+}
+
+std::string text_of(const Json& data) { return data.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::size_t length_of(const CollectedRun& collected, const Detail& detail) {
+  ArrayWriter counts(true);
+  const std::size_t others = text_of(json_of(collected, detail, counts)).size();
+  return others + counts.length();
+}
+
+/// As much as a report has room for.
+Detail fitting(const CollectedRun& collected) {
+  Detail detail;
+  std::size_t length = length_of(collected, detail);
+  const auto reduce = [&](auto Detail::*part, auto less) {
+    if (length <= max_bytes) return;
+    const auto before = std::exchange(detail.*part, less);
+    const std::size_t shorter = length_of(collected, detail);
+    if (shorter < length) {
+      length = shorter;
+    } else {
+      detail.*part = before;  // there was nothing of the kind
+    }
+  };
+  reduce(&Detail::curve_points, 20'000);
+  reduce(&Detail::largest_value, 1'000'000);
+  reduce(&Detail::largest_value, 100'000);
+  reduce(&Detail::early_values, false);
+  reduce(&Detail::exact, false);
+  reduce(&Detail::largest_value, 10'000);
+  reduce(&Detail::largest_value, 1'000);
+  reduce(&Detail::all_steps, false);
+  reduce(&Detail::values, false);
+  for (std::size_t every = 2; every <= collected.attention.size(); every *= 2)
+    reduce(&Detail::every_layer, every);
+  return detail;
+}
+
+/// What a report says of what is left out; nothing if all is there.
+std::string note_of(const Detail& detail) {
+  std::vector<std::string> left_out;
+  if (detail.curve_points != Detail::all)
+    left_out.push_back("curves have " + std::to_string(detail.curve_points) + " points");
+  if (!detail.exact) left_out.emplace_back("attention weights are rounded to 16 bits");
+  if (!detail.values) {
+    left_out.emplace_back("the graph shows no single values");
+  } else {
+    if (detail.largest_value != Detail::all)
+      left_out.push_back("values of more than " + std::to_string(detail.largest_value) +
+                         " numbers are not shown");
+    if (!detail.early_values) left_out.emplace_back("the formulas of attention are of the last step alone");
+  }
+  if (!detail.all_steps) left_out.emplace_back("attention is shown at the last step alone");
+  if (detail.every_layer > 1)
+    left_out.push_back("attention is shown of one in " + std::to_string(detail.every_layer) + " layers");
+  std::string note;
+  for (const std::string& what : left_out) note += (note.empty() ? "To keep the file small, " : ", ") + what;
+  return note.empty() ? note : note + ".";
 }
 
 }  // namespace
@@ -256,47 +389,29 @@ void CollectedRun::add_attention(const ReportExample& example, const RecordedGra
     for (std::size_t row = 0; row < shape->rows; ++row) {
       std::vector<std::string> tokens = example.tokens[row];
       tokens.resize(shape->length, "[pad]");
-      Json head{{"module", value.module.value_or("")},
-                {"example", shape->rows == 1 ? example.text : example.text + ", " + std::to_string(row + 1)},
-                {"queries", tokens},
-                {"keys", tokens},
-                {"heads", shape->heads},
-                {"graph", place_of_graph},
-                {"value", id},
-                {"row", row}};
-      const Json masked = masked_json(graph.values[value.inputs.front().value()].variable, row, *shape);
-      if (!masked.is_null()) head["masked"] = masked;
-      attention[place(attention, head)].snapshots[step] = {heads_of(value.variable, row, shape->of_row()),
-                                                           heads_of(value.gradient, row, shape->of_row())};
+      const Json head{
+          {"module", value.module.value_or("")},
+          {"example", shape->rows == 1 ? example.text : example.text + ", " + std::to_string(row + 1)},
+          {"queries", tokens},
+          {"keys", tokens},
+          {"heads", shape->heads},
+          {"graph", place_of_graph},
+          {"value", id},
+          {"row", row}};
+      AttentionRecord& record = attention[place(attention, head)];
+      record.masked = masked_json(graph.values[value.inputs.front().value()], row, *shape);
+      record.snapshots[step] = {heads_of(value.variable, row, shape->of_row()),
+                                heads_of(value.gradient, row, shape->of_row())};
     }
   }
 }
 
 std::string CollectedRun::json() const {
-  const auto text = [this](const Detail& detail, const std::string& left_out) {
-    Json all = json_of(*this, detail);
-    if (!left_out.empty()) all["runs"][0]["notes"].push_back(left_out);
-    return all.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
-  Detail detail;
-  std::string left_out, all = text(detail, left_out);
-  const auto leave_out = [&](bool& kept, const char* what) {
-    if (all.size() <= max_bytes) return;
-    kept = false;
-    const std::string less = text(detail, left_out);
-    if (less.size() >= all.size()) return;  // there was nothing of the kind
-    left_out += (left_out.empty() ? "To keep the file small, " : ", ") + std::string(what);
-    all = text(detail, left_out + ".");
-  };
-  leave_out(detail.early_values, "the formulas of attention are of the last step alone");
-  leave_out(detail.exact, "attention weights are rounded to 16 bits");
-  leave_out(detail.values, "the graph shows no single values");
-  leave_out(detail.all_steps, "attention is shown at the last step alone");
-  while (all.size() > max_bytes && detail.every_layer < attention.size()) {
-    detail.every_layer *= 2;
-    all = text(detail, left_out + ", and of one in " + std::to_string(detail.every_layer) + " layers.");
-  }
-  return all;
+  const Detail detail = fitting(*this);
+  ArrayWriter write(false);
+  Json all = json_of(*this, detail, write);
+  if (const std::string note = note_of(detail); !note.empty()) all["runs"][0]["notes"].push_back(note);
+  return text_of(all);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                              \

@@ -34,7 +34,8 @@ struct AttentionSnapshot {
 };
 
 struct AttentionRecord {
-  nlohmann::json head;  // all but the snapshots
+  nlohmann::json head;  // what tells it from others
+  nlohmann::json masked;
   ByStep<AttentionSnapshot> snapshots;
 };
 

@@ -349,24 +349,83 @@ TEST(RecordingTest, ShowsTensorsInTheirOrderWithGradients) {
   EXPECT_TRUE(w.has_grad());
 }
 
-TEST(ReportSizeTest, ALargeOneIsRoundedAndSaysSo) {
+/// The data of a report about a model with so many attention weights that they do not fit.
+template <class T>
+json large_run() {
   xgrad::manual_seed(0);
   const std::size_t length = 200, layers = 8;
-  const xgrad::ToyEncoder<float> model(
-      {.vocab_size = 5,
-       .max_len = length,
-       .encoder = {.d_model = 16, .heads = 8, .d_ff = 16, .layers = layers}});
+  const xgrad::ToyEncoder<T> model({.vocab_size = 5,
+                                    .max_len = length,
+                                    .encoder = {.d_model = 16, .heads = 8, .d_ff = 16, .layers = layers}});
   const xgrad::Ids ids = xgrad::randint(0, 5, {1, length});
   Report report("large");
   report.step(0).observe({"long", {std::vector<std::string>(length, "w")}}, model,
                          [&] { return sum(model.token_logits(ids)); });
   const std::string text = report.json();
   EXPECT_LE(text.size(), 8'000'000u);
-  const json run = json::parse(text).at("runs").at(0);
-  ASSERT_EQ(run.at("notes").size(), 1u);
-  EXPECT_TRUE(
-      run.at("notes").at(0).get<std::string>().starts_with("To keep the file small, attention weights"));
-  EXPECT_EQ(run.at("attention").at(0).at("snapshots").at(0).at("weights").at("dtype"), "u16");
+  return json::parse(text).at("runs").at(0);
+}
+
+TEST(ReportSizeTest, ALargeOneIsRoundedAndSaysSo) {
+  for (const json& run : {large_run<float>(), large_run<double>()}) {
+    ASSERT_EQ(run.at("notes").size(), 1u);
+    EXPECT_TRUE(
+        run.at("notes").at(0).get<std::string>().starts_with("To keep the file small, attention weights"));
+    EXPECT_EQ(run.at("attention").size(), 4u) << "every other layer";
+    EXPECT_EQ(run.at("attention").at(0).at("snapshots").at(0).at("weights").at("dtype"), "u16");
+  }
+}
+
+TEST(ReportSizeTest, LongCurvesAreThinnedToTheirLastPoint) {
+  Report report("long");
+  const std::size_t steps = 1'000'000;
+  for (std::size_t step = 0; step < steps; ++step) report.point("loss", step, static_cast<double>(step));
+  report.point("accuracy", 10, 0.5);
+  const std::string text = report.json();
+  EXPECT_LE(text.size(), 8'000'000u);
+  const json run = json::parse(text).at("runs").at(0), &curve = run.at("curves").at(0);
+  const auto shown = elements<std::int64_t>(curve.at("steps"));
+  const auto values = elements<double>(curve.at("values"));
+  ASSERT_EQ(shown.size(), values.size());
+  EXPECT_GE(shown.size(), 19'000u);
+  EXPECT_EQ(shown.front(), 0);
+  EXPECT_EQ(shown.back(), static_cast<std::int64_t>(steps - 1));
+  for (std::size_t i = 0; i < shown.size(); ++i) ASSERT_EQ(values[i], static_cast<double>(shown[i]));
+  EXPECT_EQ(run.at("curves").at(1).at("first"), 10);
+  EXPECT_TRUE(run.at("notes").at(0).get<std::string>().starts_with("To keep the file small, curves"));
+}
+
+TEST(ReportSizeTest, WhatFitsIsWhole) {
+  Report report("small");
+  report.point("loss", 0, 1);
+  EXPECT_TRUE(json::parse(report.json()).at("runs").at(0).at("notes").empty());
+}
+
+TEST(ReportPointTest, StepsOfACurveAscend) {
+  Report report("curve");
+  report.point("loss", 3, 1);
+  report.point("accuracy", 3, 1);
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { report.point("loss", 3, 1); }),
+            "Report: the steps of a curve must ascend, got 3 after 3 in loss");
+}
+
+/// Weights that have grown without bounds have scores beyond what masks write.
+TEST_F(ReportTest, HugeScoresAreNoMask) {
+  Report report("test");
+  for (const std::size_t step : {0, 1}) {
+    report.step(step).observe(example_, model_, [&] { return loss(); });
+    for (const Variable<float>& parameter : model_.parameters()) {
+      const xgrad::NoGrad guard;
+      parameter.assign(Array<float>(parameter.value() * 1e6f));
+    }
+  }
+  const json run = run_of(report);
+  EXPECT_EQ(run.at("attention").size(), 4u) << "layers times sentences";
+  for (const json& attention : run.at("attention")) {
+    EXPECT_FALSE(attention.at("snapshots").at(0).is_null());
+    EXPECT_FALSE(attention.at("snapshots").at(1).is_null());
+  }
+  EXPECT_FALSE(run.at("attention").at(0).contains("masked"));
 }
 
 TEST(ReportLogTest, ReadsTheMetricsOfARun) {
@@ -374,7 +433,7 @@ TEST(ReportLogTest, ReadsTheMetricsOfARun) {
   const std::string path = folder.path("metrics");
   xgrad::fit(
       3, [](std::size_t i) { return xgrad::StepResult{.loss = 1 / static_cast<double>(i + 1), .lr = 0.5}; },
-      {.progress = false, .metrics = path, .about = {{"--seed", "4"}}});
+      {.progress = false, .metrics = path, .about = {{"--seed", "4"}}, .seed = 4});
   Report report("log");
   report.log(path);
   const json run = run_of(report);
@@ -389,11 +448,24 @@ TEST(ReportLogTest, ReadsTheMetricsOfARun) {
       EXPECT_EQ(elements<double>(curve.at("values")), (std::vector<double>{1, 0.5, 1.0 / 3}));
     }
   }
-  for (const char* const line : {"my notes\n", "{\"run\": 5}\n", "{\"step\": -1}\n"}) {
-    const std::string other = folder.write("other", line);
-    EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(other); }),
-              other + ":1: must be a line of a training run's metrics, got another one");
-  }
+  const auto refused = [&](const std::string& text) {
+    const std::string other = folder.write("other", text);
+    return message_of<xgrad::FileError>([&] { Report("log").log(other); }).substr(other.size());
+  };
+  const std::string no_line = ":1: must be a line of a training run's metrics, got another one";
+  EXPECT_TRUE(refused("my notes\n").starts_with(":1: must be JSON: parse error"));
+  EXPECT_EQ(refused("{\"run\": 5}\n"), no_line);
+  EXPECT_EQ(refused("{\"step\": -1}\n"), no_line);
+  EXPECT_EQ(refused("{\"run\": {\"options\": [1]}}\n"), ":1: options must be text, got [1]");
+  EXPECT_EQ(refused("{\"run\": {\"seed\": 5}}\n"), ":1: seed must be text, got 5");
+  EXPECT_EQ(refused("{\"step\": 3, \"loss\": 1}\n{\"step\": 3, \"loss\": 1}\n"),
+            ":2: steps must ascend, got 3 after 3");
+  EXPECT_EQ(refused("{\"run\": " + std::string(1'000'000, '[') + "\n"),
+            ":1: must not be nested deeper than 64 levels");
+  Report cut_off("log");
+  cut_off.log(folder.write("cut", "{\"run\": {\"curves\": 5}}\n{\"step\": 3, \"lr\": 1}\n{\"step\": 4"));
+  ASSERT_EQ(run_of(cut_off).at("curves").size(), 1u);
+  EXPECT_EQ(run_of(cut_off).at("curves").at(0).at("name"), "learning rate");
   EXPECT_EQ(message_of<xgrad::FileError>([&] { report.log(folder.path("none")); }),
             folder.path("none") + ": cannot be read");
 }
