@@ -47,6 +47,15 @@ inline int finish(const std::string& name, int exit_code) {
   return 1;
 }
 
+/// A word as a shell reads it.
+inline std::string shell_word(const std::string& text) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:/@[]";
+  if (text.find_first_not_of(plain) == text.npos) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 /// Tells on stderr where a page was written and, to someone who is logged in from elsewhere, how to get it.
 inline void tell_where_it_is(const std::string& path) {
   const std::string full = std::filesystem::absolute(path).string();
@@ -57,9 +66,9 @@ inline void tell_where_it_is(const std::string& path) {
   std::istringstream parts(connection);
   std::string client, port, server;
   parts >> client >> port >> server;
-  std::fprintf(stderr, "to look at it on your machine: scp %s%s%s:%s .\n", user != nullptr ? user : "",
-               user != nullptr ? "@" : "",
-               server.find(':') == server.npos ? server.c_str() : ("[" + server + "]").c_str(), full.c_str());
+  const std::string host = server.find(':') == server.npos ? server : "[" + server + "]";
+  const std::string source = (user != nullptr ? user + std::string("@") : "") + host + ":" + full;
+  std::fprintf(stderr, "to look at it on your machine: scp %s .\n", shell_word(source).c_str());
 }
 
 /// Whether this is the rank that prints: rank 0, or a process that mpirun has not started.

@@ -201,7 +201,7 @@ int run(const SyllableOptions& options) {
   if (asked.empty() && english) asked = {"compute", "recipe", "attention", "encoder", "shoes", "xylophone"};
   for (const std::string& word : asked) print_answer(word, classifier.answer(word));
   metrics.write(report);
-  return 0;
+  return training_run.exit_code();
 }
 
 }  // namespace

@@ -238,7 +238,7 @@ int run(const TaggerOptions& options) {
   for (std::size_t i = 0; i < test.tags.size(); ++i)
     report["tag_accuracy"][test.tags[i]] = share(test.counts[i][i], test.row_total(i));
   metrics.write(report);
-  return 0;
+  return training_run.exit_code();
 }
 
 }  // namespace

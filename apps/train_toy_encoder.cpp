@@ -258,7 +258,7 @@ int run(const TrainingOptions& options) {
   nlohmann::json report = training_run.metrics(log);
   report.update({{"held_out_accuracy", reached}, {"attention_on_target", attention}});
   metrics.write(report);
-  return 0;
+  return training_run.exit_code();
 }
 
 }  // namespace

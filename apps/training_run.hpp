@@ -15,10 +15,10 @@
 
 #include <nlohmann/json.hpp>
 #include <xgrad/files.hpp>
-#include <xgrad/report.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "program.hpp"
+#include "run_report.hpp"
 #include "training_options.hpp"
 #include "world.hpp"
 
@@ -95,10 +95,6 @@ class TrainingRun {
     }
     config_["--lr"] = xgrad::detail::number_text(options.lr);
     keep("scheduler", scheduler_);
-    if (!options.report.empty()) {
-      check_writable(options.report);
-      report_.emplace(options.program + ", seed " + std::to_string(options.seed));
-    }
   }
 
   /// With a learning rate that rises linearly and then falls along half a cosine wave to 0.
@@ -143,8 +139,7 @@ class TrainingRun {
   /// step, such as predictions.
   void show(xgrad::ReportExample example, std::function<xgrad::Variable<float>()> loss,
             std::function<void(xgrad::ReportStep&)> show = {}) {
-    if (!report_) return;
-    example_ = {std::move(example), std::move(loss), std::move(show)};
+    report_.show(std::move(example), std::move(loss), std::move(show));
   }
 
   /// Makes the optimizer's step for a batch, with clipped gradients, and the scheduler's; shard() gives the
@@ -169,28 +164,35 @@ class TrainingRun {
     if (options_.resume) {
       how.first_step = load_checkpoint(options_.checkpoint, parts_, config_, options_.ranks);
       if (options_.leads()) std::fprintf(stderr, "resumed after step %zu\n", how.first_step);
+      report_.resumed_after(how.first_step);
     }
     if (!options_.checkpoint.empty()) {
       how.save = [this](std::size_t done) { save_checkpoint(parts_, options_.checkpoint, done, config_); };
     }
     how.about = config_;
-    if (report_) {
-      how.observe = [this](std::size_t done) { observe(done); };
-      how.observe_step = [this](std::size_t done) { report_->step(done).next_step(model_); };
+    how.seed = options_.seed;
+    if (report_.is_asked_for()) {
+      how.observe = [this](std::size_t done) { report_.observe(done); };
+      how.observe_step = [this](std::size_t done) { report_.observe_step(done); };
     }
     how.evaluate = evaluate_;
     how.evaluate_every = evaluate_every_;
     std::optional<xgrad::DetectAnomaly> detect;
     if (options_.detect_anomaly) detect.emplace();
-    const xgrad::TrainingLog log = xgrad::fit(
-        options_.steps,
-        [&](std::size_t number) {
-          step_ = number;
-          const xgrad::StepResult result = step();
-          add_to_report(number, result);
-          return result;
-        },
-        how);
+    const auto numbered_step = [&](std::size_t number) {
+      step_ = number;
+      const xgrad::StepResult result = step();
+      report_.add(number, result);
+      return result;
+    };
+    xgrad::TrainingLog log;
+    try {
+      log = xgrad::fit(options_.steps, numbered_step, how);
+    } catch (const std::exception& error) {
+      report_.note(std::string("The run ended with an error: ") + error.what());
+      report_.write(config_, std::nullopt);
+      throw;
+    }
     if (log.interrupted && !options_.checkpoint.empty() && options_.leads()) {
       std::fprintf(stderr, "interrupted after step %zu; the same command with --resume goes on from there\n",
                    log.steps);
@@ -198,7 +200,8 @@ class TrainingRun {
     if (options_.ranks != nullptr && options_.leads())
       std::fprintf(stderr, "%s\n", summary(sharded_.rank_times()).c_str());
     if (!best_.empty()) model_.load_state_dict(best_);
-    write_report(log);
+    report_.profile();
+    report_is_lost_ = !report_.write(config_, log.seconds);
     return log;
   }
 
@@ -209,6 +212,9 @@ class TrainingRun {
   std::size_t step() const { return step_; }
 
   double best_score() const { return stopping_.best(); }
+
+  /// The program's: 1 if the report could not be written.
+  int exit_code() const { return report_is_lost_ ? 1 : 0; }
 
   /// What all programs write into their metrics file.
   nlohmann::json metrics(const xgrad::TrainingLog& log) const {
@@ -226,45 +232,6 @@ class TrainingRun {
   }
 
  private:
-  struct Example {
-    xgrad::ReportExample example;
-    std::function<xgrad::Variable<float>()> loss;
-    std::function<void(xgrad::ReportStep&)> show;
-  };
-
-  void observe(std::size_t done) {
-    xgrad::ReportStep step = report_->step(done);
-    step.parameters(model_);
-    if (!example_) return;
-    step.observe(example_->example, model_, example_->loss);
-    const xgrad::EvalMode eval(model_);
-    const xgrad::NoGrad no_grad;
-    if (example_->show) example_->show(step);
-  }
-
-  void add_to_report(std::size_t step, const xgrad::StepResult& result) {
-    if (!report_) return;
-    report_->point("loss", step, result.loss);
-    if (result.lr) report_->point("learning rate", step, *result.lr);
-    if (result.grad_norm) report_->point("gradient norm", step, *result.grad_norm);
-  }
-
-  void write_report(const xgrad::TrainingLog& log) {
-    if (!report_) return;
-    report_->describe({.program = options_.program,
-                       .options = config_,
-                       .seed = options_.seed,
-                       .parameter_count = model_.parameter_count(),
-                       .seconds = log.seconds});
-    if (example_) {
-      const xgrad::EvalMode eval(model_);
-      report_->profile(
-          xgrad::profile([this] { grad(example_->loss(), model_.parameters(), {.allow_unused = true}); }));
-    }
-    report_->write(options_.report);
-    tell_where_it_is(options_.report);
-  }
-
   xgrad::Agreement agreement() const {
     xgrad::Agreement all = config_;
     all["the checksum of the training data"] = std::to_string(words_);
@@ -309,8 +276,8 @@ class TrainingRun {
   std::function<bool(std::size_t)> evaluate_;
   xgrad::EarlyStopping stopping_;
   xgrad::StateDict<float> best_;
-  std::optional<xgrad::Report> report_;
-  std::optional<Example> example_;
+  RunReport report_{options_, model_};
+  bool report_is_lost_ = false;
 };
 
 /// Runs the body of a training program on all ranks that mpirun has started, of which rank 0 prints and

@@ -76,12 +76,17 @@ class TaggerProgramTest : public testing::Test {
 };
 
 TEST_F(TaggerProgramTest, ReportsWhatItReached) {
-  const std::string output = output_of(train("--steps 60 --batch 1000 --patience 100 --metrics " + metrics_ +
-                                             " --log " + log_ + " 2>/dev/null"));
+  const std::string output =
+      output_of(train("--steps 60 --batch 1000 --patience 100 --metrics " + metrics_ + " --log " + log_ +
+                      " --report " + folder_.path("report.json") + " 2>/dev/null"));
   // 17 files of 6 sentences of 5 words are trained on, with 305 words more in the first two.
   EXPECT_TRUE(output.starts_with("815 words to train on, 30 to validate, 65 to test, 5 tags, ")) << output;
   for (const double tokens : logged(log_, "tokens"))
     EXPECT_EQ(tokens, 815) << "all of the words in each batch";
+
+  const json shown = json_of(folder_.path("report.json")).at("runs").at(0);
+  EXPECT_EQ(shown.at("attention").size(), 1u);
+  EXPECT_FALSE(shown.at("predictions").empty());
 
   const json report = json_of(metrics_);
   EXPECT_EQ(report.at("steps"), 60);

@@ -140,6 +140,10 @@ class Model {
     });
   }
 
+  xgrad::Array<float> probabilities(const Batch& batch) const {
+    return visit([&](const auto& model) { return softmax(model(batch.input)).value(); });
+  }
+
   /// How many labels of the batch are the most probable ones.
   std::size_t right(const Batch& batch) const {
     const xgrad::Array<float> logits = visit([&](const auto& model) { return model(batch.input).value(); });
@@ -227,7 +231,7 @@ void save(const Model& model, const pretrained::Tokenizer& tokenizer, const std:
 /// Shows the first text in the report that is short enough to be read there; there may be none.
 void show_in_report(TrainingRun& run, const Model& model, const Reader& reader,
                     const pretrained::Tokenizer& tokenizer, const std::vector<Example>& examples,
-                    const std::vector<LabelledText>& texts) {
+                    const std::vector<LabelledText>& texts, const std::vector<std::string>& labels) {
   constexpr std::size_t longest = 64;
   const auto example = std::ranges::find_if(examples, [](const Example& one) {
     return one.encoding.size() <= longest && std::ranges::max(one.labels) >= 0;
@@ -240,7 +244,19 @@ void show_in_report(TrainingRun& run, const Model& model, const Reader& reader,
     const xgrad::WeightedLoss<float> all = model.loss(batch);
     return all.sum / static_cast<float>(all.weight);
   };
-  run.show({texts[place].text, {tokens_of(tokenizer, example->encoding.ids)}}, loss);
+  const std::vector<std::string> tokens = tokens_of(tokenizer, example->encoding.ids);
+  const std::string text = texts[place].text;
+  const auto predictions = [=](xgrad::ReportStep& step) {
+    const xgrad::Array<float> probabilities = model.probabilities(batch);
+    for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+      const std::int64_t label = batch.labels.data()[i];
+      if (label < 0) continue;
+      step.prediction(batch.labels.size() == 1 ? text : tokens[i] + " in: " + text,
+                      xgrad::most_probable(labels, {probabilities.data() + i * labels.size(), labels.size()}),
+                      labels[static_cast<std::size_t>(label)]);
+    }
+  };
+  run.show({text, {tokens}}, loss, predictions);
 }
 
 int run(FineTuneOptions options) {
@@ -280,7 +296,7 @@ int run(FineTuneOptions options) {
   training_run.keep("batches", batches);
   training_run.evaluate(batches.batches_per_epoch(), options.patience,
                         [&] { return score(model, reader, held_out, options).accuracy(); });
-  show_in_report(training_run, model, reader, tokenizer, held_out, split.test);
+  show_in_report(training_run, model, reader, tokenizer, held_out, split.test, labels);
   const xgrad::TrainingLog log = training_run.fit([&] {
     return training_run.update(batches.next(), [&](std::span<const std::size_t> chosen) {
       return model.loss(reader.batch(training, chosen));
@@ -298,7 +314,7 @@ int run(FineTuneOptions options) {
                  {"labels", labels},
                  {"baselines", {{"most_frequent_label", baseline}}}});
   metrics.write(report);
-  return 0;
+  return training_run.exit_code();
 }
 
 }  // namespace

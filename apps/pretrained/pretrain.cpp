@@ -278,7 +278,7 @@ int run(const PretrainOptions& options) {
   nlohmann::json report = training_run.metrics(log);
   report.update({{"before", before.json()}, {"after", after.json()}, {"evaluations", evaluations.all()}});
   metrics.write(report);
-  return 0;
+  return training_run.exit_code();
 }
 
 }  // namespace

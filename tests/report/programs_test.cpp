@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -66,9 +67,51 @@ TEST_F(ReportProgramsTest, TellsWhereThePageIs) {
   EXPECT_TRUE(xgrad_tests::run_command(
                   "SSH_CONNECTION='fe80::1 5000 fe80::2 22' USER=me " XGRAD_PROGRAMS_DIR "/" + command)
                   .output.ends_with("scp me@[fe80::2]:" + page + " .\n"));
+  const std::string odd = path("it's a page.html");
+  EXPECT_TRUE(xgrad_tests::run_command("SSH_CONNECTION='1 2 host 22' USER=me " XGRAD_PROGRAMS_DIR
+                                       "/train_toy_encoder --steps 2 --report \"" +
+                                       odd + "\" 2>&1 >/dev/null")
+                  .output.ends_with("scp 'me@host:" + path("it'\\''s a page.html") + "' .\n"));
   const std::string nowhere = path("none/page.html");
   EXPECT_EQ(error_of("train_toy_encoder --report " + nowhere),
             "train_toy_encoder: " + nowhere + ": cannot be written: No such file or directory\n");
+}
+
+TEST_F(ReportProgramsTest, AReportThatCannotBeWrittenCostsNoModel) {
+  const std::string model = path("model"), page = path("page.html");
+  const xgrad_tests::ProgramResult result = xgrad_tests::run_command(
+      "sh -c 'ulimit -f 200; exec " XGRAD_PROGRAMS_DIR "/train_syllables --steps 2 --save " + model +
+      " --report " + page + "' 2>&1 >/dev/null");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.output.find("train_syllables: the report is lost: " + page + ": cannot be written"),
+            std::string::npos)
+      << result.output;
+  EXPECT_TRUE(std::filesystem::exists(model));
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
+TEST_F(ReportProgramsTest, ARunThatFailsHasAReport) {
+  error_of("train_toy_encoder --steps 30 --log /dev/full --report " + path("report.json") +
+           " 2>&1 >/dev/null");
+  const json run = run_of("report.json");
+  EXPECT_EQ(run.at("steps"), (json{0, 1, 2, 5, 10, 20}));
+  EXPECT_TRUE(run.at("notes").at(0).get<std::string>().starts_with("The run ended with an error: fit: "));
+}
+
+TEST_F(ReportProgramsTest, AResumedRunSaysSoAndAFinishedOneKeepsItsPage) {
+  const std::string command =
+      "train_toy_encoder --checkpoint " + path("run") + " --report " + path("report.json");
+  output_of(command + " --steps 30 2>/dev/null");
+  const std::string whole = read_bytes(path("report.json"));
+  output_of(command + " --steps 30 --resume 2>/dev/null");
+  EXPECT_EQ(read_bytes(path("report.json")), whole);
+}
+
+TEST_F(ReportProgramsTest, WordsAndTagsAreShown) {
+  output_of("train_syllables --steps 3 --report " + path("syllables.json") + " 2>/dev/null");
+  const json run = run_of("syllables.json");
+  EXPECT_FALSE(run.at("attention").empty());
+  EXPECT_FALSE(run.at("predictions").empty());
 }
 
 TEST_F(ReportProgramsTest, RunsAreCompared) {
@@ -143,6 +186,9 @@ TEST_F(ReportProgramsTest, PretrainedModelsHaveAttention) {
     EXPECT_EQ(run.at("attention").at(0).at("keys").at(0), "[CLS]") << name;
   }
   EXPECT_EQ(run_of("pretrain.json").at("predictions").at(0).at("snapshots").at(0).at("answers").size(), 5u);
+  const json prediction = run_of("fine_tune.json").at("predictions").at(0);
+  EXPECT_TRUE((std::set<std::string>{"cat", "mouse"}).contains(prediction.at("truth")));
+  EXPECT_EQ(prediction.at("snapshots").at(0).at("answers").size(), 2u);
 }
 
 }  // namespace
