@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -32,22 +33,33 @@ class NotebookReport {
     if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) std::exit(*exit_code);
     if (path_.empty()) return;
     report_.emplace(std::move(title));
+    report_->describe({.program = std::filesystem::path(argv[0]).filename().string()});
     recording_.emplace();
   }
 
-  void show(const std::string& section, const std::vector<xgrad::NamedParameter<float>>& tensors) {
+  /// Tensors with a row for each word get its name.
+  void show(const std::string& section, const std::vector<xgrad::NamedParameter<float>>& tensors,
+            const std::vector<std::string>& words = {}) {
     if (!recording_) return;
-    for (const auto& [name, tensor] : tensors) recording_->tensor(section, name, tensor);
+    for (const auto& [name, tensor] : tensors) {
+      const bool is_of_words = tensor.dimension() > 1 && tensor.shape(-2) == words.size();
+      recording_->tensor(section, name, tensor, {.rows = is_of_words ? words : std::vector<std::string>()});
+    }
   }
   void show(const std::string& section, const std::string& name, const xgrad::Ids& ids) {
     if (recording_) recording_->tensor(section, name, ids);
   }
 
-  /// Shows what the loss was computed from; call it before backward(), and without sequences if none attends.
+  /// Shows the loss, what it was computed from, and the gradients of the parameters; call it before
+  /// backward(), and without sequences if none attends.
   void show_loss(const std::string& name, const xgrad::Variable<float>& loss,
                  const std::vector<xgrad::NamedParameter<float>>& parameters,
                  const std::vector<std::vector<std::string>>& sequences) {
-    if (recording_) report_->step(0).recorded({name, sequences}, *recording_, loss, parameters);
+    if (!recording_) return;
+    const std::string section = "Forward and backward: " + name;
+    show(section, {{"loss", loss}});
+    show(section, parameters);
+    report_->step(0).recorded({name, sequences}, *recording_, loss, parameters);
   }
 
   /// To be called after the last loss: what follows is not recorded.

@@ -29,6 +29,9 @@ int main(int argc, char** argv) {
   std::cout << "Sentence: " << sentence << "\nTokens  : " << examples::quoted(tokens)
             << "\nToken IDs: " << ids << "\n\n";
   report.show("1) Tokenization", "Token IDs", ids);
+  std::vector<std::string> words{"<bos>"};
+  words.insert(words.end(), tokens.begin(), tokens.end());
+  words.emplace_back("<eos>");
 
   std::cout << "## 2) Token embeddings + positional embeddings\n\n";
   const std::size_t emb_dim = 4, context_len = 8;  // a longer context than is needed here
@@ -58,7 +61,8 @@ int main(int argc, char** argv) {
             << x << "\n\nShape X: " << xgrad::to_string(x.shape()) << "\n\n";
   report.show(
       "2) Token embeddings + positional embeddings",
-      {{"Token embeddings", tok_vectors}, {"Positional embeddings", pos_vectors}, {"Input embeddings X", x}});
+      {{"Token embeddings", tok_vectors}, {"Positional embeddings", pos_vectors}, {"Input embeddings X", x}},
+      words);
 
   std::cout << "## 3) Q, K, V (Single Head)\n\n";
   const std::size_t head_dim = 2;
@@ -70,7 +74,7 @@ int main(int argc, char** argv) {
 
   const Variable<float> Q = W_Q(x), K = W_K(x), V = W_V(x);  // (seq_len, head_dim)
   std::cout << "Q:\n" << Q << "\n\nK:\n" << K << "\n\nV:\n" << V << "\n\n";
-  report.show("3) Q, K, V", {{"Q", Q}, {"K", K}, {"V", V}});
+  report.show("3) Q, K, V", {{"Q", Q}, {"K", K}, {"V", V}}, words);
 
   std::cout << "## 4) Attention Scores -> Weights -> Context\n\n";
   const float scale = std::sqrt(static_cast<float>(head_dim));
@@ -82,7 +86,7 @@ int main(int argc, char** argv) {
             << weights << "\n\nContext vectors Z (single head):\n"
             << Z_single << "\n\n";
   report.show("4) Attention",
-              {{"Attention scores", scores}, {"Attention weights", weights}, {"Z_single", Z_single}});
+              {{"Attention scores", scores}, {"Attention weights", weights}, {"Z_single", Z_single}}, words);
 
   std::cout << "## 5) (Optional) Multi-Head Attention\n\n";
   const std::size_t num_heads = 2, d_out = num_heads * head_dim;
@@ -111,7 +115,7 @@ int main(int argc, char** argv) {
   std::cout << "Concatenated heads Z (shape): " << xgrad::to_string(Z_cat.shape())
             << "\nZ (multi-head) projected back to emb_dim:\n"
             << Z_multi << "\n\n";
-  report.show("5) Multi-Head Attention", {{"Z_cat", Z_cat}, {"Z_multi", Z_multi}});
+  report.show("5) Multi-Head Attention", {{"Z_cat", Z_cat}, {"Z_multi", Z_multi}}, words);
 
   std::cout
       << "## 6) Interpretability Notes\n\n"
@@ -129,9 +133,6 @@ int main(int argc, char** argv) {
       {"out_proj.weight", out_proj.weight()}};
   const Variable<float> loss = examples::cosine_sum(Z_multi);
   std::cout << "two heads, loss = sum(Z_multi * cos(0, 1, 2, ...)):\n" << loss << '\n';
-  std::vector<std::string> words{"<bos>"};
-  words.insert(words.end(), tokens.begin(), tokens.end());
-  words.emplace_back("<eos>");
   report.show_loss("two heads", loss, parameters, {words});
   loss.backward({.retain_graph = true});  // the one-head loss below goes through x, too
   examples::print_leaf_gradients(parameters);

@@ -53,9 +53,11 @@ int main(int argc, char** argv) {
   const Variable<float> input_embeddings((embeddings + positional_embeddings).value(), true);
   std::cout << "\nInput embeddings (word + positional):\n";
   print_rows(input_embeddings);
-  report.show("Embeddings", {{"Word embeddings", embeddings},
-                             {"Positional embeddings", positional_embeddings},
-                             {"Input embeddings", input_embeddings}});
+  report.show("Embeddings",
+              {{"Word embeddings", embeddings},
+               {"Positional embeddings", positional_embeddings},
+               {"Input embeddings", input_embeddings}},
+              sentence);
 
   const std::size_t d_model = 4, num_heads = 2, d_k = d_model / num_heads;
   xgrad::manual_seed(42);
@@ -105,12 +107,14 @@ int main(int argc, char** argv) {
               << "\nHead " << head + 1
               << " - Output (attention_weights_h @ V_h): " << xgrad::to_string(head_outputs[head].shape())
               << "\n\n";
-    report.show("Head " + std::to_string(head + 1), {{"Q", Q[head]},
-                                                     {"K", K[head]},
-                                                     {"V", V[head]},
-                                                     {"Attention scores", attention_scores},
-                                                     {"Attention weights", attention_weights},
-                                                     {"Output", head_outputs[head]}});
+    report.show("Head " + std::to_string(head + 1),
+                {{"Q", Q[head]},
+                 {"K", K[head]},
+                 {"V", V[head]},
+                 {"Attention scores", attention_scores},
+                 {"Attention weights", attention_weights},
+                 {"Output", head_outputs[head]}},
+                sentence);
   }
 
   const Variable<float> concatenated_output = cat(head_outputs, 1);  // (n, d_model)
@@ -120,7 +124,8 @@ int main(int argc, char** argv) {
   std::cout << "Final output after output projection (concatenated_output @ W_o): "
             << xgrad::to_string(final_output.shape()) << "\n\n"
             << final_output << "\n\n";
-  report.show("All heads", {{"Concatenated output", concatenated_output}, {"Final output", final_output}});
+  report.show("All heads", {{"Concatenated output", concatenated_output}, {"Final output", final_output}},
+              sentence);
 
   std::cout << "=== Forward and backward ===\n\n";
   const Variable<float> loss = examples::cosine_sum(final_output);

@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   std::cout << "Embedded Tokens with batch size = 1:\n"
             << embedded_tokens << "\nShape: " << xgrad::to_string(embedded_tokens.shape()) << "\n\n";
   report.show("Sentence Embedding", "Token IDs", token_ids);
-  report.show("Sentence Embedding", {{"Embedded Tokens", embedded_tokens}});
+  report.show("Sentence Embedding", {{"Embedded Tokens", embedded_tokens}}, tokens);
 
   std::cout << "# Positional Encoding\n\n";
   const std::size_t max_len = 10;
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   std::cout << "Input shape: " << xgrad::to_string(embedded_tokens.shape())
             << "\nOutput shape: " << xgrad::to_string(x.shape())
             << "\nPositional Embeddings added to the input embedding: " << x << "\n\n";
-  report.show("Positional Encoding", {{"x", x}});
+  report.show("Positional Encoding", {{"x", x}}, tokens);
 
   std::cout << "# Single Self-Attention Head\n\n## Define Q/K/V Projections\n\n";
   xgrad::manual_seed(123);
@@ -105,11 +105,13 @@ int main(int argc, char** argv) {
   const Variable<float> shoes_context = matmul(attn_weights, all_values);
   std::cout << "Context vector for 'shoes': " << shoes_context
             << "\nShape: " << xgrad::to_string(shoes_context.shape()) << "\n\n";
-  report.show("Single Self-Attention Head", {{"Q", Q},
-                                             {"shoes_query", shoes_query},
-                                             {"Attention Scores (shoes)", attn_scores},
-                                             {"Attention Weights (shoes)", attn_weights},
-                                             {"shoes_context", shoes_context}});
+  report.show("Single Self-Attention Head",
+              {{"Q", Q},
+               {"shoes_query", shoes_query},
+               {"Attention Scores (shoes)", attn_scores},
+               {"Attention Weights (shoes)", attn_weights},
+               {"shoes_context", shoes_context}},
+              tokens);
 
   std::cout << "# Multi-Head Attention\n\n";
   const auto mha = seeded<MultiHeadSelfAttention<float>>(d_model, std::size_t{2});
@@ -117,7 +119,7 @@ int main(int argc, char** argv) {
   std::cout << "MHA Output shape: " << xgrad::to_string(mha_out.shape()) << "\nMHA Output: " << mha_out
             << "\nAttention Weights per head: " << attn_weights_per_head << "\n\n";
   report.show("Multi-Head Attention",
-              {{"mha_out", mha_out}, {"Attention Weights per head", attn_weights_per_head}});
+              {{"mha_out", mha_out}, {"Attention Weights per head", attn_weights_per_head}}, tokens);
 
   std::cout << "# Add & Norm\n\n";
   const Variable<float> residual_1 = x + mha_out;
@@ -146,11 +148,13 @@ int main(int argc, char** argv) {
   std::cout << "-- After Feed-Forward --\nFFN output shape: " << xgrad::to_string(ffn_out.shape())
             << "\nFinal encoder output shape: " << xgrad::to_string(encoder_out.shape())
             << "\nFinal encoder output: " << encoder_out << "\n\n";
-  report.show("Add & Norm, Feed Forward Network, Add & Norm", {{"residual_1", residual_1},
-                                                               {"normed_1", normed_1},
-                                                               {"ffn_out", ffn_out},
-                                                               {"residual_2", residual_2},
-                                                               {"encoder_out", encoder_out}});
+  report.show("Add & Norm, Feed Forward Network, Add & Norm",
+              {{"residual_1", residual_1},
+               {"normed_1", normed_1},
+               {"ffn_out", ffn_out},
+               {"residual_2", residual_2},
+               {"encoder_out", encoder_out}},
+              tokens);
 
   std::cout << "# Forward and backward\n\n";
   const Variable<float> loss = examples::cosine_sum(encoder_out);

@@ -22,12 +22,18 @@ int main(int argc, char** argv) {
   const Variable<float> original_output = self_attention(encodings_matrix);
   std::cout << "original_output = self_attention(encodings_matrix):\n" << original_output << "\n\n";
 
+  const std::vector<std::string> words{"token 0", "token 1", "token 2"};
+  report.show("Seeding and instantiation", {{"original_output", original_output.detach()}}, words);
+
   std::cout << "### Validate Weights and Manual Calculations\n\n";
   const std::vector<xgrad::NamedParameter<float>> weights = self_attention.named_parameters();
   const Variable<float> W_q = weights[0].second, W_k = weights[1].second, W_v = weights[2].second;
   std::cout << "W_q.weight, transposed:\n" << transpose(W_q, 0, 1) << "\n\n";
   std::cout << "W_k.weight, transposed:\n" << transpose(W_k, 0, 1) << "\n\n";
   std::cout << "W_v.weight, transposed:\n" << transpose(W_v, 0, 1) << "\n\n";
+  report.show("Validate Weights and Manual Calculations", {{"W_q.weight, transposed", transpose(W_q, 0, 1)},
+                                                           {"W_k.weight, transposed", transpose(W_k, 0, 1)},
+                                                           {"W_v.weight, transposed", transpose(W_v, 0, 1)}});
 
   std::cout << "## Shapes and intermediate tensors\n\n";
   const Variable<float> q = linear(encodings_matrix, W_q), k = linear(encodings_matrix, W_k),
@@ -41,14 +47,16 @@ int main(int argc, char** argv) {
   std::cout << "attention_percents:\n" << attention_percents << "\n\n";
   const Variable<float> final_output = matmul(attention_percents, v);  // (3, 2)
   std::cout << "final_output:\n" << final_output << "\n\n";
-  report.show("Shapes and intermediate tensors", {{"encodings_matrix", encodings_matrix},
-                                                  {"q", q},
-                                                  {"k", k},
-                                                  {"v", v},
-                                                  {"sims", sims},
-                                                  {"scaled_sims", scaled_sims},
-                                                  {"attention_percents", attention_percents},
-                                                  {"final_output", final_output}});
+  report.show("Shapes and intermediate tensors",
+              {{"encodings_matrix", encodings_matrix},
+               {"q", q},
+               {"k", k},
+               {"v", v},
+               {"sims", sims},
+               {"scaled_sims", scaled_sims},
+               {"attention_percents", attention_percents},
+               {"final_output", final_output}},
+              words);
 
   // The module runs one fused kernel, so that last bits may differ.
   const xgrad::Mask equal = xt::isclose(final_output.value(), original_output.value());
@@ -59,8 +67,7 @@ int main(int argc, char** argv) {
   const Variable<float> loss = examples::cosine_sum(output);
   std::cout << "output:\n" << output << "\n\nloss = sum(output * cos(0, 1, 2, ...)):\n" << loss << '\n';
   report.show_loss("the loss of what was computed by hand", examples::cosine_sum(final_output),
-                   {{"W_q.weight", W_q}, {"W_k.weight", W_k}, {"W_v.weight", W_v}},
-                   {{"token 0", "token 1", "token 2"}});
+                   {{"W_q.weight", W_q}, {"W_k.weight", W_k}, {"W_v.weight", W_v}}, {words});
   report.write();
   loss.backward();
   examples::print_leaf_gradients({{"encodings_matrix", encodings_matrix},
