@@ -174,6 +174,24 @@ test("an op with attributes that its formula does not expect says so", () => {
   assert.match(forward(graph, snapshot, 1, 2).missing, /the attribute start of this op is not in the file/);
 });
 
+test("what underflows is no difference, and what is larger is one", () => {
+  const { graph, snapshot } = graphOf(["softmax", [[4]], [4], { dim: -1 }]);
+  snapshot.values[0] = stored(Float32Array.of(0, -80, -88, -300));
+  // exp(-88) is 6e-39, a denormal number, and exp(-300) is none at all: the library has 0 for both.
+  const y = Float32Array.of(1, Math.exp(-80), 0, 0);
+  snapshot.values[1] = stored(y);
+  snapshot.gradients[1] = stored(Float32Array.of(1e-3, 2, 3, -4));
+  for (const [flat, number] of y.entries()) {
+    const { expression } = forward(graph, snapshot, 1, flat);
+    assert.ok(difference(expression, number, "f32") <= 1e-6, `[${flat}]: ${expression.value}, stored ${number}`);
+  }
+  assert.ok(difference(forward(graph, snapshot, 1, 3).expression, 2e-38, "f32") > 1e-6, "a normal number where there is none");
+  assert.ok(difference(forward(graph, snapshot, 1, 2).expression, 0, "f64") > 1e-6, "a double has room for exp(-88)");
+  assert.ok(difference(forward(graph, snapshot, 1, 1).expression, y[1] * 1.001, "f32") > 1e-6);
+  const back = total(graph, 0, backward(graph, snapshot, 0, 1));
+  assert.ok(difference(back, 0, "f32") > 1e-6, "a gradient of 1e-35 that is missing");
+});
+
 test("every number of a trained encoder, forward and backward", async () => {
   const { readReport } = await pageModule(`export { readReport } from "./data";`);
   const { numbersOf } = await pageModule(`export { numbersOf } from "./arrays";`);
@@ -186,11 +204,11 @@ test("every number of a trained encoder, forward and backward", async () => {
     for (let flat = 0; flat < values.length; flat += 3) {
       if (kind === "op") {
         const { expression } = forward(graph, snapshot, id, flat);
-        assert.ok(difference(expression, values[flat]) <= 1e-6, `${name} #${id}[${flat}]: ${expression.value}, stored ${values[flat]}`);
+        assert.ok(difference(expression, values[flat], "f32") <= 1e-6, `${name} #${id}[${flat}]: ${expression.value}, stored ${values[flat]}`);
       }
       if (gradients) {
         const all = total(graph, id, backward(graph, snapshot, id, flat));
-        assert.ok(difference(all, gradients[flat]) <= 1e-6, `gradient of ${name} #${id}[${flat}]: ${all.value}, stored ${gradients[flat]}`);
+        assert.ok(difference(all, gradients[flat], "f32") <= 1e-6, `gradient of ${name} #${id}[${flat}]: ${all.value}, stored ${gradients[flat]}`);
       }
     }
   });

@@ -6,7 +6,7 @@ import { numbersOf } from "./arrays";
 import type { Graph, GraphSnapshot } from "./data";
 import { type Cell, type Expression, difference, tolerance } from "./formulas/expression";
 import { type Evaluation, backward, forward, total } from "./formulas";
-import { brief, exact } from "./numbers";
+import { type Dtype, brief, exact } from "./numbers";
 import { indexOf } from "./shapes";
 
 interface Props {
@@ -95,9 +95,9 @@ function hasHidden(expression: Expression): boolean {
 }
 
 /** Whether what the page computed is what the run has. */
-function Verdict({ expression, shown, rounded }: { expression: Expression; shown: number; rounded: boolean }) {
+function Verdict({ expression, shown, dtype, rounded }: { expression: Expression; shown: number; dtype: Dtype; rounded: boolean }) {
   if (rounded) return <p class="verdict">The file holds these numbers rounded to 16 bits, so the page cannot check them.</p>;
-  const distance = difference(expression, shown);
+  const distance = difference(expression, shown, dtype);
   if (distance <= tolerance) {
     return (
       <p class="verdict agrees">
@@ -169,7 +169,9 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
           {how === null && <p class="quiet">{value.kind === "parameter" ? "A parameter: training sets it." : "A constant: nothing computes it."}</p>}
           {how !== null && <Rule graph={graph} evaluation={how} all={all} open={open} />}
           {how !== null && "missing" in how && <Inputs graph={graph} snapshot={snapshot} id={id} open={open} />}
-          {how !== null && "expression" in how && shown !== null && <Verdict expression={how.expression} shown={shown} rounded={rounded} />}
+          {how !== null && "expression" in how && shown !== null && stored && (
+            <Verdict expression={how.expression} shown={shown} dtype={stored.dtype} rounded={rounded} />
+          )}
         </div>
         <div>
           <h5>Backward</h5>
@@ -187,7 +189,9 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
               </div>
             ))}
           {together !== null && flows.length > 1 && <p class="with-numbers">Together {brief(together.value, 9)}</p>}
-          {together !== null && shownGradient !== null && <Verdict expression={together} shown={shownGradient} rounded={rounded} />}
+          {together !== null && shownGradient !== null && gradient && (
+            <Verdict expression={together} shown={shownGradient} dtype={gradient.dtype} rounded={rounded} />
+          )}
         </div>
       </div>
     </section>
