@@ -91,6 +91,24 @@ test("weights and gradients have the bits of the run, at three steps, by keyboar
     }
   }));
 
+test("heads of layers without a name can be told apart and chosen, of each example", () => {
+  const nameless = structuredClone(run);
+  nameless.attention.push({ ...structuredClone(nameless.attention[1]), example: "another" });
+  for (const attention of nameless.attention) attention.module = "";
+  return withPage(report(nameless), async (page) => {
+    const pressed = () => page.locator("#attention .head[aria-pressed=true]").evaluateAll((all) => all.map((head) => head.ariaLabel));
+    assert.deepEqual(await pressed(), ["Head 0 of attention 1"]);
+    await page.getByRole("button", { name: "Head 0 of attention 2" }).press("Enter");
+    assert.deepEqual(await pressed(), ["Head 0 of attention 2"]);
+    assert.equal(await page.locator("#attention h3").textContent(), "Head 0 of attention 2");
+    await page.locator('#attention [role="grid"] tbody td').first().click();
+    assertBits(await page.locator('#attention [data-exact="weights"]').textContent(), floats(nameless.attention[1].snapshots.at(-1).weights)[0]);
+    assert.equal(await page.locator("#attention .verdict.agrees").count(), 2);
+    await page.getByLabel("Example").selectOption("another");
+    assert.deepEqual(await pressed(), ["Head 0 of attention"]);
+  });
+});
+
 test("nan, infinities, -0 and the smallest numbers of a tensor are named exactly", () => {
   const numbers = Float32Array.of(NaN, Infinity, -Infinity, -0, 2 ** -149, 3.4028234663852886e38, 0.1, 16777217);
   const tensor = { section: "1", name: "edges", value: stored(numbers) };
@@ -257,6 +275,16 @@ test("two runs: curves over each other, numbers beside each other, options that 
     assert.equal(await page.locator("#parameters .histogram").count(), 6);
     const differing = await page.locator("#options tr.differs th").allTextContents();
     assert.deepEqual(differing.sort(), ["≠ --lr", "≠ --warmup", "≠ seed"]);
+  }));
+
+test("the colours of two runs stand for the same numbers", () =>
+  withPage(report(run, other), async (page) => {
+    const ends = await page.locator("#attention .one-head .legend .number").allTextContents();
+    assert.equal(ends.length, 8);
+    assert.deepEqual(ends.slice(4), ends.slice(0, 4));
+    const largest = [run, other].map(({ attention: [{ snapshots }] }) => Math.max(...floats(snapshots.at(-1).gradient).map(Math.abs)));
+    assert.notEqual(largest[0], largest[1]);
+    assert.ok(Math.abs(Number(ends[3]) / Math.max(...largest) - 1) < 0.01, `${ends[3]}, the largest are ${largest}`);
   }));
 
 const hostile = "</script><img src=x onerror=alert(1)><!--<script>\u202Ereversed\u2028\u0007&amp;";
