@@ -277,6 +277,26 @@ test("two runs: curves over each other, numbers beside each other, options that 
     assert.deepEqual(differing.sort(), ["≠ --lr", "≠ --warmup", "≠ seed"]);
   }));
 
+test("a run that ended before the scrub's step says of which step its numbers are", () => {
+  const short = structuredClone(other);
+  short.steps.length = 4;
+  for (const { snapshots } of [...short.attention, ...short.predictions, ...short.parameters, ...short.graphs]) snapshots.length = 4;
+  return withPage(report(run, short), async (page) => {
+    const saysStep5 = (selector) => page.locator(selector, { hasText: "Of step 5, the last that is in the file" }).count();
+    const ofRun = (section, index, part) => saysStep5(`#${section} .runs >> nth=${part} >> .run >> nth=${index} >> p`);
+    for (const [section, part, times] of [["attention", 0, 2], ["attention", 1, 1], ["predictions", 0, 2], ["parameters", 0, 1]]) {
+      assert.equal(await ofRun(section, 0, part), 0, section);
+      assert.equal(await ofRun(section, 1, part), times, section);
+    }
+    assert.equal(await saysStep5("#parameters thead p"), 1);
+    assert.equal(await saysStep5("#graph p"), 0);
+    await page.locator("#graph select").first().selectOption("1");
+    assert.equal(await saysStep5("#graph p"), 1);
+    await moveTo(page, 3);
+    assert.equal(await saysStep5("main p"), 0);
+  });
+});
+
 test("the colours of two runs stand for the same numbers", () =>
   withPage(report(run, other), async (page) => {
     const ends = await page.locator("#attention .one-head .legend .number").allTextContents();

@@ -6,6 +6,7 @@ import { AttentionHead } from "./attention_head";
 import { AttentionLayer } from "./attention_layer";
 import { layersAt, namedLayers } from "./attention_layers";
 import type { Attention, Run } from "./data";
+import { OfStep } from "./elsewhere";
 import type { Place } from "./matrix";
 import { memo } from "./memo";
 import { Runs } from "./runs";
@@ -84,6 +85,7 @@ export const AttentionSection = memo(function AttentionSection({ runs, step }: P
                   key={layer.name}
                   layer={layer}
                   shown={shown}
+                  step={step}
                   chosen={layer === chosen ? choice.head : null}
                   choose={choose}
                 />
@@ -101,6 +103,7 @@ export const AttentionSection = memo(function AttentionSection({ runs, step }: P
           if (!chosen || !shown || choice.head >= shown.attention.heads) return <p class="quiet">This run has nothing of this head at this step.</p>;
           return (
             <>
+              <OfStep of={shown.step} step={step} />
               {shown.attention.masked && <p class="quiet">Striped cells are masked: those queries may not look there.</p>}
               <AttentionHead
                 run={run}

@@ -3,23 +3,26 @@
 import { useHeads } from "./attention_heads";
 import type { Layer, Shown } from "./attention_layers";
 import { Canvas } from "./canvas";
+import { OfStep } from "./elsewhere";
 import { memo } from "./memo";
 import { useNear } from "./near";
 
 interface Props {
   layer: Layer;
   shown: Shown;
+  step: number;
   chosen: number | null;
   choose: (name: string, head: number) => void;
 }
 
-export const AttentionLayer = memo(function AttentionLayer({ layer, shown, chosen, choose }: Props) {
+export const AttentionLayer = memo(function AttentionLayer({ layer, shown, step, chosen, choose }: Props) {
   const { near, place } = useNear();
   const { heads: count } = shown.attention;
   const heads = useHeads(shown, layer, near);
   return (
     <div class="layer" ref={place}>
       <h4>{layer.name}</h4>
+      <OfStep of={shown.step} step={step} />
       <div class={`heads${count > 6 ? " many" : ""}`}>
         {Array.from({ length: count }, (_, head) => {
           const gradient = heads?.gradientOf(head);

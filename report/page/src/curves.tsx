@@ -104,11 +104,14 @@ function CurveNumbers({ lines, step }: { lines: Line[]; step: number }) {
     <dl class="readouts">
       {lines.map(({ run, index, curve }) => {
         const steps = stepsOf(curve);
-        const place = Math.max(0, lastUpTo(steps, step));
         if (steps.length === 0) return null;
+        const place = Math.max(0, lastUpTo(steps, step));
         return (
           <div key={index}>
-            <dt>{lines.length > 1 ? <RunName run={run} index={index} /> : `step ${steps[place].toLocaleString("en")}`}</dt>
+            <dt>
+              {lines.length > 1 && <RunName run={run} index={index} />}
+              step {steps[place].toLocaleString("en")}
+            </dt>
             <dd class="number" data-exact="curve">
               {exact(numbersOf(curve.values)[place], curve.values.dtype)}
             </dd>

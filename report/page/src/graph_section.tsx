@@ -2,6 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { Graph, Run } from "./data";
+import { OfStep } from "./elsewhere";
 import { allOpen, boxesOf, firstOpen, mostBoxes, withoutModule } from "./graph_boxes";
 import { Diagram } from "./graph_diagram";
 import { moduleTree } from "./graph_modules";
@@ -41,7 +42,8 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
   const [search, setSearch] = useState("");
   const [selected, setSelected] = useState<number | null>(null);
   const boxes = useMemo(() => boxesOf(graph, root, open), [graph, root, open]);
-  const snapshot = snapshotAt(run, step, graph.snapshots)?.snapshot ?? null;
+  const found = snapshotAt(run, step, graph.snapshots);
+  const snapshot = found?.snapshot ?? null;
   const ops = graph.values.filter(({ kind }) => kind === "op").length;
   const tooMany = boxes.boxes.length > mostBoxes;
   const show = (modules: ReadonlySet<string>, name: string | null): void => {
@@ -54,6 +56,7 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
         {counted(ops, "op")}, and {(graph.values.length - ops).toLocaleString("en")} parameters and constants. A box of a module opens;
         a box of an op shows its numbers and formulas. Gradients flow against the arrows.
       </p>
+      {found && <OfStep of={found.step} step={step} />}
       <div class="controls">
         <label>
           Search{" "}

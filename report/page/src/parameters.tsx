@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Histogram, Parameter, ParameterSnapshot, Run } from "./data";
+import { OfStep } from "./elsewhere";
 import { HistogramFigure } from "./histogram";
 import { memo } from "./memo";
 import { snapshotAt } from "./notches";
@@ -18,6 +19,7 @@ interface Props {
 /** What is known of a parameter at a step: after the last step there are no gradients, so they are those of the last that has them. */
 interface Known {
   now: ParameterSnapshot;
+  step: number;
   moved: ParameterSnapshot | null;
   movedStep: number | null;
 }
@@ -26,7 +28,7 @@ function knownAt(run: Run, step: number, parameter: Parameter | undefined): Know
   const now = parameter && snapshotAt(run, step, parameter.snapshots);
   if (!now) return null;
   const moved = snapshotAt(run, step, parameter.snapshots.map((snapshot) => (snapshot?.gradient ? snapshot : null)));
-  return { now: now.snapshot, moved: moved?.snapshot ?? null, movedStep: moved && moved.step !== now.step ? moved.step : null };
+  return { now: now.snapshot, step: now.step, moved: moved?.snapshot ?? null, movedStep: moved && moved.step !== now.step ? moved.step : null };
 }
 
 function ratio(snapshot: ParameterSnapshot | null): string {
@@ -69,6 +71,7 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
                 {runs.map((run, index) => (
                   <th key={index} scope="colgroup" colSpan={4}>
                     <RunName run={run} index={index} />
+                    <OfStep of={run.steps.findLast((notch) => notch <= step) ?? step} step={step} />
                   </th>
                 ))}
               </tr>
@@ -112,6 +115,7 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
           const when = movedStep === null ? "" : `, step ${movedStep.toLocaleString("en")}`;
           return (
             <>
+              <OfStep of={found.step} step={step} />
               <div class="histograms">
                 <HistogramFigure title="weights" histogram={now.weight} />
                 <HistogramFigure title={`gradient${when}`} histogram={moved?.gradient ?? null} />

@@ -1,6 +1,7 @@
 // What the model answers, with its probabilities.
 
 import type { Prediction, Run } from "./data";
+import { OfStep } from "./elsewhere";
 import { memo } from "./memo";
 import { snapshotAt } from "./notches";
 import { brief } from "./numbers";
@@ -25,7 +26,7 @@ function Card({ run, step, prediction }: { run: Run; step: number; prediction: P
           {answers.length > 0 && (right ? " ✓ found" : " ✗ not found")}
         </p>
       )}
-      {answers.length === 0 && <p class="quiet">Nothing was taken at this step.</p>}
+      {found ? <OfStep of={found.step} step={step} /> : <p class="quiet">Nothing was taken at this step.</p>}
       <ol>
         {answers.map(({ label, probability }, i) => (
           <li key={i} class={label === truth ? "true" : ""}>
