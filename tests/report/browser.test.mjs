@@ -277,6 +277,29 @@ test("two runs: curves over each other, numbers beside each other, options that 
     assert.deepEqual(differing.sort(), ["≠ --lr", "≠ --warmup", "≠ seed"]);
   }));
 
+test("runs with one title are told apart by the options that differ, else by a number", () => {
+  const titled = (title, options) => ({ title, options, curves: [{ name: "loss", values: stored(Float32Array.of(2, 1)) }] });
+  const runs = [titled("a", { "--lr": "0.1", "--steps": "2" }), titled("a", { "--lr": "0.1", "--steps": "2" }), titled("a", { "--lr": "3", "--steps": "2" }), titled("b")];
+  const titles = ["a, --lr 0.1, no. 1", "a, --lr 0.1, no. 2", "a, --lr 3", "b"];
+  return withPage(report(...runs), async (page) => {
+    assert.equal(await page.locator("h1").textContent(), titles.join(" and "));
+    assert.equal(await page.title(), titles.join(" and "));
+    for (const place of [".headline", "#curves", "#options"]) {
+      assert.deepEqual((await page.locator(`${place} .run-name`).allTextContents()).map((name) => name.trim()), titles);
+    }
+  });
+});
+
+test("six runs have six styles of lines", () => {
+  const runs = Array.from({ length: 6 }, (_, i) => ({ title: `run ${i}`, curves: [{ name: "loss", values: stored(Float32Array.of(i, 1)) }] }));
+  return withPage(report(...runs), async (page) => {
+    for (const property of ["stroke", "strokeDasharray"]) {
+      const styles = await page.locator("#curves .line").evaluateAll((lines, property) => lines.map((line) => getComputedStyle(line)[property]), property);
+      assert.equal(new Set(styles).size, 6, styles.join());
+    }
+  });
+});
+
 test("a run that ended before the scrub's step says of which step its numbers are", () => {
   const short = structuredClone(other);
   short.steps.length = 4;
