@@ -142,6 +142,20 @@ test("the scrub moves curves, predictions, attention and parameters", () =>
     assert.equal(await norm(), last);
   }));
 
+test("the scrub moves through the steps of curves alone, as logs have them", () => {
+  const values = Float32Array.from({ length: 30 }, (_, i) => 1 / (i + 1));
+  const steps = stored(BigInt64Array.from(values, (_, i) => BigInt(3 + 2 * i)));
+  return withPage(report({ title: "a log", curves: [{ name: "loss", steps, values: stored(values) }] }), async (page) => {
+    const text = page.locator('#curves [data-exact="curve"]');
+    assertBits(await text.textContent(), values[29]);
+    for (const [notch, [step, place]] of [[3, 0], [5, 1], [10, 3], [20, 8], [50, 23], [61, 29]].entries()) {
+      await moveTo(page, notch);
+      assert.equal(await page.locator(".scrub output").textContent(), `step ${step}`);
+      assertBits(await text.textContent(), values[place]);
+    }
+  });
+});
+
 test("play goes through the steps; little motion forbids it", async () => {
   await withPage(report(run), async (page) => {
     await page.getByRole("button", { name: "Play the training" }).click();
