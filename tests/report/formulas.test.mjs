@@ -54,6 +54,8 @@ const cases = [
   ["gelu", [[5]], [5], { approximate: "tanh" }],
   ["clamp", [[9]], [9], { min: -1, max: 1 }],
   ["dropout", [[5]], [5], { p: 0 }],
+  ["dropout", [[5]], [5], { p: 0.5, training: false }],
+  ["dropout", [[5]], [5]],
   ["reshape", [[3, 4]], [2, 6], { shape: [2, 6] }],
   ["permute", [[2, 3, 4]], [4, 2, 3], { dims: [2, 0, 1] }],
   ["broadcast_to", [[3, 1]], [2, 3, 4], { shape: [2, 3, 4] }],
@@ -172,6 +174,29 @@ test("an op with attributes that its formula does not expect says so", () => {
   assert.match(forward(graph, snapshot, 1, 2).missing, /does not fit this op/);
   graph.values[1].attributes.delete("start");
   assert.match(forward(graph, snapshot, 1, 2).missing, /the attribute start of this op is not in the file/);
+});
+
+test("the row of the padding gets no gradient", () => {
+  const { graph, snapshot } = graphOf(["embedding", [[5, 3]], [2, 2, 3], { ids: ids([4, 1, 1, 0], [2, 2]), padding_idx: 1 }]);
+  snapshot.gradients[1] = stored(Float64Array.from({ length: 12 }, (_, i) => i + 1), [2, 2, 3]);
+  const row = (k) => [0, 1, 2].map((column) => total(graph, 0, backward(graph, snapshot, 0, 3 * k + column)).value);
+  assert.deepEqual(row(1), [0, 0, 0]);
+  assert.deepEqual(row(4), [1, 2, 3]);
+  assert.deepEqual(row(0), [10, 11, 12]);
+  assert.match(backward(graph, snapshot, 0, 3)[0].evaluation.rule, /but 0 in the row of the padding/);
+});
+
+test("dropout multiplies with what it drew in training alone", () => {
+  const y = (attributes) => {
+    const { graph, snapshot } = graphOf(["dropout", [[2]], [2], attributes]);
+    snapshot.values = [stored(Float64Array.of(3, 3)), stored(Float64Array.of(0, 6))];
+    snapshot.gradients = [null, stored(Float64Array.of(5, 5))];
+    return [0, 1].map((flat) => [forward(graph, snapshot, 1, flat).expression.value, total(graph, 0, backward(graph, snapshot, 0, flat)).value]);
+  };
+  assert.deepEqual(y({ p: 0.5 }), [[0, 0], [6, 10]]);
+  assert.deepEqual(y({ p: 0.5, training: true }), [[0, 0], [6, 10]]);
+  assert.deepEqual(y({ p: 0.5, training: false }), [[3, 5], [3, 5]]);
+  assert.deepEqual(y({}), [[3, 5], [3, 5]]);
 });
 
 test("what underflows is no difference, and what is larger is one", () => {
