@@ -179,12 +179,15 @@ test("the formulas of attention agree with the run, and lead to their operands a
       }
     }
     const title = await panel.locator("h4").textContent();
-    await panel.locator(".operand").first().click();
+    const hasFocus = () => panel.locator("h4").evaluate((heading) => heading === document.activeElement);
+    await panel.locator(".operand").first().press("Enter");
     assert.match(await panel.locator("h4").textContent(), /^masked_fill/);
-    await panel.locator(".operand").first().click();
-    await panel.getByRole("button", { name: "Back" }).click();
-    await panel.getByRole("button", { name: "Back" }).click();
+    assert.ok(await hasFocus());
+    await panel.locator(".operand").first().press("Enter");
+    await panel.getByRole("button", { name: "Back" }).press("Enter");
+    await panel.getByRole("button", { name: "Back" }).press("Enter");
     assert.equal(await panel.locator("h4").textContent(), title);
+    assert.ok(await hasFocus());
   }));
 
 test("a number that its operands do not give is flagged", () => {
@@ -220,11 +223,13 @@ test("where the numbers of a graph are of the last step alone, the page says so 
 test("the graph is walked by keyboard alone", () =>
   withPage(report(run), async (page) => {
     const box = (name) => page.locator("#graph .box", { hasText: name }).first();
+    const focused = () => page.evaluate(() => document.activeElement.title || document.activeElement.textContent);
     await box("layers.0 … 1").focus();
     await page.keyboard.press("Enter");
+    assert.equal(await focused(), "encoder.layers.0");
     await box("layers.1").focus();
     await page.keyboard.press("Enter");
-    assert.ok(await page.evaluate(() => document.activeElement.classList.contains("box")), "a box inside has the focus");
+    assert.equal(await focused(), "encoder.layers.1.self_attention");
     await box("1.self_attention").focus();
     await page.keyboard.press("Enter");
     await box("softmax").focus();
@@ -238,8 +243,11 @@ test("the graph is walked by keyboard alone", () =>
     assert.match(await page.locator("#graph .value h3").textContent(), /^masked_fill #/);
     await page.getByRole("searchbox").fill("");
     assert.ok(await page.getByRole("searchbox").evaluate((box) => box === document.activeElement), "the search keeps the focus");
+    await page.locator("#graph .open-modules button", { hasText: "encoder.layers.1 ×" }).press("Enter");
+    assert.equal(await focused(), "encoder.layers.1");
     await page.locator("#graph .open-modules button", { hasText: /^encoder ×$/ }).press("Enter");
     assert.equal(await page.locator("#graph .box.module", { hasText: /^encoder/ }).count(), 1);
+    assert.equal(await focused(), "encoder");
     await page.getByRole("button", { name: "Expand all" }).press("Enter");
     assert.equal(await page.locator("#graph .box").count(), run.graphs[0].values.length);
   }));
@@ -274,10 +282,26 @@ test("a graph of 2,000 ops opens collapsed, its layers as one box, and is a list
     assert.equal(await page.getByRole("button", { name: "Expand all" }).count(), 0);
     await page.locator("#graph .box").first().click();
     assert.equal(await page.locator("#graph .box.module").count(), 12);
+    await page.locator('#graph .box[title="encoder.layers.1"]').press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.title), "encoder.layers.1.parta");
     assert.ok((await page.locator("#graph .box").count()) <= 300);
     await page.getByRole("searchbox").fill("relu layers.7");
     assert.match(await page.locator("#graph [role=status]").textContent(), /^33 values found/);
   }));
+
+test("where too many boxes are open to be drawn, closing one leads to the next", () => {
+  const modules = { "": "", few: "Few", many: "Many" };
+  const values = [["few", 2], ["many", 310]].flatMap(([module, count]) =>
+    Array.from({ length: count }, () => ({ kind: "op", name: "relu", module, inputs: [], shape: [] })));
+  return withPage(report({ title: "wide", graphs: [{ modules, values }] }), async (page) => {
+    for (const name of ["few", "many"]) await page.locator(`#graph .box[title=${name}]`).press("Enter");
+    assert.equal(await page.locator("#graph .box").count(), 0);
+    await page.getByRole("button", { name: "few" }).press("Enter");
+    assert.match(await page.evaluate(() => document.activeElement.textContent), /^many/);
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.title), "many");
+  });
+});
 
 test("two runs: curves over each other, numbers beside each other, options that differ", () =>
   withPage(report(run, other), async (page) => {

@@ -1,7 +1,7 @@
 // How one number comes about: its formula with the numbers in it, forward and backward, computed again here.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { numbersOf } from "./arrays";
 import type { Graph, GraphSnapshot } from "./data";
 import { type Cell, type Expression, difference, tolerance } from "./formulas/expression";
@@ -130,7 +130,13 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
   const [all, setAll] = useState(false);
   useEffect(() => setPath([]), [graph, cell.id, cell.flat]);
   const subject: Cell = path.length > 0 ? path[path.length - 1] : { ...cell, gradient: false };
-  const open = (next: Cell): void => setPath([...path, next]);
+  const heading = useRef<HTMLHeadingElement>(null);
+  // What was chosen is gone with the formula that it was in, so the heading gets the focus.
+  const go = (next: Cell[]): void => {
+    setPath(next);
+    heading.current?.focus();
+  };
+  const open = (next: Cell): void => go([...path, next]);
   const { id, flat } = subject;
   const value = graph.values[id];
   const stored = snapshot.values[id];
@@ -147,7 +153,9 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
   return (
     <section class="formula" aria-label="The formula of the chosen number">
       <header>
-        <h4>{cellName(graph, { id, flat, gradient: false })}</h4>
+        <h4 ref={heading} tabIndex={-1}>
+          {cellName(graph, { id, flat, gradient: false })}
+        </h4>
         {value.module && <span class="quiet">{value.module}</span>}
         <span class="tools">
           {long && (
@@ -156,7 +164,7 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
             </button>
           )}
           {path.length > 0 && (
-            <button type="button" onClick={() => setPath(path.slice(0, -1))}>
+            <button type="button" onClick={() => go(path.slice(0, -1))}>
               Back
             </button>
           )}
