@@ -303,6 +303,17 @@ test("where too many boxes are open to be drawn, closing one leads to the next",
   });
 });
 
+test("what has no elements is empty, what has none that is finite is not finite", () => {
+  const none = { min: null, max: null, mean: null, rms: null };
+  const values = [{ ...none }, { ...none, nonfinite: 2 }, { min: 1, max: 1, mean: 1, rms: null }];
+  const graph = { values: values.map(() => ({ kind: "constant", inputs: [], shape: [] })), snapshots: [{ value: values, gradient: [] }] };
+  const parameter = { name: "p", shape: [0], snapshots: [{ weight: { ...none, norm: null, counts: [] } }] };
+  return withPage(report({ title: "edges", steps: [0], graphs: [graph], parameters: [parameter] }), async (page) => {
+    assert.deepEqual(await page.locator("#graph .box .number").allTextContents(), ["rms empty", "rms not finite", "rms not finite"]);
+    assert.deepEqual(await page.locator("#parameters .histogram dd").allTextContents(), Array(5).fill("empty"));
+  });
+});
+
 test("two runs: curves over each other, numbers beside each other, options that differ", () =>
   withPage(report(run, other), async (page) => {
     assert.equal(await page.locator("#curves .curve").first().locator(".line").count(), 2);
@@ -408,6 +419,8 @@ test("data that does not fit is refused in one sentence", async () => {
     [report({}), /^runs\[0\]\.title must be text\.$/],
     [changed((_, run) => (run.steps[1] = "1")), /^runs\[0\]\.steps\[1\] must be a number\.$/],
     [changed((_, run) => run.steps.reverse()), /^runs\[0\]\.steps must ascend\.$/],
+    [changed((_, run) => (run.curves[1].steps = stored(BigInt64Array.from({ length: 81 }, (_, i) => BigInt(i === 7 ? 6 : i))))),
+      /^runs\[0\]\.curves\[1\]\.steps must ascend\.$/],
     [changed((_, run) => run.steps.pop()),
       /^runs\[0\]\.parameters\[0\]\.snapshots must be as long as steps, 7, but has 8\.$/],
     [changed((_, run) => (run.curves[0].values.shape = [3])),

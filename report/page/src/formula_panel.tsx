@@ -120,7 +120,7 @@ function Rule({ graph, evaluation, all, open }: { graph: Graph; evaluation: Eval
       <p class="with-numbers">
         = <Numbers graph={graph} expression={evaluation.expression} all={all} open={open} />
       </p>
-      <p class="with-numbers">= {brief(evaluation.expression.value, 9)}</p>
+      <p class="with-numbers">= {brief(evaluation.expression.value, 6)}</p>
     </>
   );
 }
@@ -196,7 +196,7 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
                 <Rule graph={graph} evaluation={evaluation} all={all} open={open} />
               </div>
             ))}
-          {together !== null && flows.length > 1 && <p class="with-numbers">Together {brief(together.value, 9)}</p>}
+          {together !== null && flows.length > 1 && <p class="with-numbers">Together {brief(together.value, 6)}</p>}
           {together !== null && shownGradient !== null && gradient && (
             <Verdict expression={together} shown={shownGradient} dtype={gradient.dtype} rounded={rounded} />
           )}

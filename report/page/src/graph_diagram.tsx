@@ -50,8 +50,8 @@ function BoxButton({ graph, snapshot, box, place, selected, openModule, select }
         {shapeText(graph.values[result].shape)}
       </span>
       <span class="what number">
-        {value ? `rms ${statistic(value.rms, 3)}` : ""}
-        {gradient ? `, grad ${statistic(gradient.rms, 3)}` : ""}
+        {value ? `rms ${statistic(value, "rms", 3)}` : ""}
+        {gradient ? `, grad ${statistic(gradient, "rms", 3)}` : ""}
       </span>
     </button>
   );

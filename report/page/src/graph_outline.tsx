@@ -56,8 +56,8 @@ export function Outline({ graph, snapshot, search, selected, select }: Props) {
                   </th>
                   <td>{module ?? ""}</td>
                   <td class="quiet">{shapeText(shape)}</td>
-                  <td class="number">{value ? statistic(value.rms) : ""}</td>
-                  <td class="number">{gradient ? statistic(gradient.rms) : ""}</td>
+                  <td class="number">{value ? statistic(value, "rms") : ""}</td>
+                  <td class="number">{gradient ? statistic(gradient, "rms") : ""}</td>
                 </tr>
               );
             })}

@@ -9,7 +9,6 @@ import { snapshotAt } from "./notches";
 import { brief, statistic } from "./numbers";
 import { RunName, Runs } from "./runs";
 import { shapeText } from "./shapes";
-import { TensorView } from "./tensor_view";
 
 interface Props {
   runs: Run[];
@@ -37,7 +36,7 @@ function ratio(snapshot: ParameterSnapshot | null): string {
 }
 
 function norm(histogram: Histogram | null | undefined): string {
-  return histogram ? statistic(histogram.norm) : "–";
+  return histogram ? statistic(histogram, "norm") : "–";
 }
 
 function Row({ known }: { known: Known | null }) {
@@ -59,7 +58,8 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
   return (
     <>
       <p class="lead">
-        The norm of each parameter, of its gradient and of the update of the step that follows. An update of about a thousandth of the
+        The norm of each parameter, of its gradient and of the update of the step that follows. Gradients are what the optimizer got:
+        clipped, where the program clips them, while a curve of their norm is of what they were before. An update of about a thousandth of the
         weight is usual; much more is a wild step, much less hardly learns.
       </p>
       <div class="scroll tall" tabIndex={0} role="region" aria-label="Norms of the parameters">
@@ -123,12 +123,6 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
               </div>
               {movedStep !== null && (
                 <p class="quiet">No step followed this one, so gradients and updates are those of step {movedStep.toLocaleString("en")}.</p>
-              )}
-              {now.values && (
-                <details>
-                  <summary>The weights themselves</summary>
-                  <TensorView name={name} value={now.values} gradient={null} source={null} />
-                </details>
               )}
             </>
           );
