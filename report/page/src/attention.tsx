@@ -79,7 +79,7 @@ export const AttentionSection = memo(function AttentionSection({ runs, step }: P
           });
           if (parts.length === 0) return <p class="quiet">This run has no attention of this example at this step.</p>;
           return (
-            <div class="layers" tabIndex={0} role="region" aria-label="The heads of all layers">
+            <div class="layers" tabIndex={0} role="group" aria-label="The heads of all layers">
               {parts.map(({ layer, shown }) => (
                 <AttentionLayer
                   key={layer.name}

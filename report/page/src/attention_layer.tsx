@@ -21,7 +21,7 @@ export const AttentionLayer = memo(function AttentionLayer({ layer, shown, step,
   const heads = useHeads(shown, layer, near);
   return (
     <div class="layer" ref={place}>
-      <h4>{layer.name}</h4>
+      <h3>{layer.name}</h3>
       <OfStep of={shown.step} step={step} />
       <div class={`heads${count > 6 ? " many" : ""}`}>
         {Array.from({ length: count }, (_, head) => {

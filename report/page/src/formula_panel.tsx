@@ -151,7 +151,7 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
     (how !== null && "expression" in how && hasHidden(how.expression)) ||
     flows.some(({ evaluation }) => "expression" in evaluation && hasHidden(evaluation.expression));
   return (
-    <section class="formula" aria-label="The formula of the chosen number">
+    <div class="formula" role="group" aria-label="The formula of the chosen number">
       <header>
         <h4 ref={heading} tabIndex={-1}>
           {cellName(graph, { id, flat, gradient: false })}
@@ -202,7 +202,7 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
           )}
         </div>
       </div>
-    </section>
+    </div>
   );
 }
 

@@ -66,7 +66,7 @@ export function Diagram(props: Props) {
     space.current?.querySelector<HTMLElement>(`[data-first="${first}"]`)?.focus();
   }, [goal, boxes]);
   return (
-    <div class="diagram" tabIndex={0} role="region" aria-label="The graph as boxes">
+    <div class="diagram" tabIndex={0} role="group" aria-label="The graph as boxes">
       <div class="space" ref={space} style={{ width: `${layout.width}px`, height: `${layout.height}px` }}>
         <svg width={layout.width} height={layout.height} aria-hidden="true">
           <defs>

@@ -32,7 +32,7 @@ export function Outline({ graph, snapshot, search, selected, select }: Props) {
       <p class="quiet" role="status">
         {counted(ids.length, "value")} {search.trim() === "" ? "in the order of their computation" : "found"}.
       </p>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Values of the graph">
+      <div class="scroll tall" tabIndex={0} role="group" aria-label="Values of the graph">
         <table class="facts">
           <thead>
             <tr>

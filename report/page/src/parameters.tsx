@@ -62,7 +62,7 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
         clipped, where the program clips them, while a curve of their norm is of what they were before. An update of about a thousandth of the
         weight is usual; much more is a wild step, much less hardly learns.
       </p>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Norms of the parameters">
+      <div class="scroll tall" tabIndex={0} role="group" aria-label="Norms of the parameters">
         <table class="facts">
           <thead>
             {runs.length > 1 && (

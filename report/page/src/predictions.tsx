@@ -19,7 +19,7 @@ function Card({ run, step, prediction }: { run: Run; step: number; prediction: P
   const right = truth !== null && answers.length > 0 && answers[0].label === truth;
   return (
     <article class="prediction">
-      <h4>{prediction.text}</h4>
+      <h3>{prediction.text}</h3>
       {truth !== null && (
         <p class="quiet">
           truth: <b>{truth}</b>

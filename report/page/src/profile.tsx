@@ -10,7 +10,7 @@ function Table({ title, rows }: { title: string; rows: ProfileRow[] }) {
   const most = Math.max(...rows.map(seconds), 1e-12);
   const sorted = [...rows].sort((a, b) => seconds(b) - seconds(a));
   return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label={`Profile by ${title}`}>
+    <div class="scroll tall" tabIndex={0} role="group" aria-label={`Profile by ${title}`}>
       <table class="facts">
         <thead>
           <tr>

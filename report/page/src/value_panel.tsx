@@ -42,7 +42,7 @@ function Links({ title, ids, graph, select }: { title: string; ids: number[]; gr
 function StatisticsTable({ value, gradient }: { value: Statistics | null; gradient: Statistics | null }) {
   const rows: [string, Statistics | null][] = [["value", value], ["gradient", gradient]];
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Statistics">
+    <div class="scroll" tabIndex={0} role="group" aria-label="Statistics">
       <table class="facts">
         <thead>
           <tr>
