@@ -8,7 +8,7 @@ interface Props {
   children: (run: Run, index: number) => ComponentChildren;
 }
 
-/** The class of a run's colour and dashes, of which style.css has six. */
+/** The class of a run's colour and dashes, of which there are six. */
 export function runStyle(index: number): string {
   return `run-${index % 6}`;
 }
