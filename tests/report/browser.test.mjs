@@ -329,7 +329,7 @@ test("two runs: curves over each other, numbers beside each other, options that 
 test("runs with one title are told apart by the options that differ, else by a number", () => {
   const titled = (title, options) => ({ title, options, curves: [{ name: "loss", values: stored(Float32Array.of(2, 1)) }] });
   const runs = [titled("a", { "--lr": "0.1", "--steps": "2" }), titled("a", { "--lr": "0.1", "--steps": "2" }), titled("a", { "--lr": "3", "--steps": "2" }), titled("b")];
-  const titles = ["a, --lr 0.1, no. 1", "a, --lr 0.1, no. 2", "a, --lr 3", "b"];
+  const titles = ["a, lr 0.1, no. 1", "a, lr 0.1, no. 2", "a, lr 3", "b"];
   return withPage(report(...runs), async (page) => {
     assert.equal(await page.locator("h1").textContent(), titles.join(" and "));
     assert.equal(await page.title(), titles.join(" and "));

@@ -6,7 +6,7 @@ import { stepsWithValue } from "./notches";
 /** Of which step what is shown is. */
 export function OfStep({ of, step }: { of: number; step: number }) {
   if (of === step) return null;
-  return <p class="quiet">Of step {of.toLocaleString("en")}, the last that is in the file up to here.</p>;
+  return <p class="quiet of-step">Of step {of.toLocaleString("en")}, the last that is in the file up to here.</p>;
 }
 
 /** Where the numbers of a value are. */

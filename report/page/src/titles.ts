@@ -10,7 +10,7 @@ export function withDistinctTitles(runs: Run[]): Run[] {
   const titles = runs.map((run) => {
     const alike = runs.filter(({ title }) => title === run.title);
     const names = [...run.options.keys()].filter((name) => alike.some(({ options }) => options.get(name) !== run.options.get(name)));
-    return [run.title, ...names.slice(0, mostOptions).map((name) => `${name} ${run.options.get(name)}`)].join(", ");
+    return [run.title, ...names.slice(0, mostOptions).map((name) => `${name.replace(/^-+/, "")} ${run.options.get(name)}`)].join(", ");
   });
   return runs.map((run, i) => {
     const number = titles.slice(0, i + 1).filter((title) => title === titles[i]).length;
