@@ -327,8 +327,9 @@ test("two runs: curves over each other, numbers beside each other, options that 
   }));
 
 test("runs with one title are told apart by the options that differ, else by a number", () => {
-  const titled = (title, options) => ({ title, options, curves: [{ name: "loss", values: stored(Float32Array.of(2, 1)) }] });
-  const runs = [titled("a", { "--lr": "0.1", "--steps": "2" }), titled("a", { "--lr": "0.1", "--steps": "2" }), titled("a", { "--lr": "3", "--steps": "2" }), titled("b")];
+  const curves = [{ name: "loss", values: stored(Float32Array.of(2, 1)) }];
+  const rated = (rate) => ({ title: "a", options: { "--lr": rate, "--steps": "2" }, curves });
+  const runs = [rated("0.1"), rated("0.1"), rated("3"), { title: "b", curves }];
   const titles = ["a, lr 0.1, no. 1", "a, lr 0.1, no. 2", "a, lr 3", "b"];
   return withPage(report(...runs), async (page) => {
     assert.equal(await page.locator("h1").textContent(), titles.join(" and "));
@@ -343,7 +344,8 @@ test("six runs have six styles of lines", () => {
   const runs = Array.from({ length: 6 }, (_, i) => ({ title: `run ${i}`, curves: [{ name: "loss", values: stored(Float32Array.of(i, 1)) }] }));
   return withPage(report(...runs), async (page) => {
     for (const property of ["stroke", "strokeDasharray"]) {
-      const styles = await page.locator("#curves .line").evaluateAll((lines, property) => lines.map((line) => getComputedStyle(line)[property]), property);
+      const lines = page.locator("#curves .line");
+      const styles = await lines.evaluateAll((all, name) => all.map((line) => getComputedStyle(line)[name]), property);
       assert.equal(new Set(styles).size, 6, styles.join());
     }
   });
