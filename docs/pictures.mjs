@@ -1,4 +1,4 @@
-// node docs/pictures.mjs PROGRAMS FOLDER: draws the pictures of README and of docs/reading_reports.md. Runs the programs of
+// node docs/pictures.mjs PROGRAMS FOLDER: draws the pictures of README and of docs/report.md. Runs the programs of
 // the folder PROGRAMS (build/release/bin) and takes parts of their reports in Chromium; needs `npm ci` in report/page.
 
 import { execFileSync } from "node:child_process";

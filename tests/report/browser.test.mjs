@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { report, stored } from "./arrays.mjs";
-import { browserPath, open, start, stop, withPage } from "./browser.mjs";
+import { browserPath, start, stop, withPage } from "./browser.mjs";
 import { random } from "./random.mjs";
 import { emptyRun, largeAttentionRun, largeGraphRun, trainedRun } from "./sample.mjs";
 import { needPackages, packages, sources, template } from "./tools.mjs";
@@ -91,6 +91,24 @@ test("weights and gradients have the bits of the run, at three steps, by keyboar
     }
   }));
 
+test("heads of layers without a name can be told apart and chosen, of each example", () => {
+  const nameless = structuredClone(run);
+  nameless.attention.push({ ...structuredClone(nameless.attention[1]), example: "another" });
+  for (const attention of nameless.attention) attention.module = "";
+  return withPage(report(nameless), async (page) => {
+    const pressed = () => page.locator("#attention .head[aria-pressed=true]").evaluateAll((all) => all.map((head) => head.ariaLabel));
+    assert.deepEqual(await pressed(), ["Head 0 of attention 1"]);
+    await page.getByRole("button", { name: "Head 0 of attention 2" }).press("Enter");
+    assert.deepEqual(await pressed(), ["Head 0 of attention 2"]);
+    assert.equal(await page.locator("#attention h3").last().textContent(), "Head 0 of attention 2");
+    await page.locator('#attention [role="grid"] tbody td').first().click();
+    assertBits(await page.locator('#attention [data-exact="weights"]').textContent(), floats(nameless.attention[1].snapshots.at(-1).weights)[0]);
+    assert.equal(await page.locator("#attention .verdict.agrees").count(), 2);
+    await page.getByLabel("Example").selectOption("another");
+    assert.deepEqual(await pressed(), ["Head 0 of attention"]);
+  });
+});
+
 test("nan, infinities, -0 and the smallest numbers of a tensor are named exactly", () => {
   const numbers = Float32Array.of(NaN, Infinity, -Infinity, -0, 2 ** -149, 3.4028234663852886e38, 0.1, 16777217);
   const tensor = { section: "1", name: "edges", value: stored(numbers) };
@@ -124,6 +142,20 @@ test("the scrub moves curves, predictions, attention and parameters", () =>
     assert.equal(await norm(), last);
   }));
 
+test("the scrub moves through the steps of curves alone, as logs have them", () => {
+  const values = Float32Array.from({ length: 30 }, (_, i) => 1 / (i + 1));
+  const steps = stored(BigInt64Array.from(values, (_, i) => BigInt(3 + 2 * i)));
+  return withPage(report({ title: "a log", curves: [{ name: "loss", steps, values: stored(values) }] }), async (page) => {
+    const text = page.locator('#curves [data-exact="curve"]');
+    assertBits(await text.textContent(), values[29]);
+    for (const [notch, [step, place]] of [[3, 0], [5, 1], [10, 3], [20, 8], [50, 23], [61, 29]].entries()) {
+      await moveTo(page, notch);
+      assert.equal(await page.locator(".scrub output").textContent(), `step ${step}`);
+      assertBits(await text.textContent(), values[place]);
+    }
+  });
+});
+
 test("play goes through the steps; little motion forbids it", async () => {
   await withPage(report(run), async (page) => {
     await page.getByRole("button", { name: "Play the training" }).click();
@@ -147,12 +179,15 @@ test("the formulas of attention agree with the run, and lead to their operands a
       }
     }
     const title = await panel.locator("h4").textContent();
-    await panel.locator(".operand").first().click();
+    const hasFocus = () => panel.locator("h4").evaluate((heading) => heading === document.activeElement);
+    await panel.locator(".operand").first().press("Enter");
     assert.match(await panel.locator("h4").textContent(), /^masked_fill/);
-    await panel.locator(".operand").first().click();
-    await panel.getByRole("button", { name: "Back" }).click();
-    await panel.getByRole("button", { name: "Back" }).click();
+    assert.ok(await hasFocus());
+    await panel.locator(".operand").first().press("Enter");
+    await panel.getByRole("button", { name: "Back" }).press("Enter");
+    await panel.getByRole("button", { name: "Back" }).press("Enter");
     assert.equal(await panel.locator("h4").textContent(), title);
+    assert.ok(await hasFocus());
   }));
 
 test("a number that its operands do not give is flagged", () => {
@@ -188,11 +223,13 @@ test("where the numbers of a graph are of the last step alone, the page says so 
 test("the graph is walked by keyboard alone", () =>
   withPage(report(run), async (page) => {
     const box = (name) => page.locator("#graph .box", { hasText: name }).first();
+    const focused = () => page.evaluate(() => document.activeElement.title || document.activeElement.textContent);
     await box("layers.0 … 1").focus();
     await page.keyboard.press("Enter");
+    assert.equal(await focused(), "encoder.layers.0");
     await box("layers.1").focus();
     await page.keyboard.press("Enter");
-    assert.ok(await page.evaluate(() => document.activeElement.classList.contains("box")), "a box inside has the focus");
+    assert.equal(await focused(), "encoder.layers.1.self_attention");
     await box("1.self_attention").focus();
     await page.keyboard.press("Enter");
     await box("softmax").focus();
@@ -206,8 +243,11 @@ test("the graph is walked by keyboard alone", () =>
     assert.match(await page.locator("#graph .value h3").textContent(), /^masked_fill #/);
     await page.getByRole("searchbox").fill("");
     assert.ok(await page.getByRole("searchbox").evaluate((box) => box === document.activeElement), "the search keeps the focus");
+    await page.locator("#graph .open-modules button", { hasText: "encoder.layers.1 ×" }).press("Enter");
+    assert.equal(await focused(), "encoder.layers.1");
     await page.locator("#graph .open-modules button", { hasText: /^encoder ×$/ }).press("Enter");
     assert.equal(await page.locator("#graph .box.module", { hasText: /^encoder/ }).count(), 1);
+    assert.equal(await focused(), "encoder");
     await page.getByRole("button", { name: "Expand all" }).press("Enter");
     assert.equal(await page.locator("#graph .box").count(), run.graphs[0].values.length);
   }));
@@ -242,10 +282,37 @@ test("a graph of 2,000 ops opens collapsed, its layers as one box, and is a list
     assert.equal(await page.getByRole("button", { name: "Expand all" }).count(), 0);
     await page.locator("#graph .box").first().click();
     assert.equal(await page.locator("#graph .box.module").count(), 12);
+    await page.locator('#graph .box[title="encoder.layers.1"]').press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.title), "encoder.layers.1.parta");
     assert.ok((await page.locator("#graph .box").count()) <= 300);
     await page.getByRole("searchbox").fill("relu layers.7");
     assert.match(await page.locator("#graph [role=status]").textContent(), /^33 values found/);
   }));
+
+test("where too many boxes are open to be drawn, closing one leads to the next", () => {
+  const modules = { "": "", few: "Few", many: "Many" };
+  const values = [["few", 2], ["many", 310]].flatMap(([module, count]) =>
+    Array.from({ length: count }, () => ({ kind: "op", name: "relu", module, inputs: [], shape: [] })));
+  return withPage(report({ title: "wide", graphs: [{ modules, values }] }), async (page) => {
+    for (const name of ["few", "many"]) await page.locator(`#graph .box[title=${name}]`).press("Enter");
+    assert.equal(await page.locator("#graph .box").count(), 0);
+    await page.getByRole("button", { name: "few" }).press("Enter");
+    assert.match(await page.evaluate(() => document.activeElement.textContent), /^many/);
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.title), "many");
+  });
+});
+
+test("what has no elements is empty, what has none that is finite is not finite", () => {
+  const none = { min: null, max: null, mean: null, rms: null };
+  const values = [{ ...none }, { ...none, nonfinite: 2 }, { min: 1, max: 1, mean: 1, rms: null }];
+  const graph = { values: values.map(() => ({ kind: "constant", inputs: [], shape: [] })), snapshots: [{ value: values, gradient: [] }] };
+  const parameter = { name: "p", shape: [0], snapshots: [{ weight: { ...none, norm: null, counts: [] } }] };
+  return withPage(report({ title: "edges", steps: [0], graphs: [graph], parameters: [parameter] }), async (page) => {
+    assert.deepEqual(await page.locator("#graph .box .number").allTextContents(), ["rms empty", "rms not finite", "rms not finite"]);
+    assert.deepEqual(await page.locator("#parameters .histogram dd").allTextContents(), Array(5).fill("empty"));
+  });
+});
 
 test("two runs: curves over each other, numbers beside each other, options that differ", () =>
   withPage(report(run, other), async (page) => {
@@ -257,6 +324,61 @@ test("two runs: curves over each other, numbers beside each other, options that 
     assert.equal(await page.locator("#parameters .histogram").count(), 6);
     const differing = await page.locator("#options tr.differs th").allTextContents();
     assert.deepEqual(differing.sort(), ["≠ --lr", "≠ --warmup", "≠ seed"]);
+  }));
+
+test("runs with one title are told apart by the options that differ, else by a number", () => {
+  const curves = [{ name: "loss", values: stored(Float32Array.of(2, 1)) }];
+  const rated = (rate) => ({ title: "a", options: { "--lr": rate, "--steps": "2" }, curves });
+  const runs = [rated("0.1"), rated("0.1"), rated("3"), { title: "b", curves }];
+  const titles = ["a, lr 0.1, no. 1", "a, lr 0.1, no. 2", "a, lr 3", "b"];
+  return withPage(report(...runs), async (page) => {
+    assert.equal(await page.locator("h1").textContent(), titles.join(" and "));
+    assert.equal(await page.title(), titles.join(" and "));
+    for (const place of [".headline", "#curves", "#options"]) {
+      assert.deepEqual((await page.locator(`${place} .run-name`).allTextContents()).map((name) => name.trim()), titles);
+    }
+  });
+});
+
+test("six runs have six styles of lines", () => {
+  const runs = Array.from({ length: 6 }, (_, i) => ({ title: `run ${i}`, curves: [{ name: "loss", values: stored(Float32Array.of(i, 1)) }] }));
+  return withPage(report(...runs), async (page) => {
+    for (const property of ["stroke", "strokeDasharray"]) {
+      const lines = page.locator("#curves .line");
+      const styles = await lines.evaluateAll((all, name) => all.map((line) => getComputedStyle(line)[name]), property);
+      assert.equal(new Set(styles).size, 6, styles.join());
+    }
+  });
+});
+
+test("a run that ended before the scrub's step says of which step its numbers are", () => {
+  const short = structuredClone(other);
+  short.steps.length = 4;
+  for (const { snapshots } of [...short.attention, ...short.predictions, ...short.parameters, ...short.graphs]) snapshots.length = 4;
+  return withPage(report(run, short), async (page) => {
+    const saysStep5 = (selector) => page.locator(selector, { hasText: "Of step 5, the last that is in the file" }).count();
+    const ofRun = (section, index, part) => saysStep5(`#${section} .runs >> nth=${part} >> .run >> nth=${index} >> p`);
+    for (const [section, part, times] of [["attention", 0, 2], ["attention", 1, 1], ["predictions", 0, 2], ["parameters", 0, 1]]) {
+      assert.equal(await ofRun(section, 0, part), 0, section);
+      assert.equal(await ofRun(section, 1, part), times, section);
+    }
+    assert.equal(await saysStep5("#parameters thead p"), 1);
+    assert.equal(await saysStep5("#graph p"), 0);
+    await page.locator("#graph select").first().selectOption("1");
+    assert.equal(await saysStep5("#graph p"), 1);
+    await moveTo(page, 3);
+    assert.equal(await saysStep5("main p"), 0);
+  });
+});
+
+test("the colours of two runs stand for the same numbers", () =>
+  withPage(report(run, other), async (page) => {
+    const ends = await page.locator("#attention .one-head .legend .number").allTextContents();
+    assert.equal(ends.length, 8);
+    assert.deepEqual(ends.slice(4), ends.slice(0, 4));
+    const largest = [run, other].map(({ attention: [{ snapshots }] }) => Math.max(...floats(snapshots.at(-1).gradient).map(Math.abs)));
+    assert.notEqual(largest[0], largest[1]);
+    assert.ok(Math.abs(Number(ends[3]) / Math.max(...largest) - 1) < 0.01, `${ends[3]}, the largest are ${largest}`);
   }));
 
 const hostile = "</script><img src=x onerror=alert(1)><!--<script>\u202Ereversed\u2028\u0007&amp;";
@@ -299,6 +421,8 @@ test("data that does not fit is refused in one sentence", async () => {
     [report({}), /^runs\[0\]\.title must be text\.$/],
     [changed((_, run) => (run.steps[1] = "1")), /^runs\[0\]\.steps\[1\] must be a number\.$/],
     [changed((_, run) => run.steps.reverse()), /^runs\[0\]\.steps must ascend\.$/],
+    [changed((_, run) => (run.curves[1].steps = stored(BigInt64Array.from({ length: 81 }, (_, i) => BigInt(i === 7 ? 6 : i))))),
+      /^runs\[0\]\.curves\[1\]\.steps must ascend\.$/],
     [changed((_, run) => run.steps.pop()),
       /^runs\[0\]\.parameters\[0\]\.snapshots must be as long as steps, 7, but has 8\.$/],
     [changed((_, run) => (run.curves[0].values.shape = [3])),
@@ -399,7 +523,7 @@ test("axe finds nothing, light and dark", async () => {
         });
         if ((await page.locator("#graph .box").count()) > 0) await page.locator("#graph .box.op").first().click();
         await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa"] }));
+        const { violations } = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa", "best-practice"] }));
         const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
         assert.deepEqual(found, []);
       }, { colorScheme, bypassCSP: true });

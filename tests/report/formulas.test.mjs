@@ -54,6 +54,8 @@ const cases = [
   ["gelu", [[5]], [5], { approximate: "tanh" }],
   ["clamp", [[9]], [9], { min: -1, max: 1 }],
   ["dropout", [[5]], [5], { p: 0 }],
+  ["dropout", [[5]], [5], { p: 0.5, training: false }],
+  ["dropout", [[5]], [5]],
   ["reshape", [[3, 4]], [2, 6], { shape: [2, 6] }],
   ["permute", [[2, 3, 4]], [4, 2, 3], { dims: [2, 0, 1] }],
   ["broadcast_to", [[3, 1]], [2, 3, 4], { shape: [2, 3, 4] }],
@@ -174,6 +176,47 @@ test("an op with attributes that its formula does not expect says so", () => {
   assert.match(forward(graph, snapshot, 1, 2).missing, /the attribute start of this op is not in the file/);
 });
 
+test("the row of the padding gets no gradient", () => {
+  const { graph, snapshot } = graphOf(["embedding", [[5, 3]], [2, 2, 3], { ids: ids([4, 1, 1, 0], [2, 2]), padding_idx: 1 }]);
+  snapshot.gradients[1] = stored(Float64Array.from({ length: 12 }, (_, i) => i + 1), [2, 2, 3]);
+  const row = (k) => [0, 1, 2].map((column) => total(graph, 0, backward(graph, snapshot, 0, 3 * k + column)).value);
+  assert.deepEqual(row(1), [0, 0, 0]);
+  assert.deepEqual(row(4), [1, 2, 3]);
+  assert.deepEqual(row(0), [10, 11, 12]);
+  assert.match(backward(graph, snapshot, 0, 3)[0].evaluation.rule, /but 0 in the row of the padding/);
+});
+
+test("dropout multiplies with what it drew in training alone", () => {
+  const y = (attributes) => {
+    const { graph, snapshot } = graphOf(["dropout", [[2]], [2], attributes]);
+    snapshot.values = [stored(Float64Array.of(3, 3)), stored(Float64Array.of(0, 6))];
+    snapshot.gradients = [null, stored(Float64Array.of(5, 5))];
+    return [0, 1].map((flat) => [forward(graph, snapshot, 1, flat).expression.value, total(graph, 0, backward(graph, snapshot, 0, flat)).value]);
+  };
+  assert.deepEqual(y({ p: 0.5 }), [[0, 0], [6, 10]]);
+  assert.deepEqual(y({ p: 0.5, training: true }), [[0, 0], [6, 10]]);
+  assert.deepEqual(y({ p: 0.5, training: false }), [[3, 5], [3, 5]]);
+  assert.deepEqual(y({}), [[3, 5], [3, 5]]);
+});
+
+test("what underflows is no difference, and what is larger is one", () => {
+  const { graph, snapshot } = graphOf(["softmax", [[4]], [4], { dim: -1 }]);
+  snapshot.values[0] = stored(Float32Array.of(0, -80, -88, -300));
+  // exp(-88) is 6e-39, a denormal number, and exp(-300) is none at all: the library has 0 for both.
+  const y = Float32Array.of(1, Math.exp(-80), 0, 0);
+  snapshot.values[1] = stored(y);
+  snapshot.gradients[1] = stored(Float32Array.of(1e-3, 2, 3, -4));
+  for (const [flat, number] of y.entries()) {
+    const { expression } = forward(graph, snapshot, 1, flat);
+    assert.ok(difference(expression, number, "f32") <= 1e-6, `[${flat}]: ${expression.value}, stored ${number}`);
+  }
+  assert.ok(difference(forward(graph, snapshot, 1, 3).expression, 2e-38, "f32") > 1e-6, "a normal number where there is none");
+  assert.ok(difference(forward(graph, snapshot, 1, 2).expression, 0, "f64") > 1e-6, "a double has room for exp(-88)");
+  assert.ok(difference(forward(graph, snapshot, 1, 1).expression, y[1] * 1.001, "f32") > 1e-6);
+  const back = total(graph, 0, backward(graph, snapshot, 0, 1));
+  assert.ok(difference(back, 0, "f32") > 1e-6, "a gradient of 1e-35 that is missing");
+});
+
 test("every number of a trained encoder, forward and backward", async () => {
   const { readReport } = await pageModule(`export { readReport } from "./data";`);
   const { numbersOf } = await pageModule(`export { numbersOf } from "./arrays";`);
@@ -186,11 +229,11 @@ test("every number of a trained encoder, forward and backward", async () => {
     for (let flat = 0; flat < values.length; flat += 3) {
       if (kind === "op") {
         const { expression } = forward(graph, snapshot, id, flat);
-        assert.ok(difference(expression, values[flat]) <= 1e-6, `${name} #${id}[${flat}]: ${expression.value}, stored ${values[flat]}`);
+        assert.ok(difference(expression, values[flat], "f32") <= 1e-6, `${name} #${id}[${flat}]: ${expression.value}, stored ${values[flat]}`);
       }
       if (gradients) {
         const all = total(graph, id, backward(graph, snapshot, id, flat));
-        assert.ok(difference(all, gradients[flat]) <= 1e-6, `gradient of ${name} #${id}[${flat}]: ${all.value}, stored ${gradients[flat]}`);
+        assert.ok(difference(all, gradients[flat], "f32") <= 1e-6, `gradient of ${name} #${id}[${flat}]: ${all.value}, stored ${gradients[flat]}`);
       }
     }
   });

@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { elementCount } from "./arrays.mjs";
 import { browserPath, openFile, start, stop } from "./browser.mjs";
 import { needPackages, pageModule } from "./tools.mjs";
 
@@ -92,24 +93,23 @@ test("weights have the bits of the checkpoint, losses those of the log", () => {
   });
 });
 
-/** The formulas of some elements of a value, against the numbers of the library. */
-function checkFormulasOf(graph, snapshot, id) {
+/** The formulas of some elements of a value, or of all, against the numbers of the library. */
+function checkFormulasOf(graph, snapshot, id, stride = Math.max(1, Math.floor(elementCount(graph.values[id].shape) / 7))) {
   const { kind, name } = graph.values[id];
   const values = numbersOf(snapshot.values[id]);
   const gradients = snapshot.gradients[id] && numbersOf(snapshot.gradients[id]);
-  const stride = Math.max(1, Math.floor(values.length / 7));
   for (let flat = 0; flat < values.length; flat += stride) {
     if (kind === "op") {
       const { expression, missing } = forward(graph, snapshot, id, flat);
       assert.equal(missing, undefined, name);
-      const distance = difference(expression, values[flat]);
+      const distance = difference(expression, values[flat], snapshot.values[id].dtype);
       assert.ok(distance <= 1e-6, `${name} #${id}[${flat}]: ${expression.value}, the library has ${values[flat]}`);
     }
     if (!gradients) continue;
     const flows = backward(graph, snapshot, id, flat);
     for (const { evaluation } of flows) assert.equal(evaluation.missing, undefined, name);
     const all = total(graph, id, flows);
-    const distance = difference(all, gradients[flat]);
+    const distance = difference(all, gradients[flat], snapshot.gradients[id].dtype);
     assert.ok(distance <= 1e-6, `gradient of ${name} #${id}[${flat}]: ${all.value}, the library has ${gradients[flat]}`);
   }
 }
@@ -129,6 +129,14 @@ test("the formulas of a toy encoder give the library's numbers, those of its att
     await page.locator(".scrub input").focus();
     await page.keyboard.press("Home");
     assert.equal(await page.locator("#attention .verdict.agrees").count(), 2);
+  }));
+
+test("the formulas of attention that looks at one word alone give the library's numbers, some of them below the normal ones", () =>
+  withReportOf("train_toy_encoder", ["--steps", "300", "--seed", "1", "--lr", "0.1"], async (_, { attention: [{ graph, value }], graphs }) => {
+    const snapshots = graphs[graph].snapshots;
+    const tiny = snapshots.filter(({ values }) => numbersOf(values[value]).some((weight) => weight < 2 ** -126));
+    assert.notEqual(tiny.length, 0);
+    for (const snapshot of snapshots) checkFormulasOf(graphs[graph], snapshot, value, 1);
   }));
 
 test("the report of the toy encoder's whole training has at most 1 MB", () => {

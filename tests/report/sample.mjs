@@ -172,12 +172,11 @@ export function trainedRun({ seed = 0, rate = 0.01, title = "toy encoder, seed 0
     if (!taken) continue;
     graph = tape.graph("one batch", loss, modules);
     graphSnapshots.push(tape.snapshot(gradients));
-    for (const [name, { shape }] of parameters) {
+    for (const name of parameters.keys()) {
       parameterSnapshots.get(name).push({
         weight: histogram(before.get(name)),
         gradient: finished ? null : histogram(gradientOf(name)),
         update: finished ? null : histogram(updates.get(name)),
-        values: stored(before.get(name), shape),
       });
     }
     attentionWeights.forEach((id, layer) => {

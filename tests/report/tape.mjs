@@ -150,7 +150,11 @@ export class Tape {
   select(a, dim, start) {
     const from = this.shape(a);
     const shape = from.filter((_, axis) => axis !== dim);
-    const source = (flat) => flatOf(indexOf(flat, shape).toSpliced(dim, 0, start), from);
+    const source = (flat) => {
+      const index = indexOf(flat, shape);
+      index.splice(dim, 0, start);
+      return flatOf(index, from);
+    };
     return this.#copy("select", a, shape, source, { dim, start, step: 1 });
   }
 

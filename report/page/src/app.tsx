@@ -88,7 +88,7 @@ function Report({ runs }: { runs: Run[] }) {
         ))}
       </main>
       <footer>
-        <p>This file shows itself: it loads nothing and sends nothing. Numbers with nine digits have the bits of the run.</p>
+        <p>This file shows itself: it loads nothing and sends nothing. A number that you choose has the bits of the run, others are rounded.</p>
       </footer>
     </>
   );

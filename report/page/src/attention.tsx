@@ -1,13 +1,14 @@
 // Attention: every head as a picture with its gradient beside it, and one head to walk through.
 
-import { useCallback, useState } from "preact/hooks";
+import { useCallback, useMemo, useState } from "preact/hooks";
 import { numbersOf } from "./arrays";
 import { AttentionHead } from "./attention_head";
 import { AttentionLayer } from "./attention_layer";
+import { layersAt, namedLayers } from "./attention_layers";
 import type { Attention, Run } from "./data";
+import { OfStep } from "./elsewhere";
 import type { Place } from "./matrix";
 import { memo } from "./memo";
-import { snapshotAt } from "./notches";
 import { Runs } from "./runs";
 
 interface Props {
@@ -15,10 +16,10 @@ interface Props {
   step: number;
 }
 
-/** The chosen head of the chosen layer, and a place in it. */
+/** The chosen head of the layer of a name, and a place in it. */
 interface Choice {
-  module: string;
   example: string;
+  name: string;
   head: number;
   place: Place;
 }
@@ -33,21 +34,21 @@ function firstPlace({ queries, keys, snapshots }: Attention): Place {
   return [Math.floor(most / keys.length), most % keys.length];
 }
 
-function find(run: Run, choice: Choice): Attention | undefined {
-  return run.attention.find(({ module, example }) => module === choice.module && example === choice.example);
+/** The first head of an example, unless it has `old` as well. */
+function choiceIn(runs: Run[], example: string, old?: Choice): Choice {
+  const layers = runs.flatMap((run) => namedLayers(run, example));
+  const [{ name, attention }] = layers;
+  const stays = old && layers.some((layer) => layer.name === old.name && old.head < layer.attention.heads);
+  return stays ? { ...old, example } : { example, name, head: 0, place: firstPlace(attention) };
 }
 
 export const AttentionSection = memo(function AttentionSection({ runs, step }: Props) {
-  const first = runs.flatMap((run) => run.attention)[0];
-  const [choice, setChoice] = useState<Choice>(() => ({
-    module: first.module,
-    example: first.example,
-    head: 0,
-    place: firstPlace(first),
-  }));
   const examples = [...new Set(runs.flatMap((run) => run.attention.map(({ example }) => example)))];
-  // The same function each time, so that layers need not draw again.
-  const choose = useCallback((attention: Attention, head: number) => setChoice((old) => ({ ...old, module: attention.module, head })), []);
+  const [choice, setChoice] = useState(() => choiceIn(runs, examples[0]));
+  // The same each time, so that layers need not draw again.
+  const layers = useMemo(() => layersAt(runs, choice.example, step), [runs, choice.example, step]);
+  const choose = useCallback((name: string, head: number) => setChoice((old) => ({ ...old, name, head })), []);
+  const chosen = layers.find(({ name }) => name === choice.name);
   return (
     <>
       <p class="lead">
@@ -58,7 +59,7 @@ export const AttentionSection = memo(function AttentionSection({ runs, step }: P
       {examples.length > 1 && (
         <label>
           Example{" "}
-          <select value={choice.example} onChange={(event) => setChoice({ ...choice, example: event.currentTarget.value })}>
+          <select value={choice.example} onChange={(event) => setChoice(choiceIn(runs, event.currentTarget.value, choice))}>
             {examples.map((example) => (
               <option key={example}>{example}</option>
             ))}
@@ -71,21 +72,21 @@ export const AttentionSection = memo(function AttentionSection({ runs, step }: P
         </p>
       )}
       <Runs runs={runs}>
-        {(run) => {
-          const layers = run.attention.filter(({ example }) => example === choice.example);
-          const shown = layers.flatMap((attention) => {
-            const found = snapshotAt(run, step, attention.snapshots);
-            return found ? [{ attention, snapshot: found.snapshot }] : [];
+        {(_, index) => {
+          const parts = layers.flatMap((layer) => {
+            const shown = layer.shown[index];
+            return shown ? [{ layer, shown }] : [];
           });
-          if (shown.length === 0) return <p class="quiet">This run has no attention of this example at this step.</p>;
+          if (parts.length === 0) return <p class="quiet">This run has no attention of this example at this step.</p>;
           return (
-            <div class="layers" tabIndex={0} role="region" aria-label="The heads of all layers">
-              {shown.map(({ attention, snapshot }) => (
+            <div class="layers" tabIndex={0} role="group" aria-label="The heads of all layers">
+              {parts.map(({ layer, shown }) => (
                 <AttentionLayer
-                  key={attention.module}
-                  attention={attention}
-                  snapshot={snapshot}
-                  chosen={attention.module === choice.module ? choice.head : null}
+                  key={layer.name}
+                  layer={layer}
+                  shown={shown}
+                  step={step}
+                  chosen={layer === chosen ? choice.head : null}
                   choose={choose}
                 />
               ))}
@@ -94,21 +95,21 @@ export const AttentionSection = memo(function AttentionSection({ runs, step }: P
         }}
       </Runs>
       <h3>
-        Head {choice.head} of {choice.module || "attention"}
+        Head {choice.head} of {choice.name}
       </h3>
       <Runs runs={runs}>
-        {(run) => {
-          const attention = find(run, choice);
-          const found = attention && snapshotAt(run, step, attention.snapshots);
-          if (!attention || !found || choice.head >= attention.heads) return <p class="quiet">This run has nothing of this head at this step.</p>;
+        {(run, index) => {
+          const shown = chosen?.shown[index];
+          if (!chosen || !shown || choice.head >= shown.attention.heads) return <p class="quiet">This run has nothing of this head at this step.</p>;
           return (
             <>
-              {attention.masked && <p class="quiet">Striped cells are masked: those queries may not look there.</p>}
+              <OfStep of={shown.step} step={step} />
+              {shown.attention.masked && <p class="quiet">Striped cells are masked: those queries may not look there.</p>}
               <AttentionHead
                 run={run}
                 step={step}
-                attention={attention}
-                snapshot={found.snapshot}
+                layer={chosen}
+                shown={shown}
                 head={choice.head}
                 cursor={choice.place}
                 setCursor={(place) => setChoice({ ...choice, place })}

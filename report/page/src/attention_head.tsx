@@ -1,7 +1,8 @@
 // One head to walk through: its weights and their gradient as matrices, and the formula of the chosen weight.
 
 import { useHeads } from "./attention_heads";
-import type { Attention, AttentionSnapshot, Graph, Run } from "./data";
+import type { Layer, Shown } from "./attention_layers";
+import type { Graph, Run } from "./data";
 import { Elsewhere } from "./elsewhere";
 import { FormulaPanel } from "./formula_panel";
 import { Legend } from "./legend";
@@ -14,16 +15,17 @@ import type { TensorSource } from "./tensor_view";
 interface Props {
   run: Run;
   step: number;
-  attention: Attention;
-  snapshot: AttentionSnapshot;
+  layer: Layer;
+  shown: Shown;
   head: number;
   cursor: Place;
   setCursor: (place: Place) => void;
 }
 
-export function AttentionHead({ run, step, attention, snapshot, head, cursor, setCursor }: Props) {
-  const heads = useHeads(attention, snapshot);
+export function AttentionHead({ run, step, layer, shown, head, cursor, setCursor }: Props) {
+  const heads = useHeads(shown, layer);
   if (heads === null) return null;
+  const { attention, snapshot } = shown;
   const { queries, keys } = attention;
   const place: Place = [Math.min(cursor[0], queries.length - 1), Math.min(cursor[1], keys.length - 1)];
   const weights = heads.weightsOf(head);
@@ -44,7 +46,7 @@ export function AttentionHead({ run, step, attention, snapshot, head, cursor, se
               {title === "weights" ? "weights A" : "gradient dL/dA"} <Legend scale={picture.scale} />
             </figcaption>
             <Matrix
-              name={`${title} of head ${head} of ${attention.module}: rows are queries, columns are keys`}
+              name={`${title} of head ${head} of ${layer.name}: rows are queries, columns are keys`}
               picture={picture}
               rowNames={queries}
               columnNames={keys}

@@ -1,26 +1,30 @@
 // The heads of a layer as pictures: the weights, and beside them the gradient.
 
 import { useHeads } from "./attention_heads";
+import type { Layer, Shown } from "./attention_layers";
 import { Canvas } from "./canvas";
-import type { Attention, AttentionSnapshot } from "./data";
+import { OfStep } from "./elsewhere";
 import { memo } from "./memo";
 import { useNear } from "./near";
 
 interface Props {
-  attention: Attention;
-  snapshot: AttentionSnapshot;
+  layer: Layer;
+  shown: Shown;
+  step: number;
   chosen: number | null;
-  choose: (attention: Attention, head: number) => void;
+  choose: (name: string, head: number) => void;
 }
 
-export const AttentionLayer = memo(function AttentionLayer({ attention, snapshot, chosen, choose }: Props) {
+export const AttentionLayer = memo(function AttentionLayer({ layer, shown, step, chosen, choose }: Props) {
   const { near, place } = useNear();
-  const heads = useHeads(attention, snapshot, near);
+  const { heads: count } = shown.attention;
+  const heads = useHeads(shown, layer, near);
   return (
     <div class="layer" ref={place}>
-      <h4>{attention.module || "attention"}</h4>
-      <div class={`heads${attention.heads > 6 ? " many" : ""}`}>
-        {Array.from({ length: attention.heads }, (_, head) => {
+      <h3>{layer.name}</h3>
+      <OfStep of={shown.step} step={step} />
+      <div class={`heads${count > 6 ? " many" : ""}`}>
+        {Array.from({ length: count }, (_, head) => {
           const gradient = heads?.gradientOf(head);
           return (
             <button
@@ -28,8 +32,8 @@ export const AttentionLayer = memo(function AttentionLayer({ attention, snapshot
               type="button"
               class="head"
               aria-pressed={chosen === head}
-              aria-label={`Head ${head} of ${attention.module}`}
-              onClick={() => choose(attention, head)}
+              aria-label={`Head ${head} of ${layer.name}`}
+              onClick={() => choose(layer.name, head)}
             >
               <span class="pictures">
                 {heads && <Canvas picture={heads.weightsOf(head)} name={`weights of head ${head}`} />}

@@ -6,7 +6,7 @@ import { type Point, lastUpTo, smoothed, stepsOf, thinned } from "./curve_lines"
 import type { Curve, Run } from "./data";
 import { memo } from "./memo";
 import { brief, exact } from "./numbers";
-import { RunName } from "./runs";
+import { RunName, runStyle } from "./runs";
 import { linePath, linearScale, logScale } from "./scales";
 
 interface Props {
@@ -87,7 +87,7 @@ function Chart({ name, lines, step, log, smoothing }: { name: string; lines: Lin
         ))}
         <line class="here" x1={here} x2={here} y1={margin.top} y2={height - margin.bottom} />
         {drawn.map(({ index, raw, smooth }) => (
-          <g key={index} class={`line run-${index % 4}`}>
+          <g key={index} class={`line ${runStyle(index)}`}>
             <path class={smooth ? "raw" : ""} d={path(raw)} />
             {smooth && <path d={path(smooth)} />}
           </g>
@@ -104,11 +104,14 @@ function CurveNumbers({ lines, step }: { lines: Line[]; step: number }) {
     <dl class="readouts">
       {lines.map(({ run, index, curve }) => {
         const steps = stepsOf(curve);
-        const place = Math.max(0, lastUpTo(steps, step));
         if (steps.length === 0) return null;
+        const place = Math.max(0, lastUpTo(steps, step));
         return (
           <div key={index}>
-            <dt>{lines.length > 1 ? <RunName run={run} index={index} /> : `step ${steps[place].toLocaleString("en")}`}</dt>
+            <dt>
+              {lines.length > 1 && <RunName run={run} index={index} />}
+              step {steps[place].toLocaleString("en")}
+            </dt>
             <dd class="number" data-exact="curve">
               {exact(numbersOf(curve.values)[place], curve.values.dtype)}
             </dd>

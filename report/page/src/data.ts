@@ -1,6 +1,6 @@
 // The data of a report, docs/report_format.md, as types and as readers that refuse what does not fit.
 
-import { type StoredArray, expectShape, storedArray } from "./arrays";
+import { type StoredArray, expectShape, numbersOf, storedArray } from "./arrays";
 import { type Reader, Refusal, at, bool, count, listOf, mapOf, number, object, optional, orNull, refuse, textBy } from "./readers";
 import { type Shape, elementCount } from "./shapes";
 import { visible } from "./text";
@@ -32,7 +32,6 @@ export interface ParameterSnapshot {
   weight: Histogram | null;
   gradient: Histogram | null;
   update: Histogram | null;
-  values: StoredArray | null;
 }
 
 export interface Parameter {
@@ -149,10 +148,17 @@ const anyNumber = orNull(number);
 const noNumber = optional(orNull(number), null);
 const noArray = optional(orNull(storedArray), null);
 
+function expectAscending(steps: ArrayLike<number>): void {
+  for (let i = 1; i < steps.length; ++i) if (!(steps[i] > steps[i - 1])) refuse("must ascend");
+}
+
 const curve: Reader<Curve> = (value) => {
   const result = object<Curve>({ name: text, steps: noArray, first: optional(number, 0), values: storedArray })(value);
   const { steps } = result;
-  if (steps) at("values", () => expectShape(result.values, [elementCount(steps.shape)]));
+  if (steps) {
+    at("values", () => expectShape(result.values, [elementCount(steps.shape)]));
+    at("steps", () => expectAscending(numbersOf(steps)));
+  }
   return result;
 };
 
@@ -172,20 +178,11 @@ const histogram = object<Histogram>({
 });
 const noHistogram = optional(orNull(histogram), null);
 
-const parameter: Reader<Parameter> = (value) => {
-  const result = object<Parameter>({
-    name: text,
-    shape: listOf(count),
-    snapshots: listOf(
-      orNull(object<ParameterSnapshot>({ weight: noHistogram, gradient: noHistogram, update: noHistogram, values: noArray })),
-    ),
-  })(value);
-  result.snapshots.forEach((snapshot, notch) => {
-    const { values } = snapshot ?? {};
-    if (values) at(`snapshots[${notch}].values`, () => expectShape(values, result.shape));
-  });
-  return result;
-};
+const parameter = object<Parameter>({
+  name: text,
+  shape: listOf(count),
+  snapshots: listOf(orNull(object<ParameterSnapshot>({ weight: noHistogram, gradient: noHistogram, update: noHistogram }))),
+});
 
 const attention: Reader<Attention> = (value) => {
   const result = object<Attention>({
@@ -327,7 +324,7 @@ const run: Reader<Run> = (value) => {
     profile: optional(orNull(object<Profile>({ seconds: optional(number, 0), ops: listOf(profileRow), modules: listOf(profileRow) })), null),
   })(value);
   const { steps } = result;
-  if (steps.some((step, i) => i > 0 && step <= steps[i - 1])) at("steps", () => refuse("must ascend"));
+  at("steps", () => expectAscending(steps));
   for (const name of ["parameters", "attention", "predictions", "graphs"] as const) {
     result[name].forEach(({ snapshots }, i) => {
       if (snapshots.length !== 0 && snapshots.length !== steps.length) {

@@ -26,7 +26,7 @@ export function FactsSection({ runs }: { runs: Run[] }) {
   return (
     <>
       {runs.length > 1 && <p class="lead">Lines where the runs differ are marked with ≠.</p>}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Options, seeds and versions">
+      <div class="scroll" tabIndex={0} role="group" aria-label="Options, seeds and versions">
         <table class="facts wide">
           {runs.length > 1 && (
             <thead>

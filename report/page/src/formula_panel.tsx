@@ -1,12 +1,12 @@
 // How one number comes about: its formula with the numbers in it, forward and backward, computed again here.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { numbersOf } from "./arrays";
 import type { Graph, GraphSnapshot } from "./data";
 import { type Cell, type Expression, difference, tolerance } from "./formulas/expression";
 import { type Evaluation, backward, forward, total } from "./formulas";
-import { brief, exact } from "./numbers";
+import { type Dtype, brief, exact } from "./numbers";
 import { indexOf } from "./shapes";
 
 interface Props {
@@ -95,9 +95,9 @@ function hasHidden(expression: Expression): boolean {
 }
 
 /** Whether what the page computed is what the run has. */
-function Verdict({ expression, shown, rounded }: { expression: Expression; shown: number; rounded: boolean }) {
+function Verdict({ expression, shown, dtype, rounded }: { expression: Expression; shown: number; dtype: Dtype; rounded: boolean }) {
   if (rounded) return <p class="verdict">The file holds these numbers rounded to 16 bits, so the page cannot check them.</p>;
-  const distance = difference(expression, shown);
+  const distance = difference(expression, shown, dtype);
   if (distance <= tolerance) {
     return (
       <p class="verdict agrees">
@@ -120,7 +120,7 @@ function Rule({ graph, evaluation, all, open }: { graph: Graph; evaluation: Eval
       <p class="with-numbers">
         = <Numbers graph={graph} expression={evaluation.expression} all={all} open={open} />
       </p>
-      <p class="with-numbers">= {brief(evaluation.expression.value, 9)}</p>
+      <p class="with-numbers">= {brief(evaluation.expression.value, 6)}</p>
     </>
   );
 }
@@ -130,7 +130,13 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
   const [all, setAll] = useState(false);
   useEffect(() => setPath([]), [graph, cell.id, cell.flat]);
   const subject: Cell = path.length > 0 ? path[path.length - 1] : { ...cell, gradient: false };
-  const open = (next: Cell): void => setPath([...path, next]);
+  const heading = useRef<HTMLHeadingElement>(null);
+  // What was chosen is gone with the formula that it was in, so the heading gets the focus.
+  const go = (next: Cell[]): void => {
+    setPath(next);
+    heading.current?.focus();
+  };
+  const open = (next: Cell): void => go([...path, next]);
   const { id, flat } = subject;
   const value = graph.values[id];
   const stored = snapshot.values[id];
@@ -145,9 +151,11 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
     (how !== null && "expression" in how && hasHidden(how.expression)) ||
     flows.some(({ evaluation }) => "expression" in evaluation && hasHidden(evaluation.expression));
   return (
-    <section class="formula" aria-label="The formula of the chosen number">
+    <div class="formula" role="group" aria-label="The formula of the chosen number">
       <header>
-        <h4>{cellName(graph, { id, flat, gradient: false })}</h4>
+        <h4 ref={heading} tabIndex={-1}>
+          {cellName(graph, { id, flat, gradient: false })}
+        </h4>
         {value.module && <span class="quiet">{value.module}</span>}
         <span class="tools">
           {long && (
@@ -156,7 +164,7 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
             </button>
           )}
           {path.length > 0 && (
-            <button type="button" onClick={() => setPath(path.slice(0, -1))}>
+            <button type="button" onClick={() => go(path.slice(0, -1))}>
               Back
             </button>
           )}
@@ -169,7 +177,9 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
           {how === null && <p class="quiet">{value.kind === "parameter" ? "A parameter: training sets it." : "A constant: nothing computes it."}</p>}
           {how !== null && <Rule graph={graph} evaluation={how} all={all} open={open} />}
           {how !== null && "missing" in how && <Inputs graph={graph} snapshot={snapshot} id={id} open={open} />}
-          {how !== null && "expression" in how && shown !== null && <Verdict expression={how.expression} shown={shown} rounded={rounded} />}
+          {how !== null && "expression" in how && shown !== null && stored && (
+            <Verdict expression={how.expression} shown={shown} dtype={stored.dtype} rounded={rounded} />
+          )}
         </div>
         <div>
           <h5>Backward</h5>
@@ -186,11 +196,13 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
                 <Rule graph={graph} evaluation={evaluation} all={all} open={open} />
               </div>
             ))}
-          {together !== null && flows.length > 1 && <p class="with-numbers">Together {brief(together.value, 9)}</p>}
-          {together !== null && shownGradient !== null && <Verdict expression={together} shown={shownGradient} rounded={rounded} />}
+          {together !== null && flows.length > 1 && <p class="with-numbers">Together {brief(together.value, 6)}</p>}
+          {together !== null && shownGradient !== null && gradient && (
+            <Verdict expression={together} shown={shownGradient} dtype={gradient.dtype} rounded={rounded} />
+          )}
         </div>
       </div>
-    </section>
+    </div>
   );
 }
 

@@ -14,9 +14,9 @@ interface Props {
   snapshot: GraphSnapshot | null;
   boxes: Boxes;
   selected: number | null;
-  /** The module that was opened last: its first box gets the focus. */
-  opened: string | null;
-  openModule: (name: string) => void;
+  /** The box that gets the focus: of the first value of what was opened, or of the module that was closed. */
+  goal: number | string | null;
+  openModule: (name: string, firstValue: number) => void;
   select: (id: number) => void;
 }
 
@@ -24,7 +24,7 @@ function opCount(graph: Graph, { ids }: Box): number {
   return ids.filter((id) => graph.values[id].kind === "op").length;
 }
 
-function BoxButton({ graph, snapshot, box, place, selected, openModule, select }: Omit<Props, "boxes" | "opened"> & { box: Box; place: Point }) {
+function BoxButton({ graph, snapshot, box, place, selected, openModule, select }: Omit<Props, "boxes" | "goal"> & { box: Box; place: Point }) {
   const result = resultOf(graph, box);
   const value = snapshot?.value[result];
   const gradient = snapshot?.gradient[result];
@@ -36,9 +36,9 @@ function BoxButton({ graph, snapshot, box, place, selected, openModule, select }
       aria-expanded={isModule ? false : undefined}
       aria-pressed={isModule ? undefined : selected === result}
       title={box.name}
-      data-ids={box.ids[0]}
+      data-first={box.ids[0]}
       style={{ left: `${place.x - boxWidth / 2}px`, top: `${place.y - boxHeight / 2}px`, width: `${boxWidth}px`, height: `${boxHeight}px` }}
-      onClick={() => (box.opens === null ? select(result) : openModule(box.opens))}
+      onClick={() => (box.opens === null ? select(result) : openModule(box.opens, box.ids[0]))}
     >
       <span class="title">
         {box.title}
@@ -50,24 +50,23 @@ function BoxButton({ graph, snapshot, box, place, selected, openModule, select }
         {shapeText(graph.values[result].shape)}
       </span>
       <span class="what number">
-        {value ? `rms ${statistic(value.rms, 3)}` : ""}
-        {gradient ? `, grad ${statistic(gradient.rms, 3)}` : ""}
+        {value ? `rms ${statistic(value, "rms", 3)}` : ""}
+        {gradient ? `, grad ${statistic(gradient, "rms", 3)}` : ""}
       </span>
     </button>
   );
 }
 
 export function Diagram(props: Props) {
-  const { boxes, opened, graph } = props;
+  const { boxes, goal } = props;
   const layout = useMemo(() => placed(boxes), [boxes]);
   const space = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    if (opened === null) return;
-    const first = boxes.boxes.find(({ ids, name }) => name.startsWith(opened) || graph.values[ids[0]].module?.startsWith(opened));
-    space.current?.querySelector<HTMLElement>(`[data-ids="${first?.ids[0]}"]`)?.focus({ preventScroll: false });
-  }, [opened, boxes]);
+    const first = typeof goal === "string" ? boxes.boxes.find(({ opens }) => opens === goal)?.ids[0] : goal;
+    space.current?.querySelector<HTMLElement>(`[data-first="${first}"]`)?.focus();
+  }, [goal, boxes]);
   return (
-    <div class="diagram" tabIndex={0} role="region" aria-label="The graph as boxes">
+    <div class="diagram" tabIndex={0} role="group" aria-label="The graph as boxes">
       <div class="space" ref={space} style={{ width: `${layout.width}px`, height: `${layout.height}px` }}>
         <svg width={layout.width} height={layout.height} aria-hidden="true">
           <defs>

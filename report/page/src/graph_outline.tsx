@@ -32,7 +32,7 @@ export function Outline({ graph, snapshot, search, selected, select }: Props) {
       <p class="quiet" role="status">
         {counted(ids.length, "value")} {search.trim() === "" ? "in the order of their computation" : "found"}.
       </p>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Values of the graph">
+      <div class="scroll tall" tabIndex={0} role="group" aria-label="Values of the graph">
         <table class="facts">
           <thead>
             <tr>
@@ -56,8 +56,8 @@ export function Outline({ graph, snapshot, search, selected, select }: Props) {
                   </th>
                   <td>{module ?? ""}</td>
                   <td class="quiet">{shapeText(shape)}</td>
-                  <td class="number">{value ? statistic(value.rms) : ""}</td>
-                  <td class="number">{gradient ? statistic(gradient.rms) : ""}</td>
+                  <td class="number">{value ? statistic(value, "rms") : ""}</td>
+                  <td class="number">{gradient ? statistic(gradient, "rms") : ""}</td>
                 </tr>
               );
             })}

@@ -2,6 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import type { Graph, Run } from "./data";
+import { OfStep } from "./elsewhere";
 import { allOpen, boxesOf, firstOpen, mostBoxes, withoutModule } from "./graph_boxes";
 import { Diagram } from "./graph_diagram";
 import { moduleTree } from "./graph_modules";
@@ -22,7 +23,16 @@ function Modules({ open, close }: { open: ReadonlySet<string>; close: (name: str
     <div class="open-modules">
       <span class="quiet">Open modules, choose one to close it:</span>
       {[...open].sort().map((name) => (
-        <button key={name} type="button" aria-expanded="true" onClick={() => close(name)}>
+        <button
+          key={name}
+          type="button"
+          aria-expanded="true"
+          onClick={({ currentTarget: chip }) => {
+            // Unless a box takes the focus, the next chip has it.
+            ((chip.nextElementSibling ?? chip.previousElementSibling) as HTMLElement).focus();
+            close(name);
+          }}
+        >
           {name} <span aria-hidden="true">×</span>
         </button>
       ))}
@@ -35,18 +45,20 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
   const first = useMemo(() => firstOpen(graph, root), [root]);
   const all = useMemo(() => allOpen(graph, root), [root]);
   const [open, setOpen] = useState<ReadonlySet<string>>(first);
-  // What was opened last, whose first box gets the focus when the boxes are drawn.
-  const [opened, setOpened] = useState<string | null>(null);
+  // What was opened or closed last: its box gets the focus when the boxes are drawn.
+  const [goal, setGoal] = useState<number | string | null>(null);
   const [asList, setAsList] = useState(false);
   const [search, setSearch] = useState("");
   const [selected, setSelected] = useState<number | null>(null);
   const boxes = useMemo(() => boxesOf(graph, root, open), [graph, root, open]);
-  const snapshot = snapshotAt(run, step, graph.snapshots)?.snapshot ?? null;
+  const found = snapshotAt(run, step, graph.snapshots);
+  const snapshot = found?.snapshot ?? null;
   const ops = graph.values.filter(({ kind }) => kind === "op").length;
+  const listed = asList || search.trim() !== "";
   const tooMany = boxes.boxes.length > mostBoxes;
-  const show = (modules: ReadonlySet<string>, name: string | null): void => {
+  const show = (modules: ReadonlySet<string>, next: number | string | null): void => {
     setOpen(modules);
-    setOpened(name);
+    setGoal(next);
   };
   return (
     <>
@@ -54,6 +66,7 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
         {counted(ops, "op")}, and {(graph.values.length - ops).toLocaleString("en")} parameters and constants. A box of a module opens;
         a box of an op shows its numbers and formulas. Gradients flow against the arrows.
       </p>
+      {found && <OfStep of={found.step} step={step} />}
       <div class="controls">
         <label>
           Search{" "}
@@ -63,7 +76,7 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
             placeholder="softmax, layers.0, 4x8 …"
             onInput={(event) => {
               setSearch(event.currentTarget.value);
-              setOpened(null);
+              setGoal(null);
             }}
           />
         </label>
@@ -72,7 +85,7 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
           aria-pressed={asList}
           onClick={() => {
             setAsList(!asList);
-            setOpened(null);
+            setGoal(null);
           }}
         >
           List
@@ -86,9 +99,9 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
           </button>
         )}
       </div>
-      <Modules open={open} close={(name) => show(withoutModule(open, name), null)} />
+      {!listed && <Modules open={open} close={(name) => show(withoutModule(open, name), name)} />}
       {tooMany && <p class="quiet">More than {mostBoxes} boxes are open, too many to draw: here they are as a list.</p>}
-      {asList || tooMany || search.trim() !== "" ? (
+      {listed || tooMany ? (
         <Outline graph={graph} snapshot={snapshot} search={search} selected={selected} select={setSelected} />
       ) : (
         <Diagram
@@ -96,8 +109,8 @@ function OneGraph({ run, graph, step }: { run: Run; graph: Graph; step: number }
           snapshot={snapshot}
           boxes={boxes}
           selected={selected}
-          opened={opened}
-          openModule={(name) => show(new Set(open).add(name), name)}
+          goal={goal}
+          openModule={(name, firstValue) => show(new Set(open).add(name), firstValue)}
           select={setSelected}
         />
       )}

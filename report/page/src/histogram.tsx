@@ -17,11 +17,11 @@ export function HistogramFigure({ title, histogram }: { title: string; histogram
   const { counts, min, max } = histogram;
   const most = Math.max(1, ...counts);
   const rows: [string, string][] = [
-    ["mean", statistic(histogram.mean)],
-    ["rms", statistic(histogram.rms)],
-    ["norm", statistic(histogram.norm)],
-    ["least", statistic(min)],
-    ["largest", statistic(max)],
+    ["mean", statistic(histogram, "mean")],
+    ["rms", statistic(histogram, "rms")],
+    ["norm", statistic(histogram, "norm")],
+    ["least", statistic(histogram, "min")],
+    ["largest", statistic(histogram, "max")],
   ];
   if (histogram.nonfinite > 0) rows.push(["not finite", String(histogram.nonfinite)]);
   return (
@@ -31,7 +31,7 @@ export function HistogramFigure({ title, histogram }: { title: string; histogram
         viewBox={`0 0 ${Math.max(1, counts.length)} ${height}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`Histogram of the ${title} from ${statistic(min)} to ${statistic(max)}; the largest of ${counts.length} bins has ${most} elements`}
+        aria-label={`Histogram of the ${title} from ${statistic(histogram, "min")} to ${statistic(histogram, "max")}; the largest of ${counts.length} bins has ${most} elements`}
       >
         {counts.map((count, bin) => {
           const size = (count / most) * height;

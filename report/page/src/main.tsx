@@ -4,10 +4,11 @@ import { render } from "preact";
 import { App, RefusalNotice } from "./app";
 import { readReport } from "./data";
 import { Refusal } from "./readers";
+import { withDistinctTitles } from "./titles";
 
 function page() {
   try {
-    const runs = readReport(document.getElementById("data")?.textContent ?? "");
+    const runs = withDistinctTitles(readReport(document.getElementById("data")?.textContent ?? ""));
     document.title = runs.map(({ title }) => title).join(" and ");
     return <App runs={runs} />;
   } catch (error) {

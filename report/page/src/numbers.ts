@@ -1,5 +1,7 @@
 // Numbers as text: exact ones, from which the bits can be had again, and short ones for cells and labels.
 
+import type { Statistics } from "./data";
+
 export type Dtype = "f32" | "f64" | "i64" | "u8" | "u16";
 
 function special(value: number): string | null {
@@ -29,9 +31,10 @@ export function brief(value: number, digits = 3): string {
   return String(Number(value.toPrecision(digits)));
 }
 
-/** A number of JSON, where null stands for one that is not finite. */
-export function statistic(value: number | null, digits = 4): string {
-  return value === null ? "not finite" : brief(value, digits);
+/** A statistic, where null stands for one that is not finite, or for all of an array without elements. */
+export function statistic<N extends string>(of: Statistics & Record<N, number | null>, name: N, digits = 4): string {
+  const value: number | null = of[name];
+  return value !== null ? brief(value, digits) : of.min === null && of.nonfinite === 0 ? "empty" : "not finite";
 }
 
 export function duration(seconds: number): string {

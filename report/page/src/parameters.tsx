@@ -2,13 +2,13 @@
 
 import { useState } from "preact/hooks";
 import type { Histogram, Parameter, ParameterSnapshot, Run } from "./data";
+import { OfStep } from "./elsewhere";
 import { HistogramFigure } from "./histogram";
 import { memo } from "./memo";
 import { snapshotAt } from "./notches";
 import { brief, statistic } from "./numbers";
 import { RunName, Runs } from "./runs";
 import { shapeText } from "./shapes";
-import { TensorView } from "./tensor_view";
 
 interface Props {
   runs: Run[];
@@ -18,6 +18,7 @@ interface Props {
 /** What is known of a parameter at a step: after the last step there are no gradients, so they are those of the last that has them. */
 interface Known {
   now: ParameterSnapshot;
+  step: number;
   moved: ParameterSnapshot | null;
   movedStep: number | null;
 }
@@ -26,7 +27,7 @@ function knownAt(run: Run, step: number, parameter: Parameter | undefined): Know
   const now = parameter && snapshotAt(run, step, parameter.snapshots);
   if (!now) return null;
   const moved = snapshotAt(run, step, parameter.snapshots.map((snapshot) => (snapshot?.gradient ? snapshot : null)));
-  return { now: now.snapshot, moved: moved?.snapshot ?? null, movedStep: moved && moved.step !== now.step ? moved.step : null };
+  return { now: now.snapshot, step: now.step, moved: moved?.snapshot ?? null, movedStep: moved && moved.step !== now.step ? moved.step : null };
 }
 
 function ratio(snapshot: ParameterSnapshot | null): string {
@@ -35,7 +36,7 @@ function ratio(snapshot: ParameterSnapshot | null): string {
 }
 
 function norm(histogram: Histogram | null | undefined): string {
-  return histogram ? statistic(histogram.norm) : "–";
+  return histogram ? statistic(histogram, "norm") : "–";
 }
 
 function Row({ known }: { known: Known | null }) {
@@ -57,10 +58,11 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
   return (
     <>
       <p class="lead">
-        The norm of each parameter, of its gradient and of the update of the step that follows. An update of about a thousandth of the
+        The norm of each parameter, of its gradient and of the update of the step that follows. Gradients are what the optimizer got:
+        clipped, where the program clips them, while a curve of their norm is of what they were before. An update of about a thousandth of the
         weight is usual; much more is a wild step, much less hardly learns.
       </p>
-      <div class="scroll tall" tabIndex={0} role="region" aria-label="Norms of the parameters">
+      <div class="scroll tall" tabIndex={0} role="group" aria-label="Norms of the parameters">
         <table class="facts">
           <thead>
             {runs.length > 1 && (
@@ -69,6 +71,7 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
                 {runs.map((run, index) => (
                   <th key={index} scope="colgroup" colSpan={4}>
                     <RunName run={run} index={index} />
+                    <OfStep of={run.steps.findLast((notch) => notch <= step) ?? step} step={step} />
                   </th>
                 ))}
               </tr>
@@ -112,6 +115,7 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
           const when = movedStep === null ? "" : `, step ${movedStep.toLocaleString("en")}`;
           return (
             <>
+              <OfStep of={found.step} step={step} />
               <div class="histograms">
                 <HistogramFigure title="weights" histogram={now.weight} />
                 <HistogramFigure title={`gradient${when}`} histogram={moved?.gradient ?? null} />
@@ -119,12 +123,6 @@ export const ParametersSection = memo(function ParametersSection({ runs, step }:
               </div>
               {movedStep !== null && (
                 <p class="quiet">No step followed this one, so gradients and updates are those of step {movedStep.toLocaleString("en")}.</p>
-              )}
-              {now.values && (
-                <details>
-                  <summary>The weights themselves</summary>
-                  <TensorView name={name} value={now.values} gradient={null} source={null} />
-                </details>
               )}
             </>
           );

@@ -1,6 +1,7 @@
 // What the model answers, with its probabilities.
 
 import type { Prediction, Run } from "./data";
+import { OfStep } from "./elsewhere";
 import { memo } from "./memo";
 import { snapshotAt } from "./notches";
 import { brief } from "./numbers";
@@ -18,14 +19,14 @@ function Card({ run, step, prediction }: { run: Run; step: number; prediction: P
   const right = truth !== null && answers.length > 0 && answers[0].label === truth;
   return (
     <article class="prediction">
-      <h4>{prediction.text}</h4>
+      <h3>{prediction.text}</h3>
       {truth !== null && (
         <p class="quiet">
           truth: <b>{truth}</b>
           {answers.length > 0 && (right ? " ✓ found" : " ✗ not found")}
         </p>
       )}
-      {answers.length === 0 && <p class="quiet">Nothing was taken at this step.</p>}
+      {found ? <OfStep of={found.step} step={step} /> : <p class="quiet">Nothing was taken at this step.</p>}
       <ol>
         {answers.map(({ label, probability }, i) => (
           <li key={i} class={label === truth ? "true" : ""}>

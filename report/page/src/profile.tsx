@@ -10,7 +10,7 @@ function Table({ title, rows }: { title: string; rows: ProfileRow[] }) {
   const most = Math.max(...rows.map(seconds), 1e-12);
   const sorted = [...rows].sort((a, b) => seconds(b) - seconds(a));
   return (
-    <div class="scroll tall" tabIndex={0} role="region" aria-label={`Profile by ${title}`}>
+    <div class="scroll tall" tabIndex={0} role="group" aria-label={`Profile by ${title}`}>
       <table class="facts">
         <thead>
           <tr>
@@ -47,7 +47,7 @@ function Table({ title, rows }: { title: string; rows: ProfileRow[] }) {
 function Tables({ profile }: { profile: Profile }) {
   return (
     <>
-      <p class="lead">{duration(profile.seconds)} in all. Bars: forward, then backward in stripes.</p>
+      <p>{duration(profile.seconds)} in all.</p>
       <div class="profile">
         {profile.modules.length > 0 && <Table title="module" rows={profile.modules} />}
         {profile.ops.length > 0 && <Table title="op" rows={profile.ops} />}
@@ -58,8 +58,13 @@ function Tables({ profile }: { profile: Profile }) {
 
 export const ProfileSection = memo(function ProfileSection({ runs }: { runs: Run[] }) {
   return (
-    <Runs runs={runs}>
-      {(run) => (run.profile ? <Tables profile={run.profile} /> : <p class="quiet">This run was not profiled.</p>)}
-    </Runs>
+    <>
+      <p class="lead">
+        One forward and backward pass of the example in evaluation mode, after the training. Bars: forward, then backward in stripes.
+      </p>
+      <Runs runs={runs}>
+        {(run) => (run.profile ? <Tables profile={run.profile} /> : <p class="quiet">This run was not profiled.</p>)}
+      </Runs>
+    </>
   );
 });

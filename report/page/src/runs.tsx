@@ -8,6 +8,11 @@ interface Props {
   children: (run: Run, index: number) => ComponentChildren;
 }
 
+/** The class of a run's colour and dashes, of which there are six. */
+export function runStyle(index: number): string {
+  return `run-${index % 6}`;
+}
+
 export function Runs({ runs, children }: Props) {
   if (runs.length === 1) return <>{children(runs[0], 0)}</>;
   return (
@@ -25,7 +30,7 @@ export function Runs({ runs, children }: Props) {
 export function RunName({ run, index }: { run: Run; index: number }) {
   return (
     <p class="run-name">
-      <svg class={`key run-${index % 4}`} viewBox="0 0 24 4" width="24" height="4" aria-hidden="true">
+      <svg class={`key ${runStyle(index)}`} viewBox="0 0 24 4" width="24" height="4" aria-hidden="true">
         <line x1="0" y1="2" x2="24" y2="2" />
       </svg>{" "}
       {run.title}

@@ -29,7 +29,7 @@ export function Scrub({ steps, notch, setNotch }: Props) {
     setPlaying(!playing);
   };
   return (
-    <div class="scrub">
+    <section class="scrub" aria-label="Training">
       <button
         type="button"
         class="play"
@@ -65,6 +65,6 @@ export function Scrub({ steps, notch, setNotch }: Props) {
       <output class="step">
         step <b>{steps[notch].toLocaleString("en")}</b>
       </output>
-    </div>
+    </section>
   );
 }

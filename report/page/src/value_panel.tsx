@@ -4,7 +4,7 @@ import type { Attribute, Graph, GraphSnapshot, Run, Statistics } from "./data";
 import { Elsewhere } from "./elsewhere";
 import { consumersOf } from "./formulas";
 import { valueName } from "./formula_panel";
-import { brief, statistic } from "./numbers";
+import { exact, statistic } from "./numbers";
 import { shapeText } from "./shapes";
 import { TensorView } from "./tensor_view";
 
@@ -17,9 +17,9 @@ interface Props {
 }
 
 function attributeText(value: Attribute): string {
-  if (typeof value === "number") return brief(value, 9);
+  if (typeof value === "number") return exact(value, "f64");
   if (typeof value !== "object") return String(value);
-  if (Array.isArray(value)) return `(${value.map((item) => brief(item, 9)).join(", ")})`;
+  if (Array.isArray(value)) return `(${value.map((item) => exact(item, "f64")).join(", ")})`;
   return `an array ${shapeText(value.shape)}`;
 }
 
@@ -42,7 +42,7 @@ function Links({ title, ids, graph, select }: { title: string; ids: number[]; gr
 function StatisticsTable({ value, gradient }: { value: Statistics | null; gradient: Statistics | null }) {
   const rows: [string, Statistics | null][] = [["value", value], ["gradient", gradient]];
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Statistics">
+    <div class="scroll" tabIndex={0} role="group" aria-label="Statistics">
       <table class="facts">
         <thead>
           <tr>
@@ -58,8 +58,8 @@ function StatisticsTable({ value, gradient }: { value: Statistics | null; gradie
               <th scope="row">{name}</th>
               {item ? (
                 <>
-                  {[item.min, item.max, item.mean, item.rms].map((number, i) => (
-                    <td key={i} class="number">{statistic(number, 5)}</td>
+                  {(["min", "max", "mean", "rms"] as const).map((statisticName) => (
+                    <td key={statisticName} class="number">{statistic(item, statisticName, 5)}</td>
                   ))}
                   <td class="number">{item.nonfinite}</td>
                 </>

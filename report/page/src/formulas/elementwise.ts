@@ -2,7 +2,7 @@
 
 import { broadcastFlat, fiber, flatOf, indexOf } from "../shapes";
 import { type Expression, call, exp, log, minus, negated, number, oneMinus, orZero, over, power, product, root, sum, zero } from "./expression";
-import type { Formula, Operation } from "./operation";
+import type { Formula, Operand, Operation } from "./operation";
 import { erf, normalCdf, normalDensity, sigmoid } from "./special_functions";
 
 /** ∂y/∂(operand), from the operands and y. */
@@ -73,14 +73,19 @@ function geluTanhSlope(x: number): number {
 
 /** What was drawn is not in the file, but the result tells it. */
 const dropout: Formula = {
-  rule: "y = x · m, where m is 0 or 1 / (1 − p)",
-  value: (op, index) => product(op.input(0).at(flatOf(index, op.shape)), drawn(op, index)),
-  backRule: () => "dy · m",
-  back: (op, _, index) => product(op.gradient.at(flatOf(index, op.shape)), drawn(op, index)),
+  rule: (op) => (drops(op) ? "y = x · m, where m is 0 or 1 / (1 − p)" : "y = x, since this is no training"),
+  value: (op, index) => dropped(op, op.input(0), index),
+  backRule: (op) => (drops(op) ? "dy · m" : "dy"),
+  back: (op, _, index) => dropped(op, op.gradient, index),
 };
 
-function drawn(op: Operation, index: number[]): Expression {
-  return number(op.output.at(flatOf(index, op.shape)).value === 0 ? 0 : 1 / (1 - op.number("p")));
+function drops(op: Operation): boolean {
+  return op.has("p") && op.flag("training", true);
+}
+
+function dropped(op: Operation, of: Operand, index: number[]): Expression {
+  const flat = flatOf(index, op.shape);
+  return drops(op) ? product(of.at(flat), number(op.output.at(flat).value === 0 ? 0 : 1 / (1 - op.number("p")))) : of.at(flat);
 }
 
 export const elementwiseFormulas: Record<string, Formula> = {

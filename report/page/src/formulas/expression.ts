@@ -1,5 +1,7 @@
 // Formulas with numbers in them: trees whose nodes know what they come to.
 
+import type { Dtype } from "../numbers";
+
 /** A cell of a value of the graph, or of the gradient of one. */
 export interface Cell {
   id: number;
@@ -99,11 +101,14 @@ export function oneMinus(x: Expression): Expression {
 
 export const zero = number(0);
 
+/** Below these, the smallest normal numbers, results have lost digits or were flushed to 0. */
+const smallestNormal: Partial<Record<Dtype, number>> = { f32: 2 ** -126, f64: 2 ** -1022 };
+
 /** How far `shown` is from what the expression comes to, relative to the size of its parts. */
-export function difference(expression: Expression, shown: number): number {
-  if (Object.is(expression.value, shown) || expression.value === shown) return 0;
-  if (Number.isNaN(expression.value) && Number.isNaN(shown)) return 0;
-  return Math.abs(expression.value - shown) / Math.max(Math.abs(shown), expression.size);
+export function difference({ value, size }: Expression, shown: number, dtype: Dtype): number {
+  if (value === shown || (Number.isNaN(value) && Number.isNaN(shown))) return 0;
+  const distance = Math.abs(value - shown);
+  return distance < (smallestNormal[dtype] ?? 0) ? 0 : distance / Math.max(Math.abs(shown), size);
 }
 
 export const tolerance = 1e-6;

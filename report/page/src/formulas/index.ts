@@ -36,7 +36,7 @@ export function forward(graph: Graph, snapshot: GraphSnapshot, id: number, flat:
   const formula = formulas.get(name);
   if (formula === undefined) return noFormula(name);
   const operation = new Operation(graph, snapshot, id);
-  return evaluated(() => formula.rule, () => formula.value(operation, indexOf(flat, shape)));
+  return evaluated(() => (typeof formula.rule === "string" ? formula.rule : formula.rule(operation)), () => formula.value(operation, indexOf(flat, shape)));
 }
 
 interface Flow {

@@ -66,6 +66,11 @@ const embedding: Source = (op, index) => {
   return from(op, [ids.numbers[flatOf(index.slice(0, -1), ids.shape)], index[index.length - 1]]);
 };
 
+const embeddingCopies = copies("y is the row of the weight that the token's id names", embedding);
+
+/** The row of the padding is copied, but not trained. */
+const isPadding = (op: Operation, row: number): boolean => op.has("padding_idx") && row === op.number("padding_idx");
+
 const permute: Source = (op, index) => {
   const dims = op.array("dims").numbers;
   const place = new Array<number>(index.length);
@@ -138,7 +143,11 @@ export const indexingFormulas: Record<string, Formula> = {
   slice: copies("y is a part of x", slice),
   index_select: copies("y is x at the given indices of an axis", indexSelect),
   gather: copies("y is x at the given index of each place", gather),
-  embedding: copies("y is the row of the weight that the token's id names", embedding),
+  embedding: {
+    ...embeddingCopies,
+    backRule: (op, slot) => embeddingCopies.backRule(op, slot) + (op.has("padding_idx") ? ", but 0 in the row of the padding" : ""),
+    back: (op, slot, index) => (isPadding(op, index[0]) ? zero : embeddingCopies.back(op, slot, index)),
+  },
   cat: copies("y is the operands, one after the other", cat),
   stack: copies("y is the operands along a new axis", stack),
   masked_fill: choice("y = the fill value where masked, else x", "mask", ["dy where not masked, else 0"], (mask) => (mask ? null : 0)),

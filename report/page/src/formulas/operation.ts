@@ -56,8 +56,8 @@ export class Operation {
     return value;
   }
 
-  flag(name: string): boolean {
-    return this.attributes.get(name) === true;
+  flag(name: string, fallback = false): boolean {
+    return (this.attributes.get(name) ?? fallback) === true;
   }
 
   text(name: string): string | null {
@@ -95,7 +95,7 @@ function operandOf(graph: Graph, snapshot: GraphSnapshot, id: number, gradient: 
 
 /** What an op is, as symbols and for one cell at a time with numbers. */
 export interface Formula {
-  rule: string;
+  rule: string | ((op: Operation) => string);
   value(op: Operation, index: number[]): Expression;
   /** The rule of what flows back to an operand. */
   backRule(op: Operation, slot: number): string;
