@@ -50,7 +50,7 @@ inline int finish(const std::string& name, int exit_code) {
 /// A word as a shell reads it.
 inline std::string shell_word(const std::string& text) {
   constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:/@[]";
-  if (text.find_first_not_of(plain) == text.npos) return text;
+  if (!text.empty() && text.find_first_not_of(plain) == text.npos) return text;
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";

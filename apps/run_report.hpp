@@ -36,9 +36,7 @@ class RunReport {
   }
 
   void resumed_after(std::size_t steps) {
-    if (report_)
-      report_->note("The run was resumed after step " + std::to_string(steps) +
-                    "; what came before is not shown.");
+    note("The run was resumed after step " + std::to_string(steps) + "; what came before is not shown.");
   }
 
   /// Looks at the model.

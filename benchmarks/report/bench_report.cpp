@@ -11,7 +11,10 @@
 #include <CLI/CLI.hpp>
 
 #include "../../apps/program.hpp"
+#include "../encoder/configs.hpp"
 #include "../encoder/temporary_file.hpp"
+
+using bench::median;
 
 namespace {
 
@@ -29,15 +32,9 @@ double cpu_seconds() {
 double train(const std::string& more) {
   const double before = cpu_seconds();
   const std::string command =
-      "'" XGRAD_PROGRAMS_DIR "/train_toy_encoder'" + more + " >/dev/null 2>/dev/null </dev/null";
+      apps::shell_word(XGRAD_PROGRAMS_DIR "/train_toy_encoder") + more + " >/dev/null 2>/dev/null </dev/null";
   if (std::system(command.c_str()) != 0) throw std::runtime_error("train_toy_encoder failed: " + command);
   return cpu_seconds() - before;
-}
-
-double median(std::vector<double> numbers) {
-  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
-  std::nth_element(numbers.begin(), middle, numbers.end());
-  return *middle;
 }
 
 int measure(std::size_t runs) {
@@ -45,7 +42,7 @@ int measure(std::size_t runs) {
   std::vector<double> without, with, ratios;
   for (std::size_t i = 0; i < runs; ++i) {
     without.push_back(train(""));
-    with.push_back(train(" --report '" + report.path() + "'"));
+    with.push_back(train(" --report " + apps::shell_word(report.path())));
     ratios.push_back(with.back() / without.back());
   }
   std::printf("train_toy_encoder, %zu pairs in turns, CPU seconds\n", runs);

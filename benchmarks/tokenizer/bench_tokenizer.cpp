@@ -77,12 +77,6 @@ double texts_per_second(const Tokenizer& tokenizer, const std::vector<std::strin
   return static_cast<double>(rounds * texts.size()) / elapsed();
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
-  return result + "'";
-}
-
 /// What tokenizers.mjs prints.
 json run_library(const std::string& folder, const std::vector<std::string>& texts, double seconds) {
   const bench::TemporaryFile file;
@@ -94,7 +88,7 @@ json run_library(const std::string& folder, const std::vector<std::string>& text
   for (const std::string& argument :
        {std::string(XGRAD_BENCH_TOKENIZERS_SCRIPT), std::string(XGRAD_BENCH_TOKENIZERS_FOLDER), folder,
         file.path(), std::to_string(seconds)})
-    command += " " + quoted(argument);
+    command += " " + apps::shell_word(argument);
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::string output;
   char part[256];

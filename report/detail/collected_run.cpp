@@ -18,19 +18,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The entries by notch, null where there is none: json_of(entry), or json_of(entry, step).
+/// json_of(entry) by notch, null where there is none.
 template <class V, class F>
 Json by_notch(const std::set<std::size_t>& steps, const ByStep<V>& entries, const F& json_of) {
   Json list = Json::array();
   for (const std::size_t step : steps) {
     const auto found = entries.find(step);
-    if (found == entries.end()) {
-      list.push_back(nullptr);
-    } else if constexpr (std::is_invocable_v<F, V, std::size_t>) {
-      list.push_back(json_of(found->second, step));
-    } else {
-      list.push_back(json_of(found->second));
-    }
+    list.push_back(found == entries.end() ? Json() : json_of(found->second));
   }
   return list;
 }
@@ -206,11 +200,11 @@ Json curve_json(const std::string& name, const Curve& curve, const Detail& detai
 Json graph_json(const GraphRecord& graph, const std::set<std::size_t>& steps, const Detail& detail,
                 ArrayWriter& write) {
   Json one = graph.head;
-  const std::size_t last = graph.snapshots.rbegin()->first;
-  const auto json_of = [&](const std::vector<ValueSnapshot>& values, std::size_t step) {
+  const auto& last = graph.snapshots.rbegin()->second;
+  const auto json_of = [&](const std::vector<ValueSnapshot>& values) {
     Json all{{"value", list_json(values, std::mem_fn(&ValueSnapshot::statistics))},
              {"gradient", list_json(values, std::mem_fn(&ValueSnapshot::gradient_statistics))}};
-    if (!detail.values || (step != last && (!detail.early_values || graph.values.empty()))) return all;
+    if (!detail.values || (&values != &last && (!detail.early_values || graph.values.empty()))) return all;
     const auto shown = [&](const AnyArray& array, std::size_t id, const std::set<std::size_t>& of_attention) {
       return size_of(array) <= detail.largest_value || of_attention.contains(id) ? write(array) : Json();
     };
@@ -245,25 +239,25 @@ Json json_of(const CollectedRun& collected, const Detail& detail, ArrayWriter& w
   for (const auto& [name, histograms] : collected.parameters) {
     result["parameters"].push_back({{"name", name},
                                     {"shape", histograms.shape},
-                                    {"snapshots", by_notch(steps, histograms.snapshots,
-                                                           [](const Json& snapshot) { return snapshot; })}});
+                                    {"snapshots", by_notch(steps, histograms.snapshots, std::identity())}});
   }
   const std::vector<bool> shown = shown_layers(collected.attention, detail.every_layer);
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (!shown[i]) continue;
-    Json one = collected.attention[i].head;
-    if (!collected.attention[i].masked.is_null()) one["masked"] = collected.attention[i].masked;
-    ByStep<AttentionSnapshot> snapshots = collected.attention[i].snapshots;
-    if (!detail.all_steps) snapshots.erase(snapshots.begin(), std::prev(snapshots.end()));
-    one["snapshots"] = by_notch(steps, snapshots, [&](const AttentionSnapshot& snapshot) {
-      return Json{{"weights", write(snapshot.weights, detail.exact)},
-                  {"gradient", write(snapshot.gradient, detail.exact)}};
+    const AttentionRecord& record = collected.attention[i];
+    Json one = record.head;
+    if (!record.masked.is_null()) one["masked"] = record.masked;
+    const AttentionSnapshot& last = record.snapshots.rbegin()->second;
+    one["snapshots"] = by_notch(steps, record.snapshots, [&](const AttentionSnapshot& snapshot) -> Json {
+      if (!detail.all_steps && &snapshot != &last) return {};
+      return {{"weights", write(snapshot.weights, detail.exact)},
+              {"gradient", write(snapshot.gradient, detail.exact)}};
     });
     result["attention"].push_back(std::move(one));
   }
   for (const auto& [head, snapshots] : collected.predictions) {
     Json one = head;
-    one["snapshots"] = by_notch(steps, snapshots, [](const Json& snapshot) { return snapshot; });
+    one["snapshots"] = by_notch(steps, snapshots, std::identity());
     result["predictions"].push_back(std::move(one));
   }
   for (const GraphRecord& graph : collected.graphs)
