@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "../kernels/binary.hpp"
 #include "leaf.hpp"
@@ -49,11 +48,14 @@ void accumulate(Variable<T>& sum, Variable<T>&& more) {
 template <class T>
 using TakeLeaf = std::function<void(std::size_t, Variable<T>)>;
 
-/// Of a pass that counts edges; of all threads, which may go through one graph one after the other.
+/// The number of a pass that marks nodes; of all threads, which may go through one graph one after the other.
 std::uint64_t next_pass() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
 }
+
+/// Of the outermost pass of this thread that marks nodes: older marks are of no use any more.
+constinit thread_local std::uint64_t oldest_pass = static_cast<std::uint64_t>(-1);
 
 template <class T>
 [[noreturn]] void fail_unused(const char* what, const char* kind, std::size_t i, const Node<T>& node) {
@@ -65,7 +67,6 @@ template <class T>
 template <class T>
 struct Taker {
   const TakeLeaf<T>& take;
-  std::uint64_t pass = next_pass();
   std::vector<LeafNode<T>*> waiting{};  // null where the gradient was handed over
 };
 
@@ -93,36 +94,49 @@ class Sweep {
       outer.node->grad_node = std::move(outer.grad_node);
       outer.node->grad_owner = outer.owner;
     }
+    for (const Marks& marks : outer_marks_) marks.put_back();
   }
 
   /// Asks for the gradients of these alone: of the nodes below root, only those that lead to one are
   /// differentiated.
   void only(const Ref<Node<T>>& root, const std::vector<Variable<T>>& inputs) {
+    number_pass();
+    selective_ = true;
     auto oldest = static_cast<std::uint64_t>(-1);
+    wanted_.reserve(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const Node<T>* node = Access<T>::node(inputs[i]).get();
-      wanted_.emplace(node, i);
+      const Ref<Node<T>>& node = Access<T>::node(inputs[i]);
+      mark(node);
+      node->wanted = node->leads = true;
+      wanted_.push_back({node.get(), i});
       oldest = std::min(oldest, node->order);
     }
+    std::sort(wanted_.begin(), wanted_.end());
     found_.resize(inputs.size());
 
-    std::vector<const Node<T>*> reached{root.get()};
-    std::unordered_set<const Node<T>*> seen{root.get()};
-    for (std::size_t next = 0; next < reached.size(); ++next) {
-      if (reached[next]->released && passed_released_ == nullptr) passed_released_ = reached[next]->op;
-      for (const Ref<Node<T>>& input : reached[next]->inputs()) {
-        if (input && input->order >= oldest && seen.insert(input.get()).second)
-          reached.push_back(input.get());
-      }
-    }
-    std::sort(reached.begin(), reached.end(),
-              [](const Node<T>* a, const Node<T>* b) { return a->order < b->order; });
-    for (const Node<T>* node : reached) {
+    // depth first, as a node leads if an input does
+    std::vector<Step, PoolAllocator<Step>> path;
+    const auto enter = [&](const Ref<Node<T>>& node) {
+      mark(node);
+      if (node->reached) return;
+      node->reached = true;
+      if (node->released && passed_released_ == nullptr) passed_released_ = node->op;
       const auto inputs_of = node->inputs();
-      const bool leads = wanted_.contains(node) ||
-                         std::any_of(inputs_of.begin(), inputs_of.end(),
-                                     [&](const auto& input) { return leading_.contains(input.get()); });
-      if (leads) leading_.insert(node);
+      path.push_back({node.get(), inputs_of.data(), inputs_of.data() + inputs_of.size()});
+    };
+    enter(root);
+    while (!path.empty()) {
+      Step& step = path.back();
+      if (step.next == step.end) {
+        const bool leads = step.node->leads;
+        path.pop_back();
+        if (leads && !path.empty()) path.back().node->leads = true;
+      } else {
+        const Ref<Node<T>>& input = *step.next++;
+        if (!input || input->order < oldest) continue;
+        if (input->marked == pass_ && input->leads) step.node->leads = true;
+        enter(input);
+      }
     }
   }
 
@@ -131,12 +145,13 @@ class Sweep {
   void each(const Ref<Node<T>>& root, const std::vector<Variable<T>>& leaves, bool allow_unused,
             Taker<T>& taker) {
     taker_ = &taker;
-    const std::uint64_t pass = taker.pass;
+    number_pass();
     for (std::size_t i = 0; i < leaves.size(); ++i) {
-      auto& leaf = static_cast<LeafNode<T>&>(*Access<T>::node(leaves[i]));
-      if (leaf.counted == pass)
+      const Ref<Node<T>>& node = Access<T>::node(leaves[i]);
+      auto& leaf = static_cast<LeafNode<T>&>(*node);
+      if (leaf.marked == pass_)
         detail::fail<ValueError>("grad_each: leaf ", i, " is leaf ", leaf.place, ", it must be given once");
-      leaf.counted = pass;
+      mark(node);
       leaf.place = i;
       leaf.edges = 0;
       taker.waiting.push_back(&leaf);
@@ -149,9 +164,9 @@ class Sweep {
       for (const Ref<Node<T>>& input : node->inputs()) {
         if (!input) continue;
         if (input->is_leaf()) {
-          if (input->counted == pass) ++static_cast<LeafNode<T>&>(*input).edges;
-        } else if (input->counted != pass) {
-          input->counted = pass;
+          if (input->marked == pass_) ++static_cast<LeafNode<T>&>(*input).edges;
+        } else if (input->marked != pass_) {
+          mark(input);
           reached.push_back(input.get());
         }
       }
@@ -171,7 +186,7 @@ class Sweep {
       heap_.pop_back();
       visit(node);
     }
-    if (wanted_.empty()) return;
+    if (!selective_) return;
     for (const Ref<Node<T>>& leaf : leaves_) note_if_wanted(*leaf);
   }
 
@@ -225,14 +240,64 @@ class Sweep {
     const void* owner;
   };
 
+  /// What a pass around this one, or an earlier one inside of that, marked in a node that this one comes to.
+  struct Marks {
+    explicit Marks(const Ref<Node<T>>& marked_node)
+        : node(marked_node),
+          pass(node->marked),
+          wanted(node->wanted),
+          reached(node->reached),
+          leads(node->leads) {
+      if (!node->is_leaf()) return;
+      place = static_cast<const LeafNode<T>&>(*node).place;
+      edges = static_cast<const LeafNode<T>&>(*node).edges;
+    }
+
+    void put_back() const {
+      node->marked = pass;
+      node->wanted = wanted;
+      node->reached = reached;
+      node->leads = leads;
+      if (!node->is_leaf()) return;
+      static_cast<LeafNode<T>&>(*node).place = place;
+      static_cast<LeafNode<T>&>(*node).edges = edges;
+    }
+
+    Ref<Node<T>> node;
+    std::uint64_t pass;
+    bool wanted, reached, leads;
+    std::size_t place = 0, edges = 0;
+  };
+
+  /// A node on the way down from the output, and where it goes on.
+  struct Step {
+    Node<T>* node;
+    const Ref<Node<T>>* next;
+    const Ref<Node<T>>* end;
+  };
+
   [[noreturn]] static void fail_released(const char* op) {
     detail::fail<GraphError>(
         "backward: the graph through '", op,
         "' was released by an earlier backward; pass retain_graph there to go through it again");
   }
 
+  void number_pass() {
+    pass_ = next_pass();
+    oldest_pass = std::min(oldest_pass_.before(), pass_);
+  }
+
+  /// Makes the marks of this node those of this pass.
+  void mark(const Ref<Node<T>>& node) {
+    if (node->marked == pass_) return;
+    if (node->marked >= oldest_pass) [[unlikely]]
+      outer_marks_.emplace_back(node);
+    node->marked = pass_;
+    node->wanted = node->reached = node->leads = false;
+  }
+
   bool is_needed(const Ref<Node<T>>& input) const {
-    return input && (wanted_.empty() || leading_.contains(input.get()));
+    return input && (!selective_ || (input->marked == pass_ && input->leads));
   }
 
   void collect(const Ref<Node<T>>& node, Variable<T>&& grad) {
@@ -267,23 +332,23 @@ class Sweep {
   /// The pass has gone along these edges.
   [[gnu::cold, gnu::noinline]] void count_down(std::span<const Ref<Node<T>>> inputs) {
     for (const Ref<Node<T>>& input : inputs) {
-      // A pass inside of this one may have counted anew: then the leaf comes at the end.
-      if (!input || !input->is_leaf() || input->counted != taker_->pass) continue;
+      if (!input || !input->is_leaf() || input->marked != pass_) continue;
       auto& leaf = static_cast<LeafNode<T>&>(*input);
       if (--leaf.edges == 0 && has_pending(leaf)) hand_over(leaf.place);
     }
   }
 
   void note_if_wanted(const Node<T>& node) {
-    const auto [first, last] = wanted_.equal_range(&node);
-    for (auto it = first; it != last; ++it)
+    if (!node.wanted) return;
+    auto it = std::lower_bound(wanted_.begin(), wanted_.end(), Wanted{&node, 0});
+    for (; it != wanted_.end() && it->first == &node; ++it)
       found_[it->second] = Access<T>::make(node.grad_value, node.grad_node);
   }
 
   void visit(const Ref<Node<T>>& node) {
-    if (!wanted_.empty()) note_if_wanted(*node);
+    if (selective_) note_if_wanted(*node);
     Variable<T> dy = take_pending(*node);
-    if (node->released && wanted_.empty()) [[unlikely]]
+    if (node->released && !selective_) [[unlikely]]
       fail_released(node->op);
     const auto inputs = node->inputs();
     if (grads_.size() < inputs.size()) {
@@ -334,8 +399,12 @@ class Sweep {
   std::vector<Variable<T>, PoolAllocator<Variable<T>>> grads_;
   std::vector<const Shape*, PoolAllocator<const Shape*>> needs_;
   std::vector<Outer> outer_;
-  std::unordered_multimap<const Node<T>*, std::size_t> wanted_;  // and its place among the inputs
-  std::unordered_set<const Node<T>*> leading_;                   // to a wanted node
+  detail::ScopedValue<std::uint64_t> oldest_pass_{oldest_pass, oldest_pass};
+  std::uint64_t pass_ = 0;  // 0 if the pass marks nothing
+  std::vector<Marks> outer_marks_;
+  bool selective_ = false;                                // goes only to the wanted nodes
+  using Wanted = std::pair<const Node<T>*, std::size_t>;  // and its place among the inputs
+  std::vector<Wanted, PoolAllocator<Wanted>> wanted_;     // sorted
   std::vector<Variable<T>> found_;
   const char* passed_released_ = nullptr;  // the op of a released node on the way
   Taker<T>* taker_ = nullptr;

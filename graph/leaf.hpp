@@ -14,8 +14,8 @@ struct LeafNode final : Node<T> {
   void release() noexcept override {}
 
   Variable<T> grad;
-  std::size_t place = 0;  ///< among the leaves of the last pass that counted edges
-  std::size_t edges = 0;  ///< that this pass has still to go along to come here
+  std::size_t place = 0;  ///< among the leaves of the pass that marked this one, if it counts edges
+  std::size_t edges = 0;  ///< that it has still to go along to come here
 };
 
 }  // namespace xgrad::detail

@@ -52,6 +52,9 @@ struct Node {
 
   RefCount refs;
   bool released = false;
+  bool wanted = false;       ///< by the pass that marked this node: its gradient is asked for
+  bool reached = false;      ///< the pass came here
+  bool leads = false;        ///< a gradient that is asked for flows through it
   const char* op;            ///< null for a leaf
   std::uint64_t order;       ///< newer than all inputs: creation order is a topological order
   Shape shape;               ///< of the value and of its gradient
@@ -59,7 +62,7 @@ struct Node {
   Ref<Node> grad_node;       ///< and its own history, under create_graph
   const void* grad_owner =
       nullptr;                ///< the pass that collects it; a backward may run a pass of its own inside
-  std::uint64_t counted = 0;  ///< the number of the last pass that counted edges and came here
+  std::uint64_t marked = 0;   ///< the number of the pass whose marks these are, the last one that came here
   Node* next_dead = nullptr;  ///< in the list of nodes that wait to be freed
 };
 

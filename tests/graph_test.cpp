@@ -981,6 +981,64 @@ TEST(RecordTest, APassInsideAPassKeepsItsGradientsApart) {
   EXPECT_EQ(w.grad().item(), 12);
 }
 
+/// An op whose backward runs `inside`, and hands on what it gets.
+D with_inside(const D& x, std::function<void()> inside) {
+  return record<double>("inside", x.detach() * 1.0, xgrad::Inputs(x), xgrad::Saved(),
+                        [inside = std::move(inside)](D dy, Needs) -> Grads<double, 1> {
+                          const xgrad::EnableGrad guard;
+                          inside();
+                          return {std::move(dy)};
+                        });
+}
+
+/// Passes of every kind go through the same nodes while another one is on its way to them.
+TEST(GradTest, APassInsideAPassKeepsItsMarksApart) {
+  const D x(2.0, true), w(5.0, true), other(3.0, true);
+  const D shared = x * w, more = exp(shared * 0.0) * other;
+  std::vector<double> seen;
+  const auto inside = [&] {
+    seen.push_back(grad(shared * shared, {w}, {.retain_graph = true})[0].item());
+    seen.push_back(grad(more * shared, {other}, {.retain_graph = true})[0].item());
+    grad_each(shared + x, {w, x}, [&](std::size_t, const D& g) { seen.push_back(g.item()); },
+              {.retain_graph = true});
+  };
+  const D y = with_inside(shared * 1.0, inside) + more + x;
+  const std::vector<double> inner{40, 10, 6, 2};
+  const std::vector<D> found = grad(y, {x, shared, other}, {.retain_graph = true});
+  EXPECT_EQ(seen, inner);
+  EXPECT_EQ(found[0].item(), 6);
+  EXPECT_EQ(found[1].item(), 1);
+  EXPECT_EQ(found[2].item(), 1);
+
+  seen.clear();
+  std::vector<std::size_t> places;
+  std::vector<double> given(3);
+  const auto take = [&](std::size_t place, const D& g) {
+    places.push_back(place);
+    given[place] = g.item();
+  };
+  grad_each(y, {x, w, other}, take, {.retain_graph = true});
+  EXPECT_EQ(seen, inner);
+  EXPECT_EQ(places, (std::vector<std::size_t>{2, 0, 1}));
+  EXPECT_EQ(given, (std::vector<double>{6, 2, 1}));
+
+  seen.clear();
+  y.backward();
+  EXPECT_EQ(seen, inner);
+  EXPECT_EQ(w.grad().item(), 2);
+}
+
+TEST(GradTest, AWantedResultMayLeadToAnother) {
+  const D x(2.0, true);
+  const D a = x * x, b = a * a, c = b * 3.0;
+  const std::vector<D> found = grad(c + a, {b, x, a, b}, {.retain_graph = true});
+  EXPECT_EQ(found[0].item(), 3);
+  EXPECT_EQ(found[1].item(), 100);
+  EXPECT_EQ(found[2].item(), 25);
+  EXPECT_EQ(found[3].item(), 3);
+  EXPECT_EQ(grad(c, {c})[0].item(), 1);
+}
+
 TEST(GradTest, GoesOnlyWhereAWantedInputIs) {
   const D w(2.0, true), x(3.0, true);
   const D used = x * x;
