@@ -10,7 +10,7 @@
 namespace xgrad {
 namespace {
 
-using detail::Access, detail::LeafNode, detail::Node, detail::Ref;
+using detail::Access, detail::LeafNode, detail::Node, detail::PartNode, detail::Ref;
 
 template <class T>
 bool has_pending(const Node<T>& node) {
@@ -94,12 +94,12 @@ class Sweep {
       outer.node->grad_node = std::move(outer.grad_node);
       outer.node->grad_owner = outer.owner;
     }
-    for (const Marks& marks : outer_marks_) marks.put_back();
+    for (const OuterMarks& outer : outer_marks_) outer.put_back();
   }
 
   /// Asks for the gradients of these alone: of the nodes below root, only those that lead to one are
-  /// differentiated.
-  void only(const Ref<Node<T>>& root, const std::vector<Variable<T>>& inputs) {
+  /// differentiated, and of the first `ends` inputs none.
+  void only(const Ref<Node<T>>& root, const std::vector<Variable<T>>& inputs, std::size_t ends) {
     number_pass();
     selective_ = true;
     auto oldest = static_cast<std::uint64_t>(-1);
@@ -107,7 +107,8 @@ class Sweep {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Ref<Node<T>>& node = Access<T>::node(inputs[i]);
       mark(node);
-      node->wanted = node->leads = true;
+      node->marks.wanted = node->marks.leads = true;
+      if (i < ends) node->marks.ends = true;
       wanted_.push_back({node.get(), i});
       oldest = std::min(oldest, node->order);
     }
@@ -118,23 +119,23 @@ class Sweep {
     std::vector<Step, PoolAllocator<Step>> path;
     const auto enter = [&](const Ref<Node<T>>& node) {
       mark(node);
-      if (node->reached) return;
-      node->reached = true;
+      if (node->marks.reached) return;
+      node->marks.reached = true;
       if (node->released && passed_released_ == nullptr) passed_released_ = node->op;
-      const auto inputs_of = node->inputs();
+      const auto inputs_of = node->marks.ends ? std::span<const Ref<Node<T>>>() : node->inputs();
       path.push_back({node.get(), inputs_of.data(), inputs_of.data() + inputs_of.size()});
     };
     enter(root);
     while (!path.empty()) {
       Step& step = path.back();
       if (step.next == step.end) {
-        const bool leads = step.node->leads;
+        const bool leads = step.node->marks.leads;
         path.pop_back();
-        if (leads && !path.empty()) path.back().node->leads = true;
+        if (leads && !path.empty()) path.back().node->marks.leads = true;
       } else {
         const Ref<Node<T>>& input = *step.next++;
         if (!input || input->order < oldest) continue;
-        if (input->marked == pass_ && input->leads) step.node->leads = true;
+        if (input->marked == pass_ && input->marks.leads) step.node->marks.leads = true;
         enter(input);
       }
     }
@@ -241,13 +242,9 @@ class Sweep {
   };
 
   /// What a pass around this one, or an earlier one inside of that, marked in a node that this one comes to.
-  struct Marks {
-    explicit Marks(const Ref<Node<T>>& marked_node)
-        : node(marked_node),
-          pass(node->marked),
-          wanted(node->wanted),
-          reached(node->reached),
-          leads(node->leads) {
+  struct OuterMarks {
+    explicit OuterMarks(const Ref<Node<T>>& marked_node)
+        : node(marked_node), pass(node->marked), marks(node->marks) {
       if (!node->is_leaf()) return;
       place = static_cast<const LeafNode<T>&>(*node).place;
       edges = static_cast<const LeafNode<T>&>(*node).edges;
@@ -255,9 +252,7 @@ class Sweep {
 
     void put_back() const {
       node->marked = pass;
-      node->wanted = wanted;
-      node->reached = reached;
-      node->leads = leads;
+      node->marks = marks;
       if (!node->is_leaf()) return;
       static_cast<LeafNode<T>&>(*node).place = place;
       static_cast<LeafNode<T>&>(*node).edges = edges;
@@ -265,8 +260,15 @@ class Sweep {
 
     Ref<Node<T>> node;
     std::uint64_t pass;
-    bool wanted, reached, leads;
+    detail::Marks marks;
     std::size_t place = 0, edges = 0;
+  };
+
+  /// The gradient of one of several results of an op.
+  struct Part {
+    const Node<T>* whole;
+    std::size_t place;
+    Variable<T> dy;
   };
 
   /// A node on the way down from the output, and where it goes on.
@@ -293,11 +295,11 @@ class Sweep {
     if (node->marked >= oldest_pass) [[unlikely]]
       outer_marks_.emplace_back(node);
     node->marked = pass_;
-    node->wanted = node->reached = node->leads = false;
+    node->marks = {};
   }
 
   bool is_needed(const Ref<Node<T>>& input) const {
-    return input && (!selective_ || (input->marked == pass_ && input->leads));
+    return input && (!selective_ || (input->marked == pass_ && input->marks.leads));
   }
 
   void collect(const Ref<Node<T>>& node, Variable<T>&& grad) {
@@ -339,7 +341,7 @@ class Sweep {
   }
 
   void note_if_wanted(const Node<T>& node) {
-    if (!node.wanted) return;
+    if (!node.marks.wanted) return;
     auto it = std::lower_bound(wanted_.begin(), wanted_.end(), Wanted{&node, 0});
     for (; it != wanted_.end() && it->first == &node; ++it)
       found_[it->second] = Access<T>::make(node.grad_value, node.grad_node);
@@ -350,6 +352,9 @@ class Sweep {
     Variable<T> dy = take_pending(*node);
     if (node->released && !selective_) [[unlikely]]
       fail_released(node->op);
+    if (selective_ && node->marks.ends) return;
+    if (node->is_part) [[unlikely]]
+      return keep_part(static_cast<PartNode<T>&>(*node), std::move(dy));
     const auto inputs = node->inputs();
     if (grads_.size() < inputs.size()) {
       grads_.resize(inputs.size());
@@ -361,10 +366,11 @@ class Sweep {
       any = any || needs_[i] != nullptr;
     }
     if (!any) return;
-    if (detail::is_watched()) [[unlikely]] {
-      differentiate_watched(*node, std::move(dy), inputs.size());
+    if (node->results > 1) [[unlikely]] {
+      std::vector<Variable<T>> dys = take_parts(*node);
+      differentiate(*node, dys.data(), inputs.size());
     } else {
-      node->differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
+      differentiate(*node, &dy, inputs.size());
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Variable<T> grad = std::move(grads_[i]);
@@ -382,13 +388,49 @@ class Sweep {
     node->released = true;
   }
 
-  void differentiate_watched(Node<T>& node, Variable<T>&& dy, std::size_t inputs) {
-    detail::tell_backward_begin(node.op, node.order, dy);
-    node.differentiate(std::move(dy), Needs(needs_.data()), grads_.data());
+  /// The gradient of one of several results waits until those of the others have come; then the op's own node
+  /// comes up, as it is older.
+  void keep_part(PartNode<T>& part, Variable<T>&& dy) {
+    if (!is_needed(part.whole)) return;
+    if (part.whole->released) {
+      if (selective_) return;
+      fail_released(part.op);
+    }
+    const auto is_of_same = [&](const Part& other) { return other.whole == part.whole.get(); };
+    if (std::none_of(parts_.begin(), parts_.end(), is_of_same)) {
+      heap_.push_back({part.whole->order, part.whole});
+      std::push_heap(heap_.begin(), heap_.end(), older);
+    }
+    parts_.push_back({part.whole.get(), part.place, std::move(dy)});
+  }
+
+  /// The gradients of an op's results, undefined for those that none came for.
+  std::vector<Variable<T>> take_parts(const Node<T>& whole) {
+    std::vector<Variable<T>> dys(whole.results);
+    for (Part& part : parts_) {
+      if (part.whole != &whole) continue;
+      Variable<T>& dy = dys[part.place];
+      if (dy.defined()) {
+        accumulate(dy, std::move(part.dy));
+      } else {
+        dy = std::move(part.dy);
+      }
+    }
+    std::erase_if(parts_, [&](const Part& part) { return part.whole == &whole; });
+    return dys;
+  }
+
+  void differentiate(Node<T>& node, Variable<T>* dys, std::size_t inputs) {
+    if (!detail::is_watched()) [[likely]]
+      return node.differentiate(dys, Needs(needs_.data()), grads_.data());
+    // an op with several results is known by the number of the first, which is the next one
+    const std::uint64_t number = node.order + (node.results > 1 ? 1 : 0);
+    detail::tell_backward_begin(node.op, number, *dys);
+    node.differentiate(dys, Needs(needs_.data()), grads_.data());
     for (std::size_t i = 0; i < inputs; ++i) {
       if (needs_[i] == nullptr) grads_[i] = {};
     }
-    detail::tell_backward_end<T>(node.op, node.order, {grads_.data(), inputs});
+    detail::tell_backward_end<T>(node.op, number, {grads_.data(), inputs});
   }
 
   bool retain_;
@@ -398,10 +440,11 @@ class Sweep {
   std::vector<Ref<Node<T>>, PoolAllocator<Ref<Node<T>>>> leaves_;
   std::vector<Variable<T>, PoolAllocator<Variable<T>>> grads_;
   std::vector<const Shape*, PoolAllocator<const Shape*>> needs_;
+  std::vector<Part> parts_;
   std::vector<Outer> outer_;
   detail::ScopedValue<std::uint64_t> oldest_pass_{oldest_pass, oldest_pass};
   std::uint64_t pass_ = 0;  // 0 if the pass marks nothing
-  std::vector<Marks> outer_marks_;
+  std::vector<OuterMarks> outer_marks_;
   bool selective_ = false;                                // goes only to the wanted nodes
   using Wanted = std::pair<const Node<T>*, std::size_t>;  // and its place among the inputs
   std::vector<Wanted, PoolAllocator<Wanted>> wanted_;     // sorted
@@ -451,8 +494,9 @@ void Variable<T>::backward(BackwardOptions options) const {
 }
 
 template <class T>
-std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
-                              const GradOptions<std::type_identity_t<T>>& options) {
+std::vector<Variable<T>> detail::grad_down_to(std::size_t ends, const Variable<T>& output,
+                                              const std::vector<Variable<T>>& inputs,
+                                              const GradOptions<T>& options) {
   Variable<T> start = checked_seed("grad", output, options.seed);
   if (!options.create_graph) start = start.detach();
   if (inputs.empty()) detail::fail<ValueError>("grad: inputs must not be empty");
@@ -461,7 +505,7 @@ std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Varia
       detail::fail<GraphError>("grad: input ", i, " does not require a gradient");
   }
   Sweep<T> sweep(options.retain_graph || options.create_graph, options.create_graph);
-  sweep.only(Access<T>::node(output), inputs);
+  sweep.only(Access<T>::node(output), inputs, ends);
   sweep.run(Access<T>::node(output), std::move(start));
   std::vector<Variable<T>> found = sweep.take_found();
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -469,6 +513,12 @@ std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Varia
       fail_unused("grad", "input", i, *Access<T>::node(inputs[i]));
   }
   return found;
+}
+
+template <class T>
+std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
+                              const GradOptions<std::type_identity_t<T>>& options) {
+  return detail::grad_down_to(0, output, inputs, options);
 }
 
 template <class T>
@@ -502,6 +552,12 @@ template void grad_each(const Variable<float>&, const std::vector<Variable<float
 template void grad_each(const Variable<double>&, const std::vector<Variable<double>>&,
                         const std::function<void(std::size_t, Variable<double>)>&,
                         const GradOptions<double>&);
+template std::vector<Variable<float>> detail::grad_down_to(std::size_t, const Variable<float>&,
+                                                           const std::vector<Variable<float>>&,
+                                                           const GradOptions<float>&);
+template std::vector<Variable<double>> detail::grad_down_to(std::size_t, const Variable<double>&,
+                                                            const std::vector<Variable<double>>&,
+                                                            const GradOptions<double>&);
 template std::vector<Variable<float>> grad(const Variable<float>&, const std::vector<Variable<float>>&,
                                            const GradOptions<float>&);
 template std::vector<Variable<double>> grad(const Variable<double>&, const std::vector<Variable<double>>&,

@@ -10,7 +10,8 @@ struct LeafNode final : Node<T> {
   explicit LeafNode(const Shape& shape) : Node<T>(nullptr, next_order(0), shape) {}
 
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return {}; }
-  void differentiate(Variable<T>&&, Needs, Variable<T>*) override {}
+  void differentiate(Variable<T>*, Needs, Variable<T>*) override {}
+  Ref<Node<T>> result(std::size_t) override { return Ref<Node<T>>(this); }
   void release() noexcept override {}
 
   Variable<T> grad;

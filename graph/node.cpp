@@ -50,6 +50,11 @@ void fail_changed(const char* op, std::size_t position, const Shape& shape) {
                    ", was changed in place after it was used; assign() only after backward()");
 }
 
+void fail_once(const char* op) {
+  fail<GraphError>("backward: the backward of '", op,
+                   "' computes on arrays (once), so its gradients cannot be differentiated");
+}
+
 template void dispose(Node<float>*) noexcept;
 template void dispose(Node<double>*) noexcept;
 

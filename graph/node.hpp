@@ -25,6 +25,14 @@ class Needs {
 
 namespace detail {
 
+/// What a pass that goes through a part of the graph only notes in a node.
+struct Marks {
+  bool wanted : 1 = false;   ///< its gradient is asked for
+  bool reached : 1 = false;  ///< the pass came here
+  bool leads : 1 = false;    ///< a gradient that is asked for flows through it
+  bool ends : 1 = false;     ///< the pass does not go on from here
+};
+
 /// Where the gradient of one recorded value collects. It holds no value: what backward needs, the op saves
 /// itself.
 template <class T>
@@ -41,9 +49,12 @@ struct Node {
   /// The nodes that the gradient flows on to; an empty one stands for an input that needs none.
   virtual std::span<const Ref<Node>> inputs() const noexcept = 0;
 
-  /// Calls the op's backward with the gradient of its output; one gradient for each input comes back in
-  /// `grads`.
-  virtual void differentiate(Variable<T>&& dy, Needs needs, Variable<T>* grads) = 0;
+  /// Calls the op's backward with the gradients of its results, of which most ops have one; one gradient for
+  /// each input comes back in `grads`.
+  virtual void differentiate(Variable<T>* dys, Needs needs, Variable<T>* grads) = 0;
+
+  /// The node of a result.
+  virtual Ref<Node> result(std::size_t place) = 0;
 
   /// Drops what was saved and the edges.
   virtual void release() noexcept = 0;
@@ -52,9 +63,9 @@ struct Node {
 
   RefCount refs;
   bool released = false;
-  bool wanted = false;       ///< by the pass that marked this node: its gradient is asked for
-  bool reached = false;      ///< the pass came here
-  bool leads = false;        ///< a gradient that is asked for flows through it
+  Marks marks;
+  std::uint8_t results = 1;  ///< how many the op has; those of several have PartNodes, too
+  bool is_part = false;      ///< a PartNode
   const char* op;            ///< null for a leaf
   std::uint64_t order;       ///< newer than all inputs: creation order is a topological order
   Shape shape;               ///< of the value and of its gradient
@@ -64,6 +75,23 @@ struct Node {
       nullptr;                ///< the pass that collects it; a backward may run a pass of its own inside
   std::uint64_t marked = 0;   ///< the number of the pass whose marks these are, the last one that came here
   Node* next_dead = nullptr;  ///< in the list of nodes that wait to be freed
+};
+
+/// Where the gradient of one of several results of an op collects, on its way to the op's own node.
+template <class T>
+struct PartNode final : Node<T> {
+  PartNode(const Ref<Node<T>>& op_node, std::size_t which, std::uint64_t creation, const Shape& value_shape)
+      : Node<T>(op_node->op, creation, value_shape), whole(op_node), place(which) {
+    this->is_part = true;
+  }
+
+  std::span<const Ref<Node<T>>> inputs() const noexcept override { return {&whole, 1}; }
+  void differentiate(Variable<T>*, Needs, Variable<T>*) override {}
+  Ref<Node<T>> result(std::size_t) override { return Ref<Node<T>>(this); }
+  void release() noexcept override {}
+
+  Ref<Node<T>> whole;
+  std::size_t place;
 };
 
 /// Frees a node, and what only it kept alive, in a loop: a chain of any length needs no stack.

@@ -9,11 +9,13 @@
 //                      [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * 3 * x * x}; });
 //   }
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <optional>
 #include <tuple>
 
+#include "scoped_value.hpp"
 #include "variable.hpp"
 #include "watch.hpp"
 
@@ -23,8 +25,10 @@ namespace xgrad {
 template <class T, std::size_t N>
 using Grads = std::array<Variable<T>, N>;
 
-/// Saves the result of the op itself: Saved(x, Output()).
-struct Output {};
+/// Saves the result of the op itself: Saved(x, Output()); of several, the one at this place.
+struct Output {
+  std::size_t place = 0;
+};
 
 /// Saves a Variable whose value the backward reads only when it is recorded itself: until then the value may
 /// change in place.
@@ -41,8 +45,8 @@ struct Inputs {
   std::tuple<const V&...> variables;
 };
 
-/// What the backward gets back as arguments, in this order: Variables, Output(), Unread(v), and anything
-/// else, such as ids and masks, which is copied if the op is recorded.
+/// What the backward gets back as arguments, in this order: Variables, vectors of them, Output(), Unread(v),
+/// and anything else, such as ids and masks, which is copied if the op is recorded.
 template <class... S>
 struct Saved {
   explicit Saved(const S&... saved) : things(saved...) {}
@@ -59,6 +63,9 @@ struct Attributes {
   explicit Attributes(const A&... names_and_values) : items(names_and_values...) {}
   std::tuple<const A&...> items;
 };
+
+template <class F>
+struct Once;
 
 namespace detail {
 
@@ -104,18 +111,18 @@ void add_attributes(AttributeList& list, const char* name, const A& value, const
 template <class T, class... A>
 [[gnu::cold, gnu::noinline]] void tell_op(const char* op, const Variable<T>& y,
                                           std::span<const Variable<T>* const> inputs,
-                                          const Attributes<A...>& attributes) {
+                                          const Attributes<A...>& attributes, std::size_t output) {
   AttributeList list;
   std::apply([&](const auto&... items) { add_attributes(list, items...); }, attributes.items);
-  tell_op<T>(op, inputs, y, list.attributes());
+  tell_op<T>(op, inputs, y, list.attributes(), output);
 }
 template <class T, class... V, class... A>
 [[gnu::cold, gnu::noinline]] void tell_op(const char* op, const Variable<T>& y, const Inputs<V...>& inputs,
-                                          const Attributes<A...>& attributes) {
+                                          const Attributes<A...>& attributes, std::size_t output = 0) {
   const auto pointers =
       std::apply([](const auto&... input) { return std::array<const Variable<T>*, sizeof...(V)>{&input...}; },
                  inputs.variables);
-  tell_op<T, A...>(op, y, pointers, attributes);
+  tell_op<T, A...>(op, y, pointers, attributes, output);
 }
 
 }  // namespace detail
@@ -135,6 +142,7 @@ const Variable<T>& if_requires_grad(const Variable<T>& input, const Variable<T>&
 namespace detail {
 
 [[noreturn, gnu::cold]] void fail_changed(const char* op, std::size_t position, const Shape& shape);
+[[noreturn, gnu::cold]] void fail_once(const char* op);
 
 /// A saved Variable, together with the version of the value that was saved.
 template <class T>
@@ -157,16 +165,33 @@ struct SavedVariable {
 /// The saved result of the op: its value alone, for keeping the Variable would be a cycle.
 template <class T>
 struct SavedOutput {
-  explicit SavedOutput(const Ref<Value<T>>& result) : value(result), version(result->version) {}
+  SavedOutput(const Ref<Value<T>>& result, std::size_t result_place)
+      : value(result), version(result->version), place(result_place) {}
 
   Variable<T> load(Node<T>& owner, std::size_t position) const {
     if (value->version != version) [[unlikely]]
       fail_changed(owner.op, position, value->array.shape());
-    return Access<T>::make(value, recording ? Ref<Node<T>>(&owner) : Ref<Node<T>>());
+    return Access<T>::make(value, recording ? owner.result(place) : Ref<Node<T>>());
   }
 
   Ref<Value<T>> value;
   std::uint32_t version;
+  std::size_t place;
+};
+
+/// A list of saved Variables.
+template <class T>
+struct SavedList {
+  explicit SavedList(const std::vector<Variable<T>>& list) : variables(list.begin(), list.end()) {}
+
+  std::vector<Variable<T>> load(const Node<T>& owner, std::size_t position) const {
+    std::vector<Variable<T>> loaded;
+    loaded.reserve(variables.size());
+    for (const SavedVariable<T>& one : variables) loaded.push_back(one.load(owner, position));
+    return loaded;
+  }
+
+  std::vector<SavedVariable<T>> variables;
 };
 
 /// A saved Variable that is read, and so checked, only when the backward is recorded.
@@ -204,6 +229,10 @@ struct SavedAs<T, Variable<T>> {
   using type = SavedVariable<T>;
 };
 template <class T>
+struct SavedAs<T, std::vector<Variable<T>>> {
+  using type = SavedList<T>;
+};
+template <class T>
 struct SavedAs<T, Unread<Variable<T>>> {
   using type = SavedUnread<T>;
 };
@@ -212,22 +241,95 @@ struct SavedAs<T, Output> {
   using type = SavedOutput<T>;
 };
 
-/// What of a thing that is saved goes into the node.
+/// The node of a gradient that must not be differentiated.
+template <class T>
+struct RefusingNode final : Node<T> {
+  RefusingNode(const char* name, std::uint64_t creation, const Shape& value_shape,
+               std::vector<Ref<Node<T>>>&& edges)
+      : Node<T>(name, creation, value_shape), inputs_(std::move(edges)) {}
+
+  std::span<const Ref<Node<T>>> inputs() const noexcept override { return inputs_; }
+  void differentiate(Variable<T>*, Needs, Variable<T>*) override { fail_once(this->op); }
+  Ref<Node<T>> result(std::size_t) override { return Ref<Node<T>>(this); }
+  void release() noexcept override { inputs_.clear(); }
+
+ private:
+  std::vector<Ref<Node<T>>> inputs_;
+};
+
+/// Makes the gradients that `owner` computes on arrays such that must not be differentiated.
+template <class T, class Dy, class F>
+auto refusing_gradients(const Node<T>& owner, const Dy& dy, const F& compute) {
+  std::vector<Ref<Node<T>>> edges(owner.inputs().begin(), owner.inputs().end());
+  if constexpr (is_variable<Dy>) {
+    edges.push_back(Access<T>::node(dy));
+  } else {
+    for (const Variable<T>& one : dy) edges.push_back(Access<T>::node(one));
+  }
+  auto grads = [&] {
+    const ScopedValue<bool> off(recording, false);
+    return compute();
+  }();
+  std::uint64_t newest = 0;
+  for (const Ref<Node<T>>& edge : edges) newest = edge && edge->order > newest ? edge->order : newest;
+  for (Variable<T>& gradient : grads) {
+    if (!gradient.defined()) continue;
+    Access<T>::node(gradient) =
+        Ref<Node<T>>(new RefusingNode<T>(owner.op, next_order(newest), gradient.shape(), std::vector(edges)));
+  }
+  return grads;
+}
+
+/// What of a thing that is saved goes into the node of an op with these results.
 template <class T, class S>
-const S& stored(const Ref<Value<T>>&, const S& thing) {
+const S& stored(const Ref<Value<T>>*, const S& thing) {
   return thing;
 }
 template <class T>
-const Variable<T>& stored(const Ref<Value<T>>&, const Unread<Variable<T>>& thing) {
+const Variable<T>& stored(const Ref<Value<T>>*, const Unread<Variable<T>>& thing) {
   return thing.variable;
 }
 template <class T>
-const Ref<Value<T>>& stored(const Ref<Value<T>>& result, const Output&) {
-  return result;
+SavedOutput<T> stored(const Ref<Value<T>>* results, const Output& thing) {
+  return {results[thing.place], thing.place};
 }
 
-/// The node of an op with N inputs; F is the op's lambda, stored by its own type: one allocation, no type
-/// erasure.
+template <class F>
+inline constexpr bool is_once = false;
+template <class F>
+inline constexpr bool is_once<Once<F>> = true;
+
+/// The backward of an op and what it saved, each by its own type: no allocation, no type erasure.
+template <class T, class F, class... S>
+class Backward {
+ public:
+  Backward([[maybe_unused]] const Ref<Value<T>>* results, F&& backward, const S&... saved)
+      : state_(std::in_place, std::move(backward), stored<T>(results, saved)...) {}
+
+  /// Calls it for the node that owns this.
+  template <class Dy>
+  auto operator()(Node<T>& owner, Dy&& dy, Needs needs) {
+    return call(owner, std::forward<Dy>(dy), needs, std::index_sequence_for<S...>());
+  }
+
+  void release() noexcept { state_.reset(); }
+
+ private:
+  template <class Dy, std::size_t... I>
+  auto call(Node<T>& owner, Dy&& dy, Needs needs, std::index_sequence<I...>) {
+    const auto compute = [&] {
+      return std::get<0>(*state_)(std::forward<Dy>(dy), needs, std::get<I + 1>(*state_).load(owner, I)...);
+    };
+    if constexpr (is_once<F>) {
+      if (recording) return refusing_gradients(owner, dy, compute);
+    }
+    return compute();
+  }
+
+  std::optional<std::tuple<F, typename SavedAs<T, S>::type...>> state_;
+};
+
+/// The node of an op with N inputs and one result.
 template <class T, std::size_t N, class F, class... S>
 class OpNode final : public Node<T> {
  public:
@@ -235,59 +337,107 @@ class OpNode final : public Node<T> {
          std::array<Ref<Node<T>>, N>&& edges, F&& backward, const S&... saved)
       : Node<T>(name, creation, result->array.shape()),
         inputs_(std::move(edges)),
-        state_(std::in_place, std::move(backward), stored<T>(result, saved)...) {}
+        backward_(&result, std::move(backward), saved...) {}
 
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return inputs_; }
 
-  void differentiate(Variable<T>&& dy, Needs needs, Variable<T>* grads) override {
-    call(std::move(dy), needs, grads, std::index_sequence_for<S...>());
+  void differentiate(Variable<T>* dy, Needs needs, Variable<T>* grads) override {
+    Grads<T, N> found = backward_(*this, std::move(*dy), needs);
+    std::move(found.begin(), found.end(), grads);
   }
 
+  Ref<Node<T>> result(std::size_t) override { return Ref<Node<T>>(this); }
+
   void release() noexcept override {
-    state_.reset();
+    backward_.release();
     for (Ref<Node<T>>& input : inputs_) input = {};
   }
 
  private:
-  template <std::size_t... I>
-  void call(Variable<T>&& dy, Needs needs, Variable<T>* grads, std::index_sequence<I...>) {
-    Grads<T, N> result =
-        std::get<0>(*state_)(std::move(dy), needs, std::get<I + 1>(*state_).load(*this, I)...);
-    for (std::size_t i = 0; i < N; ++i) grads[i] = std::move(result[i]);
-  }
-
   std::array<Ref<Node<T>>, N> inputs_;
-  std::optional<std::tuple<F, typename SavedAs<T, S>::type...>> state_;
+  Backward<T, F, S...> backward_;
 };
 
-/// The node of an op with any number of inputs, which saves nothing.
-template <class T, class F>
+/// The node of an op with any number of inputs.
+template <class T, class F, class... S>
 class ListNode final : public Node<T> {
  public:
-  ListNode(const char* name, std::uint64_t creation, const Shape& value_shape,
-           std::vector<Ref<Node<T>>>&& edges, F&& backward)
-      : Node<T>(name, creation, value_shape), inputs_(std::move(edges)), backward_(std::move(backward)) {}
+  ListNode(const char* name, std::uint64_t creation, const Ref<Value<T>>& result,
+           std::vector<Ref<Node<T>>>&& edges, F&& backward, const S&... saved)
+      : Node<T>(name, creation, result->array.shape()),
+        inputs_(std::move(edges)),
+        backward_(&result, std::move(backward), saved...) {}
 
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return inputs_; }
 
-  void differentiate(Variable<T>&& dy, Needs needs, Variable<T>* grads) override {
-    std::vector<Variable<T>> result = (*backward_)(std::move(dy), needs);
-    if (result.size() != inputs_.size()) [[unlikely]] {
+  void differentiate(Variable<T>* dy, Needs needs, Variable<T>* grads) override {
+    std::vector<Variable<T>> found = backward_(*this, std::move(*dy), needs);
+    if (found.size() != inputs_.size()) [[unlikely]] {
       fail<ValueError>("backward: '", this->op, "' must return ", inputs_.size(), " gradients, got ",
-                       result.size());
+                       found.size());
     }
-    for (std::size_t i = 0; i < inputs_.size(); ++i) grads[i] = std::move(result[i]);
+    std::move(found.begin(), found.end(), grads);
   }
 
+  Ref<Node<T>> result(std::size_t) override { return Ref<Node<T>>(this); }
+
   void release() noexcept override {
-    backward_.reset();
+    backward_.release();
     inputs_.clear();
   }
 
  private:
   std::vector<Ref<Node<T>>> inputs_;
-  std::optional<F> backward_;
+  Backward<T, F, S...> backward_;
 };
+
+/// The node of an op with N inputs and M results, each of which has a PartNode.
+template <class T, std::size_t N, std::size_t M, class F, class... S>
+class ManyNode final : public Node<T> {
+ public:
+  ManyNode(const char* name, std::uint64_t creation, const std::array<Ref<Value<T>>, M>& values,
+           std::array<Ref<Node<T>>, N>&& edges, F&& backward, const S&... saved)
+      : Node<T>(name, creation, Shape{}),
+        inputs_(std::move(edges)),
+        backward_(values.data(), std::move(backward), saved...) {
+    this->results = M;
+    for (std::size_t i = 0; i < M; ++i) shapes_[i] = values[i]->array.shape();
+  }
+
+  std::span<const Ref<Node<T>>> inputs() const noexcept override { return inputs_; }
+
+  void differentiate(Variable<T>* dys, Needs needs, Variable<T>* grads) override {
+    std::array<Variable<T>, M> given;
+    std::move(dys, dys + M, given.begin());
+    Grads<T, N> found = backward_(*this, std::move(given), needs);
+    std::move(found.begin(), found.end(), grads);
+  }
+
+  Ref<Node<T>> result(std::size_t place) override {
+    return Ref<Node<T>>(new PartNode<T>(Ref<Node<T>>(this), place, next_order(this->order), shapes_[place]));
+  }
+
+  void release() noexcept override {
+    backward_.release();
+    for (Ref<Node<T>>& input : inputs_) input = {};
+  }
+
+ private:
+  std::array<Ref<Node<T>>, N> inputs_;
+  std::array<Shape, M> shapes_;
+  Backward<T, F, S...> backward_;
+};
+
+/// The nodes of inputs, and a creation number above theirs.
+template <class T, class... V>
+std::pair<std::array<Ref<Node<T>>, sizeof...(V)>, std::uint64_t> edges_of(const Inputs<V...>& inputs) {
+  auto edges = std::apply(
+      [](const auto&... input) { return std::array<Ref<Node<T>>, sizeof...(V)>{Access<T>::node(input)...}; },
+      inputs.variables);
+  std::uint64_t newest = 0;
+  for (const Ref<Node<T>>& edge : edges) newest = edge && edge->order > newest ? edge->order : newest;
+  return {std::move(edges), next_order(newest)};
+}
 
 /// y as it is, of which those who watch are told.
 template <class T, class... V, class... A>
@@ -310,22 +460,17 @@ Variable<T> told(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
 template <class T, class... V, class... A, class... S, class F>
 Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
                    const Attributes<A...>& attributes, const Saved<S...>& saved, F&& backward) {
-  using detail::Access, detail::Node, detail::Ref;
-  constexpr std::size_t N = sizeof...(V);
+  using detail::Access;
   if (std::apply(will_record<V...>, inputs.variables)) {
-    std::array<Ref<Node<T>>, N> edges = std::apply(
-        [](const auto&... input) { return std::array<Ref<Node<T>>, N>{Access<T>::node(input)...}; },
-        inputs.variables);
-    std::uint64_t order = 0;
-    for (const Ref<Node<T>>& edge : edges) order = edge && edge->order > order ? edge->order : order;
-    order = detail::next_order(order);
-    Access<T>::node(y) = std::apply(
-        [&](const auto&... one) {
-          using Made = detail::OpNode<T, N, std::remove_cvref_t<F>, std::remove_cvref_t<decltype(one)>...>;
-          return Ref<Node<T>>(new Made(op, order, Access<T>::value(y), std::move(edges),
-                                       std::remove_cvref_t<F>(std::forward<F>(backward)), one...));
-        },
-        saved.things);
+    auto [edges, order] = detail::edges_of<T>(inputs);
+    const auto make = [&, &edges = edges, order = order](const auto&... one) {
+      using Made =
+          detail::OpNode<T, sizeof...(V), std::remove_cvref_t<F>, std::remove_cvref_t<decltype(one)>...>;
+      return detail::Ref<detail::Node<T>>(new Made(op, order, Access<T>::value(y), std::move(edges),
+                                                   std::remove_cvref_t<F>(std::forward<F>(backward)),
+                                                   one...));
+    };
+    Access<T>::node(y) = std::apply(make, saved.things);
   }
   return detail::told(op, std::move(y), inputs, attributes);
 }
@@ -336,41 +481,99 @@ Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs, 
   return record<T>(op, std::move(y), inputs, Attributes(), saved, std::forward<F>(backward));
 }
 
-/// record() for an op with any number of inputs that saves nothing; `backward(dy, needs)` returns a vector of
+/// record() for an op with several results, such as a matrix's eigenvalues and eigenvectors:
+/// `backward(dys, needs, saved...)` gets an array of their gradients, undefined for a result that nothing
+/// depends on. Output(i) is the result i.
+template <class T, std::size_t M, class... V, class... A, class... S, class F>
+std::array<Variable<T>, M> record_many(const char* op, std::array<Variable<T>, M> ys,
+                                       const Inputs<V...>& inputs, const Attributes<A...>& attributes,
+                                       const Saved<S...>& saved, F&& backward) {
+  using detail::Access, detail::Node, detail::Ref;
+  static_assert(M >= 2 && M < 256);
+  if (std::apply(will_record<V...>, inputs.variables)) {
+    auto [edges, order] = detail::edges_of<T>(inputs);
+    std::array<Ref<detail::Value<T>>, M> values;
+    for (std::size_t i = 0; i < M; ++i) values[i] = Access<T>::value(ys[i]);
+    const auto make = [&, &edges = edges, order = order](const auto&... one) {
+      using Made =
+          detail::ManyNode<T, sizeof...(V), M, std::remove_cvref_t<F>, std::remove_cvref_t<decltype(one)>...>;
+      return Ref<Node<T>>(new Made(op, order, values, std::move(edges),
+                                   std::remove_cvref_t<F>(std::forward<F>(backward)), one...));
+    };
+    const Ref<Node<T>> node = std::apply(make, saved.things);
+    for (std::size_t i = 0; i < M; ++i) Access<T>::node(ys[i]) = node->result(i);
+  }
+  if (detail::is_watched()) [[unlikely]] {
+    for (std::size_t i = 0; i < M; ++i) detail::tell_op(op, ys[i], inputs, attributes, i);
+  }
+  return ys;
+}
+
+/// record() for an op with any number of inputs; `backward(dy, needs, saved...)` returns a vector of
 /// gradients.
-template <class T, class... A, class F>
+template <class T, class... A, class... S, class F>
 Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
-                        const Attributes<A...>& attributes, F backward) {
+                        const Attributes<A...>& attributes, const Saved<S...>& saved, F backward) {
   using detail::Access, detail::Node, detail::Ref;
   Variable<T> result = std::move(y);
-  std::uint64_t order = 0;
+  std::uint64_t newest = 0;
   bool wanted = false;
   for (const Variable<T>& input : inputs) {
     const Node<T>* node = Access<T>::node(input).get();
     if (node == nullptr) continue;
     wanted = true;
-    order = node->order > order ? node->order : order;
+    newest = node->order > newest ? node->order : newest;
   }
   if (wanted && grad_enabled()) {
     std::vector<Ref<Node<T>>> edges;
     edges.reserve(inputs.size());
     for (const Variable<T>& input : inputs) edges.push_back(Access<T>::node(input));
-    using Made = detail::ListNode<T, F>;
-    Access<T>::node(result) = Ref<Node<T>>(
-        new Made(op, detail::next_order(order), result.shape(), std::move(edges), std::move(backward)));
+    const auto make = [&](const auto&... one) {
+      using Made = detail::ListNode<T, F, std::remove_cvref_t<decltype(one)>...>;
+      return Ref<Node<T>>(new Made(op, detail::next_order(newest), Access<T>::value(result), std::move(edges),
+                                   std::move(backward), one...));
+    };
+    Access<T>::node(result) = std::apply(make, saved.things);
   }
   if (detail::is_watched()) [[unlikely]] {
     std::vector<const Variable<T>*> pointers;
     pointers.reserve(inputs.size());
     for (const Variable<T>& input : inputs) pointers.push_back(&input);
-    detail::tell_op<T, A...>(op, result, pointers, attributes);
+    detail::tell_op<T, A...>(op, result, pointers, attributes, 0);
   }
   return result;
 }
 
+template <class T, class... A, class F>
+Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
+                        const Attributes<A...>& attributes, F backward) {
+  return record_list<T>(op, std::move(y), inputs, attributes, Saved(), std::move(backward));
+}
+
 template <class T, class F>
 Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs, F backward) {
-  return record_list<T>(op, std::move(y), inputs, Attributes(), std::move(backward));
+  return record_list<T>(op, std::move(y), inputs, Attributes(), Saved(), std::move(backward));
+}
+
+/// A backward that computes on plain arrays: its gradients cannot be differentiated, and an attempt to do so
+/// throws GraphError. Made by once().
+template <class F>
+struct Once {
+  template <class V, class... S>
+  auto operator()(V&& dy, Needs needs, S&&... saved) const {
+    return backward(std::forward<V>(dy), needs, std::forward<S>(saved)...);
+  }
+
+  F backward;
+};
+
+/// Marks the backward of record() as one that is not made of ops: without it, a second derivative through
+/// `backward` would miss what the arrays hide. Gradients under create_graph are computed as always; only to
+/// differentiate them throws GraphError.
+/// https://pytorch.org/docs/stable/generated/torch.autograd.function.once_differentiable.html
+template <class F>
+Once<std::remove_cvref_t<F>> once(F&& backward) {
+  return {std::forward<F>(backward)};
 }
 
 /// A backward in two forms that give the same gradients: `kernel` computes them on plain arrays, `composed`

@@ -292,6 +292,11 @@ Variable<T> empty(const Shape& shape, const char* op = "result") {
   return Access<T>::make(make_value<T>(shape, op), {});
 }
 
+/// grad(); but the pass does not go on from the first `ends` inputs to what these were computed from.
+template <class T>
+std::vector<Variable<T>> grad_down_to(std::size_t ends, const Variable<T>& output,
+                                      const std::vector<Variable<T>>& inputs, const GradOptions<T>& options);
+
 /// The axis counted from the front. Throws IndexError "op: axis -5 is out of range for x (2, 3)".
 std::size_t normalize_axis(const char* op, std::ptrdiff_t axis, const Shape& shape, const char* name = "x");
 

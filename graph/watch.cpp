@@ -68,10 +68,10 @@ void AttributeList::add(const char* name, const Mask* value) { set(attributes_.e
 
 template <class T>
 void tell_op(const char* op, std::span<const Variable<T>* const> inputs, const Variable<T>& result,
-             std::span<const Attribute> attributes) {
+             std::span<const Attribute> attributes, std::size_t output) {
   const Node<T>* const node = Access<T>::node(result).get();
-  const OpEvent<T> event{op,        inputs,     result, attributes, node != nullptr ? node->order : 0,
-                         innermost, in_backward};
+  const OpEvent<T> event{op,     inputs,    result,     attributes, node != nullptr ? node->order : 0,
+                         output, innermost, in_backward};
   Telling().all([&](Watcher& watcher) { watcher.on_op(event); });
 }
 
@@ -89,7 +89,7 @@ void tell_backward_end(const char* op, std::uint64_t number, std::span<const Var
 
 #define XGRAD_INSTANTIATE(T)                                                                  \
   template void tell_op(const char*, std::span<const Variable<T>* const>, const Variable<T>&, \
-                        std::span<const Attribute>);                                          \
+                        std::span<const Attribute>, std::size_t);                             \
   template void tell_backward_begin(const char*, std::uint64_t, const Variable<T>&);          \
   template void tell_backward_end(const char*, std::uint64_t, std::span<const Variable<T>>);
 

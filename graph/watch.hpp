@@ -51,6 +51,7 @@ struct OpEvent {
   const Variable<T>& result;
   std::span<const Attribute> attributes;
   std::uint64_t number;  ///< of the node that was recorded, higher than its inputs' numbers; 0 if none was
+  std::size_t output;    ///< which of the op's results this is: an op that has several tells of each in turn
   const RunningModule* module;  ///< the innermost one that called the op; null if none did
   bool in_backward;             ///< computes a gradient, or adds two of them up
 };
@@ -59,8 +60,8 @@ struct OpEvent {
 template <class T>
 struct BackwardEvent {
   const char* op;
-  std::uint64_t number;                    ///< of OpEvent
-  Variable<T> dy;                          ///< the gradient of the op's result; undefined after
+  std::uint64_t number;                    ///< of OpEvent, of the first result's if there are several
+  Variable<T> dy;                          ///< the gradient of the (first) result; undefined after
   std::span<const Variable<T>> gradients;  ///< of its inputs, undefined where none is needed; empty before
 };
 
@@ -161,7 +162,8 @@ class AttributeList {
 
 template <class T>
 [[gnu::cold, gnu::noinline]] void tell_op(const char* op, std::span<const Variable<T>* const> inputs,
-                                          const Variable<T>& result, std::span<const Attribute> attributes);
+                                          const Variable<T>& result, std::span<const Attribute> attributes,
+                                          std::size_t output);
 
 template <class T>
 [[gnu::cold, gnu::noinline]] void tell_backward_begin(const char* op, std::uint64_t number,
