@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <string>
 #include <utility>
 
@@ -48,12 +47,6 @@ void accumulate(Variable<T>& sum, Variable<T>&& more) {
 template <class T>
 using TakeLeaf = std::function<void(std::size_t, Variable<T>)>;
 
-/// The number of a pass that marks nodes; of all threads, which may go through one graph one after the other.
-std::uint64_t next_pass() {
-  static std::atomic<std::uint64_t> last{0};
-  return ++last;
-}
-
 /// Of the outermost pass of this thread that marks nodes: older marks are of no use any more.
 constinit thread_local std::uint64_t oldest_pass = static_cast<std::uint64_t>(-1);
 
@@ -98,8 +91,9 @@ class Sweep {
   }
 
   /// Asks for the gradients of these alone: of the nodes below root, only those that lead to one are
-  /// differentiated, and of the first `ends` inputs none.
-  void only(const Ref<Node<T>>& root, const std::vector<Variable<T>>& inputs, std::size_t ends) {
+  /// differentiated, and none of `ends`.
+  void only(const Ref<Node<T>>& root, const std::vector<Variable<T>>& inputs,
+            const std::vector<Variable<T>>& ends) {
     number_pass();
     selective_ = true;
     auto oldest = static_cast<std::uint64_t>(-1);
@@ -108,11 +102,16 @@ class Sweep {
       const Ref<Node<T>>& node = Access<T>::node(inputs[i]);
       mark(node);
       node->marks.wanted = node->marks.leads = true;
-      if (i < ends) node->marks.ends = true;
       wanted_.push_back({node.get(), i});
       oldest = std::min(oldest, node->order);
     }
     std::sort(wanted_.begin(), wanted_.end());
+    for (const Variable<T>& end : ends) {
+      const Ref<Node<T>>& node = Access<T>::node(end);
+      if (!node) continue;
+      mark(node);
+      node->marks.ends = true;
+    }
     found_.resize(inputs.size());
 
     // depth first, as a node leads if an input does
@@ -285,7 +284,7 @@ class Sweep {
   }
 
   void number_pass() {
-    pass_ = next_pass();
+    pass_ = detail::next_pass();
     oldest_pass = std::min(oldest_pass_.before(), pass_);
   }
 
@@ -494,7 +493,7 @@ void Variable<T>::backward(BackwardOptions options) const {
 }
 
 template <class T>
-std::vector<Variable<T>> detail::grad_down_to(std::size_t ends, const Variable<T>& output,
+std::vector<Variable<T>> detail::grad_down_to(const std::vector<Variable<T>>& ends, const Variable<T>& output,
                                               const std::vector<Variable<T>>& inputs,
                                               const GradOptions<T>& options) {
   Variable<T> start = checked_seed("grad", output, options.seed);
@@ -518,7 +517,7 @@ std::vector<Variable<T>> detail::grad_down_to(std::size_t ends, const Variable<T
 template <class T>
 std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
                               const GradOptions<std::type_identity_t<T>>& options) {
-  return detail::grad_down_to(0, output, inputs, options);
+  return detail::grad_down_to({}, output, inputs, options);
 }
 
 template <class T>
@@ -552,10 +551,12 @@ template void grad_each(const Variable<float>&, const std::vector<Variable<float
 template void grad_each(const Variable<double>&, const std::vector<Variable<double>>&,
                         const std::function<void(std::size_t, Variable<double>)>&,
                         const GradOptions<double>&);
-template std::vector<Variable<float>> detail::grad_down_to(std::size_t, const Variable<float>&,
+template std::vector<Variable<float>> detail::grad_down_to(const std::vector<Variable<float>>&,
+                                                           const Variable<float>&,
                                                            const std::vector<Variable<float>>&,
                                                            const GradOptions<float>&);
-template std::vector<Variable<double>> detail::grad_down_to(std::size_t, const Variable<double>&,
+template std::vector<Variable<double>> detail::grad_down_to(const std::vector<Variable<double>>&,
+                                                            const Variable<double>&,
                                                             const std::vector<Variable<double>>&,
                                                             const GradOptions<double>&);
 template std::vector<Variable<float>> grad(const Variable<float>&, const std::vector<Variable<float>>&,

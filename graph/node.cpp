@@ -1,6 +1,7 @@
 #include "node.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "grad_mode.hpp"
 #include "record.hpp"
@@ -23,6 +24,11 @@ template <class T>
 constinit thread_local Dead<T> dead{};
 
 }  // namespace
+
+std::uint64_t next_pass() noexcept {
+  static constinit std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
 
 std::uint64_t next_order(std::uint64_t floor) noexcept {
   return newest_order = std::max(newest_order, floor) + 1;

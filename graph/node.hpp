@@ -98,6 +98,9 @@ struct PartNode final : Node<T> {
 template <class T>
 void dispose(Node<T>* node) noexcept;
 
+/// The number of a pass that marks nodes; of all threads, which may go through one graph one after the other.
+std::uint64_t next_pass() noexcept;
+
 /// A creation number above `floor` and above all that this thread gave out.
 std::uint64_t next_order(std::uint64_t floor) noexcept;
 

@@ -65,6 +65,8 @@ class Generator {
   Generator() { manual_seed(67280421310721u); }
   explicit Generator(std::uint64_t seed) { manual_seed(seed); }
   explicit Generator(std::span<const std::uint32_t> key) { manual_seed(key); }
+  /// One that will draw what `other` will.
+  Generator(const Generator& other) : engine_(other.engine_), cached_normal_(other.cached_normal_) {}
 
   /// Starts the stream anew; the low 32 bits of the seed count.
   void manual_seed(std::uint64_t seed);

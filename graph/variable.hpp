@@ -292,9 +292,9 @@ Variable<T> empty(const Shape& shape, const char* op = "result") {
   return Access<T>::make(make_value<T>(shape, op), {});
 }
 
-/// grad(); but the pass does not go on from the first `ends` inputs to what these were computed from.
+/// grad(); but the pass does not go on from `ends`, which may be inputs, to what these were computed from.
 template <class T>
-std::vector<Variable<T>> grad_down_to(std::size_t ends, const Variable<T>& output,
+std::vector<Variable<T>> grad_down_to(const std::vector<Variable<T>>& ends, const Variable<T>& output,
                                       const std::vector<Variable<T>>& inputs, const GradOptions<T>& options);
 
 /// The axis counted from the front. Throws IndexError "op: axis -5 is out of range for x (2, 3)".

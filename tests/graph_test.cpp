@@ -1,5 +1,6 @@
 // What the graph promises: values, gradients, errors, grad modes, ops of one's own.
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -964,6 +965,132 @@ TEST(RecordTest, ABackwardMayRunABackwardOfItsOwn) {
   EXPECT_EQ(x.grad().item(), 27);
 }
 
+/// An op whose backward runs `inside`, and hands on what it gets.
+D with_inside(const D& x, std::function<void()> inside) {
+  return record<double>("inside", x.detach() * 1.0, xgrad::Inputs(x), xgrad::Saved(),
+                        [inside = std::move(inside)](D dy, Needs) -> Grads<double, 1> {
+                          const xgrad::EnableGrad guard;
+                          inside();
+                          return {std::move(dy)};
+                        });
+}
+
+/// Two results of one op: (x w, x x w), where the first is saved.
+std::array<D, 2> powers(const D& x, const D& w) {
+  return xgrad::record_many<double, 2>(
+      "powers", {D(x.value() * w.value()), D(x.value() * x.value() * w.value())}, xgrad::Inputs(x, w),
+      xgrad::Attributes(), xgrad::Saved(x, w, xgrad::Output(0)),
+      [](std::array<D, 2> dys, Needs needs, D x, D w, D xw) -> Grads<double, 2> {
+        Grads<double, 2> grads;
+        const auto add_to = [](D& sum, const D& more) { sum = sum.defined() ? sum + more : more; };
+        if (dys[0].defined()) {
+          if (needs[0]) add_to(grads[0], dys[0] * w);
+          if (needs[1]) add_to(grads[1], dys[0] * x);
+        }
+        if (dys[1].defined()) {
+          if (needs[0]) add_to(grads[0], dys[1] * xw * 2.0);
+          if (needs[1]) add_to(grads[1], dys[1] * x * x);
+        }
+        return grads;
+      });
+}
+
+TEST(RecordManyTest, EachResultHasItsGradient) {
+  const D x(Array<double>{1.5, -2}, true), w(Array<double>{0.5, 3}, true);
+  const std::vector<std::function<D(const std::vector<D>&)>> uses{
+      [](const auto& at) { return powers(at[0], at[1])[0]; },
+      [](const auto& at) { return powers(at[0], at[1])[1]; },
+      [](const auto& at) {
+        const auto [a, b] = powers(at[0], at[1]);
+        return a * b + a * a + b;
+      },
+      [](const auto& at) {
+        const auto [a, b] = powers(at[0], at[1]);
+        const auto [c, d] = powers(b, a);
+        return c * d * at[0];
+      }};
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    EXPECT_TRUE(gradcheck(uses[i], {x, w})) << i;
+    const auto second = gradgradcheck(uses[i], {x, w});
+    EXPECT_TRUE(second) << i << ": " << second.worst;
+    EXPECT_TRUE(gradgradcheck([&](const auto& at) { return uses[i]({at[0], w.detach()}); }, {x})) << i;
+  }
+  EXPECT_FALSE(powers(x.detach(), w.detach())[0].requires_grad());
+  EXPECT_STREQ(powers(x, w)[1].op(), "powers");
+}
+
+TEST(RecordManyTest, ResultsAreResultsLikeAnyOther) {
+  const D x(3.0, true), w(2.0, true);
+  const auto [a, b] = powers(x, w);
+  const std::vector<D> found = grad(a * b, {a, b, x}, {.retain_graph = true});
+  EXPECT_EQ(found[0].item(), 18);
+  EXPECT_EQ(found[1].item(), 6);
+  EXPECT_EQ(found[2].item(), 18 * 2 + 6 * 12);
+  EXPECT_EQ(grad(a + b, {w}, {.retain_graph = true})[0].item(), 12);
+  std::vector<double> given(2);
+  grad_each(a + b, {w, x}, [&](std::size_t place, const D& g) { given[place] = g.item(); },
+            {.retain_graph = true});
+  EXPECT_EQ(given, (std::vector<double>{12, 14}));
+  a.backward();
+  EXPECT_EQ(x.grad().item(), 2);
+  EXPECT_EQ(
+      message_of<GraphError>([&] { b.backward(); }),
+      "backward: the graph through 'powers' was released by an earlier backward; pass retain_graph there to "
+      "go through it again")
+      << "the results share what is saved";
+  EXPECT_NE(message_of<GraphError>([&] { grad(b, {x}); }).find("was released"), std::string::npos);
+}
+
+TEST(RecordManyTest, APassThatThrowsOrRunsInsideLeavesNothingBehind) {
+  const D x(3.0, true), w(2.0, true);
+  bool failing = true;
+  const auto [a, b] = powers(x, w);
+  const D fragile = with_inside(a, [&] {
+    if (failing) throw std::runtime_error("out of luck");
+    EXPECT_EQ(grad(a * b, {x}, {.retain_graph = true})[0].item(), 18 * 2 + 6 * 12);
+  });
+  const D y = b + fragile;
+  EXPECT_EQ(message_of<std::runtime_error>([&] { y.backward({.retain_graph = true}); }), "out of luck");
+  failing = false;
+  EXPECT_EQ(grad(y, {x}, {.retain_graph = true})[0].item(), 14);
+  y.backward();
+  EXPECT_EQ(x.grad().item(), 14);
+  EXPECT_EQ(w.grad().item(), 12);
+}
+
+D cube_by_arrays(const D& x) {
+  return record<double>("cube", D(x.value() * x.value() * x.value()), xgrad::Inputs(x), xgrad::Saved(x),
+                        xgrad::once([](const D& dy, Needs, const D& x) -> Grads<double, 1> {
+                          return {D(3 * x.value() * x.value() * dy.value())};
+                        }));
+}
+
+/// Without once() the second derivative would be wrong, and nobody told.
+TEST(OnceTest, RefusesToDifferentiateABackwardMadeOfArrays) {
+  const D x(2.0, true), w(5.0, true);
+  EXPECT_TRUE(gradcheck([](const auto& at) { return cube_by_arrays(at[0]); }, {x}));
+  const D y = cube_by_arrays(x) * w;
+  const std::vector<D> g = grad(y, {x, w}, {.create_graph = true});
+  EXPECT_EQ(g[0].item(), 60);
+  EXPECT_EQ(g[1].item(), 8);
+  const char* const expected =
+      "backward: the backward of 'cube' computes on arrays (once), so its gradients cannot be differentiated";
+  EXPECT_EQ(message_of<GraphError>([&] { grad(x * g[0], {x}, {.retain_graph = true}); }), expected);
+  EXPECT_EQ(message_of<GraphError>([&] { grad(g[0], {w}, {.retain_graph = true}); }), expected)
+      << "through the gradient that it got";
+  EXPECT_EQ(grad(g[1] * g[1], {x})[0].item(), 2 * 8 * 12) << "what does not go through it is fine";
+  const auto two = [](const D& x) {
+    return xgrad::record_many<double, 2>(
+        "two", {D(x.value()), D(x.value())}, xgrad::Inputs(x), xgrad::Attributes(), xgrad::Saved(),
+        xgrad::once([](const auto& dys, Needs) -> Grads<double, 1> { return {D(dys[1].value() * 2)}; }))[1];
+  };
+  const D z(3.0, true);
+  const D gradient = grad(two(z) * z, {z}, {.create_graph = true})[0];
+  EXPECT_EQ(gradient.item(), 9);
+  EXPECT_NE(message_of<GraphError>([&] { grad(gradient, {z}); }).find("'two' computes on arrays"),
+            std::string::npos);
+}
+
 /// A pass inside a pass, both through w: neither takes the other's gradient.
 TEST(RecordTest, APassInsideAPassKeepsItsGradientsApart) {
   const D z(3.0, true), w(2.0, true);
@@ -979,16 +1106,6 @@ TEST(RecordTest, APassInsideAPassKeepsItsGradientsApart) {
   EXPECT_EQ(found[0].item(), 4);
   EXPECT_EQ(found[1].item(), 10);
   EXPECT_EQ(w.grad().item(), 12);
-}
-
-/// An op whose backward runs `inside`, and hands on what it gets.
-D with_inside(const D& x, std::function<void()> inside) {
-  return record<double>("inside", x.detach() * 1.0, xgrad::Inputs(x), xgrad::Saved(),
-                        [inside = std::move(inside)](D dy, Needs) -> Grads<double, 1> {
-                          const xgrad::EnableGrad guard;
-                          inside();
-                          return {std::move(dy)};
-                        });
 }
 
 /// Passes of every kind go through the same nodes while another one is on its way to them.

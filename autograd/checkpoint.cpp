@@ -1,0 +1,142 @@
+#include "checkpoint.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "../graph/leaf.hpp"
+#include "../graph/random.hpp"
+#include "../graph/record.hpp"
+
+namespace xgrad {
+namespace {
+
+using detail::Access, detail::Node, detail::Ref;
+
+/// The nodes older than `start`, and the leaves, that y was computed from, but for those of x.
+template <class T>
+std::vector<Ref<Node<T>>> outer_nodes(const Variable<T>& y, const std::vector<Variable<T>>& x,
+                                      std::uint64_t start) {
+  const std::uint64_t pass = detail::next_pass();
+  for (const Variable<T>& one : x)
+    if (one.requires_grad()) Access<T>::node(one)->marked = pass;
+  std::vector<Ref<Node<T>>> outer, inner{Access<T>::node(y)};
+  while (!inner.empty()) {
+    const Ref<Node<T>> node = std::move(inner.back());
+    inner.pop_back();
+    if (node->marked == pass) continue;
+    if (node->is_leaf() || node->order < start) {
+      outer.push_back(node);
+      continue;
+    }
+    node->marked = pass;  // nobody else has it yet
+    for (const Ref<Node<T>>& input : node->inputs())
+      if (input) inner.push_back(input);
+  }
+  const auto older = [](const Ref<Node<T>>& a, const Ref<Node<T>>& b) { return a.get() < b.get(); };
+  const auto same = [](const Ref<Node<T>>& a, const Ref<Node<T>>& b) { return a.get() == b.get(); };
+  std::sort(outer.begin(), outer.end(), older);
+  outer.erase(std::unique(outer.begin(), outer.end(), same), outer.end());
+  return outer;
+}
+
+/// What the default generator will draw.
+std::shared_ptr<const Generator> drawn_next() {
+  Generator& generator = default_generator();
+  const std::lock_guard lock(generator.mutex());
+  return std::make_shared<const Generator>(generator);
+}
+
+template <class T>
+Variable<T> leaf_like(const Variable<T>& x) {
+  return Access<T>::make(Access<T>::value(x), Ref<Node<T>>(new detail::LeafNode<T>(x.shape())));
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> detail::checkpoint(std::function<Variable<T>(const std::vector<Variable<T>>&)> f,
+                               const std::vector<Variable<T>>& x) {
+  using List = std::vector<Variable<T>>;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!x[i].defined()) fail<GraphError>("checkpoint: x[", i, "] is undefined");
+  if (!grad_enabled()) return f(x);
+
+  const std::shared_ptr<const Generator> random = drawn_next();
+  List inputs = x, at;
+  for (const Variable<T>& one : x) at.push_back(one.requires_grad() ? leaf_like(one) : one);
+  const std::uint64_t start = next_order(0);
+  Variable<T> y = f(at);
+  if (!y.defined()) fail<GraphError>("checkpoint: f must return a variable, got an undefined one");
+  if (!y.requires_grad()) return y;
+  // What f reads besides x are inputs, too. Their values are not needed: f has them.
+  for (Ref<Node<T>>& node : outer_nodes(y, at, start)) inputs.push_back(Access<T>::make({}, std::move(node)));
+  y = y.detach();
+  at.clear();
+
+  const auto backward = [f = std::move(f), random,
+                         nodes = List(inputs.begin() + static_cast<std::ptrdiff_t>(x.size()), inputs.end()),
+                         shape = y.shape()](Variable<T> dy, Needs needs, const List& x) {
+    const bool create_graph = grad_enabled();
+    const EnableGrad guard;
+    Generator again(*random);
+    const UseGenerator same_numbers(again);
+    List at = x, wanted;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (x[i].requires_grad()) {
+        at[i] = same_elements("alias", x[i].detach(), x[i]);
+      } else if (needs[i]) {
+        at[i] = leaf_like(x[i]);
+      }
+    }
+    List ends = at;
+    ends.insert(ends.end(), nodes.begin(), nodes.end());
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      if (needs[i]) wanted.push_back(ends[i]);
+    const Variable<T> y = f(at);
+    if (y.shape() != shape)
+      fail<ShapeError>("checkpoint: f must return the same shape each time, first ", shape, ", then ",
+                       y.shape());
+    List found(wanted.size()), grads(ends.size());
+    if (y.requires_grad())
+      found = grad_down_to(ends, y, wanted,
+                           GradOptions<T>{.seed = dy, .create_graph = create_graph, .allow_unused = true});
+    for (std::size_t i = 0, next = 0; i < grads.size(); ++i)
+      if (needs[i]) grads[i] = std::move(found[next++]);
+    return grads;
+  };
+  return record_list<T>("checkpoint", std::move(y), inputs, Attributes(), Saved(x), backward);
+}
+
+template <class T>
+Variable<T> checkpoint_sequential(
+    const std::vector<std::function<Variable<T>(const Variable<T>&)>>& functions, std::size_t segments,
+    const Variable<std::type_identity_t<T>>& x) {
+  if (segments == 0 || functions.size() < segments) {
+    detail::fail<ValueError>("checkpoint_sequential: segments must be from 1 to the number of functions ",
+                             functions.size(), ", got ", segments);
+  }
+  const auto run = [](auto first, auto last) {
+    return [part = std::vector(first, last)](const Variable<T>& from) {
+      Variable<T> y = from;
+      for (const auto& function : part) y = function(y);
+      return y;
+    };
+  };
+  const auto length = static_cast<std::ptrdiff_t>(functions.size() / segments);
+  auto next = functions.begin();
+  Variable<T> y = x;
+  for (std::size_t i = 0; i + 1 < segments; ++i, next += length) y = checkpoint(run(next, next + length), y);
+  return run(next, functions.end())(y);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                           \
+  template Variable<T> detail::checkpoint(std::function<Variable<T>(const std::vector<Variable<T>>&)>, \
+                                          const std::vector<Variable<T>>&);                            \
+  template Variable<T> checkpoint_sequential(                                                          \
+      const std::vector<std::function<Variable<T>(const Variable<T>&)>>&, std::size_t, const Variable<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

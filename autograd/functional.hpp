@@ -1,0 +1,281 @@
+#pragma once
+
+// Derivatives as calls: of a function f of a Variable, or of several in a vector, at x.
+//
+//   const auto f = [](const Variable<double>& x) { return sum(exp(x) * x); };
+//   const auto [y, g] = value_and_grad(f, x);
+//   const Array<double> h = hessian(f, Array<double>{1, 2, 3});
+//
+// x is an array (any xtensor expression of float or double), a Variable, or a std::vector of either; f gets
+// it as Variables. What is returned has the form of what was given: arrays for arrays, Variables for
+// Variables. No grad() changes, neither of x nor of what else f reads. Where f does not depend on x,
+// derivatives are 0.
+// https://pytorch.org/docs/stable/autograd.html#functional-higher-level-api
+
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../graph/variable.hpp"
+
+namespace xgrad {
+
+/// Of a derivative as a call.
+struct DerivativeOptions {
+  /// Record how the derivative is computed, so that it can be differentiated again: with respect to what x
+  /// was computed from, if x is a Variable, and to all else that f reads.
+  bool create_graph = false;
+};
+
+/// Of jacobian() and hessian().
+struct JacobianOptions {
+  /// 0: f is called once on x, and each row of the result is a pass of its own. Else f is called once on this
+  /// many copies of x, joined along a new first axis, and a pass gives as many rows: faster where f is a
+  /// chain of small ops, 32 being a good number for long ones. Then f must map each copy by itself: (rows,
+  /// ...) to (rows, ...).
+  std::size_t rows = 0;
+  /// The first axis of x and of f(x) counts samples, of which each depends on its own alone: the result has
+  /// one Jacobian or Hessian for each, (batch, y..., x...).
+  bool batched = false;
+  bool create_graph = false;  ///< as in DerivativeOptions
+};
+
+namespace detail {
+
+template <class T>
+using FunctionOf = std::function<Variable<T>(const std::vector<Variable<T>>&)>;
+
+template <class T>
+struct Derivatives {
+  Variable<T> value;  ///< f(x)
+  std::vector<Variable<T>> derivatives;
+};
+
+template <class T>
+Derivatives<T> value_and_grad(const FunctionOf<T>& f, const std::vector<Variable<T>>& x, DerivativeOptions);
+template <class T>
+Derivatives<T> vjp(const FunctionOf<T>& f, const std::vector<Variable<T>>& x, const Variable<T>& v,
+                   DerivativeOptions);
+template <class T>
+Derivatives<T> jvp(const FunctionOf<T>& f, const std::vector<Variable<T>>& x,
+                   const std::vector<Variable<T>>& v, DerivativeOptions);
+template <class T>
+Derivatives<T> hvp(const FunctionOf<T>& f, const std::vector<Variable<T>>& x,
+                   const std::vector<Variable<T>>& v, DerivativeOptions);
+template <class T>
+std::vector<Variable<T>> jacobian(const FunctionOf<T>& f, const std::vector<Variable<T>>& x,
+                                  const JacobianOptions&);
+template <class T>
+std::vector<std::vector<Variable<T>>> hessian(const FunctionOf<T>& f, const std::vector<Variable<T>>& x,
+                                              const JacobianOptions&);
+
+/// f at x, and the graph of its gradient.
+template <class T>
+class Tangents {
+ public:
+  Tangents(const FunctionOf<T>& f, const std::vector<Variable<T>>& x, DerivativeOptions options);
+
+  Variable<T> value() const;
+  /// J v
+  Variable<T> apply(const std::vector<Variable<T>>& v) const;
+  /// u J
+  std::vector<Variable<T>> apply_transposed(const Variable<T>& u) const;
+
+ private:
+  std::vector<Variable<T>> x_;
+  Variable<T> y_, seed_;
+  std::vector<Variable<T>> gradients_;  // u J, which depends on the seed u
+  DerivativeOptions options_;
+};
+
+/// The forms in which x may be given.
+template <class X>
+struct Argument;
+
+template <Real T>
+struct Argument<Variable<T>> {
+  using Element = T;
+  using Result = Variable<T>;
+  static constexpr bool is_list = false;
+
+  static Variable<T> in(const Variable<T>& x) { return x; }
+  static Result out(Variable<T>&& v) { return std::move(v); }
+};
+
+template <class X>
+requires is_expression<X> && Real<typename X::value_type>
+struct Argument<X> {
+  using Element = typename X::value_type;
+  using Result = Array<Element>;
+  static constexpr bool is_list = false;
+
+  static Variable<Element> in(const X& x) { return Variable<Element>(x); }
+  static Result out(Variable<Element>&& v) { return v.value(); }
+};
+
+template <class X>
+struct Argument<std::vector<X>> {
+  using Element = typename Argument<X>::Element;
+  using Result = std::vector<typename Argument<X>::Result>;
+  static constexpr bool is_list = true;
+};
+
+template <class X>
+concept Differentiable = requires {
+  typename Argument<X>::Element;
+};
+
+template <class X>
+using ElementOf = typename Argument<X>::Element;
+
+/// The form of f(x) for an x of this form.
+template <class X>
+struct ValueForm {
+  using type = X;
+};
+template <class X>
+struct ValueForm<std::vector<X>> {
+  using type = X;
+};
+template <class X>
+using ValueArgument = Argument<typename ValueForm<X>::type>;
+template <class X>
+using ValueOf = typename ValueArgument<X>::Result;
+
+template <class X>
+std::vector<Variable<ElementOf<X>>> variables_of(const X& x) {
+  if constexpr (Argument<X>::is_list) {
+    std::vector<Variable<ElementOf<X>>> variables;
+    for (const auto& one : x) variables.push_back(ValueArgument<X>::in(one));
+    return variables;
+  } else {
+    return {Argument<X>::in(x)};
+  }
+}
+
+template <class X>
+typename Argument<X>::Result in_form_of(std::vector<Variable<ElementOf<X>>>&& variables) {
+  if constexpr (Argument<X>::is_list) {
+    typename Argument<X>::Result list;
+    for (auto& one : variables) list.push_back(ValueArgument<X>::out(std::move(one)));
+    return list;
+  } else {
+    return Argument<X>::out(std::move(variables.front()));
+  }
+}
+
+/// f as a function of a vector.
+template <class X, class F>
+FunctionOf<ElementOf<X>> function_of(const F& f) {
+  using V = Variable<ElementOf<X>>;
+  if constexpr (Argument<X>::is_list) {
+    static_assert(std::is_invocable_r_v<V, const F&, const std::vector<V>&>,
+                  "f must take the std::vector of Variables that x is, and return a Variable");
+    return std::cref(f);
+  } else {
+    static_assert(std::is_invocable_r_v<V, const F&, const V&>, "f must take a Variable, and return one");
+    return [&f](const std::vector<V>& x) -> V { return f(x.front()); };
+  }
+}
+
+template <class X>
+std::pair<ValueOf<X>, typename Argument<X>::Result> pair_of(Derivatives<ElementOf<X>>&& found) {
+  return {ValueArgument<X>::out(std::move(found.value)), in_form_of<X>(std::move(found.derivatives))};
+}
+
+}  // namespace detail
+
+/// y = f(x), which must have one element, and dy/dx, of x's shape: {y, g}.
+template <class F, detail::Differentiable X>
+auto value_and_grad(const F& f, const X& x, DerivativeOptions options = {}) {
+  return detail::pair_of<X>(
+      detail::value_and_grad(detail::function_of<X>(f), detail::variables_of(x), options));
+}
+
+/// The vector-Jacobian product: {y, v J} with y = f(x), J = dy/dx, and v of y's shape; one pass.
+/// https://pytorch.org/docs/stable/generated/torch.autograd.functional.vjp.html
+template <class F, detail::Differentiable X>
+auto vjp(const F& f, const X& x, const typename detail::ValueForm<X>::type& v,
+         DerivativeOptions options = {}) {
+  return detail::pair_of<X>(detail::vjp(detail::function_of<X>(f), detail::variables_of(x),
+                                        detail::ValueArgument<X>::in(v), options));
+}
+
+/// The Jacobian-vector product: {y, J v} with y = f(x), J = dy/dx, and v of x's shape, by two passes: u J is
+/// linear in u, and its derivative in the direction v is J v. linearize() gives further ones for one pass
+/// each.
+/// https://pytorch.org/docs/stable/generated/torch.autograd.functional.jvp.html
+template <class F, detail::Differentiable X>
+std::pair<detail::ValueOf<X>, detail::ValueOf<X>> jvp(const F& f, const X& x, const X& v,
+                                                      DerivativeOptions options = {}) {
+  auto found =
+      detail::jvp(detail::function_of<X>(f), detail::variables_of(x), detail::variables_of(v), options);
+  return {detail::ValueArgument<X>::out(std::move(found.value)),
+          detail::ValueArgument<X>::out(std::move(found.derivatives.front()))};
+}
+
+/// The Hessian-vector product: {y, H v} with y = f(x), which must have one element, H = d2y/dx2, and v of x's
+/// shape, by a backward pass through a backward pass.
+/// https://pytorch.org/docs/stable/generated/torch.autograd.functional.hvp.html
+template <class F, detail::Differentiable X>
+auto hvp(const F& f, const X& x, const X& v, DerivativeOptions options = {}) {
+  return detail::pair_of<X>(
+      detail::hvp(detail::function_of<X>(f), detail::variables_of(x), detail::variables_of(v), options));
+}
+
+/// dy/dx with y = f(x), of shape (y..., x...); for a vector of inputs one for each.
+/// https://pytorch.org/docs/stable/generated/torch.autograd.functional.jacobian.html
+template <class F, detail::Differentiable X>
+auto jacobian(const F& f, const X& x, const JacobianOptions& options = {}) {
+  return detail::in_form_of<X>(detail::jacobian(detail::function_of<X>(f), detail::variables_of(x), options));
+}
+
+/// d2y/dx2 with y = f(x), which must have one element (one for each copy and sample): of shape (x..., x...).
+/// For a vector of inputs, element [i][j] is d2y/dx_i dx_j, of shape (x_i..., x_j...).
+/// https://pytorch.org/docs/stable/generated/torch.autograd.functional.hessian.html
+template <class F, detail::Differentiable X>
+auto hessian(const F& f, const X& x, const JacobianOptions& options = {}) {
+  auto found = detail::hessian(detail::function_of<X>(f), detail::variables_of(x), options);
+  if constexpr (detail::Argument<X>::is_list) {
+    std::vector<typename detail::Argument<X>::Result> rows;
+    for (auto& row : found) rows.push_back(detail::in_form_of<X>(std::move(row)));
+    return rows;
+  } else {
+    return detail::in_form_of<X>(std::move(found.front()));
+  }
+}
+
+/// f near x: f(x) + J (. - x), with J = df/dx. For iterative solvers, which need J v and u J many times.
+template <detail::Differentiable X>
+class Linearization {
+ public:
+  /// Use linearize().
+  explicit Linearization(detail::Tangents<detail::ElementOf<X>> tangents) : tangents_(std::move(tangents)) {}
+
+  /// f(x)
+  detail::ValueOf<X> value() const { return detail::ValueArgument<X>::out(tangents_.value()); }
+
+  /// J v, for v of x's shape, by one pass.
+  detail::ValueOf<X> operator()(const X& v) const {
+    return detail::ValueArgument<X>::out(tangents_.apply(detail::variables_of(v)));
+  }
+
+  /// u J, for u of f(x)'s shape, by one pass.
+  auto transposed(const typename detail::ValueForm<X>::type& u) const {
+    return detail::in_form_of<X>(tangents_.apply_transposed(detail::ValueArgument<X>::in(u)));
+  }
+
+ private:
+  detail::Tangents<detail::ElementOf<X>> tangents_;
+};
+
+/// f's linear part at x: f is called once, and each product with its Jacobian afterwards is one pass.
+/// https://docs.jax.dev/en/latest/_autosummary/jax.linearize.html
+template <class F, detail::Differentiable X>
+Linearization<X> linearize(const F& f, const X& x, DerivativeOptions options = {}) {
+  return Linearization<X>(
+      detail::Tangents<detail::ElementOf<X>>(detail::function_of<X>(f), detail::variables_of(x), options));
+}
+
+}  // namespace xgrad

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "../graph/record.hpp"
+
+namespace xgrad {
+
+/// y = x, whose gradient `hook` sees when the backward pass comes there, before it flows on: to print it, to
+/// gather statistics, or to replace it by the gradient of the same shape that the hook returns; a hook that
+/// returns nothing leaves it. Under create_graph what the hook computes is recorded as any other computation.
+///
+///   h = on_gradient(h, [](const Variable<>& dy) { return clamp(dy, -1, 1); });
+///
+/// https://pytorch.org/docs/stable/generated/torch.Tensor.register_hook.html
+template <class T, class F>
+Variable<T> on_gradient(const Variable<T>& x, F hook) {
+  return record<T>("on_gradient", x.detach(), Inputs(x), Saved(),
+                   [hook = std::move(hook)](Variable<T> dy, Needs) -> Grads<T, 1> {
+                     if constexpr (std::is_void_v<std::invoke_result_t<const F&, const Variable<T>&>>) {
+                       hook(std::as_const(dy));
+                       return {std::move(dy)};
+                     } else {
+                       return {hook(std::as_const(dy))};
+                     }
+                   });
+}
+
+}  // namespace xgrad
