@@ -5,7 +5,10 @@
 
 #include <xgrad/ops.hpp>  // every header in ops/; CMake writes it
 
+#include "autograd/checkpoint.hpp"
+#include "autograd/functional.hpp"
 #include "autograd/gradcheck.hpp"
+#include "autograd/on_gradient.hpp"
 #include "graph/anomaly.hpp"
 #include "graph/print.hpp"
 #include "graph/profile.hpp"
