@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string_view>
 
 #include <xtensor-blas/xblas.hpp>
 
+#include "blas_call.hpp"
 #include "parallel.hpp"
 #include "vectorized.hpp"
 
 extern "C" {
 [[gnu::weak]] char* openblas_get_corename();
-[[gnu::weak]] int openblas_get_parallel();
-[[gnu::weak]] void openblas_set_num_threads(int count);
-[[gnu::weak]] int omp_get_max_threads();
-[[gnu::weak]] void omp_set_num_threads(int count);
 }
 
 namespace xgrad::kernels {
@@ -118,44 +114,6 @@ XGRAD_KERNEL(void, small_gemm,
   }
   if (c.cols & 1) small_columns<1>(first, alpha, a, b, beta, c);
 }
-
-/// What has to be done for a call of BLAS to be single-threaded and safe beside those of other threads.
-class BlasCall {
- public:
-  BlasCall() {
-    static std::mutex serial_blas;
-    if (threading() == Threading::openmp) {  // which asks each calling thread for its own setting
-      threads_before_ = omp_get_max_threads();
-      omp_set_num_threads(1);
-    } else if (threading() == Threading::none) {  // its buffers have no lock
-      lock_ = std::unique_lock(serial_blas);
-    }
-  }
-  ~BlasCall() {
-    if (threading() == Threading::openmp) omp_set_num_threads(threads_before_);
-  }
-
-  /// True if calls can run beside each other.
-  static bool is_concurrent() { return threading() != Threading::none; }
-
- private:
-  enum class Threading { none, pthreads, openmp, other };  // the first three as OpenBLAS numbers them
-
-  static Threading threading() {
-    static const Threading found = [] {
-      if (!openblas_get_parallel) return Threading::other;
-      const auto threading = static_cast<Threading>(openblas_get_parallel());
-      const int before = threading == Threading::openmp ? omp_get_max_threads() : 0;
-      if (threading != Threading::none) openblas_set_num_threads(1);
-      if (threading == Threading::openmp) omp_set_num_threads(before);
-      return threading;
-    }();
-    return found;
-  }
-
-  int threads_before_ = 0;
-  std::unique_lock<std::mutex> lock_;
-};
 
 template <typename T>
 void blas_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <mutex>
+
+namespace xgrad::kernels {
+
+/// While one lives, calls of BLAS and LAPACK are single-threaded, and safe beside those of other threads.
+class BlasCall {
+ public:
+  BlasCall();
+  ~BlasCall();
+  BlasCall(const BlasCall&) = delete;
+  BlasCall& operator=(const BlasCall&) = delete;
+
+  /// True if calls can run beside each other.
+  static bool is_concurrent();
+
+ private:
+  int threads_before_ = 0;
+  std::unique_lock<std::mutex> lock_;
+};
+
+}  // namespace xgrad::kernels

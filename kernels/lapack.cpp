@@ -1,0 +1,258 @@
+#include "lapack.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <xtensor-blas/xblas.hpp>
+#include <xtensor-blas/xlapack.hpp>
+
+#include "blas_call.hpp"
+
+// LAPACK counts by columns: it sees the transposes of what lies here by rows. Each call is chosen so that
+// nothing has to be transposed for it.
+namespace xgrad::kernels {
+namespace {
+
+static_assert(std::is_same_v<Pivot, xt::blas_index_t>);
+
+// Up to this order loops are faster than a call.
+constexpr std::size_t small_order = 8;
+
+Pivot index(std::size_t i) { return static_cast<Pivot>(i); }
+
+/// Calls `routine(work, length)` twice: with a length of -1 it says how much memory it wants.
+template <typename T, typename Routine>
+Pivot with_workspace(const Routine& routine) {
+  T length;
+  routine(&length, Pivot{-1});
+  std::vector<T> work(std::max<std::size_t>(1, static_cast<std::size_t>(length)));
+  return routine(work.data(), index(work.size()));
+}
+
+template <typename T>
+std::size_t small_cholesky(T* a, std::size_t n) {
+  for (std::size_t j = 0; j < n; ++j) {
+    T diagonal = a[j * n + j];
+    for (std::size_t k = 0; k < j; ++k) diagonal -= a[j * n + k] * a[j * n + k];
+    if (!(diagonal > T(0))) return j + 1;
+    const T root = std::sqrt(diagonal), inverse = T(1) / root;
+    a[j * n + j] = root;
+    for (std::size_t i = j + 1; i < n; ++i) {
+      T sum = a[i * n + j];
+      for (std::size_t k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
+      a[i * n + j] = sum * inverse;
+    }
+  }
+  return 0;
+}
+
+/// op(A) X = B by substitution, for A to the left.
+template <typename T>
+void substitute_left(const T* a, T* b, std::size_t n, std::size_t cols, Triangular o) {
+  const bool forward = o.upper == o.transposed;
+  for (std::size_t step = 0; step < n; ++step) {
+    const std::size_t i = forward ? step : n - 1 - step;
+    T* const x = b + i * cols;
+    for (std::size_t k = forward ? 0 : i + 1; k < (forward ? i : n); ++k) {
+      const T factor = o.transposed ? a[k * n + i] : a[i * n + k];
+      for (std::size_t c = 0; c < cols; ++c) x[c] -= factor * b[k * cols + c];
+    }
+    if (o.unitriangular) continue;
+    const T inverse = T(1) / a[i * n + i];
+    for (std::size_t c = 0; c < cols; ++c) x[c] *= inverse;
+  }
+}
+
+/// X op(A) = B, row by row.
+template <typename T>
+void substitute_right(const T* a, T* b, std::size_t rows, std::size_t n, Triangular o) {
+  const bool forward = o.upper != o.transposed;
+  for (std::size_t r = 0; r < rows; ++r) {
+    T* const x = b + r * n;
+    for (std::size_t step = 0; step < n; ++step) {
+      const std::size_t i = forward ? step : n - 1 - step;
+      T sum = x[i];
+      for (std::size_t k = forward ? 0 : i + 1; k < (forward ? i : n); ++k)
+        sum -= x[k] * (o.transposed ? a[i * n + k] : a[k * n + i]);
+      x[i] = o.unitriangular ? sum : sum / a[i * n + i];
+    }
+  }
+}
+
+/// A = P L U, where U has the diagonal of ones, as LAPACK's factors of A^T read by rows: columns are
+/// exchanged.
+template <typename T>
+std::size_t small_lu(T* a, Pivot* pivots, std::size_t n) {
+  std::size_t singular = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    std::size_t best = j;
+    for (std::size_t k = j + 1; k < n; ++k)
+      if (std::abs(a[j * n + k]) > std::abs(a[j * n + best])) best = k;
+    pivots[j] = index(best + 1);
+    if (a[j * n + best] == T(0)) {
+      if (singular == 0) singular = j + 1;
+      continue;
+    }
+    if (best != j)
+      for (std::size_t i = 0; i < n; ++i) std::swap(a[i * n + j], a[i * n + best]);
+    const T inverse = T(1) / a[j * n + j];
+    for (std::size_t k = j + 1; k < n; ++k) a[j * n + k] *= inverse;
+    for (std::size_t i = j + 1; i < n; ++i) {
+      const T factor = a[i * n + j];
+      for (std::size_t k = j + 1; k < n; ++k) a[i * n + k] -= factor * a[j * n + k];
+    }
+  }
+  return singular;
+}
+
+template <typename T>
+void exchange_rows(T* b, const Pivot* pivots, std::size_t n, std::size_t m, bool backward) {
+  for (std::size_t step = 0; step < n; ++step) {
+    const std::size_t i = backward ? n - 1 - step : step, other = static_cast<std::size_t>(pivots[i]) - 1;
+    if (other != i) std::swap_ranges(b + i * m, b + i * m + m, b + other * m);
+  }
+}
+
+template <typename T>
+void transpose_in_place(T* a, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t k = 0; k < i; ++k) std::swap(a[i * n + k], a[k * n + i]);
+}
+
+}  // namespace
+
+template <typename T>
+std::size_t cholesky(T* a, std::size_t n) {
+  std::size_t minor = 0;
+  if (n <= small_order) {
+    minor = small_cholesky(a, n);
+  } else {
+    const BlasCall call;
+    minor = static_cast<std::size_t>(cxxlapack::potrf<Pivot>('U', index(n), a, index(n)));
+  }
+  for (std::size_t i = 0; i < n; ++i) std::fill(a + i * n + i + 1, a + (i + 1) * n, T(0));
+  return minor;
+}
+
+template <typename T>
+void solve_triangular(const T* a, T* b, std::size_t rows, std::size_t cols, Triangular o) {
+  if (rows == 0 || cols == 0) return;
+  const std::size_t n = o.left ? rows : cols;
+  if (n <= small_order)
+    return o.left ? substitute_left(a, b, rows, cols, o) : substitute_right(a, b, rows, cols, o);
+  const BlasCall call;
+  cxxblas::trsm<Pivot>(
+      cxxblas::RowMajor, o.left ? cxxblas::Left : cxxblas::Right, o.upper ? cxxblas::Upper : cxxblas::Lower,
+      o.transposed ? cxxblas::Trans : cxxblas::NoTrans, o.unitriangular ? cxxblas::Unit : cxxblas::NonUnit,
+      index(rows), index(cols), T(1), a, index(n), b, index(cols));
+}
+
+// LAPACK factors A^T = P L' U' with ones on the diagonal of L'. Read by rows these are A = U'^T L'^T P^T: a
+// lower triangle times a unit upper one, with columns exchanged.
+template <typename T>
+std::size_t lu(T* a, Pivot* pivots, std::size_t n) {
+  if (n <= small_order) return small_lu(a, pivots, n);
+  const BlasCall call;
+  return static_cast<std::size_t>(cxxlapack::getrf<Pivot>(index(n), index(n), a, index(n), pivots));
+}
+
+template <typename T>
+void lu_solve(const T* factors, const Pivot* pivots, std::size_t n, T* b, std::size_t m, bool transposed) {
+  const Triangular lower{.upper = false, .transposed = transposed};
+  const Triangular upper{.upper = true, .unitriangular = true, .transposed = transposed};
+  if (transposed) {
+    exchange_rows(b, pivots, n, m, false);
+    solve_triangular(factors, b, n, m, upper);
+    solve_triangular(factors, b, n, m, lower);
+  } else {
+    solve_triangular(factors, b, n, m, lower);
+    solve_triangular(factors, b, n, m, upper);
+    exchange_rows(b, pivots, n, m, true);
+  }
+}
+
+template <typename T>
+LogDeterminant<T> lu_determinant(const T* factors, const Pivot* pivots, std::size_t n) {
+  LogDeterminant<T> found{T(1), T(0)};
+  for (std::size_t i = 0; i < n; ++i) {
+    const T pivot = factors[i * n + i];
+    if (static_cast<std::size_t>(pivots[i]) != i + 1) found.sign = -found.sign;
+    if (!(pivot > T(0))) found.sign = pivot < T(0) ? -found.sign : pivot * T(0);
+    found.logarithm += std::log(std::abs(pivot));
+  }
+  return found;
+}
+
+template <typename T>
+bool eigh(T* a, T* w, std::size_t n, bool lower) {
+  if (n == 0) return true;
+  Pivot integers = 0;
+  const char triangle = lower ? 'U' : 'L';
+  const BlasCall call;
+  T length;
+  cxxlapack::syevd<Pivot>('V', triangle, index(n), a, index(n), w, &length, -1, &integers, -1);
+  std::vector<T> work(static_cast<std::size_t>(length));
+  std::vector<Pivot> more(static_cast<std::size_t>(integers));
+  const Pivot failed = cxxlapack::syevd<Pivot>('V', triangle, index(n), a, index(n), w, work.data(),
+                                               index(work.size()), more.data(), index(more.size()));
+  transpose_in_place(a, n);
+  return failed == 0;
+}
+
+// A^T = L' Q' by columns is A = Q R by rows.
+template <typename T>
+void qr(T* a, T* q, T* r, std::size_t m, std::size_t n, std::size_t columns) {
+  std::fill_n(r, columns * n, T(0));
+  std::fill_n(q, m * columns, T(0));
+  if (m == 0 || columns == 0) return;
+  std::vector<T> tau(std::max<std::size_t>(1, n));
+  const BlasCall call;
+  if (n > 0) {
+    with_workspace<T>([&](T* work, Pivot length) {
+      return cxxlapack::gelqf<Pivot>(index(n), index(m), a, index(n), tau.data(), work, length);
+    });
+  }
+  for (std::size_t i = 0; i < n; ++i) std::copy(a + i * n + i, a + (i + 1) * n, r + i * n + i);
+  for (std::size_t i = 0; i < m; ++i) std::copy_n(a + i * n, n, q + i * columns);
+  with_workspace<T>([&](T* work, Pivot length) {
+    return cxxlapack::orglq<Pivot>(index(columns), index(m), index(n), q, index(columns), tau.data(), work,
+                                   length);
+  });
+}
+
+// A^T = V diag(s) U^T by columns: LAPACK's U is Vh by rows, its Vh is U.
+template <typename T>
+bool svd(T* a, T* u, T* s, T* vh, std::size_t m, std::size_t n, bool full) {
+  const std::size_t k = std::min(m, n), p = full ? m : k;
+  if (k == 0) {
+    if (!full) return true;
+    std::fill_n(u, m * m, T(0));
+    std::fill_n(vh, n * n, T(0));
+    for (std::size_t i = 0; i < m; ++i) u[i * m + i] = T(1);
+    for (std::size_t i = 0; i < n; ++i) vh[i * n + i] = T(1);
+    return true;
+  }
+  std::vector<Pivot> integers(8 * k);
+  const BlasCall call;
+  return 0 == with_workspace<T>([&](T* work, Pivot length) {
+           return cxxlapack::gesdd<Pivot>(full ? 'A' : 'S', index(n), index(m), a, index(n), s, vh, index(n),
+                                          u, index(p), work, length, integers.data());
+         });
+}
+
+#define XGRAD_INSTANTIATE(T)                                                          \
+  template std::size_t cholesky(T*, std::size_t);                                     \
+  template void solve_triangular(const T*, T*, std::size_t, std::size_t, Triangular); \
+  template std::size_t lu(T*, Pivot*, std::size_t);                                   \
+  template void lu_solve(const T*, const Pivot*, std::size_t, T*, std::size_t, bool); \
+  template LogDeterminant<T> lu_determinant(const T*, const Pivot*, std::size_t);     \
+  template bool eigh(T*, T*, std::size_t, bool);                                      \
+  template void qr(T*, T*, T*, std::size_t, std::size_t, std::size_t);                \
+  template bool svd(T*, T*, T*, T*, std::size_t, std::size_t, bool);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::kernels
