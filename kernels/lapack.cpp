@@ -174,14 +174,16 @@ void lu_solve(const T* factors, const Pivot* pivots, std::size_t n, T* b, std::s
 }
 
 template <typename T>
-LogDeterminant<T> lu_determinant(const T* factors, const Pivot* pivots, std::size_t n) {
-  LogDeterminant<T> found{T(1), T(0)};
+Determinant<T> lu_determinant(const T* factors, const Pivot* pivots, std::size_t n) {
+  Determinant<T> found{T(1), T(1), T(0)};
   for (std::size_t i = 0; i < n; ++i) {
     const T pivot = factors[i * n + i];
     if (static_cast<std::size_t>(pivots[i]) != i + 1) found.sign = -found.sign;
     if (!(pivot > T(0))) found.sign = pivot < T(0) ? -found.sign : pivot * T(0);
+    found.value *= pivot;
     found.logarithm += std::log(std::abs(pivot));
   }
+  found.value = std::copysign(found.value, found.sign);
   return found;
 }
 
@@ -247,7 +249,7 @@ bool svd(T* a, T* u, T* s, T* vh, std::size_t m, std::size_t n, bool full) {
   template void solve_triangular(const T*, T*, std::size_t, std::size_t, Triangular); \
   template std::size_t lu(T*, Pivot*, std::size_t);                                   \
   template void lu_solve(const T*, const Pivot*, std::size_t, T*, std::size_t, bool); \
-  template LogDeterminant<T> lu_determinant(const T*, const Pivot*, std::size_t);     \
+  template Determinant<T> lu_determinant(const T*, const Pivot*, std::size_t);        \
   template bool eigh(T*, T*, std::size_t, bool);                                      \
   template void qr(T*, T*, T*, std::size_t, std::size_t, std::size_t);                \
   template bool svd(T*, T*, T*, T*, std::size_t, std::size_t, bool);

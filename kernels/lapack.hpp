@@ -36,13 +36,13 @@ std::size_t lu(T* a, Pivot* pivots, std::size_t n);
 template <typename T>
 void lu_solve(const T* factors, const Pivot* pivots, std::size_t n, T* b, std::size_t m, bool transposed);
 
-/// The sign of det A, 0 if it is singular, and log |det A|.
+/// det A, its sign, which is 0 if A is singular, and log |det A|, which neither overflows nor underflows.
 template <typename T>
-struct LogDeterminant {
-  T sign, logarithm;
+struct Determinant {
+  T value, sign, logarithm;
 };
 template <typename T>
-LogDeterminant<T> lu_determinant(const T* factors, const Pivot* pivots, std::size_t n);
+Determinant<T> lu_determinant(const T* factors, const Pivot* pivots, std::size_t n);
 
 /// a (n, n) = V and w (n) with A = V diag(w) V^T, w ascending, for a symmetric A of which one triangle is
 /// read. False if the algorithm did not converge.

@@ -8,12 +8,10 @@
 #include "shapes.hpp"
 
 namespace xgrad {
-namespace {
+namespace detail {
 
-/// y = op(a) op(b) on the last two axes, op transposing where asked; the leading axes broadcast. Closed under
-/// differentiation: the gradients are products with other flags, and nothing is ever transposed in memory.
 template <class T>
-Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b) {
+Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b) {
   const std::size_t rank_a = a.dimension(), rank_b = b.dimension();
   const std::size_t rows_a = a.shape()[rank_a - 2], cols_a = a.shape()[rank_a - 1];
   const std::size_t rows_b = b.shape()[rank_b - 2], cols_b = b.shape()[rank_b - 1];
@@ -21,22 +19,21 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
   const std::size_t m = trans_b ? rows_b : cols_b;
   const Shape batch_a(a.shape().begin(), a.shape().end() - 2),
       batch_b(b.shape().begin(), b.shape().end() - 2);
-  const std::optional<Shape> common = detail::common_shape(batch_a, batch_b);
+  const std::optional<Shape> common = common_shape(batch_a, batch_b);
   if (!common) {
-    detail::fail<ShapeError>("matmul: the batch axes must broadcast, got a ", a.shape(), " and b ",
-                             b.shape());
+    fail<ShapeError>("matmul: the batch axes must broadcast, got a ", a.shape(), " and b ", b.shape());
   }
   const Shape& batch = *common;
 
   Shape shape = batch;
   shape.push_back(n);
   shape.push_back(m);
-  Variable<T> y = detail::empty<T>(shape, "matmul");
-  const T* left = detail::data(a);
-  const T* right = detail::data(b);
-  T* out = detail::data(y);
-  const detail::Strides a_strides = detail::broadcast_strides(batch_a, batch);
-  const detail::Strides b_strides = detail::broadcast_strides(batch_b, batch);
+  Variable<T> y = empty<T>(shape, "matmul");
+  const T* left = data(a);
+  const T* right = data(b);
+  T* out = data(y);
+  const Strides a_strides = broadcast_strides(batch_a, batch);
+  const Strides b_strides = broadcast_strides(batch_b, batch);
   const auto axes = kernels::merge_axes<2>(batch, {a_strides, b_strides}, 0);
   const auto multiply = [&](std::size_t begin, std::size_t end) {
     kernels::for_each_outer(axes, 0, begin, end, [&](const auto& matrix, std::size_t number) {
@@ -59,20 +56,18 @@ Variable<T> product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bo
       [trans_a, trans_b](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         Grads<T, 2> grads;
         if (needs[0]) {
-          grads[0] = detail::summed(trans_a ? product(b, trans_b, dy, true) : product(dy, false, b, !trans_b),
-                                    needs.shape(0));
+          grads[0] =
+              summed(trans_a ? matrix_product(b, trans_b, dy, true) : matrix_product(dy, false, b, !trans_b),
+                     needs.shape(0));
         }
         if (needs[1]) {
-          grads[1] = detail::summed(trans_b ? product(dy, true, a, trans_a) : product(a, !trans_a, dy, false),
-                                    needs.shape(1));
+          grads[1] =
+              summed(trans_b ? matrix_product(dy, true, a, trans_a) : matrix_product(a, !trans_a, dy, false),
+                     needs.shape(1));
         }
         return grads;
       });
 }
-
-}  // namespace
-
-namespace detail {
 
 template <class T>
 Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed, const char* op) {
@@ -127,12 +122,12 @@ Variable<T> matmul(const Variable<T>& a, const Variable<T>& b) {
   }
   if (rank_b == 2) return detail::rows_matmul(a, b, false);
   if (rank_a == 1) {
-    const Variable<T> row = product(reshape(a, {1, a.size()}), false, b, false);
+    const Variable<T> row = detail::matrix_product(reshape(a, {1, a.size()}), false, b, false);
     Shape shape(b.shape().begin(), b.shape().end() - 1);
     shape.back() = b.shape().back();
     return reshape(row, shape);
   }
-  return product(a, false, b, false);
+  return detail::matrix_product(a, false, b, false);
 }
 
 template <class T>
@@ -140,7 +135,7 @@ Variable<T> bmm(const Variable<T>& a, const Variable<T>& b) {
   const Shape &from = a.shape(), &to = b.shape();
   if (from.size() != 3 || to.size() != 3 || from[0] != to[0] || from[2] != to[1])
     detail::fail<ShapeError>("bmm: operands must be (B, n, k) and (B, k, m), got a ", from, " and b ", to);
-  return product(a, false, b, false);
+  return detail::matrix_product(a, false, b, false);
 }
 
 template <class T>
@@ -161,6 +156,7 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
   template Variable<T> bmm(const Variable<T>&, const Variable<T>&);                                    \
   template Variable<T> gemm(const Variable<T>&, const Variable<T>&, const Variable<T>&, GemmOptions);  \
   template Variable<T> matmul(const Variable<T>&, const Variable<T>&);                                 \
+  template Variable<T> detail::matrix_product(const Variable<T>&, bool, const Variable<T>&, bool);     \
   template Variable<T> detail::rows_matmul(const Variable<T>&, const Variable<T>&, bool, const char*); \
   template Variable<T> detail::transposed_matmul(const Variable<T>&, const Variable<T>&);
 

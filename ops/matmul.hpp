@@ -34,6 +34,11 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
 
 namespace detail {
 
+/// y = op(a) op(b) on the last two axes, op transposing where asked; the leading axes broadcast. Closed under
+/// differentiation: the gradients are products with other flags, and nothing is ever transposed in memory.
+template <class T>
+Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b);
+
 /// y = x w, or x w^T if `transposed`, in the name of `op`, for x (..., k) of any rank >= 1 as rows and one
 /// matrix w; y (..., m).
 template <class T>

@@ -279,10 +279,17 @@ Variable<T> cat(const std::vector<Variable<T>>& parts, int dim) {
                         });
 }
 
+template <class T>
+Variable<T> mT(const Variable<T>& x) {
+  if (x.dimension() < 2) detail::fail<ShapeError>("mT: x must have at least two axes, got ", x.shape());
+  return transpose(x, -2, -1);
+}
+
 #define XGRAD_INSTANTIATE(T)                                                                            \
   template Variable<T> reshape(const Variable<T>&, const Dims&);                                        \
   template Variable<T> permute(const Variable<T>&, const Dims&);                                        \
   template Variable<T> transpose(const Variable<T>&, int, int);                                         \
+  template Variable<T> mT(const Variable<T>&);                                                          \
   template Variable<T> flatten(const Variable<T>&, int, int);                                           \
   template Variable<T> unsqueeze(const Variable<T>&, int);                                              \
   template Variable<T> squeeze(const Variable<T>&);                                                     \

@@ -23,6 +23,11 @@ Variable<T> permute(const Variable<T>& x, const Dims& dims);
 template <class T>
 Variable<T> transpose(const Variable<T>& x, int dim0, int dim1);
 
+/// The last two axes swapped: each matrix of a batch transposed (torch.Tensor.mT). Throws ShapeError unless
+/// there are two.
+template <class T>
+Variable<T> mT(const Variable<T>& x);
+
 /// Axes start_dim to end_dim, both included, merged into one; a scalar becomes (1).
 template <class T>
 Variable<T> flatten(const Variable<T>& x, int start_dim = 0, int end_dim = -1);

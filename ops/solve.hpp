@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "../graph/variable.hpp"
+#include "../kernels/lapack.hpp"
+
+namespace xgrad {
+
+/// X with a X = b for invertible matrices a (..., n, n), or X a = b if not `left`; b has matrices (..., n,
+/// m), or is a vector (n), or one for each matrix of a (..., n). Batch axes broadcast. db = a^-T dX, da = -db
+/// X^T, from the factors of the forward pass. Throws ValueError, with the batch's index, for a singular
+/// matrix. https://pytorch.org/docs/stable/generated/torch.linalg.solve.html
+template <class T>
+Variable<T> solve(const Variable<T>& a, const Variable<T>& b, bool left = true);
+
+/// y = a^-1 for matrices a (..., n, n); da = -y^T dy y^T. Throws ValueError, with the batch's index, for a
+/// singular matrix. solve(a, b) is faster than inv(a) b, and more exact.
+/// https://pytorch.org/docs/stable/generated/torch.linalg.inv.html
+template <class T>
+Variable<T> inv(const Variable<T>& a);
+
+namespace detail {
+
+/// The factors of a batch of matrices (..., n, n).
+template <class T>
+struct LuFactors {
+  Array<T> factors;
+  std::vector<kernels::Pivot> pivots;
+  std::vector<std::size_t> zero_pivots;  ///< of each matrix the place, from 1, of the first pivot that is 0
+};
+
+template <class T>
+std::shared_ptr<const LuFactors<T>> lu_factors(const Variable<T>& a);
+
+/// X with a X = b, or a^T X = b, for one batch of both.
+template <class T>
+Variable<T> lu_solution(const Variable<T>& a, const std::shared_ptr<const LuFactors<T>>& lu,
+                        const Variable<T>& b, bool transposed);
+
+}  // namespace detail
+}  // namespace xgrad
