@@ -27,7 +27,8 @@ using Grads = std::array<Variable<T>, N>;
 
 /// Saves the result of the op itself: Saved(x, Output()); of several, the one at this place.
 struct Output {
-  std::size_t place = 0;
+  explicit Output(std::size_t result = 0) : place(result) {}
+  std::size_t place;
 };
 
 /// Saves a Variable whose value the backward reads only when it is recorded itself: until then the value may

@@ -131,7 +131,6 @@ Variable<T> pinv(const Variable<T>& a, std::optional<double> rtol) {
   return record<T>("pinv", std::move(p), Inputs(a), Attributes("rtol", static_cast<double>(least)),
                    Saved(a, Output()),
                    [](Variable<T> dp, Needs, Variable<T> a, Variable<T> p) -> Grads<T, 1> {
-                     // -(p dp^T p)^T + (1 - a p)(dp p^T p)^T ... in products that stay small
                      const Variable<T> dpt = mT(dp), pt = mT(p);
                      const Variable<T> inner = matmul(matmul(pt, dp), pt);
                      const Variable<T> left = matmul(dpt - matmul(a, matmul(p, dpt)), matmul(p, pt));

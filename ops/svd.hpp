@@ -28,8 +28,8 @@ template <class T>
 SvdResult<T> svd(const Variable<T>& a, bool full_matrices = true);
 
 /// The pseudo-inverse p (..., n, m) of matrices a (..., m, n): V diag(1/S) U^T over the singular values above
-/// rtol times the largest, rtol being max(m, n) epsilon by default. With a as long as its rank does not
-/// change, da = -p^T dp p^T + p^T p (dp^T - dp^T ...) as Golub and Pereyra have it.
+/// rtol times the largest, rtol being max(m, n) epsilon by default. As long as the rank of a does not change,
+/// da = (1 - a p) dp^T p p^T + p^T p dp^T (1 - p a) - p^T dp p^T. Throws ValueError for a negative rtol.
 ///
 /// Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
 /// variables separate (1973); https://pytorch.org/docs/stable/generated/torch.linalg.pinv.html
