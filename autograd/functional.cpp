@@ -90,7 +90,7 @@ void check_directions(const char* name, const List<T>& v, const List<T>& x) {
   if (v.size() != x.size())
     fail<ValueError>(name, ": v must have as many parts as x, ", x.size(), ", got ", v.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const std::string part = x.size() == 1 ? "" : "[" + std::to_string(i) + "]";
+    const std::string part = x.size() == 1 ? std::string() : join({"[", std::to_string(i), "]"});
     check_like(name, ("v" + part).c_str(), v[i], ("x" + part).c_str(), x[i].shape());
   }
 }
