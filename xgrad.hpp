@@ -38,6 +38,7 @@
 #include "train/data.hpp"
 #include "train/early_stopping.hpp"
 #include "train/file.hpp"
+#include "train/lbfgs.hpp"
 #include "train/lr_scheduler.hpp"
 #include "train/moving_average.hpp"
 #include "train/optimizer.hpp"
