@@ -47,6 +47,7 @@ Variable<T> value_of(const std::string& function, const List<T>& p, const List<T
   if (function == "logistic") {
     return binary_cross_entropy_with_logits(matmul(data[0], p[0]) + p[1], data[1]) + 0.01 * sum(p[0] * p[0]);
   }
+  if (function == "hills") return sum(data[0] * tanh(p[0] - data[1])) + 0.01 * sum(p[0] * p[0]);
   EXPECT_EQ(function, "network");
   return mse_loss(matmul(tanh(linear(data[0], p[0], p[1])), transpose(p[2], 0, 1)), data[1]);
 }

@@ -113,6 +113,10 @@ def network(w1, b1, w2, x, y):
     return torch.nn.functional.mse_loss(torch.tanh(x @ w1.T + b1) @ w2.T, y)
 
 
+def hills(x, heights, places):
+    return (heights * torch.tanh(x - places)).sum() + 0.01 * (x * x).sum()
+
+
 def lbfgs_case(function, start, data=(), steps=4, dtype=torch.float64, **options):
     """Losses, numbers of calls and parameters after each step of LBFGS."""
     parameters = [p.clone().to(dtype).requires_grad_() for p in start]
@@ -242,6 +246,9 @@ lbfgs = [  # not to the last digit of a minimum: differences of almost equal gra
     lbfgs_case(rosenbrock, valley, lr=1e-3, max_iter=3, steps=3),
     lbfgs_case(rosenbrock, valley, lr=20, max_iter=6, max_eval=7, history_size=2, steps=4, **wolfe),
     lbfgs_case(rosenbrock, floor, lr=1e-3, max_iter=5, tolerance_grad=0, tolerance_change=0, steps=2),
+    # A second place that is hardly lower than the start, and one that is higher than the first but not the start.
+    lbfgs_case(hills, [torch.tensor([-0.25])], [torch.tensor([-2, 1.275757]), torch.arange(2.0)], lr=4, max_iter=3, steps=1, **wolfe),
+    lbfgs_case(hills, [torch.tensor([2.5])], [torch.tensor([0, 0.25, -1, -1.25, -2.25, 3]), torch.arange(6.0)], lr=0.5, max_iter=1, steps=1, **wolfe),
     lbfgs_case(rosenbrock, long_valley, max_iter=5, history_size=3, steps=3, **wolfe),
     lbfgs_case(rosenbrock, long_valley, max_iter=10, max_eval=12, steps=2, **wolfe),
     lbfgs_case(logistic, weights, points, tolerance_grad=1e-4),
