@@ -8,6 +8,7 @@
 #include "autograd/checkpoint.hpp"
 #include "autograd/functional.hpp"
 #include "autograd/gradcheck.hpp"
+#include "autograd/implicit_function.hpp"
 #include "autograd/on_gradient.hpp"
 #include "graph/anomaly.hpp"
 #include "graph/print.hpp"

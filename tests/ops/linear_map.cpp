@@ -154,15 +154,6 @@ TEST(LinearMapTest, GradcheckFindsWhatIsNotTransposedOrNotLinear) {
   EXPECT_FALSE(check(square, same));
 }
 
-TEST(LinearMapTest, TakesFunctionsThatReturnExpressions) {
-  const Variable<double> at(Array<double>{1, -2}, true);
-  const auto triple = [](const Array<double>& x) { return 3 * x; };
-  const Variable<double> y = linear_map(at, triple, triple);
-  EXPECT_EQ(y.value(), (Array<double>{3, -6}));
-  sum(y).backward();
-  EXPECT_EQ(at.grad().value(), (Array<double>{3, 3}));
-}
-
 }  // namespace
 }  // namespace xgrad_tests
 
