@@ -14,7 +14,11 @@ void max_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner,
 template <typename T>
 void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
 
-/// sum of a[i] b[i], in double: no float overflows on the way.
+/// sum of x[i]^2, in double: no float overflows on the way.
+template <typename T>
+double squared_norm(const T* x, std::size_t n);
+
+/// sum of a[i] b[i], in double.
 template <typename T>
 double dot(const T* a, const T* b, std::size_t n);
 

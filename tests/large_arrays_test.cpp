@@ -62,6 +62,20 @@ TYPED_TEST_SUITE(LargeArraysTest, Types, );
 /// One piece, and several with a rest.
 constexpr std::size_t counts[] = {0, 1, 1023, 131073, 330001};
 
+TYPED_TEST(LargeArraysTest, SquaredNorm) {
+  using T = TypeParam;
+  for (const std::size_t n : {0, 1, 1024, 1025, 131073, 330001, 1100001}) {
+    const std::vector<T> x = this->numbers(n);
+    long double expected = 0;
+    for (const T v : x) expected += static_cast<long double>(v) * v;
+    this->with_threads([&] {
+      EXPECT_NEAR(kernels::squared_norm(x.data(), n), static_cast<double>(expected),
+                  1e-12 * static_cast<double>(expected))
+          << n;
+    });
+  }
+}
+
 TYPED_TEST(LargeArraysTest, Dot) {
   using T = TypeParam;
   for (const std::size_t n : {0, 1, 1024, 1025, 131073, 330001, 1100001}) {

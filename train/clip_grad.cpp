@@ -19,8 +19,7 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
   for (const Variable<T>& parameter : parameters) {
     if (!parameter.has_grad()) continue;
     const Variable<T> gradient = parameter.grad();
-    const T* const elements = detail::data(gradient);
-    squares += kernels::dot(elements, elements, gradient.size());
+    squares += kernels::squared_norm(detail::data(gradient), gradient.size());
   }
   const double norm = std::sqrt(squares), factor = max_norm / (norm + 1e-6);
   if (options.error_if_nonfinite && !std::isfinite(norm)) {
