@@ -19,8 +19,8 @@ say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
 # Of programs, one from every source file.
-folders=(apps apps/pretrained examples examples/mpi docs/snippets benchmarks benchmarks/mpi benchmarks/pretrained
-  benchmarks/report benchmarks/simgrid benchmarks/tokenizer tests/programs)
+folders=(apps apps/pretrained examples examples/mpi examples/optimizers docs/snippets benchmarks benchmarks/mpi
+  benchmarks/pretrained benchmarks/report benchmarks/simgrid benchmarks/tokenizer tests/programs)
 
 # The folder of the program NAME.
 folder_of() {
@@ -70,6 +70,11 @@ missing_packages() {
   fi
   if [[ $ranks ]] && ! command -v mpirun >/dev/null; then wanted+=('openmpi-bin:starts the ranks'); fi
   if [[ $ranks ]] && ! command -v mpicxx >/dev/null; then wanted+=('libopenmpi-dev:messages between ranks'); fi
+  case $name in
+    fit_with_ceres) wanted+=('libceres-dev:Ceres Solver') ;;
+    fit_with_nlopt) wanted+=('libnlopt-dev:NLopt') ;;
+    heat_equation) wanted+=('libeigen3-dev:sparse factorisations') ;;
+  esac
   if [[ $name == simulate_ranks ]]; then wanted+=('libsimgrid-dev:simulates the network'); fi
   if [[ $name == mutate ]]; then wanted+=('python3:plants the mistakes'); fi
   if [[ $name == @(train_tagger|tiny_bert|pretrain|brown_columns) ]] && ! command -v npm >/dev/null; then
@@ -139,11 +144,14 @@ check_tools() {
   command -v "${compiler%% *}" >/dev/null || die "there is no compiler '$compiler': check the variable CXX"
 }
 
+# Whether the build knows the program: one that needs a library is left out where that was missing.
+is_configured() { ! folder_of "$name" >/dev/null || grep -q "^build $name: phony " "$build/build.ninja"; }
+
 configure() {
   local mpi=OFF # as installed: tests and programs follow
   if [[ $name != fuzz ]] && command -v mpicxx >/dev/null; then mpi=ON; fi
   if [[ -e $build/build.ninja ]] && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" &&
-    grep -qx "XGRAD_BUILD_MPI:BOOL=$mpi" "$build/CMakeCache.txt"; then
+    grep -qx "XGRAD_BUILD_MPI:BOOL=$mpi" "$build/CMakeCache.txt" && is_configured; then
     return
   fi
   settings+=(-D "XGRAD_BUILD_MPI=$mpi")

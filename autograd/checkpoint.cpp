@@ -1,55 +1,20 @@
 #include "checkpoint.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <mutex>
 
-#include "../graph/leaf.hpp"
 #include "../graph/random.hpp"
 #include "../graph/record.hpp"
+#include "captured.hpp"
 
 namespace xgrad {
 namespace {
-
-using detail::Access, detail::Node, detail::Ref;
-
-/// The nodes older than `start`, and the leaves, that y was computed from, but for those of x.
-template <class T>
-std::vector<Ref<Node<T>>> outer_nodes(const Variable<T>& y, const std::vector<Variable<T>>& x,
-                                      std::uint64_t start) {
-  const std::uint64_t pass = detail::next_pass();
-  for (const Variable<T>& one : x)
-    if (one.requires_grad()) Access<T>::node(one)->marked = pass;
-  std::vector<Ref<Node<T>>> outer, inner{Access<T>::node(y)};
-  while (!inner.empty()) {
-    const Ref<Node<T>> node = std::move(inner.back());
-    inner.pop_back();
-    if (node->marked == pass) continue;
-    if (node->is_leaf() || node->order < start) {
-      outer.push_back(node);
-      continue;
-    }
-    node->marked = pass;  // nobody else has it yet
-    for (const Ref<Node<T>>& input : node->inputs())
-      if (input) inner.push_back(input);
-  }
-  const auto older = [](const Ref<Node<T>>& a, const Ref<Node<T>>& b) { return a.get() < b.get(); };
-  const auto same = [](const Ref<Node<T>>& a, const Ref<Node<T>>& b) { return a.get() == b.get(); };
-  std::sort(outer.begin(), outer.end(), older);
-  outer.erase(std::unique(outer.begin(), outer.end(), same), outer.end());
-  return outer;
-}
 
 /// What the default generator will draw.
 std::shared_ptr<const Generator> drawn_next() {
   Generator& generator = default_generator();
   const std::lock_guard lock(generator.mutex());
   return std::make_shared<const Generator>(generator);
-}
-
-template <class T>
-Variable<T> leaf_like(const Variable<T>& x) {
-  return Access<T>::make(Access<T>::value(x), Ref<Node<T>>(new detail::LeafNode<T>(x.shape())));
 }
 
 }  // namespace
@@ -81,29 +46,13 @@ Variable<T> detail::checkpoint(std::function<Variable<T>(const std::vector<Varia
     const EnableGrad guard;
     Generator again(*random);
     const UseGenerator same_numbers(again);
-    List at = x, wanted;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if (x[i].requires_grad()) {
-        at[i] = same_elements("alias", x[i].detach(), x[i]);
-      } else if (needs[i]) {
-        at[i] = leaf_like(x[i]);
-      }
-    }
-    List ends = at;
-    ends.insert(ends.end(), nodes.begin(), nodes.end());
-    for (std::size_t i = 0; i < ends.size(); ++i)
-      if (needs[i]) wanted.push_back(ends[i]);
-    const Variable<T> y = f(at);
+    List ends = called_again_with(x, needs);
+    const Variable<T> y = f(ends);
     if (y.shape() != shape)
       fail<ShapeError>("checkpoint: f must return the same shape each time, first ", shape, ", then ",
                        y.shape());
-    List found(wanted.size()), grads(ends.size());
-    if (y.requires_grad())
-      found = grad_down_to(ends, y, wanted,
-                           GradOptions<T>{.seed = dy, .create_graph = create_graph, .allow_unused = true});
-    for (std::size_t i = 0, next = 0; i < grads.size(); ++i)
-      if (needs[i]) grads[i] = std::move(found[next++]);
-    return grads;
+    ends.insert(ends.end(), nodes.begin(), nodes.end());
+    return needed_gradients(y, ends, ends.size(), needs, dy, create_graph);
   };
   return record_list<T>("checkpoint", std::move(y), inputs, Attributes(), Saved(x), backward);
 }

@@ -45,6 +45,13 @@ XGRAD_PARALLEL_KERNEL(adam_step, n, 4, (const AdamStep& step, const T* g, T* p, 
   }
 }
 
+XGRAD_PARALLEL_KERNEL(add_scaled, n, 1,
+                      (const T* x, std::type_identity_t<T> alpha, const T* d, T* y, std::size_t n),
+                      (x, alpha, d, y, n)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = begin; i < n; ++i) y[i] = x[i] + alpha * d[i];
+}
+
 XGRAD_PARALLEL_KERNEL(average_step, n, 1, (T * average, const T* x, std::size_t n, double decay),
                       (average, x, n, decay)) {
   const T keep = T(decay), take = T(1 - decay);

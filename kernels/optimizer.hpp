@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 namespace xgrad::kernels {
 
@@ -27,6 +28,10 @@ struct AdamStep {
 /// beta^step.
 template <typename T>
 void adam_step(const AdamStep& step, const T* g, T* p, T* m, T* v, std::size_t n);
+
+/// y = x + alpha d; y may be x.
+template <typename T>
+void add_scaled(const T* x, std::type_identity_t<T> alpha, const T* d, T* y, std::size_t n);
 
 /// average = decay average + (1 - decay) x.
 template <typename T>

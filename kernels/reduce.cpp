@@ -50,6 +50,18 @@ XGRAD_ROWS(row_squares, double, squares_of_row)
 XGRAD_ROWS(row_maxima, T, extreme_of_row<true>)
 XGRAD_ROWS(row_minima, T, extreme_of_row<false>)
 
+/// y[r] = the products' sum of row r of a and of b, which are as x in XGRAD_ROWS. Bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(row_dots, rows, cols,
+                      (const T* a, const T* b, std::size_t n, std::size_t cols, double* y, std::size_t rows),
+                      (a, b, n, cols, y, rows)) {
+  for (std::size_t r = begin; r < rows; ++r) {
+    const T *u = a + r * cols, *v = b + r * cols;
+    y[r] = sum_lanes<double>(std::min(cols, n - r * cols), [=](std::size_t i) XGRAD_INLINE_LAMBDA {
+      return static_cast<double>(u[i]) * v[i];
+    });
+  }
+}
+
 /// Calls take(result) in order with those of the rows kernel for blocks of x.
 template <std::size_t block, typename Y, typename T, typename Rows, typename Take>
 void for_each_block(Rows rows, const T* x, std::size_t n, Take take) {
@@ -65,6 +77,18 @@ void for_each_block(Rows rows, const T* x, std::size_t n, Take take) {
 
 constexpr std::size_t sum_block = 1024;  // as in sum_lanes
 constexpr std::size_t extreme_block = 16384;
+
+/// The sum of what the rows kernel computes, in double, of x.
+template <typename T, typename Rows>
+double total_of_rows(Rows rows, const T* x, std::size_t n) {
+  double total = 0;
+  if (is_one_piece(n, 1)) {
+    rows(x, n, n, &total, 1);
+  } else {
+    for_each_block<sum_block, double>(rows, x, n, [&total](double sum) { total += sum; });
+  }
+  return total;
+}
 
 constexpr std::size_t width = 1024, height = 32;  // of the blocks in which columns are summed
 
@@ -249,20 +273,23 @@ void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner,
 
 template <typename T>
 double squared_norm(const T* x, std::size_t n) {
-  double total = 0;
-  if (is_one_piece(n, 1)) {
-    row_squares(x, n, n, &total, 1);
-  } else {
-    for_each_block<sum_block, double>(row_squares<T>, x, n, [&total](double sum) { total += sum; });
-  }
-  return total;
+  return total_of_rows(row_squares<T>, x, n);
+}
+
+template <typename T>
+double dot(const T* a, const T* b, std::size_t n) {
+  const auto rows = [=](const T* part, std::size_t size, std::size_t cols, double* y, std::size_t count) {
+    row_dots(part, b + (part - a), size, cols, y, count);
+  };
+  return total_of_rows(rows, a, n);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                     \
   template void sum_middle(const T*, std::size_t, std::size_t, std::size_t, T*); \
   template void max_middle(const T*, std::size_t, std::size_t, std::size_t, T*); \
   template void min_middle(const T*, std::size_t, std::size_t, std::size_t, T*); \
-  template double squared_norm(const T*, std::size_t);
+  template double squared_norm(const T*, std::size_t);                           \
+  template double dot(const T*, const T*, std::size_t);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -18,4 +18,8 @@ void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner,
 template <typename T>
 double squared_norm(const T* x, std::size_t n);
 
+/// sum of a[i] b[i], in double.
+template <typename T>
+double dot(const T* a, const T* b, std::size_t n);
+
 }  // namespace xgrad::kernels

@@ -76,6 +76,38 @@ TYPED_TEST(LargeArraysTest, SquaredNorm) {
   }
 }
 
+TYPED_TEST(LargeArraysTest, Dot) {
+  using T = TypeParam;
+  for (const std::size_t n : {0, 1, 1024, 1025, 131073, 330001, 1100001}) {
+    const std::vector<T> a = this->numbers(n), b = this->numbers(n);
+    long double expected = 0, sizes = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const long double product = static_cast<long double>(a[i]) * b[i];
+      expected += product;
+      sizes += std::abs(product);
+    }
+    this->with_threads([&] {
+      EXPECT_NEAR(kernels::dot(a.data(), b.data(), n), static_cast<double>(expected),
+                  1e-12 * static_cast<double>(sizes))
+          << n;
+    });
+  }
+}
+
+TYPED_TEST(LargeArraysTest, AddScaled) {
+  using T = TypeParam;
+  for (const std::size_t n : counts) {
+    const std::vector<T> x = this->numbers(n), d = this->numbers(n);
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < n; ++i) expected.push_back(x[i] + 0.75 * d[i]);
+    this->with_threads([&] {
+      std::vector<T> y = x;
+      kernels::add_scaled(y.data(), T(0.75), d.data(), y.data(), n);
+      this->expect_equal(y, expected, "y");
+    });
+  }
+}
+
 TYPED_TEST(LargeArraysTest, StepsOfSgd) {
   using T = TypeParam;
   for (const kernels::SgdStep& step : {kernels::SgdStep{0.1, 0, 0, 0, false, true},

@@ -126,6 +126,14 @@ void training() {
   AdamW<float> optimizer(model.parameters(), {.lr = 1e-3});
   AdamW<float>({{.parameters = biases, .options = {.weight_decay = 0}}});
   optimizer.zero_grad(), optimizer.step();
+  LBFGS<float> lbfgs(parameters, {.line_search_fn = LineSearch::strong_wolfe});
+  const auto closure = [&] {
+    lbfgs.zero_grad();
+    const Variable<float> loss = sum(square(parameters[0]));
+    loss.backward();
+    return loss;
+  };
+  lbfgs.step(closure);
   CosineAnnealingLR<float>(optimizer, 100);
   clip_grad_norm(parameters, 1.0);
   ExponentialMovingAverage<float> average(model);

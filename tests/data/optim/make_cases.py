@@ -101,6 +101,65 @@ def average_case(decay, updates=5):
     return case
 
 
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def logistic(w, b, x, y):
+    return torch.nn.functional.binary_cross_entropy_with_logits(x @ w + b, y) + 0.01 * (w * w).sum()
+
+
+def network(w1, b1, w2, x, y):
+    return torch.nn.functional.mse_loss(torch.tanh(x @ w1.T + b1) @ w2.T, y)
+
+
+def hills(x, heights, places):
+    return (heights * torch.tanh(x - places)).sum() + 0.01 * (x * x).sum()
+
+
+def lbfgs_case(function, start, data=(), steps=4, dtype=torch.float64, **options):
+    """Losses, numbers of calls and parameters after each step of LBFGS."""
+    parameters = [p.clone().to(dtype).requires_grad_() for p in start]
+    data = [d.to(dtype) for d in data]
+    optimizer = torch.optim.LBFGS(parameters, **options)
+    case = {"function": function.__name__, "dtype": str(dtype).removeprefix("torch."), "options": options}
+    case["start"] = [{"shape": list(p.shape), "values": plain(p.detach())} for p in parameters]
+    case["data"] = [{"shape": list(d.shape), "values": plain(d)} for d in data]
+    case["steps"] = []
+    calls = 0
+
+    def closure():
+        nonlocal calls
+        calls += 1
+        optimizer.zero_grad()
+        loss = function(*parameters, *data)
+        loss.backward()
+        return loss
+
+    for _ in range(steps):
+        loss = optimizer.step(closure)
+        case["steps"].append({"loss": loss.item(), "calls": calls, "parameters": plain([p.detach() for p in parameters])})
+    case["state"] = flat_lbfgs_state(optimizer)
+    return case
+
+
+def flat_lbfgs_state(optimizer):
+    """Without "al" and "prev_loss", which nobody reads in the next step."""
+    state = optimizer.state_dict()
+    group = state["param_groups"][0]
+    group["line_search_fn"] = float(group["line_search_fn"] is not None)
+    flat = {f"param_groups.0.params.{i}": float(i) for i in group.pop("params")}
+    flat |= {f"param_groups.0.{name}": float(value) for name, value in group.items()}
+    for name, value in state["state"][0].items():
+        if name in ("old_dirs", "old_stps", "ro"):
+            flat |= {f"state.0.{name}.{i}": plain(v) if v.dim() else v.item() for i, v in enumerate(value)}
+        elif name in ("d", "prev_flat_grad"):
+            flat[f"state.0.{name}"] = plain(value)
+        elif name not in ("al", "prev_loss"):
+            flat[f"state.0.{name}"] = float(value)
+    return flat
+
+
 SGD = [
     {},
     {"lr": 0.1},
@@ -170,11 +229,46 @@ clips += [clip_case("clip_grad_value", limit, [3.0, 0.25], [-4.0, -0.5]) for lim
 for clip in clips:
     clip["limit"] = plain(clip["limit"])
 
+averages = [average_case(decay) for decay in [0.9, 0.999, 0.0, 1.0]]
+
+valley = [torch.tensor([-1.2, 1.0])]
+floor = [torch.tensor([1 + 1e-7, 1.0], dtype=torch.float64)]  # changes too small to be remembered
+long_valley = [torch.linspace(-1, 0.5, 10, dtype=torch.float64)]
+points = [torch.randn(40, 5, dtype=torch.float64), (torch.rand(40) < 0.5).double()]
+weights = [torch.zeros(5), torch.zeros(())]
+pairs = [torch.randn(20, 3, dtype=torch.float64), torch.randn(20, 2, dtype=torch.float64)]
+layers = [0.5 * torch.randn(s, dtype=torch.float64) for s in [(4, 3), (4,), (2, 4)]]
+wolfe = {"line_search_fn": "strong_wolfe"}
+lbfgs = [  # not to the last digit of a minimum: differences of almost equal gradients are mostly rounding
+    lbfgs_case(rosenbrock, valley, max_iter=15, steps=1, **wolfe),
+    lbfgs_case(rosenbrock, valley, max_iter=4, steps=4, **wolfe),
+    lbfgs_case(rosenbrock, valley, lr=0.1, max_iter=5, max_eval=3, steps=6),
+    lbfgs_case(rosenbrock, valley, lr=1e-3, max_iter=3, steps=3),
+    lbfgs_case(rosenbrock, valley, lr=20, max_iter=6, max_eval=7, history_size=2, steps=4, **wolfe),
+    lbfgs_case(rosenbrock, floor, lr=1e-3, max_iter=5, tolerance_grad=0, tolerance_change=0, steps=2),
+    # A second place that is hardly lower than the start, and one that is higher than the first but not the start.
+    lbfgs_case(hills, [torch.tensor([-0.25])], [torch.tensor([-2, 1.275757]), torch.arange(2.0)], lr=4, max_iter=3, steps=1, **wolfe),
+    lbfgs_case(hills, [torch.tensor([2.5])], [torch.tensor([0, 0.25, -1, -1.25, -2.25, 3]), torch.arange(6.0)], lr=0.5, max_iter=1, steps=1, **wolfe),
+    lbfgs_case(rosenbrock, long_valley, max_iter=5, history_size=3, steps=3, **wolfe),
+    lbfgs_case(rosenbrock, long_valley, max_iter=10, max_eval=12, steps=2, **wolfe),
+    lbfgs_case(logistic, weights, points, tolerance_grad=1e-4),
+    lbfgs_case(logistic, weights, points, tolerance_grad=1e-4, **wolfe),
+    lbfgs_case(logistic, weights, points, lr=0.3, max_iter=5, history_size=2, tolerance_grad=1e-2, steps=6),
+    lbfgs_case(logistic, weights, points, lr=3e-3, max_iter=5, tolerance_change=1e-3, steps=2, **wolfe),
+    lbfgs_case(logistic, weights, points, tolerance_grad=10, steps=2),
+    lbfgs_case(logistic, weights, points, tolerance_change=10, steps=2),
+    lbfgs_case(network, layers, pairs, max_iter=6, **wolfe),
+    lbfgs_case(network, layers, pairs, lr=0.2, max_iter=6, history_size=5),
+    lbfgs_case(network, layers, pairs, max_iter=3, steps=2, dtype=torch.float32, **wolfe),
+    lbfgs_case(logistic, weights, points, max_iter=3, steps=2, dtype=torch.float32),
+]
+
 cases = {
     "optimizers": optimizers,
     "schedulers": schedulers,
     "clips": clips,
-    "averages": [average_case(decay) for decay in [0.9, 0.999, 0.0, 1.0]],
+    "lbfgs": lbfgs,
+    "averages": averages,
 }
 path = pathlib.Path(__file__).with_name("cases.json")
 path.write_text(json.dumps(cases, separators=(",", ":"), allow_nan=False) + "\n")

@@ -1,0 +1,107 @@
+#include "implicit_function.hpp"
+
+#include <algorithm>
+
+#include "../graph/record.hpp"
+#include "../ops/arithmetic.hpp"
+#include "../ops/shapes.hpp"
+#include "../ops/solve.hpp"
+#include "captured.hpp"
+#include "functional.hpp"
+
+namespace xgrad::detail {
+namespace {
+
+/// F at y. Throws ShapeError for one of another shape.
+template <class T>
+Variable<T> residual_at(const ResidualOf<T>& residual, const Variable<T>& y,
+                        const std::vector<Variable<T>>& theta) {
+  Variable<T> f = residual(y, theta);
+  if (!f.defined())
+    fail<GraphError>("implicit_function: residual must return a variable, got an undefined one");
+  if (f.shape() != y.shape()) {
+    fail<ShapeError>("implicit_function: residual must return the shape of y ", y.shape(), ", got ",
+                     f.shape());
+  }
+  return f;
+}
+
+/// Solves (dF/dy)^T lambda = dy, for each of `samples` samples of y.
+template <class T>
+Variable<T> adjoint(const Variable<T>& jacobian, const Variable<T>& dy, std::size_t samples) {
+  const std::size_t n = dy.size() / samples;
+  const Variable<T> matrices = reshape(jacobian, Shape{samples, n, n});
+  const auto lu = lu_factors(matrices);
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    if (lu->zero_pivots[sample] == 0) continue;
+    fail<ValueError>(
+        "implicit_function: the derivative of residual with respect to y must be invertible, pivot ",
+        lu->zero_pivots[sample], " of ", n, " is 0",
+        samples == 1 ? std::string() : " for sample " + std::to_string(sample));
+  }
+  return reshape(lu_solution(matrices, lu, reshape(dy, Shape{samples, n, 1}), true), Shape(dy.shape()));
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const SolverOf<T>& solver,
+                              ResidualOf<T> residual, ImplicitOptions options) {
+  using List = std::vector<Variable<T>>;
+  List values, at, inputs = theta;
+  for (std::size_t i = 0; i < theta.size(); ++i) {
+    if (!theta[i].defined()) fail<GraphError>("implicit_function: theta[", i, "] is undefined");
+    values.push_back(theta[i].detach());
+    at.push_back(theta[i].requires_grad() ? leaf_like(theta[i]) : theta[i]);
+  }
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    y = solver(values);
+  }
+  if (!y.defined())
+    fail<GraphError>("implicit_function: solver must return a variable, got an undefined one");
+  if (options.batched && y.dimension() == 0)
+    fail<ShapeError>("implicit_function: batched, y must have an axis of samples, got shape ", y.shape());
+  y = y.detach();
+  if (!grad_enabled()) return y;
+
+  // What the residual reads besides theta are inputs, too. Their values are not needed: it has them.
+  const std::uint64_t start = next_order(0);
+  const Variable<T> f = residual_at(residual, y, at);
+  if (f.requires_grad()) {
+    for (Ref<Node<T>>& node : outer_nodes(f, at, start))
+      inputs.push_back(Access<T>::make({}, std::move(node)));
+  }
+
+  const auto backward = [residual = std::move(residual), options,
+                         nodes =
+                             List(inputs.begin() + static_cast<std::ptrdiff_t>(theta.size()), inputs.end())](
+                            Variable<T> dy, Needs needs, const List& theta, Variable<T> y) {
+    if (y.size() == 0) return List(theta.size() + nodes.size());
+    const bool create_graph = grad_enabled();
+    const EnableGrad guard;
+    List ends = called_again_with(theta, needs);
+    const FunctionOf<T> of_y = [&](const List& only) { return residual_at(residual, only.front(), ends); };
+    const Variable<T> derivative =
+        jacobian<T>(of_y, {y}, {.batched = options.batched, .create_graph = create_graph}).front();
+    const Variable<T> lambda = adjoint(derivative, dy, options.batched ? y.shape(0) : std::size_t{1});
+    const Variable<T> root = y.requires_grad() ? same_elements("alias", y.detach(), y) : y;
+    const Variable<T> f = residual_at(residual, root, ends);
+    ends.insert(ends.end(), nodes.begin(), nodes.end());
+    const std::size_t count = ends.size();
+    if (root.requires_grad()) ends.push_back(root);
+    return needed_gradients(f, ends, count, needs, -lambda, create_graph);
+  };
+  return record_list<T>("implicit_function", std::move(y), inputs, Attributes(), Saved(theta, Output()),
+                        backward);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                                 \
+  template Variable<T> implicit_function(const std::vector<Variable<T>>&, const SolverOf<T>&, ResidualOf<T>, \
+                                         ImplicitOptions);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::detail

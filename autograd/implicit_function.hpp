@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../graph/variable.hpp"
+
+namespace xgrad {
+
+/// Of implicit_function().
+struct ImplicitOptions {
+  /// The first axis of y counts samples, and residual(y, theta)[i] depends on no sample of y but y[i]: there
+  /// is a small system of equations for each instead of one large system.
+  bool batched = false;
+};
+
+namespace detail {
+
+template <class T>
+using SolverOf = std::function<Variable<T>(const std::vector<Variable<T>>& theta)>;
+template <class T>
+using ResidualOf = std::function<Variable<T>(const Variable<T>& y, const std::vector<Variable<T>>& theta)>;
+
+template <class T>
+Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const SolverOf<T>& solver,
+                              ResidualOf<T> residual, ImplicitOptions options);
+
+}  // namespace detail
+
+/// y(theta) that solves residual(y, theta) = 0 for y: roots, fixed points y = f(y, theta) with the residual y
+/// - f(y, theta), steps of implicit schemes, minima with the gradient as residual. With F = residual, and
+/// lambda solving (dF/dy)^T lambda = dy: dtheta = -lambda dF/dtheta (the implicit function theorem). What the
+/// solver did does not matter; its result has to be exact, as the gradients are those at the root.
+///
+///   const auto y = implicit_function(theta,
+///       [](const Array<double>& theta) { return Array<double>(xt::cbrt(theta)); },
+///       [](const Variable<double>& y, const Variable<double>& theta) { return y * y * y - theta; });
+///
+/// theta is a Variable, or a vector of them; solver(theta) gets an array, or a vector of arrays, or Variables
+/// if it takes these, records nothing, and returns y as an array or a Variable. residual(y, theta) is made of
+/// ops on Variables and returns the shape of y. It is kept in the graph, so that it must not refer to what is
+/// gone in the backward pass. What else it reads, such as a model's parameters, gets gradients, too.
+/// Derivatives of any order; the backward pass computes dF/dy, one pass for each element of y (or of a
+/// sample), and solves one system.
+///
+/// Throws ShapeError for a residual of another shape, and ValueError, in the backward pass, where dF/dy is
+/// singular.
+///
+/// Griewank and Walther, Evaluating derivatives (2008), section 15.1;
+/// Blondel et al., Efficient and modular implicit differentiation (2021), arXiv:2105.15183
+template <class T, class Solver, class Residual>
+Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solver& solver, Residual residual,
+                              ImplicitOptions options = {}) {
+  using List = std::vector<Variable<T>>;
+  const auto solve = [&solver](const List& at) -> Variable<T> {
+    if constexpr (std::is_invocable_v<const Solver&, const List&>) {
+      return solver(at);
+    } else {
+      std::vector<Array<T>> arrays;
+      for (const Variable<T>& one : at) arrays.push_back(one.value());
+      return solver(std::as_const(arrays));
+    }
+  };
+  return detail::implicit_function<T>(theta, solve, std::move(residual), options);
+}
+
+template <class T, class Solver, class Residual>
+Variable<T> implicit_function(const Variable<T>& theta, const Solver& solver, Residual residual,
+                              ImplicitOptions options = {}) {
+  using List = std::vector<Variable<T>>;
+  const auto solve = [&solver](const List& at) -> Variable<T> {
+    if constexpr (std::is_invocable_v<const Solver&, const Variable<T>&>) {
+      return solver(at.front());
+    } else {
+      return solver(at.front().value());
+    }
+  };
+  return detail::implicit_function<T>(
+      List{theta}, solve,
+      [residual = std::move(residual)](const Variable<T>& y, const List& at) -> Variable<T> {
+        return residual(y, at.front());
+      },
+      options);
+}
+
+}  // namespace xgrad
