@@ -183,6 +183,8 @@ ops = {
     "index_select": lambda x, a: x[0].index_select(a["dim"], x[1]),
     "gather": lambda x, a: x[0].gather(a["dim"], x[1]),
     "embedding": embedding,
+    "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
+    "cumprod": lambda x, a: torch.cumprod(x[0], a["dim"]),
     "softmax": lambda x, a: torch.softmax(x[0], a["dim"]),
     "log_softmax": lambda x, a: torch.log_softmax(x[0], a["dim"]),
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),
