@@ -34,6 +34,18 @@ def var(x, a):
                      keepdim=a["keepdim"] and x[0].dim() > 0)
 
 
+def std(x, a):
+    return var(x, a).sqrt()
+
+
+def norm(x, a):
+    return torch.linalg.vector_norm(x[0], float(a["p"]), dims(x[0], a), a["keepdim"])
+
+
+def prod(x, a):
+    return torch.prod(x[0]) if a["dim"] is None else torch.prod(x[0], a["dim"], a["keepdim"])
+
+
 def sliced(x, a):
     for dim, start, end, step in zip(a["dims"], a["starts"], a["ends"], a["steps"]):
         index = [slice(None)] * x[0].dim()
@@ -165,6 +177,9 @@ ops = {
     "amin": reduced(torch.amin),
     "logsumexp": reduced(torch.logsumexp),
     "var": var,
+    "std": std,
+    "norm": norm,
+    "prod": prod,
     "reshape": lambda x, a: x[0].reshape(a["shape"]),
     "flatten": lambda x, a: x[0].flatten(a["start_dim"], a["end_dim"]),
     "transpose": lambda x, a: x[0].transpose(a["dim0"], a["dim1"]),
