@@ -60,6 +60,11 @@ def pad(x, a):
     return F.pad(x[0], a["pad"], a["mode"])
 
 
+def index(x, a):
+    items = zip(a["starts"], a["ends"], a["steps"])
+    return x[0][tuple(start if step == 0 else slice(start, end, step) for start, end, step in items)]
+
+
 def with_indices(y):
     return [y[0], y[1].double()]
 
@@ -205,6 +210,7 @@ ops = {
     "select": lambda x, a: x[0].select(a["dim"], a["index"]),
     "tril": lambda x, a: x[0].tril(a["diagonal"]),
     "triu": lambda x, a: x[0].triu(a["diagonal"]),
+    "index": index,
     "index_select": lambda x, a: x[0].index_select(a["dim"], x[1]),
     "gather": lambda x, a: x[0].gather(a["dim"], x[1]),
     "embedding": embedding,
