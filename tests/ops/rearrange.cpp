@@ -331,7 +331,7 @@ const Rows rows("rearrange", [](const Sizes& s) -> std::vector<Row> {
          return pad(a[0], {2, 2});
        },
        [](auto& a) {
-         return a[0].constant_pad_nd({2, 2});
+         return constant_pad_nd(a[0], {2, 2});
        }},
   };
 });
