@@ -34,12 +34,39 @@ def var(x, a):
                      keepdim=a["keepdim"] and x[0].dim() > 0)
 
 
+def std(x, a):
+    return var(x, a).sqrt()
+
+
+def norm(x, a):
+    return torch.linalg.vector_norm(x[0], float(a["p"]), dims(x[0], a), a["keepdim"])
+
+
+def prod(x, a):
+    return torch.prod(x[0]) if a["dim"] is None else torch.prod(x[0], a["dim"], a["keepdim"])
+
+
 def sliced(x, a):
     for dim, start, end, step in zip(a["dims"], a["starts"], a["ends"], a["steps"]):
         index = [slice(None)] * x[0].dim()
         index[dim] = slice(start, end, step)
         x = [x[0][tuple(index)]]
     return x[0]
+
+
+def pad(x, a):
+    if a["mode"] == "constant":
+        return F.pad(x[0], a["pad"], value=a["value"])
+    return F.pad(x[0], a["pad"], a["mode"])
+
+
+def index(x, a):
+    items = zip(a["starts"], a["ends"], a["steps"])
+    return x[0][tuple(start if step == 0 else slice(start, end, step) for start, end, step in items)]
+
+
+def with_indices(y):
+    return [y[0], y[1].double()]
 
 
 def linear(x, a):
@@ -177,6 +204,9 @@ ops = {
     "amin": reduced(torch.amin),
     "logsumexp": reduced(torch.logsumexp),
     "var": var,
+    "std": std,
+    "norm": norm,
+    "prod": prod,
     "reshape": lambda x, a: x[0].reshape(a["shape"]),
     "flatten": lambda x, a: x[0].flatten(a["start_dim"], a["end_dim"]),
     "mT": lambda x, a: x[0].mT,
@@ -193,6 +223,7 @@ ops = {
     "select": lambda x, a: x[0].select(a["dim"], a["index"]),
     "tril": lambda x, a: x[0].tril(a["diagonal"]),
     "triu": lambda x, a: x[0].triu(a["diagonal"]),
+    "index": index,
     "index_select": lambda x, a: x[0].index_select(a["dim"], x[1]),
     "gather": lambda x, a: x[0].gather(a["dim"], x[1]),
     "embedding": embedding,
@@ -213,6 +244,24 @@ ops = {
     "svd": lambda x, a: list(torch.linalg.svd(x[0], a["full_matrices"])),
     "pinv": lambda x, a: torch.linalg.pinv(x[0]),
     "matrix_exp": lambda x, a: torch.linalg.matrix_exp(x[0]),
+    "flip": lambda x, a: x[0].flip(a["dims"]),
+    "roll": lambda x, a: x[0].roll(a["shifts"], a["dims"]),
+    "repeat": lambda x, a: x[0].repeat(a["repeats"]),
+    "pad": pad,
+    "max": lambda x, a: with_indices(x[0].max(a["dim"], a["keepdim"])),
+    "min": lambda x, a: with_indices(x[0].min(a["dim"], a["keepdim"])),
+    "sort": lambda x, a: with_indices(x[0].sort(a["dim"], a["descending"])),
+    "topk": lambda x, a: with_indices(x[0].topk(a["k"], a["dim"], a["largest"])),
+    "argmax": lambda x, a: x[0].argmax(a["dim"], a["keepdim"]).double(),
+    "argmin": lambda x, a: x[0].argmin(a["dim"], a["keepdim"]).double(),
+    "argsort": lambda x, a: x[0].argsort(a["dim"], a["descending"]).double(),
+    "scatter_add": lambda x, a: x[0].scatter_add(a["dim"], x[1], x[2]),
+    "index_add": lambda x, a: x[0].index_add(a["dim"], x[1], x[2]),
+    "index_put": lambda x, a: x[0].index_put(tuple(x[2:]), x[1], a["accumulate"]),
+    "masked_select": lambda x, a: x[0].masked_select(x[1]),
+    "one_hot": lambda x, a: F.one_hot(x[0], a["num_classes"]).double(),
+    "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
+    "cumprod": lambda x, a: torch.cumprod(x[0], a["dim"]),
     "softmax": lambda x, a: torch.softmax(x[0], a["dim"]),
     "log_softmax": lambda x, a: torch.log_softmax(x[0], a["dim"]),
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),
