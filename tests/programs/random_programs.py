@@ -135,8 +135,19 @@ def same(name):
     return lambda x, a: getattr(torch, name)(x[0])
 
 
+def pair(name):
+    return lambda x, a: getattr(torch, name)(x[0], other(x, a))
+
+
 ops = {
     **{name: same(name) for name in ("exp log sqrt rsqrt reciprocal square tanh sigmoid relu abs erf neg").split()},
+    **{name: same(name) for name in ("sin cos tan asin acos atan sinh cosh exp2 expm1 log1p log2 log10 floor ceil round "
+                                     "trunc sign lgamma digamma erfc erfinv").split()},
+    **{name: pair(name) for name in "atan2 xlogy fmod".split()},
+    "polygamma": lambda x, a: torch.polygamma(a["n"], x[0]),
+    "leaky_relu": lambda x, a: F.leaky_relu(x[0], a["negative_slope"]),
+    "elu": lambda x, a: F.elu(x[0], a["alpha"]),
+    "log_sigmoid": lambda x, a: F.logsigmoid(x[0]),
     "silu": lambda x, a: F.silu(x[0]),
     "gelu": lambda x, a: F.gelu(x[0], approximate=a["approximate"]),
     "softplus": lambda x, a: F.softplus(x[0], a["beta"], a["threshold"]),
