@@ -95,6 +95,15 @@ def mse_loss(x, a):
     return F.mse_loss(*torch.broadcast_tensors(*x), reduction=a["reduction"])
 
 
+def difference_loss(loss, *names):
+    return lambda x, a: loss(*torch.broadcast_tensors(*x), reduction=a["reduction"], **{n: a[n] for n in names})
+
+
+def kl_div(x, a):
+    """batchmean divides by the first axis of the input as it is before the two broadcast."""
+    return F.kl_div(*x, reduction=a["reduction"], log_target=a["log_target"])
+
+
 def binary_cross_entropy(x, a):
     logits, target, weight, pos_weight = x
     return F.binary_cross_entropy_with_logits(logits, target, weight, pos_weight=pos_weight, reduction=a["reduction"])
@@ -199,6 +208,10 @@ ops = {
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),
     "add_layer_norm": lambda x, a: layer_norm(x[0] + x[1], a, x[2], x[3]),
     "mse_loss": mse_loss,
+    "l1_loss": difference_loss(F.l1_loss),
+    "huber_loss": difference_loss(F.huber_loss, "delta"),
+    "smooth_l1_loss": difference_loss(F.smooth_l1_loss, "beta"),
+    "kl_div": kl_div,
     "binary_cross_entropy_with_logits": binary_cross_entropy,
     "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,
