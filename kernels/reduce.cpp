@@ -45,8 +45,17 @@ XGRAD_INLINE double squares_of_row(const T* x, std::size_t n) {
       n, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return static_cast<double>(x[i]) * x[i]; });
 }
 
+template <typename T>
+XGRAD_INLINE double product_of_row(const T* x, std::size_t n) {
+  return reduce_lanes(
+      0, n, 1.0, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return static_cast<double>(x[i]); },
+      [](double a, double b) XGRAD_INLINE_LAMBDA { return a * b; });
+}
+
 XGRAD_ROWS(row_sums, T, sum_of_row)
 XGRAD_ROWS(row_squares, double, squares_of_row)
+XGRAD_ROWS(row_products, T, product_of_row)
+XGRAD_ROWS(block_products, double, product_of_row)
 XGRAD_ROWS(row_maxima, T, extreme_of_row<true>)
 XGRAD_ROWS(row_minima, T, extreme_of_row<false>)
 
@@ -182,6 +191,51 @@ XGRAD_INLINE void extreme_of_columns(const T* x, std::size_t stride, std::size_t
 XGRAD_EXTREME_COLUMNS(maxima, true)
 XGRAD_EXTREME_COLUMNS(minima, false)
 
+/// As strip_sums, but for products in double.
+XGRAD_PARALLEL_KERNEL(strip_products, strips, rows* std::min(width, cols),
+                      (const T* x, std::size_t rows, std::size_t cols, T* y, std::size_t strips),
+                      (x, rows, cols, y, strips)) {
+  for (; begin < strips; ++begin) {
+    const std::size_t left = begin * width, n = std::min(width, cols - left);
+    double total[width];
+    std::fill_n(total, n, 1.0);
+    for (std::size_t r = 0; r < rows; ++r) {
+      const T* row = x + r * cols + left;
+      for (std::size_t c = 0; c < n; ++c) total[c] *= row[c];
+    }
+    for (std::size_t c = 0; c < n; ++c) y[left + c] = static_cast<T>(total[c]);
+  }
+}
+
+/// The product of those behind comes first, into dx, and that of those in front then. Bound by latency in
+/// rows, else by bandwidth.
+XGRAD_PARALLEL_KERNEL(product_grads, strips, n* std::min(width, inner),
+                      (const T* dy, const T* x, std::size_t n, std::size_t inner, T* dx, std::size_t strips),
+                      (dy, x, n, inner, dx, strips)) {
+  const std::size_t across = ceil_div(inner, width);
+  for (; begin < strips; ++begin) {
+    const std::size_t left = begin % across * width, outer = begin / across;
+    const std::size_t w = std::min(width, inner - left), first = outer * n * inner + left;
+    double total[width];
+    std::fill_n(total, w, 1.0);
+    for (std::size_t i = n; i-- > 0;) {
+      const std::size_t row = first + i * inner;
+      for (std::size_t c = 0; c < w; ++c) {
+        dx[row + c] = static_cast<T>(total[c]);
+        total[c] *= x[row + c];
+      }
+    }
+    for (std::size_t c = 0; c < w; ++c) total[c] = dy[outer * inner + left + c];
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t row = first + i * inner;
+      for (std::size_t c = 0; c < w; ++c) {
+        dx[row + c] = static_cast<T>(dx[row + c] * total[c]);
+        total[c] *= x[row + c];
+      }
+    }
+  }
+}
+
 /// y (outer, inner) from x (outer, n, inner): by rows(x, size, n, y, outer) or by row(x) for long ones where
 /// they are contiguous, else by columns(x, y) for each matrix.
 template <typename T, typename Rows, typename Row, typename Columns>
@@ -248,6 +302,25 @@ void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner,
 }
 
 template <typename T>
+void product_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  const auto row = [=](const T* from) {
+    double total = 1;
+    for_each_block<sum_block, double>(block_products<T>, from, n, [&total](double f) { total *= f; });
+    return static_cast<T>(total);
+  };
+  const auto columns = [=](const T* from, T* to) {
+    strip_products(from, n, inner, to, ceil_div(inner, width));
+  };
+  reduce_middle(x, outer, n, inner, y, row_products<T>, row, columns);
+}
+
+template <typename T>
+void product_middle_grad(const T* dy, const T* x, std::size_t outer, std::size_t n, std::size_t inner,
+                         T* dx) {
+  product_grads(dy, x, n, inner, dx, outer * ceil_div(inner, width));
+}
+
+template <typename T>
 double squared_norm(const T* x, std::size_t n) {
   double total = 0;
   if (is_one_piece(n, 1)) {
@@ -258,10 +331,12 @@ double squared_norm(const T* x, std::size_t n) {
   return total;
 }
 
-#define XGRAD_INSTANTIATE(T)                                                     \
-  template void sum_middle(const T*, std::size_t, std::size_t, std::size_t, T*); \
-  template void max_middle(const T*, std::size_t, std::size_t, std::size_t, T*); \
-  template void min_middle(const T*, std::size_t, std::size_t, std::size_t, T*); \
+#define XGRAD_INSTANTIATE(T)                                                                        \
+  template void sum_middle(const T*, std::size_t, std::size_t, std::size_t, T*);                    \
+  template void max_middle(const T*, std::size_t, std::size_t, std::size_t, T*);                    \
+  template void min_middle(const T*, std::size_t, std::size_t, std::size_t, T*);                    \
+  template void product_middle(const T*, std::size_t, std::size_t, std::size_t, T*);                \
+  template void product_middle_grad(const T*, const T*, std::size_t, std::size_t, std::size_t, T*); \
   template double squared_norm(const T*, std::size_t);
 
 XGRAD_INSTANTIATE(float)

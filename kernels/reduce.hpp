@@ -14,6 +14,15 @@ void max_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner,
 template <typename T>
 void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
 
+/// The same for products, in double: no float overflows on the way. An empty product
+/// is 1.
+template <typename T>
+void product_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
+
+/// dx (outer, n, inner) = dy (outer, inner) times the product of the other elements along the middle axis.
+template <typename T>
+void product_middle_grad(const T* dy, const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* dx);
+
 /// sum of x[i]^2, in double: no float overflows on the way.
 template <typename T>
 double squared_norm(const T* x, std::size_t n);

@@ -6,7 +6,11 @@
 #include "../graph/record.hpp"
 #include "../kernels/reduce.hpp"
 #include "arithmetic.hpp"
+#include "detail/middle_axis.hpp"
 #include "elementwise.hpp"
+#include "indexing.hpp"
+#include "masked_fill.hpp"
+#include "scans.hpp"
 #include "shapes.hpp"
 
 namespace xgrad {
@@ -90,9 +94,8 @@ Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
 }
 
 template <class T>
-Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variable<T>& x, const Dims& dims,
-                    bool keepdim) {
-  const Reduced result = reduced(op, x.shape(), dims, keepdim);
+Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variable<T>& x,
+                    const Reduced& result) {
   if (result.count == 0)
     detail::fail<ValueError>(op, ": there are no elements to choose from in x ", x.shape());
   return record<T>(op, reduce(op, kernel, x, result), Inputs(x), result.attributes(), Saved(x, Output()),
@@ -101,6 +104,88 @@ Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variab
                      const Variable<T> share = chosen / detail::summed(chosen, kept);
                      return {detail::masked_mul(with_kept_axes(dy, kept), share)};
                    });
+}
+
+/// Over the middle axis m of x.
+template <class T>
+Variable<T> product_over(const Variable<T>& x, const detail::MiddleAxis& m, const Reduced& result) {
+  Variable<T> y = detail::empty<T>(result.shape, "prod");
+  kernels::product_middle(detail::data(x), m.outer, m.length, m.inner, detail::data(y));
+  return fused<T>(
+      "prod", std::move(y), Inputs(x), result.attributes(), Saved(),
+      [m, shape = result.shape](const Variable<T>& x) {
+        const Variable<T> middle = reshape(x, {m.outer, m.length, m.inner});
+        return reshape(m.length == 0 ? add(sum(middle, 1), 1) : select(cumprod(middle, 1), 1, -1), shape);
+      },
+      [m](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
+        Variable<T> dx = detail::empty<T>(x.shape());
+        kernels::product_middle_grad(detail::data(dy), detail::data(x), m.outer, m.length, m.inner,
+                                     detail::data(dx));
+        return {std::move(dx)};
+      });
+}
+
+/// What the squares of a variance are divided by.
+template <class T>
+T divisor_of(const Reduced& result, VarOptions options) {
+  return std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
+}
+
+template <class T>
+Mask is_zero(const Variable<T>& x) {
+  return xt::equal(x.value(), T{0});
+}
+
+/// a / b, 0 where b = 0; for gradients that are 0 there.
+template <class T>
+Variable<T> divided_or_zero(const Variable<T>& a, const Variable<T>& b) {
+  const Mask zero = is_zero(b);
+  return masked_fill(a / masked_fill(b, zero, 1), zero, 0);
+}
+
+/// |x|^p, 0 where x = 0.
+template <class T>
+Variable<T> power_or_zero(const Variable<T>& x, T p) {
+  const Mask zero = is_zero(x);
+  return masked_fill(pow(abs(masked_fill(x, zero, 1)), p), zero, 0);
+}
+
+/// For p that is neither 0, 1 nor infinite.
+template <class T>
+Variable<T> power_norm(const Variable<T>& x, T p, const Reduced& result) {
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    const detail::Unwatched parts;
+    y = p == 2 ? sqrt(sum_over(square(x), result)) : pow(sum_over(pow(abs(x), p), result), 1 / p);
+  }
+  return record<T>(
+      "norm", std::move(y), Inputs(x), Attributes("ord", p, "dim", result.axes, "keepdim", result.keepdim),
+      Saved(x, Output()),
+      [kept = result.kept, p](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+        if (p == 2) return {x * with_kept_axes(divided_or_zero(dy, y), kept)};
+        const Variable<T> scale = divided_or_zero(dy, power_or_zero(y, p - 1));
+        return {x * power_or_zero(x, p - 2) * with_kept_axes(scale, kept)};
+      });
+}
+
+template <class T>
+Variable<T> norm_over(const Variable<T>& x, T p, const Reduced& result) {
+  if (result.count == 0 && (p < 0 || std::isinf(p)))
+    detail::fail<ValueError>("norm: over no elements p must be finite and at least 0, got ", p, " for x ",
+                             x.shape());
+  if (p == 1) return sum_over(abs(x), result);
+  if (std::isinf(p)) {
+    const Variable<T> sizes = abs(x);
+    return p > 0 ? extreme("amax", kernels::max_middle<T>, sizes, result)
+                 : extreme("amin", kernels::min_middle<T>, sizes, result);
+  }
+  if (p != 0) return power_norm(x, p, result);
+  const Variable<T> others(Array<T>(xt::cast<T>(xt::not_equal(x.value(), T{0}))));
+  return record<T>(
+      "norm", reduce("norm", kernels::sum_middle<T>, others, result), Inputs(x),
+      Attributes("ord", p, "dim", result.axes, "keepdim", result.keepdim), Saved(),
+      [](Variable<T>, Needs needs) -> Grads<T, 1> { return {Variable<T>(Array<T>(needs.shape(0), T{0}))}; });
 }
 
 }  // namespace
@@ -132,7 +217,7 @@ Variable<T> amax(const Variable<T>& x) {
 
 template <class T>
 Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return extreme("amax", kernels::max_middle<T>, x, dims, keepdim);
+  return extreme("amax", kernels::max_middle<T>, x, reduced("amax", x.shape(), dims, keepdim));
 }
 
 template <class T>
@@ -142,7 +227,7 @@ Variable<T> amin(const Variable<T>& x) {
 
 template <class T>
 Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return extreme("amin", kernels::min_middle<T>, x, dims, keepdim);
+  return extreme("amin", kernels::min_middle<T>, x, reduced("amin", x.shape(), dims, keepdim));
 }
 
 template <class T>
@@ -174,7 +259,7 @@ Variable<T> var(const Variable<T>& x, VarOptions options) {
 template <class T>
 Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
   const Reduced result = reduced("var", x.shape(), dims, options.keepdim);
-  const T divisor = std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
+  const T divisor = divisor_of<T>(result, options);
   Variable<T> y;
   {
     const NoGrad guard;
@@ -190,6 +275,53 @@ Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
       });
 }
 
+template <class T>
+Variable<T> std(const Variable<T>& x, VarOptions options) {
+  return std(x, all_axes(x.shape()), options);
+}
+
+template <class T>
+Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options) {
+  const Reduced result = reduced("std", x.shape(), dims, options.keepdim);
+  const T divisor = divisor_of<T>(result, options);
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    const detail::Unwatched parts;
+    y = sqrt(var(x, dims, options));
+  }
+  return record<T>(
+      "std", std::move(y), Inputs(x),
+      Attributes("dim", result.axes, "keepdim", options.keepdim, "correction", options.correction),
+      Saved(x, Output()),
+      [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x,
+                                          Variable<T> y) -> Grads<T, 1> {
+        const Variable<T> scale = divided_or_zero(dy, y) / divisor;
+        return {with_kept_axes(scale, kept) * (x - mean(x, dims, true))};
+      });
+}
+
+template <class T>
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p) {
+  return norm_over(x, p, whole(x));
+}
+
+template <class T>
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims, bool keepdim) {
+  return norm_over(x, p, reduced("norm", x.shape(), dims, keepdim));
+}
+
+template <class T>
+Variable<T> prod(const Variable<T>& x) {
+  return product_over(x, {.length = x.size()}, whole(x));
+}
+
+template <class T>
+Variable<T> prod(const Variable<T>& x, int dim, bool keepdim) {
+  return product_over(x, detail::middle_axis("prod", dim, x.shape()),
+                      reduced("prod", x.shape(), dim, keepdim));
+}
+
 #define XGRAD_INSTANTIATE(T)                                             \
   template Variable<T> sum(const Variable<T>&);                          \
   template Variable<T> sum(const Variable<T>&, const Dims&, bool);       \
@@ -201,7 +333,13 @@ Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
   template Variable<T> amin(const Variable<T>&, const Dims&, bool);      \
   template Variable<T> logsumexp(const Variable<T>&, const Dims&, bool); \
   template Variable<T> var(const Variable<T>&, VarOptions);              \
-  template Variable<T> var(const Variable<T>&, const Dims&, VarOptions);
+  template Variable<T> var(const Variable<T>&, const Dims&, VarOptions); \
+  template Variable<T> std(const Variable<T>&, VarOptions);              \
+  template Variable<T> std(const Variable<T>&, const Dims&, VarOptions); \
+  template Variable<T> norm(const Variable<T>&, T);                      \
+  template Variable<T> norm(const Variable<T>&, T, const Dims&, bool);   \
+  template Variable<T> prod(const Variable<T>&);                         \
+  template Variable<T> prod(const Variable<T>&, int, bool);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

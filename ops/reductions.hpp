@@ -65,4 +65,26 @@ Variable<T> var(const Variable<T>& x, VarOptions options = {});
 template <class T>
 Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options = {});
 
+/// y = sqrt(var(x)), the standard deviation; dx = dy (x - mean) / (n - correction) / y, 0 where y = 0.
+template <class T>
+Variable<T> std(const Variable<T>& x, VarOptions options = {});
+template <class T>
+Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options = {});
+
+/// y = (sum of |x|^p)^(1/p), a vector's norm; for infinity the largest and for -infinity the smallest |x|,
+/// for 0 how many x are not 0. dx = dy x |x|^(p - 2) / y^(p - 1), 0 where x or y is 0; the largest share it
+/// evenly, as in amax. Throws ValueError over no elements where p is negative or infinite.
+/// https://pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
+template <class T>
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p = 2);
+template <class T>
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims, bool keepdim = false);
+
+/// y = the product of x; dx = dy times the product of the others, also where x holds zeros. The product of no
+/// elements is 1. https://pytorch.org/docs/stable/generated/torch.prod.html
+template <class T>
+Variable<T> prod(const Variable<T>& x);
+template <class T>
+Variable<T> prod(const Variable<T>& x, int dim, bool keepdim = false);
+
 }  // namespace xgrad

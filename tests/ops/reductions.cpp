@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <xtensor/xbuilder.hpp>
 
+#include <xgrad/autograd/gradcheck.hpp>
+
 #include "common/call.hpp"
 #include "common/draw.hpp"
 #include "common/expect_near.hpp"
@@ -220,8 +222,130 @@ Op var_op() {
   return op;
 }
 
+Reference naive_std(Dims axes, bool keepdim, double correction) {
+  return [=](const Arguments& x) {
+    Numbers y = naive_var(axes, keepdim, correction)(x);
+    for (double& element : y.storage()) element = std::sqrt(element);
+    return y;
+  };
+}
+
+Op std_op() {
+  Op op{"reductions.std"};
+  for (const std::size_t correction : {0, 1}) {
+    for (const Dims& dims : {Dims{0}, Dims{-1}, Dims{0, 2}, Dims{0, 1, 2}}) {
+      op.cases.push_back(make_case(
+          {{2, 3, 17}},
+          [=](const auto& x) {
+            return xgrad::std(x[0], dims, {.correction = correction, .keepdim = correction > 0});
+          },
+          naive_std(dims, correction > 0, static_cast<double>(correction))));
+    }
+  }
+  op.cases.push_back(make_case(
+      {{5}}, [](const auto& x) { return xgrad::std(x[0]); }, naive_std(0, false, 1)));
+  op.large = large_cases(
+      {{plane, 1}, {wide, 1}, {tall, 0}},
+      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::std(x, dims, {.keepdim = keepdim}); },
+      [](Dims dims, bool keepdim) { return naive_std(dims, keepdim, 1); });
+  op.errors = {error<IndexError>("std: axis 2 is out of range for x (2, 3)", [] { xgrad::std(x(2, 3), 2); })};
+  return op;
+}
+
+Reference naive_norm(double p, Dims axes, bool keepdim) {
+  return [=](const Arguments& x) {
+    Numbers sizes = x[0];
+    for (double& element : sizes.storage()) element = std::abs(element);
+    if (std::isinf(p)) return (p > 0 ? naive_amax : naive_amin)(axes, keepdim)({sizes});
+    for (double& element : sizes.storage()) element = p == 0 ? element != 0 : std::pow(element, p);
+    Numbers y = naive::sum(axes, keepdim)({sizes});
+    for (double& element : y.storage()) element = p == 0 ? element : std::pow(element, 1 / p);
+    return y;
+  };
+}
+
+Op norm_op() {
+  Op op{"reductions.norm"};
+  for (const double p : {2.0, 1.0, 0.0, 3.0, 1.5, 0.5, -1.0, double{inf}, -double{inf}}) {
+    const Range range{-2, 2, 0.1};  // |x| has a kink at 0
+    for (const auto& [shape, dims] : reductions()) {
+      if (p < 0 && shape.size() == 2 && shape[0] == 0) continue;
+      op.cases.push_back(make_case(
+          {Input(shape, range)},
+          [p, dims = dims](const auto& x) { return xgrad::norm(x[0], p, dims, dims.size() > 1); },
+          naive_norm(p, dims, dims.size() > 1)));
+    }
+    op.cases.push_back(make_case(
+        {Input({2, 3, 4}, range)}, [p](const auto& x) { return xgrad::norm(x[0], p); },
+        naive_norm(p, {0, 1, 2}, false)));
+  }
+  for (const double p : {2.0, 3.0}) {
+    for (const auto& [shape, dims] : {std::pair<Shape, Dims>{plane, 1}, {wide, 1}, {tall, 0}}) {
+      op.large.push_back(make_case(
+          {shape}, [p, dims = dims](const auto& x) { return xgrad::norm(x[0], p, dims); },
+          naive_norm(p, dims, false)));
+    }
+  }
+  const std::string none = "norm: over no elements p must be finite and at least 0, got ";
+  op.errors = {
+      error<IndexError>("norm: axis 2 is out of range for x (2, 3)", [] { xgrad::norm(x(2, 3), 2, 2); }),
+      error<ValueError>("norm: dims must name an axis once, got (0, 0) for x (2, 3)",
+                        [] {
+                          xgrad::norm(x(2, 3), 2, {0, 0});
+                        }),
+      error<ValueError>(none + "inf for x (0, 3)", [] { xgrad::norm(x(0, 3), inf, 0); }),
+      error<ValueError>(none + "-1 for x (0)", [] { xgrad::norm(x(0), -1); })};
+  return op;
+}
+
+Reference naive_prod(Dims axes, bool keepdim) {
+  return [=](const Arguments& x) {
+    return naive::folded(x[0], axes, keepdim, 1, [](double a, double b) { return a * b; });
+  };
+}
+
+Op prod_op() {
+  Op op{"reductions.prod"};
+  for (const Shape& shape : {Shape{2, 3}, Shape{}, Shape{17}, Shape{2, 3, 4}, Shape{0}, Shape{2, 0}}) {
+    Shape axes = shape;
+    for (std::size_t k = 0; k < axes.size(); ++k) axes[k] = k;
+    op.cases.push_back(make_case(
+        {shape}, [](const auto& x) { return xgrad::prod(x[0]); }, naive_prod(axes, false)));
+  }
+  for (const auto& [shape, dim] : {std::pair<Shape, int>{{2, 3}, 0},
+                                   {{2, 3}, -1},
+                                   {{2, 3, 4}, 1},
+                                   {{2, 17}, 1},
+                                   {{9, 2}, 0},
+                                   {{3, 1}, 1},
+                                   {{0, 3}, 0},
+                                   {{0, 3}, 1},
+                                   {{3, 0, 2}, 1},
+                                   {{}, 0},
+                                   {{}, -1}}) {
+    for (const bool keepdim : {false, true}) {
+      op.cases.push_back(make_case(
+          {shape}, [=, dim = dim](const auto& x) { return xgrad::prod(x[0], dim, keepdim); },
+          naive_prod(dim, keepdim)));
+    }
+  }
+  const Range near_one{0.9999, 1.0001};
+  for (const auto& [shape, dim] :
+       {std::pair<Shape, int>{plane, 1}, {plane, 0}, {wide, 1}, {{2, 300, 1100}, 1}}) {
+    op.large.push_back(make_case(
+        {Input(shape, near_one)}, [dim = dim](const auto& x) { return xgrad::prod(x[0], dim); },
+        naive_prod(dim, false)));
+  }
+  op.large.push_back(make_case(
+      {Input(long_vector, near_one)}, [](const auto& x) { return xgrad::prod(x[0]); }, naive_prod(0, false)));
+  op.errors = {
+      error<IndexError>("prod: axis 2 is out of range for x (2, 3)", [] { xgrad::prod(x(2, 3), 2); })};
+  return op;
+}
+
 const Rows rows([] {
-  return std::vector<Op>{sum_op(), mean_op(), amax_op(), amin_op(), logsumexp_op(), var_op()};
+  return std::vector<Op>{sum_op(), mean_op(), amax_op(), amin_op(), logsumexp_op(),
+                         var_op(), std_op(),  norm_op(), prod_op()};
 });
 
 const Conformance conformance{
@@ -230,8 +354,23 @@ const Conformance conformance{
     {"amax", [](const auto& c) { return amax(c.x(), c.axes(), c.flag("keepdim")); }},
     {"amin", [](const auto& c) { return amin(c.x(), c.axes(), c.flag("keepdim")); }},
     {"logsumexp", [](const auto& c) { return logsumexp(c.x(), c.axes(), c.flag("keepdim")); }},
-    {"var", [](const auto& c) {
+    {"var",
+     [](const auto& c) {
        return var(c.x(), c.axes(), {.correction = c.count("correction"), .keepdim = c.flag("keepdim")});
+     }},
+    {"std",
+     [](const auto& c) {
+       return xgrad::std(c.x(), c.axes(),
+                         {.correction = c.count("correction"), .keepdim = c.flag("keepdim")});
+     }},
+    {"norm",
+     [](const auto& c) {
+       const double p = c.has_attr("p") ? c.number("p") : c.number("ord", 2);
+       if (!c.has_attr("dim") && !c.flag("keepdim")) return norm(c.x(), p);
+       return norm(c.x(), p, c.axes(), c.flag("keepdim"));
+     }},
+    {"prod", [](const auto& c) {
+       return c.has_attr("dim") ? prod(c.x(), c.dim(), c.flag("keepdim")) : prod(c.x());
      }}};
 
 Draw reduction_draw(const char* op) {
@@ -253,6 +392,39 @@ Draw extreme_draw(const char* op) {
           }};
 }
 
+/// Of elements and results that have no kink near them.
+void draw_norm(Drawing& d) {
+  const Name x = d.numbers();
+  const double p = d.one_of({2.0, 2.0, 1.0, 0.0, 3.0, 1.5, double{inf}, -double{inf}});
+  const Attr::Value axes = d.axes(x);
+  const Attr ord{"p", std::isinf(p) ? Attr::Value(p > 0 ? "inf" : "-inf") : p};
+  if (d.value(x).size() == 0 || !d.is_clear_of(0, d.value(x))) return;
+  if (std::isinf(p)) {
+    const Array<double> sizes = xt::abs(d.value(x));
+    const Array<double> y = d.result("norm", {x}, {ord, {"dim", axes}, {"keepdim", true}});
+    if (!d.is_clear_of(0, sizes - y)) return;
+  }
+  d.call("norm", {x}, {ord, {"dim", axes}, {"keepdim", d.chance(0.5)}});
+}
+
+/// Perhaps of zeros, too.
+void draw_prod(Drawing& d) {
+  Name x = d.within(d.numbers(), {-1.5, 1.5});
+  if (d.chance(0.3)) x = drawn(d, "masked_fill", {x, d.mask(d.shape(x))}, {{"value", 0.0}});
+  const bool all = d.chance(0.3);
+  d.call("prod", {x}, {{"dim", all ? Attr::Value(nullptr) : d.axis(x)}, {"keepdim", !all && d.chance(0.5)}});
+}
+
+/// Of deviations that are no nearer to 0 than the kink of the root allows.
+void draw_std(Drawing& d) {
+  const Name x = d.numbers();
+  const std::vector<Attr> attrs{
+      {"dim", d.axes(x)}, {"correction", d.one_of<std::ptrdiff_t>({0, 1})}, {"keepdim", d.chance(0.5)}};
+  const Array<double> y = d.result("std", {x}, attrs);
+  if (std::all_of(y.storage().begin(), y.storage().end(), [](double element) { return element > 0.1; }))
+    d.call("std", {x}, attrs);
+}
+
 void draw_var(Drawing& d) {
   const Name x = d.numbers();
   d.call("var", {x},
@@ -260,7 +432,8 @@ void draw_var(Drawing& d) {
 }
 
 const Draws draws{reduction_draw("sum"), reduction_draw("mean"),      extreme_draw("amax"),
-                  extreme_draw("amin"),  reduction_draw("logsumexp"), {"var", draw_var}};
+                  extreme_draw("amin"),  reduction_draw("logsumexp"), {"var", draw_var},
+                  {"std", draw_std},     {"norm", draw_norm},         {"prod", draw_prod}};
 
 TEST(ReductionsTest, SumsOfManyFloatsAreAccurate) {
   const Array<float> tenths(Shape{1000, 1000}, 0.1f);
@@ -338,6 +511,47 @@ TEST(ReductionsTest, AVarianceWithoutDegreesOfFreedomIsInfiniteOrNan) {
   EXPECT_EQ(var(x, {.correction = 0}).item(), 1);
 }
 
+TEST(ReductionsTest, GradientsOfNormsAndDeviationsOfZeroAreZero) {
+  const Variable<double> x(Array<double>{{0, 0, 0}, {3, 0, -4}}, true);
+  const auto gradient = [&](const Variable<double>& y) {
+    return grad(sum(y), {x}, {.create_graph = true})[0];
+  };
+  const Variable<double> dx = gradient(norm(x, 2, 1));
+  expect_near(dx.value(), Array<double>{{0, 0, 0}, {0.6, 0, -0.8}}, 1e-15, "gradient");
+  EXPECT_EQ(grad(sum(dx), {x})[0].value()(0, 1), 0);
+  for (const double p : {0.5, 1.0, 1.5, 3.0, double{inf}}) {
+    const Array<double> found = gradient(norm(x, p, 1)).value();
+    for (const double element : found.storage()) EXPECT_TRUE(std::isfinite(element)) << p;
+    for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(found(0, k), 0) << p;
+    EXPECT_EQ(found(1, 1), 0) << p;
+  }
+  EXPECT_EQ(gradient(norm(x, -1, 1)).value(), Array<double>(x.shape(), 0.0));
+  const Array<double> none = gradient(norm(x, 0, 1)).value();
+  for (const double element : none.storage()) EXPECT_EQ(element, 0);
+  EXPECT_EQ(norm(x, 0, 1).value(), (Array<double>{0, 2}));
+  const Variable<double> equal(Array<double>{2, 2, 2}, true);
+  EXPECT_EQ(grad(xgrad::std(equal), {equal})[0].value(), (Array<double>{0, 0, 0}));
+}
+
+TEST(ReductionsTest, GradientsOfProductsAreRightBesideZeros) {
+  for (const Array<double>& elements :
+       {Array<double>{{2, 0, 3}, {4, 5, 6}, {0, 7, 0}}, Array<double>{{0, 0, 0}, {1, 0, 2}, {0, 8, 9}}}) {
+    const Variable<double> x(elements, true);
+    for (const int dim : {0, 1}) {
+      const auto product = [dim](const std::vector<Variable<double>>& in) { return prod(in[0], dim); };
+      EXPECT_TRUE(xgrad::gradcheck(product, {x})) << dim;
+      EXPECT_TRUE(xgrad::gradgradcheck(product, {x})) << dim;
+    }
+  }
+  const Variable<double> x(Array<double>{2, 0, 3}, true);
+  EXPECT_EQ(grad(prod(x), {x})[0].value(), (Array<double>{0, 6, 0}));
+}
+
+TEST(ReductionsTest, ProductsOfFloatsMayGoThroughLargeOnes) {
+  EXPECT_EQ(prod(Variable<float>(Array<float>{1e30f, 1e30f, 0, 1})).item(), 0);
+  EXPECT_FLOAT_EQ(prod(Variable<float>(Array<float>{1e30f, 1e30f, 1e-30f, 1e-30f})).item(), 1);
+}
+
 TEST(ReductionsTest, SumsOverAxesThatAreNotNeighboursAreAccurate) {
   const Variable<float> x(Array<float>(Shape{1000000, 3, 2}, 0.1f));
   const Variable<float> totals = sum(x, {0, 2});
@@ -371,6 +585,18 @@ const Rows rows("reductions", [](const Sizes& s) -> std::vector<Row> {
        {{s.matrix}},
        [](auto& a) { return var(a[0], xgrad::Dims{-1}); },
        [](auto& a) { return var(a[0], {-1}, /*unbiased=*/true); }},
+      {"std over last axis",
+       {{s.matrix}},
+       [](auto& a) { return xgrad::std(a[0], xgrad::Dims{-1}); },
+       [](auto& a) { return a[0].std({-1}, /*unbiased=*/true); }},
+      {"norm", {{s.flat}}, [](auto& a) { return norm(a[0], 2); }},
+      {"norm over last axis",
+       {{s.matrix}},
+       [](auto& a) { return norm(a[0], 2, {-1}); },
+       [](auto& a) { return a[0].norm(2, {-1}); }},
+      {"prod", {{s.flat, 0.9, 1.1}}, [](auto& a) { return prod(a[0]); }},
+      {"prod over last axis", {{s.matrix, 0.9, 1.1}}, [](auto& a) { return prod(a[0], -1); }},
+      {"prod over first axis", {{s.matrix, 0.9, 1.1}}, [](auto& a) { return prod(a[0], 0); }},
   };
 });
 

@@ -34,6 +34,18 @@ def var(x, a):
                      keepdim=a["keepdim"] and x[0].dim() > 0)
 
 
+def std(x, a):
+    return var(x, a).sqrt()
+
+
+def norm(x, a):
+    return torch.linalg.vector_norm(x[0], float(a["p"]), dims(x[0], a), a["keepdim"])
+
+
+def prod(x, a):
+    return torch.prod(x[0]) if a["dim"] is None else torch.prod(x[0], a["dim"], a["keepdim"])
+
+
 def sliced(x, a):
     for dim, start, end, step in zip(a["dims"], a["starts"], a["ends"], a["steps"]):
         index = [slice(None)] * x[0].dim()
@@ -165,6 +177,9 @@ ops = {
     "amin": reduced(torch.amin),
     "logsumexp": reduced(torch.logsumexp),
     "var": var,
+    "std": std,
+    "norm": norm,
+    "prod": prod,
     "reshape": lambda x, a: x[0].reshape(a["shape"]),
     "flatten": lambda x, a: x[0].flatten(a["start_dim"], a["end_dim"]),
     "transpose": lambda x, a: x[0].transpose(a["dim0"], a["dim1"]),
@@ -183,6 +198,8 @@ ops = {
     "index_select": lambda x, a: x[0].index_select(a["dim"], x[1]),
     "gather": lambda x, a: x[0].gather(a["dim"], x[1]),
     "embedding": embedding,
+    "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
+    "cumprod": lambda x, a: torch.cumprod(x[0], a["dim"]),
     "softmax": lambda x, a: torch.softmax(x[0], a["dim"]),
     "log_softmax": lambda x, a: torch.log_softmax(x[0], a["dim"]),
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),

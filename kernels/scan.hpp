@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+
+namespace xgrad::kernels {
+
+// Along the middle axis of x (outer, n, inner), from its first element on or, reversed, from its last. Totals
+// are kept in double.
+
+/// y[i] = x[0] + ... + x[i].
+template <typename T>
+void cumsum(const T* x, std::size_t outer, std::size_t n, std::size_t inner, bool reversed, T* y);
+
+/// y[i] = x[0] ... x[i].
+template <typename T>
+void cumprod(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
+
+/// y[i] = b[i] + a[i] y[i - 1], or reversed, y[i] = b[i] + a[i + 1] y[i + 1]; the first is b alone.
+template <typename T>
+void recurrence(const T* a, const T* b, std::size_t outer, std::size_t n, std::size_t inner, bool reversed,
+                T* y);
+
+}  // namespace xgrad::kernels

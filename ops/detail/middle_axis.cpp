@@ -1,0 +1,18 @@
+#include "middle_axis.hpp"
+
+namespace xgrad::detail {
+
+MiddleAxis middle_axis(const char* op, std::ptrdiff_t dim, const Shape& shape) {
+  if (shape.empty() && (dim == 0 || dim == -1)) return {};
+  return middle_axis(normalize_axis(op, dim, shape), shape);
+}
+
+MiddleAxis middle_axis(std::size_t axis, const Shape& shape) {
+  if (shape.empty()) return {};
+  MiddleAxis middle{.axis = axis, .length = shape[axis]};
+  for (std::size_t k = 0; k < axis; ++k) middle.outer *= shape[k];
+  for (std::size_t k = axis + 1; k < shape.size(); ++k) middle.inner *= shape[k];
+  return middle;
+}
+
+}  // namespace xgrad::detail

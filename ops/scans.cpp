@@ -1,0 +1,80 @@
+#include "scans.hpp"
+
+#include "../graph/record.hpp"
+#include "../kernels/scan.hpp"
+#include "detail/middle_axis.hpp"
+#include "indexing.hpp"
+#include "shapes.hpp"
+
+namespace xgrad {
+namespace {
+
+using detail::middle_axis, detail::MiddleAxis;
+
+/// Sums from the first element on or, reversed, from the last. Each is the other's gradient.
+template <class T>
+Variable<T> running_sum(const Variable<T>& x, std::size_t axis, bool reversed) {
+  const MiddleAxis m = middle_axis(axis, x.shape());
+  Variable<T> y = detail::empty<T>(x.shape());
+  kernels::cumsum(detail::data(x), m.outer, m.length, m.inner, reversed, detail::data(y));
+  return record<T>(
+      reversed ? "cumsum_grad" : "cumsum", std::move(y), Inputs(x), Attributes("dim", axis), Saved(),
+      [axis, reversed](Variable<T> dy, Needs) -> Grads<T, 1> { return {running_sum(dy, axis, !reversed)}; });
+}
+
+/// x moved on by one along the axis, behind `first`.
+template <class T>
+Variable<T> delayed(const Variable<T>& x, std::size_t axis, T first) {
+  Shape shape = x.shape();
+  const std::size_t length = middle_axis(axis, shape).length;
+  if (length > 1) shape[axis] = 1;
+  const Variable<T> head(Array<T>(shape, first));
+  if (length <= 1) return head;
+  const auto dim = static_cast<int>(axis);
+  return cat({head, narrow(x, dim, 0, static_cast<std::ptrdiff_t>(length - 1))}, dim);
+}
+
+/// y[i] = b[i] + a[i] y[i - 1] or, reversed, y[i] = b[i] + a[i + 1] y[i + 1]. The two solve a system of
+/// linear equations and its transpose, so each is the other's gradient for b.
+template <class T>
+Variable<T> linear_recurrence(const Variable<T>& a, const Variable<T>& b, std::size_t axis, bool reversed) {
+  const MiddleAxis m = middle_axis(axis, b.shape());
+  Variable<T> y = detail::empty<T>(b.shape());
+  kernels::recurrence(detail::data(a), detail::data(b), m.outer, m.length, m.inner, reversed,
+                      detail::data(y));
+  return record<T>(
+      "linear_recurrence", std::move(y), Inputs(a, b), Attributes("dim", axis, "reversed", reversed),
+      Saved(a, Output()),
+      [axis, reversed](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> y) -> Grads<T, 2> {
+        const Variable<T> db = linear_recurrence(a, dy, axis, !reversed);
+        if (!needs[0]) return {Variable<T>(), db};
+        return {reversed ? delayed(db, axis, T{0}) * y : db * delayed(y, axis, T{0}), db};
+      });
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> cumsum(const Variable<T>& x, int dim) {
+  return running_sum(x, middle_axis("cumsum", dim, x.shape()).axis, false);
+}
+
+template <class T>
+Variable<T> cumprod(const Variable<T>& x, int dim) {
+  const MiddleAxis m = middle_axis("cumprod", dim, x.shape());
+  Variable<T> y = detail::empty<T>(x.shape());
+  kernels::cumprod(detail::data(x), m.outer, m.length, m.inner, detail::data(y));
+  return record<T>("cumprod", std::move(y), Inputs(x), Attributes("dim", m.axis), Saved(x, Output()),
+                   [axis = m.axis](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+                     return {linear_recurrence(x, dy, axis, true) * delayed(y, axis, T{1})};
+                   });
+}
+
+#define XGRAD_INSTANTIATE(T)                            \
+  template Variable<T> cumsum(const Variable<T>&, int); \
+  template Variable<T> cumprod(const Variable<T>&, int);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad
