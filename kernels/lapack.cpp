@@ -187,9 +187,19 @@ Determinant<T> lu_determinant(const T* factors, const Pivot* pivots, std::size_t
   return found;
 }
 
+// With nan LAPACK may give numbers, or loop.
+template <typename T>
+bool all_finite(const T* x, std::size_t size) {
+  return std::all_of(x, x + size, [](T element) { return std::isfinite(element); });
+}
+
 template <typename T>
 bool eigh(T* a, T* w, std::size_t n, bool lower) {
   if (n == 0) return true;
+  for (std::size_t r = 0; r < n; ++r) {
+    const std::size_t first = lower ? 0 : r, last = lower ? r + 1 : n;
+    if (!all_finite(a + r * n + first, last - first)) return false;
+  }
   Pivot integers = 0;
   const char triangle = lower ? 'U' : 'L';
   const BlasCall call;
@@ -236,6 +246,7 @@ bool svd(T* a, T* u, T* s, T* vh, std::size_t m, std::size_t n, bool full) {
     for (std::size_t i = 0; i < n; ++i) vh[i * n + i] = T(1);
     return true;
   }
+  if (!all_finite(a, m * n)) return false;
   std::vector<Pivot> integers(8 * k);
   const BlasCall call;
   return 0 == with_workspace<T>([&](T* work, Pivot length) {

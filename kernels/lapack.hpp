@@ -45,7 +45,7 @@ template <typename T>
 Determinant<T> lu_determinant(const T* factors, const Pivot* pivots, std::size_t n);
 
 /// a (n, n) = V and w (n) with A = V diag(w) V^T, w ascending, for a symmetric A of which one triangle is
-/// read. False if the algorithm did not converge.
+/// read. False if the algorithm did not converge, as for nan and infinite elements.
 template <typename T>
 bool eigh(T* a, T* w, std::size_t n, bool lower);
 
@@ -55,7 +55,8 @@ template <typename T>
 void qr(T* a, T* q, T* r, std::size_t m, std::size_t n, std::size_t columns);
 
 /// u (m, p), s (k) and vh (q, n) with A = U diag(s) Vh for a (m, n), which is lost; k = min(m, n), and p = q
-/// = k, or p = m and q = n if `full`. False if the algorithm did not converge.
+/// = k, or p = m and q = n if `full`. False if the algorithm did not converge, as for nan and infinite
+/// elements.
 template <typename T>
 bool svd(T* a, T* u, T* s, T* vh, std::size_t m, std::size_t n, bool full);
 

@@ -105,7 +105,8 @@ Variable<T> diagonal(const Variable<T>& x, std::ptrdiff_t offset, int dim1, int 
 template <class T>
 Variable<T> diag_embed(const Variable<T>& x, std::ptrdiff_t offset, int dim1, int dim2) {
   if (x.dimension() == 0) detail::fail<ShapeError>("diag_embed: x must have at least one axis, got ()");
-  Shape shape(x.shape().size() + 1);
+  Shape shape = x.shape();
+  shape.push_back(shape.back());
   const std::size_t first = detail::normalize_axis("diag_embed", dim1, shape, "the result"),
                     second = detail::normalize_axis("diag_embed", dim2, shape, "the result");
   const std::size_t away =

@@ -15,18 +15,18 @@ namespace {
 
 /// A diagonal element of R that is as small as rounding makes it stands for 0.
 template <class T>
-void check_rank(const Variable<T>& r, std::size_t longer) {
+void check_rank(const Variable<T>& r, std::size_t longer, const char* columns) {
   const std::size_t n = r.shape(-1);
   const T* matrix = detail::data(r);
   for (std::size_t number = 0; number < detail::matrix_count(r.shape()); ++number, matrix += n * n) {
     T largest{0};
     for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(matrix[i * n + i]));
     for (std::size_t i = 0; i < n; ++i) {
-      if (std::abs(matrix[i * n + i]) > largest * std::numeric_limits<T>::epsilon() * static_cast<T>(longer))
+      if (!(std::abs(matrix[i * n + i]) <=
+            largest * std::numeric_limits<T>::epsilon() * static_cast<T>(longer)))
         continue;
-      detail::fail<ValueError>(
-          "lstsq: a must have full rank, ", detail::matrix_place(r.shape(), number), " has not: its ",
-          n == longer ? "columns" : "columns (rows, if there are fewer)", " are linearly dependent");
+      detail::fail<ValueError>("lstsq: a must have full rank, the ", columns, " of ",
+                               detail::matrix_place(r.shape(), number), " are linearly dependent");
     }
   }
 }
@@ -42,7 +42,7 @@ Variable<T> lstsq(const Variable<T>& a, const Variable<T>& b) {
     detail::fail<ShapeError>("lstsq: b must have as many rows as a, got a ", a.shape(), " and b ", b.shape());
   const auto [left, right] = detail::in_common_batch("lstsq", a, b);
   const QrResult<T> factors = qr(m >= n ? left : mT(left));
-  check_rank(factors.R, std::max(m, n));
+  check_rank(factors.R, std::max(m, n), m >= n ? "columns" : "rows");
   if (m >= n)
     return detail::triangular_solution(factors.R, detail::matrix_product(factors.Q, true, right, false),
                                        {.upper = true});

@@ -131,6 +131,15 @@ Op transpose_op() {
   return op;
 }
 
+Op mt_op() {
+  const auto f = [](const auto& x) { return xgrad::mT(x[0]); };
+  Op op{"shapes.mT", make_cases({{{2, 3}}, {{17, 9}}, {{0, 3}}}, f, naive::permute({1, 0})), {}};
+  op.cases.push_back(make_case({{2, 3, 4}}, f, naive::permute({0, 2, 1})));
+  op.large = make_cases({{tall}}, f, naive::permute({1, 0}));
+  op.errors = {error<ShapeError>("mT: x must have at least two axes, got (3)", [] { xgrad::mT(x(3)); })};
+  return op;
+}
+
 Op concat_op() {
   Op op{"shapes.cat"};
   struct Sample {
@@ -293,8 +302,9 @@ Op split_op() {
 }
 
 const Rows rows([] {
-  return std::vector<Op>{reshape_op(),   flatten_op(), unsqueeze_op(), squeeze_op(), expand_op(),
-                         transpose_op(), permute_op(), concat_op(),    stack_op(),   split_op()};
+  return std::vector<Op>{reshape_op(), flatten_op(),   unsqueeze_op(), squeeze_op(),
+                         expand_op(),  transpose_op(), mt_op(),        permute_op(),
+                         concat_op(),  stack_op(),     split_op()};
 });
 
 const Conformance conformance{
@@ -303,6 +313,7 @@ const Conformance conformance{
     {"unsqueeze", [](const auto& c) { return unsqueeze(c.x(), c.dim()); }},
     {"squeeze", [](const auto& c) { return c.has_attr("dim") ? squeeze(c.x(), c.dim()) : squeeze(c.x()); }},
     {"expand", [](const auto& c) { return expand(c.x(), c.dims("shape")); }},
+    {"mT", [](const auto& c) { return mT(c.x()); }},
     {"transpose", [](const auto& c) { return transpose(c.x(), c.dim("dim0"), c.dim("dim1")); }},
     {"permute", [](const auto& c) { return permute(c.x(), c.dims("dims")); }},
     {"cat", [](const auto& c) { return cat(c.all(), c.dim()); }},
@@ -435,9 +446,16 @@ void draw_split(Drawing& d) {
   d.call("split", {x}, {{"sizes", sizes}, {"dim", dim}}, sizes.size());
 }
 
-const Draws draws{{"reshape", draw_reshape}, {"flatten", draw_flatten}, {"unsqueeze", draw_unsqueeze},
-                  {"squeeze", draw_squeeze}, {"expand", draw_expand},   {"transpose", draw_transpose},
-                  {"permute", draw_permute}, {"cat", draw_cat},         {"stack", draw_stack},
+const Draws draws{{"reshape", draw_reshape},
+                  {"flatten", draw_flatten},
+                  {"unsqueeze", draw_unsqueeze},
+                  {"squeeze", draw_squeeze},
+                  {"expand", draw_expand},
+                  {"transpose", draw_transpose},
+                  {"mT", [](Drawing& d) { d.call("mT", {d.numbers(2)}); }},
+                  {"permute", draw_permute},
+                  {"cat", draw_cat},
+                  {"stack", draw_stack},
                   {"split", draw_split}};
 
 }  // namespace
@@ -486,6 +504,7 @@ const Rows rows("shapes", [](const Sizes& s) -> std::vector<Row> {
        [columns = static_cast<std::int64_t>(s.columns)](auto& a) {
          return a[0].expand({-1, columns}).contiguous();
        }},
+      {"mT", {{s.matrix}}, [](auto& a) { return mT(a[0]); }, [](auto& a) { return a[0].mT().contiguous(); }},
       {"transpose",
        {{s.matrix}},
        [](auto& a) { return transpose(a[0], 0, 1); },

@@ -495,6 +495,7 @@ class Comparison {
     const Run<double> made = run<double>(program_, at_);
     for (const Step& step : program_.steps) {
       for (const Name& name : step.results) {
+        if (program_.of_any_sign.contains(name)) continue;
         const Array<double>& got = made.values.at(name).numbers.value();
         const Array<double> want = array_of(answer.at("values").at(name));
         if (got.shape() != want.shape())
@@ -541,7 +542,8 @@ Program drawn_program(std::uint64_t seed, std::uint64_t number) {
 /// The steps up to number `last`, and the sum of their results as a loss.
 Program ended(const Program& program, std::size_t last) {
   Program shorter{program.leaves,
-                  {program.steps.begin(), program.steps.begin() + static_cast<std::ptrdiff_t>(last + 1)}};
+                  {program.steps.begin(), program.steps.begin() + static_cast<std::ptrdiff_t>(last + 1)},
+                  program.of_any_sign};
   Name total;
   for (const Name& name : program.steps[last].results) {
     const std::string part = name + "_squares";

@@ -143,6 +143,17 @@ def embedding(x, a):
     return F.embedding(x[1], x[0], a["padding_idx"]) if x[1].numel() else x[0][x[1]]
 
 
+def solve(x, a):
+    """Of matrices in equal batches: the derivative of torch.linalg.solve refuses some others."""
+    left, right = x
+    of_vectors = right.shape == left.shape[:-1]
+    if of_vectors:
+        right = right.unsqueeze(-1)
+    batch = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    y = torch.linalg.solve(left, right.expand(*batch, *right.shape[-2:]), left=a["left"])
+    return y.squeeze(-1) if of_vectors else y
+
+
 def same(name):
     return lambda x, a: getattr(torch, name)(x[0])
 
@@ -182,6 +193,7 @@ ops = {
     "prod": prod,
     "reshape": lambda x, a: x[0].reshape(a["shape"]),
     "flatten": lambda x, a: x[0].flatten(a["start_dim"], a["end_dim"]),
+    "mT": lambda x, a: x[0].mT,
     "transpose": lambda x, a: x[0].transpose(a["dim0"], a["dim1"]),
     "permute": lambda x, a: x[0].permute(a["dims"]),
     "unsqueeze": lambda x, a: x[0].unsqueeze(a["dim"]),
@@ -200,6 +212,23 @@ ops = {
     "embedding": embedding,
     "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
     "cumprod": lambda x, a: torch.cumprod(x[0], a["dim"]),
+    "solve_triangular": lambda x, a: torch.linalg.solve_triangular(x[0], x[1], **a),
+    "cholesky": lambda x, a: torch.linalg.cholesky(x[0], upper=a["upper"]),
+    "solve": solve,
+    "inv": lambda x, a: torch.linalg.inv(x[0]),
+    "diagonal": lambda x, a: x[0].diagonal(a["offset"], a["dim1"], a["dim2"]),
+    "diag_embed": lambda x, a: torch.diag_embed(x[0], a["offset"], a["dim1"], a["dim2"]),
+    "diag": lambda x, a: (x[0].diagonal if x[0].dim() > 1 else x[0].diag_embed)(a["diagonal"]),
+    "trace": lambda x, a: x[0].diagonal(0, -2, -1).sum(-1),
+    "slogdet": lambda x, a: list(torch.linalg.slogdet(x[0])),
+    "logdet": lambda x, a: torch.logdet(x[0]),
+    "det": lambda x, a: torch.linalg.det(x[0]),
+    "eigh": lambda x, a: list(torch.linalg.eigh(x[0], a["UPLO"])),
+    "qr": lambda x, a: list(torch.linalg.qr(x[0], a["mode"])),
+    "lstsq": lambda x, a: torch.linalg.pinv(x[0]) @ x[1],
+    "svd": lambda x, a: list(torch.linalg.svd(x[0], a["full_matrices"])),
+    "pinv": lambda x, a: torch.linalg.pinv(x[0]),
+    "matrix_exp": lambda x, a: torch.linalg.matrix_exp(x[0]),
     "softmax": lambda x, a: torch.softmax(x[0], a["dim"]),
     "log_softmax": lambda x, a: torch.log_softmax(x[0], a["dim"]),
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),

@@ -46,7 +46,7 @@ nlohmann::json as_json(const std::vector<Attr>& attrs) {
 }
 
 Program pruned(const Program& program) {
-  Program kept;
+  Program kept{{}, {}, program.of_any_sign};
   std::set<Name> needed{program.loss()};
   for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
     if (std::none_of(step->results.begin(), step->results.end(),
@@ -232,6 +232,11 @@ Array<double> Drawing::result(const std::string& op, const std::vector<Name>& in
 void Drawing::hide(const Name& x) {
   std::erase(usable_, x);
   std::erase(unused_, x);
+}
+
+void Drawing::hide_of_any_sign(const Name& x) {
+  hide(x);
+  program_.of_any_sign.insert(x);
 }
 
 Program Drawing::finished() {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -52,6 +53,7 @@ struct Step {
 struct Program {
   std::map<Name, Leaf> leaves;
   std::vector<Step> steps;
+  std::set<Name> of_any_sign = {};  ///< that another library may give with other signs, rightly
 
   const Name& loss() const { return steps.back().results.front(); }
 };
@@ -155,6 +157,8 @@ class Drawing {
 
   /// No call that is drawn later uses x.
   void hide(const Name& x);
+  /// The same for x with signs that the op leaves open, as those of eigenvectors.
+  void hide_of_any_sign(const Name& x);
 
   /// The program, ended with a weighted sum of all results that nothing used.
   Program finished();
