@@ -42,7 +42,7 @@ void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, 
   });
 }
 
-/// y[r * y_row + c] = x[r * x_row + c * x_col]; bound by bandwidth when x_col is 1 or 0.
+/// y[r * y_row + c] = x[r * x_row + c * x_col]; bound by bandwidth when x_col is 1, -1 or 0.
 XGRAD_PARALLEL_KERNEL(copy_strided_rows, rows, cols,
                       (const T* x, std::ptrdiff_t x_row, std::ptrdiff_t x_col, T* y, std::ptrdiff_t y_row,
                        std::size_t rows, std::size_t cols),
@@ -53,6 +53,9 @@ XGRAD_PARALLEL_KERNEL(copy_strided_rows, rows, cols,
     if (x_col == 1) {
       XGRAD_INDEPENDENT
       for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = x[i];
+    } else if (x_col == -1) {
+      XGRAD_INDEPENDENT
+      for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = x[-i];
     } else if (x_col == 0) {
       const T constant = *x;
       XGRAD_INDEPENDENT
@@ -128,6 +131,17 @@ void permute(Lengths shape, const Strided<const T>& x, T* y) {
 }
 
 template <typename T>
+void copy(Lengths shape, const Strided<const T>& x, const Strided<T>& y) {
+  Axes<2> axes = merge_axes<2>(shape, {x.strides, y.strides}, 2);
+  if (axes.stride(1, axes.rank - 1) != 1) axes.push(1, {1, 1});  // the last axis had length 1, and went
+  const std::size_t last = axes.rank - 1;
+  parallel_outer(axes, 2, [&](const auto& offset, std::size_t) {
+    copy_strided(x.data + offset[0], axes.stride(0, last - 1), axes.stride(0, last), y.data + offset[1],
+                 axes.stride(1, last - 1), axes.size(last - 1), axes.size(last));
+  });
+}
+
+template <typename T>
 void copy_rows(const Matrix<const T>& x, const Matrix<T>& y) {
   copy_strided(x.data, static_cast<std::ptrdiff_t>(x.stride), 1, y.data,
                static_cast<std::ptrdiff_t>(y.stride), x.rows, x.cols);
@@ -143,9 +157,10 @@ void scatter_add(Lengths shape, const T* x, const Strided<T>& y) {
   });
 }
 
-#define XGRAD_INSTANTIATE(T)                                         \
-  template void permute(Lengths, const Strided<const T>&, T*);       \
-  template void copy_rows(const Matrix<const T>&, const Matrix<T>&); \
+#define XGRAD_INSTANTIATE(T)                                               \
+  template void permute(Lengths, const Strided<const T>&, T*);             \
+  template void copy(Lengths, const Strided<const T>&, const Strided<T>&); \
+  template void copy_rows(const Matrix<const T>&, const Matrix<T>&);       \
   template void scatter_add(Lengths, const T*, const Strided<T>&);
 
 XGRAD_INSTANTIATE(float)

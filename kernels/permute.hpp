@@ -9,6 +9,10 @@ namespace xgrad::kernels {
 template <typename T>
 void permute(Lengths shape, const Strided<const T>& x, T* y);
 
+/// y = x, both of `shape` and walked with their strides; y's last is 1.
+template <typename T>
+void copy(Lengths shape, const Strided<const T>& x, const Strided<T>& y);
+
 /// y = x, neither of which is transposed.
 template <typename T>
 void copy_rows(const Matrix<const T>& x, const Matrix<T>& y);

@@ -54,6 +54,12 @@ def sliced(x, a):
     return x[0]
 
 
+def pad(x, a):
+    if a["mode"] == "constant":
+        return F.pad(x[0], a["pad"], value=a["value"])
+    return F.pad(x[0], a["pad"], a["mode"])
+
+
 def linear(x, a):
     if x[1].dim() == 1:
         return x[0] @ x[1]
@@ -210,6 +216,10 @@ ops = {
     "index_select": lambda x, a: x[0].index_select(a["dim"], x[1]),
     "gather": lambda x, a: x[0].gather(a["dim"], x[1]),
     "embedding": embedding,
+    "flip": lambda x, a: x[0].flip(a["dims"]),
+    "roll": lambda x, a: x[0].roll(a["shifts"], a["dims"]),
+    "repeat": lambda x, a: x[0].repeat(a["repeats"]),
+    "pad": pad,
     "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
     "cumprod": lambda x, a: torch.cumprod(x[0], a["dim"]),
     "solve_triangular": lambda x, a: torch.linalg.solve_triangular(x[0], x[1], **a),
