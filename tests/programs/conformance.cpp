@@ -241,7 +241,7 @@ class Runner {
     }
   }
 
-  /// Ids, too, where an op gives them; its adapter makes numbers of them.
+  /// Ids are numbers, too, where they are a result.
   template <class T>
   Array<T> numbers(const json& file) const {
     return from_file(file, [](const std::string& path) -> Array<T> {

@@ -60,6 +60,10 @@ def pad(x, a):
     return F.pad(x[0], a["pad"], a["mode"])
 
 
+def with_indices(y):
+    return [y[0], y[1].double()]
+
+
 def linear(x, a):
     if x[1].dim() == 1:
         return x[0] @ x[1]
@@ -220,6 +224,13 @@ ops = {
     "roll": lambda x, a: x[0].roll(a["shifts"], a["dims"]),
     "repeat": lambda x, a: x[0].repeat(a["repeats"]),
     "pad": pad,
+    "max": lambda x, a: with_indices(x[0].max(a["dim"], a["keepdim"])),
+    "min": lambda x, a: with_indices(x[0].min(a["dim"], a["keepdim"])),
+    "sort": lambda x, a: with_indices(x[0].sort(a["dim"], a["descending"])),
+    "topk": lambda x, a: with_indices(x[0].topk(a["k"], a["dim"], a["largest"])),
+    "argmax": lambda x, a: x[0].argmax(a["dim"], a["keepdim"]).double(),
+    "argmin": lambda x, a: x[0].argmin(a["dim"], a["keepdim"]).double(),
+    "argsort": lambda x, a: x[0].argsort(a["dim"], a["descending"]).double(),
     "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
     "cumprod": lambda x, a: torch.cumprod(x[0], a["dim"]),
     "solve_triangular": lambda x, a: torch.linalg.solve_triangular(x[0], x[1], **a),

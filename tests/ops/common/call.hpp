@@ -30,6 +30,12 @@ struct Value {
 template <class T>
 using Results = std::vector<xgrad::Variable<T>>;
 
+/// Ids as a result: numbers without a gradient.
+template <class T>
+xgrad::Variable<T> as_numbers(const xgrad::Ids& ids) {
+  return xgrad::Array<T>(xt::cast<T>(ids));
+}
+
 /// The inputs and attributes of a call. Throws BadEntry for those that are not what the op takes.
 template <class T>
 class Call {
