@@ -16,7 +16,7 @@
 
 namespace {
 
-using gradbench::Gmm, gradbench::Llsq, gradbench::LogSumExp, gradbench::Ode;
+using gradbench::Gmm, gradbench::Llsq, gradbench::LogSumExp, gradbench::Lstm, gradbench::Ode;
 using xgrad::Array, xgrad::Ids, xgrad::Shape;
 using V = xgrad::Variable<double>;
 
@@ -85,8 +85,7 @@ V value(const LogSumExp&, const V& x) {
 }
 
 V value(const Ode& f, const V& x) {
-  const V one(Array<double>(Shape{1}, 1.0));
-  const auto slope = [&](const V& y) { return x * xgrad::cat({one, narrow(y, 0, 0, length(f.n) - 1)}); };
+  const auto slope = [&](const V& y) { return x * pad(y, {1, -1}, xgrad::Padding::constant, 1.0); };
   V y(Array<double>(Shape{f.n}, 0.0));
   const double h = f.step();
   for (std::size_t s = 0; s < f.steps; ++s) {
@@ -95,6 +94,37 @@ V value(const Ode& f, const V& x) {
     y = add(y, add(k1 + k4, k2 + k3, 2.0), h / 6);
   }
   return select(y, 0, -1);
+}
+
+V value(const Lstm& f, const V& x) {
+  const auto row = [&](const std::vector<double>& rows, std::size_t i) {
+    Array<double> numbers(Shape{f.n});
+    std::copy_n(rows.data() + i * f.n, f.n, numbers.begin());
+    return V(std::move(numbers));
+  };
+  std::size_t start = 0;
+  std::vector<V> w, b, hidden, cell;
+  for (std::size_t layer = 0; layer < f.layers; ++layer) {
+    w.push_back(take(x, start, {4 * f.n}));
+    b.push_back(take(x, start, {4 * f.n}));
+    hidden.push_back(row(f.state, 2 * layer));
+    cell.push_back(row(f.state, 2 * layer + 1));
+  }
+  const V of_input = take(x, start, {f.n}), of_output = take(x, start, {f.n}), bias = take(x, start, {f.n});
+  V input = row(f.sequence, 0), total(0.0);
+  for (std::size_t t = 0; t + 1 < f.characters; ++t) {
+    V signal = input * of_input;
+    for (std::size_t layer = 0; layer < f.layers; ++layer) {
+      const V gates = xgrad::cat({signal, hidden[layer], signal, hidden[layer]}) * w[layer] + b[layer];
+      const std::vector<V> parts = split(gates, length(f.n));
+      cell[layer] = cell[layer] * sigmoid(parts[0]) + sigmoid(parts[1]) * tanh(parts[3]);
+      signal = hidden[layer] = sigmoid(parts[2]) * tanh(cell[layer]);
+    }
+    const V predicted = signal * of_output + bias;
+    input = row(f.sequence, t + 1);
+    total = total + sum(input * (predicted - log(sum(exp(predicted)) + 2.0)));
+  }
+  return -total / f.count();
 }
 
 struct Problem {
@@ -121,6 +151,9 @@ std::vector<Problem> problems() {
   for (const std::size_t n : {4, 100}) {
     all.push_back({"ode n" + std::to_string(n) + " 100 steps", Ode{n, 100}, drawn(n, 0.5, 1.5)});
   }
+  Lstm lstm{14, 2, 1024, drawn(1024 * 14, 0, 1), drawn(4 * 14, -1, 1)};
+  const std::size_t size = lstm.size();
+  all.push_back({"lstm l2 c1024", std::move(lstm), drawn(size, -1, 1)});
   return all;
 }
 

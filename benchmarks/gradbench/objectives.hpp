@@ -153,7 +153,55 @@ struct Ode {
   }
 };
 
-using Objective = std::variant<Gmm, Llsq, LogSumExp, Ode>;
+/// lstm: the mean negative log-likelihood of the characters that follow each other in a sequence, n numbers
+/// each, under layers of LSTM cells with diagonal weights. The parameters are for each layer four rows of
+/// weights and four of biases, of the forget, input and output gates and the change, then three rows: the
+/// weights of the input, and the weights and biases of the output.
+struct Lstm {
+  std::size_t n, layers, characters;
+  std::vector<double> sequence;  ///< (characters, n)
+  std::vector<double> state;     ///< (2 layers, n): the hidden and the cell state of each layer at first
+
+  std::size_t size() const { return (8 * layers + 3) * n; }
+  double count() const { return static_cast<double>((characters - 1) * n); }
+
+  template <class Number>
+  Number value(const std::vector<Number>& x) const {
+    using std::exp, std::log, std::tanh;
+    const auto sigmoid = [](const Number& number) { return Number(1 / (1 + exp(-number))); };
+    const Number* const last = x.data() + 8 * layers * n;
+    std::vector<Number> states(state.begin(), state.end()), signal(n), predicted(n);
+    Number total = 0;
+    for (std::size_t t = 0; t + 1 < characters; ++t) {
+      for (std::size_t i = 0; i < n; ++i) signal[i] = sequence[t * n + i] * last[i];
+      for (std::size_t layer = 0; layer < layers; ++layer) {
+        const Number* const w = x.data() + 8 * layer * n;
+        const Number* const b = w + 4 * n;
+        Number* const hidden = states.data() + 2 * layer * n;
+        Number* const cell = hidden + n;
+        for (std::size_t i = 0; i < n; ++i) {
+          const Number forget = sigmoid(signal[i] * w[i] + b[i]);
+          const Number in = sigmoid(hidden[i] * w[n + i] + b[n + i]);
+          const Number out = sigmoid(signal[i] * w[2 * n + i] + b[2 * n + i]);
+          const Number change = tanh(hidden[i] * w[3 * n + i] + b[3 * n + i]);
+          cell[i] = cell[i] * forget + in * change;
+          hidden[i] = out * tanh(cell[i]);
+          signal[i] = hidden[i];
+        }
+      }
+      Number sum = 2;
+      for (std::size_t i = 0; i < n; ++i) {
+        predicted[i] = signal[i] * last[n + i] + last[2 * n + i];
+        sum += exp(predicted[i]);
+      }
+      const Number log_sum = log(sum);
+      for (std::size_t i = 0; i < n; ++i) total += sequence[(t + 1) * n + i] * (predicted[i] - log_sum);
+    }
+    return -total / count();
+  }
+};
+
+using Objective = std::variant<Gmm, Llsq, LogSumExp, Ode, Lstm>;
 
 /// The value of an objective, in plain loops.
 double plain_value(const Objective& objective, const std::vector<double>& x);
