@@ -17,6 +17,35 @@
 #include "shapes.hpp"
 
 namespace xgrad {
+
+namespace {
+
+bool outside(std::int64_t id, std::size_t length) { return static_cast<std::uint64_t>(id) >= length; }
+
+[[noreturn]] void fail_index(const char* op, const Ids& index, std::size_t length) {
+  const auto& ids = index.storage();
+  const auto first = std::find_if(ids.begin(), ids.end(), [&](auto id) { return outside(id, length); });
+  detail::fail<IndexError>(op, ": index must be in [0, ", length, "), got ", *first);
+}
+
+}  // namespace
+
+void detail::check_index(const char* op, const Ids& index, std::size_t length) {
+  bool any = false;
+  for (const std::int64_t id : index.storage()) any |= outside(id, length);
+  if (any) fail_index(op, index, length);
+}
+
+std::shared_ptr<const Array<std::uint32_t>> detail::narrow_index(const char* op, const Ids& index,
+                                                                 std::size_t axis, std::size_t length) {
+  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+  if (length > most) fail<ValueError>(op, ": axis ", axis, " must be shorter than 2^32, got ", length);
+  auto narrow = std::make_shared<Array<std::uint32_t>>(Array<std::uint32_t>::from_shape(index.shape()));
+  if (!kernels::narrow_index(index.data(), length, narrow->data(), index.size()))
+    fail_index(op, index, length);
+  return narrow;
+}
+
 namespace {
 
 using detail::Strides;
@@ -55,20 +84,6 @@ Variable<T> put_back(const Variable<T>& x, const Part& part, const Shape& whole)
   kernels::scatter_add<T>(part.shape, detail::data(x), {detail::data(y) + part.offset, part.strides});
   return record<T>(part.grad_op, std::move(y), Inputs(x), part.attributes(), Saved(),
                    [part](Variable<T> dy, Needs) -> Grads<T, 1> { return {take(dy, part)}; });
-}
-
-bool outside(std::int64_t id, std::size_t length) { return static_cast<std::uint64_t>(id) >= length; }
-
-[[noreturn]] void fail_index(const char* op, const Ids& index, std::size_t length) {
-  const auto& ids = index.storage();
-  const auto first = std::find_if(ids.begin(), ids.end(), [&](auto id) { return outside(id, length); });
-  detail::fail<IndexError>(op, ": index must be in [0, ", length, "), got ", *first);
-}
-
-void check_index(const char* op, const Ids& index, std::size_t length) {
-  bool any = false;
-  for (const std::int64_t id : index.storage()) any |= outside(id, length);
-  if (any) fail_index(op, index, length);
 }
 
 /// x (outer, length, inner) at the indices along its middle axis. Its gradient is put_rows, whose own
@@ -199,7 +214,7 @@ Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index) {
   const std::size_t axis = detail::normalize_axis("index_select", dim, x.shape());
   if (index.dimension() > 1)
     detail::fail<ShapeError>("index_select: index must have at most one axis, got ", index.shape());
-  check_index("index_select", index, x.shape()[axis]);
+  detail::check_index("index_select", index, x.shape()[axis]);
   Rows rows{axis, index, 1, 1};
   for (std::size_t k = 0; k < axis; ++k) rows.outer *= x.shape()[k];
   for (std::size_t k = axis + 1; k < x.dimension(); ++k) rows.inner *= x.shape()[k];
@@ -221,16 +236,30 @@ Variable<T> gather(const Variable<T>& x, int dim, const Ids& index) {
     detail::fail<ShapeError>("gather: index must have x's rank and be nowhere longer but along axis ", axis,
                              ", got x ", x.shape(), " and index ", index.shape());
   }
-  const std::size_t length = x.shape()[axis];
-  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
-  if (length > most)
-    detail::fail<ValueError>("gather: axis ", axis, " must be shorter than 2^32, got ", length);
-  auto narrow = std::make_shared<Array<std::uint32_t>>(Array<std::uint32_t>::from_shape(index.shape()));
-  if (!kernels::narrow_index(index.data(), length, narrow->data(), index.size()))
-    fail_index("gather", index, length);
-  Gathered how{std::move(narrow), detail::row_major_strides(x.shape()), 0, axis};
+  Gathered how{detail::narrow_index("gather", index, axis, x.shape()[axis]),
+               detail::row_major_strides(x.shape()), 0, axis};
   how.dim_stride = std::exchange(how.strides[axis], 0);
   return gather_elements(x, how, &index);
+}
+
+template <class T>
+Variable<T> index(const Variable<T>& x, const std::vector<Index>& items) {
+  if (items.size() > x.dimension()) {
+    detail::fail<IndexError>("index: there must be no more items than axes, got ", items.size(), " for x ",
+                             x.shape());
+  }
+  if (items.empty()) return reshape(x, x.shape());
+  Variable<T> y = x;
+  int axis = 0;
+  for (const Index& item : items) {
+    if (item.is_range) {
+      y = slice(y, axis, item.range.start, item.range.end, item.range.step);
+      ++axis;
+    } else {
+      y = select(y, axis, item.range.start);
+    }
+  }
+  return y;
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                           \
@@ -238,7 +267,8 @@ Variable<T> gather(const Variable<T>& x, int dim, const Ids& index) {
   template Variable<T> slice(const Variable<T>&, int, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t); \
   template Variable<T> narrow(const Variable<T>&, int, std::ptrdiff_t, std::ptrdiff_t);                \
   template Variable<T> index_select(const Variable<T>&, int, const Ids&);                              \
-  template Variable<T> gather(const Variable<T>&, int, const Ids&);
+  template Variable<T> gather(const Variable<T>&, int, const Ids&);                                    \
+  template Variable<T> index(const Variable<T>&, const std::vector<Index>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "../graph/variable.hpp"
 
@@ -36,4 +40,47 @@ Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index);
 template <class T>
 Variable<T> gather(const Variable<T>& x, int dim, const Ids& index);
 
+/// Python's start:end:step, as slice takes it.
+struct IndexRange {
+  std::ptrdiff_t start = 0, end = std::numeric_limits<std::ptrdiff_t>::max(), step = 1;
+};
+
+/// The elements of an axis from `start` on, before `end`, every `step`-th.
+constexpr IndexRange range(std::ptrdiff_t start, std::ptrdiff_t end = IndexRange().end,
+                           std::ptrdiff_t step = 1) {
+  return {start, end, step};
+}
+
+/// A whole axis.
+inline constexpr IndexRange all;
+
+/// What index() takes of an axis: an element, of which the axis goes, or a range.
+struct Index {
+  Index(std::integral auto element) : range{static_cast<std::ptrdiff_t>(element)}, is_range(false) {}
+  Index(IndexRange elements) : range(elements), is_range(true) {}
+
+  IndexRange range;
+  bool is_range;
+};
+
+/// NumPy's x[i, :, 1:3] as index(x, i, all, range(1, 3)): an item for each of the first axes, of which select
+/// takes an integer and slice a range. Throws IndexError for more items than axes, and what these throw.
+/// https://numpy.org/doc/stable/user/basics.indexing.html
+template <class T>
+Variable<T> index(const Variable<T>& x, const std::vector<Index>& items);
+template <class T, std::convertible_to<Index>... I>
+Variable<T> index(const Variable<T>& x, const I&... items) {
+  return index(x, std::vector<Index>{items...});
+}
+
+namespace detail {
+
+/// Throws IndexError, in the name of `op`, unless all ids are in [0, length).
+void check_index(const char* op, const Ids& index, std::size_t length);
+
+/// The ids in half the memory. Throws as check_index does, and ValueError for an axis of 2^32 or more.
+std::shared_ptr<const Array<std::uint32_t>> narrow_index(const char* op, const Ids& index, std::size_t axis,
+                                                         std::size_t length);
+
+}  // namespace detail
 }  // namespace xgrad

@@ -259,8 +259,59 @@ Op gather_op() {
   return op;
 }
 
+/// The elements whose places along the axes are these.
+Reference naive_index(std::vector<std::vector<std::size_t>> places, Shape result) {
+  return [=](const Arguments& x) {
+    naive::Numbers y = naive::Numbers::from_shape(result);
+    Shape lengths;
+    for (const auto& along : places) lengths.push_back(along.size());
+    std::size_t i = 0;
+    naive::for_each_index(lengths, [&](Shape at) {
+      for (std::size_t axis = 0; axis < at.size(); ++axis) at[axis] = places[axis][at[axis]];
+      y.data()[i++] = naive::at(x[0], at);
+    });
+    return y;
+  };
+}
+
+Op index_op() {
+  using xgrad::all, xgrad::range, xgrad::index;
+  Op op{"indexing.index"};
+  op.cases = {
+      make_case(
+          {{3, 4, 5}}, [](const auto& x) { return index(x[0], 1, all, range(1, 3)); },
+          naive_index({{1}, {0, 1, 2, 3}, {1, 2}}, {4, 2})),
+      make_case(
+          {{3, 4, 5}}, [](const auto& x) { return index(x[0], -1, std::size_t{2}, -5); },
+          naive_index({{2}, {2}, {0}}, {})),
+      make_case(
+          {{3, 4}}, [](const auto& x) { return index(x[0], range(-2, 3), range(0, 4, 3)); },
+          naive_index({{1, 2}, {0, 3}}, {2, 2})),
+      make_case(
+          {{3, 4}}, [](const auto& x) { return index(x[0], range(1)); },
+          naive_index({{1, 2}, {0, 1, 2, 3}}, {2, 4})),
+      make_case(
+          {{3, 2}}, [](const auto& x) { return index(x[0], all, all); },
+          naive_index({{0, 1, 2}, {0, 1}}, {3, 2})),
+      make_case(
+          {{2}}, [](const auto& x) { return index(x[0]); }, naive_index({{0, 1}}, {2})),
+      make_case(
+          {{}}, [](const auto& x) { return index(x[0]); }, naive::map([](double x) { return x; })),
+      make_case(
+          {{3, 2}}, [](const auto& x) { return index(x[0], range(2, 2), 1); }, naive_index({{}, {1}}, {0}))};
+  op.large = {make_case(
+      {plane}, [](const auto& x) { return index(x[0], range(1, 517), range(0, 403, 1)); },
+      naive::slice(0, 1, 516, 1))};
+  op.errors = {
+      error<IndexError>("index: there must be no more items than axes, got 3 for x (2, 3)",
+                        [] { index(x(2, 3), 0, all, 1); }),
+      error<IndexError>("select: index 2 is out of range for axis 0 of x (2, 3)", [] { index(x(2, 3), 2); }),
+      error<ValueError>("slice: step must be at least 1, got 0", [] { index(x(2, 3), range(0, 2, 0)); })};
+  return op;
+}
+
 const Rows rows([] {
-  return std::vector<Op>{select_op(), slice_op(), narrow_op(), index_select_op(), gather_op()};
+  return std::vector<Op>{select_op(), slice_op(), narrow_op(), index_select_op(), gather_op(), index_op()};
 });
 
 const Conformance conformance{
@@ -276,7 +327,20 @@ const Conformance conformance{
     {"narrow", [](const auto& c) { return narrow(c.x(), c.dim(), c.integer("start"), c.integer("length")); }},
     {"select", [](const auto& c) { return select(c.x(), c.dim(), c.integer("index")); }},
     {"index_select", [](const auto& c) { return index_select(c.x(), c.dim(), c.ids(1)); }},
-    {"gather", [](const auto& c) { return gather(c.x(), c.dim(), c.ids(1)); }}};
+    {"gather", [](const auto& c) { return gather(c.x(), c.dim(), c.ids(1)); }},
+    {"index", [](const auto& c) {
+       const auto starts = c.list("starts"), ends = c.list("ends", starts.size()),
+                  steps = c.list("steps", starts.size());
+       std::vector<xgrad::Index> items;
+       for (std::size_t i = 0; i < starts.size(); ++i) {
+         if (steps[i] == 0) {  // an element
+           items.emplace_back(starts[i]);
+         } else {
+           items.emplace_back(xgrad::range(starts[i], ends[i], steps[i]));
+         }
+       }
+       return index(c.x(), items);
+     }}};
 
 void draw_select(Drawing& d) {
   const auto [x, dim, length] = d.cut();
@@ -326,7 +390,23 @@ void draw_gather(Drawing& d) {
   d.call("gather", {x, d.ids(shape, length)}, {{"dim", dim}});
 }
 
-const Draws draws{{"select", draw_select},
+void draw_index(Drawing& d) {
+  const Name x = d.numbers();
+  std::vector<std::ptrdiff_t> starts, ends, steps;
+  for (const std::size_t length : d.shape(x)) {
+    if (d.chance(0.2)) break;
+    const auto n = static_cast<std::ptrdiff_t>(length);
+    const bool element = n > 0 && d.chance(0.4);
+    starts.push_back(element ? static_cast<std::ptrdiff_t>(d.below(2 * length)) - n
+                             : static_cast<std::ptrdiff_t>(d.below(length + 1)));
+    ends.push_back(n - static_cast<std::ptrdiff_t>(d.below(2)));
+    steps.push_back(element ? 0 : 1 + static_cast<std::ptrdiff_t>(d.below(2)));
+  }
+  d.call("index", {x}, {{"starts", starts}, {"ends", ends}, {"steps", steps}});
+}
+
+const Draws draws{{"index", draw_index},
+                  {"select", draw_select},
                   {"narrow", draw_narrow},
                   {"slice", draw_slice},
                   {"index_select", draw_index_select},
@@ -362,6 +442,10 @@ const Rows rows("indexing", [](const Sizes& s) -> std::vector<Row> {
        [](auto& a) { return index_select(a[0], 0, a.ids); }},
       {"index_select last axis", {{s.matrix}}, [](auto& a) { return index_select(a[0], 1, a.ids); }},
       {"gather", {{s.matrix}}, [](auto& a) { return gather(a[0], 1, a.index); }},
+      {"index",
+       {{s.matrix}},
+       [=](auto& a) { return index(a[0], xgrad::range(1), xgrad::range(1, half)); },
+       [=](auto& a) { return a[0].slice(0, 1).slice(1, 1, half).contiguous(); }},
   };
 });
 

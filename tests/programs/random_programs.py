@@ -60,6 +60,11 @@ def pad(x, a):
     return F.pad(x[0], a["pad"], a["mode"])
 
 
+def index(x, a):
+    items = zip(a["starts"], a["ends"], a["steps"])
+    return x[0][tuple(start if step == 0 else slice(start, end, step) for start, end, step in items)]
+
+
 def with_indices(y):
     return [y[0], y[1].double()]
 
@@ -217,6 +222,7 @@ ops = {
     "select": lambda x, a: x[0].select(a["dim"], a["index"]),
     "tril": lambda x, a: x[0].tril(a["diagonal"]),
     "triu": lambda x, a: x[0].triu(a["diagonal"]),
+    "index": index,
     "index_select": lambda x, a: x[0].index_select(a["dim"], x[1]),
     "gather": lambda x, a: x[0].gather(a["dim"], x[1]),
     "embedding": embedding,
@@ -231,6 +237,11 @@ ops = {
     "argmax": lambda x, a: x[0].argmax(a["dim"], a["keepdim"]).double(),
     "argmin": lambda x, a: x[0].argmin(a["dim"], a["keepdim"]).double(),
     "argsort": lambda x, a: x[0].argsort(a["dim"], a["descending"]).double(),
+    "scatter_add": lambda x, a: x[0].scatter_add(a["dim"], x[1], x[2]),
+    "index_add": lambda x, a: x[0].index_add(a["dim"], x[1], x[2]),
+    "index_put": lambda x, a: x[0].index_put(tuple(x[2:]), x[1], a["accumulate"]),
+    "masked_select": lambda x, a: x[0].masked_select(x[1]),
+    "one_hot": lambda x, a: F.one_hot(x[0], a["num_classes"]).double(),
     "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
     "cumprod": lambda x, a: torch.cumprod(x[0], a["dim"]),
     "solve_triangular": lambda x, a: torch.linalg.solve_triangular(x[0], x[1], **a),
