@@ -237,7 +237,10 @@ def samples_of(op):
     for make in op.values:
         kind = make.__name__.split("_")[3]
         sample = next(iter(make(op.info, **{**options, "requires_grad": False})))
-        sample.input = torch.unique(sample.input).requires_grad_(op.info.supports_autograd)
+        numbers = torch.unique(sample.input)
+        if op.name == "digamma":  # at its poles PyTorch's derivative is a rounding error
+            numbers = numbers[(numbers > 0) | (numbers != numbers.floor())]
+        sample.input = numbers.requires_grad_(op.info.supports_autograd)
         yield kind, f"reference inputs, {kind} values", sample
 
 
