@@ -7,34 +7,32 @@
 
 using xgrad::Grads, xgrad::Needs, xgrad::Variable;
 
-/// y = sin(x), dx = dy cos(x). The backward is made of ops, so that it can be differentiated again.
+/// Where a planet is on its ellipse: y with y - e sin(y) = m, Kepler's equation, solved by Newton's method.
+/// Differentiating the equation, not the steps: dm = dy / (1 - e cos(y)), de = dm sin(y).
 template <class T>
-Variable<T> cos(const Variable<T>& x);
-
-template <class T>
-Variable<T> sin(const Variable<T>& x) {
-  return xgrad::record<T>("sin", Variable<T>(xt::sin(x.value())), xgrad::Inputs(x), xgrad::Saved(x),
-                          [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * cos(x)}; });
-}
-
-/// y = cos(x), dx = -dy sin(x).
-template <class T>
-Variable<T> cos(const Variable<T>& x) {
-  return xgrad::record<T>(
-      "cos", Variable<T>(xt::cos(x.value())), xgrad::Inputs(x), xgrad::Saved(x),
-      [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {-(dy * sin(x))}; });
+Variable<T> kepler(const Variable<T>& m, const Variable<T>& e) {
+  if (m.shape() != e.shape()) throw xgrad::ShapeError("kepler: m and e must have the same shape");
+  xgrad::Array<T> y = m.value() + e.value();
+  for (int step = 0; step < 10; ++step)
+    y -= (y - e.value() * xt::sin(y) - m.value()) / (1 - e.value() * xt::cos(y));
+  return xgrad::record<T>("kepler", Variable<T>(y), xgrad::Inputs(m, e), xgrad::Saved(e, xgrad::Output()),
+                          [](Variable<T> dy, Needs, Variable<T> e, Variable<T> y) -> Grads<T, 2> {
+                            const Variable<T> dm = dy / (1 - e * cos(y));
+                            return {dm, dm * sin(y)};
+                          });
 }
 
 int main() {
-  const Variable<double> x(0.5, true);
-  const Variable<double> y = sin(x);
-  const Variable<double> first = grad(y, {x}, {.create_graph = true})[0];
-  const Variable<double> second = grad(first, {x})[0];
-  std::cout << "sin(0.5)   = " << y.item() << '\n'
-            << "sin'(0.5)  = " << first.item() << '\n'
-            << "sin''(0.5) = " << second.item() << '\n';
+  const Variable<double> m(1.0, true), e(0.5, true);
+  const Variable<double> y = kepler(m, e);
+  const auto first = grad(y, {m, e}, {.create_graph = true});
+  const Variable<double> second = grad(first[0], {e})[0];
+  std::cout << "y          = " << y.item() << '\n'
+            << "dy / dm    = " << first[0].item() << '\n'
+            << "dy / de    = " << first[1].item() << '\n'
+            << "d2y / dmde = " << second.item() << '\n';
 
-  const auto f = [](const std::vector<Variable<double>>& inputs) { return sin(inputs[0]); };
-  std::cout << std::boolalpha << "gradcheck: " << xgrad::gradcheck(f, {x}).ok << '\n'
-            << "gradgradcheck: " << xgrad::gradgradcheck(f, {x}).ok << '\n';
+  const auto f = [](const std::vector<Variable<double>>& inputs) { return kepler(inputs[0], inputs[1]); };
+  std::cout << std::boolalpha << "gradcheck: " << xgrad::gradcheck(f, {m, e}).ok << '\n'
+            << "gradgradcheck: " << xgrad::gradgradcheck(f, {m, e}).ok << '\n';
 }

@@ -1,6 +1,7 @@
 #include "binary.hpp"
 
 #include <bit>
+#include <cmath>
 
 #include "axes.hpp"
 #include "pieces.hpp"
@@ -39,10 +40,17 @@ XGRAD_INLINE T masked_mul_of(T a, T b) {
   return b == T(0) ? T(0) : product;
 }
 
+template <typename T>
+XGRAD_INLINE T xlogy_of(T a, T b) {
+  const T product = a * vectorized::log(b);
+  const T y = a == T(0) ? T(0) : product;
+  return b != b ? b : y;
+}
+
 }  // namespace
 
 /// y = f(a, b), n elements each, and the rows of a broadcast: both contiguous, b or a constant, any strides.
-/// Bound by bandwidth; pow by flops.
+/// Bound by bandwidth; pow and xlogy by flops, calls of <cmath> by those.
 #define XGRAD_BINARY(name, cost, f)                                                                   \
   XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* a, const T* b, T* y, std::size_t n), (a, b, y, n)) { \
     XGRAD_INDEPENDENT                                                                                 \
@@ -90,13 +98,16 @@ XGRAD_BINARY(maximum_share, 1, maximum_share_of)
 XGRAD_BINARY(masked_mul, 1, masked_mul_of)
 XGRAD_BINARY(squared_difference, 1, squared_difference_of)
 XGRAD_BINARY(equal, 1, XGRAD_EQUAL)
+XGRAD_BINARY(xlogy, 2, xlogy_of)
+XGRAD_BINARY(atan2, 64, std::atan2)
+XGRAD_BINARY(fmod, 64, std::fmod)
 
 template <typename T>
 void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<const T>& b, T* y) {
   constexpr decltype(&add_rows<T>) kernels[] = {
-      add_rows<T>,     sub_rows<T>, mul_rows<T>,           div_rows<T>,        maximum_rows<T>,
-      minimum_rows<T>, pow_rows<T>, maximum_share_rows<T>, masked_mul_rows<T>, squared_difference_rows<T>,
-      equal_rows<T>};
+      add_rows<T>,     sub_rows<T>,   mul_rows<T>,           div_rows<T>,        maximum_rows<T>,
+      minimum_rows<T>, pow_rows<T>,   maximum_share_rows<T>, masked_mul_rows<T>, squared_difference_rows<T>,
+      equal_rows<T>,   xlogy_rows<T>, atan2_rows<T>,         fmod_rows<T>};
   const auto rows_kernel = kernels[static_cast<std::size_t>(op)];
   const Axes<2> axes = merge_axes<2>(shape, {a.strides, b.strides}, 2);
   const std::size_t last = axes.rank - 1, row = axes.rank - 2;

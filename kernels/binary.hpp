@@ -36,6 +36,14 @@ void squared_difference(const T* a, const T* b, T* y, std::size_t n);
 /// 1 where a == b, else 0.
 template <typename T>
 void equal(const T* a, const T* b, T* y, std::size_t n);
+/// a ln b, but 0 where a is 0 and b is not nan.
+template <typename T>
+void xlogy(const T* a, const T* b, T* y, std::size_t n);
+template <typename T>
+void atan2(const T* a, const T* b, T* y, std::size_t n);
+/// The remainder of a / b, which has the sign of a.
+template <typename T>
+void fmod(const T* a, const T* b, T* y, std::size_t n);
 
 enum class Binary {
   add,
@@ -48,7 +56,10 @@ enum class Binary {
   maximum_share,
   masked_mul,
   squared_difference,
-  equal
+  equal,
+  xlogy,
+  atan2,
+  fmod
 };
 
 /// Broadcasting: y (contiguous, of `shape`) = a op b.

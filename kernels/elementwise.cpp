@@ -1,5 +1,7 @@
 #include "elementwise.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "pieces.hpp"
@@ -47,14 +49,6 @@ XGRAD_INLINE T sigmoid_of(T x) {
   return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
 
-/// ln(1 + u) for 0 <= u <= 1: the logarithm of the rounded 1 + u, set right by how much was rounded (Kahan).
-template <typename T>
-XGRAD_INLINE T log1p_of(T u) {
-  const T sum = T(1) + u, rounded = sum - T(1);
-  const T y = vectorized::log(sum) * (u / rounded);
-  return rounded == T(0) ? u : y;
-}
-
 template <typename T>
 XGRAD_INLINE T silu_derivative(T x) {
   const T s = sigmoid_of(x);
@@ -65,7 +59,7 @@ template <typename T>
 XGRAD_INLINE T softplus_of(T x, T beta, T threshold) {
   const T z = beta * x;
   const T positive = z < T(0) ? T(0) : z;
-  const T y = (positive + log1p_of(vectorized::exp(-std::fabs(z)))) / beta;
+  const T y = (positive + vectorized::log1p(vectorized::exp(-std::fabs(z)))) / beta;
   return z > threshold ? x : y;
 }
 
@@ -73,6 +67,25 @@ template <typename T>
 XGRAD_INLINE T clamp_of(T x, T low, T high) {
   const T raised = x < low ? low : x;
   return raised > high ? high : raised;
+}
+
+template <typename T>
+XGRAD_INLINE T log_sigmoid_of(T x) {
+  const T negative = x > T(0) ? T(0) : x;
+  return negative - vectorized::log1p(vectorized::exp(-std::fabs(x)));
+}
+
+template <typename T>
+XGRAD_INLINE T elu_of(T x, T alpha) {
+  const T y = alpha * vectorized::expm1(x);
+  return x <= T(0) ? y : x;
+}
+
+template <typename T>
+XGRAD_INLINE T huber_of(T x, T delta) {
+  const T magnitude = std::fabs(x);
+  const T near = T(0.5) * x * x, far = delta * (magnitude - T(0.5) * delta);
+  return magnitude > delta ? far : near;
 }
 
 /// The tanh in gelu_tanh.
@@ -86,6 +99,51 @@ XGRAD_INLINE T gelu_tanh_derivative(T x) {
   const T t = gelu_tanh_of(x);
   const T inner = T(sqrt_2_over_pi) * (T(1) + T(3 * gelu_cubic) * x * x);
   return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * inner;
+}
+
+constexpr std::size_t angle_block = 256;  // of which a buffer fits into the first cache
+
+/// y[i] = sin(x[i]) or cos(x[i]) for i < n <= angle_block, where y is not x. Angles that are too large for
+/// the vector code are rare.
+template <bool cosine, typename T>
+XGRAD_INLINE void sines_or_cosines(const T* x, T* y, std::size_t n) {
+  using vectorized::Bits, vectorized::largest_angle, vectorized::sine_or_cosine;
+  constexpr auto largest = std::bit_cast<Bits<T>>(largest_angle<T>);
+  Bits<T> room = 0;  // its sign bit is set by an angle beyond the largest, and by nan
+  XGRAD_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) {
+    room |= largest - std::bit_cast<Bits<T>>(std::fabs(x[i]));
+    y[i] = sine_or_cosine<cosine>(x[i]);
+  }
+  if (room >> (8 * sizeof(T) - 1) == 0) return;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!(std::fabs(x[i]) <= largest_angle<T>)) y[i] = cosine ? std::cos(x[i]) : std::sin(x[i]);
+  }
+}
+
+/// y = sin(x) or cos(x) for elements begin to n.
+template <bool cosine, typename T>
+XGRAD_INLINE void map_angles(const T* x, T* y, std::size_t begin, std::size_t n) {
+  T block[angle_block];
+  for (; begin < n; begin += angle_block) {
+    const std::size_t size = std::min(angle_block, n - begin);
+    const T* from = x + begin;
+    if (x == y) from = std::copy_n(from, size, block) - size;
+    sines_or_cosines<cosine>(from, y + begin, size);
+  }
+}
+
+/// dx = factor dy sin(x), or cos(x), for elements begin to n.
+template <bool cosine, typename T>
+XGRAD_INLINE void map_angle_grads(T factor, const T* dy, const T* x, T* dx, std::size_t begin,
+                                  std::size_t n) {
+  T block[angle_block];
+  for (; begin < n; begin += angle_block) {
+    const std::size_t size = std::min(angle_block, n - begin);
+    sines_or_cosines<cosine>(x + begin, block, size);
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < size; ++i) dx[begin + i] = factor * block[i] * dy[begin + i];
+  }
 }
 
 }  // namespace
@@ -116,6 +174,29 @@ XGRAD_UNARY(relu, 1, x < T(0) ? T(0) : x)
 XGRAD_UNARY(silu, exp_cost, x* sigmoid_of(x))
 XGRAD_UNARY(gelu, exp_cost, normal_cdf(x) * x)
 XGRAD_UNARY(gelu_tanh, exp_cost, T(0.5) * x * (T(1) + gelu_tanh_of(x)))
+XGRAD_UNARY(expm1, exp_cost, vectorized::expm1(x))
+XGRAD_UNARY(log1p, exp_cost, vectorized::log1p(x))
+XGRAD_UNARY(log_sigmoid, exp_cost, log_sigmoid_of(x))
+XGRAD_UNARY(floor, 1, std::floor(x))
+XGRAD_UNARY(ceil, 1, std::ceil(x))
+XGRAD_UNARY(round, 1, std::nearbyint(x))
+XGRAD_UNARY(trunc, 1, std::trunc(x))
+XGRAD_UNARY(sign, 1, T(x > T(0)) - T(x < T(0)))
+
+XGRAD_PARALLEL_KERNEL(sin, n, exp_cost, (const T* x, T* y, std::size_t n), (x, y, n)) {
+  map_angles<false>(x, y, begin, n);
+}
+XGRAD_PARALLEL_KERNEL(cos, n, exp_cost, (const T* x, T* y, std::size_t n), (x, y, n)) {
+  map_angles<true>(x, y, begin, n);
+}
+XGRAD_PARALLEL_KERNEL(sin_grad, n, exp_cost, (const T* dy, const T* x, T* dx, std::size_t n),
+                      (dy, x, dx, n)) {
+  map_angle_grads<true>(T(1), dy, x, dx, begin, n);
+}
+XGRAD_PARALLEL_KERNEL(cos_grad, n, exp_cost, (const T* dy, const T* x, T* dx, std::size_t n),
+                      (dy, x, dx, n)) {
+  map_angle_grads<false>(T(-1), dy, x, dx, begin, n);
+}
 
 /// dx = dy f', where g is dy, and s what the forward saved: its input x or its output y.
 #define XGRAD_UNARY_GRAD(name, cost, ...)                                                   \
@@ -142,6 +223,7 @@ XGRAD_UNARY_GRAD(silu_grad, exp_cost, silu_derivative(s) * g)
 XGRAD_UNARY_GRAD(relu_grad, 1, s <= T(0) ? T(0) : g)
 XGRAD_UNARY_GRAD(gelu_grad, exp_cost, gelu_derivative(s) * g)
 XGRAD_UNARY_GRAD(gelu_tanh_grad, exp_cost, gelu_tanh_derivative(s) * g)
+XGRAD_UNARY_GRAD(log_sigmoid_grad, exp_cost, sigmoid_of(-s) * g)
 
 /// Bound by the exponential and the logarithm.
 XGRAD_PARALLEL_KERNEL(softplus, n, exp_cost, (const T* x, T* y, std::size_t n, T beta, T threshold),
@@ -175,5 +257,33 @@ XGRAD_PARALLEL_KERNEL(clamp_grad, n, 1, (const T* dy, const T* x, T* dx, std::si
     dx[i] = ((s >= low) & (s <= high)) ? g : T(0);
   }
 }
+
+/// y = f(x, p) and dx = dy f', where g is dy and s the input x.
+#define XGRAD_UNARY_PARAMETER(name, cost, p, ...)                                                    \
+  XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* in, T* out, std::size_t n, T p), (in, out, n, p)) { \
+    XGRAD_INDEPENDENT                                                                                \
+    for (std::size_t i = begin; i < n; ++i) {                                                        \
+      const T x = in[i];                                                                             \
+      out[i] = __VA_ARGS__;                                                                          \
+    }                                                                                                \
+  }
+#define XGRAD_UNARY_PARAMETER_GRAD(name, cost, p, ...)                                           \
+  XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* dy, const T* saved, T* dx, std::size_t n, T p), \
+                        (dy, saved, dx, n, p)) {                                                 \
+    XGRAD_INDEPENDENT                                                                            \
+    for (std::size_t i = begin; i < n; ++i) {                                                    \
+      const T s = saved[i];                                                                      \
+      const T g = dy[i];                                                                         \
+      dx[i] = __VA_ARGS__;                                                                       \
+    }                                                                                            \
+  }
+
+XGRAD_UNARY_PARAMETER(leaky_relu, 1, slope, x > T(0) ? x : x * slope)
+XGRAD_UNARY_PARAMETER(elu, exp_cost, alpha, elu_of(x, alpha))
+XGRAD_UNARY_PARAMETER(huber, 1, delta, huber_of(x, delta))
+
+XGRAD_UNARY_PARAMETER_GRAD(leaky_relu_grad, 1, slope, g*(s > T(0) ? T(1) : slope))
+XGRAD_UNARY_PARAMETER_GRAD(elu_grad, exp_cost, alpha, g*(s <= T(0) ? alpha * vectorized::exp(s) : T(1)))
+XGRAD_UNARY_PARAMETER_GRAD(huber_grad, 1, delta, g* clamp_of(s, -delta, delta))
 
 }  // namespace xgrad::kernels

@@ -4,7 +4,7 @@
 
 namespace xgrad::kernels {
 
-// y[i] = f(x[i]) for i < n; y may be x. nan passes through every function.
+// y[i] = f(x[i]) for i < n; y may be x. nan passes through every function but sign.
 
 template <typename T>
 void exp(const T* x, T* y, std::size_t n);
@@ -40,6 +40,41 @@ void gelu(const T* x, T* y, std::size_t n);
 template <typename T>
 void gelu_tanh(const T* x, T* y, std::size_t n);
 
+template <typename T>
+void sin(const T* x, T* y, std::size_t n);
+template <typename T>
+void cos(const T* x, T* y, std::size_t n);
+/// e^x - 1.
+template <typename T>
+void expm1(const T* x, T* y, std::size_t n);
+/// ln(1 + x).
+template <typename T>
+void log1p(const T* x, T* y, std::size_t n);
+/// ln sigmoid(x).
+template <typename T>
+void log_sigmoid(const T* x, T* y, std::size_t n);
+template <typename T>
+void floor(const T* x, T* y, std::size_t n);
+template <typename T>
+void ceil(const T* x, T* y, std::size_t n);
+/// To the nearest integer, halves to the even one.
+template <typename T>
+void round(const T* x, T* y, std::size_t n);
+/// Towards zero.
+template <typename T>
+void trunc(const T* x, T* y, std::size_t n);
+/// 1, -1 or 0; 0 for nan.
+template <typename T>
+void sign(const T* x, T* y, std::size_t n);
+/// x where x > 0, else slope x.
+template <typename T>
+void leaky_relu(const T* x, T* y, std::size_t n, T slope);
+/// x where x > 0, else alpha (e^x - 1).
+template <typename T>
+void elu(const T* x, T* y, std::size_t n, T alpha);
+/// x^2 / 2 where |x| <= delta, else delta (|x| - delta / 2).
+template <typename T>
+void huber(const T* x, T* y, std::size_t n, T delta);
 /// ln(1 + e^(beta x)) / beta, and x where beta x > threshold.
 template <typename T>
 void softplus(const T* x, T* y, std::size_t n, T beta, T threshold);
@@ -77,6 +112,18 @@ template <typename T>
 void gelu_tanh_grad(const T* dy, const T* x, T* dx, std::size_t n);
 template <typename T>
 void softplus_grad(const T* dy, const T* x, T* dx, std::size_t n, T beta, T threshold);
+template <typename T>
+void sin_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void cos_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void log_sigmoid_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void leaky_relu_grad(const T* dy, const T* x, T* dx, std::size_t n, T slope);
+template <typename T>
+void elu_grad(const T* dy, const T* x, T* dx, std::size_t n, T alpha);
+template <typename T>
+void huber_grad(const T* dy, const T* x, T* dx, std::size_t n, T delta);
 /// dy where low <= x <= high.
 template <typename T>
 void clamp_grad(const T* dy, const T* x, T* dx, std::size_t n, T low, T high);

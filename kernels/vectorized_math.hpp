@@ -8,9 +8,9 @@
 
 #include "vectorized.hpp"
 
-/// exp, log, tanh and erf without branches or calls, so that a loop over them becomes vector code. At most 2
-/// units in the last place from the exact value; nan, infinities, overflow and gradual underflow come out as
-/// in <cmath>.
+/// exp, expm1, log, log1p, tanh, erf, sin and cos without branches or calls, so that a loop over them becomes
+/// vector code. At most 2 units in the last place from the exact value; nan, infinities, overflow and gradual
+/// underflow come out as in <cmath>.
 namespace xgrad::kernels::vectorized {
 
 template <typename T>
@@ -43,19 +43,18 @@ XGRAD_INLINE T power_of_two(T n) {
   return std::bit_cast<T>((std::bit_cast<Bits<T>>(n + round_shift<T>) << mantissa_bits<T>)+one);
 }
 
-/// x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor polynomial of exp(r), times 2^n in two halves: one alone
-/// would overflow before exp does, and would not reach the denormal numbers. `normal` promises that exp(x) is
-/// a normal number or nan.
-template <bool normal = false, typename T>
-XGRAD_INLINE T exp(T x) {
+/// e^x = 2^n (1 + q).
+template <typename T>
+struct Exponential {
+  T n, q;
+};
+
+/// x = n ln 2 + r with |r| <= ln 2 / 2, and the Taylor polynomial of exp(r) - 1.
+template <typename T>
+XGRAD_INLINE Exponential<T> exponential(T x) {
   constexpr bool single = std::is_same_v<T, float>;
-  constexpr T highest = single ? 89 : 710, lowest = single ? -105 : -746;
   constexpr T ln2_high = T(single ? 0x1.62ep-1 : 0x1.62e42feep-1);
   constexpr T ln2_low = T(single ? 0x1.0bfbe8e7bcd5ep-15 : 0x1.a39ef35793c76p-33);
-  if constexpr (!normal) {
-    x = x > highest ? highest : x;
-    x = x < lowest ? lowest : x;
-  }
   const T n = (x * T(1.4426950408889634074) + round_shift<T>)-round_shift<T>;
   const T r = (x - n * ln2_high) - n * ln2_low;
   T p;
@@ -65,10 +64,38 @@ XGRAD_INLINE T exp(T x) {
     p = horner(r, T(1.0 / 2), 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
                1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800);
   }
-  p = T(1) + (r + r * r * p);
+  return {n, r + r * r * p};
+}
+
+/// x within the range of exp: exp is infinite above, and 0 below it.
+template <typename T>
+XGRAD_INLINE T range_of_exp(T x) {
+  constexpr bool single = std::is_same_v<T, float>;
+  constexpr T highest = single ? 89 : 710, lowest = single ? -105 : -746;
+  x = x > highest ? highest : x;
+  return x < lowest ? lowest : x;
+}
+
+/// 2^n (1 + q), with 2^n in two halves: one alone would overflow before exp does, and would not reach the
+/// denormal numbers. `normal` promises that exp(x) is a normal number or nan.
+template <bool normal = false, typename T>
+XGRAD_INLINE T exp(T x) {
+  if constexpr (!normal) x = range_of_exp(x);
+  const auto [n, q] = exponential(x);
+  const T p = T(1) + q;
   if constexpr (normal) return p * power_of_two(n);
   const T half = (n * T(0.5) + round_shift<T>)-round_shift<T>;
   return p * power_of_two(half) * power_of_two(n - half);
+}
+
+/// 2^n q + (2^n - 1), in halves as exp.
+template <typename T>
+XGRAD_INLINE T expm1(T x) {
+  const auto [n, q] = exponential(range_of_exp(x));
+  const T half = (n * T(0.5) + round_shift<T>)-round_shift<T>, rest = n - half;
+  const T scale = power_of_two(half);
+  const T y = (scale * q + (scale - power_of_two(-rest))) * power_of_two(rest);
+  return x == T(0) ? x : y;
 }
 
 /// exp(x) for x <= 0. Subnormal results are flushed to zero, for arithmetic with them is slow.
@@ -113,6 +140,16 @@ XGRAD_INLINE T log(T x) {
   y = x == T(0) ? -infinity : y;
   y = x < T(0) ? std::numeric_limits<T>::quiet_NaN() : y;
   return x != x ? x : y;
+}
+
+/// log of the rounded 1 + x, and the derivative times what was rounded away (as in fdlibm).
+template <typename T>
+XGRAD_INLINE T log1p(T x) {
+  const T sum = T(1) + x, added = sum - T(1);
+  const T rest = (T(1) - (sum - added)) + (x - added);
+  const T y = log(sum);
+  const bool is_end = (sum == T(0)) | (sum == std::numeric_limits<T>::infinity());
+  return is_end ? y : std::copysign(y + rest / sum, x);
 }
 
 /// 1 - 2 / (exp(2 |x|) + 1), and near 0, where that cancels, x + x^3 P(x^2) (Cephes).
@@ -173,6 +210,46 @@ XGRAD_INLINE T erf(T x) {
     const T far = std::copysign(T(1) - exp<true>(t * p - t), x);
     return magnitude > T(0.927734375) ? far : near;
   }
+}
+
+/// x - high - low, rounded once; low is far below high.
+template <typename T>
+XGRAD_INLINE T reduced(T x, T high, T low) {
+  const T r = x - high;
+  return r + (((x - r) - high) - low);
+}
+
+/// The largest |x| of sine_or_cosine.
+template <typename T>
+inline constexpr T largest_angle = std::is_same_v<T, float> ? 6144 : 196608;
+
+/// sin(x) or cos(x) for |x| <= largest_angle: |x| = m pi / 2 + r with |r| <= pi / 4, and sin(r) or cos(r) by
+/// the quadrant m. pi / 2 is taken in parts, whose products with m are exact but for the last (Cody and Waite
+/// 1980); the polynomials are those of Cephes in float, and of fdlibm in double.
+template <bool cosine, typename T>
+XGRAD_INLINE T sine_or_cosine(T x) {
+  constexpr int sign_bit = 8 * sizeof(T) - 1;
+  const T magnitude = std::fabs(x);
+  const T shifted = magnitude * T(0.63661977236758134308) + round_shift<T>;
+  const T m = shifted - round_shift<T>;
+  T r, s, c;
+  if constexpr (std::is_same_v<T, float>) {
+    r = reduced(magnitude - m * 0x1.922p+0F, m * -0x1.2aep-18F, m * -0x1.deap-31F) - m * 0x1.184698p-44F;
+    s = horner(r * r, T(-1.6666654611e-1), 8.3321608736e-3, -1.9515295891e-4);
+    c = horner(r * r, T(4.166664568298827e-2), -1.388731625493765e-3, 2.443315711809948e-5);
+  } else {
+    r = reduced(magnitude - m * 0x1.921fb54440000p+0, m * 0x1.68c234c4c0000p-39, m * 0x1.98a2e03707345p-77);
+    s = horner(r * r, T(-1.66666666666666324348e-1), 8.33333333332248946124e-3, -1.98412698298579493134e-4,
+               2.75573137070700676789e-6, -2.50507602534068634195e-8, 1.58969099521155010221e-10);
+    c = horner(r * r, T(4.16666666666666019037e-2), -1.38888888888741095749e-3, 2.48015872894767294178e-5,
+               -2.75573143513906633035e-7, 2.08757232129817482790e-9, -1.13596475577881948265e-11);
+  }
+  const T z = r * r;
+  const T sine = r + r * (z * s), cosine_of_r = T(1) - (T(0.5) * z - z * z * c);
+  const Bits<T> quadrant = std::bit_cast<Bits<T>>(shifted) + Bits<T>(cosine);
+  const T y = (quadrant & 1) != 0 ? cosine_of_r : sine;
+  const Bits<T> sign = cosine ? Bits<T>(0) : std::bit_cast<Bits<T>>(x) ^ std::bit_cast<Bits<T>>(magnitude);
+  return std::bit_cast<T>(std::bit_cast<Bits<T>>(y) ^ sign ^ ((quadrant & 2) << (sign_bit - 1)));
 }
 
 /// exp(b log |a|) in double, with the sign of an odd power and the exceptions of C's pow. (pow of double is

@@ -9,6 +9,7 @@
 #include "../kernels/elementwise.hpp"
 #include "../kernels/permute.hpp"
 #include "../kernels/reduce.hpp"
+#include "detail/pointwise.hpp"
 #include "elementwise.hpp"
 #include "masked_fill.hpp"
 
@@ -61,25 +62,7 @@ Strides broadcast_strides(const Shape& shape, const Shape& target) {
 
 namespace {
 
-template <class T>
-using Contiguous = void (*)(const T*, const T*, T*, std::size_t);
-
-/// y = a op b; the loop over equal shapes is the common case.
-template <class T>
-Variable<T> compute(const char* name, kernels::Binary op, Contiguous<T> contiguous, const Variable<T>& a,
-                    const Variable<T>& b) {
-  if (same_shape(a.shape(), b.shape())) {
-    Variable<T> y = detail::empty<T>(a.shape());
-    contiguous(detail::data(a), detail::data(b), detail::data(y), a.size());
-    return y;
-  }
-  const Shape shape = detail::broadcast_shape(name, a.shape(), b.shape());
-  Variable<T> y = detail::empty<T>(shape, name);
-  const detail::Strides a_strides = detail::broadcast_strides(a.shape(), shape);
-  const detail::Strides b_strides = detail::broadcast_strides(b.shape(), shape);
-  kernels::binary<T>(op, shape, {detail::data(a), a_strides}, {detail::data(b), b_strides}, detail::data(y));
-  return y;
-}
+using detail::map_pairs, detail::reduced;
 
 bool stretches_to(const Shape& from, const Shape& to) {
   if (from.size() > to.size()) return false;
@@ -88,12 +71,6 @@ bool stretches_to(const Shape& from, const Shape& to) {
     if (from[axis] != 1 && from[axis] != to[shift + axis]) return false;
   }
   return true;
-}
-
-/// The gradient of operand `i`, if it needs one, from that of the broadcast operand.
-template <class T>
-Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
-  return needs[i] ? detail::summed(grad, needs.shape(i)) : Variable<T>();
 }
 
 /// The gradients of a and b where y is a function of a - b, and da that of the broadcast a.
@@ -106,7 +83,7 @@ Grads<T, 2> difference_grads(Needs needs, const Variable<T>& da) {
 template <class T>
 Variable<T> larger_part(const Variable<T>& dy, const Variable<T>& a, const Variable<T>& b) {
   return detail::masked_mul(
-      dy, compute<T>("maximum", kernels::Binary::maximum_share, kernels::maximum_share<T>, a, b));
+      dy, map_pairs<T>("maximum", kernels::Binary::maximum_share, kernels::maximum_share<T>, a, b));
 }
 
 }  // namespace
@@ -145,7 +122,7 @@ void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept
 template <class T>
 Variable<T> masked_mul(const Variable<T>& x, const Variable<T>& mask) {
   return record<T>(
-      "masked_mul", compute<T>("masked_mul", kernels::Binary::masked_mul, kernels::masked_mul<T>, x, mask),
+      "masked_mul", map_pairs<T>("masked_mul", kernels::Binary::masked_mul, kernels::masked_mul<T>, x, mask),
       Inputs(x, mask), Saved(mask), [](Variable<T> dy, Needs needs, Variable<T> mask) -> Grads<T, 2> {
         return {summed(masked_mul(dy, mask), needs.shape(0)), Variable<T>()};
       });
@@ -154,8 +131,8 @@ Variable<T> masked_mul(const Variable<T>& x, const Variable<T>& mask) {
 template <class T>
 Variable<T> squared_difference(const Variable<T>& a, const Variable<T>& b) {
   return record<T>("squared_difference",
-                   compute<T>("squared_difference", kernels::Binary::squared_difference,
-                              kernels::squared_difference<T>, a, b),
+                   map_pairs<T>("squared_difference", kernels::Binary::squared_difference,
+                                kernels::squared_difference<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    KernelBackward(
                        [](const Variable<T>& dy, Needs needs, const Variable<T>& a, const Variable<T>& b) {
@@ -171,7 +148,7 @@ Variable<T> squared_difference(const Variable<T>& a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> equal(const Variable<T>& a, const Variable<T>& b) {
-  return compute<T>("equal", kernels::Binary::equal, kernels::equal<T>, a, b);
+  return map_pairs<T>("equal", kernels::Binary::equal, kernels::equal<T>, a, b);
 }
 
 }  // namespace detail
@@ -208,7 +185,7 @@ Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
 
 template <class T>
 Variable<T> add(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("add", compute<T>("add", kernels::Binary::add, kernels::add<T>, a, b), Inputs(a, b),
+  return record<T>("add", map_pairs<T>("add", kernels::Binary::add, kernels::add<T>, a, b), Inputs(a, b),
                    Saved(), [](Variable<T> dy, Needs needs) -> Grads<T, 2> {
                      return {reduced(needs, 0, dy), reduced(needs, 1, dy)};
                    });
@@ -216,13 +193,13 @@ Variable<T> add(const Variable<T>& a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> sub(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("sub", compute<T>("sub", kernels::Binary::sub, kernels::sub<T>, a, b), Inputs(a, b),
+  return record<T>("sub", map_pairs<T>("sub", kernels::Binary::sub, kernels::sub<T>, a, b), Inputs(a, b),
                    Saved(), [](Variable<T> dy, Needs needs) { return difference_grads(needs, dy); });
 }
 
 template <class T>
 Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("mul", compute<T>("mul", kernels::Binary::mul, kernels::mul<T>, a, b), Inputs(a, b),
+  return record<T>("mul", map_pairs<T>("mul", kernels::Binary::mul, kernels::mul<T>, a, b), Inputs(a, b),
                    Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {needs[0] ? reduced(needs, 0, dy * b) : Variable<T>(),
@@ -233,7 +210,7 @@ Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
 template <class T>
 Variable<T> div(const Variable<T>& a, const Variable<T>& b) {
   return record<T>(
-      "div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, b), Inputs(a, b),
+      "div", map_pairs<T>("div", kernels::Binary::div, kernels::div<T>, a, b), Inputs(a, b),
       Saved(if_requires_grad(b, a), b),
       [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         const Variable<T> da = dy / b;
@@ -274,7 +251,7 @@ Variable<T> mul(const Variable<T>& a, std::type_identity_t<T> b) {
 
 template <class T>
 Variable<T> div(const Variable<T>& a, std::type_identity_t<T> b) {
-  return record<T>("div", compute<T>("div", kernels::Binary::div, kernels::div<T>, a, Variable<T>(b)),
+  return record<T>("div", map_pairs<T>("div", kernels::Binary::div, kernels::div<T>, a, Variable<T>(b)),
                    Inputs(a), Attributes("other", b), Saved(),
                    [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {div(dy, b)}; });
 }
@@ -287,7 +264,7 @@ Variable<T> neg(const Variable<T>& x) {
 template <class T>
 Variable<T> pow(const Variable<T>& a, const Variable<T>& b) {
   return record<T>(
-      "pow", compute<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, b), Inputs(a, b),
+      "pow", map_pairs<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, b), Inputs(a, b),
       Saved(a, b, Output()),
       [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b, Variable<T> y) -> Grads<T, 2> {
         Grads<T, 2> grads;
@@ -310,7 +287,7 @@ Variable<T> pow(const Variable<T>& a, std::type_identity_t<T> b) {
   if (b == T(0.5)) return sqrt(a);
   if (b == 2) return square(a);
   if (b == 3) return detail::cube(a);
-  return record<T>("pow", compute<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, Variable<T>(b)),
+  return record<T>("pow", map_pairs<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, Variable<T>(b)),
                    Inputs(a), Attributes("exponent", b), Saved(a),
                    [b](Variable<T> dy, Needs, Variable<T> a) -> Grads<T, 1> {
                      if (b == 0) return {Variable<T>(Array<T>(a.shape(), T{0}))};
@@ -325,7 +302,7 @@ Variable<T> pow(std::type_identity_t<T> a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> maximum(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("maximum", compute<T>("maximum", kernels::Binary::maximum, kernels::maximum<T>, a, b),
+  return record<T>("maximum", map_pairs<T>("maximum", kernels::Binary::maximum, kernels::maximum<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {needs[0] ? reduced(needs, 0, larger_part(dy, a, b)) : Variable<T>(),
@@ -335,7 +312,7 @@ Variable<T> maximum(const Variable<T>& a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("minimum", compute<T>("minimum", kernels::Binary::minimum, kernels::minimum<T>, a, b),
+  return record<T>("minimum", map_pairs<T>("minimum", kernels::Binary::minimum, kernels::minimum<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {needs[0] ? reduced(needs, 0, larger_part(dy, b, a)) : Variable<T>(),

@@ -9,42 +9,19 @@
 
 #include "../graph/record.hpp"
 #include "../kernels/elementwise.hpp"
+#include "detail/pointwise.hpp"
 #include "masked_fill.hpp"
 
 namespace xgrad {
 namespace {
 
-/// y[i] = f(x[i], parameters...)
-template <class T, class... P>
-Variable<T> map(void (*f)(const T*, T*, std::size_t, P...), const Variable<T>& x,
-                std::type_identity_t<P>... p) {
-  Variable<T> y = detail::empty<T>(x.shape());
-  f(detail::data(x), detail::data(y), x.size(), p...);
-  return y;
-}
+using detail::map, detail::unary;
 
-/// dx[i] = f(dy[i], saved[i], parameters...)
+/// f of ones and x: the slopes of a function of x that is linear on both sides of 0.
 template <class T, class... P>
-Variable<T> map(void (*f)(const T*, const T*, T*, std::size_t, P...), const Variable<T>& dy,
-                const Variable<T>& saved, std::type_identity_t<P>... p) {
-  Variable<T> dx = detail::empty<T>(dy.shape());
-  f(detail::data(dy), detail::data(saved), detail::data(dx), dy.size(), p...);
-  return dx;
-}
-
-/// An op whose dx is one kernel of dy and of what is saved, x or the output; `composed` is the same made of
-/// ops, for a backward that is recorded.
-template <class T, class S, class Composed>
-Variable<T> unary(const char* op, void (*f)(const T*, T*, std::size_t),
-                  void (*grad)(const T*, const T*, T*, std::size_t), const Variable<T>& x, const S& saved,
-                  Composed composed) {
-  return record<T>(
-      op, map(f, x), Inputs(x), Saved(saved),
-      KernelBackward([grad](const Variable<T>& dy, Needs,
-                            const Variable<T>& s) -> Grads<T, 1> { return {map(grad, dy, s)}; },
-                     [composed](const Variable<T>& dy, Needs, const Variable<T>& s) -> Grads<T, 1> {
-                       return {composed(dy, s)};
-                     }));
+Variable<T> slopes(void (*f)(const T*, const T*, T*, std::size_t, P...), const Variable<T>& x,
+                   std::type_identity_t<P>... p) {
+  return map(f, Variable<T>(Array<T>(x.shape(), T{1})), x, p...);
 }
 
 template <class T>
@@ -59,14 +36,14 @@ Variable<T> gelu_composed(const Variable<T>& x, Gelu approximate) {
 
 template <class T>
 Variable<T> exp(const Variable<T>& x) {
-  return record<T>("exp", map(kernels::exp<T>, x), Inputs(x), Saved(Output()),
-                   [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {dy * y}; });
+  return unary("exp", map(kernels::exp<T>, x), x, Output(),
+               [](const Variable<T>& dy, const Variable<T>& y) { return dy * y; });
 }
 
 template <class T>
 Variable<T> log(const Variable<T>& x) {
-  return record<T>("log", map(kernels::log<T>, x), Inputs(x), Saved(x),
-                   [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy / x}; });
+  return unary("log", map(kernels::log<T>, x), x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) { return dy / x; });
 }
 
 template <class T>
@@ -101,11 +78,9 @@ Variable<T> detail::cube(const Variable<T>& x) {
 
 template <class T>
 Variable<T> abs(const Variable<T>& x) {
-  return unary("abs", kernels::abs<T>, kernels::abs_grad<T>, x, x,
-               [](const Variable<T>& dy, const Variable<T>& x) {
-                 const Variable<T> ones(Array<T>(x.shape(), T{1}));
-                 return dy * map(kernels::abs_grad<T>, ones, x);
-               });
+  return unary(
+      "abs", kernels::abs<T>, kernels::abs_grad<T>, x, x,
+      [](const Variable<T>& dy, const Variable<T>& x) { return dy * slopes(kernels::abs_grad<T>, x); });
 }
 
 template <class T>
@@ -139,6 +114,33 @@ Variable<T> relu(const Variable<T>& x) {
   return record<T>(
       "relu", map(kernels::relu<T>, x), Inputs(x), Saved(Output()),
       [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {detail::relu_grad(dy, y)}; });
+}
+
+template <class T>
+Variable<T> leaky_relu(const Variable<T>& x, std::type_identity_t<T> negative_slope) {
+  return unary(
+      "leaky_relu", kernels::leaky_relu<T>, kernels::leaky_relu_grad<T>, x, x,
+      [negative_slope](const Variable<T>& dy, const Variable<T>& x) {
+        return dy * slopes(kernels::leaky_relu_grad<T>, x, negative_slope);
+      },
+      "negative_slope", negative_slope);
+}
+
+template <class T>
+Variable<T> elu(const Variable<T>& x, std::type_identity_t<T> alpha) {
+  return unary(
+      "elu", kernels::elu<T>, kernels::elu_grad<T>, x, x,
+      [alpha](const Variable<T>& dy, const Variable<T>& x) {
+        // e^x of the negative elements alone, for it may overflow
+        return dy * exp(clamp(x, {}, 0)) * slopes(kernels::leaky_relu_grad<T>, x, alpha);
+      },
+      "alpha", alpha);
+}
+
+template <class T>
+Variable<T> log_sigmoid(const Variable<T>& x) {
+  return unary("log_sigmoid", kernels::log_sigmoid<T>, kernels::log_sigmoid_grad<T>, x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) { return dy * sigmoid(-x); });
 }
 
 template <class T>
@@ -209,6 +211,9 @@ Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> l
   template Variable<T> sigmoid(const Variable<T>&);                               \
   template Variable<T> erf(const Variable<T>&);                                   \
   template Variable<T> relu(const Variable<T>&);                                  \
+  template Variable<T> leaky_relu(const Variable<T>&, T);                         \
+  template Variable<T> elu(const Variable<T>&, T);                                \
+  template Variable<T> log_sigmoid(const Variable<T>&);                           \
   template Variable<T> silu(const Variable<T>&);                                  \
   template Variable<T> gelu(const Variable<T>&, Gelu);                            \
   template Variable<T> softplus(const Variable<T>&, T, T);                        \

@@ -53,6 +53,21 @@ Variable<T> erf(const Variable<T>& x);
 template <class T>
 Variable<T> relu(const Variable<T>& x);
 
+/// y = x where x > 0, else negative_slope x; dx = dy where x > 0, else negative_slope dy.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.leaky_relu.html
+template <class T>
+Variable<T> leaky_relu(const Variable<T>& x, std::type_identity_t<T> negative_slope = 0.01);
+
+/// y = x where x > 0, else alpha (e^x - 1); dx = dy where x > 0, else dy alpha e^x (Clevert, Unterthiner and
+/// Hochreiter 2015, arXiv:1511.07289). https://pytorch.org/docs/stable/generated/torch.nn.functional.elu.html
+template <class T>
+Variable<T> elu(const Variable<T>& x, std::type_identity_t<T> alpha = 1);
+
+/// y = ln sigmoid(x), without overflow; dx = dy sigmoid(-x).
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.logsigmoid.html
+template <class T>
+Variable<T> log_sigmoid(const Variable<T>& x);
+
 /// y = x sigmoid(x), dx = dy (s + x s (1 - s)) with s = sigmoid(x); also called swish (Hendrycks and Gimpel
 /// 2016, arXiv:1606.08415).
 template <class T>

@@ -2,22 +2,82 @@
 
 #include <limits>
 
+#include "../kernels/elementwise.hpp"
 #include "arithmetic.hpp"
+#include "detail/pointwise.hpp"
 #include "elementwise.hpp"
 #include "indexing.hpp"
+#include "logarithms.hpp"
 #include "masked_fill.hpp"
 #include "reductions.hpp"
 #include "shapes.hpp"
 
 namespace xgrad {
+namespace {
+
+template <class T>
+Variable<T> reduced_losses(const Variable<T>& losses, Reduction reduction) {
+  if (reduction == Reduction::none) return losses;
+  return reduction == Reduction::mean ? mean(losses) : sum(losses);
+}
+
+/// input - target; ShapeError in the name of `op`.
+template <class T>
+Variable<T> difference(const char* op, const Variable<T>& input, const Variable<T>& target) {
+  detail::broadcast_shape(op, input.shape(), target.shape(), "input", "target");
+  return input - target;
+}
+
+/// d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2).
+template <class T>
+Variable<T> huber(const Variable<T>& d, T delta) {
+  return detail::unary(
+      "huber", kernels::huber<T>, kernels::huber_grad<T>, d, d,
+      [delta](const Variable<T>& dy, const Variable<T>& d) { return dy * clamp(d, -delta, delta); }, "delta",
+      delta);
+}
+
+}  // namespace
 
 template <class T>
 Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                      Reduction reduction) {
   detail::broadcast_shape("mse_loss", input.shape(), target.shape(), "input", "target");
-  const Variable<T> losses = detail::squared_difference(input, target);
-  if (reduction == Reduction::none) return losses;
-  return reduction == Reduction::mean ? mean(losses) : sum(losses);
+  return reduced_losses(detail::squared_difference(input, target), reduction);
+}
+
+template <class T>
+Variable<T> l1_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                    Reduction reduction) {
+  return reduced_losses(abs(difference("l1_loss", input, target)), reduction);
+}
+
+template <class T>
+Variable<T> huber_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                       Reduction reduction, std::type_identity_t<T> delta) {
+  if (!(delta > 0)) detail::fail<ValueError>("huber_loss: delta must be positive, got ", delta);
+  return reduced_losses(huber(difference("huber_loss", input, target), delta), reduction);
+}
+
+template <class T>
+Variable<T> smooth_l1_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                           Reduction reduction, std::type_identity_t<T> beta) {
+  if (!(beta >= 0)) detail::fail<ValueError>("smooth_l1_loss: beta must not be negative, got ", beta);
+  const Variable<T> d = difference("smooth_l1_loss", input, target);
+  return reduced_losses(beta == 0 ? abs(d) : huber(d, beta) / beta, reduction);
+}
+
+template <class T>
+Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                   KlReduction reduction, bool log_target) {
+  detail::broadcast_shape("kl_div", input.shape(), target.shape(), "input", "target");
+  const Variable<T> losses =
+      log_target ? exp(target) * (target - input) : xlogy(target, target) - target * input;
+  if (reduction == KlReduction::none) return losses;
+  if (reduction == KlReduction::mean) return mean(losses);
+  const Variable<T> total = sum(losses);
+  if (reduction == KlReduction::sum) return total;
+  return total / (input.dimension() == 0 ? T{1} : static_cast<T>(input.shape()[0]));
 }
 
 template <class T>
@@ -33,8 +93,7 @@ Variable<T> binary_cross_entropy_with_logits(
   if (options.pos_weight.defined()) positive = positive * ((options.pos_weight - T(1)) * target + T(1));
   Variable<T> losses = (T(1) - target) * input + positive;
   if (options.weight.defined()) losses = losses * options.weight;
-  if (options.reduction == Reduction::none) return losses;
-  return options.reduction == Reduction::mean ? mean(losses) : sum(losses);
+  return reduced_losses(losses, options.reduction);
 }
 
 template <class T>
@@ -83,6 +142,10 @@ Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
 
 #define XGRAD_INSTANTIATE(T)                                                                    \
   template Variable<T> mse_loss(const Variable<T>&, const Variable<T>&, Reduction);             \
+  template Variable<T> l1_loss(const Variable<T>&, const Variable<T>&, Reduction);              \
+  template Variable<T> huber_loss(const Variable<T>&, const Variable<T>&, Reduction, T);        \
+  template Variable<T> smooth_l1_loss(const Variable<T>&, const Variable<T>&, Reduction, T);    \
+  template Variable<T> kl_div(const Variable<T>&, const Variable<T>&, KlReduction, bool);       \
   template Variable<T> binary_cross_entropy_with_logits(const Variable<T>&, const Variable<T>&, \
                                                         const BinaryCrossEntropyOptions<T>&);   \
   template Variable<T> nll_loss(const Variable<T>&, const Ids&, const NllLossOptions<T>&);

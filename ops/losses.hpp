@@ -16,6 +16,44 @@ template <class T>
 Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                      Reduction reduction = Reduction::mean);
 
+/// loss = |input - target|, reduced; dinput = sign(input - target) dloss, dtarget = -dinput, divided by the
+/// number of elements under the mean. The two broadcast.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.l1_loss.html
+template <class T>
+Variable<T> l1_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                    Reduction reduction = Reduction::mean);
+
+/// loss = d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), reduced, for d = input - target (Huber
+/// 1964); dinput = min(max(d, -delta), delta) dloss, dtarget = -dinput, divided by the number of elements
+/// under the mean. The two broadcast. Throws ValueError unless delta > 0.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.huber_loss.html
+template <class T>
+Variable<T> huber_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                       Reduction reduction = Reduction::mean, std::type_identity_t<T> delta = 1);
+
+/// huber_loss with delta = beta, divided by beta; l1_loss for beta = 0. Throws ValueError for beta < 0.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.smooth_l1_loss.html
+template <class T>
+Variable<T> smooth_l1_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                           Reduction reduction = Reduction::mean, std::type_identity_t<T> beta = 1);
+
+/// What is made of the divergences of the elements.
+enum class KlReduction {
+  none,
+  mean,       ///< divided by the number of elements, as PyTorch's default
+  sum,        ///< the divergence of all distributions
+  batchmean,  ///< divided by the length of the first axis: the mean divergence
+};
+
+/// The Kullback-Leibler divergence: loss = target (ln target - input), 0 - target input where target = 0,
+/// reduced, for input the logarithm of a probability; with log_target target is one, too, and loss = e^target
+/// (target - input). dinput = -target dloss, or -e^target dloss. dtarget = (ln target + 1 - input) dloss, nan
+/// where target is 0, as PyTorch's; or e^target (target - input + 1) dloss. The two broadcast.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
+template <class T>
+Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                   KlReduction reduction = KlReduction::mean, bool log_target = false);
+
 template <class T>
 struct BinaryCrossEntropyOptions {
   Variable<T> weight = {};      ///< of each element; it broadcasts

@@ -1,4 +1,5 @@
-// The kernels that compute exp, log, tanh, erf and sqrt in vector registers, against <cmath> in a wider type.
+// The kernels that compute exp, expm1, log, log1p, tanh, erf, sqrt, sin and cos in vector registers, against
+// <cmath> in a wider type.
 
 #include <xgrad/kernels/elementwise.hpp>
 
@@ -89,7 +90,8 @@ std::vector<T> switches() {
                            T(0.5),
                            T(0.625),  // tanh
                            T(0.70710678118654752),
-                           T(0.927734375),  // erf
+                           T(0.78539816339744831),  // sin and cos
+                           T(0.927734375),          // erf
                            T(1),
                            T(1.0397207708399179),
                            T(1.4142135623730951),
@@ -97,18 +99,19 @@ std::vector<T> switches() {
                            Limits<T>::min(),
                            Limits<T>::epsilon(),
                            Limits<T>::max() / 2};
-  const auto ends =
-      std::is_same_v<T, float>
-          ? std::vector<double>{3.832506, 4, 9.010913, 87.336544, 88.722839, 89, 103.278929, 103.972077, 105}
-          : std::vector<double>{5.9215871957945083,
-                                6,
-                                19.061547465398498,
-                                708.39641853226408,
-                                709.78271289338397,
-                                710,
-                                744.4400719213812,
-                                745.13321910194122,
-                                746};
+  const auto ends = std::is_same_v<T, float>
+                        ? std::vector<double>{3.832506, 4,          9.010913,   87.336544, 88.722839,
+                                              89,       103.278929, 103.972077, 105,       6144}
+                        : std::vector<double>{5.9215871957945083,
+                                              6,
+                                              19.061547465398498,
+                                              708.39641853226408,
+                                              709.78271289338397,
+                                              710,
+                                              744.4400719213812,
+                                              745.13321910194122,
+                                              746,
+                                              196608};
   places.insert(places.end(), ends.begin(), ends.end());
   return places;
 }
@@ -185,6 +188,48 @@ TEST(VectorizedMathTest, TanhIsWithinTwoUlp) {
 TEST(VectorizedMathTest, ErfIsWithinTwoUlp) {
   expect_at_most_two_units(kernels::erf<float>, std::erf);
   expect_at_most_two_units(kernels::erf<double>, std::erf);
+}
+
+TEST(VectorizedMathTest, Expm1IsWithinTwoUlp) {
+  expect_at_most_two_units(kernels::expm1<float>, std::expm1);
+  expect_at_most_two_units(kernels::expm1<double>, std::expm1);
+}
+
+TEST(VectorizedMathTest, Log1pIsWithinTwoUlp) {
+  expect_at_most_two_units(kernels::log1p<float>, std::log1p);
+  expect_at_most_two_units(kernels::log1p<double>, std::log1p);
+}
+
+TEST(VectorizedMathTest, SinIsWithinTwoUlp) {
+  expect_at_most_two_units(kernels::sin<float>, std::sin);
+  expect_at_most_two_units(kernels::sin<double>, std::sin);
+}
+
+TEST(VectorizedMathTest, CosIsWithinTwoUlp) {
+  expect_at_most_two_units(kernels::cos<float>, std::cos);
+  expect_at_most_two_units(kernels::cos<double>, std::cos);
+}
+
+/// The numbers around the multiples of pi / 2, as far as the vector code goes: what is left of them has lost
+/// most of its digits.
+template <typename T>
+void expect_at_most_two_units_near_zeros(Kernel<T> kernel, Truth<T> truth) {
+  const int last = std::is_same_v<T, float> ? 3912 : 125164;
+  std::vector<T> x;
+  for (int m = 1; m <= last; ++m) {
+    const Bits<T> place = bits_of(static_cast<T>(m * 1.57079632679489661923132169163975L));
+    for (Bits<T> bits = place - 8; bits <= place + 8; ++bits) x.push_back(std::bit_cast<T>(bits));
+  }
+  Measurement<T> measurement(kernel, truth);
+  measurement.at(x);
+  measurement.expect_at_most(2);
+}
+
+TEST(VectorizedMathTest, SinAndCosAreWithinTwoUlpNearTheirZeros) {
+  expect_at_most_two_units_near_zeros<float>(kernels::sin<float>, std::sin);
+  expect_at_most_two_units_near_zeros<float>(kernels::cos<float>, std::cos);
+  expect_at_most_two_units_near_zeros<double>(kernels::sin<double>, std::sin);
+  expect_at_most_two_units_near_zeros<double>(kernels::cos<double>, std::cos);
 }
 
 TEST(VectorizedMathTest, SqrtIsWithinTwoUlp) {
@@ -274,6 +319,58 @@ TYPED_TEST(VectorizedMathValuesTest, ErfKeepsSignedZeroAndDenormalsAndEndsAtOne)
                                  {this->nan, this->nan}});
 }
 
+TYPED_TEST(VectorizedMathValuesTest, Expm1AndLog1pKeepSignedZeroAndDenormals) {
+  using T = TypeParam;
+  this->expect(kernels::expm1<T>, {{0, 0},
+                                   {-T(0), -T(0)},
+                                   {this->denormal, this->denormal},
+                                   {-this->denormal, -this->denormal},
+                                   {this->max, this->infinity},
+                                   {this->infinity, this->infinity},
+                                   {-this->max, -1},
+                                   {-this->infinity, -1},
+                                   {this->nan, this->nan}});
+  this->expect(kernels::log1p<T>, {{0, 0},
+                                   {-T(0), -T(0)},
+                                   {this->denormal, this->denormal},
+                                   {-this->denormal, -this->denormal},
+                                   {-1, -this->infinity},
+                                   {-2, this->nan},
+                                   {this->infinity, this->infinity},
+                                   {-this->infinity, this->nan},
+                                   {this->nan, this->nan}});
+}
+
+TYPED_TEST(VectorizedMathValuesTest, SinKeepsSignedZeroAndDenormalsAndCosBeginsAtOne) {
+  using T = TypeParam;
+  this->expect(kernels::sin<T>, {{0, 0},
+                                 {-T(0), -T(0)},
+                                 {this->denormal, this->denormal},
+                                 {-this->denormal, -this->denormal},
+                                 {this->infinity, this->nan},
+                                 {-this->infinity, this->nan},
+                                 {this->nan, this->nan}});
+  this->expect(kernels::cos<T>, {{0, 1},
+                                 {-T(0), 1},
+                                 {this->denormal, 1},
+                                 {-this->denormal, 1},
+                                 {this->infinity, this->nan},
+                                 {-this->infinity, this->nan},
+                                 {this->nan, this->nan}});
+}
+
+TYPED_TEST(VectorizedMathValuesTest, SinAndCosMayReplaceTheirArguments) {
+  using T = TypeParam;
+  std::vector<T> x(1000);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = T(i) * T(i % 300 == 0 ? 1e8 : 0.37);
+  for (const Kernel<T> kernel : {kernels::sin<T>, kernels::cos<T>}) {
+    std::vector<T> apart(x.size()), inside = x;
+    kernel(x.data(), apart.data(), x.size());
+    kernel(inside.data(), inside.data(), x.size());
+    EXPECT_EQ(inside, apart);
+  }
+}
+
 TYPED_TEST(VectorizedMathValuesTest, SqrtKeepsSignedZeroAndIsNanBelow) {
   using T = TypeParam;
   this->expect(kernels::sqrt<T>, {{0, 0},
@@ -288,8 +385,9 @@ TYPED_TEST(VectorizedMathValuesTest, SqrtKeepsSignedZeroAndIsNanBelow) {
 TYPED_TEST(VectorizedMathValuesTest, ResultsDoNotDependOnThePositionInTheArray) {
   using T = TypeParam;
   constexpr std::size_t length = 67;  // four vectors of the widest registers in float, and a tail of 3
-  const Kernel<T> all[] = {kernels::exp<T>, kernels::log<T>, kernels::tanh<T>, kernels::erf<T>,
-                           kernels::sqrt<T>};
+  const Kernel<T> all[] = {kernels::exp<T>,   kernels::expm1<T>, kernels::log<T>,
+                           kernels::log1p<T>, kernels::tanh<T>,  kernels::erf<T>,
+                           kernels::sqrt<T>,  kernels::sin<T>,   kernels::cos<T>};
   std::mt19937_64 random(1);
   std::normal_distribution<T> normal(0, 3);
   for (int sample = 0; sample < 1000; ++sample) {

@@ -13,40 +13,13 @@
 #include "common/expect_near.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
+#include "common/pointwise.hpp"
 
 namespace xgrad_tests {
 namespace {
 
 Reference naive_sum_to(Shape shape) {
   return [shape](const naive::Arguments& x) { return naive::sum_over(x[0], shape); };
-}
-
-template <class F>
-Op arithmetic_op(const char* name, const F& f, double (*reference)(double, double), Range second = {}) {
-  const std::vector<std::pair<Shape, Shape>> shapes = {
-      {{2, 3}, {2, 3}},    {{2, 3}, {3}},      {{3}, {2, 3}},     {{2, 3}, {2, 1}},    {{2, 1}, {1, 3}},
-      {{}, {2, 3}},        {{2, 3}, {}},       {{}, {}},          {{4, 1, 3}, {5, 1}}, {{1, 1, 1}, {3}},
-      {{17}, {17}},        {{3, 17}, {17}},    {{9, 17}, {9, 1}}, {{0}, {1}},          {{2, 0}, {1, 1}},
-      {{2, 1, 4}, {3, 1}}, {{2, 3, 4}, {3, 4}}};
-  std::vector<std::vector<Input>> lists;
-  for (const auto& [a, b] : shapes) lists.push_back({a, {b, second}});
-  const std::vector<std::vector<Input>> large = {{plane, {plane, second}}, {plane, {Shape{403}, second}}};
-  const auto message = [name](const char* rest) { return std::string(name) + rest; };
-  return {std::string("arithmetic.") + name,
-          make_cases(lists, f, naive::binary(reference)),
-          {error<ShapeError>(message(": shapes must broadcast, got a (2, 3) and b (4)"),
-                             [f] {
-                               f(Inputs<float>{x(2, 3), x(4)});
-                             }),
-           error<ShapeError>(message(": shapes must broadcast, got a (2, 1, 3) and b (2, 2)"),
-                             [f] {
-                               f(Inputs<float>{x(2, 1, 3), x(2, 2)});
-                             }),
-           error<ShapeError>(message(": shapes must broadcast, got a (0) and b (2)"),
-                             [f] {
-                               f(Inputs<float>{x(0), x(2)});
-                             })},
-          make_cases(large, f, naive::binary(reference))};
 }
 
 /// All ways to broadcast that the loops tell apart: rows, columns and constants of either side, in rows that
@@ -69,7 +42,8 @@ std::vector<std::vector<Input>> large_broadcasts() {
 
 Op add_op() {
   Op op = arithmetic_op(
-      "add", [](const auto& x) { return x[0] + x[1]; }, [](double a, double b) { return a + b; });
+      "arithmetic", "add", [](const auto& x) { return x[0] + x[1]; },
+      [](double a, double b) { return a + b; });
   op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return 1.5 + (x[0] + 2.0); },
       naive::map([](double x) { return x + 3.5; })));
@@ -81,7 +55,7 @@ Op add_op() {
 Op sub_op() {
   const auto difference = [](double a, double b) { return a - b; };
   const auto f = [](const auto& x) { return x[0] - x[1]; };
-  Op op = arithmetic_op("sub", f, difference);
+  Op op = arithmetic_op("arithmetic", "sub", f, difference);
   for (Case& large : make_cases(large_broadcasts(), f, naive::binary(difference)))
     op.large.push_back(std::move(large));
   op.cases.push_back(make_case(
@@ -92,7 +66,8 @@ Op sub_op() {
 
 Op mul_op() {
   Op op = arithmetic_op(
-      "mul", [](const auto& x) { return x[0] * x[1]; }, [](double a, double b) { return a * b; });
+      "arithmetic", "mul", [](const auto& x) { return x[0] * x[1]; },
+      [](double a, double b) { return a * b; });
   op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return 1.5 * (x[0] * 2.0); },
       naive::map([](double x) { return x * 3; })));
@@ -103,8 +78,8 @@ Op mul_op() {
 
 Op div_op() {
   Op op = arithmetic_op(
-      "div", [](const auto& x) { return x[0] / x[1]; }, [](double a, double b) { return a / b; },
-      away_from_zero);
+      "arithmetic", "div", [](const auto& x) { return x[0] / x[1]; },
+      [](double a, double b) { return a / b; }, away_from_zero);
   op.cases.push_back(make_case(
       {{{2, 3}, away_from_zero}}, [](const auto& x) { return 1.5 / (x[0] / 2.0); },
       naive::map([](double x) { return 3 / x; })));
@@ -126,7 +101,7 @@ Op neg_op() {
 
 Op pow_op() {
   Op op = arithmetic_op(
-      "pow", [](const auto& x) { return pow(x[0] * x[0] + 0.5, x[1]); },
+      "arithmetic", "pow", [](const auto& x) { return pow(x[0] * x[0] + 0.5, x[1]); },
       [](double a, double b) { return std::pow(a * a + 0.5, b); });
   for (const double exponent : {2.0, 3.0, -1.0, 0.0, 1.0, -2.0}) {
     op.cases.push_back({{{{2, 3}, away_from_zero}},
@@ -211,28 +186,23 @@ Op sum_to_op() {
 }
 
 const Rows rows([] {
-  return std::vector<Op>{add_op(),
-                         sub_op(),
-                         mul_op(),
-                         div_op(),
-                         neg_op(),
-                         pow_op(),
-                         scaled_add_op(),
-                         broadcast_to_op(),
-                         sum_to_op(),
-                         arithmetic_op(
-                             "maximum", [](const auto& x) { return xgrad::maximum(x[0], x[1]); },
-                             [](double a, double b) { return std::max(a, b); }),
-                         arithmetic_op(
-                             "minimum", [](const auto& x) { return xgrad::minimum(x[0], x[1]); },
-                             [](double a, double b) { return std::min(a, b); })};
+  return std::vector<Op>{
+      add_op(),
+      sub_op(),
+      mul_op(),
+      div_op(),
+      neg_op(),
+      pow_op(),
+      scaled_add_op(),
+      broadcast_to_op(),
+      sum_to_op(),
+      arithmetic_op(
+          "arithmetic", "maximum", [](const auto& x) { return xgrad::maximum(x[0], x[1]); },
+          [](double a, double b) { return std::max(a, b); }),
+      arithmetic_op(
+          "arithmetic", "minimum", [](const auto& x) { return xgrad::minimum(x[0], x[1]); },
+          [](double a, double b) { return std::min(a, b); })};
 });
-
-/// The second operand: an input, or the number attrs.other.
-template <class T>
-Variable<T> second(const Call<T>& c) {
-  return c.size() > 1 ? c.x(1) : Variable<T>(c.scalar("other"));
-}
 
 /// f, which is add or sub, with attrs.alpha times the second operand.
 template <class T, class F>
@@ -257,19 +227,6 @@ const Conformance conformance{
     {"minimum", [](const auto& c) { return minimum(c.x(), second(c)); }},
     {"broadcast_to", [](const auto& c) { return broadcast_to(c.x(), c.shape("shape")); }},
     {"sum_to", [](const auto& c) { return sum_to(c.x(), c.shape("shape")); }}};
-
-/// A call of two operands in these ranges, or of one and a number in the second's.
-Draw arithmetic_draw(const char* op, Range first = {-30, 30}, Range second = {-30, 30}) {
-  return {op, [=](Drawing& d) {
-            if (d.chance(0.2)) {
-              const double other = d.one_of({1.0, 0.5, 1.7}) * (second.low < 0 ? d.one_of({1.0, -1.0}) : 1);
-              d.call(op, {d.within(d.numbers(), first)}, {{"other", other}});
-              return;
-            }
-            const auto [a, b] = broadcasting(d);
-            d.call(op, {d.within(a, first), d.within(b, second)});
-          }};
-}
 
 Draw scaled_draw(const char* op) {
   return {op, [op](Drawing& d) {

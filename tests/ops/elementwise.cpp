@@ -14,23 +14,13 @@
 
 #include "common/call.hpp"
 #include "common/draw.hpp"
+#include "common/expect_near.hpp"
 #include "common/naive.hpp"
 #include "common/op.hpp"
+#include "common/pointwise.hpp"
 
 namespace xgrad_tests {
 namespace {
-
-template <class F>
-Op elementwise_op(const char* name, const F& f, double (*reference)(double), Range range = {}) {
-  std::vector<std::vector<Input>> lists;
-  for (const Shape& shape :
-       {Shape{}, Shape{1}, Shape{2, 3}, Shape{17}, Shape{5, 33}, Shape{0}, Shape{2, 0, 3}})
-    lists.push_back({{shape, range}});
-  return {std::string("elementwise.") + name,
-          make_cases(lists, f, naive::map(reference)),
-          {},
-          make_cases({{{long_vector, range}}}, f, naive::map(reference))};
-}
 
 double naive_gelu(double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }
 double naive_gelu_tanh(double x) {
@@ -38,9 +28,11 @@ double naive_gelu_tanh(double x) {
 }
 
 Op gelu_op() {
-  Op op = elementwise_op("gelu", [](const auto& x) { return xgrad::gelu(x[0]); }, naive_gelu, {-4, 4, 0});
-  Op tanh = elementwise_op("", [](const auto& x) { return xgrad::gelu(x[0], xgrad::Gelu::tanh); },
-                           naive_gelu_tanh, {-4, 4, 0});
+  Op op = elementwise_op("elementwise", "gelu", [](const auto& x) { return xgrad::gelu(x[0]); }, naive_gelu,
+                         {-4, 4, 0});
+  Op tanh =
+      elementwise_op("elementwise", "", [](const auto& x) { return xgrad::gelu(x[0], xgrad::Gelu::tanh); },
+                     naive_gelu_tanh, {-4, 4, 0});
   op.cases.insert(op.cases.end(), tanh.cases.begin(), tanh.cases.end());
   op.large.insert(op.large.end(), tanh.large.begin(), tanh.large.end());
   return op;
@@ -48,7 +40,7 @@ Op gelu_op() {
 
 Op softplus_op() {
   Op op = elementwise_op(
-      "softplus", [](const auto& x) { return xgrad::softplus(x[0]); },
+      "elementwise", "softplus", [](const auto& x) { return xgrad::softplus(x[0]); },
       [](double x) { return std::log1p(std::exp(x)); }, {-8, 8, 0});
   op.cases.push_back(make_case(
       {{{5, 33}, {-3, 3, 0}}}, [](const auto& x) { return xgrad::softplus(x[0], 2, 3); },
@@ -56,9 +48,29 @@ Op softplus_op() {
   return op;
 }
 
+Op leaky_relu_op() {
+  Op op = elementwise_op(
+      "elementwise", "leaky_relu", [](const auto& x) { return xgrad::leaky_relu(x[0]); },
+      [](double x) { return x > 0 ? x : 0.01 * x; }, {-2, 2, 0.01});
+  op.cases.push_back(make_case(
+      {{{5, 33}, {-2, 2, 0.01}}}, [](const auto& x) { return xgrad::leaky_relu(x[0], -0.5); },
+      naive::map([](double x) { return x > 0 ? x : -0.5 * x; })));
+  return op;
+}
+
+Op elu_op() {
+  Op op = elementwise_op(
+      "elementwise", "elu", [](const auto& x) { return xgrad::elu(x[0]); },
+      [](double x) { return x > 0 ? x : std::expm1(x); }, {-8, 8, 0.01});
+  op.cases.push_back(make_case(
+      {{{5, 33}, {-2, 2, 0.01}}}, [](const auto& x) { return xgrad::elu(x[0], -0.5); },
+      naive::map([](double x) { return x > 0 ? x : -0.5 * std::expm1(x); })));
+  return op;
+}
+
 Op clamp_op() {
   Op op = elementwise_op(
-      "clamp", [](const auto& x) { return xgrad::clamp(x[0], -1, 0.5); },
+      "elementwise", "clamp", [](const auto& x) { return xgrad::clamp(x[0], -1, 0.5); },
       [](double x) { return std::min(std::max(x, -1.0), 0.5); });
   op.cases.push_back(make_case(
       {{7}}, [](const auto& x) { return xgrad::clamp(x[0], 0.25); },
@@ -74,39 +86,48 @@ Op clamp_op() {
 const Rows rows([] {
   return std::vector<Op>{
       elementwise_op(
-          "exp", [](const auto& x) { return xgrad::exp(x[0]); }, [](double x) { return std::exp(x); }),
+          "elementwise", "exp", [](const auto& x) { return xgrad::exp(x[0]); },
+          [](double x) { return std::exp(x); }),
       elementwise_op(
-          "log", [](const auto& x) { return xgrad::log(x[0]); }, [](double x) { return std::log(x); },
-          positive),
+          "elementwise", "log", [](const auto& x) { return xgrad::log(x[0]); },
+          [](double x) { return std::log(x); }, positive),
       elementwise_op(
-          "sqrt", [](const auto& x) { return xgrad::sqrt(x[0]); }, [](double x) { return std::sqrt(x); },
-          positive),
+          "elementwise", "sqrt", [](const auto& x) { return xgrad::sqrt(x[0]); },
+          [](double x) { return std::sqrt(x); }, positive),
       elementwise_op(
-          "tanh", [](const auto& x) { return xgrad::tanh(x[0]); }, [](double x) { return std::tanh(x); }),
+          "elementwise", "tanh", [](const auto& x) { return xgrad::tanh(x[0]); },
+          [](double x) { return std::tanh(x); }),
       elementwise_op(
-          "erf", [](const auto& x) { return xgrad::erf(x[0]); }, [](double x) { return std::erf(x); }),
+          "elementwise", "erf", [](const auto& x) { return xgrad::erf(x[0]); },
+          [](double x) { return std::erf(x); }),
       elementwise_op(
-          "relu", [](const auto& x) { return xgrad::relu(x[0]); }, [](double x) { return x > 0 ? x : 0; },
-          {-2, 2, 0.01}),
+          "elementwise", "relu", [](const auto& x) { return xgrad::relu(x[0]); },
+          [](double x) { return x > 0 ? x : 0; }, {-2, 2, 0.01}),
       gelu_op(),
       elementwise_op(
-          "rsqrt", [](const auto& x) { return xgrad::rsqrt(x[0]); },
+          "elementwise", "rsqrt", [](const auto& x) { return xgrad::rsqrt(x[0]); },
           [](double x) { return 1 / std::sqrt(x); }, positive),
       elementwise_op(
-          "reciprocal", [](const auto& x) { return xgrad::reciprocal(x[0]); }, [](double x) { return 1 / x; },
-          away_from_zero),
+          "elementwise", "reciprocal", [](const auto& x) { return xgrad::reciprocal(x[0]); },
+          [](double x) { return 1 / x; }, away_from_zero),
       elementwise_op(
-          "square", [](const auto& x) { return xgrad::square(x[0]); }, [](double x) { return x * x; }),
+          "elementwise", "square", [](const auto& x) { return xgrad::square(x[0]); },
+          [](double x) { return x * x; }),
       elementwise_op(
-          "abs", [](const auto& x) { return xgrad::abs(x[0]); }, [](double x) { return std::abs(x); },
-          {-2, 2, 0.01}),
+          "elementwise", "abs", [](const auto& x) { return xgrad::abs(x[0]); },
+          [](double x) { return std::abs(x); }, {-2, 2, 0.01}),
       elementwise_op(
-          "sigmoid", [](const auto& x) { return xgrad::sigmoid(x[0]); },
+          "elementwise", "sigmoid", [](const auto& x) { return xgrad::sigmoid(x[0]); },
           [](double x) { return 1 / (1 + std::exp(-x)); }, {-8, 8, 0}),
       elementwise_op(
-          "silu", [](const auto& x) { return xgrad::silu(x[0]); },
+          "elementwise", "silu", [](const auto& x) { return xgrad::silu(x[0]); },
           [](double x) { return x / (1 + std::exp(-x)); }, {-8, 8, 0}),
       softplus_op(),
+      leaky_relu_op(),
+      elu_op(),
+      elementwise_op(
+          "elementwise", "log_sigmoid", [](const auto& x) { return xgrad::log_sigmoid(x[0]); },
+          [](double x) { return -std::log1p(std::exp(-x)); }, {-8, 8, 0}),
       clamp_op()};
 });
 
@@ -129,19 +150,11 @@ const Conformance conformance{
        if (form != "none" && form != "tanh") throw ValueError("gelu: there is no form '" + form + "'");
        return gelu(c.x(), form == "none" ? xgrad::Gelu::none : xgrad::Gelu::tanh);
      }},
+    {"leaky_relu", [](const auto& c) { return leaky_relu(c.x(), c.scalar("negative_slope")); }},
+    {"elu", [](const auto& c) { return elu(c.x(), c.scalar("alpha")); }},
+    {"log_sigmoid", [](const auto& c) { return log_sigmoid(c.x()); }},
     {"softplus", [](const auto& c) { return softplus(c.x(), c.scalar("beta"), c.scalar("threshold")); }},
     {"clamp", [](const auto& c) { return clamp(c.x(), c.bound("min"), c.bound("max")); }}};
-
-/// A call on elements of the range that are clear of the kinks.
-Draw elementwise_draw(const char* op, Range range = {-10, 10}, std::vector<double> kinks = {}) {
-  return {op, [=](Drawing& d) {
-            const Name x = d.within(d.numbers(), range);
-            for (const double kink : kinks) {
-              if (!d.is_clear_of(kink, d.value(x))) return;
-            }
-            d.call(op, {x});
-          }};
-}
 
 void draw_gelu(Drawing& d) {
   d.call("gelu", {d.numbers()}, {{"approximate", d.one_of<std::string>({"none", "tanh"})}});
@@ -152,6 +165,15 @@ void draw_softplus(Drawing& d) {
   const double beta = d.one_of({1.0, 0.5, 2.0}), threshold = d.one_of({20.0, 3.0});
   if (d.is_clear_of(threshold / beta, d.value(x)))
     d.call("softplus", {x}, {{"beta", beta}, {"threshold", threshold}});
+}
+
+/// A call with an attribute on elements that are clear of the kink at 0.
+Draw draw_with_slope(const char* op, const char* attribute) {
+  return {op, [=](Drawing& d) {
+            const Name x = d.numbers();
+            if (d.is_clear_of(0, d.value(x)))
+              d.call(op, {x}, {{attribute, d.one_of({0.01, 1.0, 0.3, -0.5})}});
+          }};
 }
 
 void draw_clamp(Drawing& d) {
@@ -179,6 +201,9 @@ const Draws draws{elementwise_draw("exp", {-3, 3}),
                   elementwise_draw("erf"),
                   {"gelu", draw_gelu},
                   {"softplus", draw_softplus},
+                  draw_with_slope("leaky_relu", "negative_slope"),
+                  draw_with_slope("elu", "alpha"),
+                  elementwise_draw("log_sigmoid"),
                   {"clamp", draw_clamp}};
 
 TEST(ElementwiseTest, SpecialValues) {
@@ -247,6 +272,36 @@ TEST(ElementwiseTest, GradientsAtKinksAndBoundsAreThoseOfPyTorch) {
   for (const Array<float>& dx : both_gradients(sqrt(square(x)), x)) EXPECT_TRUE(std::isnan(dx(2)));
 }
 
+TEST(ElementwiseTest, EluAndLeakyReluAreThoseOfPyTorchAtTheirKinks) {
+  const Variable<float> x(Array<float>{-inf, -100, -0.0F, 0, 2, 100, inf}, true);
+  EXPECT_EQ(elu(x, 0.5).value(), (Array<float>{-0.5, -0.5, 0, 0, 2, 100, inf}));
+  EXPECT_EQ(leaky_relu(x, 0.5).value(), (Array<float>{-inf, -50, 0, 0, 2, 100, inf}));
+  for (const Array<float>& dx : both_gradients(elu(x, 0.5), x))
+    expect_near(dx, Array<float>{0, 0, 0.5, 0.5, 1, 1, 1}, 1e-30, "gradient");
+  for (const Array<float>& dx : both_gradients(leaky_relu(x, 0.5), x))
+    EXPECT_EQ(dx, (Array<float>{0.5, 0.5, 0.5, 0.5, 1, 1, 1}));
+}
+
+TEST(ElementwiseTest, EluKeepsSmallNumbers) {
+  EXPECT_FLOAT_EQ(elu(Variable<float>(-1e-9F)).item(), -1e-9F);
+  EXPECT_DOUBLE_EQ(elu(Variable<double>(-1e-17)).item(), -1e-17);
+}
+
+TEST(ElementwiseTest, SecondGradientsOfEluAreFiniteWhereItsExponentialIsNot) {
+  const Variable<double> x(Array<double>{-1, 1000}, true);
+  const Variable<double> dx = grad(sum(elu(x)), {x}, {.create_graph = true})[0];
+  expect_near(grad(sum(dx), {x})[0].value(), Array<double>{std::exp(-1), 0}, 1e-15, "second gradient");
+}
+
+TEST(ElementwiseTest, LogSigmoidDoesNotOverflow) {
+  const Variable<float> x(Array<float>{-inf, -1000, 0, 20, 1000, inf}, true);
+  const float at_20 = -2.0611536e-9F, at_0 = -0.6931472F;
+  expect_near(log_sigmoid(x).value(), Array<float>{-inf, -1000, at_0, at_20, 0, 0}, 1e-7, "log_sigmoid");
+  EXPECT_FLOAT_EQ(log_sigmoid(x).value()(3), at_20);
+  for (const Array<float>& dx : both_gradients(log_sigmoid(x), x))
+    expect_near(dx, Array<float>{1, 1, 0.5, 2.0611536e-9F, 0, 0}, 1e-12, "gradient");
+}
+
 TEST(ElementwiseTest, ReluPassesTheGradientOfNan) {
   const Variable<float> x(Array<float>{nan, -1}, true);
   for (const Array<float>& dx : both_gradients(relu(x), x)) EXPECT_EQ(dx, (Array<float>{1, 0}));
@@ -294,8 +349,9 @@ TEST(ElementwiseTest, InfinitiesGoWhereTheFunctionsGo) {
 
 TEST(ElementwiseTest, NanStaysNan) {
   const Variable<float> x(Array<float>{nan});
-  for (const Variable<float>& y : {rsqrt(x), reciprocal(x), square(x), abs(x), sigmoid(x), silu(x),
-                                   softplus(x), clamp(x, -1, 1), pow(x, 3)})
+  for (const Variable<float>& y :
+       {rsqrt(x), reciprocal(x), square(x), abs(x), sigmoid(x), silu(x), softplus(x), leaky_relu(x), elu(x),
+        log_sigmoid(x), clamp(x, -1, 1), pow(x, 3)})
     EXPECT_TRUE(std::isnan(y.item())) << y.op();
 }
 
@@ -330,6 +386,9 @@ const Rows rows("elementwise", [](const Sizes& s) -> std::vector<Row> {
       {"relu", {{s.flat}}, [](auto& a) { return relu(a[0]); }},
       {"silu", {{s.flat}}, [](auto& a) { return silu(a[0]); }},
       {"softplus", {{s.flat}}, [](auto& a) { return softplus(a[0]); }},
+      {"leaky_relu", {{s.flat}}, [](auto& a) { return leaky_relu(a[0], 0.1); }},
+      {"elu", {{s.flat}}, [](auto& a) { return elu(a[0]); }},
+      {"log_sigmoid", {{s.flat}}, [](auto& a) { return log_sigmoid(a[0]); }},
       {"clamp", {{s.flat}}, [](auto& a) { return clamp(a[0], -1.0f, 1.0f); }},
       {"gelu none", {{s.flat}}, [](auto& a) { return gelu(a[0]); }},
       {"gelu tanh",

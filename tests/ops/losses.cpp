@@ -1,7 +1,11 @@
-// What there is to test and to measure of mse_loss, binary_cross_entropy_with_logits and nll_loss.
+// What there is to test and to measure of the losses but cross_entropy.
 #include <xgrad/ops/losses.hpp>
 
 #ifndef XGRAD_BENCH_OPS
+
+#include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "common/losses.hpp"
 #include "common/naive.hpp"
@@ -34,6 +38,114 @@ Op mse_loss_op() {
                   naive::binary(squares))};
   op.errors = {error<ShapeError>("mse_loss: shapes must broadcast, got input (2) and target (3)",
                                  [] { xgrad::mse_loss(x(2), x(3)); })};
+  return op;
+}
+
+/// A loss of the difference of its inputs, f(input, target, reduction); `range` keeps clear of its kinks.
+template <class F>
+Op difference_op(const char* name, const F& f, double (*loss)(double), Range range) {
+  using xgrad::Reduction;
+  Op op{std::string("losses.") + name};
+  const auto losses = [loss](const std::vector<Array<double>>& x) {
+    return naive::map(loss)({naive::binary([](double a, double b) { return a - b; })(x)});
+  };
+  const auto with = [f](Reduction reduction) {
+    return [f, reduction](const auto& x) { return f(x[0], x[1], reduction); };
+  };
+  const Range near{-0.01, 0.01, 0};  // so that the difference stays clear of the kinks, too
+  const auto total = [losses](const auto& x) { return naive::sum(0, false)({losses(x)}); };
+  const auto average = [losses](const auto& x) { return naive::mean(0, false)({losses(x)}); };
+  op.cases = {make_case({{{2, 3}, range}, {{2, 3}, near}}, with(Reduction::none), losses),
+              make_case({{{2, 3}, range}, {{3}, near}}, with(Reduction::none), losses),
+              make_case({{{17}, range}, {{17}, near}}, with(Reduction::sum), total),
+              make_case({{{17}, range}, {{17}, near}}, with(Reduction::mean), average)};
+  op.large = {make_case({{long_vector, range}, {long_vector, near}}, with(Reduction::mean), average),
+              make_case({{plane, range}, {{403}, near}}, with(Reduction::none), losses)};
+  op.errors = {error<ShapeError>(std::string(name) + ": shapes must broadcast, got input (2) and target (3)",
+                                 [f] { f(x(2), x(3), Reduction::mean); })};
+  return op;
+}
+
+Op l1_loss_op() {
+  return difference_op(
+      "l1_loss",
+      [](const auto& a, const auto& b, xgrad::Reduction reduction) {
+        return xgrad::l1_loss(a, b, reduction);
+      },
+      [](double d) { return std::abs(d); }, {-2, 2, 0.02});
+}
+
+double naive_huber(double d, double delta) {
+  return std::abs(d) <= delta ? d * d / 2 : delta * (std::abs(d) - delta / 2);
+}
+
+Op huber_loss_op() {
+  const auto f = [](double delta) {
+    return [delta](const auto& a, const auto& b, xgrad::Reduction reduction) {
+      return xgrad::huber_loss(a, b, reduction, delta);
+    };
+  };
+  Op op = difference_op("huber_loss", f(0.5), [](double d) { return naive_huber(d, 0.5); }, {-0.48, 0.48});
+  const Op far =
+      difference_op("huber_loss", f(0.5), [](double d) { return naive_huber(d, 0.5); }, {-2, 2, 0.52});
+  op.cases.insert(op.cases.end(), far.cases.begin(), far.cases.end());
+  op.large.insert(op.large.end(), far.large.begin(), far.large.end());
+  op.errors.push_back(error<ValueError>("huber_loss: delta must be positive, got 0",
+                                        [] { xgrad::huber_loss(x(2), x(2), xgrad::Reduction::mean, 0); }));
+  return op;
+}
+
+Op smooth_l1_loss_op() {
+  const auto f = [](double beta) {
+    return [beta](const auto& a, const auto& b, xgrad::Reduction reduction) {
+      return xgrad::smooth_l1_loss(a, b, reduction, beta);
+    };
+  };
+  Op op = difference_op("smooth_l1_loss", f(0.5), [](double d) { return naive_huber(d, 0.5) / 0.5; },
+                        {-0.48, 0.48});
+  for (const Op& other :
+       {difference_op("smooth_l1_loss", f(0.5), [](double d) { return naive_huber(d, 0.5) / 0.5; },
+                      {-2, 2, 0.52}),
+        difference_op("smooth_l1_loss", f(0), [](double d) { return std::abs(d); }, {-2, 2, 0.02})}) {
+    op.cases.insert(op.cases.end(), other.cases.begin(), other.cases.end());
+    op.large.insert(op.large.end(), other.large.begin(), other.large.end());
+  }
+  op.errors.push_back(error<ValueError>("smooth_l1_loss: beta must not be negative, got -1", [] {
+    xgrad::smooth_l1_loss(x(2), x(2), xgrad::Reduction::mean, -1);
+  }));
+  return op;
+}
+
+Op kl_div_op() {
+  using xgrad::KlReduction;
+  Op op{"losses.kl_div"};
+  const auto losses = [](const auto& x) {
+    return naive::binary([](double input, double target) { return target * (std::log(target) - input); })(x);
+  };
+  const auto of_logarithm = [](const auto& x) {
+    return naive::binary([](double input, double target) { return std::exp(target) * (target - input); })(x);
+  };
+  const auto with = [](KlReduction reduction, bool log_target) {
+    return [=](const auto& x) { return xgrad::kl_div(x[0], x[1], reduction, log_target); };
+  };
+  const auto sums = [](auto losses, double divisor) {
+    return [=](const std::vector<Array<double>>& x) {
+      return Array<double>(naive::sum({0, 1}, false)({losses(x)}) / divisor);
+    };
+  };
+  const Input input{{3, 4}, {-3, 0}}, target{{3, 4}, {0.05, 1}};
+  op.cases = {make_case({input, target}, with(KlReduction::none, false), losses),
+              make_case({input, {{4}, {0.05, 1}}}, with(KlReduction::none, false), losses),
+              make_case({input, target}, with(KlReduction::mean, false), sums(losses, 12)),
+              make_case({input, target}, with(KlReduction::sum, false), sums(losses, 1)),
+              make_case({input, target}, with(KlReduction::batchmean, false), sums(losses, 3)),
+              make_case({input, input}, with(KlReduction::none, true), of_logarithm),
+              make_case({input, input}, with(KlReduction::batchmean, true), sums(of_logarithm, 3))};
+  op.large = {make_case({{plane, {-3, 0}}, {plane, {0.05, 1}}}, with(KlReduction::batchmean, false),
+                        sums(losses, 517)),
+              make_case({{plane, {-3, 0}}, {plane, {-3, 0}}}, with(KlReduction::none, true), of_logarithm)};
+  op.errors = {error<ShapeError>("kl_div: shapes must broadcast, got input (2) and target (3)",
+                                 [] { xgrad::kl_div(x(2), x(3)); })};
   return op;
 }
 
@@ -170,10 +282,29 @@ Op nll_loss_op() {
   return op;
 }
 
-const Rows rows([] { return std::vector<Op>{mse_loss_op(), binary_cross_entropy_op(), nll_loss_op()}; });
+const Rows rows([] {
+  return std::vector<Op>{mse_loss_op(),       l1_loss_op(), huber_loss_op(),
+                         smooth_l1_loss_op(), kl_div_op(),  binary_cross_entropy_op(),
+                         nll_loss_op()};
+});
+
+/// The attribute reduction of kl_div.
+template <class T>
+xgrad::KlReduction kl_reduction(const Call<T>& c) {
+  using xgrad::KlReduction, xgrad::Reduction;
+  if (c.text("reduction") == "batchmean") return KlReduction::batchmean;
+  const Reduction other = reduction(c);
+  if (other == Reduction::none) return KlReduction::none;
+  return other == Reduction::sum ? KlReduction::sum : KlReduction::mean;
+}
 
 const Conformance conformance{
     {"mse_loss", [](const auto& c) { return mse_loss(c.x(), c.x(1), reduction(c)); }},
+    {"l1_loss", [](const auto& c) { return l1_loss(c.x(), c.x(1), reduction(c)); }},
+    {"huber_loss", [](const auto& c) { return huber_loss(c.x(), c.x(1), reduction(c), c.scalar("delta")); }},
+    {"smooth_l1_loss",
+     [](const auto& c) { return smooth_l1_loss(c.x(), c.x(1), reduction(c), c.scalar("beta")); }},
+    {"kl_div", [](const auto& c) { return kl_div(c.x(), c.x(1), kl_reduction(c), c.flag("log_target")); }},
     {"binary_cross_entropy_with_logits",
      [](const auto& c) {
        return binary_cross_entropy_with_logits(
@@ -188,6 +319,28 @@ const Conformance conformance{
 void draw_mse_loss(Drawing& d) {
   const auto [a, b] = broadcasting(d);
   d.call("mse_loss", {a, b}, {{"reduction", draw_reduction(d)}});
+}
+
+/// A loss of the difference, with kinks where it is 0 or +-attribute; `attribute` may be "".
+Draw difference_draw(const char* op, const char* attribute) {
+  return {op, [=](Drawing& d) {
+            const auto [a, b] = broadcasting(d);
+            const Array<double> difference = d.result("sub", {a, b});
+            const double place = *attribute == 0 ? 0 : d.one_of({1.0, 0.3, 5.0});
+            if (!d.is_clear_of(place, difference) || !d.is_clear_of(-place, difference)) return;
+            std::vector<Attr> attrs{{"reduction", draw_reduction(d)}};
+            if (*attribute != 0) attrs.push_back({attribute, place});
+            d.call(op, {a, b}, attrs);
+          }};
+}
+
+void draw_kl_div(Drawing& d) {
+  const auto [a, b] = broadcasting(d);
+  const bool log_target = d.chance(0.5);
+  const Name target = d.within(b, log_target ? Range{-3, 1} : positive);
+  const auto reduction = d.one_of<std::string>({"none", "mean", "sum", "batchmean"});
+  if (reduction == "batchmean" && (d.rank(a) == 0 || d.value(a).size() == 0)) return;
+  d.call("kl_div", {a, target}, {{"reduction", reduction}, {"log_target", log_target}});
 }
 
 void draw_binary_cross_entropy(Drawing& d) {
@@ -209,8 +362,31 @@ void draw_nll_loss(Drawing& d) {
 }
 
 const Draws draws{{"mse_loss", draw_mse_loss},
+                  difference_draw("l1_loss", ""),
+                  difference_draw("huber_loss", "delta"),
+                  difference_draw("smooth_l1_loss", "beta"),
+                  {"kl_div", draw_kl_div},
                   {"binary_cross_entropy_with_logits", draw_binary_cross_entropy},
                   {"nll_loss", draw_nll_loss}};
+
+TEST(LossesTest, GradientsAtKinksAreThoseOfPyTorch) {
+  const Variable<double> input(Array<double>{0, 2, -2, 3, 1}, true), target(Array<double>{0, 0, 0, 0, 0});
+  const auto gradient = [&](const Variable<double>& loss) { return grad(loss, {input})[0].value(); };
+  using xgrad::Reduction;
+  EXPECT_EQ(gradient(l1_loss(input, target, Reduction::sum)), (Array<double>{0, 1, -1, 1, 1}));
+  EXPECT_EQ(gradient(huber_loss(input, target, Reduction::sum, 2)), (Array<double>{0, 2, -2, 2, 1}));
+  EXPECT_EQ(gradient(smooth_l1_loss(input, target, Reduction::sum, 2)), (Array<double>{0, 1, -1, 1, 0.5}));
+  EXPECT_EQ(gradient(smooth_l1_loss(input, target, Reduction::sum, 0)), (Array<double>{0, 1, -1, 1, 1}));
+  EXPECT_EQ(huber_loss(input, target, Reduction::none, 2).value(), (Array<double>{0, 2, 2, 4, 0.5}));
+  EXPECT_EQ(smooth_l1_loss(input, target, Reduction::none, 2).value(), (Array<double>{0, 1, 1, 2, 0.25}));
+}
+
+TEST(LossesTest, AProbabilityOfZeroHasNoDivergence) {
+  const Variable<double> input(Array<double>{-1, -2, -1}, true), target(Array<double>{0, 0.5, 0});
+  const Variable<double> loss = kl_div(input, target, xgrad::KlReduction::sum);
+  EXPECT_DOUBLE_EQ(loss.item(), 0.5 * std::log(0.5) + 1);
+  EXPECT_EQ(grad(loss, {input})[0].value(), (Array<double>{0, -0.5, 0}));
+}
 
 }  // namespace
 }  // namespace xgrad_tests
@@ -225,6 +401,10 @@ namespace {
 const Rows rows("losses", [](const Sizes& s) -> std::vector<Row> {
   return {
       {"mse_loss", {{s.flat}, {s.flat}}, [](auto& a) { return mse_loss(a[0], a[1]); }},
+      {"l1_loss", {{s.flat}, {s.flat}}, [](auto& a) { return l1_loss(a[0], a[1]); }},
+      {"huber_loss", {{s.flat}, {s.flat}}, [](auto& a) { return huber_loss(a[0], a[1]); }},
+      {"smooth_l1_loss", {{s.flat}, {s.flat}}, [](auto& a) { return smooth_l1_loss(a[0], a[1]); }},
+      {"kl_div", {{s.flat}, positive(s.flat)}, [](auto& a) { return kl_div(a[0], a[1]); }},
       {"binary_cross_entropy_with_logits",
        {{s.flat}, {s.flat}},
        [](auto& a) { return binary_cross_entropy_with_logits(a[0], a[1]); }},

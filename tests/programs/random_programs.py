@@ -122,6 +122,15 @@ def mse_loss(x, a):
     return F.mse_loss(*torch.broadcast_tensors(*x), reduction=a["reduction"])
 
 
+def difference_loss(loss, *names):
+    return lambda x, a: loss(*torch.broadcast_tensors(*x), reduction=a["reduction"], **{n: a[n] for n in names})
+
+
+def kl_div(x, a):
+    """batchmean divides by the first axis of the input as it is before the two broadcast."""
+    return F.kl_div(*x, reduction=a["reduction"], log_target=a["log_target"])
+
+
 def binary_cross_entropy(x, a):
     logits, target, weight, pos_weight = x
     return F.binary_cross_entropy_with_logits(logits, target, weight, pos_weight=pos_weight, reduction=a["reduction"])
@@ -173,8 +182,19 @@ def same(name):
     return lambda x, a: getattr(torch, name)(x[0])
 
 
+def pair(name):
+    return lambda x, a: getattr(torch, name)(x[0], other(x, a))
+
+
 ops = {
     **{name: same(name) for name in ("exp log sqrt rsqrt reciprocal square tanh sigmoid relu abs erf neg").split()},
+    **{name: same(name) for name in ("sin cos tan asin acos atan sinh cosh exp2 expm1 log1p log2 log10 floor ceil round "
+                                     "trunc sign lgamma digamma erfc erfinv").split()},
+    **{name: pair(name) for name in "atan2 xlogy fmod".split()},
+    "polygamma": lambda x, a: torch.polygamma(a["n"], x[0]),
+    "leaky_relu": lambda x, a: F.leaky_relu(x[0], a["negative_slope"]),
+    "elu": lambda x, a: F.elu(x[0], a["alpha"]),
+    "log_sigmoid": lambda x, a: F.logsigmoid(x[0]),
     "silu": lambda x, a: F.silu(x[0]),
     "gelu": lambda x, a: F.gelu(x[0], approximate=a["approximate"]),
     "softplus": lambda x, a: F.softplus(x[0], a["beta"], a["threshold"]),
@@ -266,6 +286,10 @@ ops = {
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),
     "add_layer_norm": lambda x, a: layer_norm(x[0] + x[1], a, x[2], x[3]),
     "mse_loss": mse_loss,
+    "l1_loss": difference_loss(F.l1_loss),
+    "huber_loss": difference_loss(F.huber_loss, "delta"),
+    "smooth_l1_loss": difference_loss(F.smooth_l1_loss, "beta"),
+    "kl_div": kl_div,
     "binary_cross_entropy_with_logits": binary_cross_entropy,
     "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,

@@ -1,0 +1,87 @@
+#pragma once
+
+// What the functions of single elements share: loops over arrays, and ops that are one such loop.
+
+#include <type_traits>
+#include <utility>
+
+#include "../../graph/record.hpp"
+#include "../../kernels/binary.hpp"
+#include "../arithmetic.hpp"
+
+namespace xgrad::detail {
+
+/// y[i] = f(x[i], parameters...)
+template <class T, class... P>
+Variable<T> map(void (*f)(const T*, T*, std::size_t, P...), const Variable<T>& x,
+                std::type_identity_t<P>... p) {
+  Variable<T> y = empty<T>(x.shape());
+  f(data(x), data(y), x.size(), p...);
+  return y;
+}
+
+/// dx[i] = f(dy[i], saved[i], parameters...)
+template <class T, class... P>
+Variable<T> map(void (*f)(const T*, const T*, T*, std::size_t, P...), const Variable<T>& dy,
+                const Variable<T>& saved, std::type_identity_t<P>... p) {
+  Variable<T> dx = empty<T>(dy.shape());
+  f(data(dy), data(saved), data(dx), dy.size(), p...);
+  return dx;
+}
+
+/// y = a op b, which broadcast; the loop `contiguous` over equal shapes is the common case.
+template <class T>
+Variable<T> map_pairs(const char* name, kernels::Binary op,
+                      void (*contiguous)(const T*, const T*, T*, std::size_t), const Variable<T>& a,
+                      const Variable<T>& b) {
+  if (same_shape(a.shape(), b.shape())) {
+    Variable<T> y = empty<T>(a.shape());
+    contiguous(data(a), data(b), data(y), a.size());
+    return y;
+  }
+  const Shape shape = broadcast_shape(name, a.shape(), b.shape());
+  Variable<T> y = empty<T>(shape, name);
+  const Strides a_strides = broadcast_strides(a.shape(), shape);
+  const Strides b_strides = broadcast_strides(b.shape(), shape);
+  kernels::binary<T>(op, shape, {data(a), a_strides}, {data(b), b_strides}, data(y));
+  return y;
+}
+
+/// The gradient of operand `i`, if it needs one, from that of the broadcast operand.
+template <class T>
+Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
+  return needs[i] ? summed(grad, needs.shape(i)) : Variable<T>();
+}
+
+/// The op y = f(x) with dx = gradient(dy, s), made of ops, where s is what is saved, x or the output.
+template <class T, class S, class Gradient>
+Variable<T> unary(const char* op, Variable<T>&& y, const Variable<T>& x, const S& saved, Gradient gradient) {
+  return record<T>(
+      op, std::move(y), Inputs(x), Saved(saved),
+      [gradient](Variable<T> dy, Needs, Variable<T> s) -> Grads<T, 1> { return {gradient(dy, s)}; });
+}
+
+/// An op whose dx is one kernel of dy and of what is saved, x or the output; `composed` is the same made of
+/// ops, for a backward that is recorded. Both kernels take the attribute, if there is one.
+template <class T, class S, class Composed, class... P>
+Variable<T> unary(const char* op, void (*f)(const T*, T*, std::size_t, P...),
+                  void (*grad)(const T*, const T*, T*, std::size_t, P...), const Variable<T>& x,
+                  const S& saved, Composed composed, const char* attribute = "",
+                  std::type_identity_t<P>... p) {
+  const auto recorded = [&](const auto& attributes) {
+    return record<T>(
+        op, map(f, x, p...), Inputs(x), attributes, Saved(saved),
+        KernelBackward([grad, p...](const Variable<T>& dy, Needs,
+                                    const Variable<T>& s) -> Grads<T, 1> { return {map(grad, dy, s, p...)}; },
+                       [composed](const Variable<T>& dy, Needs, const Variable<T>& s) -> Grads<T, 1> {
+                         return {composed(dy, s)};
+                       }));
+  };
+  if constexpr (sizeof...(P) == 0) {
+    return recorded(Attributes());
+  } else {
+    return recorded(Attributes(attribute, p...));
+  }
+}
+
+}  // namespace xgrad::detail
