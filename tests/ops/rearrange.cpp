@@ -269,7 +269,9 @@ void draw_pad(Drawing& d) {
   const Name x = d.numbers();
   const Shape shape = d.shape(x);
   std::string mode = d.one_of<std::string>({"constant", "reflect", "replicate", "circular"});
-  if (shape.size() < 2 || shape.size() > 3 || d.value(x).size() == 0) mode = "constant";
+  const bool few_axes = mode != "circular" && shape.size() == 2;
+  if (d.value(x).size() == 0) return;  // PyTorch takes no results without elements
+  if (!few_axes && shape.size() != 3) mode = "constant";
   std::vector<std::ptrdiff_t> pad;
   for (std::size_t k = 0; k < (mode == "constant" ? d.below(shape.size() + 1) : 1); ++k) {
     const std::size_t length = shape[shape.size() - 1 - k];

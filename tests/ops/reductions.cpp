@@ -398,7 +398,10 @@ void draw_norm(Drawing& d) {
   const double p = d.one_of({2.0, 2.0, 1.0, 0.0, 3.0, 1.5, double{inf}, -double{inf}});
   const Attr::Value axes = d.axes(x);
   const Attr ord{"p", std::isinf(p) ? Attr::Value(p > 0 ? "inf" : "-inf") : p};
-  if (d.value(x).size() == 0 || !d.is_clear_of(0, d.value(x))) return;
+  const Array<double>& elements = d.value(x);
+  if (elements.size() == 0 ||
+      std::any_of(elements.begin(), elements.end(), [](double element) { return std::abs(element) < 0.01; }))
+    return;
   if (std::isinf(p)) {
     const Array<double> sizes = xt::abs(d.value(x));
     const Array<double> y = d.result("norm", {x}, {ord, {"dim", axes}, {"keepdim", true}});
