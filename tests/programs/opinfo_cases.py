@@ -42,11 +42,12 @@ def first(y):
 class Op:
     """An op of the cases, and how a sample of PyTorch calls it.
 
-    `parameters` are those of PyTorch's function, in its order: `name` is an input, `name=default` an attribute.
+    `parameters` are those of PyTorch's function, in its order: `name` is an input, `name=default` an attribute. `order` is that
+    of the inputs of a case, where it differs.
     """
 
     def __init__(self, name, parameters, source=None, call=None, outputs=None, wanted=None, graph=None, limit=5, variant="",
-                 values=()):
+                 values=(), order=None):
         self.name, self.call, self.outputs = name, call, outputs or (lambda y: y)
         self.wanted, self.graph, self.limit, self.values = wanted or (lambda x, a: True), graph, limit, values
         self.source, self.variant = source or name, variant
@@ -59,13 +60,14 @@ class Op:
             self.order.append(parameter)
             if is_attribute:
                 self.defaults[parameter] = ast.literal_eval(default)
+        self.inputs = order.split() if order else [name for name in self.order if name not in self.defaults]
 
     def arguments(self, sample):
         """The inputs by their names, and the attributes; None if the sample has others."""
         given = dict(zip(self.order, [sample.input, *sample.args]), **sample.kwargs)
         if len(sample.args) >= len(self.order) or not set(given) <= set(self.order):
             return None
-        inputs = {name: only(given.get(name)) for name in self.order if name not in self.defaults}
+        inputs = {name: only(given.get(name)) for name in self.inputs}
         attributes = {name: given.get(name, default) for name, default in self.defaults.items()}
         if any(not isinstance(x, (torch.Tensor, type(None))) for x in inputs.values()):
             return None
@@ -146,6 +148,12 @@ def std(x, a):
     return torch.std(x["input"], dim=a["dim"], correction=a["correction"], keepdim=a["keepdim"])
 
 
+def is_defined_index_put(x, a):
+    """With ids; PyTorch leaves undefined which of several values is put at one place."""
+    ids = x["indices"]
+    return ids.dtype == torch.int64 and (a["accumulate"] or ids.unique().numel() == ids.numel())
+
+
 def has_plain_std(x, a):
     """Not with torch.std(x, unbiased), nor with PyTorch's default said as None."""
     return not isinstance(a["dim"], bool) and a["correction"] is not None
@@ -211,7 +219,8 @@ OPS = [
     Op("argmax", "input dim=None keepdim=False", limit=8),
     Op("scatter_add", "input dim=0 index src"),
     Op("index_add", "input dim=0 index source alpha=1", limit=8),
-    Op("index_put", "input indices values accumulate=False",
+    Op("index_put", "input indices values accumulate=False", order="input values indices",
+       wanted=is_defined_index_put,
        call=lambda x, a: x["input"].index_put((x["indices"],), x["values"], a["accumulate"])),
     Op("masked_select", "input mask"),
     Op("one_hot", "input num_classes=-1", "nn.functional.one_hot"),
@@ -238,8 +247,8 @@ def samples_of(op):
         kind = make.__name__.split("_")[3]
         sample = next(iter(make(op.info, **{**options, "requires_grad": False})))
         numbers = torch.unique(sample.input)
-        if op.name == "digamma":  # at its poles PyTorch's derivative is a rounding error
-            numbers = numbers[(numbers > 0) | (numbers != numbers.floor())]
+        if op.name == "digamma":  # below zero PyTorch's derivative is inexact, and at poles a rounding error
+            numbers = numbers[~(numbers <= 0)]
         sample.input = numbers.requires_grad_(op.info.supports_autograd)
         yield kind, f"reference inputs, {kind} values", sample
 
