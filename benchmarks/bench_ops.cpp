@@ -1,6 +1,4 @@
 // Forward and backward time of every op on one thread, beside LibTorch where it is installed
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -18,8 +16,9 @@
 
 #include "../apps/program.hpp"
 #include "../tests/ops/common/bench.hpp"
+#include "in_turns.hpp"
 
-using bench::Row, bench::Run, bench::Sizes;
+using bench::Row, bench::Sizes;
 using xgrad::Ids, xgrad::Mask;
 
 namespace bench {
@@ -45,52 +44,6 @@ std::vector<Row> table(const Sizes& sizes) {
     for (Row& row : rows(sizes)) all.push_back(std::move(row));
   }
   return all;
-}
-
-/// CPU time of this thread.
-double now() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double seconds_of(const Run& run, std::size_t calls) {
-  const double start = now();
-  run(calls);
-  return now() - start;
-}
-
-/// How many calls take so long.
-std::size_t calls_in(double seconds, const Run& run) {
-  run(1);  // the first call fills the pools
-  std::size_t calls = 1;
-  double taken = seconds_of(run, calls);
-  while (taken < seconds / 8) {
-    calls *= 2;
-    taken = seconds_of(run, calls);
-  }
-  return std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(calls) * seconds / taken));
-}
-
-/// Microseconds per call of each: the median of short batches, which alternate so that all see the same
-/// machine.
-std::vector<double> measure(const std::vector<Run>& runs, double seconds) {
-  constexpr std::size_t rounds = 7;
-  std::vector<std::size_t> calls;
-  for (const Run& run : runs) calls.push_back(calls_in(seconds / rounds, run));
-  std::vector<std::vector<double>> times(runs.size());
-  for (std::size_t round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (calls[i] > 1) runs[i](1);  // takes the caches back from the one before
-      times[i].push_back(1e6 * seconds_of(runs[i], calls[i]) / static_cast<double>(calls[i]));
-    }
-  }
-  std::vector<double> medians;
-  for (std::vector<double>& all : times) {
-    std::nth_element(all.begin(), all.begin() + rounds / 2, all.end());
-    medians.push_back(all[rounds / 2]);
-  }
-  return medians;
 }
 
 #ifdef XGRAD_BENCH_LIBTORCH
@@ -205,7 +158,7 @@ int run(const Options& options) {
       for (const bench::Input& input : row.inputs) {
         data.x.push_back(xgrad::uniform<float>(input.shape, input.low, input.high));
       }
-      const Times times(measure(row.runs(data), options.seconds));
+      const Times times(bench::measure(row.runs(data), options.seconds));
       if (show_table) print_row(row.name, times);
       if (options.json) lines << json_line(row.name, elements, times) << std::endl;
 

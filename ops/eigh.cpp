@@ -43,7 +43,8 @@ EighResult<T> eigh(const Variable<T>& a, char uplo) {
           Mask diagonal = Mask::from_shape({n, n});
           for (std::size_t i = 0; i < n * n; ++i) diagonal.data()[i] = i / n == i % n;
           const Variable<T> differences = unsqueeze(w, -2) - unsqueeze(w, -1);
-          inner = detail::matrix_product(v, true, dys[1], false) /
+          const Variable<T> turned = detail::matrix_product(v, true, dys[1], false);
+          inner = T(0.5) * (turned - mT(turned)) /
                   masked_fill(differences, diagonal, std::numeric_limits<T>::infinity());
         }
         if (dys[0].defined()) {

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "common/call.hpp"
+#include "common/expect_near.hpp"
 #include "common/matrices.hpp"
 #include "common/op.hpp"
 
@@ -73,6 +74,14 @@ const Draws draws{matrix_draw("eigh", [](Drawing& d, std::size_t n) {
   const std::vector<Name> found = d.call("eigh", {apart}, {{"UPLO", d.one_of<std::string>({"L", "U"})}}, 2);
   drawn_product_of_vectors(d, found[1], drawn_transpose(d, found[1]));
 })};
+
+TEST(EighTest, TheGradientIsSymmetric) {
+  const Variable<double> a(Array<double>{{2, 1}, {1, 3}}, true);
+  const auto [w, v] = eigh(a);
+  const Variable<double> seed(Array<double>{{1, 0}, {2, 3}});
+  expect_near(grad(matmul(v * w, mT(v)), {a}, {.seed = seed})[0].value(), Array<double>{{1, 1}, {1, 3}},
+              1e-14, "of a itself, from its parts");
+}
 
 TEST(EighTest, OneTriangleIsRead) {
   const Array<double> lower{{2, nan}, {1, 2}}, upper{{2, 1}, {nan, 2}};

@@ -236,7 +236,8 @@ const Rows rows([] {
 
 const Conformance conformance{
     {"scatter_add", [](const auto& c) { return scatter_add(c.x(), c.dim(), c.ids(1), c.x(2)); }},
-    {"index_add", [](const auto& c) { return index_add(c.x(), c.dim(), c.ids(1), c.x(2)); }},
+    {"index_add",
+     [](const auto& c) { return index_add(c.x(), c.dim(), c.ids(1), c.x(2) * c.number("alpha", 1)); }},
     {"index_put",
      [](const auto& c) {
        std::vector<Ids> indices;
