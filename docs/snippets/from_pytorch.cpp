@@ -1,4 +1,5 @@
 // What the tables of the pages "Coming from PyTorch" and "Coming from LibTorch" say in xgrad
+#include <functional>
 #include <iostream>
 
 #include <xtensor/xbuilder.hpp>
@@ -55,6 +56,85 @@ void variables_and_gradients() {
   const PrintOptions before = print_options();
   set_print_options({.precision = 2});
   set_print_options(before);
+}
+
+void derivatives_as_calls() {
+  const auto volume = [](const Variable<double>& x) { return prod(x, -1); };
+  {
+    const Array<double> x{1, 2, 3}, v{1, 0, 0};
+    const auto f = volume;
+    const auto [y, grads] = value_and_grad(f, x);
+    jvp(f, x, Array<double>{1, 0, 0}), hvp(f, x, v);
+    jacobian(f, x), hessian(f, x);
+    jacobian(f, x, {.rows = 32});
+    hessian(f, x, {.create_graph = true});
+  }
+  {
+    const Array<double> x{{1, 2, 3}, {4, 5, 6}};
+    const auto f = volume;
+    hessian(f, x, {.batched = true});
+  }
+  const auto f = [](const Variable<double>& x) { return square(x); };
+  {
+    const Array<double> x{1, 2, 3}, v{1, 0, 0}, u = v;
+    vjp(f, x, v), jvp(f, x, v);
+    const auto near = linearize(f, x);
+    near.value(), near(v), near.transposed(u);
+  }
+  Variable<double> x(Array<double>{1, 2, 3}, true);
+  checkpoint(f, x);
+  const std::vector<std::function<Variable<double>(const Variable<double>&)>> functions(4, f);
+  checkpoint_sequential(functions, 2, x);
+  const auto hook = [](const Variable<double>& dx) { return clamp(dx, -1, 1); };
+  x = on_gradient(x, hook);
+  const auto backward = [](Variable<double> dy, Needs) -> Grads<double, 1> { return {-dy}; };
+  record<double>("reversed", x.detach(), Inputs(x), Saved(), once(backward));
+}
+
+void parts_and_reductions() {
+  const Variable<float> x(xt::ones<float>({4, 4}));
+  const Ids rows{0, 1}, columns{2, 3};
+  const Mask mask = xt::eye<bool>(4);
+  const Variable<float> values(Array<float>{5, 6});
+  index(x, 0, range(1, 3));
+  masked_select(x, mask);
+  index_put(x, {rows, columns}, values, true);
+  {
+    const Ids ids{{0, 1, 2, 3}};
+    const Variable<float> src(xt::ones<float>({1, 4}));
+    scatter_add(x, 0, ids, src);
+  }
+  const Ids ids{0, 1};
+  const Variable<float> source(xt::ones<float>({2, 4}));
+  index_add(x, 0, ids, source);
+  one_hot(ids, 4);
+  amax(x), amin(x);
+  { const auto [values, indices] = max(x, 1); }
+  sort(x, 1, true);
+  topk(x, 2, 1, false);
+  argmax(x, 1, true);
+  xgrad::std(x, {0}, {.correction = 0});
+  norm(x, 1, {0});
+  pad(x, {1, 1}, Padding::reflect);
+  roll(x, {1, 2}, {0, 1});
+  mT(x);
+  const Variable<float> input = x, target(Array<float>(xt::ones<float>({4, 4}) / 4)), w = target;
+  l1_loss(input, target, Reduction::sum);
+  kl_div(input, target, KlReduction::batchmean);
+  binary_cross_entropy_with_logits(input, target, {.pos_weight = w});
+}
+
+void linear_algebra() {
+  const Variable<double> a(Array<double>{{4, 1}, {1, 3}}), b = a;
+  cholesky(a, true);
+  solve(a, b, false);
+  solve_triangular(a, b, {.upper = true});
+  lstsq(a, b);
+  slogdet(a).logabsdet.item();
+  const auto [w, V] = eigh(a, 'U');
+  const auto [Q, R] = qr(a, QrMode::complete);
+  const auto [U, S, Vh] = svd(a, false);
+  pinv(a, 1e-10);
 }
 
 void operations() {
@@ -148,7 +228,10 @@ void training() {
 
 int main(int argc, char** argv) {
   variables_and_gradients();
+  derivatives_as_calls();
   operations();
+  parts_and_reductions();
+  linear_algebra();
   modules(argc > 1 ? argv[1] : "net.safetensors");
   training();
   std::cout << "all of it runs\n";
