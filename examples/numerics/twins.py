@@ -1,0 +1,57 @@
+"""twins.py BIN: whether the programs in BIN print what their twins in this folder do; exits with 77 without PyTorch.
+twins.py BIN --time [NAME...]: times each result of both in turns, and prints PyTorch's time divided by xgrad's."""
+
+import pathlib
+import statistics
+import subprocess
+import sys
+
+try:
+    import torch  # noqa: F401
+except ImportError:
+    print("this Python has no torch")
+    sys.exit(77)
+
+folder = pathlib.Path(__file__).parent
+programs, options = pathlib.Path(sys.argv[1]), sys.argv[2:]
+names = sorted(path.stem for path in folder.glob("*.cpp"))
+
+
+def lines(name, *arguments):
+    """What the program and its twin print."""
+    commands = [programs / name], [sys.executable, folder / f"{name}.py"]
+    return [subprocess.run([*command, *arguments], check=True, capture_output=True, text=True).stdout.splitlines()
+            for command in commands]
+
+
+def compare():
+    different = 0
+    for name in names:
+        ours, theirs = lines(name)
+        different += ours != theirs
+        if ours != theirs:
+            print(f"{name} prints {ours}, its twin {theirs}")
+    return different
+
+
+def figures(line):
+    """Microseconds and megabytes."""
+    micros, megabytes = line.rsplit(": ", 1)[1].split(", ")
+    return float(micros.split()[0]), float(megabytes.split()[0])
+
+
+def measure(name):
+    for what in (line.rsplit(": ", 1)[0] for line in lines(name)[0]):
+        rounds = [[figures(side[0]) for side in lines(name, "--time", "--only", what)] for _ in range(3)]
+        ours, theirs = zip(*rounds)
+        ratio = statistics.median(torch_time[0] / time[0] for time, torch_time in zip(ours, theirs))
+        medians = [statistics.median(column) for side in (ours, theirs) for column in zip(*side)]
+        print(f"| {name} | {what} | {medians[0]:.4g} | {medians[2]:.4g} | {ratio:.2f} | {medians[1]:.3g} | {medians[3]:.3g} |",
+              flush=True)
+
+
+if options[:1] != ["--time"]:
+    sys.exit(compare())
+print("| program | result | xgrad us | PyTorch us | ratio | xgrad MB | PyTorch MB |\n| --- | --- | --- | --- | --- | --- | --- |")
+for name in options[1:] or names:
+    measure(name)
