@@ -131,6 +131,8 @@ std::size_t cholesky(T* a, std::size_t n) {
   } else {
     const BlasCall call;
     minor = static_cast<std::size_t>(cxxlapack::potrf<Pivot>('U', index(n), a, index(n)));
+    for (std::size_t i = 0; i < n && minor == 0; ++i)
+      if (std::isnan(a[i * n + i])) minor = i + 1;  // which OpenBLAS may overlook
   }
   for (std::size_t i = 0; i < n; ++i) std::fill(a + i * n + i + 1, a + (i + 1) * n, T(0));
   return minor;

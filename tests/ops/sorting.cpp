@@ -93,14 +93,13 @@ Array<double> far_apart(const Shape& shape) {
 /// A case of arguments so far from each other that neither a difference nor rounding changes their order.
 template <class F>
 Case apart_case(const Shape& shape, const F& f, const Reference& reference) {
-  const Array<double> places = far_apart(shape);
   return make_case(
       {Input(shape, {-1e-5, 1e-5})},
-      [f, places](const auto& x) {
+      [f, shape](const auto& x) {
         using T = typename std::decay_t<decltype(x[0])>::value_type;
-        return f(x[0] + Variable<T>(Array<T>(xt::cast<T>(places))));
+        return f(x[0] + Variable<T>(Array<T>(xt::cast<T>(far_apart(shape)))));
       },
-      [reference, places](const Arguments& x) { return reference({Numbers(x[0] + places)}); });
+      [reference, shape](const Arguments& x) { return reference({Numbers(x[0] + far_apart(shape))}); });
 }
 
 template <class F>

@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <memory>
 #include <ostream>
 #include <random>
 #include <string>
@@ -61,10 +62,17 @@ struct Case {
   Reference reference;
 };
 
+/// Calls f, of which copies share what it holds: cases are copied often, and may hold large arrays.
+template <class F>
+auto shared(F f) {
+  return [f = std::make_shared<const F>(std::move(f))](const auto& x) { return (*f)(x); };
+}
+
 /// What the generic function f of a list of Variables is called with, and what it must give.
 template <class F>
 Case make_case(std::vector<Input> inputs, const F& f, Reference reference) {
-  return {std::move(inputs), f, f, std::move(reference)};
+  const auto call = shared(f);
+  return {std::move(inputs), call, call, shared(std::move(reference))};
 }
 
 /// One case for each list of inputs.
