@@ -4,8 +4,8 @@
 
 #include "../graph/record.hpp"
 #include "../ops/arithmetic.hpp"
+#include "../ops/detail/solutions.hpp"
 #include "../ops/shapes.hpp"
-#include "../ops/solve.hpp"
 #include "captured.hpp"
 #include "functional.hpp"
 

@@ -7,9 +7,9 @@
 #include "../kernels/lapack.hpp"
 #include "arithmetic.hpp"
 #include "detail/matrices.hpp"
+#include "detail/solutions.hpp"
 #include "matmul.hpp"
 #include "shapes.hpp"
-#include "solve_triangular.hpp"
 #include "triangle.hpp"
 
 namespace xgrad {

@@ -9,8 +9,8 @@
 #include "../kernels/lapack.hpp"
 #include "arithmetic.hpp"
 #include "detail/matrices.hpp"
+#include "detail/solutions.hpp"
 #include "shapes.hpp"
-#include "solve.hpp"
 
 namespace xgrad {
 namespace {

@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "detail/matrices.hpp"
+#include "detail/solutions.hpp"
 #include "matmul.hpp"
 #include "qr.hpp"
 #include "shapes.hpp"
-#include "solve_triangular.hpp"
 
 namespace xgrad {
 namespace {

@@ -6,10 +6,10 @@
 #include "../kernels/lapack.hpp"
 #include "arithmetic.hpp"
 #include "detail/matrices.hpp"
+#include "detail/solutions.hpp"
 #include "indexing.hpp"
 #include "matmul.hpp"
 #include "shapes.hpp"
-#include "solve_triangular.hpp"
 #include "triangle.hpp"
 
 namespace xgrad {

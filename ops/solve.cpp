@@ -5,6 +5,7 @@
 #include "../graph/record.hpp"
 #include "arithmetic.hpp"
 #include "detail/matrices.hpp"
+#include "detail/solutions.hpp"
 #include "matmul.hpp"
 #include "shapes.hpp"
 

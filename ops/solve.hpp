@@ -1,10 +1,6 @@
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "../graph/variable.hpp"
-#include "../kernels/lapack.hpp"
 
 namespace xgrad {
 
@@ -21,23 +17,4 @@ Variable<T> solve(const Variable<T>& a, const Variable<T>& b, bool left = true);
 template <class T>
 Variable<T> inv(const Variable<T>& a);
 
-namespace detail {
-
-/// The factors of a batch of matrices (..., n, n).
-template <class T>
-struct LuFactors {
-  Array<T> factors;
-  std::vector<kernels::Pivot> pivots;
-  std::vector<std::size_t> zero_pivots;  ///< of each matrix the place, from 1, of the first pivot that is 0
-};
-
-template <class T>
-std::shared_ptr<const LuFactors<T>> lu_factors(const Variable<T>& a);
-
-/// X with a X = b, or a^T X = b, for one batch of both.
-template <class T>
-Variable<T> lu_solution(const Variable<T>& a, const std::shared_ptr<const LuFactors<T>>& lu,
-                        const Variable<T>& b, bool transposed);
-
-}  // namespace detail
 }  // namespace xgrad

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "../graph/variable.hpp"
-#include "../kernels/lapack.hpp"
 
 namespace xgrad {
 
@@ -18,11 +17,4 @@ struct SolveTriangularOptions {
 template <class T>
 Variable<T> solve_triangular(const Variable<T>& a, const Variable<T>& b, SolveTriangularOptions options = {});
 
-namespace detail {
-
-/// The same for op(a) and one batch of both, and without a look at the diagonal.
-template <class T>
-Variable<T> triangular_solution(const Variable<T>& a, const Variable<T>& b, kernels::Triangular options);
-
-}  // namespace detail
 }  // namespace xgrad
