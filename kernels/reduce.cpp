@@ -1,6 +1,8 @@
 #include "reduce.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "lanes.hpp"
 #include "pieces.hpp"
@@ -46,6 +48,11 @@ XGRAD_INLINE double squares_of_row(const T* x, std::size_t n) {
 }
 
 template <typename T>
+XGRAD_INLINE double norm_of_row(const T* x, std::size_t n) {
+  return std::sqrt(squares_of_row(x, n));
+}
+
+template <typename T>
 XGRAD_INLINE double product_of_row(const T* x, std::size_t n) {
   return reduce_lanes(
       0, n, 1.0, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return static_cast<double>(x[i]); },
@@ -54,6 +61,7 @@ XGRAD_INLINE double product_of_row(const T* x, std::size_t n) {
 
 XGRAD_ROWS(row_sums, T, sum_of_row)
 XGRAD_ROWS(row_squares, double, squares_of_row)
+XGRAD_ROWS(row_norms, T, norm_of_row)
 XGRAD_ROWS(row_products, T, product_of_row)
 XGRAD_ROWS(block_products, double, product_of_row)
 XGRAD_ROWS(row_maxima, T, extreme_of_row<true>)
@@ -153,11 +161,11 @@ constexpr bool is_wide(std::size_t rows, std::size_t strips) {
 
 /// Calls take(results, blocks) in order with what the kernel computes of blocks of 32 rows of x, a strip of n
 /// columns: (blocks, n), with room for another n in front.
-template <typename T, typename Blocks, typename Take>
+template <typename Y, typename T, typename Blocks, typename Take>
 void for_each_row_block(Blocks kernel, const T* x, std::size_t stride, std::size_t rows, std::size_t n,
                         Take take) {
   constexpr std::size_t room = 8 * width;
-  alignas(64) T results[width + room];
+  alignas(64) Y results[width + room];
   for (std::size_t size; rows > 0; x += size * stride, rows -= size) {
     size = std::min(rows, room / n * height);
     const std::size_t blocks = ceil_div(size, height);
@@ -174,7 +182,7 @@ void column_sums(const T* x, std::size_t rows, std::size_t cols, T* y) {
   for (std::size_t left = 0; left < cols; left += width) {
     const std::size_t n = std::min(width, cols - left);
     double total[width] = {};
-    for_each_row_block(block_sums<T>, x + left, cols, rows, n, [&](const T* sums, std::size_t blocks) {
+    for_each_row_block<T>(block_sums<T>, x + left, cols, rows, n, [&](const T* sums, std::size_t blocks) {
       for (; blocks > 0; --blocks, sums += n) {
         for (std::size_t c = 0; c < n; ++c) total[c] += sums[c];
       }
@@ -215,49 +223,190 @@ XGRAD_INLINE void extreme_of_columns(const T* x, std::size_t stride, std::size_t
 XGRAD_EXTREME_COLUMNS(maxima, true)
 XGRAD_EXTREME_COLUMNS(minima, false)
 
-/// As strip_sums, but for products in double.
-XGRAD_PARALLEL_KERNEL(strip_products, strips, rows* std::min(width, cols),
-                      (const T* x, std::size_t rows, std::size_t cols, T* y, std::size_t strips),
-                      (x, rows, cols, y, strips)) {
-  for (; begin < strips; ++begin) {
-    const std::size_t left = begin * width, n = std::min(width, cols - left);
-    double total[width];
-    std::fill_n(total, n, 1.0);
-    for (std::size_t r = 0; r < rows; ++r) {
-      const T* row = x + r * cols + left;
-      for (std::size_t c = 0; c < n; ++c) total[c] *= row[c];
+/// What columns are folded to in double: join of the terms of their elements, and the result of it.
+struct Product {
+  static constexpr double none = 1;
+  XGRAD_INLINE static double term(double x) { return x; }
+  XGRAD_INLINE static double join(double a, double b) { return a * b; }
+  XGRAD_INLINE static double result(double total) { return total; }
+};
+
+struct Norm {
+  static constexpr double none = 0;
+  XGRAD_INLINE static double term(double x) { return x * x; }
+  XGRAD_INLINE static double join(double a, double b) { return a + b; }
+  XGRAD_INLINE static double result(double total) { return std::sqrt(total); }
+};
+
+/// total[c] = the terms of column c of x joined, `rows` rows of n numbers, four rows at once.
+template <typename Fold, typename T>
+XGRAD_INLINE void fold_columns(const T* x, std::size_t stride, std::size_t rows, std::size_t n,
+                               double* total) {
+  std::fill_n(total, n, Fold::none);
+  const auto term = [](const T* at) XGRAD_INLINE_LAMBDA { return Fold::term(static_cast<double>(*at)); };
+  std::size_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const T* row = x + r * stride;
+    XGRAD_INDEPENDENT
+    for (std::size_t c = 0; c < n; ++c) {
+      const double two = Fold::join(term(row + c), term(row + c + stride));
+      const double more = Fold::join(term(row + c + 2 * stride), term(row + c + 3 * stride));
+      total[c] = Fold::join(total[c], Fold::join(two, more));
     }
-    for (std::size_t c = 0; c < n; ++c) y[left + c] = static_cast<T>(total[c]);
+  }
+  for (; r < rows; ++r) {
+    const T* row = x + r * stride;
+    XGRAD_INDEPENDENT
+    for (std::size_t c = 0; c < n; ++c) total[c] = Fold::join(total[c], term(row + c));
   }
 }
 
-/// The product of those behind comes first, into dx, and that of those in front then. Bound by latency in
-/// rows, else by bandwidth.
-XGRAD_PARALLEL_KERNEL(product_grads, strips, n* std::min(width, inner),
-                      (const T* dy, const T* x, std::size_t n, std::size_t inner, T* dx, std::size_t strips),
-                      (dy, x, n, inner, dx, strips)) {
-  const std::size_t across = ceil_div(inner, width);
-  for (; begin < strips; ++begin) {
-    const std::size_t left = begin % across * width, outer = begin / across;
-    const std::size_t w = std::min(width, inner - left), first = outer * n * inner + left;
+/// As strip_sums and block_sums, but for Fold; those of blocks without its result.
+#define XGRAD_FOLDED_COLUMNS(name, Fold)                                                                \
+  XGRAD_PARALLEL_KERNEL(strip_##name, strips, rows* std::min(width, cols),                              \
+                        (const T* x, std::size_t rows, std::size_t cols, T* y, std::size_t strips),     \
+                        (x, rows, cols, y, strips)) {                                                   \
+    for (; begin < strips; ++begin) {                                                                   \
+      const std::size_t left = begin * width, n = std::min(width, cols - left);                         \
+      double total[width];                                                                              \
+      fold_columns<Fold>(x + left, cols, rows, n, total);                                               \
+      for (std::size_t c = 0; c < n; ++c) y[left + c] = static_cast<T>(Fold::result(total[c]));         \
+    }                                                                                                   \
+  }                                                                                                     \
+  XGRAD_PARALLEL_KERNEL(                                                                                \
+      block_##name, blocks, height* n,                                                                  \
+      (const T* x, std::size_t stride, std::size_t rows, std::size_t n, double* y, std::size_t blocks), \
+      (x, stride, rows, n, y, blocks)) {                                                                \
+    for (; begin < blocks; ++begin) {                                                                   \
+      const std::size_t top = begin * height;                                                           \
+      fold_columns<Fold>(x + top * stride, stride, std::min(height, rows - top), n, y + begin * n);     \
+    }                                                                                                   \
+  }
+
+XGRAD_FOLDED_COLUMNS(column_products, Product)
+XGRAD_FOLDED_COLUMNS(column_norms, Norm)
+
+/// y[c] = Fold of column c of x (rows, cols).
+template <typename Fold, typename T, typename Strips, typename Blocks>
+void folded_columns(const T* x, std::size_t rows, std::size_t cols, T* y, Strips strips_kernel,
+                    Blocks blocks_kernel) {
+  const std::size_t strips = ceil_div(cols, width);
+  if (is_one_piece(rows, cols) || is_wide(rows, strips)) return strips_kernel(x, rows, cols, y, strips);
+  for (std::size_t left = 0; left < cols; left += width) {
+    const std::size_t n = std::min(width, cols - left);
     double total[width];
-    std::fill_n(total, w, 1.0);
-    for (std::size_t i = n; i-- > 0;) {
-      const std::size_t row = first + i * inner;
-      for (std::size_t c = 0; c < w; ++c) {
-        dx[row + c] = static_cast<T>(total[c]);
-        total[c] *= x[row + c];
-      }
-    }
-    for (std::size_t c = 0; c < w; ++c) total[c] = dy[outer * inner + left + c];
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t row = first + i * inner;
-      for (std::size_t c = 0; c < w; ++c) {
-        dx[row + c] = static_cast<T>(dx[row + c] * total[c]);
-        total[c] *= x[row + c];
-      }
+    std::fill_n(total, n, Fold::none);
+    for_each_row_block<double>(blocks_kernel, x + left, cols, rows, n,
+                               [&](const double* parts, std::size_t blocks) {
+                                 for (; blocks > 0; --blocks, parts += n) {
+                                   for (std::size_t c = 0; c < n; ++c)
+                                     total[c] = Fold::join(total[c], parts[c]);
+                                 }
+                               });
+    for (std::size_t c = 0; c < n; ++c) y[left + c] = static_cast<T>(Fold::result(total[c]));
+  }
+}
+
+/// behind (rows, n) = for each element of x the product of those behind it in its column; total[c] = that of
+/// all of column c.
+template <typename T>
+XGRAD_INLINE void products_behind(const T* x, std::size_t stride, std::size_t rows, std::size_t n,
+                                  double* behind, double* total) {
+  std::fill_n(total, n, 1.0);
+  for (std::size_t r = rows; r-- > 0;) {
+    const T* row = x + r * stride;
+    XGRAD_INDEPENDENT
+    for (std::size_t c = 0; c < n; ++c) {
+      behind[r * n + c] = total[c];
+      total[c] *= row[c];
     }
   }
+}
+
+/// dx = behind times the product of front[c] and those in front in the column; front goes on to the end.
+template <typename T>
+XGRAD_INLINE void times_those_in_front(const double* behind, const T* x, std::size_t stride, std::size_t rows,
+                                       std::size_t n, double* front, T* dx) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    const T* row = x + r * stride;
+    T* to = dx + r * stride;
+    XGRAD_INDEPENDENT
+    for (std::size_t c = 0; c < n; ++c) {
+      to[c] = static_cast<T>(behind[r * n + c] * front[c]);
+      front[c] *= row[c];
+    }
+  }
+}
+
+/// dx of blocks of 32 rows of x, a strip of n columns, from dy (blocks, n), the gradients of the products of
+/// the blocks' columns. Bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(block_product_grads, blocks, height* n,
+                      (const double* dy, const T* x, std::size_t stride, std::size_t rows, std::size_t n,
+                       T* dx, std::size_t blocks),
+                      (dy, x, stride, rows, n, dx, blocks)) {
+  constexpr std::size_t part = 256;  // of the columns: what is behind stays in the first-level cache
+  double behind[height * part], total[part];
+  for (; begin < blocks; ++begin) {
+    const std::size_t top = begin * height, count = std::min(height, rows - top);
+    for (std::size_t left = 0; left < n; left += part) {
+      const std::size_t w = std::min(part, n - left), first = top * stride + left;
+      products_behind(x + first, stride, count, w, behind, total);
+      std::copy_n(dy + begin * n + left, w, total);
+      times_those_in_front(behind, x + first, stride, count, w, total, dx + first);
+    }
+  }
+}
+
+/// The gradients of the products of blocks come first: they are factors of the whole product.
+template <typename T>
+void column_product_grads(const double* dy, const T* x, std::size_t stride, std::size_t rows, std::size_t n,
+                          T* dx) {
+  const std::size_t blocks = ceil_div(rows, height);
+  if (blocks <= 1) return block_product_grads(dy, x, stride, rows, n, dx, blocks);
+  std::vector<double> products(blocks * n), grads(blocks * n);
+  block_column_products(x, stride, rows, n, products.data(), blocks);
+  column_product_grads(dy, products.data(), n, blocks, n, grads.data());
+  block_product_grads(grads.data(), x, stride, rows, n, dx, blocks);
+}
+
+/// dx of rows of x, which are as in XGRAD_ROWS, of 1024 at most, from dy[r]. A row is 32 columns, whose
+/// products are factors beside the elements that are left. Bound by bandwidth; by latency in rows under 64.
+XGRAD_PARALLEL_KERNEL(row_product_grads, rows, cols,
+                      (const double* dy, const T* x, std::size_t n, std::size_t cols, T* dx,
+                       std::size_t rows),
+                      (dy, x, n, cols, dx, rows)) {
+  constexpr std::size_t lanes = 32;
+  double behind[sum_block], factors[2 * lanes], others[2 * lanes], grads[2 * lanes];
+  for (std::size_t r = begin; r < rows; ++r) {
+    const T* const row = x + r * cols;
+    T* const to = dx + r * cols;
+    const std::size_t size = std::min(cols, n - r * cols), columns = size < 2 * lanes ? 0 : lanes;
+    const std::size_t deep = size / lanes, inside = deep * columns, count = columns + size - inside;
+    products_behind(row, lanes, deep, columns, behind, factors);
+    std::copy_n(row + inside, size - inside, factors + columns);
+    double front = dy[r], all;
+    products_behind(factors, 1, count, 1, others, &all);
+    times_those_in_front(others, factors, 1, count, 1, &front, grads);
+    times_those_in_front(behind, row, lanes, deep, columns, grads, to);
+    for (std::size_t i = inside; i < size; ++i) to[i] = static_cast<T>(grads[columns + i - inside]);
+  }
+}
+
+/// As column_product_grads, for rows of n.
+template <typename T>
+void all_row_product_grads(const double* dy, const T* x, std::size_t rows, std::size_t n, T* dx) {
+  if (n <= sum_block) return row_product_grads(dy, x, rows * n, n, dx, rows);
+  const auto some = [=](std::size_t begin, std::size_t end) {
+    const std::size_t blocks = ceil_div(n, sum_block);
+    std::vector<double> products(blocks), grads(blocks);
+    for (std::size_t r = begin; r < end; ++r) {
+      block_products(x + r * n, n, sum_block, products.data(), blocks);
+      all_row_product_grads(dy + r, products.data(), 1, blocks, grads.data());
+      row_product_grads(grads.data(), x + r * n, n, sum_block, dx + r * n, blocks);
+    }
+  };
+  if (is_one_piece(n, 1)) return parallel_pieces(rows, n, some);
+  some(0, rows);
 }
 
 /// y (outer, inner) from x (outer, n, inner): by rows(x, size, n, y, outer) or by row(x) for long ones where
@@ -293,7 +442,7 @@ void extremes(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T
     std::copy_n(from, inner, to);
     for (std::size_t left = 0; left < inner; left += width) {
       const std::size_t size = std::min(width, inner - left);
-      for_each_row_block(blocks_kernel, from + left, inner, n, size, [=](T* found, std::size_t blocks) {
+      for_each_row_block<T>(blocks_kernel, from + left, inner, n, size, [=](T* found, std::size_t blocks) {
         std::copy_n(to + left, size, found - size);  // so far
         strips_kernel(found - size, blocks + 1, size, to + left, 1);
       });
@@ -333,15 +482,35 @@ void product_middle(const T* x, std::size_t outer, std::size_t n, std::size_t in
     return static_cast<T>(total);
   };
   const auto columns = [=](const T* from, T* to) {
-    strip_products(from, n, inner, to, ceil_div(inner, width));
+    folded_columns<Product>(from, n, inner, to, strip_column_products<T>, block_column_products<T>);
   };
   reduce_middle(x, outer, n, inner, y, row_products<T>, row, columns);
 }
 
 template <typename T>
+void norm_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  const auto row = [=](const T* from) { return static_cast<T>(std::sqrt(squared_norm(from, n))); };
+  const auto columns = [=](const T* from, T* to) {
+    folded_columns<Norm>(from, n, inner, to, strip_column_norms<T>, block_column_norms<T>);
+  };
+  reduce_middle(x, outer, n, inner, y, row_norms<T>, row, columns);
+}
+
+template <typename T>
 void product_middle_grad(const T* dy, const T* x, std::size_t outer, std::size_t n, std::size_t inner,
                          T* dx) {
-  product_grads(dy, x, n, inner, dx, outer * ceil_div(inner, width));
+  const std::vector<double> grads(dy, dy + outer * inner);
+  if (inner == 1) return all_row_product_grads(grads.data(), x, outer, n, dx);
+  const std::size_t strips = ceil_div(inner, width), cost = n * std::min(width, inner);
+  const auto some = [=, from = grads.data()](std::size_t begin, std::size_t end) {
+    for (; begin < end; ++begin) {
+      const std::size_t o = begin / strips, left = begin % strips * width, first = o * n * inner + left;
+      column_product_grads(from + o * inner + left, x + first, inner, n, std::min(width, inner - left),
+                           dx + first);
+    }
+  };
+  if (is_one_piece(cost, 1)) return parallel_pieces(outer * strips, cost, some);
+  some(0, outer * strips);
 }
 
 template <typename T>
@@ -362,6 +531,7 @@ double dot(const T* a, const T* b, std::size_t n) {
   template void max_middle(const T*, std::size_t, std::size_t, std::size_t, T*);                    \
   template void min_middle(const T*, std::size_t, std::size_t, std::size_t, T*);                    \
   template void product_middle(const T*, std::size_t, std::size_t, std::size_t, T*);                \
+  template void norm_middle(const T*, std::size_t, std::size_t, std::size_t, T*);                   \
   template void product_middle_grad(const T*, const T*, std::size_t, std::size_t, std::size_t, T*); \
   template double squared_norm(const T*, std::size_t);                                              \
   template double dot(const T*, const T*, std::size_t);

@@ -14,12 +14,16 @@ void max_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner,
 template <typename T>
 void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
 
-/// The same for products, in double: no float overflows on the way. An empty product
-/// is 1.
+/// The same for products, in double: no float overflows on the way. An empty product is 1.
 template <typename T>
 void product_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
 
-/// dx (outer, n, inner) = dy (outer, inner) times the product of the other elements along the middle axis.
+/// The same for sqrt(sum of x^2), in double.
+template <typename T>
+void norm_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
+
+/// dx (outer, n, inner) = dy (outer, inner) times the product of the other elements along the middle axis, in
+/// double.
 template <typename T>
 void product_middle_grad(const T* dy, const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* dx);
 

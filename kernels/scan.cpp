@@ -1,6 +1,8 @@
 #include "scan.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <vector>
 
 #include "pieces.hpp"
 
@@ -10,7 +12,9 @@ namespace {
 
 constexpr std::size_t width = 512;  // of the strips of columns, whose totals stay in the first-level cache
 
-constexpr std::size_t strips_of(std::size_t inner) { return (inner + width - 1) / width; }
+constexpr std::size_t grad_width = 64;  // the same where their products are kept, too
+
+constexpr std::size_t strips_of(std::size_t inner, std::size_t w = width) { return (inner + w - 1) / w; }
 
 /// Goes through n rows of w columns, which are `inner` apart: total[c] = first(place), then next(total[c],
 /// place), which are written there.
@@ -82,10 +86,10 @@ XGRAD_INLINE void recurrence_strip(const T* a, const T* b, std::size_t n, std::s
 
 /// Where strip `number` begins, and how wide it is.
 struct Strip {
-  Strip(std::size_t number, std::size_t n, std::size_t inner) {
-    const std::size_t strips = strips_of(inner), left = number % strips * width;
+  Strip(std::size_t number, std::size_t n, std::size_t inner, std::size_t w = width) {
+    const std::size_t strips = strips_of(inner, w), left = number % strips * w;
     offset = number / strips * n * inner + left;
-    columns = std::min(width, inner - left);
+    columns = std::min(w, inner - left);
   }
 
   std::size_t offset, columns;
@@ -122,6 +126,71 @@ XGRAD_PARALLEL_KERNEL(cumprod_strips, strips, n* std::min(width, inner),
   }
 }
 
+/// dx of w columns of x, whose elements are `step` apart: that of element i of column c is at i * step +
+/// c * apart. The products in front of every 16th element are kept, and those between found again from them.
+template <std::size_t most, typename T, typename Width>
+XGRAD_INLINE void cumprod_grad_columns(const T* dy, const T* x, std::size_t n, std::size_t step,
+                                       std::size_t apart, Width w, double* kept, T* dx) {
+  constexpr std::size_t block = 16;
+  double front[block * most], product[most], behind[most];
+  std::fill_n(product, most, 1.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i % block == 0) std::copy_n(product, most, kept + i / block * most);
+    for (std::size_t c = 0; c < w; ++c) product[c] *= x[i * step + c * apart];
+  }
+  std::fill_n(behind, most, 0.0);
+  for (std::size_t end = n; end > 0;) {
+    const std::size_t first = (end - 1) / block * block;
+    std::copy_n(kept + first / block * most, most, product);
+    for (std::size_t i = first; i < end; ++i) {
+      for (std::size_t c = 0; c < w; ++c) {
+        front[(i - first) * most + c] = product[c];
+        product[c] *= x[i * step + c * apart];
+      }
+    }
+    for (; end > first; --end) {
+      const std::size_t row = (end - 1) * step;
+      const double* const before = front + (end - 1 - first) * most;
+      for (std::size_t c = 0; c < w; ++c) {
+        const std::size_t at = row + c * apart;
+        const double r = dy[at] + behind[c];
+        behind[c] = x[at] * r;
+        dx[at] = static_cast<T>(before[c] * r);
+      }
+    }
+  }
+}
+
+/// Of rows without gaps, eight beside each other, so that none waits for its last product.
+XGRAD_PARALLEL_KERNEL(cumprod_grad_rows, rows, n,
+                      (const T* dy, const T* x, std::size_t n, T* dx, std::size_t rows),
+                      (dy, x, n, dx, rows)) {
+  constexpr std::size_t most = 8;
+  std::vector<double> kept((n + 15) / 16 * most);
+  for (; begin + most <= rows; begin += most) {
+    const std::size_t at = begin * n;
+    cumprod_grad_columns<most>(dy + at, x + at, n, 1, n, std::integral_constant<std::size_t, most>(),
+                               kept.data(), dx + at);
+  }
+  for (; begin < rows; ++begin) {
+    const std::size_t at = begin * n;
+    cumprod_grad_columns<1>(dy + at, x + at, n, 1, 0, std::integral_constant<std::size_t, 1>(), kept.data(),
+                            dx + at);
+  }
+}
+
+/// Of strips of columns. Bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(cumprod_grad_strips, strips, n* std::min(grad_width, inner),
+                      (const T* dy, const T* x, std::size_t n, std::size_t inner, T* dx, std::size_t strips),
+                      (dy, x, n, inner, dx, strips)) {
+  std::vector<double> kept((n + 15) / 16 * grad_width);
+  for (; begin < strips; ++begin) {
+    const Strip strip(begin, n, inner, grad_width);
+    cumprod_grad_columns<grad_width>(dy + strip.offset, x + strip.offset, n, inner, 1, strip.columns,
+                                     kept.data(), dx + strip.offset);
+  }
+}
+
 /// As cumprod_strips.
 XGRAD_PARALLEL_KERNEL(recurrence_strips, strips, n* std::min(width, inner),
                       (const T* a, const T* b, std::size_t n, std::size_t inner, bool reversed, T* y,
@@ -151,14 +220,21 @@ void cumprod(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T*
 }
 
 template <typename T>
+void cumprod_grad(const T* dy, const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* dx) {
+  if (inner == 1) return cumprod_grad_rows(dy, x, n, dx, outer);
+  cumprod_grad_strips(dy, x, n, inner, dx, outer * strips_of(inner, grad_width));
+}
+
+template <typename T>
 void recurrence(const T* a, const T* b, std::size_t outer, std::size_t n, std::size_t inner, bool reversed,
                 T* y) {
   if (n > 0) recurrence_strips(a, b, n, inner, reversed, y, outer * strips_of(inner));
 }
 
-#define XGRAD_INSTANTIATE(T)                                                       \
-  template void cumsum(const T*, std::size_t, std::size_t, std::size_t, bool, T*); \
-  template void cumprod(const T*, std::size_t, std::size_t, std::size_t, T*);      \
+#define XGRAD_INSTANTIATE(T)                                                                 \
+  template void cumsum(const T*, std::size_t, std::size_t, std::size_t, bool, T*);           \
+  template void cumprod(const T*, std::size_t, std::size_t, std::size_t, T*);                \
+  template void cumprod_grad(const T*, const T*, std::size_t, std::size_t, std::size_t, T*); \
   template void recurrence(const T*, const T*, std::size_t, std::size_t, std::size_t, bool, T*);
 
 XGRAD_INSTANTIATE(float)

@@ -15,6 +15,10 @@ void cumsum(const T* x, std::size_t outer, std::size_t n, std::size_t inner, boo
 template <typename T>
 void cumprod(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
 
+/// dx[i] = x[0] ... x[i - 1] r[i] with r[i] = dy[i] + x[i + 1] r[i + 1]: the gradient of cumprod.
+template <typename T>
+void cumprod_grad(const T* dy, const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* dx);
+
 /// y[i] = b[i] + a[i] y[i - 1], or reversed, y[i] = b[i] + a[i + 1] y[i + 1]; the first is b alone.
 template <typename T>
 void recurrence(const T* a, const T* b, std::size_t outer, std::size_t n, std::size_t inner, bool reversed,

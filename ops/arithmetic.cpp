@@ -91,8 +91,8 @@ Variable<T> larger_part(const Variable<T>& dy, const Variable<T>& a, const Varia
 namespace detail {
 
 template <class T>
-void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept, T* y) {
-  Shape lengths = x.shape();
+void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& shape, const Shape& kept, T* y) {
+  Shape lengths = shape;
   const std::size_t rank = lengths.size(), shift = rank - kept.size();
   const auto reduced = [&](std::size_t axis) { return axis < shift || kept[axis - shift] == 1; };
   const auto product = [&](std::size_t first, std::size_t last) {
@@ -320,28 +320,28 @@ Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
                    });
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                \
-  template void detail::reduce_axes(ReduceMiddle<T>, const Variable<T>&, const Shape&, T*); \
-  template Variable<T> detail::masked_mul(const Variable<T>&, const Variable<T>&);          \
-  template Variable<T> detail::squared_difference(const Variable<T>&, const Variable<T>&);  \
-  template Variable<T> detail::equal(const Variable<T>&, const Variable<T>&);               \
-  template Variable<T> broadcast_to(const Variable<T>&, const Shape&);                      \
-  template Variable<T> sum_to(const Variable<T>&, const Shape&);                            \
-  template Variable<T> add(const Variable<T>&, const Variable<T>&);                         \
-  template Variable<T> add(const Variable<T>&, T);                                          \
-  template Variable<T> add(const Variable<T>&, const Variable<T>&, T);                      \
-  template Variable<T> sub(const Variable<T>&, const Variable<T>&);                         \
-  template Variable<T> sub(const Variable<T>&, T);                                          \
-  template Variable<T> sub(const Variable<T>&, const Variable<T>&, T);                      \
-  template Variable<T> mul(const Variable<T>&, const Variable<T>&);                         \
-  template Variable<T> mul(const Variable<T>&, T);                                          \
-  template Variable<T> div(const Variable<T>&, const Variable<T>&);                         \
-  template Variable<T> div(const Variable<T>&, T);                                          \
-  template Variable<T> neg(const Variable<T>&);                                             \
-  template Variable<T> pow(const Variable<T>&, const Variable<T>&);                         \
-  template Variable<T> pow(const Variable<T>&, T);                                          \
-  template Variable<T> pow(T, const Variable<T>&);                                          \
-  template Variable<T> maximum(const Variable<T>&, const Variable<T>&);                     \
+#define XGRAD_INSTANTIATE(T)                                                                              \
+  template void detail::reduce_axes(ReduceMiddle<T>, const Variable<T>&, const Shape&, const Shape&, T*); \
+  template Variable<T> detail::masked_mul(const Variable<T>&, const Variable<T>&);                        \
+  template Variable<T> detail::squared_difference(const Variable<T>&, const Variable<T>&);                \
+  template Variable<T> detail::equal(const Variable<T>&, const Variable<T>&);                             \
+  template Variable<T> broadcast_to(const Variable<T>&, const Shape&);                                    \
+  template Variable<T> sum_to(const Variable<T>&, const Shape&);                                          \
+  template Variable<T> add(const Variable<T>&, const Variable<T>&);                                       \
+  template Variable<T> add(const Variable<T>&, T);                                                        \
+  template Variable<T> add(const Variable<T>&, const Variable<T>&, T);                                    \
+  template Variable<T> sub(const Variable<T>&, const Variable<T>&);                                       \
+  template Variable<T> sub(const Variable<T>&, T);                                                        \
+  template Variable<T> sub(const Variable<T>&, const Variable<T>&, T);                                    \
+  template Variable<T> mul(const Variable<T>&, const Variable<T>&);                                       \
+  template Variable<T> mul(const Variable<T>&, T);                                                        \
+  template Variable<T> div(const Variable<T>&, const Variable<T>&);                                       \
+  template Variable<T> div(const Variable<T>&, T);                                                        \
+  template Variable<T> neg(const Variable<T>&);                                                           \
+  template Variable<T> pow(const Variable<T>&, const Variable<T>&);                                       \
+  template Variable<T> pow(const Variable<T>&, T);                                                        \
+  template Variable<T> pow(T, const Variable<T>&);                                                        \
+  template Variable<T> maximum(const Variable<T>&, const Variable<T>&);                                   \
   template Variable<T> minimum(const Variable<T>&, const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)

@@ -82,10 +82,14 @@ Strides row_major_strides(const Shape& shape);
 template <class T>
 using ReduceMiddle = void (*)(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
 
-/// x reduced over the axes along which `kept` would be stretched to x's shape, one run of neighbouring axes
-/// after the other; y has room for what is left.
+/// x, taken as of `shape`, reduced over the axes along which `kept` would be stretched to it, one run of
+/// neighbouring axes after the other; y has room for what is left.
 template <class T>
-void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept, T* y);
+void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& shape, const Shape& kept, T* y);
+template <class T>
+void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept, T* y) {
+  reduce_axes(reduce, x, x.shape(), kept, y);
+}
 
 /// broadcast_to and sum_to for use inside ops, without a copy: x itself if it has the shape.
 template <class T>

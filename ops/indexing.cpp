@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmanipulation.hpp>
@@ -52,38 +53,93 @@ using detail::Strides;
 
 /// Where a part of an array lies in it.
 struct Part {
-  const char *op, *grad_op;  // the names of taking it, and of putting it back
-  std::size_t offset;
+  explicit Part(const Shape& whole) : strides(detail::row_major_strides(whole)), shape(whole) {}
+
+  /// Leaves the element `position` of an axis, which goes.
+  void keep_element(std::size_t axis, std::ptrdiff_t position) {
+    offset += static_cast<std::size_t>(position * strides[axis]);
+    strides.erase(strides.begin() + axis);
+    shape.erase(shape.begin() + axis);
+  }
+
+  /// Leaves those of an axis from `first` on, before `last`.
+  void keep_range(std::size_t axis, std::ptrdiff_t first, std::ptrdiff_t last, std::ptrdiff_t step) {
+    shape[axis] = static_cast<std::size_t>((last - first) / step + ((last - first) % step != 0 ? 1 : 0));
+    if (shape[axis] > 0) offset += static_cast<std::size_t>(first * strides[axis]);
+    if (shape[axis] > 1) strides[axis] *= step;
+  }
+
+  std::size_t offset = 0;
   Strides strides;
   Shape shape;
-  std::size_t dim;
-  std::ptrdiff_t start, step;  // along dim
-
-  auto attributes() const { return Attributes("dim", dim, "start", start, "step", step); }
 };
 
-template <class T>
-Variable<T> put_back(const Variable<T>& x, const Part& part, const Shape& whole);
+/// The part along one axis, with the names of taking it and of putting it back.
+struct AxisPart : Part {
+  AxisPart(const char* take, const char* put, const Shape& whole, std::size_t dim, std::ptrdiff_t start,
+           std::ptrdiff_t step)
+      : Part(whole), op(take), grad_op(put), dim(dim), start(start), step(step) {}
+
+  auto attributes() const { return Attributes("dim", dim, "start", start, "step", step); }
+
+  const char *op, *grad_op;
+  std::size_t dim;
+  std::ptrdiff_t start, step;
+};
+
+/// The part that index takes: for each item where it begins, and its step, 0 for an element.
+struct ItemsPart : Part {
+  using Part::Part;
+
+  auto attributes() const { return Attributes("starts", starts, "steps", steps); }
+
+  static constexpr const char *op = "index", *grad_op = "index_grad";
+  std::vector<std::ptrdiff_t> starts = {}, steps = {};
+};
+
+template <class T, class P>
+Variable<T> put_back(const Variable<T>& x, const P& part, const Shape& whole);
 
 /// The part of x. Its gradient is put_back, whose own gradient is take: the two are closed under
 /// differentiation.
-template <class T>
-Variable<T> take(const Variable<T>& x, const Part& part) {
+template <class T, class P>
+Variable<T> take(const Variable<T>& x, const P& part) {
   Variable<T> y = detail::empty<T>(part.shape);
-  kernels::permute<T>(part.shape, {detail::data(x) + part.offset, part.strides}, detail::data(y));
+  if (y.size() > 0)
+    kernels::permute<T>(part.shape, {detail::data(x) + part.offset, part.strides}, detail::data(y));
   return record<T>(
       part.op, std::move(y), Inputs(x), part.attributes(), Saved(),
       [part](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {put_back(dy, part, needs.shape(0))}; });
 }
 
 /// Zeros of shape `whole` but for x in its part.
-template <class T>
-Variable<T> put_back(const Variable<T>& x, const Part& part, const Shape& whole) {
+template <class T, class P>
+Variable<T> put_back(const Variable<T>& x, const P& part, const Shape& whole) {
   Variable<T> y = detail::empty<T>(whole);
   kernels::fill(T{0}, detail::data(y), y.size());
-  kernels::scatter_add<T>(part.shape, detail::data(x), {detail::data(y) + part.offset, part.strides});
+  if (x.size() > 0)
+    kernels::scatter_add<T>(part.shape, detail::data(x), {detail::data(y) + part.offset, part.strides});
   return record<T>(part.grad_op, std::move(y), Inputs(x), part.attributes(), Saved(),
                    [part](Variable<T> dy, Needs) -> Grads<T, 1> { return {take(dy, part)}; });
+}
+
+/// The place of an element of an axis of x, where a negative index counts from the end.
+std::ptrdiff_t place_of(const char* op, std::ptrdiff_t index, std::size_t axis, const Shape& shape) {
+  const auto length = static_cast<std::ptrdiff_t>(shape[axis]);
+  if (index < -length || index >= length)
+    detail::fail<IndexError>(op, ": index ", index, " is out of range for axis ", axis, " of x ", shape);
+  return index < 0 ? index + length : index;
+}
+
+/// The bounds of a range of an axis, clamped to its length.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> bounds_of(const char* op, const IndexRange& range,
+                                                    std::size_t length) {
+  if (range.step < 1) detail::fail<ValueError>(op, ": step must be at least 1, got ", range.step);
+  const auto clamped = [end = static_cast<std::ptrdiff_t>(length)](std::ptrdiff_t bound) {
+    return std::clamp<std::ptrdiff_t>(bound < 0 ? bound + end : bound, 0, end);
+  };
+  const std::ptrdiff_t first = clamped(range.start);
+  return {first, std::max(clamped(range.end), first)};
 }
 
 /// x (outer, length, inner) at the indices along its middle axis. Its gradient is put_rows, whose own
@@ -166,16 +222,9 @@ Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& 
 template <class T>
 Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index) {
   const std::size_t axis = detail::normalize_axis("select", dim, x.shape());
-  const auto length = static_cast<std::ptrdiff_t>(x.shape()[axis]);
-  if (index < -length || index >= length) {
-    detail::fail<IndexError>("select: index ", index, " is out of range for axis ", axis, " of x ",
-                             x.shape());
-  }
-  const std::ptrdiff_t position = index < 0 ? index + length : index;
-  Part part{"select", "select_grad", 0, detail::row_major_strides(x.shape()), x.shape(), axis, position, 1};
-  part.offset = static_cast<std::size_t>(position * part.strides[axis]);
-  part.strides.erase(part.strides.begin() + axis);
-  part.shape.erase(part.shape.begin() + axis);
+  const std::ptrdiff_t position = place_of("select", index, axis, x.shape());
+  AxisPart part("select", "select_grad", x.shape(), axis, position, 1);
+  part.keep_element(axis, position);
   return take(x, part);
 }
 
@@ -183,16 +232,9 @@ template <class T>
 Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrdiff_t end,
                   std::ptrdiff_t step) {
   const std::size_t axis = detail::normalize_axis("slice", dim, x.shape());
-  if (step < 1) detail::fail<ValueError>("slice: step must be at least 1, got ", step);
-  const auto length = static_cast<std::ptrdiff_t>(x.shape()[axis]);
-  const auto clamped = [length](std::ptrdiff_t bound) {
-    return std::clamp<std::ptrdiff_t>(bound < 0 ? bound + length : bound, 0, length);
-  };
-  const std::ptrdiff_t first = clamped(start), last = std::max(clamped(end), first);
-  Part part{"slice", "slice_grad", 0, detail::row_major_strides(x.shape()), x.shape(), axis, first, step};
-  part.shape[axis] = static_cast<std::size_t>((last - first) / step + ((last - first) % step != 0 ? 1 : 0));
-  if (part.shape[axis] > 0) part.offset = static_cast<std::size_t>(first * part.strides[axis]);
-  if (part.shape[axis] > 1) part.strides[axis] *= step;
+  const auto [first, last] = bounds_of("slice", {start, end, step}, x.shape()[axis]);
+  AxisPart part("slice", "slice_grad", x.shape(), axis, first, step);
+  part.keep_range(axis, first, last, step);
   return take(x, part);
 }
 
@@ -249,17 +291,21 @@ Variable<T> index(const Variable<T>& x, const std::vector<Index>& items) {
                              x.shape());
   }
   if (items.empty()) return reshape(x, x.shape());
-  Variable<T> y = x;
-  int axis = 0;
-  for (const Index& item : items) {
-    if (item.is_range) {
-      y = slice(y, axis, item.range.start, item.range.end, item.range.step);
-      ++axis;
+  ItemsPart part(x.shape());
+  std::size_t kept = 0;
+  for (std::size_t axis = 0; axis < items.size(); ++axis) {
+    const auto& [range, is_range] = items[axis];
+    if (is_range) {
+      const auto [first, last] = bounds_of("index", range, x.shape()[axis]);
+      part.keep_range(kept++, first, last, range.step);
+      part.starts.push_back(first);
     } else {
-      y = select(y, axis, item.range.start);
+      part.starts.push_back(place_of("index", range.start, axis, x.shape()));
+      part.keep_element(kept, part.starts.back());
     }
+    part.steps.push_back(is_range ? range.step : 0);
   }
-  return y;
+  return take(x, part);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                           \

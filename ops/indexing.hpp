@@ -63,8 +63,9 @@ struct Index {
   bool is_range;
 };
 
-/// NumPy's x[i, :, 1:3] as index(x, i, all, range(1, 3)): an item for each of the first axes, of which select
-/// takes an integer and slice a range. Throws IndexError for more items than axes, and what these throw.
+/// NumPy's x[i, :, 1:3] as index(x, i, all, range(1, 3)): an item for each of the first axes, an integer as
+/// select takes it or a range as slice does, in one copy. Throws IndexError for more items than axes or an
+/// index out of range, and ValueError for a step below 1.
 /// https://numpy.org/doc/stable/user/basics.indexing.html
 template <class T>
 Variable<T> index(const Variable<T>& x, const std::vector<Index>& items);

@@ -6,6 +6,7 @@
 #include "../graph/record.hpp"
 #include "../kernels/binary.hpp"
 #include "../kernels/permute.hpp"
+#include "../kernels/reduce.hpp"
 #include "arithmetic.hpp"
 #include "detail/middle_axis.hpp"
 #include "indexing.hpp"
@@ -100,6 +101,34 @@ Variable<T> bordered(const Variable<T>& x, const Border& border, const Shape& sh
                    });
 }
 
+/// How an array is repeated: each axis of the result as two, of how often and of what.
+struct Repeats {
+  Dims repeats;
+  Shape from, to, parts;
+  Shape once = {};     // parts, but each once
+  Strides steps = {};  // of x along the parts
+};
+
+template <class T>
+Variable<T> added_repeats(const Variable<T>& y, const Repeats& how);
+
+/// x repeated. Its gradient is added_repeats, whose own gradient is this.
+template <class T>
+Variable<T> repeated(const Variable<T>& x, const Repeats& how) {
+  Variable<T> y = detail::empty<T>(how.to, "repeat");
+  kernels::permute<T>(how.parts, {detail::data(x), how.steps}, detail::data(y));
+  return record<T>("repeat", std::move(y), Inputs(x), Attributes("repeats", how.repeats), Saved(),
+                   [how](Variable<T> dy, Needs) -> Grads<T, 1> { return {added_repeats(dy, how)}; });
+}
+
+template <class T>
+Variable<T> added_repeats(const Variable<T>& y, const Repeats& how) {
+  Variable<T> x = detail::empty<T>(how.from);
+  detail::reduce_axes(kernels::sum_middle<T>, y, how.parts, how.once, detail::data(x));
+  return record<T>("repeat_grad", std::move(x), Inputs(y), Attributes("repeats", how.repeats), Saved(),
+                   [how](Variable<T> dx, Needs) -> Grads<T, 1> { return {repeated(dx, how)}; });
+}
+
 /// Where the elements of a longer axis come from in one of length n, `before` of them in front of it.
 Ids sources(Padding mode, std::ptrdiff_t n, std::ptrdiff_t before, std::size_t length) {
   Ids ids = Ids::from_shape({length});
@@ -175,26 +204,18 @@ Variable<T> repeat(const Variable<T>& x, const Dims& repeats) {
                              to_string(repeats), " for x ", x.shape());
   }
   const Strides strides = detail::row_major_strides(x.shape());
-  Shape parts, kept;  // each repeated axis as two, and the first of them with length 1
-  Strides steps;
+  Repeats how{repeats, x.shape(), {}, {}};
+  const std::size_t added = repeats.size() - rank;
   for (std::size_t k = 0; k < repeats.size(); ++k) {
-    const std::size_t added = repeats.size() - rank;
-    for (Shape* shape : {&parts, &kept}) {
-      shape->push_back(shape == &parts ? static_cast<std::size_t>(repeats[k]) : 1);
-      shape->push_back(k < added ? 1 : x.shape()[k - added]);
-    }
-    steps.push_back(0);
-    steps.push_back(k < added ? 0 : strides[k - added]);
+    const auto count = static_cast<std::size_t>(repeats[k]);
+    const std::size_t length = k < added ? 1 : x.shape()[k - added];
+    how.parts.insert(how.parts.end(), {count, length});
+    how.once.insert(how.once.end(), {1, length});
+    how.steps.insert(how.steps.end(), {0, k < added ? 0 : strides[k - added]});
   }
-  detail::check_count("repeat", parts);
-  Shape shape;
-  for (std::size_t k = 0; k < parts.size(); k += 2) shape.push_back(parts[k] * parts[k + 1]);
-  Variable<T> y = detail::empty<T>(shape, "repeat");
-  kernels::permute<T>(parts, {detail::data(x), steps}, detail::data(y));
-  return record<T>("repeat", std::move(y), Inputs(x), Attributes("repeats", repeats), Saved(),
-                   [parts, kept](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-                     return {reshape(detail::summed(reshape(dy, parts), kept), needs.shape(0))};
-                   });
+  detail::check_count("repeat", how.parts);
+  for (std::size_t k = 0; k < how.parts.size(); k += 2) how.to.push_back(how.parts[k] * how.parts[k + 1]);
+  return repeated(x, how);
 }
 
 template <class T>

@@ -157,7 +157,13 @@ Variable<T> power_norm(const Variable<T>& x, T p, const Reduced& result) {
   {
     const NoGrad guard;
     const detail::Unwatched parts;
-    y = p == 2 ? sqrt(sum_over(square(x), result)) : pow(sum_over(pow(abs(x), p), result), 1 / p);
+    if (p != 2) {
+      y = pow(sum_over(pow(abs(x), p), result), 1 / p);
+    } else if (result.count == 1) {
+      y = reshape(abs(x), result.shape);  // the kernel runs along axes that are longer
+    } else {
+      y = reduce("norm", kernels::norm_middle<T>, x, result);
+    }
   }
   return record<T>(
       "norm", std::move(y), Inputs(x), Attributes("ord", p, "dim", result.axes, "keepdim", result.keepdim),

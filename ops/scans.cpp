@@ -52,6 +52,22 @@ Variable<T> linear_recurrence(const Variable<T>& a, const Variable<T>& b, std::s
       });
 }
 
+template <class T>
+Variable<T> products(const Variable<T>& x, const MiddleAxis& m) {
+  Variable<T> y = detail::empty<T>(x.shape());
+  kernels::cumprod(detail::data(x), m.outer, m.length, m.inner, detail::data(y));
+  return y;
+}
+
+/// cumprod, with a gradient that is made of ops.
+template <class T>
+Variable<T> running_product(const Variable<T>& x, const MiddleAxis& m) {
+  return record<T>("cumprod", products(x, m), Inputs(x), Attributes("dim", m.axis), Saved(x, Output()),
+                   [axis = m.axis](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+                     return {linear_recurrence(x, dy, axis, true) * delayed(y, axis, T{1})};
+                   });
+}
+
 }  // namespace
 
 template <class T>
@@ -62,12 +78,15 @@ Variable<T> cumsum(const Variable<T>& x, int dim) {
 template <class T>
 Variable<T> cumprod(const Variable<T>& x, int dim) {
   const MiddleAxis m = middle_axis("cumprod", dim, x.shape());
-  Variable<T> y = detail::empty<T>(x.shape());
-  kernels::cumprod(detail::data(x), m.outer, m.length, m.inner, detail::data(y));
-  return record<T>("cumprod", std::move(y), Inputs(x), Attributes("dim", m.axis), Saved(x, Output()),
-                   [axis = m.axis](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
-                     return {linear_recurrence(x, dy, axis, true) * delayed(y, axis, T{1})};
-                   });
+  return fused<T>(
+      "cumprod", products(x, m), Inputs(x), Attributes("dim", m.axis), Saved(),
+      [m](const Variable<T>& x) { return running_product(x, m); },
+      [m](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
+        Variable<T> dx = detail::empty<T>(x.shape());
+        kernels::cumprod_grad(detail::data(dy), detail::data(x), m.outer, m.length, m.inner,
+                              detail::data(dx));
+        return {std::move(dx)};
+      });
 }
 
 #define XGRAD_INSTANTIATE(T)                            \

@@ -27,7 +27,7 @@ Shape with_an_axis(const Shape& shape) { return shape.empty() ? Shape{1} : shape
 struct Places {
   Ids rows;      // of each value
   Shape values;  // their shape, with the last axes of x
-  std::size_t count, inner;
+  std::size_t inner;
   bool accumulate;
   Mask hit = {}, lost = {};  // unless they accumulate: which rows are replaced, and which values, again
 };
@@ -42,7 +42,7 @@ Places places_of(const Shape& shape, const std::vector<Ids>& indices, bool accum
     }
     common = *both;
   }
-  Places places{Ids(common, 0), common, 1, 1, accumulate};
+  Places places{Ids(common, 0), common, 1, accumulate};
   for (std::size_t axis = 0; axis < indices.size(); ++axis) {
     const Ids ids = xt::broadcast(indices[axis], common);
     const auto length = static_cast<std::int64_t>(shape[axis]);
@@ -55,7 +55,6 @@ Places places_of(const Shape& shape, const std::vector<Ids>& indices, bool accum
       std::int64_t& row = places.rows.data()[i];
       row = row * length + (id < 0 ? id + length : id);
     }
-    places.count *= shape[axis];
   }
   for (std::size_t axis = indices.size(); axis < shape.size(); ++axis) {
     places.inner *= shape[axis];
@@ -75,6 +74,23 @@ Places places_of(const Shape& shape, const std::vector<Ids>& indices, bool accum
   return places;
 }
 
+template <class T>
+Variable<T> put(const Variable<T>& x, const Places& places, const Variable<T>& values);
+
+/// The values in the rows of x. Its gradient adds to the rows of zeros.
+template <class T>
+Variable<T> values_in(const Variable<T>& x, const Places& places) {
+  Variable<T> values = detail::empty<T>(places.values);
+  kernels::gather_rows<T>(detail::data(x), places.rows.data(),
+                          {detail::data(values), places.rows.size(), places.inner});
+  return record<T>("index_put_grad", std::move(values), Inputs(x), Attributes("rows", places.rows),
+                   Saved(places), [](Variable<T> dvalues, Needs needs, const Places& places) -> Grads<T, 1> {
+                     Places added = places;
+                     added.accumulate = true;
+                     return {put(Variable<T>(Array<T>(needs.shape(0), T{0})), added, dvalues)};
+                   });
+}
+
 /// x with the values, of the shape that `places` says, in their rows.
 template <class T>
 Variable<T> put(const Variable<T>& x, const Places& places, const Variable<T>& values) {
@@ -89,19 +105,16 @@ Variable<T> put(const Variable<T>& x, const Places& places, const Variable<T>& v
       from += places.inner;
     }
   }
-  return record<T>(
-      "index_put", std::move(y), Inputs(x, values),
-      Attributes("rows", places.rows, "accumulate", places.accumulate), Saved(places),
-      [](Variable<T> dy, Needs needs, const Places& places) -> Grads<T, 2> {
-        Grads<T, 2> grads;
-        if (needs[0]) grads[0] = places.accumulate ? dy : masked_fill(dy, places.hit, 0);
-        if (!needs[1]) return grads;
-        const Ids rows = xt::reshape_view(places.rows, {places.rows.size()});
-        const Variable<T> found = index_select(reshape(dy, {places.count, places.inner}), 0, rows);
-        grads[1] = reshape(found, places.values);
-        if (!places.accumulate) grads[1] = masked_fill(grads[1], places.lost, 0);
-        return grads;
-      });
+  return record<T>("index_put", std::move(y), Inputs(x, values),
+                   Attributes("rows", places.rows, "accumulate", places.accumulate), Saved(places),
+                   [](Variable<T> dy, Needs needs, const Places& places) -> Grads<T, 2> {
+                     Grads<T, 2> grads;
+                     if (needs[0]) grads[0] = places.accumulate ? dy : masked_fill(dy, places.hit, 0);
+                     if (!needs[1]) return grads;
+                     grads[1] = values_in(dy, places);
+                     if (!places.accumulate) grads[1] = masked_fill(grads[1], places.lost, 0);
+                     return grads;
+                   });
 }
 
 }  // namespace

@@ -298,15 +298,24 @@ Op index_op() {
       make_case(
           {{}}, [](const auto& x) { return index(x[0]); }, naive::map([](double x) { return x; })),
       make_case(
-          {{3, 2}}, [](const auto& x) { return index(x[0], range(2, 2), 1); }, naive_index({{}, {1}}, {0}))};
+          {{3, 2}}, [](const auto& x) { return index(x[0], range(2, 2), 1); }, naive_index({{}, {1}}, {0})),
+      make_case(
+          {{4, 3, 5, 6}},
+          [](const auto& x) { return index(x[0], range(1, -1), -1, range(0, 5, 2), range(9, 2)); },
+          naive_index({{1, 2}, {2}, {0, 2, 4}, {}}, {2, 3, 0})),
+      make_case(
+          {{4, 3, 5, 6}}, [](const auto& x) { return index(x[0], range(1, 4, 2), 1, range(3), 4); },
+          naive_index({{1, 3}, {1}, {3, 4}, {4}}, {2, 2}))};
   op.large = {make_case(
       {plane}, [](const auto& x) { return index(x[0], range(1, 517), range(0, 403, 1)); },
       naive::slice(0, 1, 516, 1))};
   op.errors = {
       error<IndexError>("index: there must be no more items than axes, got 3 for x (2, 3)",
                         [] { index(x(2, 3), 0, all, 1); }),
-      error<IndexError>("select: index 2 is out of range for axis 0 of x (2, 3)", [] { index(x(2, 3), 2); }),
-      error<ValueError>("slice: step must be at least 1, got 0", [] { index(x(2, 3), range(0, 2, 0)); })};
+      error<IndexError>("index: index 2 is out of range for axis 0 of x (2, 3)", [] { index(x(2, 3), 2); }),
+      error<IndexError>("index: index -4 is out of range for axis 1 of x (2, 3)",
+                        [] { index(x(2, 3), 0, -4); }),
+      error<ValueError>("index: step must be at least 1, got 0", [] { index(x(2, 3), range(0, 2, 0)); })};
   return op;
 }
 

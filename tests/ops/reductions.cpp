@@ -280,7 +280,7 @@ Op norm_op() {
         naive_norm(p, {0, 1, 2}, false)));
   }
   for (const double p : {2.0, 3.0}) {
-    for (const auto& [shape, dims] : {std::pair<Shape, Dims>{plane, 1}, {wide, 1}, {tall, 0}}) {
+    for (const auto& [shape, dims] : large_reductions()) {
       op.large.push_back(make_case(
           {shape}, [p, dims = dims](const auto& x) { return xgrad::norm(x[0], p, dims); },
           naive_norm(p, dims, false)));
@@ -330,8 +330,12 @@ Op prod_op() {
     }
   }
   const Range near_one{0.9999, 1.0001};
-  for (const auto& [shape, dim] :
-       {std::pair<Shape, int>{plane, 1}, {plane, 0}, {wide, 1}, {{2, 300, 1100}, 1}}) {
+  for (const auto& [shape, dim] : {std::pair<Shape, int>{plane, 1},
+                                   {plane, 0},
+                                   {wide, 1},
+                                   {tall, 0},
+                                   {{3, 2100}, 1},
+                                   {{2, 300, 1100}, 1}}) {
     op.large.push_back(make_case(
         {Input(shape, near_one)}, [dim = dim](const auto& x) { return xgrad::prod(x[0], dim); },
         naive_prod(dim, false)));
@@ -553,6 +557,58 @@ TEST(ReductionsTest, GradientsOfProductsAreRightBesideZeros) {
 TEST(ReductionsTest, ProductsOfFloatsMayGoThroughLargeOnes) {
   EXPECT_EQ(prod(Variable<float>(Array<float>{1e30f, 1e30f, 0, 1})).item(), 0);
   EXPECT_FLOAT_EQ(prod(Variable<float>(Array<float>{1e30f, 1e30f, 1e-30f, 1e-30f})).item(), 1);
+}
+
+TEST(ReductionsTest, NormsOfFloatsMayGoThroughLargeSquares) {
+  for (const float size : {1e30f, 1e-30f}) {
+    const Variable<float> x(Array<float>{{3 * size, 0, 0}, {0, -4 * size, 0}}, true);
+    EXPECT_FLOAT_EQ(norm(x).item(), 5 * size);
+    EXPECT_FLOAT_EQ(norm(x, 2, 1).value()(1), 4 * size);
+    EXPECT_FLOAT_EQ(norm(x, 2, 0).value()(0), 3 * size);
+    const Array<float> dx = grad(norm(x), {x})[0].value();
+    EXPECT_FLOAT_EQ(dx(0, 0), 0.6f);
+    EXPECT_FLOAT_EQ(dx(1, 1), -0.8f);
+  }
+  EXPECT_FLOAT_EQ(norm(Variable<float>(Array<float>(Shape{200000}, 1e30f))).item(),
+                  1e30f * std::sqrt(200000.0f));
+  EXPECT_EQ(norm(Variable<float>(Array<float>{{-2, 3}}), 2, 0).value(), (Array<float>{2, 3}));
+  EXPECT_TRUE(std::isnan(norm(Variable<float>(Array<float>{inf, nan})).item()));
+}
+
+TEST(ReductionsTest, GradientsOfProductsOfFloatsMayGoThroughLargeOnes) {
+  for (const Array<float>& elements :
+       {Array<float>{1e-30f, 1e-30f, 1e30f, 1e30f}, Array<float>{1e30f, 1e30f, 1e-30f, 1e-30f}}) {
+    for (const Shape& shape : {Shape{4, 1}, Shape{4, 2}}) {
+      Array<float> both = Array<float>::from_shape(shape);
+      for (std::size_t i = 0; i < both.size(); ++i) both.data()[i] = elements(i / shape[1]);
+      const Variable<float> x(both, true);
+      const Array<float> dx = grad(sum(prod(x, 0)), {x})[0].value();
+      for (std::size_t i = 0; i < both.size(); ++i) EXPECT_FLOAT_EQ(dx.data()[i], 1 / both.data()[i]) << i;
+    }
+  }
+}
+
+TEST(ReductionsTest, GradientsOfLongProductsAreRight) {
+  for (const std::size_t zero_at : {std::size_t{2000000}, std::size_t{0}, std::size_t{1200000}}) {
+    for (const Shape& shape : {Shape{1200001}, Shape{40000, 3}, Shape{1200001, 1}}) {
+      Array<float> elements = Array<float>::from_shape(shape);
+      for (std::size_t i = 0; i < elements.size(); ++i) elements.data()[i] = i % 2 == 0 ? 1.25f : -0.8f;
+      if (zero_at < elements.size()) elements.data()[zero_at] = 0;
+      const std::size_t columns = elements.size() / shape[0];
+      std::vector<double> products(columns, 1.0);  // of those that are not 0
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        if (elements.data()[i] != 0) products[i % columns] *= elements.data()[i];
+      }
+      const Variable<float> x(elements, true);
+      const Array<float> dx = grad(sum(prod(x, 0)), {x})[0].value();
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        const float element = elements.data()[i];
+        const bool beside = zero_at < elements.size() && zero_at % columns == i % columns && i != zero_at;
+        const double expected = beside ? 0 : products[i % columns] / (i == zero_at ? 1 : element);
+        ASSERT_NEAR(dx.data()[i], expected, 1e-6 * std::abs(expected)) << i;
+      }
+    }
+  }
 }
 
 TEST(ReductionsTest, SumsOverAxesThatAreNotNeighboursAreAccurate) {

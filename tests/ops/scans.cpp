@@ -120,6 +120,22 @@ TEST(ScansTest, GradientsOfProductsAreRightBesideZeros) {
   EXPECT_TRUE(xgrad::gradgradcheck(product, {x}));
 }
 
+TEST(ScansTest, GradientsOfProductsOfFloatsMayGoThroughLargeOnes) {
+  for (const std::size_t columns : {1, 2}) {
+    Array<float> elements = Array<float>::from_shape({4, columns});
+    for (std::size_t i = 0; i < elements.size(); ++i) elements.data()[i] = i < 2 * columns ? 1e-30f : 1e30f;
+    const Variable<float> x(elements, true);
+    EXPECT_FLOAT_EQ(cumprod(x, 0).value()(3, 0), 1);
+    const Array<float> dx = grad(sum(cumprod(x, 0)), {x})[0].value();
+    for (std::size_t c = 0; c < columns; ++c) {
+      EXPECT_FLOAT_EQ(dx(0, c), 1e30f);
+      EXPECT_FLOAT_EQ(dx(1, c), 1e30f);
+      EXPECT_FLOAT_EQ(dx(2, c), 1e-30f);
+      EXPECT_FLOAT_EQ(dx(3, c), 1e-30f);
+    }
+  }
+}
+
 TEST(ScansTest, SumsOfManyFloatsAreAccurate) {
   for (const auto& [shape, dim] : {std::pair(Shape{1000000}, 0), std::pair(Shape{1000000, 2}, 0)}) {
     const Array<float> y = cumsum(Variable<float>(Array<float>(shape, 0.1f)), dim).value();
