@@ -22,8 +22,9 @@ template <class T>
 Variable<T> logdet(const Variable<T>& a);
 
 /// The determinant of matrices (..., n, n): (...). da = dy times the cofactors: polynomials for n up to 3,
-/// and of any order; y a^-T for larger ones, from the singular values where a is singular, and then of first
-/// order only: further ones come out as nan. https://pytorch.org/docs/stable/generated/torch.linalg.det.html
+/// and of any order; y a^-T for larger ones, from the singular values where a is singular: there without
+/// create_graph only, under which gradients come out as nan.
+/// https://pytorch.org/docs/stable/generated/torch.linalg.det.html
 template <class T>
 Variable<T> det(const Variable<T>& a);
 

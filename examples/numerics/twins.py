@@ -1,14 +1,13 @@
 """twins.py BIN: whether the programs in BIN print what their twins in this folder do; exits with 77 without PyTorch.
 twins.py BIN --time [NAME...]: times each result of both in turns, and prints PyTorch's time divided by xgrad's."""
 
+import importlib.util
 import pathlib
 import statistics
 import subprocess
 import sys
 
-try:
-    import torch  # noqa: F401
-except ImportError:
+if importlib.util.find_spec("torch") is None:
     print("this Python has no torch")
     sys.exit(77)
 
