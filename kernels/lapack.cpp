@@ -151,6 +151,31 @@ void solve_triangular(const T* a, T* b, std::size_t rows, std::size_t cols, Tria
       index(rows), index(cols), T(1), a, index(n), b, index(cols));
 }
 
+template <typename T>
+void cholesky_grad(const T* l, const T* dl, T* da, std::size_t n) {
+  if (n == 0) return;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::copy_n(dl + i * n, i + 1, da + i * n);
+    std::fill(da + i * n + i + 1, da + (i + 1) * n, T(0));
+  }
+  if (n <= small_order) {
+    for (std::size_t i = 0; i < n; ++i) {
+      T* const row = da + i * n;
+      for (std::size_t c = 0; c < n; ++c) row[c] *= l[i * n + i];
+      for (std::size_t k = i + 1; k < n; ++k)
+        for (std::size_t c = 0; c < n; ++c) row[c] += l[k * n + i] * da[k * n + c];
+    }
+  } else {
+    const BlasCall call;
+    cxxblas::trmm<Pivot>(cxxblas::RowMajor, cxxblas::Left, cxxblas::Lower, cxxblas::Trans, cxxblas::NonUnit,
+                         index(n), index(n), T(1), l, index(n), da, index(n));
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t k = 0; k <= i; ++k) da[k * n + i] = da[i * n + k] *= T(0.5);
+  solve_triangular(l, da, n, n, {.transposed = true});
+  solve_triangular(l, da, n, n, {.left = false});
+}
+
 // LAPACK factors A^T = P L' U' with ones on the diagonal of L'. Read by rows these are A = U'^T L'^T P^T: a
 // lower triangle times a unit upper one, with columns exchanged.
 template <typename T>
@@ -259,6 +284,7 @@ bool svd(T* a, T* u, T* s, T* vh, std::size_t m, std::size_t n, bool full) {
 
 #define XGRAD_INSTANTIATE(T)                                                          \
   template std::size_t cholesky(T*, std::size_t);                                     \
+  template void cholesky_grad(const T*, const T*, T*, std::size_t);                   \
   template void solve_triangular(const T*, T*, std::size_t, std::size_t, Triangular); \
   template std::size_t lu(T*, Pivot*, std::size_t);                                   \
   template void lu_solve(const T*, const Pivot*, std::size_t, T*, std::size_t, bool); \

@@ -14,6 +14,11 @@ using Pivot = int;
 template <typename T>
 std::size_t cholesky(T* a, std::size_t n);
 
+/// da (n, n), symmetric, from dl, of which the lower triangle is read: L^-T P L^-1, where P is symmetric with
+/// the lower triangle of L^T dL / 2.
+template <typename T>
+void cholesky_grad(const T* l, const T* dl, T* da, std::size_t n);
+
 /// Which triangular system op(A) X = B or X op(A) = B is to be solved.
 struct Triangular {
   bool upper = false;          ///< which triangle of A is read

@@ -14,6 +14,24 @@
 
 namespace xgrad {
 
+namespace {
+
+/// The gradient in one array, where nothing differentiates it.
+template <class T>
+Variable<T> unrecorded_grad(const Variable<T>& l, const Variable<T>& dl) {
+  const std::size_t n = l.shape(-1);
+  Variable<T> da = detail::empty<T>(l.shape());
+  const T *factor = detail::data(l), *from = detail::data(dl);
+  T* to = detail::data(da);
+  detail::for_each_matrix(detail::matrix_count(l.shape()), n, [&](std::size_t i) {
+    const std::size_t place = i * n * n;
+    kernels::cholesky_grad(factor + place, from + place, to + place, n);
+  });
+  return da;
+}
+
+}  // namespace
+
 template <class T>
 Variable<T> cholesky(const Variable<T>& a, bool upper) {
   const std::size_t n = detail::matrix_order("cholesky", a.shape()), count = detail::matrix_count(a.shape());
@@ -31,6 +49,7 @@ Variable<T> cholesky(const Variable<T>& a, bool upper) {
   }
   return record<T>("cholesky", std::move(l), Inputs(a), Saved(Output()),
                    [](Variable<T> dl, Needs, Variable<T> l) -> Grads<T, 1> {
+                     if (!grad_enabled()) return {unrecorded_grad(l, dl)};
                      const Variable<T> s = tril(detail::matrix_product(l, true, dl, false));
                      const Variable<T> p = (s + mT(tril(s, -1))) * T(0.5);
                      return {detail::triangular_solution(

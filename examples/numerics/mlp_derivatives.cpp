@@ -13,7 +13,8 @@ int main(int argc, char** argv) {
   show("vjp", [&] { return vjp(f, x, v).second; });
   show("jvp", [&] { return jvp(f, x, v).second; });
   show("hvp", [&] { return hvp(length, x, v).second; });
-  show("jacobian", [&] { return jacobian(f, x, {.rows = 10}); });
+  show("jacobian", [&] { return jacobian(f, x); });
+  show("jacobian, ten rows at once", [&] { return jacobian(f, x, {.rows = 10}); });
   show("hessian", [&] { return hessian(length, x, {.rows = 10}); });
   const Array points = wave({128, 10});
   show("jacobians of 128 points", [&] { return jacobian(f, points, {.batched = true}); });
