@@ -1,4 +1,5 @@
-// Gradients of GradBench's objective functions on one thread, beside CoDiPack's where it is found
+// Gradients of GradBench's objective functions on one thread, beside CoDiPack's and Adept's where these are
+// found
 #include <cmath>
 #include <cstdio>
 #include <regex>
@@ -20,11 +21,20 @@ using gradbench::Gmm, gradbench::Llsq, gradbench::LogSumExp, gradbench::Lstm, gr
 using xgrad::Array, xgrad::Ids, xgrad::Shape;
 using V = xgrad::Variable<double>;
 
+struct Tape {
+  const char* name;
+  double (*gradient)(const gradbench::Objective&, const std::vector<double>& x,
+                     std::vector<double>& gradient);
+};
+
+const std::vector<Tape> tapes{
 #ifdef XGRAD_BENCH_CODIPACK
-constexpr bool with_codipack = true;
-#else
-constexpr bool with_codipack = false;
+    {"CoDiPack", gradbench::codipack_gradient},
 #endif
+#ifdef XGRAD_BENCH_ADEPT
+    {"Adept", gradbench::adept_gradient},
+#endif
+};
 
 std::ptrdiff_t length(std::size_t n) { return static_cast<std::ptrdiff_t>(n); }
 
@@ -185,10 +195,10 @@ void run(const Problem& problem, double seconds) {
   const V y = xgrad_value(), dx = grad(y, {x})[0];
   const double plain = gradbench::plain_value(problem.objective, problem.x);
   compare(problem, "value", {y.item()}, {plain});
-#ifdef XGRAD_BENCH_CODIPACK
-  compare(problem, "value", {gradbench::codipack_gradient(problem.objective, problem.x, gradient)}, {plain});
-  compare(problem, "gradient", {dx.value().begin(), dx.value().end()}, gradient);
-#endif
+  for (const Tape& tape : tapes) {
+    compare(problem, "value", {tape.gradient(problem.objective, problem.x, gradient)}, {plain});
+    compare(problem, "gradient", {dx.value().begin(), dx.value().end()}, gradient);
+  }
 
   std::vector<bench::DoSoManyTimes> runs{[&](std::size_t calls) {
                                            for (; calls > 0; --calls)
@@ -201,15 +211,15 @@ void run(const Problem& problem, double seconds) {
                                          [&](std::size_t calls) {
                                            for (; calls > 0; --calls) grad(xgrad_value(), {x});
                                          }};
-#ifdef XGRAD_BENCH_CODIPACK
-  runs.push_back([&](std::size_t calls) {
-    for (; calls > 0; --calls) gradbench::codipack_gradient(problem.objective, problem.x, gradient);
-  });
-#endif
+  for (const Tape& tape : tapes) {
+    runs.push_back([&](std::size_t calls) {
+      for (; calls > 0; --calls) tape.gradient(problem.objective, problem.x, gradient);
+    });
+  }
   const std::vector<double> us = bench::measure(runs, seconds);
   std::printf("%-20s %9zu %12.4g %12.4g %12.4g %10.2f", problem.name.c_str(), problem.x.size(), us[0], us[1],
               us[2], us[2] / us[0]);
-  if (with_codipack) std::printf(" %12.4g %12.2f", us[3], us[3] / us[2]);
+  for (std::size_t i = 0; i < tapes.size(); ++i) std::printf(" %12.4g %12.2f", us[3 + i], us[3 + i] / us[2]);
   std::printf("\n");
   std::fflush(stdout);
 }
@@ -231,10 +241,10 @@ int main(int argc, char** argv) {
     xgrad::set_num_threads(1);
     std::printf("OpenBLAS core: %s; float64, us per call\n", xgrad::kernels::blas_core_name());
     std::printf("%-20s %9s %12s %12s %12s %10s", "", "", "plain loops", "xgrad", "xgrad", "gradient");
-    if (with_codipack) std::printf(" %12s %12s", "CoDiPack", "CoDiPack");
+    for (const Tape& tape : tapes) std::printf(" %12s %12s", tape.name, tape.name);
     std::printf("\n%-20s %9s %12s %12s %12s %10s", "function", "variables", "value", "value", "gradient",
                 "/ plain");
-    if (with_codipack) std::printf(" %12s %12s", "gradient", "/ xgrad");
+    for (std::size_t i = 0; i < tapes.size(); ++i) std::printf(" %12s %12s", "gradient", "/ xgrad");
     std::printf("\n");
     for (const Problem& problem : problems()) {
       if (std::regex_search(problem.name, wanted)) run(problem, seconds);

@@ -211,4 +211,8 @@ double plain_value(const Objective& objective, const std::vector<double>& x);
 double codipack_gradient(const Objective& objective, const std::vector<double>& x,
                          std::vector<double>& gradient);
 
+/// The same from that of Adept (https://www.met.reading.ac.uk/clouds/adept/).
+double adept_gradient(const Objective& objective, const std::vector<double>& x,
+                      std::vector<double>& gradient);
+
 }  // namespace gradbench
