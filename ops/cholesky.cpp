@@ -16,9 +16,9 @@ namespace xgrad {
 
 namespace {
 
-/// The gradient in one array, where nothing differentiates it.
+/// The gradient in one array.
 template <class T>
-Variable<T> unrecorded_grad(const Variable<T>& l, const Variable<T>& dl) {
+Variable<T> kernel_grad(const Variable<T>& l, const Variable<T>& dl) {
   const std::size_t n = l.shape(-1);
   Variable<T> da = detail::empty<T>(l.shape());
   const T *factor = detail::data(l), *from = detail::data(dl);
@@ -47,14 +47,16 @@ Variable<T> cholesky(const Variable<T>& a, bool upper) {
     detail::fail<ValueError>("cholesky: the leading minor of order ", *failed, " of ",
                              detail::matrix_place(a.shape(), number), " is not positive");
   }
-  return record<T>("cholesky", std::move(l), Inputs(a), Saved(Output()),
-                   [](Variable<T> dl, Needs, Variable<T> l) -> Grads<T, 1> {
-                     if (!grad_enabled()) return {unrecorded_grad(l, dl)};
-                     const Variable<T> s = tril(detail::matrix_product(l, true, dl, false));
-                     const Variable<T> p = (s + mT(tril(s, -1))) * T(0.5);
-                     return {detail::triangular_solution(
-                         l, detail::triangular_solution(l, p, {.transposed = true}), {.left = false})};
-                   });
+  return record<T>(
+      "cholesky", std::move(l), Inputs(a), Saved(Output()),
+      KernelBackward([](const Variable<T>& dl, Needs,
+                        const Variable<T>& l) -> Grads<T, 1> { return {kernel_grad(l, dl)}; },
+                     [](const Variable<T>& dl, Needs, const Variable<T>& l) -> Grads<T, 1> {
+                       const Variable<T> s = tril(detail::matrix_product(l, true, dl, false));
+                       const Variable<T> p = (s + mT(tril(s, -1))) * T(0.5);
+                       return {detail::triangular_solution(
+                           l, detail::triangular_solution(l, p, {.transposed = true}), {.left = false})};
+                     }));
 }
 
 #define XGRAD_INSTANTIATE(T) template Variable<T> cholesky(const Variable<T>&, bool);
