@@ -15,6 +15,7 @@
 #include "../kernels/gather.hpp"
 #include "../kernels/permute.hpp"
 #include "arithmetic.hpp"
+#include "detail/indices.hpp"
 #include "shapes.hpp"
 
 namespace xgrad {
@@ -35,6 +36,15 @@ void detail::check_index(const char* op, const Ids& index, std::size_t length) {
   bool any = false;
   for (const std::int64_t id : index.storage()) any |= outside(id, length);
   if (any) fail_index(op, index, length);
+}
+
+template <class T>
+void detail::add_rows(const MiddleAxis& m, const Ids& index, const T* x, T* y) {
+  const std::size_t count = index.size();
+  for (std::size_t o = 0; o < m.outer; ++o) {
+    kernels::scatter_add_rows<T>({x + o * count * m.inner, count, m.inner}, index.data(),
+                                 y + o * m.length * m.inner);
+  }
 }
 
 std::shared_ptr<const Array<std::uint32_t>> detail::narrow_index(const char* op, const Ids& index,
@@ -145,9 +155,8 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> bounds_of(const char* op, const IndexR
 /// x (outer, length, inner) at the indices along its middle axis. Its gradient is put_rows, whose own
 /// gradient is take_rows, and so on.
 struct Rows {
-  std::size_t axis;
+  detail::MiddleAxis m;
   Ids index;
-  std::size_t outer, inner;
 };
 
 template <class T>
@@ -155,15 +164,16 @@ Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole)
 
 template <class T>
 Variable<T> take_rows(const Variable<T>& x, const Rows& rows) {
-  const std::size_t length = x.shape()[rows.axis], count = rows.index.size();
+  const auto& [axis, outer, length, inner] = rows.m;
+  const std::size_t count = rows.index.size();
   Shape shape = x.shape();
-  shape[rows.axis] = count;
+  shape[axis] = count;
   Variable<T> y = detail::empty<T>(shape, "index_select");
-  for (std::size_t o = 0; o < rows.outer; ++o) {
-    kernels::gather_rows<T>(detail::data(x) + o * length * rows.inner, rows.index.data(),
-                            {detail::data(y) + o * count * rows.inner, count, rows.inner});
+  for (std::size_t o = 0; o < outer; ++o) {
+    kernels::gather_rows<T>(detail::data(x) + o * length * inner, rows.index.data(),
+                            {detail::data(y) + o * count * inner, count, inner});
   }
-  return record<T>("index_select", std::move(y), Inputs(x), Attributes("dim", rows.axis, "index", rows.index),
+  return record<T>("index_select", std::move(y), Inputs(x), Attributes("dim", axis, "index", rows.index),
                    Saved(rows), [](Variable<T> dy, Needs needs, const Rows& rows) -> Grads<T, 1> {
                      return {put_rows(dy, rows, needs.shape(0))};
                    });
@@ -171,15 +181,11 @@ Variable<T> take_rows(const Variable<T>& x, const Rows& rows) {
 
 template <class T>
 Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole) {
-  const std::size_t length = whole[rows.axis], count = rows.index.size();
   Variable<T> x = detail::empty<T>(whole);
   kernels::fill(T{0}, detail::data(x), x.size());
-  for (std::size_t o = 0; o < rows.outer; ++o) {
-    kernels::scatter_add_rows<T>({detail::data(y) + o * count * rows.inner, count, rows.inner},
-                                 rows.index.data(), detail::data(x) + o * length * rows.inner);
-  }
+  detail::add_rows(rows.m, rows.index, detail::data(y), detail::data(x));
   return record<T>(
-      "index_select_grad", std::move(x), Inputs(y), Attributes("dim", rows.axis, "index", rows.index),
+      "index_select_grad", std::move(x), Inputs(y), Attributes("dim", rows.m.axis, "index", rows.index),
       Saved(rows),
       [](Variable<T> dx, Needs, const Rows& rows) -> Grads<T, 1> { return {take_rows(dx, rows)}; });
 }
@@ -257,9 +263,7 @@ Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index) {
   if (index.dimension() > 1)
     detail::fail<ShapeError>("index_select: index must have at most one axis, got ", index.shape());
   detail::check_index("index_select", index, x.shape()[axis]);
-  Rows rows{axis, index, 1, 1};
-  for (std::size_t k = 0; k < axis; ++k) rows.outer *= x.shape()[k];
-  for (std::size_t k = axis + 1; k < x.dimension(); ++k) rows.inner *= x.shape()[k];
+  const Rows rows{detail::middle_axis(axis, x.shape()), index};
   return take_rows(x, rows);
 }
 
@@ -309,6 +313,7 @@ Variable<T> index(const Variable<T>& x, const std::vector<Index>& items) {
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                           \
+  template void detail::add_rows(const MiddleAxis&, const Ids&, const T*, T*);                         \
   template Variable<T> select(const Variable<T>&, int, std::ptrdiff_t);                                \
   template Variable<T> slice(const Variable<T>&, int, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t); \
   template Variable<T> narrow(const Variable<T>&, int, std::ptrdiff_t, std::ptrdiff_t);                \

@@ -2,9 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "../graph/variable.hpp"
@@ -74,14 +72,4 @@ Variable<T> index(const Variable<T>& x, const I&... items) {
   return index(x, std::vector<Index>{items...});
 }
 
-namespace detail {
-
-/// Throws IndexError, in the name of `op`, unless all ids are in [0, length).
-void check_index(const char* op, const Ids& index, std::size_t length);
-
-/// The ids in half the memory. Throws as check_index does, and ValueError for an axis of 2^32 or more.
-std::shared_ptr<const Array<std::uint32_t>> narrow_index(const char* op, const Ids& index, std::size_t axis,
-                                                         std::size_t length);
-
-}  // namespace detail
 }  // namespace xgrad

@@ -9,6 +9,7 @@
 #include "../kernels/embedding.hpp"
 #include "../kernels/gather.hpp"
 #include "arithmetic.hpp"
+#include "detail/indices.hpp"
 #include "detail/matrices.hpp"
 #include "detail/middle_axis.hpp"
 #include "indexing.hpp"
@@ -168,10 +169,7 @@ Variable<T> index_add(const Variable<T>& x, int dim, const Ids& index, const Var
   }
   detail::check_index("index_add", index, m.length);
   Variable<T> y = detail::copy_of(x);
-  for (std::size_t o = 0; o < m.outer; ++o) {
-    kernels::scatter_add_rows<T>({detail::data(source) + o * count * m.inner, count, m.inner}, index.data(),
-                                 detail::data(y) + o * m.length * m.inner);
-  }
+  detail::add_rows(m, index, detail::data(source), detail::data(y));
   return record<T>("index_add", std::move(y), Inputs(x, source), Attributes("dim", m.axis, "index", index),
                    Saved(index),
                    [axis = m.axis](Variable<T> dy, Needs needs, const Ids& index) -> Grads<T, 2> {
