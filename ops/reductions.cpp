@@ -125,12 +125,6 @@ Variable<T> product_over(const Variable<T>& x, const detail::MiddleAxis& m, cons
       });
 }
 
-/// What the squares of a variance are divided by.
-template <class T>
-T divisor_of(const Reduced& result, VarOptions options) {
-  return std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
-}
-
 template <class T>
 Mask is_zero(const Variable<T>& x) {
   return xt::equal(x.value(), T{0});
@@ -141,6 +135,29 @@ template <class T>
 Variable<T> divided_or_zero(const Variable<T>& a, const Variable<T>& b) {
   const Mask zero = is_zero(b);
   return masked_fill(a / masked_fill(b, zero, 1), zero, 0);
+}
+
+/// y = of(variance) of x, with dx = scale(dy, divisor, y) (x - mean) for what the squares are divided by; y
+/// is passed if it is saved behind x.
+template <class T, class Of, class S, class Scale>
+Variable<T> dispersion(const char* op, const Variable<T>& x, const Dims& dims, VarOptions options, Of of,
+                       const S& saved, Scale scale) {
+  const Reduced result = reduced(op, x.shape(), dims, options.keepdim);
+  const T divisor = std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    const detail::Unwatched parts;
+    const Variable<T> squares = square(x - mean(x, dims, true));
+    y = of(div(sum_over(squares, result), divisor));
+  }
+  return record<T>(
+      op, std::move(y), Inputs(x),
+      Attributes("dim", result.axes, "keepdim", options.keepdim, "correction", options.correction), saved,
+      [kept = result.kept, dims, divisor, scale](Variable<T> dy, Needs, Variable<T> x,
+                                                 const auto&... y) -> Grads<T, 1> {
+        return {with_kept_axes(scale(dy, divisor, y...), kept) * (x - mean(x, dims, true))};
+      });
 }
 
 /// |x|^p, 0 where x = 0.
@@ -264,21 +281,9 @@ Variable<T> var(const Variable<T>& x, VarOptions options) {
 
 template <class T>
 Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
-  const Reduced result = reduced("var", x.shape(), dims, options.keepdim);
-  const T divisor = divisor_of<T>(result, options);
-  Variable<T> y;
-  {
-    const NoGrad guard;
-    const detail::Unwatched parts;
-    const Variable<T> squares = square(x - mean(x, dims, true));
-    y = div(sum_over(squares, result), divisor);
-  }
-  return record<T>(
-      "var", std::move(y), Inputs(x),
-      Attributes("dim", result.axes, "keepdim", options.keepdim, "correction", options.correction), Saved(x),
-      [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> {
-        return {with_kept_axes(dy, kept) * (T{2} / divisor) * (x - mean(x, dims, true))};
-      });
+  return dispersion(
+      "var", x, dims, options, [](const Variable<T>& variance) { return variance; }, Saved(x),
+      [](const Variable<T>& dy, T divisor) { return dy * (T{2} / divisor); });
 }
 
 template <class T>
@@ -288,22 +293,10 @@ Variable<T> std(const Variable<T>& x, VarOptions options) {
 
 template <class T>
 Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options) {
-  const Reduced result = reduced("std", x.shape(), dims, options.keepdim);
-  const T divisor = divisor_of<T>(result, options);
-  Variable<T> y;
-  {
-    const NoGrad guard;
-    const detail::Unwatched parts;
-    y = sqrt(var(x, dims, options));
-  }
-  return record<T>(
-      "std", std::move(y), Inputs(x),
-      Attributes("dim", result.axes, "keepdim", options.keepdim, "correction", options.correction),
-      Saved(x, Output()),
-      [kept = result.kept, dims, divisor](Variable<T> dy, Needs, Variable<T> x,
-                                          Variable<T> y) -> Grads<T, 1> {
-        const Variable<T> scale = divided_or_zero(dy, y) / divisor;
-        return {with_kept_axes(scale, kept) * (x - mean(x, dims, true))};
+  return dispersion(
+      "std", x, dims, options, [](const Variable<T>& variance) { return sqrt(variance); }, Saved(x, Output()),
+      [](const Variable<T>& dy, T divisor, const Variable<T>& y) {
+        return divided_or_zero(dy, y) / divisor;
       });
 }
 
