@@ -150,14 +150,18 @@ XGRAD_INLINE void map_angle_grads(T factor, const T* dy, const T* x, T* dx, std:
 
 /// y = f(x). Bandwidth bounds the algebraic functions from the second cache level on; exp, log, tanh and erf
 /// do 10 to 30 operations per element and are bound by flops, so that smaller pieces of them pay.
-#define XGRAD_UNARY(name, cost, ...)                                                         \
-  XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* in, T* out, std::size_t n), (in, out, n)) { \
-    XGRAD_INDEPENDENT                                                                        \
-    for (std::size_t i = begin; i < n; ++i) {                                                \
-      const T x = in[i];                                                                     \
-      out[i] = __VA_ARGS__;                                                                  \
-    }                                                                                        \
+#define XGRAD_MAP(name, cost, params, args, ...)       \
+  XGRAD_PARALLEL_KERNEL(name, n, cost, params, args) { \
+    XGRAD_INDEPENDENT                                  \
+    for (std::size_t i = begin; i < n; ++i) {          \
+      const T x = in[i];                               \
+      out[i] = __VA_ARGS__;                            \
+    }                                                  \
   }
+#define XGRAD_UNARY(name, cost, ...) \
+  XGRAD_MAP(name, cost, (const T* in, T* out, std::size_t n), (in, out, n), __VA_ARGS__)
+#define XGRAD_UNARY_PARAMETER(name, cost, p, ...) \
+  XGRAD_MAP(name, cost, (const T* in, T* out, std::size_t n, T p), (in, out, n, p), __VA_ARGS__)
 
 XGRAD_UNARY(exp, exp_cost, vectorized::exp(x))
 XGRAD_UNARY(log, exp_cost, vectorized::log(x))
@@ -199,16 +203,21 @@ XGRAD_PARALLEL_KERNEL(cos_grad, n, exp_cost, (const T* dy, const T* x, T* dx, st
 }
 
 /// dx = dy f', where g is dy, and s what the forward saved: its input x or its output y.
-#define XGRAD_UNARY_GRAD(name, cost, ...)                                                   \
-  XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* dy, const T* saved, T* dx, std::size_t n), \
-                        (dy, saved, dx, n)) {                                               \
-    XGRAD_INDEPENDENT                                                                       \
-    for (std::size_t i = begin; i < n; ++i) {                                               \
-      const T s = saved[i];                                                                 \
-      const T g = dy[i];                                                                    \
-      dx[i] = __VA_ARGS__;                                                                  \
-    }                                                                                       \
+#define XGRAD_MAP_GRAD(name, cost, params, args, ...)  \
+  XGRAD_PARALLEL_KERNEL(name, n, cost, params, args) { \
+    XGRAD_INDEPENDENT                                  \
+    for (std::size_t i = begin; i < n; ++i) {          \
+      const T s = saved[i];                            \
+      const T g = dy[i];                               \
+      dx[i] = __VA_ARGS__;                             \
+    }                                                  \
   }
+#define XGRAD_UNARY_GRAD(name, cost, ...)                                                             \
+  XGRAD_MAP_GRAD(name, cost, (const T* dy, const T* saved, T* dx, std::size_t n), (dy, saved, dx, n), \
+                 __VA_ARGS__)
+#define XGRAD_UNARY_PARAMETER_GRAD(name, cost, p, ...)                                 \
+  XGRAD_MAP_GRAD(name, cost, (const T* dy, const T* saved, T* dx, std::size_t n, T p), \
+                 (dy, saved, dx, n, p), __VA_ARGS__)
 
 XGRAD_UNARY_GRAD(sqrt_grad, 1, g / (T(2) * s))
 XGRAD_UNARY_GRAD(rsqrt_grad, 1, T(-0.5) * g * (s * s * s))
@@ -257,26 +266,6 @@ XGRAD_PARALLEL_KERNEL(clamp_grad, n, 1, (const T* dy, const T* x, T* dx, std::si
     dx[i] = ((s >= low) & (s <= high)) ? g : T(0);
   }
 }
-
-/// y = f(x, p) and dx = dy f', where g is dy and s the input x.
-#define XGRAD_UNARY_PARAMETER(name, cost, p, ...)                                                    \
-  XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* in, T* out, std::size_t n, T p), (in, out, n, p)) { \
-    XGRAD_INDEPENDENT                                                                                \
-    for (std::size_t i = begin; i < n; ++i) {                                                        \
-      const T x = in[i];                                                                             \
-      out[i] = __VA_ARGS__;                                                                          \
-    }                                                                                                \
-  }
-#define XGRAD_UNARY_PARAMETER_GRAD(name, cost, p, ...)                                           \
-  XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* dy, const T* saved, T* dx, std::size_t n, T p), \
-                        (dy, saved, dx, n, p)) {                                                 \
-    XGRAD_INDEPENDENT                                                                            \
-    for (std::size_t i = begin; i < n; ++i) {                                                    \
-      const T s = saved[i];                                                                      \
-      const T g = dy[i];                                                                         \
-      dx[i] = __VA_ARGS__;                                                                       \
-    }                                                                                            \
-  }
 
 XGRAD_UNARY_PARAMETER(leaky_relu, 1, slope, x > T(0) ? x : x * slope)
 XGRAD_UNARY_PARAMETER(elu, exp_cost, alpha, elu_of(x, alpha))

@@ -36,7 +36,7 @@ template <typename T>
 void transpose(const T* x, std::ptrdiff_t x_stride, T* y, std::size_t y_stride, std::size_t rows,
                std::size_t cols) {
   constexpr std::size_t height = 64;
-  parallel_pieces((rows + height - 1) / height, height * cols, [=](std::size_t begin, std::size_t end) {
+  parallel_pieces(ceil_div(rows, height), height * cols, [=](std::size_t begin, std::size_t end) {
     const std::size_t top = begin * height, bottom = std::min(rows, end * height);
     transpose_part(x + top, x_stride, y + top * y_stride, y_stride, bottom - top, cols);
   });

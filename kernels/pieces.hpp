@@ -12,6 +12,9 @@ namespace xgrad::kernels {
 /// How many elements of a loop as cheap as an addition make a piece: about ten microseconds.
 constexpr std::size_t piece_work = std::size_t{1} << 16;
 
+/// How many pieces of this size hold n items.
+constexpr std::size_t ceil_div(std::size_t n, std::size_t size) { return (n + size - 1) / size; }
+
 /// True if n items that cost as much as `cost` additions each are not enough for two pieces.
 inline bool is_one_piece(std::size_t n, std::size_t cost) { return n * cost < 2 * piece_work; }
 

@@ -11,8 +11,6 @@ namespace xgrad::kernels {
 
 namespace {
 
-constexpr std::size_t ceil_div(std::size_t n, std::size_t size) { return (n + size - 1) / size; }
-
 /// The larger or the smaller of the two; nan if either is.
 template <bool largest, typename T>
 XGRAD_INLINE T extreme_of(T m, T v) {

@@ -14,7 +14,7 @@ constexpr std::size_t width = 512;  // of the strips of columns, whose totals st
 
 constexpr std::size_t grad_width = 64;  // the same where their products are kept, too
 
-constexpr std::size_t strips_of(std::size_t inner, std::size_t w = width) { return (inner + w - 1) / w; }
+constexpr std::size_t kept_every = 16;  // elements of a column, the product in front is kept
 
 /// Goes through n rows of w columns, which are `inner` apart: total[c] = first(place), then next(total[c],
 /// place), which are written there.
@@ -87,7 +87,7 @@ XGRAD_INLINE void recurrence_strip(const T* a, const T* b, std::size_t n, std::s
 /// Where strip `number` begins, and how wide it is.
 struct Strip {
   Strip(std::size_t number, std::size_t n, std::size_t inner, std::size_t w = width) {
-    const std::size_t strips = strips_of(inner, w), left = number % strips * w;
+    const std::size_t strips = ceil_div(inner, w), left = number % strips * w;
     offset = number / strips * n * inner + left;
     columns = std::min(w, inner - left);
   }
@@ -127,11 +127,11 @@ XGRAD_PARALLEL_KERNEL(cumprod_strips, strips, n* std::min(width, inner),
 }
 
 /// dx of w columns of x, whose elements are `step` apart: that of element i of column c is at i * step +
-/// c * apart. The products in front of every 16th element are kept, and those between found again from them.
+/// c * apart. The products in front of some elements are kept, and those between found again from them.
 template <std::size_t most, typename T, typename Width>
 XGRAD_INLINE void cumprod_grad_columns(const T* dy, const T* x, std::size_t n, std::size_t step,
                                        std::size_t apart, Width w, double* kept, T* dx) {
-  constexpr std::size_t block = 16;
+  constexpr std::size_t block = kept_every;
   double front[block * most], product[most], behind[most];
   std::fill_n(product, most, 1.0);
   for (std::size_t i = 0; i < n; ++i) {
@@ -166,7 +166,7 @@ XGRAD_PARALLEL_KERNEL(cumprod_grad_rows, rows, n,
                       (const T* dy, const T* x, std::size_t n, T* dx, std::size_t rows),
                       (dy, x, n, dx, rows)) {
   constexpr std::size_t most = 8;
-  std::vector<double> kept((n + 15) / 16 * most);
+  std::vector<double> kept(ceil_div(n, kept_every) * most);
   for (; begin + most <= rows; begin += most) {
     const std::size_t at = begin * n;
     cumprod_grad_columns<most>(dy + at, x + at, n, 1, n, std::integral_constant<std::size_t, most>(),
@@ -183,7 +183,7 @@ XGRAD_PARALLEL_KERNEL(cumprod_grad_rows, rows, n,
 XGRAD_PARALLEL_KERNEL(cumprod_grad_strips, strips, n* std::min(grad_width, inner),
                       (const T* dy, const T* x, std::size_t n, std::size_t inner, T* dx, std::size_t strips),
                       (dy, x, n, inner, dx, strips)) {
-  std::vector<double> kept((n + 15) / 16 * grad_width);
+  std::vector<double> kept(ceil_div(n, kept_every) * grad_width);
   for (; begin < strips; ++begin) {
     const Strip strip(begin, n, inner, grad_width);
     cumprod_grad_columns<grad_width>(dy + strip.offset, x + strip.offset, n, inner, 1, strip.columns,
@@ -211,24 +211,24 @@ XGRAD_PARALLEL_KERNEL(recurrence_strips, strips, n* std::min(width, inner),
 
 template <typename T>
 void cumsum(const T* x, std::size_t outer, std::size_t n, std::size_t inner, bool reversed, T* y) {
-  if (n > 0) cumsum_strips(x, n, inner, reversed, y, outer * strips_of(inner));
+  if (n > 0) cumsum_strips(x, n, inner, reversed, y, outer * ceil_div(inner, width));
 }
 
 template <typename T>
 void cumprod(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
-  if (n > 0) cumprod_strips(x, n, inner, y, outer * strips_of(inner));
+  if (n > 0) cumprod_strips(x, n, inner, y, outer * ceil_div(inner, width));
 }
 
 template <typename T>
 void cumprod_grad(const T* dy, const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* dx) {
   if (inner == 1) return cumprod_grad_rows(dy, x, n, dx, outer);
-  cumprod_grad_strips(dy, x, n, inner, dx, outer * strips_of(inner, grad_width));
+  cumprod_grad_strips(dy, x, n, inner, dx, outer * ceil_div(inner, grad_width));
 }
 
 template <typename T>
 void recurrence(const T* a, const T* b, std::size_t outer, std::size_t n, std::size_t inner, bool reversed,
                 T* y) {
-  if (n > 0) recurrence_strips(a, b, n, inner, reversed, y, outer * strips_of(inner));
+  if (n > 0) recurrence_strips(a, b, n, inner, reversed, y, outer * ceil_div(inner, width));
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                 \
