@@ -47,17 +47,12 @@ std::pair<Matrix, Matrix> decomposed(const Matrix& x) {
 /// Q diag(1, 2, ...) Q^T, which does not depend on the signs of Q's columns.
 const auto of_q = [](const auto& x) {
   const auto q = xgrad::qr(apart(x[0])).Q;
-  const std::size_t k = q.shape(-1);
-  auto weights = q.value();
-  weights.resize({k});
-  for (std::size_t i = 0; i < k; ++i) weights(i) = i + 1;
-  return matmul(q * std::decay_t<decltype(q)>(weights), mT(q));
+  return matmul(weighted(q), mT(q));
 };
 
 const Reference naive_of_q = of_matrices([](const auto& x) {
   const Matrix q = decomposed(naive::apart(x[0])).first;
-  return q * naive::diagonal_matrix(q.cols, [](std::size_t i) { return static_cast<double>(i + 1); }) *
-         naive::transpose(q);
+  return naive::weighted(q) * naive::transpose(q);
 });
 
 /// The squares of R, which do not depend on the signs of its rows.

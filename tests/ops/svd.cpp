@@ -55,16 +55,11 @@ const Reference naive_values =
 /// U diag(1, 2, ...) Vh, which does not depend on the signs of vectors that belong together.
 const auto of_vectors = [](const auto& x) {
   const auto [u, s, vh] = xgrad::svd(apart(x[0]), false);
-  auto weights = u.value();
-  weights.resize({u.shape(-1)});
-  for (std::size_t i = 0; i < weights.size(); ++i) weights(i) = i + 1;
-  return matmul(u * std::decay_t<decltype(u)>(weights), vh);
+  return matmul(weighted(u), vh);
 };
 const Reference naive_of_vectors = of_matrices([](const auto& x) {
   const Decomposed found = decomposed(naive::apart(x[0]));
-  return found.u *
-         naive::diagonal_matrix(found.s.cols, [](std::size_t i) { return static_cast<double>(i + 1); }) *
-         naive::transpose(found.v);
+  return naive::weighted(found.u) * naive::transpose(found.v);
 });
 
 Op svd_op() {

@@ -12,6 +12,10 @@ Matrix diagonal_matrix(std::size_t n, const std::function<double(std::size_t)>& 
   return a;
 }
 
+Matrix weighted(const Matrix& v) {
+  return v * diagonal_matrix(v.cols, [](std::size_t i) { return static_cast<double>(i + 1); });
+}
+
 Matrix identity(std::size_t n, double value) {
   return diagonal_matrix(n, [=](std::size_t) { return value; });
 }

@@ -32,6 +32,9 @@ struct Matrix {
 /// With diagonal(i) at (i, i), 0 elsewhere.
 Matrix diagonal_matrix(std::size_t n, const std::function<double(std::size_t)>& diagonal);
 
+/// The columns of v times 1, 2, ...
+Matrix weighted(const Matrix& v);
+
 Matrix identity(std::size_t n, double value = 1);
 Matrix transpose(const Matrix& a);
 Matrix operator*(const Matrix& a, const Matrix& b);
@@ -106,6 +109,14 @@ Variable<T> apart(const Variable<T>& x) {
   for (std::size_t i = 0; i < std::min(x.shape(-2), x.shape(-1)); ++i)
     shift(i, i) = static_cast<T>(4 * i + 3);
   return x + Variable<T>(shift);
+}
+
+/// The columns of v times 1, 2, ...: weighted(v) mT(v) does not depend on their signs.
+template <class T>
+Variable<T> weighted(const Variable<T>& v) {
+  Array<T> weights = Array<T>::from_shape({v.shape(-1)});
+  for (std::size_t i = 0; i < weights.size(); ++i) weights(i) = static_cast<T>(i + 1);
+  return v * Variable<T>(weights);
 }
 
 /// A matrix of one column.
