@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,8 @@
 #include <xtensor/xbuilder.hpp>
 
 #include <xgrad/xgrad.hpp>
+
+#include "../../apps/program.hpp"
 
 using Array = xgrad::Array<double>;
 using Variable = xgrad::Variable<double>;
@@ -34,15 +38,23 @@ inline Array wave(const xgrad::Shape& shape, double first = 1) {
 class Show {
  public:
   Show(int argc, char** argv) {
-    for (int i = 1; i < argc; ++i) {
-      if (std::string(argv[i]) == "--time") time_ = true;
-      if (std::string(argv[i]) == "--only" && i + 1 < argc) only_ = argv[++i];
-    }
+    CLI::App app("Prints results, or how long they take.");
+    app.add_flag("--time", time_, "Print microseconds and megabytes instead");
+    app.add_option("--only", only_, "Only the result of this name");
+    if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) std::exit(*exit_code);
     xgrad::set_num_threads(1);
+  }
+
+  Show(const Show&) = delete;
+  ~Show() {
+    if (only_.empty() || found_) return;
+    std::cerr << "--only: there is no result '" << only_ << "'\n";
+    std::exit(1);
   }
 
   void operator()(const std::string& what, const std::function<Array()>& f) const {
     if (!only_.empty() && what != only_) return;
+    found_ = true;
     if (time_)
       print_time(what, f);
     else
@@ -77,5 +89,6 @@ class Show {
   }
 
   bool time_ = false;
+  mutable bool found_ = false;
   std::string only_;
 };

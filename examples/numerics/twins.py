@@ -1,6 +1,7 @@
-"""twins.py BIN: whether the programs in BIN print what their twins in this folder do; exits with 77 without PyTorch.
-twins.py BIN --time [NAME...]: times each result of both in turns, and prints PyTorch's time divided by xgrad's."""
+"""Whether the programs in BIN print what their twins in this folder do; exits with 77 without PyTorch. With --time:
+times each result of both in turns, and prints PyTorch's time divided by xgrad's."""
 
+import argparse
 import importlib.util
 import pathlib
 import statistics
@@ -12,13 +13,24 @@ if importlib.util.find_spec("torch") is None:
     sys.exit(77)
 
 folder = pathlib.Path(__file__).parent
-programs, options = pathlib.Path(sys.argv[1]), sys.argv[2:]
 names = sorted(path.stem for path in folder.glob("*.cpp"))
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("bin", type=pathlib.Path, metavar="BIN", help="the folder of the programs, such as build/release/bin")
+parser.add_argument("names", nargs="*", metavar="NAME", help="only these programs")
+parser.add_argument("--time", action="store_true")
+options = parser.parse_intermixed_args()
+for name in options.names or names:
+    if name not in names:
+        parser.error(f"there is no program {name} among {', '.join(names)}")
+    if not (options.bin / name).exists():
+        parser.error(f"{options.bin / name} is not there: ./run.sh {name} builds it")
+names = options.names or names
 
 
 def lines(name, *arguments):
     """What the program and its twin print."""
-    commands = [programs / name], [sys.executable, folder / f"{name}.py"]
+    commands = [options.bin / name], [sys.executable, folder / f"{name}.py"]
     return [subprocess.run([*command, *arguments], check=True, capture_output=True, text=True).stdout.splitlines()
             for command in commands]
 
@@ -49,8 +61,8 @@ def measure(name):
               flush=True)
 
 
-if options[:1] != ["--time"]:
+if not options.time:
     sys.exit(compare())
 print("| program | result | xgrad us | PyTorch us | ratio | xgrad MB | PyTorch MB |\n| --- | --- | --- | --- | --- | --- | --- |")
-for name in options[1:] or names:
+for name in names:
     measure(name)
