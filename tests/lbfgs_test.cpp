@@ -95,7 +95,7 @@ void expect_state(const TrainingState& state, const json& want, double tolerance
       xgrad_tests::expect_near(state.arrays<T>().at(name), value, tolerance, name);
     } else {
       ASSERT_TRUE(state.numbers.contains(name)) << name;
-      xgrad_tests::expect_near(Array<double>{state.numbers.at(name)}, json{value}, tolerance, name);
+      xgrad_tests::expect_near(Array<double>{state.numbers.at(name)}, json::array({value}), tolerance, name);
     }
   }
 }
