@@ -244,7 +244,7 @@ lbfgs = [  # not to the last digit of a minimum: differences of almost equal gra
     lbfgs_case(rosenbrock, valley, max_iter=4, steps=4, **wolfe),
     lbfgs_case(rosenbrock, valley, lr=0.1, max_iter=5, max_eval=3, steps=6),
     lbfgs_case(rosenbrock, valley, lr=1e-3, max_iter=3, steps=3),
-    lbfgs_case(rosenbrock, valley, lr=20, max_iter=6, max_eval=7, history_size=2, steps=4, **wolfe),
+    lbfgs_case(rosenbrock, valley, lr=20, max_iter=6, max_eval=7, history_size=2, steps=2, **wolfe),
     lbfgs_case(rosenbrock, floor, lr=1e-3, max_iter=5, tolerance_grad=0, tolerance_change=0, steps=2),
     # A second place that is hardly lower than the start, and one that is higher than the first but not the start.
     lbfgs_case(hills, [torch.tensor([-0.25])], [torch.tensor([-2, 1.275757]), torch.arange(2.0)], lr=4, max_iter=3, steps=1, **wolfe),
