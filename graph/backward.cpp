@@ -420,6 +420,7 @@ class Sweep {
   }
 
   void differentiate(Node<T>& node, Variable<T>* dys, std::size_t inputs) {
+    const MatmulPrecisionGuard as_forward(node.precision);
     if (!detail::is_watched()) [[likely]]
       return node.differentiate(dys, Needs(needs_.data()), grads_.data());
     // an op with several results is known by the number of the first, which is the next one

@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "bfloat16.hpp"
+
 namespace xgrad::kernels {
 namespace {
 
@@ -80,7 +82,7 @@ class Pool {
     if (!lock.owns_lock()) return false;
     const std::size_t helpers = std::min(workers, count) - 1;
     start_workers(helpers);
-    job_ = {task, context, count};
+    job_ = {task, context, count, parts_asked()};
     next_.store(0, std::memory_order_relaxed);
     const std::uint64_t ended = state_.load(std::memory_order_relaxed) & job_mask;
     state_.store(ended + job + helpers * seat, std::memory_order_release);
@@ -103,6 +105,7 @@ class Pool {
     Task task;
     const void* context;
     std::size_t count;
+    Parts parts;  // asked for where the job begins
   };
 
   void start_workers(std::size_t wanted) {
@@ -142,6 +145,7 @@ class Pool {
 
   void work(std::size_t worker) {
     inside_task = true;
+    const PartsScope scope(job_.parts);
     for (;;) {
       const std::size_t item = next_.fetch_add(1, std::memory_order_relaxed);
       if (item >= job_.count) break;

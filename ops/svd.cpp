@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../graph/record.hpp"
+#include "../kernels/bfloat16.hpp"
 #include "../kernels/gemm.hpp"
 #include "../kernels/lapack.hpp"
 #include "arithmetic.hpp"
@@ -119,6 +120,7 @@ Variable<T> pinv(const Variable<T>& a, std::optional<double> rtol) {
   Variable<T> p = detail::empty<T>(detail::matrices(detail::batch_axes(a.shape()), n, m));
   T *left = detail::data(u), *right = detail::data(vh), *to = detail::data(p);
   const T* values = detail::data(std::as_const(s));
+  const kernels::PartsScope exact(0);
   detail::for_each_matrix(detail::matrix_count(a.shape()), std::max(m, n), [&](std::size_t i) {
     T* const of_v = right + i * k * n;
     for (std::size_t r = 0; r < k; ++r) {

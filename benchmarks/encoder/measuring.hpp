@@ -95,7 +95,7 @@ inline Environment tuned(std::size_t threads) {
 /// The environment of a process that runs LibTorch: as it comes, or "libtorch-tuned".
 inline Environment libtorch_environment(const std::string& name, std::size_t threads) {
   Environment environment = limited_to(threads);
-  if (name == "libtorch-tuned") environment.merge(tuned(threads));
+  if (name != "libtorch") environment.merge(tuned(threads));
   return environment;
 }
 
