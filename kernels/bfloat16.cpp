@@ -41,10 +41,10 @@ bool is_fast() {
 /// Two bfloat16 numbers, neighbours along k, the first in the lower half: instructions add both products.
 using Pair = std::uint32_t;
 
-// Tiles of C are as many numbers as fit in registers; a block of A stays in the first cache level beside the
-// panel of B that it meets, all of B's block in the second.
-constexpr std::size_t tile_rows = 12, few_rows = 4, tile_cols = bfloat16_cols, block_pairs = 128,
-                      block_cols = 512;
+// Tiles of C are as many numbers as fit in registers; their rows of A stay in the first cache level while all
+// panels of B's block come from the second.
+constexpr std::size_t tile_rows = 12, few_rows = 4, tile_cols = bfloat16_cols, block_pairs = 512,
+                      block_cols = 256;
 static_assert(bfloat16_rows % tile_rows == 0 && block_cols % tile_cols == 0);
 
 struct BlockMemory {
@@ -207,15 +207,15 @@ void multiply_block(const Rows& a, const Pair* b, std::size_t pairs, float alpha
                     const Matrix<float>& c) {
   static const MultiplyTile multiply = has_instructions() ? multiply_tile_in_vectors : multiply_tile_plainly;
   alignas(64) float sums[tile_rows * tile_cols];
-  for (std::size_t j = 0; j < c.cols; j += tile_cols) {
-    for (std::size_t i = 0; i < c.rows;) {
-      const std::size_t left = c.rows - i;
-      const std::size_t rows = left >= tile_rows ? tile_rows : left >= few_rows ? few_rows : 1;
+  for (std::size_t i = 0; i < c.rows;) {
+    const std::size_t left = c.rows - i;
+    const std::size_t rows = left >= tile_rows ? tile_rows : left >= few_rows ? few_rows : 1;
+    for (std::size_t j = 0; j < c.cols; j += tile_cols) {
       multiply(rows, {a.data + i * a.row, a.row, a.pair}, b + j * pairs, pairs, sums);
       store_tile(rows, std::min(tile_cols, c.cols - j), alpha, sums, beta, c.data + i * c.stride + j,
                  c.stride);
-      i += rows;
     }
+    i += rows;
   }
 }
 
