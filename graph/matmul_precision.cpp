@@ -1,18 +1,11 @@
 #include "matmul_precision.hpp"
 
-#include "../kernels/bfloat16.hpp"
 #include "error.hpp"
 
 namespace xgrad {
-namespace {
-
-kernels::Parts parts_of(MatmulPrecision precision) { return static_cast<kernels::Parts>(precision); }
-MatmulPrecision precision_of(kernels::Parts parts) { return static_cast<MatmulPrecision>(parts); }
-
-}  // namespace
 
 void set_float32_matmul_precision(MatmulPrecision precision) {
-  kernels::set_parts_asked(parts_of(precision));
+  kernels::parts_of_process.store(static_cast<kernels::Parts>(precision), std::memory_order_relaxed);
 }
 
 void set_float32_matmul_precision(std::string_view precision) {
@@ -22,10 +15,8 @@ void set_float32_matmul_precision(std::string_view precision) {
                            "'");
 }
 
-MatmulPrecision float32_matmul_precision() { return precision_of(kernels::parts_asked()); }
-
 MatmulPrecision matmul_precision_in_use() {
-  return precision_of(kernels::parts_in_use(kernels::parts_asked()));
+  return static_cast<MatmulPrecision>(kernels::parts_in_use(kernels::parts_asked()));
 }
 
 std::string to_string(MatmulPrecision precision) {
@@ -33,10 +24,5 @@ std::string to_string(MatmulPrecision precision) {
          : precision == MatmulPrecision::high  ? "high"
                                                : "medium";
 }
-
-MatmulPrecisionGuard::MatmulPrecisionGuard(MatmulPrecision precision)
-    : before_(kernels::ask_on_this_thread(parts_of(precision))) {}
-
-MatmulPrecisionGuard::~MatmulPrecisionGuard() { kernels::ask_on_this_thread(before_); }
 
 }  // namespace xgrad

@@ -1,10 +1,8 @@
 #include "bfloat16.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <memory>
-#include <utility>
 
 #include "pieces.hpp"
 #include "transpose_square.hpp"
@@ -15,28 +13,6 @@
 
 namespace xgrad::kernels {
 namespace {
-
-constinit std::atomic<Parts> asked_by_process{0};
-constinit thread_local std::int16_t asked_by_thread = -1;
-constinit std::atomic<bool> is_forced{false};
-
-bool has_instructions() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");
-#else
-  return false;
-#endif
-}
-
-/// Intel's processors multiply bfloat16 vectors at half the rate of float vectors, AMD's at twice the rate.
-bool is_fast() {
-#if defined(__x86_64__)
-  static const bool found = has_instructions() && __builtin_cpu_is("amd");
-  return found;
-#else
-  return false;
-#endif
-}
 
 /// Two bfloat16 numbers, neighbours along k, the first in the lower half: instructions add both products.
 using Pair = std::uint32_t;
@@ -205,7 +181,8 @@ XGRAD_VECTORIZED void store_tile(std::size_t rows, std::size_t cols, float alpha
 /// A block of rows of C, of which those of A and the panels of B are packed.
 void multiply_block(const Rows& a, const Pair* b, std::size_t pairs, float alpha, float beta,
                     const Matrix<float>& c) {
-  static const MultiplyTile multiply = has_instructions() ? multiply_tile_in_vectors : multiply_tile_plainly;
+  static const MultiplyTile multiply =
+      has_bfloat16_instructions() ? multiply_tile_in_vectors : multiply_tile_plainly;
   alignas(64) float sums[tile_rows * tile_cols];
   for (std::size_t i = 0; i < c.rows;) {
     const std::size_t left = c.rows - i;
@@ -221,20 +198,13 @@ void multiply_block(const Rows& a, const Pair* b, std::size_t pairs, float alpha
 
 }  // namespace
 
-Parts parts_asked() {
-  return asked_by_thread < 0 ? asked_by_process.load(std::memory_order_relaxed)
-                             : static_cast<Parts>(asked_by_thread);
+bool has_bfloat16_instructions() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
 }
-
-void set_parts_asked(Parts parts) { asked_by_process.store(parts, std::memory_order_relaxed); }
-
-std::int16_t ask_on_this_thread(std::int16_t parts) { return std::exchange(asked_by_thread, parts); }
-
-Parts parts_in_use(Parts asked) {
-  return asked == 1 && (is_fast() || is_forced.load(std::memory_order_relaxed)) ? 1 : 0;
-}
-
-void force_parts(bool forced) { is_forced.store(forced, std::memory_order_relaxed); }
 
 bool pays_to_round(std::size_t m, std::size_t n, std::size_t k) {
   constexpr std::size_t least_side = 16, least_product = std::size_t{1} << 18;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 
 #include "matrix.hpp"
 
@@ -8,35 +8,8 @@
 // processors with instructions for it multiply several at once.
 namespace xgrad::kernels {
 
-/// How many bfloat16 numbers stand for each float in a product; 0: the float itself.
-using Parts = std::uint8_t;
-
-/// What was asked for: on this thread, or else for the process, which begins with 0. A parallel_for hands it
-/// on to its threads.
-Parts parts_asked();
-void set_parts_asked(Parts parts);
-
-/// Asks on this thread, or not any more if `parts` is negative, and returns what was asked before.
-std::int16_t ask_on_this_thread(std::int16_t parts);
-
-/// While one lives, this thread asks for these parts.
-class PartsScope {
- public:
-  explicit PartsScope(Parts parts) : before_(ask_on_this_thread(parts)) {}
-  ~PartsScope() { ask_on_this_thread(before_); }
-  PartsScope(const PartsScope&) = delete;
-  PartsScope& operator=(const PartsScope&) = delete;
-
- private:
-  std::int16_t before_;
-};
-
-/// Those of `asked` that this processor multiplies faster than floats; else 0. Two are never: three products
-/// take longer than one of floats unless the processor has a matrix unit.
-Parts parts_in_use(Parts asked);
-
-/// Whether one part is in use wherever it is asked for, also where that is slow; for tests.
-void force_parts(bool forced);
+/// True if this processor has instructions for them: AVX512-BF16.
+bool has_bfloat16_instructions();
 
 /// bfloat16_gemm computes C in tiles of as many rows and columns; pieces that begin at their borders have the
 /// bits of the whole.

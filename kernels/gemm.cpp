@@ -10,6 +10,7 @@
 #include "bfloat16.hpp"
 #include "blas_call.hpp"
 #include "pieces.hpp"
+#include "product_precision.hpp"
 #include "transpose_square.hpp"
 #include "vectorized.hpp"
 

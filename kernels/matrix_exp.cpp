@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "bfloat16.hpp"
 #include "gemm.hpp"
 #include "lapack.hpp"
+#include "product_precision.hpp"
 
 namespace xgrad::kernels {
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "bfloat16.hpp"
+#include "product_precision.hpp"
 
 namespace xgrad::kernels {
 namespace {

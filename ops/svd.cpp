@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../graph/record.hpp"
-#include "../kernels/bfloat16.hpp"
 #include "../kernels/gemm.hpp"
 #include "../kernels/lapack.hpp"
+#include "../kernels/product_precision.hpp"
 #include "arithmetic.hpp"
 #include "detail/matrices.hpp"
 #include "diagonal.hpp"

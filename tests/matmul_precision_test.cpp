@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/kernels/bfloat16.hpp>
+#include <xgrad/kernels/product_precision.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"
