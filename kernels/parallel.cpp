@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -51,15 +52,19 @@ void relax() {
 #endif
 }
 
-/// Waits until done(), first in a loop for some 50 microseconds, then asleep on `changes`. Whoever makes it
+/// Waits until done(), first in a loop for 50 microseconds, then asleep on `changes`. Whoever makes it
 /// true changes and notifies that afterwards.
 template <typename Done>
 void wait_for(const std::atomic<int>& changes, Done done) {
-  constexpr int spins = 2000;
-  for (int i = 0; i < spins; ++i) {
-    if (done()) return;
-    relax();
-  }
+  using Clock = std::chrono::steady_clock;
+  constexpr int spins = 64;  // between looks at the clock
+  const Clock::time_point last = Clock::now() + std::chrono::microseconds(50);
+  do {
+    for (int i = 0; i < spins; ++i) {
+      if (done()) return;
+      relax();
+    }
+  } while (Clock::now() < last);
   for (;;) {
     const int seen = changes.load();
     if (done()) return;

@@ -91,6 +91,10 @@ void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept
   reduce_axes(reduce, x, x.shape(), kept, y);
 }
 
+/// y, of `shape`, = x stretched along the axes where `kept` has length 1, or that it lacks.
+template <class T>
+void stretch_axes(const T* x, const Shape& kept, const Shape& shape, T* y);
+
 /// broadcast_to and sum_to for use inside ops, without a copy: x itself if it has the shape.
 template <class T>
 Variable<T> stretched(const Variable<T>& x, const Shape& shape) {
