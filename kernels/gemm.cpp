@@ -83,7 +83,14 @@ XGRAD_INLINE void small_columns(std::size_t first, T alpha, const Matrix<const T
   std::size_t step = b.stride;
   T copied[copied_depth * width];
   if (b.transposed) {
-    for (std::size_t p = 0; p < k; ++p) {
+    std::size_t p = 0;
+    if constexpr (width % 4 == 0) {
+      for (; p + 4 <= k; p += 4) {
+        for (std::size_t l = 0; l < width; l += 4)
+          transpose_square(columns + p + l * step, step, copied + p * width + l, width);
+      }
+    }
+    for (; p < k; ++p) {
       for (std::size_t l = 0; l < width; ++l) copied[p * width + l] = columns[p + l * step];
     }
     columns = copied;

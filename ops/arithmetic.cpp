@@ -42,6 +42,15 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b, const char
   return *std::move(shape);
 }
 
+bool stretches_to(const Shape& from, const Shape& to) {
+  if (from.size() > to.size()) return false;
+  const std::size_t shift = to.size() - from.size();
+  for (std::size_t axis = 0; axis < from.size(); ++axis) {
+    if (from[axis] != 1 && from[axis] != to[shift + axis]) return false;
+  }
+  return true;
+}
+
 Strides row_major_strides(const Shape& shape) {
   Strides strides(shape.size(), 0);
   std::ptrdiff_t stride = 1;
@@ -65,16 +74,7 @@ Strides broadcast_strides(const Shape& shape, const Shape& target) {
 
 namespace {
 
-using detail::map_pairs, detail::reduced;
-
-bool stretches_to(const Shape& from, const Shape& to) {
-  if (from.size() > to.size()) return false;
-  const std::size_t shift = to.size() - from.size();
-  for (std::size_t axis = 0; axis < from.size(); ++axis) {
-    if (from[axis] != 1 && from[axis] != to[shift + axis]) return false;
-  }
-  return true;
-}
+using detail::map_pairs, detail::reduced, detail::stretches_to;
 
 /// The gradients of a and b where y is a function of a - b, and da that of the broadcast a.
 template <class T>

@@ -73,6 +73,9 @@ std::optional<Shape> common_shape(const Shape& a, const Shape& b);
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b, const char* a_name = "a",
                       const char* b_name = "b");
 
+/// True if `from` broadcasts to this very shape.
+bool stretches_to(const Shape& from, const Shape& to);
+
 using Strides = xt::svector<std::ptrdiff_t, 4>;
 
 /// Row-major strides of `shape`, in elements.
