@@ -1,5 +1,6 @@
 #include "matmul_precision.hpp"
 
+#include "../kernels/product_precision.hpp"
 #include "error.hpp"
 
 namespace xgrad {
@@ -15,6 +16,8 @@ void set_float32_matmul_precision(std::string_view precision) {
                            "'");
 }
 
+MatmulPrecision float32_matmul_precision() { return static_cast<MatmulPrecision>(kernels::parts_asked()); }
+
 MatmulPrecision matmul_precision_in_use() {
   return static_cast<MatmulPrecision>(kernels::parts_in_use(kernels::parts_asked()));
 }
@@ -24,5 +27,10 @@ std::string to_string(MatmulPrecision precision) {
          : precision == MatmulPrecision::high  ? "high"
                                                : "medium";
 }
+
+MatmulPrecisionGuard::MatmulPrecisionGuard(MatmulPrecision precision)
+    : before_(kernels::ask_on_this_thread(static_cast<std::int16_t>(precision))) {}
+
+MatmulPrecisionGuard::~MatmulPrecisionGuard() { kernels::ask_on_this_thread(before_); }
 
 }  // namespace xgrad

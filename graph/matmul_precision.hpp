@@ -4,8 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "../kernels/product_precision.hpp"
-
 namespace xgrad {
 
 /// How exactly products of float matrices are computed: those of matmul, linear, einsum and attention, and of
@@ -30,9 +28,7 @@ void set_float32_matmul_precision(MatmulPrecision precision);
 void set_float32_matmul_precision(std::string_view precision);
 
 /// What was asked for: by this thread's innermost MatmulPrecisionGuard, or else for the process.
-inline MatmulPrecision float32_matmul_precision() {
-  return static_cast<MatmulPrecision>(kernels::parts_asked());
-}
+MatmulPrecision float32_matmul_precision();
 
 /// What that comes to on this processor.
 MatmulPrecision matmul_precision_in_use();
@@ -41,10 +37,15 @@ MatmulPrecision matmul_precision_in_use();
 std::string to_string(MatmulPrecision precision);
 
 /// While one lives, this thread asks for a precision: `MatmulPrecisionGuard guard(MatmulPrecision::medium);`.
-class [[nodiscard]] MatmulPrecisionGuard : kernels::PartsScope {
+class [[nodiscard]] MatmulPrecisionGuard {
  public:
-  explicit MatmulPrecisionGuard(MatmulPrecision precision)
-      : PartsScope(static_cast<kernels::Parts>(precision)) {}
+  explicit MatmulPrecisionGuard(MatmulPrecision precision);
+  ~MatmulPrecisionGuard();
+  MatmulPrecisionGuard(const MatmulPrecisionGuard&) = delete;
+  MatmulPrecisionGuard& operator=(const MatmulPrecisionGuard&) = delete;
+
+ private:
+  std::int16_t before_;
 };
 
 }  // namespace xgrad

@@ -20,12 +20,14 @@ inline Parts parts_asked() {
   return here < 0 ? parts_of_process.load(std::memory_order_relaxed) : static_cast<Parts>(here);
 }
 
+/// Asks on this thread, or not any more if `parts` is negative, and returns what was asked before.
+inline std::int16_t ask_on_this_thread(std::int16_t parts) { return std::exchange(parts_of_thread, parts); }
+
 /// While one lives, this thread asks for these parts.
 class PartsScope {
  public:
-  explicit PartsScope(Parts parts)
-      : before_(std::exchange(parts_of_thread, static_cast<std::int16_t>(parts))) {}
-  ~PartsScope() { parts_of_thread = before_; }
+  explicit PartsScope(Parts parts) : before_(ask_on_this_thread(parts)) {}
+  ~PartsScope() { ask_on_this_thread(before_); }
   PartsScope(const PartsScope&) = delete;
   PartsScope& operator=(const PartsScope&) = delete;
 
