@@ -65,7 +65,8 @@ XGRAD_PARALLEL_KERNEL(first_of_column, cols, n,
     const T* const row = x + i * stride;
     for (std::size_t c = begin; c < cols; ++c) {
       const bool both_nan = (row[c] != row[c]) & (extreme[c] != extreme[c]);
-      ids[c] = (row[c] == extreme[c]) | both_nan ? static_cast<std::int64_t>(i) : ids[c];
+      const bool found = (row[c] == extreme[c]) | both_nan;
+      ids[c] = found ? static_cast<std::int64_t>(i) : ids[c];
     }
   }
 }

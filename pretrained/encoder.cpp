@@ -320,6 +320,8 @@ std::vector<NamedParameter<T>> Encoder<T>::trainable_parameters() const {
   return list;
 }
 
+template Variable<float> detail::activation(HiddenAct, const Variable<float>&);
+template Variable<double> detail::activation(HiddenAct, const Variable<double>&);
 template class detail::EncoderLayer<float>;
 template class detail::EncoderLayer<double>;
 template class Encoder<float>;
