@@ -236,7 +236,6 @@ class TrainingRun {
   xgrad::Agreement agreement() const {
     xgrad::Agreement all = config_;
     all["the checksum of the training data"] = std::to_string(words_);
-    all["the precision of matrix products on this processor"] = to_string(xgrad::matmul_precision_in_use());
     return all;
   }
 

@@ -15,6 +15,8 @@ parser.add_argument("--check", metavar="FILE", type=pathlib.Path, help="a page, 
 options = parser.parse_args()
 with fileinput.input(options.files) as lines:
     measured = [json.loads(line) for line in lines]
+if not measured:
+    parser.error("there are no lines")
 
 names = {"libtorch": "LibTorch", "libtorch-tuned": "LibTorch, tuned", "libtorch-autocast": "LibTorch, autocast",
          "onnxruntime": "ONNX Runtime"}
@@ -23,14 +25,22 @@ configs = list(dict.fromkeys(line["config"] for line in measured))
 runs = sorted({(line["precision"] != "highest", line["threads"]) for line in measured})
 
 
+def key(line):
+    return line["config"], line["precision"] != "highest", line["threads"]
+
+
+by_key = {key(line): line for line in measured}
+if len(by_key) < len(measured):
+    parser.error("two lines have one config, number of threads and precision in use")
+
+
 def found(config, run):
     """The line of this config, of the run with (products that are rounded, threads)."""
-    same = [line for line in measured if (line["config"], line["precision"] != "highest", line["threads"]) == (config, *run)]
-    return same[-1] if same else {"peers": {}}
+    return by_key.get((config, *run), {})
 
 
 def ratio(config, run, peer, key):
-    return found(config, run)["peers"].get(peer, {}).get("ratios", {}).get(key)
+    return found(config, run).get("peers", {}).get(peer, {}).get("ratios", {}).get(key)
 
 
 def name_of(run):

@@ -18,7 +18,11 @@ namespace xgrad {
 /// yet, medium on AMD's processors with AVX512-BF16 (Zen 4 and later).
 ///
 /// Source: https://pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
-enum class MatmulPrecision : std::uint8_t { highest = 0, medium = 1, high = 2 };
+enum class MatmulPrecision : std::uint8_t {
+  highest = 0,
+  medium = 1,  ///< the values are how many bfloat16 numbers stand for a float
+  high = 2
+};
 
 /// Sets the precision of the process (torch.set_float32_matmul_precision), which begins with highest. A
 /// backward has the precision that its forward had. Results do not depend on the number of threads.

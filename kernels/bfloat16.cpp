@@ -19,13 +19,12 @@ using Pair = std::uint32_t;
 
 // Tiles of C are as many numbers as fit in registers; their rows of A stay in the first cache level while all
 // panels of B's block come from the second.
-constexpr std::size_t tile_rows = 12, few_rows = 4, tile_cols = bfloat16_cols, block_pairs = 512,
-                      block_cols = 256;
-static_assert(bfloat16_rows % tile_rows == 0 && block_cols % tile_cols == 0);
+constexpr std::size_t tile_rows = bfloat16_rows, few_rows = 4, tile_cols = bfloat16_cols, block_rows = 96,
+                      block_pairs = 512, block_cols = 256;
+static_assert(block_rows % tile_rows == 0 && block_cols % tile_cols == 0);
 
 struct BlockMemory {
-  alignas(64) Pair a[bfloat16_rows * block_pairs], b[block_pairs * block_cols],
-      lines[tile_cols * block_pairs];
+  alignas(64) Pair a[block_rows * block_pairs], b[block_pairs * block_cols], lines[tile_cols * block_pairs];
 };
 
 BlockMemory& block_memory() {
@@ -179,10 +178,8 @@ XGRAD_VECTORIZED void store_tile(std::size_t rows, std::size_t cols, float alpha
 }
 
 /// A block of rows of C, of which those of A and the panels of B are packed.
-void multiply_block(const Rows& a, const Pair* b, std::size_t pairs, float alpha, float beta,
-                    const Matrix<float>& c) {
-  static const MultiplyTile multiply =
-      has_bfloat16_instructions() ? multiply_tile_in_vectors : multiply_tile_plainly;
+void multiply_block(MultiplyTile multiply, const Rows& a, const Pair* b, std::size_t pairs, float alpha,
+                    float beta, const Matrix<float>& c) {
   alignas(64) float sums[tile_rows * tile_cols];
   for (std::size_t i = 0; i < c.rows;) {
     const std::size_t left = c.rows - i;
@@ -213,7 +210,8 @@ bool pays_to_round(std::size_t m, std::size_t n, std::size_t k) {
 
 /// Bound by flops; rounding and packing take 5 to 20 % of it.
 void bfloat16_gemm(float alpha, const Matrix<const float>& a, const Matrix<const float>& b, float beta,
-                   const Matrix<float>& c) {
+                   const Matrix<float>& c, bool by_instructions) {
+  const MultiplyTile multiply = by_instructions ? multiply_tile_in_vectors : multiply_tile_plainly;
   constexpr std::size_t block_depth = 2 * block_pairs;
   BlockMemory& memory = block_memory();
   for (std::size_t j = 0; j < c.cols; j += block_cols) {
@@ -221,10 +219,10 @@ void bfloat16_gemm(float alpha, const Matrix<const float>& a, const Matrix<const
     for (std::size_t p = 0; p < a.cols; p += block_depth) {
       const std::size_t depth = std::min(block_depth, a.cols - p);
       pack_columns(b.some_rows(p, depth).some_cols(j, cols), memory.b, memory.lines);
-      for (std::size_t i = 0; i < c.rows; i += bfloat16_rows) {
-        const std::size_t rows = std::min(bfloat16_rows, c.rows - i);
+      for (std::size_t i = 0; i < c.rows; i += block_rows) {
+        const std::size_t rows = std::min(block_rows, c.rows - i);
         const Rows packed = pack_rows(a.some_rows(i, rows).some_cols(p, depth), memory.a);
-        multiply_block(packed, memory.b, ceil_div(depth, 2), alpha, p == 0 ? beta : 1.0F,
+        multiply_block(multiply, packed, memory.b, ceil_div(depth, 2), alpha, p == 0 ? beta : 1.0F,
                        c.some_rows(i, rows).some_cols(j, cols));
       }
     }

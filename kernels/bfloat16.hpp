@@ -13,14 +13,15 @@ bool has_bfloat16_instructions();
 
 /// bfloat16_gemm computes C in tiles of as many rows and columns; pieces that begin at their borders have the
 /// bits of the whole.
-constexpr std::size_t bfloat16_rows = 96, bfloat16_cols = 32;
+constexpr std::size_t bfloat16_rows = 12, bfloat16_cols = 32;
 
 /// True if the product is large enough to pay for rounding its operands.
 bool pays_to_round(std::size_t m, std::size_t n, std::size_t k);
 
 /// C = alpha A B + beta C as gemm computes it, on one thread, where each element of A and B is rounded to the
-/// nearest bfloat16 and the products are added in float.
+/// nearest bfloat16 and the products are added in float. The instructions take numbers below the normal ones,
+/// 1.2e-38, for 0; plain loops do not.
 void bfloat16_gemm(float alpha, const Matrix<const float>& a, const Matrix<const float>& b, float beta,
-                   const Matrix<float>& c);
+                   const Matrix<float>& c, bool by_instructions = has_bfloat16_instructions());
 
 }  // namespace xgrad::kernels

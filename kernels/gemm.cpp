@@ -240,12 +240,13 @@ void tiled_gemm(std::size_t tile_rows, T alpha, const Matrix<const T>& a, const 
   }
 }
 
-/// Calls product(a, b, c) for a piece of the product on each thread: whole rows or whole columns of tiles,
-/// whichever are shared out more evenly. The tiles, and so the bits, are those of one thread.
+/// Calls product(a, b, c) for a piece of the product on each thread, of at least that many multiplications:
+/// whole rows or whole columns of tiles, whichever are shared out more evenly. The tiles, and so the bits,
+/// are those of one thread.
 template <typename T, typename Product>
-void in_pieces(std::size_t tile_rows, std::size_t tile_cols, const Matrix<const T>& a,
-               const Matrix<const T>& b, const Matrix<T>& c, const Product& product) {
-  constexpr std::size_t least_product = std::size_t{1} << 19;
+void in_pieces(std::size_t least_product, std::size_t tile_rows, std::size_t tile_cols,
+               const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c,
+               const Product& product) {
   const std::size_t m = c.rows, n = c.cols, k = a.cols;
   const std::size_t row_tiles = ceil_div(m, tile_rows), col_tiles = ceil_div(n, tile_cols);
   const std::size_t threads = std::min(available_threads(), m * n * k / least_product);
@@ -271,7 +272,7 @@ void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const 
                           const Matrix<T>& c) {
   const std::size_t height = ceil_div(c.rows, ceil_div(c.rows, most_tile_rows));
   const std::size_t tile_rows = ceil_div(height, 8) * 8;
-  in_pieces<T>(tile_rows, tile_cols, a, b, c,
+  in_pieces<T>(std::size_t{1} << 19, tile_rows, tile_cols, a, b, c,
                [=](const auto& some_a, const auto& some_b, const auto& some_c) {
                  tiled_gemm(tile_rows, alpha, some_a, some_b, beta, some_c);
                });
@@ -295,7 +296,7 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
   if (is_small(b.transposed, m, n, k)) return small_gemm<T>(alpha, a, b, beta, c);
   if constexpr (std::is_same_v<T, float>) {
     if (parts_in_use(parts_asked()) != 0 && pays_to_round(m, n, k)) {
-      return in_pieces<T>(bfloat16_rows, bfloat16_cols, a, b, c,
+      return in_pieces<T>(std::size_t{1} << 20, bfloat16_rows, bfloat16_cols, a, b, c,
                           [=](const auto& some_a, const auto& some_b, const auto& some_c) {
                             bfloat16_gemm(alpha, some_a, some_b, beta, some_c);
                           });

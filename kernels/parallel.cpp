@@ -56,6 +56,7 @@ void relax() {
 /// true changes and notifies that afterwards.
 template <typename Done>
 void wait_for(const std::atomic<int>& changes, Done done) {
+  if (done()) return;
   using Clock = std::chrono::steady_clock;
   constexpr int spins = 64;  // between looks at the clock
   const Clock::time_point last = Clock::now() + std::chrono::microseconds(50);

@@ -77,15 +77,12 @@ Variable<T> reduce(const char* op, detail::ReduceMiddle<T> kernel, const Variabl
 /// The backward of a sum: dy, with the reduced axes back, along the axes of x.
 template <class T>
 auto spread(const Shape& kept) {
-  return KernelBackward(
-      [kept](const Variable<T>& dy, Needs needs) -> Grads<T, 1> {
-        Variable<T> dx = detail::empty<T>(needs.shape(0));
-        detail::stretch_axes(detail::data(dy), kept, dx.shape(), detail::data(dx));
-        return {std::move(dx)};
-      },
-      [kept](const Variable<T>& dy, Needs needs) -> Grads<T, 1> {
-        return {detail::stretched(with_kept_axes(dy, kept), needs.shape(0))};
-      });
+  return [kept](const Variable<T>& dy, Needs needs) -> Grads<T, 1> {
+    if (grad_enabled()) return {detail::stretched(with_kept_axes(dy, kept), needs.shape(0))};
+    Variable<T> dx = detail::empty<T>(needs.shape(0));
+    detail::stretch_axes(detail::data(dy), kept, dx.shape(), detail::data(dx));
+    return {std::move(dx)};
+  };
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 // Kernels that no op's row reaches, on arrays that are divided among threads, against plain loops.
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>

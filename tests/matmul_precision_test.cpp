@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,7 +21,6 @@
 namespace {
 
 using xgrad::Array, xgrad::MatmulPrecision, xgrad::MatmulPrecisionGuard, xgrad::Shape, xgrad::Variable;
-using xgrad::kernels::Matrix;
 using xgrad_tests::KeepNumThreads;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
@@ -74,6 +75,11 @@ double largest_difference(const Array<float>& a, const Array<float>& b) {
 
 double largest(const Array<float>& a) { return largest_difference(a, Array<float>(xt::zeros_like(a))); }
 
+/// How to compute on this processor: by plain loops, and by its instructions, if it has them.
+std::vector<bool> ways() {
+  return xgrad::kernels::has_bfloat16_instructions() ? std::vector{false, true} : std::vector{false};
+}
+
 TEST(Bfloat16Test, ProductsAreThoseOfTheRoundedNumbers) {
   std::mt19937_64 random(0);
   std::uniform_real_distribution<float> uniform(-2, 2);
@@ -85,7 +91,7 @@ TEST(Bfloat16Test, ProductsAreThoseOfTheRoundedNumbers) {
   const std::size_t sizes[][3] = {{1, 1, 1},    {5, 3, 2},     {12, 32, 7},   {13, 33, 64},   {28, 31, 1},
                                   {96, 32, 16}, {97, 513, 65}, {40, 70, 257}, {100, 70, 1101}};
   for (const auto& [m, n, k] : sizes) {
-    for (unsigned options = 0; options < 8; ++options) {
+    for (unsigned options = 0; options < 8 * ways().size(); ++options) {
       const bool trans_a = (options & 1) != 0, trans_b = (options & 2) != 0;
       const float alpha = (options & 4) != 0 ? 0.7F : 1, beta = (options & 4) != 0 ? 0.3F : 0;
       const std::size_t lda = (trans_a ? m : k) + 3, ldb = (trans_b ? k : n) + 2, ldc = n + 1;
@@ -93,7 +99,7 @@ TEST(Bfloat16Test, ProductsAreThoseOfTheRoundedNumbers) {
       const std::vector<float> before = beta == 0 ? std::vector<float>(m * ldc, nan) : draw(m * ldc);
       std::vector<float> c = before;
       xgrad::kernels::bfloat16_gemm(alpha, {a.data(), m, k, lda, trans_a}, {b.data(), k, n, ldb, trans_b},
-                                    beta, {c.data(), m, n, ldc});
+                                    beta, {c.data(), m, n, ldc}, ways()[options / 8]);
       const std::vector<double> of_a = all_rounded(a), of_b = all_rounded(b);
       std::size_t wrong = 0;
       for (std::size_t i = 0; i < m; ++i) {
@@ -127,11 +133,13 @@ TEST(Bfloat16Test, NumbersAreRoundedToTheNearestAndTiesToEven) {
                                                       {most, inf},
                                                       {-inf, -inf},
                                                       {nan, nan}};
-  for (const auto& [x, expected] : cases) {
-    const float one = 1;
-    float y = 0;
-    xgrad::kernels::bfloat16_gemm(1, {&x, 1, 1}, {&one, 1, 1}, 0, {&y, 1, 1});
-    EXPECT_TRUE(y == expected || (std::isnan(y) && std::isnan(expected))) << x << " became " << y;
+  for (const bool by_instructions : ways()) {
+    for (const auto& [x, expected] : cases) {
+      const float one = 1;
+      float y = 0;
+      xgrad::kernels::bfloat16_gemm(1, {&x, 1, 1}, {&one, 1, 1}, 0, {&y, 1, 1}, by_instructions);
+      EXPECT_TRUE(y == expected || (std::isnan(y) && std::isnan(expected))) << x << " became " << y;
+    }
   }
 }
 
@@ -152,6 +160,26 @@ TEST_F(MatmulPrecisionTest, TheInnermostGuardCountsThenTheProcess) {
     EXPECT_EQ(elsewhere, MatmulPrecision::medium);
   }
   EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::medium);
+}
+
+TEST_F(MatmulPrecisionTest, WhatIsThrownEndsTheGuard) {
+  const Variable<float> x = leaf({2, 2});
+  EXPECT_THROW(
+      {
+        const MatmulPrecisionGuard guard(MatmulPrecision::medium);
+        matmul(x, leaf({3, 2}));
+      },
+      xgrad::ShapeError);
+  EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::highest);
+  Variable<float> y;
+  {
+    const MatmulPrecisionGuard guard(MatmulPrecision::medium);
+    y = xgrad::record<float>(
+        "broken", Variable<float>(1), xgrad::Inputs(x), xgrad::Saved(),
+        [](Variable<float>, xgrad::Needs) -> xgrad::Grads<float, 1> { throw std::runtime_error("broken"); });
+  }
+  EXPECT_THROW(y.backward(), std::runtime_error);
+  EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::highest);
 }
 
 TEST_F(MatmulPrecisionTest, NamesAreThoseOfPyTorch) {
@@ -210,16 +238,39 @@ TEST_F(MatmulPrecisionTest, EveryProductIsRoundedAndSoAreItsGradientsWhereverThe
   }
 }
 
+TEST_F(MatmulPrecisionTest, GradientsOfGradientsAreRoundedToo) {
+  xgrad::manual_seed(3);
+  const Variable<float> a = leaf({64, 80}), b = leaf({80, 70});
+  const auto second = [&](MatmulPrecision precision) {
+    Variable<float> y;
+    {
+      const MatmulPrecisionGuard guard(precision);
+      y = sum(square(matmul(a, b)));
+    }
+    const Variable<float> da = grad(y, {a}, {.create_graph = true})[0];
+    return grad(sum(square(da)), {b})[0].value();
+  };
+  const Array<float> exact = second(MatmulPrecision::highest), medium = second(MatmulPrecision::medium);
+  EXPECT_NE(medium, exact);
+  EXPECT_LE(largest_difference(medium, exact), 2e-2 * largest(exact));
+  Array<float> elsewhere;
+  std::thread([&] { elsewhere = second(MatmulPrecision::medium); }).join();
+  EXPECT_EQ(elsewhere, medium);
+}
+
 TEST_F(MatmulPrecisionTest, BitsDoNotDependOnTheNumberOfThreads) {
   xgrad::manual_seed(1);
   const KeepNumThreads keep;
   const std::vector<Variable<float>> products{leaf({500, 200}), leaf({200, 300})},
+      wide{leaf({100, 200}), leaf({200, 700})},
       attended{leaf({4, 300, 64}), leaf({4, 300, 64}), leaf({4, 300, 64})};
   const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
   const auto attention = [](const auto& x) { return xgrad::scaled_dot_product_attention(x[0], x[1], x[2]); };
   const auto all = [&](std::size_t threads) {
     xgrad::set_num_threads(threads);
     std::vector<Array<float>> found = result_and_gradients(MatmulPrecision::medium, product, products);
+    for (Array<float>& one : result_and_gradients(MatmulPrecision::medium, product, wide))
+      found.push_back(std::move(one));
     for (Array<float>& one : result_and_gradients(MatmulPrecision::medium, attention, attended))
       found.push_back(std::move(one));
     return found;
@@ -228,16 +279,55 @@ TEST_F(MatmulPrecisionTest, BitsDoNotDependOnTheNumberOfThreads) {
   for (const std::size_t threads : {2, 3, 7}) EXPECT_EQ(all(threads), alone) << threads << " threads";
 }
 
-TEST_F(MatmulPrecisionTest, DoublesAndFactorizationsStayAsTheyAre) {
-  xgrad::manual_seed(2);
+TEST_F(MatmulPrecisionTest, DoublesStayAsTheyAre) {
   const Variable<double> x(xgrad::normal<double>({80, 80}));
-  const Variable<float> a(xgrad::normal<float>({80, 80}) * 0.1F);
-  const auto everything = [&] {
-    return std::tuple(matmul(x, x).value(), matrix_exp(a).value(), pinv(a).value());
-  };
-  const auto expected = everything();
+  const Array<double> expected = matmul(x, x).value();
   const MatmulPrecisionGuard guard(MatmulPrecision::medium);
-  EXPECT_EQ(everything(), expected);
+  EXPECT_EQ(matmul(x, x).value(), expected);
+}
+
+TEST_F(MatmulPrecisionTest, LinearAlgebraStaysAsItIs) {
+  xgrad::manual_seed(2);
+  using List = std::vector<Variable<float>>;
+  const auto scaled = [](const Shape& shape) {
+    return Variable<float>(xgrad::normal<float>(shape) * 0.1F, true);
+  };
+  const Variable<float> square_matrix = scaled({72, 72}), tall = scaled({256, 64}), wide = scaled({64, 128});
+  Array<float> identity = xt::eye<float>(72);
+  const Variable<float> one(identity);
+  const std::vector<std::pair<std::string, std::pair<List, Variable<float> (*)(const List&)>>> ops = {
+      {"matrix_exp", {{square_matrix}, [](const List& x) { return matrix_exp(x[0]); }}},
+      {"pinv", {{square_matrix}, [](const List& x) { return pinv(x[0]); }}},
+      {"inv", {{square_matrix, one}, [](const List& x) { return inv(x[0] + x[1]); }}},
+      {"solve", {{square_matrix, one}, [](const List& x) { return solve(x[0] + x[1], x[0]); }}},
+      {"lstsq", {{tall, scaled({256, 16})}, [](const List& x) { return lstsq(x[0], x[1]); }}},
+      {"qr", {{wide}, [](const List& x) { return xgrad::qr(x[0]).R; }}},
+      {"svd", {{tall}, [](const List& x) { return xgrad::svd(x[0], false).S; }}},
+      {"eigh", {{square_matrix}, [](const List& x) { return xgrad::eigh(x[0]).eigenvectors; }}}};
+  for (const auto& [name, op] : ops) {
+    const List wanted{op.first.front()};
+    const auto all = [&] {
+      const Variable<float> y = op.second(op.first);
+      const Variable<float> seed(Array<float>(y.shape(), 0.37F));
+      return std::pair(y.value(), grad(y, wanted, {.seed = seed})[0].value());
+    };
+    const auto expected = all();
+    const MatmulPrecisionGuard guard(MatmulPrecision::medium);
+    EXPECT_EQ(all(), expected) << name;
+  }
+}
+
+TEST_F(MatmulPrecisionTest, CholeskysGradientsStayAsTheyAreOnBothWays) {
+  xgrad::manual_seed(4);
+  const Array<float> x = xgrad::normal<float>({72, 72});
+  const Variable<float> a(
+      matmul(Variable<float>(x), mT(Variable<float>(x))).value() + 72 * xt::eye<float>(72), true);
+  const auto gradient = [&](bool create_graph) {
+    return grad(sum(square(cholesky(a))), {a}, {.create_graph = create_graph})[0].value();
+  };
+  const std::pair expected(gradient(false), gradient(true));
+  const MatmulPrecisionGuard guard(MatmulPrecision::medium);
+  EXPECT_EQ(std::pair(gradient(false), gradient(true)), expected);
 }
 
 }  // namespace
