@@ -38,7 +38,7 @@ namespace {
 
 using detail::no_slot;
 
-constexpr std::int64_t first_opset = 11, last_opset = 20;
+constexpr std::int64_t first_opset = 7, last_opset = 20;
 
 ValueDescription description_of(const detail::ValueInfo& info) {
   ValueDescription description{info.name, detail::name_of_data_type(info.type), std::nullopt};

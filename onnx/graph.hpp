@@ -34,7 +34,7 @@ struct Program;
 /// it can be differentiated and trained. Its parameters are the file's initializers of floats with at least
 /// one axis, under their names; all other constants stay as they are.
 ///
-/// Operator sets 11 to 20 of ONNX's own domain. Floats of any width become T, integers std::int64_t. A
+/// Operator sets 7 to 20 of ONNX's own domain. Floats of any width become T, integers std::int64_t. A
 /// dropout does nothing.
 template <class T = float>
 class Graph : public Module<T> {

@@ -79,9 +79,30 @@ Operator<T> logical(F f) {
   };
 }
 
+/// Towards zero; what has no such integer becomes the least one.
+template <class T>
+std::int64_t to_integer(T x) {
+  constexpr T end = static_cast<T>(9223372036854775808.0);
+  return x >= -end && x < end ? static_cast<std::int64_t>(x) : std::numeric_limits<std::int64_t>::min();
+}
+
+template <class T>
+Ids integer_power(const Ids& base, const Value<T>& exponent) {
+  const auto as_doubles = [](const auto& x) {
+    return mapped<double>(x, [](auto e) { return static_cast<double>(e); });
+  };
+  const Ids* const integers = std::get_if<Ids>(&exponent);
+  const Array<double> e =
+      integers != nullptr ? as_doubles(*integers) : as_doubles(std::get<Variable<T>>(exponent).value());
+  return zipped<std::int64_t>(as_doubles(base), e,
+                              [](double b, double e) { return to_integer(std::pow(b, e)); });
+}
+
 template <class T>
 Operator<T> power(const NodeDescription&) {
   return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+    if (std::holds_alternative<Ids>(given.value(0)))
+      return {integer_power<T>(given.integers(0), given.value(1))};
     const bool is_integer = std::holds_alternative<Ids>(given.value(1));
     const Variable<T> exponent =
         is_integer
@@ -130,14 +151,27 @@ Operator<T> with_alpha(const NodeDescription& node) {
   };
 }
 
-/// Bounds are inputs since opset 11.
+/// Bounds are attributes before opset 11, inputs since.
 template <class T>
-Operator<T> clip(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
-    const auto bound = [&](std::size_t i) {
-      return given.has(i) ? std::optional(given.floats(i).item()) : std::nullopt;
+Operator<T> clip(const NodeDescription& node) {
+  std::optional<T> least, most;
+  if (node.opset < 11 && node.attributes.has("min")) least = node.attributes.number("min", 0);
+  if (node.opset < 11 && node.attributes.has("max")) most = node.attributes.number("max", 0);
+  return [least, most](const Arguments<T>& given) -> std::vector<Value<T>> {
+    if (std::holds_alternative<Ids>(given.value(0))) {
+      const auto bound = [&](std::size_t i, std::int64_t otherwise) {
+        return given.has(i) ? given.list(i).at(0) : otherwise;
+      };
+      using Limits = std::numeric_limits<std::int64_t>;
+      const std::int64_t low = bound(1, Limits::min()), high = bound(2, Limits::max());
+      return {mapped<std::int64_t>(given.integers(0),
+                                   [=](std::int64_t x) { return std::min(std::max(x, low), high); })};
+    }
+    const auto bound = [&](std::size_t i, const std::optional<T>& otherwise) {
+      return given.has(i) ? std::optional(given.floats(i).item()) : otherwise;
     };
-    return {clamp(given.floats(0), bound(1), bound(2))};
+    const std::optional<T> low = bound(1, least), high = bound(2, most);
+    return {low || high ? clamp(given.floats(0), low, high) : given.floats(0)};
   };
 }
 
@@ -160,13 +194,6 @@ Operator<T> where_operator(const NodeDescription&) {
     if (std::holds_alternative<Ids>(given.value(1))) return {chosen(given.integers(1), given.integers(2))};
     return {chosen(given.conditions(1), given.conditions(2))};
   };
-}
-
-/// Towards zero; what has no such integer becomes the least one.
-template <class T>
-std::int64_t to_integer(T x) {
-  constexpr T end = static_cast<T>(9223372036854775808.0);
-  return x >= -end && x < end ? static_cast<std::int64_t>(x) : std::numeric_limits<std::int64_t>::min();
 }
 
 /// Among floats, among integers and among conditions nothing changes: there is one type of each.

@@ -111,6 +111,15 @@ class ModelReader {
     return std::move(model_);
   }
 
+  Tensor read_tensor() {
+    Tensor tensor = read_tensor(model_.files.front()->bytes());
+    auto bytes =
+        std::make_shared<const std::vector<std::byte>>(tensor.view.bytes.begin(), tensor.view.bytes.end());
+    tensor.view.bytes = *bytes;
+    tensor.memory = std::move(bytes);
+    return tensor;
+  }
+
  private:
   void read_opset(std::span<const std::byte> message) {
     std::string domain;
@@ -386,12 +395,26 @@ std::string name_of_data_type(std::int64_t type) {
   return is_known ? data_types[type].name : "type " + std::to_string(type);
 }
 
-Model read_model(const std::string& path) {
+namespace {
+
+/// What read() gives, whose errors begin with the path.
+template <class F>
+auto with_path(const std::string& path, F read) {
   try {
-    return ModelReader(path).read();
+    return read();
   } catch (const ValueError& error) {
     throw FileError(path + ": " + error.what());
   }
+}
+
+}  // namespace
+
+Model read_model(const std::string& path) {
+  return with_path(path, [&] { return ModelReader(path).read(); });
+}
+
+Tensor read_tensor(const std::string& path) {
+  return with_path(path, [&] { return ModelReader(path).read_tensor(); });
 }
 
 }  // namespace xgrad::onnx::detail

@@ -68,4 +68,7 @@ std::string name_of_data_type(std::int64_t type);
 /// Reads the file, and those beside it that hold its tensors. Throws FileError.
 Model read_model(const std::string& path);
 
+/// Reads a file of one TensorProto, as ONNX's test data are. Throws FileError.
+Tensor read_tensor(const std::string& path);
+
 }  // namespace xgrad::onnx::detail

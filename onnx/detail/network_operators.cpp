@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "../../ops/einsum.hpp"
+#include "../../ops/elementwise.hpp"
 #include "../../ops/layer_norm.hpp"
 #include "../../ops/matmul.hpp"
 #include "../../ops/reductions.hpp"
@@ -66,14 +67,20 @@ Operator<T> layer_normalization(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", -1);
   const float epsilon = node.attributes.number("epsilon", 1e-5F);
   node.attributes.ignore("stash_type");
-  if (node.outputs > 1) fail<ValueError>("the results mean and inverse deviation are not supported");
-  return [axis, epsilon](const Arguments<T>& given) -> Results<T> {
+  return [axis, epsilon, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
     const auto rank = static_cast<std::int64_t>(x.dimension());
     if (axis < -rank || axis >= rank) fail<IndexError>("axis ", axis, " is out of range for x ", x.shape());
     const std::ptrdiff_t first = axis < 0 ? axis + rank : axis;
     const Dims normalized(x.shape().begin() + first, x.shape().end());
-    return {layer_norm(x, normalized, given.floats(1), given.floats_or_none(2), epsilon)};
+    Results<T> results{layer_norm(x, normalized, given.floats(1), given.floats_or_none(2), epsilon)};
+    if (outputs == 1) return results;
+    std::vector<std::ptrdiff_t> axes(normalized.size());
+    std::iota(axes.begin(), axes.end(), first);
+    const Dims dims(axes.begin(), axes.end());
+    results.push_back(mean(x, dims, true));
+    results.push_back(rsqrt(var(x, dims, {.correction = 0, .keepdim = true}) + static_cast<T>(epsilon)));
+    return results;
   };
 }
 

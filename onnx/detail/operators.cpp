@@ -25,6 +25,15 @@ Value<T> value_of(const Tensor& tensor) {
     case DType::F16:
     case DType::BF16:
       return Variable<T>(to_array<T>(tensor.view));
+    case DType::U64: {
+      TensorView same_bits = tensor.view;
+      same_bits.dtype = DType::I64;
+      const Ids ids = to_array<std::int64_t>(same_bits);
+      const auto is_large = [](std::int64_t id) { return id < 0; };
+      if (std::ranges::any_of(ids, is_large))
+        xgrad::detail::fail<ValueError>("integers of 2^63 and more are not supported");
+      return ids;
+    }
     default:
       return to_array<std::int64_t>(tensor.view);
   }

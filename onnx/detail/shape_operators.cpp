@@ -1,5 +1,6 @@
 // Operators that move elements: shapes, orders, parts.
 
+#include <array>
 #include <cstdint>
 #include <numeric>
 
@@ -260,14 +261,19 @@ std::vector<std::size_t> places_of(std::int64_t start, std::int64_t end, std::in
   return places;
 }
 
+/// Bounds and axes are attributes before opset 10, inputs since.
 template <class T>
-Operator<T> slice_operator(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> Results<T> {
+Operator<T> slice_operator(const NodeDescription& node) {
+  std::array<std::optional<std::vector<std::int64_t>>, 3> attributes;
+  constexpr const char* names[] = {"starts", "ends", "axes"};
+  for (std::size_t i = 0; i < 3 && node.opset < 10; ++i) attributes[i] = node.attributes.integers(names[i]);
+  return [attributes](const Arguments<T>& given) -> Results<T> {
     Value<T> x = given.value(0);
-    const std::vector<std::int64_t> starts = given.list(1), ends = given.list(2);
-    std::vector<std::int64_t> axes(starts.size()), steps(starts.size(), 1);
+    const auto starts = list_from(attributes[0], given, 1).value_or(std::vector<std::int64_t>());
+    const auto ends = list_from(attributes[1], given, 2).value_or(std::vector<std::int64_t>());
+    std::vector<std::int64_t> steps(starts.size(), 1), axes(starts.size());
     std::iota(axes.begin(), axes.end(), 0);
-    if (given.has(3)) axes = given.list(3);
+    axes = list_from(attributes[2], given, 3).value_or(axes);
     if (given.has(4)) steps = given.list(4);
     if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
       fail<ValueError>("starts, ends, axes and steps must have the same length");
@@ -323,7 +329,9 @@ Operator<T> flatten_operator(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", 1);
   return [axis](const Arguments<T>& given) -> Results<T> {
     const Shape& shape = shape_of<T>(given.value(0));
-    const std::size_t first = axis_of(axis, shape.size() + 1);  // may be the rank itself
+    const auto rank = static_cast<std::int64_t>(shape.size());
+    if (axis < -rank || axis > rank) fail<IndexError>("axis ", axis, " is out of range for x ", shape);
+    const auto first = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
     Shape result{1, 1};
     for (std::size_t i = 0; i < shape.size(); ++i) result[i < first ? 0 : 1] *= shape[i];
     return {reshaped<T>(given.value(0), result)};
@@ -431,7 +439,24 @@ Operator<T> triangle(const NodeDescription& node) {
     const std::vector<std::int64_t> k = given.has(1) ? given.list(1) : std::vector<std::int64_t>{0};
     if (k.size() != 1) fail<ShapeError>("k must be one number, got ", k.size());
     const auto diagonal = static_cast<std::ptrdiff_t>(k.front());
-    return {is_upper ? triu(given.floats(0), diagonal) : tril(given.floats(0), diagonal)};
+    return std::visit(
+        [&]<class A>(const A& x) -> Results<T> {
+          if constexpr (std::is_same_v<A, Variable<T>>) {
+            return {is_upper ? triu(x, diagonal) : tril(x, diagonal)};
+          } else {
+            if (x.dimension() < 2) fail<ShapeError>("input 0 must be matrices, got ", x.shape());
+            A y = x;
+            const auto rows = static_cast<std::ptrdiff_t>(x.shape()[x.dimension() - 2]);
+            const auto cols = static_cast<std::ptrdiff_t>(x.shape()[x.dimension() - 1]);
+            for (std::size_t i = 0; i < y.size(); ++i) {
+              const auto place = static_cast<std::ptrdiff_t>(i);
+              const std::ptrdiff_t above = place % cols - place / cols % rows - diagonal;
+              if (is_upper ? above < 0 : above > 0) y.data()[i] = 0;
+            }
+            return {std::move(y)};
+          }
+        },
+        given.value(0));
   };
 }
 
