@@ -1021,7 +1021,8 @@ TEST(RecordManyTest, EachResultHasItsGradient) {
 
 TEST(RecordManyTest, ResultsAreResultsLikeAnyOther) {
   const D x(3.0, true), w(2.0, true);
-  const auto [a, b] = powers(x, w);
+  const std::array<D, 2> ab = powers(x, w);
+  const D &a = ab[0], &b = ab[1];
   const std::vector<D> found = grad(a * b, {a, b, x}, {.retain_graph = true});
   EXPECT_EQ(found[0].item(), 18);
   EXPECT_EQ(found[1].item(), 6);
@@ -1044,7 +1045,8 @@ TEST(RecordManyTest, ResultsAreResultsLikeAnyOther) {
 TEST(RecordManyTest, APassThatThrowsOrRunsInsideLeavesNothingBehind) {
   const D x(3.0, true), w(2.0, true);
   bool failing = true;
-  const auto [a, b] = powers(x, w);
+  const std::array<D, 2> ab = powers(x, w);
+  const D &a = ab[0], &b = ab[1];
   const D fragile = with_inside(a, [&] {
     if (failing) throw std::runtime_error("out of luck");
     EXPECT_EQ(grad(a * b, {x}, {.retain_graph = true})[0].item(), 18 * 2 + 6 * 12);

@@ -95,7 +95,7 @@ Matrix pseudo_inverse(const Matrix& a) {
 Eigen eigen(Matrix a) {
   const std::size_t n = a.rows;
   Matrix v = identity(n);
-  const auto rotate = [n](double& x, double& y, double cosine, double sine) {
+  const auto rotate = [](double& x, double& y, double cosine, double sine) {
     const double old = x;
     x = cosine * x - sine * y;
     y = sine * old + cosine * y;
