@@ -99,10 +99,6 @@ class Compiler {
  private:
   /// Names all that are missing at once.
   void check_operators() {
-    if (model_.opset < first_opset || model_.opset > last_opset) {
-      fail<ValueError>("operator sets ", first_opset, " to ", last_opset, " are supported, got ",
-                       model_.opset);
-    }
     std::string missing;
     for (const detail::Node& node : model_.nodes) {
       const bool is_own = node.domain.empty() || node.domain == "ai.onnx";
@@ -112,6 +108,11 @@ class Compiler {
       missing += (missing.empty() ? "" : ", ") + name;
     }
     if (!missing.empty()) fail<ValueError>("operators that are not supported: ", missing);
+    if (model_.opset == 0) fail<ValueError>("no version of ONNX's operators is named (opset_import)");
+    if (model_.opset < first_opset || model_.opset > last_opset) {
+      fail<ValueError>("operator sets ", first_opset, " to ", last_opset, " are supported, got ",
+                       model_.opset);
+    }
   }
 
   std::size_t new_slot(const std::string& name) {

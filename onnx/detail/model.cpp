@@ -106,7 +106,6 @@ class ModelReader {
           break;
       }
     }
-    if (model_.opset == 0) fail<ValueError>("no version of ONNX's operators is named (opset_import)");
     if (model_.nodes.empty()) fail<ValueError>("there is no graph with nodes");
     return std::move(model_);
   }
