@@ -243,10 +243,10 @@ Values<T> Graph<T>::operator()(const Values<T>& inputs) const {
     check_input<T>(program.inputs[i], given->second);
     values[program.input_slots[i]] = given->second;
   }
-  for (const auto& [name, value] : inputs) {
-    const auto has_name = [&](const ValueDescription& input) { return input.name == name; };
-    if (std::ranges::none_of(program.inputs, has_name))
-      fail<ValueError>("there is no input ", in_quotes(name));
+  for (const auto& input : inputs) {
+    const auto is_same = [&](const ValueDescription& known) { return known.name == input.first; };
+    if (std::ranges::none_of(program.inputs, is_same))
+      fail<ValueError>("there is no input ", in_quotes(input.first));
   }
   std::vector<const Value<T>*> given;
   for (const detail::Step<T>& step : program.steps) {
