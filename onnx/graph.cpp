@@ -166,9 +166,7 @@ class Compiler {
 };
 
 template <class T>
-detail::Program<T> compiled(const std::string& path, std::vector<std::string>& names) {
-  const detail::Model model = detail::read_model(path);
-  for (const detail::Tensor& tensor : model.initializers) names.push_back(tensor.view.name);
+detail::Program<T> compiled(const std::string& path, const detail::Model& model) {
   try {
     return Compiler<T>(model).compile();
   } catch (const std::invalid_argument& error) {
@@ -205,13 +203,20 @@ void check_input(const ValueDescription& input, const Value<T>& value) {
 }  // namespace
 
 template <class T>
-Graph<T>::Graph(const std::string& path) : Module<T>("onnx::Graph") {
-  std::vector<std::string> names;
-  auto program = std::make_shared<detail::Program<T>>(compiled<T>(path, names));
-  for (std::size_t i = 0; i < names.size(); ++i) {
+Graph<T>::Graph(const std::string& path) : Graph(path, detail::read_model(path)) {}
+
+template <class T>
+Graph<T>::Graph(const std::string& name, std::span<const std::byte> bytes)
+    : Graph(name, detail::read_model(name, bytes)) {}
+
+template <class T>
+Graph<T>::Graph(const std::string& name, const detail::Model& model) : Module<T>("onnx::Graph") {
+  auto program = std::make_shared<detail::Program<T>>(compiled<T>(name, model));
+  for (std::size_t i = 0; i < model.initializers.size(); ++i) {
     Value<T>& value = program->constants[i].second;
     const Variable<T>* floats = std::get_if<Variable<T>>(&value);
-    if (floats != nullptr && floats->dimension() > 0) value = this->parameter(names[i], floats->value());
+    if (floats == nullptr || floats->dimension() == 0) continue;
+    value = this->parameter(model.initializers[i].view.name, floats->value());
   }
   program_ = std::move(program);
 }

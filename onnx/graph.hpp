@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct ValueDescription {
 
 namespace detail {
 
+struct Model;
 template <class T>
 struct Program;
 
@@ -43,6 +45,9 @@ class Graph : public Module<T> {
   /// operators and attributes that are not supported, all of which it names.
   explicit Graph(const std::string& path);
 
+  /// The same for the bytes of a file; `name` stands for its path in errors.
+  Graph(const std::string& name, std::span<const std::byte> bytes);
+
   /// The inputs to give; those with an initializer have a value already.
   const std::vector<ValueDescription>& inputs() const;
   const std::vector<ValueDescription>& outputs() const;
@@ -55,6 +60,8 @@ class Graph : public Module<T> {
   Values<T> operator()(const Values<T>& inputs) const;
 
  private:
+  Graph(const std::string& name, const detail::Model& model);
+
   std::shared_ptr<const detail::Program<T>> program_;
 };
 

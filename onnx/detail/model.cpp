@@ -83,10 +83,12 @@ class ModelReader {
  public:
   explicit ModelReader(const std::string& path) : path_(path) {
     model_.files.push_back(std::make_shared<const MappedFile>(path));
+    bytes_ = model_.files.front()->bytes();
   }
+  ModelReader(const std::string& path, std::span<const std::byte> bytes) : path_(path), bytes_(bytes) {}
 
   Model read() {
-    for (MessageReader in(model_.files.front()->bytes()); in.next();) {
+    for (MessageReader in(bytes_); in.next();) {
       switch (in.field()) {
         case 1:
           model_.ir_version = in.integer();
@@ -111,7 +113,7 @@ class ModelReader {
   }
 
   Tensor read_tensor() {
-    Tensor tensor = read_tensor(model_.files.front()->bytes());
+    Tensor tensor = read_tensor(bytes_);
     auto bytes =
         std::make_shared<const std::vector<std::byte>>(tensor.view.bytes.begin(), tensor.view.bytes.end());
     tensor.view.bytes = *bytes;
@@ -378,6 +380,7 @@ class ModelReader {
   }
 
   std::string path_;
+  std::span<const std::byte> bytes_;
   Model model_;
   std::map<std::string, std::shared_ptr<const MappedFile>> external_;
 };
@@ -410,6 +413,10 @@ auto with_path(const std::string& path, F read) {
 
 Model read_model(const std::string& path) {
   return with_path(path, [&] { return ModelReader(path).read(); });
+}
+
+Model read_model(const std::string& path, std::span<const std::byte> bytes) {
+  return with_path(path, [&] { return ModelReader(path, bytes).read(); });
 }
 
 Tensor read_tensor(const std::string& path) {

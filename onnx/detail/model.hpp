@@ -68,6 +68,9 @@ std::string name_of_data_type(std::int64_t type);
 /// Reads the file, and those beside it that hold its tensors. Throws FileError.
 Model read_model(const std::string& path);
 
+/// The same for the bytes of a file, which must outlive the model; `path` stands for it in errors.
+Model read_model(const std::string& path, std::span<const std::byte> bytes);
+
 /// Reads a file of one TensorProto, as ONNX's test data are. Throws FileError.
 Tensor read_tensor(const std::string& path);
 

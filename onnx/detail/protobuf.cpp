@@ -136,6 +136,10 @@ void MessageWriter::text(std::uint64_t field, std::string_view value) {
 
 void MessageWriter::message(std::uint64_t field, const MessageWriter& value) { bytes(field, value.bytes_); }
 
+void MessageWriter::append(const MessageWriter& fields) {
+  bytes_.insert(bytes_.end(), fields.bytes_.begin(), fields.bytes_.end());
+}
+
 void MessageWriter::integers(std::uint64_t field, std::span<const std::int64_t> values) {
   MessageWriter packed;
   for (const std::int64_t value : values) packed.varint(static_cast<std::uint64_t>(value));

@@ -64,6 +64,8 @@ class MessageWriter {
   /// Packed.
   void integers(std::uint64_t field, std::span<const std::int64_t> values);
   void bytes(std::uint64_t field, std::span<const std::byte> value);
+  /// The fields of another one.
+  void append(const MessageWriter& fields);
 
   std::span<const std::byte> written() const { return bytes_; }
 
