@@ -95,7 +95,7 @@ void expect_state(const TrainingState& state, const json& want, double tolerance
       xgrad_tests::expect_near(state.arrays<T>().at(name), value, tolerance, name);
     } else {
       ASSERT_TRUE(state.numbers.contains(name)) << name;
-      xgrad_tests::expect_near(Array<double>{state.numbers.at(name)}, json{value}, tolerance, name);
+      xgrad_tests::expect_near(Array<double>{state.numbers.at(name)}, json::array({value}), tolerance, name);
     }
   }
 }
@@ -112,7 +112,7 @@ void run_case(const json& test, double tolerance) {
   });
   for (const json& step : test.at("steps")) {
     const Variable<T> loss = optimizer.step(closure);
-    xgrad_tests::expect_near(Array<T>{loss.item()}, json{step.at("loss")}, tolerance, "loss");
+    xgrad_tests::expect_near(Array<T>{loss.item()}, json::array({step.at("loss")}), tolerance, "loss");
     EXPECT_EQ(calls, step.at("calls").get<std::size_t>());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       xgrad_tests::expect_near(parameters[i].value(), step.at("parameters")[i], tolerance,

@@ -169,7 +169,7 @@ TEST_F(ReportTest, ShowsTheAttentionOfEachLayerAndSequence) {
   Report report("test");
   report.step(3).observe(example_, model_, [&] { return loss(); });
   const json run = run_of(report);
-  EXPECT_EQ(run.at("steps"), json{3});
+  EXPECT_EQ(run.at("steps"), json::array({3}));
   ASSERT_EQ(run.at("attention").size(), 4u);
   const std::vector<Variable<float>> weights = model_.with_weights(ids_).weights;
   const auto gradients = [&] {
