@@ -45,7 +45,7 @@ std::vector<std::pair<std::string, std::array<std::size_t, 3>>> named_lengths(
   return all;
 }
 
-/// Examples for a call; each row of integers holds the first of them once at least, and another.
+/// Examples for a call; each row of integers begins with another than padding and ends with some of it.
 template <class T>
 Values<T> examples(const std::vector<Input>& inputs,
                    const std::vector<std::pair<std::string, std::array<std::size_t, 3>>>& named,
@@ -67,10 +67,12 @@ Values<T> examples(const std::vector<Input>& inputs,
       continue;
     }
     Ids ids = randint(input.from, input.below, shape);
+    const std::int64_t padding = input.padding.value_or(input.from);
     const std::size_t length = shape.empty() ? 1 : shape.back();
     for (std::size_t row = 0; length > 1 && row < ids.size() / length; ++row) {
-      ids.data()[row * length] = input.below - 1;
-      ids.data()[row * length + 1 + row % (length - 1)] = input.from;
+      std::int64_t* const first = ids.data() + row * length;
+      if (*first == padding) *first = padding > input.from ? input.from : input.below - 1;
+      for (std::size_t i = 1 + row % (length - 1); i < length; ++i) first[i] = padding;
     }
     values.emplace(input.name, std::move(ids));
   }
@@ -123,9 +125,9 @@ void save(const Module<T>& model, const std::string& path, const std::vector<Inp
   for (const auto& [name, calls] : named) axes.add(name, calls[0], calls[1]);
   typename detail::Exporter<T>::InputAxes input_axes;
   for (const Input& input : inputs) {
-    if (input_axes.contains(input.name))
+    if (std::ranges::any_of(input_axes, [&](const auto& known) { return known.first == input.name; }))
       fail<ValueError>("onnx::save: there are two inputs ", in_quotes(input.name));
-    auto& of_input = input_axes[input.name];
+    auto& of_input = input_axes.emplace_back(input.name, std::vector<std::size_t>()).second;
     for (const auto& axis : input.axes) {
       const std::string* const name = std::get_if<std::string>(&axis);
       of_input.push_back(

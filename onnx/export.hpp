@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,11 +15,13 @@
 namespace xgrad::onnx {
 
 /// An input that a model is exported with: its name, its axes, each of a fixed length or named ("batch"), and
-/// what it holds: integers from `from`, below `below`, or floats if these are equal.
+/// what it holds: integers from `from`, below `below`, or floats if these are equal. `padding` is the integer
+/// that stands for no token; `from` if absent, as in a mask.
 struct Input {
   std::string name;
   std::vector<std::variant<std::size_t, std::string>> axes;
   std::int64_t from = 0, below = 0;
+  std::optional<std::int64_t> padding = {};
 };
 
 /// The lengths of named axes for three calls of the model: two are traced, and the file is compared with the

@@ -1,5 +1,8 @@
 #include "arguments.hpp"
 
+#include <charconv>
+#include <cmath>
+
 namespace xgrad::onnx::detail {
 
 using xgrad::detail::fail, xgrad::detail::in_quotes;
@@ -11,6 +14,15 @@ template <class V>
 const V& checked(const Attribute& attribute, const std::optional<V>& value, const char* what) {
   if (!value) fail<ValueError>("attribute ", in_quotes(attribute.name), " must hold ", what);
   return *value;
+}
+
+double decimal(float number) {
+  if (!std::isfinite(number)) return number;
+  char text[32];
+  const char* const end = std::to_chars(text, text + sizeof text, number).ptr;
+  double value = 0;
+  std::from_chars(text, end, value);
+  return value;
 }
 
 }  // namespace
@@ -30,9 +42,9 @@ std::int64_t Attributes::integer(const char* name, std::int64_t otherwise) {
   return attribute == nullptr ? otherwise : checked(*attribute, attribute->integer, "an integer");
 }
 
-float Attributes::number(const char* name, float otherwise) {
+double Attributes::number(const char* name, double otherwise) {
   const Attribute* const attribute = read(name);
-  return attribute == nullptr ? otherwise : checked(*attribute, attribute->number, "a float");
+  return attribute == nullptr ? otherwise : decimal(checked(*attribute, attribute->number, "a float"));
 }
 
 std::string Attributes::text(const char* name, const char* otherwise) {

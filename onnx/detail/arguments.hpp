@@ -21,7 +21,8 @@ class Attributes {
   explicit Attributes(const Node& node) : node_(&node) {}
 
   std::int64_t integer(const char* name, std::int64_t otherwise);
-  float number(const char* name, float otherwise);
+  /// The shortest decimal number that is this float: 1e-5 even if T is double.
+  double number(const char* name, double otherwise);
   std::string text(const char* name, const char* otherwise);
   std::optional<std::vector<std::int64_t>> integers(const char* name);
   std::optional<std::vector<float>> numbers(const char* name);

@@ -145,7 +145,7 @@ Operator<T> gelu_operator(const NodeDescription& node) {
 
 template <class T, Variable<T> (*f)(const Variable<T>&, T), int otherwise_in_hundredths>
 Operator<T> with_alpha(const NodeDescription& node) {
-  const float alpha = node.attributes.number("alpha", otherwise_in_hundredths / 100.0F);
+  const double alpha = node.attributes.number("alpha", otherwise_in_hundredths / 100.0);
   return [alpha](const Arguments<T>& given) -> std::vector<Value<T>> {
     return {f(given.floats(0), static_cast<T>(alpha))};
   };
@@ -155,8 +155,8 @@ Operator<T> with_alpha(const NodeDescription& node) {
 template <class T>
 Operator<T> clip(const NodeDescription& node) {
   std::optional<T> least, most;
-  if (node.opset < 11 && node.attributes.has("min")) least = node.attributes.number("min", 0);
-  if (node.opset < 11 && node.attributes.has("max")) most = node.attributes.number("max", 0);
+  if (node.opset < 11 && node.attributes.has("min")) least = static_cast<T>(node.attributes.number("min", 0));
+  if (node.opset < 11 && node.attributes.has("max")) most = static_cast<T>(node.attributes.number("max", 0));
   return [least, most](const Arguments<T>& given) -> std::vector<Value<T>> {
     if (std::holds_alternative<Ids>(given.value(0))) {
       const auto bound = [&](std::size_t i, std::int64_t otherwise) {

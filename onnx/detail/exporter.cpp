@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "../../files/tensor_view.hpp"
 #include "../../graph/error.hpp"
@@ -84,15 +85,14 @@ GraphWriter Exporter<T>::write() {
 
 template <class T>
 void Exporter<T>::add_inputs() {
-  for (const auto& [name, value] : first_.given) {
+  for (const auto& [name, numbers] : axes_) {
+    const Value<T>& value = first_.given.at(name);
     std::vector<GraphWriter::Axis> axes;
-    const Shape& shape = shape_of<T>(value);
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-      const std::size_t axis = axes_.at(name)[i];
-      if (axis == no_axis) {
-        axes.push_back({static_cast<std::int64_t>(shape[i]), ""});
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (numbers[i] == no_axis) {
+        axes.push_back({static_cast<std::int64_t>(shape_of<T>(value)[i]), ""});
       } else {
-        axes.push_back({-1, lengths_.name(axis)});
+        axes.push_back({-1, lengths_.name(numbers[i])});
       }
     }
     graph_.new_name(name);
@@ -500,8 +500,8 @@ std::string Exporter<T>::attention(const Pair& op, Names qkv, std::size_t rank, 
     s = graph_.node("Where", {condition, s, number(static_cast<double>(std::numeric_limits<T>::lowest()))});
   };
   if (op.has_attribute("attn_mask"))
-    shown(condition(op.template attribute<Mask>("attn_mask"),
-                    std::get<Mask>(op.second.attributes.at("attn_mask"))));
+    shown(std::apply([&](const Mask& a, const Mask& b) { return condition(a, b); },
+                     op.template arrays<Mask>("attn_mask")));
   if (op.template attribute<bool>("is_causal")) {
     const SymbolicShape shape = explained(scores.first, scores.second);
     const auto range = [&](const SymbolicLength& length) {
@@ -603,8 +603,6 @@ void Exporter<T>::emit_part(const Pair& op) {
   const auto start = op.template attribute<std::int64_t>("start"),
              axis = op.template attribute<std::int64_t>("dim"),
              step = op.template attribute<std::int64_t>("step");
-  if (start != std::get<std::int64_t>(op.second.attributes.at("start")))
-    refuse("of a place that is counted from the end");
   const std::string x = name_of(op, 0);
   if (op.first.result.dimension() < op.shape(0).size())
     return result(op,
@@ -623,31 +621,30 @@ void Exporter<T>::emit_part(const Pair& op) {
 template <class T>
 void Exporter<T>::emit_embedding(const Pair& op) {
   const std::string places =
-      ids(op.template attribute<Ids>("ids"), std::get<Ids>(op.second.attributes.at("ids")));
+      std::apply([&](const Ids& a, const Ids& b) { return ids(a, b); }, op.template arrays<Ids>("ids"));
   result(op, graph_.node("Gather", {name_of(op, 0), places}));
 }
 
 template <class T>
 void Exporter<T>::emit_index_select(const Pair& op) {
   const std::string places =
-      ids(op.template attribute<Ids>("index"), std::get<Ids>(op.second.attributes.at("index")));
+      std::apply([&](const Ids& a, const Ids& b) { return ids(a, b); }, op.template arrays<Ids>("index"));
   result(op, graph_.node("Gather", {name_of(op, 0), places},
                          AttributeWriter().integer("axis", op.template attribute<std::int64_t>("dim"))));
 }
 
 template <class T>
 void Exporter<T>::emit_where(const Pair& op) {
-  const std::string choice = condition(op.template attribute<Mask>("condition"),
-                                       std::get<Mask>(op.second.attributes.at("condition")));
+  const std::string choice = std::apply([&](const Mask& a, const Mask& b) { return condition(a, b); },
+                                        op.template arrays<Mask>("condition"));
   result(op, graph_.node("Where", {choice, name_of(op, 0), name_of(op, 1)}));
 }
 
 /// Masks are derived from what they show.
 template <class T>
 void Exporter<T>::emit_masked_fill(const Pair& op) {
-  const auto others = [](const Mask& mask) { return Mask(!mask); };
-  const std::string shown = condition(others(op.template attribute<Mask>("mask")),
-                                      others(std::get<Mask>(op.second.attributes.at("mask"))));
+  const auto [first, second] = op.template arrays<Mask>("mask");
+  const std::string shown = condition(Mask(!first), Mask(!second));
   const double value = op.template attribute<double>("value");
   const double filled =
       std::isinf(value) && value < 0 ? static_cast<double>(std::numeric_limits<T>::lowest()) : value;

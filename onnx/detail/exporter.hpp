@@ -27,7 +27,7 @@ template <class T>
 class Exporter {
  public:
   /// The axes of each input, by their numbers in `lengths`, or no_axis for a fixed one.
-  using InputAxes = std::map<std::string, std::vector<std::size_t>>;
+  using InputAxes = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
   static constexpr std::size_t no_axis = static_cast<std::size_t>(-1);
 
   Exporter(const Module<T>& model, const AxisLengths& lengths, const InputAxes& axes,
@@ -46,9 +46,18 @@ class Exporter {
 
     bool has(std::size_t input) const { return input < first.inputs.size() && first.inputs[input].defined(); }
     const Shape& shape(std::size_t input) const { return first.inputs[input].shape(); }
+    /// One that must not depend on lengths.
     template <class V>
     const V& attribute(const char* name) const {
-      return std::get<V>(first.attributes.at(name));
+      const V& value = std::get<V>(first.attributes.at(name));
+      if (value != std::get<V>(second.attributes.at(name)))
+        refuse("whose " + std::string(name) + " depends on lengths");
+      return value;
+    }
+    /// An array in both calls.
+    template <class A>
+    std::pair<const A&, const A&> arrays(const char* name) const {
+      return {std::get<A>(first.attributes.at(name)), std::get<A>(second.attributes.at(name))};
     }
     bool has_attribute(const char* name) const { return first.attributes.contains(name); }
   };

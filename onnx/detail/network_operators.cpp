@@ -65,7 +65,7 @@ Operator<T> softmax_operator(const NodeDescription& node) {
 template <class T>
 Operator<T> layer_normalization(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", -1);
-  const float epsilon = node.attributes.number("epsilon", 1e-5F);
+  const double epsilon = node.attributes.number("epsilon", 1e-5);
   node.attributes.ignore("stash_type");
   return [axis, epsilon, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
