@@ -21,7 +21,7 @@ using xgrad::detail::fail, xgrad::detail::in_quotes;
 std::vector<std::pair<std::string, std::array<std::size_t, 3>>> named_lengths(
     const std::vector<Input>& inputs, const Lengths& given) {
   std::vector<std::pair<std::string, std::array<std::size_t, 3>>> all;
-  const std::array<std::size_t, 3> usual[] = {{2, 3, 4}, {5, 7, 6}, {11, 13, 12}, {17, 19, 18}};
+  const std::array<std::size_t, 3> usual[] = {{2, 5, 3}, {7, 9, 8}, {11, 13, 12}, {17, 19, 18}};
   for (const Input& input : inputs) {
     for (const auto& axis : input.axes) {
       const std::string* const name = std::get_if<std::string>(&axis);

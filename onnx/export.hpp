@@ -44,9 +44,9 @@ using Forward = std::function<Values<T>(const Values<T>& inputs)>;
 ///                       model.class_logits(std::get<Ids>(in.at("input_ids")))}};
 ///                     });
 ///
-/// `lengths` are 2, 3, 4 for the first name, 5, 7, 6 for the second, and primes after that, unless given. The
-/// file is read again and compared with the model before it appears under its path. Throws ValueError that
-/// names all ops and constants that cannot be exported, and FileError.
+/// `lengths` are 2, 5 and 3 for the first name, 7, 9 and 8 for the second, and larger ones after that, unless
+/// given. The file is read again and compared with the model before it appears under its path. Throws
+/// ValueError that names all ops and constants that cannot be exported, and FileError.
 template <class T>
 void save(const Module<T>& model, const std::string& path, const std::vector<Input>& inputs,
           const Forward<T>& forward, const Lengths& lengths = {});

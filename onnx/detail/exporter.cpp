@@ -171,7 +171,17 @@ std::string Exporter<T>::name_of(const Pair& op, std::size_t input) {
 
 template <class T>
 std::string Exporter<T>::constant(const Variable<T>& first, const Variable<T>& second) {
-  if (!same_elements(first.value(), second.value())) return shares(first, second);
+  if (!same_elements(first.value(), second.value())) {
+    const auto is_first_one = [&](T element) {
+      return first.size() > 0 && element == first.value().data()[0];
+    };
+    if (std::ranges::all_of(first.value(), is_first_one) &&
+        std::ranges::all_of(second.value(), is_first_one)) {
+      const SymbolicShape shape = explained(first.shape(), second.shape());
+      return graph_.node("Expand", {number(static_cast<double>(first.value().data()[0])), list(shape)});
+    }
+    return shares(first, second);
+  }
   if (first.dimension() == 0) return number(static_cast<double>(first.item()));
   const std::string name = graph_.new_name("constant");
   graph_.initializer(name, first.shape(), std::span<const T>(first.value().data(), first.size()));
@@ -607,13 +617,28 @@ void Exporter<T>::emit_part(const Pair& op) {
   if (op.first.result.dimension() < op.shape(0).size())
     return result(op,
                   graph_.node("Gather", {x, graph_.integer(start)}, AttributeWriter().integer("axis", axis)));
+  // where it ends, from the begin and from the end of the axis
   const auto place = static_cast<std::size_t>(axis);
-  const SymbolicShape length = {explained(op.first.result.shape(), op.second.result.shape())[place]};
-  if (!length[0].is_fixed() && step != 1) refuse("of a step that is not 1");
-  std::string end = length[0].is_fixed()
-                        ? graph_.integers({start + static_cast<std::int64_t>(length[0].factor) * step})
-                        : list(length);
-  if (!length[0].is_fixed() && start != 0) end = graph_.node("Add", {end, graph_.integers({start})});
+  const auto ends = [&](const TracedOp<T>& one) {
+    const auto length = static_cast<std::int64_t>(one.inputs[0].shape()[place]);
+    const auto taken = static_cast<std::int64_t>(one.result.shape()[place]);
+    const std::int64_t end = std::min(start + taken * step, length);
+    return std::pair(end, end - length);
+  };
+  const auto [first_end, first_rest] = ends(op.first);
+  const auto [second_end, second_rest] = ends(op.second);
+  std::string end;
+  if (first_end == second_end) {
+    end = graph_.integers({first_end});
+  } else if (first_rest == second_rest) {
+    end = graph_.integers({first_rest == 0 ? std::numeric_limits<std::int64_t>::max() : first_rest});
+  } else {
+    const auto length =
+        lengths_.explain(static_cast<std::size_t>(first_end), static_cast<std::size_t>(second_end));
+    if (!length)
+      refuse("that ends at " + std::to_string(first_end) + " and at " + std::to_string(second_end));
+    end = list({*length});
+  }
   result(op, graph_.node("Slice", {x, graph_.integers({start}), end, graph_.integers({axis}),
                                    graph_.integers({step})}));
 }
