@@ -33,10 +33,10 @@ template <class T>
 using Forward = std::function<Values<T>(const Values<T>& inputs)>;
 
 /// Writes what a model computes as an ONNX file, operator set 17, that any runtime can run: the ops that
-/// `forward` calls, with the model's parameters under their names. Nothing is recorded, and dropout must be
-/// off (model.eval()). Lengths of named axes stay open; a length that forward() bakes into its numbers is an
-/// error. Integers and conditions that are computed outside of ops must be what models make of their inputs:
-/// masks of the elements that are not one number, positions, shares of those that count.
+/// `forward` calls, with the parameters that they read under their names. Nothing is recorded, and dropout
+/// must be off (model.eval()). Lengths of named axes stay open; a length that forward() bakes into its numbers
+/// is an error. Integers and conditions that are computed outside of ops must be what models make of their
+/// inputs: masks of the elements that are not one number, positions, shares of those that count.
 ///
 ///   onnx::save<float>(model, "model.onnx", {{"input_ids", {"batch", "sequence"}, 0, 100}},
 ///                     [&](const onnx::Values<float>& in) {

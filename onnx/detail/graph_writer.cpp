@@ -52,6 +52,7 @@ std::string GraphWriter::node(std::string_view op, const Names& inputs, const At
   const std::string output = result.empty() ? new_name(scope_ + std::string(op)) : result;
   MessageWriter node;
   for (const std::string& input : inputs) node.text(1, input);
+  read_.insert(inputs.begin(), inputs.end());
   node.text(2, output);
   node.text(3, output);
   node.text(4, op);
@@ -85,7 +86,7 @@ void GraphWriter::initializer(const std::string& name, const Shape& shape, std::
   tensor.integer(2, data_type<E>);
   tensor.text(8, name);
   tensor.bytes(9, std::as_bytes(elements));
-  initializers_.message(5, tensor);
+  initializers_.emplace_back(name, std::move(tensor));
 }
 
 void GraphWriter::input(const std::string& name, std::int64_t type, const std::vector<Axis>& axes) {
@@ -121,7 +122,8 @@ std::vector<std::byte> GraphWriter::file() const {
   MessageWriter graph, set, model;
   graph.append(nodes_);
   graph.text(2, "xgrad");
-  graph.append(initializers_);
+  for (const auto& [name, tensor] : initializers_)
+    if (read_.contains(name)) graph.message(5, tensor);
   graph.append(inputs_);
   graph.append(outputs_);
   set.text(1, "");

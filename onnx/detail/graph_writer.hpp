@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../../graph/array.hpp"
@@ -42,7 +43,8 @@ class GraphWriter {
   /// Names that nodes get begin with this from now on.
   void begin_scope(std::string scope) { scope_ = std::move(scope); }
 
-  /// Adds a constant of its own name; equal lists of integers are one.
+  /// Adds a constant of its own name; equal lists of integers are one. Constants that no node reads are left
+  /// out of the file.
   std::string integers(const std::vector<std::int64_t>& list);
   std::string integer(std::int64_t value);
   template <class E>
@@ -61,9 +63,10 @@ class GraphWriter {
  private:
   static MessageWriter value_info(const std::string& name, std::int64_t type, const std::vector<Axis>& axes);
 
-  MessageWriter nodes_, initializers_, inputs_, outputs_;
+  MessageWriter nodes_, inputs_, outputs_;
+  std::vector<std::pair<std::string, MessageWriter>> initializers_;  // by their names
   std::string scope_;
-  std::set<std::string> names_;
+  std::set<std::string> names_, read_;
   std::map<std::pair<bool, std::vector<std::int64_t>>, std::string> integers_;
 };
 
