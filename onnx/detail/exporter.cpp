@@ -1,14 +1,10 @@
 #include "exporter.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <numeric>
-#include <tuple>
 
 #include "../../files/tensor_view.hpp"
 #include "../../graph/error.hpp"
+#include "emitters.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
@@ -25,36 +21,17 @@ bool same_elements(const A& a, const A& b) {
   return same_shape(a.shape(), b.shape()) && std::equal(a.begin(), a.end(), b.begin());
 }
 
-/// Ops that are one operator of ONNX.
-const std::map<std::string, const char*>& unary_operators() {
-  static const std::map<std::string, const char*> names = {
-      {"exp", "Exp"},         {"log", "Log"},
-      {"sqrt", "Sqrt"},       {"tanh", "Tanh"},
-      {"sigmoid", "Sigmoid"}, {"erf", "Erf"},
-      {"relu", "Relu"},       {"neg", "Neg"},
-      {"abs", "Abs"},         {"reciprocal", "Reciprocal"},
-      {"floor", "Floor"},     {"ceil", "Ceil"},
-      {"sin", "Sin"},         {"cos", "Cos"},
-      {"sign", "Sign"},       {"round", "Round"},
-      {"alias", "Identity"}};
-  return names;
-}
-
-const std::map<std::string, const char*>& binary_operators() {
-  static const std::map<std::string, const char*> names = {
-      {"add", "Add"}, {"sub", "Sub"},     {"mul", "Mul"},     {"div", "Div"},
-      {"pow", "Pow"}, {"maximum", "Max"}, {"minimum", "Min"}, {"masked_mul", "Mul"}};
-  return names;
-}
-
-std::vector<std::int64_t> counting(std::size_t rank) {
-  std::vector<std::int64_t> axes(rank);
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
-}
-
 template <class T>
-constexpr std::int64_t float_type = std::is_same_v<T, float> ? 1 : 11;
+const EmitterTable<T>& emitters() {
+  static const EmitterTable<T> table = [] {
+    EmitterTable<T> all;
+    add_elementwise_emitters(all);
+    add_shape_emitters(all);
+    add_network_emitters(all);
+    return all;
+  }();
+  return table;
+}
 
 }  // namespace
 
@@ -97,7 +74,7 @@ void Exporter<T>::add_inputs() {
     }
     graph_.new_name(name);
     const Variable<T>* const floats = std::get_if<Variable<T>>(&value);
-    graph_.input(name, floats != nullptr ? float_type<T> : 7, axes);
+    graph_.input(name, floats != nullptr ? float_type : 7, axes);
     if (floats != nullptr) names_[address(*floats)] = name;
   }
 }
@@ -115,7 +92,7 @@ void Exporter<T>::add_parameters(const Module<T>& model) {
 }
 
 template <class T>
-void Exporter<T>::add_op(const Pair& op) {
+void Exporter<T>::add_op(const OpPair<T>& op) {
   if (names_.contains(address(op.first.result))) return;  // an input as it is
   std::string scope = op.first.module;
   std::ranges::replace(scope, '.', '/');
@@ -123,10 +100,10 @@ void Exporter<T>::add_op(const Pair& op) {
   const std::string where = op.first.module.empty() ? "" : " in " + op.first.module;
   try {
     if (op.first.op != op.second.op) refuse("other ops for other lengths: " + op.second.op);
-    const auto found = emitters().find(op.first.op);
-    if (found == emitters().end()) refuse("there is no operator for it");
-    (this->*found->second)(op);
-  } catch (const Problem& problem) {
+    const auto found = emitters<T>().find(op.first.op);
+    if (found == emitters<T>().end()) refuse("there is no operator for it");
+    found->second(*this, op);
+  } catch (const ExportProblem& problem) {
     const std::string text = "'" + op.first.op + "'" + where + ", " + problem.text;
     if (std::ranges::find(problems_, text) == problems_.end()) problems_.push_back(text);
     names_[address(op.first.result)] = "missing";
@@ -153,14 +130,14 @@ void Exporter<T>::add_outputs() {
     }
     graph_.new_name(name);
     graph_.node("Identity", {made->second}, {}, name);
-    graph_.output(name, float_type<T>, axes);
+    graph_.output(name, float_type, axes);
   }
 }
 
 // ---- Values ----
 
 template <class T>
-std::string Exporter<T>::name_of(const Pair& op, std::size_t input) {
+std::string Exporter<T>::name_of(const OpPair<T>& op, std::size_t input) {
   const Variable<T>& first = op.first.inputs[input];
   const auto found = names_.find(address(first));
   if (found != names_.end()) return found->second;
@@ -251,7 +228,7 @@ std::string Exporter<T>::shares(const Variable<T>& first, const Variable<T>& sec
   const Mask of_first = mask_of(first), of_second = mask_of(second);
   if (!are_shares(first, of_first) || !are_shares(second, of_second)) refuse(text);
   const std::string counts =
-      graph_.node("Cast", {condition(of_first, of_second)}, AttributeWriter().integer("to", float_type<T>));
+      graph_.node("Cast", {condition(of_first, of_second)}, AttributeWriter().integer("to", float_type));
   const std::string sum = graph_.node("ReduceSum", {counts, graph_.integers({-1})});
   return graph_.node("Div", {counts, graph_.node("Max", {sum, number(1)})});
 }
@@ -319,7 +296,7 @@ std::string Exporter<T>::ids(const Ids& first, const Ids& second) {
 // ---- Shapes ----
 
 template <class T>
-typename Exporter<T>::SymbolicShape Exporter<T>::explained(const Shape& first, const Shape& second) const {
+SymbolicShape Exporter<T>::explained(const Shape& first, const Shape& second) const {
   SymbolicShape shape;
   for (std::size_t axis = 0; axis < first.size(); ++axis) {
     const auto length = axis < second.size() ? lengths_.explain(first[axis], second[axis]) : std::nullopt;
@@ -348,7 +325,7 @@ template <class T>
 std::string Exporter<T>::list(const SymbolicShape& lengths) {
   const bool is_fixed = std::ranges::all_of(lengths, &SymbolicLength::is_fixed);
   std::vector<std::int64_t> fixed;
-  Names parts;
+  GraphWriter::Names parts;
   for (const auto& [factor, axes] : lengths) {
     fixed.push_back(static_cast<std::int64_t>(factor));
     if (is_fixed) continue;
@@ -378,332 +355,13 @@ std::string Exporter<T>::reshaped(const std::string& x, const Shape& from_first,
 }
 
 template <class T>
-std::string Exporter<T>::transposed(const std::string& x, std::vector<std::int64_t> perm) {
+std::string Exporter<T>::transposed(const std::string& x, const std::vector<std::int64_t>& perm) {
   return graph_.node("Transpose", {x}, AttributeWriter().integers("perm", perm));
 }
 
 template <class T>
-std::string Exporter<T>::last_axes_swapped(const std::string& x, std::size_t rank) {
-  std::vector<std::int64_t> perm = counting(rank);
-  std::swap(perm[rank - 1], perm[rank - 2]);
-  return transposed(x, perm);
-}
-
-template <class T>
-void Exporter<T>::result(const Pair& op, const std::string& name) {
+void Exporter<T>::result(const OpPair<T>& op, const std::string& name) {
   names_[address(op.first.result)] = name;
-}
-
-// ---- Ops ----
-
-template <class T>
-void Exporter<T>::emit_unary(const Pair& op) {
-  result(op, graph_.node(unary_operators().at(op.first.op), {name_of(op, 0)}));
-}
-
-template <class T>
-void Exporter<T>::emit_binary(const Pair& op) {
-  const char* const attribute = op.first.op == "pow" ? "exponent" : "other";
-  const std::string second = op.has(1) ? name_of(op, 1) : number(op.template attribute<double>(attribute));
-  result(op, graph_.node(binary_operators().at(op.first.op), {name_of(op, 0), second}));
-}
-
-template <class T>
-void Exporter<T>::emit_composed_unary(const Pair& op) {
-  const std::string x = name_of(op, 0);
-  if (op.first.op == "rsqrt") return result(op, graph_.node("Reciprocal", {graph_.node("Sqrt", {x})}));
-  if (op.first.op == "square") return result(op, graph_.node("Mul", {x, x}));
-  if (op.first.op == "cube") return result(op, graph_.node("Mul", {graph_.node("Mul", {x, x}), x}));
-  result(op, graph_.node("Mul", {x, graph_.node("Sigmoid", {x})}));  // silu
-}
-
-/// x / 2 (1 + erf(x / sqrt 2)), or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), which runtimes fuse.
-template <class T>
-void Exporter<T>::emit_gelu(const Pair& op) {
-  const std::string x = name_of(op, 0);
-  std::string inner;
-  if (op.template attribute<std::string>("approximate") == "none") {
-    inner = graph_.node("Erf", {graph_.node("Div", {x, number(std::sqrt(2.0))})});
-  } else {
-    const std::string cube = graph_.node("Pow", {x, number(3)});
-    const std::string sum = graph_.node("Add", {x, graph_.node("Mul", {cube, number(0.044715)})});
-    inner = graph_.node("Tanh", {graph_.node("Mul", {sum, number(std::sqrt(2 / std::acos(-1.0)))})});
-  }
-  const std::string product = graph_.node("Mul", {x, graph_.node("Add", {inner, number(1)})});
-  result(op, graph_.node("Mul", {product, number(0.5)}));
-}
-
-template <class T>
-void Exporter<T>::emit_clamp(const Pair& op) {
-  const auto bound = [&](const char* name) {
-    return op.has_attribute(name) ? number(op.template attribute<double>(name)) : std::string();
-  };
-  result(op, graph_.node("Clip", {name_of(op, 0), bound("min"), bound("max")}));
-}
-
-/// The weight keeps its layout, (out, in): runtimes turn it once.
-template <class T>
-std::string Exporter<T>::linear(const std::string& x, const std::string& weight, const std::string& bias) {
-  const std::string product = graph_.node("MatMul", {x, transposed(weight, {1, 0})});
-  return bias.empty() ? product : graph_.node("Add", {product, bias});
-}
-
-template <class T>
-void Exporter<T>::emit_linear(const Pair& op) {
-  const std::string bias = op.has(2) ? name_of(op, 2) : std::string();
-  const bool is_turned = !op.has_attribute("trans_b") || op.template attribute<bool>("trans_b");
-  const std::string x = name_of(op, 0), weight = name_of(op, 1);
-  const std::string y = is_turned ? linear(x, weight, bias) : graph_.node("MatMul", {x, weight});
-  result(op, op.first.op == "linear_relu" ? graph_.node("Relu", {y}) : y);
-}
-
-template <class T>
-void Exporter<T>::emit_matmul(const Pair& op) {
-  const auto operand = [&](std::size_t i, const char* turned) {
-    const bool is_turned = op.has_attribute(turned) && op.template attribute<bool>(turned);
-    const std::string name = name_of(op, i);
-    return is_turned ? last_axes_swapped(name, op.shape(i).size()) : name;
-  };
-  const std::string a = operand(0, "trans_a"), b = operand(1, "trans_b");
-  result(op, graph_.node("MatMul", {a, b}));
-}
-
-template <class T>
-void Exporter<T>::emit_layer_norm(const Pair& op) {
-  const std::size_t weight = op.first.op == "add_layer_norm" ? 2 : 1;
-  std::string x = name_of(op, 0);
-  if (weight == 2) x = graph_.node("Add", {x, name_of(op, 1)});
-  const auto& normalized = op.template attribute<std::vector<std::int64_t>>("normalized_shape");
-  Names inputs{x};
-  if (op.has(weight)) {
-    inputs.push_back(name_of(op, weight));
-  } else {
-    const Shape shape(normalized.begin(), normalized.end());
-    const std::vector<T> ones(element_count(shape), T{1});
-    inputs.push_back(graph_.new_name("ones"));
-    graph_.initializer(inputs.back(), shape, std::span<const T>(ones));
-  }
-  if (op.has(weight + 1)) inputs.push_back(name_of(op, weight + 1));
-  result(op, graph_.node("LayerNormalization", inputs,
-                         AttributeWriter()
-                             .integer("axis", -static_cast<std::int64_t>(normalized.size()))
-                             .number("epsilon", static_cast<float>(op.template attribute<double>("eps")))));
-}
-
-/// Of q, k and v with `rank` axes, in heads if there are any; `scores` is the shape of the scores.
-template <class T>
-std::string Exporter<T>::attention(const Pair& op, Names qkv, std::size_t rank, const std::string& bias,
-                                   const std::pair<Shape, Shape>& scores) {
-  const std::int64_t heads = op.template attribute<std::int64_t>("num_heads");
-  if (heads > 0) {
-    std::vector<std::int64_t> split(rank + 1, 0), perm = counting(rank + 1);
-    split[rank - 1] = heads;
-    split[rank] = -1;
-    std::swap(perm[rank - 2], perm[rank - 1]);
-    for (std::string& x : qkv) x = transposed(graph_.node("Reshape", {x, graph_.integers(split)}), perm);
-    ++rank;
-  }
-  std::string s = graph_.node("MatMul", {qkv[0], last_axes_swapped(qkv[1], rank)});
-  s = graph_.node("Mul", {s, number(op.template attribute<double>("scale"))});
-  if (!bias.empty()) s = graph_.node("Add", {s, bias});
-  const auto shown = [&](const std::string& condition) {
-    s = graph_.node("Where", {condition, s, number(static_cast<double>(std::numeric_limits<T>::lowest()))});
-  };
-  if (op.has_attribute("attn_mask"))
-    shown(std::apply([&](const Mask& a, const Mask& b) { return condition(a, b); },
-                     op.template arrays<Mask>("attn_mask")));
-  if (op.template attribute<bool>("is_causal")) {
-    const SymbolicShape shape = explained(scores.first, scores.second);
-    const auto range = [&](const SymbolicLength& length) {
-      const std::string count = graph_.node("Squeeze", {list({length}), graph_.integers({0})});
-      return graph_.node("Range", {graph_.integer(0), count, graph_.integer(1)});
-    };
-    const std::string queries =
-        graph_.node("Unsqueeze", {range(shape[shape.size() - 2]), graph_.integers({1})});
-    shown(graph_.node("LessOrEqual", {range(shape.back()), queries}));
-  }
-  const std::string weights = graph_.node("Softmax", {s}, AttributeWriter().integer("axis", -1));
-  const std::string y = graph_.node("MatMul", {weights, qkv[2]});
-  if (heads == 0) return y;
-  std::vector<std::int64_t> perm = counting(rank), joined(rank - 1, 0);
-  std::swap(perm[rank - 3], perm[rank - 2]);
-  joined.back() = -1;
-  return graph_.node("Reshape", {transposed(y, perm), graph_.integers(joined)});
-}
-
-template <class T>
-void Exporter<T>::emit_attention(const Pair& op) {
-  const auto scores = [](const TracedOp<T>& one) {
-    return Shape{one.inputs[0].shape(-2), one.inputs[1].shape(-2)};
-  };
-  const std::string bias = op.has(3) ? name_of(op, 3) : std::string();
-  result(op, attention(op, {name_of(op, 0), name_of(op, 1), name_of(op, 2)}, op.shape(0).size(), bias,
-                       {scores(op.first), scores(op.second)}));
-}
-
-template <class T>
-void Exporter<T>::emit_self_attention(const Pair& op) {
-  if (op.has_attribute("lengths")) refuse("of packed sequences: switch skip_padding off");
-  const auto scores = [](const TracedOp<T>& one) {
-    return Shape{one.inputs[0].shape(-2), one.inputs[0].shape(-2)};
-  };
-  const std::string x = name_of(op, 0);
-  Names qkv;
-  for (std::size_t part = 1; part <= 3; ++part)
-    qkv.push_back(linear(x, name_of(op, part), op.has(part + 3) ? name_of(op, part + 3) : std::string()));
-  const std::string bias = op.has(7) ? name_of(op, 7) : std::string();
-  result(op, attention(op, qkv, op.shape(0).size(), bias, {scores(op.first), scores(op.second)}));
-}
-
-/// Axes are an attribute of all reductions but ReduceSum until operator set 18.
-template <class T>
-void Exporter<T>::emit_reduction(const Pair& op) {
-  const auto& axes = op.template attribute<std::vector<std::int64_t>>("dim");
-  const std::int64_t keepdims = op.template attribute<bool>("keepdim") ? 1 : 0;
-  const std::string x = name_of(op, 0);
-  AttributeWriter attributes;
-  attributes.integer("keepdims", keepdims);
-  if (op.first.op == "sum")
-    return result(op, graph_.node("ReduceSum", {x, graph_.integers(axes)}, attributes));
-  attributes.integers("axes", axes);
-  const char* const name = op.first.op == "mean"   ? "ReduceMean"
-                           : op.first.op == "amax" ? "ReduceMax"
-                                                   : "ReduceMin";
-  result(op, graph_.node(name, {x}, attributes));
-}
-
-template <class T>
-void Exporter<T>::emit_softmax(const Pair& op) {
-  result(op, graph_.node(op.first.op == "softmax" ? "Softmax" : "LogSoftmax", {name_of(op, 0)},
-                         AttributeWriter().integer("axis", op.template attribute<std::int64_t>("dim"))));
-}
-
-template <class T>
-void Exporter<T>::emit_reshape(const Pair& op) {
-  result(op, reshaped(name_of(op, 0), op.shape(0), op.second.inputs[0].shape(), op.first.result.shape(),
-                      op.second.result.shape()));
-}
-
-template <class T>
-void Exporter<T>::emit_permute(const Pair& op) {
-  result(op, transposed(name_of(op, 0), op.template attribute<std::vector<std::int64_t>>("dims")));
-}
-
-template <class T>
-void Exporter<T>::emit_expand(const Pair& op) {
-  const SymbolicShape shape = explained(op.first.result.shape(), op.second.result.shape());
-  result(op, graph_.node("Expand", {name_of(op, 0), list(shape)}));
-}
-
-template <class T>
-void Exporter<T>::emit_joined(const Pair& op) {
-  const std::int64_t axis = op.template attribute<std::int64_t>("dim");
-  Names parts;
-  for (std::size_t i = 0; i < op.first.inputs.size(); ++i) {
-    parts.push_back(name_of(op, i));
-    if (op.first.op == "stack")
-      parts.back() = graph_.node("Unsqueeze", {parts.back(), graph_.integers({axis})});
-  }
-  result(op, graph_.node("Concat", parts, AttributeWriter().integer("axis", axis)));
-}
-
-/// slice and select: the part along one axis.
-template <class T>
-void Exporter<T>::emit_part(const Pair& op) {
-  const auto start = op.template attribute<std::int64_t>("start"),
-             axis = op.template attribute<std::int64_t>("dim"),
-             step = op.template attribute<std::int64_t>("step");
-  const std::string x = name_of(op, 0);
-  if (op.first.result.dimension() < op.shape(0).size())
-    return result(op,
-                  graph_.node("Gather", {x, graph_.integer(start)}, AttributeWriter().integer("axis", axis)));
-  // where it ends, from the begin and from the end of the axis
-  const auto place = static_cast<std::size_t>(axis);
-  const auto ends = [&](const TracedOp<T>& one) {
-    const auto length = static_cast<std::int64_t>(one.inputs[0].shape()[place]);
-    const auto taken = static_cast<std::int64_t>(one.result.shape()[place]);
-    const std::int64_t end = std::min(start + taken * step, length);
-    return std::pair(end, end - length);
-  };
-  const auto [first_end, first_rest] = ends(op.first);
-  const auto [second_end, second_rest] = ends(op.second);
-  std::string end;
-  if (first_end == second_end) {
-    end = graph_.integers({first_end});
-  } else if (first_rest == second_rest) {
-    end = graph_.integers({first_rest == 0 ? std::numeric_limits<std::int64_t>::max() : first_rest});
-  } else {
-    const auto length =
-        lengths_.explain(static_cast<std::size_t>(first_end), static_cast<std::size_t>(second_end));
-    if (!length)
-      refuse("that ends at " + std::to_string(first_end) + " and at " + std::to_string(second_end));
-    end = list({*length});
-  }
-  result(op, graph_.node("Slice", {x, graph_.integers({start}), end, graph_.integers({axis}),
-                                   graph_.integers({step})}));
-}
-
-template <class T>
-void Exporter<T>::emit_embedding(const Pair& op) {
-  const std::string places =
-      std::apply([&](const Ids& a, const Ids& b) { return ids(a, b); }, op.template arrays<Ids>("ids"));
-  result(op, graph_.node("Gather", {name_of(op, 0), places}));
-}
-
-template <class T>
-void Exporter<T>::emit_index_select(const Pair& op) {
-  const std::string places =
-      std::apply([&](const Ids& a, const Ids& b) { return ids(a, b); }, op.template arrays<Ids>("index"));
-  result(op, graph_.node("Gather", {name_of(op, 0), places},
-                         AttributeWriter().integer("axis", op.template attribute<std::int64_t>("dim"))));
-}
-
-template <class T>
-void Exporter<T>::emit_where(const Pair& op) {
-  const std::string choice = std::apply([&](const Mask& a, const Mask& b) { return condition(a, b); },
-                                        op.template arrays<Mask>("condition"));
-  result(op, graph_.node("Where", {choice, name_of(op, 0), name_of(op, 1)}));
-}
-
-/// Masks are derived from what they show.
-template <class T>
-void Exporter<T>::emit_masked_fill(const Pair& op) {
-  const auto [first, second] = op.template arrays<Mask>("mask");
-  const std::string shown = condition(Mask(!first), Mask(!second));
-  const double value = op.template attribute<double>("value");
-  const double filled =
-      std::isinf(value) && value < 0 ? static_cast<double>(std::numeric_limits<T>::lowest()) : value;
-  result(op, graph_.node("Where", {shown, name_of(op, 0), number(filled)}));
-}
-
-template <class T>
-const std::map<std::string, typename Exporter<T>::Emit>& Exporter<T>::emitters() {
-  static const std::map<std::string, Emit> all = [] {
-    std::map<std::string, Emit> emitters;
-    for (const auto& [op, name] : unary_operators()) emitters[op] = &Exporter::emit_unary;
-    for (const auto& [op, name] : binary_operators()) emitters[op] = &Exporter::emit_binary;
-    for (const char* op : {"rsqrt", "square", "cube", "silu"}) emitters[op] = &Exporter::emit_composed_unary;
-    for (const char* op : {"linear", "linear_relu"}) emitters[op] = &Exporter::emit_linear;
-    for (const char* op : {"layer_norm", "add_layer_norm"}) emitters[op] = &Exporter::emit_layer_norm;
-    for (const char* op : {"sum", "mean", "amax", "amin"}) emitters[op] = &Exporter::emit_reduction;
-    for (const char* op : {"softmax", "log_softmax"}) emitters[op] = &Exporter::emit_softmax;
-    for (const char* op : {"slice", "select"}) emitters[op] = &Exporter::emit_part;
-    for (const char* op : {"cat", "stack"}) emitters[op] = &Exporter::emit_joined;
-    emitters["gelu"] = &Exporter::emit_gelu;
-    emitters["clamp"] = &Exporter::emit_clamp;
-    emitters["matmul"] = &Exporter::emit_matmul;
-    emitters["scaled_dot_product_attention"] = &Exporter::emit_attention;
-    emitters["self_attention"] = &Exporter::emit_self_attention;
-    emitters["reshape"] = &Exporter::emit_reshape;
-    emitters["permute"] = &Exporter::emit_permute;
-    emitters["broadcast_to"] = &Exporter::emit_expand;
-    emitters["embedding"] = &Exporter::emit_embedding;
-    emitters["index_select"] = &Exporter::emit_index_select;
-    emitters["where"] = &Exporter::emit_where;
-    emitters["masked_fill"] = &Exporter::emit_masked_fill;
-    return emitters;
-  }();
-  return all;
 }
 
 template class Exporter<float>;

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,36 @@ struct TracedCall {
   Values<T> results;
 };
 
+/// Collected, so that all are named at once.
+struct ExportProblem {
+  std::string text;
+};
+
+[[noreturn]] inline void refuse(const std::string& text) { throw ExportProblem{text}; }
+
+/// An op in both calls.
+template <class T>
+struct OpPair {
+  const TracedOp<T>&first, &second;
+
+  bool has(std::size_t input) const { return input < first.inputs.size() && first.inputs[input].defined(); }
+  const Shape& shape(std::size_t input) const { return first.inputs[input].shape(); }
+  bool has_attribute(const char* name) const { return first.attributes.contains(name); }
+  /// One that must not depend on lengths.
+  template <class V>
+  const V& attribute(const char* name) const {
+    const V& value = std::get<V>(first.attributes.at(name));
+    if (value != std::get<V>(second.attributes.at(name)))
+      refuse("whose " + std::string(name) + " depends on lengths");
+    return value;
+  }
+  /// An array in both calls.
+  template <class A>
+  std::pair<const A&, const A&> arrays(const char* name) const {
+    return {std::get<A>(first.attributes.at(name)), std::get<A>(second.attributes.at(name))};
+  }
+};
+
 /// Makes the nodes of a graph from the ops of two calls with other lengths.
 template <class T>
 class Exporter {
@@ -36,89 +67,41 @@ class Exporter {
   /// Throws ValueError that names all that cannot be exported.
   GraphWriter write();
 
- private:
-  using Names = GraphWriter::Names;
-  using SymbolicShape = std::vector<SymbolicLength>;
+  // What emitters make nodes with: all of these return the name of a value, and throw ExportProblem.
 
-  /// An op in both calls.
-  struct Pair {
-    const TracedOp<T>&first, &second;
+  GraphWriter& graph() { return graph_; }
+  const AxisLengths& lengths() const { return lengths_; }
 
-    bool has(std::size_t input) const { return input < first.inputs.size() && first.inputs[input].defined(); }
-    const Shape& shape(std::size_t input) const { return first.inputs[input].shape(); }
-    /// One that must not depend on lengths.
-    template <class V>
-    const V& attribute(const char* name) const {
-      const V& value = std::get<V>(first.attributes.at(name));
-      if (value != std::get<V>(second.attributes.at(name)))
-        refuse("whose " + std::string(name) + " depends on lengths");
-      return value;
-    }
-    /// An array in both calls.
-    template <class A>
-    std::pair<const A&, const A&> arrays(const char* name) const {
-      return {std::get<A>(first.attributes.at(name)), std::get<A>(second.attributes.at(name))};
-    }
-    bool has_attribute(const char* name) const { return first.attributes.contains(name); }
-  };
-  using Emit = void (Exporter::*)(const Pair&);
+  /// An input of an op: what another op made, or a constant.
+  std::string name_of(const OpPair<T>& op, std::size_t input);
+  /// Notes which value is the op's result.
+  void result(const OpPair<T>& op, const std::string& name);
 
-  /// Collected, so that all are named at once.
-  struct Problem {
-    std::string text;
-  };
-  [[noreturn]] static void refuse(const std::string& text) { throw Problem{text}; }
-
-  static const std::map<std::string, Emit>& emitters();
-
-  void add_inputs();
-  void add_parameters(const Module<T>& model);
-  void add_op(const Pair& op);
-  void add_outputs();
-
-  std::string name_of(const Pair& op, std::size_t input);
-  std::string constant(const Variable<T>& first, const Variable<T>& second);
   std::string number(double value);
-  std::string condition(const Mask& first, const Mask& second);
+  /// Integers and conditions that no op made, as a constant or from the input that they were made of.
   std::string ids(const Ids& first, const Ids& second);
-  std::string shares(const Variable<T>& first, const Variable<T>& second);
-  /// The name of a condition where an input of integers is not one number, in the input's shape.
-  std::string not_equal(const std::string& input, std::int64_t number);
+  std::string condition(const Mask& first, const Mask& second);
 
   SymbolicShape explained(const Shape& first, const Shape& second) const;
-  std::string axis_length(std::size_t axis);
+  /// Lengths as a list of integers.
   std::string list(const SymbolicShape& lengths);
   std::string reshaped(const std::string& x, const Shape& from_first, const Shape& from_second,
                        const Shape& to_first, const Shape& to_second);
-  std::string transposed(const std::string& x, std::vector<std::int64_t> perm);
-  std::string last_axes_swapped(const std::string& x, std::size_t rank);
+  std::string transposed(const std::string& x, const std::vector<std::int64_t>& perm);
 
-  void result(const Pair& op, const std::string& name);
-  std::string linear(const std::string& x, const std::string& weight, const std::string& bias);
-  std::string attention(const Pair& op, Names qkv, std::size_t rank, const std::string& bias,
-                        const std::pair<Shape, Shape>& scores);
+ private:
+  static constexpr std::int64_t float_type = std::is_same_v<T, float> ? 1 : 11;
 
-  void emit_unary(const Pair& op);
-  void emit_binary(const Pair& op);
-  void emit_composed_unary(const Pair& op);
-  void emit_gelu(const Pair& op);
-  void emit_clamp(const Pair& op);
-  void emit_linear(const Pair& op);
-  void emit_matmul(const Pair& op);
-  void emit_layer_norm(const Pair& op);
-  void emit_attention(const Pair& op);
-  void emit_self_attention(const Pair& op);
-  void emit_reduction(const Pair& op);
-  void emit_softmax(const Pair& op);
-  void emit_reshape(const Pair& op);
-  void emit_permute(const Pair& op);
-  void emit_expand(const Pair& op);
-  void emit_joined(const Pair& op);
-  void emit_part(const Pair& op);
-  void emit_embedding(const Pair& op);
-  void emit_index_select(const Pair& op);
-  void emit_where(const Pair& op);
-  void emit_masked_fill(const Pair& op);
+  void add_inputs();
+  void add_parameters(const Module<T>& model);
+  void add_op(const OpPair<T>& op);
+  void add_outputs();
+
+  std::string constant(const Variable<T>& first, const Variable<T>& second);
+  std::string shares(const Variable<T>& first, const Variable<T>& second);
+  /// A condition where an input of integers is not one number, in the input's shape.
+  std::string not_equal(const std::string& input, std::int64_t number);
+  std::string axis_length(std::size_t axis);
 
   const AxisLengths& lengths_;
   const InputAxes& axes_;

@@ -15,6 +15,8 @@ struct SymbolicLength {
   bool is_fixed() const { return axes.empty(); }
 };
 
+using SymbolicShape = std::vector<SymbolicLength>;
+
 /// The named axes of an export, and their lengths in the two calls that are traced.
 class AxisLengths {
  public:
