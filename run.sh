@@ -20,7 +20,7 @@ die() { say "$@" && exit 1; }
 
 # Of programs, one from every source file.
 folders=(apps apps/onnx apps/pretrained examples examples/mpi examples/numerics examples/optimizers docs/snippets benchmarks
-  benchmarks/mpi benchmarks/pretrained benchmarks/report benchmarks/simgrid benchmarks/tokenizer tests/programs)
+  benchmarks/mpi benchmarks/onnx benchmarks/pretrained benchmarks/report benchmarks/simgrid benchmarks/tokenizer tests/programs)
 
 # The folder of the program NAME.
 folder_of() {
