@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "detail/fusion.hpp"
 #include "detail/operators.hpp"
 
 namespace xgrad::onnx {
@@ -71,22 +72,42 @@ std::string name_of(const detail::Node& node, std::size_t number) {
   }
 }
 
-/// Numbers the values of a model and makes its operators.
+/// Names all operators that are missing at once, and counts those that there are.
+template <class T>
+std::map<std::string, std::size_t> checked_operators(const detail::Model& model) {
+  std::map<std::string, std::size_t> counts;
+  std::string missing;
+  for (const detail::Node& node : model.nodes) {
+    if (node.op.empty()) fail<ValueError>("there is a node without an operator");
+    const bool is_own = node.domain.empty() || node.domain == "ai.onnx";
+    const std::string name = is_own ? node.op : node.domain + "." + node.op;
+    if (counts[name]++ != 0) continue;
+    if (is_own && detail::operators<T>().contains(node.op)) continue;
+    missing += (missing.empty() ? "" : ", ") + name;
+  }
+  if (!missing.empty()) fail<ValueError>("operators that are not supported: ", missing);
+  if (model.opset == 0) fail<ValueError>("no version of ONNX's operators is named (opset_import)");
+  if (model.opset < first_opset || model.opset > last_opset)
+    fail<ValueError>("operator sets ", first_opset, " to ", last_opset, " are supported, got ", model.opset);
+  return counts;
+}
+
+/// Numbers the values of a model, those of initializers first, and makes the operators of its nodes, or of
+/// others that take their place.
 template <class T>
 class Compiler {
  public:
-  explicit Compiler(const detail::Model& model) : model_(model) {}
+  Compiler(const detail::Model& model, const std::vector<detail::Node>& nodes)
+      : model_(model), nodes_(nodes) {}
 
   detail::Program<T> compile() {
-    check_operators();
-    for (const detail::Tensor& tensor : model_.initializers)
-      program_.constants.emplace_back(new_slot(tensor.view.name), detail::value_of<T>(tensor));
+    for (const detail::Tensor& tensor : model_.initializers) new_slot(tensor.view.name);
     for (const detail::ValueInfo& input : model_.inputs) {
       if (slots_.contains(input.name)) continue;
       program_.inputs.push_back(description_of(input));
       program_.input_slots.push_back(new_slot(input.name));
     }
-    for (std::size_t i = 0; i < model_.nodes.size(); ++i) add_step(i);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) add_step(i);
     for (const detail::ValueInfo& output : model_.outputs) {
       program_.outputs.push_back(description_of(output));
       program_.output_slots.push_back(slot_of(output.name, "the outputs"));
@@ -97,24 +118,6 @@ class Compiler {
   }
 
  private:
-  /// Names all that are missing at once.
-  void check_operators() {
-    std::string missing;
-    for (const detail::Node& node : model_.nodes) {
-      const bool is_own = node.domain.empty() || node.domain == "ai.onnx";
-      const std::string name = is_own ? node.op : node.domain + "." + node.op;
-      if (program_.operators[name]++ != 0) continue;
-      if (is_own && detail::operators<T>().contains(node.op)) continue;
-      missing += (missing.empty() ? "" : ", ") + name;
-    }
-    if (!missing.empty()) fail<ValueError>("operators that are not supported: ", missing);
-    if (model_.opset == 0) fail<ValueError>("no version of ONNX's operators is named (opset_import)");
-    if (model_.opset < first_opset || model_.opset > last_opset) {
-      fail<ValueError>("operator sets ", first_opset, " to ", last_opset, " are supported, got ",
-                       model_.opset);
-    }
-  }
-
   std::size_t new_slot(const std::string& name) {
     const auto [place, is_new] = slots_.try_emplace(name, slots_.size());
     if (!is_new) fail<ValueError>("there are two values ", in_quotes(name));
@@ -128,14 +131,15 @@ class Compiler {
   }
 
   void add_step(std::size_t number) {
-    const detail::Node& node = model_.nodes[number];
+    const detail::Node& node = nodes_[number];
     detail::Step<T> step{name_of(node, number), {}, {}, {}, {}};
     for (const std::string& input : node.inputs)
       step.inputs.push_back(input.empty() ? no_slot : slot_of(input, step.name));
     try {
       detail::Attributes attributes(node);
-      step.compute = detail::operators<T>().at(node.op)(
-          {attributes, model_.opset, node.inputs.size(), node.outputs.size()});
+      const bool is_fused = node.domain == detail::fused_domain;
+      step.compute = (is_fused ? detail::fused_operators<T>() : detail::operators<T>())
+                         .at(node.op)({attributes, model_.opset, node.inputs.size(), node.outputs.size()});
       attributes.check_all_read();
     } catch (const std::invalid_argument&) {
       rethrow_with(step.name);
@@ -161,6 +165,7 @@ class Compiler {
   }
 
   const detail::Model& model_;
+  const std::vector<detail::Node>& nodes_;
   detail::Program<T> program_;
   std::unordered_map<std::string, std::size_t> slots_;
 };
@@ -168,7 +173,14 @@ class Compiler {
 template <class T>
 detail::Program<T> compiled(const std::string& path, const detail::Model& model) {
   try {
-    return Compiler<T>(model).compile();
+    const auto operators = checked_operators<T>(model);
+    Compiler<T>(model, model.nodes).compile();  // what is wrong is told of the file's own nodes
+    const std::vector<detail::Node> nodes = fused(model);
+    detail::Program<T> program = Compiler<T>(model, nodes).compile();
+    program.operators = operators;
+    for (std::size_t i = 0; i < model.initializers.size(); ++i)
+      program.constants.emplace_back(i, detail::value_of<T>(model.initializers[i]));
+    return program;
   } catch (const std::invalid_argument& error) {
     throw FileError(path + ": " + error.what());
   } catch (const IndexError& error) {

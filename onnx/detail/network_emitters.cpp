@@ -77,16 +77,21 @@ template <class T>
 std::string attention(Exporter<T>& to, const OpPair<T>& op, GraphWriter::Names qkv, std::size_t rank,
                       const std::string& bias, const std::pair<Shape, Shape>& scores) {
   const std::int64_t heads = op.template attribute<std::int64_t>("num_heads");
-  if (heads > 0) {
+  if (heads == 0) {
+    qkv[1] = last_axes_swapped(to, qkv[1], rank);
+  } else {
     std::vector<std::int64_t> split(rank + 1, 0), perm = counting(rank + 1);
     split[rank - 1] = heads;
     split[rank] = -1;
     std::swap(perm[rank - 2], perm[rank - 1]);
-    for (std::string& x : qkv)
-      x = to.transposed(to.graph().node("Reshape", {x, to.graph().integers(split)}), perm);
+    std::vector<std::int64_t> turned = perm;  // of k, whose last two axes are swapped, too
+    std::swap(turned[rank - 1], turned[rank]);
+    for (std::size_t i = 0; i < 3; ++i)
+      qkv[i] = to.transposed(to.graph().node("Reshape", {qkv[i], to.graph().integers(split)}),
+                             i == 1 ? turned : perm);
     ++rank;
   }
-  std::string s = to.graph().node("MatMul", {qkv[0], last_axes_swapped(to, qkv[1], rank)});
+  std::string s = to.graph().node("MatMul", {qkv[0], qkv[1]});
   s = to.graph().node("Mul", {s, to.number(op.template attribute<double>("scale"))});
   if (!bias.empty()) s = to.graph().node("Add", {s, bias});
   const auto shown = [&](const std::string& condition) {

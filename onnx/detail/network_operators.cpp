@@ -69,14 +69,11 @@ Operator<T> layer_normalization(const NodeDescription& node) {
   node.attributes.ignore("stash_type");
   return [axis, epsilon, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
-    const auto rank = static_cast<std::int64_t>(x.dimension());
-    if (axis < -rank || axis >= rank) fail<IndexError>("axis ", axis, " is out of range for x ", x.shape());
-    const std::ptrdiff_t first = axis < 0 ? axis + rank : axis;
-    const Dims normalized(x.shape().begin() + first, x.shape().end());
+    const Dims normalized = normalized_shape(axis, x.shape());
     Results<T> results{layer_norm(x, normalized, given.floats(1), given.floats_or_none(2), epsilon)};
     if (outputs == 1) return results;
     std::vector<std::ptrdiff_t> axes(normalized.size());
-    std::iota(axes.begin(), axes.end(), first);
+    std::iota(axes.begin(), axes.end(), static_cast<std::ptrdiff_t>(x.dimension() - normalized.size()));
     const Dims dims(axes.begin(), axes.end());
     results.push_back(mean(x, dims, true));
     results.push_back(rsqrt(var(x, dims, {.correction = 0, .keepdim = true}) + static_cast<T>(epsilon)));

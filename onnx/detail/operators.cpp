@@ -39,6 +39,13 @@ Value<T> value_of(const Tensor& tensor) {
   }
 }
 
+Dims normalized_shape(std::int64_t axis, const Shape& x) {
+  const auto rank = static_cast<std::int64_t>(x.size());
+  if (axis < -rank || axis >= rank)
+    xgrad::detail::fail<IndexError>("axis ", axis, " is out of range for x ", x);
+  return {x.begin() + (axis < 0 ? axis + rank : axis), x.end()};
+}
+
 void check_made(const Shape& shape) {
   constexpr std::size_t most = std::size_t{1} << 28;
   std::size_t count = 1;

@@ -3,6 +3,7 @@
 #include <map>
 #include <string_view>
 
+#include "../../graph/dims.hpp"
 #include "arguments.hpp"
 
 namespace xgrad::onnx::detail {
@@ -28,6 +29,9 @@ void add_constant_operators(OperatorTable<T>& table);
 /// The values of a tensor: floats as T, integers as std::int64_t, BOOL as conditions.
 template <class T>
 Value<T> value_of(const Tensor& tensor);
+
+/// The lengths of x from an axis on. Throws IndexError for one that x does not have.
+Dims normalized_shape(std::int64_t axis, const Shape& x);
 
 /// Throws ValueError for more elements than an operator may make of a few: a file of some bytes must not ask
 /// for all memory.
