@@ -12,8 +12,8 @@
 #include "../onnx/model_builder.hpp"
 #include "protobuf_mutator.hpp"
 
-using xgrad::FileError, xgrad::xgrad::Ids, xgrad::IndexError, xgrad::Mask, xgrad::Shape,
-    xgrad::ShapeError, xgrad::ValueError, xgrad::Variable;
+using xgrad::FileError, xgrad::Ids, xgrad::IndexError, xgrad::Mask, xgrad::Shape, xgrad::ShapeError,
+    xgrad::ValueError, xgrad::Variable;
 using xgrad::onnx::Graph, xgrad::onnx::Value, xgrad::onnx::ValueDescription, xgrad::onnx::Values;
 
 namespace {

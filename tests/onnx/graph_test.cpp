@@ -176,6 +176,11 @@ TEST_F(OnnxFileTest, OperatorsThatAreMissingAreNamedAtOnce) {
   EXPECT_EQ(error(), "operators that are not supported: Conv, Loop, com.microsoft.Attention");
 }
 
+TEST_F(OnnxFileTest, EveryNodeHasAnOperator) {
+  model_.node("", {"x"}, {"y"});
+  EXPECT_EQ(error(), "there is a node without an operator");
+}
+
 TEST_F(OnnxFileTest, AttributesThatAreUnknownAreNotIgnored) {
   model_.node("Add", {"x", "w"}, {"y"}, {ModelBuilder::attribute("axis", 1)});
   EXPECT_EQ(error(), "Add \"makes_y\": attribute \"axis\" is not supported");

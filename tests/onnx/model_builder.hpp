@@ -55,6 +55,15 @@ class ModelBuilder {
     return writer;
   }
 
+  /// The same for a list.
+  static MessageWriter attribute(const std::string& name, const std::vector<std::int64_t>& values) {
+    MessageWriter writer;
+    writer.text(1, name);
+    writer.integers(8, values);
+    writer.integer(20, 7);
+    return writer;
+  }
+
   void node(const std::string& op, const std::vector<std::string>& inputs,
             const std::vector<std::string>& outputs, const std::vector<MessageWriter>& attributes = {},
             const std::string& domain = "") {
