@@ -79,6 +79,7 @@ std::map<std::string, std::size_t> checked_operators(const detail::Model& model)
   std::string missing;
   for (const detail::Node& node : model.nodes) {
     if (node.op.empty()) fail<ValueError>("there is a node without an operator");
+    if (node.outputs.empty()) fail<ValueError>(node.op, ": a node must have an output");
     const bool is_own = node.domain.empty() || node.domain == "ai.onnx";
     const std::string name = is_own ? node.op : node.domain + "." + node.op;
     if (counts[name]++ != 0) continue;

@@ -176,9 +176,12 @@ TEST_F(OnnxFileTest, OperatorsThatAreMissingAreNamedAtOnce) {
   EXPECT_EQ(error(), "operators that are not supported: Conv, Loop, com.microsoft.Attention");
 }
 
-TEST_F(OnnxFileTest, EveryNodeHasAnOperator) {
+TEST_F(OnnxFileTest, EveryNodeHasAnOperatorAndAnOutput) {
   model_.node("", {"x"}, {"y"});
   EXPECT_EQ(error(), "there is a node without an operator");
+  model_ = {};
+  model_.node("Split", {"x"}, {});
+  EXPECT_EQ(error(), "Split: a node must have an output");
 }
 
 TEST_F(OnnxFileTest, AttributesThatAreUnknownAreNotIgnored) {
