@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <span>
 
@@ -119,7 +120,7 @@ void check(const std::string& path, std::span<const std::byte> bytes, const Forw
 
 template <class T>
 void save(const Module<T>& model, const std::string& path, const std::vector<Input>& inputs,
-          const Forward<T>& forward, const Lengths& lengths) {
+          const Forward<T>& forward, const Lengths& lengths, std::size_t largest_file) {
   const auto named = named_lengths(inputs, lengths);
   detail::AxisLengths axes;
   for (const auto& [name, calls] : named) axes.add(name, calls[0], calls[1]);
@@ -142,16 +143,22 @@ void save(const Module<T>& model, const std::string& path, const std::vector<Inp
   const auto first = traced(forward, examples<T>(inputs, named, 0)),
              second = traced(forward, examples<T>(inputs, named, 1));
   detail::Exporter<T> exporter(model, axes, input_axes, first, second);
-  const std::vector<std::byte> bytes = exporter.write().file();
+  const detail::GraphWriter graph = exporter.write();
+  std::vector<std::byte> bytes = graph.file();
   check(path, bytes, forward, examples<T>(inputs, named, 2));
   AtomicFile file(path);
+  if (bytes.size() > largest_file) {
+    AtomicFile data(path + "_data");
+    bytes = graph.file(std::filesystem::path(path + "_data").filename().string(), data);
+    data.commit();
+  }
   file.write(bytes);
   file.commit();
 }
 
 template void save(const Module<float>&, const std::string&, const std::vector<Input>&, const Forward<float>&,
-                   const Lengths&);
+                   const Lengths&, std::size_t);
 template void save(const Module<double>&, const std::string&, const std::vector<Input>&,
-                   const Forward<double>&, const Lengths&);
+                   const Forward<double>&, const Lengths&, std::size_t);
 
 }  // namespace xgrad::onnx

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,11 +33,14 @@ using Lengths = std::map<std::string, std::array<std::size_t, 3>>;
 template <class T>
 using Forward = std::function<Values<T>(const Values<T>& inputs)>;
 
+/// In bytes, a little less than the 2 GiB that protocol buffers end at.
+inline constexpr std::size_t largest_protobuf = 2'000'000'000;
+
 /// Writes what a model computes as an ONNX file, operator set 17, that any runtime can run: the ops that
 /// `forward` calls, with the parameters that they read under their names. Nothing is recorded, and dropout
-/// must be off (model.eval()). Lengths of named axes stay open; a length that forward() bakes into its numbers
-/// is an error. Integers and conditions that are computed outside of ops must be what models make of their
-/// inputs: masks of the elements that are not one number, positions, shares of those that count.
+/// must be off (model.eval()). Lengths of named axes stay open; a length that forward() bakes into its
+/// numbers is an error. Integers and conditions that are computed outside of ops must be what models make of
+/// their inputs: masks of the elements that are not one number, positions, shares of those that count.
 ///
 ///   onnx::save<float>(model, "model.onnx", {{"input_ids", {"batch", "sequence"}, 0, 100}},
 ///                     [&](const onnx::Values<float>& in) {
@@ -45,10 +49,12 @@ using Forward = std::function<Values<T>(const Values<T>& inputs)>;
 ///                     });
 ///
 /// `lengths` are 2, 5 and 3 for the first name, 7, 9 and 8 for the second, and larger ones after that, unless
-/// given. The file is read again and compared with the model before it appears under its path. Throws
-/// ValueError that names all ops and constants that cannot be exported, and FileError.
+/// given. The file is read again and compared with the model before it appears under its path. Where it would
+/// have more bytes than `largest_file`, the weights go to a file beside it whose name is longer by "_data".
+/// Throws ValueError that names all ops and constants that cannot be exported, and FileError.
 template <class T>
 void save(const Module<T>& model, const std::string& path, const std::vector<Input>& inputs,
-          const Forward<T>& forward, const Lengths& lengths = {});
+          const Forward<T>& forward, const Lengths& lengths = {},
+          std::size_t largest_file = largest_protobuf);
 
 }  // namespace xgrad::onnx

@@ -85,8 +85,8 @@ void GraphWriter::initializer(const std::string& name, const Shape& shape, std::
   tensor.integers(1, std::vector<std::int64_t>(shape.begin(), shape.end()));
   tensor.integer(2, data_type<E>);
   tensor.text(8, name);
-  tensor.bytes(9, std::as_bytes(elements));
-  initializers_.emplace_back(name, std::move(tensor));
+  const std::span<const std::byte> bytes = std::as_bytes(elements);
+  initializers_.push_back({name, std::move(tensor), {bytes.begin(), bytes.end()}});
 }
 
 void GraphWriter::input(const std::string& name, std::int64_t type, const std::vector<Axis>& axes) {
@@ -118,12 +118,45 @@ MessageWriter GraphWriter::value_info(const std::string& name, std::int64_t type
 }
 
 std::vector<std::byte> GraphWriter::file() const {
+  return file(
+      [](MessageWriter& tensor, const std::vector<std::byte>& elements) { tensor.bytes(9, elements); });
+}
+
+std::vector<std::byte> GraphWriter::file(const std::string& data_name, AtomicFile& data) const {
+  constexpr std::size_t smallest = 1024;     // shorter ones stay, such as those that shapes are computed from
+  constexpr std::size_t alignment = 65'536;  // as ONNX recommends, so that all systems can map a tensor
+  std::size_t end = 0;
+  return file([&](MessageWriter& tensor, const std::vector<std::byte>& elements) {
+    if (elements.size() < smallest) return tensor.bytes(9, elements);
+    const std::vector<std::byte> gap((alignment - end % alignment) % alignment);
+    data.write(gap);
+    data.write(elements);
+    const std::size_t begin = end + gap.size();
+    end = begin + elements.size();
+    const std::pair<const char*, std::string> entries[] = {{"location", data_name},
+                                                           {"offset", std::to_string(begin)},
+                                                           {"length", std::to_string(elements.size())}};
+    for (const auto& [key, value] : entries) {
+      MessageWriter entry;
+      entry.text(1, key);
+      entry.text(2, value);
+      tensor.message(13, entry);
+    }
+    tensor.integer(14, 1);  // TensorProto.EXTERNAL
+  });
+}
+
+std::vector<std::byte> GraphWriter::file(const AddElements& add_elements) const {
   constexpr std::int64_t ir_version = 8, opset = 17;
   MessageWriter graph, set, model;
   graph.append(nodes_);
   graph.text(2, "xgrad");
-  for (const auto& [name, tensor] : initializers_)
-    if (read_.contains(name)) graph.message(5, tensor);
+  for (const Initializer& initializer : initializers_) {
+    if (!read_.contains(initializer.name)) continue;
+    MessageWriter tensor = initializer.description;
+    add_elements(tensor, initializer.elements);
+    graph.message(5, tensor);
+  }
   graph.append(inputs_);
   graph.append(outputs_);
   set.text(1, "");

@@ -1,16 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "../../graph/array.hpp"
+#include "../../train/file.hpp"
 #include "protobuf.hpp"
 
 namespace xgrad::onnx::detail {
@@ -60,11 +61,26 @@ class GraphWriter {
   /// The whole file.
   std::vector<std::byte> file() const;
 
+  /// The same but for the elements of larger constants, which are appended to a file of this name in the same
+  /// folder.
+  std::vector<std::byte> file(const std::string& data_name, AtomicFile& data) const;
+
  private:
+  /// What a TensorProto says of its elements, and these.
+  struct Initializer {
+    std::string name;
+    MessageWriter description;
+    std::vector<std::byte> elements;
+  };
+
+  /// Adds the elements of an initializer to its message.
+  using AddElements = std::function<void(MessageWriter&, const std::vector<std::byte>& elements)>;
+  std::vector<std::byte> file(const AddElements& add_elements) const;
+
   static MessageWriter value_info(const std::string& name, std::int64_t type, const std::vector<Axis>& axes);
 
   MessageWriter nodes_, inputs_, outputs_;
-  std::vector<std::pair<std::string, MessageWriter>> initializers_;  // by their names
+  std::vector<Initializer> initializers_;
   std::string scope_;
   std::set<std::string> names_, read_;
   std::map<std::pair<bool, std::vector<std::int64_t>>, std::string> integers_;

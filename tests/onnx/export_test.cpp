@@ -120,6 +120,29 @@ TYPED_TEST(OnnxExportTest, ParametersKeepTheirNamesAndGetTheSameGradients) {
   }
 }
 
+TYPED_TEST(OnnxExportTest, WeightsOfLargeFilesLieBesideThem) {
+  using T = TypeParam;
+  const xgrad::ToyEncoder<T> model = toy<T>({});
+  save<T>(model, this->path_, token_ids, both_heads(model));
+  const std::size_t whole = xgrad_tests::read_bytes(this->path_).size();
+  EXPECT_EQ(this->folder_.file_count(), 1U);
+  save<T>(model, this->path_, token_ids, both_heads(model), {}, whole - 1);
+  EXPECT_EQ(this->folder_.file_count(), 2U);
+  EXPECT_LT(xgrad_tests::read_bytes(this->path_).size(), whole);
+  const Graph<T> graph(this->path_);
+  std::size_t weights = 0, beside = 0;
+  std::map<std::string, Variable<T>> parameters;
+  for (const auto& [name, parameter] : graph.named_parameters()) parameters.emplace(name, parameter);
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    xgrad_tests::expect_same_bits(parameters.at(name).value(), parameter.value());
+    if (parameter.size() * sizeof(T) >= 1024) ++beside;
+    ++weights;
+  }
+  EXPECT_GT(weights, beside);
+  const std::size_t data = xgrad_tests::read_bytes(this->path_ + "_data").size();
+  EXPECT_EQ(data / 65536 + 1, beside) << "each begins at a multiple of 64 KiB";
+}
+
 /// A module with one parameter w (4), and what a test makes of it.
 struct Small : Module<float> {
   Small() : Module<float>("Small"), w(this->parameter("w", Array<float>{0.5F, -1, 2, 3})) {}
