@@ -29,6 +29,7 @@ struct RunOptions {
   std::string program = {};  ///< its name
   std::string metrics = {}, log = {}, checkpoint = {}, report = {};
   bool resume = false, detect_anomaly = false;
+  std::string precision = "highest";     ///< of matrix products
   xgrad::Communicator* ranks = nullptr;  ///< that share the run, if there are several
 
   std::size_t shard_count() const { return shards.value_or(ranks != nullptr ? 8 : 1); }
@@ -71,6 +72,10 @@ inline void add_options(CLI::App& app, RunOptions& options) {
   auto* checkpoint = app.add_option("--checkpoint", options.checkpoint,
                                     "Save the run to this file every 1000 steps and at its end");
   app.add_flag("--resume", options.resume, "Go on with the run that --checkpoint names")->needs(checkpoint);
+  app.add_option("--precision", options.precision,
+                 "Precision of matrix products: highest is float32; lower ones are faster on some processors")
+      ->check(CLI::IsMember({"highest", "high", "medium"}))
+      ->capture_default_str();
   app.add_flag("--detect-anomaly", options.detect_anomaly, "Name the first op that makes a nan");
 }
 

@@ -94,6 +94,7 @@ class TrainingRun {
       config_[name] = std::to_string(number);
     }
     config_["--lr"] = xgrad::detail::number_text(options.lr);
+    if (options.precision != "highest") config_["--precision"] = options.precision;
     keep("scheduler", scheduler_);
   }
 
@@ -287,6 +288,12 @@ int run_training(const char* name, Options options, Body&& body) {
   return run_program(name, [&] {
     World world;
     options.program = name;
+    xgrad::set_float32_matmul_precision(options.precision);
+    const std::string in_use = to_string(xgrad::matmul_precision_in_use());
+    if (in_use != options.precision && world.rank() == 0) {
+      std::fprintf(stderr, "--precision %s is no faster on this processor: computing with %s\n",
+                   options.precision.c_str(), in_use.c_str());
+    }
     if (world.size() == 1) return body(options);
     options.ranks = &world;
     if (!options.leads()) {

@@ -90,7 +90,7 @@ struct Peer {
   bool trains = true;
 };
 
-const std::vector<std::string> peer_names{"libtorch", "libtorch-tuned", "onnxruntime"};
+const std::vector<std::string> peer_names{"libtorch", "libtorch-tuned", "libtorch-autocast", "onnxruntime"};
 
 /// Why a peer cannot be run; empty if it can.
 std::string missing(const std::string& peer) {
@@ -132,6 +132,7 @@ struct Options {
   std::vector<std::string> configs{"toy", "small", "medium", "large", "longseq"};
   std::vector<std::string> peers;
   std::size_t threads = 1;
+  std::string precision = "highest";
   bool json = false;
   double seconds = 2;
 };
@@ -144,11 +145,8 @@ class Report {
       : config_(config), options_(options), model_(model), runners_(runners), sgemm_(sgemm) {}
 
   ordered_json json_line() const {
-    ordered_json line{{"config", config_.name},
-                      {"threads", options_.threads},
-                      {"params", model_.params},
-                      {"core", model_.core},
-                      {"sgemm_gflops", sgemm_}};
+    ordered_json line{{"config", config_.name}, {"threads", options_.threads},   {"params", model_.params},
+                      {"core", model_.core},    {"precision", model_.precision}, {"sgemm_gflops", sgemm_}};
     line.update(figures(xgrad()));
     for (const Runner& peer : runners_) {
       if (&peer == &xgrad()) continue;
@@ -166,9 +164,10 @@ class Report {
 
   void print() const {
     std::printf(
-        "\n%s: %zu parameters, %zu x %zu tokens, %zu thread%s; OpenBLAS core %s, sgemm %.4g GFLOP/s\n",
+        "\n%s: %zu parameters, %zu x %zu tokens, %zu thread%s; OpenBLAS core %s, sgemm %.4g GFLOP/s; "
+        "precision %s\n",
         config_.name, model_.params, config_.size.batch, config_.size.seq, options_.threads,
-        options_.threads == 1 ? "" : "s", model_.core.c_str(), sgemm_);
+        options_.threads == 1 ? "" : "s", model_.core.c_str(), sgemm_, model_.precision.c_str());
     const bool with_peers = runners_.size() > 1;
     std::printf("%-22s %-35s %10s %10s %8s %8s%s\n", "", "wall ms", "CPU ms", "", "of", "peak",
                 with_peers ? "   / xgrad's" : "");
@@ -242,12 +241,15 @@ void start_peers(const Config& config, const Options& options, const Model& mode
     Runner& runner = runners.emplace_back(peer_of(name, options.threads));
     const auto started = runner.process.ask<PeerModel>({{"do", "start"},
                                                         {"threads", options.threads},
+                                                        {"autocast", name == "libtorch-autocast"},
                                                         {"size", config.size},
                                                         {"weights", weights.path()},
                                                         {"parameters", saved.parameters},
                                                         {"ids", model.ids},
                                                         {"labels", model.labels}});
-    if (!(std::abs(started.loss - model.loss) <= 1e-4 * model.loss)) {
+    const bool is_rounded = name == "libtorch-autocast" || model.precision == "medium";
+    const double tolerance = is_rounded ? 1e-2 : 1e-4;
+    if (!(std::abs(started.loss - model.loss) <= tolerance * model.loss)) {
       runner.process.fail("its loss is " + json(started.loss).dump() + ", xgrad's from the same weights " +
                           json(model.loss).dump() + ": this is not the same model");
     }
@@ -259,8 +261,10 @@ void start_peers(const Config& config, const Options& options, const Model& mode
 void measure(const Config& config, const Options& options) {
   std::list<Runner> runners;
   Runner& xgrad = runners.emplace_back(Peer{"xgrad", {XGRAD_BENCH_ENCODERS "/bench_encoder_xgrad"}, {}});
-  const auto model =
-      xgrad.process.ask<Model>({{"do", "start"}, {"threads", options.threads}, {"size", config.size}});
+  const auto model = xgrad.process.ask<Model>({{"do", "start"},
+                                               {"threads", options.threads},
+                                               {"precision", options.precision},
+                                               {"size", config.size}});
   xgrad.loss = model.loss;
   start_peers(config, options, model, runners);
   Sgemm sgemm;
@@ -311,6 +315,9 @@ int main(int argc, char** argv) {
   app.add_option("--vs", options.peers, "Other libraries to measure beside, in turns")
       ->check(CLI::IsMember(peer_names))
       ->check(CLI::Validator(missing, ""));
+  app.add_option("--precision", options.precision, "Precision of xgrad's matrix products")
+      ->check(CLI::IsMember({"highest", "high", "medium"}))
+      ->capture_default_str();
   app.add_flag("--json", options.json, "Print one JSON object per config instead of a table");
   app.add_option("--seconds", options.seconds, "Time of the training steps of each config, and of its passes")
       ->check(apps::in_range(1e-3, 1000.0))

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "../kernels/binary.hpp"
+#include "../kernels/product_precision.hpp"
 #include "leaf.hpp"
 #include "record.hpp"
 
@@ -420,6 +421,7 @@ class Sweep {
   }
 
   void differentiate(Node<T>& node, Variable<T>* dys, std::size_t inputs) {
+    const kernels::PartsScope as_forward(static_cast<kernels::Parts>(node.precision));
     if (!detail::is_watched()) [[likely]]
       return node.differentiate(dys, Needs(needs_.data()), grads_.data());
     // an op with several results is known by the number of the first, which is the next one

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "matmul_precision.hpp"
 #include "value.hpp"
 
 namespace xgrad {
@@ -66,7 +67,8 @@ struct Node {
   Marks marks;
   std::uint8_t results = 1;  ///< how many the op has; those of several have PartNodes, too
   bool is_part = false;      ///< a PartNode
-  const char* op;            ///< null for a leaf
+  MatmulPrecision precision = float32_matmul_precision();  ///< of the forward, for the backward
+  const char* op;                                          ///< null for a leaf
   std::uint64_t order;       ///< newer than all inputs: creation order is a topological order
   Shape shape;               ///< of the value and of its gradient
   Ref<Value<T>> grad_value;  ///< the gradient collected so far in a backward pass

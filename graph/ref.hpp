@@ -61,8 +61,9 @@ class Ref {
     std::swap(object_, other.object_);
     return *this;
   }
-  ~Ref() {
-    if (object_ != nullptr && object_->refs.drop()) dispose(object_);
+  /// Most of them are empty by then: only for the others is it worth a call.
+  [[gnu::always_inline]] ~Ref() {
+    if (object_ != nullptr) drop(object_);
   }
 
   U* get() const noexcept { return object_; }
@@ -71,6 +72,10 @@ class Ref {
   explicit operator bool() const noexcept { return object_ != nullptr; }
 
  private:
+  [[gnu::noinline]] static void drop(U* object) noexcept {
+    if (object->refs.drop()) dispose(object);
+  }
+
   U* object_ = nullptr;
 };
 

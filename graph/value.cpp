@@ -42,9 +42,15 @@ struct Bucket {
 template <class T>
 constinit thread_local Bucket<T> buckets[bucket_count]{};
 
+/// Each shape has two buckets to be in, as two of the few shapes of a training step may share one: the bucket
+/// that it has, or else the one that it would take.
 template <class T>
 Bucket<T>& bucket_of(std::uint64_t key) noexcept {
-  return buckets<T>[(key * 0x9E3779B97F4A7C15u) >> (64 - bucket_bits)];
+  Bucket<T>* const first = buckets<T> + ((key * 0x9E3779B97F4A7C15u) >> (64 - bucket_bits));
+  if (first->key == key) [[likely]]
+    return *first;
+  Bucket<T>* const second = buckets<T> + ((first - buckets<T>)^1);
+  return second->key == key || (first->key != 0 && second->key == 0) ? *second : *first;
 }
 
 template <class T>

@@ -7,8 +7,11 @@
 
 #include <xtensor-blas/xblas.hpp>
 
+#include "bfloat16.hpp"
 #include "blas_call.hpp"
-#include "parallel.hpp"
+#include "pieces.hpp"
+#include "product_precision.hpp"
+#include "transpose_square.hpp"
 #include "vectorized.hpp"
 
 extern "C" {
@@ -80,7 +83,14 @@ XGRAD_INLINE void small_columns(std::size_t first, T alpha, const Matrix<const T
   std::size_t step = b.stride;
   T copied[copied_depth * width];
   if (b.transposed) {
-    for (std::size_t p = 0; p < k; ++p) {
+    std::size_t p = 0;
+    if constexpr (width % 4 == 0) {
+      for (; p + 4 <= k; p += 4) {
+        for (std::size_t l = 0; l < width; l += 4)
+          transpose_square(columns + p + l * step, step, copied + p * width + l, width);
+      }
+    }
+    for (; p < k; ++p) {
       for (std::size_t l = 0; l < width; ++l) copied[p * width + l] = columns[p + l * step];
     }
     columns = copied;
@@ -174,22 +184,6 @@ TileMemory<T>& tile_memory() {
   return *memory;
 }
 
-/// y (4, 4) = the transpose of x (4, 4).
-template <typename T>
-XGRAD_INLINE void transpose_square(const T* x, std::size_t ldx, T* y, std::size_t ldy) {
-  typedef T Row __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
-  Row in[4], low[2], high[2];
-  for (std::size_t i = 0; i < 4; ++i) in[i] = *reinterpret_cast<const Row*>(x + i * ldx);
-  for (std::size_t i = 0; i < 2; ++i) {
-    low[i] = __builtin_shufflevector(in[2 * i], in[2 * i + 1], 0, 4, 1, 5);
-    high[i] = __builtin_shufflevector(in[2 * i], in[2 * i + 1], 2, 6, 3, 7);
-  }
-  *reinterpret_cast<Row*>(y) = __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5);
-  *reinterpret_cast<Row*>(y + ldy) = __builtin_shufflevector(low[0], low[1], 2, 3, 6, 7);
-  *reinterpret_cast<Row*>(y + 2 * ldy) = __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5);
-  *reinterpret_cast<Row*>(y + 3 * ldy) = __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7);
-}
-
 /// packed (rows, cols) = matrix. Bound by bandwidth.
 XGRAD_KERNEL(void, pack, (const Matrix<const T>& matrix, T* packed), (matrix, packed)) {
   const T* const from = matrix.data;
@@ -246,18 +240,18 @@ void tiled_gemm(std::size_t tile_rows, T alpha, const Matrix<const T>& a, const 
   }
 }
 
-/// Tiles of equal height; for each thread whole rows or whole columns of them, whichever are shared out more
-/// evenly. The tiles, and so the bits, are those of one thread.
-template <typename T>
-void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
-                          const Matrix<T>& c) {
-  constexpr std::size_t least_product = std::size_t{1} << 19;
+/// Calls product(a, b, c) for a piece of the product on each thread, of at least that many multiplications:
+/// whole rows or whole columns of tiles, whichever are shared out more evenly. The tiles, and so the bits,
+/// are those of one thread.
+template <typename T, typename Product>
+void in_pieces(std::size_t least_product, std::size_t tile_rows, std::size_t tile_cols,
+               const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c,
+               const Product& product) {
   const std::size_t m = c.rows, n = c.cols, k = a.cols;
-  const std::size_t height = (m - 1) / ((m - 1) / most_tile_rows + 1) + 1, tile_rows = (height + 7) / 8 * 8;
-  const std::size_t row_tiles = (m - 1) / tile_rows + 1, col_tiles = (n - 1) / tile_cols + 1;
+  const std::size_t row_tiles = ceil_div(m, tile_rows), col_tiles = ceil_div(n, tile_cols);
   const std::size_t threads = std::min(available_threads(), m * n * k / least_product);
-  const auto longest = [&](std::size_t tiles) { return threads * ((tiles - 1) / threads + 1); };
-  if (threads < 2) return tiled_gemm(tile_rows, alpha, a, b, beta, c);
+  const auto longest = [&](std::size_t tiles) { return threads * ceil_div(tiles, threads); };
+  if (threads < 2) return product(a, b, c);
   const bool by_rows = longest(row_tiles) * col_tiles <= longest(col_tiles) * row_tiles;
   const std::size_t tiles = by_rows ? row_tiles : col_tiles, tile = by_rows ? tile_rows : tile_cols;
   const std::size_t pieces = std::min(threads, tiles), length = by_rows ? m : n;
@@ -265,11 +259,23 @@ void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const 
     const std::size_t begin = piece * tiles / pieces * tile;
     const std::size_t size = std::min(length, (piece + 1) * tiles / pieces * tile) - begin;
     if (by_rows) {
-      tiled_gemm<T>(tile_rows, alpha, a.some_rows(begin, size), b, beta, c.some_rows(begin, size));
+      product(a.some_rows(begin, size), b, c.some_rows(begin, size));
     } else {
-      tiled_gemm<T>(tile_rows, alpha, a, b.some_cols(begin, size), beta, c.some_cols(begin, size));
+      product(a, b.some_cols(begin, size), c.some_cols(begin, size));
     }
   });
+}
+
+/// In tiles of equal height.
+template <typename T>
+void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                          const Matrix<T>& c) {
+  const std::size_t height = ceil_div(c.rows, ceil_div(c.rows, most_tile_rows));
+  const std::size_t tile_rows = ceil_div(height, 8) * 8;
+  in_pieces<T>(std::size_t{1} << 19, tile_rows, tile_cols, a, b, c,
+               [=](const auto& some_a, const auto& some_b, const auto& some_c) {
+                 tiled_gemm(tile_rows, alpha, some_a, some_b, beta, some_c);
+               });
 }
 
 /// True where tiles are faster than one call: not where that call is a tile itself.
@@ -287,9 +293,16 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
   const std::size_t m = c.rows, n = c.cols, k = a.cols;
   if (m == 0 || n == 0) return;
   if (k == 0) return scale_rows(beta, c);
-  if (is_small(b.transposed, m, n, k)) {
-    small_gemm<T>(alpha, a, b, beta, c);
-  } else if (pays_to_tile(b.transposed, m, n, k)) {
+  if (is_small(b.transposed, m, n, k)) return small_gemm<T>(alpha, a, b, beta, c);
+  if constexpr (std::is_same_v<T, float>) {
+    if (parts_in_use(parts_asked()) != 0 && pays_to_round(m, n, k)) {
+      return in_pieces<T>(std::size_t{1} << 20, bfloat16_rows, bfloat16_cols, a, b, c,
+                          [=](const auto& some_a, const auto& some_b, const auto& some_c) {
+                            bfloat16_gemm(alpha, some_a, some_b, beta, some_c);
+                          });
+    }
+  }
+  if (pays_to_tile(b.transposed, m, n, k)) {
     tiled_gemm_in_pieces(alpha, a, b, beta, c);
   } else {
     blas_gemm_in_pieces(alpha, a, b, beta, c);

@@ -1,5 +1,6 @@
 #include "optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "pieces.hpp"
@@ -27,14 +28,19 @@ XGRAD_PARALLEL_KERNEL(sgd_step, n, 1, (const SgdStep& step, const T* g, T* p, T*
   }
 }
 
-XGRAD_PARALLEL_KERNEL(adam_step, n, 4, (const AdamStep& step, const T* g, T* p, T* m, T* v, std::size_t n),
-                      (step, g, p, m, v, n)) {
+namespace {
+
+XGRAD_KERNEL(void, adam_part, (const AdamArrays<T>& arrays, std::size_t begin, std::size_t end),
+             (arrays, begin, end)) {
+  const AdamStep& step = arrays.step;
   const T size = T(step.lr / step.bias_correction1), correction = T(std::sqrt(step.bias_correction2));
   const T keep1 = T(step.beta1), take1 = T(1 - step.beta1), keep2 = T(step.beta2), take2 = T(1 - step.beta2);
   const T shrink = step.decoupled ? T(1 - step.lr * step.weight_decay) : T(1);
   const T decay = step.decoupled ? T(0) : T(step.weight_decay), epsilon = T(step.eps);
+  const T* const g = arrays.g;
+  T *const p = arrays.p, *const m = arrays.m, *const v = arrays.v;
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     const T parameter = shrink * p[i];
     const T gradient = g[i] + decay * p[i];
     const T first = keep1 * m[i] + take1 * gradient;
@@ -44,6 +50,26 @@ XGRAD_PARALLEL_KERNEL(adam_step, n, 4, (const AdamStep& step, const T* g, T* p, 
     p[i] = parameter - size * (first / (std::sqrt(second) / correction + epsilon));
   }
 }
+
+}  // namespace
+
+template <typename T>
+void adam_step(std::span<const AdamArrays<T>> all) {
+  constexpr std::size_t cost = 4;
+  std::size_t total = 0;
+  for (const AdamArrays<T>& arrays : all) total += arrays.n;
+  parallel_pieces(total, cost, [all](std::size_t begin, std::size_t end) {
+    for (const AdamArrays<T>& arrays : all) {
+      if (end == 0) return;
+      if (begin < arrays.n) adam_part(arrays, begin, std::min(end, arrays.n));
+      begin -= std::min(begin, arrays.n);
+      end -= std::min(end, arrays.n);
+    }
+  });
+}
+
+template void adam_step(std::span<const AdamArrays<float>>);
+template void adam_step(std::span<const AdamArrays<double>>);
 
 XGRAD_PARALLEL_KERNEL(add_scaled, n, 1,
                       (const T* x, std::type_identity_t<T> alpha, const T* d, T* y, std::size_t n),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <type_traits>
 
 namespace xgrad::kernels {
@@ -22,12 +23,21 @@ struct AdamStep {
   double bias_correction1, bias_correction2;
 };
 
+/// An array of parameters, with its gradient and the averages of it and of its square.
+template <typename T>
+struct AdamArrays {
+  AdamStep step;
+  const T* g;
+  T *p, *m, *v;
+  std::size_t n;
+};
+
 /// One step of Adam (weight decay added to g), or of AdamW (`decoupled`: p *= 1 - lr weight_decay first):
 /// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2;
 /// p -= lr / bias_correction1 * m / (sqrt(v) / sqrt(bias_correction2) + eps), bias_correction = 1 -
-/// beta^step.
+/// beta^step. All arrays are divided among the threads as if they were one.
 template <typename T>
-void adam_step(const AdamStep& step, const T* g, T* p, T* m, T* v, std::size_t n);
+void adam_step(std::span<const AdamArrays<T>> all);
 
 /// y = x + alpha d; y may be x.
 template <typename T>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -12,6 +13,8 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "product_precision.hpp"
 
 namespace xgrad::kernels {
 namespace {
@@ -49,15 +52,20 @@ void relax() {
 #endif
 }
 
-/// Waits until done(), first in a loop for some 50 microseconds, then asleep on `changes`. Whoever makes it
+/// Waits until done(), first in a loop for 50 microseconds, then asleep on `changes`. Whoever makes it
 /// true changes and notifies that afterwards.
 template <typename Done>
 void wait_for(const std::atomic<int>& changes, Done done) {
-  constexpr int spins = 2000;
-  for (int i = 0; i < spins; ++i) {
-    if (done()) return;
-    relax();
-  }
+  if (done()) return;
+  using Clock = std::chrono::steady_clock;
+  constexpr int spins = 64;  // between looks at the clock
+  const Clock::time_point last = Clock::now() + std::chrono::microseconds(50);
+  do {
+    for (int i = 0; i < spins; ++i) {
+      if (done()) return;
+      relax();
+    }
+  } while (Clock::now() < last);
   for (;;) {
     const int seen = changes.load();
     if (done()) return;
@@ -80,7 +88,7 @@ class Pool {
     if (!lock.owns_lock()) return false;
     const std::size_t helpers = std::min(workers, count) - 1;
     start_workers(helpers);
-    job_ = {task, context, count};
+    job_ = {task, context, count, parts_asked()};
     next_.store(0, std::memory_order_relaxed);
     const std::uint64_t ended = state_.load(std::memory_order_relaxed) & job_mask;
     state_.store(ended + job + helpers * seat, std::memory_order_release);
@@ -103,6 +111,7 @@ class Pool {
     Task task;
     const void* context;
     std::size_t count;
+    Parts parts;  // asked for where the job begins
   };
 
   void start_workers(std::size_t wanted) {
@@ -142,6 +151,7 @@ class Pool {
 
   void work(std::size_t worker) {
     inside_task = true;
+    const PartsScope scope(job_.parts);
     for (;;) {
       const std::size_t item = next_.fetch_add(1, std::memory_order_relaxed);
       if (item >= job_.count) break;

@@ -106,6 +106,24 @@ bool bring_unit_stride_beside_last(Axes<2>& axes) {
 
 }  // namespace
 
+/// Bound by latency: for arrays of some hundred elements.
+XGRAD_KERNEL(void, repeat_middle, (const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y),
+             (x, outer, n, inner, y)) {
+  for (; outer > 0; --outer, x += inner) {
+    if (inner == 1) {
+      const T constant = *x;
+      XGRAD_INDEPENDENT
+      for (std::size_t i = 0; i < n; ++i) y[i] = constant;
+      y += n;
+      continue;
+    }
+    for (std::size_t i = 0; i < n; ++i, y += inner) {
+      XGRAD_INDEPENDENT
+      for (std::size_t c = 0; c < inner; ++c) y[c] = x[c];
+    }
+  }
+}
+
 template <typename T>
 void permute(Lengths shape, const Strided<const T>& x, T* y) {
   const Axes<1> merged = merge_axes<1>(shape, {x.strides}, 2);

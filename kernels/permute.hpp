@@ -9,6 +9,10 @@ namespace xgrad::kernels {
 template <typename T>
 void permute(Lengths shape, const Strided<const T>& x, T* y);
 
+/// y (outer, n, inner) = x (outer, inner), n times; on one thread.
+template <typename T>
+void repeat_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
+
 /// y = x, both of `shape` and walked with their strides; y's last is 1.
 template <typename T>
 void copy(Lengths shape, const Strided<const T>& x, const Strided<T>& y);

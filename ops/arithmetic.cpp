@@ -1,6 +1,8 @@
 #include "arithmetic.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include <xtensor/xmath.hpp>
 
@@ -8,6 +10,7 @@
 #include "../kernels/binary.hpp"
 #include "../kernels/elementwise.hpp"
 #include "../kernels/permute.hpp"
+#include "../kernels/pieces.hpp"
 #include "../kernels/reduce.hpp"
 #include "detail/pointwise.hpp"
 #include "elementwise.hpp"
@@ -39,6 +42,15 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b, const char
   return *std::move(shape);
 }
 
+bool stretches_to(const Shape& from, const Shape& to) {
+  if (from.size() > to.size()) return false;
+  const std::size_t shift = to.size() - from.size();
+  for (std::size_t axis = 0; axis < from.size(); ++axis) {
+    if (from[axis] != 1 && from[axis] != to[shift + axis]) return false;
+  }
+  return true;
+}
+
 Strides row_major_strides(const Shape& shape) {
   Strides strides(shape.size(), 0);
   std::ptrdiff_t stride = 1;
@@ -62,21 +74,36 @@ Strides broadcast_strides(const Shape& shape, const Shape& target) {
 
 namespace {
 
-using detail::map_pairs, detail::reduced;
-
-bool stretches_to(const Shape& from, const Shape& to) {
-  if (from.size() > to.size()) return false;
-  const std::size_t shift = to.size() - from.size();
-  for (std::size_t axis = 0; axis < from.size(); ++axis) {
-    if (from[axis] != 1 && from[axis] != to[shift + axis]) return false;
-  }
-  return true;
-}
+using detail::map_pairs, detail::reduced, detail::stretches_to;
 
 /// The gradients of a and b where y is a function of a - b, and da that of the broadcast a.
 template <class T>
 Grads<T, 2> difference_grads(Needs needs, const Variable<T>& da) {
   return {reduced(needs, 0, da), needs[1] ? neg(reduced(needs, 1, da)) : Variable<T>()};
+}
+
+/// Neighbouring axes [first, last).
+struct AxisRun {
+  std::size_t first, last;
+};
+
+std::size_t product_of(const Shape& shape, std::size_t first, std::size_t last) {
+  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(first),
+                         shape.begin() + static_cast<std::ptrdiff_t>(last), std::size_t{1},
+                         std::multiplies());
+}
+
+/// Of the first `axes` axes of shape, the last run along which `kept` is stretched to it; without any, none.
+AxisRun last_run(const Shape& shape, const Shape& kept, std::size_t axes) {
+  const std::size_t shift = shape.size() - kept.size();
+  const auto is_stretched = [&](std::size_t axis) { return axis < shift || kept[axis - shift] == 1; };
+  for (std::size_t last = axes; last > 0;) {
+    std::size_t first = last;
+    while (first > 0 && is_stretched(first - 1)) --first;
+    if (product_of(shape, first, last) != 1) return {first, last};
+    last = first == last ? last - 1 : first;
+  }
+  return {0, 0};
 }
 
 /// What of dy goes to a where the larger of a and b gets all, and equal ones half of it each.
@@ -92,31 +119,36 @@ namespace detail {
 
 template <class T>
 void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& shape, const Shape& kept, T* y) {
-  Shape lengths = shape;
-  const std::size_t rank = lengths.size(), shift = rank - kept.size();
-  const auto reduced = [&](std::size_t axis) { return axis < shift || kept[axis - shift] == 1; };
-  const auto product = [&](std::size_t first, std::size_t last) {
-    std::size_t count = 1;
-    for (std::size_t axis = first; axis < last; ++axis) count *= lengths[axis];
-    return count;
-  };
-  Variable<T> part = x;
-  for (std::size_t last = rank; last > 0;) {
-    if (!reduced(last - 1)) {
-      --last;
-      continue;
-    }
-    std::size_t first = last - 1;
-    while (first > 0 && reduced(first - 1)) --first;
-    const std::size_t outer = product(0, first), count = product(first, last), inner = product(last, rank);
-    std::fill(lengths.begin() + first, lengths.begin() + last, 1);
-    last = first;
-    if (count == 1) continue;
-    Variable<T> next = empty<T>(Shape{outer, inner});
-    reduce(data(part), outer, count, inner, data(next));
-    part = std::move(next);
+  const T* from = data(x);
+  AxisRun run = last_run(shape, kept, shape.size());
+  if (run.last == 0) {
+    std::copy_n(from, x.size(), y);
+    return;
   }
-  std::copy_n(std::as_const(part).value().data(), part.size(), y);
+  std::size_t inner = product_of(shape, run.last, shape.size());
+  for (Variable<T> part;;) {
+    const AxisRun next = last_run(shape, kept, run.first);
+    const std::size_t outer = product_of(shape, 0, run.first), count = product_of(shape, run.first, run.last);
+    if (next.last == 0) return reduce(from, outer, count, inner, y);
+    Variable<T> less = empty<T>(Shape{outer, inner});
+    reduce(from, outer, count, inner, data(less));
+    part = std::move(less);
+    from = data(std::as_const(part));
+    inner *= product_of(shape, next.last, run.first);
+    run = next;
+  }
+}
+
+template <class T>
+void stretch_axes(const T* x, const Shape& kept, const Shape& shape, T* y) {
+  const std::size_t rank = shape.size(), size = element_count(shape);
+  const AxisRun run = last_run(shape, kept, rank);
+  if (kernels::is_one_piece(size, 1) && last_run(shape, kept, run.first).last == 0) {
+    kernels::repeat_middle(x, product_of(shape, 0, run.first), product_of(shape, run.first, run.last),
+                           product_of(shape, run.last, rank), y);
+  } else {
+    kernels::permute<T>(shape, {x, broadcast_strides(kept, shape)}, y);
+  }
 }
 
 template <class T>
@@ -160,12 +192,7 @@ Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
                              shape);
   }
   Variable<T> y = detail::empty<T>(shape, "broadcast_to");
-  if (x.size() == 1) {
-    kernels::fill(*detail::data(x), detail::data(y), y.size());
-  } else {
-    const detail::Strides strides = detail::broadcast_strides(x.shape(), shape);
-    kernels::permute<T>(shape, {detail::data(x), strides}, detail::data(y));
-  }
+  detail::stretch_axes(detail::data(x), x.shape(), shape, detail::data(y));
   return record<T>(
       "broadcast_to", std::move(y), Inputs(x), Attributes("shape", shape), Saved(),
       [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {detail::summed(dy, needs.shape(0))}; });
@@ -322,6 +349,7 @@ Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
 
 #define XGRAD_INSTANTIATE(T)                                                                              \
   template void detail::reduce_axes(ReduceMiddle<T>, const Variable<T>&, const Shape&, const Shape&, T*); \
+  template void detail::stretch_axes(const T*, const Shape&, const Shape&, T*);                           \
   template Variable<T> detail::masked_mul(const Variable<T>&, const Variable<T>&);                        \
   template Variable<T> detail::squared_difference(const Variable<T>&, const Variable<T>&);                \
   template Variable<T> detail::equal(const Variable<T>&, const Variable<T>&);                             \

@@ -73,6 +73,9 @@ std::optional<Shape> common_shape(const Shape& a, const Shape& b);
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b, const char* a_name = "a",
                       const char* b_name = "b");
 
+/// True if `from` broadcasts to this very shape.
+bool stretches_to(const Shape& from, const Shape& to);
+
 using Strides = xt::svector<std::ptrdiff_t, 4>;
 
 /// Row-major strides of `shape`, in elements.
@@ -90,6 +93,10 @@ template <class T>
 void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept, T* y) {
   reduce_axes(reduce, x, x.shape(), kept, y);
 }
+
+/// y, of `shape`, = x stretched along the axes where `kept` has length 1, or that it lacks.
+template <class T>
+void stretch_axes(const T* x, const Shape& kept, const Shape& shape, T* y);
 
 /// broadcast_to and sum_to for use inside ops, without a copy: x itself if it has the shape.
 template <class T>

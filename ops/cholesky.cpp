@@ -36,6 +36,7 @@ template <class T>
 Variable<T> cholesky(const Variable<T>& a, bool upper) {
   const std::size_t n = detail::matrix_order("cholesky", a.shape()), count = detail::matrix_count(a.shape());
   if (upper) return mT(cholesky(a));
+  const detail::ExactProducts exact;
   Variable<T> l = detail::copy_of(a);
   T* to = detail::data(l);
   std::vector<std::size_t> minors(count);

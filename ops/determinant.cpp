@@ -106,6 +106,7 @@ Variable<T> cofactors_of_two(const Variable<T>& a) {
 /// The cofactors of any matrix: det(U V^T) U diag(products of the other singular values) V^T.
 template <class T>
 void cofactors_of_singular(const T* a, std::size_t n, T* to) {
+  const detail::ExactProducts exact;
   std::vector<T> copy(a, a + n * n), u(n * n), s(n), vh(n * n), rotation(n * n);
   std::vector<kernels::Pivot> pivots(n);
   kernels::svd(copy.data(), u.data(), s.data(), vh.data(), n, n, true);

@@ -34,6 +34,7 @@ EighResult<T> eigh(const Variable<T>& a, char uplo) {
         "eigh: ", detail::matrix_place(a.shape(), static_cast<std::size_t>(failed - converged.begin())),
         " gives no eigenvalues, the algorithm did not converge");
   }
+  const detail::ExactProducts exact;
   auto results = record_many<T, 2>(
       "eigh", {std::move(w), std::move(v)}, Inputs(a), Attributes("UPLO", std::string(1, uplo)),
       Saved(Output(0), Output(1)),

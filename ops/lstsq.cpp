@@ -41,6 +41,7 @@ Variable<T> lstsq(const Variable<T>& a, const Variable<T>& b) {
   if (b.shape(-2) != m)
     detail::fail<ShapeError>("lstsq: b must have as many rows as a, got a ", a.shape(), " and b ", b.shape());
   const auto [left, right] = detail::in_common_batch("lstsq", a, b);
+  const detail::ExactProducts exact;
   const QrResult<T> factors = qr(m >= n ? left : mT(left));
   check_rank(factors.R, std::max(m, n), m >= n ? "columns" : "rows");
   if (m >= n)

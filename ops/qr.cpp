@@ -26,6 +26,7 @@ std::array<Variable<T>, 2> tall_qr(const Variable<T>& a, bool complete) {
   detail::for_each_matrix(detail::matrix_count(a.shape()), m, [&](std::size_t i) {
     kernels::qr(from + i * m * n, to_q + i * m * columns, to_r + i * columns * n, m, n, columns);
   });
+  const detail::ExactProducts exact;
   return record_many<T, 2>(
       "qr", {std::move(q), std::move(r)}, Inputs(a), Attributes("mode", complete ? "complete" : "reduced"),
       Saved(Output(0), Output(1)),
@@ -54,6 +55,7 @@ std::array<Variable<T>, 2> tall_qr(const Variable<T>& a, bool complete) {
 template <class T>
 QrResult<T> qr(const Variable<T>& a, QrMode mode) {
   detail::check_matrices("qr", a.shape());
+  const detail::ExactProducts exact;
   const auto m = static_cast<std::ptrdiff_t>(a.shape(-2)), n = static_cast<std::ptrdiff_t>(a.shape(-1));
   QrResult<T> result;
   if (m >= n) {

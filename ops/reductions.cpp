@@ -74,12 +74,21 @@ Variable<T> reduce(const char* op, detail::ReduceMiddle<T> kernel, const Variabl
   return y;
 }
 
+/// The backward of a sum: dy, with the reduced axes back, along the axes of x.
+template <class T>
+auto spread(const Shape& kept) {
+  return [kept](const Variable<T>& dy, Needs needs) -> Grads<T, 1> {
+    if (grad_enabled()) return {detail::stretched(with_kept_axes(dy, kept), needs.shape(0))};
+    Variable<T> dx = detail::empty<T>(needs.shape(0));
+    detail::stretch_axes(detail::data(dy), kept, dx.shape(), detail::data(dx));
+    return {std::move(dx)};
+  };
+}
+
 template <class T>
 Variable<T> sum_over(const Variable<T>& x, const Reduced& result) {
   return record<T>("sum", reduce("sum", kernels::sum_middle<T>, x, result), Inputs(x), result.attributes(),
-                   Saved(), [kept = result.kept](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-                     return {detail::stretched(with_kept_axes(dy, kept), needs.shape(0))};
-                   });
+                   Saved(), spread<T>(result.kept));
 }
 
 template <class T>
@@ -88,8 +97,8 @@ Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
   Variable<T> y = reduce("mean", kernels::sum_middle<T>, x, result);
   for (T *m = detail::data(y), *end = m + y.size(); m != end; ++m) *m /= count;
   return record<T>("mean", std::move(y), Inputs(x), result.attributes(), Saved(),
-                   [kept = result.kept, count](Variable<T> dy, Needs needs) -> Grads<T, 1> {
-                     return {detail::stretched(with_kept_axes(div(dy, count), kept), needs.shape(0))};
+                   [to_x = spread<T>(result.kept), count](const Variable<T>& dy, Needs needs) {
+                     return to_x(div(dy, count), needs);
                    });
 }
 

@@ -27,6 +27,7 @@ std::shared_ptr<const detail::LuFactors<T>> detail::lu_factors(const Variable<T>
 template <class T>
 Variable<T> detail::lu_solution(const Variable<T>& a, const std::shared_ptr<const LuFactors<T>>& lu,
                                 const Variable<T>& b, bool transposed) {
+  const detail::ExactProducts exact;
   const std::size_t n = a.shape(-1), m = b.shape(-1);
   Variable<T> x = copy_of(b);
   T* to = data(x);
@@ -86,6 +87,7 @@ template <class T>
 Variable<T> inv(const Variable<T>& a) {
   const std::size_t n = detail::matrix_order("inv", a.shape());
   const auto lu = invertible("inv", a);
+  const detail::ExactProducts exact;
   Variable<T> y = detail::empty<T>(a.shape());
   T* to = detail::data(y);
   std::fill_n(to, y.size(), T{0});

@@ -12,6 +12,7 @@ namespace xgrad {
 template <class T>
 Variable<T> detail::triangular_solution(const Variable<T>& a, const Variable<T>& b,
                                         kernels::Triangular options) {
+  const detail::ExactProducts exact;
   const std::size_t n = a.shape(-1), rows = b.shape(-2), cols = b.shape(-1);
   Variable<T> x = copy_of(b);
   const T* from = data(a);

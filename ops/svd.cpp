@@ -64,6 +64,7 @@ Variable<T> rejected(const Variable<T>& x, const Variable<T>& y) {
 template <class T>
 std::array<Variable<T>, 3> recorded(const Variable<T>& a, std::array<Variable<T>, 3> factors) {
   const std::size_t m = a.shape(-2), n = a.shape(-1), k = std::min(m, n);
+  const detail::ExactProducts exact;
   return record_many<T, 3>("svd", std::move(factors), Inputs(a), Attributes("full_matrices", false),
                            Saved(Output(0), Output(1), Output(2)),
                            [m, n, k](std::array<Variable<T>, 3> dys, Needs, Variable<T> u, Variable<T> s,
@@ -119,6 +120,7 @@ Variable<T> pinv(const Variable<T>& a, std::optional<double> rtol) {
   Variable<T> p = detail::empty<T>(detail::matrices(detail::batch_axes(a.shape()), n, m));
   T *left = detail::data(u), *right = detail::data(vh), *to = detail::data(p);
   const T* values = detail::data(std::as_const(s));
+  const detail::ExactProducts exact;
   detail::for_each_matrix(detail::matrix_count(a.shape()), std::max(m, n), [&](std::size_t i) {
     T* const of_v = right + i * k * n;
     for (std::size_t r = 0; r < k; ++r) {

@@ -1,5 +1,6 @@
 // Kernels that no op's row reaches, on arrays that are divided among threads, against plain loops.
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -156,7 +157,16 @@ TYPED_TEST(LargeArraysTest, StepsOfAdam) {
       }
       this->with_threads([&] {
         std::vector<T> parameters = p, own_m = m, own_v = v;
-        kernels::adam_step(step, g.data(), parameters.data(), own_m.data(), own_v.data(), n);
+        const auto part = [&](std::size_t begin, std::size_t end) -> kernels::AdamArrays<T> {
+          return {step,
+                  g.data() + begin,
+                  parameters.data() + begin,
+                  own_m.data() + begin,
+                  own_v.data() + begin,
+                  end - begin};
+        };
+        const std::size_t third = n / 3;
+        kernels::adam_step<T>(std::array{part(0, third), part(third, third), part(third, n)});
         this->expect_equal(own_m, first, "m");
         this->expect_equal(own_v, second, "v");
         this->expect_equal(parameters, expected, "parameter");

@@ -399,6 +399,20 @@ TEST_F(SyllablesProgramTest, GoesOnWithItsCheckpoint) {
                 "', got '" + other + "'\n");
 }
 
+TEST_F(SyllablesProgramTest, SaysWhereAPrecisionIsNoFasterAndKeepsItsName) {
+  const std::string said = "--precision high is no faster on this processor: computing with highest\n";
+  const std::string arguments = train("--steps 3 --batch 4 --checkpoint " + checkpoint_ + " --metrics ");
+  const std::string high = arguments + metrics_ + " --precision high";
+  ASSERT_TRUE(xgrad_tests::error_of(high, 0).starts_with(said));
+  const std::string exact = folder_.path("exact");
+  ASSERT_EQ(run_program(train("--steps 3 --batch 4 --metrics " + exact) + " >/dev/null 2>&1").exit_code, 0);
+  EXPECT_EQ(json_of(metrics_).at("loss"), json_of(exact).at("loss"));
+  EXPECT_EQ(xgrad_tests::error_of(high + " --resume", 0), said + "resumed after step 3\n");
+  EXPECT_EQ(xgrad_tests::error_of(arguments + metrics_ + " --resume"),
+            "train_syllables: " + checkpoint_ +
+                ": --precision must be as in the checkpoint, 'high', got nothing\n");
+}
+
 TEST_F(SyllablesProgramTest, EnglishIsComparedWithTheVowelRule) {
   const std::string output =
       output_of("train_syllables --steps 1 --d-model 4 --heads 2 --d-ff 4 --layers 2 --metrics " + metrics_ +

@@ -427,7 +427,8 @@ TEST(TrainingOptionsTest, AreReadFromTheCommandLine) {
   apps::add_options(app, options);
   app.parse(
       "--seed 18446744073709551615 --steps 100000000 --batch 2 --d-model 4096 --heads 6 --d-ff 7 --layers 64 "
-      "--lr 0.25 --shards 8 --metrics m --log l --checkpoint c --resume --detect-anomaly");
+      "--lr 0.25 --shards 8 --metrics m --log l --checkpoint c --resume --detect-anomaly "
+      "--precision medium");
   EXPECT_EQ(options.seed, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(options.steps, 100000000u);
   EXPECT_EQ(options.batch, 2u);
@@ -442,6 +443,7 @@ TEST(TrainingOptionsTest, AreReadFromTheCommandLine) {
   EXPECT_EQ(options.checkpoint, "c");
   EXPECT_TRUE(options.resume);
   EXPECT_TRUE(options.detect_anomaly);
+  EXPECT_EQ(options.precision, "medium");
 }
 
 TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
@@ -459,6 +461,7 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
   EXPECT_FALSE(options.shards);
   EXPECT_TRUE(options.metrics.empty() && options.log.empty() && options.checkpoint.empty());
   EXPECT_FALSE(options.resume || options.detect_anomaly);
+  EXPECT_EQ(options.precision, "highest");
   EXPECT_EQ(TrainingOptions{}.seed, 0u);
   const std::string sizes = "[1, 4096]";
   for (const auto& [option, value, range] : {std::array<std::string, 3>{"--batch", "0", sizes},
@@ -478,6 +481,8 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
               option + ": must be a number in " + range + ", got " + value);
   }
   EXPECT_EQ(message_of<CLI::ParseError>([&] { parsed("--resume"); }), "--resume requires --checkpoint");
+  EXPECT_EQ(message_of<CLI::ParseError>([&] { parsed("--precision low"); }),
+            "--precision: low not in {highest,high,medium}");
 }
 
 TEST(RunMetricsFileTest, AppearsWholeWhenItIsWritten) {

@@ -74,6 +74,8 @@ typename AdamBase<T>::Moments AdamBase<T>::zero_moments(std::size_t parameter) c
 
 template <class T>
 void AdamBase<T>::step() {
+  std::vector<kernels::AdamArrays<T>, PoolAllocator<kernels::AdamArrays<T>>> all;
+  all.reserve(this->parameters().size());
   for (std::size_t g = 0; g < options_.size(); ++g) {
     const AdamOptions& options = options_[g];
     const auto& group = this->groups()[g];
@@ -84,18 +86,22 @@ void AdamBase<T>::step() {
       const Variable<T> gradient = parameter.grad();
       Moments& moments = moments_[i];
       corrections.move_to(++moments.steps, options.betas);
-      kernels::adam_step<T>({.lr = options.lr,
-                             .beta1 = options.betas.first,
-                             .beta2 = options.betas.second,
-                             .eps = options.eps,
-                             .weight_decay = options.weight_decay,
-                             .decoupled = decoupled_,
-                             .bias_correction1 = corrections.first,
-                             .bias_correction2 = corrections.second},
-                            data(gradient), mutable_data(parameter), moments.m.data(), moments.v.data(),
-                            parameter.size());
+      all.push_back({.step = {.lr = options.lr,
+                              .beta1 = options.betas.first,
+                              .beta2 = options.betas.second,
+                              .eps = options.eps,
+                              .weight_decay = options.weight_decay,
+                              .decoupled = decoupled_,
+                              .bias_correction1 = corrections.first,
+                              .bias_correction2 = corrections.second},
+                     .g = data(gradient),
+                     .p = mutable_data(parameter),
+                     .m = moments.m.data(),
+                     .v = moments.v.data(),
+                     .n = parameter.size()});
     }
   }
+  kernels::adam_step<T>(all);
 }
 
 template <class T>

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../graph/error.hpp"
+#include "../graph/matmul_precision.hpp"
 #include "../graph/random.hpp"
 #include "../kernels/gemm.hpp"
 #include "metrics_log.hpp"
@@ -180,11 +181,13 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
   const bool leads = options.ranks == nullptr || options.ranks->rank() == 0;
   if (options.ranks != nullptr) {
     const std::string random = get_rng_state();
-    check_agreement(*options.ranks, {{"xgrad's version", XGRAD_VERSION},
-                                     {"the number of steps", std::to_string(steps)},
-                                     {"the first step", std::to_string(options.first_step)},
-                                     {"the checksum of the default generator's state",
-                                      std::to_string(detail::checksum(std::as_bytes(std::span(random))))}});
+    check_agreement(*options.ranks,
+                    {{"xgrad's version", XGRAD_VERSION},
+                     {"the precision of matrix products", to_string(matmul_precision_in_use())},
+                     {"the number of steps", std::to_string(steps)},
+                     {"the first step", std::to_string(options.first_step)},
+                     {"the checksum of the default generator's state",
+                      std::to_string(detail::checksum(std::as_bytes(std::span(random))))}});
     const std::string processors =
         detail::disagreement(*options.ranks, {{"OpenBLAS's processor", kernels::blas_core_name()},
                                               {"the set of instructions", kernels::instruction_set()}});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
 #include <nlohmann/json.hpp>
@@ -106,30 +107,43 @@ class Work {
         optimizer_(parameters_, torch::optim::AdamOptions(1e-3)),
         ids_(torch::tensor(request.at("ids").get<std::vector<std::int64_t>>())
                  .view({count(size_.batch), count(size_.seq)})),
-        labels_(torch::tensor(request.at("labels").get<std::vector<std::int64_t>>())) {
+        labels_(torch::tensor(request.at("labels").get<std::vector<std::int64_t>>())),
+        autocast_(request.at("autocast")) {
     bench::load(parameters_, request.at("parameters"), request.at("weights"));
   }
 
   void step() {
     bench::forget_gradients(parameters_);
-    torch::cross_entropy_loss(model_(ids_), labels_).backward();
+    torch::cross_entropy_loss(logits(), labels_).backward();
     optimizer_.step();
   }
   void forward() {
     const torch::NoGradGuard guard;
-    model_(ids_);
+    logits();
   }
   double loss() {
     const torch::NoGradGuard guard;
-    return torch::cross_entropy_loss(model_(ids_), labels_).item<double>();
+    return torch::cross_entropy_loss(logits(), labels_).item<double>();
   }
 
  private:
+  /// In bfloat16 where autocast is on (torch.autocast("cpu")).
+  Tensor logits() {
+    if (!autocast_) return model_(ids_);
+    at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+    at::autocast::set_cpu_enabled(true);
+    const Tensor rounded = model_(ids_);
+    at::autocast::clear_cache();
+    at::autocast::set_cpu_enabled(false);
+    return rounded.to(at::kFloat);
+  }
+
   bench::Size size_;
   Model model_;
   std::vector<Tensor> parameters_;
   torch::optim::Adam optimizer_;
   Tensor ids_, labels_;
+  bool autocast_;
 };
 
 }  // namespace

@@ -92,10 +92,10 @@ inline Environment tuned(std::size_t threads) {
   return environment;
 }
 
-/// The environment of a process that runs LibTorch: as it comes, or "libtorch-tuned".
+/// The environment of a process that runs LibTorch: as it comes for "libtorch", tuned for the others.
 inline Environment libtorch_environment(const std::string& name, std::size_t threads) {
   Environment environment = limited_to(threads);
-  if (name == "libtorch-tuned") environment.merge(tuned(threads));
+  if (name != "libtorch") environment.merge(tuned(threads));
   return environment;
 }
 

@@ -19,12 +19,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Size, vocab, seq, batch, d_model, heads, d_ff
 
 /// xgrad's model and its batch.
 struct Model {
-  std::string core;  ///< that OpenBLAS chose its kernels for
+  std::string core;       ///< that OpenBLAS chose its kernels for
+  std::string precision;  ///< of matrix products, in use
   std::size_t params;
   double loss;
   std::vector<std::int64_t> ids, labels;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Model, core, params, loss, ids, labels)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Model, core, precision, params, loss, ids, labels)
 
 /// A file of xgrad's parameters, float32 one after the other.
 struct Weights {

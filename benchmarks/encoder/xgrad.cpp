@@ -36,11 +36,9 @@ class Work {
   }
   bench::Model description() const {
     const xgrad::NoGrad guard;
-    return {xgrad::kernels::blas_core_name(),
-            model_.parameter_count(),
-            cross_entropy(model_(ids_), labels_).item(),
-            {ids_.begin(), ids_.end()},
-            {labels_.begin(), labels_.end()}};
+    return {xgrad::kernels::blas_core_name(), to_string(xgrad::matmul_precision_in_use()),
+            model_.parameter_count(),         cross_entropy(model_(ids_), labels_).item(),
+            {ids_.begin(), ids_.end()},       {labels_.begin(), labels_.end()}};
   }
 
   bench::Weights save(const std::string& path) const { return bench::save(model_, path); }
@@ -74,6 +72,7 @@ int main() {
   return bench::serve([&](const std::string& what, const json& request) -> json {
     if (what == "start") {
       xgrad::set_num_threads(request.at("threads"));
+      xgrad::set_float32_matmul_precision(request.at("precision").get<std::string>());
       xgrad::manual_seed(0);
       work = std::make_unique<Work>(request.at("size").get<bench::Size>());
       return work->description();

@@ -53,6 +53,12 @@ void variables_and_gradients() {
   set_num_threads(2);
   manual_seed(0);
   uniform<float>({2}), normal<float>({2}), randint(0, 3, {2}), randperm(3);
+  {
+    const MatmulPrecision before = float32_matmul_precision();
+    set_float32_matmul_precision("medium");
+    set_float32_matmul_precision(before);
+    const MatmulPrecisionGuard guard(MatmulPrecision::medium);
+  }
   const PrintOptions before = print_options();
   set_print_options({.precision = 2});
   set_print_options(before);

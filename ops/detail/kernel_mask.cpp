@@ -54,10 +54,8 @@ template <class T>
 void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores) {
   if (mask.allowed() == nullptr && !mask.bias().defined()) return;
   const Shape& shape = mask.allowed() != nullptr ? mask.allowed()->shape() : mask.bias().shape();
-  if (shape.size() > scores.size() ||
-      broadcast_shape(op, scores, shape, "the scores", "attn_mask") != scores) {
+  if (!stretches_to(shape, scores))
     fail<ShapeError>(op, ": attn_mask must broadcast to the scores ", scores, ", got ", shape);
-  }
 }
 
 template <class T>

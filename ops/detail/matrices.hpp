@@ -7,6 +7,7 @@
 
 #include "../../graph/variable.hpp"
 #include "../../kernels/pieces.hpp"
+#include "../../kernels/product_precision.hpp"
 
 namespace xgrad::detail {
 
@@ -30,6 +31,13 @@ Shape matrices(Shape batch, std::size_t rows, std::size_t cols);
 template <class T>
 std::pair<Variable<T>, Variable<T>> in_common_batch(const char* op, const Variable<T>& a,
                                                     const Variable<T>& b);
+
+/// While one lives, products of this thread are those of floats, whatever precision is asked for, and so are
+/// the products in the gradients of what is recorded: rounded ones would not fit the factors of LAPACK.
+class ExactProducts : kernels::PartsScope {
+ public:
+  ExactProducts() : PartsScope(0) {}
+};
 
 /// A copy of x's elements, which nothing else refers to.
 template <class T>

@@ -73,10 +73,10 @@ namespace bench {
 namespace {
 
 const Rows rows("lstsq", [](const Sizes& s) -> std::vector<Row> {
-  const Shape tall = {std::max<std::size_t>(s.n / 20, 20), 20}, right = {tall[0], 1};
+  const std::size_t equations = std::max<std::size_t>(s.n / 20, 20);
   return {
       {"lstsq",
-       {{tall}, {right}},
+       {{{equations, 20}}, {{equations, 1}}},
        [](auto& a) { return lstsq(a[0], a[1]); },
        [](auto& a) { return std::get<0>(linalg_lstsq(a[0], a[1])); }},
   };

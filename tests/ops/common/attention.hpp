@@ -163,19 +163,19 @@ Op attention_op(const char* name, const F& f, Reference (*reference)(Attention))
                              [=] { f(x(q), x(k), x(v), mask, options); });
   };
   const std::string fit = "q (..., L, E), k (..., S, E) and v (..., S, Ev) must fit together, got q ";
-  op.errors = {refused(fit + "(3, 2), k (4, 3) and v (4, 2)", {3, 2}, {4, 3}, {4, 2}),
-               refused(fit + "(3, 2), k (4, 2) and v (3, 2)", {3, 2}, {4, 2}, {3, 2}),
-               refused(fit + "(2), k (4, 2) and v (4, 2)", {2}, {4, 2}, {4, 2}),
-               refused(fit + "(2, 3, 2), k (1, 4, 2) and v (2, 4, 2)", {2, 3, 2}, {1, 4, 2}, {2, 4, 2}),
-               refused(fit + "(2, 3, 2), k (2, 4, 2) and v (1, 4, 2)", {2, 3, 2}, {2, 4, 2}, {1, 4, 2}),
-               refused("the last axes of q and v must be divisible by num_heads 2, got q (3, 3) and v (4, 3)",
-                       {3, 3}, {4, 3}, {4, 3}, {}, {.num_heads = 2}),
-               refused("attn_mask must broadcast to the scores (3, 4), got (2, 3, 4)", {3, 2}, {4, 2}, {4, 2},
-                       Mask(Shape{2, 3, 4}, true)),
-               refused("shapes must broadcast, got the scores (3, 4) and attn_mask (3)", {3, 2}, {4, 2},
-                       {4, 2}, Mask(Shape{3}, true)),
-               refused("shapes must broadcast, got the scores (3, 4) and attn_mask (5)", {3, 2}, {4, 2},
-                       {4, 2}, x(5))};
+  op.errors = {
+      refused(fit + "(3, 2), k (4, 3) and v (4, 2)", {3, 2}, {4, 3}, {4, 2}),
+      refused(fit + "(3, 2), k (4, 2) and v (3, 2)", {3, 2}, {4, 2}, {3, 2}),
+      refused(fit + "(2), k (4, 2) and v (4, 2)", {2}, {4, 2}, {4, 2}),
+      refused(fit + "(2, 3, 2), k (1, 4, 2) and v (2, 4, 2)", {2, 3, 2}, {1, 4, 2}, {2, 4, 2}),
+      refused(fit + "(2, 3, 2), k (2, 4, 2) and v (1, 4, 2)", {2, 3, 2}, {2, 4, 2}, {1, 4, 2}),
+      refused("the last axes of q and v must be divisible by num_heads 2, got q (3, 3) and v (4, 3)", {3, 3},
+              {4, 3}, {4, 3}, {}, {.num_heads = 2}),
+      refused("attn_mask must broadcast to the scores (3, 4), got (2, 3, 4)", {3, 2}, {4, 2}, {4, 2},
+              Mask(Shape{2, 3, 4}, true)),
+      refused("attn_mask must broadcast to the scores (3, 4), got (3)", {3, 2}, {4, 2}, {4, 2},
+              Mask(Shape{3}, true)),
+      refused("attn_mask must broadcast to the scores (3, 4), got (5)", {3, 2}, {4, 2}, {4, 2}, x(5))};
   return op;
 }
 

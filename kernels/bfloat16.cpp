@@ -1,0 +1,232 @@
+#include "bfloat16.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "pieces.hpp"
+#include "transpose_square.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace xgrad::kernels {
+namespace {
+
+/// Two bfloat16 numbers, neighbours along k, the first in the lower half: instructions add both products.
+using Pair = std::uint32_t;
+
+// Tiles of C are as many numbers as fit in registers; their rows of A stay in the first cache level while all
+// panels of B's block come from the second.
+constexpr std::size_t tile_rows = bfloat16_rows, few_rows = 4, tile_cols = bfloat16_cols, block_rows = 96,
+                      block_pairs = 512, block_cols = 256;
+static_assert(block_rows % tile_rows == 0 && block_cols % tile_cols == 0);
+
+struct BlockMemory {
+  alignas(64) Pair a[block_rows * block_pairs], b[block_pairs * block_cols], lines[tile_cols * block_pairs];
+};
+
+BlockMemory& block_memory() {
+  thread_local const auto memory = std::make_unique_for_overwrite<BlockMemory>();
+  return *memory;
+}
+
+/// The nearest bfloat16, ties to even, in the upper half; nan stays nan.
+XGRAD_INLINE std::uint32_t rounded(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return (x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x00400000) & 0xffff0000;
+}
+
+XGRAD_INLINE Pair pair_of(float first, float second) { return rounded(first) >> 16 | rounded(second); }
+
+/// Lines of `depth` numbers, each contiguous in memory, as lines of pairs; 0 behind an odd number.
+XGRAD_VECTORIZED void round_lines(const float* from, std::size_t ld, std::size_t lines, std::size_t depth,
+                                  Pair* to) {
+  const std::size_t whole = depth / 2;
+  for (std::size_t l = 0; l < lines; ++l, from += ld) {
+    XGRAD_INDEPENDENT
+    for (std::size_t q = 0; q < whole; ++q) to[q] = pair_of(from[2 * q], from[2 * q + 1]);
+    to += whole;
+    if (depth % 2 != 0) *to++ = pair_of(from[depth - 1], 0);
+  }
+}
+
+/// Lines beside each other in memory, whose numbers are ld apart: the first pair of every line, `width` with
+/// the zeros behind the last, then their second pairs.
+XGRAD_VECTORIZED void round_neighbours(const float* from, std::size_t ld, std::size_t lines,
+                                       std::size_t depth, Pair* to, std::size_t width) {
+  for (std::size_t i = 0; i < depth; i += 2, from += 2 * ld, to += width) {
+    if (i + 1 < depth) {
+      XGRAD_INDEPENDENT
+      for (std::size_t l = 0; l < lines; ++l) to[l] = pair_of(from[l], from[ld + l]);
+    } else {
+      XGRAD_INDEPENDENT
+      for (std::size_t l = 0; l < lines; ++l) to[l] = pair_of(from[l], 0);
+    }
+    std::fill(to + lines, to + width, 0);
+  }
+}
+
+/// Lines of pairs in the order of round_neighbours.
+XGRAD_VECTORIZED void turn(const Pair* from, std::size_t lines, std::size_t pairs, Pair* to,
+                           std::size_t width) {
+  const std::size_t square_lines = lines / 4 * 4, square_pairs = pairs / 4 * 4;
+  for (std::size_t q = 0; q < square_pairs; q += 4) {
+    for (std::size_t l = 0; l < square_lines; l += 4)
+      transpose_square(from + l * pairs + q, pairs, to + q * width + l, width);
+  }
+  for (std::size_t q = 0; q < pairs; ++q, to += width) {
+    for (std::size_t l = q < square_pairs ? square_lines : 0; l < lines; ++l) to[l] = from[l * pairs + q];
+    std::fill(to + lines, to + width, 0);
+  }
+}
+
+/// Where the pairs of a block of A are.
+struct Rows {
+  const Pair* data;
+  std::size_t row, pair;  // how far apart rows are, and the pairs of one
+};
+
+Rows pack_rows(const Matrix<const float>& a, Pair* to) {
+  if (a.transposed) {
+    round_neighbours(a.data, a.stride, a.rows, a.cols, to, a.rows);
+    return {to, 1, a.rows};
+  }
+  round_lines(a.data, a.stride, a.rows, a.cols, to);
+  return {to, ceil_div(a.cols, 2), 1};
+}
+
+/// Panels of tile_cols columns.
+void pack_columns(const Matrix<const float>& b, Pair* to, Pair* lines) {
+  const std::size_t pairs = ceil_div(b.rows, 2);
+  for (std::size_t left = 0; left < b.cols; left += tile_cols, to += pairs * tile_cols) {
+    const Matrix<const float> panel = b.some_cols(left, std::min(tile_cols, b.cols - left));
+    if (panel.transposed) {
+      round_lines(panel.data, panel.stride, panel.cols, panel.rows, lines);
+      turn(lines, panel.cols, pairs, to, tile_cols);
+    } else {
+      round_neighbours(panel.data, panel.stride, panel.cols, panel.rows, to, tile_cols);
+    }
+  }
+}
+
+/// sums (rows, tile_cols) = the products of some rows of A and a panel of B.
+using MultiplyTile = void (*)(std::size_t rows, const Rows& a, const Pair* b, std::size_t pairs, float* sums);
+
+XGRAD_VECTORIZED void multiply_tile_plainly(std::size_t rows, const Rows& a, const Pair* b, std::size_t pairs,
+                                            float* sums) {
+  const auto first = [](Pair pair) XGRAD_INLINE_LAMBDA { return std::bit_cast<float>(pair << 16); };
+  const auto second = [](Pair pair) XGRAD_INLINE_LAMBDA { return std::bit_cast<float>(pair & 0xffff0000); };
+  std::fill_n(sums, rows * tile_cols, 0.0F);
+  for (std::size_t q = 0; q < pairs; ++q, b += tile_cols) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const Pair x = a.data[r * a.row + q * a.pair];
+      XGRAD_INDEPENDENT
+      for (std::size_t c = 0; c < tile_cols; ++c)
+        sums[r * tile_cols + c] += second(x) * second(b[c]) + first(x) * first(b[c]);
+    }
+  }
+}
+
+#if defined(__x86_64__)
+#define XGRAD_WITH_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
+
+template <std::size_t rows>
+XGRAD_WITH_BFLOAT16 void multiply_rows(const Rows& a, const Pair* b, std::size_t pairs, float* sums) {
+  __m512 left[rows], right[rows];
+  for (std::size_t r = 0; r < rows; ++r) left[r] = right[r] = _mm512_setzero_ps();
+  for (std::size_t q = 0; q < pairs; ++q, b += tile_cols) {
+    const auto b_left = reinterpret_cast<__m512bh>(_mm512_load_si512(b));
+    const auto b_right = reinterpret_cast<__m512bh>(_mm512_load_si512(b + tile_cols / 2));
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < rows; ++r) {
+      const Pair x = a.data[r * a.row + q * a.pair];
+      const auto same = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(x)));
+      left[r] = _mm512_dpbf16_ps(left[r], same, b_left);
+      right[r] = _mm512_dpbf16_ps(right[r], same, b_right);
+    }
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    _mm512_store_ps(sums + r * tile_cols, left[r]);
+    _mm512_store_ps(sums + r * tile_cols + tile_cols / 2, right[r]);
+  }
+}
+
+void multiply_tile_in_vectors(std::size_t rows, const Rows& a, const Pair* b, std::size_t pairs,
+                              float* sums) {
+  if (rows == tile_rows) return multiply_rows<tile_rows>(a, b, pairs, sums);
+  if (rows == few_rows) return multiply_rows<few_rows>(a, b, pairs, sums);
+  multiply_rows<1>(a, b, pairs, sums);
+}
+#else
+constexpr MultiplyTile multiply_tile_in_vectors = multiply_tile_plainly;
+#endif
+
+/// c (rows, cols) = alpha sums + beta c.
+XGRAD_VECTORIZED void store_tile(std::size_t rows, std::size_t cols, float alpha, const float* sums,
+                                 float beta, float* c, std::size_t ldc) {
+  for (std::size_t r = 0; r < rows; ++r, sums += tile_cols, c += ldc) {
+    if (beta == 0) {
+      XGRAD_INDEPENDENT
+      for (std::size_t i = 0; i < cols; ++i) c[i] = alpha * sums[i];
+    } else {
+      XGRAD_INDEPENDENT
+      for (std::size_t i = 0; i < cols; ++i) c[i] = alpha * sums[i] + beta * c[i];
+    }
+  }
+}
+
+/// A block of rows of C, of which those of A and the panels of B are packed.
+void multiply_block(MultiplyTile multiply, const Rows& a, const Pair* b, std::size_t pairs, float alpha,
+                    float beta, const Matrix<float>& c) {
+  alignas(64) float sums[tile_rows * tile_cols];
+  for (std::size_t i = 0; i < c.rows;) {
+    const std::size_t left = c.rows - i;
+    const std::size_t rows = left >= tile_rows ? tile_rows : left >= few_rows ? few_rows : 1;
+    for (std::size_t j = 0; j < c.cols; j += tile_cols) {
+      multiply(rows, {a.data + i * a.row, a.row, a.pair}, b + j * pairs, pairs, sums);
+      store_tile(rows, std::min(tile_cols, c.cols - j), alpha, sums, beta, c.data + i * c.stride + j,
+                 c.stride);
+    }
+    i += rows;
+  }
+}
+
+}  // namespace
+
+bool has_bfloat16_instructions() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
+}
+
+bool pays_to_round(std::size_t m, std::size_t n, std::size_t k) {
+  constexpr std::size_t least_side = 16, least_product = std::size_t{1} << 18;
+  return std::min({m, n, k}) >= least_side && m * n * k >= least_product;
+}
+
+/// Bound by flops; rounding and packing take 5 to 20 % of it.
+void bfloat16_gemm(float alpha, const Matrix<const float>& a, const Matrix<const float>& b, float beta,
+                   const Matrix<float>& c, bool by_instructions) {
+  const MultiplyTile multiply = by_instructions ? multiply_tile_in_vectors : multiply_tile_plainly;
+  constexpr std::size_t block_depth = 2 * block_pairs;
+  BlockMemory& memory = block_memory();
+  for (std::size_t j = 0; j < c.cols; j += block_cols) {
+    const std::size_t cols = std::min(block_cols, c.cols - j);
+    for (std::size_t p = 0; p < a.cols; p += block_depth) {
+      const std::size_t depth = std::min(block_depth, a.cols - p);
+      pack_columns(b.some_rows(p, depth).some_cols(j, cols), memory.b, memory.lines);
+      for (std::size_t i = 0; i < c.rows; i += block_rows) {
+        const std::size_t rows = std::min(block_rows, c.rows - i);
+        const Rows packed = pack_rows(a.some_rows(i, rows).some_cols(p, depth), memory.a);
+        multiply_block(multiply, packed, memory.b, ceil_div(depth, 2), alpha, p == 0 ? beta : 1.0F,
+                       c.some_rows(i, rows).some_cols(j, cols));
+      }
+    }
+  }
+}
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+
+#include "matrix.hpp"
+
+// Products of float numbers that are rounded to bfloat16 first: 8 bits of each number's 24 are kept, so that
+// processors with instructions for it multiply several at once.
+namespace xgrad::kernels {
+
+/// True if this processor has instructions for them: AVX512-BF16.
+bool has_bfloat16_instructions();
+
+/// bfloat16_gemm computes C in tiles of as many rows and columns; pieces that begin at their borders have the
+/// bits of the whole.
+constexpr std::size_t bfloat16_rows = 12, bfloat16_cols = 32;
+
+/// True if the product is large enough to pay for rounding its operands.
+bool pays_to_round(std::size_t m, std::size_t n, std::size_t k);
+
+/// C = alpha A B + beta C as gemm computes it, on one thread, where each element of A and B is rounded to the
+/// nearest bfloat16 and the products are added in float. The instructions take numbers below the normal ones,
+/// 1.2e-38, for 0; plain loops do not.
+void bfloat16_gemm(float alpha, const Matrix<const float>& a, const Matrix<const float>& b, float beta,
+                   const Matrix<float>& c, bool by_instructions = has_bfloat16_instructions());
+
+}  // namespace xgrad::kernels
