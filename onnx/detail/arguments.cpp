@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "../../graph/parse.hpp"
+
 namespace xgrad::onnx::detail {
 
 using xgrad::detail::fail, xgrad::detail::in_quotes;
@@ -20,9 +22,7 @@ double decimal(float number) {
   if (!std::isfinite(number)) return number;
   char text[32];
   const char* const end = std::to_chars(text, text + sizeof text, number).ptr;
-  double value = 0;
-  std::from_chars(text, end, value);
-  return value;
+  return xgrad::detail::parsed<double>({text, end}).value_or(number);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "../../graph/parse.hpp"
+
 namespace xgrad::onnx::detail {
 namespace {
 
@@ -37,7 +39,7 @@ struct Pattern {
     text.remove_prefix(end);
     if (name[0] >= '0' && name[0] <= '9') {
       kind = Kind::number;
-      std::from_chars(name.data(), name.data() + name.size(), number);
+      number = xgrad::detail::parsed<double>(name).value();
     }
     if (text.starts_with('[')) {
       for (text.remove_prefix(1); !text.starts_with('('); text.remove_prefix(1)) {
