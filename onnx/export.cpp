@@ -105,7 +105,8 @@ void check(const std::string& path, std::span<const std::byte> bytes, const Forw
     for (std::size_t i = 0; worst < INFINITY && i < from_model.size(); ++i) {
       const double a = from_model.value().data()[i], b = from_file.value().data()[i];
       largest = std::max(largest, std::abs(a));
-      if (!(a == b) && !(std::isnan(a) && std::isnan(b))) worst = std::max(worst, std::abs(a - b));
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      worst = std::isnan(a - b) ? INFINITY : std::max(worst, std::abs(a - b));
     }
     if (!(worst <= tolerance * std::max(largest, 1e-30))) {
       fail<ValueError>("onnx::save: the output ", in_quotes(name),
