@@ -26,7 +26,7 @@ xgrad::ToyEncoder<T> toy(xgrad::ToyEncoderConfig config) {
   config.max_len = 16;
   config.classes = 3;
   config.encoder = {
-      .d_model = 8, .heads = 2, .d_ff = 16, .layers = 2, .norm_first = config.encoder.norm_first};
+      .d_model = 16, .heads = 2, .d_ff = 32, .layers = 2, .norm_first = config.encoder.norm_first};
   xgrad::manual_seed(3);
   const xgrad::ToyEncoder<T> model(config);
   model.eval();
