@@ -19,8 +19,8 @@ say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
 # Of programs, one from every source file.
-folders=(apps apps/pretrained examples examples/mpi examples/numerics examples/optimizers docs/snippets benchmarks
-  benchmarks/mpi benchmarks/pretrained benchmarks/report benchmarks/simgrid benchmarks/tokenizer tests/programs)
+folders=(apps apps/onnx apps/pretrained examples examples/mpi examples/numerics examples/optimizers docs/snippets benchmarks
+  benchmarks/mpi benchmarks/onnx benchmarks/pretrained benchmarks/report benchmarks/simgrid benchmarks/tokenizer tests/programs)
 
 # The folder of the program NAME.
 folder_of() {

@@ -1,4 +1,4 @@
-// Lists the tensors and the metadata of a safetensors, npy or npz file
+// Lists what a safetensors, npy, npz or ONNX file holds
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,6 +15,9 @@
 #include <nlohmann/json.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
+#ifdef XGRAD_APPS_ONNX
+#include <xgrad/onnx.hpp>
+#endif
 
 #include "columns.hpp"
 #include "program.hpp"
@@ -161,6 +164,7 @@ void print_table(const std::vector<std::vector<std::string>>& rows, std::size_t 
       if (i > 0) line += "  ";
       line += i < left_columns ? apps::on_the_left(row[i], widths[i]) : apps::on_the_right(row[i], widths[i]);
     }
+    line.erase(line.find_last_not_of(' ') + 1);
     std::puts(line.c_str());
   }
 }
@@ -182,7 +186,46 @@ void print(const std::vector<TensorView>& tensors, const xgrad::Metadata& metada
     std::printf("metadata %s: %s\n", in_quotes(key).c_str(), in_quotes(value).c_str());
 }
 
+#ifdef XGRAD_APPS_ONNX
+
+/// "(batch, 16)", with ? for what the file does not say.
+std::string shape_of(const xgrad::onnx::ValueDescription& value) {
+  if (!value.shape) return "?";
+  std::string text;
+  for (const auto& [fixed, name] : *value.shape) {
+    text += text.empty() ? "" : ", ";
+    text += fixed ? std::to_string(*fixed) : name.empty() ? "?" : escaped(name);
+  }
+  return "(" + text + ")";
+}
+
+void print_values(const char* what, const std::vector<xgrad::onnx::ValueDescription>& values) {
+  std::vector<std::vector<std::string>> rows{{what, "type", "shape"}};
+  for (const auto& value : values) rows.push_back({escaped(value.name), value.type, shape_of(value)});
+  print_table(rows, 3);
+  std::puts("");
+}
+
+void inspect_onnx(const std::string& path) {
+  const xgrad::onnx::Graph<float> graph(path);
+  print_values("input", graph.inputs());
+  print_values("output", graph.outputs());
+  std::vector<std::vector<std::string>> rows{{"operator", "count"}};
+  for (const auto& [name, count] : graph.operators()) rows.push_back({name, std::to_string(count)});
+  print_table(rows, 1);
+  std::puts("");
+  std::vector<TensorView> parameters;
+  for (const auto& [name, parameter] : graph.named_parameters())
+    parameters.push_back(xgrad::view_of(name, parameter.value()));
+  print(parameters, {});
+}
+
+#endif
+
 void inspect(const std::string& path) {
+#ifdef XGRAD_APPS_ONNX
+  if (path.ends_with(".onnx")) return inspect_onnx(path);
+#endif
   if (path.ends_with(".npy")) {
     const xgrad::NpyFile file(path);
     print({file.tensor()}, {});
@@ -201,9 +244,9 @@ int main(int argc, char** argv) {
   std::string path;
   CLI::App app(
       "Lists what a file holds: names, types, shapes, the least and the largest number, how many are nan, "
-      "and "
-      "metadata. Complex numbers and the floats of 4 and 6 bits have no range.");
-  app.add_option("file", path, "An .npy, an .npz or a safetensors file")->required();
+      "and metadata; inputs, outputs, operators and parameters (all as F32) of an ONNX file. Complex numbers "
+      "and the floats of 4 and 6 bits have no range.");
+  app.add_option("file", path, "An .npy, an .npz, an .onnx or a safetensors file")->required();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
   return apps::run_program("inspect", [&] {
     inspect(path);

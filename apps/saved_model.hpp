@@ -33,9 +33,12 @@ inline std::string joined_lines(const std::vector<std::string>& lines) {
 class SavedModel {
  public:
   /// Throws xgrad::FileError unless the file is a model for this task.
-  SavedModel(const std::string& path, const std::string& task) : path_(path), file_(path) {
+  SavedModel(const std::string& path, const std::string& task) : SavedModel(path) {
     if (text("task") != task) fail("task", "'" + task + "'");
   }
+
+  /// What the model of a file is for. Throws xgrad::FileError unless a training program saved it.
+  static std::string task_of(const std::string& path) { return SavedModel(path).text("task"); }
 
   const std::string& text(const std::string& key) const {
     const auto found = file_.metadata().find(key);
@@ -92,6 +95,8 @@ class SavedModel {
   }
 
  private:
+  explicit SavedModel(const std::string& path) : path_(path), file_(path) {}
+
   [[noreturn]] void fail(const std::string& key, const std::string& what) const {
     throw xgrad::FileError(path_ + ": the metadata \"" + key + "\" must be " + what);
   }

@@ -179,6 +179,8 @@ class TaggerModel : public xgrad::Module<float> {
 /// A vocabulary and its model.
 class Tagger {
  public:
+  static constexpr const char* task = "tags";
+
   Tagger(TaggerVocabulary vocabulary, const xgrad::EncoderConfig& config)
       : vocabulary_(std::move(vocabulary)), config_(config), model_(vocabulary_, config) {}
 
@@ -254,7 +256,6 @@ class Tagger {
   }
 
  private:
-  static constexpr const char* task = "tags";
   static constexpr std::size_t longest = TaggerVocabulary::longest_sentence;
 
   TaggerVocabulary vocabulary_;

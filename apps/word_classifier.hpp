@@ -77,6 +77,7 @@ class Alphabet {
 class WordClassifier {
  public:
   using Model = xgrad::ToyEncoder<float>;
+  static constexpr const char* task = "word classes";
 
   WordClassifier(Alphabet alphabet, std::vector<std::string> classes, const xgrad::EncoderConfig& encoder)
       : alphabet_(std::move(alphabet)), classes_(std::move(classes)), model_(config(encoder)) {}
@@ -131,8 +132,6 @@ class WordClassifier {
   }
 
  private:
-  static constexpr const char* task = "word classes";
-
   xgrad::ToyEncoderConfig config(const xgrad::EncoderConfig& encoder) const {
     return {.vocab_size = alphabet_.size(),
             .max_len = alphabet_.positions(),

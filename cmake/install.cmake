@@ -34,6 +34,11 @@ if(XGRAD_BUILD_PRETRAINED)
   install(DIRECTORY pretrained DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp PATTERN detail EXCLUDE)
   install(FILES pretrained.hpp DESTINATION ${headers_dir})
 endif()
+if(XGRAD_BUILD_ONNX)
+  xgrad_install(xgrad_onnx xgradOnnxTargets "")
+  install(DIRECTORY onnx DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp PATTERN detail EXCLUDE)
+  install(FILES onnx.hpp DESTINATION ${headers_dir})
+endif()
 if(XGRAD_BUILD_REPORT)
   xgrad_install(xgrad_report xgradReportTargets "")
   install(FILES report/report.hpp DESTINATION ${headers_dir}/report)
@@ -90,6 +95,12 @@ endif()
 if(XGRAD_BUILD_PRETRAINED)
   xgrad_install_pkg_config(
     xgrad-pretrained xgrad_pretrained "pretrained encoders and their tokenizers for xgrad"
+    COMPONENT development
+    REQUIRES "xgrad-files = ${PROJECT_VERSION}")
+endif()
+if(XGRAD_BUILD_ONNX)
+  xgrad_install_pkg_config(
+    xgrad-onnx xgrad_onnx "ONNX files, as modules that can be trained, for xgrad"
     COMPONENT development
     REQUIRES "xgrad-files = ${PROJECT_VERSION}")
 endif()

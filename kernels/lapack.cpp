@@ -121,6 +121,38 @@ void transpose_in_place(T* a, std::size_t n) {
     for (std::size_t k = 0; k < i; ++k) std::swap(a[i * n + k], a[k * n + i]);
 }
 
+/// a = B^-1 A B^-T by columns, of which the lower triangles are read and written. xtensor-blas's own function
+/// for it does not compile.
+void divide_both_sides(float* a, const float* b, Pivot n) {
+  Pivot type = 1, info = 0;
+  cxxlapack::ssygst_(&type, "L", &n, a, &n, b, &n, &info);
+}
+void divide_both_sides(double* a, const double* b, Pivot n) {
+  Pivot type = 1, info = 0;
+  cxxlapack::dsygst_(&type, "L", &n, a, &n, b, &n, &info);
+}
+
+/// The same for da with the lower triangle of dL, and zeros above it, by half the multiplications: the
+/// product is computed where it is read, column by column, and both sides are divided in one call. That wants
+/// L to the left, where L^T is; backwards in memory, a matrix is its transpose with both orders turned round.
+template <typename T>
+void large_cholesky_grad(const T* l, T* da, std::size_t n) {
+  constexpr std::size_t columns = 64;
+  const BlasCall call;
+  for (std::size_t j = 0; j < n; j += columns) {
+    cxxblas::trmm<Pivot>(cxxblas::RowMajor, cxxblas::Left, cxxblas::Lower, cxxblas::Trans, cxxblas::NonUnit,
+                         index(n - j), index(std::min(columns, n - j)), T(0.5), l + j * n + j, index(n),
+                         da + j * n + j, index(n));
+  }
+  std::vector<T> turned(l, l + n * n);
+  std::reverse(turned.begin(), turned.end());
+  std::reverse(da, da + n * n);
+  divide_both_sides(da, turned.data(), index(n));
+  std::reverse(da, da + n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t k = 0; k < i; ++k) da[k * n + i] = da[i * n + k];
+}
+
 }  // namespace
 
 template <typename T>
@@ -153,22 +185,16 @@ void solve_triangular(const T* a, T* b, std::size_t rows, std::size_t cols, Tria
 
 template <typename T>
 void cholesky_grad(const T* l, const T* dl, T* da, std::size_t n) {
-  if (n == 0) return;
   for (std::size_t i = 0; i < n; ++i) {
     std::copy_n(dl + i * n, i + 1, da + i * n);
     std::fill(da + i * n + i + 1, da + (i + 1) * n, T(0));
   }
-  if (n <= small_order) {
-    for (std::size_t i = 0; i < n; ++i) {
-      T* const row = da + i * n;
-      for (std::size_t c = 0; c < n; ++c) row[c] *= l[i * n + i];
-      for (std::size_t k = i + 1; k < n; ++k)
-        for (std::size_t c = 0; c < n; ++c) row[c] += l[k * n + i] * da[k * n + c];
-    }
-  } else {
-    const BlasCall call;
-    cxxblas::trmm<Pivot>(cxxblas::RowMajor, cxxblas::Left, cxxblas::Lower, cxxblas::Trans, cxxblas::NonUnit,
-                         index(n), index(n), T(1), l, index(n), da, index(n));
+  if (n > small_order) return large_cholesky_grad(l, da, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    T* const row = da + i * n;
+    for (std::size_t c = 0; c < n; ++c) row[c] *= l[i * n + i];
+    for (std::size_t k = i + 1; k < n; ++k)
+      for (std::size_t c = 0; c < n; ++c) row[c] += l[k * n + i] * da[k * n + c];
   }
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t k = 0; k <= i; ++k) da[k * n + i] = da[i * n + k] *= T(0.5);

@@ -6,16 +6,17 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Each folder with those that it may use, from the ground up.
 below=''
 declare -A allowed
-for folder in kernels graph ops autograd models train files mpi pretrained report apps; do
+for folder in kernels graph ops autograd models train files mpi pretrained onnx report apps; do
   allowed[$folder]=" $below "
   below+=" $folder"
 done
 allowed[models]=${allowed[models]/ autograd / }  # beside each other, both on ops
 allowed[pretrained]=${allowed[pretrained]/ mpi / }
+allowed[onnx]=" kernels graph ops autograd models train files "
 allowed[report]=" kernels graph ops autograd models train "
 
 failed=0
-for folder in kernels graph ops autograd models train files mpi pretrained report apps; do
+for folder in kernels graph ops autograd models train files mpi pretrained onnx report apps; do
   [[ -d $folder ]] || { echo "there is no folder $folder" && exit 1; }
   # "../graph/record.hpp" and <xgrad/graph/record.hpp> both name the folder graph; <xgrad/xgrad.hpp> reaches up to train.
   while read -r count used; do
@@ -29,7 +30,7 @@ for folder in kernels graph ops autograd models train files mpi pretrained repor
       failed=1
     fi
   done < <(find "$folder" -name '*.[ch]pp' -exec cat {} + |
-    sed -nE 's,^#include ("(\.\./)+|<xgrad/)(xgrad|ops|files|pretrained|report)\.hpp.*,\3/,; s,^xgrad/,#include "../train/,
-      s,^(ops|files|pretrained|report)/,#include "../\1/,; s,^#include ("(\.\./)+|<xgrad/)([a-z]+)/.*,\3,p' | sort | uniq -c)
+    sed -nE 's,^#include ("(\.\./)+|<xgrad/)(xgrad|ops|files|pretrained|onnx|report)\.hpp.*,\3/,; s,^xgrad/,#include "../train/,
+      s,^(ops|files|pretrained|onnx|report)/,#include "../\1/,; s,^#include ("(\.\./)+|<xgrad/)([a-z]+)/.*,\3,p' | sort | uniq -c)
 done
 exit $failed

@@ -27,6 +27,7 @@ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root ${http_proxy
   ./consumer
   ./files_consumer
   ./pretrained_consumer
+  ./onnx_consumer
   ./report_consumer
   ./mpi_consumer
 

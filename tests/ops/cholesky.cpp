@@ -4,8 +4,10 @@
 #ifndef XGRAD_BENCH_OPS
 
 #include <gtest/gtest.h>
+#include <xgrad/graph/random.hpp>
 
 #include "common/call.hpp"
+#include "common/expect_near.hpp"
 #include "common/matrices.hpp"
 #include "common/op.hpp"
 
@@ -51,6 +53,17 @@ TEST(CholeskyTest, ReadsTheLowerTriangleAndGivesASymmetricGradient) {
   const Array<double> da =
       grad(cholesky(a), {a}, {.seed = Variable<double>(Array<double>{{1, 0}, {2, 3}})})[0].value();
   EXPECT_EQ(da(0, 1), da(1, 0));
+}
+
+TEST(CholeskyTest, TheGradientOfALargeMatrixIsThatOfItsOps) {
+  xgrad::Generator generator(1);
+  for (const std::size_t n : {9, 64, 65, 150}) {
+    const Variable<double> x(xgrad::normal<double>({n, n}, 0, 1, generator));
+    const Variable<double> a(definite(x).value(), true), seed(xgrad::normal<double>({n, n}, 0, 1, generator));
+    const Array<double> by_kernel = grad(cholesky(a), {a}, {.seed = seed})[0].value();
+    const Array<double> by_ops = grad(cholesky(a), {a}, {.seed = seed, .create_graph = true})[0].value();
+    expect_near(by_kernel, by_ops, 1e-12, "gradient");
+  }
 }
 
 TEST(CholeskyTest, NamesTheFirstMatrixThatIsNotPositiveDefinite) {

@@ -1,0 +1,52 @@
+// Writes a pretrained folder, or a model that a training program saved, as an ONNX file
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "../program.hpp"
+#include "exports.hpp"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Copies the config and the tokenizer of a folder, unless both folders are one, and returns the path of the
+/// model in the second.
+std::string prepare_folder(const fs::path& from, const fs::path& to) {
+  fs::create_directories(to / "onnx");
+  for (const auto& entry : fs::directory_iterator(from)) {
+    const bool is_text = entry.path().extension() == ".json" || entry.path().extension() == ".txt";
+    if (!is_text || !entry.is_regular_file() || fs::equivalent(from, to)) continue;
+    const xgrad::MappedFile text(entry.path().string());
+    xgrad::AtomicFile copy((to / entry.path().filename()).string());
+    copy.write(text.bytes());
+    copy.commit();
+  }
+  return (to / "onnx" / "model.onnx").string();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string model, out;
+  CLI::App app(
+      "Writes an ONNX file that any runtime can run, and checks it: of a pretrained folder to FILE.onnx, or "
+      "to "
+      "onnx/model.onnx of a folder that gets the files of its tokenizer, too, as transformers.js loads it; "
+      "of a "
+      "model that train_tagger or train_syllables saved to FILE.onnx.");
+  app.add_option("model", model, "A pretrained folder, or a safetensors file")->required();
+  app.add_option("out", out, "An .onnx file, or a folder")->required();
+  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  return apps::run_program("export_onnx", [&] {
+    const bool is_file = out.ends_with(".onnx");
+    if (!is_file && !fs::is_directory(model))
+      throw std::runtime_error(out + ": the file must end with .onnx");
+    const apps::ExportedModel exported = apps::exported_model(model);
+    exported.save(is_file ? out : prepare_folder(model, out));
+    return 0;
+  });
+}

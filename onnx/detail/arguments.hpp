@@ -1,0 +1,105 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../../graph/error.hpp"
+#include "../value.hpp"
+#include "model.hpp"
+
+namespace xgrad::onnx::detail {
+
+/// A node's attributes, each of which has to be read: one that an operator does not know would change what it
+/// computes.
+class Attributes {
+ public:
+  explicit Attributes(const Node& node) : node_(&node) {}
+
+  std::int64_t integer(const char* name, std::int64_t otherwise);
+  /// The shortest decimal number that is this float: 1e-5 even if T is double.
+  double number(const char* name, double otherwise);
+  std::string text(const char* name, const char* otherwise);
+  std::optional<std::vector<std::int64_t>> integers(const char* name);
+  std::optional<std::vector<float>> numbers(const char* name);
+  const Tensor* tensor(const char* name);
+  bool has(const char* name) const { return find(name) != nullptr; }
+
+  /// For one that says nothing about the results.
+  void ignore(const char* name) { read_.insert(name); }
+
+  /// Throws ValueError for one that was not read.
+  void check_all_read() const;
+
+ private:
+  const Attribute* find(std::string_view name) const;
+  const Attribute* read(const char* name);
+
+  const Node* node_;
+  std::set<std::string, std::less<>> read_;
+};
+
+/// What a node was given.
+template <class T>
+class Arguments {
+ public:
+  /// A null pointer stands for one that is left out.
+  explicit Arguments(std::span<const Value<T>* const> values) : values_(values) {}
+
+  std::size_t size() const { return values_.size(); }
+  bool has(std::size_t i) const { return i < values_.size() && values_[i] != nullptr; }
+
+  const Value<T>& value(std::size_t i) const {
+    if (!has(i)) xgrad::detail::fail<ValueError>("input ", i, " is missing");
+    return *values_[i];
+  }
+
+  const Variable<T>& floats(std::size_t i) const { return as<Variable<T>>(i, "floats"); }
+  const Ids& integers(std::size_t i) const { return as<Ids>(i, "integers"); }
+  const Mask& conditions(std::size_t i) const { return as<Mask>(i, "conditions"); }
+
+  /// Floats, or an undefined Variable.
+  Variable<T> floats_or_none(std::size_t i) const { return has(i) ? floats(i) : Variable<T>(); }
+
+  /// The elements of a list or of a scalar.
+  std::vector<std::int64_t> list(std::size_t i) const {
+    const Ids& ids = integers(i);
+    if (ids.dimension() > 1)
+      xgrad::detail::fail<ShapeError>("input ", i, " must be a list, got ", ids.shape());
+    return {ids.begin(), ids.end()};
+  }
+
+ private:
+  template <class A>
+  const A& as(std::size_t i, const char* what) const {
+    const A* array = std::get_if<A>(&value(i));
+    if (array == nullptr) {
+      constexpr const char* kinds[] = {"floats", "integers", "conditions"};
+      xgrad::detail::fail<ValueError>("input ", i, " must hold ", what, ", got ", kinds[values_[i]->index()]);
+    }
+    return *array;
+  }
+
+  std::span<const Value<T>* const> values_;
+};
+
+/// What a node computes: its results.
+template <class T>
+using Operator = std::function<std::vector<Value<T>>(const Arguments<T>&)>;
+
+/// What an operator is made from.
+struct NodeDescription {
+  Attributes& attributes;
+  std::int64_t opset;
+  std::size_t inputs, outputs;
+};
+
+/// Makes the operator of a node. Throws ValueError for attributes that cannot be.
+template <class T>
+using MakeOperator = Operator<T> (*)(const NodeDescription&);
+
+}  // namespace xgrad::onnx::detail

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "../../graph/error.hpp"
+#include "../../ops/arithmetic.hpp"
+
+// Arrays of integers and conditions, for which there are no ops: a graph computes shapes and masks with them.
+namespace xgrad::onnx::detail {
+
+/// An array (outer, length, inner) around its axis.
+struct Middle {
+  Middle(const Shape& shape, std::size_t axis) : length(shape[axis]) {
+    for (std::size_t i = 0; i < axis; ++i) outer *= shape[i];
+    for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
+  }
+
+  std::size_t outer = 1, length, inner = 1;
+};
+
+/// x broadcast to a shape that it stretches to.
+template <class E>
+Array<E> stretched(const Array<E>& x, const Shape& shape) {
+  if (same_shape(x.shape(), shape)) return x;
+  Array<E> y = Array<E>::from_shape(shape);
+  const xgrad::detail::Strides strides = xgrad::detail::broadcast_strides(x.shape(), shape);
+  std::vector<std::size_t> index(shape.size());
+  std::ptrdiff_t from = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    y.data()[i] = x.data()[from];
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      from += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      from -= strides[axis] * static_cast<std::ptrdiff_t>(shape[axis]);
+      index[axis] = 0;
+    }
+  }
+  return y;
+}
+
+/// f of the elements of a and b, which broadcast.
+template <class R, class E, class F>
+Array<R> zipped(const Array<E>& a, const Array<E>& b, F f) {
+  const Shape shape = xgrad::detail::broadcast_shape("operands", a.shape(), b.shape());
+  const Array<E> left = stretched(a, shape), right = stretched(b, shape);
+  Array<R> y = Array<R>::from_shape(shape);
+  std::transform(left.data(), left.data() + left.size(), right.data(), y.data(), f);
+  return y;
+}
+
+template <class R, class E, class F>
+Array<R> mapped(const Array<E>& x, F f) {
+  Array<R> y = Array<R>::from_shape(x.shape());
+  std::transform(x.data(), x.data() + x.size(), y.data(), f);
+  return y;
+}
+
+/// The parts of x at these places along an axis.
+template <class E>
+Array<E> taken(const Array<E>& x, std::size_t axis, std::span<const std::size_t> places) {
+  Shape shape = x.shape();
+  shape[axis] = places.size();
+  Array<E> y = Array<E>::from_shape(shape);
+  const Middle m(x.shape(), axis);
+  E* to = y.data();
+  for (std::size_t o = 0; o < m.outer; ++o) {
+    for (const std::size_t place : places)
+      to = std::copy_n(x.data() + (o * m.length + place) * m.inner, m.inner, to);
+  }
+  return y;
+}
+
+/// Joined along an axis.
+template <class E>
+Array<E> joined(const std::vector<Array<E>>& parts, std::size_t axis) {
+  Shape shape = parts.front().shape();
+  shape[axis] = 0;
+  for (const Array<E>& part : parts) {
+    Shape expected = part.shape();
+    if (expected.size() == shape.size()) expected[axis] = shape[axis];
+    if (!same_shape(expected, shape))
+      xgrad::detail::fail<ShapeError>("parts must agree but for the axis ", axis, ", got ",
+                                      parts.front().shape(), " and ", part.shape());
+    shape[axis] += part.shape()[axis];
+  }
+  Array<E> y = Array<E>::from_shape(shape);
+  const std::size_t outer = Middle(shape, axis).outer;
+  E* to = y.data();
+  for (std::size_t o = 0; o < outer; ++o) {
+    for (const Array<E>& part : parts) {
+      const std::size_t size = outer == 0 ? 0 : part.size() / outer;
+      to = std::copy_n(part.data() + o * size, size, to);
+    }
+  }
+  return y;
+}
+
+}  // namespace xgrad::onnx::detail

@@ -1,0 +1,110 @@
+// Operators that make values of none, or of a shape.
+
+#include <algorithm>
+#include <cmath>
+
+#include "operators.hpp"
+
+namespace xgrad::onnx::detail {
+namespace {
+
+using xgrad::detail::fail;
+
+template <class T>
+using Results = std::vector<Value<T>>;
+
+template <class T>
+Value<T> filled(const Value<T>& element, const Shape& shape) {
+  return std::visit(
+      [&]<class A>(const A& one) -> Value<T> {
+        if (one.size() != 1) fail<ShapeError>("value must be one element, got ", one.shape());
+        if constexpr (std::is_same_v<A, Variable<T>>) {
+          return Variable<T>(Array<T>(shape, one.item()));
+        } else {
+          return A(shape, *one.data());
+        }
+      },
+      element);
+}
+
+template <class T>
+Operator<T> constant(const NodeDescription& node) {
+  Attributes& attributes = node.attributes;
+  Value<T> value;
+  if (const Tensor* const tensor = attributes.tensor("value")) {
+    value = value_of<T>(*tensor);
+  } else if (attributes.has("value_float")) {
+    value = Variable<T>(static_cast<T>(attributes.number("value_float", 0)));
+  } else if (attributes.has("value_int")) {
+    value = Ids(Shape{}, attributes.integer("value_int", 0));
+  } else if (const auto numbers = attributes.numbers("value_floats")) {
+    value = Variable<T>(xgrad::detail::array_of<T>(std::span<const float>(*numbers)));
+  } else if (const auto integers = attributes.integers("value_ints")) {
+    value = xgrad::detail::array_of<std::int64_t>(std::span<const std::int64_t>(*integers));
+  } else {
+    fail<ValueError>("a constant must be a tensor, floats or integers");
+  }
+  return [value](const Arguments<T>&) -> Results<T> { return {value}; };
+}
+
+template <class T>
+Operator<T> constant_of_shape(const NodeDescription& node) {
+  const Tensor* const tensor = node.attributes.tensor("value");
+  const Value<T> element = tensor != nullptr ? value_of<T>(*tensor) : Value<T>(Variable<T>(T{0}));
+  return [element](const Arguments<T>& given) -> Results<T> {
+    Shape shape;
+    for (const std::int64_t length : given.list(0)) {
+      if (length < 0) fail<ShapeError>("lengths must be at least 0, got ", length);
+      shape.push_back(static_cast<std::size_t>(length));
+    }
+    check_made(shape);
+    return {filled<T>(element, shape)};
+  };
+}
+
+/// ceil((limit - start) / delta) elements; none if that is negative.
+template <class T>
+Operator<T> range_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> Results<T> {
+    const auto count_of = [](double start, double limit, double delta) {
+      if (delta == 0) fail<ValueError>("delta must not be 0");
+      const double count = std::ceil((limit - start) / delta);
+      if (!(count < 1e15)) fail<ValueError>("there are no as many elements as ", count);
+      const Shape shape{count > 0 ? static_cast<std::size_t>(count) : 0};
+      check_made(shape);
+      return shape;
+    };
+    if (std::holds_alternative<Ids>(given.value(0))) {
+      const auto number = [&](std::size_t i) {
+        const std::vector<std::int64_t> list = given.list(i);
+        if (list.size() != 1) fail<ShapeError>("input ", i, " must be one number, got ", list.size());
+        return list.front();
+      };
+      const std::int64_t start = number(0), limit = number(1), delta = number(2);
+      Ids ids = Ids::from_shape(
+          count_of(static_cast<double>(start), static_cast<double>(limit), static_cast<double>(delta)));
+      for (std::size_t i = 0; i < ids.size(); ++i)
+        ids.data()[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
+                                                  i * static_cast<std::uint64_t>(delta));
+      return {std::move(ids)};
+    }
+    const T start = given.floats(0).item(), limit = given.floats(1).item(), delta = given.floats(2).item();
+    Array<T> numbers = Array<T>::from_shape(count_of(start, limit, delta));
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers.data()[i] = start + static_cast<T>(i) * delta;
+    return {Variable<T>(std::move(numbers))};
+  };
+}
+
+}  // namespace
+
+template <class T>
+void add_constant_operators(OperatorTable<T>& table) {
+  table["Constant"] = constant<T>;
+  table["ConstantOfShape"] = constant_of_shape<T>;
+  table["Range"] = range_operator<T>;
+}
+
+template void add_constant_operators(OperatorTable<float>&);
+template void add_constant_operators(OperatorTable<double>&);
+
+}  // namespace xgrad::onnx::detail

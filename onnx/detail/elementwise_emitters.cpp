@@ -1,0 +1,115 @@
+#include "emitters.hpp"
+
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+namespace xgrad::onnx::detail {
+namespace {
+
+/// Ops that are one operator of ONNX.
+const std::map<std::string, const char*>& unary_operators() {
+  static const std::map<std::string, const char*> names = {
+      {"exp", "Exp"},         {"log", "Log"},
+      {"sqrt", "Sqrt"},       {"tanh", "Tanh"},
+      {"sigmoid", "Sigmoid"}, {"erf", "Erf"},
+      {"relu", "Relu"},       {"neg", "Neg"},
+      {"abs", "Abs"},         {"reciprocal", "Reciprocal"},
+      {"floor", "Floor"},     {"ceil", "Ceil"},
+      {"sin", "Sin"},         {"cos", "Cos"},
+      {"sign", "Sign"},       {"round", "Round"},
+      {"alias", "Identity"}};
+  return names;
+}
+
+const std::map<std::string, const char*>& binary_operators() {
+  static const std::map<std::string, const char*> names = {
+      {"add", "Add"}, {"sub", "Sub"},     {"mul", "Mul"},     {"div", "Div"},
+      {"pow", "Pow"}, {"maximum", "Max"}, {"minimum", "Min"}, {"masked_mul", "Mul"}};
+  return names;
+}
+
+template <class T>
+void emit_unary(Exporter<T>& to, const OpPair<T>& op) {
+  to.result(op, to.graph().node(unary_operators().at(op.first.op), {to.name_of(op, 0)}));
+}
+
+template <class T>
+void emit_binary(Exporter<T>& to, const OpPair<T>& op) {
+  const char* const attribute = op.first.op == "pow" ? "exponent" : "other";
+  const std::string second =
+      op.has(1) ? to.name_of(op, 1) : to.number(op.template attribute<double>(attribute));
+  to.result(op, to.graph().node(binary_operators().at(op.first.op), {to.name_of(op, 0), second}));
+}
+
+template <class T>
+void emit_composed_unary(Exporter<T>& to, const OpPair<T>& op) {
+  const std::string x = to.name_of(op, 0);
+  if (op.first.op == "rsqrt")
+    return to.result(op, to.graph().node("Reciprocal", {to.graph().node("Sqrt", {x})}));
+  if (op.first.op == "square") return to.result(op, to.graph().node("Mul", {x, x}));
+  if (op.first.op == "cube")
+    return to.result(op, to.graph().node("Mul", {to.graph().node("Mul", {x, x}), x}));
+  to.result(op, to.graph().node("Mul", {x, to.graph().node("Sigmoid", {x})}));  // silu
+}
+
+/// x / 2 (1 + erf(x / sqrt 2)), or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), which runtimes fuse.
+template <class T>
+void emit_gelu(Exporter<T>& to, const OpPair<T>& op) {
+  const std::string x = to.name_of(op, 0);
+  std::string inner;
+  if (op.template attribute<std::string>("approximate") == "none") {
+    inner = to.graph().node("Erf", {to.graph().node("Div", {x, to.number(std::sqrt(2.0))})});
+  } else {
+    const std::string cube = to.graph().node("Pow", {x, to.number(3)});
+    const std::string sum = to.graph().node("Add", {x, to.graph().node("Mul", {cube, to.number(0.044715)})});
+    inner =
+        to.graph().node("Tanh", {to.graph().node("Mul", {sum, to.number(std::sqrt(2 / std::acos(-1.0)))})});
+  }
+  const std::string product = to.graph().node("Mul", {x, to.graph().node("Add", {inner, to.number(1)})});
+  to.result(op, to.graph().node("Mul", {product, to.number(0.5)}));
+}
+
+template <class T>
+void emit_clamp(Exporter<T>& to, const OpPair<T>& op) {
+  const auto bound = [&](const char* name) {
+    return op.has_attribute(name) ? to.number(op.template attribute<double>(name)) : std::string();
+  };
+  to.result(op, to.graph().node("Clip", {to.name_of(op, 0), bound("min"), bound("max")}));
+}
+
+template <class T>
+void emit_where(Exporter<T>& to, const OpPair<T>& op) {
+  const std::string choice = std::apply([&](const Mask& a, const Mask& b) { return to.condition(a, b); },
+                                        op.template arrays<Mask>("condition"));
+  to.result(op, to.graph().node("Where", {choice, to.name_of(op, 0), to.name_of(op, 1)}));
+}
+
+/// Masks are derived from what they show.
+template <class T>
+void emit_masked_fill(Exporter<T>& to, const OpPair<T>& op) {
+  const auto [first, second] = op.template arrays<Mask>("mask");
+  const std::string shown = to.condition(Mask(!first), Mask(!second));
+  const double value = op.template attribute<double>("value");
+  const double filled =
+      std::isinf(value) && value < 0 ? static_cast<double>(std::numeric_limits<T>::lowest()) : value;
+  to.result(op, to.graph().node("Where", {shown, to.name_of(op, 0), to.number(filled)}));
+}
+
+}  // namespace
+
+template <class T>
+void add_elementwise_emitters(EmitterTable<T>& all) {
+  for (const auto& [op, name] : unary_operators()) all[op] = &emit_unary<T>;
+  for (const auto& [op, name] : binary_operators()) all[op] = &emit_binary<T>;
+  for (const char* op : {"rsqrt", "square", "cube", "silu"}) all[op] = &emit_composed_unary<T>;
+  all["gelu"] = &emit_gelu<T>;
+  all["clamp"] = &emit_clamp<T>;
+  all["where"] = &emit_where<T>;
+  all["masked_fill"] = &emit_masked_fill<T>;
+}
+
+template void add_elementwise_emitters(EmitterTable<float>&);
+template void add_elementwise_emitters(EmitterTable<double>&);
+
+}  // namespace xgrad::onnx::detail

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "exporter.hpp"
+
+namespace xgrad::onnx::detail {
+
+/// Makes the nodes of an op, and notes its result.
+template <class T>
+using Emitter = void (*)(Exporter<T>& to, const OpPair<T>& op);
+
+/// By the names of xgrad's ops.
+template <class T>
+using EmitterTable = std::map<std::string, Emitter<T>>;
+
+template <class T>
+void add_elementwise_emitters(EmitterTable<T>& all);
+template <class T>
+void add_shape_emitters(EmitterTable<T>& all);
+template <class T>
+void add_network_emitters(EmitterTable<T>& all);
+
+}  // namespace xgrad::onnx::detail

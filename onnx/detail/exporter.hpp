@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../../models/module.hpp"
+#include "../value.hpp"
+#include "graph_writer.hpp"
+#include "lengths.hpp"
+#include "trace.hpp"
+
+namespace xgrad::onnx::detail {
+
+/// A call of a model, and what it did.
+template <class T>
+struct TracedCall {
+  Values<T> given;
+  std::vector<TracedOp<T>> ops;
+  Values<T> results;
+};
+
+/// Collected, so that all are named at once.
+struct ExportProblem {
+  std::string text;
+};
+
+[[noreturn]] inline void refuse(const std::string& text) { throw ExportProblem{text}; }
+
+/// An op in both calls.
+template <class T>
+struct OpPair {
+  const TracedOp<T>&first, &second;
+
+  bool has(std::size_t input) const { return input < first.inputs.size() && first.inputs[input].defined(); }
+  const Shape& shape(std::size_t input) const { return first.inputs[input].shape(); }
+  bool has_attribute(const char* name) const { return first.attributes.contains(name); }
+  /// One that must not depend on lengths.
+  template <class V>
+  const V& attribute(const char* name) const {
+    const V& value = std::get<V>(first.attributes.at(name));
+    if (value != std::get<V>(second.attributes.at(name)))
+      refuse("whose " + std::string(name) + " depends on lengths");
+    return value;
+  }
+  /// An array in both calls.
+  template <class A>
+  std::pair<const A&, const A&> arrays(const char* name) const {
+    return {std::get<A>(first.attributes.at(name)), std::get<A>(second.attributes.at(name))};
+  }
+};
+
+/// Makes the nodes of a graph from the ops of two calls with other lengths.
+template <class T>
+class Exporter {
+ public:
+  /// The axes of each input, by their numbers in `lengths`, or no_axis for a fixed one.
+  using InputAxes = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+  static constexpr std::size_t no_axis = static_cast<std::size_t>(-1);
+
+  Exporter(const Module<T>& model, const AxisLengths& lengths, const InputAxes& axes,
+           const TracedCall<T>& first, const TracedCall<T>& second);
+
+  /// Throws ValueError that names all that cannot be exported.
+  GraphWriter write();
+
+  // What emitters make nodes with: all of these return the name of a value, and throw ExportProblem.
+
+  GraphWriter& graph() { return graph_; }
+  const AxisLengths& lengths() const { return lengths_; }
+
+  /// An input of an op: what another op made, or a constant.
+  std::string name_of(const OpPair<T>& op, std::size_t input);
+  /// Notes which value is the op's result.
+  void result(const OpPair<T>& op, const std::string& name);
+
+  std::string number(double value);
+  /// Integers and conditions that no op made, as a constant or from the input that they were made of.
+  std::string ids(const Ids& first, const Ids& second);
+  std::string condition(const Mask& first, const Mask& second);
+
+  SymbolicShape explained(const Shape& first, const Shape& second) const;
+  /// Lengths as a list of integers.
+  std::string list(const SymbolicShape& lengths);
+  std::string reshaped(const std::string& x, const Shape& from_first, const Shape& from_second,
+                       const Shape& to_first, const Shape& to_second);
+  std::string transposed(const std::string& x, const std::vector<std::int64_t>& perm);
+
+ private:
+  static constexpr std::int64_t float_type = std::is_same_v<T, float> ? 1 : 11;
+
+  void add_inputs();
+  void add_parameters(const Module<T>& model);
+  void add_op(const OpPair<T>& op);
+  void add_outputs();
+
+  std::string constant(const Variable<T>& first, const Variable<T>& second);
+  std::string shares(const Variable<T>& first, const Variable<T>& second);
+  /// A condition where an input of integers is not one number, in the input's shape.
+  std::string not_equal(const std::string& input, std::int64_t number);
+  std::string axis_length(std::size_t axis);
+
+  const AxisLengths& lengths_;
+  const InputAxes& axes_;
+  const TracedCall<T>&first_, &second_;
+  GraphWriter graph_;
+  std::map<const void*, std::string> names_;  // of the values of the first call
+  std::map<double, std::string> numbers_;
+  std::vector<std::string> axis_lengths_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace xgrad::onnx::detail

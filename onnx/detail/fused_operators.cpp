@@ -1,0 +1,142 @@
+// Operators of nodes that take the place of several.
+
+#include <algorithm>
+
+#include "../../ops/arithmetic.hpp"
+#include "../../ops/attention.hpp"
+#include "../../ops/layer_norm.hpp"
+#include "../../ops/linear.hpp"
+#include "../../ops/matmul.hpp"
+#include "../../ops/shapes.hpp"
+#include "../../ops/softmax.hpp"
+#include "../../ops/where.hpp"
+#include "fusion.hpp"
+
+namespace xgrad::onnx::detail {
+namespace {
+
+template <class T>
+using Results = std::vector<Value<T>>;
+
+/// Of x, a weight (out, in) and a bias (out).
+template <class T>
+Operator<T> linear_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> Results<T> {
+    return {linear(given.floats(0), given.floats(1), given.floats_or_none(2))};
+  };
+}
+
+template <class T>
+Operator<T> linear_relu_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> Results<T> {
+    return {linear_relu(given.floats(0), given.floats(1), given.floats(2))};
+  };
+}
+
+/// Of x, what is added to it, a weight and a bias.
+template <class T>
+Operator<T> add_layer_normalization(const NodeDescription& node) {
+  const std::int64_t axis = node.attributes.integer("axis", -1);
+  const double epsilon = node.attributes.number("epsilon", 1e-5);
+  node.attributes.ignore("stash_type");
+  return [axis, epsilon](const Arguments<T>& given) -> Results<T> {
+    const Variable<T>&x = given.floats(0), &residual = given.floats(1);
+    const Variable<T>&weight = given.floats(2), &bias = given.floats(3);
+    if (same_shape(x.shape(), residual.shape()))
+      return {add_layer_norm(x, residual, normalized_shape(axis, x.shape()), weight, bias, epsilon)};
+    const Variable<T> sum = x + residual;
+    return {layer_norm(sum, normalized_shape(axis, sum.shape()), weight, bias, epsilon)};
+  };
+}
+
+/// Softmax(scale q k^T + bias) v of each head, where x (batch, length, heads * width) holds heads side by
+/// side. Where the mask is not true, a score is `lowest`, which is not -infinity: of a row without any true,
+/// all weights are the same.
+template <class T>
+struct HeadsAttention {
+  Variable<T> q, k, v;
+  std::int64_t heads;
+  double scale;
+  Variable<T> bias;
+  const Mask* mask;
+  T lowest;
+
+  Variable<T> operator()() const {
+    if (!is_regular()) return composed();
+    const AttentionOptions options{.scale = scale, .num_heads = static_cast<std::size_t>(heads)};
+    if (mask == nullptr) return scaled_dot_product_attention(q, k, v, AttentionMask<T>(bias), options);
+    return scaled_dot_product_attention(q, k, v, AttentionMask<T>(*mask), options);
+  }
+
+ private:
+  /// Whether the kernel computes the same: nothing is stretched but the mask, of which each row shows
+  /// something.
+  bool is_regular() const {
+    for (const Variable<T>* x : {&q, &k, &v})
+      if (x->dimension() != 3 || x->shape(0) != q.shape(0)) return false;
+    const Shape scores{q.shape(0), static_cast<std::size_t>(heads), q.shape(1), k.shape(1)};
+    const Shape none, &shape = mask != nullptr ? mask->shape() : bias.defined() ? bias.shape() : none;
+    if (shape.size() > scores.size()) return false;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      const std::size_t length = shape[axis];
+      if (length != 1 && length != scores[scores.size() - shape.size() + axis]) return false;
+    }
+    if (mask == nullptr) return true;
+    const std::size_t length = shape.empty() ? 1 : shape.back();
+    for (const bool* row = mask->data(); row != mask->data() + mask->size(); row += length)
+      if (std::find(row, row + length, true) == row + length) return false;
+    return true;
+  }
+
+  Variable<T> composed() const {
+    const auto in_heads = [&](const Variable<T>& x) {
+      const auto rows = static_cast<std::ptrdiff_t>(x.shape(0)),
+                 length = static_cast<std::ptrdiff_t>(x.shape(1));
+      return transpose(reshape(x, {rows, length, heads, -1}), 1, 2);
+    };
+    Variable<T> s = matmul(in_heads(q), mT(in_heads(k))) * static_cast<T>(scale);
+    if (bias.defined()) s = s + bias;
+    if (mask != nullptr) s = where(*mask, s, Variable<T>(lowest));
+    const Variable<T> y = transpose(matmul(softmax(s, -1), in_heads(v)), 1, 2);
+    return reshape(y, {static_cast<std::ptrdiff_t>(y.shape(0)), static_cast<std::ptrdiff_t>(y.shape(1)), -1});
+  }
+};
+
+/// Of q, k, v, the shape in heads, the scale, and a bias, or a mask and what stands where it is not true.
+template <class T, bool is_masked>
+Operator<T> attention_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> Results<T> {
+    HeadsAttention<T> attention{given.floats(0),
+                                given.floats(1),
+                                given.floats(2),
+                                given.list(3)[2],
+                                given.floats(4).item(),
+                                {},
+                                nullptr,
+                                T{0}};
+    if (is_masked) {
+      attention.mask = &given.conditions(5);
+      attention.lowest = given.floats(6).item();
+    } else {
+      attention.bias = given.floats_or_none(5);
+    }
+    return {attention()};
+  };
+}
+
+}  // namespace
+
+template <class T>
+const OperatorTable<T>& fused_operators() {
+  static const OperatorTable<T> table{{"Linear", linear_operator<T>},
+                                      {"LinearRelu", linear_relu_operator<T>},
+                                      {"AddLayerNormalization", add_layer_normalization<T>},
+                                      {"Attention", attention_operator<T, false>},
+                                      {"MaskedAttention", attention_operator<T, true>}};
+  return table;
+}
+
+template const OperatorTable<float>& fused_operators();
+template const OperatorTable<double>& fused_operators();
+
+}  // namespace xgrad::onnx::detail

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../../graph/array.hpp"
+#include "../../train/file.hpp"
+#include "protobuf.hpp"
+
+namespace xgrad::onnx::detail {
+
+/// A node's attributes as they are written.
+class AttributeWriter {
+ public:
+  AttributeWriter& integer(std::string_view name, std::int64_t value);
+  AttributeWriter& number(std::string_view name, float value);
+  AttributeWriter& integers(std::string_view name, std::span<const std::int64_t> values);
+
+  const std::vector<MessageWriter>& written() const { return attributes_; }
+
+ private:
+  std::vector<MessageWriter> attributes_;
+};
+
+/// Puts the graph of an ONNX file together, node by node.
+class GraphWriter {
+ public:
+  using Names = std::vector<std::string>;
+
+  /// A name that begins like this and that no value has yet.
+  std::string new_name(const std::string& begin);
+
+  /// Adds a node, and returns the name of its result, which begins with `scope`, or is `result` if given.
+  std::string node(std::string_view op, const Names& inputs, const AttributeWriter& attributes = {},
+                   const std::string& result = "");
+
+  /// Names that nodes get begin with this from now on.
+  void begin_scope(std::string scope) { scope_ = std::move(scope); }
+
+  /// Adds a constant of its own name; equal lists of integers are one. Constants that no node reads are left
+  /// out of the file.
+  std::string integers(const std::vector<std::int64_t>& list);
+  std::string integer(std::int64_t value);
+  template <class E>
+  void initializer(const std::string& name, const Shape& shape, std::span<const E> elements);
+
+  struct Axis {
+    std::int64_t length;  ///< or -1
+    std::string name;
+  };
+  void input(const std::string& name, std::int64_t type, const std::vector<Axis>& axes);
+  void output(const std::string& name, std::int64_t type, const std::vector<Axis>& axes);
+
+  /// The whole file.
+  std::vector<std::byte> file() const;
+
+  /// The same but for the elements of larger constants, which are appended to a file of this name in the same
+  /// folder.
+  std::vector<std::byte> file(const std::string& data_name, AtomicFile& data) const;
+
+ private:
+  /// What a TensorProto says of its elements, and these.
+  struct Initializer {
+    std::string name;
+    MessageWriter description;
+    std::vector<std::byte> elements;
+  };
+
+  /// Adds the elements of an initializer to its message.
+  using AddElements = std::function<void(MessageWriter&, const std::vector<std::byte>& elements)>;
+  std::vector<std::byte> file(const AddElements& add_elements) const;
+
+  static MessageWriter value_info(const std::string& name, std::int64_t type, const std::vector<Axis>& axes);
+
+  MessageWriter nodes_, inputs_, outputs_;
+  std::vector<Initializer> initializers_;
+  std::string scope_;
+  std::set<std::string> names_, read_;
+  std::map<std::pair<bool, std::vector<std::int64_t>>, std::string> integers_;
+};
+
+}  // namespace xgrad::onnx::detail

@@ -1,0 +1,426 @@
+#include "model.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "../../graph/error.hpp"
+#include "protobuf.hpp"
+
+namespace xgrad::onnx::detail {
+namespace {
+
+using xgrad::detail::fail, xgrad::detail::in_quotes;
+
+struct DataType {
+  const char* name;
+  std::optional<DType> dtype;
+};
+
+// By the numbers of TensorProto.DataType.
+constexpr DataType data_types[] = {
+    {"UNDEFINED", {}},        {"FLOAT", DType::F32},  {"UINT8", DType::U8},      {"INT8", DType::I8},
+    {"UINT16", DType::U16},   {"INT16", DType::I16},  {"INT32", DType::I32},     {"INT64", DType::I64},
+    {"STRING", {}},           {"BOOL", DType::BOOL},  {"FLOAT16", DType::F16},   {"DOUBLE", DType::F64},
+    {"UINT32", DType::U32},   {"UINT64", DType::U64}, {"COMPLEX64", DType::C64}, {"COMPLEX128", {}},
+    {"BFLOAT16", DType::BF16}};
+
+using Texts = std::map<std::string, std::string>;
+
+/// The elements as bytes of `Stored`; of those narrower than their list, the lower bytes.
+template <class Stored, class Listed>
+Tensor in_memory(const std::vector<Listed>& elements) {
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  bytes->reserve(elements.size() * sizeof(Stored));
+  for (const Listed element : elements) {
+    const auto stored = static_cast<Stored>(element);
+    const auto* first = reinterpret_cast<const std::byte*>(&stored);
+    bytes->insert(bytes->end(), first, first + sizeof stored);
+  }
+  Tensor tensor{};
+  tensor.view.bytes = *bytes;
+  tensor.memory = std::move(bytes);
+  return tensor;
+}
+
+/// What a TensorProto holds instead of raw bytes: lists of its type, or one wider.
+struct Lists {
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  std::vector<std::int64_t> int32s, int64s, uint64s;
+
+  bool empty() const {
+    return floats.empty() && doubles.empty() && int32s.empty() && int64s.empty() && uint64s.empty();
+  }
+
+  Tensor as(DType dtype) const {
+    switch (dtype) {
+      case DType::F32:
+        return in_memory<float>(floats);
+      case DType::F64:
+        return in_memory<double>(doubles);
+      case DType::I64:
+        return in_memory<std::int64_t>(int64s);
+      case DType::U32:
+        return in_memory<std::uint32_t>(uint64s);
+      case DType::U64:
+        return in_memory<std::uint64_t>(uint64s);
+      case DType::I32:
+        return in_memory<std::int32_t>(int32s);
+      case DType::I16:
+      case DType::U16:
+      case DType::F16:
+      case DType::BF16:
+        return in_memory<std::uint16_t>(int32s);
+      default:
+        return in_memory<std::uint8_t>(int32s);
+    }
+  }
+};
+
+class ModelReader {
+ public:
+  explicit ModelReader(const std::string& path) : path_(path) {
+    model_.files.push_back(std::make_shared<const MappedFile>(path));
+    bytes_ = model_.files.front()->bytes();
+  }
+  ModelReader(const std::string& path, std::span<const std::byte> bytes) : path_(path), bytes_(bytes) {}
+
+  Model read() {
+    for (MessageReader in(bytes_); in.next();) {
+      switch (in.field()) {
+        case 1:
+          model_.ir_version = in.integer();
+          break;
+        case 2:
+          model_.producer = in.text();
+          break;
+        case 7:
+          read_graph(in.bytes());
+          break;
+        case 8:
+          read_opset(in.bytes());
+          break;
+        case 25:
+          fail<ValueError>("functions are not supported: export the model without them");
+        default:
+          break;
+      }
+    }
+    if (model_.nodes.empty()) fail<ValueError>("there is no graph with nodes");
+    return std::move(model_);
+  }
+
+  Tensor read_tensor() {
+    Tensor tensor = read_tensor(bytes_);
+    auto bytes =
+        std::make_shared<const std::vector<std::byte>>(tensor.view.bytes.begin(), tensor.view.bytes.end());
+    tensor.view.bytes = *bytes;
+    tensor.memory = std::move(bytes);
+    return tensor;
+  }
+
+ private:
+  void read_opset(std::span<const std::byte> message) {
+    std::string domain;
+    std::int64_t version = 0;
+    for (MessageReader in(message); in.next();) {
+      if (in.field() == 1) domain = in.text();
+      if (in.field() == 2) version = in.integer();
+    }
+    if (domain.empty() || domain == "ai.onnx") model_.opset = version;
+  }
+
+  void read_graph(std::span<const std::byte> message) {
+    for (MessageReader in(message); in.next();) {
+      switch (in.field()) {
+        case 1:
+          model_.nodes.push_back(read_node(in.bytes()));
+          break;
+        case 5:
+          model_.initializers.push_back(read_tensor(in.bytes()));
+          break;
+        case 11:
+          model_.inputs.push_back(read_value_info(in.bytes()));
+          break;
+        case 12:
+          model_.outputs.push_back(read_value_info(in.bytes()));
+          break;
+        case 15:
+          fail<ValueError>("sparse initializers are not supported");
+        default:
+          break;
+      }
+    }
+  }
+
+  Node read_node(std::span<const std::byte> message) {
+    Node node;
+    for (MessageReader in(message); in.next();) {
+      switch (in.field()) {
+        case 1:
+          node.inputs.push_back(in.text());
+          break;
+        case 2:
+          node.outputs.push_back(in.text());
+          break;
+        case 3:
+          node.name = in.text();
+          break;
+        case 4:
+          node.op = in.text();
+          break;
+        case 5:
+          node.attributes.push_back(read_attribute(in.bytes()));
+          break;
+        case 7:
+          node.domain = in.text();
+          break;
+        default:
+          break;
+      }
+    }
+    return node;
+  }
+
+  Attribute read_attribute(std::span<const std::byte> message) {
+    Attribute attribute;
+    for (MessageReader in(message); in.next();) {
+      switch (in.field()) {
+        case 1:
+          attribute.name = in.text();
+          break;
+        case 2:
+          attribute.number = in.number();
+          break;
+        case 3:
+          attribute.integer = in.integer();
+          break;
+        case 4:
+          attribute.text = in.text();
+          break;
+        case 5:
+          attribute.tensor = read_tensor(in.bytes());
+          break;
+        case 7:
+          in.append_to(attribute.numbers);
+          break;
+        case 8:
+          in.append_to(attribute.integers);
+          break;
+        case 20:
+          attribute.type = in.integer();
+          break;
+        default:
+          break;
+      }
+    }
+    return attribute;
+  }
+
+  static ValueInfo read_value_info(std::span<const std::byte> message) {
+    ValueInfo info;
+    for (MessageReader in(message); in.next();) {
+      if (in.field() == 1) info.name = in.text();
+      if (in.field() != 2) continue;
+      for (MessageReader type(in.bytes()); type.next();)
+        if (type.field() == 1) read_tensor_type(type.bytes(), info);
+    }
+    return info;
+  }
+
+  static void read_tensor_type(std::span<const std::byte> message, ValueInfo& info) {
+    for (MessageReader in(message); in.next();) {
+      if (in.field() == 1) info.type = in.integer();
+      if (in.field() != 2) continue;
+      info.shape.emplace();
+      for (MessageReader shape(in.bytes()); shape.next();)
+        if (shape.field() == 1) info.shape->push_back(read_dimension(shape.bytes()));
+    }
+  }
+
+  static Dimension read_dimension(std::span<const std::byte> message) {
+    Dimension dimension;
+    for (MessageReader in(message); in.next();) {
+      if (in.field() == 1) dimension.length = in.integer();
+      if (in.field() == 2) dimension.name = in.text();
+    }
+    return dimension;
+  }
+
+  Tensor read_tensor(std::span<const std::byte> message) {
+    std::string name;
+    std::int64_t type = 0;
+    std::vector<std::int64_t> dims;
+    std::optional<std::span<const std::byte>> raw;
+    Lists lists;
+    Texts external;
+    bool is_external = false;
+    for (MessageReader in(message); in.next();) {
+      switch (in.field()) {
+        case 1:
+          in.append_to(dims);
+          break;
+        case 2:
+          type = in.integer();
+          break;
+        case 4:
+          in.append_to(lists.floats);
+          break;
+        case 5:
+          in.append_to(lists.int32s);
+          break;
+        case 7:
+          in.append_to(lists.int64s);
+          break;
+        case 8:
+          name = in.text();
+          break;
+        case 9:
+          raw = in.bytes();
+          break;
+        case 10:
+          in.append_to(lists.doubles);
+          break;
+        case 11:
+          in.append_to(lists.uint64s);
+          break;
+        case 13:
+          read_entry(in.bytes(), external);
+          break;
+        case 14:
+          is_external = in.integer() == 1;
+          break;
+        default:
+          break;
+      }
+    }
+    const std::string what = "tensor " + in_quotes(name) + ": ";
+    const std::optional<DType> dtype = dtype_of_data_type(type);
+    if (!dtype) fail<ValueError>(what, "elements of type ", name_of_data_type(type), " are not supported");
+    Shape shape;
+    for (const std::int64_t length : dims) {
+      if (length < 0) fail<ValueError>(what, "lengths must be at least 0, got ", length);
+      shape.push_back(static_cast<std::size_t>(length));
+    }
+    const std::optional<std::size_t> size = byte_count(*dtype, shape);
+    if (!size) fail<ValueError>(what, "a tensor ", shape, " is larger than memory");
+    Tensor tensor{};
+    if (is_external) {
+      tensor.view.bytes = external_bytes(what, external, *size);
+    } else if (raw) {
+      tensor.view.bytes = *raw;
+    } else if (!lists.empty()) {
+      tensor = lists.as(*dtype);
+    }
+    tensor.view.name = std::move(name);
+    tensor.view.dtype = *dtype;
+    tensor.view.shape = std::move(shape);
+    if (tensor.view.bytes.size() != *size) {
+      fail<ValueError>(what, tensor.view.shape, " of ", to_string(*dtype), " takes ", *size, " bytes, got ",
+                       tensor.view.bytes.size());
+    }
+    return tensor;
+  }
+
+  static void read_entry(std::span<const std::byte> message, Texts& texts) {
+    std::string key, value;
+    for (MessageReader in(message); in.next();) {
+      if (in.field() == 1) key = in.text();
+      if (in.field() == 2) value = in.text();
+    }
+    texts[key] = value;
+  }
+
+  /// Of a file that lies in the folder of this one, or below it.
+  std::span<const std::byte> external_bytes(const std::string& what, const Texts& entries, std::size_t size) {
+    const auto entry = [&](const char* key) {
+      const auto found = entries.find(key);
+      return found == entries.end() ? std::string() : found->second;
+    };
+    const std::string location = entry("location");
+    std::error_code error;
+    const auto resolved = [&](const std::filesystem::path& file) {
+      return error ? std::filesystem::path() : std::filesystem::weakly_canonical(file, error);
+    };
+    const std::filesystem::path folder = resolved(std::filesystem::absolute(path_).parent_path());
+    const std::filesystem::path file = resolved(folder / location);
+    if (location.empty() || error || std::ranges::mismatch(folder, file).in1 != folder.end()) {
+      fail<ValueError>(what, "external data must lie in the folder of the model, got location ",
+                       in_quotes(location));
+    }
+    const std::span<const std::byte> bytes = mapped(file.string());
+    const std::uint64_t offset = number(what, "offset", entry("offset"), 0);
+    const std::uint64_t length = number(what, "length", entry("length"), size);
+    if (offset > bytes.size() || length > bytes.size() - offset) {
+      fail<ValueError>(what, "external data goes from ", offset, " to ", offset, " + ", length, ", but ",
+                       in_quotes(location), " has ", bytes.size(), " bytes");
+    }
+    return bytes.subspan(offset, length);
+  }
+
+  static std::uint64_t number(const std::string& what, const char* key, const std::string& text,
+                              std::uint64_t otherwise) {
+    if (text.empty()) return otherwise;
+    const bool is_number =
+        text.size() <= 18 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+    if (!is_number)
+      fail<ValueError>(what, "the ", key, " of external data must be a number, got ", in_quotes(text));
+    return std::stoull(text);
+  }
+
+  std::span<const std::byte> mapped(const std::string& path) {
+    const auto [place, is_new] = external_.try_emplace(path, nullptr);
+    if (is_new) {
+      place->second = std::make_shared<const MappedFile>(path);
+      model_.files.push_back(place->second);
+    }
+    return place->second->bytes();
+  }
+
+  std::string path_;
+  std::span<const std::byte> bytes_;
+  Model model_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> external_;
+};
+
+}  // namespace
+
+std::optional<DType> dtype_of_data_type(std::int64_t type) {
+  const bool is_known = type >= 0 && type < static_cast<std::int64_t>(std::size(data_types));
+  return is_known ? data_types[type].dtype : std::nullopt;
+}
+
+std::string name_of_data_type(std::int64_t type) {
+  const bool is_known = type >= 0 && type < static_cast<std::int64_t>(std::size(data_types));
+  return is_known ? data_types[type].name : "type " + std::to_string(type);
+}
+
+namespace {
+
+/// What read() gives, whose errors begin with the path.
+template <class F>
+auto with_path(const std::string& path, F read) {
+  try {
+    return read();
+  } catch (const ValueError& error) {
+    throw FileError(path + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+Model read_model(const std::string& path) {
+  return with_path(path, [&] { return ModelReader(path).read(); });
+}
+
+Model read_model(const std::string& path, std::span<const std::byte> bytes) {
+  return with_path(path, [&] { return ModelReader(path, bytes).read(); });
+}
+
+Tensor read_tensor(const std::string& path) {
+  return with_path(path, [&] { return ModelReader(path).read_tensor(); });
+}
+
+}  // namespace xgrad::onnx::detail

@@ -1,0 +1,512 @@
+// Operators that move elements: shapes, orders, parts.
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+
+#include "../../ops/arithmetic.hpp"
+#include "../../ops/indexing.hpp"
+#include "../../ops/rearrange.hpp"
+#include "../../ops/scans.hpp"
+#include "../../ops/shapes.hpp"
+#include "../../ops/triangle.hpp"
+#include "arrays.hpp"
+#include "operators.hpp"
+
+namespace xgrad::onnx::detail {
+namespace {
+
+using xgrad::detail::fail;
+
+template <class T>
+using Results = std::vector<Value<T>>;
+
+Ids list_of(std::span<const std::size_t> elements) {
+  Ids ids = Ids::from_shape({elements.size()});
+  std::transform(elements.begin(), elements.end(), ids.data(),
+                 [](std::size_t element) { return static_cast<std::int64_t>(element); });
+  return ids;
+}
+
+/// An axis counted from the front; `rank` may be one that the result will have.
+std::size_t axis_of(std::int64_t axis, std::size_t rank) {
+  const auto count = static_cast<std::int64_t>(rank);
+  if (axis < -count || axis >= count) fail<IndexError>("axis ", axis, " is out of range for ", rank, " axes");
+  return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
+}
+
+/// Each once, ascending.
+std::vector<std::size_t> axes_of(const std::vector<std::int64_t>& axes, std::size_t rank) {
+  std::vector<std::size_t> found;
+  for (const std::int64_t axis : axes) found.push_back(axis_of(axis, rank));
+  std::ranges::sort(found);
+  if (std::ranges::adjacent_find(found) != found.end()) fail<ValueError>("axes must be named once");
+  return found;
+}
+
+template <class T>
+Value<T> reshaped(const Value<T>& value, const Shape& shape) {
+  if (element_count(shape) != element_count(shape_of<T>(value)))
+    fail<ShapeError>("a shape ", shape, " does not hold the elements of ", shape_of<T>(value));
+  return std::visit(
+      [&]<class A>(const A& x) -> Value<T> {
+        if constexpr (std::is_same_v<A, Variable<T>>) {
+          return reshape(x, Dims(shape));
+        } else {
+          A y = x;
+          y.reshape(shape);
+          return y;
+        }
+      },
+      value);
+}
+
+/// The parts at these places along an axis.
+template <class T>
+Value<T> parts_at(const Value<T>& value, std::size_t axis, const std::vector<std::size_t>& places) {
+  return std::visit(
+      [&]<class A>(const A& x) -> Value<T> {
+        if constexpr (std::is_same_v<A, Variable<T>>) {
+          return index_select(x, static_cast<int>(axis), list_of(places));
+        } else {
+          return taken(x, axis, std::span(places));
+        }
+      },
+      value);
+}
+
+/// Neighbouring parts.
+template <class T>
+Value<T> parts_between(const Value<T>& value, std::size_t axis, std::size_t begin, std::size_t end) {
+  if (const Variable<T>* x = std::get_if<Variable<T>>(&value)) {
+    return slice(*x, static_cast<int>(axis), static_cast<std::ptrdiff_t>(begin),
+                 static_cast<std::ptrdiff_t>(end));
+  }
+  std::vector<std::size_t> places(end - begin);
+  std::iota(places.begin(), places.end(), begin);
+  return parts_at<T>(value, axis, places);
+}
+
+/// Lists that were attributes in older operator sets, and are inputs since.
+template <class T>
+std::optional<std::vector<std::int64_t>> list_from(const std::optional<std::vector<std::int64_t>>& attribute,
+                                                   const Arguments<T>& given, std::size_t input) {
+  if (attribute) return attribute;
+  return given.has(input) ? std::optional(given.list(input)) : std::nullopt;
+}
+
+template <class T>
+Operator<T> shape_operator(const NodeDescription& node) {
+  const std::int64_t start = node.attributes.integer("start", 0);
+  const std::int64_t end = node.attributes.integer("end", std::numeric_limits<std::int64_t>::max());
+  return [start, end](const Arguments<T>& given) -> Results<T> {
+    const Shape& shape = shape_of<T>(given.value(0));
+    const auto rank = static_cast<std::int64_t>(shape.size());
+    const auto clamped = [rank](std::int64_t axis) {
+      return static_cast<std::size_t>(std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank));
+    };
+    const std::size_t first = clamped(start), last = std::max(first, clamped(end));
+    return {list_of(std::span(shape.data() + first, last - first))};
+  };
+}
+
+template <class T>
+Operator<T> size_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> Results<T> {
+    Ids size = Ids::from_shape(Shape{});
+    *size.data() = static_cast<std::int64_t>(element_count(shape_of<T>(given.value(0))));
+    return {std::move(size)};
+  };
+}
+
+template <class T>
+Operator<T> reshape_operator(const NodeDescription& node) {
+  const bool zero_is_length = node.attributes.integer("allowzero", 0) != 0;
+  return [zero_is_length](const Arguments<T>& given) -> Results<T> {
+    const Value<T>& x = given.value(0);
+    const Shape& before = shape_of<T>(x);
+    const std::vector<std::int64_t> wanted = given.list(1);
+    Shape shape;
+    std::optional<std::size_t> open;
+    for (std::size_t axis = 0; axis < wanted.size(); ++axis) {
+      const std::int64_t length = wanted[axis];
+      if (length < -1 || (length == -1 && open))
+        fail<ShapeError>("a shape has lengths and one -1 at most, got ",
+                         to_string(Dims(wanted.begin(), wanted.end())));
+      if (length == -1) open = axis;
+      const bool is_copied = length == 0 && !zero_is_length;
+      if (is_copied && axis >= before.size())
+        fail<ShapeError>("length 0 copies that of axis ", axis, ", which x ", before, " does not have");
+      shape.push_back(length == -1 ? 1 : is_copied ? before[axis] : static_cast<std::size_t>(length));
+    }
+    check_made(shape);
+    if (open) {
+      const std::size_t known = element_count(shape), all = element_count(before);
+      if (known == 0 || all % known != 0)
+        fail<ShapeError>("no length of axis ", *open, " makes a shape for the elements of ", before);
+      shape[*open] = all / known;
+    }
+    return {reshaped<T>(x, shape)};
+  };
+}
+
+template <class T>
+Operator<T> transpose_operator(const NodeDescription& node) {
+  const std::optional<std::vector<std::int64_t>> perm = node.attributes.integers("perm");
+  return [perm](const Arguments<T>& given) -> Results<T> {
+    const Shape& shape = shape_of<T>(given.value(0));
+    std::vector<std::int64_t> axes(shape.size());
+    std::iota(axes.rbegin(), axes.rend(), 0);
+    if (perm) axes = *perm;
+    std::vector<std::int64_t> sorted = axes;
+    std::ranges::sort(sorted);
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+      if (sorted.size() != shape.size() || sorted[i] != static_cast<std::int64_t>(i))
+        fail<ValueError>("perm must name each axis of x ", shape, " once, got ",
+                         to_string(Dims(axes.begin(), axes.end())));
+    }
+    return std::visit(
+        [&]<class A>(const A& x) -> Results<T> {
+          if constexpr (std::is_same_v<A, Variable<T>>) {
+            return {permute(x, Dims(axes.begin(), axes.end()))};
+          } else {
+            Shape to;
+            for (const std::int64_t axis : axes) to.push_back(shape[static_cast<std::size_t>(axis)]);
+            const xgrad::detail::Strides strides = xgrad::detail::row_major_strides(shape);
+            A y = A::from_shape(to);
+            for (std::size_t i = 0; i < y.size(); ++i) {
+              std::ptrdiff_t from = 0;
+              for (std::size_t axis = to.size(), rest = i; axis-- > 0; rest /= to[axis])
+                from += static_cast<std::ptrdiff_t>(rest % to[axis]) *
+                        strides[static_cast<std::size_t>(axes[axis])];
+              y.data()[i] = x.data()[from];
+            }
+            return {std::move(y)};
+          }
+        },
+        given.value(0));
+  };
+}
+
+template <class T>
+Operator<T> concat(const NodeDescription& node) {
+  if (!node.attributes.has("axis")) fail<ValueError>("attribute axis is missing");
+  const std::int64_t axis = node.attributes.integer("axis", 0);
+  return [axis](const Arguments<T>& given) -> Results<T> {
+    const auto joined_as = [&]<class A>(const A&) -> Value<T> {
+      std::vector<A> parts;
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        if (!std::holds_alternative<A>(given.value(i))) fail<ValueError>("all parts must have one type");
+        parts.push_back(std::get<A>(given.value(i)));
+      }
+      const std::size_t along = axis_of(axis, parts.front().shape().size());
+      if constexpr (std::is_same_v<A, Variable<T>>) {
+        return cat(parts, static_cast<int>(along));
+      } else {
+        return joined(parts, along);
+      }
+    };
+    return {std::visit(joined_as, given.value(0))};
+  };
+}
+
+template <class T>
+Operator<T> split_operator(const NodeDescription& node) {
+  const std::int64_t axis = node.attributes.integer("axis", 0);
+  const std::optional<std::vector<std::int64_t>> attribute = node.attributes.integers("split");
+  node.attributes.ignore("num_outputs");
+  return [axis, attribute, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
+    const Value<T>& x = given.value(0);
+    const std::size_t along = axis_of(axis, shape_of<T>(x).size()), length = shape_of<T>(x)[along];
+    std::vector<std::int64_t> lengths;
+    if (const auto list = list_from(attribute, given, 1)) {
+      lengths = *list;
+    } else {
+      const std::size_t part = (length + outputs - 1) / outputs;
+      for (std::size_t i = 0, left = length; i < outputs; ++i, left -= std::min(left, part))
+        lengths.push_back(static_cast<std::int64_t>(std::min(left, part)));
+    }
+    Results<T> results;
+    std::size_t begin = 0;
+    for (const std::int64_t part : lengths) {
+      if (part < 0 || static_cast<std::size_t>(part) > length - begin)
+        fail<ShapeError>("parts must add up to ", length, ", got ",
+                         to_string(Dims(lengths.begin(), lengths.end())));
+      results.push_back(parts_between<T>(x, along, begin, begin + static_cast<std::size_t>(part)));
+      begin += static_cast<std::size_t>(part);
+    }
+    if (begin != length) fail<ShapeError>("parts must add up to ", length, ", got ", begin);
+    return results;
+  };
+}
+
+/// The places from start to end, as ONNX clamps them: a negative step goes backwards.
+std::vector<std::size_t> places_of(std::int64_t start, std::int64_t end, std::int64_t step,
+                                   std::size_t length) {
+  const auto n = static_cast<std::int64_t>(length);
+  if (step == 0) fail<ValueError>("steps must not be 0");
+  const auto clamped = [&](std::int64_t place, std::int64_t least, std::int64_t most) {
+    return std::clamp(place < 0 ? std::max(place, -n - 1) + n : place, least, most);
+  };
+  std::vector<std::size_t> places;
+  if (step > 0) {
+    const std::int64_t last = clamped(end, 0, n);
+    for (std::int64_t i = clamped(start, 0, n); i < last; i += std::min(step, n))
+      places.push_back(static_cast<std::size_t>(i));
+  } else {
+    const std::int64_t last = clamped(end, -1, n - 1);
+    for (std::int64_t i = clamped(start, 0, n - 1); i > last; i += std::max(step, -n))
+      places.push_back(static_cast<std::size_t>(i));
+  }
+  return places;
+}
+
+/// Bounds and axes are attributes before opset 10, inputs since.
+template <class T>
+Operator<T> slice_operator(const NodeDescription& node) {
+  std::array<std::optional<std::vector<std::int64_t>>, 3> attributes;
+  constexpr const char* names[] = {"starts", "ends", "axes"};
+  for (std::size_t i = 0; i < 3 && node.opset < 10; ++i) attributes[i] = node.attributes.integers(names[i]);
+  return [attributes](const Arguments<T>& given) -> Results<T> {
+    Value<T> x = given.value(0);
+    const auto starts = list_from(attributes[0], given, 1).value_or(std::vector<std::int64_t>());
+    const auto ends = list_from(attributes[1], given, 2).value_or(std::vector<std::int64_t>());
+    std::vector<std::int64_t> steps(starts.size(), 1), axes(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    axes = list_from(attributes[2], given, 3).value_or(axes);
+    if (given.has(4)) steps = given.list(4);
+    if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
+      fail<ValueError>("starts, ends, axes and steps must have the same length");
+    const std::size_t rank = shape_of<T>(x).size();
+    axes_of(axes, rank);
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      const std::size_t axis = axis_of(axes[i], rank);
+      const std::vector<std::size_t> places = places_of(starts[i], ends[i], steps[i], shape_of<T>(x)[axis]);
+      Value<T> part = steps[i] == 1 && !places.empty()
+                          ? parts_between<T>(x, axis, places.front(), places.back() + 1)
+                          : parts_at<T>(x, axis, places);
+      x = std::move(part);
+    }
+    return {std::move(x)};
+  };
+}
+
+template <class T>
+Operator<T> unsqueeze_operator(const NodeDescription& node) {
+  const std::optional<std::vector<std::int64_t>> attribute = node.attributes.integers("axes");
+  return [attribute](const Arguments<T>& given) -> Results<T> {
+    const auto axes = list_from(attribute, given, 1);
+    if (!axes) fail<ValueError>("axes are missing");
+    const Shape& shape = shape_of<T>(given.value(0));
+    const std::size_t rank = shape.size() + axes->size();
+    const std::vector<std::size_t> added = axes_of(*axes, rank);
+    Shape result;
+    for (std::size_t axis = 0, from = 0; axis < rank; ++axis)
+      result.push_back(std::ranges::binary_search(added, axis) ? 1 : shape[from++]);
+    return {reshaped<T>(given.value(0), result)};
+  };
+}
+
+template <class T>
+Operator<T> squeeze_operator(const NodeDescription& node) {
+  const std::optional<std::vector<std::int64_t>> attribute = node.attributes.integers("axes");
+  return [attribute](const Arguments<T>& given) -> Results<T> {
+    const Shape& shape = shape_of<T>(given.value(0));
+    const auto axes = list_from(attribute, given, 1);
+    const std::vector<std::size_t> gone = axes ? axes_of(*axes, shape.size()) : std::vector<std::size_t>();
+    Shape result;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      const bool goes = axes ? std::ranges::binary_search(gone, axis) : shape[axis] == 1;
+      if (goes && shape[axis] != 1) fail<ShapeError>("axis ", axis, " of x ", shape, " must have length 1");
+      if (!goes) result.push_back(shape[axis]);
+    }
+    return {reshaped<T>(given.value(0), result)};
+  };
+}
+
+template <class T>
+Operator<T> flatten_operator(const NodeDescription& node) {
+  const std::int64_t axis = node.attributes.integer("axis", 1);
+  return [axis](const Arguments<T>& given) -> Results<T> {
+    const Shape& shape = shape_of<T>(given.value(0));
+    const auto rank = static_cast<std::int64_t>(shape.size());
+    if (axis < -rank || axis > rank) fail<IndexError>("axis ", axis, " is out of range for x ", shape);
+    const auto first = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+    Shape result{1, 1};
+    for (std::size_t i = 0; i < shape.size(); ++i) result[i < first ? 0 : 1] *= shape[i];
+    return {reshaped<T>(given.value(0), result)};
+  };
+}
+
+template <class T>
+Operator<T> expand_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> Results<T> {
+    Shape wanted;
+    for (const std::int64_t length : given.list(1)) {
+      if (length < 0) fail<ShapeError>("lengths must be at least 0, got ", length);
+      wanted.push_back(static_cast<std::size_t>(length));
+    }
+    const Shape shape =
+        xgrad::detail::broadcast_shape("x", shape_of<T>(given.value(0)), wanted, "x", "shape");
+    check_made(shape);
+    return std::visit(
+        [&]<class A>(const A& x) -> Results<T> {
+          if constexpr (std::is_same_v<A, Variable<T>>) {
+            return {broadcast_to(x, shape)};
+          } else {
+            return {stretched(x, shape)};
+          }
+        },
+        given.value(0));
+  };
+}
+
+/// Ids, of which negative ones count from the end.
+std::vector<std::size_t> places_of(const Ids& ids, std::size_t length) {
+  std::vector<std::size_t> places;
+  for (const std::int64_t id : ids) {
+    const auto n = static_cast<std::int64_t>(length);
+    if (id < -n || id >= n) fail<IndexError>("indices must be in [", -n, ", ", n, "), got ", id);
+    places.push_back(static_cast<std::size_t>(id < 0 ? id + n : id));
+  }
+  return places;
+}
+
+template <class T>
+Operator<T> gather_operator(const NodeDescription& node) {
+  const std::int64_t axis = node.attributes.integer("axis", 0);
+  return [axis](const Arguments<T>& given) -> Results<T> {
+    const Shape& shape = shape_of<T>(given.value(0));
+    const Ids& ids = given.integers(1);
+    const std::size_t along = axis_of(axis, shape.size());
+    const std::vector<std::size_t> places = places_of(ids, shape[along]);
+    Shape result(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(along));
+    for (const std::size_t length : ids.shape()) result.push_back(length);
+    for (std::size_t i = along + 1; i < shape.size(); ++i) result.push_back(shape[i]);
+    check_made(result);
+    return {reshaped<T>(parts_at<T>(given.value(0), along, places), result)};
+  };
+}
+
+template <class T>
+Operator<T> gather_elements(const NodeDescription& node) {
+  const std::int64_t axis = node.attributes.integer("axis", 0);
+  return [axis](const Arguments<T>& given) -> Results<T> {
+    const Variable<T>& x = given.floats(0);
+    const std::size_t along = axis_of(axis, x.dimension());
+    Ids ids = given.integers(1);
+    const std::vector<std::size_t> places = places_of(ids, x.shape()[along]);
+    std::copy(places.begin(), places.end(), ids.data());
+    return {gather(x, static_cast<int>(along), ids)};
+  };
+}
+
+template <class T>
+Operator<T> cumulative_sum(const NodeDescription& node) {
+  const bool is_exclusive = node.attributes.integer("exclusive", 0) != 0;
+  const bool is_reverse = node.attributes.integer("reverse", 0) != 0;
+  return [is_exclusive, is_reverse](const Arguments<T>& given) -> Results<T> {
+    const std::vector<std::int64_t> list = given.list(1);
+    if (list.size() != 1) fail<ShapeError>("axis must be one number, got ", list.size());
+    const std::size_t axis = axis_of(list.front(), shape_of<T>(given.value(0)).size());
+    if (std::holds_alternative<Variable<T>>(given.value(0))) {
+      const int dim = static_cast<int>(axis);
+      const Variable<T>& x = given.floats(0);
+      const Variable<T> sums = is_reverse ? flip(cumsum(flip(x, dim), dim), dim) : cumsum(x, dim);
+      return {is_exclusive ? sums - x : sums};
+    }
+    const Ids& x = given.integers(0);
+    Ids y = x;
+    const Middle m(x.shape(), axis);
+    for (std::size_t i = 0; i < m.outer * m.inner; ++i) {
+      std::uint64_t sum = 0;
+      for (std::size_t k = 0; k < m.length; ++k) {
+        const std::size_t step = is_reverse ? m.length - 1 - k : k;
+        const std::size_t place = (i / m.inner * m.length + step) * m.inner + i % m.inner;
+        const std::uint64_t before = sum;
+        sum += static_cast<std::uint64_t>(x.data()[place]);
+        y.data()[place] = static_cast<std::int64_t>(is_exclusive ? before : sum);
+      }
+    }
+    return {std::move(y)};
+  };
+}
+
+template <class T>
+Operator<T> triangle(const NodeDescription& node) {
+  const bool is_upper = node.attributes.integer("upper", 1) != 0;
+  return [is_upper](const Arguments<T>& given) -> Results<T> {
+    const std::vector<std::int64_t> k = given.has(1) ? given.list(1) : std::vector<std::int64_t>{0};
+    if (k.size() != 1) fail<ShapeError>("k must be one number, got ", k.size());
+    const auto diagonal = static_cast<std::ptrdiff_t>(k.front());
+    return std::visit(
+        [&]<class A>(const A& x) -> Results<T> {
+          if constexpr (std::is_same_v<A, Variable<T>>) {
+            return {is_upper ? triu(x, diagonal) : tril(x, diagonal)};
+          } else {
+            if (x.dimension() < 2) fail<ShapeError>("input 0 must be matrices, got ", x.shape());
+            A y = x;
+            const auto rows = static_cast<std::ptrdiff_t>(x.shape()[x.dimension() - 2]);
+            const auto cols = static_cast<std::ptrdiff_t>(x.shape()[x.dimension() - 1]);
+            for (std::size_t i = 0; i < y.size(); ++i) {
+              const auto place = static_cast<std::ptrdiff_t>(i);
+              const std::ptrdiff_t above = place % cols - place / cols % rows - diagonal;
+              if (is_upper ? above < 0 : above > 0) y.data()[i] = 0;
+            }
+            return {std::move(y)};
+          }
+        },
+        given.value(0));
+  };
+}
+
+template <class T>
+Operator<T> identity(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> Results<T> { return {given.value(0)}; };
+}
+
+/// As in an evaluation: nothing is dropped.
+template <class T>
+Operator<T> dropout_operator(const NodeDescription& node) {
+  node.attributes.ignore("seed");
+  node.attributes.ignore("ratio");
+  return [outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
+    if (given.has(2) && std::ranges::find(given.conditions(2), true) != given.conditions(2).end())
+      fail<ValueError>("training_mode is not supported: export the model for inference");
+    Results<T> results{given.value(0)};
+    if (outputs > 1) {
+      Mask kept = Mask::from_shape(shape_of<T>(given.value(0)));
+      std::fill(kept.begin(), kept.end(), true);
+      results.push_back(std::move(kept));
+    }
+    return results;
+  };
+}
+
+}  // namespace
+
+template <class T>
+void add_shape_operators(OperatorTable<T>& table) {
+  table["Shape"] = shape_operator<T>;
+  table["Size"] = size_operator<T>;
+  table["Reshape"] = reshape_operator<T>;
+  table["Transpose"] = transpose_operator<T>;
+  table["Concat"] = concat<T>;
+  table["Split"] = split_operator<T>;
+  table["Slice"] = slice_operator<T>;
+  table["Unsqueeze"] = unsqueeze_operator<T>;
+  table["Squeeze"] = squeeze_operator<T>;
+  table["Flatten"] = flatten_operator<T>;
+  table["Expand"] = expand_operator<T>;
+  table["Gather"] = gather_operator<T>;
+  table["GatherElements"] = gather_elements<T>;
+  table["CumSum"] = cumulative_sum<T>;
+  table["Trilu"] = triangle<T>;
+  table["Identity"] = identity<T>;
+  table["Dropout"] = dropout_operator<T>;
+}
+
+template void add_shape_operators(OperatorTable<float>&);
+template void add_shape_operators(OperatorTable<double>&);
+
+}  // namespace xgrad::onnx::detail

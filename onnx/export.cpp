@@ -1,0 +1,165 @@
+#include "export.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <span>
+
+#include "../files/tensor_view.hpp"
+#include "../graph/grad_mode.hpp"
+#include "../graph/random.hpp"
+#include "../train/file.hpp"
+#include "detail/exporter.hpp"
+#include "graph.hpp"
+
+namespace xgrad::onnx {
+namespace {
+
+using xgrad::detail::fail, xgrad::detail::in_quotes;
+
+/// The names of axes, in the order in which the inputs name them, and their lengths in the three calls.
+std::vector<std::pair<std::string, std::array<std::size_t, 3>>> named_lengths(
+    const std::vector<Input>& inputs, const Lengths& given) {
+  std::vector<std::pair<std::string, std::array<std::size_t, 3>>> all;
+  const std::array<std::size_t, 3> usual[] = {{2, 5, 3}, {7, 9, 8}, {11, 13, 12}, {17, 19, 18}};
+  for (const Input& input : inputs) {
+    for (const auto& axis : input.axes) {
+      const std::string* const name = std::get_if<std::string>(&axis);
+      if (name == nullptr) continue;
+      if (std::ranges::any_of(all, [&](const auto& known) { return known.first == *name; })) continue;
+      if (all.size() == std::size(usual))
+        fail<ValueError>("onnx::save: there may be ", std::size(usual), " named axes, ", *name,
+                         " is one more");
+      const auto found = given.find(*name);
+      const auto& lengths = found != given.end() ? found->second : usual[all.size()];
+      if (lengths[0] == lengths[1] || std::ranges::min(lengths) < 2)
+        fail<ValueError>("onnx::save: the lengths of axis ", *name,
+                         " must be above 1 and the first two must differ");
+      all.emplace_back(*name, lengths);
+    }
+  }
+  for (const auto& [name, lengths] : given) {
+    if (std::ranges::none_of(all, [&, wanted = &name](const auto& known) { return known.first == *wanted; }))
+      fail<ValueError>("onnx::save: no input has an axis ", in_quotes(name));
+  }
+  return all;
+}
+
+/// Examples for a call; each row of integers begins with another than padding and ends with some of it.
+template <class T>
+Values<T> examples(const std::vector<Input>& inputs,
+                   const std::vector<std::pair<std::string, std::array<std::size_t, 3>>>& named,
+                   std::size_t call) {
+  Values<T> values;
+  for (const Input& input : inputs) {
+    Shape shape;
+    for (const auto& axis : input.axes) {
+      if (const std::size_t* const fixed = std::get_if<std::size_t>(&axis)) {
+        shape.push_back(*fixed);
+        continue;
+      }
+      const auto found =
+          std::ranges::find(named, std::get<std::string>(axis), [](const auto& one) { return one.first; });
+      shape.push_back(found->second[call]);
+    }
+    if (input.from == input.below) {
+      values.emplace(input.name, Variable<T>(normal<T>(shape)));
+      continue;
+    }
+    Ids ids = randint(input.from, input.below, shape);
+    const std::int64_t padding = input.padding.value_or(input.from);
+    const std::size_t length = shape.empty() ? 1 : shape.back();
+    for (std::size_t row = 0; length > 1 && row < ids.size() / length; ++row) {
+      std::int64_t* const first = ids.data() + row * length;
+      if (*first == padding) *first = padding > input.from ? input.from : input.below - 1;
+      for (std::size_t i = 1 + row % (length - 1); i < length; ++i) first[i] = padding;
+    }
+    values.emplace(input.name, std::move(ids));
+  }
+  return values;
+}
+
+template <class T>
+detail::TracedCall<T> traced(const Forward<T>& forward, Values<T> given) {
+  const NoGrad guard;
+  detail::Trace<T> trace;
+  detail::TracedCall<T> call{std::move(given), {}, {}};
+  call.results = forward(call.given);
+  call.ops = trace.ops();
+  return call;
+}
+
+/// Throws ValueError unless the file computes what the model does.
+template <class T>
+void check(const std::string& path, std::span<const std::byte> bytes, const Forward<T>& forward,
+           const Values<T>& given) {
+  const NoGrad guard;
+  const Graph<T> graph(path, bytes);
+  const Values<T> got = graph(given), expected = forward(given);
+  constexpr double tolerance = std::is_same_v<T, float> ? 1e-5 : 1e-12;
+  for (const auto& [name, value] : expected) {
+    const Variable<T>&from_model = std::get<Variable<T>>(value),
+          &from_file = std::get<Variable<T>>(got.at(name));
+    double largest = 0, worst = from_model.shape() == from_file.shape() ? 0 : INFINITY;
+    for (std::size_t i = 0; worst < INFINITY && i < from_model.size(); ++i) {
+      const double a = from_model.value().data()[i], b = from_file.value().data()[i];
+      largest = std::max(largest, std::abs(a));
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      worst = std::isnan(a - b) ? INFINITY : std::max(worst, std::abs(a - b));
+    }
+    if (!(worst <= tolerance * std::max(largest, 1e-30))) {
+      fail<ValueError>("onnx::save: the output ", in_quotes(name),
+                       " of the file differs from the model's by ", worst, ", largest element ", largest,
+                       ", for lengths that were not traced: shapes ", from_model.shape(), " and ",
+                       from_file.shape());
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void save(const Module<T>& model, const std::string& path, const std::vector<Input>& inputs,
+          const Forward<T>& forward, const Lengths& lengths, std::size_t largest_file) {
+  const auto named = named_lengths(inputs, lengths);
+  detail::AxisLengths axes;
+  for (const auto& [name, calls] : named) axes.add(name, calls[0], calls[1]);
+  typename detail::Exporter<T>::InputAxes input_axes;
+  for (const Input& input : inputs) {
+    if (std::ranges::any_of(input_axes, [&](const auto& known) { return known.first == input.name; }))
+      fail<ValueError>("onnx::save: there are two inputs ", in_quotes(input.name));
+    auto& of_input = input_axes.emplace_back(input.name, std::vector<std::size_t>()).second;
+    for (const auto& axis : input.axes) {
+      const std::string* const name = std::get_if<std::string>(&axis);
+      of_input.push_back(
+          name == nullptr ? detail::Exporter<T>::no_axis
+                          : static_cast<std::size_t>(
+                                std::ranges::find(named, *name, [](const auto& one) { return one.first; }) -
+                                named.begin()));
+    }
+  }
+  Generator other;
+  const UseGenerator use(other);
+  const auto first = traced(forward, examples<T>(inputs, named, 0)),
+             second = traced(forward, examples<T>(inputs, named, 1));
+  detail::Exporter<T> exporter(model, axes, input_axes, first, second);
+  const detail::GraphWriter graph = exporter.write();
+  std::vector<std::byte> bytes = graph.file();
+  check(path, bytes, forward, examples<T>(inputs, named, 2));
+  AtomicFile file(path);
+  if (bytes.size() > largest_file) {
+    AtomicFile data(path + "_data");
+    bytes = graph.file(std::filesystem::path(path + "_data").filename().string(), data);
+    data.commit();
+  }
+  file.write(bytes);
+  file.commit();
+}
+
+template void save(const Module<float>&, const std::string&, const std::vector<Input>&, const Forward<float>&,
+                   const Lengths&, std::size_t);
+template void save(const Module<double>&, const std::string&, const std::vector<Input>&,
+                   const Forward<double>&, const Lengths&, std::size_t);
+
+}  // namespace xgrad::onnx

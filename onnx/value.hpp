@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+
+#include "../graph/variable.hpp"
+
+namespace xgrad::onnx {
+
+/// What flows through a graph: floats of any width as T, integers of any width as std::int64_t, conditions.
+template <class T>
+using Value = std::variant<Variable<T>, Ids, Mask>;
+
+/// Values by their names.
+template <class T>
+using Values = std::map<std::string, Value<T>>;
+
+/// Its shape.
+template <class T>
+const Shape& shape_of(const Value<T>& value) {
+  return std::visit([](const auto& array) -> const Shape& { return array.shape(); }, value);
+}
+
+}  // namespace xgrad::onnx

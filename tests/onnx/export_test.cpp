@@ -1,0 +1,243 @@
+// ONNX files of models of xgrad's ops: what they compute, and what cannot be exported.
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/onnx.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "../expect_error.hpp"
+#include "../files.hpp"
+
+namespace {
+
+using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Mask, xgrad::Module, xgrad::ValueError,
+    xgrad::Variable;
+using xgrad::onnx::Forward, xgrad::onnx::Graph, xgrad::onnx::Input, xgrad::onnx::Value, xgrad::onnx::Values;
+using xgrad_tests::message_of, xgrad_tests::TemporaryFolder;
+
+template <class T>
+xgrad::ToyEncoder<T> toy(xgrad::ToyEncoderConfig config) {
+  config.vocab_size = 30;
+  config.max_len = 16;
+  config.classes = 3;
+  config.encoder = {
+      .d_model = 16, .heads = 2, .d_ff = 32, .layers = 2, .norm_first = config.encoder.norm_first};
+  xgrad::manual_seed(3);
+  const xgrad::ToyEncoder<T> model(config);
+  model.eval();
+  return model;
+}
+
+template <class T>
+Forward<T> both_heads(const xgrad::ToyEncoder<T>& model) {
+  return [model](const Values<T>& in) {
+    const Ids& ids = std::get<Ids>(in.at("input_ids"));
+    return Values<T>{{"classes", model.class_logits(ids)}, {"tokens", model.token_logits(ids)}};
+  };
+}
+
+/// Of the toy encoder, whose padding may be 4.
+const std::vector<Input> token_ids{{"input_ids", {"batch", "sequence"}, 0, 30, 4}};
+
+template <class T>
+class OnnxExportTest : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.path("model.onnx");
+};
+
+using Floats = testing::Types<float, double>;
+TYPED_TEST_SUITE(OnnxExportTest, Floats);
+
+/// The largest difference, in parts of the largest element.
+template <class T>
+double deviation(const Array<T>& got, const Array<T>& expected) {
+  if (got.shape() != expected.shape()) return INFINITY;
+  double worst = 0, largest = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(got.data()[i]) - expected.data()[i]));
+    largest = std::max(largest, std::abs(static_cast<double>(expected.data()[i])));
+  }
+  return worst / largest;
+}
+
+TYPED_TEST(OnnxExportTest, EncodersComputeTheSameForEveryLength) {
+  using T = TypeParam;
+  constexpr double tolerance = std::is_same_v<T, float> ? 2e-6 : 1e-13;
+  for (const auto pooling : {xgrad::Pooling::mean, xgrad::Pooling::first}) {
+    for (const auto positions : {xgrad::Positions::learned, xgrad::Positions::sinusoidal}) {
+      for (const std::optional<std::int64_t> pad :
+           {std::optional<std::int64_t>(), std::optional<std::int64_t>(4)}) {
+        xgrad::ToyEncoderConfig config;
+        config.pooling = pooling;
+        config.positions = positions;
+        config.pad_id = pad;
+        config.encoder.norm_first = pad.has_value();
+        const xgrad::ToyEncoder<T> model = toy<T>(config);
+        save<T>(model, this->path_, token_ids, both_heads(model));
+        const Graph<T> graph(this->path_);
+        for (const auto& [batch, length] : {std::pair<std::size_t, std::size_t>{1, 1}, {5, 16}, {2, 9}}) {
+          const Values<T> given{{"input_ids", xgrad::randint(0, 30, {batch, length})}};
+          const Values<T> got = graph(given), expected = both_heads(model)(given);
+          for (const char* name : {"classes", "tokens"}) {
+            EXPECT_LE(deviation(std::get<Variable<T>>(got.at(name)).value(),
+                                std::get<Variable<T>>(expected.at(name)).value()),
+                      tolerance)
+                << name << " " << batch << " x " << length;
+          }
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(OnnxExportTest, ParametersKeepTheirNamesAndGetTheSameGradients) {
+  using T = TypeParam;
+  const xgrad::ToyEncoder<T> model = toy<T>({});
+  save<T>(model, this->path_, token_ids, both_heads(model));
+  const Graph<T> graph(this->path_);
+  const Values<T> given{{"input_ids", xgrad::randint(0, 30, {3, 7})}};
+  const auto loss = [&](const Values<T>& outputs) {
+    return sum(square(std::get<Variable<T>>(outputs.at("classes")))) +
+           sum(square(std::get<Variable<T>>(outputs.at("tokens"))));
+  };
+  loss(both_heads(model)(given)).backward();
+  loss(graph(given)).backward();
+  const auto originals = model.named_parameters();
+  std::map<std::string, Variable<T>> parameters;
+  for (const auto& [name, parameter] : graph.named_parameters()) parameters.emplace(name, parameter);
+  for (const auto& [name, original] : originals) {
+    ASSERT_TRUE(parameters.contains(name)) << name;
+    if (!original.has_grad()) continue;
+    EXPECT_LE(deviation(parameters.at(name).grad().value(), original.grad().value()),
+              (std::is_same_v<T, float> ? 2e-5 : 1e-12))
+        << name;
+  }
+}
+
+TYPED_TEST(OnnxExportTest, WeightsOfLargeFilesLieBesideThem) {
+  using T = TypeParam;
+  const xgrad::ToyEncoder<T> model = toy<T>({});
+  save<T>(model, this->path_, token_ids, both_heads(model));
+  const std::size_t whole = xgrad_tests::read_bytes(this->path_).size();
+  EXPECT_EQ(this->folder_.file_count(), 1U);
+  save<T>(model, this->path_, token_ids, both_heads(model), {}, whole - 1);
+  EXPECT_EQ(this->folder_.file_count(), 2U);
+  EXPECT_LT(xgrad_tests::read_bytes(this->path_).size(), whole);
+  const Graph<T> graph(this->path_);
+  std::size_t weights = 0, beside = 0;
+  std::map<std::string, Variable<T>> parameters;
+  for (const auto& [name, parameter] : graph.named_parameters()) parameters.emplace(name, parameter);
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    xgrad_tests::expect_same_bits(parameters.at(name).value(), parameter.value());
+    if (parameter.size() * sizeof(T) >= 1024) ++beside;
+    ++weights;
+  }
+  EXPECT_GT(weights, beside);
+  const std::size_t data = xgrad_tests::read_bytes(this->path_ + "_data").size();
+  EXPECT_EQ(data / 65536 + 1, beside) << "each begins at a multiple of 64 KiB";
+}
+
+/// A module with one parameter w (4), and what a test makes of it.
+struct Small : Module<float> {
+  Small() : Module<float>("Small"), w(this->parameter("w", Array<float>{0.5F, -1, 2, 3})) {}
+  Variable<float> w;
+};
+
+class OnnxRefusalTest : public testing::Test {
+ protected:
+  using F = std::function<Variable<float>(const Variable<float>&)>;
+
+  void save(const F& f) {
+    xgrad::onnx::save<float>(model_, path_, {{"x", {"batch", 4U}}}, [&](const Values<float>& in) {
+      return Values<float>{{"y", f(std::get<Variable<float>>(in.at("x")))}};
+    });
+  }
+  std::string error(const F& f) {
+    return message_of<ValueError>([&] { save(f); });
+  }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.path("model.onnx");
+  const Small model_;
+};
+
+TEST_F(OnnxRefusalTest, WhatCanBeExportedIs) {
+  const auto f = [&](const Variable<float>& x) {
+    const Variable<float> pair = xgrad::stack({tanh(x * model_.w), gelu(x - 2)}, 1);
+    const Variable<float> zeros(xt::zeros<float>({std::size_t{1}, std::size_t{8}}));
+    const Variable<float> rows = reshape(pair, {-1, 8});
+    const Variable<float> before =
+        xgrad::cat({zeros, narrow(rows, 0, 0, static_cast<std::ptrdiff_t>(x.shape(0)) - 1)});
+    const Variable<float> ones(Array<float>(xgrad::Shape{x.shape(0), 1}, 1.0F));
+    return xgrad::cat({rows + slice(before, 0, 0), mean(square(x), 1, true) + ones}, 1);
+  };
+  save(f);
+  const Graph<float> graph(path_);
+  const Variable<float> x(Array<float>{{1, 2, 3, 4}});
+  const Array<float> y = std::get<Variable<float>>(graph({{"x", x}}).at("y")).value();
+  EXPECT_LE(deviation(y, f(x).value()), 1e-6);
+  EXPECT_EQ((*graph.inputs()[0].shape)[0].name, "batch");
+  EXPECT_EQ((*graph.outputs()[0].shape)[1].fixed, 9U);
+}
+
+TEST_F(OnnxRefusalTest, AllOpsWithoutAnOperatorAreNamedAtOnce) {
+  EXPECT_EQ(
+      error([&](const Variable<float>& x) { return cumprod(lgamma(x) + lgamma(x * 2), 0); }),
+      "onnx::save: what cannot be exported: 'lgamma', there is no operator for it; 'cumprod', there is no "
+      "operator for it");
+}
+
+TEST_F(OnnxRefusalTest, LengthsThatAreBakedInAreNamed) {
+  EXPECT_EQ(error([&](const Variable<float>& x) { return x * (1.0F / static_cast<float>(x.shape(0))); }),
+            "onnx::save: what cannot be exported: 'mul', whose other depends on lengths");
+  EXPECT_EQ(
+      error([&](const Variable<float>& x) {
+        Array<float> numbers = xt::ones<float>({x.shape(0), std::size_t{4}});
+        numbers(0, 1) = 0.3F;
+        return x + Variable<float>(numbers);
+      }),
+      "onnx::save: what cannot be exported: 'add', a constant (2, 4) that is not the same for other lengths");
+  EXPECT_EQ(error([&](const Variable<float>& x) {
+              return slice(x, 0, static_cast<std::ptrdiff_t>(x.shape(0)) - 1);
+            }),
+            "onnx::save: what cannot be exported: 'slice', whose start depends on lengths");
+}
+
+TEST_F(OnnxRefusalTest, OutputsMustBeMadeOfOps) {
+  EXPECT_EQ(error([&](const Variable<float>& x) { return Variable<float>(2 * x.value()); }),
+            "onnx::save: what cannot be exported: the output \"y\", which no op of the model made");
+}
+
+TEST_F(OnnxRefusalTest, WhatDependsOnValuesIsFoundByTheThirdCall) {
+  int calls = 0;
+  const std::string text = error([&](const Variable<float>& x) { return ++calls > 2 ? x * 2 : x * 3; });
+  EXPECT_TRUE(text.starts_with("onnx::save: the output \"y\" of the file differs from the model's by "))
+      << text;
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(OnnxRefusalTest, AFileThatIsThereStaysWhenASaveFails) {
+  folder_.write("model.onnx", "before");
+  error([&](const Variable<float>& x) { return lgamma(x); });
+  EXPECT_EQ(xgrad_tests::read_bytes(path_), "before");
+  EXPECT_EQ(folder_.file_count(), 1U);
+}
+
+TEST_F(OnnxRefusalTest, AxesAreChecked) {
+  const auto forward = [](const Values<float>& in) { return in; };
+  const auto saved = [&](const std::vector<Input>& inputs, const xgrad::onnx::Lengths& lengths) {
+    return message_of<ValueError>([&] { xgrad::onnx::save<float>(model_, path_, inputs, forward, lengths); });
+  };
+  EXPECT_EQ(saved({{"x", {"batch"}}, {"x", {"batch"}}}, {}), "onnx::save: there are two inputs \"x\"");
+  EXPECT_EQ(saved({{"x", {"batch"}}}, {{"time", {2, 3, 4}}}), "onnx::save: no input has an axis \"time\"");
+  EXPECT_EQ(saved({{"x", {"batch"}}}, {{"batch", {2, 2, 4}}}),
+            "onnx::save: the lengths of axis batch must be above 1 and the first two must differ");
+}
+
+}  // namespace

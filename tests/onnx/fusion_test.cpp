@@ -1,0 +1,221 @@
+// Nodes that one kernel computes: the same values and gradients as node by node, and only where that is so.
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/onnx.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "model_builder.hpp"
+
+namespace {
+
+using xgrad::Array, xgrad::Mask, xgrad::Shape, xgrad::Variable;
+using xgrad::onnx::Graph, xgrad::onnx::Values;
+using xgrad_tests::ModelBuilder, xgrad_tests::MessageWriter;
+using Names = std::vector<std::string>;
+using T = double;
+
+/// Builds a graph twice: as it is, and with every value as an output, which keeps all nodes apart.
+class Net {
+ public:
+  std::string node(const std::string& op, const Names& inputs, const std::vector<MessageWriter>& more = {}) {
+    std::string name = "v" + std::to_string(++count_);
+    whole_.node(op, inputs, {name}, more);
+    apart_.node(op, inputs, {name}, more);
+    apart_.output(name);
+    return name;
+  }
+  std::string transposed(const std::string& x, const std::vector<std::int64_t>& perm) {
+    return node("Transpose", {x}, {ModelBuilder::attribute("perm", perm)});
+  }
+  std::string number(double value) {
+    std::string name = "n" + std::to_string(++count_);
+    for (ModelBuilder* builder : {&whole_, &apart_})
+      builder->initializer(ModelBuilder::tensor(name, 11, {}, ModelBuilder::raw(std::vector<double>{value})));
+    return name;
+  }
+  std::string integers(const std::vector<std::int64_t>& list) {
+    std::string name = "i" + std::to_string(++count_);
+    for (ModelBuilder* builder : {&whole_, &apart_})
+      builder->integers(name, {static_cast<std::int64_t>(list.size())}, list);
+    return name;
+  }
+  std::string weight(const std::vector<std::int64_t>& dims) {
+    std::string name = "w" + std::to_string(++count_);
+    std::size_t size = 1;
+    for (const std::int64_t length : dims) size *= static_cast<std::size_t>(length);
+    const Array<float> drawn = xgrad::normal<float>({size});
+    for (ModelBuilder* builder : {&whole_, &apart_})
+      builder->floats(name, dims, std::vector<float>(drawn.begin(), drawn.end()));
+    return name;
+  }
+  std::string input(const std::string& name, const Shape& shape) {
+    add_input(name, 11, shape);
+    given_.emplace(name, Variable<T>(xgrad::normal<T>(shape), true));
+    return name;
+  }
+  std::string mask(const std::string& name, const Mask& values) {
+    add_input(name, 9, values.shape());
+    given_.emplace(name, values);
+    return name;
+  }
+
+  /// Compares both for the value `y`, and returns the op that made it.
+  std::string made_by(const std::string& y) {
+    whole_.output(y);
+    const auto bytes = [](const std::string& text) { return std::as_bytes(std::span(text)); };
+    const std::string one = whole_.bytes(), other = apart_.bytes();
+    const Graph<T> whole("whole", bytes(one)), apart("apart", bytes(other));
+    EXPECT_EQ(whole.operators(), apart.operators());
+    const auto got = run(whole, y), expected = run(apart, y);
+    for (const auto& [name, array] : expected) {
+      const Array<T>& other_array = got.at(name);
+      EXPECT_EQ(other_array.shape(), array.shape()) << name;
+      for (std::size_t i = 0; i < array.size() && i < other_array.size(); ++i)
+        EXPECT_NEAR(other_array.data()[i], array.data()[i], 1e-12 * (1 + std::abs(array.data()[i]))) << name;
+    }
+    const std::string text = xgrad::to_string(std::get<Variable<T>>(whole(given_).at(y)));
+    const std::size_t begin = text.find("grad_fn=<") + 9;
+    return text.substr(begin, text.find('>') - begin);
+  }
+
+ private:
+  void add_input(const std::string& name, std::int64_t type, const Shape& shape) {
+    const std::vector<std::int64_t> dims(shape.begin(), shape.end());
+    for (ModelBuilder* builder : {&whole_, &apart_}) builder->input(name, type, dims);
+  }
+
+  /// y, and the gradients of sum(y^2) of inputs and parameters.
+  std::map<std::string, Array<T>> run(const Graph<T>& graph, const std::string& output) const {
+    const Variable<T> y = std::get<Variable<T>>(graph(given_).at(output));
+    sum(square(y)).backward();
+    std::map<std::string, Array<T>> all{{"y", y.value()}};
+    for (const auto& [name, parameter] : graph.named_parameters())
+      if (parameter.has_grad()) all.emplace(name, parameter.grad().value());
+    for (const auto& [name, value] : given_) {
+      const auto* const x = std::get_if<Variable<T>>(&value);
+      if (x == nullptr) continue;
+      all.emplace(name, x->grad().value());
+      x->zero_grad();
+    }
+    return all;
+  }
+
+  ModelBuilder whole_, apart_;
+  Values<T> given_;
+  int count_ = 0;
+};
+
+class OnnxFusionTest : public testing::Test {
+ protected:
+  OnnxFusionTest() { xgrad::manual_seed(5); }
+  Net net;
+};
+
+TEST_F(OnnxFusionTest, ProductsWithTurnedWeights) {
+  const std::string x = net.input("x", {2, 3, 4});
+  const std::string y = net.node("MatMul", {x, net.transposed(net.weight({5, 4}), {1, 0})});
+  EXPECT_EQ(net.made_by(net.node("Add", {net.weight({5}), y})), "linear");
+}
+
+TEST_F(OnnxFusionTest, ProductsWithRelu) {
+  const std::string x = net.input("x", {3, 4});
+  const std::string y = net.node("MatMul", {x, net.transposed(net.weight({5, 4}), {1, 0})});
+  EXPECT_EQ(net.made_by(net.node("Relu", {net.node("Add", {y, net.weight({5})})})), "linear_relu");
+}
+
+TEST_F(OnnxFusionTest, ATurnedWeightMayBeReadTwice) {
+  const std::string turned = net.transposed(net.weight({4, 4}), {1, 0});
+  const std::string y = net.node("MatMul", {net.input("x", {3, 4}), turned});
+  EXPECT_EQ(net.made_by(net.node("MatMul", {y, turned})), "linear");
+}
+
+TEST_F(OnnxFusionTest, ABiasThatStretchesIsAdded) {
+  const std::string y =
+      net.node("MatMul", {net.input("x", {3, 4}), net.transposed(net.weight({5, 4}), {1, 0})});
+  EXPECT_EQ(net.made_by(net.node("Add", {y, net.weight({1})})), "add");
+}
+
+TEST_F(OnnxFusionTest, GeluInBothForms) {
+  const std::string x = net.input("x", {3, 4});
+  const std::string erf = net.node("Erf", {net.node("Div", {x, net.number(std::sqrt(2.0))})});
+  const std::string inner = net.node("Mul", {x, net.node("Add", {erf, net.number(1)})});
+  const std::string gelu = net.node("Mul", {inner, net.number(0.5)});
+  const std::string cube = net.node("Mul", {net.number(0.044715), net.node("Pow", {gelu, net.number(3)})});
+  const std::string tanh = net.node(
+      "Tanh", {net.node("Mul", {net.node("Add", {gelu, cube}), net.number(std::sqrt(2 / std::acos(-1.0)))})});
+  const std::string product = net.node("Mul", {gelu, net.node("Add", {tanh, net.number(1)})});
+  EXPECT_EQ(net.made_by(net.node("Mul", {product, net.number(0.5)})), "gelu");
+}
+
+TEST_F(OnnxFusionTest, SumsThatAreNormalized) {
+  const std::string x = net.input("x", {2, 3, 4});
+  const std::string sum = net.node("Add", {x, net.input("r", {2, 3, 4})});
+  EXPECT_EQ(net.made_by(net.node("LayerNormalization", {sum, net.weight({4}), net.weight({4})})),
+            "add_layer_norm");
+}
+
+TEST_F(OnnxFusionTest, SumsThatStretchAreNormalized) {
+  const std::string sum = net.node("Add", {net.input("x", {1, 4}), net.input("r", {3, 1})});
+  EXPECT_EQ(net.made_by(net.node("LayerNormalization", {sum, net.weight({4}), net.weight({4})})),
+            "layer_norm");
+}
+
+/// Attention in two heads as the exporter writes it.
+std::string attention(Net& net, const Names& qkv, const std::string& mask, const std::string& bias = "") {
+  const std::string heads = net.integers({0, 0, 2, -1});
+  const auto split = [&](const std::string& x, const std::vector<std::int64_t>& perm) {
+    return net.transposed(net.node("Reshape", {x, heads}), perm);
+  };
+  const std::string q = split(qkv[0], {0, 2, 1, 3}), k = split(qkv[1], {0, 2, 3, 1}),
+                    v = split(qkv[2], {0, 2, 1, 3});
+  std::string s = net.node("Mul", {net.node("MatMul", {q, k}), net.number(0.5)});
+  if (!bias.empty()) s = net.node("Add", {s, bias});
+  if (!mask.empty()) s = net.node("Where", {mask, s, net.number(-3.4e38)});
+  s = net.node("Softmax", {s}, {ModelBuilder::attribute("axis", -1)});
+  const std::string y = net.transposed(net.node("MatMul", {s, v}), {0, 2, 1, 3});
+  return net.node("Reshape", {y, net.integers({0, 0, -1})});
+}
+
+TEST_F(OnnxFusionTest, Attention) {
+  const std::string q = net.input("q", {2, 3, 4}), k = net.input("k", {2, 5, 4}),
+                    v = net.input("v", {2, 5, 6});
+  EXPECT_EQ(net.made_by(attention(net, {q, k, v}, "")), "scaled_dot_product_attention");
+}
+
+TEST_F(OnnxFusionTest, AttentionWithABias) {
+  const std::string x = net.input("x", {2, 3, 4});
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, "", net.input("bias", {2, 1, 3, 3}))),
+            "scaled_dot_product_attention");
+}
+
+TEST_F(OnnxFusionTest, AttentionWithAMask) {
+  const std::string x = net.input("x", {2, 3, 4});
+  const std::string mask = net.mask("mask", Mask{{{{true, true, false}}}, {{{true, false, false}}}});
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, mask)), "scaled_dot_product_attention");
+}
+
+TEST_F(OnnxFusionTest, WhatAttendsToNothingAttendsToAllAlike) {
+  const std::string x = net.input("x", {2, 3, 4});
+  const std::string mask = net.mask("mask", Mask{{{{true, true, false}}}, {{{false, false, false}}}});
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, mask)), "reshape");
+}
+
+TEST_F(OnnxFusionTest, AttentionOfOtherShapes) {
+  const std::string q = net.input("q", {1, 3, 2, 2}), x = net.input("x", {2, 5, 4});
+  EXPECT_EQ(net.made_by(attention(net, {q, x, x}, "")), "reshape");
+}
+
+TEST_F(OnnxFusionTest, AMaskThatStretchesTheBatch) {
+  const std::string x = net.input("x", {1, 2, 4});
+  const std::string mask = net.mask("mask", Mask{{{{true, false}}}, {{{true, true}}}});
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, mask)), "reshape");
+}
+
+}  // namespace

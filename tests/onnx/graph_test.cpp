@@ -1,0 +1,358 @@
+// Graphs from ONNX files: those of PyTorch, their training, and files that are wrong.
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/onnx.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "../expect_error.hpp"
+#include "../files.hpp"
+#include "model_builder.hpp"
+
+namespace {
+
+using nlohmann::json;
+using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError,
+    xgrad::Variable;
+using xgrad::onnx::Graph, xgrad::onnx::Value, xgrad::onnx::Values;
+using xgrad_tests::message_of, xgrad_tests::ModelBuilder, xgrad_tests::TemporaryFolder;
+
+std::string file(const std::string& name) { return XGRAD_ONNX_DIR "/" + name; }
+
+template <class A>
+A array_of(const json& dims, const json& data) {
+  const auto lengths = dims.get<std::vector<std::size_t>>();
+  A array = A::from_shape(Shape(lengths.begin(), lengths.end()));
+  const auto elements = data.get<std::vector<typename A::value_type>>();
+  std::copy(elements.begin(), elements.end(), array.data());
+  return array;
+}
+
+template <class T>
+Values<T> inputs_of(const json& inputs) {
+  Values<T> values;
+  for (const auto& [name, input] : inputs.items()) {
+    if (input.at("type") == "int64") {
+      values.emplace(name, array_of<Ids>(input.at("dims"), input.at("data")));
+    } else {
+      values.emplace(name, Variable<T>(array_of<Array<T>>(input.at("dims"), input.at("data"))));
+    }
+  }
+  return values;
+}
+
+/// The largest deviation from what is expected, in parts of the largest element.
+template <class T>
+double deviation(const Variable<T>& got, const json& expected) {
+  const auto elements = expected.get<std::vector<double>>();
+  if (got.size() != elements.size()) return INFINITY;
+  double worst = 0, largest = 0;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    worst = std::max(worst, std::abs(elements[i] - static_cast<double>(got.value().data()[i])));
+    largest = std::max(largest, std::abs(elements[i]));
+  }
+  return worst / largest;
+}
+
+template <class T>
+void expect_results_of(const std::string& cases) {
+  const json models = json::parse(xgrad_tests::read_bytes(file(cases)));
+  std::size_t compared = 0;
+  for (const json& model : models) {
+    const Graph<T> graph(file(model.at("model")));
+    for (const json& one : model.at("cases")) {
+      const Values<T> results = graph(inputs_of<T>(one.at("inputs")));
+      for (const auto& [name, expected] : one.at("outputs").items()) {
+        EXPECT_LE(deviation(std::get<Variable<T>>(results.at(name)), expected), 2e-6)
+            << model.at("model") << " " << name;
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GE(compared, 6U);
+}
+
+TEST(OnnxGraphTest, FilesOfPyTorchAndByHandGiveTheirResults) {
+  for (const char* cases : {"by_hand.json", "torch113.json"}) {
+    expect_results_of<float>(cases);
+    expect_results_of<double>(cases);
+  }
+}
+
+TEST(OnnxGraphTest, InitializersAreParametersWithGradients) {
+  const Graph<double> graph(file("by_hand.onnx"));
+  xgrad::manual_seed(0);
+  Array<std::int64_t> mask = xt::ones<std::int64_t>({2, 5});
+  mask(0, 4) = 0;
+  const Values<double> given{{"x", Variable<double>(xgrad::normal<double>({2, 5, 4}))},
+                             {"attention_mask", mask}};
+  const Variable<double> seed(xgrad::normal<double>({2, 5, 4}));
+  ASSERT_FALSE(graph.parameters().empty());
+  EXPECT_TRUE(xgrad::gradcheck(
+      [&](const std::vector<Variable<double>>&) {
+        return sum(std::get<Variable<double>>(graph(given).at("y")) * seed);
+      },
+      graph.parameters()));
+}
+
+TEST(OnnxGraphTest, AModelOfPyTorchIsTrained) {
+  const Graph<float> graph(file("torch113_bert_classifier_opset17.onnx"));
+  const json models = json::parse(xgrad_tests::read_bytes(file("torch113.json")));
+  const json& model = *std::ranges::find(models, "torch113_bert_classifier_opset17.onnx",
+                                         [](const json& one) { return one.at("model"); });
+  const Values<float> given = inputs_of<float>(model.at("cases").at(0).at("inputs"));
+  xgrad::Adam<float> adam(graph.parameters(), {.lr = 1e-3});
+  std::vector<float> losses;
+  for (int step = 0; step < 20; ++step) {
+    adam.zero_grad();
+    const auto results = graph(given);
+    const Variable<float> loss = cross_entropy(std::get<Variable<float>>(results.begin()->second), Ids{2, 0});
+    loss.backward();
+    adam.step();
+    losses.push_back(loss.item());
+  }
+  EXPECT_LT(losses.back(), 0.1F * losses.front());
+}
+
+TEST(OnnxGraphTest, DescribesItsInputsOutputsAndOperators) {
+  const Graph<float> graph(file("by_hand.onnx"));
+  ASSERT_EQ(graph.inputs().size(), 2U);
+  EXPECT_EQ(graph.inputs()[0].name, "x");
+  EXPECT_EQ(graph.inputs()[0].type, "FLOAT");
+  ASSERT_TRUE(graph.inputs()[0].shape);
+  EXPECT_EQ((*graph.inputs()[0].shape)[2].fixed, 4U);
+  EXPECT_FALSE((*graph.inputs()[0].shape)[1].fixed);
+  EXPECT_EQ(graph.inputs()[1].type, "INT64");
+  EXPECT_EQ(graph.outputs().size(), 2U);
+  EXPECT_EQ(graph.operators().at("MatMul"), 2U);
+}
+
+/// A graph y = x + w in a file, with what a test adds.
+class OnnxFileTest : public testing::Test {
+ protected:
+  OnnxFileTest() {
+    model_.input("x", 1, {-1, 2});
+    model_.floats("w", {2}, {1, 2});
+    model_.output("y");
+  }
+
+  void add() { model_.node("Add", {"x", "w"}, {"y"}); }
+
+  std::string path() const { return folder_.write("model.onnx", model_.bytes()); }
+  Graph<float> graph() const { return Graph<float>(path()); }
+
+  /// What is said of the file, without its path.
+  std::string error() const {
+    const std::string text = message_of<FileError>([&] { graph(); });
+    const std::string begin = folder_.path("model.onnx") + ": ";
+    return text.starts_with(begin) ? text.substr(begin.size()) : text;
+  }
+
+  TemporaryFolder folder_;
+  ModelBuilder model_;
+};
+
+TEST_F(OnnxFileTest, IsComputed) {
+  add();
+  const Values<float> results = graph()({{"x", Variable<float>(Array<float>{{1, 2}, {3, 4}})}});
+  EXPECT_EQ(std::get<Variable<float>>(results.at("y")).value(), (Array<float>{{2, 4}, {4, 6}}));
+}
+
+TEST_F(OnnxFileTest, OperatorsThatAreMissingAreNamedAtOnce) {
+  add();
+  model_.node("Conv", {"y"}, {"a"});
+  model_.node("Loop", {"a"}, {"b"});
+  model_.node("Conv", {"b"}, {"c"});
+  model_.node("Attention", {"c"}, {"d"}, {}, "com.microsoft");
+  EXPECT_EQ(error(), "operators that are not supported: Conv, Loop, com.microsoft.Attention");
+}
+
+TEST_F(OnnxFileTest, EveryNodeHasAnOperatorAndAnOutput) {
+  model_.node("", {"x"}, {"y"});
+  EXPECT_EQ(error(), "there is a node without an operator");
+  model_ = {};
+  model_.node("Split", {"x"}, {});
+  EXPECT_EQ(error(), "Split: a node must have an output");
+}
+
+TEST_F(OnnxFileTest, AttributesThatAreUnknownAreNotIgnored) {
+  model_.node("Add", {"x", "w"}, {"y"}, {ModelBuilder::attribute("axis", 1)});
+  EXPECT_EQ(error(), "Add \"makes_y\": attribute \"axis\" is not supported");
+}
+
+TEST_F(OnnxFileTest, ValuesMustBeMadeOnceAndBeforeTheyAreRead) {
+  model_.node("Add", {"later", "w"}, {"y"});
+  model_.node("Neg", {"x"}, {"later"});
+  EXPECT_EQ(error(), "Add \"makes_y\": no node before makes the value \"later\"");
+  model_ = {};
+  model_.floats("w", {2}, {1, 2});
+  model_.node("Neg", {"w"}, {"w"});
+  EXPECT_EQ(error(), "there are two values \"w\"");
+  model_ = {};
+  model_.floats("w", {2}, {1, 2});
+  model_.node("Neg", {"w"}, {"v"});
+  model_.output("y");
+  EXPECT_EQ(error(), "the outputs: no node before makes the value \"y\"");
+}
+
+TEST_F(OnnxFileTest, OperatorSetsOfOtherVersionsAreRefused) {
+  add();
+  model_.opset = 21;
+  EXPECT_EQ(error(), "operator sets 7 to 20 are supported, got 21");
+}
+
+TEST_F(OnnxFileTest, TensorsMustHaveTheirBytes) {
+  add();
+  model_.initializer(ModelBuilder::tensor("v", 1, {2, 3}, "12345678"));
+  EXPECT_EQ(error(), "tensor \"v\": (2, 3) of F32 takes 24 bytes, got 8");
+}
+
+TEST_F(OnnxFileTest, LengthsMustBePossible) {
+  add();
+  const std::int64_t large = std::int64_t{1} << 40;
+  model_.initializer(ModelBuilder::tensor("v", 1, {large, large}, ""));
+  EXPECT_EQ(error(), "tensor \"v\": a tensor (1099511627776, 1099511627776) is larger than memory");
+  model_ = {};
+  model_.initializer(ModelBuilder::tensor("v", 1, {-1}, ""));
+  EXPECT_EQ(error(), "tensor \"v\": lengths must be at least 0, got -1");
+}
+
+TEST_F(OnnxFileTest, InputsAreChecked) {
+  add();
+  const Graph<float> graph = this->graph();
+  const Variable<float> x(Array<float>{{1, 2}});
+  EXPECT_EQ(message_of<ValueError>([&] { graph({}); }), "input \"x\" is missing");
+  EXPECT_EQ(message_of<ValueError>([&] { graph({{"x", x}, {"z", x}}); }), "there is no input \"z\"");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              graph({{"x", Ids{{1, 2}}}});
+            }),
+            "input \"x\" must hold floats, got integers");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              graph({{"x", Variable<float>(Array<float>{1, 2})}});
+            }),
+            "input \"x\" must have the shape (open, 2), got (2)");
+}
+
+TEST_F(OnnxFileTest, WhatAnOperatorThrowsBeginsWithItsName) {
+  model_.floats("v", {3}, {1, 2, 3});
+  model_.node("Add", {"x", "v"}, {"y"});
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              graph()({{"x", Variable<float>(Array<float>{{1, 2}})}});
+            }),
+            "Add \"makes_y\": add: shapes must broadcast, got a (1, 2) and b (3)");
+}
+
+TEST_F(OnnxFileTest, AFewBytesDoNotAskForAllMemory) {
+  model_.integers("shape", {2}, {1 << 20, 1 << 20});
+  model_.node("ConstantOfShape", {"shape"}, {"y"});
+  EXPECT_EQ(
+      message_of<ValueError>([&] {
+        graph()({{"x", Variable<float>(Array<float>{{1, 2}})}});
+      }),
+      "ConstantOfShape \"makes_y\": a result (1048576, 1048576) would have more than 268435456 elements");
+}
+
+// ---- External data ----
+
+class OnnxExternalDataTest : public OnnxFileTest {
+ protected:
+  /// A tensor v (2) of floats at this place.
+  void external(const std::string& location, const std::string& offset, const std::string& length) {
+    xgrad_tests::MessageWriter tensor;
+    tensor.integers(1, std::vector<std::int64_t>{2});
+    tensor.integer(2, 1);
+    tensor.text(8, "v");
+    for (const auto& [key, value] :
+         {std::pair{"location", location}, {"offset", offset}, {"length", length}}) {
+      if (value.empty()) continue;
+      xgrad_tests::MessageWriter entry;
+      entry.text(1, key);
+      entry.text(2, value);
+      tensor.message(13, entry);
+    }
+    tensor.integer(14, 1);
+    model_ = {};
+    model_.input("x", 1, {-1, 2});
+    model_.initializer(tensor);
+    model_.node("Add", {"x", "v"}, {"y"});
+    model_.output("y");
+  }
+};
+
+TEST_F(OnnxExternalDataTest, IsReadFromAFileBeside) {
+  folder_.write("data.bin", "----" + ModelBuilder::raw(std::vector<float>{5, 6}));
+  external("data.bin", "4", "8");
+  const Values<float> results = graph()({{"x", Variable<float>(Array<float>{{1, 2}})}});
+  EXPECT_EQ(std::get<Variable<float>>(results.at("y")).value(), (Array<float>{{6, 8}}));
+}
+
+TEST_F(OnnxExternalDataTest, MustLieInTheFolderOfTheModel) {
+  const TemporaryFolder other;
+  const std::string outside = other.write("data.bin", "12345678");
+  std::filesystem::create_symlink(outside, folder_.path("link.bin"));
+  for (const std::string& location :
+       {outside, std::string("../data.bin"), std::string("link.bin"), std::string()}) {
+    external(location, "0", "8");
+    EXPECT_EQ(error(), "tensor \"v\": external data must lie in the folder of the model, got location \"" +
+                           location + "\"");
+  }
+}
+
+TEST_F(OnnxExternalDataTest, MustBeThere) {
+  folder_.write("data.bin", "12345678");
+  external("data.bin", "4", "8");
+  EXPECT_EQ(error(), "tensor \"v\": external data goes from 4 to 4 + 8, but \"data.bin\" has 8 bytes");
+  external("data.bin", "-4", "8");
+  EXPECT_EQ(error(), "tensor \"v\": the offset of external data must be a number, got \"-4\"");
+  external("data.bin", "0", "4");
+  EXPECT_EQ(error(), "tensor \"v\": (2) of F32 takes 8 bytes, got 4");
+  external("none.bin", "0", "8");
+  EXPECT_NE(error().find("none.bin: cannot be read: No such file or directory"), std::string::npos)
+      << error();
+}
+
+// ---- Damaged files ----
+
+/// Loads the bytes and computes with what loads: any exception will do, and nothing else.
+void try_bytes(const TemporaryFolder& folder, const std::string& bytes) {
+  const std::string path = folder.write("damaged.onnx", bytes);
+  try {
+    const Graph<float> graph(path);
+    graph({{"x", Variable<float>(Array<float>(Shape{1, 2, 4}, 0.5F))},
+           {"attention_mask", Ids(Shape{1, 2}, 1)}});
+  } catch (const std::exception&) {
+  }
+}
+
+TEST(OnnxDamageTest, EveryBeginningOfAFileIsRefused) {
+  const TemporaryFolder folder;
+  const std::string bytes = xgrad_tests::read_bytes(file("by_hand.onnx"));
+  std::size_t refused = 0;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const std::string path = folder.write("short.onnx", bytes.substr(0, size));
+    refused += message_of<FileError>([&] { const Graph<float> graph(path); }).starts_with(path) ? 1 : 0;
+  }
+  EXPECT_EQ(refused, bytes.size());
+}
+
+TEST(OnnxDamageTest, ChangedBytesDoNoHarm) {
+  const TemporaryFolder folder;
+  const std::string bytes = xgrad_tests::read_bytes(file("by_hand.onnx"));
+  std::mt19937 random(0);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(random());
+    try_bytes(folder, changed);
+  }
+}
+
+}  // namespace
