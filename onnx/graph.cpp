@@ -1,5 +1,7 @@
 #include "graph.hpp"
 
+#include <new>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -276,8 +278,12 @@ Values<T> Graph<T>::operator()(const Values<T>& inputs) const {
         fail<ValueError>("there are ", results.size(), " results, the graph asks for ", step.outputs.size());
       for (std::size_t i = 0; i < step.outputs.size(); ++i)
         if (step.outputs[i] != no_slot) values[step.outputs[i]] = std::move(results[i]);
+    } catch (const std::length_error&) {
+      fail<ValueError>(step.name, ": its result does not fit into memory");
     } catch (const std::logic_error&) {
       rethrow_with(step.name);
+    } catch (const std::bad_alloc&) {
+      fail<ValueError>(step.name, ": its result does not fit into memory");
     }
     for (const std::size_t slot : step.done) values[slot].reset();
   }

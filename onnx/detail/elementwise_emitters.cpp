@@ -90,10 +90,8 @@ template <class T>
 void emit_masked_fill(Exporter<T>& to, const OpPair<T>& op) {
   const auto [first, second] = op.template arrays<Mask>("mask");
   const std::string shown = to.condition(Mask(!first), Mask(!second));
-  const double value = op.template attribute<double>("value");
-  const double filled =
-      std::isinf(value) && value < 0 ? static_cast<double>(std::numeric_limits<T>::lowest()) : value;
-  to.result(op, to.graph().node("Where", {shown, to.name_of(op, 0), to.number(filled)}));
+  const std::string filled = to.number(op.template attribute<double>("value"));
+  to.result(op, to.graph().node("Where", {shown, to.name_of(op, 0), filled}));
 }
 
 }  // namespace

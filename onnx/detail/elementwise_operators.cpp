@@ -160,7 +160,11 @@ Operator<T> clip(const NodeDescription& node) {
   return [least, most](const Arguments<T>& given) -> std::vector<Value<T>> {
     if (std::holds_alternative<Ids>(given.value(0))) {
       const auto bound = [&](std::size_t i, std::int64_t otherwise) {
-        return given.has(i) ? given.list(i).at(0) : otherwise;
+        if (!given.has(i)) return otherwise;
+        const std::vector<std::int64_t> list = given.list(i);
+        if (list.size() != 1)
+          xgrad::detail::fail<ShapeError>("a bound must be one number, got ", list.size());
+        return list.front();
       };
       using Limits = std::numeric_limits<std::int64_t>;
       const std::int64_t low = bound(1, Limits::min()), high = bound(2, Limits::max());

@@ -1,6 +1,7 @@
 #include "exporter.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "../../files/tensor_view.hpp"
 #include "../../graph/error.hpp"
@@ -40,6 +41,7 @@ Exporter<T>::Exporter(const Module<T>& model, const AxisLengths& lengths, const 
                       const TracedCall<T>& first, const TracedCall<T>& second)
     : lengths_(lengths), axes_(axes), first_(first), second_(second), axis_lengths_(lengths.size()) {
   add_inputs();
+  for (const auto& result : first.results) take_name(result.first, "output");
   add_parameters(model);
 }
 
@@ -61,6 +63,14 @@ GraphWriter Exporter<T>::write() {
 }
 
 template <class T>
+void Exporter<T>::take_name(const std::string& name, const char* of) {
+  if (graph_.new_name(name) != name)
+    xgrad::detail::fail<ValueError>(
+        "onnx::save: inputs, outputs and parameters must have different names, the ", of, " ",
+        in_quotes(name), " has that of another");
+}
+
+template <class T>
 void Exporter<T>::add_inputs() {
   for (const auto& [name, numbers] : axes_) {
     const Value<T>& value = first_.given.at(name);
@@ -72,7 +82,7 @@ void Exporter<T>::add_inputs() {
         axes.push_back({-1, lengths_.name(numbers[i])});
       }
     }
-    graph_.new_name(name);
+    take_name(name, "input");
     const Variable<T>* const floats = std::get_if<Variable<T>>(&value);
     graph_.input(name, floats != nullptr ? float_type : 7, axes);
     if (floats != nullptr) names_[address(*floats)] = name;
@@ -82,7 +92,7 @@ void Exporter<T>::add_inputs() {
 template <class T>
 void Exporter<T>::add_parameters(const Module<T>& model) {
   for (const auto& [name, parameter] : model.named_parameters()) {
-    graph_.new_name(name);
+    take_name(name, "parameter");
     names_[address(parameter)] = name;
   }
   // all have their names before the first is written, as no other value may take one
@@ -122,13 +132,17 @@ void Exporter<T>::add_outputs() {
     }
     std::vector<GraphWriter::Axis> axes;
     const Shape& second = shape_of<T>(second_.results.at(name));
+    if (second.size() != floats->dimension()) {
+      problems_.push_back("the output " + in_quotes(name) +
+                          ", which has another number of axes for other lengths");
+      continue;
+    }
     for (std::size_t i = 0; i < second.size(); ++i) {
       const auto length = lengths_.explain(floats->shape()[i], second[i]);
       const bool is_named = length && length->factor == 1 && length->axes.size() == 1;
       axes.push_back({length && length->is_fixed() ? static_cast<std::int64_t>(length->factor) : -1,
                       is_named ? lengths_.name(length->axes[0]) : ""});
     }
-    graph_.new_name(name);
     graph_.node("Identity", {made->second}, {}, name);
     graph_.output(name, float_type, axes);
   }
@@ -167,7 +181,7 @@ std::string Exporter<T>::constant(const Variable<T>& first, const Variable<T>& s
 
 template <class T>
 std::string Exporter<T>::number(double value) {
-  std::string& name = numbers_[value];
+  std::string& name = numbers_[std::bit_cast<std::uint64_t>(value)];
   if (name.empty()) {
     name = graph_.new_name("number");
     const T element = static_cast<T>(value);
@@ -183,11 +197,6 @@ std::string Exporter<T>::not_equal(const std::string& input, std::int64_t number
 
 template <class T>
 std::string Exporter<T>::condition(const Mask& first, const Mask& second) {
-  if (same_elements(first, second)) {
-    const std::string name = graph_.new_name("condition");
-    graph_.initializer(name, first.shape(), std::span<const bool>(first.data(), first.size()));
-    return name;
-  }
   for (const auto& [name, value] : first_.given) {
     const Ids* const of_first = std::get_if<Ids>(&value);
     if (of_first == nullptr || of_first->size() != first.size()) continue;
@@ -203,6 +212,11 @@ std::string Exporter<T>::condition(const Mask& first, const Mask& second) {
     if (!fits(first, *of_first) || !fits(second, of_second)) continue;
     return reshaped(not_equal(name, number), of_first->shape(), of_second.shape(), first.shape(),
                     second.shape());
+  }
+  if (same_elements(first, second)) {
+    const std::string name = graph_.new_name("condition");
+    graph_.initializer(name, first.shape(), std::span<const bool>(first.data(), first.size()));
+    return name;
   }
   refuse("a condition " + to_string(first.shape()) + " that is not where an input is one number");
 }
@@ -235,14 +249,9 @@ std::string Exporter<T>::shares(const Variable<T>& first, const Variable<T>& sec
 
 template <class T>
 std::string Exporter<T>::ids(const Ids& first, const Ids& second) {
-  if (same_elements(first, second)) {
-    const std::string name = graph_.new_name("ids");
-    graph_.initializer(name, first.shape(), std::span<const std::int64_t>(first.data(), first.size()));
-    return name;
-  }
   for (const auto& [name, value] : first_.given) {
     const Ids* const of_first = std::get_if<Ids>(&value);
-    if (of_first == nullptr || of_first->size() != first.size()) continue;
+    if (of_first == nullptr || of_first->dimension() == 0 || of_first->size() != first.size()) continue;
     const Ids& of_second = std::get<Ids>(second_.given.at(name));
     if (of_second.size() != second.size()) continue;
     const auto in_shape = [&](const std::string& made) {
@@ -276,6 +285,11 @@ std::string Exporter<T>::ids(const Ids& first, const Ids& second) {
       const std::string sums = graph_.node("CumSum", {counts, graph_.integer(axis)});
       return in_shape(graph_.node("Add", {graph_.node("Mul", {sums, counts}), graph_.integer(pad)}));
     }
+  }
+  if (same_elements(first, second)) {
+    const std::string name = graph_.new_name("ids");
+    graph_.initializer(name, first.shape(), std::span<const std::int64_t>(first.data(), first.size()));
+    return name;
   }
   const auto counts_up = [](const Ids& all) {
     const std::size_t length = all.dimension() == 0 ? 1 : all.shape().back();

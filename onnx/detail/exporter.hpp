@@ -92,6 +92,8 @@ class Exporter {
  private:
   static constexpr std::int64_t float_type = std::is_same_v<T, float> ? 1 : 11;
 
+  /// Throws ValueError if it has been taken.
+  void take_name(const std::string& name, const char* of);
   void add_inputs();
   void add_parameters(const Module<T>& model);
   void add_op(const OpPair<T>& op);
@@ -107,8 +109,8 @@ class Exporter {
   const InputAxes& axes_;
   const TracedCall<T>&first_, &second_;
   GraphWriter graph_;
-  std::map<const void*, std::string> names_;  // of the values of the first call
-  std::map<double, std::string> numbers_;
+  std::map<const void*, std::string> names_;      // of the values of the first call
+  std::map<std::uint64_t, std::string> numbers_;  // by the bits of a double
   std::vector<std::string> axis_lengths_;
   std::vector<std::string> problems_;
 };

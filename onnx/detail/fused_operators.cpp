@@ -1,6 +1,7 @@
 // Operators of nodes that take the place of several.
 
 #include <algorithm>
+#include <limits>
 
 #include "../../ops/arithmetic.hpp"
 #include "../../ops/attention.hpp"
@@ -69,8 +70,8 @@ struct HeadsAttention {
   }
 
  private:
-  /// Whether the kernel computes the same: nothing is stretched but the mask, of which each row shows
-  /// something.
+  /// Whether the kernel computes the same: nothing is stretched but the mask or the bias, of which each row
+  /// shows something.
   bool is_regular() const {
     for (const Variable<T>* x : {&q, &k, &v})
       if (x->dimension() != 3 || x->shape(0) != q.shape(0)) return false;
@@ -81,11 +82,15 @@ struct HeadsAttention {
       const std::size_t length = shape[axis];
       if (length != 1 && length != scores[scores.size() - shape.size() + axis]) return false;
     }
-    if (mask == nullptr) return true;
     const std::size_t length = shape.empty() ? 1 : shape.back();
-    for (const bool* row = mask->data(); row != mask->data() + mask->size(); row += length)
-      if (std::find(row, row + length, true) == row + length) return false;
-    return true;
+    const auto shows_in_each_row = [length](const auto& array, const auto& is_shown) {
+      for (std::size_t begin = 0; begin < array.size(); begin += length)
+        if (std::none_of(array.data() + begin, array.data() + begin + length, is_shown)) return false;
+      return true;
+    };
+    if (mask != nullptr) return shows_in_each_row(*mask, [](bool shown) { return shown; });
+    return !bias.defined() ||
+           shows_in_each_row(bias.value(), [](T x) { return x != -std::numeric_limits<T>::infinity(); });
   }
 
   Variable<T> composed() const {

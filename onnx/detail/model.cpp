@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../../graph/error.hpp"
+#include "operators.hpp"
 #include "protobuf.hpp"
 
 namespace xgrad::onnx::detail {
@@ -306,6 +307,7 @@ class ModelReader {
     }
     const std::optional<std::size_t> size = byte_count(*dtype, shape);
     if (!size) fail<ValueError>(what, "a tensor ", shape, " is larger than memory");
+    if (*size == 0) check_made(shape);  // no bytes stand behind its lengths
     Tensor tensor{};
     if (is_external) {
       tensor.view.bytes = external_bytes(what, external, *size);

@@ -245,6 +245,7 @@ std::vector<std::size_t> places_of(std::int64_t start, std::int64_t end, std::in
                                    std::size_t length) {
   const auto n = static_cast<std::int64_t>(length);
   if (step == 0) fail<ValueError>("steps must not be 0");
+  if (n == 0) return {};
   const auto clamped = [&](std::int64_t place, std::int64_t least, std::int64_t most) {
     return std::clamp(place < 0 ? std::max(place, -n - 1) + n : place, least, most);
   };
@@ -412,8 +413,15 @@ Operator<T> cumulative_sum(const NodeDescription& node) {
     if (std::holds_alternative<Variable<T>>(given.value(0))) {
       const int dim = static_cast<int>(axis);
       const Variable<T>& x = given.floats(0);
-      const Variable<T> sums = is_reverse ? flip(cumsum(flip(x, dim), dim), dim) : cumsum(x, dim);
-      return {is_exclusive ? sums - x : sums};
+      const auto count = static_cast<std::ptrdiff_t>(x.shape(dim));
+      Variable<T> summed = is_reverse ? flip(x, dim) : x;
+      if (is_exclusive && count > 0) {
+        Shape first = x.shape();
+        first[axis] = 1;
+        summed = cat({Variable<T>(Array<T>(first, T{0})), narrow(summed, dim, 0, count - 1)}, dim);
+      }
+      const Variable<T> sums = cumsum(summed, dim);
+      return {is_reverse ? flip(sums, dim) : sums};
     }
     const Ids& x = given.integers(0);
     Ids y = x;
@@ -450,7 +458,8 @@ Operator<T> triangle(const NodeDescription& node) {
             const auto cols = static_cast<std::ptrdiff_t>(x.shape()[x.dimension() - 1]);
             for (std::size_t i = 0; i < y.size(); ++i) {
               const auto place = static_cast<std::ptrdiff_t>(i);
-              const std::ptrdiff_t above = place % cols - place / cols % rows - diagonal;
+              const std::ptrdiff_t above =
+                  place % cols - place / cols % rows - std::clamp(diagonal, -rows, cols);
               if (is_upper ? above < 0 : above > 0) y.data()[i] = 0;
             }
             return {std::move(y)};

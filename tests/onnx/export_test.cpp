@@ -186,6 +186,40 @@ TEST_F(OnnxRefusalTest, WhatCanBeExportedIs) {
   EXPECT_EQ((*graph.outputs()[0].shape)[1].fixed, 9U);
 }
 
+/// Which of its inputs, by their number, a condition is made of.
+class OnnxMaskTest : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(OnnxMaskTest, ComesFromTheInputThatItIsMadeOfAlsoForFixedLengths) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("model.onnx");
+  const Small model;
+  const std::string names[] = {"a", "b"};
+  const std::string& of = names[GetParam()];
+  const auto f = [&](const Values<float>& in) {
+    const Ids& ids = std::get<Ids>(in.at(of));
+    const xgrad::Mask hidden = xt::equal(ids, std::int64_t{0});
+    const Variable<float> ones(Array<float>(ids.shape(), 1.0F));
+    return Values<float>{{"y", masked_fill(ones * 2, hidden, -INFINITY)}};
+  };
+  xgrad::onnx::save<float>(model, path, {{"a", {1U, 6U}, 0, 50}, {"b", {1U, 6U}, 0, 50}}, f);
+  const Values<float> given{{"a", Ids{{1, 0, 3, 0, 5, 6}}}, {"b", Ids{{0, 2, 0, 4, 0, 6}}}};
+  const Values<float> got = Graph<float>(path)(given), expected = f(given);
+  EXPECT_EQ(std::get<Variable<float>>(got.at("y")).value(),
+            std::get<Variable<float>>(expected.at("y")).value());
+}
+
+INSTANTIATE_TEST_SUITE_P(Inputs, OnnxMaskTest, testing::Values(0, 1));
+
+TEST_F(OnnxRefusalTest, NamesOfInputsOutputsAndParametersDiffer) {
+  EXPECT_EQ(message_of<ValueError>([&] {
+              xgrad::onnx::save<float>(model_, path_, {{"x", {"batch", 4U}}}, [&](const Values<float>& in) {
+                return Values<float>{{"x", std::get<Variable<float>>(in.at("x")) * 2}};
+              });
+            }),
+            "onnx::save: inputs, outputs and parameters must have different names, the output \"x\" has that "
+            "of another");
+}
+
 TEST_F(OnnxRefusalTest, AllOpsWithoutAnOperatorAreNamedAtOnce) {
   EXPECT_EQ(
       error([&](const Variable<float>& x) { return cumprod(lgamma(x) + lgamma(x * 2), 0); }),

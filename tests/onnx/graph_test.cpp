@@ -224,6 +224,16 @@ TEST_F(OnnxFileTest, LengthsMustBePossible) {
   model_ = {};
   model_.initializer(ModelBuilder::tensor("v", 1, {-1}, ""));
   EXPECT_EQ(error(), "tensor \"v\": lengths must be at least 0, got -1");
+  model_ = {};
+  model_.initializer(ModelBuilder::tensor("v", 1, {large, 0}, ""));
+  EXPECT_EQ(error(), "a result (1099511627776, 0) would have more than 268435456 elements");
+}
+
+TEST_F(OnnxFileTest, SumsOfThoseBeforeAreNotMadeOfThoseBehind) {
+  model_.integers("axis", {}, {1});
+  model_.node("CumSum", {"x", "axis"}, {"y"}, {ModelBuilder::attribute("exclusive", 1)});
+  const Variable<float> x(Array<float>{{1, INFINITY}, {1, 1e30F}});
+  EXPECT_EQ(std::get<Variable<float>>(graph()({{"x", x}}).at("y")).value(), (Array<float>{{0, 1}, {0, 1}}));
 }
 
 TEST_F(OnnxFileTest, InputsAreChecked) {
