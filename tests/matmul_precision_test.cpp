@@ -305,9 +305,10 @@ TEST_F(MatmulPrecisionTest, LinearAlgebraStaysAsItIs) {
       {"svd", {{tall}, [](const List& x) { return xgrad::svd(x[0], false).S; }}},
       {"eigh", {{square_matrix}, [](const List& x) { return xgrad::eigh(x[0]).eigenvectors; }}}};
   for (const auto& [name, op] : ops) {
-    const List wanted{op.first.front()};
-    const auto all = [&] {
-      const Variable<float> y = op.second(op.first);
+    const auto& [inputs, f] = op;
+    const List wanted{inputs.front()};
+    const auto all = [&wanted, &inputs = inputs, &f = f] {
+      const Variable<float> y = f(inputs);
       const Variable<float> seed(Array<float>(y.shape(), 0.37F));
       return std::pair(y.value(), grad(y, wanted, {.seed = seed})[0].value());
     };
