@@ -653,9 +653,10 @@ Variable<T> fused(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
   const bool recorded =
       std::apply([](const auto&... variable) { return will_record(variable...); }, variables.variables);
   if (!recorded) return detail::told(op, std::move(y), variables, attributes);
-  auto replayed = [composed = std::remove_cvref_t<Composed>(std::forward<Composed>(composed))]<class... All>(
-                      Variable<T> dy, Needs needs, All&&... all) {
-    auto arguments = std::forward_as_tuple(all...);
+  auto replayed = [composed =
+                       std::remove_cvref_t<Composed>(std::forward<Composed>(composed))]<class... Operands>(
+                      Variable<T> dy, Needs needs, Operands&&... operands) {
+    auto arguments = std::forward_as_tuple(operands...);
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return detail::replay<T, N>(dy, needs, {std::get<I>(arguments)...}, composed);
     }

@@ -142,7 +142,11 @@ XGRAD_WITH_BFLOAT16 void multiply_rows(const Rows& a, const Pair* b, std::size_t
 #pragma GCC unroll 16
     for (std::size_t r = 0; r < rows; ++r) {
       const Pair x = a.data[r * a.row + q * a.pair];
-      const auto same = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(x)));
+      __m512i repeated = _mm512_set1_epi32(static_cast<int>(x));
+#if defined(__clang__)
+      asm("" : "+v"(repeated));  // clang 16 crashes when it turns a broadcast into bfloat16 numbers
+#endif
+      const auto same = reinterpret_cast<__m512bh>(repeated);
       left[r] = _mm512_dpbf16_ps(left[r], same, b_left);
       right[r] = _mm512_dpbf16_ps(right[r], same, b_right);
     }

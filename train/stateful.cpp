@@ -48,13 +48,12 @@ const typename Map::mapped_type* StateArchive::find(const Map& map, const std::s
   const auto found = map.find(prefix_ + name);
   if (found != map.end()) return &found->second;
   const char* const kind = kind_of_entry(*source_, prefix_ + name);
-  wrong(name, kind == nullptr ? std::string("is missing")
-                              : std::string("must be ") + kind_of<Map> + ", got " + kind);
+  wrong(name, kind == nullptr ? "is missing" : detail::join({"must be ", kind_of<Map>, ", got ", kind}));
   return nullptr;
 }
 
 void StateArchive::wrong(const std::string& name, const std::string& what) {
-  wrong_ += (wrong_.empty() ? "'" : "; '") + prefix_ + name + "' " + what;
+  wrong_ += detail::join({wrong_.empty() ? "'" : "; '", prefix_, name, "' ", what});
 }
 
 void StateArchive::number(const std::string& name, double& number) {
