@@ -26,18 +26,21 @@ Threading threading() {
 
 }  // namespace
 
+OneOpenMpThread::OneOpenMpThread() : threads_before_(omp_get_max_threads ? omp_get_max_threads() : 0) {
+  if (threads_before_ != 0) omp_set_num_threads(1);
+}
+
+OneOpenMpThread::~OneOpenMpThread() {
+  if (threads_before_ != 0) omp_set_num_threads(threads_before_);
+}
+
 BlasCall::BlasCall() {
   static std::mutex serial_blas;
   if (threading() == Threading::openmp) {  // which asks each calling thread for its own setting
-    threads_before_ = omp_get_max_threads();
-    omp_set_num_threads(1);
+    one_thread_.emplace();
   } else if (threading() == Threading::none) {  // its buffers have no lock
     lock_ = std::unique_lock(serial_blas);
   }
-}
-
-BlasCall::~BlasCall() {
-  if (threading() == Threading::openmp) omp_set_num_threads(threads_before_);
 }
 
 bool BlasCall::is_concurrent() { return threading() != Threading::none; }

@@ -1,14 +1,26 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 
 namespace xgrad::kernels {
+
+/// While one lives, libraries that divide work by OpenMP do not divide what this thread asks of them.
+class OneOpenMpThread {
+ public:
+  OneOpenMpThread();
+  ~OneOpenMpThread();
+  OneOpenMpThread(const OneOpenMpThread&) = delete;
+  OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
+
+ private:
+  int threads_before_;
+};
 
 /// While one lives, calls of BLAS and LAPACK are single-threaded, and safe beside those of other threads.
 class BlasCall {
  public:
   BlasCall();
-  ~BlasCall();
   BlasCall(const BlasCall&) = delete;
   BlasCall& operator=(const BlasCall&) = delete;
 
@@ -16,7 +28,7 @@ class BlasCall {
   static bool is_concurrent();
 
  private:
-  int threads_before_ = 0;
+  std::optional<OneOpenMpThread> one_thread_;
   std::unique_lock<std::mutex> lock_;
 };
 

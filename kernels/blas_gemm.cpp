@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -122,11 +123,23 @@ void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const 
                });
 }
 
+/// Up to how many multiplications tiles are faster than one call that packs: AMD's processors multiply faster
+/// in tiles at any size, Intel's in one call from some size on.
+std::size_t most_tiled_product() {
+  constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
+#if defined(__x86_64__)
+  static const std::size_t most = __builtin_cpu_is("intel") ? std::size_t{1} << 28 : any;
+  return most;
+#else
+  return any;
+#endif
+}
+
 /// True where tiles are faster than one call: not where that call is a tile itself.
 bool pays_to_tile(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
   constexpr std::size_t least_side = 16, unpacked = 1000000;
   return std::min({m, n, k}) >= least_side && (trans_b ? m >= 2 * least_side : m * n * k > unpacked) &&
-         has_small_kernels();
+         m * n * k <= most_tiled_product() && has_small_kernels();
 }
 
 }  // namespace
