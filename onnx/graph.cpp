@@ -47,6 +47,10 @@ constexpr std::int64_t first_opset = 7, last_opset = 20;
 constexpr std::size_t results_per_element = 1024;
 
 ValueDescription description_of(const detail::ValueInfo& info) {
+  if (!info.is_tensor) {
+    fail<ValueError>(in_quotes(info.name),
+                     ": sequences, maps, optionals and sparse tensors are not supported");
+  }
   ValueDescription description{info.name, detail::name_of_data_type(info.type), std::nullopt};
   if (!info.shape) return description;
   description.shape.emplace();

@@ -226,18 +226,14 @@ class ModelReader {
 
   static ValueInfo read_value_info(std::span<const std::byte> message) {
     ValueInfo info;
-    bool is_tensor = true;
     for (MessageReader in(message); in.next();) {
       if (in.field() == 1) info.name = in.text();
       if (in.field() != 2) continue;
       for (MessageReader type(in.bytes()); type.next();) {
         if (type.field() == 1) read_tensor_type(type.bytes(), info);
-        is_tensor = is_tensor && !is_other_type(type.field());
+        info.is_tensor = info.is_tensor && !is_other_type(type.field());
       }
     }
-    if (!is_tensor)
-      fail<ValueError>("value ", in_quotes(info.name),
-                       ": sequences, maps, optionals and sparse tensors are not supported");
     return info;
   }
 

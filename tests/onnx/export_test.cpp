@@ -63,6 +63,7 @@ double deviation(const Array<T>& got, const Array<T>& expected) {
   if (got.shape() != expected.shape()) return INFINITY;
   double worst = 0, largest = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
+    if (!std::isfinite(got.data()[i])) return INFINITY;
     worst = std::max(worst, std::abs(static_cast<double>(got.data()[i]) - expected.data()[i]));
     largest = std::max(largest, std::abs(static_cast<double>(expected.data()[i])));
   }
@@ -83,6 +84,7 @@ void expect_same_gradients(const Module<T>& model, const Graph<T>& graph, double
     const Array<T>&expected = original.grad().value(), &got = parameters.at(name).grad().value();
     ASSERT_EQ(got.shape(), expected.shape()) << name;
     for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_TRUE(std::isfinite(got.data()[i])) << name;
       worst = std::max(worst, std::abs(static_cast<double>(got.data()[i]) - expected.data()[i]));
       largest = std::max(largest, std::abs(static_cast<double>(expected.data()[i])));
     }

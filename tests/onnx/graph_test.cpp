@@ -205,7 +205,7 @@ TEST_F(OnnxFileTest, AttributesWithoutAValueAreZeroOrEmpty) {
 TEST_F(OnnxFileTest, InputsMustBeTensors) {
   add();
   model_.input_of_type("z", 4);
-  EXPECT_EQ(error(), "value \"z\": sequences, maps, optionals and sparse tensors are not supported");
+  EXPECT_EQ(error(), "\"z\": sequences, maps, optionals and sparse tensors are not supported");
 }
 
 TEST_F(OnnxFileTest, VeryManyInitializersAreRead) {

@@ -18,7 +18,7 @@ class ModelBuilder {
   void input(const std::string& name, std::int64_t type, const std::vector<std::int64_t>& shape) {
     graph_.message(11, value_info(name, type, shape));
   }
-  /// An input whose type is the field of this number of TypeProto; 1 is a tensor.
+  /// An input of the type with this number in TypeProto: 1 is a tensor, 4 a sequence.
   void input_of_type(const std::string& name, std::uint64_t field) {
     MessageWriter any, info;
     any.message(field, MessageWriter());
