@@ -468,7 +468,10 @@ Operator<T> dropout_operator(const NodeDescription& node) {
   node.attributes.ignore("seed");
   node.attributes.ignore("ratio");
   return [outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
-    if (given.has(2) && std::ranges::find(given.conditions(2), true) != given.conditions(2).end())
+    const bool trains =
+        given.has(2) && std::ranges::find(given.conditions(2), true) != given.conditions(2).end();
+    const bool drops_none = given.has(1) && given.floats(1).item() == 0;
+    if (trains && !drops_none)
       fail<ValueError>("training_mode is not supported: export the model for inference");
     Results<T> results{given.value(0)};
     if (outputs > 1) {
