@@ -94,19 +94,12 @@ const std::vector<std::string> peer_names{"libtorch", "libtorch-tuned", "libtorc
 
 /// Why a peer cannot be run; empty if it can.
 std::string missing(const std::string& peer) {
-  if (peer == "onnxruntime") {
-    const bool found = std::system("command -v node >/dev/null && command -v npm >/dev/null") == 0;
-    return found ? "" : "onnxruntime needs node and npm";
-  }
-  return bench::missing_libtorch(peer);
+  return peer == "onnxruntime" ? bench::missing_onnxruntime() : bench::missing_libtorch(peer);
 }
 
 Peer peer_of(const std::string& name, std::size_t threads) {
   if (name == "onnxruntime") {
-    return {name,
-            {"node", XGRAD_BENCH_ENCODER_SOURCES "/onnxruntime.mjs", XGRAD_BENCH_ENCODERS "/onnxruntime"},
-            {},
-            /*trains=*/false};
+    return {name, bench::onnxruntime_command(), {}, /*trains=*/false};
   }
   return {name, {XGRAD_BENCH_ENCODERS "/bench_encoder_libtorch"}, bench::libtorch_environment(name, threads)};
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct ModuleState {
   std::string type;
   std::vector<NamedParameter<T>> parameters;
   std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
+  std::unordered_set<std::string> names;  // of both: an imported graph may have very many
   bool training = true;
 };
 
@@ -113,7 +115,7 @@ class Module {
 
  private:
   void add_child(std::string name, const Module& module);
-  void check_new(const std::string& name) const;
+  void declare(const std::string& name);
   /// For those who watch; null if this module is the innermost one that runs already.
   [[gnu::cold, gnu::noinline]] std::unique_ptr<RunningModule> running() const;
 
