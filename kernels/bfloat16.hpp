@@ -1,9 +1,9 @@
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "bit_cast.hpp"
 #include "matrix.hpp"
 
 // Products of float numbers that are rounded to bfloat16 first: 8 bits of each number's 24 are kept, so that
@@ -12,7 +12,7 @@ namespace xgrad::kernels {
 
 /// The nearest bfloat16, ties to even, in the upper half; nan stays nan.
 XGRAD_INLINE std::uint32_t rounded_bits(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto bits = bit_cast<std::uint32_t>(x);
   return (x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x00400000) & 0xffff0000;
 }
 

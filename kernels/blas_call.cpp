@@ -26,14 +26,6 @@ Threading threading() {
 
 }  // namespace
 
-OneOpenMpThread::OneOpenMpThread() : threads_before_(omp_get_max_threads ? omp_get_max_threads() : 0) {
-  if (threads_before_ != 0) omp_set_num_threads(1);
-}
-
-OneOpenMpThread::~OneOpenMpThread() {
-  if (threads_before_ != 0) omp_set_num_threads(threads_before_);
-}
-
 BlasCall::BlasCall() {
   static std::mutex serial_blas;
   if (threading() == Threading::openmp) {  // which asks each calling thread for its own setting

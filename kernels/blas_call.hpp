@@ -3,19 +3,9 @@
 #include <mutex>
 #include <optional>
 
+#include "openmp.hpp"
+
 namespace xgrad::kernels {
-
-/// While one lives, libraries that divide work by OpenMP do not divide what this thread asks of them.
-class OneOpenMpThread {
- public:
-  OneOpenMpThread();
-  ~OneOpenMpThread();
-  OneOpenMpThread(const OneOpenMpThread&) = delete;
-  OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
-
- private:
-  int threads_before_;
-};
 
 /// While one lives, calls of BLAS and LAPACK are single-threaded, and safe beside those of other threads.
 class BlasCall {

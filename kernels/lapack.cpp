@@ -101,14 +101,9 @@ void solve_triangular(const T* a, T* b, std::size_t rows, std::size_t cols, Tria
 
 template <typename T>
 void cholesky_grad(const T* l, const T* dl, T* da, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) {
-    std::copy_n(dl + i * n, i + 1, da + i * n);
-    std::fill(da + i * n + i + 1, da + (i + 1) * n, T(0));
-  }
+  copy_lower(dl, da, n);
   if (n > small_order) return large_cholesky_grad(l, da, n);
-  unblocked_cholesky_product(l, da, n);
-  solve_triangular(l, da, n, n, {.transposed = true});
-  solve_triangular(l, da, n, n, {.left = false});
+  unblocked_cholesky_grad(l, da, n);
 }
 
 // LAPACK factors A^T = P L' U' with ones on the diagonal of L'. Read by rows these are A = U'^T L'^T P^T: a

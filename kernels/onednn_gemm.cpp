@@ -2,7 +2,6 @@
 
 #ifdef XGRAD_WITH_ONEDNN
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,7 +9,7 @@
 #include <dnnl.hpp>
 
 #include "bfloat16.hpp"
-#include "blas_call.hpp"
+#include "openmp.hpp"
 
 namespace xgrad::kernels {
 namespace {
@@ -40,7 +39,7 @@ XGRAD_VECTORIZED void round_line(const float* x, std::size_t n, Bfloat16* first,
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t bits = rounded_bits(x[i]);
     first[i] = static_cast<Bfloat16>(bits >> 16);
-    second[i] = static_cast<Bfloat16>(rounded_bits(x[i] - std::bit_cast<float>(bits)) >> 16);
+    second[i] = static_cast<Bfloat16>(rounded_bits(x[i] - bit_cast<float>(bits)) >> 16);
   }
 }
 

@@ -71,9 +71,9 @@ void substitute(const T* a, T* b, std::size_t rows, std::size_t cols, Triangular
   }
 }
 
-/// da (n, n) = P of cholesky_grad, from da with dL and zeros above it.
+/// cholesky_grad, where da begins as dL with zeros above it.
 template <typename T>
-void unblocked_cholesky_product(const T* l, T* da, std::size_t n) {
+void unblocked_cholesky_grad(const T* l, T* da, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     T* const row = da + i * n;
     for (std::size_t c = 0; c < n; ++c) row[c] *= l[i * n + i];
@@ -82,6 +82,8 @@ void unblocked_cholesky_product(const T* l, T* da, std::size_t n) {
   }
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t k = 0; k <= i; ++k) da[k * n + i] = da[i * n + k] *= T(0.5);
+  substitute(l, da, n, n, {.transposed = true});
+  substitute(l, da, n, n, {.left = false});
 }
 
 /// A = P L U, where U has the diagonal of ones, as LAPACK's factors of A^T read by rows: columns are
@@ -108,6 +110,15 @@ std::size_t unblocked_lu(T* a, Pivot* pivots, std::size_t n) {
     }
   }
   return singular;
+}
+
+/// to (n, n) = the lower triangle of `from`, and 0 above it.
+template <typename T>
+void copy_lower(const T* from, T* to, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    std::copy_n(from + i * n, i + 1, to + i * n);
+    std::fill(to + i * n + i + 1, to + (i + 1) * n, T(0));
+  }
 }
 
 /// With nan, algorithms that iterate may give numbers, or loop.
