@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "gemm.hpp"
@@ -28,6 +29,57 @@ T* panel_memory() {
   return memory->strips;
 }
 
+/// A step of k in some rows of A, with addresses that are cheap for the one order of memory and for the
+/// other.
+template <std::size_t height, typename T>
+struct Rows {
+  XGRAD_INLINE Rows(const T* a, std::size_t stride) {
+    for (std::size_t r = 0; r < height; ++r) rows[r] = a + r * stride;
+  }
+  XGRAD_INLINE T operator[](std::size_t row) const { return *rows[row]; }
+  XGRAD_INLINE void operator++() {
+    for (const T*& row : rows) ++row;
+  }
+  const T* rows[height];
+};
+template <std::size_t height, typename T>
+struct TransposedRows {
+  XGRAD_INLINE TransposedRows(const T* a, std::size_t stride) : a(a), stride(stride) {}
+  XGRAD_INLINE T operator[](std::size_t row) const { return a[row]; }
+  XGRAD_INLINE void operator++() { a += stride; }
+  const T* a;
+  std::size_t stride;
+};
+
+/// c (height, tile_cols) = alpha A strip + beta c.
+template <std::size_t height, typename T, typename A>
+XGRAD_INLINE void multiply_full_tile(A a, const T* strip, std::size_t k, T alpha, T beta, T* c,
+                                     std::size_t ldc) {
+  using Row = typename Lanes<T, tile_cols>::type;
+  Row sum[height]{};
+  for (; k > 0; --k, strip += tile_cols, ++a) {
+    Row row;
+    std::memcpy(&row, strip, sizeof row);
+    for (std::size_t r = 0; r < height; ++r) sum[r] += a[r] * row;
+  }
+  store_tile(sum, alpha, beta, c, ldc);
+}
+
+template <template <std::size_t, typename> typename A, typename T>
+XGRAD_INLINE void multiply_strip(T alpha, const Matrix<const T>& a, const T* strip, T beta,
+                                 const Matrix<T>& c) {
+  constexpr std::size_t height = 4;
+  std::size_t i = 0;
+  for (; i + height <= c.rows; i += height) {
+    multiply_full_tile<height>(A<height, T>(a.some_rows(i, height).data, a.stride), strip, a.cols, alpha,
+                               beta, c.data + i * c.stride, c.stride);
+  }
+  for (; i < c.rows; ++i) {
+    multiply_full_tile<1>(A<1, T>(a.some_rows(i, 1).data, a.stride), strip, a.cols, alpha, beta,
+                          c.data + i * c.stride, c.stride);
+  }
+}
+
 /// c (rows, cols) = alpha A strips + beta c, where each strip of tile_cols columns, the last of fewer, is
 /// contiguous. Bound by flops.
 XGRAD_KERNEL(void, multiply_strips,
@@ -35,8 +87,15 @@ XGRAD_KERNEL(void, multiply_strips,
              (alpha, a, strips, beta, c)) {
   for_columns(c.cols, [&](auto width, std::size_t first) XGRAD_INLINE_LAMBDA {
     const std::size_t in_strip = first % tile_cols, begin = first - in_strip;
-    multiply_columns<width>(alpha, a, strips + begin * a.cols + in_strip, std::min(tile_cols, c.cols - begin),
-                            beta, c.some_cols(first, width));
+    const T* const strip = strips + begin * a.cols + in_strip;
+    const Matrix<T> columns = c.some_cols(first, width);
+    if constexpr (width < tile_cols) {
+      multiply_columns<width>(alpha, a, strip, std::min(tile_cols, c.cols - begin), beta, columns);
+    } else if (a.transposed) {
+      multiply_strip<TransposedRows>(alpha, a, strip, beta, columns);
+    } else {
+      multiply_strip<Rows>(alpha, a, strip, beta, columns);
+    }
   });
 }
 

@@ -19,8 +19,22 @@ struct Lanes<T, 1> {
   using type = T;
 };
 
+/// c (height, width) = alpha sum + beta c. beta = 0 does not read c.
+template <std::size_t height, typename Row, typename T>
+XGRAD_INLINE void store_tile(const Row (&sum)[height], T alpha, T beta, T* c, std::size_t ldc) {
+  for (std::size_t r = 0; r < height; ++r, c += ldc) {
+    Row y = alpha * sum[r];
+    if (beta != T(0)) {
+      Row before;
+      std::memcpy(&before, c, sizeof before);
+      y += beta * before;
+    }
+    std::memcpy(c, &y, sizeof y);
+  }
+}
+
 /// `height` rows of c (height, width) = alpha op(A) columns + beta c, where a row of `columns` is contiguous
-/// and `step` behind the one before. beta = 0 does not read c.
+/// and `step` behind the one before.
 template <std::size_t height, std::size_t width, typename T>
 XGRAD_INLINE void multiply_tile(const T* a, std::size_t a_row, std::size_t a_step, const T* columns,
                                 std::size_t step, std::size_t k, T alpha, T beta, T* c, std::size_t ldc) {
@@ -31,15 +45,7 @@ XGRAD_INLINE void multiply_tile(const T* a, std::size_t a_row, std::size_t a_ste
     std::memcpy(&row, columns, sizeof row);
     for (std::size_t r = 0; r < height; ++r) sum[r] += a[r * a_row] * row;
   }
-  for (std::size_t r = 0; r < height; ++r, c += ldc) {
-    Row y = alpha * sum[r];
-    if (beta != T(0)) {
-      Row before;
-      std::memcpy(&before, c, sizeof before);
-      y += beta * before;
-    }
-    std::memcpy(c, &y, sizeof y);
-  }
+  store_tile(sum, alpha, beta, c, ldc);
 }
 
 /// c (rows, width) = alpha A columns + beta c, 4 rows at a time.
