@@ -1,0 +1,32 @@
+// The worker: runs the library, which is compiled to WebAssembly, and hands requests on to it.
+
+import createCore from "core";
+import type { FromWorker, ToWorker } from "./core";
+
+type Lesson = Awaited<ReturnType<typeof createCore>>;
+
+let lesson: Promise<Lesson> | null = null;
+
+function bytesOf(base64: string): Uint8Array {
+  const native = Uint8Array as unknown as { fromBase64?(text: string): Uint8Array };
+  if (native.fromBase64) return native.fromBase64(base64);
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+function send(message: FromWorker): void {
+  postMessage(message);
+}
+
+async function receive(message: ToWorker): Promise<void> {
+  if ("core" in message) {
+    lesson = createCore({ wasmBinary: bytesOf(message.core) });
+    await lesson;
+    return;
+  }
+  const core = await lesson;
+  if (core !== null) send({ id: message.id, reply: core.ccall("lesson_answer", "string", ["string"], [message.request]) });
+}
+
+addEventListener("message", ({ data }: MessageEvent<ToWorker>) => {
+  receive(data).catch((error: unknown) => send({ failure: String(error) }));
+});
