@@ -44,6 +44,8 @@ export function Training({ core }: { core: Core }) {
   const latest = useRef({ state, question, speed, run: 0 });
   Object.assign(latest.current, { state, question, speed });
 
+  const queue = useRef(Promise.resolve(true));
+
   const guarded = async (work: () => Promise<void>): Promise<void> => {
     try {
       await work();
@@ -70,14 +72,19 @@ export function Training({ core }: { core: Core }) {
     });
   }, [core, settings]);
 
-  const advance = async (count: number): Promise<boolean> => {
-    const { state: last, question: asked, run } = latest.current;
-    if (last === null || last.settings !== settings) return true; // still starting
-    const next = await train(core, last, count, asked);
-    if (latest.current.run !== run) return false;
-    latest.current.state = next;
-    setState(next);
-    return !next.finished;
+  /** Makes so many steps after those that are being made; whether there are more. */
+  const advance = (count: number): Promise<boolean> => {
+    const make = async (): Promise<boolean> => {
+      const { state: last, question: asked, run } = latest.current;
+      if (last === null || last.settings !== settings) return true; // still starting
+      const next = await train(core, last, count, asked);
+      if (latest.current.run !== run) return false;
+      latest.current.state = next;
+      setState(next);
+      return !next.finished;
+    };
+    queue.current = queue.current.then(make, make);
+    return queue.current;
   };
 
   useEffect(() => {
