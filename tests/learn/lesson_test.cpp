@@ -217,8 +217,8 @@ TEST(LessonTrainingTest, PartsThatAreTakenAwayAreGone) {
   EXPECT_EQ(std::count(all.begin(), all.end(), places), 1);
   EXPECT_EQ(std::count(without.begin(), without.end(), places), 0);
   EXPECT_EQ(without.size() + 1, all.size());
-  EXPECT_EQ(adds({}), 3u) << "places, and two residuals";
-  EXPECT_EQ(adds({.residual = false}), 1u);
+  EXPECT_EQ(adds({.positions = false}) + 1, adds({}));
+  EXPECT_EQ(adds({.residual = false}) + 2, adds({})) << "after attention, and after the feed-forward network";
 }
 
 TEST(LessonTrainingTest, RefusesWhatCannotBe) {

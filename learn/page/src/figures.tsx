@@ -17,6 +17,8 @@ export interface Item {
   gradient?: boolean;
   /** Shares of 1, which have a scale of their own. */
   shares?: boolean;
+  /** Its first number is chosen at the beginning. */
+  first?: boolean;
 }
 
 interface Props {
@@ -61,12 +63,13 @@ function figureOf(walk: Walk, previous: Walk | null, item: Item): Figure | null 
 
 export function Figures({ walk, previous, items, settings, change, only }: Props) {
   const dark = useDark();
-  const [chosen, setChosen] = useState(0);
+  const first = Math.max(0, items.findIndex((item) => item.first));
+  const [chosen, setChosen] = useState(first);
   const [cursor, setCursor] = useState<Place>([0, 0]);
   const [head, setHead] = useState(0);
   const names = items.map(({ name, gradient }) => `${name}${gradient ? "'" : ""}`).join();
   useEffect(() => {
-    setChosen(0);
+    setChosen(first);
     setCursor([0, 0]);
   }, [names]);
   const figures = useMemo(() => items.flatMap((item) => figureOf(walk, previous, item) ?? []), [walk, previous, names]);
@@ -98,7 +101,7 @@ export function Figures({ walk, previous, items, settings, change, only }: Props
           </label>
         </p>
       )}
-      <div class="beside">
+      <div class="figures">
         {figures.map((figure, i) => {
           const { item, array, numbers, changed, rowNames, columnNames } = figure;
           const at = placeIn(figure);
@@ -107,7 +110,7 @@ export function Figures({ walk, previous, items, settings, change, only }: Props
           const scale = item.shares ? shareScale(1) : signScale(isIds ? 1e6 : largest, dark);
           const masked = numbers.includes(-Infinity) ? Float32Array.from(numbers, (number) => Number(number === -Infinity)) : null;
           return (
-            <figure key={`${item.name}${item.gradient ? "'" : ""}`}>
+            <figure key={`${item.name}${item.gradient ? "'" : ""}`} class={figure === subject ? "chosen" : ""}>
               <figcaption>
                 {item.caption} <span class="quiet">{shapeText(array.shape)}</span>
                 {!isIds && <Legend scale={scale} />}

@@ -13,16 +13,13 @@ export interface StopProps {
   change: (part: Partial<Settings>) => void;
 }
 
-/** A sign, or a tensor by its name, with its shape beneath; a T after a blank transposes it. */
-type Term = string;
-
-/** "x", "·", "W_Q.weight T": what stands in the walk gets its shape. */
-export function Equation({ walk, terms }: { walk: Walk; terms: Term[] }) {
+/** "x", "·", "W_Q.weight T": a tensor gets its shape beneath, and a T after a blank transposes it. */
+export function Equation({ walk, terms }: { walk: Walk; terms: string[] }) {
   return (
     <p class="equation">
       {terms.map((term, i) => {
         const [name, transposed] = term.split(" ");
-        if (!/^[A-Za-z]/.test(name) || name.endsWith("(")) return <span key={i}>{term}</span>;
+        if (!walk.has(name)) return <span key={i}>{term}</span>;
         const { shape } = walk.tensor(name).value;
         const shown = transposed ? [...shape.slice(0, -2), ...shape.slice(-2).reverse()] : shape;
         return (

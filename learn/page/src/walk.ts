@@ -58,6 +58,10 @@ export class Walk {
     this.graph.titles = new Map(tensors.flatMap(({ id, name }) => (id === null ? [] : [[id, symbolOf(name)]])));
   }
 
+  has(name: string): boolean {
+    return this.tensors.has(name);
+  }
+
   /** By its name, or by "#id" of the graph. */
   tensor(name: string): Tensor {
     const tensor = this.tensors.get(name) ?? (name.startsWith("#") ? this.unnamed(Number(name.slice(1))) : undefined);

@@ -145,8 +145,8 @@ export function FormulaPanel({ graph, snapshot, cell, only }: Props) {
   const gradient = snapshot.gradients[id];
   const shown = stored ? numbersOf(stored)[flat] : null;
   const shownGradient = gradient ? numbersOf(gradient)[flat] : null;
-  const how = value.kind === "op" ? forward(graph, snapshot, id, flat) : null;
-  const flows = backward(graph, snapshot, id, flat);
+  const how = value.kind === "op" && only !== "backward" ? forward(graph, snapshot, id, flat) : null;
+  const flows = only === "forward" ? [] : backward(graph, snapshot, id, flat);
   const together = gradient ? total(graph, id, flows) : null;
   const rounded = [...snapshot.values, ...snapshot.gradients].some((array) => array?.dtype === "u16");
   const long =

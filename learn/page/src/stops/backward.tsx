@@ -38,8 +38,8 @@ function itemsOf(walk: Walk, id: number, backward: boolean): Item[] {
     gradient: backward,
   });
   const inputs = walk.graph.values[id].inputs.filter((input) => input !== null);
-  const results = [named(id, backward ? "given: " : "gives: ")];
-  const operands = inputs.map((input) => named(input, backward ? "hands on: " : "from: "));
+  const results = [{ ...named(id, backward ? "given: " : "gives: "), first: !backward }];
+  const operands = inputs.map((input, i) => ({ ...named(input, backward ? "hands on: " : "from: "), first: backward && i === 0 }));
   return backward ? [...results, ...operands] : [...operands, ...results];
 }
 
@@ -142,7 +142,7 @@ export function Backward({ walk, previous, settings, change }: StopProps) {
       </p>
       <Figures {...{ walk, previous, settings, change }} items={itemsOf(walk, id, isBackward)} only={direction} />
       <h3>How much comes back</h3>
-      <p>The gradients' size on the way, as the root of the mean square; each equal length is a factor.</p>
+      <p>How large the gradients are on the way (the root of their mean square), on a logarithmic scale.</p>
       <Bars
         label="Sizes of gradients, from the loss back to the words"
         bars={["logits", "encoded", "fed", "normed_1", "attended", "context", "weights", "scores", "Q", "K", "V", "x", "embed.weight"].map((name) => ({

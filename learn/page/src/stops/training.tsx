@@ -121,9 +121,10 @@ export function Training({ core }: { core: Core }) {
   return (
     <>
       <p>
-        Now the whole thing learns. The library trains its toy encoder in this page, on 1,080 sentences such as “his hats are red, his eyes are green”. A word of each is hidden, and it has to be
+        Now the whole thing learns. The library trains its toy encoder in this page, on more than a thousand sentences such as “his hats are red, his eyes are green”. A word of each is hidden, and it has to be
         guessed from the others: after each batch of 64 sentences all weights move a little against their gradients. It never sees the sentence below.
       </p>
+      {state && asked && <Tasks {...{ state, asked, lines, set }} />}
       <div class="controls">
         <button type="button" class="primary" disabled={state === null || state.finished} onClick={() => setRunning(!running)}>
           {running ? "Stop" : "Train"}
@@ -180,7 +181,15 @@ export function Training({ core }: { core: Core }) {
           <span class="number">{settings.heads}</span>
         </label>
         <label>
-          Layers <input type="range" min={1} max={4} value={settings.layers} onInput={(event) => set({ layers: Number(event.currentTarget.value) })} />{" "}
+          Layers{" "}
+          <input
+            type="range"
+            min={0}
+            max={3}
+            value={Math.log2(settings.layers)}
+            aria-valuetext={String(settings.layers)}
+            onInput={(event) => set({ layers: 2 ** Number(event.currentTarget.value) })}
+          />{" "}
           <span class="number">{settings.layers}</span>
         </label>
         <label>
@@ -201,6 +210,70 @@ export function Training({ core }: { core: Core }) {
   );
 }
 
+const presets: { name: string; part: Partial<TrainingSettings> }[] = [
+  { name: "Rate 0.1", part: { lr: 0.1 } },
+  { name: "8 layers", part: { layers: 8 } },
+  { name: "8 layers, no residual", part: { layers: 8, residual: false } },
+  { name: "No places", part: { positions: false } },
+  { name: "As it was", part: {} },
+];
+
+/** From this step on a training that goes well is below this loss. */
+const late = 300;
+const high = 0.5;
+
+function isBroken({ losses }: Line): boolean {
+  return losses.length >= late && !(mean(losses.slice(-20)) < high);
+}
+
+interface TasksProps {
+  state: State;
+  asked: Question;
+  lines: Line[];
+  set: (part: Partial<TrainingSettings>) => void;
+}
+
+function Tasks({ state, asked: { hidden, clue }, lines, set }: TasksProps) {
+  const rows = headRows(state, hidden);
+  const best = Math.max(...rows.map(({ weights }) => weights[clue]));
+  const found = useRef(false);
+  found.current ||= best > 0.5;
+  const broken = lines.filter(isBroken).map(({ name }) => name);
+  return (
+    <div class="tasks">
+      <Task
+        task={
+          <>
+            Train. When does a head begin to look from the hidden word at its clue, <q>{state.run.attention[0].keys[clue]}</q>? The best one gives it{" "}
+            {(100 * best).toFixed(1)} % now.
+          </>
+        }
+        done={found.current}
+        answer="Nobody told it that adjectives belong to nouns, nor where they stand. The gradient of the attention shows how it comes about: where it is purple, more weight would lower the loss, and there the share grows. As it grows the loss falls, and the gradient fades."
+      />
+      <Task
+        task={`Break it: bring about a loss that is above ${high} after ${late} steps. What is each part there for?`}
+        done={broken.length > 0}
+        answer={
+          <>
+            {broken.length > 0 && <>You did it: {broken.join("; ")}. </>}
+            With a <b>rate</b> that is too high each step jumps over what it aims at; attention becomes all or nothing, and a share of 0 or 1 hands no
+            gradient back. Without the <b>residual</b> eight layers learn nothing: what comes back to the words, below, is less than a millionth, where
+            with it they learn like one. Without <b>places</b> it learns all the same, but has to find out by elimination which of two
+            adjectives is without its noun: see where it looks.
+          </>
+        }
+      >
+        {presets.map(({ name, part }) => (
+          <button key={name} type="button" onClick={() => set({ ...usual, ...part })}>
+            {name}
+          </button>
+        ))}
+      </Task>
+    </div>
+  );
+}
+
 interface ResultsProps {
   state: State;
   questions: Question[];
@@ -213,32 +286,10 @@ function Results({ state, questions, question, look, lines }: ResultsProps) {
   const { run } = state;
   const { hidden, clue } = questions[question];
   const rows = headRows(state, hidden);
-  const best = Math.max(...rows.map(({ weights }) => weights[clue]));
   const right = run.predictions.filter(({ truth, snapshots: [snapshot] }) => snapshot?.answers[0].label === truth).length;
   const truth = (place: number): string => run.predictions[questions.findIndex((other) => other.hidden === place)]?.truth ?? "are";
-  const broken = lines.filter(({ losses }) => losses.length === steps && mean(losses.slice(-20)) > 0.5);
   return (
     <>
-      <Task
-        task={
-          <>
-            Train. When does a head begin to look from the hidden word at its clue, <q>{truth(clue)}</q>? The best one gives it {(100 * best).toFixed(1)} % now.
-          </>
-        }
-        done={best > 0.5}
-        answer="Nobody told it that adjectives belong to nouns, nor where they stand. The gradient of the attention shows how it comes about: purple means that more weight there would lower the loss. Where it is strongest the share grows, and as it grows the loss falls."
-      />
-      <Task
-        task="Break it. Take the places or the residual away, or choose a rate that is too high, and train to the end. Which loss stays above 0.5?"
-        done={broken.length > 0}
-        answer={
-          <>
-            {broken.length > 0 && <>This one: {broken.map(({ name }) => name).join("; ")}. </>}
-            Without places the model cannot tell whose shoes are small when there are two clauses. Without the residual a word's own vector is gone after the first attention, and
-            the deeper the model the less gradient comes back: try 4 layers. With too high a rate each step jumps over what it aims at.
-          </>
-        }
-      />
       <div class="training">
         <LossChart lines={lines} steps={steps} />
         <Attention state={state} hidden={hidden} clue={clue} rows={rows} />

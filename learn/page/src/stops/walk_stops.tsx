@@ -48,7 +48,7 @@ function Words({ walk, previous, settings, change }: StopProps) {
       {same.length > 0 && <p class="finding">The same now: {listed(same)}.</p>}
       <Figures
         {...{ walk, previous, settings, change }}
-        items={[item("ids", "ids"), item("embed.weight", "the table, a row for each different word"), item("embedded", "the words' rows")]}
+        items={[item("ids", "ids"), item("embed.weight", "the table, a row for each different word"), item("embedded", "the words' rows", { first: true })]}
         only="forward"
       />
     </>
@@ -104,7 +104,7 @@ function Places({ walk, previous, settings, change }: StopProps) {
       </Task>
       <Figures
         {...{ walk, previous, settings, change }}
-        items={[item("embedded", "the words"), ...(settings.positions ? [item("positions.weight", "the places")] : []), item("x", "x, what goes into the block")]}
+        items={[item("embedded", "the words"), ...(settings.positions ? [item("positions.weight", "the places")] : []), item("x", "x, what goes into the block", { first: true })]}
         only="forward"
       />
     </>
@@ -134,7 +134,14 @@ function Projections({ walk, previous, settings, change }: StopProps) {
       />
       <Figures
         {...{ walk, previous, settings, change }}
-        items={[item("W_Q.weight", "W_Q, weights"), item("Q", "Q, queries"), item("W_K.weight", "W_K, weights"), item("K", "K, keys"), item("W_V.weight", "W_V, weights"), item("V", "V, values")]}
+        items={[
+          item("W_Q.weight", "W_Q, weights"),
+          item("W_K.weight", "W_K, weights"),
+          item("W_V.weight", "W_V, weights"),
+          item("Q", "Q, queries", { first: true }),
+          item("K", "K, keys"),
+          item("V", "V, values"),
+        ]}
         only="forward"
       />
     </>
@@ -180,7 +187,7 @@ function Scores({ walk, previous, settings, change }: StopProps) {
       >
         <Hiding {...{ walk, settings, change }} />
       </Task>
-      <Figures {...{ walk, previous, settings, change }} items={[item("q", "queries"), item("k", "keys"), item("scores", "scores: who looks at whom")]} only="forward" />
+      <Figures {...{ walk, previous, settings, change }} items={[item("q", "queries"), item("k", "keys"), item("scores", "scores: who looks at whom", { first: true })]} only="forward" />
     </>
   );
 }
@@ -208,8 +215,8 @@ function Softmax({ walk, previous, settings, change }: StopProps) {
         done={share > 0.5}
         answer={
           <>
-            With weights you have to make one score larger than the others by about {Math.log(Math.max(1, words.length - 1)).toFixed(1)}. Hiding words
-            does it by −∞: what they had is shared among those that are left. The sum stays 1. The context moved towards the value of <q>{words[to]}</q>.
+            A score that is larger than {words.length - 1} equal others by {Math.log(Math.max(1, words.length - 1)).toFixed(2)} gets half. Hiding words does it by −∞:
+            what they had is shared among those that are left. The sum stays 1. The context moves towards the value of <q>{words[to]}</q>.
           </>
         }
       >
@@ -217,7 +224,7 @@ function Softmax({ walk, previous, settings, change }: StopProps) {
       </Task>
       <Figures
         {...{ walk, previous, settings, change }}
-        items={[item("scores", "scores"), item("weights", "weights: shares of attention", { shares: true }), item("v", "values"), item("context", "context"), item("W_Q.weight", "W_Q, weights")]}
+        items={[item("scores", "scores"), item("weights", "weights: shares of attention", { shares: true, first: true }), item("v", "values"), item("context", "context"), item("W_Q.weight", "W_Q, weights")]}
         only="forward"
       />
     </>
@@ -268,7 +275,7 @@ function Heads({ walk, previous, settings, change }: StopProps) {
       </Task>
       <Figures
         {...{ walk, previous, settings, change }}
-        items={[item("weights", "weights of a head", { shares: true }), item("context", "context of a head"), item("joined", "joined"), item("out_proj.weight", "out_proj, weights"), item("attended", "attended")]}
+        items={[item("weights", "weights of a head", { shares: true }), item("context", "context of a head"), item("joined", "joined"), item("out_proj.weight", "out_proj, weights"), item("attended", "attended", { first: true })]}
         only="forward"
       />
     </>
@@ -294,7 +301,7 @@ function Norm({ walk, previous, settings, change }: StopProps) {
       <Task
         task="Take the residual away. How different are the words' rows then, before the norm?"
         done={!settings.residual}
-        answer={`Two rows of attended are ${spread(walk, "attended").toFixed(3)} apart on average, two of x ${spread(walk, "x").toFixed(3)}. Every word looks at much the same words here, so what attention gives is much the same for all; the words themselves are in x. The norm blows the little differences up again, and what is lost is lost. Put it back before you go on.`}
+        answer={`Two rows of attended are ${spread(walk, "attended").toFixed(3)} apart on average, two of x ${spread(walk, "x").toFixed(3)}. Every word looks at much the same words here, so what attention gives is much the same for all; the words themselves are in x. One layer can live without a residual; eight learn nothing then, as the last stop lets you try. Put it back before you go on.`}
       >
         <label>
           <input type="checkbox" checked={settings.residual} onChange={(event) => change({ residual: event.currentTarget.checked })} /> Residual
@@ -306,7 +313,7 @@ function Norm({ walk, previous, settings, change }: StopProps) {
           ...(settings.residual ? [item("x", "x, what came in")] : []),
           item("attended", "attended"),
           ...(settings.residual ? [item("sum_1", "x + attended")] : []),
-          item("normed_1", "normed"),
+          item("normed_1", "normed", { first: true }),
           item("norm1.weight", "norm1, weights"),
           item("norm1.bias", "norm1, biases"),
         ]}
@@ -320,9 +327,9 @@ function Feed({ walk, previous, settings, change }: StopProps) {
   const { shape } = walk.tensor("inner").value;
   const [rows, columns] = shape;
   const inner = walk.numbers("inner");
-  const dead = Array.from({ length: columns }, (_, column) => column).filter((column) =>
-    Array.from({ length: rows }, (_, row) => row).every((row) => inner[row * columns + column] === 0),
-  );
+  const isDead = (column: number): boolean => Array.from({ length: rows }, (_, row) => inner[row * columns + column]).every((number) => number === 0);
+  const dead = Array.from({ length: columns }, (_, column) => column).filter(isDead);
+  const woken = settings.edits.filter(({ parameter, index, value }) => parameter === "linear1.bias" && value > 0 && !isDead(index));
   return (
     <>
       <p>
@@ -334,17 +341,17 @@ function Feed({ walk, previous, settings, change }: StopProps) {
       <Equation walk={walk} terms={["fed", "=", "inner", "·", "linear2.weight T", "+", "linear2.bias"]} />
       <Equation walk={walk} terms={["encoded", "=", "norm of each row of", ...(settings.residual ? ["normed_1", "+"] : []), "fed"]} />
       <Task
-        task="Make one of the inner numbers 0 for every word, by its bias."
-        done={dead.length > 0}
-        answer={
+        task={
           dead.length > 0
-            ? `Column ${dead.join(", ")} of inner is 0 for all words: that unit is dead. It adds nothing, and, as the next stop shows, no gradient comes to its weights through a 0, so training cannot wake it by this sentence.`
-            : "Set a bias of linear1 to −4: then nothing brings the sum above 0, and the unit is dead."
+            ? `Column ${dead.join(", ")} of inner is 0 for every word: such a unit is called dead. Wake one by its bias.`
+            : "No column of inner is 0 for every word. Make the bias of one −4, which kills it, and wake it again."
         }
+        done={woken.length > 0}
+        answer="A larger bias lifts the sums before ReLU, until some words get above 0. A dead unit adds nothing, and no gradient comes back to its weights through a 0: this sentence alone could not teach it anything."
       />
       <Figures
         {...{ walk, previous, settings, change }}
-        items={[item("linear1.bias", "linear1, biases"), item("before_relu", "before ReLU"), item("inner", "inner, after ReLU"), item("fed", "fed"), item("encoded", "encoded: what comes out of the block"), item("linear1.weight", "linear1, weights"), item("linear2.weight", "linear2, weights")]}
+        items={[item("linear1.weight", "linear1, weights"), item("linear1.bias", "linear1, biases"), item("before_relu", "before ReLU"), item("inner", "inner, after ReLU"), item("fed", "fed", { first: true }), item("linear2.weight", "linear2, weights"), item("encoded", "encoded: what comes out of the block")]}
         only="forward"
       />
     </>
