@@ -101,55 +101,59 @@ export function Figures({ walk, previous, items, settings, change, only }: Props
           </label>
         </p>
       )}
-      <div class="figures">
-        {figures.map((figure, i) => {
-          const { item, array, numbers, changed, rowNames, columnNames } = figure;
-          const at = placeIn(figure);
-          const largest = largestSize(numbers);
-          const isIds = array.dtype === "i64";
-          const scale = item.shares ? shareScale(1) : signScale(isIds ? 1e6 : largest, dark);
-          const masked = numbers.includes(-Infinity) ? Float32Array.from(numbers, (number) => Number(number === -Infinity)) : null;
-          return (
-            <figure key={`${item.name}${item.gradient ? "'" : ""}`} class={figure === subject ? "chosen" : ""}>
-              <figcaption>
-                {item.caption} <span class="quiet">{shapeText(array.shape)}</span>
-                {!isIds && <Legend scale={scale} />}
-              </figcaption>
-              <Matrix
-                name={`${item.caption}${at.offset > 0 ? `, head ${shownHead + 1}` : ""}`}
-                picture={{ rows: at.rows, columns: at.columns, numbers, offset: at.offset, scale, masked, maskedOffset: at.offset }}
-                rowNames={rowNames.length > 0 ? rowNames : array.shape.length < 2 ? [""] : []}
-                columnNames={columnNames}
-                cursor={at.place}
-                setCursor={(next) => {
-                  setChosen(i);
-                  setCursor(next);
-                }}
-                marked={([row, column]) => changed.has(at.offset + row * at.columns + column)}
-              />
-              {changed.size > 0 && (
-                <p class="changes">
-                  {changed.size} of {numbers.length} numbers changed
-                </p>
-              )}
-            </figure>
-          );
-        })}
+      <div class="walk-view">
+        <div class="figures">
+          {figures.map((figure, i) => {
+            const { item, array, numbers, changed, rowNames, columnNames } = figure;
+            const at = placeIn(figure);
+            const largest = largestSize(numbers);
+            const isIds = array.dtype === "i64";
+            const scale = item.shares ? shareScale(1) : signScale(isIds ? 1e6 : largest, dark);
+            const masked = numbers.includes(-Infinity) ? Float32Array.from(numbers, (number) => Number(number === -Infinity)) : null;
+            return (
+              <figure key={`${item.name}${item.gradient ? "'" : ""}`} class={figure === subject ? "chosen" : ""}>
+                <figcaption>
+                  {item.caption} <span class="quiet">{shapeText(array.shape)}</span>
+                  {!isIds && <Legend scale={scale} />}
+                </figcaption>
+                <Matrix
+                  name={`${item.caption}${at.offset > 0 ? `, head ${shownHead + 1}` : ""}`}
+                  picture={{ rows: at.rows, columns: at.columns, numbers, offset: at.offset, scale, masked, maskedOffset: at.offset }}
+                  rowNames={rowNames.length > 0 ? rowNames : array.shape.length < 2 ? [""] : []}
+                  columnNames={columnNames}
+                  cursor={at.place}
+                  setCursor={(next) => {
+                    setChosen(i);
+                    setCursor(next);
+                  }}
+                  marked={([row, column]) => changed.has(at.offset + row * at.columns + column)}
+                />
+                {changed.size > 0 && (
+                  <p class="changes">
+                    {changed.size} of {numbers.length} numbers changed
+                  </p>
+                )}
+              </figure>
+            );
+          })}
+        </div>
+        <div class="chosen-number">
+          <p class="readout" aria-live="polite">
+            {subject.item.gradient && "gradient of "}
+            {walk.titleOf(subject.item.name)} [{(subject.array.shape.length > 1 ? [...(subject.array.shape.length > 2 ? [shownHead] : []), ...place] : [place[1]]).join(", ")}]{" "}
+            {subject.rowNames[place[0]] && <q>{subject.rowNames[place[0]]}</q>}
+            {subject.columnNames[place[1]] && (
+              <>
+                {subject.rowNames[place[0]] && " and "}
+                <q>{subject.columnNames[place[1]]}</q>
+              </>
+            )}{" "}
+            <b data-exact={subject.item.name}>{exact(subject.numbers[flat], subject.array.dtype)}</b>
+          </p>
+          {parameter && <Change name={subject.item.name} index={flat} value={subject.numbers[flat]} settings={settings} change={change} />}
+          {subject.id !== null && <FormulaPanel graph={walk.graph} snapshot={walk.snapshot} cell={{ id: subject.id, flat }} only={only} />}
+        </div>
       </div>
-      <p class="readout" aria-live="polite">
-        {subject.item.gradient && "gradient of "}
-        {walk.titleOf(subject.item.name)} [{(subject.array.shape.length > 1 ? [...(subject.array.shape.length > 2 ? [shownHead] : []), ...place] : [place[1]]).join(", ")}]{" "}
-        {subject.rowNames[place[0]] && <q>{subject.rowNames[place[0]]}</q>}
-        {subject.columnNames[place[1]] && (
-          <>
-            {subject.rowNames[place[0]] && " and "}
-            <q>{subject.columnNames[place[1]]}</q>
-          </>
-        )}{" "}
-        <b data-exact={subject.item.name}>{exact(subject.numbers[flat], subject.array.dtype)}</b>
-      </p>
-      {parameter && <Change name={subject.item.name} index={flat} value={subject.numbers[flat]} settings={settings} change={change} />}
-      {subject.id !== null && <FormulaPanel graph={walk.graph} snapshot={walk.snapshot} cell={{ id: subject.id, flat }} only={only} />}
     </>
   );
 }

@@ -333,7 +333,7 @@ function sentence(length: number, hidden: number, truth: (place: number) => stri
 function gradientBars({ run: { graphs } }: State): { name: string; size: number | null }[] {
   const [{ values, snapshots }] = graphs;
   const found = values.flatMap(({ kind, name, shape }, id) =>
-    kind === "parameter" && shape.length === 2 ? [{ name: name.replace(/\.weight$/, ""), size: snapshots[0]?.gradient[id]?.rms ?? null }] : [],
+    kind === "parameter" && shape.length === 2 ? [{ name: name.replace(/(\.pos_embedding)?\.weight$/, ""), size: snapshots[0]?.gradient[id]?.rms ?? null }] : [],
   );
   const order = (name: string): number => (name.startsWith("token_head") ? 2 : name.startsWith("layers") ? 1 : 0);
   return found.sort((a, b) => order(a.name) - order(b.name));

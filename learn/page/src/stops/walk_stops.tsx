@@ -120,9 +120,11 @@ function Projections({ walk, previous, settings, change }: StopProps) {
         <b>key</b> says what it has to offer to others who look. The <b>value</b> is what they get from it. Nothing but the three matrices makes the
         difference: they are learned.
       </p>
-      <Equation walk={walk} terms={["Q", "=", "x", "·", "W_Q.weight T"]} />
-      <Equation walk={walk} terms={["K", "=", "x", "·", "W_K.weight T"]} />
-      <Equation walk={walk} terms={["V", "=", "x", "·", "W_V.weight T"]} />
+      <div class="equations">
+        {["Q", "K", "V"].map((name) => (
+          <Equation key={name} walk={walk} terms={[name, "=", "x", "·", `W_${name}.weight T`]} />
+        ))}
+      </div>
       <Task
         task="Choose a number of W_Q and change it. Which numbers of Q follow?"
         done={columns.length > 0}
@@ -203,8 +205,10 @@ function Softmax({ walk, previous, settings, change }: StopProps) {
         Scores become <b>shares</b>: each is put into the exponential function, which makes it positive and large ones much larger, and divided by
         the sum of its row. So each row adds up to 1. With these shares a word mixes the values of all words; the mixture is its <b>context</b>.
       </p>
-      <Equation walk={walk} terms={["weights", "=", "softmax of each row of", "scores"]} />
-      <Equation walk={walk} terms={["context", "=", "weights", "·", "v"]} />
+      <div class="equations">
+        <Equation walk={walk} terms={["weights", "=", "softmax of each row of", "scores"]} />
+        <Equation walk={walk} terms={["context", "=", "weights", "·", "v"]} />
+      </div>
       <Task
         task={
           <>
@@ -337,9 +341,11 @@ function Feed({ walk, previous, settings, change }: StopProps) {
         product, the negative ones of these become 0 (<b>ReLU</b>, and without that bend two products would be no more than one), and a second product
         makes {settings.d_model} of them again. Then add and norm, as before. That is the whole block; large models stack dozens of it.
       </p>
-      <Equation walk={walk} terms={["inner", "= max(0,", "normed_1", "·", "linear1.weight T", "+", "linear1.bias", ")"]} />
-      <Equation walk={walk} terms={["fed", "=", "inner", "·", "linear2.weight T", "+", "linear2.bias"]} />
-      <Equation walk={walk} terms={["encoded", "=", "norm of each row of", ...(settings.residual ? ["normed_1", "+"] : []), "fed"]} />
+      <div class="equations">
+        <Equation walk={walk} terms={["inner", "= max(0,", "normed_1", "·", "linear1.weight T", "+", "linear1.bias", ")"]} />
+        <Equation walk={walk} terms={["fed", "=", "inner", "·", "linear2.weight T", "+", "linear2.bias"]} />
+        <Equation walk={walk} terms={["encoded", "=", "norm of each row of", ...(settings.residual ? ["normed_1", "+"] : []), "fed"]} />
+      </div>
       <Task
         task={
           dead.length > 0
