@@ -1,13 +1,14 @@
 #include "print.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <mutex>
 #include <ostream>
 #include <type_traits>
 #include <vector>
+
+#include "number_text.hpp"
 
 namespace xgrad {
 namespace {
@@ -22,13 +23,8 @@ SharedOptions& shared_options() {
   return shared;
 }
 
-std::string number(double value, std::chars_format format, int precision) {
-  if (std::isnan(value)) return "nan";  // whatever its sign
-  std::string text(std::numeric_limits<double>::max_exponent10 + 16 + static_cast<std::size_t>(precision),
-                   '\0');
-  text.resize(static_cast<std::size_t>(
-      std::to_chars(text.data(), text.data() + text.size(), value, format, precision).ptr - text.data()));
-  return text;
+std::string number(double value, detail::Notation notation, int precision) {
+  return std::isnan(value) ? "nan" : detail::number_text(value, notation, precision);  // whatever nan's sign
 }
 
 /// How the elements of one array are written: all with the same digits and to the same width.
@@ -72,9 +68,9 @@ class Format {
   }
 
   std::string digits(double value) const {
-    if (scientific_) return number(value, std::chars_format::scientific, precision_);
-    if (!whole_) return number(value, std::chars_format::fixed, precision_);
-    return number(value, std::chars_format::fixed, 0) + (std::isfinite(value) ? "." : "");
+    if (scientific_) return number(value, detail::Notation::scientific, precision_);
+    if (!whole_) return number(value, detail::Notation::fixed, precision_);
+    return number(value, detail::Notation::fixed, 0) + (std::isfinite(value) ? "." : "");
   }
   std::string digits(std::int64_t value) const { return std::to_string(value); }
   std::string digits(bool value) const { return value ? "True" : "False"; }

@@ -1,7 +1,6 @@
 #include "random.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <locale>
 #include <numbers>
@@ -12,6 +11,7 @@
 
 #include "../kernels/mt19937.hpp"
 #include "error.hpp"
+#include "number_text.hpp"
 #include "parse.hpp"
 
 namespace xgrad {
@@ -186,12 +186,7 @@ void Generator::manual_seed(std::span<const std::uint32_t> key) {
 }
 
 std::string Generator::get_state() const {
-  std::string cached = no_cached_normal;
-  if (cached_normal_) {
-    char text[32];
-    cached.assign(text, std::to_chars(text, text + sizeof text, *cached_normal_).ptr);
-  }
-  return engine_.text() + " " + cached;
+  return engine_.text() + " " + (cached_normal_ ? detail::shortest_text(*cached_normal_) : no_cached_normal);
 }
 
 void Generator::set_state(const std::string& state) {

@@ -1,12 +1,12 @@
 #include "attention.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 
+#include "bit_cast.hpp"
 #include "gemm.hpp"
 #include "mt19937.hpp"
 #include "parallel.hpp"
@@ -33,7 +33,7 @@ XGRAD_INLINE void hide_keys(const bool* allowed, std::ptrdiff_t stride, T* score
     std::memcpy(&bytes, allowed + i, sizeof bytes);
     std::memcpy(&row, scores + i, sizeof row);
     const Integers visible = -__builtin_convertvector(bytes, Integers);  // all bits
-    row = (row & visible) | (std::bit_cast<Integer>(hidden) & ~visible);
+    row = (row & visible) | (bit_cast<Integer>(hidden) & ~visible);
     std::memcpy(scores + i, &row, sizeof row);
   }
   for (; i < n; ++i) {

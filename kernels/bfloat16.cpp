@@ -1,9 +1,9 @@
 #include "bfloat16.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 
+#include "bit_cast.hpp"
 #include "pieces.hpp"
 #include "transpose_square.hpp"
 
@@ -28,13 +28,13 @@ struct BlockMemory {
 };
 
 BlockMemory& block_memory() {
-  thread_local const auto memory = std::make_unique_for_overwrite<BlockMemory>();
+  thread_local const auto memory = std::unique_ptr<BlockMemory>(new BlockMemory);
   return *memory;
 }
 
 /// The nearest bfloat16, ties to even, in the upper half; nan stays nan.
 XGRAD_INLINE std::uint32_t rounded(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto bits = bit_cast<std::uint32_t>(x);
   return (x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x00400000) & 0xffff0000;
 }
 
@@ -116,8 +116,8 @@ using MultiplyTile = void (*)(std::size_t rows, const Rows& a, const Pair* b, st
 
 XGRAD_VECTORIZED void multiply_tile_plainly(std::size_t rows, const Rows& a, const Pair* b, std::size_t pairs,
                                             float* sums) {
-  const auto first = [](Pair pair) XGRAD_INLINE_LAMBDA { return std::bit_cast<float>(pair << 16); };
-  const auto second = [](Pair pair) XGRAD_INLINE_LAMBDA { return std::bit_cast<float>(pair & 0xffff0000); };
+  const auto first = [](Pair pair) XGRAD_INLINE_LAMBDA { return bit_cast<float>(pair << 16); };
+  const auto second = [](Pair pair) XGRAD_INLINE_LAMBDA { return bit_cast<float>(pair & 0xffff0000); };
   std::fill_n(sums, rows * tile_cols, 0.0F);
   for (std::size_t q = 0; q < pairs; ++q, b += tile_cols) {
     for (std::size_t r = 0; r < rows; ++r) {

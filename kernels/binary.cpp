@@ -1,9 +1,9 @@
 #include "binary.hpp"
 
-#include <bit>
 #include <cmath>
 
 #include "axes.hpp"
+#include "bit_cast.hpp"
 #include "pieces.hpp"
 #include "vectorized_math.hpp"
 
@@ -135,7 +135,7 @@ template <typename T>
 XGRAD_INLINE T chosen(bool condition, T a, T b) {
   using vectorized::Bits;
   const Bits<T> all = Bits<T>(0) - Bits<T>(condition);
-  return std::bit_cast<T>((std::bit_cast<Bits<T>>(a) & all) | (std::bit_cast<Bits<T>>(b) & ~all));
+  return bit_cast<T>((bit_cast<Bits<T>>(a) & all) | (bit_cast<Bits<T>>(b) & ~all));
 }
 
 /// The row of a broadcast: contiguous, or any strides. Bound by bandwidth.

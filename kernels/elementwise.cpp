@@ -1,9 +1,9 @@
 #include "elementwise.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
+#include "bit_cast.hpp"
 #include "pieces.hpp"
 #include "vectorized_math.hpp"
 
@@ -108,11 +108,11 @@ constexpr std::size_t angle_block = 256;  // of which a buffer fits into the fir
 template <bool cosine, typename T>
 XGRAD_INLINE void sines_or_cosines(const T* x, T* y, std::size_t n) {
   using vectorized::Bits, vectorized::largest_angle, vectorized::sine_or_cosine;
-  constexpr auto largest = std::bit_cast<Bits<T>>(largest_angle<T>);
+  constexpr auto largest = bit_cast<Bits<T>>(largest_angle<T>);
   Bits<T> room = 0;  // its sign bit is set by an angle beyond the largest, and by nan
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) {
-    room |= largest - std::bit_cast<Bits<T>>(std::fabs(x[i]));
+    room |= largest - bit_cast<Bits<T>>(std::fabs(x[i]));
     y[i] = sine_or_cosine<cosine>(x[i]);
   }
   if (room >> (8 * sizeof(T) - 1) == 0) return;

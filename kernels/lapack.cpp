@@ -9,6 +9,7 @@
 #include <xtensor-blas/xlapack.hpp>
 
 #include "blas_call.hpp"
+#include "unblocked.hpp"
 
 // LAPACK counts by columns: it sees the transposes of what lies here by rows. Each call is chosen so that
 // nothing has to be transposed for it.
@@ -29,90 +30,6 @@ Pivot with_workspace(const Routine& routine) {
   routine(&length, Pivot{-1});
   std::vector<T> work(std::max<std::size_t>(1, static_cast<std::size_t>(length)));
   return routine(work.data(), index(work.size()));
-}
-
-template <typename T>
-std::size_t small_cholesky(T* a, std::size_t n) {
-  for (std::size_t j = 0; j < n; ++j) {
-    T diagonal = a[j * n + j];
-    for (std::size_t k = 0; k < j; ++k) diagonal -= a[j * n + k] * a[j * n + k];
-    if (!(diagonal > T(0))) return j + 1;
-    const T root = std::sqrt(diagonal), inverse = T(1) / root;
-    a[j * n + j] = root;
-    for (std::size_t i = j + 1; i < n; ++i) {
-      T sum = a[i * n + j];
-      for (std::size_t k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
-      a[i * n + j] = sum * inverse;
-    }
-  }
-  return 0;
-}
-
-/// op(A) X = B by substitution, for A to the left.
-template <typename T>
-void substitute_left(const T* a, T* b, std::size_t n, std::size_t cols, Triangular o) {
-  const bool forward = o.upper == o.transposed;
-  for (std::size_t step = 0; step < n; ++step) {
-    const std::size_t i = forward ? step : n - 1 - step;
-    T* const x = b + i * cols;
-    for (std::size_t k = forward ? 0 : i + 1; k < (forward ? i : n); ++k) {
-      const T factor = o.transposed ? a[k * n + i] : a[i * n + k];
-      for (std::size_t c = 0; c < cols; ++c) x[c] -= factor * b[k * cols + c];
-    }
-    if (o.unitriangular) continue;
-    const T inverse = T(1) / a[i * n + i];
-    for (std::size_t c = 0; c < cols; ++c) x[c] *= inverse;
-  }
-}
-
-/// X op(A) = B, row by row.
-template <typename T>
-void substitute_right(const T* a, T* b, std::size_t rows, std::size_t n, Triangular o) {
-  const bool forward = o.upper != o.transposed;
-  for (std::size_t r = 0; r < rows; ++r) {
-    T* const x = b + r * n;
-    for (std::size_t step = 0; step < n; ++step) {
-      const std::size_t i = forward ? step : n - 1 - step;
-      T sum = x[i];
-      for (std::size_t k = forward ? 0 : i + 1; k < (forward ? i : n); ++k)
-        sum -= x[k] * (o.transposed ? a[i * n + k] : a[k * n + i]);
-      x[i] = o.unitriangular ? sum : sum / a[i * n + i];
-    }
-  }
-}
-
-/// A = P L U, where U has the diagonal of ones, as LAPACK's factors of A^T read by rows: columns are
-/// exchanged.
-template <typename T>
-std::size_t small_lu(T* a, Pivot* pivots, std::size_t n) {
-  std::size_t singular = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    std::size_t best = j;
-    for (std::size_t k = j + 1; k < n; ++k)
-      if (std::abs(a[j * n + k]) > std::abs(a[j * n + best])) best = k;
-    pivots[j] = index(best + 1);
-    if (a[j * n + best] == T(0)) {
-      if (singular == 0) singular = j + 1;
-      continue;
-    }
-    if (best != j)
-      for (std::size_t i = 0; i < n; ++i) std::swap(a[i * n + j], a[i * n + best]);
-    const T inverse = T(1) / a[j * n + j];
-    for (std::size_t k = j + 1; k < n; ++k) a[j * n + k] *= inverse;
-    for (std::size_t i = j + 1; i < n; ++i) {
-      const T factor = a[i * n + j];
-      for (std::size_t k = j + 1; k < n; ++k) a[i * n + k] -= factor * a[j * n + k];
-    }
-  }
-  return singular;
-}
-
-template <typename T>
-void exchange_rows(T* b, const Pivot* pivots, std::size_t n, std::size_t m, bool backward) {
-  for (std::size_t step = 0; step < n; ++step) {
-    const std::size_t i = backward ? n - 1 - step : step, other = static_cast<std::size_t>(pivots[i]) - 1;
-    if (other != i) std::swap_ranges(b + i * m, b + i * m + m, b + other * m);
-  }
 }
 
 template <typename T>
@@ -159,7 +76,7 @@ template <typename T>
 std::size_t cholesky(T* a, std::size_t n) {
   std::size_t minor = 0;
   if (n <= small_order) {
-    minor = small_cholesky(a, n);
+    minor = unblocked_cholesky(a, n);
   } else {
     const BlasCall call;
     minor = static_cast<std::size_t>(cxxlapack::potrf<Pivot>('U', index(n), a, index(n)));
@@ -174,8 +91,7 @@ template <typename T>
 void solve_triangular(const T* a, T* b, std::size_t rows, std::size_t cols, Triangular o) {
   if (rows == 0 || cols == 0) return;
   const std::size_t n = o.left ? rows : cols;
-  if (n <= small_order)
-    return o.left ? substitute_left(a, b, rows, cols, o) : substitute_right(a, b, rows, cols, o);
+  if (n <= small_order) return substitute(a, b, rows, cols, o);
   const BlasCall call;
   cxxblas::trsm<Pivot>(
       cxxblas::RowMajor, o.left ? cxxblas::Left : cxxblas::Right, o.upper ? cxxblas::Upper : cxxblas::Lower,
@@ -185,65 +101,18 @@ void solve_triangular(const T* a, T* b, std::size_t rows, std::size_t cols, Tria
 
 template <typename T>
 void cholesky_grad(const T* l, const T* dl, T* da, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) {
-    std::copy_n(dl + i * n, i + 1, da + i * n);
-    std::fill(da + i * n + i + 1, da + (i + 1) * n, T(0));
-  }
+  copy_lower(dl, da, n);
   if (n > small_order) return large_cholesky_grad(l, da, n);
-  for (std::size_t i = 0; i < n; ++i) {
-    T* const row = da + i * n;
-    for (std::size_t c = 0; c < n; ++c) row[c] *= l[i * n + i];
-    for (std::size_t k = i + 1; k < n; ++k)
-      for (std::size_t c = 0; c < n; ++c) row[c] += l[k * n + i] * da[k * n + c];
-  }
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t k = 0; k <= i; ++k) da[k * n + i] = da[i * n + k] *= T(0.5);
-  solve_triangular(l, da, n, n, {.transposed = true});
-  solve_triangular(l, da, n, n, {.left = false});
+  unblocked_cholesky_grad(l, da, n);
 }
 
 // LAPACK factors A^T = P L' U' with ones on the diagonal of L'. Read by rows these are A = U'^T L'^T P^T: a
 // lower triangle times a unit upper one, with columns exchanged.
 template <typename T>
 std::size_t lu(T* a, Pivot* pivots, std::size_t n) {
-  if (n <= small_order) return small_lu(a, pivots, n);
+  if (n <= small_order) return unblocked_lu(a, pivots, n);
   const BlasCall call;
   return static_cast<std::size_t>(cxxlapack::getrf<Pivot>(index(n), index(n), a, index(n), pivots));
-}
-
-template <typename T>
-void lu_solve(const T* factors, const Pivot* pivots, std::size_t n, T* b, std::size_t m, bool transposed) {
-  const Triangular lower{.upper = false, .transposed = transposed};
-  const Triangular upper{.upper = true, .unitriangular = true, .transposed = transposed};
-  if (transposed) {
-    exchange_rows(b, pivots, n, m, false);
-    solve_triangular(factors, b, n, m, upper);
-    solve_triangular(factors, b, n, m, lower);
-  } else {
-    solve_triangular(factors, b, n, m, lower);
-    solve_triangular(factors, b, n, m, upper);
-    exchange_rows(b, pivots, n, m, true);
-  }
-}
-
-template <typename T>
-Determinant<T> lu_determinant(const T* factors, const Pivot* pivots, std::size_t n) {
-  Determinant<T> found{T(1), T(1), T(0)};
-  for (std::size_t i = 0; i < n; ++i) {
-    const T pivot = factors[i * n + i];
-    if (static_cast<std::size_t>(pivots[i]) != i + 1) found.sign = -found.sign;
-    if (!(pivot > T(0))) found.sign = pivot < T(0) ? -found.sign : pivot * T(0);
-    found.value *= pivot;
-    found.logarithm += std::log(std::abs(pivot));
-  }
-  found.value = std::copysign(found.value, found.sign);
-  return found;
-}
-
-// With nan LAPACK may give numbers, or loop.
-template <typename T>
-bool all_finite(const T* x, std::size_t size) {
-  return std::all_of(x, x + size, [](T element) { return std::isfinite(element); });
 }
 
 template <typename T>
@@ -313,8 +182,6 @@ bool svd(T* a, T* u, T* s, T* vh, std::size_t m, std::size_t n, bool full) {
   template void cholesky_grad(const T*, const T*, T*, std::size_t);                   \
   template void solve_triangular(const T*, T*, std::size_t, std::size_t, Triangular); \
   template std::size_t lu(T*, Pivot*, std::size_t);                                   \
-  template void lu_solve(const T*, const Pivot*, std::size_t, T*, std::size_t, bool); \
-  template Determinant<T> lu_determinant(const T*, const Pivot*, std::size_t);        \
   template bool eigh(T*, T*, std::size_t, bool);                                      \
   template void qr(T*, T*, T*, std::size_t, std::size_t, std::size_t);                \
   template bool svd(T*, T*, T*, T*, std::size_t, std::size_t, bool);

@@ -1,10 +1,10 @@
 #include "sort.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <vector>
 
+#include "bit_cast.hpp"
 #include "pieces.hpp"
 
 namespace xgrad::kernels {
@@ -30,7 +30,7 @@ template <typename Bits, typename T>
 Bits ordered_bits(T x) {
   constexpr Bits sign = Bits{1} << (std::numeric_limits<Bits>::digits - 1);
   if (x != x) return std::numeric_limits<Bits>::max();
-  const auto bits = std::bit_cast<Bits>(x + T{0});
+  const auto bits = bit_cast<Bits>(x + T{0});
   return (bits & sign) != 0 ? ~bits : bits | sign;
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
+#include "bit_cast.hpp"
 #include "vectorized.hpp"
 
 /// exp, expm1, log, log1p, tanh, erf, sin and cos without branches or calls, so that a loop over them becomes
@@ -39,8 +39,8 @@ XGRAD_INLINE T horner(T x, T c0, Coefficients... c) {
 /// 2^n for an integer n of the normal range.
 template <typename T>
 XGRAD_INLINE T power_of_two(T n) {
-  const auto one = std::bit_cast<Bits<T>>(T(1));
-  return std::bit_cast<T>((std::bit_cast<Bits<T>>(n + round_shift<T>) << mantissa_bits<T>)+one);
+  const auto one = bit_cast<Bits<T>>(T(1));
+  return bit_cast<T>((bit_cast<Bits<T>>(n + round_shift<T>) << mantissa_bits<T>)+one);
 }
 
 /// e^x = 2^n (1 + q).
@@ -114,16 +114,16 @@ XGRAD_INLINE T log(T x) {
   constexpr T bias = std::numeric_limits<T>::max_exponent - 1;
   constexpr T ln2_high = T(single ? 0x1.62e3p-1 : 0x1.62e42feep-1);
   constexpr T ln2_low = T(single ? 9.0580006145e-06 : 1.90821492927058770002e-10);
-  constexpr auto root = std::bit_cast<Bits<T>>(T(0.70710678118654752440));
-  constexpr auto one = std::bit_cast<Bits<T>>(T(1));
+  constexpr auto root = bit_cast<Bits<T>>(T(0.70710678118654752440));
+  constexpr auto one = bit_cast<Bits<T>>(T(1));
   constexpr auto mantissa = (Bits<T>(1) << mantissa_bits<T>)-1;
 
   const T lift = x < std::numeric_limits<T>::min() ? two_to_mantissa_bits<T> : T(1);
   const T lifted = lift > 1 ? T(mantissa_bits<T>) : T(0);
-  const Bits<T> bits = std::bit_cast<Bits<T>>(x * lift) + (one - root);
-  const Bits<T> exponent = (bits >> mantissa_bits<T>) | std::bit_cast<Bits<T>>(two_to_mantissa_bits<T>);
-  const T k = std::bit_cast<T>(exponent) - two_to_mantissa_bits<T> - bias - lifted;
-  const T f = std::bit_cast<T>((bits & mantissa) + root) - T(1);
+  const Bits<T> bits = bit_cast<Bits<T>>(x * lift) + (one - root);
+  const Bits<T> exponent = (bits >> mantissa_bits<T>) | bit_cast<Bits<T>>(two_to_mantissa_bits<T>);
+  const T k = bit_cast<T>(exponent) - two_to_mantissa_bits<T> - bias - lifted;
+  const T f = bit_cast<T>((bits & mantissa) + root) - T(1);
   const T s = f / (T(2) + f);
   const T z = s * s;
   T series;
@@ -246,10 +246,10 @@ XGRAD_INLINE T sine_or_cosine(T x) {
   }
   const T z = r * r;
   const T sine = r + r * (z * s), cosine_of_r = T(1) - (T(0.5) * z - z * z * c);
-  const Bits<T> quadrant = std::bit_cast<Bits<T>>(shifted) + Bits<T>(cosine);
+  const Bits<T> quadrant = bit_cast<Bits<T>>(shifted) + Bits<T>(cosine);
   const T y = (quadrant & 1) != 0 ? cosine_of_r : sine;
-  const Bits<T> sign = cosine ? Bits<T>(0) : std::bit_cast<Bits<T>>(x) ^ std::bit_cast<Bits<T>>(magnitude);
-  return std::bit_cast<T>(std::bit_cast<Bits<T>>(y) ^ sign ^ ((quadrant & 2) << (sign_bit - 1)));
+  const Bits<T> sign = cosine ? Bits<T>(0) : bit_cast<Bits<T>>(x) ^ bit_cast<Bits<T>>(magnitude);
+  return bit_cast<T>(bit_cast<Bits<T>>(y) ^ sign ^ ((quadrant & 2) << (sign_bit - 1)));
 }
 
 /// exp(b log |a|) in double, with the sign of an odd power and the exceptions of C's pow. (pow of double is
@@ -263,7 +263,7 @@ XGRAD_INLINE T pow(T a, T b) {
     double power = exp(static_cast<double>(b) * log(static_cast<double>(magnitude)));
     power = magnitude == T(1) ? 1.0 : power;  // where 0 times infinity would come out
     const bool whole = std::trunc(b) == b, even = std::trunc(half) == half;
-    const bool negative = std::bit_cast<Bits<T>>(a) >> (8 * sizeof(T) - 1) != 0;
+    const bool negative = bit_cast<Bits<T>>(a) >> (8 * sizeof(T) - 1) != 0;
     const T positive = static_cast<T>(power);
     T y = (negative & whole & !even) ? -positive : positive;
     y = ((a < T(0)) & !whole & (magnitude <= std::numeric_limits<T>::max()))

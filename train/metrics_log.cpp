@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "../graph/error.hpp"
+#include "../graph/number_text.hpp"
 #include "file.hpp"
 #include "trainer.hpp"
 
@@ -28,12 +29,8 @@ std::optional<std::size_t> step_of(std::string_view line) {
   return step;
 }
 
-/// The shortest text that is read back as the same number; null for nan and the infinities, which JSON lacks.
-std::string json(double number) {
-  if (!std::isfinite(number)) return "null";
-  char digits[32];
-  return std::string(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-}
+/// Null for nan and the infinities, which JSON lacks.
+std::string json(double number) { return std::isfinite(number) ? shortest_text(number) : "null"; }
 
 /// As a JSON string.
 std::string quoted(std::string_view text) {

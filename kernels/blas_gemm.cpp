@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+#include <xtensor-blas/xblas.hpp>
+
+#include "blas_call.hpp"
+#include "gemm.hpp"
+#include "large_gemm.hpp"
+#include "pack.hpp"
+#include "product_pieces.hpp"
+
+extern "C" {
+[[gnu::weak]] char* openblas_get_corename();
+}
+
+namespace xgrad::kernels {
+namespace {
+
+template <typename T>
+void blas_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {
+  const BlasCall call;
+  const auto index = [](std::size_t i) { return static_cast<xt::blas_index_t>(i); };
+  const auto order = [](const Matrix<const T>& m) {
+    return m.transposed ? cxxblas::Trans : cxxblas::NoTrans;
+  };
+  cxxblas::gemm<xt::blas_index_t>(cxxblas::RowMajor, order(a), order(b), index(c.rows), index(c.cols),
+                                  index(a.cols), alpha, a.data, index(a.stride), b.data, index(b.stride),
+                                  beta, c.data, index(c.stride));
+}
+
+// OpenBLAS adds the products of an element in one order up to a million multiplications, and in another
+// above, which does not depend on the row as long as its tiles begin at the same rows: pieces of twice a
+// million that begin at multiples of every tile's height are bit-equal to the whole. For columns that does
+// not hold.
+constexpr std::size_t piece_product = std::size_t{1} << 21, piece_border = 48;
+
+/// Blocks of rows beside each other, one call of BLAS each. Bound by flops: 88 % of the processor's peak.
+template <typename T>
+void blas_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                         const Matrix<T>& c) {
+  const std::size_t m = c.rows, height = (piece_product - 1) / (c.cols * a.cols) + 1;
+  const std::size_t least = (height + piece_border - 1) / piece_border * piece_border;
+  const std::size_t pieces = BlasCall::is_concurrent() ? std::min(m / least, available_threads()) : 1;
+  if (pieces < 2) return blas_gemm<T>(alpha, a, b, beta, c);
+  const auto border = [&](std::size_t piece) {
+    return piece == pieces ? m : piece * m / pieces / piece_border * piece_border;
+  };
+  parallel_for(pieces, [&](std::size_t piece, std::size_t) {
+    const std::size_t begin = border(piece), rows = border(piece + 1) - begin;
+    blas_gemm<T>(alpha, a.some_rows(begin, rows), b, beta, c.some_rows(begin, rows));
+  });
+}
+
+// With AVX-512, OpenBLAS multiplies up to a million numbers without packing them, faster than the large
+// products that it packs, unless b is transposed: 56 x 64 x 256 is the best tile below that.
+constexpr std::size_t most_tile_rows = 56, tile_cols = 64, tile_depth = 256, panel_cols = 4 * tile_cols;
+
+bool has_small_kernels() {
+  static const bool found = [] {
+    const std::string_view core = blas_core_name();
+    return core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
+  }();
+  return found;
+}
+
+/// Where a thread packs tiles of a and b, kept until it ends.
+template <typename T>
+struct TileMemory {
+  alignas(64) T a[tile_depth * most_tile_rows], b[tile_depth * panel_cols];
+};
+
+template <typename T>
+TileMemory<T>& tile_memory() {
+  thread_local const auto memory = std::make_unique_for_overwrite<TileMemory<T>>();
+  return *memory;
+}
+
+/// The product in tiles that OpenBLAS need not pack: those of b, 256 columns of which stay in the
+/// second-level cache, are packed here once for all rows, and so are those of a if it is transposed. Bound by
+/// flops: 93 to 98 % of the processor's peak.
+template <typename T>
+void tiled_gemm(std::size_t tile_rows, T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                const Matrix<T>& c) {
+  const std::size_t m = c.rows, n = c.cols, k = a.cols;
+  TileMemory<T>& memory = tile_memory<T>();
+  const bool packs_a = a.transposed && a.stride > panel_cols;
+  for (std::size_t panel = 0; panel < n; panel += panel_cols) {
+    const std::size_t panel_end = std::min(n, panel + panel_cols);
+    for (std::size_t p = 0; p < k; p += tile_depth) {
+      const std::size_t depth = std::min(tile_depth, k - p);
+      for (std::size_t j = panel; j < panel_end; j += tile_cols) {
+        const std::size_t cols = std::min(tile_cols, panel_end - j);
+        pack<T>(b.some_rows(p, depth).some_cols(j, cols), memory.b + (j - panel) * depth);
+      }
+      for (std::size_t i = 0; i < m; i += tile_rows) {
+        const std::size_t rows = std::min(tile_rows, m - i);
+        Matrix<const T> a_tile = a.some_rows(i, rows).some_cols(p, depth);
+        if (packs_a) {
+          pack<T>(a_tile.transpose(), memory.a);
+          a_tile = Matrix<const T>(memory.a, depth, rows).transpose();
+        }
+        for (std::size_t j = panel; j < panel_end; j += tile_cols) {
+          const std::size_t cols = std::min(tile_cols, panel_end - j);
+          blas_gemm<T>(alpha, a_tile, {memory.b + (j - panel) * depth, depth, cols}, p == 0 ? beta : T(1),
+                       c.some_rows(i, rows).some_cols(j, cols));
+        }
+      }
+    }
+  }
+}
+
+/// In tiles of equal height.
+template <typename T>
+void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
+                          const Matrix<T>& c) {
+  const std::size_t height = ceil_div(c.rows, ceil_div(c.rows, most_tile_rows));
+  const std::size_t tile_rows = ceil_div(height, 8) * 8;
+  in_pieces<T>(std::size_t{1} << 19, tile_rows, tile_cols, a, b, c,
+               [=](const auto& some_a, const auto& some_b, const auto& some_c) {
+                 tiled_gemm(tile_rows, alpha, some_a, some_b, beta, some_c);
+               });
+}
+
+/// True where tiles are faster than one call: not where that call is a tile itself.
+bool pays_to_tile(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
+  constexpr std::size_t least_side = 16, unpacked = 1000000;
+  return std::min({m, n, k}) >= least_side && (trans_b ? m >= 2 * least_side : m * n * k > unpacked) &&
+         has_small_kernels();
+}
+
+}  // namespace
+
+const char* blas_core_name() { return openblas_get_corename ? openblas_get_corename() : "unknown"; }
+
+template <typename T>
+void large_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {
+  if (pays_to_tile(b.transposed, c.rows, c.cols, a.cols)) {
+    tiled_gemm_in_pieces(alpha, a, b, beta, c);
+  } else {
+    blas_gemm_in_pieces(alpha, a, b, beta, c);
+  }
+}
+
+#define XGRAD_INSTANTIATE(T) \
+  template void large_gemm(T, const Matrix<const T>&, const Matrix<const T>&, T, const Matrix<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,29 @@
+#include "pack.hpp"
+
+#include "transpose_square.hpp"
+
+namespace xgrad::kernels {
+
+/// Bound by bandwidth.
+XGRAD_KERNEL(void, pack, (const Matrix<const T>& matrix, T* packed), (matrix, packed)) {
+  const T* const from = matrix.data;
+  const std::size_t rows = matrix.rows, cols = matrix.cols, ld = matrix.stride;
+  if (!matrix.transposed) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      XGRAD_INDEPENDENT
+      for (std::size_t c = 0; c < cols; ++c) packed[r * cols + c] = from[r * ld + c];
+    }
+    return;
+  }
+  const std::size_t square_rows = rows / 4 * 4, square_cols = cols / 4 * 4;
+  for (std::size_t c = 0; c < square_cols; c += 4) {
+    for (std::size_t r = 0; r < square_rows; r += 4)
+      transpose_square(from + c * ld + r, ld, packed + r * cols + c, cols);
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = r < square_rows ? square_cols : 0; c < cols; ++c)
+      packed[r * cols + c] = from[c * ld + r];
+  }
+}
+
+}  // namespace xgrad::kernels

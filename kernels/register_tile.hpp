@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include "matrix.hpp"
+
+// Products in tiles of C that stay in registers while k is walked.
+namespace xgrad::kernels {
+
+/// `width` numbers in a register; a vector of one would live in memory.
+template <typename T, std::size_t width>
+struct Lanes {
+  typedef T type __attribute__((vector_size(width * sizeof(T))));
+};
+template <typename T>
+struct Lanes<T, 1> {
+  using type = T;
+};
+
+/// `height` rows of c (height, width) = alpha op(A) columns + beta c, where a row of `columns` is contiguous
+/// and `step` behind the one before. beta = 0 does not read c.
+template <std::size_t height, std::size_t width, typename T>
+XGRAD_INLINE void multiply_tile(const T* a, std::size_t a_row, std::size_t a_step, const T* columns,
+                                std::size_t step, std::size_t k, T alpha, T beta, T* c, std::size_t ldc) {
+  using Row = typename Lanes<T, width>::type;
+  Row sum[height]{};
+  for (std::size_t p = 0; p < k; ++p, a += a_step, columns += step) {
+    Row row;
+    std::memcpy(&row, columns, sizeof row);
+    for (std::size_t r = 0; r < height; ++r) sum[r] += a[r * a_row] * row;
+  }
+  for (std::size_t r = 0; r < height; ++r, c += ldc) {
+    Row y = alpha * sum[r];
+    if (beta != T(0)) {
+      Row before;
+      std::memcpy(&before, c, sizeof before);
+      y += beta * before;
+    }
+    std::memcpy(c, &y, sizeof y);
+  }
+}
+
+/// c (rows, width) = alpha A columns + beta c, 4 rows at a time.
+template <std::size_t width, typename T>
+XGRAD_INLINE void multiply_columns(T alpha, const Matrix<const T>& a, const T* columns, std::size_t step,
+                                   T beta, const Matrix<T>& c) {
+  constexpr std::size_t height = 4;
+  const std::size_t a_row = a.transposed ? 1 : a.stride, a_step = a.transposed ? a.stride : 1;
+  const T* from = a.data;
+  T* to = c.data;
+  std::size_t m = c.rows;
+  for (; m >= height; m -= height, from += height * a_row, to += height * c.stride)
+    multiply_tile<height, width>(from, a_row, a_step, columns, step, a.cols, alpha, beta, to, c.stride);
+  for (; m > 0; --m, from += a_row, to += c.stride)
+    multiply_tile<1, width>(from, a_row, a_step, columns, step, a.cols, alpha, beta, to, c.stride);
+}
+
+/// How many columns a tile has but for the last ones of C.
+constexpr std::size_t tile_cols = 8;
+
+/// Calls f(width, first) for tile_cols columns at a time, and for the rest in groups of 4, 2 and 1.
+template <typename F>
+XGRAD_INLINE void for_columns(std::size_t cols, const F& f) {
+  std::size_t first = 0;
+  for (; first + tile_cols <= cols; first += tile_cols)
+    f(std::integral_constant<std::size_t, tile_cols>(), first);
+  if (cols & 4) {
+    f(std::integral_constant<std::size_t, 4>(), first);
+    first += 4;
+  }
+  if (cols & 2) {
+    f(std::integral_constant<std::size_t, 2>(), first);
+    first += 2;
+  }
+  if (cols & 1) f(std::integral_constant<std::size_t, 1>(), first);
+}
+
+}  // namespace xgrad::kernels
