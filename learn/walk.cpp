@@ -95,16 +95,16 @@ class Weights {
 };
 
 void apply(const std::vector<Edit>& edits, const std::vector<xgrad::NamedParameter<float>>& parameters) {
-  for (const auto& [name, index, value] : edits) {
-    const auto found = std::ranges::find(parameters, name, &xgrad::NamedParameter<float>::first);
-    if (found == parameters.end())
-      xgrad::detail::fail<xgrad::ValueError>("There are no weights called ", name, ".");
+  using xgrad::detail::fail, xgrad::ValueError;
+  for (const Edit& edit : edits) {
+    const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                    [&](const auto& parameter) { return parameter.first == edit.parameter; });
+    if (found == parameters.end()) fail<ValueError>("There are no weights called ", edit.parameter, ".");
     Variable<float> parameter = found->second;
-    if (index >= parameter.size())
-      xgrad::detail::fail<xgrad::ValueError>(name, " has ", parameter.size(), " numbers, and none at ", index,
-                                             ".");
+    if (edit.index >= parameter.size())
+      fail<ValueError>(edit.parameter, " has ", parameter.size(), " numbers, and none at ", edit.index, ".");
     xgrad::Array<float> changed = parameter.value();
-    changed.data()[index] = value;
+    changed.data()[edit.index] = edit.value;
     parameter.assign(changed);
   }
 }
