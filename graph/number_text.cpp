@@ -11,10 +11,11 @@
 
 namespace xgrad::detail {
 
-std::string number_text(double number, Notation notation, int digits) {
+std::string formatted(double number, Notation notation, int digits) {
   std::ostringstream stream;
   stream.imbue(std::locale::classic());
-  stream << (notation == Notation::fixed ? std::fixed : std::scientific) << std::setprecision(digits) << number;
+  stream << (notation == Notation::fixed ? std::fixed : std::scientific) << std::setprecision(digits)
+         << number;
   return stream.str();
 }
 
@@ -25,13 +26,13 @@ std::string shortest_text(double number) {
 #else
   std::string scientific;  // what has up to 15 digits is found with 15, and zeros behind it
   for (int digits = std::numeric_limits<double>::digits10; parsed<double>(scientific) != number; ++digits)
-    scientific = number_text(number, Notation::scientific, digits - 1);
+    scientific = formatted(number, Notation::scientific, digits - 1);
   const std::size_t mark = scientific.find('e'), point = scientific.find('.');
   const std::size_t last = scientific.find_last_not_of('0', mark - 1);
   const int behind = static_cast<int>(last - point);
   const int exponent = std::stoi(scientific.substr(mark + 1));
   scientific.erase(last == point ? point : last + 1, mark - (last == point ? point : last + 1));
-  const std::string fixed = number_text(number, Notation::fixed, std::max(0, behind - exponent));
+  const std::string fixed = formatted(number, Notation::fixed, std::max(0, behind - exponent));
   return fixed.size() <= scientific.size() ? fixed : scientific;
 #endif
 }

@@ -16,10 +16,9 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 #ifdef XGRAD_SANITIZED
-constexpr std::uint64_t largest_cached =
-    0;  // so that the sanitizer sees every use of memory after its release
+constexpr std::size_t largest_cached = 0;  // so that the sanitizer sees every use of memory after its release
 #else
-constexpr std::uint64_t largest_cached = std::uint64_t{1} << 32;
+constexpr std::size_t largest_cached = std::size_t{1} << (sizeof(std::size_t) > 4 ? 32 : 30);
 #endif
 constexpr std::size_t cache_limit = std::size_t{1} << 30;  // bytes a thread keeps
 constexpr std::size_t class_count = 16 + 8 * 22 + 1;

@@ -24,7 +24,7 @@ SharedOptions& shared_options() {
 }
 
 std::string number(double value, detail::Notation notation, int precision) {
-  return std::isnan(value) ? "nan" : detail::number_text(value, notation, precision);  // whatever nan's sign
+  return std::isnan(value) ? "nan" : detail::formatted(value, notation, precision);  // whatever nan's sign
 }
 
 /// How the elements of one array are written: all with the same digits and to the same width.

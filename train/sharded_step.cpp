@@ -100,9 +100,13 @@ struct ShardedStep<T>::Sums {
 
 std::string summary(const std::vector<RankTimes>& times) {
   if (times.empty()) detail::fail<ValueError>("summary: there must be ranks, got none");
-  const auto [fastest, slowest] = std::ranges::minmax_element(times, {}, &RankTimes::computing);
-  const auto [least, most] = std::ranges::minmax_element(times, {}, &RankTimes::waiting);
-  const auto [shortest, longest] = std::ranges::minmax_element(times, {}, &RankTimes::overlapping);
+  const auto extremes = [&times](double RankTimes::*part) {
+    return std::minmax_element(times.begin(), times.end(),
+                               [part](const RankTimes& a, const RankTimes& b) { return a.*part < b.*part; });
+  };
+  const auto [fastest, slowest] = extremes(&RankTimes::computing);
+  const auto [least, most] = extremes(&RankTimes::waiting);
+  const auto [shortest, longest] = extremes(&RankTimes::overlapping);
   char text[240];
   std::snprintf(
       text, sizeof text,

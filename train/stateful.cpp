@@ -79,7 +79,7 @@ void StateArchive::number(const std::string& name, bool& flag) {
 
 void StateArchive::number(const std::string& name, std::size_t& number, std::uint64_t limit) {
   if (!loading()) {
-    if (number > largest_exact) {
+    if (std::uint64_t{number} > largest_exact) {
       detail::fail<ValueError>("state_dict: '", prefix_ + name, "' must be at most 2^53, got ", number);
     }
     return save(target_->numbers, name, static_cast<double>(number));
