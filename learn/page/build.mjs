@@ -4,6 +4,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { bundle, checked, hash, legalComments, packagesOf } from "../../report/page/bundle.mjs";
 
 const [core, path] = process.argv.slice(2);
@@ -40,7 +41,7 @@ const html = `<!DOCTYPE html>
 <body>
 <div id="page"><noscript>This page computes what it shows, by scripts that it carries itself; scripts are switched off.</noscript></div>
 <script type="text/plain" id="worker">${checked(worker.text, "worker")}</script>
-<script type="text/plain" id="core">${readFileSync(resolve(core, "learn_core.wasm")).toString("base64")}</script>
+<script type="text/plain" id="core">${gzipSync(readFileSync(resolve(core, "learn_core.wasm")), { level: 9 }).toString("base64")}</script>
 <script>${script}</script>
 </body>
 </html>

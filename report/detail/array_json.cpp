@@ -82,7 +82,7 @@ nlohmann::json number_json(float number) {
   if (!std::isfinite(number)) return {};
   // What fewer digits tell apart, the first of these do, with zeros behind it.
   for (int digits = std::numeric_limits<float>::digits10;; ++digits) {
-    const auto text = nlohmann::json::parse(number_text(number, Notation::scientific, digits - 1));
+    const auto text = nlohmann::json::parse(formatted(number, Notation::scientific, digits - 1));
     if (text.get<float>() == number) return text;
   }
 }

@@ -46,7 +46,8 @@ export async function openFile(file, { width = 1280, height = 900, ...options } 
   page.on("console", (message) => noise.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => noise.push(`error: ${error.message}`));
   page.on("dialog", (dialog) => noise.push(`dialog: ${dialog.message()}`));
-  page.on("request", (request) => request.isNavigationRequest() || noise.push(`request: ${request.url()}`));
+  const isOwn = (request) => request.isNavigationRequest() || request.url().startsWith("blob:"); // made by the page itself
+  page.on("request", (request) => isOwn(request) || noise.push(`request: ${request.url()}`));
   await page.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => console.log(`violates ${event.violatedDirective}`));
   });

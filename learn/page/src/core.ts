@@ -11,7 +11,7 @@ export interface Answer {
   questions?: { hidden: number; clue: number }[];
 }
 
-/** What the worker is sent: first the library, then requests. */
+/** What the worker is sent: first the library, by gzip and in base64, then requests. */
 export type ToWorker = { core: string } | { id: number; request: string };
 export type FromWorker = { id: number; reply: string } | { failure: string };
 
