@@ -41,6 +41,7 @@ export function open(report, options) {
 /** The same of a page that a program has written. */
 export async function openFile(file, { width = 1280, height = 900, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, ...options });
+  context.setDefaultTimeout(120_000); // a machine may be busy
   const page = await context.newPage();
   const noise = [];
   page.on("console", (message) => noise.push(`console: ${message.text()}`));
