@@ -442,7 +442,8 @@ test("who wants no motion gets ten pictures in one", async () => {
       });
       await page.getByRole("button", { name: "Train", exact: true }).click();
       await reached(page, 3 * expected);
-      assert.deepEqual(await page.evaluate(() => window.pictures.slice(0, 3)), [expected, 2 * expected, 3 * expected]);
+      const pictures = await page.evaluate(() => [...new Set(window.pictures)].filter((step) => step > 0));
+      assert.deepEqual(pictures.slice(0, 3), [expected, 2 * expected, 3 * expected]);
     }, { reducedMotion });
   }
 });
@@ -462,6 +463,8 @@ test("axe finds nothing, light and dark", async () => {
       const { violations } = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa", "best-practice"] }));
       const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html: element, failureSummary }) => `${id}: ${element} ${failureSummary}`));
       assert.deepEqual(found, [], `${name}, ${colorScheme}`);
+      const back = page.getByRole("button", { name: "Back to the notebook's" });
+      if (await back.isVisible()) await back.click();
     }
     await close();
   }

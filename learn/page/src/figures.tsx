@@ -119,7 +119,7 @@ export function Figures({ walk, previous, items, settings, change, only }: Props
                 <Matrix
                   name={`${item.caption}${at.offset > 0 ? `, head ${shownHead + 1}` : ""}`}
                   picture={{ rows: at.rows, columns: at.columns, numbers, offset: at.offset, scale, masked, maskedOffset: at.offset }}
-                  rowNames={rowNames.length > 0 ? rowNames : array.shape.length < 2 ? [""] : []}
+                  rowNames={rowNames.length > 0 ? rowNames : array.shape.length < 2 ? [walk.titleOf(item.name)] : []}
                   columnNames={columnNames}
                   cursor={at.place}
                   setCursor={(next) => {
@@ -138,6 +138,7 @@ export function Figures({ walk, previous, items, settings, change, only }: Props
           })}
         </div>
         <div class="chosen-number">
+          <h3>The chosen number</h3>
           <p class="readout" aria-live="polite">
             {subject.item.gradient && "gradient of "}
             {walk.titleOf(subject.item.name)} [{(subject.array.shape.length > 1 ? [...(subject.array.shape.length > 2 ? [shownHead] : []), ...place] : [place[1]]).join(", ")}]{" "}

@@ -350,18 +350,19 @@ function Attention({ state, hidden, clue, rows }: { state: State; hidden: number
   const all = (part: "weights" | "gradient"): Float32Array => Float32Array.from(rows.flatMap((row) => row[part]));
   const gradient = all("gradient");
   const pictures = [
-    { title: "weights", caption: "What each head looks at from the hidden word", numbers: all("weights"), scale: shareScale(1) },
-    { title: "gradient", caption: "Gradient of the loss by these weights", numbers: gradient, scale: signScale(gradient.reduce((a, b) => Math.max(a, Math.abs(b)), 0), dark) },
+    { title: "weights", caption: "Weights", numbers: all("weights"), scale: shareScale(1) },
+    { title: "gradient", caption: "Gradient of the loss by them", numbers: gradient, scale: signScale(gradient.reduce((a, b) => Math.max(a, Math.abs(b)), 0), dark) },
   ];
   return (
     <div class="attention">
+      <h3>What each head looks at from the hidden word</h3>
       {pictures.map(({ title, caption, numbers, scale }) => (
         <figure key={title}>
           <figcaption>
             {caption} <Legend scale={scale} />
           </figcaption>
           <Matrix
-            name={`${caption}, of place ${hidden}`}
+            name={`${caption}, from place ${hidden}`}
             picture={{ rows: rows.length, columns: keys.length, numbers, offset: 0, scale }}
             rowNames={rows.map(({ name }) => name)}
             columnNames={keys.map((key, k) => (k === clue ? `→ ${key}` : key))}
