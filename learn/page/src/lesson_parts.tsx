@@ -48,7 +48,7 @@ interface TaskProps {
 export function Task({ task, done, answer, children }: TaskProps) {
   const [shown, setShown] = useState(false);
   return (
-    <section class={`task${done ? " done" : ""}`} aria-label="To do">
+    <div class={`task${done ? " done" : ""}`}>
       <p>
         <b>Do it:</b> {task}
       </p>
@@ -66,7 +66,7 @@ export function Task({ task, done, answer, children }: TaskProps) {
           Show the answer
         </button>
       )}
-    </section>
+    </div>
   );
 }
 
