@@ -241,10 +241,9 @@ void tiled_gemm(std::size_t tile_rows, T alpha, const Matrix<const T>& a, const 
 }
 
 /// Calls product(a, b, c) for a piece of the product on each thread, of at least `least_product`
-/// multiplications: whole rows, or whole columns, at multiples of what is given. Rows where that is shared
-/// out as evenly, and those of c are those of a: they stay in the caches of their cores. Where c is a sum
-/// over the rows of a, its longer side: the operand along the other is read by each. The bits do not depend
-/// on the pieces.
+/// multiplications: whole rows, or whole columns, which begin at multiples of what is given. Rows if there
+/// are enough of them and that shares the work out about as evenly, for rows stay in the caches of their
+/// cores. The bits do not depend on the pieces.
 template <typename T, typename Product>
 void in_pieces(std::size_t least_product, std::size_t row_multiple, std::size_t col_multiple,
                const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c,
@@ -256,7 +255,7 @@ void in_pieces(std::size_t least_product, std::size_t row_multiple, std::size_t 
   const std::size_t row_units = ceil_div(m, row_multiple), col_units = ceil_div(n, col_multiple);
   const auto longest = [&](std::size_t units) { return threads * ceil_div(units, threads); };
   const std::size_t rows_cost = longest(row_units) * col_units, cols_cost = longest(col_units) * row_units;
-  const bool prefers_rows = a.transposed ? m >= n : m >= threads * least_rows;
+  const bool prefers_rows = m >= threads * least_rows;
   const bool by_rows = prefers_rows ? 8 * rows_cost <= 9 * cols_cost : 9 * rows_cost < 8 * cols_cost;
   const std::size_t units = by_rows ? row_units : col_units, length = by_rows ? m : n;
   const std::size_t unit = by_rows ? row_multiple : col_multiple, pieces = std::min(threads, units);
