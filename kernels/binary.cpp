@@ -123,9 +123,13 @@ void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<c
     });
     return;
   }
+  const std::ptrdiff_t a_row = axes.stride(0, row), b_row = axes.stride(1, row);
   parallel_outer(axes, 2, [&](const auto& offset, std::size_t number) {
-    rows_kernel(a.data + offset[0], axes.stride(0, row), a_stride, b.data + offset[1], axes.stride(1, row),
-                b_stride, y + number * rows * n, rows, n);
+    parallel_pieces(rows, n, [&](std::size_t begin, std::size_t end) {
+      const auto first = static_cast<std::ptrdiff_t>(begin);
+      rows_kernel(a.data + offset[0] + first * a_row, a_row, a_stride, b.data + offset[1] + first * b_row,
+                  b_row, b_stride, y + (number * rows + begin) * n, end - begin, n);
+    });
   });
 }
 

@@ -115,10 +115,11 @@ void tiled_gemm(std::size_t tile_rows, T alpha, const Matrix<const T>& a, const 
 template <typename T>
 void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
                           const Matrix<T>& c) {
-  const std::size_t height = ceil_div(c.rows, ceil_div(c.rows, most_tile_rows));
-  const std::size_t tile_rows = ceil_div(height, 8) * 8;
-  in_pieces<T>(std::size_t{1} << 19, tile_rows, tile_cols, a, b, c,
+  constexpr std::size_t row_multiple = 8;
+  in_pieces<T>(std::size_t{1} << 19, row_multiple, tile_cols, a, b, c,
                [=](const auto& some_a, const auto& some_b, const auto& some_c) {
+                 const std::size_t height = ceil_div(some_c.rows, ceil_div(some_c.rows, most_tile_rows));
+                 const std::size_t tile_rows = ceil_div(height, row_multiple) * row_multiple;
                  tiled_gemm(tile_rows, alpha, some_a, some_b, beta, some_c);
                });
 }

@@ -107,9 +107,11 @@ bool bring_unit_stride_beside_last(Axes<2>& axes) {
 }  // namespace
 
 /// Bound by latency: for arrays of some hundred elements.
-XGRAD_KERNEL(void, repeat_middle, (const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y),
-             (x, outer, n, inner, y)) {
-  for (; outer > 0; --outer, x += inner) {
+XGRAD_PARALLEL_KERNEL(repeat_middle, outer, n* inner,
+                      (const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y),
+                      (x, outer, n, inner, y)) {
+  x += begin * inner, y += begin * n * inner;
+  for (; begin < outer; ++begin, x += inner) {
     if (inner == 1) {
       const T constant = *x;
       XGRAD_INDEPENDENT

@@ -176,7 +176,7 @@ void for_each_row_block(Blocks kernel, const T* x, std::size_t stride, std::size
 template <typename T>
 void column_sums(const T* x, std::size_t rows, std::size_t cols, T* y) {
   const std::size_t strips = ceil_div(cols, width);
-  if (is_one_piece(rows, cols) || is_wide(rows, strips)) return strip_sums(x, rows, cols, y, strips);
+  if (is_undivided(rows, cols) || is_wide(rows, strips)) return strip_sums(x, rows, cols, y, strips);
   for (std::size_t left = 0; left < cols; left += width) {
     const std::size_t n = std::min(width, cols - left);
     double total[width] = {};

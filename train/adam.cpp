@@ -4,6 +4,7 @@
 
 #include <xtensor/xbuilder.hpp>
 
+#include "../graph/leaf.hpp"
 #include "../kernels/optimizer.hpp"
 
 namespace xgrad {
@@ -82,8 +83,8 @@ void AdamBase<T>::step() {
     BiasCorrections corrections;
     for (std::size_t i = group.first; i < group.end; ++i) {
       const Variable<T>& parameter = this->parameters()[i];
-      if (!parameter.has_grad()) continue;
-      const Variable<T> gradient = parameter.grad();
+      const Variable<T>& gradient = grad_of_leaf(parameter);
+      if (!gradient.defined()) continue;
       Moments& moments = moments_[i];
       corrections.move_to(++moments.steps, options.betas);
       all.push_back({.step = {.lr = options.lr,
