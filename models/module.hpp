@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "../graph/capture.hpp"
 #include "../graph/variable.hpp"
 #include "../graph/watch.hpp"
 
@@ -29,6 +30,14 @@ struct ModuleState {
   std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
   bool training = true;
 };
+
+/// Captured steps look whether anything has changed its mode.
+template <class T>
+void set_mode(ModuleState<T>& state, bool training) {
+  if (state.training == training) return;
+  state.training = training;
+  mode_changes.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace detail
 

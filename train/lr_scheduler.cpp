@@ -136,6 +136,8 @@ LRScheduler<T>::LRScheduler(Optimizer<T>& optimizer, Rule rule)
 
 template <class T>
 void LRScheduler<T>::step() {
+  if (kernels::is_captured()) [[unlikely]]
+    return detail::capture_host("LRScheduler", [this] { step(); });
   set_rates(last_epoch_ + 1);
 }
 
