@@ -26,6 +26,19 @@ bool same_bits(const Array<T>& a, const Array<T>& b) {
   return same_shape(a.shape(), b.shape()) && std::memcmp(a.data(), b.data(), bytes_of(a)) == 0;
 }
 
+/// Moves a value out of the memory of a step that is captured, but for its elements: earlier calls of the
+/// step may write where its owner lies.
+template <class T>
+void settle(Variable<T>& v) {
+  Ref<Value<T>>& value = Access<T>::value(v);
+  Ref<Value<T>> outside;
+  {
+    const UseMemory pool(nullptr);
+    outside = Ref<Value<T>>(new Value<T>(std::move(value->array)));
+  }
+  value = std::move(outside);
+}
+
 template <class T>
 class GradientOf final : public LeafGradient {
  public:
@@ -35,11 +48,16 @@ class GradientOf final : public LeafGradient {
   bool leaf_has_gradient() const override { return grad().defined(); }
   void give() override { grad() = Access<T>::make(value_, {}); }
   bool is_unshared() const override { return value_->refs.count() == (is_leafs() ? 2 : 1); }
+  void settle() override {
+    value_ = {};
+    detail::settle(grad());
+    value_ = Access<T>::value(grad());
+  }
   void part_from_leaf() override {
     if (is_leafs()) grad() = Variable<T>(value_->array);
   }
   bool equals_leafs() const override { return grad().defined() && same_bits(grad().value(), value_->array); }
-  std::pair<void*, const void*> blocks() const override { return {value_->array.data(), value_.get()}; }
+  const void* elements() const override { return value_->array.data(); }
 
  private:
   Variable<T>& grad() const { return static_cast<LeafNode<T>&>(*leaf_).grad; }
@@ -166,6 +184,7 @@ class Recorder final : public StepCapturer, public Watcher {
 
   void give(std::unique_ptr<LeafGradient> gradient) override {
     LeafGradient* const given = gradient.get();
+    given->settle();
     if (!is_forgotten(given->leaf())) state_.unprepared.push_back(given);
     std::erase(forgotten_, given->leaf());
     if (std::any_of(state_.gradients.begin(), state_.gradients.end(),
@@ -193,12 +212,10 @@ class Recorder final : public StepCapturer, public Watcher {
         refuse(join({name, " reads an array that is neither an argument of the step nor a Variable's"}));
     }
     std::vector<const void*> known;
-    for (const auto& result : state_.results)
-      std::visit([&](const auto& one) { add_result(one, known); }, result);
+    for (auto& result : state_.results) std::visit([&](auto& one) { add_result(one, known); }, result);
     for (LeafGradient* gradient : state_.gradients) {
       if (!gradient->is_unshared()) refuse("the step keeps a gradient that it gives to a leaf");
-      const auto [elements, owner] = gradient->blocks();
-      known.insert(known.end(), {elements, owner});
+      known.push_back(gradient->elements());
     }
     for (const auto& [begin, block] : state_.memory.blocks()) {
       if (block.in_use && std::find(known.begin(), known.end(), begin) == known.end())
@@ -283,15 +300,14 @@ class Recorder final : public StepCapturer, public Watcher {
   }
 
   template <class T>
-  void add_result(const Variable<T>& result, std::vector<const void*>& known) {
+  void add_result(Variable<T>& result, std::vector<const void*>& known) {
     const Value<T>& value = *Access<T>::value(result);
     const CaptureMemory::Block* const block = state_.memory.find(value.array.data());
-    if (block == nullptr || !block->written) {
-      refuse("the step returns a Variable that no op of it has computed");
-    } else if (!value.refs.unique()) {
-      refuse("the step keeps a result that it returns");
-    }
-    known.insert(known.end(), {value.array.data(), static_cast<const void*>(&value)});
+    if (block == nullptr || !block->written)
+      return refuse("the step returns a Variable that no op of it has computed");
+    if (!value.refs.unique()) return refuse("the step keeps a result that it returns");
+    known.push_back(value.array.data());
+    settle(result);
   }
 
   struct OuterRead {
@@ -315,7 +331,7 @@ class Checker final : public StepCapturer {
     for (const auto& [begin, block] : state.memory.blocks()) {
       if (!block.in_use) spoil(begin, block.bytes);
     }
-    for (LeafGradient* gradient : state.gradients) spoil(gradient->blocks().first);
+    for (LeafGradient* gradient : state.gradients) spoil(gradient->elements());
     for (const auto& result : state.results)
       std::visit([&](const auto& one) { spoil(one.value().data()); }, result);
   }

@@ -34,8 +34,9 @@ class LeafGradient {
   virtual void part_from_leaf() = 0;
   /// Whether the leaf's gradient, another one, has the same bits.
   virtual bool equals_leafs() const = 0;
-  /// The blocks that it lies in: the elements, and what owns them.
-  virtual std::pair<void*, const void*> blocks() const = 0;
+  virtual const void* elements() const = 0;
+  /// Puts all but the elements where the step's calls do not write, right after the leaf has got it.
+  virtual void settle() = 0;
 };
 
 /// Who captures a step of this thread is told of what is no kernel, too.

@@ -4,6 +4,7 @@
 
 #include <xtensor/xbuilder.hpp>
 
+#include "../graph/capture.hpp"
 #include "../kernels/optimizer.hpp"
 
 namespace xgrad {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "../graph/capture.hpp"
 #include "../kernels/binary.hpp"
 #include "../kernels/elementwise.hpp"
 #include "../kernels/reduce.hpp"

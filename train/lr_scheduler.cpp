@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../graph/capture.hpp"
+
 namespace xgrad {
 namespace {
 

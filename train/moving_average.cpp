@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../graph/capture.hpp"
 #include "../kernels/optimizer.hpp"
 
 namespace xgrad {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "../graph/capture.hpp"
+
 namespace xgrad {
 
 template <class T>
