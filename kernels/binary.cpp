@@ -104,6 +104,11 @@ XGRAD_BINARY(fmod, 64, std::fmod)
 
 template <typename T>
 void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<const T>& b, T* y) {
+  if (is_captured()) [[unlikely]] {
+    return capture("binary", Operands(a.data, b.data, y),
+                   [lengths = KeptLengths(shape.begin(), shape.end()), op, kept_a = KeptStrided(a),
+                    kept_b = KeptStrided(b), y] { binary<T>(op, lengths, kept_a, kept_b, y); });
+  }
   constexpr decltype(&add_rows<T>) kernels[] = {
       add_rows<T>,     sub_rows<T>,   mul_rows<T>,           div_rows<T>,        maximum_rows<T>,
       minimum_rows<T>, pow_rows<T>,   maximum_share_rows<T>, masked_mul_rows<T>, squared_difference_rows<T>,
@@ -164,6 +169,12 @@ XGRAD_PARALLEL_KERNEL(where_row, n, 1,
 template <typename T>
 void where(Lengths shape, const Strided<const bool>& condition, const Strided<const T>& a,
            const Strided<const T>& b, T* y) {
+  if (is_captured()) [[unlikely]] {
+    return capture("where", Operands(condition.data, a.data, b.data, y),
+                   [lengths = KeptLengths(shape.begin(), shape.end()), chooser = KeptStrided(condition),
+                    kept_a = KeptStrided(a), kept_b = KeptStrided(b),
+                    y] { where<T>(lengths, chooser, kept_a, kept_b, y); });
+  }
   const Axes<3> axes = merge_axes<3>(shape, {condition.strides, a.strides, b.strides}, 1);
   const std::size_t last = axes.rank - 1;
   const std::size_t n = axes.size(last);

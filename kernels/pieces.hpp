@@ -77,6 +77,7 @@ void parallel_pieces(std::size_t n, std::size_t cost, const F& f) {
   XGRAD_KERNEL_VERSIONS(void, name, (XGRAD_LIST params, std::size_t begin), (XGRAD_LIST args, begin)) \
   template <typename T>                                                                               \
   void name params {                                                                                  \
+    XGRAD_CAPTURED(#name, args, name<T> args);                                                        \
     if (is_undivided(count, cost)) return name##_versions<T>(XGRAD_LIST args, 0);                     \
     parallel_pieces(count, cost, [=](std::size_t begin, std::size_t count) {                          \
       name##_versions<T>(XGRAD_LIST args, begin);                                                     \

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../graph/capture.hpp"
 #include "../graph/variable.hpp"
 #include "../graph/watch.hpp"
 
@@ -31,6 +32,14 @@ struct ModuleState {
   std::unordered_set<std::string> names;  // of both: an imported graph may have very many
   bool training = true;
 };
+
+/// Captured steps look whether anything has changed its mode.
+template <class T>
+void set_mode(ModuleState<T>& state, bool training) {
+  if (state.training == training) return;
+  state.training = training;
+  mode_changes.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace detail
 

@@ -4,6 +4,7 @@
 
 #include <xtensor/xbuilder.hpp>
 
+#include "../graph/capture.hpp"
 #include "../graph/leaf.hpp"
 #include "../kernels/optimizer.hpp"
 
@@ -75,6 +76,8 @@ typename AdamBase<T>::Moments AdamBase<T>::zero_moments(std::size_t parameter) c
 
 template <class T>
 void AdamBase<T>::step() {
+  if (kernels::is_captured()) [[unlikely]]
+    return capture_host(this->name(), [this] { step(); });
   std::vector<kernels::AdamArrays<T>, PoolAllocator<kernels::AdamArrays<T>>> all;
   all.reserve(this->parameters().size());
   for (std::size_t g = 0; g < options_.size(); ++g) {
