@@ -23,7 +23,7 @@ TEST(NumberTextTest, TheShortestTextOfEitherNotation) {
   EXPECT_EQ(shortest_text(1.0 / 3), "0.3333333333333333");
   EXPECT_EQ(shortest_text(12345678.9), "12345678.9");
   EXPECT_EQ(shortest_text(1e23), "1e+23");
-  EXPECT_EQ(shortest_text(9007199254740993), "9007199254740992");
+  EXPECT_EQ(shortest_text(9007199254740992.0), "9007199254740992");
   EXPECT_EQ(shortest_text(std::numeric_limits<double>::max()), "1.7976931348623157e+308");
 }
 
