@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
 # ./run.sh --ranks NUMBER NAME [ARGS]: the same for a training program, on so many processes that share the work, by MPI.
-# ./run.sh test [CTEST ARGS]: the same for the tests. ./run.sh docs: builds the documentation. ./run.sh mutate [NUMBER...]
+# ./run.sh test [CTEST ARGS]: the same for the tests. ./run.sh docs: builds the documentation. ./run.sh learn [FILE]:
+# writes the page to learn from, learn.html unless another name is given. ./run.sh mutate [NUMBER...]
 # and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
 set -euo pipefail
@@ -45,6 +46,7 @@ list_names() {
   done
   printf '  %-24s %s\n' test 'run the whole test suite'
   printf '  %-24s %s\n' docs 'build the documentation'
+  printf '  %-24s %s\n' learn 'write a page to learn from, in which the library trains in the browser'
   printf '  %-24s %s\n' mutate 'plant mistakes that the tests have to notice'
   printf '  %-24s %s\n' fuzz 'make up files for all readers, so many seconds each'
 }
@@ -91,6 +93,15 @@ missing_packages() {
       'furo:the look of the pages'
       'graphviz:draws graphs'
     )
+  elif [[ $name == learn ]]; then
+    wanted=(
+      'cmake:configures the build'
+      'ninja-build:runs the build'
+      'libxtensor-dev:the arrays'
+      'nlohmann-json3-dev:what the page and the library tell each other'
+      'emscripten:compiles for the browser'
+    )
+    if ! command -v npm >/dev/null; then wanted+=('npm:fetches what puts the page together'); fi
   fi
   local entry
   for entry in "${wanted[@]}"; do
@@ -139,6 +150,10 @@ check_tools() {
     die "$requirements"
   fi
   if [[ $name == docs ]]; then return; fi
+  if [[ $name == learn ]]; then
+    command -v emcmake >/dev/null && command -v npm >/dev/null || die 'Emscripten, node and npm must be installed, too'
+    return
+  fi
   if [[ $name == mutate ]]; then command -v python3 >/dev/null || die 'Python 3 must be installed'; fi
   local compiler=${CXX:-c++}
   command -v "${compiler%% *}" >/dev/null || die "there is no compiler '$compiler': check the variable CXX"
@@ -149,7 +164,7 @@ is_configured() { ! folder_of "$name" >/dev/null || grep -q "^build $name: phony
 
 configure() {
   local mpi=OFF # as installed: tests and programs follow
-  if [[ $name != fuzz ]] && command -v mpicxx >/dev/null; then mpi=ON; fi
+  if [[ $name != @(fuzz|learn) ]] && command -v mpicxx >/dev/null; then mpi=ON; fi
   if [[ -e $build/build.ninja ]] && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" &&
     grep -qx "XGRAD_BUILD_MPI:BOOL=$mpi" "$build/CMakeCache.txt" && is_configured; then
     return
@@ -186,6 +201,32 @@ show_build() {
     esac
   done
   if [[ $begun ]]; then printf '%s' "$clear" >&2; fi
+}
+
+# The packages that put the page together.
+fetch_page_tools() {
+  local folder=$root/report/page log
+  if [[ -e $folder/node_modules/.package-lock.json && ! $folder/package-lock.json -nt $folder/node_modules/.package-lock.json ]]; then
+    return
+  fi
+  say 'fetching what puts the page together from npm ...'
+  log=$(mktemp)
+  if ! npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund </dev/null >"$log" 2>&1; then
+    cat "$log" >&2
+    rm "$log"
+    die 'npm failed'
+  fi
+  rm "$log"
+}
+
+# Says where the page is, and how to fetch it if this is no machine with a browser.
+tell_where_page_is() {
+  say "it is at file://$1; open it in any browser, it needs no network"
+  local server
+  if [[ ${SSH_CONNECTION:-} ]]; then
+    read -r _ _ server _ <<<"$SSH_CONNECTION"
+    say "to look at it on your machine: scp ${USER:+$USER@}$server:$(printf %q "$1") ."
+  fi
 }
 
 # Doxygen's and Sphinx's warnings are errors.
@@ -230,6 +271,7 @@ prepare() { # at most one at a time
     if [[ $1 == docs ]]; then
       build_docs
     elif [[ $1 != mutate ]]; then # which builds a copy
+      if [[ $1 == learn ]]; then fetch_page_tools; fi
       configure
       build "$1"
     fi
@@ -260,6 +302,14 @@ if [[ $name == test ]]; then
   exec ctest --test-dir "$build" --output-on-failure --no-label-summary --parallel "$(getconf _NPROCESSORS_ONLN)" "$@"
 elif [[ $name == docs ]]; then
   prepare docs
+elif [[ $name == learn ]]; then
+  (($# <= 1)) || die 'usage: ./run.sh learn [FILE]'
+  page=$(realpath -m -- "${1:-learn.html}")
+  build=$root/build/learn
+  settings=(--preset learn)
+  prepare learn
+  cp -- "$build/learn.html" "$page" || die "$page cannot be written"
+  tell_where_page_is "$page"
 elif [[ $name == mutate ]]; then
   prepare mutate
   exec "$root/tests/campaigns/mutate.py" "$@"

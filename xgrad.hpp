@@ -35,6 +35,7 @@
 #include "models/summary.hpp"
 #include "models/toy_encoder.hpp"
 #include "train/adam.hpp"
+#include "train/captured.hpp"
 #include "train/clip_grad.hpp"
 #include "train/communicator.hpp"
 #include "train/data.hpp"

@@ -7,8 +7,8 @@
 
 #include <xgrad/xgrad.hpp>
 
+#include "cloze_task.hpp"
 #include "heat_map.hpp"
-#include "toy_language.hpp"
 #include "training_run.hpp"
 
 using namespace apps;
@@ -16,38 +16,13 @@ using xgrad::Ids, xgrad::Variable, xgrad::Vocabulary;
 
 namespace {
 
-/// Sentences with one word of each hidden, padded to one length.
-struct Batch {
-  Ids ids;      // (batch, longest_sentence)
-  Ids answers;  // the same; -100 but for the hidden words
-};
-
-struct Question {
-  const Sentence* sentence;
-  Cloze cloze;
-};
-
-Batch make_batch(const Vocabulary& vocabulary, const std::vector<Question>& questions) {
-  Batch batch{Ids::from_shape({questions.size(), longest_sentence}),
-              Ids::from_shape({questions.size(), longest_sentence})};
-  batch.ids.fill(pad_id);
-  batch.answers.fill(-100);
-  for (std::size_t row = 0; row < questions.size(); ++row) {
-    const auto& [sentence, cloze] = questions[row];
-    for (std::size_t i = 0; i < sentence->words.size(); ++i)
-      batch.ids(row, i) = vocabulary.id(sentence->words[i]);
-    batch.answers(row, cloze.hidden) = std::exchange(batch.ids(row, cloze.hidden), mask_id);
-  }
-  return batch;
-}
-
 /// The word that the model finds most probable, and its probability.
 struct Guess {
   std::int64_t id;
   float probability;
 };
 
-std::vector<Guess> guesses(const xgrad::ToyEncoder<float>& model, const Batch& batch) {
+std::vector<Guess> guesses(const xgrad::ToyEncoder<float>& model, const ClozeBatch& batch) {
   const xgrad::NoGrad guard;
   const Variable<float> probabilities = softmax(model.token_logits(batch.ids));
   std::vector<Guess> result;
@@ -60,15 +35,6 @@ std::vector<Guess> guesses(const xgrad::ToyEncoder<float>& model, const Batch& b
     }
   }
   return result;
-}
-
-/// A question for every word of the sentences that can be hidden.
-std::vector<Question> all_questions(const std::vector<const Sentence*>& sentences) {
-  std::vector<Question> questions;
-  for (const Sentence* sentence : sentences) {
-    for (const Cloze& cloze : sentence->clozes) questions.push_back({sentence, cloze});
-  }
-  return questions;
 }
 
 double accuracy(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
@@ -126,18 +92,11 @@ std::vector<Head> finding_heads(const xgrad::ToyEncoder<float>& model, const Voc
   return best;
 }
 
-/// The sentence with a hidden word.
-std::vector<std::string> with_mask(const Question& question) {
-  std::vector<std::string> words = question.sentence->words;
-  words[question.cloze.hidden] = "[MASK]";
-  return words;
-}
-
 /// Prints the notebook's sentence with one word hidden, and the attention of that word.
 void show_attention(const xgrad::ToyEncoder<float>& model, const Vocabulary& vocabulary,
                     const Sentence& sentence) {
   const xgrad::NoGrad guard;
-  const Batch batch = make_batch(vocabulary, {{&sentence, sentence.clozes[0]}});
+  const ClozeBatch batch = make_batch(vocabulary, {{&sentence, sentence.clozes[0]}});
   print_attention_from(std::cout, model.with_weights(batch.ids).weights, sentence.clozes[0].hidden,
                        with_mask({&sentence, sentence.clozes[0]}));
 }
@@ -164,7 +123,7 @@ void show_in_report(TrainingRun& run, const xgrad::ToyEncoder<float>& model, con
                     const Sentence& sentence) {
   const std::vector<Question> questions = all_questions({&sentence});
   const std::vector<std::string> words = with_mask(questions[0]);
-  const Batch batch = make_batch(vocabulary, {questions[0]});
+  const ClozeBatch batch = make_batch(vocabulary, {questions[0]});
   Ids answers = batch.answers;
   answers.reshape({answers.size()});
   const auto loss = [=] {
@@ -188,18 +147,10 @@ int run(const TrainingOptions& options) {
   const Vocabulary vocabulary = vocabulary_of_language();
   const std::vector<Sentence> language = all_sentences();
 
-  // A fifth of the sentences, the same for every seed, and the notebook's own are never trained on.
-  std::vector<const Sentence*> training, held_out;
-  const Sentence* notebook = nullptr;
-  xgrad::Generator split(0);
-  const Ids order = randperm(static_cast<std::int64_t>(language.size()), split);
-  for (std::size_t i = 0; i < language.size(); ++i) {
-    const Sentence& sentence = language[i];
-    if (sentence.words == notebook_sentence()) notebook = &sentence;
-    const bool out = order(i) % 5 == 0 || &sentence == notebook;
-    (out ? held_out : training).push_back(&sentence);
-  }
-  const std::vector<Question> questions = all_questions(training), unseen = all_questions(held_out);
+  const SplitLanguage parts = split(language);
+  const Sentence& notebook = *parts.notebook;
+  const std::vector<Question> questions = all_questions(parts.training),
+                              unseen = all_questions(parts.held_out);
 
   xgrad::manual_seed(options.seed);
   const xgrad::ToyEncoderConfig config{.vocab_size = vocabulary.size(),
@@ -211,26 +162,19 @@ int run(const TrainingOptions& options) {
                                                    .layers = options.layers},
                                        .pad_id = pad_id};
   const xgrad::ToyEncoder<float> model(config);
-  std::printf("%zu sentences to train on, %zu held out, %zu words, %zu parameters\n\n", training.size(),
-              held_out.size(), vocabulary.size(), model.parameter_count());
+  std::printf("%zu sentences to train on, %zu held out, %zu words, %zu parameters\n\n", parts.training.size(),
+              parts.held_out.size(), vocabulary.size(), model.parameter_count());
   std::printf("before training, from the hidden word of the notebook's sentence (held out):\n");
-  show_attention(model, vocabulary, *notebook);
+  show_attention(model, vocabulary, notebook);
   std::printf("\n");
 
   TrainingRun training_run(options, model, options.steps / 20);
   const auto loss = [&](std::span<const std::size_t> chosen) {
     std::vector<Question> picked;
     for (const std::size_t i : chosen) picked.push_back(questions[i]);
-    const Batch batch = make_batch(vocabulary, picked);
-    const Variable<float> logits = reshape(model.token_logits(batch.ids), {-1, vocabulary.size()});
-    Ids answers = batch.answers;
-    answers.reshape({answers.size()});
-    return xgrad::WeightedLoss<float>{
-        .sum = cross_entropy(logits, answers, {.reduction = xgrad::Reduction::sum}),
-        .weight = static_cast<double>(picked.size()),
-        .tokens = batch.ids.size()};
+    return cloze_loss(model, vocabulary, picked);
   };
-  show_in_report(training_run, model, vocabulary, *notebook);
+  show_in_report(training_run, model, vocabulary, notebook);
   const xgrad::TrainingLog log = training_run.fit([&] {
     const Ids chosen = xgrad::randint(0, static_cast<std::int64_t>(questions.size()), {options.batch});
     return training_run.update({chosen.begin(), chosen.end()}, loss);
@@ -247,9 +191,9 @@ int run(const TrainingOptions& options) {
   for (std::size_t i = 0; i < log.losses.size(); i += stride) std::printf(" %.3f", log.losses[i]);
   std::printf("\nheld-out accuracy: %.2f %% of %zu hidden words\n\n", 100 * reached, unseen.size());
   std::printf("the notebook's sentence (held out), a word hidden at a time:\n");
-  show_guesses(model, vocabulary, *notebook);
+  show_guesses(model, vocabulary, notebook);
   std::printf("\nafter training, from the hidden word of the notebook's sentence (held out):\n");
-  show_attention(model, vocabulary, *notebook);
+  show_attention(model, vocabulary, notebook);
   std::printf("\nthe heads that found the right word, and their mean weight on it in held-out sentences:\n");
   for (std::size_t kind = 0; kind < heads.size(); ++kind) {
     std::printf("  hidden %-9s  layer %zu head %zu  %.2f\n", hidden_names[kind], heads[kind].layer + 1,

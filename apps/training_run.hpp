@@ -20,6 +20,7 @@
 #include "program.hpp"
 #include "run_report.hpp"
 #include "training_options.hpp"
+#include "warmup_and_cosine.hpp"
 #include "world.hpp"
 
 namespace apps {
@@ -101,7 +102,7 @@ class TrainingRun {
   /// With a learning rate that rises linearly and then falls along half a cosine wave to 0.
   TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model, std::size_t warmup,
               xgrad::Metadata config = {})
-      : TrainingRun(options, model, warmup_and_cosine(options, model, warmup),
+      : TrainingRun(options, model, recipe_of(options, model, warmup),
                     with_sizes(options, std::move(config))) {}
 
   TrainingRun(const TrainingRun&) = delete;
@@ -239,19 +240,12 @@ class TrainingRun {
     return all;
   }
 
-  static TrainingRecipe warmup_and_cosine(const RunOptions& options, const xgrad::Module<float>& model,
-                                          std::size_t warmup) {
-    const std::size_t steps = options.steps;
-    const auto schedule = [=](xgrad::Optimizer<float>& optimizer) -> xgrad::LRScheduler<float> {
-      const std::size_t rise = std::max<std::size_t>(warmup, 1), fall = steps > rise ? steps - rise : 1;
-      return xgrad::SequentialLR<float>(
-          optimizer,
-          {xgrad::LinearLR<float>(optimizer,
-                                  {.start_factor = 1 / static_cast<double>(rise), .total_iters = rise}),
-           xgrad::CosineAnnealingLR<float>(optimizer, fall)},
-          {rise});
-    };
-    return {.groups = {{model.parameters(), {.lr = options.lr}}}, .schedule = schedule};
+  static TrainingRecipe recipe_of(const RunOptions& options, const xgrad::Module<float>& model,
+                                  std::size_t warmup) {
+    return {.groups = {{model.parameters(), {.lr = options.lr}}},
+            .schedule = [steps = options.steps, warmup](xgrad::Optimizer<float>& optimizer) {
+              return warmup_and_cosine(optimizer, steps, warmup);
+            }};
   }
 
   static xgrad::Metadata with_sizes(const EncoderSizes& sizes, xgrad::Metadata config) {

@@ -94,19 +94,12 @@ const std::vector<std::string> peer_names{"libtorch", "libtorch-tuned", "libtorc
 
 /// Why a peer cannot be run; empty if it can.
 std::string missing(const std::string& peer) {
-  if (peer == "onnxruntime") {
-    const bool found = std::system("command -v node >/dev/null && command -v npm >/dev/null") == 0;
-    return found ? "" : "onnxruntime needs node and npm";
-  }
-  return bench::missing_libtorch(peer);
+  return peer == "onnxruntime" ? bench::missing_onnxruntime() : bench::missing_libtorch(peer);
 }
 
 Peer peer_of(const std::string& name, std::size_t threads) {
   if (name == "onnxruntime") {
-    return {name,
-            {"node", XGRAD_BENCH_ENCODER_SOURCES "/onnxruntime.mjs", XGRAD_BENCH_ENCODERS "/onnxruntime"},
-            {},
-            /*trains=*/false};
+    return {name, bench::onnxruntime_command(), {}, /*trains=*/false};
   }
   return {name, {XGRAD_BENCH_ENCODERS "/bench_encoder_libtorch"}, bench::libtorch_environment(name, threads)};
 }
@@ -133,6 +126,7 @@ struct Options {
   std::vector<std::string> peers;
   std::size_t threads = 1;
   std::string precision = "highest";
+  bool captured = false;
   bool json = false;
   double seconds = 2;
 };
@@ -145,8 +139,10 @@ class Report {
       : config_(config), options_(options), model_(model), runners_(runners), sgemm_(sgemm) {}
 
   ordered_json json_line() const {
-    ordered_json line{{"config", config_.name}, {"threads", options_.threads},   {"params", model_.params},
-                      {"core", model_.core},    {"precision", model_.precision}, {"sgemm_gflops", sgemm_}};
+    ordered_json line{{"config", config_.name},        {"threads", options_.threads},
+                      {"params", model_.params},       {"core", model_.core},
+                      {"precision", model_.precision}, {"sgemm_gflops", sgemm_},
+                      {"captured", options_.captured}};
     line.update(figures(xgrad()));
     for (const Runner& peer : runners_) {
       if (&peer == &xgrad()) continue;
@@ -165,9 +161,10 @@ class Report {
   void print() const {
     std::printf(
         "\n%s: %zu parameters, %zu x %zu tokens, %zu thread%s; OpenBLAS core %s, sgemm %.4g GFLOP/s; "
-        "precision %s\n",
+        "precision %s%s\n",
         config_.name, model_.params, config_.size.batch, config_.size.seq, options_.threads,
-        options_.threads == 1 ? "" : "s", model_.core.c_str(), sgemm_, model_.precision.c_str());
+        options_.threads == 1 ? "" : "s", model_.core.c_str(), sgemm_, model_.precision.c_str(),
+        options_.captured ? "; captured" : "");
     const bool with_peers = runners_.size() > 1;
     std::printf("%-22s %-35s %10s %10s %8s %8s%s\n", "", "wall ms", "CPU ms", "", "of", "peak",
                 with_peers ? "   / xgrad's" : "");
@@ -264,6 +261,7 @@ void measure(const Config& config, const Options& options) {
   const auto model = xgrad.process.ask<Model>({{"do", "start"},
                                                {"threads", options.threads},
                                                {"precision", options.precision},
+                                               {"captured", options.captured},
                                                {"size", config.size}});
   xgrad.loss = model.loss;
   start_peers(config, options, model, runners);
@@ -318,6 +316,7 @@ int main(int argc, char** argv) {
   app.add_option("--precision", options.precision, "Precision of xgrad's matrix products")
       ->check(CLI::IsMember({"highest", "high", "medium"}))
       ->capture_default_str();
+  app.add_flag("--captured", options.captured, "Measure xgrad's training step as captured() replays it");
   app.add_flag("--json", options.json, "Print one JSON object per config instead of a table");
   app.add_option("--seconds", options.seconds, "Time of the training steps of each config, and of its passes")
       ->check(apps::in_range(1e-3, 1000.0))

@@ -1,11 +1,11 @@
-// The encoder in ONNX Runtime, which bench_encoder measures beside xgrad's: forward only.
+// ONNX Runtime, forward only: the encoder that bench_encoder measures, or a file as bench_onnx does.
 // Needs node and npm, which installs the runtime into the folder that is the only argument.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-import { npmPackage } from '../npm_package.mjs';
+import { npmPackage } from './npm_package.mjs';
 
 const PACKAGE = 'onnxruntime-node';
 const VERSION = '1.30.0';
@@ -138,14 +138,28 @@ function crossEntropy(logits, labels) {
 
 let forward; // async, of the model that was started
 
-async function start({ size, threads, weights, parameters, ids, labels }) {
+const library = `ONNX Runtime ${VERSION}, node ${process.versions.node}`;
+
+// Of a model's bytes or its path, and arrays of integers by the names of its inputs; returns its outputs.
+async function startModel(model, threads, inputs) {
   const { InferenceSession, Tensor } = npmPackage(PACKAGE, VERSION, join(process.argv[2], VERSION));
-  const { logits, model } = encoder(size, parameters, readFileSync(weights));
   const session = await InferenceSession.create(model, { intraOpNumThreads: threads, interOpNumThreads: 1 });
-  const feeds = { ids: new Tensor('int64', BigInt64Array.from(ids, BigInt), [size.batch, size.seq]) };
+  const tensor = ({ shape, data }) => new Tensor('int64', BigInt64Array.from(data, BigInt), shape);
+  const feeds = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, tensor(input)]));
   forward = () => session.run(feeds);
-  const loss = crossEntropy((await forward())[logits].data, labels);
-  return { library: `ONNX Runtime ${VERSION}, node ${process.versions.node}`, loss };
+  return forward();
+}
+
+async function start({ size, threads, weights, parameters, ids, labels }) {
+  const { logits, model } = encoder(size, parameters, readFileSync(weights));
+  const inputs = { ids: { shape: [size.batch, size.seq], data: ids } };
+  const outputs = await startModel(model, threads, inputs);
+  return { library, loss: crossEntropy(outputs[logits].data, labels) };
+}
+
+async function startFile({ path, threads, inputs, output }) {
+  const outputs = await startModel(path, threads, inputs);
+  return { library, output: Array.from(outputs[output].data) };
 }
 
 async function timed({ calls, batches, warm_up }) {
@@ -164,6 +178,7 @@ async function timed({ calls, batches, warm_up }) {
 
 async function answer(request) {
   if (request.do === 'start') return start(request);
+  if (request.do === 'start file') return startFile(request);
   if (request.do === 'forward' && forward) return timed(request);
   throw new Error(`cannot do '${request.do}' now`);
 }

@@ -19,4 +19,11 @@ struct LeafNode final : Node<T> {
   std::size_t edges = 0;  ///< that it has still to go along to come here
 };
 
+/// The gradient of a leaf that requires one, undefined if it has none: v.grad() without its checks and its
+/// copy.
+template <class T>
+const Variable<T>& grad_of_leaf(const Variable<T>& leaf) noexcept {
+  return static_cast<const LeafNode<T>&>(*Access<T>::node(leaf)).grad;
+}
+
 }  // namespace xgrad::detail

@@ -14,8 +14,10 @@ namespace xgrad {
 ///     high     each number is the sum of two bfloat16 numbers, three of whose four products are added
 ///     medium   each number is rounded to bfloat16, 8 of its 24 bits, and products are added in float32
 ///
-/// What a processor does not multiply faster than float32 is computed as the next higher one: high nowhere
-/// yet, medium on AMD's processors with AVX512-BF16 (Zen 4 and later).
+/// What a processor does not multiply faster than float32 is computed as the next higher one. Both are in use
+/// on processors with a matrix unit for bfloat16 (Intel's AMX) where the library was built with oneDNN,
+/// medium also on AMD's with AVX512-BF16 (Zen 4 and later). With high, a product of an infinite number is
+/// nan.
 ///
 /// Source: https://pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
 enum class MatmulPrecision : std::uint8_t {

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "../kernels/mt19937.hpp"
+#include "capture.hpp"
 #include "error.hpp"
 #include "number_text.hpp"
 #include "parse.hpp"
@@ -256,6 +257,7 @@ void set_rng_state(const std::string& state) {
 template <class T>
 Array<T> uniform(const Shape& shape, double low, double high, Generator& generator) {
   detail::check_count("uniform", shape);
+  detail::refuse_capture("uniform() is called in the step");
   const T from = static_cast<T>(low), range = static_cast<T>(high) - from;
   if (!(low <= high) || !std::isfinite(range)) {
     detail::fail<ValueError>("uniform: low must not be above high, and high - low finite, got ", low, " and ",
@@ -270,6 +272,7 @@ Array<T> uniform(const Shape& shape, double low, double high, Generator& generat
 template <class T>
 Array<T> normal(const Shape& shape, double mean, double std, Generator& generator) {
   detail::check_count("normal", shape);
+  detail::refuse_capture("normal() is called in the step");
   if (!(std >= 0)) detail::fail<ValueError>("normal: std must be at least 0, got ", std);
   const std::lock_guard lock(generator.mutex());
   Array<T> x = Array<T>::from_shape(shape);
@@ -295,6 +298,7 @@ Array<T> normal(const Shape& shape, double mean, double std, Generator& generato
 Ids randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator& generator) {
   if (low >= high) detail::fail<ValueError>("randint: low must be below high, got ", low, " and ", high);
   detail::check_count("randint", shape);
+  detail::refuse_capture("randint() is called in the step");
   const std::lock_guard lock(generator.mutex());
   const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   Ids ids = Ids::from_shape(shape);
@@ -307,6 +311,7 @@ Ids randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator& 
 
 Ids randperm(std::int64_t count, Generator& generator) {
   if (count < 0) detail::fail<ValueError>("randperm: count must be at least 0, got ", count);
+  detail::refuse_capture("randperm() is called in the step");
   const std::lock_guard lock(generator.mutex());
   const auto n = static_cast<std::size_t>(count);
   Ids order = Ids::from_shape({n});
@@ -331,33 +336,51 @@ void draw_bernoulli(std::size_t size, double p, Generator& generator, const Take
   }
 }
 
+/// Calls fill(generator), which draws the elements of x. When a captured step does it again, the generator is
+/// the default one of then, unless it was another.
+template <class E, class Fill>
+void draw(Array<E>& x, Generator& generator, const Fill& fill) {
+  const auto locked = [fill](Generator& from) {
+    const std::lock_guard lock(from.mutex());
+    fill(from);
+  };
+  if (!kernels::is_captured()) [[likely]]
+    return locked(generator);
+  Generator* const other = &generator == &default_generator() ? nullptr : &generator;
+  detail::step_capturer().draw("bernoulli", x.data(), x.size() * sizeof(E), kernels::as_call([locked, other] {
+                                 locked(other != nullptr ? *other : default_generator());
+                               }));
+}
+
 }  // namespace
 
 template <class T>
 Array<T> bernoulli(const Shape& shape, double p, Generator& generator) {
   detail::check_count("bernoulli", shape);
   if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("bernoulli: p must be in [0, 1], got ", p);
-  const std::lock_guard lock(generator.mutex());
   Array<T> x = Array<T>::from_shape(shape);
-  draw_bernoulli(x.size(), p, generator,
-                 [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
-                   kernels::bernoulli(words, bound, x.data() + first, n);
-                 });
+  draw(x, generator, [p, to = x.data(), size = x.size()](Generator& from) {
+    draw_bernoulli(size, p, from,
+                   [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
+                     kernels::bernoulli(words, bound, to + first, n);
+                   });
+  });
   return x;
 }
 
 Array<std::uint8_t> detail::bernoulli_bits(std::size_t rows, std::size_t cols, double p,
                                            Generator& generator) {
   detail::check_count("bernoulli", {rows, cols});
-  const std::lock_guard lock(generator.mutex());
   auto bits = Array<std::uint8_t>::from_shape({rows, kernels::bytes_of_bits(cols)});
-  std::uint8_t* row = bits.data();
-  for (; rows > 0; --rows, row += kernels::bytes_of_bits(cols)) {
-    draw_bernoulli(cols, p, generator,
-                   [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
-                     kernels::bernoulli_bits(words, bound, row + first / 8, n);
-                   });
-  }
+  draw(bits, generator, [p, rows, cols, to = bits.data()](Generator& from) {
+    std::uint8_t* row = to;
+    for (std::size_t r = 0; r < rows; ++r, row += kernels::bytes_of_bits(cols)) {
+      draw_bernoulli(cols, p, from,
+                     [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
+                       kernels::bernoulli_bits(words, bound, row + first / 8, n);
+                     });
+    }
+  });
   return bits;
 }
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <tuple>
 
+#include "capture.hpp"
 #include "scoped_value.hpp"
 #include "variable.hpp"
 #include "watch.hpp"
@@ -211,7 +212,9 @@ struct SavedUnread {
 /// Anything else, an array or a struct.
 template <class S>
 struct SavedCopy {
-  explicit SavedCopy(const S& copied) : copy(copied) {}
+  explicit SavedCopy(const S& copied) : copy(copied) {
+    if constexpr (is_expression<S>) note_copy(copied.data(), copied.size(), copy.data());
+  }
 
   template <class T>
   const S& load(const Node<T>&, std::size_t) const {

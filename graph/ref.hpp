@@ -40,6 +40,7 @@ class RefCount {
     return count_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
 
+  std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
   bool unique() const noexcept { return count_.load(std::memory_order_acquire) == 1; }
 
  private:

@@ -255,28 +255,31 @@ class Head {
   std::size_t number_, batch_, head_;
 };
 
-/// How many heads are a piece of work: several where one is little.
-std::size_t heads_at_once(const AttentionSizes& sizes) {
+/// How many pieces of work all heads are, of several heads where one is little: then an even number, as that
+/// of parallel_pieces.
+std::size_t head_pieces(const AttentionSizes& sizes) {
   constexpr std::size_t piece_work = std::size_t{1} << 17, exponential = 32;  // in multiplications
   const std::size_t work = sizes.q_len * sizes.k_len * (sizes.head_dim + sizes.v_dim + exponential);
-  return piece_work / std::max<std::size_t>(work, 1) + 1;
+  const std::size_t heads = sizes.batch * sizes.heads;
+  if (work > piece_work) return heads;
+  return std::max<std::size_t>(heads / (piece_work / std::max<std::size_t>(work, 1) + 1) / 2 * 2, 1);
 }
 
 /// Calls f(head, scratch) for each head of each batch.
 template <typename T, typename F>
 void for_each_head(const AttentionSizes& sizes, const AttentionWorkers<T>& workers, const F& f) {
-  const auto heads = [&](std::size_t begin, std::size_t end, std::size_t worker) {
-    for (std::size_t number = begin; number < end; ++number)
+  const std::size_t heads = sizes.batch * sizes.heads, pieces = head_pieces(sizes);
+  const auto piece = [&](std::size_t i, std::size_t worker) {
+    for (std::size_t number = i * heads / pieces; number < (i + 1) * heads / pieces; ++number)
       f(Head<T>(sizes, number), workers.scratch + worker * attention_scratch(sizes));
   };
-  parallel_chunks(sizes.batch * sizes.heads, heads_at_once(sizes), heads, workers.count);
+  parallel_for(pieces, piece, workers.count);
 }
 
 }  // namespace
 
 std::size_t attention_workers(const AttentionSizes& sizes) {
-  const std::size_t pieces = sizes.batch * sizes.heads / heads_at_once(sizes);
-  return std::clamp<std::size_t>(pieces, 1, available_threads());
+  return std::clamp<std::size_t>(head_pieces(sizes), 1, available_threads());
 }
 
 std::size_t attention_scratch(const AttentionSizes& sizes) {
@@ -287,6 +290,8 @@ std::size_t attention_scratch(const AttentionSizes& sizes) {
 template <typename T>
 void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>& record,
                        const AttentionWorkers<T>& workers, T* out) {
+  XGRAD_CAPTURED("attention_forward", (input, record, workers, out),
+                 attention_forward<T>(input, record, workers, out));
   const AttentionSizes& sizes = input.sizes;
   const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
   for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {
@@ -312,6 +317,8 @@ void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>&
 template <typename T>
 void attention_backward(const T* dout, const AttentionInput<T>& input, const AttentionRecord<const T>& record,
                         const AttentionWorkers<T>& workers, const AttentionGrads<T>& grads) {
+  XGRAD_CAPTURED("attention_backward", (dout, input, record, workers, grads),
+                 attention_backward<T>(dout, input, record, workers, grads));
   const AttentionSizes& sizes = input.sizes;
   const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
   for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {

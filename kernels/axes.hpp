@@ -106,7 +106,7 @@ void parallel_outer(const Axes<N>& axes, std::size_t inner, const Visit& visit) 
   const std::size_t outer = axes.rank - inner, count = axes.count(0, outer);
   const std::size_t size = axes.count(outer, axes.rank);
   if (size == 0) return;
-  if (is_one_piece(count, size) || !is_one_piece(size, 1))
+  if (is_undivided(count, size) || !is_one_piece(size, 1))
     return for_each_outer(axes, inner, 0, count, visit);
   parallel_pieces(count, size, [&](std::size_t begin, std::size_t end) {
     for_each_outer(axes, inner, begin, end, visit);

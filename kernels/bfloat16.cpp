@@ -32,13 +32,9 @@ BlockMemory& block_memory() {
   return *memory;
 }
 
-/// The nearest bfloat16, ties to even, in the upper half; nan stays nan.
-XGRAD_INLINE std::uint32_t rounded(float x) {
-  const auto bits = bit_cast<std::uint32_t>(x);
-  return (x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x00400000) & 0xffff0000;
+XGRAD_INLINE Pair pair_of(float first, float second) {
+  return rounded_bits(first) >> 16 | rounded_bits(second);
 }
-
-XGRAD_INLINE Pair pair_of(float first, float second) { return rounded(first) >> 16 | rounded(second); }
 
 /// Lines of `depth` numbers, each contiguous in memory, as lines of pairs; 0 behind an odd number.
 XGRAD_VECTORIZED void round_lines(const float* from, std::size_t ld, std::size_t lines, std::size_t depth,

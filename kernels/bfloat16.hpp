@@ -1,12 +1,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
+#include "bit_cast.hpp"
 #include "matrix.hpp"
 
 // Products of float numbers that are rounded to bfloat16 first: 8 bits of each number's 24 are kept, so that
 // processors with instructions for it multiply several at once.
 namespace xgrad::kernels {
+
+/// The nearest bfloat16, ties to even, in the upper half; nan stays nan.
+XGRAD_INLINE std::uint32_t rounded_bits(float x) {
+  const auto bits = bit_cast<std::uint32_t>(x);
+  return (x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x00400000) & 0xffff0000;
+}
 
 /// True if this processor has instructions for them: AVX512-BF16.
 bool has_bfloat16_instructions();

@@ -104,6 +104,11 @@ XGRAD_BINARY(fmod, 64, std::fmod)
 
 template <typename T>
 void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<const T>& b, T* y) {
+  if (is_captured()) [[unlikely]] {
+    return capture("binary", Operands(a.data, b.data, y),
+                   [lengths = KeptLengths(shape.begin(), shape.end()), op, kept_a = KeptStrided(a),
+                    kept_b = KeptStrided(b), y] { binary<T>(op, lengths, kept_a, kept_b, y); });
+  }
   constexpr decltype(&add_rows<T>) kernels[] = {
       add_rows<T>,     sub_rows<T>,   mul_rows<T>,           div_rows<T>,        maximum_rows<T>,
       minimum_rows<T>, pow_rows<T>,   maximum_share_rows<T>, masked_mul_rows<T>, squared_difference_rows<T>,
@@ -123,9 +128,13 @@ void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<c
     });
     return;
   }
+  const std::ptrdiff_t a_row = axes.stride(0, row), b_row = axes.stride(1, row);
   parallel_outer(axes, 2, [&](const auto& offset, std::size_t number) {
-    rows_kernel(a.data + offset[0], axes.stride(0, row), a_stride, b.data + offset[1], axes.stride(1, row),
-                b_stride, y + number * rows * n, rows, n);
+    parallel_pieces(rows, n, [&](std::size_t begin, std::size_t end) {
+      const auto first = static_cast<std::ptrdiff_t>(begin);
+      rows_kernel(a.data + offset[0] + first * a_row, a_row, a_stride, b.data + offset[1] + first * b_row,
+                  b_row, b_stride, y + (number * rows + begin) * n, end - begin, n);
+    });
   });
 }
 
@@ -160,6 +169,12 @@ XGRAD_PARALLEL_KERNEL(where_row, n, 1,
 template <typename T>
 void where(Lengths shape, const Strided<const bool>& condition, const Strided<const T>& a,
            const Strided<const T>& b, T* y) {
+  if (is_captured()) [[unlikely]] {
+    return capture("where", Operands(condition.data, a.data, b.data, y),
+                   [lengths = KeptLengths(shape.begin(), shape.end()), chooser = KeptStrided(condition),
+                    kept_a = KeptStrided(a), kept_b = KeptStrided(b),
+                    y] { where<T>(lengths, chooser, kept_a, kept_b, y); });
+  }
   const Axes<3> axes = merge_axes<3>(shape, {condition.strides, a.strides, b.strides}, 1);
   const std::size_t last = axes.rank - 1;
   const std::size_t n = axes.size(last);

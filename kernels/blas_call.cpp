@@ -29,15 +29,10 @@ Threading threading() {
 BlasCall::BlasCall() {
   static std::mutex serial_blas;
   if (threading() == Threading::openmp) {  // which asks each calling thread for its own setting
-    threads_before_ = omp_get_max_threads();
-    omp_set_num_threads(1);
+    one_thread_.emplace();
   } else if (threading() == Threading::none) {  // its buffers have no lock
     lock_ = std::unique_lock(serial_blas);
   }
-}
-
-BlasCall::~BlasCall() {
-  if (threading() == Threading::openmp) omp_set_num_threads(threads_before_);
 }
 
 bool BlasCall::is_concurrent() { return threading() != Threading::none; }

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
+
+#include "openmp.hpp"
 
 namespace xgrad::kernels {
 
@@ -8,7 +11,6 @@ namespace xgrad::kernels {
 class BlasCall {
  public:
   BlasCall();
-  ~BlasCall();
   BlasCall(const BlasCall&) = delete;
   BlasCall& operator=(const BlasCall&) = delete;
 
@@ -16,7 +18,7 @@ class BlasCall {
   static bool is_concurrent();
 
  private:
-  int threads_before_ = 0;
+  std::optional<OneOpenMpThread> one_thread_;
   std::unique_lock<std::mutex> lock_;
 };
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -114,19 +115,32 @@ void tiled_gemm(std::size_t tile_rows, T alpha, const Matrix<const T>& a, const 
 template <typename T>
 void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
                           const Matrix<T>& c) {
-  const std::size_t height = ceil_div(c.rows, ceil_div(c.rows, most_tile_rows));
-  const std::size_t tile_rows = ceil_div(height, 8) * 8;
-  in_pieces<T>(std::size_t{1} << 19, tile_rows, tile_cols, a, b, c,
+  constexpr std::size_t row_multiple = 8;
+  in_pieces<T>(std::size_t{1} << 19, row_multiple, tile_cols, a, b, c,
                [=](const auto& some_a, const auto& some_b, const auto& some_c) {
+                 const std::size_t height = ceil_div(some_c.rows, ceil_div(some_c.rows, most_tile_rows));
+                 const std::size_t tile_rows = ceil_div(height, row_multiple) * row_multiple;
                  tiled_gemm(tile_rows, alpha, some_a, some_b, beta, some_c);
                });
+}
+
+/// Up to how many multiplications tiles are faster than one call that packs: AMD's processors multiply faster
+/// in tiles at any size, Intel's in one call from some size on.
+std::size_t most_tiled_product() {
+  constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
+#if defined(__x86_64__)
+  static const std::size_t most = __builtin_cpu_is("intel") ? std::size_t{1} << 28 : any;
+  return most;
+#else
+  return any;
+#endif
 }
 
 /// True where tiles are faster than one call: not where that call is a tile itself.
 bool pays_to_tile(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
   constexpr std::size_t least_side = 16, unpacked = 1000000;
   return std::min({m, n, k}) >= least_side && (trans_b ? m >= 2 * least_side : m * n * k > unpacked) &&
-         has_small_kernels();
+         m * n * k <= most_tiled_product() && has_small_kernels();
 }
 
 }  // namespace

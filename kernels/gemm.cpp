@@ -2,6 +2,7 @@
 
 #include "bfloat16.hpp"
 #include "large_gemm.hpp"
+#include "onednn_gemm.hpp"
 #include "product_pieces.hpp"
 #include "product_precision.hpp"
 #include "small_gemm.hpp"
@@ -18,22 +19,35 @@ void scale_rows(T beta, const Matrix<T>& c) {
   }
 }
 
+/// By the matrix unit where there is one, else by vectors, which know one part alone.
+void rounded_gemm(Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
+                  float beta, const Matrix<float>& c) {
+  constexpr std::size_t least_product = std::size_t{1} << 20;
+  if (parts == 2 || has_matrix_unit()) {
+    return in_pieces<float>(least_product, onednn_rows, onednn_cols, a, b, c,
+                            [=](const auto& some_a, const auto& some_b, const auto& some_c) {
+                              onednn_gemm(parts, alpha, some_a, some_b, beta, some_c);
+                            });
+  }
+  in_pieces<float>(least_product, bfloat16_rows, bfloat16_cols, a, b, c,
+                   [=](const auto& some_a, const auto& some_b, const auto& some_c) {
+                     bfloat16_gemm(alpha, some_a, some_b, beta, some_c);
+                   });
+}
+
 }  // namespace
 
 template <typename T>
 void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<const T>& b,
           std::type_identity_t<T> beta, const Matrix<T>& c) {
+  XGRAD_CAPTURED("gemm", (a, b, c), gemm<T>(alpha, a, b, beta, c));
   const std::size_t m = c.rows, n = c.cols, k = a.cols;
   if (m == 0 || n == 0) return;
   if (k == 0) return scale_rows(beta, c);
   if (is_small(b.transposed, m, n, k)) return small_gemm<T>(alpha, a, b, beta, c);
   if constexpr (std::is_same_v<T, float>) {
-    if (parts_in_use(parts_asked()) != 0 && pays_to_round(m, n, k)) {
-      return in_pieces<T>(std::size_t{1} << 20, bfloat16_rows, bfloat16_cols, a, b, c,
-                          [=](const auto& some_a, const auto& some_b, const auto& some_c) {
-                            bfloat16_gemm(alpha, some_a, some_b, beta, some_c);
-                          });
-    }
+    const Parts asked = parts_asked(), parts = asked == 0 ? Parts{0} : parts_in_use(asked);
+    if (parts != 0 && pays_to_round(m, n, k)) return rounded_gemm(parts, alpha, a, b, beta, c);
   }
   large_gemm<T>(alpha, a, b, beta, c);
 }

@@ -138,6 +138,8 @@ template <typename T>
 void layer_norm_grad_rows(const T* dy, const LayerNormInput<T>& input,
                           const LayerNormStatistics<const T>& statistics, const LayerNormGrads<T>& grads,
                           T* scratch) {
+  XGRAD_CAPTURED("layer_norm_grad_rows", (dy, input, statistics, grads, scratch),
+                 layer_norm_grad_rows<T>(dy, input, statistics, grads, scratch));
   const std::size_t rows = input.rows, cols = input.cols;
   const std::size_t grain = rows_at_once(cols), pieces = rows / grain;
   if (pieces < 2) return normalize_grad_rows(dy, input, statistics, grads);

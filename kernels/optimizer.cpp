@@ -58,12 +58,11 @@ void adam_step(std::span<const AdamArrays<T>> all) {
   constexpr std::size_t cost = 4;
   std::size_t total = 0;
   for (const AdamArrays<T>& arrays : all) total += arrays.n;
-  parallel_pieces(total, cost, [all](std::size_t begin, std::size_t end) {
+  // Parts of each array, not of all together: a product has computed a gradient's halves on two threads.
+  parallel_parts(total, cost, [all](const auto& part_of) {
     for (const AdamArrays<T>& arrays : all) {
-      if (end == 0) return;
-      if (begin < arrays.n) adam_part(arrays, begin, std::min(end, arrays.n));
-      begin -= std::min(begin, arrays.n);
-      end -= std::min(end, arrays.n);
+      const auto [begin, end] = part_of(arrays.n);
+      if (begin < end) adam_part(arrays, begin, end);
     }
   });
 }

@@ -107,9 +107,11 @@ bool bring_unit_stride_beside_last(Axes<2>& axes) {
 }  // namespace
 
 /// Bound by latency: for arrays of some hundred elements.
-XGRAD_KERNEL(void, repeat_middle, (const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y),
-             (x, outer, n, inner, y)) {
-  for (; outer > 0; --outer, x += inner) {
+XGRAD_PARALLEL_KERNEL(repeat_middle, outer, n* inner,
+                      (const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y),
+                      (x, outer, n, inner, y)) {
+  x += begin * inner, y += begin * n * inner;
+  for (; begin < outer; ++begin, x += inner) {
     if (inner == 1) {
       const T constant = *x;
       XGRAD_INDEPENDENT
@@ -126,6 +128,12 @@ XGRAD_KERNEL(void, repeat_middle, (const T* x, std::size_t outer, std::size_t n,
 
 template <typename T>
 void permute(Lengths shape, const Strided<const T>& x, T* y) {
+  if (is_captured()) [[unlikely]] {
+    return capture("permute", Operands(x.data, y),
+                   [lengths = KeptLengths(shape.begin(), shape.end()), from = KeptStrided(x), y] {
+                     permute<T>(lengths, from, y);
+                   });
+  }
   const Axes<1> merged = merge_axes<1>(shape, {x.strides}, 2);
   Axes<2> axes{};  // operand 0 is x, operand 1 is y
   axes.rank = merged.rank;
@@ -150,6 +158,11 @@ void permute(Lengths shape, const Strided<const T>& x, T* y) {
 
 template <typename T>
 void copy(Lengths shape, const Strided<const T>& x, const Strided<T>& y) {
+  if (is_captured()) [[unlikely]] {
+    return capture("copy", Operands(x.data, y.data),
+                   [lengths = KeptLengths(shape.begin(), shape.end()), from = KeptStrided(x),
+                    to = KeptStrided(y)] { copy<T>(lengths, from, to); });
+  }
   Axes<2> axes = merge_axes<2>(shape, {x.strides, y.strides}, 2);
   if (axes.stride(1, axes.rank - 1) != 1) axes.push(1, {1, 1});  // the last axis had length 1, and went
   const std::size_t last = axes.rank - 1;
@@ -161,12 +174,19 @@ void copy(Lengths shape, const Strided<const T>& x, const Strided<T>& y) {
 
 template <typename T>
 void copy_rows(const Matrix<const T>& x, const Matrix<T>& y) {
+  XGRAD_CAPTURED("copy_rows", (x, y), copy_rows<T>(x, y));
   copy_strided(x.data, static_cast<std::ptrdiff_t>(x.stride), 1, y.data,
                static_cast<std::ptrdiff_t>(y.stride), x.rows, x.cols);
 }
 
 template <typename T>
 void scatter_add(Lengths shape, const T* x, const Strided<T>& y) {
+  if (is_captured()) [[unlikely]] {
+    return capture("scatter_add", Operands(x, y.data),
+                   [lengths = KeptLengths(shape.begin(), shape.end()), x, to = KeptStrided(y)] {
+                     scatter_add<T>(lengths, x, to);
+                   });
+  }
   const Axes<1> axes = merge_axes<1>(shape, {y.strides}, 1);
   const std::size_t n = axes.size(axes.rank - 1);
   const std::ptrdiff_t stride = axes.stride(0, axes.rank - 1);

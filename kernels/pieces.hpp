@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "parallel.hpp"
 #include "vectorized.hpp"
@@ -15,15 +16,51 @@ constexpr std::size_t piece_work = std::size_t{1} << 16;
 /// How many pieces of this size hold n items.
 constexpr std::size_t ceil_div(std::size_t n, std::size_t size) { return (n + size - 1) / size; }
 
-/// True if n items that cost as much as `cost` additions each are not enough for two pieces.
+/// True if n items that cost as much as `cost` additions each are not worth waking a thread.
 inline bool is_one_piece(std::size_t n, std::size_t cost) { return n * cost < 2 * piece_work; }
 
-/// Calls f(begin, end) for the pieces of [0, n).
+/// And if they are not worth dividing at all: less than 64 KiB, which another core has to fetch in part.
+inline bool is_undivided(std::size_t n, std::size_t cost) { return n * cost < piece_work / 4; }
+
+/// The part i of `parts`.
+struct Part {
+  std::size_t i, parts;
+
+  /// Of n items: [first, second).
+  std::pair<std::size_t, std::size_t> operator()(std::size_t n) const {
+    return {border(i, n), border(i + 1, n)};
+  }
+
+ private:
+  std::size_t border(std::size_t k, std::size_t n) const {
+    const std::size_t multiple = n < 64 * parts ? 1 : 16;  // whole vectors
+    return k == parts ? n : k * n / parts / multiple * multiple;
+  }
+};
+
+/// Calls f(part) for the parts of what costs as much as n * cost additions, which may be of several arrays.
+/// They are of equal length, and their number is even, so that two threads have the same halves of the rows
+/// in every kernel.
+template <typename F>
+void parallel_parts(std::size_t n, std::size_t cost, const F& f) {
+  if (is_undivided(n, cost)) return f(Part{0, 1});
+  const std::size_t parts = std::min(n, std::max<std::size_t>(n * cost / (2 * piece_work), 1) * 2);
+  const Helpers who = is_one_piece(n, cost) ? Helpers::awake : Helpers::woken;
+  parallel_for(
+      parts,
+      [&](std::size_t i, std::size_t) {
+        f(Part{i, parts});
+      },
+      available_threads(), who);
+}
+
+/// Calls f(begin, end) for the parts of [0, n).
 template <typename F>
 void parallel_pieces(std::size_t n, std::size_t cost, const F& f) {
-  if (is_one_piece(n, cost)) return f(std::size_t{0}, n);
-  parallel_chunks(n, std::max<std::size_t>(piece_work / cost, 1),
-                  [&f](std::size_t begin, std::size_t end, std::size_t) { f(begin, end); });
+  parallel_parts(n, cost, [&](const Part& part) {
+    const auto [begin, end] = part(n);
+    f(begin, end);
+  });
 }
 
 }  // namespace xgrad::kernels
@@ -40,7 +77,8 @@ void parallel_pieces(std::size_t n, std::size_t cost, const F& f) {
   XGRAD_KERNEL_VERSIONS(void, name, (XGRAD_LIST params, std::size_t begin), (XGRAD_LIST args, begin)) \
   template <typename T>                                                                               \
   void name params {                                                                                  \
-    if (is_one_piece(count, cost)) return name##_versions<T>(XGRAD_LIST args, 0);                     \
+    XGRAD_CAPTURED(#name, args, name<T> args);                                                        \
+    if (is_undivided(count, cost)) return name##_versions<T>(XGRAD_LIST args, 0);                     \
     parallel_pieces(count, cost, [=](std::size_t begin, std::size_t count) {                          \
       name##_versions<T>(XGRAD_LIST args, begin);                                                     \
     });                                                                                               \

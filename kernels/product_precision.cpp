@@ -1,6 +1,7 @@
 #include "product_precision.hpp"
 
 #include "bfloat16.hpp"
+#include "onednn_gemm.hpp"
 
 namespace xgrad::kernels {
 
@@ -11,8 +12,9 @@ namespace {
 
 constinit std::atomic<bool> is_forced{false};
 
-/// Intel's processors multiply bfloat16 vectors at half the rate of float vectors, AMD's at twice the rate.
-bool is_fast() {
+/// Intel's processors multiply vectors of bfloat16 numbers at half the rate of float vectors, AMD's at twice
+/// the rate.
+bool has_fast_vectors() {
 #if defined(__x86_64__)
   static const bool found = __builtin_cpu_is("amd") && has_bfloat16_instructions();
   return found;
@@ -24,7 +26,11 @@ bool is_fast() {
 }  // namespace
 
 Parts parts_in_use(Parts asked) {
-  return asked == 1 && (is_fast() || is_forced.load(std::memory_order_relaxed)) ? 1 : 0;
+  if (asked == 2)
+    return has_matrix_unit() || (has_onednn() && is_forced.load(std::memory_order_relaxed)) ? 2 : 0;
+  return asked == 1 && (has_matrix_unit() || has_fast_vectors() || is_forced.load(std::memory_order_relaxed))
+             ? 1
+             : 0;
 }
 
 void force_parts(bool forced) { is_forced.store(forced, std::memory_order_relaxed); }

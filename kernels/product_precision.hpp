@@ -35,11 +35,12 @@ class PartsScope {
   std::int16_t before_;
 };
 
-/// Those of `asked` that this processor multiplies faster than floats; else 0. Two are never: three products
-/// take longer than one of floats unless the processor has a matrix unit.
+/// Those of `asked` that this processor multiplies faster than floats; else 0. Two need a matrix unit: three
+/// products of vectors take longer than one of floats.
 Parts parts_in_use(Parts asked);
 
-/// Whether one part is in use wherever it is asked for, also where that is slow; for tests.
+/// Whether parts are in use wherever they are asked for and can be computed, also where that is slow; for
+/// tests.
 void force_parts(bool forced);
 
 }  // namespace xgrad::kernels

@@ -176,7 +176,7 @@ void for_each_row_block(Blocks kernel, const T* x, std::size_t stride, std::size
 template <typename T>
 void column_sums(const T* x, std::size_t rows, std::size_t cols, T* y) {
   const std::size_t strips = ceil_div(cols, width);
-  if (is_one_piece(rows, cols) || is_wide(rows, strips)) return strip_sums(x, rows, cols, y, strips);
+  if (is_undivided(rows, cols) || is_wide(rows, strips)) return strip_sums(x, rows, cols, y, strips);
   for (std::size_t left = 0; left < cols; left += width) {
     const std::size_t n = std::min(width, cols - left);
     double total[width] = {};
@@ -453,6 +453,7 @@ void extremes(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T
 
 template <typename T>
 void sum_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  XGRAD_CAPTURED("sum_middle", (x, y), sum_middle<T>(x, outer, n, inner, y));
   const auto row = [=](const T* from) {
     double total = 0;
     for_each_block<sum_block, T>(row_sums<T>, from, n, [&total](T sum) { total += sum; });
@@ -464,16 +465,19 @@ void sum_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner,
 
 template <typename T>
 void max_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  XGRAD_CAPTURED("max_middle", (x, y), max_middle<T>(x, outer, n, inner, y));
   extremes<true>(x, outer, n, inner, y, row_maxima<T>, strip_maxima<T>, block_maxima<T>);
 }
 
 template <typename T>
 void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  XGRAD_CAPTURED("min_middle", (x, y), min_middle<T>(x, outer, n, inner, y));
   extremes<false>(x, outer, n, inner, y, row_minima<T>, strip_minima<T>, block_minima<T>);
 }
 
 template <typename T>
 void product_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  XGRAD_CAPTURED("product_middle", (x, y), product_middle<T>(x, outer, n, inner, y));
   const auto row = [=](const T* from) {
     double total = 1;
     for_each_block<sum_block, double>(block_products<T>, from, n, [&total](double f) { total *= f; });
@@ -487,6 +491,7 @@ void product_middle(const T* x, std::size_t outer, std::size_t n, std::size_t in
 
 template <typename T>
 void norm_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  XGRAD_CAPTURED("norm_middle", (x, y), norm_middle<T>(x, outer, n, inner, y));
   const auto row = [=](const T* from) { return static_cast<T>(std::sqrt(squared_norm(from, n))); };
   const auto columns = [=](const T* from, T* to) {
     folded_columns<Norm>(from, n, inner, to, strip_column_norms<T>, block_column_norms<T>);

@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "capture.hpp"
+
 // Kernels choose their instruction set at run time: the compiler makes one version of a function for each
 // processor level, and the loader picks. Sanitizers start after the loader, so they get the plain version,
 // and where all files are compiled for the highest level (-march=native), there is nothing to choose.
@@ -74,6 +76,9 @@
   XGRAD_KERNEL_VERSIONS(result, name, params, args) \
   template <typename T>                             \
   result name params {                              \
+    if constexpr (std::is_void_v<result>) {         \
+      XGRAD_CAPTURED(#name, args, name<T> args);    \
+    }                                               \
     return name##_versions<T> args;                 \
   }                                                 \
   template decltype(name<float>) name<float>;       \

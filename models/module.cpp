@@ -1,7 +1,7 @@
 #include "module.hpp"
 
-#include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 namespace xgrad {
 namespace {
@@ -30,9 +30,10 @@ std::vector<NamedParameter<T>> all_parameters(const State<T>& state) {
   return list;
 }
 
+/// The same for two Variables only if they are one.
 template <class T>
-bool same(const Variable<T>& a, const Variable<T>& b) {
-  return detail::Access<T>::node(a).get() == detail::Access<T>::node(b).get();
+const void* identity(const Variable<T>& x) {
+  return detail::Access<T>::node(x).get();
 }
 
 template <class T>
@@ -80,23 +81,19 @@ Module<T>::Module(std::string type) : state_(std::make_shared<State<T>>()) {
 template <class T>
 std::vector<NamedParameter<T>> Module<T>::named_parameters() const {
   std::vector<NamedParameter<T>> unique;
-  for (NamedParameter<T>& candidate : all_parameters(*state_)) {
-    const auto is_it = [&](const NamedParameter<T>& other) { return same(candidate.second, other.second); };
-    if (std::none_of(unique.begin(), unique.end(), is_it)) unique.push_back(std::move(candidate));
-  }
+  std::unordered_set<const void*> seen;
+  for (NamedParameter<T>& candidate : all_parameters(*state_))
+    if (seen.insert(identity(candidate.second)).second) unique.push_back(std::move(candidate));
   return unique;
 }
 
 template <class T>
 std::vector<Variable<T>> Module<T>::parameters() const {
   std::vector<Variable<T>> list;
+  std::unordered_set<const void*> seen;
   for_each_module(std::as_const(*state_), [&](const State<T>& state) {
-    for (const auto& [name, parameter] : state.parameters) {
-      const auto is_it = [&candidate = parameter](const Variable<T>& other) {
-        return same(candidate, other);
-      };
-      if (std::none_of(list.begin(), list.end(), is_it)) list.push_back(parameter);
-    }
+    for (const auto& [name, parameter] : state.parameters)
+      if (seen.insert(identity(parameter)).second) list.push_back(parameter);
   });
   return list;
 }
@@ -128,7 +125,7 @@ void Module<T>::load_state_dict(const StateDict<T>& state) const {
 
 template <class T>
 void Module<T>::train(bool on) const {
-  for_each_module(*state_, [on](State<T>& state) { state.training = on; });
+  for_each_module(*state_, [on](State<T>& state) { detail::set_mode(state, on); });
 }
 
 template <class T>
@@ -156,28 +153,25 @@ std::unique_ptr<RunningModule> Module<T>::running() const {
 
 template <class T>
 Variable<T> Module<T>::parameter(std::string name, Array<T> initial) {
-  check_new(name);
+  declare(name);
   return state_->parameters.emplace_back(std::move(name), Variable<T>(std::move(initial), true)).second;
 }
 
 template <class T>
 void Module<T>::add_child(std::string name, const Module& module) {
-  check_new(name);
   for_each_module(std::as_const(*module.state_), [&](const State<T>& state) {
     if (&state == state_.get()) {
       detail::fail<ValueError>(type(), ": the child '", name, "' must not contain its parent");
     }
   });
+  declare(name);
   state_->children.emplace_back(std::move(name), module.state_);
 }
 
 template <class T>
-void Module<T>::check_new(const std::string& name) const {
-  const auto is_it = [&](const auto& entry) { return entry.first == name; };
-  if (std::any_of(state_->parameters.begin(), state_->parameters.end(), is_it) ||
-      std::any_of(state_->children.begin(), state_->children.end(), is_it)) {
+void Module<T>::declare(const std::string& name) {
+  if (!state_->names.insert(name).second)
     detail::fail<ValueError>(type(), ": the name '", name, "' must not be declared twice");
-  }
 }
 
 template class Module<float>;

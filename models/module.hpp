@@ -3,9 +3,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "../graph/capture.hpp"
 #include "../graph/variable.hpp"
 #include "../graph/watch.hpp"
 
@@ -27,8 +29,17 @@ struct ModuleState {
   std::string type;
   std::vector<NamedParameter<T>> parameters;
   std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
+  std::unordered_set<std::string> names;  // of both: an imported graph may have very many
   bool training = true;
 };
+
+/// Captured steps look whether anything has changed its mode.
+template <class T>
+void set_mode(ModuleState<T>& state, bool training) {
+  if (state.training == training) return;
+  state.training = training;
+  mode_changes.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace detail
 
@@ -113,7 +124,7 @@ class Module {
 
  private:
   void add_child(std::string name, const Module& module);
-  void check_new(const std::string& name) const;
+  void declare(const std::string& name);
   /// For those who watch; null if this module is the innermost one that runs already.
   [[gnu::cold, gnu::noinline]] std::unique_ptr<RunningModule> running() const;
 

@@ -43,7 +43,14 @@ using detail::no_slot;
 
 constexpr std::int64_t first_opset = 7, last_opset = 20;
 
+// Elements that a call may hold for each that it was given or that the file holds, unless these are few.
+constexpr std::size_t results_per_element = 1024;
+
 ValueDescription description_of(const detail::ValueInfo& info) {
+  if (!info.is_tensor) {
+    fail<ValueError>(in_quotes(info.name),
+                     ": sequences, maps, optionals and sparse tensors are not supported");
+  }
   ValueDescription description{info.name, detail::name_of_data_type(info.type), std::nullopt};
   if (!info.shape) return description;
   description.shape.emplace();
@@ -263,21 +270,30 @@ Values<T> Graph<T>::operator()(const Values<T>& inputs) const {
     check_input<T>(program.inputs[i], given->second);
     values[program.input_slots[i]] = given->second;
   }
-  for (const auto& input : inputs) {
-    const auto is_same = [&](const ValueDescription& known) { return known.name == input.first; };
-    if (std::ranges::none_of(program.inputs, is_same))
-      fail<ValueError>("there is no input ", in_quotes(input.first));
+  if (inputs.size() > program.inputs.size()) {
+    const auto is_unknown = [&](const auto& input) {
+      return std::ranges::find(program.inputs, input.first, &ValueDescription::name) == program.inputs.end();
+    };
+    fail<ValueError>("there is no input ", in_quotes(std::ranges::find_if(inputs, is_unknown)->first));
   }
+  std::size_t count = 0;
+  for (const auto& value : values)
+    if (value) count += element_count(shape_of<T>(*value));
+  const std::size_t most = std::max(detail::always_allowed, count * results_per_element);
   std::vector<const Value<T>*> given;
   for (const detail::Step<T>& step : program.steps) {
     given.clear();
     for (const std::size_t slot : step.inputs) given.push_back(slot == no_slot ? nullptr : &*values[slot]);
     try {
-      std::vector<Value<T>> results = step.compute(detail::Arguments<T>(given));
+      std::vector<Value<T>> results = step.compute({given, most});
       if (results.size() < step.outputs.size())
         fail<ValueError>("there are ", results.size(), " results, the graph asks for ", step.outputs.size());
-      for (std::size_t i = 0; i < step.outputs.size(); ++i)
-        if (step.outputs[i] != no_slot) values[step.outputs[i]] = std::move(results[i]);
+      for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+        if (step.outputs[i] == no_slot) continue;
+        count += element_count(shape_of<T>(results[i]));
+        values[step.outputs[i]] = std::move(results[i]);
+      }
+      if (count > most) fail<ValueError>("all values together would have more than ", most, " elements");
     } catch (const std::length_error&) {
       fail<ValueError>(step.name, ": its result does not fit into memory");
     } catch (const std::logic_error&) {
@@ -285,7 +301,10 @@ Values<T> Graph<T>::operator()(const Values<T>& inputs) const {
     } catch (const std::bad_alloc&) {
       fail<ValueError>(step.name, ": its result does not fit into memory");
     }
-    for (const std::size_t slot : step.done) values[slot].reset();
+    for (const std::size_t slot : step.done) {
+      count -= element_count(shape_of<T>(*values[slot]));
+      values[slot].reset();
+    }
   }
   Values<T> outputs;
   for (std::size_t i = 0; i < program.outputs.size(); ++i)

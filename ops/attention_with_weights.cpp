@@ -98,9 +98,9 @@ AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T
                                           const std::type_identity_t<AttentionMask<T>>& attn_mask,
                                           AttentionOptions options) {
   constexpr const char* name = "scaled_dot_product_attention";
-  const detail::AttentionPlan plan =
+  const detail::SharedPlan plan =
       detail::plan_attention<T>(name, q.shape(), k.shape(), v.shape(), attn_mask, options);
-  return detail::attention_composed(plan, q, k, v, attn_mask.bias());
+  return detail::attention_composed(*plan, q, k, v, attn_mask.bias());
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                                 \

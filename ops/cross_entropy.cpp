@@ -26,7 +26,7 @@ struct Targets {
   T smoothing;
   const char* reduction;
   bool reduced;
-  T divisor;
+  T divisor = 1;
 
   kernels::CrossEntropyTarget<T> plain() const {
     return {ids.data(), ignore_index, weight.size() > 0 ? weight.data() : nullptr, smoothing};
@@ -55,7 +55,8 @@ Variable<T> losses_composed(const Variable<T>& logits, const Targets<T>& to) {
 
 /// The losses of the rows of logits (N, C), or their sum divided by the divisor.
 template <class T>
-Variable<T> losses(const Variable<T>& logits, Targets<T> to) {
+Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Targets<T>>& shared) {
+  const Targets<T>& to = *shared;
   const std::size_t rows = logits.shape()[0], classes = logits.shape()[1];
   Variable<T> log_probs = detail::empty<T>(logits.shape());
   Variable<T> y = detail::empty<T>(Shape{rows});
@@ -64,9 +65,9 @@ Variable<T> losses(const Variable<T>& logits, Targets<T> to) {
   if (to.reduced) {
     const Variable<T> row_losses = std::exchange(y, detail::empty<T>(Shape{}));
     kernels::sum_middle(detail::data(row_losses), 1, rows, 1, detail::data(y));
-    *detail::data(y) /= to.divisor;
+    const auto divide = [sum = detail::data(y), divisor = &to.divisor] { *sum /= *divisor; };
+    kernels::as_captured("cross_entropy", divide, detail::data(y), &to.divisor);
   }
-  const auto shared = std::allocate_shared<const Targets<T>>(PoolAllocator<Targets<T>>(), std::move(to));
   return fused<T>(
       "cross_entropy", std::move(y), Inputs(Unread(logits)),
       Attributes("target", shared->ids, "ignore_index", shared->ignore_index, "label_smoothing",
@@ -82,7 +83,11 @@ Variable<T> losses(const Variable<T>& logits, Targets<T> to) {
         Variable<T> row_weights = dy;
         if (to.reduced) {
           row_weights = detail::empty<T>(Shape{to.ids.size()});
-          kernels::fill(dy.item() / to.divisor, detail::data(row_weights), to.ids.size());
+          const auto weigh = [share = detail::data(dy), divisor = &to.divisor,
+                              weights = detail::data(row_weights),
+                              rows = to.ids.size()] { kernels::fill(*share / *divisor, weights, rows); };
+          kernels::as_captured("cross_entropy", weigh, detail::data(dy), &to.divisor,
+                               detail::data(row_weights));
         }
         Variable<T> dlogits = detail::empty<T>(log_probs.shape());
         kernels::cross_entropy_grad_rows(detail::data(log_probs), to.plain(),
@@ -94,17 +99,16 @@ Variable<T> losses(const Variable<T>& logits, Targets<T> to) {
 
 /// The sum of the weights of the targets that count. Throws IndexError for one that is no class.
 template <class T>
-T weight_of_targets(const Ids& target, std::size_t classes, const CrossEntropyOptions<T>& options) {
-  const T* weight = options.weight.defined() ? options.weight.value().data() : nullptr;
+T weight_of_targets(const kernels::CrossEntropyTarget<T>& to, std::size_t rows, std::size_t classes) {
   double sum = 0;
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    const std::int64_t id = target.data()[i];
-    if (id == options.ignore_index) continue;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::int64_t id = to.target[i];
+    if (id == to.ignore_index) continue;
     if (id < 0 || id >= static_cast<std::int64_t>(classes)) {
       detail::fail<IndexError>("cross_entropy: target must be in [0, ", classes, "), got ", id, " (", classes,
                                " classes)");
     }
-    sum += weight != nullptr ? weight[id] : T{1};
+    sum += to.weight != nullptr ? to.weight[id] : T{1};
   }
   return static_cast<T>(sum);
 }
@@ -163,18 +167,27 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
         " and target ", target.shape());
   }
   const bool reduced = options.reduction != Reduction::none;
-  const T weights = weight_of_targets(target, shape[class_axis], options);
-  const Variable<T> y =
-      losses<T>(class_rows(logits),
-                {.ids = target,
+  const bool averaged = options.reduction == Reduction::mean;
+  const auto to = std::allocate_shared<Targets<T>>(
+      PoolAllocator<Targets<T>>(),
+      Targets<T>{.ids = target,
                  .ignore_index = options.ignore_index,
                  .weight = options.weight.defined() ? options.weight.value() : Array<T>::from_shape({0}),
                  .smoothing = static_cast<T>(options.label_smoothing),
-                 .reduction = !reduced                               ? "none"
-                              : options.reduction == Reduction::mean ? "mean"
-                                                                     : "sum",
-                 .reduced = reduced,
-                 .divisor = options.reduction == Reduction::mean ? weights : T{1}});
+                 .reduction = !reduced   ? "none"
+                              : averaged ? "mean"
+                                         : "sum",
+                 .reduced = reduced});
+  detail::note_copy(target.data(), target.size(), to->ids.data());
+  if (options.weight.defined())
+    detail::note_copy(detail::data(options.weight), options.weight.size(), to->weight.data());
+  const auto add_weights = [plain = to->plain(), rows = target.size(), classes = shape[class_axis], averaged,
+                            divisor = &to->divisor] {
+    const T weights = weight_of_targets(plain, rows, classes);
+    *divisor = averaged ? weights : T{1};
+  };
+  kernels::as_captured("cross_entropy", add_weights, to->plain(), &to->divisor);
+  const Variable<T> y = losses<T>(class_rows(logits), to);
   return reduced || same_shape(y.shape(), expected) ? y : reshape(y, expected);
 }
 

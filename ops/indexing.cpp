@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -84,17 +85,20 @@ struct Part {
   Shape shape;
 };
 
-/// The part along one axis, with the names of taking it and of putting it back.
+/// The part along one axis, with the names of taking it and of putting it back. Bounds are told as they were
+/// asked for: clamped ones would depend on the length of the axis.
 struct AxisPart : Part {
   AxisPart(const char* take, const char* put, const Shape& whole, std::size_t dim, std::ptrdiff_t start,
-           std::ptrdiff_t step)
-      : Part(whole), op(take), grad_op(put), dim(dim), start(start), step(step) {}
+           std::optional<std::ptrdiff_t> end = {}, std::ptrdiff_t step = 1)
+      : Part(whole), op(take), grad_op(put), dim(dim), start(start), end(end), step(step) {}
 
-  auto attributes() const { return Attributes("dim", dim, "start", start, "step", step); }
+  auto attributes() const { return Attributes("dim", dim, "start", start, "end", end, "step", step); }
 
   const char *op, *grad_op;
   std::size_t dim;
-  std::ptrdiff_t start, step;
+  std::ptrdiff_t start;
+  std::optional<std::ptrdiff_t> end;  // none for an element
+  std::ptrdiff_t step;
 };
 
 /// The part that index takes: for each item where it begins, and its step, 0 for an element.
@@ -229,7 +233,7 @@ template <class T>
 Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index) {
   const std::size_t axis = detail::normalize_axis("select", dim, x.shape());
   const std::ptrdiff_t position = place_of("select", index, axis, x.shape());
-  AxisPart part("select", "select_grad", x.shape(), axis, position, 1);
+  AxisPart part("select", "select_grad", x.shape(), axis, index);
   part.keep_element(axis, position);
   return take(x, part);
 }
@@ -239,7 +243,7 @@ Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrd
                   std::ptrdiff_t step) {
   const std::size_t axis = detail::normalize_axis("slice", dim, x.shape());
   const auto [first, last] = bounds_of("slice", {start, end, step}, x.shape()[axis]);
-  AxisPart part("slice", "slice_grad", x.shape(), axis, first, step);
+  AxisPart part("slice", "slice_grad", x.shape(), axis, start, end, step);
   part.keep_range(axis, first, last, step);
   return take(x, part);
 }
@@ -252,7 +256,8 @@ Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptr
     detail::fail<IndexError>("narrow: start ", start, " and length ", length, " are out of range for axis ",
                              dim, " of x ", x.shape());
   }
-  return slice(x, dim, first, first + length);
+  const bool is_to_end = start < 0 && start + length == 0;
+  return slice(x, dim, start, is_to_end ? IndexRange().end : start + length);
 }
 
 template <class T>

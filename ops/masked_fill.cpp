@@ -12,8 +12,9 @@ Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identi
   Variable<T> y = detail::empty<T>(shape, "masked_fill");
   const detail::Strides mask_strides = detail::broadcast_strides(mask.shape(), shape),
                         x_strides = detail::broadcast_strides(x.shape(), shape), constant(shape.size(), 0);
-  kernels::where<T>(shape, {mask.data(), mask_strides}, {&value, constant}, {detail::data(x), x_strides},
-                    detail::data(y));
+  const Variable<T> filler(value);
+  kernels::where<T>(shape, {mask.data(), mask_strides}, {detail::data(filler), constant},
+                    {detail::data(x), x_strides}, detail::data(y));
   return record<T>("masked_fill", std::move(y), Inputs(x), Attributes("mask", mask, "value", value),
                    Saved(mask), [](Variable<T> dy, Needs needs, const Mask& mask) -> Grads<T, 1> {
                      return {detail::summed(masked_fill(dy, mask, 0), needs.shape(0))};

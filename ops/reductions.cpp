@@ -95,7 +95,10 @@ template <class T>
 Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
   const T count = static_cast<T>(result.count);
   Variable<T> y = reduce("mean", kernels::sum_middle<T>, x, result);
-  for (T *m = detail::data(y), *end = m + y.size(); m != end; ++m) *m /= count;
+  const auto divide = [m = detail::data(y), n = y.size(), count] {
+    for (std::size_t i = 0; i < n; ++i) m[i] /= count;
+  };
+  kernels::as_captured("mean", divide, detail::data(y));
   return record<T>("mean", std::move(y), Inputs(x), result.attributes(), Saved(),
                    [to_x = spread<T>(result.kept), count](const Variable<T>& dy, Needs needs) {
                      return to_x(div(dy, count), needs);

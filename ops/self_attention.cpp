@@ -54,7 +54,7 @@ Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T
 
 /// Rows that attend to each other, from `row` on.
 struct Block {
-  detail::AttentionPlan plan;
+  detail::SharedPlan plan;
   std::size_t row;
 };
 
@@ -80,7 +80,7 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto& [plan, row] = blocks[i];
     const auto [queries, keys, values] = parts.of(detail::data(std::as_const(qkv)), row);
-    saved[i] = detail::attention_forward<T>(plan, {queries, keys, values}, mask_bias, recorded,
+    saved[i] = detail::attention_forward<T>(*plan, {queries, keys, values}, mask_bias, recorded,
                                             detail::data(y) + row * parts.widths[2]);
   }
   using V = Variable<T>;
@@ -100,7 +100,7 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
         for (std::size_t i = 0; i < 7; ++i) {
           if (needs[i]) grads[i] = detail::empty<T>(needs.shape(i));
         }
-        if (needs[7]) grads[7] = detail::empty<T>(blocks[0].plan.scores);
+        if (needs[7]) grads[7] = detail::empty<T>(blocks[0].plan->scores);
         const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
         V dqkv = detail::empty<T>(qkv.shape());
         T* const gradients = detail::data(dqkv);
@@ -108,7 +108,7 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
           const auto& [plan, row] = blocks[i];
           const auto [queries, keys, values] = parts.of(detail::data(qkv), row);
           const auto [dq, dk, dv] = parts.of(gradients, row);
-          detail::attention_backward<T>(plan, detail::data(dy) + row * parts.widths[2],
+          detail::attention_backward<T>(*plan, detail::data(dy) + row * parts.widths[2],
                                         {queries, keys, values}, mask_bias, saved[i],
                                         {dq, dk, dv, target(7)});
         }
@@ -135,15 +135,15 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
                            AttentionOptions options) {
   const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
               v_shape = projected_shape(x, "v", v);
-  const detail::AttentionPlan plan =
+  const detail::SharedPlan plan =
       detail::plan_attention<T>(name, q_shape, k_shape, v_shape, attn_mask, options);
   using V = Variable<T>;
   return attend<T>(
       x, {&q, &k, &v}, v_shape, attn_mask.bias(), std::array<Block, 1>{Block{plan, 0}}, std::array<V, 1>(),
       [plan](const V& q, const V& k, const V& v, const V& mask_bias) {
-        return detail::attention_composed(plan, q, k, v, mask_bias).output;
+        return detail::attention_composed(*plan, q, k, v, mask_bias).output;
       },
-      Attributes("num_heads", options.num_heads, "scale", plan.scale, "is_causal", options.is_causal,
+      Attributes("num_heads", options.num_heads, "scale", plan->scale, "is_causal", options.is_causal,
                  "dropout_p", options.dropout_p, "attn_mask", attn_mask.allowed()));
 }
 
@@ -173,14 +173,14 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
         std::vector<V> parts;
         for (const auto& [plan, row] : blocks) {
           const auto rows = [begin = static_cast<std::ptrdiff_t>(row),
-                             count = static_cast<std::ptrdiff_t>(plan.sizes.q_len)](const V& all) {
+                             count = static_cast<std::ptrdiff_t>(plan->sizes.q_len)](const V& all) {
             return narrow(all, 0, begin, count);
           };
-          parts.push_back(attention_composed(plan, rows(q), rows(k), rows(v), V()).output);
+          parts.push_back(attention_composed(*plan, rows(q), rows(k), rows(v), V()).output);
         }
         return cat(parts);
       },
-      Attributes("num_heads", options.num_heads, "scale", blocks.front().plan.scale, "is_causal",
+      Attributes("num_heads", options.num_heads, "scale", blocks.front().plan->scale, "is_causal",
                  options.is_causal, "dropout_p", options.dropout_p, "lengths", lengths));
 }
 

@@ -116,9 +116,10 @@ Json tensor_json(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& g
   } else {
     const auto& variable = std::get<Variable<T>>(tensor.value);
     one["value"] = detail::array_json(variable.value());
-    const auto found = std::ranges::find_if(graph.values, [&](const detail::RecordedValue<T>& value) {
+    const auto is_this = [&](const detail::RecordedValue<T>& value) {
       return &value.variable.value() == &variable.value();
-    });
+    };
+    const auto found = std::find_if(graph.values.begin(), graph.values.end(), is_this);
     if (found != graph.values.end()) {
       one["graph"] = place_of_graph;
       one["id"] = found - graph.values.begin();
@@ -326,7 +327,8 @@ std::vector<Answer> most_probable(const std::vector<std::string>& labels,
   const auto rank = [&](std::size_t i) {  // nan, which is in no order, comes last
     return std::isnan(probabilities[i]) ? -std::numeric_limits<float>::infinity() : probabilities[i];
   };
-  std::ranges::stable_sort(order, std::greater(), rank);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rank(a) > rank(b); });
   order.resize(std::min(count, order.size()));
   std::vector<Answer> answers;
   answers.reserve(order.size());

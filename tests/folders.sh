@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Each folder with those that it may use, from the ground up.
 below=''
 declare -A allowed
-for folder in kernels graph ops autograd models train files mpi pretrained onnx report apps; do
+for folder in kernels graph ops autograd models train files mpi pretrained onnx report apps learn; do
   allowed[$folder]=" $below "
   below+=" $folder"
 done
@@ -16,7 +16,7 @@ allowed[onnx]=" kernels graph ops autograd models train files "
 allowed[report]=" kernels graph ops autograd models train "
 
 failed=0
-for folder in kernels graph ops autograd models train files mpi pretrained onnx report apps; do
+for folder in kernels graph ops autograd models train files mpi pretrained onnx report apps learn; do
   [[ -d $folder ]] || { echo "there is no folder $folder" && exit 1; }
   # "../graph/record.hpp" and <xgrad/graph/record.hpp> both name the folder graph; <xgrad/xgrad.hpp> reaches up to train.
   while read -r count used; do

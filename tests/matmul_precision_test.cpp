@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <random>
 #include <string>
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/kernels/bfloat16.hpp>
+#include <xgrad/kernels/onednn_gemm.hpp>
 #include <xgrad/kernels/product_precision.hpp>
 #include <xgrad/xgrad.hpp>
 
@@ -33,13 +35,24 @@ double rounded(double x) {
   return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
 }
 
-std::vector<double> all_rounded(const std::vector<float>& numbers) {
-  std::vector<double> all;
-  for (const float number : numbers) all.push_back(rounded(number));
+/// A float as one bfloat16 number or the sum of two.
+struct Split {
+  double first, second;
+};
+
+std::vector<Split> all_split(const std::vector<float>& numbers, int parts) {
+  std::vector<Split> all;
+  for (const float number : numbers) {
+    const double first = rounded(number);
+    all.push_back({first, parts == 2 ? rounded(number - first) : 0});
+  }
   return all;
 }
 
-/// medium is in use, whatever the processor.
+using Operand = xgrad::kernels::Matrix<const float>;
+using Result = xgrad::kernels::Matrix<float>;
+
+/// high, with oneDNN, and medium are in use, whatever the processor.
 class MatmulPrecisionTest : public testing::Test {
  protected:
   MatmulPrecisionTest() { xgrad::kernels::force_parts(true); }
@@ -75,9 +88,35 @@ double largest_difference(const Array<float>& a, const Array<float>& b) {
 
 double largest(const Array<float>& a) { return largest_difference(a, Array<float>(xt::zeros_like(a))); }
 
-/// How to compute on this processor: by plain loops, and by its instructions, if it has them.
-std::vector<bool> ways() {
-  return xgrad::kernels::has_bfloat16_instructions() ? std::vector{false, true} : std::vector{false};
+/// A kernel that computes with so many bfloat16 numbers for each float.
+struct Way {
+  std::string name;
+  xgrad::kernels::Parts parts;
+  std::function<void(float, const Operand&, const Operand&, float, const Result&)> gemm;
+};
+
+/// Plain loops, the instructions of this processor, if it has them, and oneDNN's kernels, if they were built
+/// in.
+std::vector<Way> ways() {
+  using namespace xgrad::kernels;
+  std::vector<Way> all{
+      {"loops", 1, [](float alpha, const Operand& a, const Operand& b, float beta, const Result& c) {
+         bfloat16_gemm(alpha, a, b, beta, c, false);
+       }}};
+  if (has_bfloat16_instructions()) {
+    all.push_back(
+        {"instructions", 1, [](float alpha, const Operand& a, const Operand& b, float beta, const Result& c) {
+           bfloat16_gemm(alpha, a, b, beta, c, true);
+         }});
+  }
+  for (const Parts parts : {Parts{1}, Parts{2}}) {
+    if (!has_onednn()) break;
+    all.push_back({"oneDNN, " + std::to_string(parts), parts,
+                   [parts](float alpha, const Operand& a, const Operand& b, float beta, const Result& c) {
+                     onednn_gemm(parts, alpha, a, b, beta, c);
+                   }});
+  }
+  return all;
 }
 
 TEST(Bfloat16Test, ProductsAreThoseOfTheRoundedNumbers) {
@@ -88,37 +127,63 @@ TEST(Bfloat16Test, ProductsAreThoseOfTheRoundedNumbers) {
     for (float& number : numbers) number = uniform(random);
     return numbers;
   };
-  const std::size_t sizes[][3] = {{1, 1, 1},    {5, 3, 2},     {12, 32, 7},   {13, 33, 64},   {28, 31, 1},
-                                  {96, 32, 16}, {97, 513, 65}, {40, 70, 257}, {100, 70, 1101}};
+  const std::size_t sizes[][3] = {{1, 1, 1},    {5, 3, 2},     {12, 32, 7},   {13, 33, 64},  {28, 31, 1},
+                                  {96, 32, 16}, {97, 513, 65}, {40, 70, 257}, {40, 35, 1101}};
   for (const auto& [m, n, k] : sizes) {
-    for (unsigned options = 0; options < 8 * ways().size(); ++options) {
-      const bool trans_a = (options & 1) != 0, trans_b = (options & 2) != 0;
-      const float alpha = (options & 4) != 0 ? 0.7F : 1, beta = (options & 4) != 0 ? 0.3F : 0;
-      const std::size_t lda = (trans_a ? m : k) + 3, ldb = (trans_b ? k : n) + 2, ldc = n + 1;
-      const std::vector<float> a = draw((trans_a ? k : m) * lda), b = draw((trans_b ? n : k) * ldb);
-      const std::vector<float> before = beta == 0 ? std::vector<float>(m * ldc, nan) : draw(m * ldc);
-      std::vector<float> c = before;
-      xgrad::kernels::bfloat16_gemm(alpha, {a.data(), m, k, lda, trans_a}, {b.data(), k, n, ldb, trans_b},
-                                    beta, {c.data(), m, n, ldc}, ways()[options / 8]);
-      const std::vector<double> of_a = all_rounded(a), of_b = all_rounded(b);
-      std::size_t wrong = 0;
-      for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < n; ++j) {
-          double sum = 0, magnitude = 0;
-          for (std::size_t p = 0; p < k; ++p) {
-            const double left = of_a[trans_a ? p * lda + i : i * lda + p];
-            const double right = of_b[trans_b ? j * ldb + p : p * ldb + j];
-            sum += left * right;
-            magnitude += std::abs(left * right);
+    for (const Way& way : ways()) {
+      for (unsigned options = 0; options < 8; ++options) {
+        const bool trans_a = (options & 1) != 0, trans_b = (options & 2) != 0;
+        const float alpha = (options & 4) != 0 ? 0.7F : 1, beta = (options & 4) != 0 ? 0.3F : 0;
+        const std::size_t lda = (trans_a ? m : k) + 3, ldb = (trans_b ? k : n) + 2, ldc = n + 1;
+        const std::vector<float> a = draw((trans_a ? k : m) * lda), b = draw((trans_b ? n : k) * ldb);
+        const std::vector<float> before = beta == 0 ? std::vector<float>(m * ldc, nan) : draw(m * ldc);
+        std::vector<float> c = before;
+        way.gemm(alpha, {a.data(), m, k, lda, trans_a}, {b.data(), k, n, ldb, trans_b}, beta,
+                 {c.data(), m, n, ldc});
+        const std::vector<Split> of_a = all_split(a, way.parts), of_b = all_split(b, way.parts);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < m; ++i) {
+          for (std::size_t j = 0; j < n; ++j) {
+            double sum = 0, magnitude = 0;
+            for (std::size_t p = 0; p < k; ++p) {
+              const Split left = of_a[trans_a ? p * lda + i : i * lda + p];
+              const Split right = of_b[trans_b ? j * ldb + p : p * ldb + j];
+              sum += left.first * right.first + left.first * right.second + left.second * right.first;
+              magnitude += std::abs(left.first * right.first);
+            }
+            const double expected = alpha * sum + (beta == 0 ? 0 : beta * before[i * ldc + j]);
+            wrong += !(std::abs(c[i * ldc + j] - expected) <= 2e-6 * (1 + magnitude));
           }
-          const double expected = alpha * sum + (beta == 0 ? 0 : beta * before[i * ldc + j]);
-          wrong += !(std::abs(c[i * ldc + j] - expected) <= 2e-6 * (1 + magnitude));
+          const float gap = c[i * ldc + n];
+          wrong += beta == 0 ? !std::isnan(gap) : gap != before[i * ldc + n];
         }
-        const float gap = c[i * ldc + n];
-        wrong += beta == 0 ? !std::isnan(gap) : gap != before[i * ldc + n];
+        EXPECT_EQ(wrong, 0U) << way.name << ": " << m << " x " << n << " x " << k << ", options " << options;
       }
-      EXPECT_EQ(wrong, 0U) << m << " x " << n << " x " << k << ", options " << options;
     }
+  }
+}
+
+TEST(Bfloat16Test, PiecesThatBeginAtBordersHaveTheBitsOfTheWhole) {
+  using namespace xgrad::kernels;
+  if (!has_onednn()) GTEST_SKIP() << "built without oneDNN";
+  xgrad::manual_seed(0);
+  constexpr std::size_t m = 3 * onednn_rows + 5, n = onednn_cols + 40, k = 1100;
+  const Array<float> a = xgrad::normal<float>({m, k}), b = xgrad::normal<float>({n, k});
+  for (const Parts parts : {Parts{1}, Parts{2}}) {
+    Array<float> whole(Shape{m, n}), pieces(Shape{m, n});
+    const Operand left(a.data(), m, k), right = Operand(b.data(), n, k).transpose();
+    onednn_gemm(parts, 1, left, right, 0, {whole.data(), m, n});
+    const std::size_t row_borders[] = {0, onednn_rows, 3 * onednn_rows, m},
+                      col_borders[] = {0, onednn_cols, n};
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < 2; ++j) {
+        const std::size_t top = row_borders[i], rows = row_borders[i + 1] - top;
+        const std::size_t first = col_borders[j], cols = col_borders[j + 1] - first;
+        onednn_gemm(parts, 1, left.some_rows(top, rows), right.some_cols(first, cols), 0,
+                    Result(pieces.data(), m, n).some_rows(top, rows).some_cols(first, cols));
+      }
+    }
+    EXPECT_EQ(pieces, whole) << static_cast<int>(parts);
   }
 }
 
@@ -133,12 +198,14 @@ TEST(Bfloat16Test, NumbersAreRoundedToTheNearestAndTiesToEven) {
                                                       {most, inf},
                                                       {-inf, -inf},
                                                       {nan, nan}};
-  for (const bool by_instructions : ways()) {
+  for (const Way& way : ways()) {
+    if (way.parts != 1) continue;
     for (const auto& [x, expected] : cases) {
       const float one = 1;
       float y = 0;
-      xgrad::kernels::bfloat16_gemm(1, {&x, 1, 1}, {&one, 1, 1}, 0, {&y, 1, 1}, by_instructions);
-      EXPECT_TRUE(y == expected || (std::isnan(y) && std::isnan(expected))) << x << " became " << y;
+      way.gemm(1, {&x, 1, 1}, {&one, 1, 1}, 0, {&y, 1, 1});
+      EXPECT_TRUE(y == expected || (std::isnan(y) && std::isnan(expected)))
+          << way.name << ": " << x << " became " << y;
     }
   }
 }
@@ -191,9 +258,25 @@ TEST_F(MatmulPrecisionTest, NamesAreThoseOfPyTorch) {
             "set_float32_matmul_precision: expected highest, high or medium, got 'low'");
 }
 
-TEST_F(MatmulPrecisionTest, HighIsComputedAsHighest) {
+TEST_F(MatmulPrecisionTest, HighNeedsOneDnn) {
   const MatmulPrecisionGuard guard(MatmulPrecision::high);
-  EXPECT_EQ(xgrad::matmul_precision_in_use(), MatmulPrecision::highest);
+  EXPECT_EQ(xgrad::matmul_precision_in_use(),
+            xgrad::kernels::has_onednn() ? MatmulPrecision::high : MatmulPrecision::highest);
+}
+
+TEST_F(MatmulPrecisionTest, HighIsNearToFloatAndMediumIsNot) {
+  if (!xgrad::kernels::has_onednn()) GTEST_SKIP() << "built without oneDNN";
+  xgrad::manual_seed(5);
+  const std::vector<Variable<float>> x{leaf({300, 200}), leaf({200, 96})};
+  const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
+  const auto exact = result_and_gradients(MatmulPrecision::highest, product, x);
+  const auto high = result_and_gradients(MatmulPrecision::high, product, x);
+  const auto medium = result_and_gradients(MatmulPrecision::medium, product, x);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    EXPECT_NE(high[i], exact[i]) << i;
+    EXPECT_LE(largest_difference(high[i], exact[i]), 2e-5 * largest(exact[i])) << i;
+    EXPECT_GE(largest_difference(medium[i], exact[i]), 5e-4 * largest(exact[i])) << i;
+  }
 }
 
 TEST(MatmulPrecisionRuleTest, WhatIsNotFasterIsComputedAsTheNextHigherOne) {
@@ -266,17 +349,19 @@ TEST_F(MatmulPrecisionTest, BitsDoNotDependOnTheNumberOfThreads) {
       attended{leaf({4, 300, 64}), leaf({4, 300, 64}), leaf({4, 300, 64})};
   const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
   const auto attention = [](const auto& x) { return xgrad::scaled_dot_product_attention(x[0], x[1], x[2]); };
-  const auto all = [&](std::size_t threads) {
+  const auto all = [&](MatmulPrecision precision, std::size_t threads) {
     xgrad::set_num_threads(threads);
-    std::vector<Array<float>> found = result_and_gradients(MatmulPrecision::medium, product, products);
-    for (Array<float>& one : result_and_gradients(MatmulPrecision::medium, product, wide))
-      found.push_back(std::move(one));
-    for (Array<float>& one : result_and_gradients(MatmulPrecision::medium, attention, attended))
+    std::vector<Array<float>> found = result_and_gradients(precision, product, products);
+    for (Array<float>& one : result_and_gradients(precision, product, wide)) found.push_back(std::move(one));
+    for (Array<float>& one : result_and_gradients(precision, attention, attended))
       found.push_back(std::move(one));
     return found;
   };
-  const std::vector<Array<float>> alone = all(1);
-  for (const std::size_t threads : {2, 3, 7}) EXPECT_EQ(all(threads), alone) << threads << " threads";
+  for (const MatmulPrecision precision : {MatmulPrecision::high, MatmulPrecision::medium}) {
+    const std::vector<Array<float>> alone = all(precision, 1);
+    for (const std::size_t threads : {2, 3, 7})
+      EXPECT_EQ(all(precision, threads), alone) << to_string(precision) << ", " << threads << " threads";
+  }
 }
 
 TEST_F(MatmulPrecisionTest, DoublesStayAsTheyAre) {

@@ -133,6 +133,47 @@ TEST_F(NumThreadsTest, ChunksAreAsLongAsAskedForAndTheLastIsUpToTwiceThat) {
   }
 }
 
+/// The items of a loop are begun by all threads before any of them is done with its first, which is returned
+/// for each worker.
+std::vector<std::size_t> first_items(std::size_t items, std::size_t threads) {
+  std::vector<std::size_t> first(threads, items);
+  std::atomic<std::size_t> begun{0};
+  xgrad::kernels::parallel_for(items, [&](std::size_t item, std::size_t worker) {
+    if (first[worker] != items) return;
+    first[worker] = item;
+    ++begun;
+    while (begun < threads) std::this_thread::yield();
+  });
+  return first;
+}
+
+TEST_F(NumThreadsTest, EachThreadBeginsWithItsOwnPartOfTheItems) {
+  for (const std::size_t threads : thread_counts) {
+    xgrad::set_num_threads(threads);
+    for (const std::size_t items : {threads, 3 * threads, 3 * threads + 2}) {
+      const std::vector<std::size_t> first = first_items(items, threads);
+      for (std::size_t worker = 0; worker < threads; ++worker)
+        EXPECT_EQ(first[worker], worker * items / threads) << items << " items";
+    }
+  }
+}
+
+TEST_F(NumThreadsTest, WhoIsDoneComputesWhatOthersHaveNotBegun) {
+  for (const std::size_t threads : {2u, 3u, 8u}) {
+    xgrad::set_num_threads(threads);
+    for (const std::size_t items : {threads, 50 * threads}) {
+      std::vector<std::atomic<int>> computed(items);
+      std::atomic<std::size_t> others{0};
+      xgrad::kernels::parallel_for(items, [&](std::size_t item, std::size_t) {
+        ++computed[item];
+        if (item != 0) ++others;
+        while (item == 0 && others < items - 1) std::this_thread::yield();
+      });
+      for (const auto& times : computed) EXPECT_EQ(times, 1);
+    }
+  }
+}
+
 /// What /proc tells of the threads of this process but for the calling one.
 struct OtherThreads {
   std::size_t count = 0, awake = 0;
@@ -179,6 +220,31 @@ TEST_F(NumThreadsTest, AJobWakesNoMoreThreadsThanItNeeds) {
   }
   // one for each job, and room for those who happen to be woken for something else
   EXPECT_LE(other_threads().went_to_sleep - before.went_to_sleep, 3 * jobs);
+}
+
+TEST_F(NumThreadsTest, WorkForThoseWhoAreAwakeWakesNobody) {
+  xgrad::set_num_threads(4);
+  xgrad::kernels::parallel_for(100, [](std::size_t, std::size_t) {});
+  const OtherThreads before = other_threads_asleep();
+  std::size_t items = 0;
+  const auto count_own = [&](std::size_t, std::size_t worker) { items += worker == 0; };
+  for (int job = 0; job < 50; ++job)
+    xgrad::kernels::parallel_for(10, count_own, 4, xgrad::kernels::Helpers::awake);
+  EXPECT_EQ(items, 500u);
+  EXPECT_EQ(other_threads().went_to_sleep, before.went_to_sleep);
+}
+
+TEST_F(NumThreadsTest, WorkForThoseWhoAreAwakeIsComputedOnce) {
+  for (const std::size_t threads : thread_counts) {
+    xgrad::set_num_threads(threads);
+    for (int round = 0; round < 200; ++round) {
+      std::vector<std::atomic<int>> computed(20);
+      const auto count = [&](std::size_t item, std::size_t) { ++computed[item]; };
+      if (round % 10 == 0) xgrad::kernels::parallel_for(20, [](std::size_t, std::size_t) {});
+      xgrad::kernels::parallel_for(20, count, threads, xgrad::kernels::Helpers::awake);
+      for (const auto& times : computed) EXPECT_EQ(times, 1);
+    }
+  }
 }
 
 /// Runs alone in a process of the next test, too.

@@ -4,6 +4,8 @@
 
 #include <xtensor/xbuilder.hpp>
 
+#include "../graph/capture.hpp"
+#include "../graph/leaf.hpp"
 #include "../kernels/optimizer.hpp"
 
 namespace xgrad {
@@ -74,6 +76,8 @@ typename AdamBase<T>::Moments AdamBase<T>::zero_moments(std::size_t parameter) c
 
 template <class T>
 void AdamBase<T>::step() {
+  if (kernels::is_captured()) [[unlikely]]
+    return capture_host(this->name(), [this] { step(); });
   std::vector<kernels::AdamArrays<T>, PoolAllocator<kernels::AdamArrays<T>>> all;
   all.reserve(this->parameters().size());
   for (std::size_t g = 0; g < options_.size(); ++g) {
@@ -82,8 +86,8 @@ void AdamBase<T>::step() {
     BiasCorrections corrections;
     for (std::size_t i = group.first; i < group.end; ++i) {
       const Variable<T>& parameter = this->parameters()[i];
-      if (!parameter.has_grad()) continue;
-      const Variable<T> gradient = parameter.grad();
+      const Variable<T>& gradient = grad_of_leaf(parameter);
+      if (!gradient.defined()) continue;
       Moments& moments = moments_[i];
       corrections.move_to(++moments.steps, options.betas);
       all.push_back({.step = {.lr = options.lr,

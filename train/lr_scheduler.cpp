@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../graph/capture.hpp"
+
 namespace xgrad {
 namespace {
 
@@ -136,6 +138,8 @@ LRScheduler<T>::LRScheduler(Optimizer<T>& optimizer, Rule rule)
 
 template <class T>
 void LRScheduler<T>::step() {
+  if (kernels::is_captured()) [[unlikely]]
+    return detail::capture_host("LRScheduler", [this] { step(); });
   set_rates(last_epoch_ + 1);
 }
 

@@ -1,11 +1,12 @@
 #pragma once
 
-// What programs that compare processes of libraries share: asking for times, and how LibTorch is run.
+// What programs that compare processes of libraries share: asking for times, and how other libraries are run.
 
 #include <stdlib.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -71,6 +72,19 @@ inline std::string missing_libtorch([[maybe_unused]] const std::string& name) {
   return name + " needs LibTorch, which was not there when this was built (libtorch-dev, and g++)";
 #endif
 }
+
+/// Why ONNX Runtime cannot be run; empty if it can.
+inline std::string missing_onnxruntime() {
+  const bool found = std::system("command -v node >/dev/null && command -v npm >/dev/null") == 0;
+  return found ? "" : "onnxruntime needs node and npm";
+}
+
+#ifdef XGRAD_BENCHMARKS
+/// Of the process that runs ONNX Runtime.
+inline std::vector<std::string> onnxruntime_command() {
+  return {"node", XGRAD_BENCHMARKS "/onnxruntime.mjs", XGRAD_BENCH_ENCODERS "/onnxruntime"};
+}
+#endif
 
 /// What makes LibTorch fastest here: the widest instructions it has, memory that is never given back, and a
 /// BLAS that shares its threads.

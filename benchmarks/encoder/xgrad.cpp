@@ -1,5 +1,6 @@
 // The encoder in xgrad, which bench_encoder measures, and the matrix product that bounds it.
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 
@@ -19,16 +20,19 @@ namespace {
 
 class Work {
  public:
-  explicit Work(const bench::Size& size)
-      : model_(size),
+  Work(const bench::Size& size, bool is_captured)
+      : is_captured_(is_captured),
+        model_(size),
         optimizer_(model_.parameters(), {.lr = 1e-3}),
         ids_(xgrad::randint(pad_id + 1, static_cast<std::int64_t>(size.vocab), {size.batch, size.seq})),
         labels_(xgrad::randint(0, static_cast<std::int64_t>(size.classes), {size.batch})) {}
 
   void step() {
-    optimizer_.zero_grad();
-    cross_entropy(model_(ids_), labels_).backward();
-    optimizer_.step();
+    if (is_captured_) {
+      captured_step_(ids_, labels_);
+    } else {
+      make_step(ids_, labels_);
+    }
   }
   void forward() const {
     const xgrad::NoGrad guard;
@@ -44,9 +48,18 @@ class Work {
   bench::Weights save(const std::string& path) const { return bench::save(model_, path); }
 
  private:
+  void make_step(const Ids& ids, const Ids& labels) {
+    optimizer_.zero_grad();
+    cross_entropy(model_(ids), labels).backward();
+    optimizer_.step();
+  }
+
+  bool is_captured_;
   Encoder model_;
   xgrad::Adam<float> optimizer_;
   Ids ids_, labels_;
+  xgrad::Captured<std::function<void(const Ids&, const Ids&)>> captured_step_{
+      [this](const Ids& ids, const Ids& labels) { make_step(ids, labels); }};
 };
 
 /// The product of two n x n matrices.
@@ -74,7 +87,7 @@ int main() {
       xgrad::set_num_threads(request.at("threads"));
       xgrad::set_float32_matmul_precision(request.at("precision").get<std::string>());
       xgrad::manual_seed(0);
-      work = std::make_unique<Work>(request.at("size").get<bench::Size>());
+      work = std::make_unique<Work>(request.at("size").get<bench::Size>(), request.value("captured", false));
       return work->description();
     }
     if (what == "start sgemm") {

@@ -1,111 +1,184 @@
 // A pretrained encoder, and the same read from an ONNX file: the forward pass, CPU time
 #include <algorithm>
+#include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <xgrad/onnx.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../../apps/program.hpp"
 #include "../encoder/configs.hpp"
+#include "../encoder/measuring.hpp"
 #include "../encoder/temporary_file.hpp"
 #include "../in_turns.hpp"
 
 namespace {
 
 namespace onnx = xgrad::onnx;
-using xgrad::Ids, xgrad::Variable;
+using bench::Size, nlohmann::json, xgrad::Ids, xgrad::Variable;
 using Values = onnx::Values<float>;
 
-struct Sizes {
-  std::size_t layers = 4, width = 256, heads = 4, batch = 8, length = 64;
-};
+constexpr const char* output_name = "last_hidden_state";
 
-xgrad::pretrained::Config config_of(const Sizes& sizes) {
+xgrad::pretrained::Config config_of(const Size& size) {
   auto config = xgrad::pretrained::Config::of(xgrad::pretrained::Family::bert);
-  config.vocab_size = 1000;
-  config.hidden_size = config.embedding_size = sizes.width;
-  config.num_hidden_layers = sizes.layers;
-  config.num_attention_heads = sizes.heads;
-  config.intermediate_size = 4 * sizes.width;
+  config.vocab_size = size.vocab;
+  config.hidden_size = config.embedding_size = size.d_model;
+  config.num_hidden_layers = size.layers;
+  config.num_attention_heads = size.heads;
+  config.intermediate_size = size.d_ff;
+  config.max_position_embeddings = std::max<std::size_t>(512, size.seq);
   return config;
 }
 
 Values forward(const xgrad::pretrained::Encoder<float>& model, const Values& in) {
   const auto output =
       model({std::get<Ids>(in.at("input_ids")), std::get<Ids>(in.at("attention_mask")), std::nullopt});
-  return {{"last_hidden_state", output.last_hidden_state}};
+  return {{output_name, output.last_hidden_state}};
 }
 
 /// A third of the sequences end with padding.
-Values examples(const Sizes& sizes) {
-  Ids ids = xgrad::randint(1, 1000, {sizes.batch, sizes.length}), mask(ids.shape(), 1);
-  for (std::size_t row = 0; row < sizes.batch; row += 3)
-    for (std::size_t i = sizes.length - sizes.length / 4; i < sizes.length; ++i)
-      ids(row, i) = mask(row, i) = 0;
+Values examples(const Size& size) {
+  Ids ids = xgrad::randint(1, static_cast<std::int64_t>(size.vocab), {size.batch, size.seq}),
+      mask(ids.shape(), 1);
+  for (std::size_t row = 0; row < size.batch; row += 3)
+    for (std::size_t i = size.seq - size.seq / 4; i < size.seq; ++i) ids(row, i) = mask(row, i) = 0;
   return {{"input_ids", ids}, {"attention_mask", mask}};
 }
 
-int measure(const Sizes& sizes, std::size_t rounds) {
-  const xgrad::NoGrad guard;
-  xgrad::set_num_threads(1);
+/// ONNX Runtime's process with the file. Throws std::runtime_error if it computes something else.
+class OnnxRuntime {
+ public:
+  OnnxRuntime(const std::string& path, const Values& in, const Variable<float>& expected)
+      : process_("onnxruntime", bench::onnxruntime_command()) {
+    json inputs;
+    for (const auto& [name, value] : in) {
+      const Ids& ids = std::get<Ids>(value);
+      inputs[name] = {{"shape", std::vector<std::size_t>(ids.shape().begin(), ids.shape().end())},
+                      {"data", std::vector<std::int64_t>(ids.begin(), ids.end())}};
+    }
+    const json started = process_.ask(
+        {{"do", "start file"}, {"path", path}, {"threads", 1}, {"inputs", inputs}, {"output", output_name}});
+    library_ = started.at("library").get<std::string>();
+    const auto got = started.at("output").get<std::vector<double>>();
+    double worst = got.size() == expected.size() ? 0 : INFINITY, largest = 0;
+    for (std::size_t i = 0; i < expected.size() && worst < INFINITY; ++i) {
+      worst = std::max(worst, std::abs(got[i] - static_cast<double>(expected.value().data()[i])));
+      largest = std::max(largest, std::abs(got[i]));
+    }
+    if (!(worst <= 1e-5 * largest))
+      process_.fail("its output differs by " + std::to_string(worst) +
+                    " from xgrad's: this is not the same model");
+  }
+
+  const std::string& library() const { return library_; }
+
+  double seconds_of(std::size_t calls) {
+    constexpr double one_call = 1e-6;  // ms of it at least
+    return 1e-3 * static_cast<double>(calls) * bench::run(process_, "forward", calls, 1, one_call).cpu[0];
+  }
+
+ private:
+  bench::Process process_;
+  std::string library_;
+};
+
+/// Something that is measured, and the milliseconds of a call in each round.
+struct Runner {
+  const char* name;
+  std::function<double(std::size_t calls)> seconds_of;
+  std::vector<double> times = {};
+};
+
+void print_row(const char* name, const std::vector<double>& all) {
+  std::printf("  %-22s %9.4g %9.4g %9.4g\n", name, bench::median(all), std::ranges::min(all),
+              std::ranges::max(all));
+}
+
+void measure(const bench::Config& config, bool with_onnxruntime, double seconds) {
+  const Size& size = config.size;
   xgrad::manual_seed(0);
-  const xgrad::pretrained::Encoder<float> model(config_of(sizes));
+  const xgrad::pretrained::Encoder<float> model(config_of(size));
   model.eval();
   const bench::TemporaryFile file;
-  onnx::save<float>(
-      model, file.path(),
-      {{"input_ids", {"batch", "sequence"}, 0, 1000, 0}, {"attention_mask", {"batch", "sequence"}, 0, 2}},
-      [&](const Values& in) { return forward(model, in); });
+  onnx::save<float>(model, file.path(),
+                    {{"input_ids", {"batch", "sequence"}, 0, static_cast<std::int64_t>(size.vocab), 0},
+                     {"attention_mask", {"batch", "sequence"}, 0, 2}},
+                    [&](const Values& in) { return forward(model, in); });
   const onnx::Graph<float> graph(file.path());
-  const Values in = examples(sizes);
-  const std::vector<bench::DoSoManyTimes> runs = {[&](std::size_t calls) {
-                                                    for (; calls > 0; --calls) forward(model, in);
-                                                  },
-                                                  [&](std::size_t calls) {
-                                                    for (; calls > 0; --calls) graph(in);
-                                                  }};
-  std::vector<double> native, imported, ratios;
-  for (const auto& run : runs) run(2);
-  for (std::size_t round = 0; round < rounds; ++round) {
-    native.push_back(1e3 * bench::seconds_of(runs[0], 1));
-    imported.push_back(1e3 * bench::seconds_of(runs[1], 1));
-    ratios.push_back(imported.back() / native.back());
-  }
-  std::printf("BERT of %zu layers x %zu, %zu heads, batch %zu x %zu, one thread, %zu calls in turns\n",
-              sizes.layers, sizes.width, sizes.heads, sizes.batch, sizes.length, rounds);
-  std::printf("                    median    least  largest\n");
-  const auto print = [](const char* name, const std::vector<double>& all) {
-    std::printf("%-16s  %8.3f %8.3f %8.3f\n", name, bench::median(all), std::ranges::min(all),
-                std::ranges::max(all));
+  const Values in = examples(size);
+  const auto repeated = [](const auto& call) {
+    const bench::DoSoManyTimes run = [call](std::size_t calls) {
+      for (; calls > 0; --calls) call();
+    };
+    return [run](std::size_t calls) {
+      run(1);  // takes the caches back from the one before
+      return bench::seconds_of(run, calls);
+    };
   };
-  print("native, ms", native);
-  print("imported, ms", imported);
-  print("imported/native", ratios);
-  return 0;
+  std::vector<Runner> runners{{"native, ms", repeated([&] { forward(model, in); })},
+                              {"imported, ms", repeated([&] { graph(in); })}};
+  std::optional<OnnxRuntime> peer;
+  if (with_onnxruntime) {
+    peer.emplace(file.path(), in, std::get<Variable<float>>(forward(model, in).at(output_name)));
+    runners.push_back({"onnxruntime, ms", [&](std::size_t calls) { return peer->seconds_of(calls); }});
+  }
+  constexpr std::size_t rounds = 21;
+  const double one = runners[0].seconds_of(1);
+  const auto calls =
+      static_cast<std::size_t>(std::max(1.0, seconds / (one * static_cast<double>(rounds * runners.size()))));
+  for (std::size_t round = 0; round < rounds; ++round)
+    for (Runner& runner : runners)
+      runner.times.push_back(1e3 * runner.seconds_of(calls) / static_cast<double>(calls));
+
+  std::printf("%s: BERT of %zu x %zu, %zu heads, batch %zu x %zu; %zu rounds of %zu calls, one thread%s%s\n",
+              config.name, size.layers, size.d_model, size.heads, size.batch, size.seq, rounds, calls,
+              peer ? "; " : "", peer ? peer->library().c_str() : "");
+  std::printf("  %-22s %9s %9s %9s\n", "", "median", "least", "largest");
+  for (const Runner& runner : runners) print_row(runner.name, runner.times);
+  const auto print_ratios = [&](const char* name, std::size_t i) {
+    std::vector<double> ratios;
+    for (std::size_t round = 0; round < rounds; ++round)
+      ratios.push_back(runners[i].times[round] / runners[0].times[round]);
+    print_row(name, ratios);
+  };
+  print_ratios("imported/native", 1);
+  if (peer) print_ratios("onnxruntime/native", 2);
+  std::fflush(stdout);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Sizes sizes;
-  std::size_t rounds = 51;
+  std::vector<std::string> configs{"toy", "small", "medium", "large", "longseq"};
+  std::string peer;
+  double seconds = 3;
   CLI::App app(
       "Measures the forward pass of a fresh BERT, and of the graph that it is exported to and read back as.");
-  const auto size = [&](const char* name, std::size_t& value, std::size_t most, const char* what) {
-    app.add_option(name, value, what)->check(apps::in_range<std::size_t>(1, most))->capture_default_str();
-  };
-  size("--layers", sizes.layers, 48, "Layers");
-  size("--width", sizes.width, 4096, "Width; the heads divide it");
-  size("--heads", sizes.heads, 64, "Heads");
-  size("--batch", sizes.batch, 1024, "Sequences of a call");
-  size("--length", sizes.length, 512, "Tokens of a sequence");
-  size("--rounds", rounds, 100000, "Calls of each");
+  app.add_option("--config", configs,
+                 "Sizes of the encoder, as bench_encoder has them; all but the largest by default")
+      ->check(CLI::IsMember(bench::config_names()));
+  app.add_option("--vs", peer, "Another library to measure beside, in turns")
+      ->check(CLI::IsMember({"onnxruntime"}))
+      ->check(CLI::Validator([](const std::string&) { return bench::missing_onnxruntime(); }, ""));
+  app.add_option("--seconds", seconds, "Time of each size")
+      ->check(apps::in_range(1e-3, 1000.0))
+      ->capture_default_str();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
-  return apps::run_program("bench_onnx", [&] { return measure(sizes, rounds); });
+  std::signal(SIGPIPE, SIG_IGN);  // a process that ends is an exception
+  return apps::run_program("bench_onnx", [&] {
+    const xgrad::NoGrad guard;
+    xgrad::set_num_threads(1);
+    for (const std::string& name : configs) measure(bench::config_of(name), !peer.empty(), seconds);
+    return 0;
+  });
 }

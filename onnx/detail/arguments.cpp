@@ -27,6 +27,35 @@ double decimal(float number) {
 
 }  // namespace
 
+void check_count(const Shape& result, std::size_t most) {
+  std::size_t count = 1;
+  for (const std::size_t length : result) {
+    if (length != 0 && count > most / length)
+      fail<ValueError>("a result ", result, " would have more than ", most, " elements");
+    count *= length == 0 ? 1 : length;
+  }
+}
+
+Shape broadcast_lengths(const Shape& a, const Shape& b) {
+  const bool is_longer = a.size() > b.size();
+  Shape all = is_longer ? a : b;
+  const Shape& other = is_longer ? b : a;
+  const std::size_t more = all.size() - other.size();
+  for (std::size_t axis = 0; axis < other.size(); ++axis)
+    if (all[more + axis] == 1) all[more + axis] = other[axis];
+  return all;
+}
+
+Shape product_lengths(const Shape& a, const Shape& b) {
+  const auto without_last = [](const Shape& shape, std::size_t count) {
+    return Shape(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(std::min(count, shape.size())));
+  };
+  Shape all = broadcast_lengths(without_last(a, 2), without_last(b, 2));
+  if (a.size() > 1) all.push_back(a[a.size() - 2]);
+  if (b.size() > 1) all.push_back(b.back());
+  return all;
+}
+
 const Attribute* Attributes::find(std::string_view name) const {
   const auto found = std::ranges::find(node_->attributes, name, &Attribute::name);
   return found == node_->attributes.end() ? nullptr : &*found;

@@ -43,12 +43,25 @@ class Attributes {
   std::set<std::string, std::less<>> read_;
 };
 
+/// So many elements any file may ask for.
+inline constexpr std::size_t always_allowed = std::size_t{1} << 28;
+
+/// Throws ValueError for more elements than a result may have: a file of some bytes must not ask for all
+/// memory.
+void check_count(const Shape& result, std::size_t most = always_allowed);
+
+/// The lengths that two shapes broadcast to, if they do.
+Shape broadcast_lengths(const Shape& a, const Shape& b);
+
+/// Those of matmul(a, b), if there is such a product; without axes for those that vectors lack.
+Shape product_lengths(const Shape& a, const Shape& b);
+
 /// What a node was given.
 template <class T>
 class Arguments {
  public:
-  /// A null pointer stands for one that is left out.
-  explicit Arguments(std::span<const Value<T>* const> values) : values_(values) {}
+  /// A null pointer stands for one that is left out; results may have `most` elements.
+  Arguments(std::span<const Value<T>* const> values, std::size_t most) : values_(values), most_(most) {}
 
   std::size_t size() const { return values_.size(); }
   bool has(std::size_t i) const { return i < values_.size() && values_[i] != nullptr; }
@@ -64,6 +77,23 @@ class Arguments {
 
   /// Floats, or an undefined Variable.
   Variable<T> floats_or_none(std::size_t i) const { return has(i) ? floats(i) : Variable<T>(); }
+
+  /// Throws ValueError for a result of too many elements. Every operator whose result can be larger than its
+  /// inputs asks before it makes it.
+  void check_result(const Shape& shape) const { check_count(shape, most_); }
+
+  /// The same for what inputs broadcast to.
+  void check_broadcast(std::initializer_list<std::size_t> inputs) const {
+    Shape shape;
+    for (const std::size_t i : inputs) shape = broadcast_lengths(shape, shape_of<T>(value(i)));
+    check_result(shape);
+  }
+
+  /// The same for the product of matrices of these shapes, stacked or not.
+  void check_product(const Shape& a, const Shape& b) const { check_result(product_lengths(a, b)); }
+
+  /// The same node with other values.
+  Arguments with(std::span<const Value<T>* const> values) const { return {values, most_}; }
 
   /// The elements of a list or of a scalar.
   std::vector<std::int64_t> list(std::size_t i) const {
@@ -85,6 +115,7 @@ class Arguments {
   }
 
   std::span<const Value<T>* const> values_;
+  std::size_t most_;
 };
 
 /// What a node computes: its results.

@@ -21,23 +21,40 @@ struct Middle {
   std::size_t outer = 1, length, inner = 1;
 };
 
+/// Calls f(i, place) for each element of `shape`, in its order, with its place by other strides.
+template <class F>
+void for_each_place(const Shape& shape, const xgrad::detail::Strides& strides, F f) {
+  std::vector<std::size_t> index(shape.size());
+  std::ptrdiff_t place = 0;
+  for (std::size_t i = 0, count = element_count(shape); i < count; ++i) {
+    f(i, place);
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      place += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      place -= strides[axis] * static_cast<std::ptrdiff_t>(shape[axis]);
+      index[axis] = 0;
+    }
+  }
+}
+
 /// x broadcast to a shape that it stretches to.
 template <class E>
 Array<E> stretched(const Array<E>& x, const Shape& shape) {
   if (same_shape(x.shape(), shape)) return x;
   Array<E> y = Array<E>::from_shape(shape);
-  const xgrad::detail::Strides strides = xgrad::detail::broadcast_strides(x.shape(), shape);
-  std::vector<std::size_t> index(shape.size());
-  std::ptrdiff_t from = 0;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    y.data()[i] = x.data()[from];
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      from += strides[axis];
-      if (++index[axis] < shape[axis]) break;
-      from -= strides[axis] * static_cast<std::ptrdiff_t>(shape[axis]);
-      index[axis] = 0;
-    }
-  }
+  for_each_place(shape, xgrad::detail::broadcast_strides(x.shape(), shape),
+                 [&](std::size_t i, std::ptrdiff_t from) { y.data()[i] = x.data()[from]; });
+  return y;
+}
+
+/// The elements along these axes, which keep the length 1, put together by f, from `start` on.
+template <class F>
+Ids reduced(const Ids& x, const std::vector<std::size_t>& axes, std::int64_t start, F f) {
+  Shape shape = x.shape();
+  for (const std::size_t axis : axes) shape[axis] = 1;
+  Ids y(shape, start);
+  for_each_place(x.shape(), xgrad::detail::broadcast_strides(shape, x.shape()),
+                 [&](std::size_t i, std::ptrdiff_t to) { y.data()[to] = f(y.data()[to], x.data()[i]); });
   return y;
 }
 

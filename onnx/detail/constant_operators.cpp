@@ -57,7 +57,7 @@ Operator<T> constant_of_shape(const NodeDescription& node) {
       if (length < 0) fail<ShapeError>("lengths must be at least 0, got ", length);
       shape.push_back(static_cast<std::size_t>(length));
     }
-    check_made(shape);
+    given.check_result(shape);
     return {filled<T>(element, shape)};
   };
 }
@@ -66,12 +66,12 @@ Operator<T> constant_of_shape(const NodeDescription& node) {
 template <class T>
 Operator<T> range_operator(const NodeDescription&) {
   return [](const Arguments<T>& given) -> Results<T> {
-    const auto count_of = [](double start, double limit, double delta) {
+    const auto count_of = [&](double start, double limit, double delta) {
       if (delta == 0) fail<ValueError>("delta must not be 0");
       const double count = std::ceil((limit - start) / delta);
       if (!(count < 1e15)) fail<ValueError>("there are no as many elements as ", count);
       const Shape shape{count > 0 ? static_cast<std::size_t>(count) : 0};
-      check_made(shape);
+      given.check_result(shape);
       return shape;
     };
     if (std::holds_alternative<Ids>(given.value(0))) {

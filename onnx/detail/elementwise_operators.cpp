@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "../../graph/record.hpp"
 #include "../../ops/arithmetic.hpp"
 #include "../../ops/elementwise.hpp"
 #include "../../ops/rounding.hpp"
@@ -40,6 +41,7 @@ std::int64_t quotient(std::int64_t a, std::int64_t b) {
 template <class T, class Floats, class Integers>
 Operator<T> binary(Floats floats, Integers integers) {
   return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+    given.check_broadcast({0, 1});
     if (std::holds_alternative<Ids>(given.value(0)))
       return {zipped<std::int64_t>(given.integers(0), given.integers(1), integers)};
     return {floats(given.floats(0), given.floats(1))};
@@ -53,7 +55,7 @@ Operator<T> variadic(Floats floats, Integers integers) {
     Value<T> result = given.value(0);
     for (std::size_t i = 1; i < given.size(); ++i) {
       const Value<T>* const pair[] = {&result, &given.value(i)};
-      Value<T> next = std::move(both(Arguments<T>(pair))[0]);
+      Value<T> next = std::move(both(given.with(pair))[0]);
       result = std::move(next);
     }
     return {std::move(result)};
@@ -64,6 +66,7 @@ Operator<T> variadic(Floats floats, Integers integers) {
 template <class T, class F>
 Operator<T> comparison(F f) {
   return [f](const Arguments<T>& given) -> std::vector<Value<T>> {
+    given.check_broadcast({0, 1});
     if (std::holds_alternative<Ids>(given.value(0)))
       return {zipped<bool>(given.integers(0), given.integers(1), f)};
     if (std::holds_alternative<Mask>(given.value(0)))
@@ -75,6 +78,7 @@ Operator<T> comparison(F f) {
 template <class T, class F>
 Operator<T> logical(F f) {
   return [f](const Arguments<T>& given) -> std::vector<Value<T>> {
+    given.check_broadcast({0, 1});
     return {zipped<bool>(given.conditions(0), given.conditions(1), f)};
   };
 }
@@ -101,6 +105,7 @@ Ids integer_power(const Ids& base, const Value<T>& exponent) {
 template <class T>
 Operator<T> power(const NodeDescription&) {
   return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+    given.check_broadcast({0, 1});
     if (std::holds_alternative<Ids>(given.value(0)))
       return {integer_power<T>(given.integers(0), given.value(1))};
     const bool is_integer = std::holds_alternative<Ids>(given.value(1));
@@ -182,6 +187,7 @@ Operator<T> clip(const NodeDescription& node) {
 template <class T>
 Operator<T> where_operator(const NodeDescription&) {
   return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+    given.check_broadcast({0, 1, 2});
     const Mask& condition = given.conditions(0);
     if (std::holds_alternative<Variable<T>>(given.value(1)))
       return {where(condition, given.floats(1), given.floats(2))};
@@ -200,7 +206,35 @@ Operator<T> where_operator(const NodeDescription&) {
   };
 }
 
-/// Among floats, among integers and among conditions nothing changes: there is one type of each.
+/// The numbers of a floating-point format: so many digits, the least exponent, the largest number.
+struct Format {
+  int digits, least_exponent;
+  double largest;
+};
+
+constexpr Format half{11, -14, 65504}, bfloat16{8, -126, 0x1.fep127};
+
+/// The nearest number of the format; of two that are as near, the even one.
+template <class T>
+T nearest(T x, const Format& format) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  const int exponent = std::max(std::ilogb(x), format.least_exponent) - (format.digits - 1);
+  const T rounded = std::ldexp(std::nearbyint(std::ldexp(x, -exponent)), exponent);
+  return std::abs(rounded) <= static_cast<T>(format.largest)
+             ? rounded
+             : std::copysign(std::numeric_limits<T>::infinity(), x);
+}
+
+/// Floats rounded to a narrower format; dx = dy, as if they were not.
+template <class T>
+Variable<T> rounded(const Variable<T>& x, const Format& format) {
+  Variable<T> y(mapped<T>(x.value(), [&](T element) { return nearest(element, format); }));
+  return record<T>("cast", std::move(y), Inputs(x), Saved(),
+                   [](Variable<T> dy, Needs) -> Grads<T, 1> { return {dy}; });
+}
+
+/// Among integers and among conditions nothing changes: there is one type of each. Floats are rounded to
+/// narrower ones, and stay T.
 template <class T>
 Operator<T> cast(const NodeDescription& node) {
   const std::int64_t to = node.attributes.integer("to", 0);
@@ -208,17 +242,20 @@ Operator<T> cast(const NodeDescription& node) {
   const auto is_among = [&](std::initializer_list<DType> types) {
     return dtype && std::ranges::find(types, *dtype) != types.end();
   };
-  if (is_among({DType::F32, DType::F64})) {
-    return [](const Arguments<T>& given) -> std::vector<Value<T>> {
-      return std::visit(
-          []<class A>(const A& x) -> std::vector<Value<T>> {
-            if constexpr (std::is_same_v<A, Variable<T>>) {
-              return {x};
-            } else {
-              return {Variable<T>(mapped<T>(x, [](auto element) { return static_cast<T>(element); }))};
-            }
-          },
-          given.value(0));
+  if (is_among({DType::F32, DType::F64, DType::F16, DType::BF16})) {
+    const std::optional<Format> format = dtype == DType::F16    ? std::optional(half)
+                                         : dtype == DType::BF16 ? std::optional(bfloat16)
+                                                                : std::nullopt;
+    return [format](const Arguments<T>& given) -> std::vector<Value<T>> {
+      const auto as_floats = []<class A>(const A& x) {
+        if constexpr (std::is_same_v<A, Variable<T>>) {
+          return x;
+        } else {
+          return Variable<T>(mapped<T>(x, [](auto element) { return static_cast<T>(element); }));
+        }
+      };
+      const Variable<T> floats = std::visit(as_floats, given.value(0));
+      return {format ? rounded(floats, *format) : floats};
     };
   }
   if (is_among({DType::I64, DType::I32})) {

@@ -19,10 +19,17 @@ namespace {
 template <class T>
 using Results = std::vector<Value<T>>;
 
+template <class T>
+void check_linear(const Arguments<T>& given) {
+  const Shape& weight = given.floats(1).shape();
+  given.check_product(given.floats(0).shape(), {weight[1], weight[0]});
+}
+
 /// Of x, a weight (out, in) and a bias (out).
 template <class T>
 Operator<T> linear_operator(const NodeDescription&) {
   return [](const Arguments<T>& given) -> Results<T> {
+    check_linear(given);
     return {linear(given.floats(0), given.floats(1), given.floats_or_none(2))};
   };
 }
@@ -30,6 +37,7 @@ Operator<T> linear_operator(const NodeDescription&) {
 template <class T>
 Operator<T> linear_relu_operator(const NodeDescription&) {
   return [](const Arguments<T>& given) -> Results<T> {
+    check_linear(given);
     return {linear_relu(given.floats(0), given.floats(1), given.floats(2))};
   };
 }
@@ -45,6 +53,7 @@ Operator<T> add_layer_normalization(const NodeDescription& node) {
     const Variable<T>&weight = given.floats(2), &bias = given.floats(3);
     if (same_shape(x.shape(), residual.shape()))
       return {add_layer_norm(x, residual, normalized_shape(axis, x.shape()), weight, bias, epsilon)};
+    given.check_broadcast({0, 1});
     const Variable<T> sum = x + residual;
     return {layer_norm(sum, normalized_shape(axis, sum.shape()), weight, bias, epsilon)};
   };
@@ -62,8 +71,8 @@ struct HeadsAttention {
   const Mask* mask;
   T lowest;
 
-  Variable<T> operator()() const {
-    if (!is_regular()) return composed();
+  Variable<T> operator()(const Arguments<T>& given) const {
+    if (!is_regular()) return composed(given);
     const AttentionOptions options{.scale = scale, .num_heads = static_cast<std::size_t>(heads)};
     if (mask == nullptr) return scaled_dot_product_attention(q, k, v, AttentionMask<T>(bias), options);
     return scaled_dot_product_attention(q, k, v, AttentionMask<T>(*mask), options);
@@ -93,16 +102,22 @@ struct HeadsAttention {
            shows_in_each_row(bias.value(), [](T x) { return x != -std::numeric_limits<T>::infinity(); });
   }
 
-  Variable<T> composed() const {
+  Variable<T> composed(const Arguments<T>& given) const {
     const auto in_heads = [&](const Variable<T>& x) {
       const auto rows = static_cast<std::ptrdiff_t>(x.shape(0)),
                  length = static_cast<std::ptrdiff_t>(x.shape(1));
       return transpose(reshape(x, {rows, length, heads, -1}), 1, 2);
     };
-    Variable<T> s = matmul(in_heads(q), mT(in_heads(k))) * static_cast<T>(scale);
+    const auto product = [&](const Variable<T>& a, const Variable<T>& b) {
+      given.check_product(a.shape(), b.shape());
+      return matmul(a, b);
+    };
+    Variable<T> s = product(in_heads(q), mT(in_heads(k))) * static_cast<T>(scale);
+    if (bias.defined() || mask != nullptr)
+      given.check_result(broadcast_lengths(s.shape(), mask != nullptr ? mask->shape() : bias.shape()));
     if (bias.defined()) s = s + bias;
     if (mask != nullptr) s = where(*mask, s, Variable<T>(lowest));
-    const Variable<T> y = transpose(matmul(softmax(s, -1), in_heads(v)), 1, 2);
+    const Variable<T> y = transpose(product(softmax(s, -1), in_heads(v)), 1, 2);
     return reshape(y, {static_cast<std::ptrdiff_t>(y.shape(0)), static_cast<std::ptrdiff_t>(y.shape(1)), -1});
   }
 };
@@ -125,7 +140,7 @@ Operator<T> attention_operator(const NodeDescription&) {
     } else {
       attention.bias = given.floats_or_none(5);
     }
-    return {attention()};
+    return {attention(given)};
   };
 }
 

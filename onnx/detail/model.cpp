@@ -217,6 +217,10 @@ class ModelReader {
           break;
       }
     }
+    // numbers of 0 and empty texts are left out by writers of proto3
+    if (attribute.type == 1 && !attribute.number) attribute.number = 0;
+    if (attribute.type == 2 && !attribute.integer) attribute.integer = 0;
+    if (attribute.type == 3 && !attribute.text) attribute.text = "";
     return attribute;
   }
 
@@ -225,10 +229,17 @@ class ModelReader {
     for (MessageReader in(message); in.next();) {
       if (in.field() == 1) info.name = in.text();
       if (in.field() != 2) continue;
-      for (MessageReader type(in.bytes()); type.next();)
+      for (MessageReader type(in.bytes()); type.next();) {
         if (type.field() == 1) read_tensor_type(type.bytes(), info);
+        info.is_tensor = info.is_tensor && !is_other_type(type.field());
+      }
     }
     return info;
+  }
+
+  /// By the numbers of TypeProto's fields.
+  static bool is_other_type(std::uint64_t field) {
+    return field == 4 || field == 5 || field == 8 || field == 9;
   }
 
   static void read_tensor_type(std::span<const std::byte> message, ValueInfo& info) {
@@ -307,7 +318,7 @@ class ModelReader {
     }
     const std::optional<std::size_t> size = byte_count(*dtype, shape);
     if (!size) fail<ValueError>(what, "a tensor ", shape, " is larger than memory");
-    if (*size == 0) check_made(shape);  // no bytes stand behind its lengths
+    if (*size == 0) check_count(shape);  // no bytes stand behind its lengths
     Tensor tensor{};
     if (is_external) {
       tensor.view.bytes = external_bytes(what, external, *size);
@@ -335,7 +346,8 @@ class ModelReader {
     texts[key] = value;
   }
 
-  /// Of a file that lies in the folder of this one, or below it.
+  /// Of a file that lies in the folder of this one, or below it. Where this one is a link, as in caches that
+  /// keep all files of all models in a folder of their own, that of the file itself will do, too.
   std::span<const std::byte> external_bytes(const std::string& what, const Texts& entries, std::size_t size) {
     const auto entry = [&](const char* key) {
       const auto found = entries.find(key);
@@ -348,7 +360,10 @@ class ModelReader {
     };
     const std::filesystem::path folder = resolved(std::filesystem::absolute(path_).parent_path());
     const std::filesystem::path file = resolved(folder / location);
-    if (location.empty() || error || std::ranges::mismatch(folder, file).in1 != folder.end()) {
+    const auto is_below = [&](const std::filesystem::path& other) {
+      return !error && std::ranges::mismatch(other, file).in1 == other.end();
+    };
+    if (location.empty() || !(is_below(folder) || is_below(resolved(path_).parent_path()))) {
       fail<ValueError>(what, "external data must lie in the folder of the model, got location ",
                        in_quotes(location));
     }

@@ -45,6 +45,7 @@ struct Dimension {
 
 struct ValueInfo {
   std::string name;
+  bool is_tensor = true;  ///< or a sequence, a map, an optional, a sparse tensor
   std::int64_t type = 0;  ///< TensorProto.DataType
   std::optional<std::vector<Dimension>> shape;
 };

@@ -1,6 +1,9 @@
 // Operators of networks: products, softmax, norms, reductions.
 
+#include <limits>
+#include <map>
 #include <numeric>
+#include <type_traits>
 
 #include "../../ops/einsum.hpp"
 #include "../../ops/elementwise.hpp"
@@ -9,6 +12,7 @@
 #include "../../ops/reductions.hpp"
 #include "../../ops/shapes.hpp"
 #include "../../ops/softmax.hpp"
+#include "arrays.hpp"
 #include "operators.hpp"
 
 namespace xgrad::onnx::detail {
@@ -21,7 +25,11 @@ using Results = std::vector<Value<T>>;
 
 template <class T>
 Operator<T> matmul_operator(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> Results<T> { return {matmul(given.floats(0), given.floats(1))}; };
+  return [](const Arguments<T>& given) -> Results<T> {
+    const Variable<T>&a = given.floats(0), &b = given.floats(1);
+    given.check_product(a.shape(), b.shape());
+    return {matmul(a, b)};
+  };
 }
 
 template <class T>
@@ -31,8 +39,37 @@ Operator<T> gemm_operator(const NodeDescription& node) {
                             .trans_a = node.attributes.integer("transA", 0) != 0,
                             .trans_b = node.attributes.integer("transB", 0) != 0};
   return [options](const Arguments<T>& given) -> Results<T> {
-    return {gemm(given.floats(0), given.floats(1), given.floats_or_none(2), options)};
+    const Variable<T>&a = given.floats(0), &b = given.floats(1);
+    if (a.dimension() == 2 && b.dimension() == 2)
+      given.check_result({a.shape(options.trans_a ? 1 : 0), b.shape(options.trans_b ? 0 : 1)});
+    return {gemm(a, b, given.floats_or_none(2), options)};
   };
+}
+
+/// The lengths of all letters, and of the axes of "...": no product on the way to the result has more.
+template <class T>
+Shape einsum_lengths(const std::string& equation, const std::vector<Variable<T>>& operands) {
+  std::map<char, std::size_t> lengths;
+  Shape others;
+  std::size_t place = 0;
+  for (const Variable<T>& x : operands) {
+    const std::size_t end = std::min(equation.find_first_of(",-", place), equation.size());
+    std::string letters = equation.substr(std::min(place, end), end - std::min(place, end));
+    place = end + 1;
+    std::erase(letters, ' ');
+    const std::size_t dots = std::min(letters.find('.'), letters.size());
+    std::erase(letters, '.');
+    if (letters.size() > x.dimension()) continue;  // which einsum refuses
+    const std::size_t more = x.dimension() - letters.size();
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      std::size_t& length = lengths.emplace(letters[i], 1).first->second;
+      length = std::max(length, x.shape()[i < dots ? i : i + more]);
+    }
+    const auto first = x.shape().begin() + static_cast<std::ptrdiff_t>(dots);
+    others = broadcast_lengths(others, Shape(first, first + static_cast<std::ptrdiff_t>(more)));
+  }
+  for (const auto& [letter, length] : lengths) others.push_back(length);
+  return others;
 }
 
 template <class T>
@@ -41,6 +78,7 @@ Operator<T> einsum_operator(const NodeDescription& node) {
   return [equation](const Arguments<T>& given) -> Results<T> {
     std::vector<Variable<T>> operands;
     for (std::size_t i = 0; i < given.size(); ++i) operands.push_back(given.floats(i));
+    given.check_result(einsum_lengths(equation, operands));
     return {einsum(equation, operands)};
   };
 }
@@ -81,14 +119,18 @@ Operator<T> layer_normalization(const NodeDescription& node) {
   };
 }
 
-/// The reductions, for floats of either width.
+/// The reductions: of floats of either width, and how an integer is added to those before, from `start` on.
 struct Sum {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
     return sum(x, axes, keepdims);
   }
+  static constexpr std::int64_t start = 0;
+  static std::int64_t joined(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  }
 };
-struct Mean {
+struct Mean : Sum {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
     return mean(x, axes, keepdims);
@@ -99,16 +141,39 @@ struct Largest {
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
     return amax(x, axes, keepdims);
   }
+  static constexpr std::int64_t start = std::numeric_limits<std::int64_t>::min();
+  static std::int64_t joined(std::int64_t a, std::int64_t b) { return std::max(a, b); }
 };
 struct Least {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
     return amin(x, axes, keepdims);
   }
+  static constexpr std::int64_t start = std::numeric_limits<std::int64_t>::max();
+  static std::int64_t joined(std::int64_t a, std::int64_t b) { return std::min(a, b); }
 };
 
+/// The same of integers: sums wrap around, and means lose their fractions.
+template <class Reduction>
+Ids reduced_integers(const Ids& x, const std::vector<std::int64_t>& list, bool keepdims) {
+  const std::vector<std::size_t> axes = axes_of(list, x.dimension());
+  Ids y = reduced(x, axes, Reduction::start, Reduction::joined);
+  if (x.size() == 0 && y.size() > 0 && !std::is_same_v<Reduction, Sum>)
+    fail<ShapeError>("there are no elements to reduce in x ", x.shape());
+  if constexpr (std::is_same_v<Reduction, Mean>) {
+    const auto count = static_cast<std::int64_t>(y.size() == 0 ? 1 : x.size() / y.size());
+    std::transform(y.begin(), y.end(), y.begin(), [count](std::int64_t all) { return all / count; });
+  }
+  if (keepdims) return y;
+  Shape left;
+  for (std::size_t axis = 0; axis < x.dimension(); ++axis)
+    if (!std::ranges::binary_search(axes, axis)) left.push_back(x.shape()[axis]);
+  y.reshape(left);
+  return y;
+}
+
 /// Axes are an attribute up to the opset before `axes_as_input`, an input since; without any, all are reduced
-/// unless noop_with_empty_axes is set. Integers are reduced as doubles.
+/// unless noop_with_empty_axes is set.
 template <class T, class Reduction, int axes_as_input>
 Operator<T> reduction(const NodeDescription& node) {
   const bool keepdims = node.attributes.integer("keepdims", 1) != 0;
@@ -124,10 +189,9 @@ Operator<T> reduction(const NodeDescription& node) {
       axes.resize(shape_of<T>(given.value(0)).size());
       std::iota(axes.begin(), axes.end(), 0);
     }
-    const Dims dims(axes.begin(), axes.end());
-    if (!std::holds_alternative<Ids>(given.value(0))) return {Reduction::of(given.floats(0), dims, keepdims)};
-    const Variable<double> x(Array<double>(xt::cast<double>(given.integers(0))));
-    return {Ids(xt::cast<std::int64_t>(Reduction::of(x, dims, keepdims).value()))};
+    if (std::holds_alternative<Ids>(given.value(0)))
+      return {reduced_integers<Reduction>(given.integers(0), axes, keepdims)};
+    return {Reduction::of(given.floats(0), Dims(axes.begin(), axes.end()), keepdims)};
   };
 }
 

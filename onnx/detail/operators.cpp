@@ -39,21 +39,27 @@ Value<T> value_of(const Tensor& tensor) {
   }
 }
 
+std::size_t axis_of(std::int64_t axis, std::size_t rank) {
+  const auto count = static_cast<std::int64_t>(rank);
+  if (axis < -count || axis >= count)
+    xgrad::detail::fail<IndexError>("axis ", axis, " is out of range for ", rank, " axes");
+  return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
+}
+
+std::vector<std::size_t> axes_of(const std::vector<std::int64_t>& axes, std::size_t rank) {
+  std::vector<std::size_t> found;
+  for (const std::int64_t axis : axes) found.push_back(axis_of(axis, rank));
+  std::ranges::sort(found);
+  if (std::ranges::adjacent_find(found) != found.end())
+    xgrad::detail::fail<ValueError>("axes must be named once");
+  return found;
+}
+
 Dims normalized_shape(std::int64_t axis, const Shape& x) {
   const auto rank = static_cast<std::int64_t>(x.size());
   if (axis < -rank || axis >= rank)
     xgrad::detail::fail<IndexError>("axis ", axis, " is out of range for x ", x);
   return {x.begin() + (axis < 0 ? axis + rank : axis), x.end()};
-}
-
-void check_made(const Shape& shape) {
-  constexpr std::size_t most = std::size_t{1} << 28;
-  std::size_t count = 1;
-  for (const std::size_t length : shape) {
-    if (length != 0 && count > most / length)
-      xgrad::detail::fail<ValueError>("a result ", shape, " would have more than ", most, " elements");
-    count *= length == 0 ? 1 : length;
-  }
 }
 
 template const OperatorTable<float>& operators();

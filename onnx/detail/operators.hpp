@@ -30,11 +30,13 @@ void add_constant_operators(OperatorTable<T>& table);
 template <class T>
 Value<T> value_of(const Tensor& tensor);
 
+/// An axis counted from the front; `rank` may be one that the result will have. Throws IndexError.
+std::size_t axis_of(std::int64_t axis, std::size_t rank);
+
+/// Each once, ascending. Throws IndexError, and ValueError for one that is named twice.
+std::vector<std::size_t> axes_of(const std::vector<std::int64_t>& axes, std::size_t rank);
+
 /// The lengths of x from an axis on. Throws IndexError for one that x does not have.
 Dims normalized_shape(std::int64_t axis, const Shape& x);
-
-/// Throws ValueError for more elements than an operator may make of a few: a file of some bytes must not ask
-/// for all memory.
-void check_made(const Shape& shape);
 
 }  // namespace xgrad::onnx::detail

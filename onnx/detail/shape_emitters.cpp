@@ -37,40 +37,41 @@ void emit_joined(Exporter<T>& to, const OpPair<T>& op) {
   to.result(op, to.graph().node("Concat", parts, AttributeWriter().integer("axis", axis)));
 }
 
+/// A bound of a slice, as a list of one: a number, one counted from the end, or a length.
+template <class T>
+std::string slice_bound(Exporter<T>& to, const OpPair<T>& op, const char* name) {
+  const auto axis = static_cast<std::size_t>(op.template attribute<std::int64_t>("dim"));
+  const auto asked = [&](const TracedOp<T>& one) { return std::get<std::int64_t>(one.attributes.at(name)); };
+  if (asked(op.first) == asked(op.second)) return to.graph().integers({asked(op.first)});
+  const auto place = [&](const TracedOp<T>& one) {
+    const auto length = static_cast<std::int64_t>(one.inputs[0].shape()[axis]);
+    const std::int64_t from_begin = asked(one) < 0 ? asked(one) + length : asked(one);
+    return std::pair(std::clamp<std::int64_t>(from_begin, 0, length), length);
+  };
+  const auto [first, first_length] = place(op.first);
+  const auto [second, second_length] = place(op.second);
+  const std::int64_t rest = first - first_length;
+  if (rest == second - second_length)
+    return to.graph().integers({rest == 0 ? std::numeric_limits<std::int64_t>::max() : rest});
+  const auto length = to.lengths().explain(static_cast<std::size_t>(first), static_cast<std::size_t>(second));
+  if (!length)
+    refuse("whose " + std::string(name) + " is " + std::to_string(first) + " and " + std::to_string(second));
+  return to.list({*length});
+}
+
 /// slice and select: the part along one axis.
 template <class T>
 void emit_part(Exporter<T>& to, const OpPair<T>& op) {
-  const auto start = op.template attribute<std::int64_t>("start"),
-             axis = op.template attribute<std::int64_t>("dim"),
-             step = op.template attribute<std::int64_t>("step");
   const std::string x = to.name_of(op, 0);
-  if (op.first.result.dimension() < op.shape(0).size())
-    return to.result(op, to.graph().node("Gather", {x, to.graph().integer(start)},
-                                         AttributeWriter().integer("axis", axis)));
-  // where it ends, from the begin and from the end of the axis
-  const auto place = static_cast<std::size_t>(axis);
-  const auto ends = [&](const TracedOp<T>& one) {
-    const auto length = static_cast<std::int64_t>(one.inputs[0].shape()[place]);
-    const auto taken = static_cast<std::int64_t>(one.result.shape()[place]);
-    const std::int64_t end = std::min(start + taken * step, length);
-    return std::pair(end, end - length);
-  };
-  const auto [first_end, first_rest] = ends(op.first);
-  const auto [second_end, second_rest] = ends(op.second);
-  std::string end;
-  if (first_end == second_end) {
-    end = to.graph().integers({first_end});
-  } else if (first_rest == second_rest) {
-    end = to.graph().integers({first_rest == 0 ? std::numeric_limits<std::int64_t>::max() : first_rest});
-  } else {
-    const auto length =
-        to.lengths().explain(static_cast<std::size_t>(first_end), static_cast<std::size_t>(second_end));
-    if (!length)
-      refuse("that ends at " + std::to_string(first_end) + " and at " + std::to_string(second_end));
-    end = to.list({*length});
-  }
-  to.result(op, to.graph().node("Slice", {x, to.graph().integers({start}), end, to.graph().integers({axis}),
-                                          to.graph().integers({step})}));
+  const auto axis = op.template attribute<std::int64_t>("dim");
+  if (!op.has_attribute("end"))
+    return to.result(
+        op, to.graph().node("Gather", {x, to.graph().integer(op.template attribute<std::int64_t>("start"))},
+                            AttributeWriter().integer("axis", axis)));
+  const std::string start = slice_bound(to, op, "start"), end = slice_bound(to, op, "end"),
+                    axes = to.graph().integers({axis}),
+                    steps = to.graph().integers({op.template attribute<std::int64_t>("step")});
+  to.result(op, to.graph().node("Slice", {x, start, end, axes, steps}));
 }
 
 template <class T>

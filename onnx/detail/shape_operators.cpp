@@ -28,22 +28,6 @@ Ids list_of(std::span<const std::size_t> elements) {
   return ids;
 }
 
-/// An axis counted from the front; `rank` may be one that the result will have.
-std::size_t axis_of(std::int64_t axis, std::size_t rank) {
-  const auto count = static_cast<std::int64_t>(rank);
-  if (axis < -count || axis >= count) fail<IndexError>("axis ", axis, " is out of range for ", rank, " axes");
-  return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
-}
-
-/// Each once, ascending.
-std::vector<std::size_t> axes_of(const std::vector<std::int64_t>& axes, std::size_t rank) {
-  std::vector<std::size_t> found;
-  for (const std::int64_t axis : axes) found.push_back(axis_of(axis, rank));
-  std::ranges::sort(found);
-  if (std::ranges::adjacent_find(found) != found.end()) fail<ValueError>("axes must be named once");
-  return found;
-}
-
 template <class T>
 Value<T> reshaped(const Value<T>& value, const Shape& shape) {
   if (element_count(shape) != element_count(shape_of<T>(value)))
@@ -139,7 +123,7 @@ Operator<T> reshape_operator(const NodeDescription& node) {
         fail<ShapeError>("length 0 copies that of axis ", axis, ", which x ", before, " does not have");
       shape.push_back(length == -1 ? 1 : is_copied ? before[axis] : static_cast<std::size_t>(length));
     }
-    check_made(shape);
+    given.check_result(shape);
     if (open) {
       const std::size_t known = element_count(shape), all = element_count(before);
       if (known == 0 || all % known != 0)
@@ -200,6 +184,10 @@ Operator<T> concat(const NodeDescription& node) {
         parts.push_back(std::get<A>(given.value(i)));
       }
       const std::size_t along = axis_of(axis, parts.front().shape().size());
+      Shape all = parts.front().shape();
+      all[along] = 0;
+      for (const A& part : parts) all[along] += part.shape().size() > along ? part.shape()[along] : 0;
+      given.check_result(all);
       if constexpr (std::is_same_v<A, Variable<T>>) {
         return cat(parts, static_cast<int>(along));
       } else {
@@ -349,7 +337,7 @@ Operator<T> expand_operator(const NodeDescription&) {
     }
     const Shape shape =
         xgrad::detail::broadcast_shape("x", shape_of<T>(given.value(0)), wanted, "x", "shape");
-    check_made(shape);
+    given.check_result(shape);
     return std::visit(
         [&]<class A>(const A& x) -> Results<T> {
           if constexpr (std::is_same_v<A, Variable<T>>) {
@@ -384,7 +372,7 @@ Operator<T> gather_operator(const NodeDescription& node) {
     Shape result(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(along));
     for (const std::size_t length : ids.shape()) result.push_back(length);
     for (std::size_t i = along + 1; i < shape.size(); ++i) result.push_back(shape[i]);
-    check_made(result);
+    given.check_result(result);
     return {reshaped<T>(parts_at<T>(given.value(0), along, places), result)};
   };
 }
@@ -480,7 +468,10 @@ Operator<T> dropout_operator(const NodeDescription& node) {
   node.attributes.ignore("seed");
   node.attributes.ignore("ratio");
   return [outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
-    if (given.has(2) && std::ranges::find(given.conditions(2), true) != given.conditions(2).end())
+    const bool trains =
+        given.has(2) && std::ranges::find(given.conditions(2), true) != given.conditions(2).end();
+    const bool drops_none = given.has(1) && given.floats(1).item() == 0;
+    if (trains && !drops_none)
       fail<ValueError>("training_mode is not supported: export the model for inference");
     Results<T> results{given.value(0)};
     if (outputs > 1) {

@@ -60,8 +60,8 @@ class Scratch {
 }  // namespace
 
 template <class T>
-AttentionPlan plan_attention(const char* op, const Shape& q, const Shape& k, const Shape& v,
-                             const AttentionMask<T>& mask, const AttentionOptions& options) {
+SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const Shape& v,
+                          const AttentionMask<T>& mask, const AttentionOptions& options) {
   if (!(options.dropout_p >= 0 && options.dropout_p <= 1))
     fail<ValueError>(op, ": dropout_p must be in [0, 1], got ", options.dropout_p);
   const std::size_t rank = q.size(), heads = std::max<std::size_t>(options.num_heads, 1);
@@ -76,7 +76,8 @@ AttentionPlan plan_attention(const char* op, const Shape& q, const Shape& k, con
     fail<ShapeError>(op, ": the last axes of q and v must be divisible by num_heads ", heads, ", got q ", q,
                      " and v ", v);
   }
-  AttentionPlan plan;
+  const auto shared = std::allocate_shared<AttentionPlan>(PoolAllocator<AttentionPlan>());
+  AttentionPlan& plan = *shared;
   plan.op = op;
   plan.scores = Shape(q.begin(), q.end() - 2);
   plan.batch_axes = rank - 2;
@@ -92,7 +93,7 @@ AttentionPlan plan_attention(const char* op, const Shape& q, const Shape& k, con
   check_mask(op, mask, plan.scores);
   plan.allowed = mask.shared_allowed();
   if (plan.dropout_p > 0) plan.kept = std::make_shared<const Array<std::uint8_t>>(drawn_dropout(plan));
-  return plan;
+  return shared;
 }
 
 template <class T>
@@ -123,8 +124,8 @@ void attention_backward(const AttentionPlan& plan, const T* dout, const QueriesK
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                    \
-  template AttentionPlan plan_attention(const char*, const Shape&, const Shape&, const Shape&,  \
-                                        const AttentionMask<T>&, const AttentionOptions&);      \
+  template SharedPlan plan_attention(const char*, const Shape&, const Shape&, const Shape&,     \
+                                     const AttentionMask<T>&, const AttentionOptions&);         \
   template Variable<T> attention_forward(const AttentionPlan&, const QueriesKeysValues<T>&,     \
                                          const Variable<T>&, bool, T*);                         \
   template void attention_backward(const AttentionPlan&, const T*, const QueriesKeysValues<T>&, \

@@ -25,11 +25,14 @@ struct AttentionPlan {
   std::shared_ptr<const Array<std::uint8_t>> kept;  // bernoulli_bits(rows of scores, S, 1 - p), or null
 };
 
+/// What a forward shares with its backward and its composed form.
+using SharedPlan = std::shared_ptr<const AttentionPlan>;
+
 /// Checks the shapes and options of a call in the name of `op`, and draws what dropout keeps from the default
 /// generator, as dropout(weights, p) would.
 template <class T>
-AttentionPlan plan_attention(const char* op, const Shape& q, const Shape& k, const Shape& v,
-                             const AttentionMask<T>& mask, const AttentionOptions& options);
+SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const Shape& v,
+                          const AttentionMask<T>& mask, const AttentionOptions& options);
 
 template <class T>
 struct QueriesKeysValues {

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "../../graph/error.hpp"
+#include "../../graph/number_text.hpp"
 
 namespace xgrad::detail {
 namespace {
@@ -79,9 +80,11 @@ nlohmann::json number_json(double number) {
 
 nlohmann::json number_json(float number) {
   if (!std::isfinite(number)) return {};
-  std::array<char, 32> text;
-  const auto [end, error] = std::to_chars(text.begin(), text.end(), number);
-  return nlohmann::json::parse(text.begin(), end);
+  // What fewer digits tell apart, the first of these do, with zeros behind it.
+  for (int digits = std::numeric_limits<float>::digits10;; ++digits) {
+    const auto text = nlohmann::json::parse(formatted(number, Notation::scientific, digits - 1));
+    if (text.get<float>() == number) return text;
+  }
 }
 
 }  // namespace xgrad::detail

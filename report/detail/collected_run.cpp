@@ -167,7 +167,8 @@ Json value_json(const RecordedValue<T>& value) {
 
 template <class R>
 std::size_t place(std::vector<R>& list, const Json& head) {
-  const auto found = std::ranges::find(list, head, &R::head);
+  const auto found =
+      std::find_if(list.begin(), list.end(), [&](const R& record) { return record.head == head; });
   if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
   list.emplace_back().head = head;
   return list.size() - 1;
@@ -189,7 +190,7 @@ Json curve_json(const std::string& name, const Curve& curve, const Detail& detai
   const std::vector<double> values = thinned(curve.values, detail.curve_points);
   Json one{{"name", name}, {"values", write(array_of<double>(std::span(values)))}};
   const auto follows = [](std::int64_t a, std::int64_t b) { return b != a + 1; };
-  if (std::ranges::adjacent_find(steps, follows) == steps.end()) {
+  if (std::adjacent_find(steps.begin(), steps.end(), follows) == steps.end()) {
     one["first"] = steps.front();
   } else {
     one["steps"] = array_json(array_of<std::int64_t>(std::span(steps)));
@@ -339,7 +340,8 @@ void GraphRecord::keep_at_all_steps(const std::vector<RecordedValue<T>>& all, st
   gradients.insert(weights);
   keep_inputs(all[weights]);
   for (std::size_t id = weights + 1; id < all.size(); ++id) {
-    if (std::ranges::find(all[id].inputs, std::optional(weights)) == all[id].inputs.end()) continue;
+    const auto& inputs = all[id].inputs;
+    if (std::find(inputs.begin(), inputs.end(), std::optional(weights)) == inputs.end()) continue;
     gradients.insert(id);
     keep_inputs(all[id]);
   }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
+#include <filesystem>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -24,7 +25,8 @@ using nlohmann::json;
 using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError,
     xgrad::Variable;
 using xgrad::onnx::Graph, xgrad::onnx::Value, xgrad::onnx::Values;
-using xgrad_tests::message_of, xgrad_tests::ModelBuilder, xgrad_tests::TemporaryFolder;
+using xgrad_tests::message_of, xgrad_tests::MessageWriter, xgrad_tests::ModelBuilder,
+    xgrad_tests::TemporaryFolder;
 
 std::string file(const std::string& name) { return XGRAD_ONNX_DIR "/" + name; }
 
@@ -189,6 +191,30 @@ TEST_F(OnnxFileTest, AttributesThatAreUnknownAreNotIgnored) {
   EXPECT_EQ(error(), "Add \"makes_y\": attribute \"axis\" is not supported");
 }
 
+TEST_F(OnnxFileTest, AttributesWithoutAValueAreZeroOrEmpty) {
+  model_.node("Concat", {"x", "x"}, {"twice"}, {ModelBuilder::attribute_of_type("axis", 2)});
+  model_.node("LeakyRelu", {"twice"}, {"y"}, {ModelBuilder::attribute_of_type("alpha", 1)});
+  const Values<float> results = graph()({{"x", Variable<float>(Array<float>{{-1, 2}})}});
+  EXPECT_EQ(std::get<Variable<float>>(results.at("y")).value(), (Array<float>{{0, 2}, {0, 2}}));
+  model_ = {};
+  model_.floats("w", {2}, {1, 2});
+  model_.node("Gelu", {"w"}, {"y"}, {ModelBuilder::attribute_of_type("approximate", 3)});
+  EXPECT_EQ(error(), "Gelu \"makes_y\": approximate must be none or tanh, got ''");
+}
+
+TEST_F(OnnxFileTest, InputsMustBeTensors) {
+  add();
+  model_.input_of_type("z", 4);
+  EXPECT_EQ(error(), "\"z\": sequences, maps, optionals and sparse tensors are not supported");
+}
+
+TEST_F(OnnxFileTest, VeryManyInitializersAreRead) {
+  constexpr std::size_t count = 100'000;
+  for (std::size_t i = 1; i < count; ++i) model_.floats("w" + std::to_string(i), {1}, {1});
+  add();
+  EXPECT_EQ(graph().named_parameters().size(), count);
+}
+
 TEST_F(OnnxFileTest, ValuesMustBeMadeOnceAndBeforeTheyAreRead) {
   model_.node("Add", {"later", "w"}, {"y"});
   model_.node("Neg", {"x"}, {"later"});
@@ -261,6 +287,123 @@ TEST_F(OnnxFileTest, WhatAnOperatorThrowsBeginsWithItsName) {
             "Add \"makes_y\": add: shapes must broadcast, got a (1, 2) and b (3)");
 }
 
+/// What a graph y = op(input) of integers makes of them.
+Ids integers_of(const std::string& op, const Ids& input, const std::vector<MessageWriter>& attributes = {}) {
+  const TemporaryFolder folder;
+  ModelBuilder model;
+  model.input("x", 7, {-1, 2});
+  model.output("y");
+  model.integers("last", {1}, {-1});
+  model.opset = 20;
+  model.node(op, {"x", "last"}, {"y"}, attributes);
+  return std::get<Ids>(Graph<float>(folder.write("model.onnx", model.bytes()))({{"x", input}}).at("y"));
+}
+
+TEST(OnnxReductionTest, IntegersAreReducedExactly) {
+  const std::int64_t large = (std::int64_t{1} << 53) + 1, most = std::numeric_limits<std::int64_t>::max();
+  const Ids x{{large, 2}, {most, 1}, {-7, 4}};
+  const std::vector<MessageWriter> drops{ModelBuilder::attribute("keepdims", 0)};
+  EXPECT_EQ(integers_of("ReduceSum", x, drops),
+            (Ids{large + 2, std::numeric_limits<std::int64_t>::min(), -3}));
+  EXPECT_EQ(integers_of("ReduceMax", x, drops), (Ids{large, most, 4}));
+  EXPECT_EQ(integers_of("ReduceMin", x, drops), (Ids{2, 1, -7}));
+  EXPECT_EQ(integers_of("ReduceMean", Ids{{large, large + 2}, {-7, 4}}, drops), (Ids{large + 1, -1}));
+  EXPECT_EQ(integers_of("ReduceSum", Ids(Shape{0, 2})).shape(), (Shape{0, 1}));
+}
+
+TEST_F(OnnxFileTest, CastsToNarrowerFloatsRound) {
+  const float tie = std::ldexp(1.0F, -11), least = std::ldexp(1.0F, -24), nan = NAN;
+  const auto cast = [&](std::int64_t type, const Array<float>& x) {
+    model_ = {};
+    model_.input("x", 1, {-1});
+    model_.output("y");
+    model_.node("Cast", {"x"}, {"y"}, {ModelBuilder::attribute("to", type)});
+    const Variable<float> given(x, true);
+    const auto y = std::get<Variable<float>>(graph()({{"x", given}}).at("y"));
+    sum(y * 3).backward();
+    EXPECT_EQ(given.grad().value(), Array<float>(x.shape(), 3.0F));
+    return y.value();
+  };
+  const Array<float> halves = cast(10, {0, 1 + tie, 1 + 3 * tie, 65519, -65520, least / 2, 1.75F * least,
+                                        -INFINITY, std::nextafter(1 + tie, 2.0F)});
+  EXPECT_EQ(halves,
+            (Array<float>{0, 1, 1 + 4 * tie, 65504, -INFINITY, 0, 2 * least, -INFINITY, 1 + 2 * tie}));
+  EXPECT_TRUE(std::isnan(cast(10, {nan})(0)));
+  const float bit = std::ldexp(1.0F, -8);
+  EXPECT_EQ(cast(16, {1 + bit, -1 - 3 * bit, std::numeric_limits<float>::max(), 3}),
+            (Array<float>{1, -1 - 4 * bit, INFINITY, 3}));
+}
+
+/// Graphs of long vectors a (n, 1) and b (1, n), whose table of n x n would be too large.
+class OnnxLimitsTest : public OnnxFileTest {
+ protected:
+  static constexpr std::int64_t length = 1 << 15;
+
+  OnnxLimitsTest() {
+    const std::vector<float> numbers(length, 1);
+    model_ = {};
+    model_.floats("a", {length, 1}, numbers);
+    model_.floats("b", {1, length}, numbers);
+    model_.output("y");
+  }
+
+  std::string refusal() const {
+    const Graph<float> graph = this->graph();
+    return message_of<ValueError>([&] { graph({}); });
+  }
+};
+
+TEST_F(OnnxLimitsTest, ResultsOfBroadcastingAndProductsAreLimited) {
+  const std::string text = "\"makes_y\": a result (32768, 32768) would have more than 268435456 elements";
+  const ModelBuilder vectors = model_;
+  for (const char* op : {"Add", "Sub", "Mul", "Div", "Min", "Max", "Pow", "Less", "MatMul", "Gemm"}) {
+    model_ = vectors;
+    model_.node(op, {"a", "b"}, {"y"});
+    EXPECT_EQ(refusal(), std::string(op) + " " + text);
+  }
+  model_ = vectors;
+  MessageWriter equation;
+  equation.text(1, "equation");
+  equation.text(4, "i j, j k -> ik");
+  equation.integer(20, 3);
+  model_.node("Einsum", {"a", "b"}, {"y"}, {equation});
+  EXPECT_EQ(refusal(),
+            "Einsum \"makes_y\": a result (32768, 1, 32768) would have more than 268435456 elements");
+  model_ = vectors;
+  model_.node("Greater", {"a", "a"}, {"c"});
+  model_.node("Where", {"c", "a", "b"}, {"y"});
+  EXPECT_EQ(refusal(), "Where " + text);
+  model_ = vectors;
+  model_.node("Greater", {"a", "a"}, {"c"});
+  model_.node("Greater", {"b", "b"}, {"d"});
+  model_.node("And", {"c", "d"}, {"y"});
+  EXPECT_EQ(refusal(), "And " + text);
+  model_ = vectors;
+  model_.node("Transpose", {"a"}, {"turned"},
+              {ModelBuilder::attribute("perm", std::vector<std::int64_t>{1, 0})});
+  model_.node("MatMul", {"a", "turned"}, {"y"});
+  EXPECT_EQ(refusal(), "Linear " + text) << "which takes the place of both";
+}
+
+TEST_F(OnnxLimitsTest, JoinedPartsAreLimited) {
+  model_.node("Concat", std::vector<std::string>(1 << 14, "a"), {"y"}, {ModelBuilder::attribute("axis", 0)});
+  EXPECT_EQ(refusal(), "Concat \"makes_y\": a result (536870912, 1) would have more than 268435456 elements");
+}
+
+TEST_F(OnnxLimitsTest, AllValuesTogetherAreLimited) {
+  model_.integers("shape", {1}, {1 << 27});
+  model_.node("ConstantOfShape", {"shape"}, {"y"}, {[] {
+                MessageWriter attribute;
+                attribute.text(1, "value");
+                attribute.message(5, ModelBuilder::tensor("", 9, {1}, std::string(1, '\1')));
+                attribute.integer(20, 4);
+                return attribute;
+              }()});
+  model_.node("Identity", {"y"}, {"z"});
+  model_.output("z");
+  EXPECT_EQ(refusal(), "Identity \"makes_z\": all values together would have more than 268435456 elements");
+}
+
 TEST_F(OnnxFileTest, AFewBytesDoNotAskForAllMemory) {
   model_.integers("shape", {2}, {1 << 20, 1 << 20});
   model_.node("ConstantOfShape", {"shape"}, {"y"});
@@ -277,14 +420,14 @@ class OnnxExternalDataTest : public OnnxFileTest {
  protected:
   /// A tensor v (2) of floats at this place.
   void external(const std::string& location, const std::string& offset, const std::string& length) {
-    xgrad_tests::MessageWriter tensor;
+    MessageWriter tensor;
     tensor.integers(1, std::vector<std::int64_t>{2});
     tensor.integer(2, 1);
     tensor.text(8, "v");
     for (const auto& [key, value] :
          {std::pair{"location", location}, {"offset", offset}, {"length", length}}) {
       if (value.empty()) continue;
-      xgrad_tests::MessageWriter entry;
+      MessageWriter entry;
       entry.text(1, key);
       entry.text(2, value);
       tensor.message(13, entry);
@@ -315,6 +458,36 @@ TEST_F(OnnxExternalDataTest, MustLieInTheFolderOfTheModel) {
     EXPECT_EQ(error(), "tensor \"v\": external data must lie in the folder of the model, got location \"" +
                            location + "\"");
   }
+}
+
+/// As in the caches of downloads, where models are links to files in a folder of their own.
+TEST_F(OnnxExternalDataTest, MayLieWhereTheModelsLinkLeads) {
+  const TemporaryFolder blobs;
+  const std::string data = blobs.write("1", ModelBuilder::raw(std::vector<float>{5, 6}));
+  external("data.bin", "0", "8");
+  const std::string model = blobs.write("2", model_.bytes());
+  std::filesystem::create_symlink(data, folder_.path("data.bin"));
+  std::filesystem::create_symlink(model, folder_.path("link.onnx"));
+  const Graph<float> graph(folder_.path("link.onnx"));
+  const Values<float> results = graph({{"x", Variable<float>(Array<float>{{1, 2}})}});
+  EXPECT_EQ(std::get<Variable<float>>(results.at("y")).value(), (Array<float>{{6, 8}}));
+
+  const TemporaryFolder other;
+  std::filesystem::remove(folder_.path("data.bin"));
+  std::filesystem::create_symlink(other.write("1", "12345678"), folder_.path("data.bin"));
+  EXPECT_EQ(message_of<FileError>([&] { const Graph<float> loaded(folder_.path("link.onnx")); }),
+            folder_.path("link.onnx") +
+                ": tensor \"v\": external data must lie in the folder of the model, "
+                "got location \"data.bin\"");
+}
+
+TEST_F(OnnxExternalDataTest, AFolderOfModelsMayBeALink) {
+  const TemporaryFolder links;
+  folder_.write("data.bin", ModelBuilder::raw(std::vector<float>{5, 6}));
+  external("data.bin", "0", "8");
+  path();
+  std::filesystem::create_directory_symlink(folder_.path(""), links.path("models"));
+  EXPECT_EQ(Graph<float>(links.path("models/model.onnx")).parameter_count(), 2U);
 }
 
 TEST_F(OnnxExternalDataTest, MustBeThere) {

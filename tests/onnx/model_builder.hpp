@@ -18,6 +18,14 @@ class ModelBuilder {
   void input(const std::string& name, std::int64_t type, const std::vector<std::int64_t>& shape) {
     graph_.message(11, value_info(name, type, shape));
   }
+  /// An input of the type with this number in TypeProto: 1 is a tensor, 4 a sequence.
+  void input_of_type(const std::string& name, std::uint64_t field) {
+    MessageWriter any, info;
+    any.message(field, MessageWriter());
+    info.text(1, name);
+    info.message(2, any);
+    graph_.message(11, info);
+  }
   void output(const std::string& name) { graph_.message(12, value_info(name, 1, {})); }
 
   /// A tensor of raw bytes.
@@ -55,7 +63,15 @@ class ModelBuilder {
     return writer;
   }
 
-  /// The same for a list.
+  /// One of a type, AttributeProto.AttributeType, whose value is left out, as proto3 leaves out 0.
+  static MessageWriter attribute_of_type(const std::string& name, std::int64_t type) {
+    MessageWriter writer;
+    writer.text(1, name);
+    writer.integer(20, type);
+    return writer;
+  }
+
+  /// The same as attribute() for a list.
   static MessageWriter attribute(const std::string& name, const std::vector<std::int64_t>& values) {
     MessageWriter writer;
     writer.text(1, name);

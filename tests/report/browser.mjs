@@ -41,12 +41,14 @@ export function open(report, options) {
 /** The same of a page that a program has written. */
 export async function openFile(file, { width = 1280, height = 900, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, ...options });
+  context.setDefaultTimeout(120_000); // a machine may be busy
   const page = await context.newPage();
   const noise = [];
   page.on("console", (message) => noise.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => noise.push(`error: ${error.message}`));
   page.on("dialog", (dialog) => noise.push(`dialog: ${dialog.message()}`));
-  page.on("request", (request) => request.isNavigationRequest() || noise.push(`request: ${request.url()}`));
+  const isOwn = (request) => request.isNavigationRequest() || request.url().startsWith("blob:"); // made by the page itself
+  page.on("request", (request) => isOwn(request) || noise.push(`request: ${request.url()}`));
   await page.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => console.log(`violates ${event.violatedDirective}`));
   });

@@ -7,9 +7,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { elementCount } from "./arrays.mjs";
 import { browserPath, openFile, start, stop } from "./browser.mjs";
-import { needPackages, pageModule } from "./tools.mjs";
+import { needPackages } from "./tools.mjs";
 
 const programs = process.env.XGRAD_PROGRAMS;
 if (programs === undefined || browserPath() === undefined) {
@@ -19,12 +18,7 @@ if (programs === undefined || browserPath() === undefined) {
 
 needPackages("playwright-core", "esbuild");
 
-const { backward, difference, forward, numbersOf, readReport, total } = await pageModule(`
-  export { backward, forward, total } from "./formulas";
-  export { difference } from "./formulas/expression";
-  export { numbersOf } from "./arrays";
-  export { readReport } from "./data";
-`);
+const { checkFormulas, checkFormulasOf, numbersOf, readReport } = await import("./recomputed.mjs");
 
 const folder = mkdtempSync(join(tmpdir(), "xgrad-report-"));
 before(start);
@@ -92,34 +86,6 @@ test("weights have the bits of the checkpoint, losses those of the log", () => {
     }
   });
 });
-
-/** The formulas of some elements of a value, or of all, against the numbers of the library. */
-function checkFormulasOf(graph, snapshot, id, stride = Math.max(1, Math.floor(elementCount(graph.values[id].shape) / 7))) {
-  const { kind, name } = graph.values[id];
-  const values = numbersOf(snapshot.values[id]);
-  const gradients = snapshot.gradients[id] && numbersOf(snapshot.gradients[id]);
-  for (let flat = 0; flat < values.length; flat += stride) {
-    if (kind === "op") {
-      const { expression, missing } = forward(graph, snapshot, id, flat);
-      assert.equal(missing, undefined, name);
-      const distance = difference(expression, values[flat], snapshot.values[id].dtype);
-      assert.ok(distance <= 1e-6, `${name} #${id}[${flat}]: ${expression.value}, the library has ${values[flat]}`);
-    }
-    if (!gradients) continue;
-    const flows = backward(graph, snapshot, id, flat);
-    for (const { evaluation } of flows) assert.equal(evaluation.missing, undefined, name);
-    const all = total(graph, id, flows);
-    const distance = difference(all, gradients[flat], snapshot.gradients[id].dtype);
-    assert.ok(distance <= 1e-6, `gradient of ${name} #${id}[${flat}]: ${all.value}, the library has ${gradients[flat]}`);
-  }
-}
-
-function checkFormulas({ graphs }) {
-  for (const graph of graphs) {
-    const last = graph.snapshots.findLast((snapshot) => snapshot !== null);
-    graph.values.forEach((_, id) => checkFormulasOf(graph, last, id));
-  }
-}
 
 test("the formulas of a toy encoder give the library's numbers, those of its attention at every step", () =>
   withReportOf("train_toy_encoder", toy, async (page, report) => {

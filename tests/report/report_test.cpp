@@ -19,35 +19,14 @@
 #include "../../report/detail/statistics.hpp"
 #include "../expect_error.hpp"
 #include "../files.hpp"
+#include "arrays.hpp"
 
 namespace {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::Report, xgrad::ReportExample, xgrad::Variable;
 using xgrad::detail::array_json, xgrad::detail::base64;
-using xgrad_tests::message_of;
-
-/// RFC 4648, decoded digit by digit.
-std::string decoded(const std::string& text) {
-  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  unsigned bits = 0, count = 0;
-  for (const char c : text) {
-    if (c == '=') break;
-    bits = bits << 6 | static_cast<unsigned>(digits.find(c));
-    count += 6;
-    if (count >= 8) bytes += static_cast<char>(bits >> (count -= 8) & 255);
-  }
-  return bytes;
-}
-
-template <class E>
-std::vector<E> elements(const json& array) {
-  const std::string bytes = decoded(array.at("base64"));
-  std::vector<E> result(bytes.size() / sizeof(E));
-  std::memcpy(result.data(), bytes.data(), bytes.size());
-  return result;
-}
+using xgrad_tests::elements, xgrad_tests::message_of;
 
 /// Whether an array in a report has the elements of one in memory, bit for bit.
 template <class T>

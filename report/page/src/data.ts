@@ -93,6 +93,8 @@ export interface Graph {
   modules: Map<string, string>;
   values: Value[];
   snapshots: (GraphSnapshot | null)[];
+  /** Names by id in place of an op's and its number; not in the data. */
+  titles?: Map<number, string>;
 }
 
 export interface Tensor {
@@ -350,7 +352,7 @@ function checkPlaces({ attention, tensors, graphs }: Run): void {
   tensors.forEach(({ graph, id, value }, i) => check(`tensors[${i}]`, graph, id, (size) => size === elementCount(value.shape)));
 }
 
-/** The runs of a report. Throws a Refusal for data that is none. */
+/** The runs of a report as text. Throws a Refusal for data that is none. */
 export function readReport(json: string): Run[] {
   let value: unknown;
   try {
@@ -358,6 +360,11 @@ export function readReport(json: string): Run[] {
   } catch {
     throw new Refusal("is not JSON");
   }
+  return runsOf(value);
+}
+
+/** The runs of a report. Throws a Refusal for data that is none. */
+export function runsOf(value: unknown): Run[] {
   if (typeof value === "string") throw new Refusal("is missing: this is the page alone, without a report");
   const head = object({ format: optional(text, ""), version: optional(number, 0) })(value);
   if (head.format !== "xgrad-report") throw new Refusal('must say {"format": "xgrad-report"}');

@@ -13,11 +13,13 @@ interface Props {
   graph: Graph;
   snapshot: GraphSnapshot;
   cell: Omit<Cell, "gradient">;
+  /** One of the two directions alone. */
+  only?: "forward" | "backward";
 }
 
-export function valueName(graph: Graph, id: number): string {
-  const { name, kind } = graph.values[id];
-  return `${name || kind} #${id}`;
+export function valueName({ values, titles }: Graph, id: number): string {
+  const { name, kind } = values[id];
+  return titles?.get(id) ?? `${name || kind} #${id}`;
 }
 
 function cellName(graph: Graph, { id, flat, gradient }: Cell): string {
@@ -125,7 +127,7 @@ function Rule({ graph, evaluation, all, open }: { graph: Graph; evaluation: Eval
   );
 }
 
-export function FormulaPanel({ graph, snapshot, cell }: Props) {
+export function FormulaPanel({ graph, snapshot, cell, only }: Props) {
   const [path, setPath] = useState<Cell[]>([]);
   const [all, setAll] = useState(false);
   useEffect(() => setPath([]), [graph, cell.id, cell.flat]);
@@ -143,8 +145,8 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
   const gradient = snapshot.gradients[id];
   const shown = stored ? numbersOf(stored)[flat] : null;
   const shownGradient = gradient ? numbersOf(gradient)[flat] : null;
-  const how = value.kind === "op" ? forward(graph, snapshot, id, flat) : null;
-  const flows = backward(graph, snapshot, id, flat);
+  const how = value.kind === "op" && only !== "backward" ? forward(graph, snapshot, id, flat) : null;
+  const flows = only === "forward" ? [] : backward(graph, snapshot, id, flat);
   const together = gradient ? total(graph, id, flows) : null;
   const rounded = [...snapshot.values, ...snapshot.gradients].some((array) => array?.dtype === "u16");
   const long =
@@ -171,36 +173,40 @@ export function FormulaPanel({ graph, snapshot, cell }: Props) {
         </span>
       </header>
       <div class="directions">
-        <div>
-          <h5>Forward</h5>
-          {shown !== null && stored && <p class="result">{exact(shown, stored.dtype)}</p>}
-          {how === null && <p class="quiet">{value.kind === "parameter" ? "A parameter: training sets it." : "A constant: nothing computes it."}</p>}
-          {how !== null && <Rule graph={graph} evaluation={how} all={all} open={open} />}
-          {how !== null && "missing" in how && <Inputs graph={graph} snapshot={snapshot} id={id} open={open} />}
-          {how !== null && "expression" in how && shown !== null && stored && (
-            <Verdict expression={how.expression} shown={shown} dtype={stored.dtype} rounded={rounded} />
-          )}
-        </div>
-        <div>
-          <h5>Backward</h5>
-          {shownGradient !== null && gradient && <p class="result">{exact(shownGradient, gradient.dtype)}</p>}
-          {shownGradient === null && <p class="quiet">The file holds no gradient of this value.</p>}
-          {id === graph.loss && <p>This is the loss: its gradient is 1.</p>}
-          {shownGradient !== null &&
-            flows.map(({ consumer, slot, evaluation }) => (
-              <div key={`${consumer} ${slot}`} class="flow">
-                <p class="from">
-                  From {valueName(graph, consumer)}
-                  {graph.values[consumer].module && <span class="quiet"> in {graph.values[consumer].module}</span>}
-                </p>
-                <Rule graph={graph} evaluation={evaluation} all={all} open={open} />
-              </div>
-            ))}
-          {together !== null && flows.length > 1 && <p class="with-numbers">Together {brief(together.value, 6)}</p>}
-          {together !== null && shownGradient !== null && gradient && (
-            <Verdict expression={together} shown={shownGradient} dtype={gradient.dtype} rounded={rounded} />
-          )}
-        </div>
+        {only !== "backward" && (
+          <div>
+            <h5>Forward</h5>
+            {shown !== null && stored && <p class="result">{exact(shown, stored.dtype)}</p>}
+            {how === null && <p class="quiet">{value.kind === "parameter" ? "A parameter: training sets it." : "A constant: nothing computes it."}</p>}
+            {how !== null && <Rule graph={graph} evaluation={how} all={all} open={open} />}
+            {how !== null && "missing" in how && <Inputs graph={graph} snapshot={snapshot} id={id} open={open} />}
+            {how !== null && "expression" in how && shown !== null && stored && (
+              <Verdict expression={how.expression} shown={shown} dtype={stored.dtype} rounded={rounded} />
+            )}
+          </div>
+        )}
+        {only !== "forward" && (
+          <div>
+            <h5>Backward</h5>
+            {shownGradient !== null && gradient && <p class="result">{exact(shownGradient, gradient.dtype)}</p>}
+            {shownGradient === null && <p class="quiet">The file holds no gradient of this value.</p>}
+            {id === graph.loss && <p>This is the loss: its gradient is 1.</p>}
+            {shownGradient !== null &&
+              flows.map(({ consumer, slot, evaluation }) => (
+                <div key={`${consumer} ${slot}`} class="flow">
+                  <p class="from">
+                    From {valueName(graph, consumer)}
+                    {graph.values[consumer].module && <span class="quiet"> in {graph.values[consumer].module}</span>}
+                  </p>
+                  <Rule graph={graph} evaluation={evaluation} all={all} open={open} />
+                </div>
+              ))}
+            {together !== null && flows.length > 1 && <p class="with-numbers">Together {brief(together.value, 6)}</p>}
+            {together !== null && shownGradient !== null && gradient && (
+              <Verdict expression={together} shown={shownGradient} dtype={gradient.dtype} rounded={rounded} />
+            )}
+          </div>
+        )}
       </div>
     </div>
   );

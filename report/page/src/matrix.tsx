@@ -14,6 +14,8 @@ interface MatrixProps {
   columnNames: string[];
   cursor: Place;
   setCursor: (place: Place) => void;
+  /** Whether a cell of a table is to be told from the others. */
+  marked?: (place: Place) => boolean;
 }
 
 const largestTable = 32;
@@ -62,7 +64,7 @@ export function Matrix(props: MatrixProps) {
 }
 
 function Table(props: MatrixProps) {
-  const { name, picture, rowNames, columnNames, cursor, setCursor } = props;
+  const { name, picture, rowNames, columnNames, cursor, setCursor, marked } = props;
   const body = useRef<HTMLTableSectionElement>(null);
   // The focus follows the cursor if it was in this table.
   useEffect(() => {
@@ -93,10 +95,11 @@ function Table(props: MatrixProps) {
               {columns.map((column) => {
                 const here = row === cursor[0] && column === cursor[1];
                 const select = (): void => setCursor([row, column]);
+                const mark = marked?.([row, column]) ? "marked" : "";
                 const common = { role: "gridcell" as const, tabIndex: here ? 0 : -1, "aria-selected": here, onClick: select };
                 if (isMasked(picture, [row, column])) {
                   return (
-                    <td key={column} {...common} class="masked">
+                    <td key={column} {...common} class={`masked ${mark}`}>
                       <span aria-label="masked">·</span>
                     </td>
                   );
@@ -104,7 +107,7 @@ function Table(props: MatrixProps) {
                 const value = valueAt(picture, [row, column]);
                 const color = colorOf(picture.scale, value);
                 return (
-                  <td key={column} {...common} style={{ background: css(color), color: inkOn(color) }}>
+                  <td key={column} {...common} class={mark} style={{ background: css(color), color: inkOn(color) }}>
                     {brief(value, digits)}
                   </td>
                 );

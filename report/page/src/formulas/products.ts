@@ -70,9 +70,11 @@ function back(op: Operation, slot: number, index: number[], kind: Kind): Express
   return sum(batches(op, b.shape, index).flatMap((batch) => counting(rows, (i) => term([...batch, i, column]))));
 }
 
+const bias = " + biasⱼ";
+
 function formula(rule: string, backRules: string[], kind: Kind): Formula {
   return {
-    rule,
+    rule: (op) => (op.inputs[2] ? rule : rule.replace(bias, "")),
     value: (op, index) => value(op, index, kind),
     backRule: (_, slot) => backRules[slot],
     back: (op, slot, index) => back(op, slot, index, kind),
@@ -83,9 +85,9 @@ const linearBackRules = ["dxᵢₖ = Σⱼ dyᵢⱼ · weightⱼₖ", "dweight�
 
 export const productFormulas: Record<string, Formula> = {
   matmul: formula("yᵢⱼ = Σₖ aᵢₖ · bₖⱼ", ["daᵢₖ = Σⱼ dyᵢⱼ · bₖⱼ", "dbₖⱼ = Σᵢ dyᵢⱼ · aᵢₖ"], { linear: false, relu: false }),
-  linear: formula("yᵢⱼ = Σₖ xᵢₖ · weightⱼₖ + biasⱼ", linearBackRules, { linear: true, relu: false }),
+  linear: formula(`yᵢⱼ = Σₖ xᵢₖ · weightⱼₖ${bias}`, linearBackRules, { linear: true, relu: false }),
   linear_relu: formula(
-    "yᵢⱼ = max(0, Σₖ xᵢₖ · weightⱼₖ + biasⱼ)",
+    `yᵢⱼ = max(0, Σₖ xᵢₖ · weightⱼₖ${bias})`,
     linearBackRules.map((rule) => `${rule}, where y > 0`),
     { linear: true, relu: true },
   ),

@@ -1,0 +1,67 @@
+// What the page to learn from costs: its size, the CPU seconds that Chromium takes until it is ready, the least of five
+// times, and those of 1,000 training steps in its worker and natively, in turns.
+// node benchmarks/learn/bench_page.mjs PAGE PROGRAMS: learn.html, and the folder of answer_lesson.
+
+import { spawnSync } from "node:child_process";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { openFile, start, stop } from "../../tests/report/browser.mjs";
+
+const [file, programs] = process.argv.slice(2);
+if (programs === undefined) throw new Error("usage: node bench_page.mjs PAGE PROGRAMS");
+
+/** Opens the page, waits until it is ready, and gives what `body` gives, with the CPU seconds of its process so far. */
+async function withReadyPage(body) {
+  const { page, close } = await openFile(file);
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
+  const seconds = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return metrics.find(({ name }) => name === "ProcessTime").value;
+  };
+  await page.locator("html[data-ready]").waitFor();
+  const result = await body(page, seconds);
+  await close();
+  return result;
+}
+
+const requests = [{ do: "start", steps: 1000 }, { do: "train", steps: 1000 }];
+
+/** CPU seconds of 1,000 steps in a worker of the page. */
+const trainedInPage = () =>
+  withReadyPage(async (page, seconds) => {
+    const before = await seconds();
+    await page.evaluate(async (list) => {
+      const text = (id) => document.getElementById(id).textContent;
+      const worker = new Worker(URL.createObjectURL(new Blob([text("worker")], { type: "text/javascript" })));
+      worker.postMessage({ core: text("core") });
+      for (const [id, request] of list.entries()) {
+        worker.postMessage({ id, request: JSON.stringify(request) });
+        await new Promise((done) => (worker.onmessage = done));
+      }
+    }, requests);
+    return (await seconds()) - before;
+  });
+
+/** CPU seconds of the same natively, with one thread. */
+function trainedNatively() {
+  const input = requests.map((request) => `${JSON.stringify(request)}\n`).join("");
+  const script = `times=$(mktemp); TIMEFORMAT='%U %S'; { time "$1" >/dev/null; } 2>"$times"; cat "$times"; rm "$times"`;
+  const { stdout } = spawnSync("bash", ["-c", script, "bash", join(programs, "answer_lesson")], {
+    input,
+    encoding: "utf8",
+    env: { ...process.env, OPENBLAS_NUM_THREADS: "1" },
+  });
+  return stdout.trim().split(/\s+/).reduce((sum, part) => sum + Number(part), 0);
+}
+
+await start();
+console.log(`size: ${statSync(file).size} bytes`);
+const ready = [];
+for (let i = 0; i < 5; ++i) ready.push(await withReadyPage((_, seconds) => seconds()));
+console.log(`ready: ${Math.min(...ready).toFixed(2)} s`);
+const pairs = [];
+for (let i = 0; i < 3; ++i) pairs.push([await trainedInPage(), trainedNatively()]);
+const least = (which) => Math.min(...pairs.map((pair) => pair[which]));
+console.log(`1,000 steps: in the page ${least(0).toFixed(2)} s, natively ${least(1).toFixed(2)} s, ratio ${(least(0) / least(1)).toFixed(1)}`);
+await stop();

@@ -1,0 +1,50 @@
+// Writes the page, one HTML file with the library in it: node build.mjs CORE PAGE, where CORE is the folder with
+// learn_core.js and learn_core.wasm, which Emscripten wrote.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { bundle, checked, hash, legalComments, packagesOf } from "../../report/page/bundle.mjs";
+
+const [core, path] = process.argv.slice(2);
+if (path === undefined) throw new Error("usage: node build.mjs CORE PAGE");
+const folder = fileURLToPath(new URL(".", import.meta.url));
+
+const page = await bundle("src/main.tsx", folder, { loader: { ".hpp": "text" } });
+const worker = await bundle("src/worker.ts", folder, {
+  alias: { core: resolve(core, "learn_core.js") },
+  define: { "process.versions.node": "undefined" },
+});
+const script = checked([page.text, ...legalComments(packagesOf(page.files))].join("\n"), "script");
+const style = checked((await bundle("src/style.css", folder)).text, "style");
+const policy = [
+  "default-src 'none'",
+  `script-src ${hash(script)} 'wasm-unsafe-eval'`,
+  "worker-src blob:",
+  `style-src ${hash(style)}`,
+  "base-uri 'none'",
+  "form-action 'none'",
+].join("; ");
+
+const html = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>Attention, number by number</title>
+<style>${style}</style>
+</head>
+<body>
+<div id="page"><noscript>This page computes what it shows, by scripts that it carries itself; scripts are switched off.</noscript></div>
+<script type="text/plain" id="worker">${checked(worker.text, "worker")}</script>
+<script type="text/plain" id="core">${gzipSync(readFileSync(resolve(core, "learn_core.wasm")), { level: 9 }).toString("base64")}</script>
+<script>${script}</script>
+</body>
+</html>
+`;
+writeFileSync(path, html);
+console.log(`${path}: ${Buffer.byteLength(html)} bytes`);
