@@ -23,7 +23,9 @@ namespace {
 /// The processors that this process may run on: std::thread::hardware_concurrency() counts all of the
 /// machine.
 std::size_t allowed_processors() {
-#if defined(__linux__)
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+  return 1;  // no thread can be started
+#elif defined(__linux__)
   cpu_set_t allowed;
   if (sched_getaffinity(getpid(), sizeof allowed, &allowed) == 0)
     return static_cast<std::size_t>(CPU_COUNT(&allowed));

@@ -13,7 +13,7 @@ using xgrad::detail::parsed;
 
 TEST(ParseTest, TheWholeTextMustBeANumber) {
   EXPECT_EQ(parsed<std::int64_t>("-12"), -12);
-  EXPECT_EQ(parsed<std::size_t>("18446744073709551615"), SIZE_MAX);
+  EXPECT_EQ(parsed<std::uint64_t>("18446744073709551615"), UINT64_MAX);
   EXPECT_EQ(parsed<double>("-1.5e-3"), -1.5e-3);
   EXPECT_EQ(parsed<double>("12"), 12);
   EXPECT_EQ(parsed<double>("0.1"), 0.1);
@@ -25,8 +25,8 @@ TEST(ParseTest, TheWholeTextMustBeANumber) {
 }
 
 TEST(ParseTest, NumbersOutOfRangeAreNone) {
-  EXPECT_EQ(parsed<std::size_t>("18446744073709551616"), std::nullopt);
-  EXPECT_EQ(parsed<std::size_t>("-1"), std::nullopt);
+  EXPECT_EQ(parsed<std::uint64_t>("18446744073709551616"), std::nullopt);
+  EXPECT_EQ(parsed<std::uint64_t>("-1"), std::nullopt);
   EXPECT_EQ(parsed<std::int8_t>("128"), std::nullopt);
   EXPECT_EQ(parsed<double>("1e999"), std::nullopt);
 }
