@@ -1,24 +1,31 @@
-// What the page to learn from costs: its size, the CPU seconds that Chromium takes until it is ready, the least of five
-// times, and those of 1,000 training steps in its worker and natively, in turns.
+// What the page to learn from costs: its size, the CPU seconds that Chromium takes until it is ready and for a report without
+// content, the least of five times in turns, and those of 1,000 training steps in its worker and natively, in turns.
 // node benchmarks/learn/bench_page.mjs PAGE PROGRAMS: learn.html, and the folder of answer_lesson.
 
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { openFile, start, stop } from "../../tests/report/browser.mjs";
+import { report } from "../../tests/report/arrays.mjs";
+import { open, openFile, start, stop } from "../../tests/report/browser.mjs";
+import { emptyRun } from "../../tests/report/sample.mjs";
 
 const [file, programs] = process.argv.slice(2);
 if (programs === undefined) throw new Error("usage: node bench_page.mjs PAGE PROGRAMS");
 
-/** Opens the page, waits until it is ready, and gives what `body` gives, with the CPU seconds of its process so far. */
-async function withReadyPage(body) {
-  const { page, close } = await openFile(file);
+/** The CPU seconds of a page's process so far, as a function. */
+async function clockOf(page) {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable");
-  const seconds = async () => {
+  return async () => {
     const { metrics } = await session.send("Performance.getMetrics");
     return metrics.find(({ name }) => name === "ProcessTime").value;
   };
+}
+
+/** Opens the page, waits until it is ready, and gives what `body` gives. */
+async function withReadyPage(body) {
+  const { page, close } = await openFile(file);
+  const seconds = await clockOf(page);
   await page.locator("html[data-ready]").waitFor();
   const result = await body(page, seconds);
   await close();
@@ -57,9 +64,21 @@ function trainedNatively() {
 
 await start();
 console.log(`size: ${statSync(file).size} bytes`);
+
+async function emptyReport() {
+  const { page, close } = await open(report(emptyRun("idle")));
+  const taken = await (await clockOf(page))();
+  await close();
+  return taken;
+}
+
 const ready = [];
-for (let i = 0; i < 5; ++i) ready.push(await withReadyPage((_, seconds) => seconds()));
-console.log(`ready: ${Math.min(...ready).toFixed(2)} s`);
+const empty = [];
+for (let i = 0; i < 5; ++i) {
+  ready.push(await withReadyPage((_, seconds) => seconds()));
+  empty.push(await emptyReport());
+}
+console.log(`ready: ${Math.min(...ready).toFixed(2)} s; a report with a title alone: ${Math.min(...empty).toFixed(2)} s`);
 const pairs = [];
 for (let i = 0; i < 3; ++i) pairs.push([await trainedInPage(), trainedNatively()]);
 const least = (which) => Math.min(...pairs.map((pair) => pair[which]));
