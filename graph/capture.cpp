@@ -400,6 +400,8 @@ class Checker final : public StepCapturer {
       spoil(static_cast<const std::byte*>(data), block->bytes);
   }
 
+  static bool is_same_kind(const kernels::Call& a, const kernels::Call& b) { return typeid(a) == typeid(b); }
+
   /// What was captured in this place; null if it is something else, or was so before.
   const Act* next(Act::Kind kind, const char* name, const kernels::Call* call) {
     if (!state_.why_not.empty()) return nullptr;
@@ -408,7 +410,7 @@ class Checker final : public StepCapturer {
       return nullptr;
     }
     const Act& act = state_.acts[next_++];
-    if (act.kind == kind && (call == nullptr || typeid(*call) == typeid(*act.call))) return &act;
+    if (act.kind == kind && (call == nullptr || is_same_kind(*call, *act.call))) return &act;
     refuse(join({name, " comes where ", act.name, " was captured"}));
     return nullptr;
   }
