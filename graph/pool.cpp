@@ -16,10 +16,11 @@ namespace xgrad {
 namespace {
 
 constexpr std::size_t alignment = 64;
+constexpr std::size_t largest_class = std::size_t{1} << (sizeof(std::size_t) > 4 ? 32 : 30);
 #ifdef XGRAD_SANITIZED
 constexpr std::size_t largest_cached = 0;  // so that the sanitizer sees every use of memory after its release
 #else
-constexpr std::size_t largest_cached = std::size_t{1} << (sizeof(std::size_t) > 4 ? 32 : 30);
+constexpr std::size_t largest_cached = largest_class;
 #endif
 constexpr std::size_t cache_limit = std::size_t{1} << 30;  // bytes a thread keeps
 constexpr std::size_t class_count = 16 + 8 * 22 + 1;
@@ -154,7 +155,7 @@ CaptureMemory::Block* CaptureMemory::find(const void* address) {
 }
 
 void* CaptureMemory::take(std::size_t bytes) {
-  const std::size_t wanted = bytes > std::uint64_t{1} << 32 ? bytes : size_class(bytes).capacity;
+  const std::size_t wanted = bytes > largest_class ? bytes : size_class(bytes).capacity;
   std::vector<void*>& list = free_[wanted];
   void* block;
   if (list.empty()) {
