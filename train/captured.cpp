@@ -1,5 +1,7 @@
 #include "captured.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 namespace xgrad::detail {
@@ -22,7 +24,7 @@ constexpr std::string_view capturable_ops[] = {
     "scaled_dot_product_attention", "self_attention", "cross_entropy"};
 
 bool is_capturable(std::string_view op) {
-  return std::ranges::find(capturable_ops, op) != std::end(capturable_ops);
+  return std::find(std::begin(capturable_ops), std::end(capturable_ops), op) != std::end(capturable_ops);
 }
 
 constexpr std::size_t first_check = 16, check_factor = 4;  // in replays
