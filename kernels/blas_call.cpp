@@ -3,8 +3,6 @@
 extern "C" {
 [[gnu::weak]] int openblas_get_parallel();
 [[gnu::weak]] void openblas_set_num_threads(int count);
-[[gnu::weak]] int omp_get_max_threads();
-[[gnu::weak]] void omp_set_num_threads(int count);
 }
 
 namespace xgrad::kernels {
@@ -16,9 +14,8 @@ Threading threading() {
   static const Threading found = [] {
     if (!openblas_get_parallel) return Threading::other;
     const auto threading = static_cast<Threading>(openblas_get_parallel());
-    const int before = threading == Threading::openmp ? omp_get_max_threads() : 0;
+    const OneOpenMpThread kept;  // the OpenMP build sets OpenMP's own number, too
     if (threading != Threading::none) openblas_set_num_threads(1);
-    if (threading == Threading::openmp) omp_set_num_threads(before);
     return threading;
   }();
   return found;

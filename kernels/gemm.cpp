@@ -46,7 +46,7 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
   if (k == 0) return scale_rows(beta, c);
   if (is_small(b.transposed, m, n, k)) return small_gemm<T>(alpha, a, b, beta, c);
   if constexpr (std::is_same_v<T, float>) {
-    const Parts asked = parts_asked(), parts = asked == 0 ? Parts{0} : parts_in_use(asked);
+    const Parts parts = parts_in_use(parts_asked());
     if (parts != 0 && pays_to_round(m, n, k)) return rounded_gemm(parts, alpha, a, b, beta, c);
   }
   large_gemm<T>(alpha, a, b, beta, c);
