@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { bundle, checked, hash, legalComments, packagesOf } from "../../report/page/bundle.mjs";
+import { bundle, checked, hash, legalComments, packagesOf, pageOf } from "../../report/page/bundle.mjs";
 
 const [core, path] = process.argv.slice(2);
 if (path === undefined) throw new Error("usage: node build.mjs CORE PAGE");
@@ -27,24 +27,17 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
-const html = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>Attention, number by number</title>
-<style>${style}</style>
-</head>
-<body>
-<div id="page"><noscript>This page computes what it shows, by scripts that it carries itself; scripts are switched off.</noscript></div>
-<script type="text/plain" id="worker">${checked(worker.text, "worker")}</script>
-<script type="text/plain" id="core">${gzipSync(readFileSync(resolve(core, "learn_core.wasm")), { level: 9 }).toString("base64")}</script>
-<script>${script}</script>
-</body>
-</html>
-`;
+const wasm = gzipSync(readFileSync(resolve(core, "learn_core.wasm")), { level: 9 }).toString("base64");
+const html = pageOf({
+  title: "Attention, number by number",
+  policy,
+  style,
+  noscript: "This page computes what it shows, by scripts that it carries itself; scripts are switched off.",
+  scripts: [
+    `<script type="text/plain" id="worker">${checked(worker.text, "worker")}</script>`,
+    `<script type="text/plain" id="core">${wasm}</script>`,
+    `<script>${script}</script>`,
+  ],
+});
 writeFileSync(path, html);
 console.log(`${path}: ${Buffer.byteLength(html)} bytes`);

@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { bundle, checked, hash, legalComments, notices, packagesOf } from "./bundle.mjs";
+import { bundle, checked, hash, legalComments, notices, packagesOf, pageOf } from "./bundle.mjs";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const marker = '"@XGRAD_REPORT@"';
@@ -20,24 +20,13 @@ const script = checked([page.text, ...legalComments(packages)].join("\n"), "scri
 const style = checked((await bundle("src/style.css")).text, "style");
 const policy = `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; base-uri 'none'; form-action 'none'`;
 
-const html = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>A report of xgrad</title>
-<style>${style}</style>
-</head>
-<body>
-<div id="page"><noscript>This page draws its report with a script that it carries itself; scripts are switched off.</noscript></div>
-<script type="application/json" id="data">${marker}</script>
-<script>${script}</script>
-</body>
-</html>
-`;
+const html = pageOf({
+  title: "A report of xgrad",
+  policy,
+  style,
+  noscript: "This page draws its report with a script that it carries itself; scripts are switched off.",
+  scripts: [`<script type="application/json" id="data">${marker}</script>`, `<script>${script}</script>`],
+});
 if (html.split(marker).length !== 2) throw new Error(`the page must hold the marker ${marker} once`);
 deliver("template.html", html);
 

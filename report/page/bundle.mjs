@@ -59,3 +59,24 @@ export function checked(text, name) {
 }
 
 export const hash = (text) => `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
+
+/** A page of one file, as both are: `noscript` is what stands there without scripts, `scripts` what follows it. */
+export function pageOf({ title, policy, style, noscript, scripts }) {
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>${title}</title>
+<style>${style}</style>
+</head>
+<body>
+<div id="page"><noscript>${noscript}</noscript></div>
+${scripts.join("\n")}
+</body>
+</html>
+`;
+}
