@@ -1,6 +1,6 @@
 // The toy encoder trains in the worker, as fast as one can follow.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shareScale, signScale } from "../../../../report/page/src/colors";
 import { FormulaPanel } from "../../../../report/page/src/formula_panel";
 import { Legend } from "../../../../report/page/src/legend";
@@ -39,6 +39,7 @@ export function Training({ core }: { core: Core }) {
   const [state, setState] = useState<State | null>(null);
   const [earlier, setEarlier] = useState<Line[]>([]);
   const [running, setRunning] = useState(false);
+  const [pending, setPending] = useState(0);
   const [speed, setSpeed] = useState(1);
   const [error, setError] = useState<string | null>(null);
   const latest = useRef({ state, question, speed, run: 0 });
@@ -83,11 +84,13 @@ export function Training({ core }: { core: Core }) {
       setState(next);
       return !next.finished;
     };
-    queue.current = queue.current.then(make, make);
+    setPending((number) => number + 1);
+    queue.current = queue.current.then(make, make).finally(() => setPending((number) => number - 1));
     return queue.current;
   };
 
-  useEffect(() => {
+  // Before the button that stops becomes another: no step follows it.
+  useLayoutEffect(() => {
     if (!running) return undefined;
     let stopped = false;
     void guarded(async () => {
@@ -151,7 +154,7 @@ export function Training({ core }: { core: Core }) {
             ))}
           </select>
         </label>
-        <span class="number" data-steps>
+        <span class="number" data-steps aria-busy={pending > 0}>
           step {state?.done ?? 0} of {steps.toLocaleString("en")}
         </span>
       </div>
