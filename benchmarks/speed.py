@@ -1,6 +1,7 @@
 """Prints, as a table in Markdown, what lines of `bench_encoder --json` measured, from files or stdin: other libraries'
-wall times divided by xgrad's. With --picture FILE: draws the training steps, by matplotlib (python3-matplotlib). With
---check FILE: fails unless the table stands in that page."""
+wall times divided by xgrad's. With --brief: one thread and LibTorch alone; with --raw: every time instead. With
+--picture FILE: draws the training steps, by matplotlib (python3-matplotlib). With --check FILE: fails unless the table
+stands in that page."""
 
 import argparse
 import fileinput
@@ -10,6 +11,9 @@ import sys
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("files", nargs="*", metavar="FILE", help="lines of bench_encoder --json")
+form = parser.add_mutually_exclusive_group()
+form.add_argument("--brief", action="store_true", help="one thread, and LibTorch as it comes")
+form.add_argument("--raw", action="store_true", help="a line for each library, with all of its times")
 parser.add_argument("--picture", metavar="FILE", help="an image, such as speed.svg")
 parser.add_argument("--check", metavar="FILE", type=pathlib.Path, help="a page, such as benchmarks/README.md")
 options = parser.parse_args()
@@ -22,21 +26,21 @@ names = {"libtorch": "LibTorch", "libtorch-tuned": "LibTorch, tuned", "libtorch-
          "onnxruntime": "ONNX Runtime"}
 tasks = {"step": "training step", "fwd": "forward pass"}
 configs = list(dict.fromkeys(line["config"] for line in measured))
-runs = sorted({(line["precision"] != "highest", line["threads"]) for line in measured})
 
 
-def key(line):
-    return line["config"], line["precision"] != "highest", line["threads"]
+def run_of(line):
+    """With products that are rounded, captured, on so many threads."""
+    return line["precision"] != "highest", line["captured"], line["threads"]
 
 
-by_key = {key(line): line for line in measured}
+runs = sorted({run_of(line) for line in measured})
+by_key = {(line["config"], run_of(line)): line for line in measured}
 if len(by_key) < len(measured):
-    parser.error("two lines have one config, number of threads and precision in use")
+    parser.error("two lines have one config, number of threads, precision in use, and are captured or not")
 
 
 def found(config, run):
-    """The line of this config, of the run with (products that are rounded, threads)."""
-    return by_key.get((config, *run), {})
+    return by_key.get((config, run), {})
 
 
 def ratio(config, run, peer, key):
@@ -44,27 +48,60 @@ def ratio(config, run, peer, key):
 
 
 def name_of(run):
-    rounded, threads = run
-    return f"{threads} thread{'s' if threads > 1 else ''}" + (", products of bfloat16" if rounded else "")
+    rounded, captured, threads = run
+    name = f"{threads} thread{'s' if threads > 1 else ''}"
+    return name + (", products of bfloat16" if rounded else "") + (", captured" if captured else "")
 
 
 def rows():
     """Labels, and a cell for each config."""
-    for run in runs:
-        for task, what in tasks.items():
-            milliseconds = [found(config, run).get(f"{task}_ms") for config in configs]
-            yield f"{what}, {name_of(run)}: xgrad, ms", [number and f"{number:.3g}" for number in milliseconds]
+    for task, what in tasks.items():
+        for run in runs:
+            if run[1] and task == "fwd":  # captured() replays training steps
+                continue
+            if run == runs[0]:
+                milliseconds = [found(config, run).get(f"{task}_ms") for config in configs]
+                yield f"{what}, {name_of(run)}: xgrad, ms", [number and f"{number:.3g}" for number in milliseconds]
             for peer, name in names.items():
                 ratios = [ratio(config, run, peer, f"{task}_ms") for config in configs]
-                yield f"{name} / xgrad", [number and f"{number:.3g}" for number in ratios]
+                yield f"{what}, {name_of(run)}: {name} / xgrad", [number and f"{number:.3g}" for number in ratios]
     sizes = [ratio(config, runs[0], "libtorch", "rss_mb") for config in configs]
     yield "peak memory: LibTorch / xgrad", [number and f"{number:.3g}" for number in sizes]
 
 
+def table_of(header, lines):
+    lines = [header, ["---"] * len(header), *lines]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
 def table():
-    lines = [f"| | {' | '.join(configs)} |", f"|---|{'---|' * len(configs)}"]
-    lines += [f"| {label} | {' | '.join(cell or '' for cell in cells)} |" for label, cells in rows() if any(cells)]
-    return "\n".join(lines) + "\n"
+    return table_of(["", *configs], [[label, *(cell or "" for cell in cells)] for label, cells in rows() if any(cells)])
+
+
+def brief_table():
+    run = runs[0]
+
+    def cells(peer, key):
+        return [f"{ratio(config, run, peer, key):.3g}" for config in configs]
+
+    return table_of(["", *configs], [["parameters", *(f"{found(config, run)['params']:,}" for config in configs)],
+                                     *([what, *cells("libtorch", f"{task}_ms")] for task, what in tasks.items()),
+                                     ["peak memory", *cells("libtorch", "rss_mb")]])
+
+
+def raw_table():
+    keys = ["ms", "min", "p10", "p90", "cpu", "gflops"]
+    header = ["config", "run", "", "library", "median ms", "min", "10 %", "90 %", "CPU ms", "GFLOP/s", "peak MiB"]
+    lines = []
+    for config in configs:
+        for run in runs:
+            line = found(config, run)
+            for task in tasks:
+                libraries = {"xgrad": line, **line.get("peers", {})}
+                lines += [[config, name_of(run), tasks[task], name,
+                           *(f"{figures[f'{task}_{key}']:.4g}" for key in keys), f"{figures['rss_mb']:.0f}"]
+                          for name, figures in libraries.items() if f"{task}_ms" in figures]
+    return table_of(header, lines)
 
 
 def draw(path):
@@ -72,7 +109,8 @@ def draw(path):
     from matplotlib import pyplot
 
     matplotlib.rcParams.update({"svg.hashsalt": "xgrad", "svg.fonttype": "none", "font.size": 9})
-    bars = [(run, peer) for run in runs for peer in names if any(ratio(config, run, peer, "step_ms") for config in configs)]
+    # LibTorch as it comes; with rounded products, in its own mixed precision.
+    bars = [(run, "libtorch-autocast" if run[0] else "libtorch") for run in runs]
     figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.2 * (len(bars) + 1) * len(configs)), layout="constrained")
     colors = pyplot.get_cmap("cividis").resampled(len(bars) + 1)
     for number, (run, peer) in enumerate(bars):
@@ -84,7 +122,8 @@ def draw(path):
     axes.set_yticks([place * (len(bars) + 1) + (len(bars) - 1) / 2 for place in range(len(configs))], configs)
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xticks([1, 2, 5, 10, 20, 50, 100], [1, 2, 5, 10, 20, 50, 100])
+    ticks = [tick for tick in (0.5, 1, 2, 5, 10, 20, 50, 100, 200) if tick < axes.get_xlim()[1]]
+    axes.set_xticks(ticks, ticks)
     axes.minorticks_off()
     axes.axvline(1, color="gray", linewidth=1)
     axes.set_xlabel("times as long as xgrad for a training step")
@@ -93,8 +132,9 @@ def draw(path):
     figure.savefig(path, metadata={"Date": None} if path.endswith(".svg") else None, dpi=150)
 
 
-print(table(), end="")
+printed = raw_table() if options.raw else brief_table() if options.brief else table()
+print(printed, end="")
 if options.picture:
     draw(options.picture)
-if options.check and table() not in options.check.read_text():
+if options.check and printed not in options.check.read_text():
     sys.exit(f"{options.check} does not have this table")
