@@ -310,6 +310,41 @@ test("what cannot be is refused in a sentence, and the last numbers stay", () =>
     assert.match(await page.locator("table").last().textContent(), /\\u202E<img/);
   }));
 
+test("a formula that was followed is left when another number is chosen, or the shapes change", async () => {
+  const cell = (page, grid, i) => page.getByRole("grid", { name: grid }).locator("tbody td").nth(i);
+  const title = (page) => page.locator(".formula h4").textContent();
+  const follow = async (page, grid, i) => {
+    await cell(page, grid, i).click();
+    const before = await title(page);
+    await page.locator(".formula .operand").first().click();
+    assert.notEqual(await title(page), before);
+  };
+  await withStop("heads", async (page) => {
+    await follow(page, "attended", 31);
+    await cell(page, "attended", 0).click();
+    assert.equal(await title(page), "attended [0, 0]");
+    await cell(page, "attended", 31).click();
+    assert.equal(await title(page), "attended [7, 3]");
+    await follow(page, "attended", 31);
+    await page.getByLabel("d_model").selectOption("2");
+    await page.locator(".formula h4", { hasText: "attended [7, 1]" }).waitFor();
+  });
+  await withStop("words", async (page) => {
+    await follow(page, "the words' rows", 31);
+    await page.getByLabel("Sentence").fill("my shoes");
+    await page.locator(".formula h4", { hasText: "embedded [1, 3]" }).waitFor();
+  });
+  await withStop("training", async (page) => {
+    await page.getByText("The formula of this weight").click();
+    await page.getByLabel("Layers").press("ArrowRight");
+    await page.getByRole("rowheader", { name: "layer 2, head 4" }).first().waitFor();
+    await follow(page, "Weights", 7 * 8); // of the second layer
+    await page.getByLabel("Layers").press("ArrowLeft");
+    await page.getByRole("rowheader", { name: "layer 2, head 4" }).first().waitFor({ state: "detached" });
+    assert.match(await title(page), /^softmax/);
+  });
+});
+
 test("a changed number is marked with all that follow from it", () =>
   withStop("projections", async (page) => {
     await change(page, "projections", 2);
