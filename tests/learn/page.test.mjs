@@ -46,6 +46,24 @@ async function go(page, stop) {
   else await page.locator(".figures").waitFor();
 }
 
+/** Keeps back what the page asks its worker, until release(). */
+async function hold(page) {
+  await page.evaluate(() => {
+    const send = Worker.prototype.postMessage;
+    window.held = [];
+    Worker.prototype.postMessage = function (message) {
+      window.held.push(() => send.call(this, message));
+    };
+    window.release = () => {
+      Worker.prototype.postMessage = send;
+      for (const go of window.held) go();
+    };
+  });
+}
+
+const asked = (page) => page.waitForFunction(() => window.held.length > 0);
+const release = (page) => page.evaluate(() => window.release());
+
 /** The replies of a worker of its own, made of the page's parts, to requests one after the other. */
 async function replies(requests) {
   const { page, close } = await openFile(file);
@@ -223,36 +241,79 @@ test("one step after the other shows the native run's attention and gradient", (
     }
   }));
 
+/** What was asked for is done. */
+const idle = (page) => page.locator('[data-steps][aria-busy="false"]').waitFor();
+const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
+
+/** Trains up to this step, or some more, and stops. */
+async function trainTo(page, step) {
+  await press(page, "Train");
+  await reached(page, step);
+  await press(page, "Stop");
+  await page.getByRole("button", { name: "Train", exact: true }).waitFor();
+  await idle(page); // what the worker had begun
+}
+
 test("stop stops, and the training goes on where it was", () =>
   withStop("training", async (page) => {
-    await page.getByRole("button", { name: "Train", exact: true }).click();
-    await reached(page, 20);
-    await page.getByRole("button", { name: "Stop", exact: true }).click();
-    await page.getByRole("button", { name: "Train", exact: true }).waitFor();
-    await page.locator('[data-steps][aria-busy="false"]').waitFor(); // what the worker had begun
+    await trainTo(page, 20);
     const before = await steps(page);
-    for (let i = 0; i < 3; ++i) await page.getByRole("button", { name: "One step" }).click();
-    await page.locator('[data-steps][aria-busy="false"]').waitFor();
+    for (let i = 0; i < 3; ++i) await press(page, "One step");
+    await idle(page);
     assert.equal(await steps(page), before + 3, "a step by each press, none else");
-    await page.getByRole("button", { name: "Train", exact: true }).click();
+    await press(page, "Train");
     await reached(page, before + 10);
+  }));
+
+test("no steps of a training are made by the next", () =>
+  withStop("training", async (page) => {
+    const name = page.locator(".keys li").last();
+    const leave = async () => {
+      await page.evaluate(() => (location.hash = "words"));
+      await page.locator(".figures").waitFor();
+      await page.evaluate(() => (location.hash = "training"));
+      await page.locator(".stops a[href='#training'][aria-current]").waitFor();
+    };
+    const ways = [[() => press(page, "8 layers"), "8 layers"], [leave, "as in the library's program"]];
+    for (const [way, expected] of ways) {
+      await hold(page);
+      for (let i = 0; i < 3; ++i) await press(page, "One step");
+      await way();
+      await release(page);
+      await name.filter({ hasText: expected }).waitFor();
+      await idle(page);
+      assert.deepEqual([await steps(page), (await name.textContent()).trim()], [0, expected]);
+      await press(page, "One step");
+      await reached(page, 1);
+      await idle(page);
+      assert.equal(await steps(page), 1);
+    }
+  }));
+
+test("a slider on its way keeps the curve that was there once", () =>
+  withStop("training", async (page) => {
+    await trainTo(page, 25);
+    await hold(page);
+    for (const seed of [1, 2, 3]) {
+      await page.getByLabel("Seed").press("ArrowRight");
+      await page.waitForFunction((count) => window.held.length === count, seed);
+    }
+    await release(page);
+    await page.locator(".keys li", { hasText: "seed 3" }).waitFor();
+    assert.equal(await page.locator(".keys li").count(), 2);
+    assert.equal(await page.locator(".keys li", { hasText: "as in the library's program" }).count(), 1);
   }));
 
 test("a training guesses the held-out sentence, and what is broken stays behind", () =>
   withStop("training", async (page) => {
-    const train = async () => {
-      await page.getByLabel("Speed").selectOption("fast");
-      await page.getByRole("button", { name: "Train", exact: true }).click();
-      await reached(page, 320);
-      await page.getByRole("button", { name: "Stop", exact: true }).click();
-    };
-    await train();
+    await page.getByLabel("Speed").selectOption("fast");
+    await trainTo(page, 320);
     assert.match(await page.locator("h3", { hasText: "guesses are right" }).textContent(), /^6 of 6/);
     const tasks = page.locator(".task.done");
     assert.equal(await tasks.count(), 1, "attention found the clue");
     await page.getByRole("button", { name: "Rate 0.1" }).click();
     await page.locator("[data-steps]", { hasText: "step 0 of" }).waitFor();
-    await train();
+    await trainTo(page, 320);
     assert.equal(await page.locator(".curve .line").count(), 2, "the first curve stays");
     assert.equal(await tasks.count(), 2);
     assert.match(await tasks.last().textContent(), /You did it: rate 0\.1\./);

@@ -42,9 +42,10 @@ export function Training({ core }: { core: Core }) {
   const [pending, setPending] = useState(0);
   const [speed, setSpeed] = useState(1);
   const [error, setError] = useState<string | null>(null);
-  const latest = useRef({ state, question, speed, run: 0 });
-  Object.assign(latest.current, { state, question, speed });
-
+  const latest = useRef({ question, speed });
+  latest.current = { question, speed };
+  /** What the worker has reached, which is `state` after the next render. */
+  const reached = useRef<State | null>(null);
   const queue = useRef(Promise.resolve(true));
 
   const guarded = async (work: () => Promise<void>): Promise<void> => {
@@ -62,25 +63,26 @@ export function Training({ core }: { core: Core }) {
 
   // Other settings begin a new training; what the last one had stays as a curve.
   useEffect(() => {
-    const run = ++latest.current.run;
-    const { state: last } = latest.current;
-    if (last && last.losses.length > 20) {
-      setEarlier((lines) => [...lines, { name: nameOf(last.settings), losses: last.losses }].slice(-kept));
-    }
     void guarded(async () => {
       const first = await start(core, settings, latest.current.question);
-      if (latest.current.run === run) setState(first);
+      if (first === null) return;
+      const last = reached.current;
+      if (last && last.losses.length > 20) {
+        setEarlier((lines) => [...lines, { name: nameOf(last.settings), losses: last.losses }].slice(-kept));
+      }
+      reached.current = first;
+      setState(first);
     });
   }, [core, settings]);
 
   /** Makes so many steps after those that are being made; whether there are more. */
   const advance = (count: number): Promise<boolean> => {
     const make = async (): Promise<boolean> => {
-      const { state: last, question: asked, run } = latest.current;
+      const last = reached.current;
       if (last === null || last.settings !== settings) return true; // still starting
-      const next = await train(core, last, count, asked);
-      if (latest.current.run !== run) return false;
-      latest.current.state = next;
+      const next = await train(core, last, count, latest.current.question);
+      if (next === null) return false;
+      reached.current = next;
       setState(next);
       return !next.finished;
     };
