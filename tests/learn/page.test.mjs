@@ -290,6 +290,30 @@ test("no steps of a training are made by the next", () =>
     }
   }));
 
+test("numbers stand under the question that they belong to", () =>
+  withStop("training", async (page) => {
+    const guess = (i) => page.locator(".guesses button").nth(i);
+    const shown = () => page.locator(".attention [data-exact]").allTextContents();
+    const settled = async (i) => {
+      await page.locator(`.guesses li:nth-child(${i + 1}) button[aria-pressed="true"]`).waitFor();
+      await idle(page);
+    };
+    await trainTo(page, 20);
+    await hold(page);
+    await press(page, "Train");
+    await asked(page); // for the first question
+    await guess(2).click();
+    await press(page, "Stop");
+    await release(page);
+    await settled(2);
+    const first = await shown();
+    for (const i of [0, 2]) {
+      await guess(i).click();
+      await settled(i);
+    }
+    assert.deepEqual(first, await shown());
+  }));
+
 test("a slider on its way keeps the curve that was there once", () =>
   withStop("training", async (page) => {
     await trainTo(page, 25);

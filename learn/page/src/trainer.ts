@@ -38,18 +38,21 @@ export interface State {
   done: number;
   finished: boolean;
   gradNorm: number | null;
+  /** Which word is hidden in `run`. */
+  question: number;
   run: Run;
 }
 
 let started = 0;
 
-function stateAfter({ number, settings, losses }: Pick<State, "number" | "settings" | "losses">, answer: Answer): State | null {
+function stateAfter({ number, settings, losses, question }: Pick<State, "number" | "settings" | "losses" | "question">, answer: Answer): State | null {
   if (number !== started) return null;
   if (answer.error !== undefined) throw new Error(answer.error);
   const [run] = runsOf(answer.report);
   return {
     number,
     settings,
+    question,
     losses: [...losses, ...(answer.losses ?? []).map((loss) => loss ?? NaN)],
     done: answer.done ?? 0,
     finished: answer.finished ?? false,
@@ -61,13 +64,13 @@ function stateAfter({ number, settings, losses }: Pick<State, "number" | "settin
 /** Begins a training; null if another has begun before the reply. */
 export async function start(core: Core, settings: TrainingSettings, question: number): Promise<State | null> {
   const number = ++started;
-  return stateAfter({ number, settings, losses: [] }, await core.ask({ do: "start", steps, question, ...settings }));
+  return stateAfter({ number, settings, losses: [], question }, await core.ask({ do: "start", steps, question, ...settings }));
 }
 
 /** Goes on with the training of `state`, by no steps for another look alone; null if another has begun. */
 export async function train(core: Core, state: State, count: number, question: number): Promise<State | null> {
   if (state.number !== started) return null;
-  return stateAfter(state, await core.ask({ do: "train", steps: count, question }));
+  return stateAfter({ ...state, question }, await core.ask({ do: "train", steps: count, question }));
 }
 
 export interface HeadRow {

@@ -110,18 +110,18 @@ export function Training({ core }: { core: Core }) {
     };
   }, [running, settings, reduced]);
 
-  const look = (next: number): void => {
-    setQuestion(next);
-    latest.current.question = next;
-    if (!running) void guarded(async () => void (await advance(0)));
-  };
+  // Another question: steps answer it along, else a look does.
+  const isAsked = state?.settings !== settings || state.question === question;
+  useEffect(() => {
+    if (!running && !isAsked) void guarded(async () => void (await advance(0)));
+  }, [running, isAsked, question]);
 
   const set = (part: Partial<TrainingSettings>): void => {
     setError(null);
     setSettings((last) => ({ ...last, ...part }));
   };
 
-  const asked = questions[question];
+  const asked = state && questions[state.question];
   const lines: Line[] = [...earlier, ...(state ? [{ name: nameOf(state.settings), losses: state.losses }] : [])];
   return (
     <>
@@ -209,7 +209,7 @@ export function Training({ core }: { core: Core }) {
         </label>
       </div>
       {error !== null && <p role="alert">{error}</p>}
-      {state && asked && <Results {...{ state, questions, question, look, lines }} />}
+      {state && asked && <Results {...{ state, questions, lines }} look={setQuestion} />}
       <Cpp lines={trainingLines(settings)} program={() => trainingProgram(settings)} />
     </>
   );
@@ -282,13 +282,12 @@ function Tasks({ state, asked: { hidden, clue }, lines, set }: TasksProps) {
 interface ResultsProps {
   state: State;
   questions: Question[];
-  question: number;
   look: (question: number) => void;
   lines: Line[];
 }
 
-function Results({ state, questions, question, look, lines }: ResultsProps) {
-  const { run } = state;
+function Results({ state, questions, look, lines }: ResultsProps) {
+  const { run, question } = state;
   const { hidden, clue } = questions[question];
   const rows = headRows(state, hidden);
   const right = run.predictions.filter(({ truth, snapshots: [snapshot] }) => snapshot?.answers[0].label === truth).length;
