@@ -265,6 +265,19 @@ test("stop stops, and the training goes on where it was", () =>
     await reached(page, before + 10);
   }));
 
+test("stop stops with reduced motion, too", () =>
+  withStop("training", async (page) => {
+    await page.getByLabel("Speed").selectOption("fast");
+    await hold(page);
+    await press(page, "Train");
+    await asked(page);
+    await press(page, "Stop");
+    await release(page);
+    await reached(page, 1);
+    await idle(page);
+    assert.equal(await steps(page), 20, "what had been asked for, not all of a second");
+  }, { reducedMotion: "reduce" }));
+
 test("no steps of a training are made by the next", () =>
   withStop("training", async (page) => {
     const name = page.locator(".keys li").last();

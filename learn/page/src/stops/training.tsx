@@ -29,6 +29,9 @@ const speeds = [
 
 const kept = 3;
 
+/** So many steps are asked for at once: then it can be stopped. */
+const largestPart = 20;
+
 const pause = (milliseconds: number): Promise<void> => new Promise((done) => setTimeout(done, milliseconds));
 
 export function Training({ core }: { core: Core }) {
@@ -44,7 +47,7 @@ export function Training({ core }: { core: Core }) {
   const [error, setError] = useState<string | null>(null);
   const latest = useRef({ question, speed });
   latest.current = { question, speed };
-  /** What the worker has reached, which is `state` after the next render. */
+  /** What the worker has reached, of which `state` is what is shown. */
   const reached = useRef<State | null>(null);
   const queue = useRef(Promise.resolve(true));
 
@@ -75,15 +78,15 @@ export function Training({ core }: { core: Core }) {
     });
   }, [core, settings]);
 
-  /** Makes so many steps after those that are being made; whether there are more. */
-  const advance = (count: number): Promise<boolean> => {
+  /** Makes so many steps after those that are being made, and shows what came of them; whether there are more. */
+  const advance = (count: number, isShown = () => true): Promise<boolean> => {
     const make = async (): Promise<boolean> => {
       const last = reached.current;
       if (last === null || last.settings !== settings) return true; // still starting
       const next = await train(core, last, count, latest.current.question);
       if (next === null) return false;
       reached.current = next;
-      setState(next);
+      if (next.finished || isShown()) setState(next);
       return !next.finished;
     };
     setPending((number) => number + 1);
@@ -99,9 +102,14 @@ export function Training({ core }: { core: Core }) {
       while (!stopped) {
         const { steps: count, pause: wait } = speeds[latest.current.speed];
         // Who wants no motion sees a picture a second instead.
-        const more = await (reduced ? advance(Math.round((count * 1000) / wait)) : advance(count));
-        if (!more && !stopped) setRunning(false);
-        if (!more) return;
+        let left = reduced ? Math.round((count * 1000) / wait) : count;
+        while (left > 0 && !stopped) {
+          const part = Math.min(left, largestPart);
+          left -= part;
+          const more = await advance(part, () => left === 0 || stopped);
+          if (!more && !stopped) setRunning(false);
+          if (!more) return;
+        }
         await pause(reduced ? 1000 : wait);
       }
     });
