@@ -354,6 +354,13 @@ test("a training guesses the held-out sentence, and what is broken stays behind"
     assert.equal(await page.locator(".curve .line").count(), 2, "the first curve stays");
     assert.equal(await tasks.count(), 2);
     assert.match(await tasks.last().textContent(), /You did it: rate 0\.1\./);
+    for (let i = 0; i < 4; ++i) {
+      await press(page, "As it was");
+      await page.locator("[data-steps]", { hasText: "step 0 of" }).waitFor();
+      if (i < 3) await trainTo(page, 25);
+    }
+    assert.doesNotMatch(await page.locator(".keys").textContent(), /rate 0\.1/, "that curve has made room for others");
+    assert.equal(await tasks.count(), 2, "but it was done");
   }));
 
 const fieldOf = { projections: "W_Q, weights", softmax: "W_Q, weights", feed: "linear1, biases" };

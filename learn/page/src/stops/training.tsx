@@ -251,7 +251,8 @@ function Tasks({ state, asked: { hidden, clue }, lines, set }: TasksProps) {
   const best = Math.max(...rows.map(({ weights }) => weights[clue]));
   const found = useRef(false);
   found.current ||= best > 0.5;
-  const broken = lines.filter(isBroken).map(({ name }) => name);
+  const broken = useRef(new Set<string>());
+  for (const line of lines) if (isBroken(line)) broken.current.add(line.name);
   return (
     <div class="tasks">
       <Task
@@ -266,14 +267,14 @@ function Tasks({ state, asked: { hidden, clue }, lines, set }: TasksProps) {
       />
       <Task
         task={`Break it: bring about a loss that is above ${high} after ${late} steps. What is each part there for?`}
-        done={broken.length > 0}
+        done={broken.current.size > 0}
         answer={
           <>
-            {broken.length > 0 && <>You did it: {broken.join("; ")}. </>}
+            {broken.current.size > 0 && <>You did it: {[...broken.current].join("; ")}. </>}
             With a <b>rate</b> that is too high each step jumps over what it aims at; attention becomes all or nothing, and a share of 0 or 1 hands no
-            gradient back. Without the <b>residual</b> eight layers learn nothing: what comes back to the words, below, is less than a millionth, where
-            with it they learn like one. Without <b>places</b> it learns all the same, but has to find out by elimination which of two
-            adjectives is without its noun: see where it looks.
+            gradient back. With one that is too low the loss does fall, but {late} steps do not get far. Without the <b>residual</b> eight layers learn
+            nothing: what comes back to the words, below, is less than a millionth, where with it they learn like one. Without <b>places</b> it learns all the
+            same, but has to find out by elimination which of two adjectives is without its noun: see where it looks.
           </>
         }
       >
