@@ -415,6 +415,18 @@ test("what cannot be is refused in a sentence, and the last numbers stay", () =>
     assert.match(await page.locator("table").last().textContent(), /\\u202E<img/);
   }));
 
+test("a weight too large for a float is none", () =>
+  withStop("projections", async (page) => {
+    await hold(page);
+    await change(page, "projections", 1e39);
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    assert.equal(await page.evaluate(() => window.held.length), 0, "nothing is asked");
+    await change(page, "projections", 2);
+    await asked(page);
+    await release(page);
+    await page.locator(".changes").first().waitFor();
+  }));
+
 test("a formula that was followed is left when another number is chosen, or the shapes change", async () => {
   const cell = (page, grid, i) => page.getByRole("grid", { name: grid }).locator("tbody td").nth(i);
   const title = (page) => page.locator(".formula h4").textContent();
