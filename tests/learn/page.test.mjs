@@ -409,10 +409,12 @@ test("what cannot be is refused in a sentence, and the last numbers stay", () =>
     await page.getByRole("alert", { name: "" }).waitFor();
     assert.equal(await page.getByRole("alert").textContent(), "The sentence must have 1 to 10 words, and has 0.");
     assert.equal(await page.locator(".formula").count(), 1);
+    assert.equal(await page.getByText("The same in C++").count(), 0, "no program for it");
     await page.getByLabel("Sentence").fill("my \u202e<img src=x> shoes");
     await page.getByRole("alert").waitFor({ state: "detached" });
     assert.equal(await page.locator("img").count(), 0);
     assert.match(await page.locator("table").last().textContent(), /\\u202E<img/);
+    assert.equal(await page.getByText("The same in C++").count(), 1);
   }));
 
 test("a weight too large for a float is none", () =>
@@ -461,6 +463,18 @@ test("a formula that was followed is left when another number is chosen, or the 
     assert.match(await title(page), /^softmax/);
   });
 });
+
+test("the stops say whose the numbers are", () =>
+  withStop("backward", async (page) => {
+    assert.equal(await page.locator(".whose").textContent(), "The block is the notebook's; the guess and its loss are added here.");
+    await go(page, "softmax");
+    assert.doesNotMatch(await page.locator(".task").textContent(), /first head/);
+    await go(page, "heads");
+    await deeds.heads(page);
+    await page.locator(".task.done").waitFor();
+    await go(page, "softmax");
+    assert.match(await page.locator(".task").textContent(), /% now, in the first head\./);
+  }));
 
 test("a changed number is marked with all that follow from it", () =>
   withStop("projections", async (page) => {
