@@ -594,6 +594,21 @@ test("nothing is wider than a narrow screen", async () => {
   await close();
 });
 
+test("what is chosen by keys is not behind the panel of a narrow screen", async () => {
+  const { page, close } = await openFile(file, { width: 400, height: 800 });
+  await go(page, "projections");
+  const covered = () =>
+    page.evaluate(() => document.activeElement.getBoundingClientRect().bottom - document.querySelector(".chosen-number").getBoundingClientRect().top);
+  const grid = page.getByRole("grid", { name: "Q, queries" });
+  await grid.locator("tbody td").first().focus();
+  for (let i = 0; i < 8; ++i) {
+    assert.ok((await covered()) <= 0, `row ${i}: ${await covered()} px`);
+    await page.keyboard.press("ArrowDown");
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  }
+  await close();
+});
+
 test("who wants no motion gets ten pictures in one", async () => {
   for (const [reducedMotion, expected] of [["no-preference", 5], ["reduce", 50]]) {
     await withStop("training", async (page) => {
