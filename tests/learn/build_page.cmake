@@ -1,4 +1,5 @@
-# Builds the page in the folder `work` from the folder `source`, on one processor, as other tests run beside. Compilers that the environment names are for other builds.
+# Builds the page in the folder `work` from the folder `source`, on one processor, as other tests run beside.
+# Compilers that the environment names are for other builds.
 unset(ENV{CXX})
 unset(ENV{CXXFLAGS})
 foreach(arguments IN ITEMS "-S;${source};--preset;learn;-B;${work}" "--build;${work};--target;learn;--parallel;1")
