@@ -114,7 +114,7 @@ struct Range {
 
   bool holds(const void* address) const {
     const auto* const place = static_cast<const std::byte*>(address);
-    return (place >= begin && place < begin + bytes) || (bytes == 0 && place == begin);
+    return place >= begin && place < begin + bytes;
   }
 };
 

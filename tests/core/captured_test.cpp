@@ -443,10 +443,11 @@ TEST(CapturedTest, KeepsGradientsUntilTheyAreForgotten) {
     double norm = 0;
     auto step = captured([&](const Ids& ids, const Ids& labels) {
       const Variable<float> loss = cross_entropy(training.model.class_logits(ids), labels);
-      each_time([&] { norm = xgrad::clip_grad_norm(training.model.parameters(), 0.5); });
-      training.optimizer.step();  // with the gradients of the step before
+      each_time(
+          [&] { norm = xgrad::clip_grad_norm(training.model.parameters(), 0.5); });  // of the step before
       training.optimizer.zero_grad();
       loss.backward();
+      training.optimizer.step();
       return loss;
     });
     const auto [first_ids, first_labels] = batch_of(20, 3);
@@ -498,19 +499,6 @@ TEST(CapturedTest, CallsNoOptimizerThatIsGone) {
           training.model.parameters(), xgrad::AdamWOptions{.lr = i == 7 ? 5e-3 : 2e-2});
   };
   EXPECT_GT((expect_same_bits<float, PointedTraining>(0, {.count = 18}, change)), 8u);
-}
-
-TEST(CapturedTest, MayGetArraysWithoutElements) {
-  const Variable<double> w(3.0, true);
-  auto step = captured([&](const Variable<double>& x, const Mask& mask) {
-    w.zero_grad();
-    const Variable<double> y = sum(masked_fill(x * w, mask, 0.0)) + w;
-    y.backward();
-    return y;
-  });
-  for (int i = 0; i < 5; ++i)
-    EXPECT_EQ(step(Variable<double>(Array<double>::from_shape({0, 5})), Mask::from_shape({0, 5})).item(), 3);
-  EXPECT_EQ(step.replays(), 2u) << step.why_not();
 }
 
 TEST(CapturedTest, ComparesWithTheNextStepWhatItHasCaptured) {
@@ -736,7 +724,7 @@ TEST(CapturedTest, TrainsInFit) {
                           return true;
                         },
                     .evaluate_every = 6});
-    EXPECT_EQ(step.replays(), is_captured ? 10u : 0u) << step.why_not();
+    EXPECT_EQ(step.replays(), is_captured ? 12u : 0u) << step.why_not();
     return log.losses;
   };
   EXPECT_EQ(losses(false), losses(true));
