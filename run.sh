@@ -221,7 +221,7 @@ fetch_page_tools() {
 
 # Says where the page is, and how to fetch it if this is no machine with a browser.
 tell_where_page_is() {
-  say "it is at file://$1; open it in any browser, it needs no network"
+  say "it is at file://$1; open it in any recent browser, it needs no network"
   local server
   if [[ ${SSH_CONNECTION:-} ]]; then
     read -r _ _ server _ <<<"$SSH_CONNECTION"

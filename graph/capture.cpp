@@ -7,12 +7,13 @@
 #include "../kernels/product_precision.hpp"
 #include "error.hpp"
 #include "grad_mode.hpp"
+#include "random.hpp"
 #include "scoped_value.hpp"
 #include "watch.hpp"
 
 namespace xgrad::detail {
 
-constinit std::atomic<std::uint64_t> mode_changes{0};
+constinit std::atomic<std::uint64_t> module_modes{0};
 
 namespace {
 
@@ -46,12 +47,24 @@ class GradientOf final : public LeafGradient {
 
   const void* leaf() const override { return leaf_.get(); }
   bool leaf_has_gradient() const override { return grad().defined(); }
-  void give() override { grad() = Access<T>::make(value_, {}); }
+  void give() override {
+    collect();
+    grad() = Access<T>::make(value_, {});
+  }
   bool is_unshared() const override { return value_->refs.count() == (is_leafs() ? 2 : 1); }
   void settle() override {
     value_ = {};
     detail::settle(grad());
     value_ = Access<T>::value(grad());
+  }
+  void move() override {
+    computed_ = value_->array.data();
+    value_ = {};
+    grad() = Variable<T>(grad().value());
+    value_ = Access<T>::value(grad());
+  }
+  void collect() override {
+    if (computed_ != nullptr) std::copy_n(computed_, value_->array.size(), value_->array.data());
   }
   void part_from_leaf() override {
     if (is_leafs()) grad() = Variable<T>(value_->array);
@@ -65,6 +78,7 @@ class GradientOf final : public LeafGradient {
 
   Ref<Node<T>> leaf_;
   Ref<Value<T>> value_;
+  const T* computed_ = nullptr;  // where the step's calls put the elements, if they do not stay there
 };
 
 /// One thing that a step does.
@@ -74,11 +88,13 @@ struct Act {
   Kind kind;
   const char* name;
   std::unique_ptr<kernels::Call> call;
-  std::int16_t parts = kernels::parts_of_thread;  // the precision of products that the thread asks for
+  kernels::Parts parts = kernels::parts_asked();  // the precision of products that is asked for
   void* drawn = nullptr;                          // where random numbers go
   std::size_t bytes = 0;                          // of those
   const void* leaf = nullptr;                     // that forgets its gradient
   std::unique_ptr<LeafGradient> gradient{};       // that is given
+  const Lifetime* object = nullptr;               // whose call it is
+  std::weak_ptr<const void> alive{};              // as long as the object is
 };
 
 /// A value that was there before the step.
@@ -133,7 +149,7 @@ struct CapturedState {
 
   /// The step does the same only under the conditions of now.
   void note_conditions() {
-    modes = mode_changes.load(std::memory_order_relaxed);
+    modes = module_modes.load(std::memory_order_relaxed);
     parts_of_thread = kernels::parts_of_thread;
     parts_of_process = kernels::parts_of_process.load(std::memory_order_relaxed);
     each_outer([](auto& outer) { outer.refs = outer.value->refs.count(); });
@@ -168,11 +184,12 @@ class Recorder final : public StepCapturer, public Watcher {
     run({.kind = Act::Kind::draw, .name = name, .call = std::move(call), .drawn = data, .bytes = bytes});
   }
 
-  void host(const char* name, std::unique_ptr<kernels::Call> call) override {
+  void host(const char* name, std::unique_ptr<kernels::Call> call, const Lifetime* object) override {
     check_versions();
     {
       const UseMemory pool(nullptr);
-      run({.kind = Act::Kind::host, .name = name, .call = std::move(call)});
+      run({.kind = Act::Kind::host, .name = name, .call = std::move(call), .object = object});
+      if (object != nullptr) state_.acts.back().alive = object->watched();
     }
     state_.each_outer([](auto& outer) { outer.version = outer.value->version; });
   }
@@ -184,6 +201,13 @@ class Recorder final : public StepCapturer, public Watcher {
 
   void give(std::unique_ptr<LeafGradient> gradient) override {
     LeafGradient* const given = gradient.get();
+    // where a call of the step writes before, the last gradient would be overwritten before it is forgotten
+    if (const CaptureMemory::Block* const block = state_.memory.find(given->elements());
+        block != nullptr && block->is_used_again) {
+      const CaptureMemory::NewBlocks unused(state_.memory);
+      given->move();
+      state_.memory.find(given->elements())->written = true;
+    }
     given->settle();
     if (!is_forgotten(given->leaf())) state_.unprepared.push_back(given);
     std::erase(forgotten_, given->leaf());
@@ -198,6 +222,10 @@ class Recorder final : public StepCapturer, public Watcher {
   }
 
   void refuse(std::string why) override { state_.refuse(std::move(why)); }
+
+  bool draws_from(const void* generator) const override { return generator == generator_; }
+  void read(const Variable<float>& x) override { note_outer(Access<float>::value(x)); }
+  void read(const Variable<double>& x) override { note_outer(Access<double>::value(x)); }
 
   void on_op(const OpEvent<float>& event) override { note_op(event); }
   void on_op(const OpEvent<double>& event) override { note_op(event); }
@@ -317,6 +345,7 @@ class Recorder final : public StepCapturer, public Watcher {
 
   CapturedState& state_;
   UseMemory memory_;
+  const Generator* const generator_ = &default_generator();
   ScopedValue<kernels::Capturer*> capturer_{kernels::capturer, this};
   std::vector<OuterRead> outer_reads_;
   std::vector<const void*> forgotten_;  // leaves, since they were given their last gradient
@@ -350,10 +379,11 @@ class Checker final : public StepCapturer {
     if (act != nullptr && act->bytes == bytes) std::memcpy(act->drawn, data, bytes);
   }
 
-  void host(const char* name, std::unique_ptr<kernels::Call> call) override {
+  void host(const char* name, std::unique_ptr<kernels::Call> call, const Lifetime* object) override {
     const Unobserved calls;
     call->run();
-    next(Act::Kind::host, name, call.get());
+    const Act* const act = next(Act::Kind::host, name, call.get());
+    if (act != nullptr && act->object != object) refuse(join({name, " is called of another object"}));
   }
 
   void forget(const void* leaf, std::unique_ptr<kernels::Call> call) override {
@@ -366,14 +396,18 @@ class Checker final : public StepCapturer {
   void give(std::unique_ptr<LeafGradient> gradient) override {
     const Act* const act = next(Act::Kind::give, "backward", nullptr);
     if (act == nullptr) return;
-    if (act->gradient->leaf() != gradient->leaf()) {
-      refuse("backward() comes to other leaves");
-    } else if (!act->gradient->equals_leafs()) {
+    if (act->gradient->leaf() != gradient->leaf()) return refuse("backward() comes to other leaves");
+    act->gradient->collect();
+    if (!act->gradient->equals_leafs()) {
       refuse("a gradient differs when it is computed from the captured calls");
     }
   }
 
   void refuse(std::string why) override { state_.refuse(std::move(why)); }
+
+  bool draws_from(const void* generator) const override { return generator == generator_; }
+  void read(const Variable<float>&) override {}  // what is read is looked at when it is captured
+  void read(const Variable<double>&) override {}
 
   void finish(const StepResults& results) {
     if (next_ < state_.acts.size())
@@ -424,6 +458,7 @@ class Checker final : public StepCapturer {
   }
 
   CapturedState& state_;
+  const Generator* const generator_ = &default_generator();
   ScopedValue<kernels::Capturer*> capturer_{kernels::capturer, this};
   std::size_t next_ = 0;
 };
@@ -488,11 +523,12 @@ CapturedStep::Readiness CapturedStep::readiness() const {
   if (kernels::parts_of_thread != state.parts_of_thread ||
       kernels::parts_of_process.load(std::memory_order_relaxed) != state.parts_of_process)
     return Readiness::changed;
-  bool moved = false, unsure = mode_changes.load(std::memory_order_relaxed) != state.modes;
+  bool moved = false, unsure = module_modes.load(std::memory_order_relaxed) != state.modes;
   state.each_outer([&](const auto& outer) {
     moved = moved || outer.value->array.data() != outer.data;
     unsure = unsure || outer.value->refs.count() != outer.refs;
   });
+  for (const Act& act : state.acts) moved = moved || (act.object != nullptr && act.alive.expired());
   if (moved) return Readiness::changed;
   for (const LeafGradient* gradient : state.gradients)
     if (!gradient->is_unshared()) return Readiness::not_now;

@@ -16,6 +16,7 @@
 
 #include "../kernels/capture.hpp"
 #include "leaf.hpp"
+#include "lifetime.hpp"
 #include "pool.hpp"
 
 namespace xgrad::detail {
@@ -35,8 +36,12 @@ class LeafGradient {
   /// Whether the leaf's gradient, another one, has the same bits.
   virtual bool equals_leafs() const = 0;
   virtual const void* elements() const = 0;
-  /// Puts all but the elements where the step's calls do not write, right after the leaf has got it.
+  /// Right after the leaf has got it: puts all but the elements where the step's calls do not write.
   virtual void settle() = 0;
+  /// Before that: copies the elements to memory of its own, now and whenever it is collected.
+  virtual void move() = 0;
+  /// Fetches the elements that the step's calls have computed, if it was moved.
+  virtual void collect() = 0;
 };
 
 /// Who captures a step of this thread is told of what is no kernel, too.
@@ -45,8 +50,14 @@ class StepCapturer : public kernels::Capturer {
   /// A call that draws random numbers to `data`.
   virtual void draw(const char* name, void* data, std::size_t bytes, std::unique_ptr<kernels::Call> call) = 0;
   /// A call of what changes parameters, gradients or other things outside of the step's arrays. It may call
-  /// kernels, and takes its memory from the pool.
-  virtual void host(const char* name, std::unique_ptr<kernels::Call> call) = 0;
+  /// kernels, and takes its memory from the pool. If it is one of an object's, it is called as long as that
+  /// lives.
+  virtual void host(const char* name, std::unique_ptr<kernels::Call> call, const Lifetime* object) = 0;
+  /// What the step may draw from.
+  virtual bool draws_from(const void* generator) const = 0;
+  /// The step reads a variable that is no input of an op.
+  virtual void read(const Variable<float>& x) = 0;
+  virtual void read(const Variable<double>& x) = 0;
   /// A leaf forgets its gradient.
   virtual void forget(const void* leaf, std::unique_ptr<kernels::Call> call) = 0;
   /// A leaf without gradient got this one.
@@ -58,10 +69,11 @@ class StepCapturer : public kernels::Capturer {
 /// Where kernels::is_captured().
 inline StepCapturer& step_capturer() { return static_cast<StepCapturer&>(*kernels::capturer); }
 
-/// f(), which changes things outside of the step's arrays, as a call if a step is captured.
+/// f(), which changes things outside of the step's arrays, as a call if a step is captured; and as one of the
+/// object that has this lifetime.
 template <class F>
-[[gnu::cold, gnu::noinline]] void capture_host(const char* name, F f) {
-  step_capturer().host(name, kernels::as_call(std::move(f)));
+[[gnu::cold, gnu::noinline]] void capture_host(const char* name, F f, const Lifetime* object = nullptr) {
+  step_capturer().host(name, kernels::as_call(std::move(f)), object);
 }
 
 /// y = x, n elements each.
@@ -84,6 +96,13 @@ inline void refuse_capture(const char* why) {
     step_capturer().refuse(why);
 }
 
+/// The step reads x, which is no input of an op.
+template <class T>
+void note_read(const Variable<T>& x) {
+  if (kernels::is_captured()) [[unlikely]]
+    step_capturer().read(x);
+}
+
 /// A leaf that had no gradient got its own, where kernels::is_captured().
 template <class T>
 void note_given(const Ref<Node<T>>& leaf);
@@ -92,8 +111,8 @@ void note_given(const Ref<Node<T>>& leaf);
 template <class T>
 void capture_forgetting(const Ref<Node<T>>& leaf);
 
-/// How often modules have changed between training and evaluation mode.
-extern std::atomic<std::uint64_t> mode_changes;
+/// Stands for which modules are in another mode, training or evaluation, than at first.
+extern std::atomic<std::uint64_t> module_modes;
 
 /// What a step returns.
 using StepResults = std::vector<std::variant<Variable<float>, Variable<double>>>;

@@ -157,15 +157,17 @@ CaptureMemory::Block* CaptureMemory::find(const void* address) {
 void* CaptureMemory::take(std::size_t bytes) {
   const std::size_t wanted = bytes > largest_class ? bytes : size_class(bytes).capacity;
   std::vector<void*>& list = free_[wanted];
+  const bool is_new = list.empty() || only_new_;
   void* block;
-  if (list.empty()) {
+  if (is_new) {
     const UseMemory pool_again(nullptr);
     block = pool_allocate(wanted);
   } else {
     block = list.back();
     list.pop_back();
   }
-  blocks_[static_cast<const std::byte*>(block)] = {wanted, true, false};
+  blocks_[static_cast<const std::byte*>(block)] = {
+      .bytes = wanted, .in_use = true, .written = false, .is_used_again = !is_new};
   return block;
 }
 

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "scoped_value.hpp"
+
 namespace xgrad {
 
 /// What the calling thread's pool has done so far.
@@ -46,7 +48,14 @@ class CaptureMemory {
   struct Block {
     std::size_t bytes;
     bool in_use;
-    bool written;  ///< by a call that is captured, since it was handed out
+    bool written;        ///< by a call that is captured, since it was handed out
+    bool is_used_again;  ///< it was handed out, and back, before
+  };
+
+  /// While one lives, blocks are handed out for the first time.
+  class NewBlocks : ScopedValue<bool> {
+   public:
+    explicit NewBlocks(CaptureMemory& memory) noexcept : ScopedValue(memory.only_new_, true) {}
   };
 
   CaptureMemory() = default;
@@ -67,6 +76,7 @@ class CaptureMemory {
  private:
   std::map<const std::byte*, Block> blocks_;
   std::unordered_map<std::size_t, std::vector<void*>> free_;  // by their bytes
+  bool only_new_ = false;
 };
 
 /// While one lives, the calling thread's blocks come from this memory, or from the pool again if it is null.

@@ -237,6 +237,7 @@ Generator& default_generator() {
 }
 
 void manual_seed(std::uint64_t seed) {
+  detail::refuse_capture("manual_seed() is called in the step");
   Generator& generator = default_generator();
   const std::lock_guard lock(generator.mutex());
   generator.manual_seed(seed);
@@ -249,6 +250,7 @@ std::string get_rng_state() {
 }
 
 void set_rng_state(const std::string& state) {
+  detail::refuse_capture("set_rng_state() is called in the step");
   Generator& generator = default_generator();
   const std::lock_guard lock(generator.mutex());
   generator.set_state(state);
@@ -337,7 +339,7 @@ void draw_bernoulli(std::size_t size, double p, Generator& generator, const Take
 }
 
 /// Calls fill(generator), which draws the elements of x. When a captured step does it again, the generator is
-/// the default one of then, unless it was another.
+/// the default one of then.
 template <class E, class Fill>
 void draw(Array<E>& x, Generator& generator, const Fill& fill) {
   const auto locked = [fill](Generator& from) {
@@ -346,10 +348,12 @@ void draw(Array<E>& x, Generator& generator, const Fill& fill) {
   };
   if (!kernels::is_captured()) [[likely]]
     return locked(generator);
-  Generator* const other = &generator == &default_generator() ? nullptr : &generator;
-  detail::step_capturer().draw("bernoulli", x.data(), x.size() * sizeof(E), kernels::as_call([locked, other] {
-                                 locked(other != nullptr ? *other : default_generator());
-                               }));
+  if (!detail::step_capturer().draws_from(&generator)) {
+    detail::refuse_capture("random numbers are drawn from another generator than the default one");
+    return locked(generator);
+  }
+  detail::step_capturer().draw("bernoulli", x.data(), x.size() * sizeof(E),
+                               kernels::as_call([locked] { locked(default_generator()); }));
 }
 
 }  // namespace

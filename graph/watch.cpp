@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "capture.hpp"
 #include "variable.hpp"
 
 namespace xgrad {
@@ -98,7 +99,9 @@ XGRAD_INSTANTIATE(double)
 
 }  // namespace detail
 
-Watcher::Watcher() noexcept : next_(std::exchange(detail::watchers, this)) {}
+Watcher::Watcher() : next_(std::exchange(detail::watchers, this)) {
+  detail::refuse_capture("it is watched from inside of the step");
+}
 
 Watcher::~Watcher() {
   Watcher** link = &detail::watchers;

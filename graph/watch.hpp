@@ -71,7 +71,7 @@ struct BackwardEvent {
 /// costs one branch more.
 class Watcher {
  public:
-  Watcher() noexcept;
+  Watcher();
   virtual ~Watcher();
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;

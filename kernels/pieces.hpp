@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "parallel.hpp"
@@ -33,8 +34,9 @@ struct Part {
 
  private:
   std::size_t border(std::size_t k, std::size_t n) const {
-    const std::size_t multiple = n < 64 * parts ? 1 : 16;  // whole vectors
-    return k == parts ? n : k * n / parts / multiple * multiple;
+    const std::size_t multiple = n < 64 * parts ? 1 : 16;       // whole vectors
+    const std::uint64_t before = std::uint64_t{k} * n / parts;  // whose product exceeds 32 bits
+    return k == parts ? n : static_cast<std::size_t>(before) / multiple * multiple;
   }
 };
 

@@ -1,5 +1,7 @@
 #include "small_gemm.hpp"
 
+#include <cstdint>
+
 #include "register_tile.hpp"
 #include "transpose_square.hpp"
 
@@ -40,7 +42,8 @@ XGRAD_INLINE void small_columns(std::size_t first, T alpha, const Matrix<const T
 bool is_small(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
   if (m > small_product || n > small_product || k > small_product) return false;
   const std::size_t rest = n % tile_cols, groups = n / tile_cols + (rest & 1) + (rest >> 1 & 1) + (rest >> 2);
-  return (m + (trans_b ? rows_per_copy : 0)) * groups * tile_cols * k <= small_product;
+  const std::uint64_t rows = m + (trans_b ? rows_per_copy : 0);  // a product of these exceeds 32 bits
+  return rows * groups * tile_cols * k <= small_product;
 }
 
 /// Columns in groups of 8, 4, 2 and 1, and 4 rows at a time, so that every step multiplies 4 numbers of op(A)

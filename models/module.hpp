@@ -33,12 +33,13 @@ struct ModuleState {
   bool training = true;
 };
 
-/// Captured steps look whether anything has changed its mode.
+/// Captured steps look whether any module is in another mode than it was.
 template <class T>
 void set_mode(ModuleState<T>& state, bool training) {
   if (state.training == training) return;
   state.training = training;
-  mode_changes.fetch_add(1, std::memory_order_relaxed);
+  module_modes.fetch_xor(0x9E3779B97F4A7C15 * reinterpret_cast<std::uintptr_t>(&state),
+                         std::memory_order_relaxed);
 }
 
 }  // namespace detail

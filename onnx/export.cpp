@@ -33,9 +33,11 @@ std::vector<std::pair<std::string, std::array<std::size_t, 3>>> named_lengths(
                          " is one more");
       const auto found = given.find(*name);
       const auto& lengths = found != given.end() ? found->second : usual[all.size()];
-      if (lengths[0] == lengths[1] || std::ranges::min(lengths) < 2)
-        fail<ValueError>("onnx::save: the lengths of axis ", *name,
-                         " must be above 1 and the first two must differ");
+      const bool all_differ =
+          lengths[0] != lengths[1] && lengths[0] != lengths[2] && lengths[1] != lengths[2];
+      if (!all_differ || std::ranges::min(lengths) < 2)
+        fail<ValueError>("onnx::save: the three lengths of axis ", *name, " must be above 1 and differ, got ",
+                         lengths[0], ", ", lengths[1], " and ", lengths[2]);
       all.emplace_back(*name, lengths);
     }
   }

@@ -87,7 +87,6 @@ std::map<std::string, std::size_t> checked_operators(const detail::Model& model)
   std::map<std::string, std::size_t> counts;
   std::string missing;
   for (const detail::Node& node : model.nodes) {
-    if (node.op.empty()) fail<ValueError>("there is a node without an operator");
     if (node.outputs.empty()) fail<ValueError>(node.op, ": a node must have an output");
     const bool is_own = node.domain.empty() || node.domain == "ai.onnx";
     const std::string name = is_own ? node.op : node.domain + "." + node.op;
@@ -195,6 +194,8 @@ detail::Program<T> compiled(const std::string& path, const detail::Model& model)
     throw FileError(path + ": " + error.what());
   } catch (const IndexError& error) {
     throw FileError(path + ": " + error.what());
+  } catch (const std::bad_alloc&) {
+    throw FileError(path + ": its initializers do not fit into memory");
   }
 }
 

@@ -45,7 +45,8 @@ class Graph : public Module<T> {
   /// operators and attributes that are not supported, all of which it names.
   explicit Graph(const std::string& path);
 
-  /// The same for the bytes of a file; `name` stands for its path in errors.
+  /// The same for the bytes of a file, which has all of its weights inside; `name` stands for its path in
+  /// errors.
   Graph(const std::string& name, std::span<const std::byte> bytes);
 
   /// The inputs to give; those with an initializer have a value already.

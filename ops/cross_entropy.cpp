@@ -179,8 +179,10 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
                                          : "sum",
                  .reduced = reduced});
   detail::note_copy(target.data(), target.size(), to->ids.data());
-  if (options.weight.defined())
+  if (options.weight.defined()) {
+    detail::note_read(options.weight);
     detail::note_copy(detail::data(options.weight), options.weight.size(), to->weight.data());
+  }
   const auto add_weights = [plain = to->plain(), rows = target.size(), classes = shape[class_axis], averaged,
                             divisor = &to->divisor] {
     const T weights = weight_of_targets(plain, rows, classes);

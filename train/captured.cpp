@@ -52,13 +52,20 @@ void CapturedShapes::start_again(std::string why) {
 }
 
 CapturedShapes::Next CapturedShapes::next() {
-  if (stage_ == Stage::refused || stage_ == Stage::fresh || !can_capture()) return Next::record;
+  why_not_now_.clear();
+  if (stage_ == Stage::refused || stage_ == Stage::fresh) return Next::record;
+  if (!can_capture()) {
+    why_not_now_ = "somebody watched, gradients were not recorded, or it was part of another captured step";
+    return Next::record;
+  }
   if (stage_ == Stage::known) return Next::capture;
   switch (step_->readiness()) {
     case CapturedStep::Readiness::not_now:
+      why_not_now_ = "others held a gradient, or there was one that the step would have added to";
       return Next::record;
     case CapturedStep::Readiness::changed:
-      start_again("what it reads has another place, or products another precision");
+      start_again(
+          "what it reads has another place, what it calls is gone, or products have another precision");
       return stage_ == Stage::known ? Next::capture : Next::record;
     case CapturedStep::Readiness::unsure:
       may_differ_ = true;

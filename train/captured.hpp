@@ -49,7 +49,8 @@ class CapturedShapes {
   const StepResults& replay();
 
   std::size_t replays() const { return replays_; }
-  const std::string& why_not() const { return why_not_; }
+  /// Of the last call: why the next one like it is no replay.
+  const std::string& why_not() const { return why_not_now_.empty() ? why_not_ : why_not_now_; }
 
  private:
   enum class Stage { fresh, known, captured, trusted, refused };
@@ -58,7 +59,7 @@ class CapturedShapes {
   void start_again(std::string why);
 
   Stage stage_ = Stage::fresh;
-  std::string why_not_;
+  std::string why_not_, why_not_now_;
   std::unique_ptr<CapturedStep> step_;
   bool may_differ_ = false;  ///< something has changed since the step was captured
   std::size_t replays_ = 0, restarts_ = 0;
@@ -243,15 +244,18 @@ class Captured {
 /// The first call records; the second one captures; the third does both, and compares every bit. From then on
 /// calls are replays, but for one in four times as many as before, which is checked again. A call is recorded
 /// as usual while somebody watches, under NoGrad, or with a gradient that others hold; it is checked again
-/// when a module was set to training or evaluation, or parameters got other handles; and after another
-/// MatmulPrecision everything is captured anew. set_lr() between calls, schedulers, and optimizers' states
-/// that are loaded have their effect, as optimizers and schedulers are called in each replay.
+/// when a module is in another mode, training or evaluation, or what the step reads has more or fewer
+/// handles; and after another MatmulPrecision, or when an optimizer or a scheduler that it calls is gone,
+/// everything is captured anew. set_lr() between calls, schedulers, and optimizers' states that are loaded
+/// have their effect, as optimizers and schedulers are called in each replay. Variables that are exchanged
+/// for each other between calls have to be arguments: their handles are as many as before.
 ///
 /// What the step does besides, on the host, happens only in calls that are recorded: it must not depend on
 /// what it is called for, not compute with elements on its own, and change nothing that matters later, unless
 /// by each_time(). What is noticed stops the capture, and steps stay recorded: why_not() says so. That are
 /// ops that are not known to be captured as a whole, elements that no op has computed, item(), numbers drawn
-/// in the step, gradients that add up over several calls. All arrays that the step reads have to be its
+/// in the step but for dropout's and bernoulli's from the default generator, seeds that it sets, watchers
+/// that it makes, gradients that add up over several calls. All arrays that the step reads have to be its
 /// arguments, or Variables. A captured step is used by one thread at a time. What it refers to has to live as
 /// long as it is called; it may itself live longer.
 ///

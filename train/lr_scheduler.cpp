@@ -139,7 +139,8 @@ LRScheduler<T>::LRScheduler(Optimizer<T>& optimizer, Rule rule)
 template <class T>
 void LRScheduler<T>::step() {
   if (kernels::is_captured()) [[unlikely]]
-    return detail::capture_host("LRScheduler", [this] { step(); });
+    return detail::capture_host(
+        "LRScheduler", [this] { step(); }, &this->lifetime());
   set_rates(last_epoch_ + 1);
 }
 

@@ -43,7 +43,8 @@ SGD<T>::SGD(const std::vector<Group>& groups) : Optimizer<T>("SGD") {
 template <class T>
 void SGD<T>::step() {
   if (kernels::is_captured()) [[unlikely]]
-    return detail::capture_host("SGD", [this] { step(); });
+    return detail::capture_host(
+        "SGD", [this] { step(); }, &this->lifetime());
   for (std::size_t g = 0; g < options_.size(); ++g) {
     const SGDOptions& options = options_[g];
     const auto& group = this->groups()[g];

@@ -91,14 +91,13 @@ std::int64_t to_integer(T x) {
 }
 
 template <class T>
-Ids integer_power(const Ids& base, const Value<T>& exponent) {
+Ids integer_power(const Arguments<T>& given) {
   const auto as_doubles = [](const auto& x) {
     return mapped<double>(x, [](auto e) { return static_cast<double>(e); });
   };
-  const Ids* const integers = std::get_if<Ids>(&exponent);
-  const Array<double> e =
-      integers != nullptr ? as_doubles(*integers) : as_doubles(std::get<Variable<T>>(exponent).value());
-  return zipped<std::int64_t>(as_doubles(base), e,
+  const bool is_integer = std::holds_alternative<Ids>(given.value(1));
+  const Array<double> e = is_integer ? as_doubles(given.integers(1)) : as_doubles(given.floats(1).value());
+  return zipped<std::int64_t>(as_doubles(given.integers(0)), e,
                               [](double b, double e) { return to_integer(std::pow(b, e)); });
 }
 
@@ -106,8 +105,7 @@ template <class T>
 Operator<T> power(const NodeDescription&) {
   return [](const Arguments<T>& given) -> std::vector<Value<T>> {
     given.check_broadcast({0, 1});
-    if (std::holds_alternative<Ids>(given.value(0)))
-      return {integer_power<T>(given.integers(0), given.value(1))};
+    if (std::holds_alternative<Ids>(given.value(0))) return {integer_power(given)};
     const bool is_integer = std::holds_alternative<Ids>(given.value(1));
     const Variable<T> exponent =
         is_integer

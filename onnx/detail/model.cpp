@@ -182,6 +182,7 @@ class ModelReader {
           break;
       }
     }
+    if (node.op.empty()) fail<ValueError>("there is a node without an operator");
     return node;
   }
 
@@ -217,6 +218,7 @@ class ModelReader {
           break;
       }
     }
+    if (attribute.name.empty()) fail<ValueError>("an attribute has no name");
     // numbers of 0 and empty texts are left out by writers of proto3
     if (attribute.type == 1 && !attribute.number) attribute.number = 0;
     if (attribute.type == 2 && !attribute.integer) attribute.integer = 0;
@@ -311,6 +313,9 @@ class ModelReader {
     const std::string what = "tensor " + in_quotes(name) + ": ";
     const std::optional<DType> dtype = dtype_of_data_type(type);
     if (!dtype) fail<ValueError>(what, "elements of type ", name_of_data_type(type), " are not supported");
+    constexpr std::size_t most_axes = 64;
+    if (dims.size() > most_axes)
+      fail<ValueError>(what, "a tensor may have ", most_axes, " axes, got ", dims.size());
     Shape shape;
     for (const std::int64_t length : dims) {
       if (length < 0) fail<ValueError>(what, "lengths must be at least 0, got ", length);
@@ -353,6 +358,7 @@ class ModelReader {
       const auto found = entries.find(key);
       return found == entries.end() ? std::string() : found->second;
     };
+    if (model_.files.empty()) fail<ValueError>(what, "external data needs a model that is read from a file");
     const std::string location = entry("location");
     std::error_code error;
     const auto resolved = [&](const std::filesystem::path& file) {
@@ -367,7 +373,7 @@ class ModelReader {
       fail<ValueError>(what, "external data must lie in the folder of the model, got location ",
                        in_quotes(location));
     }
-    const std::span<const std::byte> bytes = mapped(file.string());
+    const std::span<const std::byte> bytes = mapped(what, file.string(), size);
     const std::uint64_t offset = number(what, "offset", entry("offset"), 0);
     const std::uint64_t length = number(what, "length", entry("length"), size);
     if (offset > bytes.size() || length > bytes.size() - offset) {
@@ -387,19 +393,24 @@ class ModelReader {
     return std::stoull(text);
   }
 
-  std::span<const std::byte> mapped(const std::string& path) {
-    const auto [place, is_new] = external_.try_emplace(path, nullptr);
-    if (is_new) {
-      place->second = std::make_shared<const MappedFile>(path);
-      model_.files.push_back(place->second);
+  /// The file, of whose bytes a tensor takes so many.
+  std::span<const std::byte> mapped(const std::string& what, const std::string& path, std::size_t taken) {
+    auto& [file, taken_of_file] = external_[path];
+    if (file == nullptr) {
+      file = std::make_shared<const MappedFile>(path);
+      model_.files.push_back(file);
     }
-    return place->second->bytes();
+    constexpr std::size_t most = 16;  // tied weights may share bytes, but each has a copy
+    taken_of_file += std::min(taken, file->bytes().size());
+    if (taken_of_file > most * file->bytes().size())
+      fail<ValueError>(what, "tensors take the bytes of ", in_quotes(path), " more than ", most, " times");
+    return file->bytes();
   }
 
   std::string path_;
   std::span<const std::byte> bytes_;
   Model model_;
-  std::map<std::string, std::shared_ptr<const MappedFile>> external_;
+  std::map<std::string, std::pair<std::shared_ptr<const MappedFile>, std::size_t>> external_;
 };
 
 }  // namespace

@@ -46,7 +46,18 @@ Operator<T> gemm_operator(const NodeDescription& node) {
   };
 }
 
-/// The lengths of all letters, and of the axes of "...": no product on the way to the result has more.
+/// The letters of the result: those after the arrow, or without one those that occur once.
+std::string einsum_output(const std::string& equation) {
+  const std::size_t arrow = equation.find("->");
+  if (arrow != std::string::npos) return equation.substr(arrow + 2);
+  std::string once;
+  for (const char c : equation)
+    if (std::ranges::count(equation, c) == 1) once += c;
+  return once;
+}
+
+/// The lengths of the axes of "..." and of letters: no product on the way to the result has more. Of two
+/// operands only the result is ever made, of more all letters may be left in a product of some.
 template <class T>
 Shape einsum_lengths(const std::string& equation, const std::vector<Variable<T>>& operands) {
   std::map<char, std::size_t> lengths;
@@ -68,7 +79,9 @@ Shape einsum_lengths(const std::string& equation, const std::vector<Variable<T>>
     const auto first = x.shape().begin() + static_cast<std::ptrdiff_t>(dots);
     others = broadcast_lengths(others, Shape(first, first + static_cast<std::ptrdiff_t>(more)));
   }
-  for (const auto& [letter, length] : lengths) others.push_back(length);
+  const std::string output = einsum_output(equation);
+  for (const auto& [letter, length] : lengths)
+    if (operands.size() > 2 || output.find(letter) != std::string::npos) others.push_back(length);
   return others;
 }
 
@@ -90,7 +103,7 @@ Operator<T> softmax_operator(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", is_over_one ? -1 : 1);
   return [is_over_one, axis](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
-    if (is_over_one) return {f(x, static_cast<int>(axis))};
+    if (is_over_one) return {f(x, axis_of(axis, x.dimension()))};
     const auto rank = static_cast<std::int64_t>(x.dimension());
     if (axis < -rank || axis > rank) fail<IndexError>("axis ", axis, " is out of range for x ", x.shape());
     const auto first = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);

@@ -46,6 +46,24 @@ async function go(page, stop) {
   else await page.locator(".figures").waitFor();
 }
 
+/** Keeps back what the page asks its worker, until release(). */
+async function hold(page) {
+  await page.evaluate(() => {
+    const send = Worker.prototype.postMessage;
+    window.held = [];
+    Worker.prototype.postMessage = function (message) {
+      window.held.push(() => send.call(this, message));
+    };
+    window.release = () => {
+      Worker.prototype.postMessage = send;
+      for (const go of window.held) go();
+    };
+  });
+}
+
+const asked = (page) => page.waitForFunction(() => window.held.length > 0);
+const release = (page) => page.evaluate(() => window.release());
+
 /** The replies of a worker of its own, made of the page's parts, to requests one after the other. */
 async function replies(requests) {
   const { page, close } = await openFile(file);
@@ -223,39 +241,126 @@ test("one step after the other shows the native run's attention and gradient", (
     }
   }));
 
+/** What was asked for is done. */
+const idle = (page) => page.locator('[data-steps][aria-busy="false"]').waitFor();
+const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
+
+/** Trains up to this step, or some more, and stops. */
+async function trainTo(page, step) {
+  await press(page, "Train");
+  await reached(page, step);
+  await press(page, "Stop");
+  await page.getByRole("button", { name: "Train", exact: true }).waitFor();
+  await idle(page); // what the worker had begun
+}
+
 test("stop stops, and the training goes on where it was", () =>
   withStop("training", async (page) => {
-    await page.getByRole("button", { name: "Train", exact: true }).click();
-    await reached(page, 20);
-    await page.getByRole("button", { name: "Stop", exact: true }).click();
-    await page.getByRole("button", { name: "Train", exact: true }).waitFor();
-    await page.locator('[data-steps][aria-busy="false"]').waitFor(); // what the worker had begun
+    await trainTo(page, 20);
     const before = await steps(page);
-    for (let i = 0; i < 3; ++i) await page.getByRole("button", { name: "One step" }).click();
-    await page.locator('[data-steps][aria-busy="false"]').waitFor();
+    for (let i = 0; i < 3; ++i) await press(page, "One step");
+    await idle(page);
     assert.equal(await steps(page), before + 3, "a step by each press, none else");
-    await page.getByRole("button", { name: "Train", exact: true }).click();
+    await press(page, "Train");
     await reached(page, before + 10);
+  }));
+
+test("stop stops with reduced motion, too", () =>
+  withStop("training", async (page) => {
+    await page.getByLabel("Speed").selectOption("fast");
+    await hold(page);
+    await press(page, "Train");
+    await asked(page);
+    await press(page, "Stop");
+    await release(page);
+    await reached(page, 1);
+    await idle(page);
+    assert.equal(await steps(page), 20, "what had been asked for, not all of a second");
+  }, { reducedMotion: "reduce" }));
+
+test("no steps of a training are made by the next", () =>
+  withStop("training", async (page) => {
+    const name = page.locator(".keys li").last();
+    const leave = async () => {
+      await page.evaluate(() => (location.hash = "words"));
+      await page.locator(".figures").waitFor();
+      await page.evaluate(() => (location.hash = "training"));
+      await page.locator(".stops a[href='#training'][aria-current]").waitFor();
+    };
+    const ways = [[() => press(page, "8 layers"), "8 layers"], [leave, "as in the library's program"]];
+    for (const [way, expected] of ways) {
+      await hold(page);
+      for (let i = 0; i < 3; ++i) await press(page, "One step");
+      await way();
+      await release(page);
+      await name.filter({ hasText: expected }).waitFor();
+      await idle(page);
+      assert.deepEqual([await steps(page), (await name.textContent()).trim()], [0, expected]);
+      await press(page, "One step");
+      await reached(page, 1);
+      await idle(page);
+      assert.equal(await steps(page), 1);
+    }
+  }));
+
+test("numbers stand under the question that they belong to", () =>
+  withStop("training", async (page) => {
+    const guess = (i) => page.locator(".guesses button").nth(i);
+    const shown = () => page.locator(".attention [data-exact]").allTextContents();
+    const settled = async (i) => {
+      await page.locator(`.guesses li:nth-child(${i + 1}) button[aria-pressed="true"]`).waitFor();
+      await idle(page);
+    };
+    await trainTo(page, 20);
+    await hold(page);
+    await press(page, "Train");
+    await asked(page); // for the first question
+    await guess(2).click();
+    await press(page, "Stop");
+    await release(page);
+    await settled(2);
+    const first = await shown();
+    for (const i of [0, 2]) {
+      await guess(i).click();
+      await settled(i);
+    }
+    assert.deepEqual(first, await shown());
+  }));
+
+test("a slider on its way keeps the curve that was there once", () =>
+  withStop("training", async (page) => {
+    await trainTo(page, 25);
+    await hold(page);
+    for (const seed of [1, 2, 3]) {
+      await page.getByLabel("Seed").press("ArrowRight");
+      await page.waitForFunction((count) => window.held.length === count, seed);
+    }
+    await release(page);
+    await page.locator(".keys li", { hasText: "seed 3" }).waitFor();
+    assert.equal(await page.locator(".keys li").count(), 2);
+    assert.equal(await page.locator(".keys li", { hasText: "as in the library's program" }).count(), 1);
   }));
 
 test("a training guesses the held-out sentence, and what is broken stays behind", () =>
   withStop("training", async (page) => {
-    const train = async () => {
-      await page.getByLabel("Speed").selectOption("fast");
-      await page.getByRole("button", { name: "Train", exact: true }).click();
-      await reached(page, 320);
-      await page.getByRole("button", { name: "Stop", exact: true }).click();
-    };
-    await train();
+    await page.getByLabel("Speed").selectOption("fast");
+    await trainTo(page, 320);
     assert.match(await page.locator("h3", { hasText: "guesses are right" }).textContent(), /^6 of 6/);
     const tasks = page.locator(".task.done");
     assert.equal(await tasks.count(), 1, "attention found the clue");
     await page.getByRole("button", { name: "Rate 0.1" }).click();
     await page.locator("[data-steps]", { hasText: "step 0 of" }).waitFor();
-    await train();
+    await trainTo(page, 320);
     assert.equal(await page.locator(".curve .line").count(), 2, "the first curve stays");
     assert.equal(await tasks.count(), 2);
     assert.match(await tasks.last().textContent(), /You did it: rate 0\.1\./);
+    for (let i = 0; i < 4; ++i) {
+      await press(page, "As it was");
+      await page.locator("[data-steps]", { hasText: "step 0 of" }).waitFor();
+      if (i < 3) await trainTo(page, 25);
+    }
+    assert.doesNotMatch(await page.locator(".keys").textContent(), /rate 0\.1/, "that curve has made room for others");
+    assert.equal(await tasks.count(), 2, "but it was done");
   }));
 
 const fieldOf = { projections: "W_Q, weights", softmax: "W_Q, weights", feed: "linear1, biases" };
@@ -304,10 +409,71 @@ test("what cannot be is refused in a sentence, and the last numbers stay", () =>
     await page.getByRole("alert", { name: "" }).waitFor();
     assert.equal(await page.getByRole("alert").textContent(), "The sentence must have 1 to 10 words, and has 0.");
     assert.equal(await page.locator(".formula").count(), 1);
+    assert.equal(await page.getByText("The same in C++").count(), 0, "no program for it");
     await page.getByLabel("Sentence").fill("my \u202e<img src=x> shoes");
     await page.getByRole("alert").waitFor({ state: "detached" });
     assert.equal(await page.locator("img").count(), 0);
     assert.match(await page.locator("table").last().textContent(), /\\u202E<img/);
+    assert.equal(await page.getByText("The same in C++").count(), 1);
+  }));
+
+test("a weight too large for a float is none", () =>
+  withStop("projections", async (page) => {
+    await hold(page);
+    await change(page, "projections", 1e39);
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    assert.equal(await page.evaluate(() => window.held.length), 0, "nothing is asked");
+    await change(page, "projections", 2);
+    await asked(page);
+    await release(page);
+    await page.locator(".changes").first().waitFor();
+  }));
+
+test("a formula that was followed is left when another number is chosen, or the shapes change", async () => {
+  const cell = (page, grid, i) => page.getByRole("grid", { name: grid }).locator("tbody td").nth(i);
+  const title = (page) => page.locator(".formula h4").textContent();
+  const follow = async (page, grid, i) => {
+    await cell(page, grid, i).click();
+    const before = await title(page);
+    await page.locator(".formula .operand").first().click();
+    assert.notEqual(await title(page), before);
+  };
+  await withStop("heads", async (page) => {
+    await follow(page, "attended", 31);
+    await cell(page, "attended", 0).click();
+    assert.equal(await title(page), "attended [0, 0]");
+    await cell(page, "attended", 31).click();
+    assert.equal(await title(page), "attended [7, 3]");
+    await follow(page, "attended", 31);
+    await page.getByLabel("d_model").selectOption("2");
+    await page.locator(".formula h4", { hasText: "attended [7, 1]" }).waitFor();
+  });
+  await withStop("words", async (page) => {
+    await follow(page, "the words' rows", 31);
+    await page.getByLabel("Sentence").fill("my shoes");
+    await page.locator(".formula h4", { hasText: "embedded [1, 3]" }).waitFor();
+  });
+  await withStop("training", async (page) => {
+    await page.getByText("The formula of this weight").click();
+    await page.getByLabel("Layers").press("ArrowRight");
+    await page.getByRole("rowheader", { name: "layer 2, head 4" }).first().waitFor();
+    await follow(page, "Weights", 7 * 8); // of the second layer
+    await page.getByLabel("Layers").press("ArrowLeft");
+    await page.getByRole("rowheader", { name: "layer 2, head 4" }).first().waitFor({ state: "detached" });
+    assert.match(await title(page), /^softmax/);
+  });
+});
+
+test("the stops say whose the numbers are", () =>
+  withStop("backward", async (page) => {
+    assert.equal(await page.locator(".whose").textContent(), "The block is the notebook's; the guess and its loss are added here.");
+    await go(page, "softmax");
+    assert.doesNotMatch(await page.locator(".task").textContent(), /first head/);
+    await go(page, "heads");
+    await deeds.heads(page);
+    await page.locator(".task.done").waitFor();
+    await go(page, "softmax");
+    assert.match(await page.locator(".task").textContent(), /% now, in the first head\./);
   }));
 
 test("a changed number is marked with all that follow from it", () =>
@@ -424,6 +590,21 @@ test("nothing is wider than a narrow screen", async () => {
   for (const name of stops) {
     await go(page, name);
     assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 400, name);
+  }
+  await close();
+});
+
+test("what is chosen by keys is not behind the panel of a narrow screen", async () => {
+  const { page, close } = await openFile(file, { width: 400, height: 800 });
+  await go(page, "projections");
+  const covered = () =>
+    page.evaluate(() => document.activeElement.getBoundingClientRect().bottom - document.querySelector(".chosen-number").getBoundingClientRect().top);
+  const grid = page.getByRole("grid", { name: "Q, queries" });
+  await grid.locator("tbody td").first().focus();
+  for (let i = 0; i < 8; ++i) {
+    assert.ok((await covered()) <= 0, `row ${i}: ${await covered()} px`);
+    await page.keyboard.press("ArrowDown");
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   }
   await close();
 });

@@ -357,8 +357,12 @@ TEST_F(OnnxRefusalTest, AxesAreChecked) {
   };
   EXPECT_EQ(saved({{"x", {"batch"}}, {"x", {"batch"}}}, {}), "onnx::save: there are two inputs \"x\"");
   EXPECT_EQ(saved({{"x", {"batch"}}}, {{"time", {2, 3, 4}}}), "onnx::save: no input has an axis \"time\"");
-  EXPECT_EQ(saved({{"x", {"batch"}}}, {{"batch", {2, 2, 4}}}),
-            "onnx::save: the lengths of axis batch must be above 1 and the first two must differ");
+  for (const auto& lengths : {std::array<std::size_t, 3>{2, 2, 4}, {2, 4, 4}, {4, 2, 4}, {1, 2, 4}}) {
+    EXPECT_EQ(saved({{"x", {"batch"}}}, {{"batch", lengths}}),
+              "onnx::save: the three lengths of axis batch must be above 1 and differ, got " +
+                  std::to_string(lengths[0]) + ", " + std::to_string(lengths[1]) + " and " +
+                  std::to_string(lengths[2]));
+  }
 }
 
 }  // namespace

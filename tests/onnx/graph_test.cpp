@@ -334,6 +334,25 @@ TEST_F(OnnxFileTest, CastsToNarrowerFloatsRound) {
             (Array<float>{1, -1 - 4 * bit, INFINITY, 3}));
 }
 
+MessageWriter einsum(const std::string& equation) {
+  MessageWriter attribute;
+  attribute.text(1, "equation");
+  attribute.text(4, equation);
+  attribute.integer(20, 3);
+  return attribute;
+}
+
+TEST_F(OnnxFileTest, ConditionsAreNoExponents) {
+  model_ = {};
+  model_.integers("a", {1}, {2});
+  model_.node("Less", {"a", "a"}, {"c"});
+  model_.node("Pow", {"a", "c"}, {"y"});
+  model_.output("y");
+  const Graph<float> graph = this->graph();
+  EXPECT_EQ(message_of<ValueError>([&] { graph({}); }),
+            "Pow \"makes_y\": input 1 must hold floats, got conditions");
+}
+
 /// Graphs of long vectors a (n, 1) and b (1, n), whose table of n x n would be too large.
 class OnnxLimitsTest : public OnnxFileTest {
  protected:
@@ -362,13 +381,8 @@ TEST_F(OnnxLimitsTest, ResultsOfBroadcastingAndProductsAreLimited) {
     EXPECT_EQ(refusal(), std::string(op) + " " + text);
   }
   model_ = vectors;
-  MessageWriter equation;
-  equation.text(1, "equation");
-  equation.text(4, "i j, j k -> ik");
-  equation.integer(20, 3);
-  model_.node("Einsum", {"a", "b"}, {"y"}, {equation});
-  EXPECT_EQ(refusal(),
-            "Einsum \"makes_y\": a result (32768, 1, 32768) would have more than 268435456 elements");
+  model_.node("Einsum", {"a", "b"}, {"y"}, {einsum("i j, j k -> ik")});
+  EXPECT_EQ(refusal(), "Einsum " + text);
   model_ = vectors;
   model_.node("Greater", {"a", "a"}, {"c"});
   model_.node("Where", {"c", "a", "b"}, {"y"});
@@ -383,6 +397,21 @@ TEST_F(OnnxLimitsTest, ResultsOfBroadcastingAndProductsAreLimited) {
               {ModelBuilder::attribute("perm", std::vector<std::int64_t>{1, 0})});
   model_.node("MatMul", {"a", "turned"}, {"y"});
   EXPECT_EQ(refusal(), "Linear " + text) << "which takes the place of both";
+}
+
+/// Axes that a product of two sums over are in no result.
+TEST_F(OnnxLimitsTest, AxesThatAreSummedOverDoNotCount) {
+  constexpr std::int64_t rows = 4096, inner = 17;
+  for (const char* equation : {"ij,jk->ik", "ij,jk"}) {
+    model_ = {};
+    model_.floats("a", {rows, inner}, std::vector<float>(rows * inner, 2));
+    model_.floats("b", {inner, rows}, std::vector<float>(rows * inner, 1));
+    model_.node("Einsum", {"a", "b"}, {"y"}, {einsum(equation)});
+    model_.output("y");
+    const Array<float> y = std::get<Variable<float>>(graph()({}).at("y")).value();
+    EXPECT_EQ(y.shape(), (xgrad::Shape{rows, rows}));
+    EXPECT_EQ(y(rows - 1, 0), 2.0F * inner);
+  }
 }
 
 TEST_F(OnnxLimitsTest, JoinedPartsAreLimited) {
@@ -420,10 +449,19 @@ class OnnxExternalDataTest : public OnnxFileTest {
  protected:
   /// A tensor v (2) of floats at this place.
   void external(const std::string& location, const std::string& offset, const std::string& length) {
+    model_ = {};
+    model_.input("x", 1, {-1, 2});
+    model_.initializer(external_tensor("v", location, offset, length));
+    model_.node("Add", {"x", "v"}, {"y"});
+    model_.output("y");
+  }
+
+  static MessageWriter external_tensor(const std::string& name, const std::string& location,
+                                       const std::string& offset, const std::string& length) {
     MessageWriter tensor;
     tensor.integers(1, std::vector<std::int64_t>{2});
     tensor.integer(2, 1);
-    tensor.text(8, "v");
+    tensor.text(8, name);
     for (const auto& [key, value] :
          {std::pair{"location", location}, {"offset", offset}, {"length", length}}) {
       if (value.empty()) continue;
@@ -433,11 +471,7 @@ class OnnxExternalDataTest : public OnnxFileTest {
       tensor.message(13, entry);
     }
     tensor.integer(14, 1);
-    model_ = {};
-    model_.input("x", 1, {-1, 2});
-    model_.initializer(tensor);
-    model_.node("Add", {"x", "v"}, {"y"});
-    model_.output("y");
+    return tensor;
   }
 };
 
@@ -501,6 +535,27 @@ TEST_F(OnnxExternalDataTest, MustBeThere) {
   external("none.bin", "0", "8");
   EXPECT_NE(error().find("none.bin: cannot be read: No such file or directory"), std::string::npos)
       << error();
+}
+
+TEST_F(OnnxExternalDataTest, NeedsAFile) {
+  folder_.write("data.bin", "12345678");
+  external("data.bin", "0", "8");
+  const std::string bytes = model_.bytes();
+  EXPECT_EQ(
+      message_of<FileError>(
+          [&] { const Graph<float> loaded(folder_.path("model.onnx"), std::as_bytes(std::span(bytes))); }),
+      folder_.path("model.onnx") + ": tensor \"v\": external data needs a model that is read from a file");
+}
+
+/// Each tensor becomes an array of its own.
+TEST_F(OnnxExternalDataTest, MayBeTakenAFewTimes) {
+  const std::string data = folder_.write("data.bin", "12345678");
+  external("data.bin", "0", "8");
+  for (int i = 1; i < 16; ++i)
+    model_.initializer(external_tensor("v" + std::to_string(i), "data.bin", "0", "8"));
+  EXPECT_EQ(graph().parameter_count(), 2U * 16);
+  model_.initializer(external_tensor("one more", "data.bin", "0", "8"));
+  EXPECT_EQ(error(), "tensor \"one more\": tensors take the bytes of \"" + data + "\" more than 16 times");
 }
 
 // ---- Damaged files ----

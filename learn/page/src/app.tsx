@@ -104,7 +104,7 @@ export function App({ core }: { core: Core }) {
           {Body && (
             <p class="whose" role="status">
               {changes.length === 0 ? (
-                "All numbers are those of the notebook of the encoder block."
+                id === "backward" ? "The block is the notebook's; the guess and its loss are added here." : "All numbers are those of the notebook of the encoder block."
               ) : (
                 <>
                   You changed: {changes.join(", ")}.{" "}
@@ -121,7 +121,9 @@ export function App({ core }: { core: Core }) {
           {Body && walk && (
             <>
               <Body key={id} {...{ walk, previous, settings, change }} />
-              <Cpp key={`${id} cpp`} lines={walkLines(settings, heads).get(id)?.join("\n") ?? ""} program={() => walkProgram(settings, heads)} />
+              {error === null && (
+                <Cpp key={`${id} cpp`} lines={walkLines(settings, heads).get(id)?.join("\n") ?? ""} program={() => walkProgram(settings, heads)} />
+              )}
             </>
           )}
           <nav class="turn" aria-label="To the next stop">

@@ -172,7 +172,8 @@ function Change({ name, index, value, settings, change }: ChangeProps) {
   const isThis = (edit: { parameter: string; index: number }): boolean => edit.parameter === name && edit.index === index;
   const others = settings.edits.filter((edit) => !isThis(edit));
   const set = (next: number): void => {
-    if (Number.isFinite(next)) change({ edits: [...others, { parameter: name, index, value: Math.fround(next) }] });
+    const single = Math.fround(next); // infinite, if next is too large for it
+    if (Number.isFinite(single)) change({ edits: [...others, { parameter: name, index, value: single }] });
   };
   const rounded = Number(value.toPrecision(5));
   return (

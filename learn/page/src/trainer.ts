@@ -31,19 +31,28 @@ export function nameOf(settings: TrainingSettings): string {
 
 /** What has been trained so far, and what the model makes of the sentence. */
 export interface State {
+  /** Of the training: the worker has the last that was started. */
+  number: number;
   settings: TrainingSettings;
   losses: number[];
   done: number;
   finished: boolean;
   gradNorm: number | null;
+  /** Which word is hidden in `run`. */
+  question: number;
   run: Run;
 }
 
-function stateAfter(settings: TrainingSettings, losses: number[], answer: Answer): State {
+let started = 0;
+
+function stateAfter({ number, settings, losses, question }: Pick<State, "number" | "settings" | "losses" | "question">, answer: Answer): State | null {
+  if (number !== started) return null;
   if (answer.error !== undefined) throw new Error(answer.error);
   const [run] = runsOf(answer.report);
   return {
+    number,
     settings,
+    question,
     losses: [...losses, ...(answer.losses ?? []).map((loss) => loss ?? NaN)],
     done: answer.done ?? 0,
     finished: answer.finished ?? false,
@@ -52,13 +61,16 @@ function stateAfter(settings: TrainingSettings, losses: number[], answer: Answer
   };
 }
 
-export async function start(core: Core, settings: TrainingSettings, question: number): Promise<State> {
-  return stateAfter(settings, [], await core.ask({ do: "start", steps, question, ...settings }));
+/** Begins a training; null if another has begun before the reply. */
+export async function start(core: Core, settings: TrainingSettings, question: number): Promise<State | null> {
+  const number = ++started;
+  return stateAfter({ number, settings, losses: [], question }, await core.ask({ do: "start", steps, question, ...settings }));
 }
 
-/** No steps: only another look. */
-export async function train(core: Core, state: State, count: number, question: number): Promise<State> {
-  return stateAfter(state.settings, state.losses, await core.ask({ do: "train", steps: count, question }));
+/** Goes on with the training of `state`, by no steps for another look alone; null if another has begun. */
+export async function train(core: Core, state: State, count: number, question: number): Promise<State | null> {
+  if (state.number !== started) return null;
+  return stateAfter({ ...state, question }, await core.ask({ do: "train", steps: count, question }));
 }
 
 export interface HeadRow {

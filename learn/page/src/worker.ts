@@ -1,20 +1,15 @@
 // The worker: runs the library, which is compiled to WebAssembly, and hands requests on to it.
 
 import createCore from "core";
+import { decodedBytes } from "../../../report/page/src/arrays";
 import type { FromWorker, ToWorker } from "./core";
 
 type Lesson = Awaited<ReturnType<typeof createCore>>;
 
 let lesson: Promise<Lesson> | null = null;
 
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  const native = Uint8Array as unknown as { fromBase64?(text: string): Uint8Array<ArrayBuffer> };
-  if (native.fromBase64) return native.fromBase64(base64);
-  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-}
-
 async function unpacked(base64: string): Promise<Uint8Array> {
-  const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([decodedBytes(base64)]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 

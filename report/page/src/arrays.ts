@@ -52,7 +52,7 @@ export function expectShape(array: StoredArray, shape: Shape): void {
   }
 }
 
-function decodedBytes(text: string): Uint8Array<ArrayBuffer> {
+export function decodedBytes(text: string): Uint8Array<ArrayBuffer> {
   const native = Uint8Array as unknown as { fromBase64?(text: string): Uint8Array<ArrayBuffer> };
   try {
     if (native.fromBase64) return native.fromBase64(text);

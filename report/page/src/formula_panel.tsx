@@ -1,7 +1,7 @@
 // How one number comes about: its formula with the numbers in it, forward and backward, computed again here.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { numbersOf } from "./arrays";
 import type { Graph, GraphSnapshot } from "./data";
 import { type Cell, type Expression, difference, tolerance } from "./formulas/expression";
@@ -128,18 +128,19 @@ function Rule({ graph, evaluation, all, open }: { graph: Graph; evaluation: Eval
 }
 
 export function FormulaPanel({ graph, snapshot, cell, only }: Props) {
-  const [path, setPath] = useState<Cell[]>([]);
+  const first: Cell = useMemo(() => ({ ...cell, gradient: false }), [graph, cell.id, cell.flat]);
+  // Where the reader went from `first`: from no other, as another graph may have other shapes.
+  const [gone, setGone] = useState<{ first: Cell; path: Cell[] }>({ first, path: [] });
+  const path = gone.first === first ? gone.path : [];
   const [all, setAll] = useState(false);
-  useEffect(() => setPath([]), [graph, cell.id, cell.flat]);
-  const subject: Cell = path.length > 0 ? path[path.length - 1] : { ...cell, gradient: false };
   const heading = useRef<HTMLHeadingElement>(null);
   // What was chosen is gone with the formula that it was in, so the heading gets the focus.
   const go = (next: Cell[]): void => {
-    setPath(next);
+    setGone({ first, path: next });
     heading.current?.focus();
   };
   const open = (next: Cell): void => go([...path, next]);
-  const { id, flat } = subject;
+  const { id, flat } = path.at(-1) ?? first;
   const value = graph.values[id];
   const stored = snapshot.values[id];
   const gradient = snapshot.gradients[id];

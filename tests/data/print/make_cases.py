@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes cases.json: how PyTorch prints tensors, as tests/print_test.cpp expects xgrad to print them.
+"""Writes cases.json: how PyTorch prints tensors, as tests/core/print_test.cpp expects xgrad to print them.
 
 Needs PyTorch (made with 1.13.1; Debian's python3-torch). Types are named without "torch.".
 """

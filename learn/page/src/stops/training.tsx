@@ -29,6 +29,9 @@ const speeds = [
 
 const kept = 3;
 
+/** So many steps are asked for at once: then it can be stopped. */
+const largestPart = 20;
+
 const pause = (milliseconds: number): Promise<void> => new Promise((done) => setTimeout(done, milliseconds));
 
 export function Training({ core }: { core: Core }) {
@@ -42,9 +45,10 @@ export function Training({ core }: { core: Core }) {
   const [pending, setPending] = useState(0);
   const [speed, setSpeed] = useState(1);
   const [error, setError] = useState<string | null>(null);
-  const latest = useRef({ state, question, speed, run: 0 });
-  Object.assign(latest.current, { state, question, speed });
-
+  const latest = useRef({ question, speed });
+  latest.current = { question, speed };
+  /** What the worker has reached, of which `state` is what is shown. */
+  const reached = useRef<State | null>(null);
   const queue = useRef(Promise.resolve(true));
 
   const guarded = async (work: () => Promise<void>): Promise<void> => {
@@ -62,26 +66,27 @@ export function Training({ core }: { core: Core }) {
 
   // Other settings begin a new training; what the last one had stays as a curve.
   useEffect(() => {
-    const run = ++latest.current.run;
-    const { state: last } = latest.current;
-    if (last && last.losses.length > 20) {
-      setEarlier((lines) => [...lines, { name: nameOf(last.settings), losses: last.losses }].slice(-kept));
-    }
     void guarded(async () => {
       const first = await start(core, settings, latest.current.question);
-      if (latest.current.run === run) setState(first);
+      if (first === null) return;
+      const last = reached.current;
+      if (last && last.losses.length > 20) {
+        setEarlier((lines) => [...lines, { name: nameOf(last.settings), losses: last.losses }].slice(-kept));
+      }
+      reached.current = first;
+      setState(first);
     });
   }, [core, settings]);
 
-  /** Makes so many steps after those that are being made; whether there are more. */
-  const advance = (count: number): Promise<boolean> => {
+  /** Makes so many steps after those that are being made, and shows what came of them; whether there are more. */
+  const advance = (count: number, isShown = () => true): Promise<boolean> => {
     const make = async (): Promise<boolean> => {
-      const { state: last, question: asked, run } = latest.current;
+      const last = reached.current;
       if (last === null || last.settings !== settings) return true; // still starting
-      const next = await train(core, last, count, asked);
-      if (latest.current.run !== run) return false;
-      latest.current.state = next;
-      setState(next);
+      const next = await train(core, last, count, latest.current.question);
+      if (next === null) return false;
+      reached.current = next;
+      if (next.finished || isShown()) setState(next);
       return !next.finished;
     };
     setPending((number) => number + 1);
@@ -97,9 +102,14 @@ export function Training({ core }: { core: Core }) {
       while (!stopped) {
         const { steps: count, pause: wait } = speeds[latest.current.speed];
         // Who wants no motion sees a picture a second instead.
-        const more = await (reduced ? advance(Math.round((count * 1000) / wait)) : advance(count));
-        if (!more && !stopped) setRunning(false);
-        if (!more) return;
+        let left = reduced ? Math.round((count * 1000) / wait) : count;
+        while (left > 0 && !stopped) {
+          const part = Math.min(left, largestPart);
+          left -= part;
+          const more = await advance(part, () => left === 0 || stopped);
+          if (!more && !stopped) setRunning(false);
+          if (!more) return;
+        }
         await pause(reduced ? 1000 : wait);
       }
     });
@@ -108,18 +118,18 @@ export function Training({ core }: { core: Core }) {
     };
   }, [running, settings, reduced]);
 
-  const look = (next: number): void => {
-    setQuestion(next);
-    latest.current.question = next;
-    if (!running) void guarded(async () => void (await advance(0)));
-  };
+  // Another question: steps answer it along, else a look does.
+  const isAsked = state?.settings !== settings || state.question === question;
+  useEffect(() => {
+    if (!running && !isAsked) void guarded(async () => void (await advance(0)));
+  }, [running, isAsked, question]);
 
   const set = (part: Partial<TrainingSettings>): void => {
     setError(null);
     setSettings((last) => ({ ...last, ...part }));
   };
 
-  const asked = questions[question];
+  const asked = state && questions[state.question];
   const lines: Line[] = [...earlier, ...(state ? [{ name: nameOf(state.settings), losses: state.losses }] : [])];
   return (
     <>
@@ -207,7 +217,7 @@ export function Training({ core }: { core: Core }) {
         </label>
       </div>
       {error !== null && <p role="alert">{error}</p>}
-      {state && asked && <Results {...{ state, questions, question, look, lines }} />}
+      {state && asked && <Results {...{ state, questions, lines }} look={setQuestion} />}
       <Cpp lines={trainingLines(settings)} program={() => trainingProgram(settings)} />
     </>
   );
@@ -241,7 +251,8 @@ function Tasks({ state, asked: { hidden, clue }, lines, set }: TasksProps) {
   const best = Math.max(...rows.map(({ weights }) => weights[clue]));
   const found = useRef(false);
   found.current ||= best > 0.5;
-  const broken = lines.filter(isBroken).map(({ name }) => name);
+  const broken = useRef(new Set<string>());
+  for (const line of lines) if (isBroken(line)) broken.current.add(line.name);
   return (
     <div class="tasks">
       <Task
@@ -256,14 +267,14 @@ function Tasks({ state, asked: { hidden, clue }, lines, set }: TasksProps) {
       />
       <Task
         task={`Break it: bring about a loss that is above ${high} after ${late} steps. What is each part there for?`}
-        done={broken.length > 0}
+        done={broken.current.size > 0}
         answer={
           <>
-            {broken.length > 0 && <>You did it: {broken.join("; ")}. </>}
+            {broken.current.size > 0 && <>You did it: {[...broken.current].join("; ")}. </>}
             With a <b>rate</b> that is too high each step jumps over what it aims at; attention becomes all or nothing, and a share of 0 or 1 hands no
-            gradient back. Without the <b>residual</b> eight layers learn nothing: what comes back to the words, below, is less than a millionth, where
-            with it they learn like one. Without <b>places</b> it learns all the same, but has to find out by elimination which of two
-            adjectives is without its noun: see where it looks.
+            gradient back. With one that is too low the loss does fall, but {late} steps do not get far. Without the <b>residual</b> eight layers learn
+            nothing: what comes back to the words, below, is less than a millionth, where with it they learn like one. Without <b>places</b> it learns all the
+            same, but has to find out by elimination which of two adjectives is without its noun: see where it looks.
           </>
         }
       >
@@ -280,13 +291,12 @@ function Tasks({ state, asked: { hidden, clue }, lines, set }: TasksProps) {
 interface ResultsProps {
   state: State;
   questions: Question[];
-  question: number;
   look: (question: number) => void;
   lines: Line[];
 }
 
-function Results({ state, questions, question, look, lines }: ResultsProps) {
-  const { run } = state;
+function Results({ state, questions, look, lines }: ResultsProps) {
+  const { run, question } = state;
   const { hidden, clue } = questions[question];
   const rows = headRows(state, hidden);
   const right = run.predictions.filter(({ truth, snapshots: [snapshot] }) => snapshot?.answers[0].label === truth).length;

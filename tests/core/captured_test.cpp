@@ -217,7 +217,7 @@ TEST(CapturedTest, RecordsMoreShapesThanItMayCapture) {
 TEST(CapturedTest, NoticesModulesThatChangeTheirMode) {
   const Change<Training<float>> change = [](std::size_t i, auto& training) {
     if (i == 5) {
-      const xgrad::EvalMode guard(training.model);  // as an evaluation does
+      const xgrad::EvalMode guard(training.model);  // as an evaluation does, which changes nothing
     }
     if (i == 8) training.model.eval();
     if (i == 14) training.model.train();
@@ -373,12 +373,132 @@ TEST(CapturedTest, TellsWhatItCannotCapture) {
   const Mask outside{{true, false}};
   EXPECT_EQ(reason_against([&](const V& y, const V&) { return sum(masked_fill(y, outside, 0)); }),
             "where reads an array that is neither an argument of the step nor a Variable's");
+  EXPECT_EQ(reason_against([](const V& y, const V&) {
+              const xgrad::DetectAnomaly guard;
+              return sum(y);
+            }),
+            "it is watched from inside of the step");
   std::vector<V> kept;
   EXPECT_EQ(reason_against([&](const V& y, const V&) {
               kept.push_back(y);
               return sum(y);
             }).substr(0, 40),
             "the step keeps an array that it made, of");
+}
+
+TEST(CapturedTest, DrawsFromTheDefaultGeneratorAlone) {
+  using V = Variable<double>;
+  const auto drop = [](const V& y) { return sum(xgrad::dropout(y, 0.5)); };
+  EXPECT_EQ(reason_against([&](const V& y, const V&) { return drop(y); }), "");
+  const char* const other = "random numbers are drawn from another generator than the default one";
+  xgrad::Generator generator(1);
+  EXPECT_EQ(reason_against([&](const V& y, const V&) {
+              const xgrad::UseGenerator use(generator);
+              return drop(y);
+            }),
+            other);
+  EXPECT_EQ(reason_against([&](const V& y, const V&) {
+              xgrad::Generator own(42);
+              return sum(y * V(xgrad::bernoulli<double>(y.shape(), 0.5, own)));
+            }),
+            other);
+  EXPECT_EQ(reason_against([&](const V& y, const V&) {
+              xgrad::manual_seed(7);
+              return drop(y);
+            }),
+            "manual_seed() is called in the step");
+  const std::string state = xgrad::get_rng_state();
+  EXPECT_EQ(reason_against([&](const V& y, const V&) {
+              xgrad::set_rng_state(state);
+              return drop(y);
+            }),
+            "set_rng_state() is called in the step");
+}
+
+TEST(CapturedTest, ReadsWeightsOfClasses) {
+  using V = Variable<double>;
+  const V weight(Array<double>{1, 3});
+  const V w(xgrad::normal<double>({2, 2}), true);
+  auto step = captured([&](const Ids& labels) {
+    w.zero_grad();
+    const V loss = cross_entropy(w * 1.5, labels, {.weight = weight});
+    loss.backward();
+    return loss;
+  });
+  for (int i = 0; i < 6; ++i) {
+    const Ids labels{i % 2, 1};
+    const double loss = step(labels).item();
+    EXPECT_EQ(loss, cross_entropy(w.detach() * 1.5, labels, {.weight = weight}).item());
+  }
+  EXPECT_EQ(step.replays(), 3u) << step.why_not();
+}
+
+/// For whom steps are recorded.
+struct Watching : xgrad::Watcher {};
+
+/// The last gradients are there until the step forgets them, whatever it computes before.
+TEST(CapturedTest, KeepsGradientsUntilTheyAreForgotten) {
+  const auto states = [](bool is_captured) {
+    Training<float> training(0.1);
+    double norm = 0;
+    auto step = captured([&](const Ids& ids, const Ids& labels) {
+      const Variable<float> loss = cross_entropy(training.model.class_logits(ids), labels);
+      each_time(
+          [&] { norm = xgrad::clip_grad_norm(training.model.parameters(), 0.5); });  // of the step before
+      training.optimizer.zero_grad();
+      loss.backward();
+      training.optimizer.step();
+      return loss;
+    });
+    const auto [first_ids, first_labels] = batch_of(20, 3);
+    cross_entropy(training.model.class_logits(first_ids), first_labels).backward();
+    Trace<float> trace;
+    for (std::size_t i = 0; i < 12; ++i) {
+      Batch batch = batch_of(i, 3);
+      if (i == 7) batch.labels(2) = -7;
+      std::optional<Watching> watching;
+      if (!is_captured) watching.emplace();
+      const auto make = [&] { trace.push_back(step(batch.ids, batch.labels).item()); };
+      if (i == 7) {
+        EXPECT_THROW(make(), xgrad::IndexError);
+      } else {
+        make();
+      }
+      trace.push_back(static_cast<float>(norm));
+      append_state(trace, training.model.parameters());
+    }
+    EXPECT_EQ(step.replays(), is_captured ? 8u : 0u) << step.why_not();
+    return trace;
+  };
+  EXPECT_EQ(states(false), states(true));
+}
+
+/// A training whose optimizer may be replaced by one in another place.
+struct PointedTraining {
+  explicit PointedTraining(double dropout)
+      : model(Training<float>::seeded(dropout)),
+        optimizer(
+            std::make_unique<xgrad::AdamW<float>>(model.parameters(), xgrad::AdamWOptions{.lr = 1e-2})) {}
+
+  Variable<float> step(const Ids& ids, const Ids& labels) {
+    optimizer->zero_grad();
+    const Variable<float> loss = cross_entropy(model.class_logits(ids), labels);
+    loss.backward();
+    optimizer->step();
+    return loss;
+  }
+
+  xgrad::ToyEncoder<float> model;
+  std::unique_ptr<xgrad::AdamW<float>> optimizer;
+};
+
+TEST(CapturedTest, CallsNoOptimizerThatIsGone) {
+  const Change<PointedTraining> change = [](std::size_t i, auto& training) {
+    if (i == 7 || i == 13)
+      training.optimizer = std::make_unique<xgrad::AdamW<float>>(
+          training.model.parameters(), xgrad::AdamWOptions{.lr = i == 7 ? 5e-3 : 2e-2});
+  };
+  EXPECT_GT((expect_same_bits<float, PointedTraining>(0, {.count = 18}, change)), 8u);
 }
 
 TEST(CapturedTest, ComparesWithTheNextStepWhatItHasCaptured) {
@@ -604,7 +724,7 @@ TEST(CapturedTest, TrainsInFit) {
                           return true;
                         },
                     .evaluate_every = 6});
-    EXPECT_EQ(step.replays(), is_captured ? 10u : 0u) << step.why_not();
+    EXPECT_EQ(step.replays(), is_captured ? 12u : 0u) << step.why_not();
     return log.losses;
   };
   EXPECT_EQ(losses(false), losses(true));
