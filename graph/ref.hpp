@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <utility>
 
-#if __has_include(<sys/single_threaded.h>)
+// A cross compiler may see the header of this machine's C library.
+#if defined(__GLIBC__) && __has_include(<sys/single_threaded.h>)
+#define XGRAD_KNOWS_ITS_THREADS
 #include <sys/single_threaded.h>
 #endif
 
@@ -12,7 +14,7 @@ namespace xgrad::detail {
 
 /// True as long as the process has never had a second thread (false where the C library cannot tell).
 inline bool single_threaded() noexcept {
-#if __has_include(<sys/single_threaded.h>)
+#ifdef XGRAD_KNOWS_ITS_THREADS
   return __libc_single_threaded != 0;
 #else
   return false;

@@ -104,8 +104,8 @@ void check(const std::string& path, std::span<const std::byte> bytes, const Forw
   const Values<T> got = graph(given), expected = forward(given);
   constexpr double tolerance = std::is_same_v<T, float> ? 1e-5 : 1e-12;
   for (const auto& [name, value] : expected) {
-    const Variable<T>&from_model = std::get<Variable<T>>(value),
-          &from_file = std::get<Variable<T>>(got.at(name));
+    const auto& from_model = std::get<Variable<T>>(value);
+    const auto& from_file = std::get<Variable<T>>(got.at(name));
     double largest = 0, worst = from_model.shape() == from_file.shape() ? 0 : INFINITY;
     for (std::size_t i = 0; worst < INFINITY && i < from_model.size(); ++i) {
       const double a = from_model.value().data()[i], b = from_file.value().data()[i];

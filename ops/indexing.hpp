@@ -55,10 +55,10 @@ inline constexpr IndexRange all;
 /// What index() takes of an axis: an element, of which the axis goes, or a range.
 struct Index {
   Index(std::integral auto element) : range{static_cast<std::ptrdiff_t>(element)}, is_range(false) {}
-  Index(IndexRange elements) : range(elements), is_range(true) {}
+  Index(IndexRange elements) : range(elements) {}
 
   IndexRange range;
-  bool is_range;
+  bool is_range = true;
 };
 
 /// NumPy's x[i, :, 1:3] as index(x, i, all, range(1, 3)): an item for each of the first axes, an integer as

@@ -103,7 +103,7 @@ Operator<T> softmax_operator(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", is_over_one ? -1 : 1);
   return [is_over_one, axis](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
-    if (is_over_one) return {f(x, axis_of(axis, x.dimension()))};
+    if (is_over_one) return {f(x, static_cast<int>(axis_of(axis, x.dimension())))};
     const auto rank = static_cast<std::int64_t>(x.dimension());
     if (axis < -rank || axis > rank) fail<IndexError>("axis ", axis, " is out of range for x ", x.shape());
     const auto first = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);

@@ -48,6 +48,7 @@ std::size_t axis_of(std::int64_t axis, std::size_t rank) {
 
 std::vector<std::size_t> axes_of(const std::vector<std::int64_t>& axes, std::size_t rank) {
   std::vector<std::size_t> found;
+  found.reserve(axes.size());
   for (const std::int64_t axis : axes) found.push_back(axis_of(axis, rank));
   std::ranges::sort(found);
   if (std::ranges::adjacent_find(found) != found.end())
