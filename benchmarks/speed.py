@@ -12,7 +12,7 @@ import sys
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("files", nargs="*", metavar="FILE", help="lines of bench_encoder --json")
 form = parser.add_mutually_exclusive_group()
-form.add_argument("--brief", action="store_true", help="one thread, and LibTorch as it comes")
+form.add_argument("--brief", action="store_true", help="one thread, and LibTorch alone")
 form.add_argument("--raw", action="store_true", help="a line for each library, with all of its times")
 parser.add_argument("--picture", metavar="FILE", help="an image, such as speed.svg")
 parser.add_argument("--check", metavar="FILE", type=pathlib.Path, help="a page, such as benchmarks/README.md")
@@ -53,6 +53,11 @@ def name_of(run):
     return name + (", products of bfloat16" if rounded else "") + (", captured" if captured else "")
 
 
+def short(number):
+    """In three digits, and no power of ten; empty for none."""
+    return "" if number is None else f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+
+
 def rows():
     """Labels, and a cell for each config."""
     for task, what in tasks.items():
@@ -61,12 +66,12 @@ def rows():
                 continue
             if run == runs[0]:
                 milliseconds = [found(config, run).get(f"{task}_ms") for config in configs]
-                yield f"{what}, {name_of(run)}: xgrad, ms", [number and f"{number:.3g}" for number in milliseconds]
+                yield f"{what}, {name_of(run)}: xgrad, ms", [short(number) for number in milliseconds]
             for peer, name in names.items():
                 ratios = [ratio(config, run, peer, f"{task}_ms") for config in configs]
-                yield f"{what}, {name_of(run)}: {name} / xgrad", [number and f"{number:.3g}" for number in ratios]
+                yield f"{what}, {name_of(run)}: {name} / xgrad", [short(number) for number in ratios]
     sizes = [ratio(config, runs[0], "libtorch", "rss_mb") for config in configs]
-    yield "peak memory: LibTorch / xgrad", [number and f"{number:.3g}" for number in sizes]
+    yield "peak memory: LibTorch / xgrad", [short(number) for number in sizes]
 
 
 def table_of(header, lines):
@@ -75,17 +80,16 @@ def table_of(header, lines):
 
 
 def table():
-    return table_of(["", *configs], [[label, *(cell or "" for cell in cells)] for label, cells in rows() if any(cells)])
+    return table_of(["", *configs], [[label, *cells] for label, cells in rows() if any(cells)])
 
 
 def brief_table():
-    run = runs[0]
-
     def cells(peer, key):
-        return [f"{ratio(config, run, peer, key):.3g}" for config in configs]
+        return [short(ratio(config, runs[0], peer, key)) for config in configs]
 
-    return table_of(["", *configs], [["parameters", *(f"{found(config, run)['params']:,}" for config in configs)],
-                                     *([what, *cells("libtorch", f"{task}_ms")] for task, what in tasks.items()),
+    return table_of(["", *configs], [["training step", *cells("libtorch", "step_ms")],
+                                     ["training step, LibTorch tuned", *cells("libtorch-tuned", "step_ms")],
+                                     ["forward pass", *cells("libtorch", "fwd_ms")],
                                      ["peak memory", *cells("libtorch", "rss_mb")]])
 
 
