@@ -126,7 +126,8 @@ def draw(path):
     axes.set_yticks([place * (len(bars) + 1) + (len(bars) - 1) / 2 for place in range(len(configs))], configs)
     axes.invert_yaxis()
     axes.set_xscale("log")
-    ticks = [tick for tick in (0.5, 1, 2, 5, 10, 20, 50, 100, 200) if tick < axes.get_xlim()[1]]
+    least, largest = axes.get_xlim()
+    ticks = [tick for tick in (0.5, 1, 2, 5, 10, 20, 50, 100, 200) if least <= tick <= largest]
     axes.set_xticks(ticks, ticks)
     axes.minorticks_off()
     axes.axvline(1, color="gray", linewidth=1)
