@@ -70,7 +70,7 @@ Op reshape_op() {
     return error<ShapeError>("reshape: " + why + ", got x (2, 3) and shape " + xgrad::to_string(shape),
                              [shape] { xgrad::reshape(x(2, 3), shape); });
   };
-  constexpr std::ptrdiff_t huge = std::ptrdiff_t{1} << 62;
+  constexpr std::ptrdiff_t huge = std::numeric_limits<std::ptrdiff_t>::max() / 2 + 1;
   op.errors = {refused("the number of elements must not change", {2, 4}),
                refused("the number of elements must not change", {4, -1}),
                refused("the number of elements must not change", {huge, huge}),
