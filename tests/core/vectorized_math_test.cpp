@@ -4,10 +4,10 @@
 #include <xgrad/kernels/elementwise.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -32,9 +32,18 @@ using Kernel = void (*)(const T* x, T* y, std::size_t n);
 template <typename T>
 using Truth = Wide<T> (*)(Wide<T>);
 
+/// std::bit_cast, which libc++ 13 lacks.
+template <typename To, typename From>
+To bit_cast(From x) {
+  static_assert(sizeof(To) == sizeof(From));
+  To y;
+  std::memcpy(&y, &x, sizeof y);
+  return y;
+}
+
 template <typename T>
 Bits<T> bits_of(T x) {
-  return std::bit_cast<Bits<T>>(x);
+  return bit_cast<Bits<T>>(x);
 }
 
 /// |got - truth| in units in the last place of truth; infinite for a wrong sign and where only one is nan.
@@ -121,7 +130,7 @@ template <typename T>
 std::vector<T> neighbours_of_switches(Bits<T> reach) {
   std::vector<T> x;
   const auto add = [&x](Bits<T> bits) {
-    x.push_back(std::bit_cast<T>(bits));
+    x.push_back(bit_cast<T>(bits));
     x.push_back(-x.back());
   };
   for (const T place : switches<T>()) {
@@ -144,7 +153,7 @@ void expect_at_most_two_units(Kernel<float> kernel, Truth<float> truth) {
   for (std::uint64_t bits = 0; bits < end;) {
     x.clear();
     for (; x.size() < 32768 && bits < end; bits += stride) {
-      x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+      x.push_back(bit_cast<float>(static_cast<std::uint32_t>(bits)));
     }
     measurement.at(x);
   }
@@ -156,7 +165,7 @@ void expect_at_most_two_units(Kernel<double> kernel, Truth<double> truth) {
   measurement.at(neighbours_of_switches<double>(1024));
   std::mt19937_64 random(1);
   std::vector<double> x;
-  for (int i = 0; i < 400'000; ++i) x.push_back(std::bit_cast<double>(random()));
+  for (int i = 0; i < 400'000; ++i) x.push_back(bit_cast<double>(random()));
   std::uniform_real_distribution<double> moderate(-8, 8), large(-750, 750), nearby(1 - 0x1p-6, 1 + 0x1p-6);
   for (int i = 0; i < 200'000; ++i) x.push_back(moderate(random));
   for (int i = 0; i < 100'000; ++i) x.push_back(large(random));
@@ -218,7 +227,7 @@ void expect_at_most_two_units_near_zeros(Kernel<T> kernel, Truth<T> truth) {
   std::vector<T> x;
   for (int m = 1; m <= last; ++m) {
     const Bits<T> place = bits_of(static_cast<T>(m * 1.57079632679489661923132169163975L));
-    for (Bits<T> bits = place - 8; bits <= place + 8; ++bits) x.push_back(std::bit_cast<T>(bits));
+    for (Bits<T> bits = place - 8; bits <= place + 8; ++bits) x.push_back(bit_cast<T>(bits));
   }
   Measurement<T> measurement(kernel, truth);
   measurement.at(x);
