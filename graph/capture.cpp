@@ -94,7 +94,6 @@ struct Act {
   const void* leaf = nullptr;                     // that forgets its gradient
   std::unique_ptr<LeafGradient> gradient{};       // that is given
   const Lifetime* object = nullptr;               // whose call it is
-  std::weak_ptr<const void> alive{};              // as long as the object is
 };
 
 /// A value that was there before the step.
@@ -133,8 +132,9 @@ struct CapturedState {
   CaptureMemory memory{};  // goes after all that lies in it
   std::vector<Act> acts{};
   std::tuple<Outers<float>, Outers<double>> outers{};
-  std::vector<LeafGradient*> gradients{};   // the acts' own
-  std::vector<LeafGradient*> unprepared{};  // whose leaves must not have a gradient before the step
+  std::vector<LeafGradient*> gradients{};           // the acts' own
+  std::vector<LeafGradient*> unprepared{};          // whose leaves must not have a gradient before the step
+  std::vector<std::weak_ptr<const void>> called{};  // objects whose calls are among the acts
   StepResults results{};
   std::string why_not{};
   std::uint64_t modes = 0;
@@ -162,10 +162,25 @@ struct CapturedState {
 
 namespace {
 
-/// Lists what a step does, and looks whether all of it can be repeated.
-class Recorder final : public StepCapturer, public Watcher {
+/// What those who list a step and who check it have in common.
+class Observer : public StepCapturer {
  public:
-  explicit Recorder(CapturedState& state) : state_(state), memory_(&state.memory) {}
+  bool draws_from(const void* generator) const final { return generator == generator_; }
+  void refuse(std::string why) final { state_.refuse(std::move(why)); }
+
+ protected:
+  explicit Observer(CapturedState& state) : state_(state) {}
+
+  CapturedState& state_;
+
+ private:
+  const Generator* const generator_ = &default_generator();
+};
+
+/// Lists what a step does, and looks whether all of it can be repeated.
+class Recorder final : public Observer, public Watcher {
+ public:
+  explicit Recorder(CapturedState& state) : Observer(state), memory_(&state.memory) {}
 
   void call(const char* name, const kernels::Operands& operands,
             std::unique_ptr<kernels::Call> call) override {
@@ -189,8 +204,8 @@ class Recorder final : public StepCapturer, public Watcher {
     {
       const UseMemory pool(nullptr);
       run({.kind = Act::Kind::host, .name = name, .call = std::move(call), .object = object});
-      if (object != nullptr) state_.acts.back().alive = object->watched();
     }
+    if (object != nullptr) state_.called.push_back(object->watched());
     state_.each_outer([](auto& outer) { outer.version = outer.value->version; });
   }
 
@@ -221,9 +236,6 @@ class Recorder final : public StepCapturer, public Watcher {
                            .gradient = std::move(gradient)});
   }
 
-  void refuse(std::string why) override { state_.refuse(std::move(why)); }
-
-  bool draws_from(const void* generator) const override { return generator == generator_; }
   void read(const Variable<float>& x) override { note_outer(Access<float>::value(x)); }
   void read(const Variable<double>& x) override { note_outer(Access<double>::value(x)); }
 
@@ -343,18 +355,16 @@ class Recorder final : public StepCapturer, public Watcher {
     const void* data;
   };
 
-  CapturedState& state_;
   UseMemory memory_;
-  const Generator* const generator_ = &default_generator();
   ScopedValue<kernels::Capturer*> capturer_{kernels::capturer, this};
   std::vector<OuterRead> outer_reads_;
   std::vector<const void*> forgotten_;  // leaves, since they were given their last gradient
 };
 
 /// Makes a step, and the captured calls beside it.
-class Checker final : public StepCapturer {
+class Checker final : public Observer {
  public:
-  explicit Checker(CapturedState& state) : state_(state) {
+  explicit Checker(CapturedState& state) : Observer(state) {
     for (LeafGradient* gradient : state.gradients) gradient->part_from_leaf();
     // what a call reads although no call has written it shows
     for (const auto& [begin, block] : state.memory.blocks()) {
@@ -403,9 +413,6 @@ class Checker final : public StepCapturer {
     }
   }
 
-  void refuse(std::string why) override { state_.refuse(std::move(why)); }
-
-  bool draws_from(const void* generator) const override { return generator == generator_; }
   void read(const Variable<float>&) override {}  // what is read is looked at when it is captured
   void read(const Variable<double>&) override {}
 
@@ -457,8 +464,6 @@ class Checker final : public StepCapturer {
     }
   }
 
-  CapturedState& state_;
-  const Generator* const generator_ = &default_generator();
   ScopedValue<kernels::Capturer*> capturer_{kernels::capturer, this};
   std::size_t next_ = 0;
 };
@@ -528,7 +533,7 @@ CapturedStep::Readiness CapturedStep::readiness() const {
     moved = moved || outer.value->array.data() != outer.data;
     unsure = unsure || outer.value->refs.count() != outer.refs;
   });
-  for (const Act& act : state.acts) moved = moved || (act.object != nullptr && act.alive.expired());
+  for (const auto& object : state.called) moved = moved || object.expired();
   if (moved) return Readiness::changed;
   for (const LeafGradient* gradient : state.gradients)
     if (!gradient->is_unshared()) return Readiness::not_now;

@@ -53,7 +53,7 @@ class StepCapturer : public kernels::Capturer {
   /// kernels, and takes its memory from the pool. If it is one of an object's, it is called as long as that
   /// lives.
   virtual void host(const char* name, std::unique_ptr<kernels::Call> call, const Lifetime* object) = 0;
-  /// What the step may draw from.
+  /// Whether the step may draw from it: whether it is the default one when the step begins.
   virtual bool draws_from(const void* generator) const = 0;
   /// The step reads a variable that is no input of an op.
   virtual void read(const Variable<float>& x) = 0;
