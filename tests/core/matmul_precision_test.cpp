@@ -222,11 +222,16 @@ TEST_F(MatmulPrecisionTest, TheInnermostGuardCountsThenTheProcess) {
       EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::highest);
     }
     EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::high);
-    MatmulPrecision elsewhere{};
-    std::thread([&] { elsewhere = xgrad::float32_matmul_precision(); }).join();
-    EXPECT_EQ(elsewhere, MatmulPrecision::medium);
   }
   EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::medium);
+}
+
+TEST_F(MatmulPrecisionTest, GuardsAreOfOneThread) {
+  xgrad::set_float32_matmul_precision("medium");
+  const MatmulPrecisionGuard guard(MatmulPrecision::high);
+  MatmulPrecision elsewhere{};
+  std::thread([&] { elsewhere = xgrad::float32_matmul_precision(); }).join();
+  EXPECT_EQ(elsewhere, MatmulPrecision::medium);
 }
 
 TEST_F(MatmulPrecisionTest, WhatIsThrownEndsTheGuard) {
@@ -321,24 +326,33 @@ TEST_F(MatmulPrecisionTest, EveryProductIsRoundedAndSoAreItsGradientsWhereverThe
   }
 }
 
+/// The gradient by `b` of the sum of squares of the gradient by `a` of `a b`'s sum of squares.
+Array<float> gradient_of_gradient(MatmulPrecision precision, const Variable<float>& a,
+                                  const Variable<float>& b) {
+  Variable<float> y;
+  {
+    const MatmulPrecisionGuard guard(precision);
+    y = sum(square(matmul(a, b)));
+  }
+  const Variable<float> da = grad(y, {a}, {.create_graph = true})[0];
+  return grad(sum(square(da)), {b})[0].value();
+}
+
 TEST_F(MatmulPrecisionTest, GradientsOfGradientsAreRoundedToo) {
   xgrad::manual_seed(3);
   const Variable<float> a = leaf({64, 80}), b = leaf({80, 70});
-  const auto second = [&](MatmulPrecision precision) {
-    Variable<float> y;
-    {
-      const MatmulPrecisionGuard guard(precision);
-      y = sum(square(matmul(a, b)));
-    }
-    const Variable<float> da = grad(y, {a}, {.create_graph = true})[0];
-    return grad(sum(square(da)), {b})[0].value();
-  };
-  const Array<float> exact = second(MatmulPrecision::highest), medium = second(MatmulPrecision::medium);
+  const Array<float> exact = gradient_of_gradient(MatmulPrecision::highest, a, b),
+                     medium = gradient_of_gradient(MatmulPrecision::medium, a, b);
   EXPECT_NE(medium, exact);
   EXPECT_LE(largest_difference(medium, exact), 2e-2 * largest(exact));
+}
+
+TEST_F(MatmulPrecisionTest, GradientsOfGradientsAreRoundedInEveryThread) {
+  xgrad::manual_seed(3);
+  const Variable<float> a = leaf({64, 80}), b = leaf({80, 70});
   Array<float> elsewhere;
-  std::thread([&] { elsewhere = second(MatmulPrecision::medium); }).join();
-  EXPECT_EQ(elsewhere, medium);
+  std::thread([&] { elsewhere = gradient_of_gradient(MatmulPrecision::medium, a, b); }).join();
+  EXPECT_EQ(elsewhere, gradient_of_gradient(MatmulPrecision::medium, a, b));
 }
 
 TEST_F(MatmulPrecisionTest, BitsDoNotDependOnTheNumberOfThreads) {

@@ -141,7 +141,7 @@ TEST(ScansTest, SumsOfManyFloatsAreAccurate) {
     const Array<float> y = cumsum(Variable<float>(Array<float>(shape, 0.1f)), dim).value();
     for (std::size_t i = 0; i < 1000000; i += 997) {
       const double expected = 0.1f * static_cast<double>(i + 1);
-      ASSERT_NEAR(y.data()[i * y.size() / 1000000], expected, 2e-7 * expected) << i;
+      ASSERT_NEAR(y.data()[i * (y.size() / 1000000)], expected, 2e-7 * expected) << i;
     }
   }
 }

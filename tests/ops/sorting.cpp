@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -86,7 +87,7 @@ const std::vector<Sample>& large_samples() {
 Array<double> far_apart(const Shape& shape) {
   Array<double> x = Array<double>::from_shape(shape);
   for (std::size_t i = 0; i < x.size(); ++i)
-    x.data()[i] = static_cast<double>(i * 48271 % x.size()) * 0x1p-14;
+    x.data()[i] = static_cast<double>(std::uint64_t{i} * 48271 % x.size()) * 0x1p-14;
   return x;
 }
 
