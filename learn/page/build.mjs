@@ -11,13 +11,16 @@ const [core, path] = process.argv.slice(2);
 if (path === undefined) throw new Error("usage: node build.mjs CORE PAGE");
 const folder = fileURLToPath(new URL(".", import.meta.url));
 
-const page = await bundle("src/main.tsx", folder, { loader: { ".hpp": "text" } });
+// In ASCII, so that a browser holds the file, most of which is the core, in bytes.
+const charset = "ascii";
+const page = await bundle("src/main.tsx", folder, { charset, loader: { ".hpp": "text" } });
 const worker = await bundle("src/worker.ts", folder, {
+  charset,
   alias: { core: resolve(core, "learn_core.js") },
   define: { "process.versions.node": "undefined" },
 });
 const script = checked([page.text, ...legalComments(packagesOf(page.files))].join("\n"), "script");
-const style = checked((await bundle("src/style.css", folder)).text, "style");
+const style = checked((await bundle("src/style.css", folder, { charset })).text, "style");
 const policy = [
   "default-src 'none'",
   `script-src ${hash(script)} 'wasm-unsafe-eval'`,

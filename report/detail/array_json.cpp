@@ -5,11 +5,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
 #include "../../graph/error.hpp"
-#include "../../graph/number_text.hpp"
 
 namespace xgrad::detail {
 namespace {
@@ -80,11 +80,18 @@ nlohmann::json number_json(double number) {
 
 nlohmann::json number_json(float number) {
   if (!std::isfinite(number)) return {};
+  const double x = number;
+  const int exponent = number == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(x))));
   // What fewer digits tell apart, the first of these do, with zeros behind it.
-  for (int digits = std::numeric_limits<float>::digits10;; ++digits) {
-    const auto text = nlohmann::json::parse(formatted(number, Notation::scientific, digits - 1));
-    if (text.get<float>() == number) return text;
+  for (int digits = std::numeric_limits<float>::digits10; digits <= std::numeric_limits<float>::max_digits10;
+       ++digits) {
+    const int places = digits - 1 - exponent;
+    if (std::abs(places) > 22) break;  // so that the power is exact, and the decimal's nearest double found
+    const double power = std::pow(10.0, std::abs(places));
+    const double decimal = places < 0 ? std::nearbyint(x / power) * power : std::nearbyint(x * power) / power;
+    if (static_cast<float>(decimal) == number) return decimal;
   }
+  return x;
 }
 
 }  // namespace xgrad::detail

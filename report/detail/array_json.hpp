@@ -28,7 +28,8 @@ nlohmann::json array_json(const Mask& mask);
 template <class T>
 nlohmann::json rounded_json(const Array<T>& array);
 
-/// The number, or null if it is not finite; of a float as few digits as tell it from all other floats.
+/// The number, or null if it is not finite; of a float between 1e-13 and 1e27 as few digits as tell it from
+/// all other floats.
 nlohmann::json number_json(double number);
 nlohmann::json number_json(float number);
 

@@ -1,11 +1,14 @@
 #include <xgrad/report.hpp>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -67,6 +70,24 @@ TEST(ReportFormatTest, ArraysKeepAllBits) {
   EXPECT_EQ(array_json(fine).at("dtype"), "f64");
   EXPECT_EQ(elements<std::int64_t>(array_json(xgrad::Ids{-1, 7})), (std::vector<std::int64_t>{-1, 7}));
   EXPECT_EQ(elements<std::uint8_t>(array_json(xgrad::Mask{true, false})), (std::vector<std::uint8_t>{1, 0}));
+}
+
+TEST(ReportFormatTest, FloatsHaveTheFewestDigitsThatTellThemApart) {
+  const auto shortest = [](float x) {
+    for (int digits = 6;; ++digits) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.*e", digits - 1, static_cast<double>(x));
+      if (std::strtof(text, nullptr) == x) return std::strtod(text, nullptr);
+    }
+  };
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> exponent(-13, 27);
+  std::vector<float> numbers{0, -1, 0.1f, 999999.94f, 1e6f, 16777216, 1e-13f, 1e27f};
+  for (int i = 0; i < 10000; ++i) numbers.push_back(static_cast<float>(std::pow(10, exponent(random))));
+  for (const float x : numbers) EXPECT_EQ(xgrad::detail::number_json(x), json(shortest(x))) << x;
+  const float least = std::numeric_limits<float>::denorm_min(), most = std::numeric_limits<float>::max();
+  for (const float x : {least, -most}) EXPECT_EQ(xgrad::detail::number_json(x).get<float>(), x);
+  EXPECT_TRUE(xgrad::detail::number_json(std::nanf("")).is_null());
 }
 
 TEST(ReportFormatTest, RoundedArraysAreNear) {
