@@ -155,16 +155,18 @@ Op index_select_op() {
         })));
   }
   for (const auto& [shape, axis] : {std::pair<Shape, std::size_t>{plane, 0}, {plane, 1}, {wide, 1}}) {
-    const Ids index = scattered_ids({shape[axis] + 7}, shape[axis]);
-    op.large.push_back(make_case(
-        {shape},
-        [dim = static_cast<int>(axis), index](const auto& x) {
-          return xgrad::index_select(x[0], dim, index);
-        },
-        naive::taken(naive::with(shape, axis, index.size()), [axis = axis, index](Shape at) {
-          at[axis] = static_cast<std::size_t>(index(at[axis]));
-          return at;
-        })));
+    op.large.push_back(late_case({shape}, [shape = shape, axis = axis] {
+      const Ids index = scattered_ids({shape[axis] + 7}, shape[axis]);
+      return make_case(
+          {},
+          [dim = static_cast<int>(axis), index](const auto& x) {
+            return xgrad::index_select(x[0], dim, index);
+          },
+          naive::taken(naive::with(shape, axis, index.size()), [axis, index](Shape at) {
+            at[axis] = static_cast<std::size_t>(index(at[axis]));
+            return at;
+          }));
+    }));
   }
   for (const Ids& index : {ids_of({}, {0}), ids_of({1}, {0})}) {
     op.cases.push_back(make_case(
@@ -228,14 +230,16 @@ Op gather_op() {
                                     {long_vector, 0},
                                     {wide, 1},
                                     {wide, 0}}) {
-    const Ids index = scattered_ids(shape, shape[axis]);
-    op.large.push_back(make_case(
-        {shape},
-        [dim = static_cast<int>(axis), index](const auto& x) { return xgrad::gather(x[0], dim, index); },
-        naive::taken(shape, [axis = axis, index](Shape place) {
-          place[axis] = static_cast<std::size_t>(at(index, place));
-          return place;
-        })));
+    op.large.push_back(late_case({shape}, [shape = shape, axis = axis] {
+      const Ids index = scattered_ids(shape, shape[axis]);
+      return make_case(
+          {},
+          [dim = static_cast<int>(axis), index](const auto& x) { return xgrad::gather(x[0], dim, index); },
+          naive::taken(shape, [axis, index](Shape place) {
+            place[axis] = static_cast<std::size_t>(at(index, place));
+            return place;
+          }));
+    }));
   }
   const std::string shapes =
       "gather: index must have x's rank and be nowhere longer but along axis 0, got x (2, 3) ";

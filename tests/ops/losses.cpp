@@ -255,10 +255,12 @@ Op nll_loss_op() {
       {{3}},
       [](const auto& x) { return xgrad::nll_loss(x[0], ids_of({}, {2}), {.weight = class_weights(x[0])}); },
       [](const auto& x) { return Array<double>(-x[0](2)); }));
-  const Ids many = scattered_ids({tall[0]}, 3);
-  op.large = {make_case(
-      {tall}, [many](const auto& x) { return xgrad::nll_loss(x[0], many, {.weight = class_weights(x[0])}); },
-      reference_of(many, true, 'm'))};
+  op.large = {late_case({tall}, [=] {
+    const Ids many = scattered_ids({tall[0]}, 3);
+    return make_case(
+        {}, [many](const auto& x) { return xgrad::nll_loss(x[0], many, {.weight = class_weights(x[0])}); },
+        reference_of(many, true, 'm'));
+  })};
   op.errors = {error<IndexError>("nll_loss: target must be in [0, 3), got 3 (3 classes)",
                                  [] {
                                    xgrad::nll_loss(x(2, 3), ids_of({2}, {0, 3}));

@@ -76,8 +76,9 @@ Op scatter_add_op() {
                                     {{5, 129, 331}, 1},
                                     {long_vector, 0},
                                     {wide, 1}}) {
-    op.large.push_back(
-        scatter_case({shape, static_cast<int>(axis), scattered_ids(shape, shape[axis]), shape, axis}));
+    op.large.push_back(late_case({shape, shape}, [shape = shape, axis = axis] {
+      return scatter_case({shape, static_cast<int>(axis), scattered_ids(shape, shape[axis]), shape, axis});
+    }));
   }
   const std::string rule =
       "scatter_add: index must be nowhere longer than src, nor than x but along axis 0, got x (2, 3), index ";
@@ -124,7 +125,9 @@ Op index_add_op() {
               sample({}, 0, ids_of({1}, {0}), 0)};
   for (const auto& [shape, axis] : {std::pair<Shape, std::size_t>{plane, 0}, {plane, 1}, {wide, 1}})
     op.large.push_back(
-        sample(shape, static_cast<int>(axis), scattered_ids({shape[axis] + 7}, shape[axis]), axis));
+        late_case({shape, with(shape, axis, shape[axis] + 7)}, [=, shape = shape, axis = axis] {
+          return sample(shape, static_cast<int>(axis), scattered_ids({shape[axis] + 7}, shape[axis]), axis);
+        }));
   const std::string rule = "index_add: source must have x's shape, but along axis 0 index's length, got x ";
   op.errors = {error<IndexError>("index_add: axis 2 is out of range for x (2, 3)",
                                  [] { xgrad::index_add(x(2, 3), 2, ids_of({1}, {0}), x(2, 3)); }),
@@ -222,8 +225,10 @@ Op masked_select_op() {
               sample({2, 1}, mask_of({1, 3}, {1, 0, 1})), sample({2, 3}, mask_of({}, {1})),
               sample({2, 3}, mask_of({}, {0})),           sample({}, mask_of({}, {1})),
               sample({0, 3}, mask_of({3}, {1, 0, 1}))};
-  op.large = {sample(plane, scattered_mask(plane)), sample(plane, scattered_mask({403})),
-              sample(long_vector, scattered_mask(long_vector))};
+  for (const auto& [shape, mask] :
+       {std::pair<Shape, Shape>{plane, plane}, {plane, {403}}, {long_vector, long_vector}})
+    op.large.push_back(
+        late_case({shape}, [=, shape = shape, mask = mask] { return sample(shape, scattered_mask(mask)); }));
   op.errors = {error<ShapeError>("masked_select: shapes must broadcast, got x (2, 3) and mask (4)", [] {
     xgrad::masked_select(x(2, 3), mask_of({4}, {0, 0, 0, 0}));
   })};

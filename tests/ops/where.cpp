@@ -36,9 +36,11 @@ Op where_op() {
                                         {plane, {403}, {517, 1}},
                                         {wide, wide, {2, 1}},
                                         {{2, 1}, wide, {140001}}}) {
-    const Mask chosen = scattered_mask(condition);
-    op.large.push_back(make_case(
-        {a, b}, [chosen](const auto& x) { return xgrad::where(chosen, x[0], x[1]); }, naive_where(chosen)));
+    op.large.push_back(late_case({a, b}, [condition = condition] {
+      const Mask chosen = scattered_mask(condition);
+      return make_case(
+          {}, [chosen](const auto& x) { return xgrad::where(chosen, x[0], x[1]); }, naive_where(chosen));
+    }));
   }
   op.errors = {error<ShapeError>("where: shapes must broadcast, got a (2) and b (3)",
                                  [mask] { xgrad::where(mask, x(2), x(3)); }),

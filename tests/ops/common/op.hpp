@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
@@ -73,6 +74,20 @@ template <class F>
 Case make_case(std::vector<Input> inputs, const F& f, Reference reference) {
   const auto call = shared(f);
   return {std::move(inputs), call, call, shared(std::move(reference))};
+}
+
+/// The case that `make` gives, but with these inputs, made when it is first called: what it holds takes long
+/// to make.
+template <class Make>
+Case late_case(std::vector<Input> inputs, Make make) {
+  const auto made = std::make_shared<std::optional<Case>>();
+  const auto get = [=]() -> const Case& {
+    if (!made->has_value()) *made = make();
+    return **made;
+  };
+  return {std::move(inputs), [get](const auto& x) { return get().in_float(x); },
+          [get](const auto& x) { return get().in_double(x); },
+          [get](const auto& x) { return get().reference(x); }};
 }
 
 /// One case for each list of inputs.
