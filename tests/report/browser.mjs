@@ -1,7 +1,7 @@
 // Opens reports in Chromium and writes down whatever a quiet page must not do.
 
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -59,6 +59,22 @@ export async function openFile(file, { width = 1280, height = 900, ...options } 
     assert.deepEqual(noise, [], "the page makes no request, no message and violates no policy");
   };
   return { page, close };
+}
+
+/** What axe finds in a page that was opened with bypassCSP: all of it in the light, and in the dark what colours decide. */
+export async function axeFindings(page) {
+  await page.evaluate(readFileSync(packages.resolve("axe-core/axe.min.js"), "utf8"));
+  const everything = ["wcag2a", "wcag2aa", "best-practice"];
+  const found = [];
+  for (const [colorScheme, runOnly] of [["light", everything], ["dark", { type: "rule", values: ["color-contrast", "link-in-text-block"] }]]) {
+    await page.emulateMedia({ colorScheme });
+    const { violations } = await page.evaluate((options) => axe.run(options), { runOnly });
+    for (const { id, nodes } of violations) {
+      for (const { html, failureSummary } of nodes) found.push(`${id}, ${colorScheme}: ${html} ${failureSummary}`);
+    }
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  return found;
 }
 
 /** `body` with the page of a report. */
