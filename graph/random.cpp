@@ -197,6 +197,7 @@ void Generator::set_state(const std::string& state) {
   Generator read;
   if (const auto engine = detail::Mt19937::from_text(state.substr(0, space))) read.engine_ = *engine;
   if (cached != no_cached_normal) read.cached_normal_ = detail::parsed<double>(cached);
+  // In this order, as get_state() writes finite numbers.
   if (!(std::abs(read.cached_normal_.value_or(0)) < limit) || read.get_state() != state)
     detail::fail<ValueError>("set_state: the text is not a generator's state");
   engine_ = read.engine_;
