@@ -30,6 +30,7 @@ struct RunOptions {
   std::string metrics = {}, log = {}, checkpoint = {}, report = {};
   bool resume = false, detect_anomaly = false;
   std::string precision = "highest";     ///< of matrix products
+  bool force_precision = false;          ///< also where it is no faster
   xgrad::Communicator* ranks = nullptr;  ///< that share the run, if there are several
 
   std::size_t shard_count() const { return shards.value_or(ranks != nullptr ? 8 : 1); }
@@ -76,6 +77,8 @@ inline void add_options(CLI::App& app, RunOptions& options) {
                  "Precision of matrix products: highest is float32; lower ones are faster on some processors")
       ->check(CLI::IsMember({"highest", "high", "medium"}))
       ->capture_default_str();
+  app.add_flag("--force-precision", options.force_precision,
+               "Compute with --precision also where it is no faster");
   app.add_flag("--detect-anomaly", options.detect_anomaly, "Name the first op that makes a nan");
 }
 

@@ -96,6 +96,7 @@ class TrainingRun {
     }
     config_["--lr"] = xgrad::detail::number_text(options.lr);
     if (options.precision != "highest") config_["--precision"] = options.precision;
+    if (options.force_precision) config_["--force-precision"] = "true";
     keep("scheduler", scheduler_);
   }
 
@@ -283,10 +284,12 @@ int run_training(const char* name, Options options, Body&& body) {
     World world;
     options.program = name;
     xgrad::set_float32_matmul_precision(options.precision);
+    xgrad::force_float32_matmul_precision(options.force_precision);
     const std::string in_use = to_string(xgrad::matmul_precision_in_use());
     if (in_use != options.precision && world.rank() == 0) {
-      std::fprintf(stderr, "--precision %s is no faster on this processor: computing with %s\n",
-                   options.precision.c_str(), in_use.c_str());
+      std::fprintf(stderr, "--precision %s is %s: computing with %s\n", options.precision.c_str(),
+                   options.force_precision ? "not in this build" : "no faster on this processor",
+                   in_use.c_str());
     }
     if (world.size() == 1) return body(options);
     options.ranks = &world;

@@ -22,6 +22,8 @@ MatmulPrecision matmul_precision_in_use() {
   return static_cast<MatmulPrecision>(kernels::parts_in_use(kernels::parts_asked()));
 }
 
+void force_float32_matmul_precision(bool forced) { kernels::force_parts(forced); }
+
 std::string to_string(MatmulPrecision precision) {
   return precision == MatmulPrecision::highest ? "highest"
          : precision == MatmulPrecision::high  ? "high"

@@ -39,6 +39,10 @@ MatmulPrecision float32_matmul_precision();
 /// What that comes to on this processor.
 MatmulPrecision matmul_precision_in_use();
 
+/// Whether the process computes with what is asked for also where that is no faster, to see what a training
+/// on another processor will come to. It does not at first. high needs oneDNN nevertheless.
+void force_float32_matmul_precision(bool forced);
+
 /// Its name.
 std::string to_string(MatmulPrecision precision);
 

@@ -39,8 +39,7 @@ class PartsScope {
 /// products of vectors take longer than one of floats.
 Parts parts_in_use(Parts asked);
 
-/// Whether parts are in use wherever they are asked for and can be computed, also where that is slow; for
-/// tests.
+/// Whether parts are in use wherever they are asked for and can be computed, also where that is slow.
 void force_parts(bool forced);
 
 }  // namespace xgrad::kernels

@@ -55,9 +55,9 @@ using Result = xgrad::kernels::Matrix<float>;
 /// high, with oneDNN, and medium are in use, whatever the processor.
 class MatmulPrecisionTest : public testing::Test {
  protected:
-  MatmulPrecisionTest() { xgrad::kernels::force_parts(true); }
+  MatmulPrecisionTest() { xgrad::force_float32_matmul_precision(true); }
   ~MatmulPrecisionTest() override {
-    xgrad::kernels::force_parts(false);
+    xgrad::force_float32_matmul_precision(false);
     xgrad::set_float32_matmul_precision(MatmulPrecision::highest);
   }
 };
