@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <map>
 
-#include "notebook.hpp"
+#include "common/notebook.hpp"
 
 using xgrad::Variable;
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "notebook.hpp"
+#include "common/notebook.hpp"
 
 using xgrad::Variable;
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <iomanip>
 
-#include "notebook.hpp"
+#include "common/notebook.hpp"
 
 using xgrad::Variable;
 

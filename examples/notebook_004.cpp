@@ -1,7 +1,7 @@
 // Notebook 004: a self-attention module that says which axes are rows and columns, and its steps by hand
 #include <cmath>
 
-#include "notebook.hpp"
+#include "common/notebook.hpp"
 
 using xgrad::Array, xgrad::Variable;
 

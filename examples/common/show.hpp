@@ -1,93 +1,37 @@
 #pragma once
 
-// For the examples of this folder: numbers that every language can make, and results that are printed or
-// timed.
+// For the examples in numerics/: numbers that every language can make, and results that are printed or timed.
 
-#include <algorithm>
-#include <chrono>
-#include <cstdlib>
 #include <functional>
-#include <iomanip>
 #include <iostream>
-#include <optional>
 #include <string>
 #include <vector>
-
-#include <sys/resource.h>
 
 #include <xtensor/xbuilder.hpp>
 
 #include <xgrad/xgrad.hpp>
 
-#include "../../apps/program.hpp"
-
 using Array = xgrad::Array<double>;
 using Variable = xgrad::Variable<double>;
 
 /// sin(first), sin(first + 1), ... in this shape: numbers without a pattern.
-inline Array wave(const xgrad::Shape& shape, double first = 1) {
-  Array y =
-      xt::sin(xt::arange<double>(first, first + static_cast<double>(xgrad::element_count(shape)) - 0.5));
-  y.reshape(shape);
-  return y;
-}
+Array wave(const xgrad::Shape& shape, double first = 1);
 
 /// show(what, f) prints f's result as one number, of arrays the sum of their elements times wave(). With the
 /// option --time it prints how many microseconds f takes on one thread, the median of calls, and by how many
 /// MB the process grew meanwhile; --only WHAT leaves all others out.
 class Show {
  public:
-  Show(int argc, char** argv) {
-    CLI::App app("Prints results, or how long they take.");
-    app.add_flag("--time", time_, "Print microseconds and megabytes instead");
-    app.add_option("--only", only_, "Only the result of this name");
-    if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) std::exit(*exit_code);
-    xgrad::set_num_threads(1);
-  }
+  /// Reads the command line, and ends the program if there is something wrong with it.
+  Show(int argc, char** argv);
 
   Show(const Show&) = delete;
-  ~Show() {
-    if (only_.empty() || found_) return;
-    std::cerr << "--only: there is no result '" << only_ << "'\n";
-    std::exit(1);
-  }
+  /// Ends the program with an error if there was no result of the name that was asked for.
+  ~Show();
 
-  void operator()(const std::string& what, const std::function<Array()>& f) const {
-    if (!only_.empty() && what != only_) return;
-    found_ = true;
-    if (time_)
-      print_time(what, f);
-    else
-      print_number(what, f());
-  }
+  void operator()(const std::string& what, const std::function<Array()>& f) const;
 
  private:
-  static void print_number(const std::string& what, const Array& y) {
-    const double number = y.dimension() == 0 ? y() : xt::sum(y * wave(y.shape()))();
-    std::cout << what << ": " << std::setprecision(7) << number << std::endl;
-  }
-
-  static void print_time(const std::string& what, const std::function<Array()>& f) {
-    using Clock = std::chrono::steady_clock;
-    const long before = peak_kilobytes();
-    std::vector<double> times;
-    const Clock::time_point begin = Clock::now();
-    while (times.size() < 5 || Clock::now() - begin < std::chrono::milliseconds(500)) {
-      const Clock::time_point start = Clock::now();
-      f();
-      times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
-    }
-    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-    std::cout << what << ": " << times[times.size() / 2] << " us, "
-              << static_cast<double>(peak_kilobytes() - before) / 1e3 << " MB" << std::endl;
-  }
-
-  static long peak_kilobytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
-  }
-
   bool time_ = false;
   mutable bool found_ = false;
   std::string only_;

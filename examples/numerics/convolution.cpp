@@ -1,5 +1,5 @@
 // A convolution of images, made of slices and one matrix product, and the gradient of its weights
-#include "show.hpp"
+#include "../common/show.hpp"
 
 /// x (batch, in, height, width), weight (out, in, k, k): (batch, out, height - k + 1, width - k + 1).
 Variable conv2d(const Variable& x, const Variable& weight) {

@@ -1,5 +1,5 @@
 // The likelihood of a Gaussian process: derivatives with respect to its three hyperparameters
-#include "show.hpp"
+#include "../common/show.hpp"
 
 /// -log p(y) of points with these squared distances, up to a constant; theta = log(scale, length, noise).
 Variable negative_log_likelihood(const Variable& theta, const Array& distances, const Array& y) {

@@ -1,5 +1,5 @@
 // A Kalman filter of 200 steps: the likelihood of its measurements, and the gradient of its noise
-#include "show.hpp"
+#include "../common/show.hpp"
 
 /// A point in the plane of constant speed, of which the place is measured; noise = log(process, measurement).
 Variable negative_log_likelihood(const Variable& noise, const Array& measured) {

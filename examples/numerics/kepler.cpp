@@ -1,5 +1,5 @@
 // Kepler's equation E - e sin E = M: derivatives of its root, which a loop of plain numbers finds
-#include "show.hpp"
+#include "../common/show.hpp"
 
 int main(int argc, char** argv) {
   const Show show(argc, argv);

@@ -1,5 +1,5 @@
 // Logistic regression of 2,000 samples with 50 features, fitted by L-BFGS
-#include "show.hpp"
+#include "../common/show.hpp"
 
 int main(int argc, char** argv) {
   const Show show(argc, argv);

@@ -1,5 +1,5 @@
 // A long short-term memory by hand: 50 steps, and the gradient of its weights
-#include "show.hpp"
+#include "../common/show.hpp"
 
 /// x (steps, batch, in), weights (4 hidden, in) and (4 hidden, hidden), bias (4 hidden): the last h.
 Variable lstm(const std::vector<Variable>& p) {

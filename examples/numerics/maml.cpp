@@ -1,5 +1,5 @@
 // Learning to learn: the gradient through five steps of gradient descent on each of four tasks (MAML)
-#include "show.hpp"
+#include "../common/show.hpp"
 
 using Parameters = std::vector<Variable>;
 

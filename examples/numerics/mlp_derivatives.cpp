@@ -1,5 +1,5 @@
 // Every derivative of a small network with respect to its input, each by one call
-#include "show.hpp"
+#include "../common/show.hpp"
 
 int main(int argc, char** argv) {
   const Show show(argc, argv);

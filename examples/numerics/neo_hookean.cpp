@@ -1,5 +1,5 @@
 // Elasticity: stresses and tangents of a neo-Hookean solid at 10,000 points, from its energy alone
-#include "show.hpp"
+#include "../common/show.hpp"
 
 /// W = mu/2 (|F|^2 - 3) - mu log J + lambda/2 (log J)^2 with J = det F, for F (points, 3, 3).
 Variable energy(const Variable& f) {

@@ -1,5 +1,5 @@
 // A neural differential equation by 1,000 Runge-Kutta steps: its gradient, and in a fifteenth of the memory
-#include "show.hpp"
+#include "../common/show.hpp"
 
 using Parameters = std::vector<Variable>;  // y, w1, b1, w2, b2
 

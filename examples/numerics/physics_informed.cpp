@@ -1,5 +1,5 @@
 // A network that learns to solve u'' = -pi^2 sin(pi x), with u'' in its loss
-#include "show.hpp"
+#include "../common/show.hpp"
 
 using Parameters = std::vector<Variable>;
 constexpr double pi = 3.14159265358979323846;

@@ -1,5 +1,5 @@
 // Newton's method on Rosenbrock's function of 100 variables: gradients, Hessians and linear systems
-#include "show.hpp"
+#include "../common/show.hpp"
 
 /// Of the last axis, so that it maps many points at once.
 Variable rosenbrock(const Variable& x) {
