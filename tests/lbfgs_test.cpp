@@ -134,8 +134,7 @@ TEST_P(LBFGSCaseTest, TakesPyTorchsStepsWithAsManyCalls) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(PyTorch, LBFGSCaseTest,
-                         testing::Range(std::size_t{0}, xgrad_tests::optim_cases().at("lbfgs").size()));
+INSTANTIATE_TEST_SUITE_P(PyTorch, LBFGSCaseTest, testing::Range(std::size_t{0}, xgrad_tests::lbfgs_cases));
 
 /// A fit of two parameters, of which the second comes last to its gradient.
 template <class T>

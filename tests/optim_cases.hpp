@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <fstream>
 #include <string>
 
@@ -17,6 +18,9 @@ inline const nlohmann::json& optim_cases() {
   static const auto cases = nlohmann::json::parse(std::ifstream(XGRAD_TEST_DATA_DIR "/optim/cases.json"));
   return cases;
 }
+
+/// How many of a kind it has. Tests are named before any of them runs, and the file takes long to read.
+inline constexpr std::size_t optimizer_cases = 32, scheduler_cases = 19, lbfgs_cases = 20;
 
 /// A number, or the text of one that JSON has not.
 inline double number_of(const nlohmann::json& number) {

@@ -73,7 +73,7 @@ TEST_P(LRSchedulerCaseTest, SetsPyTorchsRates) {
 }
 
 INSTANTIATE_TEST_SUITE_P(PyTorch, LRSchedulerCaseTest,
-                         testing::Range(std::size_t{0}, xgrad_tests::optim_cases().at("schedulers").size()));
+                         testing::Range(std::size_t{0}, xgrad_tests::scheduler_cases));
 
 TEST(LRSchedulerTest, HasPyTorchsDefaults) {
   xgrad::SGD<double> optimizer = optimizer_of({3});

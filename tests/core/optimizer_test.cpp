@@ -116,7 +116,14 @@ TEST_P(OptimizerCaseTest, TakesPyTorchsStepsToPyTorchsState) {
 }
 
 INSTANTIATE_TEST_SUITE_P(PyTorch, OptimizerCaseTest,
-                         testing::Range(std::size_t{0}, xgrad_tests::optim_cases().at("optimizers").size()));
+                         testing::Range(std::size_t{0}, xgrad_tests::optimizer_cases));
+
+TEST(OptimCasesTest, EachIsATest) {
+  const json& cases = xgrad_tests::optim_cases();
+  EXPECT_EQ(cases.at("optimizers").size(), xgrad_tests::optimizer_cases);
+  EXPECT_EQ(cases.at("schedulers").size(), xgrad_tests::scheduler_cases);
+  EXPECT_EQ(cases.at("lbfgs").size(), xgrad_tests::lbfgs_cases);
+}
 
 TEST(AdamTest, TheFirstStepIsTheLearningRate) {
   const Variable<float> p = sloped(1.0F, 123.0F);
