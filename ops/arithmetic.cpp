@@ -278,8 +278,9 @@ Variable<T> mul(const Variable<T>& a, std::type_identity_t<T> b) {
 
 template <class T>
 Variable<T> div(const Variable<T>& a, std::type_identity_t<T> b) {
-  return record<T>("div", map_pairs<T>("div", kernels::Binary::div, kernels::div<T>, a, Variable<T>(b)),
-                   Inputs(a), Attributes("other", b), Saved(),
+  Variable<T> y = detail::empty<T>(a.shape());
+  kernels::divide(b, detail::data(a), detail::data(y), a.size());
+  return record<T>("div", std::move(y), Inputs(a), Attributes("other", b), Saved(),
                    [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {div(dy, b)}; });
 }
 

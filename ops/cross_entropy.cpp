@@ -1,5 +1,6 @@
 #include "cross_entropy.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include <xtensor/xbuilder.hpp>
@@ -20,13 +21,22 @@ namespace {
 /// What the rows of logits (N, C) are compared with, and what their losses are divided by, if summed.
 template <class T>
 struct Targets {
+  Targets(const Ids& target, const CrossEntropyOptions<T>& options)
+      : ids(target),
+        ignore_index(options.ignore_index),
+        weight(options.weight.defined() ? options.weight.value() : Array<T>::from_shape({0})),
+        smoothing(static_cast<T>(options.label_smoothing)),
+        averaged(options.reduction == Reduction::mean),
+        reduced(options.reduction != Reduction::none) {}
+
   Ids ids;
   std::int64_t ignore_index;
   Array<T> weight;  // of the classes; of none: no weights
   T smoothing;
-  const char* reduction;
-  bool reduced;
+  bool averaged, reduced;
   T divisor = 1;
+
+  const char* reduction() const { return averaged ? "mean" : reduced ? "sum" : "none"; }
 
   kernels::CrossEntropyTarget<T> plain() const {
     return {ids.data(), ignore_index, weight.size() > 0 ? weight.data() : nullptr, smoothing};
@@ -71,7 +81,7 @@ Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Target
   return fused<T>(
       "cross_entropy", std::move(y), Inputs(Unread(logits)),
       Attributes("target", shared->ids, "ignore_index", shared->ignore_index, "label_smoothing",
-                 shared->smoothing, "reduction", shared->reduction, "weight", shared->weight),
+                 shared->smoothing, "reduction", shared->reduction(), "weight", shared->weight),
       Saved(log_probs),
       [shared](const Variable<T>& logits) {
         const Variable<T> rows = losses_composed(logits, *shared);
@@ -142,6 +152,13 @@ std::size_t checked_class_axis(const Shape& logits, const CrossEntropyOptions<T>
   return axis;
 }
 
+/// Whether this shape is `whole` without one of its axes.
+bool is_without(const Shape& shape, const Shape& whole, std::size_t axis) {
+  const auto cut = static_cast<std::ptrdiff_t>(axis);
+  return shape.size() + 1 == whole.size() && std::equal(whole.begin(), whole.begin() + cut, shape.begin()) &&
+         std::equal(whole.begin() + cut + 1, whole.end(), shape.begin() + cut);
+}
+
 /// log_softmax over the classes, each times its weight.
 template <class T>
 Variable<T> weighted_log_probs(const Variable<T>& logits, std::size_t class_axis, const Variable<T>& weight) {
@@ -159,38 +176,25 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
                           const CrossEntropyOptions<std::type_identity_t<T>>& options) {
   const Shape& shape = logits.shape();
   const std::size_t class_axis = checked_class_axis(shape, options);
-  Shape expected = shape;
-  expected.erase(expected.begin() + class_axis);
-  if (target.shape() != expected) {
+  if (!is_without(target.shape(), shape, class_axis)) {
     detail::fail<ShapeError>(
         "cross_entropy: target must have the shape of logits without the class axis, got logits ", shape,
         " and target ", target.shape());
   }
-  const bool reduced = options.reduction != Reduction::none;
-  const bool averaged = options.reduction == Reduction::mean;
-  const auto to = std::allocate_shared<Targets<T>>(
-      PoolAllocator<Targets<T>>(),
-      Targets<T>{.ids = target,
-                 .ignore_index = options.ignore_index,
-                 .weight = options.weight.defined() ? options.weight.value() : Array<T>::from_shape({0}),
-                 .smoothing = static_cast<T>(options.label_smoothing),
-                 .reduction = !reduced   ? "none"
-                              : averaged ? "mean"
-                                         : "sum",
-                 .reduced = reduced});
+  const auto to = std::allocate_shared<Targets<T>>(PoolAllocator<Targets<T>>(), target, options);
   detail::note_copy(target.data(), target.size(), to->ids.data());
   if (options.weight.defined()) {
     detail::note_read(options.weight);
     detail::note_copy(detail::data(options.weight), options.weight.size(), to->weight.data());
   }
-  const auto add_weights = [plain = to->plain(), rows = target.size(), classes = shape[class_axis], averaged,
-                            divisor = &to->divisor] {
+  const auto add_weights = [plain = to->plain(), rows = target.size(), classes = shape[class_axis],
+                            averaged = to->averaged, divisor = &to->divisor] {
     const T weights = weight_of_targets(plain, rows, classes);
     *divisor = averaged ? weights : T{1};
   };
   kernels::as_captured("cross_entropy", add_weights, to->plain(), &to->divisor);
   const Variable<T> y = losses<T>(class_rows(logits), to);
-  return reduced || same_shape(y.shape(), expected) ? y : reshape(y, expected);
+  return to->reduced || same_shape(y.shape(), target.shape()) ? y : reshape(y, target.shape());
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../graph/record.hpp"
+#include "../kernels/binary.hpp"
 #include "../kernels/reduce.hpp"
 #include "arithmetic.hpp"
 #include "detail/middle_axis.hpp"
@@ -95,10 +96,7 @@ template <class T>
 Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
   const T count = static_cast<T>(result.count);
   Variable<T> y = reduce("mean", kernels::sum_middle<T>, x, result);
-  const auto divide = [m = detail::data(y), n = y.size(), count] {
-    for (std::size_t i = 0; i < n; ++i) m[i] /= count;
-  };
-  kernels::as_captured("mean", divide, detail::data(y));
+  kernels::divide(count, detail::data(std::as_const(y)), detail::data(y), y.size());
   return record<T>("mean", std::move(y), Inputs(x), result.attributes(), Saved(),
                    [to_x = spread<T>(result.kept), count](const Variable<T>& dy, Needs needs) {
                      return to_x(div(dy, count), needs);

@@ -2,6 +2,7 @@
 
 // What the functions of single elements share: loops over arrays, and ops that are one such loop.
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -29,7 +30,21 @@ Variable<T> map(void (*f)(const T*, const T*, T*, std::size_t, P...), const Vari
   return dx;
 }
 
-/// y = a op b, which broadcast; the loop `contiguous` over equal shapes is the common case.
+/// How often b's elements are repeated in a row where b stretches to a along leading axes alone; 0 if it does
+/// not.
+inline std::size_t times_repeated(const Shape& b, const Shape& a) {
+  if (b.size() > a.size()) return 0;
+  std::size_t first = 0;  // of b's axes that are not stretched
+  while (first < b.size() && b[first] == 1) ++first;
+  const std::size_t stretched = a.size() - (b.size() - first);
+  if (!std::equal(b.begin() + first, b.end(), a.begin() + stretched)) return 0;
+  std::size_t times = 1;
+  for (std::size_t axis = 0; axis < stretched; ++axis) times *= a[axis];
+  return times;
+}
+
+/// y = a op b, which broadcast; the loop `contiguous` over equal shapes is the common case, and that b is
+/// repeated, as one number or a row is, the next.
 template <class T>
 Variable<T> map_pairs(const char* name, kernels::Binary op,
                       void (*contiguous)(const T*, const T*, T*, std::size_t), const Variable<T>& a,
@@ -37,6 +52,13 @@ Variable<T> map_pairs(const char* name, kernels::Binary op,
   if (same_shape(a.shape(), b.shape())) {
     Variable<T> y = empty<T>(a.shape());
     contiguous(data(a), data(b), data(y), a.size());
+    return y;
+  }
+  if (const std::size_t times = times_repeated(b.shape(), a.shape()); times > 0) {
+    const std::size_t lengths[] = {times, b.size()};
+    const std::ptrdiff_t steps[] = {static_cast<std::ptrdiff_t>(b.size()), 1}, repeated[] = {0, 1};
+    Variable<T> y = empty<T>(a.shape());
+    kernels::binary<T>(op, lengths, {data(a), steps}, {data(b), repeated}, data(y));
     return y;
   }
   const Shape shape = broadcast_shape(name, a.shape(), b.shape());
