@@ -1,11 +1,23 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "matrix.hpp"
+#include "register_tile.hpp"
 
 namespace xgrad::kernels {
 
+// A group of columns counts as full; copying a transposed one takes as long as some rows of its products.
+constexpr std::size_t small_product = 2560, rows_per_copy = 4;
+
 /// True for products that loops have done before larger ones have chosen and packed.
-bool is_small(bool trans_b, std::size_t m, std::size_t n, std::size_t k);
+inline bool is_small(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
+  if (m > small_product || n > small_product || k > small_product) return false;
+  const std::size_t rest = n % tile_cols, groups = n / tile_cols + (rest & 1) + (rest >> 1 & 1) + (rest >> 2);
+  const std::uint64_t rows = m + (trans_b ? rows_per_copy : 0);  // a product of these exceeds 32 bits
+  return rows * groups * tile_cols * k <= small_product;
+}
 
 /// C = alpha A B + beta C as gemm computes it, where that is small.
 template <typename T>

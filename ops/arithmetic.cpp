@@ -120,6 +120,8 @@ namespace detail {
 template <class T>
 void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& shape, const Shape& kept, T* y) {
   const T* from = data(x);
+  if (const std::size_t times = times_repeated(kept, shape); times > 1)
+    return reduce(from, 1, times, element_count(kept), y);
   AxisRun run = last_run(shape, kept, shape.size());
   if (run.last == 0) {
     copy_elements("reduce_axes", from, x.size(), y);
