@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants the mistakes of mutants.txt, all in one build, and runs the unit tests with each: which do they not notice?"""
+"""Plants the mistakes of mutants.txt, all in one build, or two, and runs the unit tests with each: which do they not notice?"""
 
 import argparse
 import concurrent.futures
@@ -22,9 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).resolve().parent / "mutants.txt"
 WORK = ROOT / "build" / "mutate"
 SOURCE = WORK / "source"  # a copy with the mistakes
-BUILD = WORK / "build"
 NOTICED_BY = WORK / "noticed_by.json"  # the test that failed last time, which is tried first
-TESTS = BUILD / "tests" / "xgrad_tests"
 SWITCH = "XGRAD_MISTAKE"
 MOST_MEMORY = 16 << 30  # of a process: a mistake may ask for all
 PRODUCTS = ["*ProductsHaveTheSameBits", "GemmTest*"]
@@ -42,6 +40,27 @@ inline const unsigned planted_mistake = [] {{
 """
 
 
+@dataclass(frozen=True)
+class Build:
+    folder: Path
+    settings: tuple
+    target: str
+    tests: Path
+
+    def make(self):
+        say(f"building {self.folder.name} ...")
+        if not (self.folder / "build.ninja").exists():
+            # a mistake makes variables and parameters unused: no warnings
+            call(["cmake", "-S", SOURCE, "-B", self.folder, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=Release",
+                  "-D", "CMAKE_CXX_FLAGS=-w", "-D", "XGRAD_BUILD_BENCHMARKS=OFF", *self.settings])
+        call(["cmake", "--build", self.folder, "--target", self.target])
+
+
+WITH_BLAS = Build(WORK / "build", (), "all_tests", WORK / "build" / "tests" / "xgrad_tests")
+WITHOUT_BLAS = Build(WORK / "no-blas", ("-D", "XGRAD_BLAS=OFF"), "core_tests", WORK / "no-blas" / "tests" / "core_tests")
+IN_PLACE_OF_BLAS = {"kernels/plain_gemm.cpp", "kernels/plain_lapack.cpp"}  # which a build with BLAS leaves out
+
+
 @dataclass
 class Mutant:
     number: int
@@ -57,6 +76,9 @@ class Mutant:
     def key(self):
         """A number that stays when the list changes, so that only what changes is built anew."""
         return zlib.crc32("@".join((self.file, self.before, self.right, self.wrong, self.after)).encode())
+
+    def build(self):
+        return WITHOUT_BLAS if self.file in IN_PLACE_OF_BLAS else WITH_BLAS
 
     def planted(self, right):
         """An expression becomes a choice of two, statements that of an if; `right` may have other mistakes."""
@@ -157,15 +179,6 @@ def call(command):
         sys.exit(f"{done.stdout[-20000:]}\nfailed: {' '.join(map(str, command))}")
 
 
-def build():
-    say("building ...")
-    if not (BUILD / "build.ninja").exists():
-        # a mistake makes variables and parameters unused: no warnings
-        call(["cmake", "-S", SOURCE, "-B", BUILD, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=Release",
-              "-D", "CMAKE_CXX_FLAGS=-w", "-D", "XGRAD_BUILD_BENCHMARKS=OFF"])
-    call(["cmake", "--build", BUILD, "--target", "all_tests"])
-
-
 def say(text):
     print(text, flush=True)
 
@@ -175,14 +188,14 @@ def limits():
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
 
 
-def run_tests(key, tests, seconds, environment=()):
-    """Runs these tests with the mistake; the name of the test that fails, crashes or hangs, or nothing."""
+def run_tests(program, key, tests, seconds, environment=()):
+    """Runs these tests of the program with the mistake; the name of the test that fails, crashes or hangs, or nothing."""
     with tempfile.TemporaryDirectory(dir=WORK) as folder, open(Path(folder) / "output", "w+b") as output:
         flags = Path(folder) / "flags"
         flags.write_text("--gtest_filter=" + ":".join(tests) + "\n")
         environment = dict(os.environ, TMPDIR=folder, **{SWITCH: str(key)}, **dict(environment))
         process = subprocess.Popen(
-            [TESTS, f"--gtest_flagfile={flags}", "--gtest_fail_fast", "--gtest_color=no"], cwd=folder, env=environment,
+            [program, f"--gtest_flagfile={flags}", "--gtest_fail_fast", "--gtest_color=no"], cwd=folder, env=environment,
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             preexec_fn=limits)
         end = ""
@@ -207,11 +220,11 @@ def run_tests(key, tests, seconds, environment=()):
         return (begun[-1] if begun else "before the first test"), "hangs" if end == "hangs" else "crashes"
 
 
-def run_without_mistake():
-    """The seconds of each test, all of which must pass."""
+def run_without_mistake(program):
+    """The seconds of each test of the program, all of which must pass."""
     say("running the tests without a mistake ...")
     report = WORK / "tests.json"
-    done = subprocess.run([TESTS, f"--gtest_output=json:{report}", "--gtest_brief=1"], cwd=WORK, stdin=subprocess.DEVNULL,
+    done = subprocess.run([program, f"--gtest_output=json:{report}", "--gtest_brief=1"], cwd=WORK, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ, **{SWITCH: "0"}),
                           preexec_fn=limits)
     if done.returncode != 0:
@@ -224,6 +237,7 @@ def run_without_mistake():
 def notice(mutant, seconds, likely):
     """The test that notices the mistake, and how: the likely one first, then fast ones with the file's name, then all others,
     and products with another processor's kernels."""
+    program = mutant.build().tests
     fast = [test for test, time_taken in seconds.items() if time_taken < 0.1]
     name = Path(mutant.file).stem.replace("_", "")
     named = [test for test in fast if name in test.replace("_", "").lower()]
@@ -231,10 +245,10 @@ def notice(mutant, seconds, likely):
     for group in groups:
         if not group:
             continue
-        test, end = run_tests(mutant.key(), group, 60 + 5 * sum(seconds[test] for test in group))
+        test, end = run_tests(program, mutant.key(), group, 60 + 5 * sum(seconds[test] for test in group))
         if test:
             return test, end
-    return run_tests(mutant.key(), PRODUCTS, 300, OTHER_PROCESSOR)
+    return run_tests(program, mutant.key(), PRODUCTS, 300, OTHER_PROCESSOR)
 
 
 def main():
@@ -243,25 +257,34 @@ def main():
     parser.add_argument("--sample", metavar="COUNT", type=int, help="so many of them, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at once")
+    parser.add_argument("--check", action="store_true", help="only whether the list fits the sources")
     options = parser.parse_args()
 
     mutants = read_list()
+    if options.check:
+        for file in {mutant.file for mutant in mutants}:
+            plant(mutants, file, (ROOT / file).read_text())
+        return
     for number in options.numbers:
         if not 0 < number <= len(mutants):
             parser.error(f"the numbers are 1 to {len(mutants)}, got {number}")
     WORK.mkdir(parents=True, exist_ok=True)
     copy_sources(mutants)
-    build()
-    seconds = run_without_mistake()
     chosen = [mutant for mutant in mutants if not options.numbers or mutant.number in options.numbers]
     if options.sample is not None:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
+    seconds_of = {}
+    for build in dict.fromkeys(mutant.build() for mutant in chosen):
+        build.make()
+        seconds_of[build] = run_without_mistake(build.tests)
 
     noticed_by = json.loads(NOTICED_BY.read_text()) if NOTICED_BY.exists() else {}
     survivors, start = [], time.monotonic()
     say(f"running the tests with {len(chosen)} mistakes ...")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
-        running = {threads.submit(notice, mutant, seconds, noticed_by.get(str(mutant.key()))): mutant for mutant in chosen}
+        running = {
+            threads.submit(notice, mutant, seconds_of[mutant.build()], noticed_by.get(str(mutant.key()))): mutant
+            for mutant in chosen}
         for done, future in enumerate(concurrent.futures.as_completed(running), 1):
             mutant, (test, end) = running[future], future.result()
             if test:
