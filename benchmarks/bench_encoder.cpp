@@ -1,4 +1,4 @@
-// Training steps and forward passes of an encoder at five sizes: time, GFLOP/s and memory
+// Training steps and forward passes of an encoder at several sizes: time, GFLOP/s and memory
 #include <stdlib.h>
 
 #include <algorithm>
@@ -305,7 +305,7 @@ int main(int argc, char** argv) {
       "gradients of an encoder, each config in a process of its own. GFLOP/s are those of its matrix "
       "products "
       "in CPU time with one thread, in wall time with more.");
-  app.add_option("--config", options.configs, "Sizes of the encoder; all but the largest by default")
+  app.add_option("--config", options.configs, "Sizes of the encoder; the first five by default")
       ->check(CLI::IsMember(config_names()));
   app.add_option("--threads", options.threads, "Threads that an op may use")
       ->check(apps::in_range<std::size_t>(1, 1024))

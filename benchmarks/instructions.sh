@@ -3,7 +3,7 @@
 #   benchmarks/instructions.sh build/release
 set -euo pipefail
 encoder=${1:?the build directory}/benchmarks/bench_encoder_xgrad
-size='{"vocab": 6, "seq": 8, "batch": 1, "d_model": 4, "heads": 2, "d_ff": 8, "layers": 1, "classes": 2}'
+size='{"vocab": 6, "seq": 8, "batch": 1, "d_model": 4, "heads": 2, "d_ff": 8, "layers": 1, "classes": 2, "dropout": 0}'
 
 # All that the process does for so many steps.
 instructions() {

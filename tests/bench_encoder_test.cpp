@@ -76,7 +76,7 @@ TEST(BenchEncoderTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(
       result.output,
-      "bench_encoder: --config: tiny not in {toy,small,medium,large,longseq,bert-base}; --help lists the "
+      "bench_encoder: --config: tiny not in {toy,small,medium,large,longseq,minilm,bert-base,dropout}; --help lists the "
       "arguments\n");
 }
 #endif

@@ -29,6 +29,7 @@ class LayerImpl : public torch::nn::Module {
  public:
   explicit LayerImpl(const bench::Size& size)
       : heads_(count(size.heads)),
+        dropout_(size.dropout),
         w_q_(projection("W_Q", size)),
         w_k_(projection("W_K", size)),
         w_v_(projection("W_V", size)),
@@ -39,8 +40,8 @@ class LayerImpl : public torch::nn::Module {
         norm2_(norm("norm2", size)) {}
 
   Tensor forward(const Tensor& x, const Tensor& mask) {
-    const Tensor y = norm1_(x + attend(x, mask));
-    return norm2_(y + linear2_(torch::relu(linear1_(y))));
+    const Tensor y = norm1_(x + dropped(attend(x, mask)));
+    return norm2_(y + dropped(linear2_(dropped(torch::relu(linear1_(y))))));
   }
 
  private:
@@ -56,14 +57,18 @@ class LayerImpl : public torch::nn::Module {
   Tensor split(const Tensor& x) const {
     return x.view({x.size(0), x.size(1), heads_, x.size(2) / heads_}).transpose(1, 2);
   }
+  Tensor dropped(const Tensor& x) const {
+    return dropout_ == 0 ? x : torch::dropout(x, dropout_, is_training());
+  }
   Tensor attend(const Tensor& x, const Tensor& mask) {
     const Tensor q = split(w_q_(x)), k = split(w_k_(x)), v = split(w_v_(x));
     const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
     const Tensor weights = torch::softmax(torch::matmul(q * scale, k.transpose(-2, -1)) + mask, -1);
-    return out_proj_(torch::matmul(weights, v).transpose(1, 2).reshape(x.sizes()));
+    return out_proj_(torch::matmul(dropped(weights), v).transpose(1, 2).reshape(x.sizes()));
   }
 
   std::int64_t heads_;
+  double dropout_;
   torch::nn::Linear w_q_, w_k_, w_v_, out_proj_, linear1_, linear2_;
   torch::nn::LayerNorm norm1_, norm2_;
 };
@@ -113,20 +118,26 @@ class Work {
   }
 
   void step() {
+    set_mode(true);
     bench::forget_gradients(parameters_);
     torch::cross_entropy_loss(logits(), labels_).backward();
     optimizer_.step();
   }
   void forward() {
     const torch::NoGradGuard guard;
+    set_mode(false);
     logits();
   }
   double loss() {
     const torch::NoGradGuard guard;
+    set_mode(false);
     return torch::cross_entropy_loss(logits(), labels_).item<double>();
   }
 
  private:
+  void set_mode(bool training) {
+    if (model_->is_training() != training) model_->train(training);
+  }
   /// In bfloat16 where autocast is on (torch.autocast("cpu")).
   Tensor logits() {
     if (!autocast_) return model_(ids_);

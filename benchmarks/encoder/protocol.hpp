@@ -14,8 +14,9 @@ namespace bench {
 /// The sizes of the encoder that is measured and of its batch.
 struct Size {
   std::size_t vocab, seq, batch, d_model, heads, d_ff, layers, classes;
+  double dropout = 0;  ///< in training steps: of attention weights, inner activations and the residual stream
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Size, vocab, seq, batch, d_model, heads, d_ff, layers, classes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Size, vocab, seq, batch, d_model, heads, d_ff, layers, classes, dropout)
 
 /// xgrad's model and its batch.
 struct Model {

@@ -28,6 +28,7 @@ class Work {
         labels_(xgrad::randint(0, static_cast<std::int64_t>(size.classes), {size.batch})) {}
 
   void step() {
+    set_mode(true);
     if (is_captured_) {
       captured_step_(ids_, labels_);
     } else {
@@ -36,10 +37,12 @@ class Work {
   }
   void forward() const {
     const xgrad::NoGrad guard;
+    set_mode(false);
     model_(ids_);
   }
   bench::Model description() const {
     const xgrad::NoGrad guard;
+    set_mode(false);
     return {xgrad::kernels::blas_core_name(), to_string(xgrad::matmul_precision_in_use()),
             model_.parameter_count(),         cross_entropy(model_(ids_), labels_).item(),
             {ids_.begin(), ids_.end()},       {labels_.begin(), labels_.end()}};
@@ -48,6 +51,10 @@ class Work {
   bench::Weights save(const std::string& path) const { return bench::save(model_, path); }
 
  private:
+  /// Of dropout. To set it takes as long as a good part of the smallest passes.
+  void set_mode(bool training) const {
+    if (model_.training() != training) model_.train(training);
+  }
   void make_step(const Ids& ids, const Ids& labels) {
     optimizer_.zero_grad();
     cross_entropy(model_(ids), labels).backward();
