@@ -38,8 +38,10 @@ export function open(report, options) {
   return openFile(file, options);
 }
 
-/** The same of a page that a program has written. */
-export async function openFile(file, { width = 1280, height = 900, ...options } = {}) {
+/** Pages that were closed, by their options: to open a new one takes longer than most of what is done with it. */
+const idle = new Map();
+
+async function newPage({ width, height, ...options }) {
   const context = await browser.newContext({ viewport: { width, height }, ...options });
   context.setDefaultTimeout(120_000); // a machine may be busy
   const page = await context.newPage();
@@ -52,11 +54,23 @@ export async function openFile(file, { width = 1280, height = 900, ...options } 
   await page.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => console.log(`violates ${event.violatedDirective}`));
   });
+  return { page, noise };
+}
+
+/** The same of a page that a program has written. */
+export async function openFile(file, { width = 1280, height = 900, ...others } = {}) {
+  const options = { width, height, ...others };
+  const key = JSON.stringify(options);
+  const opened = idle.get(key)?.pop() ?? (await newPage(options));
+  const { page, noise } = opened;
   await page.goto(pathToFileURL(file).href);
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   const close = async () => {
-    await context.close();
+    await page.goto("about:blank");
     assert.deepEqual(noise, [], "the page makes no request, no message and violates no policy");
+    await page.emulateMedia({ media: null, colorScheme: "light" });
+    await page.mouse.move(0, 0);
+    idle.set(key, [...(idle.get(key) ?? []), opened]);
   };
   return { page, close };
 }
