@@ -126,10 +126,17 @@ struct Options {
   std::vector<std::string> peers;
   std::size_t threads = 1;
   std::string precision = "highest";
+  double dropout = 0;
   bool captured = false;
   bool json = false;
   double seconds = 2;
 };
+
+Size size_of(const Config& config, const Options& options) {
+  Size size = config.size;
+  size.dropout = options.dropout;
+  return size;
+}
 
 /// A config's figures.
 class Report {
@@ -142,7 +149,7 @@ class Report {
     ordered_json line{{"config", config_.name},        {"threads", options_.threads},
                       {"params", model_.params},       {"core", model_.core},
                       {"precision", model_.precision}, {"sgemm_gflops", sgemm_},
-                      {"captured", options_.captured}};
+                      {"dropout", options_.dropout},   {"captured", options_.captured}};
     line.update(figures(xgrad()));
     for (const Runner& peer : runners_) {
       if (&peer == &xgrad()) continue;
@@ -161,9 +168,10 @@ class Report {
   void print() const {
     std::printf(
         "\n%s: %zu parameters, %zu x %zu tokens, %zu thread%s; OpenBLAS core %s, sgemm %.4g GFLOP/s; "
-        "precision %s%s\n",
+        "precision %s%s%s\n",
         config_.name, model_.params, config_.size.batch, config_.size.seq, options_.threads,
         options_.threads == 1 ? "" : "s", model_.core.c_str(), sgemm_, model_.precision.c_str(),
+        options_.dropout > 0 ? ("; dropout " + json(options_.dropout).dump()).c_str() : "",
         options_.captured ? "; captured" : "");
     const bool with_peers = runners_.size() > 1;
     std::printf("%-22s %-35s %10s %10s %8s %8s%s\n", "", "wall ms", "CPU ms", "", "of", "peak",
@@ -239,7 +247,7 @@ void start_peers(const Config& config, const Options& options, const Model& mode
     const auto started = runner.process.ask<PeerModel>({{"do", "start"},
                                                         {"threads", options.threads},
                                                         {"autocast", name == "libtorch-autocast"},
-                                                        {"size", config.size},
+                                                        {"size", size_of(config, options)},
                                                         {"weights", weights.path()},
                                                         {"parameters", saved.parameters},
                                                         {"ids", model.ids},
@@ -262,7 +270,7 @@ void measure(const Config& config, const Options& options) {
                                                {"threads", options.threads},
                                                {"precision", options.precision},
                                                {"captured", options.captured},
-                                               {"size", config.size}});
+                                               {"size", size_of(config, options)}});
   xgrad.loss = model.loss;
   start_peers(config, options, model, runners);
   Sgemm sgemm;
@@ -315,6 +323,11 @@ int main(int argc, char** argv) {
       ->check(CLI::Validator(missing, ""));
   app.add_option("--precision", options.precision, "Precision of xgrad's matrix products")
       ->check(CLI::IsMember({"highest", "high", "medium"}))
+      ->capture_default_str();
+  app.add_option("--dropout", options.dropout,
+                 "Probability of dropout in training steps: of attention weights, inner activations and what "
+                 "is added to the residual stream")
+      ->check(apps::in_range(0.0, 1.0))
       ->capture_default_str();
   app.add_flag("--captured", options.captured, "Measure xgrad's training step as captured() replays it");
   app.add_flag("--json", options.json, "Print one JSON object per config instead of a table");

@@ -29,14 +29,14 @@ configs = list(dict.fromkeys(line["config"] for line in measured))
 
 
 def run_of(line):
-    """With products that are rounded, captured, on so many threads."""
-    return line["precision"] != "highest", line["captured"], line["threads"]
+    """With products that are rounded, captured, with dropout, on so many threads."""
+    return line["precision"] != "highest", line["captured"], line.get("dropout", 0), line["threads"]
 
 
 runs = sorted({run_of(line) for line in measured})
 by_key = {(line["config"], run_of(line)): line for line in measured}
 if len(by_key) < len(measured):
-    parser.error("two lines have one config, number of threads, precision in use, and are captured or not")
+    parser.error("two lines have one config, number of threads, precision in use and dropout, and are captured or not")
 
 
 def found(config, run):
@@ -48,9 +48,10 @@ def ratio(config, run, peer, key):
 
 
 def name_of(run):
-    rounded, captured, threads = run
+    rounded, captured, dropout, threads = run
     name = f"{threads} thread{'s' if threads > 1 else ''}"
-    return name + (", products of bfloat16" if rounded else "") + (", captured" if captured else "")
+    name += ", products of bfloat16" if rounded else ""
+    return name + (f", dropout {dropout}" if dropout else "") + (", captured" if captured else "")
 
 
 def short(number):
@@ -62,7 +63,7 @@ def rows():
     """Labels, and a cell for each config."""
     for task, what in tasks.items():
         for run in runs:
-            if run[1] and task == "fwd":  # captured() replays training steps
+            if (run[1] or run[2]) and task == "fwd":  # of training steps alone
                 continue
             if run == runs[0]:
                 milliseconds = [found(config, run).get(f"{task}_ms") for config in configs]

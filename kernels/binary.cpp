@@ -203,7 +203,7 @@ XGRAD_PARALLEL_KERNEL(scale, n, 1, (std::type_identity_t<T> alpha, const T* x, T
   for (std::size_t i = begin; i < n; ++i) y[i] = alpha * x[i];
 }
 
-XGRAD_PARALLEL_KERNEL(divide, n, 1, (std::type_identity_t<T> divisor, const T* x, T* y, std::size_t n),
+XGRAD_PARALLEL_KERNEL(div_scalar, n, 1, (std::type_identity_t<T> divisor, const T* x, T* y, std::size_t n),
                       (divisor, x, y, n)) {
   XGRAD_INDEPENDENT
   for (std::size_t i = begin; i < n; ++i) y[i] = x[i] / divisor;

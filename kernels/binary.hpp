@@ -82,7 +82,7 @@ template <typename T>
 void scale(std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n);
 /// y = x / divisor; y may be x.
 template <typename T>
-void divide(std::type_identity_t<T> divisor, const T* x, T* y, std::size_t n);
+void div_scalar(std::type_identity_t<T> divisor, const T* x, T* y, std::size_t n);
 /// y = x + alpha; y may be x.
 template <typename T>
 void add_scalar(std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n);

@@ -120,7 +120,7 @@ namespace detail {
 template <class T>
 void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& shape, const Shape& kept, T* y) {
   const T* from = data(x);
-  if (const std::size_t times = times_repeated(kept, shape); times > 1)
+  if (const std::size_t times = times_repeated(kept, shape); times > 1)  // what follows comes to that, too
     return reduce(from, 1, times, element_count(kept), y);
   AxisRun run = last_run(shape, kept, shape.size());
   if (run.last == 0) {
@@ -281,7 +281,7 @@ Variable<T> mul(const Variable<T>& a, std::type_identity_t<T> b) {
 template <class T>
 Variable<T> div(const Variable<T>& a, std::type_identity_t<T> b) {
   Variable<T> y = detail::empty<T>(a.shape());
-  kernels::divide(b, detail::data(a), detail::data(y), a.size());
+  kernels::div_scalar(b, detail::data(a), detail::data(y), a.size());
   return record<T>("div", std::move(y), Inputs(a), Attributes("other", b), Saved(),
                    [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {div(dy, b)}; });
 }

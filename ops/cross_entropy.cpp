@@ -26,17 +26,19 @@ struct Targets {
         ignore_index(options.ignore_index),
         weight(options.weight.defined() ? options.weight.value() : Array<T>::from_shape({0})),
         smoothing(static_cast<T>(options.label_smoothing)),
-        averaged(options.reduction == Reduction::mean),
-        reduced(options.reduction != Reduction::none) {}
+        reduction(options.reduction) {}
 
   Ids ids;
   std::int64_t ignore_index;
   Array<T> weight;  // of the classes; of none: no weights
   T smoothing;
-  bool averaged, reduced;
+  Reduction reduction;
   T divisor = 1;
 
-  const char* reduction() const { return averaged ? "mean" : reduced ? "sum" : "none"; }
+  bool reduced() const { return reduction != Reduction::none; }
+  const char* reduction_name() const {
+    return reduction == Reduction::mean ? "mean" : reduction == Reduction::sum ? "sum" : "none";
+  }
 
   kernels::CrossEntropyTarget<T> plain() const {
     return {ids.data(), ignore_index, weight.size() > 0 ? weight.data() : nullptr, smoothing};
@@ -72,7 +74,7 @@ Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Target
   Variable<T> y = detail::empty<T>(Shape{rows});
   kernels::cross_entropy_rows(detail::data(logits), to.plain(), detail::data(log_probs), detail::data(y),
                               rows, classes);
-  if (to.reduced) {
+  if (to.reduced()) {
     const Variable<T> row_losses = std::exchange(y, detail::empty<T>(Shape{}));
     kernels::sum_middle(detail::data(row_losses), 1, rows, 1, detail::data(y));
     const auto divide = [sum = detail::data(y), divisor = &to.divisor] { *sum /= *divisor; };
@@ -81,17 +83,17 @@ Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Target
   return fused<T>(
       "cross_entropy", std::move(y), Inputs(Unread(logits)),
       Attributes("target", shared->ids, "ignore_index", shared->ignore_index, "label_smoothing",
-                 shared->smoothing, "reduction", shared->reduction(), "weight", shared->weight),
+                 shared->smoothing, "reduction", shared->reduction_name(), "weight", shared->weight),
       Saved(log_probs),
       [shared](const Variable<T>& logits) {
         const Variable<T> rows = losses_composed(logits, *shared);
-        return shared->reduced ? div(sum(rows), shared->divisor) : rows;
+        return shared->reduced() ? div(sum(rows), shared->divisor) : rows;
       },
       [shared](const Variable<T>& dy, Needs, const Variable<T>&,
                const Variable<T>& log_probs) -> Grads<T, 1> {
         const Targets<T>& to = *shared;
         Variable<T> row_weights = dy;
-        if (to.reduced) {
+        if (to.reduced()) {
           row_weights = detail::empty<T>(Shape{to.ids.size()});
           const auto weigh = [share = detail::data(dy), divisor = &to.divisor,
                               weights = detail::data(row_weights),
@@ -188,13 +190,13 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
     detail::note_copy(detail::data(options.weight), options.weight.size(), to->weight.data());
   }
   const auto add_weights = [plain = to->plain(), rows = target.size(), classes = shape[class_axis],
-                            averaged = to->averaged, divisor = &to->divisor] {
+                            averaged = to->reduction == Reduction::mean, divisor = &to->divisor] {
     const T weights = weight_of_targets(plain, rows, classes);
     *divisor = averaged ? weights : T{1};
   };
   kernels::as_captured("cross_entropy", add_weights, to->plain(), &to->divisor);
   const Variable<T> y = losses<T>(class_rows(logits), to);
-  return to->reduced || same_shape(y.shape(), target.shape()) ? y : reshape(y, target.shape());
+  return to->reduced() || same_shape(y.shape(), target.shape()) ? y : reshape(y, target.shape());
 }
 
 template <class T>

@@ -96,7 +96,7 @@ template <class T>
 Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
   const T count = static_cast<T>(result.count);
   Variable<T> y = reduce("mean", kernels::sum_middle<T>, x, result);
-  kernels::divide(count, detail::data(std::as_const(y)), detail::data(y), y.size());
+  kernels::div_scalar(count, detail::data(std::as_const(y)), detail::data(y), y.size());
   return record<T>("mean", std::move(y), Inputs(x), result.attributes(), Saved(),
                    [to_x = spread<T>(result.kept), count](const Variable<T>& dy, Needs needs) {
                      return to_x(div(dy, count), needs);

@@ -6,12 +6,14 @@
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "../benchmarks/encoder/process.hpp"
 #include "expect_error.hpp"
+#include "files.hpp"
 #include "program.hpp"
 
 namespace {
@@ -74,10 +76,32 @@ TEST(BenchEncoderTest, WithoutJsonATableIsPrinted) {
 TEST(BenchEncoderTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
   const ProgramResult result = run_bench("--config tiny");
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(
-      result.output,
-      "bench_encoder: --config: tiny not in {toy,small,medium,large,longseq,minilm,bert-base,dropout}; --help lists the "
-      "arguments\n");
+  EXPECT_EQ(result.output,
+            "bench_encoder: --config: tiny not in {toy,small,medium,large,longseq,minilm,bert-base}; "
+            "--help lists the "
+            "arguments\n");
+}
+
+/// The loss before a step, and the parameters after it.
+std::pair<double, std::string> loss_and_step(double dropout) {
+  const xgrad_tests::TemporaryFolder folder;
+  Process worker("xgrad", {XGRAD_PROGRAMS_DIR "/../benchmarks/bench_encoder_xgrad"});
+  const json size{{"vocab", 6}, {"seq", 8},    {"batch", 2},   {"d_model", 8},      {"heads", 2},
+                  {"d_ff", 8},  {"layers", 1}, {"classes", 2}, {"dropout", dropout}};
+  const json started = worker.ask<json>(
+      {{"do", "start"}, {"threads", 1}, {"precision", "highest"}, {"captured", false}, {"size", size}});
+  worker.ask<json>({{"do", "step"}, {"calls", 1}, {"batches", 1}, {"warm_up", 0}});
+  worker.ask<json>({{"do", "save"}, {"path", folder.path("weights")}});
+  return {started.at("loss"), xgrad_tests::read_bytes(folder.path("weights"))};
+}
+
+TEST(BenchEncoderTest, DropoutIsOfStepsAlone) {
+  const auto [loss, parameters] = loss_and_step(0);
+  const auto [same_loss, other_parameters] = loss_and_step(0.5);
+  EXPECT_EQ(loss, same_loss);
+  EXPECT_EQ(parameters.size(), other_parameters.size());
+  EXPECT_NE(parameters, other_parameters);
+  EXPECT_EQ(parameters, loss_and_step(0).second);
 }
 #endif
 

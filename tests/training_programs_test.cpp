@@ -430,9 +430,9 @@ TEST_F(SyllablesProgramTest, ComputesWithAForcedPrecision) {
   EXPECT_NE(rounded, precise);
   EXPECT_NEAR(rounded, precise, 0.01);
   EXPECT_EQ(xgrad_tests::error_of(medium + " --resume", 0), "resumed after step 3\n");
-  EXPECT_EQ(xgrad_tests::error_of(arguments + " --precision medium --resume"),
-            "train_syllables: " + checkpoint_ +
-                ": --force-precision must be as in the checkpoint, 'true', got nothing\n");
+  EXPECT_TRUE(xgrad_tests::error_of(arguments + " --precision medium --resume")
+                  .ends_with("train_syllables: " + checkpoint_ +
+                             ": --force-precision must be as in the checkpoint, 'true', got nothing\n"));
 }
 
 TEST_F(SyllablesProgramTest, EnglishIsComparedWithTheVowelRule) {

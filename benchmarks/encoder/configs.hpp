@@ -25,7 +25,6 @@ inline constexpr Config configs[] = {
     {"longseq", {100, 1024, 1, 128, 4, 512, 2, 10}},
     {"minilm", {30522, 128, 8, 384, 12, 1536, 6, 2}},
     {"bert-base", {30522, 128, 8, 768, 12, 3072, 12, 2}},
-    {"dropout", {1000, 64, 16, 256, 4, 1024, 4, 10, 0.1}},
 };
 
 inline const Config& config_of(const std::string& name) {

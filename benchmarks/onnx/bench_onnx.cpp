@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Measures the forward pass of a fresh BERT, and of the graph that it is exported to and read back as.");
   app.add_option("--config", configs,
-                 "Sizes of the encoder, as bench_encoder has them; all but the largest by default")
+                 "Sizes of the encoder, as bench_encoder has them; the first five by default")
       ->check(CLI::IsMember(bench::config_names()));
   app.add_option("--vs", peer, "Another library to measure beside, in turns")
       ->check(CLI::IsMember({"onnxruntime"}))

@@ -1,4 +1,4 @@
-"""What show.hpp is for the C++ programs, for their twins."""
+"""What ../common/show.hpp is for the C++ programs, for their twins."""
 
 import resource
 import sys

@@ -30,16 +30,16 @@ Variable<T> map(void (*f)(const T*, const T*, T*, std::size_t, P...), const Vari
   return dx;
 }
 
-/// How often b's elements are repeated in a row where b stretches to a along leading axes alone; 0 if it does
-/// not.
-inline std::size_t times_repeated(const Shape& b, const Shape& a) {
-  if (b.size() > a.size()) return 0;
-  std::size_t first = 0;  // of b's axes that are not stretched
-  while (first < b.size() && b[first] == 1) ++first;
-  const std::size_t stretched = a.size() - (b.size() - first);
-  if (!std::equal(b.begin() + first, b.end(), a.begin() + stretched)) return 0;
+/// How often all elements of one shape are repeated where it stretches to the other along leading axes alone;
+/// 0 if it does not, or an axis has no length.
+inline std::size_t times_repeated(const Shape& from, const Shape& to) {
+  if (from.size() > to.size()) return 0;
+  std::size_t first = 0;  // of the axes that are not stretched
+  while (first < from.size() && from[first] == 1) ++first;
+  const std::size_t stretched = to.size() - (from.size() - first);
+  if (!std::equal(from.begin() + first, from.end(), to.begin() + stretched)) return 0;
   std::size_t times = 1;
-  for (std::size_t axis = 0; axis < stretched; ++axis) times *= a[axis];
+  for (std::size_t axis = 0; axis < stretched; ++axis) times *= to[axis];
   return times;
 }
 

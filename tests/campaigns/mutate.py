@@ -147,6 +147,12 @@ def plant(mutants, file, text):
     return f'#include "{SOURCE}/planted_mistake.hpp"\n#line 1\n' + text
 
 
+def source(file):
+    if not (ROOT / file).is_file():
+        sys.exit(f"{LIST}: there is no {file}")
+    return (ROOT / file).read_bytes()
+
+
 def copy_sources(mutants):
     """Writes only what changes, so that only that is built anew."""
     files = {mutant.file for mutant in mutants}
@@ -158,8 +164,8 @@ def copy_sources(mutants):
             path = Path(folder, name)
             file, contents = str(path.relative_to(ROOT)), path.read_bytes()
             wanted[file] = plant(mutants, file, contents.decode()).encode() if file in files else contents
-    for file in files - wanted.keys():
-        sys.exit(f"{LIST}: there is no {file}")
+    for file in files:
+        source(file)
     for path in SOURCE.rglob("*"):
         if path.is_file() and str(path.relative_to(SOURCE)) not in wanted:
             path.unlink()
@@ -236,7 +242,7 @@ def run_without_mistake(program):
 
 def notice(mutant, seconds, likely):
     """The test that notices the mistake, and how: the likely one first, then fast ones with the file's name, then all others,
-    and products with another processor's kernels."""
+    and products with other kernels of BLAS."""
     program = mutant.build().tests
     fast = [test for test, time_taken in seconds.items() if time_taken < 0.1]
     name = Path(mutant.file).stem.replace("_", "")
@@ -248,6 +254,8 @@ def notice(mutant, seconds, likely):
         test, end = run_tests(program, mutant.key(), group, 60 + 5 * sum(seconds[test] for test in group))
         if test:
             return test, end
+    if mutant.build() is WITHOUT_BLAS:
+        return "", ""
     return run_tests(program, mutant.key(), PRODUCTS, 300, OTHER_PROCESSOR)
 
 
@@ -262,8 +270,8 @@ def main():
 
     mutants = read_list()
     if options.check:
-        for file in {mutant.file for mutant in mutants}:
-            plant(mutants, file, (ROOT / file).read_text())
+        for file in dict.fromkeys(mutant.file for mutant in mutants):
+            plant(mutants, file, source(file).decode())
         return
     for number in options.numbers:
         if not 0 < number <= len(mutants):

@@ -27,6 +27,7 @@ export async function start() {
 }
 
 export async function stop() {
+  idle.clear();
   await browser.close();
   rmSync(folder, { recursive: true });
 }
@@ -68,7 +69,7 @@ export async function openFile(file, { width = 1280, height = 900, ...others } =
   const close = async () => {
     await page.goto("about:blank");
     assert.deepEqual(noise, [], "the page makes no request, no message and violates no policy");
-    await page.emulateMedia({ media: null, colorScheme: "light" });
+    await page.emulateMedia({ media: null, colorScheme: options.colorScheme ?? "light" });
     await page.mouse.move(0, 0);
     idle.set(key, [...(idle.get(key) ?? []), opened]);
   };
