@@ -81,6 +81,13 @@ TEST(EighTest, TheGradientIsSymmetric) {
               1e-14, "of a itself, from its parts");
 }
 
+TEST(EighTest, EigenvaluesAscendWithTheirVectors) {
+  const Variable<double> a(Array<double>{{3, 0, 0}, {0, 1, 0}, {0, 0, 2}});
+  const auto [w, v] = xgrad::eigh(a);
+  EXPECT_EQ(w.value(), (Array<double>{1, 2, 3}));
+  EXPECT_EQ(xgrad::abs(v).value(), (Array<double>{{0, 0, 1}, {1, 0, 0}, {0, 1, 0}}));
+}
+
 TEST(EighTest, OneTriangleIsRead) {
   const Array<double> lower{{2, nan}, {1, 2}}, upper{{2, 1}, {nan, 2}};
   for (const auto& [w, v] : {eigh(Variable<double>(lower)), eigh(Variable<double>(upper), 'U')}) {
