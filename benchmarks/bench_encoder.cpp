@@ -1,12 +1,8 @@
 // Training steps and forward passes of an encoder at several sizes: time, GFLOP/s and memory
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <list>
 #include <string>
@@ -336,7 +332,6 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
 
-  unsetenv("OPENBLAS_CORETYPE");  // a figure is worth something only with the kernels made for the processor
-  std::signal(SIGPIPE, SIG_IGN);  // a process that ends is an exception
+  bench::prepare_to_compare(options.threads);
   return apps::run_program("bench_encoder", [&] { return run(options); });
 }

@@ -2,14 +2,18 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstddef>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -25,6 +29,20 @@
 namespace bench {
 
 using Environment = std::map<std::string, std::string>;
+
+/// Before processes are compared: with one thread all of them run on one processor, as those of a virtual
+/// machine may differ by a third; OpenBLAS takes the kernels made for it; and a process that ends is an
+/// exception.
+inline void prepare_to_compare(std::size_t threads) {
+  if (const int processor = sched_getcpu(); threads == 1 && processor >= 0) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(processor), &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  unsetenv("OPENBLAS_CORETYPE");
+  std::signal(SIGPIPE, SIG_IGN);
+}
 
 /// A child process that answers each JSON line with one. Who makes one ignores SIGPIPE.
 class Process {

@@ -1,7 +1,6 @@
 // A pretrained encoder, and the same read from an ONNX file: the forward pass, CPU time
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <functional>
 #include <optional>
@@ -174,7 +173,7 @@ int main(int argc, char** argv) {
       ->check(apps::in_range(1e-3, 1000.0))
       ->capture_default_str();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
-  std::signal(SIGPIPE, SIG_IGN);  // a process that ends is an exception
+  bench::prepare_to_compare(1);
   return apps::run_program("bench_onnx", [&] {
     const xgrad::NoGrad guard;
     xgrad::set_num_threads(1);
