@@ -10,6 +10,7 @@
 #include "large_gemm.hpp"
 #include "pack.hpp"
 #include "product_pieces.hpp"
+#include "small_gemm.hpp"
 
 extern "C" {
 [[gnu::weak]] char* openblas_get_corename();
@@ -30,18 +31,43 @@ void blas_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T be
                                   beta, c.data, index(c.stride));
 }
 
-// OpenBLAS adds the products of an element in one order up to a million multiplications, and in another
-// above, which does not depend on the row as long as its tiles begin at the same rows: pieces of twice a
-// million that begin at multiples of every tile's height are bit-equal to the whole. For columns that does
-// not hold.
-constexpr std::size_t piece_product = std::size_t{1} << 21, piece_border = 48;
+bool has_small_kernels() {
+  static const bool found = [] {
+    const std::string_view core = blas_core_name();
+    return core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
+  }();
+  return found;
+}
+
+// OpenBLAS adds the products of an element in an order which does not depend on the row as long as its tiles
+// begin at the same rows: pieces that begin at multiples of every tile's height are bit-equal to the whole.
+// For columns that does not hold.
+constexpr std::size_t piece_border = 48;
+
+/// The least multiplications of a piece. Kernels that do not pack, which a processor may have for products of
+/// up to a million, add in another order: where these are not known to be missing, both whole and pieces are
+/// larger.
+std::size_t piece_product() {
+  static const std::size_t least = [] {
+    const std::string_view core = blas_core_name();
+    return core == "Haswell" || core == "Zen" ? std::size_t{1} << 18 : std::size_t{1} << 21;
+  }();
+  return least;
+}
 
 /// Blocks of rows beside each other, one call of BLAS each. Bound by flops: 88 % of the processor's peak.
 template <typename T>
 void blas_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
                          const Matrix<T>& c) {
-  const std::size_t m = c.rows, height = (piece_product - 1) / (c.cols * a.cols) + 1;
-  const std::size_t least = (height + piece_border - 1) / piece_border * piece_border;
+  constexpr std::size_t least_halved = std::size_t{1} << 20;
+  const std::size_t m = c.rows, height = ceil_div(piece_product(), c.cols * a.cols);
+  const std::size_t least = ceil_div(height, piece_border) * piece_border;
+  if (m < 2 * least && sums_over_rows(a, b, c) && m * c.cols * a.cols >= least_halved) {
+    return in_halves_of_rows<T>(least_halved, 0, a, b, beta, c,
+                                [=](const auto& some_a, const auto& some_b, T some_beta, const auto& sum) {
+                                  blas_gemm<T>(alpha, some_a, some_b, some_beta, sum);
+                                });
+  }
   const std::size_t pieces = BlasCall::is_concurrent() ? std::min(m / least, available_threads()) : 1;
   if (pieces < 2) return blas_gemm<T>(alpha, a, b, beta, c);
   const auto border = [&](std::size_t piece) {
@@ -56,14 +82,6 @@ void blas_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T
 // With AVX-512, OpenBLAS multiplies up to a million numbers without packing them, faster than the large
 // products that it packs, unless b is transposed: 56 x 64 x 256 is the best tile below that.
 constexpr std::size_t most_tile_rows = 56, tile_cols = 64, tile_depth = 256, panel_cols = 4 * tile_cols;
-
-bool has_small_kernels() {
-  static const bool found = [] {
-    const std::string_view core = blas_core_name();
-    return core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";
-  }();
-  return found;
-}
 
 /// Where a thread packs tiles of a and b, kept until it ends.
 template <typename T>
@@ -115,12 +133,18 @@ void tiled_gemm(std::size_t tile_rows, T alpha, const Matrix<const T>& a, const 
 template <typename T>
 void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
                           const Matrix<T>& c) {
-  constexpr std::size_t row_multiple = 8;
-  in_pieces<T>(std::size_t{1} << 19, row_multiple, tile_cols, a, b, c,
+  constexpr std::size_t row_multiple = 8, least_product = std::size_t{1} << 19;
+  const auto product = [=](const auto& some_a, const auto& some_b, T some_beta, const auto& some_c) {
+    const std::size_t height = ceil_div(some_c.rows, ceil_div(some_c.rows, most_tile_rows));
+    const std::size_t tile_rows = ceil_div(height, row_multiple) * row_multiple;
+    tiled_gemm(tile_rows, alpha, some_a, some_b, some_beta, some_c);
+  };
+  if (sums_over_rows(a, b, c)) {
+    return in_halves_of_rows<T>(least_product, tile_cols, a, b, beta, c, product);
+  }
+  in_pieces<T>(least_product, row_multiple, tile_cols, a, b, c,
                [=](const auto& some_a, const auto& some_b, const auto& some_c) {
-                 const std::size_t height = ceil_div(some_c.rows, ceil_div(some_c.rows, most_tile_rows));
-                 const std::size_t tile_rows = ceil_div(height, row_multiple) * row_multiple;
-                 tiled_gemm(tile_rows, alpha, some_a, some_b, beta, some_c);
+                 product(some_a, some_b, beta, some_c);
                });
 }
 
@@ -136,6 +160,12 @@ std::size_t most_tiled_product() {
 #endif
 }
 
+/// Up to how many multiplications loops are as fast as OpenBLAS, which asks a table of buffers that threads
+/// share for memory to pack into, unless it has a kernel that does not pack.
+std::size_t most_looped_product(bool trans_b) {
+  return !has_small_kernels() ? most_small_product : trans_b ? 2 * small_product : small_product;
+}
+
 /// True where tiles are faster than one call: not where that call is a tile itself.
 bool pays_to_tile(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
   constexpr std::size_t least_side = 16, unpacked = 1000000;
@@ -149,7 +179,10 @@ const char* blas_core_name() { return openblas_get_corename ? openblas_get_coren
 
 template <typename T>
 void large_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {
-  if (pays_to_tile(b.transposed, c.rows, c.cols, a.cols)) {
+  const std::size_t m = c.rows, n = c.cols, k = a.cols;
+  if (is_small(b.transposed, m, n, k, most_looped_product(b.transposed))) {
+    small_gemm<T>(alpha, a, b, beta, c);
+  } else if (pays_to_tile(b.transposed, m, n, k)) {
     tiled_gemm_in_pieces(alpha, a, b, beta, c);
   } else {
     blas_gemm_in_pieces(alpha, a, b, beta, c);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "matrix.hpp"
 #include "pieces.hpp"
 
@@ -31,6 +34,50 @@ void in_pieces(std::size_t least_product, std::size_t row_multiple, std::size_t 
       product(a.some_rows(begin, size), b, c.some_rows(begin, size));
     } else {
       product(a, b.some_cols(begin, size), c.some_cols(begin, size));
+    }
+  });
+}
+
+/// True where a product sums over the rows of both operands, as the gradient of a weight does, and these are
+/// more than it has numbers itself: not where it is as narrow as those of attention's heads, which are one
+/// thread's.
+template <typename T>
+bool sums_over_rows(const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
+  constexpr std::size_t least_rows = 256, least_side = 64;
+  const std::size_t m = c.rows, n = c.cols, k = a.cols;
+  return a.transposed && !b.transposed && k >= least_rows && std::min(m, n) >= least_side &&
+         2 * m * n <= k * (m + n);
+}
+
+/// c = beta c + the product of the first half of the rows of b and of a, which is transposed, + that of the
+/// second. So two threads multiply the rows that they have written themselves: rows that both cores have read
+/// are written ten times more slowly the next time. More threads have some columns of a half each, which
+/// begin at multiples of col_multiple; with 0, two threads do it all. Calls product(a, b, beta, c).
+template <typename T, typename Product>
+void in_halves_of_rows(std::size_t least_product, std::size_t col_multiple, const Matrix<const T>& a,
+                       const Matrix<const T>& b, T beta, const Matrix<T>& c, const Product& product) {
+  const std::size_t m = c.rows, n = c.cols, k = a.cols;
+  thread_local std::vector<T> memory;
+  if (memory.size() < m * n) memory.resize(m * n);
+  const Matrix<T> second(memory.data(), m, n);
+  const std::size_t threads = available_threads(), units = col_multiple == 0 ? 1 : ceil_div(n, col_multiple);
+  const std::size_t wanted = threads % 2 == 0 ? threads / 2 : threads;
+  const std::size_t pieces =
+      std::clamp<std::size_t>(std::min(wanted, m * n * k / 2 / least_product), 1, units);
+  parallel_for(2 * pieces, [&](std::size_t item, std::size_t) {
+    const bool is_first = item < pieces;
+    const std::size_t piece = item % pieces;
+    const auto [begin, end] = Part{is_first ? 0U : 1U, 2}(k);
+    const auto border = [&](std::size_t i) { return i == pieces ? n : i * units / pieces * col_multiple; };
+    const std::size_t first = border(piece), cols = border(piece + 1) - first;
+    const Matrix<T>& sum = is_first ? c : second;
+    product(a.some_cols(begin, end - begin), b.some_rows(begin, end - begin).some_cols(first, cols),
+            is_first ? beta : T(0), sum.some_cols(first, cols));
+  });
+  parallel_pieces(m, n, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      T* const row = c.data + i * c.stride;
+      for (std::size_t j = 0; j < n; ++j) row[j] += second.data[i * n + j];
     }
   });
 }

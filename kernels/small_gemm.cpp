@@ -6,7 +6,7 @@
 namespace xgrad::kernels {
 namespace {
 
-constexpr std::size_t copied_depth = small_product / tile_cols / (1 + rows_per_copy);
+constexpr std::size_t copied_depth = most_small_product / tile_cols / (1 + rows_per_copy);
 
 /// `width` columns of C, from `first` on. Those of a transposed B are copied to the stack first.
 template <std::size_t width, typename T>

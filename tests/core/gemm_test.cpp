@@ -130,13 +130,13 @@ struct LargeProduct {
 };
 
 /// Products of more than one tile and panel in each direction, of few rows and of few columns, for which
-/// threads get other pieces. Runs with the kernels of other processors, too.
+/// threads get other pieces, and sums of many products. Runs with the kernels of other processors, too.
 TYPED_TEST(GemmTest, LargeProductsOfAllOptions) {
   using T = TypeParam;
   const xgrad_tests::KeepNumThreads keep;
   for (unsigned flags = 0; flags < 4; ++flags) {
     for (const auto& [m, n, k] :
-         {std::array<std::size_t, 3>{270, 290, 280}, {40, 590, 270}, {590, 40, 270}}) {
+         {std::array<std::size_t, 3>{270, 290, 280}, {40, 590, 270}, {590, 40, 270}, {100, 70, 700}}) {
       const LargeProduct<T> product(m, n, k, flags);
       for (const std::size_t threads : {1, 3}) {
         xgrad::set_num_threads(threads);
@@ -175,7 +175,7 @@ TYPED_TEST(GemmTest, SmallProductsOfAllFlagsAndWidths) {
     const bool trans_a = (flags & 1) != 0, trans_b = (flags & 2) != 0;
     for (std::size_t m = 1; m <= 9; ++m) {
       for (std::size_t n = 1; n <= 19; ++n) {
-        for (const std::size_t k : {1, 2, 3, 8, 33, 70}) {
+        for (const std::size_t k : {1, 2, 3, 8, 33, 70, 256}) {
           Padded<T> a(trans_a ? k : m, trans_a ? m : k, random() % 3, random);
           Padded<T> b(trans_b ? n : k, trans_b ? k : n, random() % 3, random);
           Padded<T> c(m, n, random() % 3, random), expected = c;
