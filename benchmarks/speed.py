@@ -116,15 +116,23 @@ def draw(path):
     matplotlib.rcParams.update({"svg.hashsalt": "xgrad", "svg.fonttype": "none", "font.size": 9})
     # LibTorch as it comes; with rounded products, in its own mixed precision.
     bars = [(run, "libtorch-autocast" if run[0] else "libtorch") for run in runs]
-    figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.2 * (len(bars) + 1) * len(configs)), layout="constrained")
+    bars = [bar for bar in bars if any(ratio(config, *bar, "step_ms") is not None for config in configs)]
+    places, ticks, place = {bar: [] for bar in bars}, [], 0
+    for config in configs:  # the bars that it has, and a gap
+        measured_bars = [bar for bar in bars if ratio(config, *bar, "step_ms") is not None]
+        ticks.append(place + (len(measured_bars) - 1) / 2)
+        for bar in measured_bars:
+            places[bar].append((place, ratio(config, *bar, "step_ms")))
+            place += 1
+        place += 1
+    figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.2 * place), layout="constrained")
     colors = pyplot.get_cmap("cividis").resampled(len(bars) + 1)
     for number, (run, peer) in enumerate(bars):
-        lengths = [ratio(config, run, peer, "step_ms") or 1 for config in configs]
-        places = [place * (len(bars) + 1) + number for place in range(len(configs))]
-        drawn = axes.barh(places, [length - 1 for length in lengths], left=1, height=0.9, color=colors(number),
+        heights, lengths = zip(*places[run, peer])
+        drawn = axes.barh(heights, [length - 1 for length in lengths], left=1, height=0.9, color=colors(number),
                           label=f"{names[peer]}, {name_of(run)}")
-        axes.bar_label(drawn, [f" {length:.3g}" if length != 1 else "" for length in lengths])
-    axes.set_yticks([place * (len(bars) + 1) + (len(bars) - 1) / 2 for place in range(len(configs))], configs)
+        axes.bar_label(drawn, [f" {length:.3g}" for length in lengths])
+    axes.set_yticks(ticks, configs)
     axes.invert_yaxis()
     axes.set_xscale("log")
     least, largest = axes.get_xlim()

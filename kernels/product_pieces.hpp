@@ -38,20 +38,20 @@ void in_pieces(std::size_t least_product, std::size_t row_multiple, std::size_t 
   });
 }
 
-/// True where a product sums over the rows of both operands, as the gradient of a weight does, and these are
-/// more than it has numbers itself: not where it is as narrow as those of attention's heads, which are one
+/// True where a product sums over the rows of both operands, as the gradient of a weight does, which have
+/// more numbers than it has itself: not where it is as narrow as those of attention's heads, which are one
 /// thread's.
 template <typename T>
 bool sums_over_rows(const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
-  constexpr std::size_t least_rows = 256, least_side = 64;
+  constexpr std::size_t least_rows = 256, least_side = 64, most_numbers = std::size_t{1} << 19;
   const std::size_t m = c.rows, n = c.cols, k = a.cols;
   return a.transposed && !b.transposed && k >= least_rows && std::min(m, n) >= least_side &&
-         2 * m * n <= k * (m + n);
+         m * n <= most_numbers && 2 * m * n <= k * (m + n);
 }
 
 /// c = beta c + the product of the first half of the rows of b and of a, which is transposed, + that of the
 /// second. So two threads multiply the rows that they have written themselves: rows that both cores have read
-/// are written ten times more slowly the next time. More threads have some columns of a half each, which
+/// are written many times more slowly the next time. More threads have some columns of a half each, which
 /// begin at multiples of col_multiple; with 0, two threads do it all. Calls product(a, b, beta, c).
 template <typename T, typename Product>
 void in_halves_of_rows(std::size_t least_product, std::size_t col_multiple, const Matrix<const T>& a,
