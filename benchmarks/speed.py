@@ -117,10 +117,10 @@ def draw(path):
     # LibTorch as it comes; with rounded products, in its own mixed precision.
     bars = [(run, "libtorch-autocast" if run[0] else "libtorch") for run in runs]
     bars = [bar for bar in bars if any(ratio(config, *bar, "step_ms") is not None for config in configs)]
-    places, ticks, place = {bar: [] for bar in bars}, [], 0
+    places, middles, place = {bar: [] for bar in bars}, [], 0
     for config in configs:  # the bars that it has, and a gap
         measured_bars = [bar for bar in bars if ratio(config, *bar, "step_ms") is not None]
-        ticks.append(place + (len(measured_bars) - 1) / 2)
+        middles.append(place + (len(measured_bars) - 1) / 2)
         for bar in measured_bars:
             places[bar].append((place, ratio(config, *bar, "step_ms")))
             place += 1
@@ -132,7 +132,7 @@ def draw(path):
         drawn = axes.barh(heights, [length - 1 for length in lengths], left=1, height=0.9, color=colors(number),
                           label=f"{names[peer]}, {name_of(run)}")
         axes.bar_label(drawn, [f" {length:.3g}" for length in lengths])
-    axes.set_yticks(ticks, configs)
+    axes.set_yticks(middles, configs)
     axes.invert_yaxis()
     axes.set_xscale("log")
     least, largest = axes.get_xlim()

@@ -59,16 +59,16 @@ std::size_t piece_product() {
 template <typename T>
 void blas_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta,
                          const Matrix<T>& c) {
-  constexpr std::size_t least_halved = std::size_t{1} << 20;
   const std::size_t m = c.rows, height = ceil_div(piece_product(), c.cols * a.cols);
   const std::size_t least = ceil_div(height, piece_border) * piece_border;
-  if (m < 2 * least && sums_over_rows(a, b, c) && m * c.cols * a.cols >= least_halved) {
-    return in_halves_of_rows<T>(least_halved, 0, a, b, beta, c,
+  const std::size_t threads = BlasCall::is_concurrent() ? available_threads() : 1;
+  if (m < 2 * least && sums_over_rows(a, b, c)) {
+    return in_halves_of_rows<T>(threads, piece_product(), c.cols, a, b, beta, c,
                                 [=](const auto& some_a, const auto& some_b, T some_beta, const auto& sum) {
                                   blas_gemm<T>(alpha, some_a, some_b, some_beta, sum);
                                 });
   }
-  const std::size_t pieces = BlasCall::is_concurrent() ? std::min(m / least, available_threads()) : 1;
+  const std::size_t pieces = std::min(m / least, threads);
   if (pieces < 2) return blas_gemm<T>(alpha, a, b, beta, c);
   const auto border = [&](std::size_t piece) {
     return piece == pieces ? m : piece * m / pieces / piece_border * piece_border;
@@ -140,7 +140,7 @@ void tiled_gemm_in_pieces(T alpha, const Matrix<const T>& a, const Matrix<const 
     tiled_gemm(tile_rows, alpha, some_a, some_b, some_beta, some_c);
   };
   if (sums_over_rows(a, b, c)) {
-    return in_halves_of_rows<T>(least_product, tile_cols, a, b, beta, c, product);
+    return in_halves_of_rows<T>(available_threads(), least_product, tile_cols, a, b, beta, c, product);
   }
   in_pieces<T>(least_product, row_multiple, tile_cols, a, b, c,
                [=](const auto& some_a, const auto& some_b, const auto& some_c) {
@@ -161,7 +161,8 @@ std::size_t most_tiled_product() {
 }
 
 /// Up to how many multiplications loops are as fast as OpenBLAS, which asks a table of buffers that threads
-/// share for memory to pack into, unless it has a kernel that does not pack.
+/// share for memory to pack into, unless it has a kernel that does not pack: with AVX-512, but for a small
+/// transposed b.
 std::size_t most_looped_product(bool trans_b) {
   return !has_small_kernels() ? most_small_product : trans_b ? 2 * small_product : small_product;
 }

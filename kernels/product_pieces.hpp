@@ -39,8 +39,7 @@ void in_pieces(std::size_t least_product, std::size_t row_multiple, std::size_t 
 }
 
 /// True where a product sums over the rows of both operands, as the gradient of a weight does, which have
-/// more numbers than it has itself: not where it is as narrow as those of attention's heads, which are one
-/// thread's.
+/// more numbers than it has itself: narrow ones, as most of attention's heads have, are one thread's.
 template <typename T>
 bool sums_over_rows(const Matrix<const T>& a, const Matrix<const T>& b, const Matrix<T>& c) {
   constexpr std::size_t least_rows = 256, least_side = 64, most_numbers = std::size_t{1} << 19;
@@ -52,19 +51,19 @@ bool sums_over_rows(const Matrix<const T>& a, const Matrix<const T>& b, const Ma
 /// c = beta c + the product of the first half of the rows of b and of a, which is transposed, + that of the
 /// second. So two threads multiply the rows that they have written themselves: rows that both cores have read
 /// are written many times more slowly the next time. More threads have some columns of a half each, which
-/// begin at multiples of col_multiple; with 0, two threads do it all. Calls product(a, b, beta, c).
+/// begin at multiples of col_multiple. Calls product(a, b, beta, c).
 template <typename T, typename Product>
-void in_halves_of_rows(std::size_t least_product, std::size_t col_multiple, const Matrix<const T>& a,
-                       const Matrix<const T>& b, T beta, const Matrix<T>& c, const Product& product) {
+void in_halves_of_rows(std::size_t threads, std::size_t least_product, std::size_t col_multiple,
+                       const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c,
+                       const Product& product) {
   const std::size_t m = c.rows, n = c.cols, k = a.cols;
   thread_local std::vector<T> memory;
   if (memory.size() < m * n) memory.resize(m * n);
   const Matrix<T> second(memory.data(), m, n);
-  const std::size_t threads = available_threads(), units = col_multiple == 0 ? 1 : ceil_div(n, col_multiple);
-  const std::size_t wanted = threads % 2 == 0 ? threads / 2 : threads;
+  const std::size_t units = ceil_div(n, col_multiple), wanted = threads % 2 == 0 ? threads / 2 : threads;
   const std::size_t pieces =
       std::clamp<std::size_t>(std::min(wanted, m * n * k / 2 / least_product), 1, units);
-  parallel_for(2 * pieces, [&](std::size_t item, std::size_t) {
+  const auto part = [&](std::size_t item, std::size_t) {
     const bool is_first = item < pieces;
     const std::size_t piece = item % pieces;
     const auto [begin, end] = Part{is_first ? 0U : 1U, 2}(k);
@@ -73,7 +72,8 @@ void in_halves_of_rows(std::size_t least_product, std::size_t col_multiple, cons
     const Matrix<T>& sum = is_first ? c : second;
     product(a.some_cols(begin, end - begin), b.some_rows(begin, end - begin).some_cols(first, cols),
             is_first ? beta : T(0), sum.some_cols(first, cols));
-  });
+  };
+  parallel_for(2 * pieces, part, threads);
   parallel_pieces(m, n, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       T* const row = c.data + i * c.stride;

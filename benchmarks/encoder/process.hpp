@@ -30,15 +30,17 @@ namespace bench {
 
 using Environment = std::map<std::string, std::string>;
 
-/// Before processes are compared: with one thread all of them run on one processor, as those of a virtual
-/// machine may differ by a third; OpenBLAS takes the kernels made for it; and a process that ends is an
-/// exception.
+/// Before processes are started and compared: with one thread all of them run on one processor, as those of a
+/// virtual machine may be of unequal speed; their OpenBLAS takes the kernels made for it; and a process that
+/// ends is an exception. Throws std::system_error if they cannot be bound.
 inline void prepare_to_compare(std::size_t threads) {
   if (const int processor = sched_getcpu(); threads == 1 && processor >= 0) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(static_cast<std::size_t>(processor), &one);
-    sched_setaffinity(0, sizeof one, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) {
+      throw std::system_error(errno, std::generic_category(), "cannot bind to one processor");
+    }
   }
   unsetenv("OPENBLAS_CORETYPE");
   std::signal(SIGPIPE, SIG_IGN);

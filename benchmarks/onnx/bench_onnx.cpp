@@ -173,8 +173,8 @@ int main(int argc, char** argv) {
       ->check(apps::in_range(1e-3, 1000.0))
       ->capture_default_str();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
-  bench::prepare_to_compare(1);
   return apps::run_program("bench_onnx", [&] {
+    bench::prepare_to_compare(1);
     const xgrad::NoGrad guard;
     xgrad::set_num_threads(1);
     for (const std::string& name : configs) measure(bench::config_of(name), !peer.empty(), seconds);

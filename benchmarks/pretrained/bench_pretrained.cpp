@@ -220,6 +220,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
 
-  bench::prepare_to_compare(options.threads);
-  return apps::run_program("bench_pretrained", [&] { return run(options); });
+  return apps::run_program("bench_pretrained", [&] {
+    bench::prepare_to_compare(options.threads);
+    return run(options);
+  });
 }
