@@ -115,23 +115,24 @@ def draw(path):
 
     matplotlib.rcParams.update({"svg.hashsalt": "xgrad", "svg.fonttype": "none", "font.size": 9})
     # LibTorch as it comes; with rounded products, in its own mixed precision.
-    bars = [(run, "libtorch-autocast" if run[0] else "libtorch") for run in runs]
-    bars = [bar for bar in bars if any(ratio(config, *bar, "step_ms") is not None for config in configs)]
-    places, middles, place = {bar: [] for bar in bars}, [], 0
+    places = {(run, "libtorch-autocast" if run[0] else "libtorch"): [] for run in runs}
+    middles, place = [], 0
     for config in configs:  # the bars that it has, and a gap
-        measured_bars = [bar for bar in bars if ratio(config, *bar, "step_ms") is not None]
-        middles.append(place + (len(measured_bars) - 1) / 2)
-        for bar in measured_bars:
-            places[bar].append((place, ratio(config, *bar, "step_ms")))
-            place += 1
+        first = place
+        for bar, drawn in places.items():
+            if (length := ratio(config, *bar, "step_ms")) is not None:
+                drawn.append((place, length))
+                place += 1
+        middles.append((first + place - 1) / 2)
         place += 1
+    bars = {bar: drawn for bar, drawn in places.items() if drawn}
     figure, axes = pyplot.subplots(figsize=(8, 0.8 + 0.2 * place), layout="constrained")
     colors = pyplot.get_cmap("cividis").resampled(len(bars) + 1)
-    for number, (run, peer) in enumerate(bars):
-        heights, lengths = zip(*places[run, peer])
-        drawn = axes.barh(heights, [length - 1 for length in lengths], left=1, height=0.9, color=colors(number),
+    for number, ((run, peer), drawn) in enumerate(bars.items()):
+        heights, lengths = zip(*drawn)
+        boxes = axes.barh(heights, [length - 1 for length in lengths], left=1, height=0.9, color=colors(number),
                           label=f"{names[peer]}, {name_of(run)}")
-        axes.bar_label(drawn, [f" {length:.3g}" for length in lengths])
+        axes.bar_label(boxes, [f" {length:.3g}" for length in lengths])
     axes.set_yticks(middles, configs)
     axes.invert_yaxis()
     axes.set_xscale("log")

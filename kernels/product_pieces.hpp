@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "binary.hpp"
 #include "matrix.hpp"
 #include "pieces.hpp"
 
@@ -65,20 +66,16 @@ void in_halves_of_rows(std::size_t threads, std::size_t least_product, std::size
       std::clamp<std::size_t>(std::min(wanted, m * n * k / 2 / least_product), 1, units);
   const auto part = [&](std::size_t item, std::size_t) {
     const bool is_first = item < pieces;
-    const std::size_t piece = item % pieces;
+    const std::size_t piece = item % pieces, first = piece * units / pieces * col_multiple;
+    const std::size_t cols = std::min(n, (piece + 1) * units / pieces * col_multiple) - first;
     const auto [begin, end] = Part{is_first ? 0U : 1U, 2}(k);
-    const auto border = [&](std::size_t i) { return i == pieces ? n : i * units / pieces * col_multiple; };
-    const std::size_t first = border(piece), cols = border(piece + 1) - first;
     const Matrix<T>& sum = is_first ? c : second;
     product(a.some_cols(begin, end - begin), b.some_rows(begin, end - begin).some_cols(first, cols),
             is_first ? beta : T(0), sum.some_cols(first, cols));
   };
   parallel_for(2 * pieces, part, threads);
   parallel_pieces(m, n, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      T* const row = c.data + i * c.stride;
-      for (std::size_t j = 0; j < n; ++j) row[j] += second.data[i * n + j];
-    }
+    for (std::size_t i = begin; i < end; ++i) accumulate(c.data + i * c.stride, second.data + i * n, n);
   });
 }
 

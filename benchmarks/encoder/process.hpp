@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <fstream>
 #include <map>
@@ -43,7 +42,7 @@ inline void prepare_to_compare(std::size_t threads) {
     }
   }
   unsetenv("OPENBLAS_CORETYPE");
-  std::signal(SIGPIPE, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
 }
 
 /// A child process that answers each JSON line with one. Who makes one ignores SIGPIPE.
