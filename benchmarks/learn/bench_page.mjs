@@ -1,13 +1,16 @@
-// What the page to learn from costs: its size, the CPU seconds that Chromium takes until it is ready and for a report without
-// content, the least of five times in turns, and those of 1,000 training steps in its worker and natively, in turns.
+// What the page to learn from costs: its size, the CPU seconds that Chromium takes until it is ready, for a report without
+// content and for a blank page, the least of five times in turns, and those of 1,000 training steps in its worker and
+// natively, in turns.
 // node benchmarks/learn/bench_page.mjs PAGE PROGRAMS: learn.html, and the folder of answer_lesson.
 
 import { spawnSync } from "node:child_process";
-import { statSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { report } from "../../tests/report/arrays.mjs";
-import { open, openFile, start, stop } from "../../tests/report/browser.mjs";
+import { page as filled, report } from "../../tests/report/arrays.mjs";
+import { openFile, start, stop } from "../../tests/report/browser.mjs";
 import { emptyRun } from "../../tests/report/sample.mjs";
+import { template } from "../../tests/report/tools.mjs";
 
 const [file, programs] = process.argv.slice(2);
 if (programs === undefined) throw new Error("usage: node bench_page.mjs PAGE PROGRAMS");
@@ -22,15 +25,19 @@ async function clockOf(page) {
   };
 }
 
-/** Opens the page, waits until it is ready, and gives what `body` gives. */
-async function withReadyPage(body) {
-  const { page, close } = await openFile(file);
+let pages = 0;
+
+/** Opens a file, waits for an element, and gives what `body` gives; in a size of its own, as pages of a size share a process. */
+async function withPage(path, element, body) {
+  const { page, close } = await openFile(path, { width: 1280 + pages++ });
   const seconds = await clockOf(page);
-  await page.locator("html[data-ready]").waitFor();
+  await page.locator(element).waitFor();
   const result = await body(page, seconds);
   await close();
   return result;
 }
+
+const withReadyPage = (body) => withPage(file, "html[data-ready]", body);
 
 const requests = [{ do: "start", steps: 1000 }, { do: "train", steps: 1000 }];
 
@@ -65,22 +72,23 @@ function trainedNatively() {
 await start();
 console.log(`size: ${statSync(file).size} bytes`);
 
-async function emptyReport() {
-  const { page, close } = await open(report(emptyRun("idle")));
-  const taken = await (await clockOf(page))();
-  await close();
-  return taken;
-}
-
-const ready = [];
-const empty = [];
+const folder = mkdtempSync(join(tmpdir(), "xgrad-bench-"));
+const written = (name, text) => {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+};
+const opened = [
+  ["ready", file, "html[data-ready]"],
+  ["a report with a title alone", written("report.html", filled(template, report(emptyRun("idle")))), "h1"],
+  ["a blank page", written("blank.html", "<!DOCTYPE html><title>blank</title><p>blank</p>"), "p"],
+].map(([name, path, element]) => ({ name, path, element, taken: [] }));
 for (let i = 0; i < 5; ++i) {
-  ready.push(await withReadyPage((_, seconds) => seconds()));
-  empty.push(await emptyReport());
+  for (const { path, element, taken } of opened) taken.push(await withPage(path, element, (_, seconds) => seconds()));
 }
-console.log(`ready: ${Math.min(...ready).toFixed(2)} s; a report with a title alone: ${Math.min(...empty).toFixed(2)} s`);
+console.log(opened.map(({ name, taken }) => `${name}: ${Math.min(...taken).toFixed(2)} s`).join("; "));
 const pairs = [];
 for (let i = 0; i < 3; ++i) pairs.push([await trainedInPage(), trainedNatively()]);
 const least = (which) => Math.min(...pairs.map((pair) => pair[which]));
 console.log(`1,000 steps: in the page ${least(0).toFixed(2)} s, natively ${least(1).toFixed(2)} s, ratio ${(least(0) / least(1)).toFixed(1)}`);
 await stop();
+rmSync(folder, { recursive: true });

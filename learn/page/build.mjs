@@ -2,6 +2,7 @@
 // learn_core.js and learn_core.wasm, which Emscripten wrote.
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -30,15 +31,27 @@ const policy = [
   "form-action 'none'",
 ].join("; ");
 
-const wasm = gzipSync(readFileSync(resolve(core, "learn_core.wasm")), { level: 9 }).toString("base64");
+const wasmBinary = readFileSync(resolve(core, "learn_core.wasm"));
+
+/** The first stop's request, and below it the library's reply: with them the page is there before its worker is. */
+async function firstReply() {
+  const { text } = await bundle("src/walk.ts", folder, { format: "esm" });
+  const { notebook, walkRequest } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
+  const request = JSON.stringify(walkRequest(notebook, 1));
+  globalThis.self = { location: { href: "" } }; // as in a worker, for which Emscripten made its script
+  const library = await createRequire(import.meta.url)(resolve(core, "learn_core.js"))({ wasmBinary });
+  return `${request}\n${library.ccall("lesson_answer", "string", ["string"], [request])}`;
+}
+
 const html = pageOf({
   title: "Attention, number by number",
   policy,
   style,
   noscript: "This page computes what it shows, by scripts that it carries itself; scripts are switched off.",
   scripts: [
+    `<script type="text/plain" id="first">${checked(await firstReply(), "first reply")}</script>`,
     `<script type="text/plain" id="worker">${checked(worker.text, "worker")}</script>`,
-    `<script type="text/plain" id="core">${wasm}</script>`,
+    `<script type="text/plain" id="core">${gzipSync(wasmBinary, { level: 9 }).toString("base64")}</script>`,
     `<script>${script}</script>`,
   ],
 });

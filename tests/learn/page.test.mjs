@@ -201,6 +201,23 @@ test("the walk has the native library's numbers, and its formulas give them", as
   });
 });
 
+test("the first stop stands in the page, as the worker replies, which starts with the first change", async () => {
+  const [, request, reply] = /id="first">(.*)\n(.*)<\/script>/.exec(html);
+  const [computed] = await replies([JSON.parse(request)]);
+  assert.deepEqual(JSON.parse(reply), computed);
+  await withStop("words", async (page) => {
+    assert.equal(await page.locator(".verdict.agrees").count(), 1);
+    assert.equal(page.workers().length, 0);
+    await page.getByLabel("Sentence").fill("time flies");
+    await page.locator(".whose").filter({ hasText: "You changed: the sentence" }).waitFor();
+    await page.locator(".task.done").waitFor();
+    assert.equal(page.workers().length, 1);
+    await page.getByRole("button", { name: "Back to the notebook's" }).click();
+    await page.locator(".task:not(.done)").waitFor();
+    assertNear(await shownNumbers(page, "the words' rows"), Array.from(npy("printed_embedded_tokens")), 1e-4, "embedded");
+  });
+});
+
 test("losses and attention are those of train_toy_encoder at steps 0, 1, 2 and 200", async () => {
   const [log, report] = [join(folder, "log.jsonl"), join(folder, "report.json")];
   const options = ["--steps", "1000", "--seed", "1", "--log", log, "--report", report];

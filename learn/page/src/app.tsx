@@ -79,7 +79,8 @@ export function App({ core }: { core: Core }) {
         {number === 0 && (
           <p class="lead">
             Ten short stops from a sentence to a network that has learned something about it, and all the way back. You need to know what a product of two
-            matrices is, and no more. Every number here is computed as you read, by the C++ library xgrad itself; choose one to see where it comes from.
+            matrices is, and no more. Every number here is computed by the C++ library xgrad itself, again whenever you change something; choose one to
+            see where it comes from.
           </p>
         )}
       </header>

@@ -1,4 +1,4 @@
-// Starts the library and shows the lesson.
+// Shows the lesson.
 
 import { render } from "preact";
 import { App } from "./app";
