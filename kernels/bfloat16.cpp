@@ -37,8 +37,9 @@ XGRAD_INLINE Pair pair_of(float first, float second) {
 }
 
 /// Lines of `depth` numbers, each contiguous in memory, as lines of pairs; 0 behind an odd number.
-XGRAD_VECTORIZED void round_lines(const float* from, std::size_t ld, std::size_t lines, std::size_t depth,
-                                  Pair* to) {
+XGRAD_VECTORIZED(void, round_lines,
+                 (const float* from, std::size_t ld, std::size_t lines, std::size_t depth, Pair* to),
+                 (from, ld, lines, depth, to)) {
   const std::size_t whole = depth / 2;
   for (std::size_t l = 0; l < lines; ++l, from += ld) {
     XGRAD_INDEPENDENT
@@ -50,8 +51,10 @@ XGRAD_VECTORIZED void round_lines(const float* from, std::size_t ld, std::size_t
 
 /// Lines beside each other in memory, whose numbers are ld apart: the first pair of every line, `width` with
 /// the zeros behind the last, then their second pairs.
-XGRAD_VECTORIZED void round_neighbours(const float* from, std::size_t ld, std::size_t lines,
-                                       std::size_t depth, Pair* to, std::size_t width) {
+XGRAD_VECTORIZED(void, round_neighbours,
+                 (const float* from, std::size_t ld, std::size_t lines, std::size_t depth, Pair* to,
+                  std::size_t width),
+                 (from, ld, lines, depth, to, width)) {
   for (std::size_t i = 0; i < depth; i += 2, from += 2 * ld, to += width) {
     if (i + 1 < depth) {
       XGRAD_INDEPENDENT
@@ -65,8 +68,9 @@ XGRAD_VECTORIZED void round_neighbours(const float* from, std::size_t ld, std::s
 }
 
 /// Lines of pairs in the order of round_neighbours.
-XGRAD_VECTORIZED void turn(const Pair* from, std::size_t lines, std::size_t pairs, Pair* to,
-                           std::size_t width) {
+XGRAD_VECTORIZED(void, turn,
+                 (const Pair* from, std::size_t lines, std::size_t pairs, Pair* to, std::size_t width),
+                 (from, lines, pairs, to, width)) {
   const std::size_t square_lines = lines / 4 * 4, square_pairs = pairs / 4 * 4;
   for (std::size_t q = 0; q < square_pairs; q += 4) {
     for (std::size_t l = 0; l < square_lines; l += 4)
@@ -110,8 +114,9 @@ void pack_columns(const Matrix<const float>& b, Pair* to, Pair* lines) {
 /// sums (rows, tile_cols) = the products of some rows of A and a panel of B.
 using MultiplyTile = void (*)(std::size_t rows, const Rows& a, const Pair* b, std::size_t pairs, float* sums);
 
-XGRAD_VECTORIZED void multiply_tile_plainly(std::size_t rows, const Rows& a, const Pair* b, std::size_t pairs,
-                                            float* sums) {
+XGRAD_VECTORIZED(void, multiply_tile_plainly,
+                 (std::size_t rows, const Rows& a, const Pair* b, std::size_t pairs, float* sums),
+                 (rows, a, b, pairs, sums)) {
   const auto first = [](Pair pair) XGRAD_INLINE_LAMBDA { return bit_cast<float>(pair << 16); };
   const auto second = [](Pair pair) XGRAD_INLINE_LAMBDA { return bit_cast<float>(pair & 0xffff0000); };
   std::fill_n(sums, rows * tile_cols, 0.0F);
@@ -164,8 +169,10 @@ constexpr MultiplyTile multiply_tile_in_vectors = multiply_tile_plainly;
 #endif
 
 /// c (rows, cols) = alpha sums + beta c.
-XGRAD_VECTORIZED void store_tile(std::size_t rows, std::size_t cols, float alpha, const float* sums,
-                                 float beta, float* c, std::size_t ldc) {
+XGRAD_VECTORIZED(void, store_tile,
+                 (std::size_t rows, std::size_t cols, float alpha, const float* sums, float beta, float* c,
+                  std::size_t ldc),
+                 (rows, cols, alpha, sums, beta, c, ldc)) {
   for (std::size_t r = 0; r < rows; ++r, sums += tile_cols, c += ldc) {
     if (beta == 0) {
       XGRAD_INDEPENDENT

@@ -6,8 +6,9 @@
 namespace xgrad::kernels {
 
 /// Bound by bandwidth.
-XGRAD_VECTORIZED bool narrow_index(const std::int64_t* index, std::size_t length, std::uint32_t* y,
-                                   std::size_t n) {
+XGRAD_VECTORIZED(bool, narrow_index,
+                 (const std::int64_t* index, std::size_t length, std::uint32_t* y, std::size_t n),
+                 (index, length, y, n)) {
   std::uint64_t outside = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const auto id = static_cast<std::uint64_t>(index[i]);

@@ -24,7 +24,7 @@ XGRAD_INLINE bool is_below(const std::uint32_t* words, std::size_t i, std::uint6
 }  // namespace
 
 /// In two loops, for the second one reads what the first has written, 227 words behind. Bound by the shifts.
-XGRAD_VECTORIZED void mt19937_twist(std::uint32_t* state) {
+XGRAD_VECTORIZED(void, mt19937_twist, (std::uint32_t * state), (state)) {
   constexpr std::size_t behind = mt19937_size - middle;
   for (std::size_t i = 0; i < behind; ++i) state[i] = twisted(state[i], state[i + 1], state[i + middle]);
   for (std::size_t i = behind; i + 1 < mt19937_size; ++i)
@@ -33,7 +33,7 @@ XGRAD_VECTORIZED void mt19937_twist(std::uint32_t* state) {
 }
 
 /// Bound by the shifts.
-XGRAD_VECTORIZED void mt19937_temper(const std::uint32_t* state, std::uint32_t* words) {
+XGRAD_VECTORIZED(void, mt19937_temper, (const std::uint32_t* state, std::uint32_t* words), (state, words)) {
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < mt19937_size; ++i) {
     std::uint32_t y = state[i];
@@ -52,8 +52,9 @@ XGRAD_KERNEL(void, bernoulli, (const std::uint32_t* words, std::uint64_t bound, 
 }
 
 /// In bytes first, which the compiler can vectorise; a product moves the low bit of each of 8 into one.
-XGRAD_VECTORIZED void bernoulli_bits(const std::uint32_t* words, std::uint64_t bound, std::uint8_t* y,
-                                     std::size_t n) {
+XGRAD_VECTORIZED(void, bernoulli_bits,
+                 (const std::uint32_t* words, std::uint64_t bound, std::uint8_t* y, std::size_t n),
+                 (words, bound, y, n)) {
   constexpr std::size_t group = 64;
   constexpr std::uint64_t gather = 0x0102040810204080;  // bit 8 i goes to bit 56 + i
   for (; n > 0; words += 2 * group) {

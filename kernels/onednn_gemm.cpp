@@ -29,7 +29,8 @@ RoundedMemory& rounded_memory() {
 }
 
 /// to[0] = what x is rounded to, and to[1], if there is one, what the rest is rounded to.
-XGRAD_VECTORIZED void round_line(const float* x, std::size_t n, Bfloat16* first, Bfloat16* second) {
+XGRAD_VECTORIZED(void, round_line, (const float* x, std::size_t n, Bfloat16* first, Bfloat16* second),
+                 (x, n, first, second)) {
   if (!second) {
     XGRAD_INDEPENDENT
     for (std::size_t i = 0; i < n; ++i) first[i] = static_cast<Bfloat16>(rounded_bits(x[i]) >> 16);

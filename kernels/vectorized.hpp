@@ -17,14 +17,8 @@
 #define XGRAD_SANITIZED
 #endif
 
-#if !defined(__x86_64__) || !defined(__linux__) || !defined(__OPTIMIZE__) || defined(XGRAD_SANITIZED) || \
-    defined(__AVX512F__)
-#define XGRAD_VECTORIZED
-#elif defined(__clang__)  // clang 14 takes the names of levels, and then tests for the wrong processors
-#define XGRAD_VECTORIZED __attribute__((target_clones("default", "avx2", "avx512f")))
-#define XGRAD_VERSIONS
-#else
-#define XGRAD_VECTORIZED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#if defined(__x86_64__) && defined(__linux__) && defined(__OPTIMIZE__) && !defined(XGRAD_SANITIZED) && \
+    !defined(__AVX512F__)
 #define XGRAD_VERSIONS
 #endif
 
@@ -44,27 +38,61 @@
 #define XGRAD_INDEPENDENT
 #endif
 
+/// Defines the function `name`, which returns `body args`, in all versions. Clang's of target_clones do not
+/// link where they alone call an inline function (seen with 16 and 19), so there each version has a name, and
+/// the first call chooses.
+#if !defined(XGRAD_VERSIONS)
+#define XGRAD_FUNCTION_VERSIONS(linkage, result, name, params, args, body) \
+  linkage result name params { return body args; }
+#elif defined(__clang__)
+#define XGRAD_FUNCTION_VERSIONS(linkage, result, name, params, args, body)            \
+  static result name##_sse2 params { return body args; }                              \
+  [[gnu::target("avx2")]] static result name##_avx2 params { return body args; }      \
+  [[gnu::target("avx512f")]] static result name##_avx512 params { return body args; } \
+  linkage result name params {                                                        \
+    static const auto version = __builtin_cpu_supports("avx512f") ? name##_avx512     \
+                                : __builtin_cpu_supports("avx2")  ? name##_avx2       \
+                                                                  : name##_sse2;       \
+    return version args;                                                              \
+  }
+#else
+#define XGRAD_FUNCTION_VERSIONS(linkage, result, name, params, args, body)                                   \
+  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"))) linkage result name params { \
+    return body args;                                                                                        \
+  }
+#endif
+
+/// Head of the definition of a function that is compiled in versions; its body becomes an inlined function:
+///
+///     XGRAD_VECTORIZED(void, twice, (const int* x, int* y, std::size_t n), (x, y, n)) {
+///       for (std::size_t i = 0; i < n; ++i) y[i] = 2 * x[i];
+///     }
+#define XGRAD_VECTORIZED(result, name, params, args)                 \
+  [[gnu::always_inline]] static inline result name##_body params;    \
+  XGRAD_FUNCTION_VERSIONS(, result, name, params, args, name##_body) \
+  static inline result name##_body params
+
 /// The versions of a kernel whose body follows, for XGRAD_KERNEL and XGRAD_PARALLEL_KERNEL. The body becomes
 /// an inlined template. Function versions cannot be templates, hence one plain function for float and one for
 /// double, between which name##_versions chooses.
-#define XGRAD_KERNEL_VERSIONS(result, name, params, args)                     \
-  template <typename T>                                                       \
-  [[gnu::always_inline]] static inline result name##_body params;             \
-  namespace name##_float {                                                    \
-    using T = float;                                                          \
-    XGRAD_VECTORIZED static result run params { return name##_body<T> args; } \
-  }                                                                           \
-  namespace name##_double {                                                   \
-    using T = double;                                                         \
-    XGRAD_VECTORIZED static result run params { return name##_body<T> args; } \
-  }                                                                           \
-  template <typename T>                                                       \
-  [[gnu::always_inline]] static inline result name##_versions params {        \
-    if constexpr (std::is_same_v<T, float>) {                                 \
-      return name##_float::run args;                                          \
-    } else {                                                                  \
-      return name##_double::run args;                                         \
-    }                                                                         \
+#define XGRAD_KERNEL_VERSIONS(result, name, params, args)                      \
+  template <typename T>                                                        \
+  [[gnu::always_inline]] static inline result name##_body params;              \
+  namespace name##_float {                                                     \
+    using T = float;                                                           \
+    XGRAD_FUNCTION_VERSIONS(static, result, run, params, args, name##_body<T>) \
+  }                                                                            \
+  namespace name##_double {                                                    \
+    using T = double;                                                          \
+    XGRAD_FUNCTION_VERSIONS(static, result, run, params, args, name##_body<T>) \
+  }                                                                            \
+  template <typename T>                                                        \
+  [[gnu::always_inline]] static inline result name##_versions params {         \
+    if constexpr (std::is_same_v<T, float>) {                                  \
+      return name##_float::run args;                                           \
+    } else {                                                                   \
+      return name##_double::run args;                                          \
+    }                                                                          \
   }
 
 /// Head of the definition of a kernel which a header declares as `template <typename T> result name params`:
