@@ -3,12 +3,10 @@
 // The options that training programs have in common, and the files that these name.
 
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -106,9 +104,7 @@ inline void check_writable(const std::string& path) {
 /// check_writable for a folder with a model, which is made.
 inline void check_writable_folder(const std::string& folder) {
   if (folder.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw xgrad::FileError(folder + ": cannot be made a folder: " + error.message());
+  xgrad::detail::make_folder(folder);
   check_writable(folder + "/config.json");
 }
 

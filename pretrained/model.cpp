@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "../files/safetensors.hpp"
+#include "../train/file.hpp"
 #include "detail/folder_files.hpp"
 #include "detail/weights.hpp"
 
@@ -25,7 +26,7 @@ Model<T>::Model(const Config& config, const std::string& task)
 
 template <class T>
 void save_folder(const Model<T>& model, const std::string& folder) {
-  detail::make_folder(folder);
+  xgrad::detail::make_folder(folder);
   const bool is_double = std::is_same_v<T, double>;
   const std::string text = model.config().json(model.architecture(), is_double ? "float64" : "float32");
   save_safetensors(model.state_dict(), folder + "/model.safetensors", {{"format", "pt"}});

@@ -10,6 +10,7 @@
 
 #include "../files/tensor_view.hpp"
 #include "../graph/error.hpp"
+#include "../train/file.hpp"
 #include "detail/folder_files.hpp"
 #include "detail/unicode.hpp"
 
@@ -136,7 +137,7 @@ ordered_json tokenizer_config(const WordPieceFileOptions& options) {
 void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
                       const WordPieceFileOptions& options) {
   check(vocabulary);
-  detail::make_folder(folder);
+  xgrad::detail::make_folder(folder);
   std::string lines;
   for (const std::string& token : vocabulary) lines += token + '\n';
   detail::write_file(folder + "/vocab.txt", lines);

@@ -238,6 +238,13 @@ FileLock::~FileLock() {
 
 namespace detail {
 
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error == std::errc::file_exists) error = std::make_error_code(std::errc::not_a_directory);  // libc++'s
+  if (error) fail<FileError>(path, ": cannot be made a folder: ", error.message());
+}
+
 SizeLimitIsAnError::SizeLimitIsAnError() {
   sigemptyset(&signal_);
   sigaddset(&signal_, SIGXFSZ);

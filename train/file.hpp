@@ -76,6 +76,9 @@ class FileLock {
 
 namespace detail {
 
+/// Makes a folder and those above it, unless they are there. Throws FileError.
+void make_folder(const std::string& path);
+
 /// While it lives, a write beyond the process's limit on file sizes fails with an error; without it the
 /// system sends a signal that ends the process.
 class SizeLimitIsAnError {

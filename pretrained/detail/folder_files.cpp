@@ -19,7 +19,7 @@ CopiedFiles::CopiedFiles(const std::string& folder, std::span<const std::string>
 void CopiedFiles::write(const std::string& folder) const {
   for (const auto& [name, bytes] : files_) {
     const std::string path = xgrad::detail::join({folder, "/", name});
-    make_folder(std::filesystem::path(path).parent_path().string());
+    xgrad::detail::make_folder(std::filesystem::path(path).parent_path().string());
     write_file(path, bytes);
   }
 }
@@ -33,12 +33,6 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
   AtomicFile file(path);
   file.write(bytes);
   file.commit();
-}
-
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) xgrad::detail::fail<FileError>(folder, ": cannot be made a folder: ", error.message());
 }
 
 }  // namespace xgrad::pretrained::detail

@@ -29,9 +29,6 @@ class CopiedFiles {
 /// Whether there is anything of that path.
 bool exists(const std::string& path);
 
-/// Makes a folder, unless it is there. Throws FileError.
-void make_folder(const std::string& folder);
-
 /// Writes a file as an AtomicFile. Throws FileError.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 inline void write_file(const std::string& path, std::string_view text) {
