@@ -8,6 +8,7 @@
 
 #include "bit_cast.hpp"
 #include "gemm.hpp"
+#include "lanes.hpp"
 #include "mt19937.hpp"
 #include "parallel.hpp"
 #include "softmax.hpp"
@@ -94,18 +95,20 @@ XGRAD_KERNEL(void, masked_softmax_rows,
   constexpr T hidden = -std::numeric_limits<T>::infinity();
   for (std::size_t r = 0; r < rows; ++r, scores += cols) {
     const std::size_t visible = mask_row(mask, r, scores, cols);
-    T max = max_lanes(scores, visible), scale = 0;
-    if (max == hidden && std::all_of(scores, scores + visible, [](T s) { return s == hidden; })) {
-      std::fill_n(scores, cols, T(0));
-      max = 0;
-    } else {
-      scale = softmax_row(scores, scores, visible, max);
-      std::fill(scores + visible, scores + cols, T(0));
-    }
-    if (statistics) {
-      statistics[2 * r] = max;
-      statistics[2 * r + 1] = scale;
-    }
+    with_length(visible, [&](auto n) XGRAD_INLINE_LAMBDA {
+      T max = max_lanes(scores, n), scale = 0;
+      if (max == hidden && std::all_of(scores, scores + n, [&](T s) { return s == hidden; })) {
+        std::fill_n(scores, cols, T(0));
+        max = 0;
+      } else {
+        scale = softmax_row(scores, scores, n, max);
+        std::fill(scores + n, scores + cols, T(0));
+      }
+      if (statistics) {
+        statistics[2 * r] = max;
+        statistics[2 * r + 1] = scale;
+      }
+    });
   }
 }
 

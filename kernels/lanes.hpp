@@ -3,10 +3,25 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <type_traits>
 
 #include "vectorized.hpp"
 
 namespace xgrad::kernels {
+
+/// f(n), where n is a constant if it is a usual length of short rows: GCC's loops over them then have neither
+/// checks nor remainders. Clang's are no faster so.
+template <typename F>
+XGRAD_INLINE void with_length(std::size_t n, const F& f) {
+#if !defined(__clang__)
+  if (n == 4) return f(std::integral_constant<std::size_t, 4>());
+  if (n == 8) return f(std::integral_constant<std::size_t, 8>());
+  if (n == 16) return f(std::integral_constant<std::size_t, 16>());
+  if (n == 32) return f(std::integral_constant<std::size_t, 32>());
+  if (n == 64) return f(std::integral_constant<std::size_t, 64>());
+#endif
+  f(n);
+}
 
 /// combine(initial, value(begin), ..., value(end - 1)) in many accumulators: the compiler may not reorder a
 /// floating-point reduction by itself. `initial` must be neutral.

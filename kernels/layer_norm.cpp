@@ -55,44 +55,46 @@ XGRAD_KERNEL(void, normalize_grad_rows,
              (const T* dy, const LayerNormInput<T>& input, const LayerNormStatistics<const T>& statistics,
               const LayerNormGrads<T>& grads),
              (dy, input, statistics, grads)) {
-  constexpr std::size_t height = 16, width = 64;
-  const std::size_t rows = input.rows, cols = input.cols;
-  const T *const x = input.x, *const residual = input.residual, *const weight = input.weight;
-  const T *const mean = statistics.mean, *const rstd = statistics.rstd;
-  T *const dx = grads.dx, *const dweight = grads.dweight, *const dbias = grads.dbias;
-  if (dweight) std::fill_n(dweight, cols, T(0));
-  if (dbias) std::fill_n(dbias, cols, T(0));
-  for (std::size_t top = 0; top < rows; top += height) {
-    const std::size_t bottom = std::min(rows, top + height);
-    for (std::size_t left = 0; (dweight || dbias) && left < cols; left += width) {
-      const std::size_t n = std::min(width, cols - left);
-      T weight_sum[width] = {}, bias_sum[width] = {}, sum[width];
-      for (std::size_t r = top; r < bottom; ++r) {
-        const std::size_t at = r * cols + left;
+  with_length(input.cols, [&](auto cols) XGRAD_INLINE_LAMBDA {
+    constexpr std::size_t height = 16, width = 64;
+    const std::size_t rows = input.rows;
+    const T *const x = input.x, *const residual = input.residual, *const weight = input.weight;
+    const T *const mean = statistics.mean, *const rstd = statistics.rstd;
+    T *const dx = grads.dx, *const dweight = grads.dweight, *const dbias = grads.dbias;
+    if (dweight) std::fill_n(dweight, cols, T(0));
+    if (dbias) std::fill_n(dbias, cols, T(0));
+    for (std::size_t top = 0; top < rows; top += height) {
+      const std::size_t bottom = std::min(rows, top + height);
+      for (std::size_t left = 0; (dweight || dbias) && left < cols; left += width) {
+        const std::size_t n = std::min(width, cols - left);
+        T weight_sum[width] = {}, bias_sum[width] = {}, sum[width];
+        for (std::size_t r = top; r < bottom; ++r) {
+          const std::size_t at = r * cols + left;
+          const T* dy_row = dy + at;
+          const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, sum, n);
+          const T mu = mean[r], scale = rstd[r];
+          for (std::size_t i = 0; i < n; ++i) {
+            weight_sum[i] += dy_row[i] * ((x_row[i] - mu) * scale);
+            bias_sum[i] += dy_row[i];
+          }
+        }
+        for (std::size_t i = 0; dweight && i < n; ++i) dweight[left + i] += weight_sum[i];
+        for (std::size_t i = 0; dbias && i < n; ++i) dbias[left + i] += bias_sum[i];
+      }
+      for (std::size_t r = top; dx && r < bottom; ++r) {
+        const std::size_t at = r * cols;
         const T* dy_row = dy + at;
-        const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, sum, n);
-        const T mu = mean[r], scale = rstd[r];
-        for (std::size_t i = 0; i < n; ++i) {
-          weight_sum[i] += dy_row[i] * ((x_row[i] - mu) * scale);
-          bias_sum[i] += dy_row[i];
+        const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, dx + at, cols);
+        const auto weighted = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i] * weight[i]; };
+        const auto plain = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i]; };
+        if (weight) {
+          normalize_grad_row(weighted, x_row, mean[r], rstd[r], dx + at, cols);
+        } else {
+          normalize_grad_row(plain, x_row, mean[r], rstd[r], dx + at, cols);
         }
       }
-      for (std::size_t i = 0; dweight && i < n; ++i) dweight[left + i] += weight_sum[i];
-      for (std::size_t i = 0; dbias && i < n; ++i) dbias[left + i] += bias_sum[i];
     }
-    for (std::size_t r = top; dx && r < bottom; ++r) {
-      const std::size_t at = r * cols;
-      const T* dy_row = dy + at;
-      const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, dx + at, cols);
-      const auto weighted = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i] * weight[i]; };
-      const auto plain = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i]; };
-      if (weight) {
-        normalize_grad_row(weighted, x_row, mean[r], rstd[r], dx + at, cols);
-      } else {
-        normalize_grad_row(plain, x_row, mean[r], rstd[r], dx + at, cols);
-      }
-    }
-  }
+  });
 }
 
 /// Three or four loops over a row, which leaves memory once: bound by bandwidth.
@@ -100,20 +102,23 @@ XGRAD_PARALLEL_KERNEL(normalize_rows, rows, 8 * input.cols,
                       (const LayerNormInput<T>& input, std::type_identity_t<T> eps,
                        const LayerNormStatistics<T>& statistics, T* y, std::size_t rows),
                       (input, eps, statistics, y, rows)) {
-  const std::size_t cols = input.cols;
-  y += begin * cols;
-  for (std::size_t r = begin; r < rows; ++r, y += cols) {
-    const T* row = sum_row(input.x + r * cols, input.residual ? input.residual + r * cols : nullptr, y, cols);
-    const T mean = sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols);
-    const auto square = [row, mean](std::size_t i)
-                            XGRAD_INLINE_LAMBDA { return (row[i] - mean) * (row[i] - mean); };
-    const T variance = sum_lanes<T>(cols, square) / T(cols);
-    // 0 times the variance is nan where that is infinite: 1 / infinity would hide the overflow.
-    const T rstd = T(1) / std::sqrt(variance + eps) + T(0) * variance;
-    statistics.mean[r] = mean;
-    statistics.rstd[r] = rstd;
-    normalize_row(row, input.weight, input.bias, y, mean, rstd, cols);
-  }
+  with_length(input.cols, [&](auto cols) XGRAD_INLINE_LAMBDA {
+    T* to = y + begin * cols;
+    for (std::size_t r = begin; r < rows; ++r, to += cols) {
+      const T* row =
+          sum_row(input.x + r * cols, input.residual ? input.residual + r * cols : nullptr, to, cols);
+      const T mean =
+          sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols);
+      const auto square = [row, mean](std::size_t i)
+                              XGRAD_INLINE_LAMBDA { return (row[i] - mean) * (row[i] - mean); };
+      const T variance = sum_lanes<T>(cols, square) / T(cols);
+      // 0 times the variance is nan where that is infinite: 1 / infinity would hide the overflow.
+      const T rstd = T(1) / std::sqrt(variance + eps) + T(0) * variance;
+      statistics.mean[r] = mean;
+      statistics.rstd[r] = rstd;
+      normalize_row(row, input.weight, input.bias, to, mean, rstd, cols);
+    }
+  });
 }
 
 /// Rows that one thread works on at once.

@@ -18,10 +18,9 @@ XGRAD_PARALLEL_KERNEL(softmax_rows, rows, 4 * cols, (const T* x, T* y, std::size
 XGRAD_PARALLEL_KERNEL(softmax_grad_rows, rows, cols,
                       (const T* dy, const T* y, T* dx, std::size_t rows, std::size_t cols),
                       (dy, y, dx, rows, cols)) {
-  dy += begin * cols, y += begin * cols, dx += begin * cols;
-  for (; begin < rows; ++begin, dy += cols, y += cols, dx += cols) {
-    softmax_grad_row(dy, y, dx, cols);
-  }
+  with_length(cols, [&](auto n) XGRAD_INLINE_LAMBDA {
+    for (; begin < rows; ++begin) softmax_grad_row(dy + begin * n, y + begin * n, dx + begin * n, n);
+  });
 }
 
 XGRAD_PARALLEL_KERNEL(log_softmax_rows, rows, 4 * cols,
