@@ -131,7 +131,7 @@ constexpr Kernels plain_kernels{round_lines, round_neighbours, multiply_tile};
 
 constexpr std::size_t lanes = 16;
 
-/// Of a vector whose first `count` numbers are there, which may be more than it has.
+/// The mask of the first `count` lanes; of all if `count` is larger.
 XGRAD_INLINE XGRAD_WITH_BFLOAT16 __mmask16 lanes_of(std::size_t count) {
   return static_cast<__mmask16>((std::uint32_t{1} << std::min(count, lanes)) - 1);
 }

@@ -10,7 +10,7 @@
 namespace xgrad::kernels {
 
 /// f(n), where n is a constant if it is a usual length of short rows: GCC's loops over them then have neither
-/// checks nor remainders. Clang's are no faster so.
+/// checks nor remainders. Clang's gain nothing from it.
 template <typename F>
 XGRAD_INLINE void with_length(std::size_t n, const F& f) {
 #if !defined(__clang__)

@@ -4,9 +4,10 @@
 
 #include "capture.hpp"
 
-// Kernels choose their instruction set at run time: the compiler makes one version of a function for each
-// processor level, and the loader picks. Sanitizers start after the loader, so they get the plain version,
-// and where all files are compiled for the highest level (-march=native), there is nothing to choose.
+// Kernels choose their instruction set at run time: there is a version of a function for each processor
+// level. With GCC the loader picks, before sanitizers start, so these get the plain version; with clang the
+// first call does. Where all files are compiled for the highest level (-march=native), there is nothing to
+// choose.
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)

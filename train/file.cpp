@@ -241,7 +241,8 @@ namespace detail {
 void make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error == std::errc::file_exists) error = std::make_error_code(std::errc::not_a_directory);  // libc++'s
+  // What libc++ says where a file has the folder's place.
+  if (error == std::errc::file_exists) error = std::make_error_code(std::errc::not_a_directory);
   if (error) fail<FileError>(path, ": cannot be made a folder: ", error.message());
 }
 

@@ -33,14 +33,16 @@ const policy = [
 
 const wasmBinary = readFileSync(resolve(core, "learn_core.wasm"));
 
-/** The first stop's request, and below it the library's reply: with them the page is there before its worker is. */
+/** The request of the first stops, and below it the library's reply: with them the page needs no worker at first. */
 async function firstReply() {
   const { text } = await bundle("src/walk.ts", folder, { format: "esm" });
   const { notebook, walkRequest } = await import(`data:text/javascript,${encodeURIComponent(text)}`);
   const request = JSON.stringify(walkRequest(notebook, 1));
   globalThis.self = { location: { href: "" } }; // as in a worker, for which Emscripten made its script
   const library = await createRequire(import.meta.url)(resolve(core, "learn_core.js"))({ wasmBinary });
-  return `${request}\n${library.ccall("lesson_answer", "string", ["string"], [request])}`;
+  const reply = library.ccall("lesson_answer", "string", ["string"], [request]);
+  if (JSON.parse(reply).error !== undefined) throw new Error(`the first stop: ${reply}`);
+  return `${request}\n${reply}`;
 }
 
 const html = pageOf({

@@ -218,6 +218,31 @@ test("the first stop stands in the page, as the worker replies, which starts wit
   });
 });
 
+test("numbers of one head are not shown where there are two, and a worker that fails is replaced", async () => {
+  const { page, close } = await openFile(file);
+  await page.locator("html[data-ready]").waitFor();
+  const worker = page.locator("#worker");
+  const text = await worker.textContent();
+  await worker.evaluate((element) => (element.textContent = 'onmessage = () => postMessage({ failure: "broken" })'));
+  const alert = page.getByRole("alert").filter({ hasText: "The library ended with an error: broken" });
+  await page.evaluate(() => (location.hash = "heads"));
+  await alert.waitFor();
+  assert.equal(await page.locator(".figures").count(), 0);
+  await page.evaluate(() => (location.hash = "words"));
+  await alert.waitFor({ state: "detached" });
+  for (const words of ["time flies", "time flew"]) {
+    await page.getByLabel("Sentence").fill(words);
+    await alert.waitFor();
+    await page.getByRole("button", { name: "Back to the notebook's" }).click();
+    await alert.waitFor({ state: "detached" });
+  }
+  await worker.evaluate((element, whole) => (element.textContent = whole), text);
+  await page.getByLabel("Sentence").fill("time flies");
+  await page.locator(".task.done").waitFor();
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await close();
+});
+
 test("losses and attention are those of train_toy_encoder at steps 0, 1, 2 and 200", async () => {
   const [log, report] = [join(folder, "log.jsonl"), join(folder, "report.json")];
   const options = ["--steps", "1000", "--seed", "1", "--log", log, "--report", report];

@@ -1,4 +1,4 @@
-// The library: a request goes to its worker, and the reply comes back. The first stop's reply is in the page.
+// The library: a request goes to its worker, and the reply comes back. That of the first stops is in the page.
 
 export interface Answer {
   error?: string;
@@ -27,11 +27,12 @@ export class Core {
   private worker: Worker | null = null;
   private readonly waiting = new Map<number, { answer: (answer: Answer) => void; fail: (reason: Error) => void }>();
   private last = 0;
+  private readonly known = textOf("first").split("\n");
 
   /** The reply to a request of learn/lesson.hpp. */
   async ask(asked: object): Promise<Answer> {
     const request = JSON.stringify(asked);
-    const [known, reply] = textOf("first").split("\n");
+    const [known, reply] = this.known;
     if (request === known) return JSON.parse(reply) as Answer;
     const worker = (this.worker ??= this.started());
     const id = ++this.last;
@@ -65,5 +66,7 @@ export class Core {
   private failAll(why: string): void {
     for (const { fail } of this.waiting.values()) fail(new Error(why));
     this.waiting.clear();
+    this.worker?.terminate();
+    this.worker = null; // the next request starts another
   }
 }

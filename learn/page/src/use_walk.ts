@@ -11,26 +11,29 @@ export interface Walked {
   error: string | null;
 }
 
+const nothing: Walked = { walk: null, previous: null, error: null };
+
 export function useWalk(core: Core, settings: Settings, usualHeads: number, stop: string): Walked {
-  const [walked, setWalked] = useState<Walked>({ walk: null, previous: null, error: null });
+  const [state, setState] = useState({ of: stop, walked: nothing });
   const latest = useRef(0);
-  const lastStop = useRef(stop);
+  const heads = settings.heads ?? usualHeads;
+  /** Without the numbers of another stop that has other heads. */
+  const shown = ({ of, walked }: typeof state): Walked => (of === stop || walked.walk?.heads === heads ? walked : nothing);
   useEffect(() => {
-    const isNewStop = lastStop.current !== stop;
-    lastStop.current = stop;
     const number = ++latest.current;
-    const heads = settings.heads ?? usualHeads;
+    const update = (next: (last: typeof state) => Walked): void => {
+      if (number === latest.current) setState((last) => ({ of: stop, walked: next(last) }));
+    };
     core
       .ask(walkRequest(settings, usualHeads))
-      .then(({ report, error = null }) => {
-        if (number !== latest.current) return;
-        setWalked((last) =>
+      .then(({ report, error = null }) =>
+        update((last) =>
           error === null
-            ? { walk: new Walk(report, heads), previous: isNewStop ? null : last.walk, error: null }
-            : { ...last, error },
-        );
-      })
-      .catch((reason: Error) => setWalked((last) => ({ ...last, error: `The library ended with an error: ${reason.message}` })));
+            ? { walk: new Walk(report, heads), previous: last.of === stop ? last.walked.walk : null, error: null }
+            : { ...shown(last), error },
+        ),
+      )
+      .catch((reason: Error) => update((last) => ({ ...shown(last), error: `The library ended with an error: ${reason.message}` })));
   }, [core, settings, usualHeads, stop]);
-  return walked;
+  return shown(state);
 }
