@@ -201,11 +201,25 @@ TEST(Bfloat16Test, NumbersAreRoundedToTheNearestAndTiesToEven) {
   for (const Way& way : ways()) {
     if (way.parts != 1) continue;
     for (const auto& [x, expected] : cases) {
+      const auto is_right = [&](float y) { return y == expected || (std::isnan(y) && std::isnan(expected)); };
       const float one = 1;
       float y = 0;
       way.gemm(1, {&x, 1, 1}, {&one, 1, 1}, 0, {&y, 1, 1});
-      EXPECT_TRUE(y == expected || (std::isnan(y) && std::isnan(expected)))
-          << way.name << ": " << x << " became " << y;
+      EXPECT_PRED1(is_right, y) << way.name << ": " << x;
+      // Whole vectors of x, of both operands and on both ways in memory, times the unit matrix, or ones where
+      // x times 0 is nan.
+      constexpr std::size_t n = 48;
+      const std::vector<float> numbers(n * n, x);
+      std::vector<float> factors(n * n, std::isfinite(expected) ? 0 : 1), c(n * n);
+      for (std::size_t i = 0; i < n; ++i) factors[i * n + i] = 1;
+      const Operand unit(factors.data(), n, n);
+      for (const bool transposed : {false, true}) {
+        const Operand all(numbers.data(), n, n, n, transposed);
+        for (const bool is_left : {true, false}) {
+          way.gemm(1, is_left ? all : unit, is_left ? unit : all, 0, {c.data(), n, n});
+          EXPECT_TRUE(std::all_of(c.begin(), c.end(), is_right)) << way.name << ": " << x << ", " << is_left;
+        }
+      }
     }
   }
 }

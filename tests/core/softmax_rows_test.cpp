@@ -23,7 +23,7 @@ class SoftmaxRowsTest : public testing::Test {};
 using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(SoftmaxRowsTest, Types, );
 
-constexpr std::size_t longest = 40;
+constexpr std::size_t longest = 70;
 
 template <class T>
 std::vector<T> softmax(const std::vector<T>& x) {
@@ -71,6 +71,27 @@ TYPED_TEST(SoftmaxRowsTest, Softmax) {
     kernels::softmax_rows(y.data(), y.data(), 1, y.size());
     expect_equal(y, softmax(row), "softmax");
   });
+}
+
+TYPED_TEST(SoftmaxRowsTest, Gradient) {
+  using T = TypeParam;
+  constexpr std::size_t rows = 3;
+  std::mt19937 random(2);
+  std::uniform_real_distribution<T> uniform(-1, 1);
+  for (std::size_t n = 1; n <= longest; ++n) {
+    std::vector<T> dy(rows * n), y(rows * n), dx(rows * n), expected;
+    for (T& v : dy) v = uniform(random);
+    for (T& v : y) v = uniform(random);
+    for (std::size_t r = 0; r < rows; ++r) {
+      long double dot = 0;
+      for (std::size_t i = r * n; i < (r + 1) * n; ++i) dot += static_cast<long double>(dy[i]) * y[i];
+      for (std::size_t i = r * n; i < (r + 1) * n; ++i)
+        expected.push_back(static_cast<T>(y[i] * (dy[i] - dot)));
+    }
+    kernels::softmax_grad_rows(dy.data(), y.data(), dx.data(), rows, n);
+    for (std::size_t i = 0; i < rows * n; ++i)
+      ASSERT_NEAR(dx[i], expected[i], 64 * std::numeric_limits<T>::epsilon()) << i << ", rows of " << n;
+  }
 }
 
 TYPED_TEST(SoftmaxRowsTest, Attention) {
