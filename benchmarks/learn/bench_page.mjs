@@ -7,10 +7,9 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { page as filled, report } from "../../tests/report/arrays.mjs";
-import { openFile, start, stop } from "../../tests/report/browser.mjs";
+import { report } from "../../tests/report/arrays.mjs";
+import { open, openFile, start, stop } from "../../tests/report/browser.mjs";
 import { emptyRun } from "../../tests/report/sample.mjs";
-import { template } from "../../tests/report/tools.mjs";
 
 const [file, programs] = process.argv.slice(2);
 if (programs === undefined) throw new Error("usage: node bench_page.mjs PAGE PROGRAMS");
@@ -27,9 +26,9 @@ async function clockOf(page) {
 
 let pages = 0;
 
-/** Opens a file, waits for an element, and gives what `body` gives; in a size of its own, as pages of a size share a process. */
-async function withPage(path, element, body) {
-  const { page, close } = await openFile(path, { width: 1280 + pages++ });
+/** Opens a page, waits for an element, and gives what `body` gives; in a size of its own, as pages of a size share a process. */
+async function withPage(opening, element, body) {
+  const { page, close } = await opening({ width: 1280 + pages++ });
   const seconds = await clockOf(page);
   await page.locator(element).waitFor();
   const result = await body(page, seconds);
@@ -37,13 +36,14 @@ async function withPage(path, element, body) {
   return result;
 }
 
-const withReadyPage = (body) => withPage(file, "html[data-ready]", body);
+const lesson = (size) => openFile(file, size);
+const isReady = "html[data-ready]";
 
 const requests = [{ do: "start", steps: 1000 }, { do: "train", steps: 1000 }];
 
 /** CPU seconds of 1,000 steps in a worker of the page. */
 const trainedInPage = () =>
-  withReadyPage(async (page, seconds) => {
+  withPage(lesson, isReady, async (page, seconds) => {
     const before = await seconds();
     await page.evaluate(async (list) => {
       const text = (id) => document.getElementById(id).textContent;
@@ -73,17 +73,15 @@ await start();
 console.log(`size: ${statSync(file).size} bytes`);
 
 const folder = mkdtempSync(join(tmpdir(), "xgrad-bench-"));
-const written = (name, text) => {
-  writeFileSync(join(folder, name), text);
-  return join(folder, name);
-};
+const blank = join(folder, "blank.html");
+writeFileSync(blank, "<!DOCTYPE html><title>blank</title><p>blank</p>");
 const opened = [
-  ["ready", file, "html[data-ready]"],
-  ["a report with a title alone", written("report.html", filled(template, report(emptyRun("idle")))), "h1"],
-  ["a blank page", written("blank.html", "<!DOCTYPE html><title>blank</title><p>blank</p>"), "p"],
-].map(([name, path, element]) => ({ name, path, element, taken: [] }));
+  ["ready", lesson, isReady],
+  ["a report with a title alone", (size) => open(report(emptyRun("idle")), size), "h1"],
+  ["a blank page", (size) => openFile(blank, size), "p"],
+].map(([name, opening, element]) => ({ name, opening, element, taken: [] }));
 for (let i = 0; i < 5; ++i) {
-  for (const { path, element, taken } of opened) taken.push(await withPage(path, element, (_, seconds) => seconds()));
+  for (const { opening, element, taken } of opened) taken.push(await withPage(opening, element, (_, seconds) => seconds()));
 }
 console.log(opened.map(({ name, taken }) => `${name}: ${Math.min(...taken).toFixed(2)} s`).join("; "));
 const pairs = [];
