@@ -15,12 +15,12 @@ XGRAD_PARALLEL_KERNEL(cross_entropy_rows, rows, 4 * cols,
   const T* weight = to.weight;
   logits += begin * cols, log_probs += begin * cols;
   for (std::size_t r = begin; r < rows; ++r, logits += cols, log_probs += cols) {
-    log_softmax_row(logits, log_probs, cols);
     const std::int64_t id = to.target[r];
     if (id == to.ignore_index) {
       losses[r] = 0;
       continue;
     }
+    log_softmax_row(logits, log_probs, cols);
     losses[r] = -log_probs[id] * (weight != nullptr ? weight[id] : T(1));
     if (to.smoothing == T(0)) continue;
     const T all =

@@ -23,8 +23,8 @@ void list_arrays(Operands& operands, const CrossEntropyTarget<T>& to) {
   operands.add(to.weight);
 }
 
-/// log_probs = log_softmax(logits) on rows (rows, cols); losses[r] = -sum(q log_probs[r]), q as above, and 0
-/// where the target is ignored.
+/// log_probs = log_softmax(logits) on rows (rows, cols); losses[r] = -sum(q log_probs[r]), q as above. Where
+/// the target is ignored, the loss is 0 and log_probs is not written.
 template <typename T>
 void cross_entropy_rows(const T* logits, const CrossEntropyTarget<T>& to, T* log_probs, T* losses,
                         std::size_t rows, std::size_t cols);
