@@ -30,14 +30,18 @@ XGRAD_INLINE void normalize_row(const T* x, const T* weight, const T* bias, T* y
   }
 }
 
-/// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g(i) the gradient of xhat[i].
-template <typename T, typename G>
-XGRAD_INLINE void normalize_grad_row(G g, const T* x, T mean, T rstd, T* dx, std::size_t n) {
+/// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy weight, or dy, the gradient of xhat.
+template <bool weighted, typename T>
+XGRAD_INLINE void normalize_grad_row(const T* dy, const T* weight, const T* x, T mean, T rstd, T* dx,
+                                     std::size_t n) {
+  const auto g = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return weighted ? dy[i] * weight[i] : dy[i]; };
   const auto xhat = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return (x[i] - mean) * rstd; };
   const T g_mean = sum_lanes<T>(n, g) / T(n);
   const T gx_mean = sum_lanes<T>(n, [=](std::size_t i) XGRAD_INLINE_LAMBDA { return g(i) * xhat(i); }) / T(n);
+  // written out, as clang knows nothing of XGRAD_INDEPENDENT in lambdas
   XGRAD_INDEPENDENT
-  for (std::size_t i = 0; i < n; ++i) dx[i] = rstd * (g(i) - g_mean - xhat(i) * gx_mean);
+  for (std::size_t i = 0; i < n; ++i)
+    dx[i] = rstd * ((weighted ? dy[i] * weight[i] : dy[i]) - g_mean - (x[i] - mean) * rstd * gx_mean);
 }
 
 /// x, or x + residual, which y then holds.
@@ -73,24 +77,25 @@ XGRAD_KERNEL(void, normalize_grad_rows,
           const T* dy_row = dy + at;
           const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, sum, n);
           const T mu = mean[r], scale = rstd[r];
+          XGRAD_INDEPENDENT
           for (std::size_t i = 0; i < n; ++i) {
             weight_sum[i] += dy_row[i] * ((x_row[i] - mu) * scale);
             bias_sum[i] += dy_row[i];
           }
         }
+        XGRAD_INDEPENDENT
         for (std::size_t i = 0; dweight && i < n; ++i) dweight[left + i] += weight_sum[i];
+        XGRAD_INDEPENDENT
         for (std::size_t i = 0; dbias && i < n; ++i) dbias[left + i] += bias_sum[i];
       }
       for (std::size_t r = top; dx && r < bottom; ++r) {
         const std::size_t at = r * cols;
         const T* dy_row = dy + at;
         const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, dx + at, cols);
-        const auto weighted = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i] * weight[i]; };
-        const auto plain = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return dy_row[i]; };
         if (weight) {
-          normalize_grad_row(weighted, x_row, mean[r], rstd[r], dx + at, cols);
+          normalize_grad_row<true>(dy_row, weight, x_row, mean[r], rstd[r], dx + at, cols);
         } else {
-          normalize_grad_row(plain, x_row, mean[r], rstd[r], dx + at, cols);
+          normalize_grad_row<false>(dy_row, weight, x_row, mean[r], rstd[r], dx + at, cols);
         }
       }
     }

@@ -1,5 +1,8 @@
 #include "pack.hpp"
 
+#include <algorithm>
+
+#include "register_tile.hpp"
 #include "transpose_square.hpp"
 
 namespace xgrad::kernels {
@@ -9,6 +12,10 @@ XGRAD_KERNEL(void, pack, (const Matrix<const T>& matrix, T* packed), (matrix, pa
   const T* const from = matrix.data;
   const std::size_t rows = matrix.rows, cols = matrix.cols, ld = matrix.stride;
   if (!matrix.transposed) {
+    if (cols == tile_cols) {
+      for (std::size_t r = 0; r < rows; ++r) std::copy_n(from + r * ld, tile_cols, packed + r * tile_cols);
+      return;
+    }
     for (std::size_t r = 0; r < rows; ++r) {
       XGRAD_INDEPENDENT
       for (std::size_t c = 0; c < cols; ++c) packed[r * cols + c] = from[r * ld + c];

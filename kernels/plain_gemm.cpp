@@ -69,15 +69,14 @@ template <template <std::size_t, typename> typename A, typename T>
 XGRAD_INLINE void multiply_strip(T alpha, const Matrix<const T>& a, const T* strip, T beta,
                                  const Matrix<T>& c) {
   constexpr std::size_t height = 4;
-  std::size_t i = 0;
-  for (; i + height <= c.rows; i += height) {
-    multiply_full_tile<height>(A<height, T>(a.some_rows(i, height).data, a.stride), strip, a.cols, alpha,
-                               beta, c.data + i * c.stride, c.stride);
-  }
-  for (; i < c.rows; ++i) {
-    multiply_full_tile<1>(A<1, T>(a.some_rows(i, 1).data, a.stride), strip, a.cols, alpha, beta,
-                          c.data + i * c.stride, c.stride);
-  }
+  const std::size_t a_row = a.transposed ? 1 : a.stride;
+  const T* from = a.data;
+  T* to = c.data;
+  std::size_t m = c.rows;
+  for (; m >= height; m -= height, from += height * a_row, to += height * c.stride)
+    multiply_full_tile<height>(A<height, T>(from, a.stride), strip, a.cols, alpha, beta, to, c.stride);
+  for (; m > 0; --m, from += a_row, to += c.stride)
+    multiply_full_tile<1>(A<1, T>(from, a.stride), strip, a.cols, alpha, beta, to, c.stride);
 }
 
 /// c (rows, cols) = alpha A strips + beta c, where each strip of tile_cols columns, the last of fewer, is

@@ -22,7 +22,7 @@ template <bool largest, typename T>
 XGRAD_INLINE T extreme_of_row(const T* x, std::size_t n) {
   return reduce_lanes(
       1, n, *x, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return x[i]; },
-      [](T m, T v) XGRAD_INLINE_LAMBDA { return extreme_of<largest>(m, v); });
+      [](auto m, auto v) XGRAD_INLINE_LAMBDA { return extreme_of<largest>(m, v); });
 }
 
 /// y[r] = f(the first element of row r, their number) for x, n elements in rows of `cols`, the last of which
@@ -54,7 +54,7 @@ template <typename T>
 XGRAD_INLINE double product_of_row(const T* x, std::size_t n) {
   return reduce_lanes(
       0, n, 1.0, [x](std::size_t i) XGRAD_INLINE_LAMBDA { return static_cast<double>(x[i]); },
-      [](double a, double b) XGRAD_INLINE_LAMBDA { return a * b; });
+      [](auto a, auto b) XGRAD_INLINE_LAMBDA { return a * b; });
 }
 
 XGRAD_ROWS(row_sums, T, sum_of_row)
