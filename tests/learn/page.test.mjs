@@ -201,16 +201,25 @@ test("the walk has the native library's numbers, and its formulas give them", as
   });
 });
 
-test("the first stop stands in the page, as the worker replies, which starts with the first change", async () => {
+test("the first stop stands in the page, as the worker replies, which starts with the first key", async () => {
   const [, request, reply] = /id="first">(.*)\n(.*)<\/script>/.exec(html);
   const [computed] = await replies([JSON.parse(request)]);
   assert.deepEqual(JSON.parse(reply), computed);
   await withStop("words", async (page) => {
     assert.equal(await page.locator(".verdict.agrees").count(), 1);
     assert.equal(page.workers().length, 0);
+    const started = page.waitForEvent("worker");
+    await page.keyboard.press("Tab");
+    await started;
+    await hold(page);
     await page.getByLabel("Sentence").fill("time flies");
     await page.locator(".whose").filter({ hasText: "You changed: the sentence" }).waitFor();
+    await asked(page);
+    const part = page.locator(".part");
+    assert.equal(await part.getAttribute("aria-busy"), "true");
+    await release(page);
     await page.locator(".task.done").waitFor();
+    assert.equal(await part.getAttribute("aria-busy"), "false");
     assert.equal(page.workers().length, 1);
     await page.getByRole("button", { name: "Back to the notebook's" }).click();
     await page.locator(".task:not(.done)").waitFor();

@@ -55,7 +55,7 @@ export function App({ core }: { core: Core }) {
   const change = (part: Partial<Settings>): void => setSettings((last) => ({ ...last, ...part }));
   const { id, title, question, Body } = stops[number];
   const usualHeads = number < firstWithHeads ? 1 : 2;
-  const { walk, previous, error } = useWalk(core, settings, usualHeads, id);
+  const { walk, previous, error, pending } = useWalk(core, settings, usualHeads, id);
   const heading = useRef<HTMLHeadingElement>(null);
   const isFirst = useRef(true);
   // Who goes to another stop reads it from its heading.
@@ -98,7 +98,7 @@ export function App({ core }: { core: Core }) {
         </nav>
       </div>
       <main>
-        <section class="part" aria-labelledby="question">
+        <section class="part" aria-labelledby="question" aria-busy={pending}>
           <h2 id="question" ref={heading} tabIndex={-1}>
             {number + 1}. {question}
           </h2>

@@ -34,7 +34,7 @@ export class Core {
     const request = JSON.stringify(asked);
     const [known, reply] = this.known;
     if (request === known) return JSON.parse(reply) as Answer;
-    const worker = (this.worker ??= this.started());
+    const worker = this.start();
     const id = ++this.last;
     return new Promise((answer, fail) => {
       this.waiting.set(id, { answer, fail });
@@ -42,10 +42,11 @@ export class Core {
     });
   }
 
-  /** The library that this file carries, in a worker. */
-  private started(): Worker {
+  /** The worker, with the library that this file carries. */
+  start(): Worker {
+    if (this.worker) return this.worker;
     const address = URL.createObjectURL(new Blob([textOf("worker")], { type: "text/javascript" }));
-    const worker = new Worker(address);
+    const worker = (this.worker = new Worker(address));
     URL.revokeObjectURL(address);
     worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.receive(data);
     worker.onerror = ({ message }) => this.failAll(message);

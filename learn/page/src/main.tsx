@@ -6,6 +6,9 @@ import { Core } from "./core";
 
 const place = document.getElementById("page");
 if (place) {
+  const core = new Core();
+  // Who touches the page may change a number next.
+  for (const touch of ["pointerdown", "keydown"]) addEventListener(touch, () => core.start(), { once: true });
   place.textContent = "";
-  render(<App core={new Core()} />, place);
+  render(<App core={core} />, place);
 }

@@ -13,8 +13,11 @@ export interface Walked {
 
 const nothing: Walked = { walk: null, previous: null, error: null };
 
-export function useWalk(core: Core, settings: Settings, usualHeads: number, stop: string): Walked {
-  const [state, setState] = useState({ of: stop, walked: nothing });
+/** `pending`: the numbers are not those of the settings yet. */
+type Shown = Walked & { pending: boolean };
+
+export function useWalk(core: Core, settings: Settings, usualHeads: number, stop: string): Shown {
+  const [state, setState] = useState({ of: stop, answered: settings, walked: nothing });
   const latest = useRef(0);
   const heads = settings.heads ?? usualHeads;
   /** Without the numbers of another stop that has other heads. */
@@ -22,7 +25,7 @@ export function useWalk(core: Core, settings: Settings, usualHeads: number, stop
   useEffect(() => {
     const number = ++latest.current;
     const update = (next: (last: typeof state) => Walked): void => {
-      if (number === latest.current) setState((last) => ({ of: stop, walked: next(last) }));
+      if (number === latest.current) setState((last) => ({ of: stop, answered: settings, walked: next(last) }));
     };
     core
       .ask(walkRequest(settings, usualHeads))
@@ -35,5 +38,5 @@ export function useWalk(core: Core, settings: Settings, usualHeads: number, stop
       )
       .catch((reason: Error) => update((last) => ({ ...shown(last), error: `The library ended with an error: ${reason.message}` })));
   }, [core, settings, usualHeads, stop]);
-  return shown(state);
+  return { ...shown(state), pending: state.answered !== settings };
 }
