@@ -9,8 +9,18 @@
 
 namespace xgrad::kernels {
 
+/// `width` numbers in a register; a vector of one would live in memory.
+template <typename T, std::size_t width>
+struct Lanes {
+  typedef T type __attribute__((vector_size(width * sizeof(T))));
+};
+template <typename T>
+struct Lanes<T, 1> {
+  using type = T;
+};
+
 /// f(n), where n is a constant if it is a usual length of short rows: loops over them then have neither
-/// checks nor remainders. Clang's over more than 8 gain nothing from it.
+/// checks nor remainders. Clang's loops over more than 8 numbers gain nothing from it.
 template <typename F>
 XGRAD_INLINE void with_length(std::size_t n, const F& f) {
   if (n == 4) return f(std::integral_constant<std::size_t, 4>());
@@ -27,12 +37,13 @@ XGRAD_INLINE void with_length(std::size_t n, const F& f) {
 /// floating-point reduction by itself. `initial` must be neutral, and `combine` takes vectors, too.
 template <std::size_t lanes = 32, typename T, typename Value, typename Combine>
 XGRAD_INLINE T reduce_lanes(std::size_t begin, std::size_t end, T initial, Value value, Combine combine) {
+  static_assert(lanes >= 8 && (lanes & (lanes - 1)) == 0);
   T total = initial;
   if (end - begin >= lanes) {
 #if defined(__wasm_simd128__)  // whose compiler keeps vectors in registers, but an array in memory
-    typedef T Vector __attribute__((vector_size(8 * sizeof(T))));
+    using Vector = typename Lanes<T, 8>::type;
     Vector vectors[lanes / 8];
-    for (Vector& vector : vectors) vector = initial - Vector{};
+    for (Vector& vector : vectors) vector = initial - Vector{};  // minus, as -0 + 0 is 0
     for (; begin + lanes <= end; begin += lanes) {
 #pragma clang loop unroll(full)
       for (std::size_t v = 0; v < lanes / 8; ++v) {

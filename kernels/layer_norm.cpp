@@ -38,7 +38,7 @@ XGRAD_INLINE void normalize_grad_row(const T* dy, const T* weight, const T* x, T
   const auto xhat = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return (x[i] - mean) * rstd; };
   const T g_mean = sum_lanes<T>(n, g) / T(n);
   const T gx_mean = sum_lanes<T>(n, [=](std::size_t i) XGRAD_INLINE_LAMBDA { return g(i) * xhat(i); }) / T(n);
-  // written out, as clang knows nothing of XGRAD_INDEPENDENT in lambdas
+  // written out: clang checks for overlaps where lambdas that a loop calls read the arrays
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i)
     dx[i] = rstd * ((weighted ? dy[i] * weight[i] : dy[i]) - g_mean - (x[i] - mean) * rstd * gx_mean);

@@ -1,6 +1,6 @@
 #include "pack.hpp"
 
-#include <algorithm>
+#include <cstring>
 
 #include "register_tile.hpp"
 #include "transpose_square.hpp"
@@ -13,7 +13,9 @@ XGRAD_KERNEL(void, pack, (const Matrix<const T>& matrix, T* packed), (matrix, pa
   const std::size_t rows = matrix.rows, cols = matrix.cols, ld = matrix.stride;
   if (!matrix.transposed) {
     if (cols == tile_cols) {
-      for (std::size_t r = 0; r < rows; ++r) std::copy_n(from + r * ld, tile_cols, packed + r * tile_cols);
+      // a row of known length is a load and a store or two
+      for (std::size_t r = 0; r < rows; ++r)
+        std::memcpy(packed + r * tile_cols, from + r * ld, tile_cols * sizeof(T));
       return;
     }
     for (std::size_t r = 0; r < rows; ++r) {

@@ -4,20 +4,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "lanes.hpp"
 #include "matrix.hpp"
 
 // Products in tiles of C that stay in registers while k is walked.
 namespace xgrad::kernels {
-
-/// `width` numbers in a register; a vector of one would live in memory.
-template <typename T, std::size_t width>
-struct Lanes {
-  typedef T type __attribute__((vector_size(width * sizeof(T))));
-};
-template <typename T>
-struct Lanes<T, 1> {
-  using type = T;
-};
 
 /// c (height, width) = alpha sum + beta c. beta = 0 does not read c.
 template <std::size_t height, typename Row, typename T>

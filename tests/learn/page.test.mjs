@@ -62,6 +62,7 @@ async function hold(page) {
   });
 }
 
+const twoFrames = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 const asked = (page) => page.waitForFunction(() => window.held.length > 0);
 const release = (page) => page.evaluate(() => window.release());
 
@@ -202,7 +203,7 @@ test("the walk has the native library's numbers, and its formulas give them", as
   });
 });
 
-test("the first stop stands in the page, as the worker replies, which starts with the first key", async () => {
+test("the first stop stands in the page, as the worker replies, which starts with the first key or click", async () => {
   const [, request, reply] = /id="first">(.*)\n(.*)<\/script>/.exec(html);
   const [computed] = await replies([JSON.parse(request)]);
   assert.deepEqual(JSON.parse(reply), computed);
@@ -216,15 +217,21 @@ test("the first stop stands in the page, as the worker replies, which starts wit
     await page.getByLabel("Sentence").fill("time flies");
     await page.locator(".whose").filter({ hasText: "You changed: the sentence" }).waitFor();
     await asked(page);
-    const part = page.locator(".part");
-    assert.equal(await part.getAttribute("aria-busy"), "true");
+    const pending = page.locator(".part[data-pending]");
+    assert.equal(await pending.count(), 1);
     await release(page);
     await page.locator(".task.done").waitFor();
-    assert.equal(await part.getAttribute("aria-busy"), "false");
+    assert.equal(await pending.count(), 0);
     assert.equal(page.workers().length, 1);
     await page.getByRole("button", { name: "Back to the notebook's" }).click();
     await page.locator(".task:not(.done)").waitFor();
     assertNear(await shownNumbers(page, "the words' rows"), Array.from(npy("printed_embedded_tokens")), 1e-4, "embedded");
+  });
+  await withStop("words", async (page) => {
+    assert.equal(page.workers().length, 0);
+    const started = page.waitForEvent("worker");
+    await page.mouse.down();
+    await started;
   });
 });
 
@@ -461,6 +468,7 @@ test("what cannot be is refused in a sentence, and the last numbers stay", () =>
     await page.getByRole("alert", { name: "" }).waitFor();
     assert.equal(await page.getByRole("alert").textContent(), "The sentence must have 1 to 10 words, and has 0.");
     assert.equal(await page.locator(".formula").count(), 1);
+    assert.equal(await page.locator(".part[data-pending]").count(), 0);
     assert.equal(await page.getByText("The same in C++").count(), 0, "no program for it");
     await page.getByLabel("Sentence").fill("my \u202e<img src=x> shoes");
     await page.getByRole("alert").waitFor({ state: "detached" });
@@ -473,7 +481,7 @@ test("a weight too large for a float is none", () =>
   withStop("projections", async (page) => {
     await hold(page);
     await change(page, "projections", 1e39);
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await twoFrames(page);
     assert.equal(await page.evaluate(() => window.held.length), 0, "nothing is asked");
     await change(page, "projections", 2);
     await asked(page);
@@ -545,8 +553,9 @@ test("op by op, forward and backward, with formulas that are right", () =>
       const names = [];
       for (;;) {
         names.push(await page.locator(".step-name b").textContent());
-        assert.equal(await page.locator(".verdict.differs").count(), 0, `${direction}: ${names.at(-1)}`);
+        await twoFrames(page); // what was chosen in the step before is let go of
         if (direction === "forward") await right.first().waitFor();
+        assert.equal(await page.locator(".verdict.differs").count(), 0, `${direction}: ${names.at(-1)}`);
         const next = page.getByRole("button", { name: "Next op" });
         if (await next.isDisabled()) break;
         await next.click();
@@ -657,7 +666,7 @@ test("what is chosen by keys is not behind the panel of a narrow screen", async 
   for (let i = 0; i < 8; ++i) {
     assert.ok((await covered()) <= 0, `row ${i}: ${await covered()} px`);
     await page.keyboard.press("ArrowDown");
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await twoFrames(page);
   }
   await close();
 });

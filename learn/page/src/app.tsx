@@ -98,7 +98,7 @@ export function App({ core }: { core: Core }) {
         </nav>
       </div>
       <main>
-        <section class="part" aria-labelledby="question" aria-busy={pending}>
+        <section class="part" aria-labelledby="question" data-pending={Body && pending ? "" : undefined}>
           <h2 id="question" ref={heading} tabIndex={-1}>
             {number + 1}. {question}
           </h2>

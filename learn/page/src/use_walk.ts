@@ -13,11 +13,9 @@ export interface Walked {
 
 const nothing: Walked = { walk: null, previous: null, error: null };
 
-/** `pending`: the numbers are not those of the settings yet. */
-type Shown = Walked & { pending: boolean };
-
-export function useWalk(core: Core, settings: Settings, usualHeads: number, stop: string): Shown {
-  const [state, setState] = useState({ of: stop, answered: settings, walked: nothing });
+/** `pending`: the settings have changed, and the answer is not there yet. */
+export function useWalk(core: Core, settings: Settings, usualHeads: number, stop: string): Walked & { pending: boolean } {
+  const [state, setState] = useState({ of: stop, answered: null as Settings | null, walked: nothing });
   const latest = useRef(0);
   const heads = settings.heads ?? usualHeads;
   /** Without the numbers of another stop that has other heads. */
