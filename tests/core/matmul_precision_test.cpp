@@ -201,7 +201,9 @@ TEST(Bfloat16Test, NumbersAreRoundedToTheNearestAndTiesToEven) {
   for (const Way& way : ways()) {
     if (way.parts != 1) continue;
     for (const auto& [x, expected] : cases) {
-      const auto is_right = [&](float y) { return y == expected || (std::isnan(y) && std::isnan(expected)); };
+      const auto is_right = [wanted = expected](float y) {
+        return y == wanted || (std::isnan(y) && std::isnan(wanted));
+      };
       const float one = 1;
       float y = 0;
       way.gemm(1, {&x, 1, 1}, {&one, 1, 1}, 0, {&y, 1, 1});
