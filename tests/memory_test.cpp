@@ -31,11 +31,12 @@
 
 #include "expect_error.hpp"
 #include "keep_num_threads.hpp"
+#include "pool.hpp"
 
 namespace {
 
 using xgrad::Array, xgrad::empty_cache, xgrad::Grads, xgrad::memory_stats, xgrad::Needs, xgrad::Shape,
-    xgrad::Variable;
+    xgrad::Variable, xgrad_tests::pool_keeps_memory;
 using V = Variable<float>;
 
 V ramp(const Shape& shape, float step, bool requires_grad = true) {
@@ -48,12 +49,6 @@ V ramp(const Shape& shape, float step, bool requires_grad = true) {
 std::ptrdiff_t live_blocks() {
   empty_cache();
   return memory_stats().live_blocks;
-}
-
-/// False in builds where every block goes straight back to the system.
-bool pool_keeps_memory() {
-  xgrad::detail::pool_release(xgrad::detail::pool_allocate(1), 1);
-  return memory_stats().cached_bytes > 0;
 }
 
 /// A two-layer classifier, its data and its gradients.
