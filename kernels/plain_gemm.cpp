@@ -68,15 +68,9 @@ XGRAD_INLINE void multiply_full_tile(A a, const T* strip, std::size_t k, T alpha
 template <template <std::size_t, typename> typename A, typename T>
 XGRAD_INLINE void multiply_strip(T alpha, const Matrix<const T>& a, const T* strip, T beta,
                                  const Matrix<T>& c) {
-  constexpr std::size_t height = 4;
-  const std::size_t a_row = a.transposed ? 1 : a.stride;
-  const T* from = a.data;
-  T* to = c.data;
-  std::size_t m = c.rows;
-  for (; m >= height; m -= height, from += height * a_row, to += height * c.stride)
+  for_rows<T>(a, c, [&](auto height, const T* from, T* to) XGRAD_INLINE_LAMBDA {
     multiply_full_tile<height>(A<height, T>(from, a.stride), strip, a.cols, alpha, beta, to, c.stride);
-  for (; m > 0; --m, from += a_row, to += c.stride)
-    multiply_full_tile<1>(A<1, T>(from, a.stride), strip, a.cols, alpha, beta, to, c.stride);
+  });
 }
 
 /// c (rows, cols) = alpha A strips + beta c, where each strip of tile_cols columns, the last of fewer, is

@@ -39,19 +39,27 @@ XGRAD_INLINE void multiply_tile(const T* a, std::size_t a_row, std::size_t a_ste
   store_tile(sum, alpha, beta, c, ldc);
 }
 
-/// c (rows, width) = alpha A columns + beta c, 4 rows at a time.
-template <std::size_t width, typename T>
-XGRAD_INLINE void multiply_columns(T alpha, const Matrix<const T>& a, const T* columns, std::size_t step,
-                                   T beta, const Matrix<T>& c) {
+/// Calls f(height, first row of A, first row of C) for 4 rows at a time, and for each of the rest.
+template <typename T, typename F>
+XGRAD_INLINE void for_rows(const Matrix<const T>& a, const Matrix<T>& c, const F& f) {
   constexpr std::size_t height = 4;
-  const std::size_t a_row = a.transposed ? 1 : a.stride, a_step = a.transposed ? a.stride : 1;
+  const std::size_t a_row = a.transposed ? 1 : a.stride;
   const T* from = a.data;
   T* to = c.data;
   std::size_t m = c.rows;
   for (; m >= height; m -= height, from += height * a_row, to += height * c.stride)
+    f(std::integral_constant<std::size_t, height>(), from, to);
+  for (; m > 0; --m, from += a_row, to += c.stride) f(std::integral_constant<std::size_t, 1>(), from, to);
+}
+
+/// c (rows, width) = alpha A columns + beta c.
+template <std::size_t width, typename T>
+XGRAD_INLINE void multiply_columns(T alpha, const Matrix<const T>& a, const T* columns, std::size_t step,
+                                   T beta, const Matrix<T>& c) {
+  const std::size_t a_row = a.transposed ? 1 : a.stride, a_step = a.transposed ? a.stride : 1;
+  for_rows<T>(a, c, [&](auto height, const T* from, T* to) XGRAD_INLINE_LAMBDA {
     multiply_tile<height, width>(from, a_row, a_step, columns, step, a.cols, alpha, beta, to, c.stride);
-  for (; m > 0; --m, from += a_row, to += c.stride)
-    multiply_tile<1, width>(from, a_row, a_step, columns, step, a.cols, alpha, beta, to, c.stride);
+  });
 }
 
 /// How many columns a tile has but for the last ones of C.
