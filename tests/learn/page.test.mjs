@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { axeFindings, browserPath, openFile, start, stop } from "../report/browser.mjs";
+import { axeFindings, browserPath, openFile, start, stop, twoFrames } from "../report/browser.mjs";
 import { checkFormulas, checkFormulasOf, numbersOf, readReport } from "../report/recomputed.mjs";
 import { needPackages } from "../report/tools.mjs";
 
@@ -62,7 +62,6 @@ async function hold(page) {
   });
 }
 
-const twoFrames = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 const asked = (page) => page.waitForFunction(() => window.held.length > 0);
 const release = (page) => page.evaluate(() => window.release());
 

@@ -39,6 +39,9 @@ export function open(report, options) {
   return openFile(file, options);
 }
 
+/** Waits until what has changed is drawn. */
+export const twoFrames = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
 /** Pages that were closed, by their options: to open a new one takes longer than most of what is done with it. */
 const idle = new Map();
 
@@ -65,7 +68,7 @@ export async function openFile(file, { width = 1280, height = 900, ...others } =
   const opened = idle.get(key)?.pop() ?? (await newPage(options));
   const { page, noise } = opened;
   await page.goto(pathToFileURL(file).href);
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await twoFrames(page);
   const close = async () => {
     await page.goto("about:blank");
     assert.deepEqual(noise, [], "the page makes no request, no message and violates no policy");

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import { report, stored } from "./arrays.mjs";
-import { axeFindings, browserPath, start, stop, withPage } from "./browser.mjs";
+import { axeFindings, browserPath, start, stop, twoFrames, withPage } from "./browser.mjs";
 import { random } from "./random.mjs";
 import { emptyRun, largeAttentionRun, largeGraphRun, trainedRun } from "./sample.mjs";
 import { needPackages, sources, template } from "./tools.mjs";
@@ -501,7 +501,7 @@ test("paper is light, whatever the screen is", async () => {
   })) {
     await withPage(report(run), async (page) => {
       await page.emulateMedia(media);
-      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      await twoFrames(page);
       const cell = page.locator('#attention [role="grid"]').nth(1).locator("tbody td").first();
       colors.set(name, await cell.evaluate((element) => getComputedStyle(element).backgroundColor));
     });
