@@ -123,6 +123,24 @@ test("nan, infinities, -0 and the smallest numbers of a tensor are named exactly
   });
 });
 
+test("a key that is pressed before a tensor's first picture moves its cursor", () => {
+  const tensor = { section: "1", name: "three", value: stored(Float32Array.of(1, 2, 3)) };
+  return withPage(report({ title: "early", tensors: [tensor] }), async (page) => {
+    await page.evaluate(() => {
+      const pressed = new MutationObserver(() => {
+        const cell = document.querySelector('#tensors [role="grid"] [tabindex="0"]');
+        if (cell === null) return;
+        pressed.disconnect();
+        cell.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+      });
+      pressed.observe(document.querySelector("#tensors"), { childList: true, subtree: true });
+    });
+    await page.locator("#tensors summary").click();
+    await twoFrames(page);
+    assert.equal(await page.locator('#tensors [data-exact="value"]').textContent(), "2");
+  });
+});
+
 test("the scrub moves curves, predictions, attention and parameters", () =>
   withPage(report(run), async (page) => {
     const losses = floats(run.curves[0].values);

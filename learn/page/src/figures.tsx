@@ -1,6 +1,6 @@
 // Tensors side by side, with one chosen number: its exact value, its formula, and, if it is a weight, a way to change it.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { type Numbers, type StoredArray, largestSize, numbersOf } from "../../../report/page/src/arrays";
 import { shareScale, signScale } from "../../../report/page/src/colors";
 import { FormulaPanel } from "../../../report/page/src/formula_panel";
@@ -9,6 +9,7 @@ import { Matrix, type Place } from "../../../report/page/src/matrix";
 import { useDark } from "../../../report/page/src/media";
 import { exact } from "../../../report/page/src/numbers";
 import { shapeText } from "../../../report/page/src/shapes";
+import { useStateOf } from "../../../report/page/src/use_state_of";
 import { type Settings, type Walk, symbolOf } from "./walk";
 
 export interface Item {
@@ -64,14 +65,10 @@ function figureOf(walk: Walk, previous: Walk | null, item: Item): Figure | null 
 export function Figures({ walk, previous, items, settings, change, only }: Props) {
   const dark = useDark();
   const first = Math.max(0, items.findIndex((item) => item.first));
-  const [chosen, setChosen] = useState(first);
-  const [cursor, setCursor] = useState<Place>([0, 0]);
-  const [head, setHead] = useState(0);
   const names = items.map(({ name, gradient }) => `${name}${gradient ? "'" : ""}`).join();
-  useEffect(() => {
-    setChosen(first);
-    setCursor([0, 0]);
-  }, [names]);
+  const [chosen, setChosen] = useStateOf(names, first);
+  const [cursor, setCursor] = useStateOf<Place>(names, [0, 0]);
+  const [head, setHead] = useState(0);
   const figures = useMemo(() => items.flatMap((item) => figureOf(walk, previous, item) ?? []), [walk, previous, names]);
   const heads = Math.max(1, ...figures.map(({ array: { shape } }) => (shape.length > 2 ? shape[0] : 1)));
   const shownHead = Math.min(head, heads - 1);

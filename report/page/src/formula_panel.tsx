@@ -8,6 +8,7 @@ import { type Cell, type Expression, difference, tolerance } from "./formulas/ex
 import { type Evaluation, backward, forward, total } from "./formulas";
 import { type Dtype, brief, exact } from "./numbers";
 import { indexOf } from "./shapes";
+import { useStateOf } from "./use_state_of";
 
 interface Props {
   graph: Graph;
@@ -130,13 +131,12 @@ function Rule({ graph, evaluation, all, open }: { graph: Graph; evaluation: Eval
 export function FormulaPanel({ graph, snapshot, cell, only }: Props) {
   const first: Cell = useMemo(() => ({ ...cell, gradient: false }), [graph, cell.id, cell.flat]);
   // Where the reader went from `first`: from no other, as another graph may have other shapes.
-  const [gone, setGone] = useState<{ first: Cell; path: Cell[] }>({ first, path: [] });
-  const path = gone.first === first ? gone.path : [];
+  const [path, setPath] = useStateOf<Cell[]>(first, []);
   const [all, setAll] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
   // What was chosen is gone with the formula that it was in, so the heading gets the focus.
   const go = (next: Cell[]): void => {
-    setGone({ first, path: next });
+    setPath(next);
     heading.current?.focus();
   };
   const open = (next: Cell): void => go([...path, next]);

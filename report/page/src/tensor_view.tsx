@@ -1,6 +1,6 @@
 // A tensor with its gradient beside it, two axes at a time, and the formula of the chosen element.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { type StoredArray, largestSize, numbersOf } from "./arrays";
 import { signScale } from "./colors";
 import type { Graph, GraphSnapshot } from "./data";
@@ -11,6 +11,7 @@ import { useDark } from "./media";
 import { exact } from "./numbers";
 import { Rounded } from "./rounded";
 import { flatOf, shapeText } from "./shapes";
+import { useStateOf } from "./use_state_of";
 
 export interface TensorSource {
   graph: Graph;
@@ -36,14 +37,10 @@ function lastAxes(shape: readonly number[]): [number, number] {
 
 export function TensorView({ name, value, gradient, axes = [], rows: rowNames = [], columns: columnNames = [], source }: Props) {
   const dark = useDark();
-  const [lead, setLead] = useState<number[]>([]);
-  const [cursor, setCursor] = useState<Place>([0, 0]);
   const { shape } = value;
   const key = `${name} ${shape.join()}`;
-  useEffect(() => {
-    setLead([]);
-    setCursor([0, 0]);
-  }, [key]);
+  const [lead, setLead] = useStateOf<number[]>(key, []);
+  const [cursor, setCursor] = useStateOf<Place>(key, [0, 0]);
   const [rows, columns] = lastAxes(shape);
   const leading = shape.slice(0, -2).map((length, axis) => Math.min(lead[axis] ?? 0, length - 1));
   const offset = flatOf(leading, shape.slice(0, -2)) * rows * columns;
