@@ -50,20 +50,29 @@ async function go(page, stop) {
 async function hold(page) {
   await page.evaluate(() => {
     const send = Worker.prototype.postMessage;
-    window.held = [];
-    Worker.prototype.postMessage = function (message) {
-      if ("core" in message) send.call(this, message);
-      else window.held.push(() => send.call(this, message));
+    window.hold = () => {
+      window.held = [];
+      Worker.prototype.postMessage = function (message) {
+        if ("core" in message) send.call(this, message);
+        else window.held.push(() => send.call(this, message));
+      };
     };
     window.release = () => {
       Worker.prototype.postMessage = send;
       for (const go of window.held) go();
     };
+    window.hold();
   });
 }
 
 const asked = (page) => page.waitForFunction(() => window.held.length > 0);
 const release = (page) => page.evaluate(() => window.release());
+/** Releases what is held, and holds what is asked from then on. */
+const releaseThese = (page) =>
+  page.evaluate(() => {
+    window.release();
+    window.hold();
+  });
 
 /** The replies of a worker of its own, made of the page's parts, to requests one after the other. */
 async function replies(requests) {
@@ -474,6 +483,30 @@ test("what cannot be is refused in a sentence, and the last numbers stay", () =>
     assert.equal(await page.locator("img").count(), 0);
     assert.match(await page.locator("table").last().textContent(), /\\u202E<img/);
     assert.equal(await page.getByText("The same in C++").count(), 1);
+  }));
+
+test("numbers follow a slider that moves faster than the library answers", () =>
+  withStop("projections", async (page) => {
+    await change(page, "projections", 2);
+    await page.locator(".task.done").waitFor();
+    const product = page.getByRole("grid", { name: "Q, queries" }).locator("tbody td").first();
+    const seen = [await product.textContent()];
+    await hold(page);
+    for (const expected of ["1.2", "0.4", "-0.4", "-1.2", "-2"]) {
+      await page.getByRole("slider").press("PageDown");
+      await asked(page);
+      await twoFrames(page);
+      assert.equal(await page.getByRole("slider").inputValue(), expected, "where it was moved to");
+    }
+    assert.equal(await page.evaluate(() => window.held.length), 1, "one walk at a time");
+    await releaseThese(page);
+    await asked(page);
+    seen.push(await product.textContent());
+    await releaseThese(page);
+    await page.locator(".part[data-pending]").waitFor({ state: "detached" });
+    seen.push(await product.textContent());
+    assert.equal(new Set(seen).size, 3, `${seen}`);
+    assert.equal(await page.evaluate(() => window.held.length), 0, "not those that were passed over");
   }));
 
 test("a weight too large for a float is none", () =>

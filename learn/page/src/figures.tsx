@@ -172,7 +172,8 @@ function Change({ name, index, value, settings, change }: ChangeProps) {
     const single = Math.fround(next); // infinite, if next is too large for it
     if (Number.isFinite(single)) change({ edits: [...others, { parameter: name, index, value: single }] });
   };
-  const rounded = Number(value.toPrecision(5));
+  const chosen = settings.edits.find(isThis)?.value ?? value; // the numbers of the figures may still be those before
+  const rounded = Number(chosen.toPrecision(5));
   return (
     <div class="change" role="group" aria-label={`Change ${symbolOf(name)}`}>
       <span>This is a weight. Change it:</span>

@@ -1,6 +1,6 @@
 // The walk for the current settings: asks for it again whenever they change.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Core } from "./core";
 import { type Settings, Walk, walkRequest } from "./walk";
 
@@ -11,30 +11,46 @@ export interface Walked {
   error: string | null;
 }
 
+interface Wanted {
+  settings: Settings;
+  usualHeads: number;
+  stop: string;
+}
+
+interface State {
+  answered: Wanted | null;
+  walked: Walked;
+  pending: boolean;
+}
+
 const nothing: Walked = { walk: null, previous: null, error: null };
 
-/** `pending`: the settings have changed, and the answer is not there yet. */
+/** Without the numbers of another stop that has other heads. */
+function shownOf({ answered, walked }: State, { settings, usualHeads, stop }: Wanted): Walked {
+  return answered?.stop === stop || walked.walk?.heads === (settings.heads ?? usualHeads) ? walked : nothing;
+}
+
+/**
+ * `pending`: a walk is being computed. No other is asked for meanwhile, and then that of the settings which are the
+ * current ones by then: so numbers follow a slider as fast as the library answers.
+ */
 export function useWalk(core: Core, settings: Settings, usualHeads: number, stop: string): Walked & { pending: boolean } {
-  const [state, setState] = useState({ of: stop, answered: null as Settings | null, walked: nothing });
-  const latest = useRef(0);
-  const heads = settings.heads ?? usualHeads;
-  /** Without the numbers of another stop that has other heads. */
-  const shown = ({ of, walked }: typeof state): Walked => (of === stop || walked.walk?.heads === heads ? walked : nothing);
+  const wanted = useMemo(() => ({ settings, usualHeads, stop }), [settings, usualHeads, stop]);
+  const [state, setState] = useState<State>({ answered: null, walked: nothing, pending: false });
   useEffect(() => {
-    const number = ++latest.current;
-    const update = (next: (last: typeof state) => Walked): void => {
-      if (number === latest.current) setState((last) => ({ of: stop, answered: settings, walked: next(last) }));
-    };
+    if (state.pending || state.answered === wanted) return;
+    setState((last) => ({ ...last, pending: true }));
+    const update = (next: (last: State) => Walked): void => setState((last) => ({ answered: wanted, walked: next(last), pending: false }));
     core
       .ask(walkRequest(settings, usualHeads))
       .then(({ report, error = null }) =>
         update((last) =>
           error === null
-            ? { walk: new Walk(report, heads), previous: last.of === stop ? last.walked.walk : null, error: null }
-            : { ...shown(last), error },
+            ? { walk: new Walk(report, settings.heads ?? usualHeads), previous: last.answered?.stop === stop ? last.walked.walk : null, error: null }
+            : { ...shownOf(last, wanted), error },
         ),
       )
-      .catch((reason: Error) => update((last) => ({ ...shown(last), error: `The library ended with an error: ${reason.message}` })));
-  }, [core, settings, usualHeads, stop]);
-  return { ...shown(state), pending: state.answered !== settings };
+      .catch((reason: Error) => update((last) => ({ ...shownOf(last, wanted), error: `The library ended with an error: ${reason.message}` })));
+  }, [core, wanted, state.pending]);
+  return { ...shownOf(state, wanted), pending: state.pending };
 }
