@@ -504,6 +504,7 @@ test("numbers follow a slider that moves faster than the library answers", () =>
     seen.push(await product.textContent());
     await releaseThese(page);
     await page.locator(".part[data-pending]").waitFor({ state: "detached" });
+    await twoFrames(page);
     seen.push(await product.textContent());
     assert.equal(new Set(seen).size, 3, `${seen}`);
     assert.equal(await page.evaluate(() => window.held.length), 0, "not those that were passed over");
