@@ -54,8 +54,8 @@ export function App({ core }: { core: Core }) {
   const [settings, setSettings] = useState(notebook);
   const change = (part: Partial<Settings>): void => setSettings((last) => ({ ...last, ...part }));
   const { id, title, question, Body } = stops[number];
-  const usualHeads = number < firstWithHeads ? 1 : 2;
-  const { walk, previous, error, pending } = useWalk(core, settings, usualHeads, id);
+  const heads = settings.heads ?? (number < firstWithHeads ? 1 : 2);
+  const { walk, previous, error, pending } = useWalk(core, settings, heads, id);
   const heading = useRef<HTMLHeadingElement>(null);
   const isFirst = useRef(true);
   // Who goes to another stop reads it from its heading.
@@ -71,7 +71,6 @@ export function App({ core }: { core: Core }) {
     if (walk) document.documentElement.dataset.ready = "";
   }, [walk]);
   const changes = changesOf(settings);
-  const heads = settings.heads ?? usualHeads;
   return (
     <>
       <header class="headline">

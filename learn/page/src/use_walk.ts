@@ -13,7 +13,7 @@ export interface Walked {
 
 interface Wanted {
   settings: Settings;
-  usualHeads: number;
+  heads: number;
   stop: string;
 }
 
@@ -26,27 +26,27 @@ interface State {
 const nothing: Walked = { walk: null, previous: null, error: null };
 
 /** Without the numbers of another stop that has other heads. */
-function shownOf({ answered, walked }: State, { settings, usualHeads, stop }: Wanted): Walked {
-  return answered?.stop === stop || walked.walk?.heads === (settings.heads ?? usualHeads) ? walked : nothing;
+function shownOf({ answered, walked }: State, { heads, stop }: Wanted): Walked {
+  return answered?.stop === stop || walked.walk?.heads === heads ? walked : nothing;
 }
 
 /**
  * `pending`: a walk is being computed. No other is asked for meanwhile, and then that of the settings which are the
  * current ones by then: so numbers follow a slider as fast as the library answers.
  */
-export function useWalk(core: Core, settings: Settings, usualHeads: number, stop: string): Walked & { pending: boolean } {
-  const wanted = useMemo(() => ({ settings, usualHeads, stop }), [settings, usualHeads, stop]);
+export function useWalk(core: Core, settings: Settings, heads: number, stop: string): Walked & { pending: boolean } {
+  const wanted = useMemo(() => ({ settings, heads, stop }), [settings, heads, stop]);
   const [state, setState] = useState<State>({ answered: null, walked: nothing, pending: false });
   useEffect(() => {
     if (state.pending || state.answered === wanted) return;
     setState((last) => ({ ...last, pending: true }));
     const update = (next: (last: State) => Walked): void => setState((last) => ({ answered: wanted, walked: next(last), pending: false }));
     core
-      .ask(walkRequest(settings, usualHeads))
+      .ask(walkRequest(settings, heads))
       .then(({ report, error = null }) =>
         update((last) =>
           error === null
-            ? { walk: new Walk(report, settings.heads ?? usualHeads), previous: last.answered?.stop === stop ? last.walked.walk : null, error: null }
+            ? { walk: new Walk(report, heads), previous: last.answered?.stop === stop ? last.walked.walk : null, error: null }
             : { ...shownOf(last, wanted), error },
         ),
       )

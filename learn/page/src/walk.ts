@@ -38,8 +38,8 @@ export function wordsOf(sentence: string): string[] {
   return sentence.replaceAll(",", "").split(/\s+/).filter(Boolean);
 }
 
-export function walkRequest({ sentence, heads, ...others }: Settings, usualHeads: number): object {
-  return { do: "walk", words: wordsOf(sentence), heads: heads ?? usualHeads, ...others };
+export function walkRequest({ sentence, ...others }: Settings, heads: number): object {
+  return { do: "walk", words: wordsOf(sentence), ...others, heads };
 }
 
 /** What the library computed. */
