@@ -5,8 +5,6 @@
 #include <memory>
 #include <random>
 
-#include <xtensor/xbuilder.hpp>
-
 #include "../ops/reductions.hpp"
 
 namespace xgrad {

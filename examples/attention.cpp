@@ -1,8 +1,6 @@
 // Scaled dot-product attention with a padding mask, forward and backward
 #include <iostream>
 
-#include <xtensor/xmath.hpp>
-
 #include <xgrad/xgrad.hpp>
 
 int main() {

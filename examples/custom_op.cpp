@@ -1,8 +1,6 @@
 // An op of one's own, forward and backward, checked against finite differences
 #include <iostream>
 
-#include <xtensor/xmath.hpp>
-
 #include <xgrad/xgrad.hpp>
 
 using xgrad::Grads, xgrad::Needs, xgrad::Variable;

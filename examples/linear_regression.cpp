@@ -1,9 +1,6 @@
 // A line fitted to points in xtensor arrays, by gradient descent
 #include <iostream>
 
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xmath.hpp>
-
 #include <xgrad/xgrad.hpp>
 
 int main() {

@@ -4,14 +4,8 @@
 #include <cstdint>
 #include <string>
 
-// xtensor 0.26 moved every header.
-#if __has_include(<xtensor/containers/xarray.hpp>)
-#include <xtensor/containers/xarray.hpp>
-#else
-#include <xtensor/xarray.hpp>
-#endif
-
 #include "pool.hpp"
+#include "xtensor.hpp"
 
 namespace xgrad {
 

@@ -53,7 +53,7 @@ XGRAD_PARALLEL_KERNEL(cross_entropy_grad_rows, rows, 2 * cols,
     if (weight != nullptr) {
       XGRAD_INDEPENDENT
       for (std::size_t c = 0; c < cols; ++c)
-        dlogits[c] = total * vectorized::exp(log_probs[c]) - even * weight[c];
+        dlogits[c] = total * vectorized::exp(log_probs[c]) - vectorized::rounded(even * weight[c]);
     } else {
       XGRAD_INDEPENDENT
       for (std::size_t c = 0; c < cols; ++c) dlogits[c] = total * vectorized::exp(log_probs[c]) - even;

@@ -38,7 +38,7 @@ XGRAD_INLINE T gelu_derivative(T x) {
     const T cdf = T(0.5) * (T(1) + vectorized::erf_given_exp(x * T(sqrt_half), e));
     return cdf + x * (T(inverse_sqrt_2pi) * e);
   } else {
-    return normal_cdf(x) + x * normal_pdf(x);
+    return normal_cdf(x) + vectorized::rounded(x * normal_pdf(x));
   }
 }
 
@@ -98,7 +98,7 @@ template <typename T>
 XGRAD_INLINE T gelu_tanh_derivative(T x) {
   const T t = gelu_tanh_of(x);
   const T inner = T(sqrt_2_over_pi) * (T(1) + T(3 * gelu_cubic) * x * x);
-  return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * inner;
+  return T(0.5) * (T(1) + t) + vectorized::rounded(T(0.5) * x * (T(1) - t * t) * inner);
 }
 
 constexpr std::size_t angle_block = 256;  // of which a buffer fits into the first cache

@@ -26,6 +26,14 @@ inline constexpr T two_to_mantissa_bits = T(Bits<T>(1) << mantissa_bits<T>);
 template <typename T>
 inline constexpr T round_shift = T(1.5) * two_to_mantissa_bits<T>;
 
+/// A product, for a sum with another: in a b + rounded(c d) a compiler may fuse a b alone with the addition.
+/// In a b + c d it may fuse either, and GCC 16 fuses one in the vectors of a loop and the other in its rest.
+/// Adding 0 turns -0 into 0.
+template <typename T>
+XGRAD_INLINE T rounded(T product) {
+  return product + T(0);
+}
+
 /// c0 + x (c1 + x (c2 + ...)).
 template <typename T>
 XGRAD_INLINE T horner(T, T c0) {
@@ -135,7 +143,7 @@ XGRAD_INLINE T log(T x) {
                     1.479819860511658591e-01);
   }
   const T square = T(0.5) * f * f;
-  T y = k * ln2_high - ((square - (s * (square + z * series) + k * ln2_low)) - f);
+  T y = k * ln2_high - ((square - (rounded(s * (square + rounded(z * series))) + k * ln2_low)) - f);
   y = x == infinity ? infinity : y;
   y = x == T(0) ? -infinity : y;
   y = x < T(0) ? std::numeric_limits<T>::quiet_NaN() : y;
@@ -245,7 +253,7 @@ XGRAD_INLINE T sine_or_cosine(T x) {
                -2.75573143513906633035e-7, 2.08757232129817482790e-9, -1.13596475577881948265e-11);
   }
   const T z = r * r;
-  const T sine = r + r * (z * s), cosine_of_r = T(1) - (T(0.5) * z - z * z * c);
+  const T sine = r + r * (z * s), cosine_of_r = T(1) - (rounded(T(0.5) * z) - z * z * c);
   const Bits<T> quadrant = bit_cast<Bits<T>>(shifted) + Bits<T>(cosine);
   const T y = (quadrant & 1) != 0 ? cosine_of_r : sine;
   const Bits<T> sign = cosine ? Bits<T>(0) : bit_cast<Bits<T>>(x) ^ bit_cast<Bits<T>>(magnitude);

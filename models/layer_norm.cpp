@@ -1,7 +1,5 @@
 #include "layer_norm.hpp"
 
-#include <xtensor/xbuilder.hpp>
-
 #include "../ops/layer_norm.hpp"
 
 namespace xgrad {

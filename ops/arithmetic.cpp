@@ -4,8 +4,6 @@
 #include <functional>
 #include <numeric>
 
-#include <xtensor/xmath.hpp>
-
 #include "../graph/record.hpp"
 #include "../kernels/binary.hpp"
 #include "../kernels/elementwise.hpp"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include <xtensor/xbuilder.hpp>
-
 #include "../graph/record.hpp"
 #include "../kernels/binary.hpp"
 #include "../kernels/cross_entropy.hpp"

@@ -5,8 +5,6 @@
 #include <limits>
 #include <numbers>
 
-#include <xtensor/xmath.hpp>
-
 #include "../graph/record.hpp"
 #include "../kernels/elementwise.hpp"
 #include "detail/pointwise.hpp"

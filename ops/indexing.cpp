@@ -7,9 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <xtensor/xadapt.hpp>
-#include <xtensor/xmanipulation.hpp>
-
 #include "../graph/record.hpp"
 #include "../kernels/binary.hpp"
 #include "../kernels/embedding.hpp"

@@ -2,8 +2,6 @@
 
 #include <numbers>
 
-#include <xtensor/xmath.hpp>
-
 #include "../kernels/elementwise.hpp"
 #include "../kernels/special.hpp"
 #include "detail/pointwise.hpp"

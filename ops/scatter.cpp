@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <xtensor/xbroadcast.hpp>
-
 #include "../graph/record.hpp"
 #include "../kernels/embedding.hpp"
 #include "../kernels/gather.hpp"

@@ -7,7 +7,6 @@
 #include <memory>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
 
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>

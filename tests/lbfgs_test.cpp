@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
 
 #include <xgrad/files/checkpoint.hpp>
 #include <xgrad/ops/arithmetic.hpp>

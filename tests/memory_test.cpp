@@ -12,8 +12,6 @@
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xmath.hpp>
 
 #include <xgrad/graph/random.hpp>
 #include <xgrad/graph/record.hpp>

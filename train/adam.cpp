@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include <xtensor/xbuilder.hpp>
-
 #include "../graph/capture.hpp"
 #include "../graph/leaf.hpp"
 #include "../kernels/optimizer.hpp"

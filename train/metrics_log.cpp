@@ -32,8 +32,7 @@ std::optional<std::size_t> step_of(std::string_view line) {
 /// Null for nan and the infinities, which JSON lacks.
 std::string json(double number) { return std::isfinite(number) ? shortest_text(number) : "null"; }
 
-/// As a JSON string.
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string all = "\"";
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20) {
@@ -53,10 +52,10 @@ std::string first_line(const std::map<std::string, std::string>& options, std::o
   line += "{\"versions\": {\"xgrad\": \"" XGRAD_VERSION "\"}, \"options\": {";
   for (const auto& [name, value] : options) {
     if (!line.ends_with('{')) line += ", ";
-    line += quoted(name) + ": " + quoted(value);
+    line += json_string(name) + ": " + json_string(value);
   }
   line += '}';
-  if (seed) line += ", \"seed\": " + quoted(std::to_string(*seed));
+  if (seed) line += ", \"seed\": " + json_string(std::to_string(*seed));
   return line + "}}\n";
 }
 

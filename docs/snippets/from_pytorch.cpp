@@ -2,8 +2,6 @@
 #include <functional>
 #include <iostream>
 
-#include <xtensor/xbuilder.hpp>
-
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 

@@ -1,9 +1,6 @@
 // The page "Automatic differentiation", section by section
 #include <iostream>
 
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xmath.hpp>
-
 #include <xgrad/xgrad.hpp>
 
 namespace {

@@ -2,10 +2,6 @@
 #include <functional>
 #include <iostream>
 
-#include <xtensor/xadapt.hpp>
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xmath.hpp>
-
 #include <xgrad/xgrad.hpp>
 
 namespace {

@@ -1,8 +1,6 @@
 // The page "Models", section by section
 #include <iostream>
 
-#include <xtensor/xbuilder.hpp>
-
 #include <xgrad/xgrad.hpp>
 
 namespace {

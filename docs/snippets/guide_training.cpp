@@ -3,9 +3,6 @@
 #include <iostream>
 #include <span>
 
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xview.hpp>
-
 #include <xgrad/xgrad.hpp>
 
 namespace {

@@ -6,9 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xmath.hpp>
-
 #include <xgrad/report.hpp>
 #include <xgrad/xgrad.hpp>
 

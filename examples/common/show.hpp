@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <xtensor/xbuilder.hpp>
-
 #include <xgrad/xgrad.hpp>
 
 using Array = xgrad::Array<double>;

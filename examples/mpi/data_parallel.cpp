@@ -1,8 +1,6 @@
 // Trains a model on several processes: the same weights, to the last bit, for any number of them
 #include <cstdio>
 
-#include <xtensor/xview.hpp>
-
 #include <xgrad/mpi/world.hpp>
 #include <xgrad/xgrad.hpp>
 

@@ -3,8 +3,6 @@
 #include <cstdio>
 
 #include <ceres/ceres.h>
-#include <xtensor/xadapt.hpp>
-#include <xtensor/xview.hpp>
 
 #include <xgrad/xgrad.hpp>
 

@@ -2,7 +2,6 @@
 #include <cstdio>
 
 #include <nlopt.hpp>
-#include <xtensor/xadapt.hpp>
 
 #include <xgrad/xgrad.hpp>
 

@@ -2,7 +2,6 @@
 #include <cstdio>
 
 #include <Eigen/SparseCholesky>
-#include <xtensor/xbuilder.hpp>
 
 #include <xgrad/xgrad.hpp>
 

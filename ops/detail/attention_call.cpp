@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include <xtensor/xbuilder.hpp>
-
 #include "../../graph/random.hpp"
 #include "../../kernels/mt19937.hpp"
 

@@ -2,9 +2,6 @@
 
 #include <limits>
 
-#include <xtensor/xbroadcast.hpp>
-#include <xtensor/xbuilder.hpp>
-
 #include "../arithmetic.hpp"
 #include "../masked_fill.hpp"
 

@@ -5,8 +5,6 @@
 
 #include <xgrad/xgrad.hpp>
 
-#include <xtensor/xmath.hpp>
-
 namespace {
 
 using namespace xgrad;

@@ -7,8 +7,6 @@
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xview.hpp>
 
 #include <xgrad/xgrad.hpp>
 

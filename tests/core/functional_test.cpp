@@ -6,8 +6,6 @@
 #include <random>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xmath.hpp>
 
 #include <xgrad/autograd/gradcheck.hpp>
 #include <xgrad/graph/record.hpp>

@@ -8,9 +8,6 @@
 #include <random>
 
 #include <gtest/gtest.h>
-#include <xtensor/xmanipulation.hpp>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xview.hpp>
 
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/arithmetic.hpp>

@@ -7,8 +7,6 @@
 #include <stdexcept>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xmath.hpp>
 
 #include <xgrad/autograd/gradcheck.hpp>
 #include <xgrad/graph/anomaly.hpp>

@@ -5,8 +5,6 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xmath.hpp>
 
 #include <xgrad/autograd/functional.hpp>
 #include <xgrad/autograd/gradcheck.hpp>

@@ -2,7 +2,6 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
 
 #include <xgrad/xgrad.hpp>
 

@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
 
 #include <xgrad/graph/random.hpp>
 #include <xgrad/models/linear.hpp>

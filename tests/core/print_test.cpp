@@ -9,12 +9,12 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <xtensor/xio.hpp>
 
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/elementwise.hpp>
 
 #include "expect_error.hpp"
+#include "xtensor_headers.hpp"
 
 namespace {
 

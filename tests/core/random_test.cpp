@@ -10,7 +10,6 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <xtensor/xbuilder.hpp>
 
 #include <xgrad/graph/error.hpp>
 #include <xgrad/models/embedding.hpp>

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
 
 #include <xgrad/autograd/functional.hpp>
 #include <xgrad/autograd/gradcheck.hpp>

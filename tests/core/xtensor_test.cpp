@@ -7,21 +7,8 @@
 
 #include <gtest/gtest.h>
 #include <xgrad/xgrad.hpp>
-#include <xtensor/xadapt.hpp>
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xhistogram.hpp>
-#include <xtensor/xindex_view.hpp>
-#include <xtensor/xio.hpp>
-#include <xtensor/xmanipulation.hpp>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xnorm.hpp>
-#include <xtensor/xpad.hpp>
-#include <xtensor/xrepeat.hpp>
-#include <xtensor/xset_operation.hpp>
-#include <xtensor/xsort.hpp>
-#include <xtensor/xstrided_view.hpp>
-#include <xtensor/xvectorize.hpp>
-#include <xtensor/xview.hpp>
+
+#include "xtensor_headers.hpp"
 
 namespace {
 

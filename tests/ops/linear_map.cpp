@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include <xtensor/xbuilder.hpp>
-
 namespace {
 
 /// The sums of the first 1, 2, ... elements of each row.

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include <gtest/gtest.h>
-#include <xtensor/xbuilder.hpp>
 
 #include <xgrad/autograd/gradcheck.hpp>
 
