@@ -13,8 +13,8 @@ if [[ -n ${CXX:-} ]]; then build+=-${CXX//[^[:alnum:].+-]/_}; fi # one build per
 
 settings=(-D CMAKE_BUILD_TYPE=Release)
 
-requirements='a C++20 compiler, CMake 3.25, Ninja, xtensor 0.24, xtensor-blas, OpenBLAS, CLI11, nlohmann-json, zlib,
-libzip and GoogleTest must be installed'
+requirements='these must be installed: a C++20 compiler (g++ 12 or clang 14, or later), CMake 3.25, Ninja, xtensor 0.24 to 0.27,
+xtensor-blas, OpenBLAS, CLI11, nlohmann-json, zlib, libzip, GoogleTest and pkg-config'
 
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
@@ -140,8 +140,16 @@ install_missing_packages() {
   rm "$log"
 }
 
+# Whether this is a Debian whose packages have the names and versions that are wanted: 12, 13 or the next release.
+is_debian() (
+  [[ -r /etc/os-release ]] || return 1
+  # shellcheck source=/dev/null
+  source /etc/os-release
+  [[ ${ID:-} == debian && ${VERSION_ID:-testing} != @([1-9]|1[01]) ]] && command -v apt-get >/dev/null
+)
+
 check_tools() {
-  if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+  if is_debian; then
     install_missing_packages
   elif [[ $name == docs ]]; then
     command -v doxygen >/dev/null && command -v sphinx-build >/dev/null ||
@@ -246,7 +254,8 @@ run_on_ranks() {
   local threads=$(($(nproc) / ranks)) options=(-n "$ranks")
   export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((threads > 1 ? threads : 1))}
   if mpirun --version | grep -q 'Open MPI'; then
-    options+=(--oversubscribe --bind-to none --quiet)
+    options+=(--oversubscribe --bind-to none)
+    export OMPI_MCA_orte_execute_quiet=1 # the option --quiet, which version 5 neither has nor needs
     if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
   fi
   local mpirun='' code=0 told=''

@@ -8,9 +8,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -119,13 +121,82 @@ inline std::u32string characters(std::string_view word) {
 
 namespace detail {
 
+/// The bytes of a file, plain or compressed by gzip (RFC 1952). Decompresses by inflate(), as gzread() of
+/// zlib 1.3.2 gives what stands before the end of a cut file and no error.
+class ByteReader {
+ public:
+  /// Throws std::runtime_error.
+  explicit ByteReader(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
+    if (!file_) throw std::runtime_error(std::strerror(errno));
+    read_input();
+    compressed_ = input_size_ >= 2 && input_[0] == 0x1F && input_[1] == 0x8B;
+    if (compressed_ && inflateInit2(&stream_, MAX_WBITS + 16) != Z_OK) throw std::bad_alloc();
+  }
+  ByteReader(const ByteReader&) = delete;
+  ByteReader& operator=(const ByteReader&) = delete;
+  ~ByteReader() {
+    if (compressed_) inflateEnd(&stream_);
+  }
+
+  /// The next byte; -1 at the end. Throws std::runtime_error.
+  int next() {
+    if (at_ == size_ && !(compressed_ ? inflate_more() : copy_more())) return -1;
+    return output_[at_++];
+  }
+
+ private:
+  void read_input() {
+    input_size_ = std::fread(input_.data(), 1, input_.size(), file_.get());
+    if (std::ferror(file_.get()) != 0) throw std::runtime_error(std::strerror(errno));
+    stream_.next_in = input_.data();
+    stream_.avail_in = static_cast<uInt>(input_size_);
+  }
+
+  bool copy_more() {
+    output_ = input_;
+    at_ = 0;
+    size_ = input_size_;
+    if (size_ > 0) read_input();
+    return size_ > 0;
+  }
+
+  bool inflate_more() {
+    at_ = size_ = 0;
+    while (size_ == 0) {
+      if (stream_.avail_in == 0) read_input();
+      if (stream_.avail_in == 0 && !in_member_) return false;
+      if (!in_member_) inflateReset(&stream_);  // a file may have several members
+      stream_.next_out = output_.data();
+      stream_.avail_out = static_cast<uInt>(output_.size());
+      const int code = stream_.avail_in == 0 ? Z_BUF_ERROR : inflate(&stream_, Z_NO_FLUSH);
+      if (code != Z_OK && code != Z_STREAM_END) throw std::runtime_error("damaged or incomplete gzip data");
+      in_member_ = code == Z_OK;
+      size_ = output_.size() - stream_.avail_out;
+    }
+    return true;
+  }
+
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  std::unique_ptr<std::FILE, Close> file_;
+  std::array<unsigned char, 1 << 14> input_, output_;
+  std::size_t input_size_ = 0, at_ = 0, size_ = 0;
+  bool compressed_ = false, in_member_ = false;
+  z_stream stream_ = {};
+};
+
 /// The lines of a regular file, plain or compressed by gzip, read one at a time.
 class LineReader {
  public:
   explicit LineReader(std::string path) : path_(std::move(path)) {
     check_regular_file();
-    file_.reset(gzopen(path_.c_str(), "rb"));
-    if (!file_) throw std::runtime_error(path_ + ": cannot open: " + std::strerror(errno));
+    try {
+      bytes_ = std::make_unique<ByteReader>(path_);
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(path_ + ": cannot open: " + error.what());
+    }
   }
 
   /// Reads the next line without its LF or CRLF; false at the end of the file.
@@ -133,13 +204,12 @@ class LineReader {
     line.clear();
     ++number_;
     int c;
-    while ((c = gzgetc(file_.get())) != -1 && c != '\n') {
+    while ((c = next_byte()) != -1 && c != '\n') {
       if (line.size() == max_line_bytes) {
         fail("a line must be at most " + std::to_string(max_line_bytes) + " bytes", line);
       }
       line.push_back(static_cast<char>(c));
     }
-    if (c == -1) check_read();
     const bool found = c == '\n' || !line.empty();
     if (line.ends_with('\r')) line.pop_back();
     if (number_ == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
@@ -155,11 +225,15 @@ class LineReader {
  private:
   static constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-  struct Close {
-    void operator()(gzFile file) const { gzclose_r(file); }
-  };
-
   std::string here() const { return path_ + ":" + std::to_string(number_) + ": "; }
+
+  int next_byte() {
+    try {
+      return bytes_->next();
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(here() + "cannot read: " + error.what());
+    }
+  }
 
   // Opening a FIFO waits for its writer, and a device may never end.
   void check_regular_file() const {
@@ -178,16 +252,8 @@ class LineReader {
     return "a device or socket";
   }
 
-  void check_read() const {
-    int code = Z_OK;
-    gzerror(file_.get(), &code);
-    if (code == Z_OK || code == Z_STREAM_END) return;
-    const std::string why = code == Z_ERRNO ? std::strerror(errno) : "damaged or incomplete gzip data";
-    throw std::runtime_error(here() + "cannot read: " + why);
-  }
-
   std::string path_;
-  std::unique_ptr<gzFile_s, Close> file_;
+  std::unique_ptr<ByteReader> bytes_;
   std::size_t number_ = 0;
 };
 

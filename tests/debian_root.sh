@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# tests/debian_root.sh RELEASE BARE: makes the folder BARE a bare root of a Debian release, unless it is one already, and
-# prints the path of a copy to work in. Needs root's rights, debootstrap and the mirror that apt uses here.
+# tests/debian_root.sh RELEASE BARE: makes the folder BARE a bare root of a Debian release, such as trixie or forky, unless
+# it is one already, and prints the path of a copy to work in. Needs root's rights, debootstrap and the mirror that apt uses
+# here.
 set -euo pipefail
 release=$1 bare=$2
 
@@ -11,8 +12,13 @@ bootstrap() {
   mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $here" 'Component: main' | head -n 1)
   [[ $mirror ]] || { echo "apt has no index of $here" >&2 && exit 1; }
   rm -rf "$bare"
-  debootstrap --variant=minbase "$release" "$bare" "$mirror"
-  apt-config dump | grep '^Acquire::https*::' >"$bare/etc/apt/apt.conf.d/mirror" || true # such as a proxy
+  local script=/usr/share/debootstrap/scripts/$release
+  if [[ ! -e $script ]]; then script=/usr/share/debootstrap/scripts/sid; fi # a release that debootstrap does not know yet
+  debootstrap --variant=minbase "$release" "$bare" "$mirror" "$script"
+  {
+    apt-config dump | grep '^Acquire::https*::' || true # such as a proxy
+    echo 'Acquire::Check-Valid-Until "false";'          # a mirror of the next release may be old
+  } >"$bare/etc/apt/apt.conf.d/mirror"
   touch "$bare/.complete"
 }
 

@@ -62,6 +62,14 @@ TEST_F(WordLabelsFiles, ReadsGzip) {
   EXPECT_EQ(apps::read_word_labels(write_gzip("small 1\nrecipe 3\n")), small_and_feet);
 }
 
+TEST_F(WordLabelsFiles, ReadsGzipOfSeveralMembers) {
+  const std::string file = write_gzip("small 1\nrec");
+  const gzFile more = gzopen(file.c_str(), "ab");
+  ASSERT_EQ(gzputs(more, "ipe 3\n"), 6);
+  ASSERT_EQ(gzclose(more), Z_OK);
+  EXPECT_EQ(apps::read_word_labels(file), small_and_feet);
+}
+
 TEST_F(WordLabelsFiles, ReadsLettersOfEveryScriptAndLabelsOfAnyText) {
   const std::vector<LabelledWord> words = {
       {"naïve", "französisch"}, {"шум", "русский"}, {"靴", "日本語"}, {"😀", "-1.5"}};

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include <simgrid/version.h>
 #include <CLI/CLI.hpp>
 #include <simgrid/s4u.hpp>
 
@@ -295,9 +296,26 @@ void run_rank() {
   MPI_Finalize();
 }
 
+namespace s4u = simgrid::s4u;
+
+/// A machine that is linked to the switch in the middle of a star.
+s4u::Host* add_machine(s4u::NetZone& star, const std::string& name) {
+  const double bandwidth = options.bandwidth * 1e9 / 8, latency = options.latency * 1e-6;
+#if SIMGRID_VERSION >= 40000
+  s4u::Host* const host = star.add_host(name, flops_per_second);
+  const s4u::Link* const link = star.add_split_duplex_link(name, bandwidth)->set_latency(latency);
+  star.add_route(host, nullptr, {{link, s4u::LinkInRoute::Direction::UP}}, true);
+#else
+  s4u::Host* const host = star.create_host(name, flops_per_second);
+  const s4u::Link* const link = star.create_split_duplex_link(name, bandwidth)->set_latency(latency);
+  star.add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {{link, s4u::LinkInRoute::Direction::UP}},
+                 true);
+#endif
+  return host;
+}
+
 /// Machines that are linked to one switch.
 void simulate(std::size_t count) {
-  namespace s4u = simgrid::s4u;
   std::vector<std::string> arguments{"simulate_ranks", "--log=root.thres:error"};
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -309,16 +327,13 @@ void simulate(std::size_t count) {
   s4u::Engine::set_config("network/model:SMPI");
   s4u::Engine::set_config("smpi/test:0");
   simgrid::smpi::colls::set_allreduce("rab");
+#if SIMGRID_VERSION >= 40000
+  s4u::NetZone* const zone = engine.get_netzone_root()->add_netzone_star("machines");
+#else
   s4u::NetZone* const zone = s4u::create_star_zone("machines");
+#endif
   std::vector<s4u::Host*> hosts;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string name = "machine" + std::to_string(i);
-    hosts.push_back(zone->create_host(name, flops_per_second));
-    const s4u::Link* const link = zone->create_split_duplex_link(name, options.bandwidth * 1e9 / 8)
-                                      ->set_latency(options.latency * 1e-6);
-    zone->add_route(hosts.back()->get_netpoint(), nullptr, nullptr, nullptr,
-                    {{link, s4u::LinkInRoute::Direction::UP}}, true);
-  }
+  for (std::size_t i = 0; i < count; ++i) hosts.push_back(add_machine(*zone, "machine" + std::to_string(i)));
   zone->seal();
   SMPI_app_instance_register("ranks", nullptr, static_cast<int>(count));
   for (std::size_t i = 0; i < count; ++i) {

@@ -3,7 +3,6 @@
 // Those of xtensor's headers that xgrad does not include; xtensor 0.26 moved every header.
 #if __has_include(<xtensor/io/xio.hpp>)
 #include <xtensor/core/xvectorize.hpp>
-#include <xtensor/generators/xrepeat.hpp>
 #include <xtensor/io/xio.hpp>
 #include <xtensor/misc/xhistogram.hpp>
 #include <xtensor/misc/xpad.hpp>
@@ -11,6 +10,7 @@
 #include <xtensor/misc/xsort.hpp>
 #include <xtensor/reducers/xnorm.hpp>
 #include <xtensor/views/xindex_view.hpp>
+#include <xtensor/views/xrepeat.hpp>
 #include <xtensor/views/xstrided_view.hpp>
 #else
 #include <xtensor/xhistogram.hpp>

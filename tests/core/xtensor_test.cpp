@@ -1,7 +1,6 @@
 // Arrays, ids and masks are xtensor arrays: its functions compile on them and give what they give on an
-// xt::xarray, although argument-dependent lookup finds the functions of xgrad beside them. Left out are those
-// that xtensor 0.24 itself gets wrong in C++20, on any array: reducers that are evaluated at once over some
-// axes, and with them variance and stddev over axes and weighted averages; tile, pad and trapz.
+// xt::xarray, although argument-dependent lookup finds the functions of xgrad beside them. A lazy reducer
+// with keep_dims inside a broadcast is left out: on any array it reads past its buffer in every version.
 
 #include <sstream>
 
@@ -70,6 +69,24 @@ TYPED_TEST(XtensorTest, Reductions) {
   EXPECT_SAME(xt::xarray<bool>(xt::all(x > 0)));
   EXPECT_SAME(xt::xarray<bool>(xt::any(x > 5)));
 }
+
+// xtensor 0.24 gets these wrong in C++20, on any array.
+#if XTENSOR_VERSION_MAJOR > 0 || XTENSOR_VERSION_MINOR >= 25
+TEST(XtensorFunctionsTest, SinceVersion025) {
+  using T = double;
+  const xt::xarray<T> weights{1, 2, 3};
+  EXPECT_SAME(xt::sum(x, {1}, xt::evaluation_strategy::immediate));
+  EXPECT_SAME(xt::amax(x, {1}, xt::evaluation_strategy::immediate));
+  EXPECT_SAME(xt::eval(xt::sum(x)));
+  EXPECT_SAME(xt::variance(x, {1}));
+  EXPECT_SAME(xt::stddev(x, {1}));
+  EXPECT_SAME(xt::tile(x, {1, 2}));
+  EXPECT_SAME(xt::pad(x, 1));
+  EXPECT_SAME(xt::trapz(x, 1.0, 1));
+  expect_same("average", matrix<T>(), [&](const auto& x) { return xt::average(x, weights, {1}); });
+  EXPECT_EQ(xt::isin(xgrad::Array<T>(matrix<T>()), weights)(0, 0), true);
+}
+#endif
 
 TEST(XtensorFunctionsTest, OfAnArray) {
   using T = double;
