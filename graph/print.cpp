@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <type_traits>
 #include <vector>
@@ -33,11 +34,10 @@ class Format {
   template <class T>
   Format(const std::vector<T>& shown, const PrintOptions& options) : precision_(options.precision) {
     if constexpr (std::is_floating_point_v<T>) {
-      if (!choose_notation(shown)) return;
+      if (!choose_notation(shown, options.sci_mode)) return;
       for (const T value : shown) {
         if (std::isfinite(value) && value != 0) width_ = std::max(width_, digits(value).size());
       }
-      if (options.sci_mode) scientific_ = *options.sci_mode;  // the width stays, as in PyTorch
     } else {
       for (const T value : shown) width_ = std::max(width_, digits(value).size());
     }
@@ -54,7 +54,7 @@ class Format {
  private:
   /// False if no element is finite and not zero.
   template <class T>
-  bool choose_notation(const std::vector<T>& shown) {
+  bool choose_notation(const std::vector<T>& shown, std::optional<bool> scientific) {
     double least = std::numeric_limits<double>::infinity(), greatest = 0;
     for (const double value : shown) {
       if (!std::isfinite(value) || value == 0) continue;
@@ -63,7 +63,7 @@ class Format {
       whole_ = whole_ && value == std::ceil(value);
     }
     if (greatest == 0) return false;
-    scientific_ = greatest / least > 1000 || greatest > 1e8 || (!whole_ && least < 1e-4);
+    scientific_ = scientific.value_or(greatest / least > 1000 || greatest > 1e8 || least < 1e-4);
     return true;
   }
 

@@ -11,11 +11,13 @@
 
 #include <xgrad/graph/variable.hpp>
 
+#include "data_folder.hpp"
+
 namespace xgrad_tests {
 
 /// What tests/data/optim/make_cases.py wrote.
 inline const nlohmann::json& optim_cases() {
-  static const auto cases = nlohmann::json::parse(std::ifstream(XGRAD_TEST_DATA_DIR "/optim/cases.json"));
+  static const auto cases = nlohmann::json::parse(std::ifstream(data_folder("optim") + "cases.json"));
   return cases;
 }
 

@@ -13,6 +13,7 @@
 #include <xgrad/graph/record.hpp>
 #include <xgrad/ops/elementwise.hpp>
 
+#include "data_folder.hpp"
 #include "expect_error.hpp"
 #include "xtensor_headers.hpp"
 
@@ -64,7 +65,7 @@ PrintOptions options_of(const json& test) {
 }
 
 TEST_F(PrintTest, EqualsPyTorchsText) {
-  const json tests = json::parse(std::ifstream(XGRAD_TEST_DATA_DIR "/print/cases.json"));
+  const json tests = json::parse(std::ifstream(xgrad_tests::data_folder("print") + "cases.json"));
   ASSERT_GT(tests.size(), 100u);
   for (const json& test : tests) {
     xgrad::set_print_options(options_of(test));

@@ -3,6 +3,7 @@
 
 #include <xgrad/graph/random.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <numeric>
@@ -14,8 +15,10 @@
 #include <xgrad/graph/error.hpp>
 #include <xgrad/models/embedding.hpp>
 #include <xgrad/models/linear.hpp>
+#include <xgrad/models/toy_encoder.hpp>
 #include <xgrad/ops/dropout.hpp>
 
+#include "data_folder.hpp"
 #include "expect_error.hpp"
 #include "npy.hpp"
 
@@ -25,7 +28,7 @@ using nlohmann::json;
 using xgrad::Array, xgrad::Ids, xgrad::Shape;
 using xgrad_tests::read_npy;
 
-const std::string folder = XGRAD_TEST_DATA_DIR "/random/";
+const std::string folder = xgrad_tests::data_folder("random");
 
 Shape shape_of(const json& call) {
   const auto lengths = call.at("shape").get<std::vector<std::size_t>>();
@@ -33,9 +36,8 @@ Shape shape_of(const json& call) {
 }
 
 template <class T>
-void expect_file(const Array<T>& drawn, const json& call, const char* key = "file") {
-  const std::string file = call.at(key).get<std::string>();
-  const Array<T> expected = read_npy<T>(folder + file);
+void expect_file(const Array<T>& drawn, const json& call, const json& file) {
+  const Array<T> expected = read_npy<T>(folder + file.get<std::string>());
   ASSERT_EQ(xgrad::to_string(drawn.shape()), xgrad::to_string(expected.shape())) << file;
   const double tolerance = std::is_same_v<T, double> ? call.at("abs_tol").get<double>() : 0.0;
   for (std::size_t i = 0; i < drawn.size(); ++i)
@@ -62,34 +64,54 @@ Array<T> draw(const std::string& op, const json& call) {
   throw std::runtime_error("unknown call " + op);
 }
 
-void check_module(const std::string& op, const json& call) {
+template <class T>
+xgrad::StateDict<T> initialised(const std::string& op, const json& call) {
   if (op == "nn.Embedding") {
     xgrad::EmbeddingOptions options;
     if (call.contains("padding_idx")) options.padding_idx = call.at("padding_idx").get<std::int64_t>();
-    const xgrad::Embedding<float> made(call.at("num_embeddings"), call.at("embedding_dim"), options);
-    expect_file(made.weight().value(), call);
-  } else {
-    const xgrad::Linear<float> made(call.at("in_features"), call.at("out_features"),
-                                    call.at("bias").get<bool>());
-    expect_file(made.weight().value(), call);
-    if (call.contains("bias_file")) expect_file(made.bias().value(), call, "bias_file");
+    return xgrad::Embedding<T>(call.at("num_embeddings"), call.at("embedding_dim"), options).state_dict();
   }
+  if (op == "nn.Linear") {
+    return xgrad::Linear<T>(call.at("in_features"), call.at("out_features"), call.at("bias").get<bool>())
+        .state_dict();
+  }
+  if (op != "ToyEncoder") throw std::runtime_error("unknown module " + op);
+  return xgrad::ToyEncoder<T>({.vocab_size = call.at("vocab_size"),
+                               .max_len = call.at("max_len"),
+                               .classes = call.at("classes"),
+                               .encoder = {.d_model = call.at("d_model"),
+                                           .heads = call.at("heads"),
+                                           .d_ff = call.at("d_ff"),
+                                           .layers = call.at("layers"),
+                                           .norm_first = call.at("norm_first").get<bool>(),
+                                           .bias = call.at("bias").get<bool>()},
+                               .pad_id = call.at("pad_id").get<std::int64_t>()})
+      .state_dict();
+}
+
+template <class T>
+void check_call_of(const std::string& op, const json& call) {
+  if (!call.contains("files")) return expect_file(draw<T>(op, call), call, call.at("file"));
+  const xgrad::StateDict<T> state = initialised<T>(op, call);
+  EXPECT_EQ(state.size(), call.at("files").size());
+  for (const auto& [name, array] : state) expect_file(array, call, call.at("files").at(name));
 }
 
 void check_call(const json& call) {
   const std::string op = call.at("op").get<std::string>();
   if (op == "raw32") {
-    expect_file(raw32(shape_of(call)[0]), call);
+    expect_file(raw32(shape_of(call)[0]), call, call.at("file"));
   } else if (op == "randint") {
-    expect_file(xgrad::randint(call.at("low"), call.at("high"), shape_of(call)), call);
+    expect_file(xgrad::randint(call.at("low"), call.at("high"), shape_of(call)), call, call.at("file"));
   } else if (op == "randperm") {
-    expect_file(xgrad::randperm(static_cast<std::int64_t>(shape_of(call)[0])), call);
-  } else if (op.rfind("nn.", 0) == 0) {
-    check_module(op, call);
+    const Ids order = xgrad::randperm(static_cast<std::int64_t>(shape_of(call)[0]));
+    const auto n = static_cast<std::ptrdiff_t>(order.size()),
+               stride = call.value("stride", std::ptrdiff_t{1});
+    expect_file(Ids(xt::view(order, xt::range(std::ptrdiff_t{0}, n, stride))), call, call.at("file"));
   } else if (call.at("dtype") == "float64") {
-    expect_file(draw<double>(op, call), call);
+    check_call_of<double>(op, call);
   } else {
-    expect_file(draw<float>(op, call), call);
+    check_call_of<float>(op, call);
   }
 }
 
@@ -102,13 +124,30 @@ TEST(RandomTest, StreamsEqualPyTorchs) {
     xgrad::manual_seed(seed);
     for (const json& call : sequence.at("calls")) check_call(call);
     const json& final = sequence.at("final");
-    if (const json& cached = final.at("cached_normal"); !cached.is_null()) {
+    const json& cached = final.at("cached_normal");
+    EXPECT_EQ(xgrad::get_rng_state().ends_with(" none"), cached.is_null());
+    if (!cached.is_null()) {
       EXPECT_DOUBLE_EQ(xgrad::default_generator().normal(), cached.get<double>());
     }
     xgrad::Generator fresh(seed);
     for (std::size_t i = 0; i < final.at("engine_draws_32bit"); ++i) fresh.random32();
     EXPECT_EQ(xgrad::default_generator().random32(), fresh.random32()) << "another number of draws";
   }
+}
+
+TEST(RandomTest, NumbersBelowTwoToThe28ThAreDrawnFrom32Bits) {
+  constexpr std::int64_t limit = std::int64_t{1} << 28;
+  xgrad::manual_seed(5);
+  EXPECT_EQ(xgrad::randint(0, limit - 1, {3}), (Ids{148147046, 236996814, 250105852}));
+  xgrad::manual_seed(5);
+  EXPECT_EQ(xgrad::randint(0, limit, {3}), (Ids{236996814, 80864957, 220060790}));
+}
+
+TEST(RandomTest, UniformNumbersThatAreRoundedUpToTheEndAreTheBeginning) {
+  xgrad::manual_seed(5);
+  const Array<float> x = xgrad::uniform<float>({1501}, 1000, 1001);
+  EXPECT_LT(*std::max_element(x.begin(), x.end()), 1001.0F);
+  EXPECT_EQ(x(1500), 1000.0F);
 }
 
 TEST(RandomTest, BlocksOfNumbersAreThoseDrawnOneByOne) {

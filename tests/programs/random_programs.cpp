@@ -598,7 +598,7 @@ struct Settings {
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> only;
   bool without_torch = false;
-  std::string python = "/usr/bin/python3";
+  std::string python = "python3";
 };
 
 int campaign(const Settings& settings) {

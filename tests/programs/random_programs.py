@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+import warnings
 
 try:
     import torch
@@ -12,6 +13,7 @@ except ImportError:
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
+warnings.simplefilter("ignore")  # of what is meant, such as variances of one element
 
 
 def other(x, a):
@@ -82,7 +84,7 @@ def gemm(x, a):
 
 
 def layer_norm(x, a, weight, bias):
-    """Of single ops: the third derivative of F.layer_norm is wrong in PyTorch 1.13, which differences tell, too."""
+    """Of single ops: the third derivative of F.layer_norm is wrong in PyTorch 1.13 and 2.13, as differences tell."""
     axes = tuple(range(-len(a["normalized_shape"]), 0))
     x = x - x.mean(axes, keepdim=True)
     y = x * torch.rsqrt((x * x).mean(axes, keepdim=True) + a["eps"])

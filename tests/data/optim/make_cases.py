@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes cases.json: what PyTorch's optimizers, schedulers, clipping and averaged models do.
+"""Writes what PyTorch's optimizers, schedulers, clipping and averaged models do: make_cases.py FOLDER
 
-Needs PyTorch (made with 1.13.1; Debian's python3-torch). Numbers that JSON has not are strings.
+The cases beside this file were made with PyTorch 1.13.1. Numbers that JSON has not are strings.
 """
 
 import json
 import math
 import pathlib
+import sys
 
 import torch
 from torch.optim import lr_scheduler
@@ -33,6 +34,8 @@ def flat_state(optimizer):
         for name, value in options.items():
             if name in UNKNOWN:
                 assert not value
+            elif name == "decoupled_weight_decay":  # what makes an AdamW of an Adam
+                assert value == isinstance(optimizer, torch.optim.AdamW)
             elif isinstance(value, (list, tuple)):
                 flat |= {f"param_groups.{group}.{name}.{i}": float(v) for i, v in enumerate(value)}
             else:
@@ -270,5 +273,5 @@ cases = {
     "lbfgs": lbfgs,
     "averages": averages,
 }
-path = pathlib.Path(__file__).with_name("cases.json")
+path = pathlib.Path(sys.argv[1]) / "cases.json"
 path.write_text(json.dumps(cases, separators=(",", ":"), allow_nan=False) + "\n")

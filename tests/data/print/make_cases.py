@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes cases.json: how PyTorch prints tensors, as tests/core/print_test.cpp expects xgrad to print them.
+"""Writes how PyTorch prints tensors, as tests/core/print_test.cpp expects xgrad to print them: make_cases.py FOLDER
 
-Needs PyTorch (made with 1.13.1; Debian's python3-torch). Types are named without "torch.".
+The cases beside this file were made with PyTorch 2.13.0. Types are named without "torch.".
 """
 
 import json
 import math
 import pathlib
+import sys
 
 import torch
 from torch import _tensor_str
@@ -109,5 +110,5 @@ add("edgeitems_2", torch.arange(60).reshape(3, 4, 5), threshold=10, edgeitems=2)
 add("linewidth_40", randn(2, 9), "grad_fn=<matmul>", linewidth=40)
 add("linewidth_5", randn(2, 3), linewidth=5)
 
-path = pathlib.Path(__file__).parent / "cases.json"
+path = pathlib.Path(sys.argv[1]) / "cases.json"
 path.write_text("[\n" + ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases) + "\n]\n")
