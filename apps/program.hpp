@@ -88,16 +88,14 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     return std::nullopt;
   } catch (const CLI::Success& asked) {
     return is_first_rank() ? finish(name, app.exit(asked)) : 0;
-  } catch (const CLI::RequiredError& error) {
-    // A mistyped option may be why another one is missing.
-    const std::vector<std::string> unknown = app.remaining();
-    if (!is_first_rank()) return 2;
-    std::cerr << name << ": "
-              << (unknown.empty() ? error.what() : "there is no argument '" + unknown.front() + "'")
-              << "; --help lists the arguments\n";
-    return 2;
   } catch (const CLI::ParseError& error) {
-    if (is_first_rank()) std::cerr << name << ": " << error.what() << "; --help lists the arguments\n";
+    // Of several unknown arguments the first; where one is required, a mistyped one may be why it is missing.
+    const std::vector<std::string> unknown = app.remaining();
+    if (is_first_rank()) {
+      std::cerr << name << ": "
+                << (unknown.empty() ? error.what() : "there is no argument '" + unknown.front() + "'")
+                << "; --help lists the arguments\n";
+    }
     return 2;
   }
 }

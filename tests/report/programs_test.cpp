@@ -162,7 +162,7 @@ TEST_F(ReportProgramsTest, NotebooksShowWhatTheyPrint) {
   }
   EXPECT_EQ(run_of("notebook_003.json").at("attention").at(0).at("masked").at("shape"), (json{4, 4}));
   EXPECT_EQ(error_of("notebook_000 --what", 2),
-            "notebook_000: The following argument was not expected: --what; --help lists the arguments\n");
+            "notebook_000: there is no argument '--what'; --help lists the arguments\n");
 }
 
 TEST_F(ReportProgramsTest, PretrainedModelsHaveAttention) {
