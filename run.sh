@@ -13,9 +13,6 @@ if [[ -n ${CXX:-} ]]; then build+=-${CXX//[^[:alnum:].+-]/_}; fi # one build per
 
 settings=(-D CMAKE_BUILD_TYPE=Release)
 
-requirements='these must be installed: a C++20 compiler (g++ 12 or clang 14, or later), CMake 3.25, Ninja, xtensor 0.24 to 0.27,
-xtensor-blas, OpenBLAS, CLI11, nlohmann-json, zlib, libzip, GoogleTest and pkg-config'
-
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
 
@@ -51,8 +48,8 @@ list_names() {
   printf '  %-24s %s\n' fuzz 'make up files for all readers, so many seconds each'
 }
 
-# Package and reason of each dependency that dpkg does not know as installed.
-missing_packages() {
+# Debian's package and the reason of each dependency.
+wanted_packages() {
   local wanted=(
     'cmake:configures the build'
     'ninja-build:runs the build'
@@ -103,10 +100,23 @@ missing_packages() {
     )
     if ! command -v npm >/dev/null; then wanted+=('npm:fetches what puts the page together'); fi
   fi
+  printf '%s\n' "${wanted[@]}"
+}
+
+# Those that dpkg does not know as installed.
+missing_packages() {
   local entry
-  for entry in "${wanted[@]}"; do
+  while IFS= read -r entry; do
     is_installed "${entry%%:*}" || echo "$entry"
-  done
+  done < <(wanted_packages)
+}
+
+# Where run.sh installs nothing, Debian's names tell what is needed.
+say_what_is_needed() {
+  if is_debian; then return; fi
+  say 'on this system nothing is installed; what is needed has these names in Debian:'
+  wanted_packages | sed 's/^/  /; s/:/: /' >&2
+  say 'versions: g++ 12 or clang 14 or later, CMake 3.25, xtensor 0.24 to 0.27'
 }
 
 is_installed() { # any of the packages
@@ -149,14 +159,12 @@ is_debian() (
 )
 
 check_tools() {
-  if is_debian; then
-    install_missing_packages
-  elif [[ $name == docs ]]; then
-    command -v doxygen >/dev/null && command -v sphinx-build >/dev/null ||
-      die 'Doxygen, Sphinx, Breathe, MyST-Parser, sphinx-copybutton, Furo and Graphviz must be installed'
-  elif ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then
-    die "$requirements"
-  fi
+  local tool tools=(cmake ninja)
+  if [[ $name == docs ]]; then tools=(doxygen sphinx-build); fi
+  if is_debian; then install_missing_packages; fi
+  for tool in "${tools[@]}"; do
+    command -v "$tool" >/dev/null || { say_what_is_needed && die "there is no $tool"; }
+  done
   if [[ $name == docs ]]; then return; fi
   if [[ $name == learn ]]; then
     command -v emcmake >/dev/null && command -v npm >/dev/null || die 'Emscripten, node and npm must be installed, too'
@@ -184,7 +192,8 @@ configure() {
   if ! cmake --fresh -S "$root" -B "$build" -G Ninja "${settings[@]}" </dev/null >"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log" "$build/build.ninja"
-    die "CMake could not configure the build; $requirements"
+    say_what_is_needed
+    die 'CMake could not configure the build'
   fi
   rm "$log"
 }
