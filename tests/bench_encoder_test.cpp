@@ -54,7 +54,7 @@ TEST(BenchEncoderTest, APeerHasTheSameLossOrIsMissing) {
   if (result.exit_code == 2) {
     EXPECT_EQ(result.output,
               "bench_encoder: --vs: libtorch needs LibTorch, which was not there when this was built "
-              "(libtorch-dev, and g++); --help lists the arguments\n");
+              "(libtorch-dev or pip's torch, and g++); --help lists the arguments\n");
     return;
   }
   ASSERT_EQ(result.exit_code, 0) << result.output;

@@ -69,7 +69,8 @@ inline std::string missing_libtorch([[maybe_unused]] const std::string& name) {
 #ifdef XGRAD_BENCH_LIBTORCH
   return "";
 #else
-  return name + " needs LibTorch, which was not there when this was built (libtorch-dev, and g++)";
+  return name +
+         " needs LibTorch, which was not there when this was built (libtorch-dev or pip's torch, and g++)";
 #endif
 }
 
