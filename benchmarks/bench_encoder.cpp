@@ -86,16 +86,27 @@ struct Peer {
   bool trains = true;
 };
 
-const std::vector<std::string> peer_names{"libtorch", "libtorch-tuned", "libtorch-autocast", "onnxruntime"};
+const std::vector<std::string> peer_names{
+    "libtorch",         "libtorch-tuned",   "libtorch-autocast",         "pytorch",
+    "pytorch-compiled", "pytorch-autocast", "pytorch-compiled-autocast", "onnxruntime",
+    "onnxruntime-int8"};
+
+bool is_onnxruntime(const std::string& peer) { return peer.starts_with("onnxruntime"); }
+bool is_pytorch(const std::string& peer) { return peer.starts_with("pytorch"); }
+bool is_compiled(const std::string& peer) { return peer.starts_with("pytorch-compiled"); }
+bool is_autocast(const std::string& peer) { return peer.ends_with("autocast"); }
+bool is_int8(const std::string& peer) { return peer.ends_with("int8"); }
 
 /// Why a peer cannot be run; empty if it can.
 std::string missing(const std::string& peer) {
-  return peer == "onnxruntime" ? bench::missing_onnxruntime() : bench::missing_libtorch(peer);
+  if (is_onnxruntime(peer)) return bench::missing_onnxruntime(peer);
+  return is_pytorch(peer) ? bench::missing_pytorch(peer) : bench::missing_libtorch(peer);
 }
 
 Peer peer_of(const std::string& name, std::size_t threads) {
-  if (name == "onnxruntime") {
-    return {name, bench::onnxruntime_command(), {}, /*trains=*/false};
+  if (is_onnxruntime(name) || is_pytorch(name)) {
+    return {name, bench::python_command(is_pytorch(name) ? "pytorch.py" : "onnx_runtime.py"),
+            bench::python_environment(threads), /*trains=*/is_pytorch(name)};
   }
   return {name, {XGRAD_BENCH_ENCODERS "/bench_encoder_libtorch"}, bench::libtorch_environment(name, threads)};
 }
@@ -170,10 +181,10 @@ class Report {
         options_.dropout > 0 ? ("; dropout " + json(options_.dropout).dump()).c_str() : "",
         options_.captured ? "; captured" : "");
     const bool with_peers = runners_.size() > 1;
-    std::printf("%-22s %-35s %10s %10s %8s %8s%s\n", "", "wall ms", "CPU ms", "", "of", "peak",
+    std::printf("%-*s %-35s %10s %10s %8s %8s%s\n", width() + 8, "", "wall ms", "CPU ms", "", "of", "peak",
                 with_peers ? "   / xgrad's" : "");
-    std::printf("%-22s %8s %8s %8s %8s %10s %10s %8s %8s%s\n", "", "median", "min", "10 %", "90 %", "median",
-                "GFLOP/s", "sgemm", "MiB", with_peers ? "    wall    CPU  memory" : "");
+    std::printf("%-*s %8s %8s %8s %8s %10s %10s %8s %8s%s\n", width() + 8, "", "median", "min", "10 %",
+                "90 %", "median", "GFLOP/s", "sgemm", "MiB", with_peers ? "    wall    CPU  memory" : "");
     for (const Task task : tasks) {
       for (const Runner& runner : runners_) {
         if (const Measurement* const measured = runner.find(task)) print_row(runner, *measured);
@@ -181,13 +192,21 @@ class Report {
     }
     for (const Runner& runner : runners_) {
       if (!runner.library.empty())
-        std::printf("%s: %s\n", runner.process.name().c_str(), runner.library.c_str());
+        std::printf("%s: %s; loss %.5g, xgrad's %.5g\n", runner.process.name().c_str(),
+                    runner.library.c_str(), runner.loss, xgrad().loss);
     }
     std::fflush(stdout);
   }
 
  private:
   const Runner& xgrad() const { return runners_.front(); }
+
+  /// Of the libraries' names.
+  int width() const {
+    std::size_t longest = 0;
+    for (const Runner& runner : runners_) longest = std::max(longest, runner.process.name().size());
+    return static_cast<int>(longest);
+  }
 
   /// One thread is seen best in CPU time, which does not count what else the machine does.
   double gflops(const Measurement& measured) const {
@@ -213,8 +232,8 @@ class Report {
   void print_row(const Runner& runner, const Measurement& measured) const {
     const std::vector<double>&wall = measured.times().wall, &cpu = measured.times().cpu;
     const double speed = gflops(measured), memory = runner.process.peak_memory();
-    std::printf("%-7s %-14s %8.4g %8.4g %8.4g %8.4g %10.4g %10.4g %6.1f %% %8.0f", name_of(measured.task()),
-                runner.process.name().c_str(), median(wall), quantile(wall, 0), quantile(wall, 0.1),
+    std::printf("%-7s %-*s %8.4g %8.4g %8.4g %8.4g %10.4g %10.4g %6.1f %% %8.0f", name_of(measured.task()),
+                width(), runner.process.name().c_str(), median(wall), quantile(wall, 0), quantile(wall, 0.1),
                 quantile(wall, 0.9), median(cpu), speed,
                 100 * speed / (sgemm_ * static_cast<double>(options_.threads)), memory);
     if (&runner != &xgrad()) {
@@ -232,24 +251,68 @@ class Report {
   double sgemm_;
 };
 
+/// Of rows of logits, the mean.
+double cross_entropy(const std::vector<double>& logits, const std::vector<std::int64_t>& labels) {
+  const std::size_t classes = logits.size() / labels.size();
+  double sum = 0;
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const auto* const begin = logits.data() + row * classes;
+    double total = 0;
+    for (std::size_t i = 0; i < classes; ++i) total += std::exp(begin[i]);
+    sum += std::log(total) - begin[labels[row]];
+  }
+  return sum / static_cast<double>(labels.size());
+}
+
+/// Starts ONNX Runtime with a file that xgrad exports: in another process, as the memory of the first is
+/// measured.
+PeerModel start_onnxruntime(Process& peer, const Size& size, const Model& model, const Options& options) {
+  const TemporaryFile file;
+  Process exporter("xgrad::onnx", {XGRAD_BENCH_ENCODERS "/bench_encoder_onnx"});
+  exporter.ask({{"do", "export"}, {"size", size}, {"path", file.path()}});
+  const json ids{{"shape", {size.batch, size.seq}}, {"data", model.ids}};
+  const auto [library, logits] = peer.ask<bench::OnnxFile>({{"do", "start"},
+                                                            {"threads", options.threads},
+                                                            {"path", file.path()},
+                                                            {"int8", is_int8(peer.name())},
+                                                            {"inputs", {{"ids", ids}}}});
+  if (logits.size() != size.batch * size.classes) {
+    peer.fail("expected " + std::to_string(size.batch * size.classes) + " logits, got " +
+              std::to_string(logits.size()));
+  }
+  return {library, cross_entropy(logits, model.labels)};
+}
+
+/// Starts another library with the parameters of xgrad's process.
+PeerModel start(Process& peer, Process& xgrad, const Size& size, const Model& model, const Options& options) {
+  if (is_onnxruntime(peer.name())) return start_onnxruntime(peer, size, model, options);
+  const TemporaryFile weights;
+  const auto saved = xgrad.ask<bench::Weights>({{"do", "save"}, {"path", weights.path()}});
+  return peer.ask<PeerModel>({{"do", "start"},
+                              {"threads", options.threads},
+                              {"autocast", is_autocast(peer.name())},
+                              {"compile", is_compiled(peer.name())},
+                              {"size", size},
+                              {"weights", weights.path()},
+                              {"parameters", saved.parameters},
+                              {"ids", model.ids},
+                              {"labels", model.labels}});
+}
+
+/// Of a loss, to xgrad's.
+double tolerance_of(const std::string& peer, const Model& model) {
+  if (is_int8(peer)) return 5e-2;
+  return is_autocast(peer) || model.precision == "medium" ? 1e-2 : 1e-4;
+}
+
 /// Starts the peers with xgrad's weights. Throws std::runtime_error if a peer's loss is not xgrad's.
 void start_peers(const Config& config, const Options& options, const Model& model,
                  std::list<Runner>& runners) {
-  if (options.peers.empty()) return;
-  const TemporaryFile weights;
-  const auto saved = runners.front().process.ask<bench::Weights>({{"do", "save"}, {"path", weights.path()}});
   for (const std::string& name : options.peers) {
     Runner& runner = runners.emplace_back(peer_of(name, options.threads));
-    const auto started = runner.process.ask<PeerModel>({{"do", "start"},
-                                                        {"threads", options.threads},
-                                                        {"autocast", name == "libtorch-autocast"},
-                                                        {"size", size_of(config, options)},
-                                                        {"weights", weights.path()},
-                                                        {"parameters", saved.parameters},
-                                                        {"ids", model.ids},
-                                                        {"labels", model.labels}});
-    const bool is_rounded = name == "libtorch-autocast" || model.precision == "medium";
-    const double tolerance = is_rounded ? 1e-2 : 1e-4;
+    const PeerModel started =
+        start(runner.process, runners.front().process, size_of(config, options), model, options);
+    const double tolerance = tolerance_of(name, model);
     if (!(std::abs(started.loss - model.loss) <= tolerance * model.loss)) {
       runner.process.fail("its loss is " + json(started.loss).dump() + ", xgrad's from the same weights " +
                           json(model.loss).dump() + ": this is not the same model");

@@ -1,5 +1,5 @@
 """Prints, as a table in Markdown, what lines of `bench_encoder --json` measured, from files or stdin: other libraries'
-wall times divided by xgrad's. With --brief: one thread and LibTorch alone; with --raw: every time instead. With
+wall times divided by xgrad's. With --brief: one thread, LibTorch and PyTorch alone; with --raw: every time instead. With
 --picture FILE: draws the training steps, by matplotlib (python3-matplotlib). With --check FILE: fails unless the table
 stands in that page."""
 
@@ -12,7 +12,7 @@ import sys
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("files", nargs="*", metavar="FILE", help="lines of bench_encoder --json")
 form = parser.add_mutually_exclusive_group()
-form.add_argument("--brief", action="store_true", help="one thread, and LibTorch alone")
+form.add_argument("--brief", action="store_true", help="one thread, LibTorch and PyTorch alone")
 form.add_argument("--raw", action="store_true", help="a line for each library, with all of its times")
 parser.add_argument("--picture", metavar="FILE", help="an image, such as speed.svg")
 parser.add_argument("--check", metavar="FILE", type=pathlib.Path, help="a page, such as benchmarks/README.md")
@@ -23,20 +23,22 @@ if not measured:
     parser.error("there are no lines")
 
 names = {"libtorch": "LibTorch", "libtorch-tuned": "LibTorch, tuned", "libtorch-autocast": "LibTorch, autocast",
-         "onnxruntime": "ONNX Runtime"}
+         "pytorch": "PyTorch", "pytorch-compiled": "PyTorch, compiled", "pytorch-autocast": "PyTorch, autocast",
+         "pytorch-compiled-autocast": "PyTorch, compiled, autocast", "onnxruntime": "ONNX Runtime",
+         "onnxruntime-int8": "ONNX Runtime, int8"}
 tasks = {"step": "training step", "fwd": "forward pass"}
 configs = list(dict.fromkeys(line["config"] for line in measured))
 
 
 def run_of(line):
-    """With products that are rounded, captured, with dropout, on so many threads."""
-    return line["precision"] != "highest", line["captured"], line.get("dropout", 0), line["threads"]
+    """With products that are rounded, with dropout, on so many threads."""
+    return line["precision"] != "highest", line.get("dropout", 0), line["threads"]
 
 
 runs = sorted({run_of(line) for line in measured})
 by_key = {(line["config"], run_of(line)): line for line in measured}
 if len(by_key) < len(measured):
-    parser.error("two lines have one config, number of threads, precision in use and dropout, and are captured or not")
+    parser.error("two lines have one config, number of threads, precision in use and dropout")
 
 
 def found(config, run):
@@ -48,10 +50,10 @@ def ratio(config, run, peer, key):
 
 
 def name_of(run):
-    rounded, captured, dropout, threads = run
+    rounded, dropout, threads = run
     name = f"{threads} thread{'s' if threads > 1 else ''}"
     name += ", products of bfloat16" if rounded else ""
-    return name + (f", dropout {dropout}" if dropout else "") + (", captured" if captured else "")
+    return name + (f", dropout {dropout}" if dropout else "")
 
 
 def short(number):
@@ -63,7 +65,7 @@ def rows():
     """Labels, and a cell for each config."""
     for task, what in tasks.items():
         for run in runs:
-            if (run[1] or run[2]) and task == "fwd":  # of training steps alone
+            if run[1] and task == "fwd":  # of training steps alone
                 continue
             if run == runs[0]:
                 milliseconds = [found(config, run).get(f"{task}_ms") for config in configs]
@@ -85,13 +87,18 @@ def table():
 
 
 def brief_table():
-    def cells(peer, key):
-        return [short(ratio(config, runs[0], peer, key)) for config in configs]
+    def row(label, key, *peers):
+        """Of the least ratio of some peers."""
+        ratios = [[ratio(config, runs[0], peer, key) for peer in peers] for config in configs]
+        return [label, *(short(min((one for one in some if one is not None), default=None)) for some in ratios)]
 
-    return table_of(["", *configs], [["training step", *cells("libtorch", "step_ms")],
-                                     ["training step, LibTorch tuned", *cells("libtorch-tuned", "step_ms")],
-                                     ["forward pass", *cells("libtorch", "fwd_ms")],
-                                     ["peak memory", *cells("libtorch", "rss_mb")]])
+    lines = [row("training step, LibTorch", "step_ms", "libtorch"),
+             row("training step, LibTorch tuned", "step_ms", "libtorch-tuned"),
+             row("training step, PyTorch eager or compiled", "step_ms", "pytorch", "pytorch-compiled"),
+             row("forward pass, LibTorch", "fwd_ms", "libtorch"),
+             row("forward pass, PyTorch eager or compiled", "fwd_ms", "pytorch", "pytorch-compiled"),
+             row("peak memory, LibTorch", "rss_mb", "libtorch")]
+    return table_of(["", *configs], [line for line in lines if any(line[1:])])
 
 
 def raw_table():

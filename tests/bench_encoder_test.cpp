@@ -2,11 +2,13 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -20,7 +22,7 @@ namespace {
 
 using bench::Process;
 using nlohmann::json;
-using xgrad_tests::message_of, xgrad_tests::ProgramResult, xgrad_tests::run_command;
+using xgrad_tests::message_of, xgrad_tests::ProgramResult, xgrad_tests::run_command, xgrad_tests::run_program;
 
 #ifdef XGRAD_BUILD_BENCHMARKS
 ProgramResult run_bench(const std::string& arguments) {
@@ -49,22 +51,53 @@ TEST(BenchEncoderTest, EachConfigIsALineOfJson) {
   EXPECT_EQ(lines.peek(), EOF) << result.output;
 }
 
-TEST(BenchEncoderTest, APeerHasTheSameLossOrIsMissing) {
-  const ProgramResult result = run_bench("--config toy --vs libtorch --json --seconds 0.001");
+struct Peer {
+  const char *name, *needs;
+  double tolerance = 1e-6;
+  bool trains = true;
+};
+
+constexpr const char* libtorch =
+    "LibTorch, which was not there when this was built (libtorch-dev or pip's torch, and g++)";
+constexpr const char* pytorch = "PyTorch 2, which python3 does not find (pip install torch)";
+constexpr const char* onnxruntime =
+    "ONNX Runtime, which python3 does not find (pip install onnx onnxruntime)";
+
+class BenchPeerTest : public testing::TestWithParam<Peer> {};
+
+TEST_P(BenchPeerTest, HasTheSameLossOrIsMissing) {
+  const auto& [name, needs, tolerance, trains] = GetParam();
+  const ProgramResult result =
+      run_program("bench_encoder --config toy --vs " + std::string(name) + " --json --seconds 0.001");
   if (result.exit_code == 2) {
-    EXPECT_EQ(result.output,
-              "bench_encoder: --vs: libtorch needs LibTorch, which was not there when this was built "
-              "(libtorch-dev, and g++); --help lists the arguments\n");
-    return;
+    const ProgramResult refused = run_bench("--vs " + std::string(name));
+    EXPECT_EQ(refused.output, "bench_encoder: --vs: " + std::string(name) + " needs " + needs +
+                                  "; --help lists the arguments\n");
+    GTEST_SKIP() << refused.output;
   }
   ASSERT_EQ(result.exit_code, 0) << result.output;
-  const json line = json::parse(result.output), peer = line.at("peers").at("libtorch");
-  EXPECT_NEAR(peer.at("loss0"), line.at("loss0").get<double>(), 1e-6);
-  for (const char* key : {"step_ms", "fwd_ms", "step_cpu", "fwd_cpu", "rss_mb"}) {
+  const json line = json::parse(result.output), peer = line.at("peers").at(name);
+  EXPECT_NEAR(peer.at("loss0"), line.at("loss0").get<double>(), tolerance);
+  std::vector<const char*> keys{"fwd_ms", "fwd_cpu"};
+  if (trains) keys.insert(keys.end(), {"step_ms", "step_cpu", "rss_mb"});
+  EXPECT_EQ(peer.at("ratios").size(), keys.size());
+  for (const char* key : keys) {
     EXPECT_DOUBLE_EQ(peer.at("ratios").at(key), peer.at(key).get<double>() / line.at(key).get<double>())
         << key;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, BenchPeerTest,
+                         testing::Values(Peer{"libtorch", libtorch},
+                                         Peer{"libtorch-autocast", libtorch, 1e-2}, Peer{"pytorch", pytorch},
+                                         Peer{"pytorch-autocast", pytorch, 1e-2},
+                                         Peer{"onnxruntime", onnxruntime, 1e-6, false},
+                                         Peer{"onnxruntime-int8", onnxruntime, 2e-2, false}),
+                         [](const auto& info) {
+                           std::string name = info.param.name;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 TEST(BenchEncoderTest, WithoutJsonATableIsPrinted) {
   const ProgramResult result = run_bench("--config toy --seconds 0.001");
@@ -104,6 +137,25 @@ TEST(BenchEncoderTest, DropoutIsOfStepsAlone) {
   EXPECT_EQ(parameters, loss_and_step(0).second);
 }
 #endif
+
+TEST(BenchWorkerTest, AnswersInPythonAsInCpp) {
+  if (run_command("python3 --version 2>&1").exit_code != 0) GTEST_SKIP() << "python3 is not installed";
+  const std::string script =
+      "import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); "
+      "from worker import serve; "
+      "serve(lambda request: ({'got': request['x']}, {'step': lambda: print('hello')}))";
+  Process worker("peer", {"python3", "-c", script, XGRAD_SOURCE_DIR "/benchmarks/encoder"});
+  const json step{{"do", "step"}, {"calls", 2}, {"batches", 3}, {"warm_up", 0}};
+  const auto error_of = [&](const json& request) {
+    return message_of<std::runtime_error>([&] { worker.ask<json>(request); });
+  };
+  EXPECT_EQ(error_of(step), "peer: ValueError: cannot do 'step' now");
+  EXPECT_EQ(error_of({{"do", "start"}}), "peer: KeyError: 'x'");
+  EXPECT_EQ(worker.ask<json>({{"do", "start"}, {"x", 1.5}}), (json{{"got", 1.5}}));
+  const json times = worker.ask<json>(step);
+  EXPECT_EQ(times.at("wall").size(), 3);
+  EXPECT_EQ(times.at("cpu").size(), 3);
+}
 
 /// A process of the shell that is asked something.
 class BenchProcessTest : public testing::Test {

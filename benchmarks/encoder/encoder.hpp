@@ -11,6 +11,7 @@
 namespace bench {
 
 inline constexpr std::int64_t pad_id = 0;
+inline constexpr std::uint64_t seed = 0;  ///< of the weights
 
 /// Token and position embedding, post-norm blocks with a padding mask, mean over the sequence, a linear head.
 class Encoder : public xgrad::Module<float> {

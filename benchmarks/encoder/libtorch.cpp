@@ -103,6 +103,17 @@ class ModelImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Model);
 
+/// torch.autocast("cpu", torch.bfloat16).
+void set_autocast(bool enabled) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  at::autocast::set_autocast_enabled(at::kCPU, enabled);
+#else
+  at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+  at::autocast::set_cpu_enabled(enabled);
+#endif
+}
+
 class Work {
  public:
   explicit Work(const json& request)
@@ -138,14 +149,13 @@ class Work {
   void set_mode(bool training) {
     if (model_->is_training() != training) model_->train(training);
   }
-  /// In bfloat16 where autocast is on (torch.autocast("cpu")).
+  /// In bfloat16 where autocast is on.
   Tensor logits() {
     if (!autocast_) return model_(ids_);
-    at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
-    at::autocast::set_cpu_enabled(true);
+    set_autocast(true);
     const Tensor rounded = model_(ids_);
     at::autocast::clear_cache();
-    at::autocast::set_cpu_enabled(false);
+    set_autocast(false);
     return rounded.to(at::kFloat);
   }
 

@@ -69,22 +69,45 @@ inline std::string missing_libtorch([[maybe_unused]] const std::string& name) {
 #ifdef XGRAD_BENCH_LIBTORCH
   return "";
 #else
-  return name + " needs LibTorch, which was not there when this was built (libtorch-dev, and g++)";
+  return name +
+         " needs LibTorch, which was not there when this was built (libtorch-dev or pip's torch, and g++)";
 #endif
+}
+
+/// Whether a line of Python runs, in a folder where nothing is imported by mistake.
+inline bool runs_in_python(const std::string& line) {
+  return std::system(("cd / && python3 -c '" + line + "' >/dev/null 2>&1").c_str()) == 0;
+}
+
+/// Why PyTorch cannot be run; empty if it can.
+inline std::string missing_pytorch(const std::string& name) {
+  const bool found = runs_in_python(
+      "from importlib.metadata import version; assert int(version(\"torch\").split(\".\")[0]) >= 2");
+  return found ? "" : name + " needs PyTorch 2, which python3 does not find (pip install torch)";
 }
 
 /// Why ONNX Runtime cannot be run; empty if it can.
-inline std::string missing_onnxruntime() {
-  const bool found = std::system("command -v node >/dev/null && command -v npm >/dev/null") == 0;
-  return found ? "" : "onnxruntime needs node and npm";
+inline std::string missing_onnxruntime(const std::string& name) {
+  const bool found = runs_in_python("import onnx.helper, onnxruntime");
+  return found ? ""
+               : name + " needs ONNX Runtime, which python3 does not find (pip install onnx onnxruntime)";
 }
 
 #ifdef XGRAD_BENCHMARKS
-/// Of the process that runs ONNX Runtime.
-inline std::vector<std::string> onnxruntime_command() {
-  return {"node", XGRAD_BENCHMARKS "/onnxruntime.mjs", XGRAD_BENCH_ENCODERS "/onnxruntime"};
+/// Of the process that runs a Python program of encoder/.
+inline std::vector<std::string> python_command(const std::string& program) {
+  return {"python3", XGRAD_BENCHMARKS "/encoder/" + program};
 }
 #endif
+
+/// The environment of a process that runs Python, which writes into the build alone.
+inline Environment python_environment(std::size_t threads) {
+  Environment environment = limited_to(threads);
+  environment["PYTHONDONTWRITEBYTECODE"] = "1";
+  environment["TORCHINDUCTOR_CACHE_DIR"] = XGRAD_BENCH_ENCODERS "/torchinductor";
+  environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1";  // no more processes than are measured
+  return environment;
+}
 
 /// What makes LibTorch fastest here: the widest instructions it has, memory that is never given back, and a
 /// BLAS that shares its threads.

@@ -41,6 +41,13 @@ struct PeerModel {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeerModel, library, loss)
 
+/// A file in ONNX Runtime.
+struct OnnxFile {
+  std::string library;         ///< and its version
+  std::vector<double> output;  ///< the first one, of the inputs that it was started with
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnnxFile, library, output)
+
 /// Times of batches of calls, in ms per call.
 struct Times {
   std::vector<double> wall, cpu;

@@ -93,7 +93,7 @@ int main() {
     if (what == "start") {
       xgrad::set_num_threads(request.at("threads"));
       xgrad::set_float32_matmul_precision(request.at("precision").get<std::string>());
-      xgrad::manual_seed(0);
+      xgrad::manual_seed(bench::seed);
       work = std::make_unique<Work>(request.at("size").get<bench::Size>(), request.value("captured", false));
       return work->description();
     }

@@ -58,17 +58,16 @@ Values examples(const Size& size) {
 class OnnxRuntime {
  public:
   OnnxRuntime(const std::string& path, const Values& in, const Variable<float>& expected)
-      : process_("onnxruntime", bench::onnxruntime_command()) {
+      : process_("onnxruntime", bench::python_command("onnx_runtime.py"), bench::python_environment(1)) {
     json inputs;
     for (const auto& [name, value] : in) {
       const Ids& ids = std::get<Ids>(value);
       inputs[name] = {{"shape", std::vector<std::size_t>(ids.shape().begin(), ids.shape().end())},
                       {"data", std::vector<std::int64_t>(ids.begin(), ids.end())}};
     }
-    const json started = process_.ask(
-        {{"do", "start file"}, {"path", path}, {"threads", 1}, {"inputs", inputs}, {"output", output_name}});
-    library_ = started.at("library").get<std::string>();
-    const auto got = started.at("output").get<std::vector<double>>();
+    const auto [library, got] = process_.ask<bench::OnnxFile>(
+        {{"do", "start"}, {"path", path}, {"threads", 1}, {"inputs", inputs}, {"int8", false}});
+    library_ = library;
     double worst = got.size() == expected.size() ? 0 : INFINITY, largest = 0;
     for (std::size_t i = 0; i < expected.size() && worst < INFINITY; ++i) {
       worst = std::max(worst, std::abs(got[i] - static_cast<double>(expected.value().data()[i])));
@@ -168,7 +167,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(bench::config_names()));
   app.add_option("--vs", peer, "Another library to measure beside, in turns")
       ->check(CLI::IsMember({"onnxruntime"}))
-      ->check(CLI::Validator([](const std::string&) { return bench::missing_onnxruntime(); }, ""));
+      ->check(CLI::Validator(bench::missing_onnxruntime, ""));
   app.add_option("--seconds", seconds, "Time of each size")
       ->check(apps::in_range(1e-3, 1000.0))
       ->capture_default_str();

@@ -19,7 +19,8 @@ TEST(BenchPretrainedTest, AllLibrariesHaveTheSameLogitsOrAreMissing) {
             std::string::npos)
       << result.output;
   const bool missing = result.output.starts_with(
-      "libtorch needs LibTorch, which was not there when this was built (libtorch-dev, and g++)\n");
+      "libtorch needs LibTorch, which was not there when this was built (libtorch-dev or pip's torch, and "
+      "g++)\n");
   for (const char* task : {"step    ", "forward "}) {
     for (const char* library : {"xgrad ", "xgrad-padded "})
       EXPECT_NE(result.output.find(std::string(task) + library), std::string::npos) << result.output;
