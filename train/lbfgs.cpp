@@ -91,11 +91,12 @@ double cubic_minimum(const Place<T>& one, const Place<T>& other, double low, dou
 /// From `start`, where t is 0, to a place where the strong Wolfe conditions hold: the loss has fallen by at
 /// least c1 times what the slope promised, and the slope's size to at most c2 times what it was. First places
 /// farther and farther on until two have such a place between them, then ever closer ones. evaluate(t) gives
-/// the place at t; t is the first one. Constants as in PyTorch, where no option changes them.
+/// the place at t; t is the first one, after which come at most so many. Constants as in PyTorch, where no
+/// option changes them.
 template <class T, class Evaluate>
-Place<T> strong_wolfe(const Place<T>& start, double t, double direction_size, const Evaluate& evaluate) {
+Place<T> strong_wolfe(const Place<T>& start, double t, double direction_size, std::size_t most,
+                      const Evaluate& evaluate) {
   constexpr double c1 = 1e-4, c2 = 0.9, tolerance_change = 1e-9;
-  constexpr std::size_t most = 25;
   const auto too_high = [&](const Place<T>& at) { return at.loss > start.loss + c1 * at.t * start.slope; };
   const auto flat = [&](const Place<T>& at) { return std::abs(at.slope) <= -c2 * start.slope; };
 
@@ -186,9 +187,11 @@ Variable<T> LBFGS<T>::step(const Closure& closure) {
         const double slope_there = dot(there, direction_);
         return {t, found, std::move(there), slope_there};
       };
+      const std::size_t calls = evaluations_ - calls_before,
+                        most = std::max(*options_.max_eval, calls) - calls;
       try {
-        Place<T> found =
-            strong_wolfe<T>({0, loss, std::move(gradient), slope}, step_size_, direction_size, evaluate_at);
+        Place<T> found = strong_wolfe<T>({0, loss, std::move(gradient), slope}, step_size_, direction_size,
+                                         most, evaluate_at);
         step_size_ = found.t;
         loss = found.loss;
         gradient = std::move(found.gradient);

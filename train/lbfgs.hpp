@@ -16,7 +16,8 @@ enum class LineSearch {
 struct LBFGSOptions {
   double lr = 1;
   std::size_t max_iter = 20;  ///< at most so many directions in one step
-  /// After so many calls of the closure a step ends with the direction it is at; by default max_iter * 5 / 4.
+  /// After so many calls of the closure a step ends, and so does a line search in it, which may make one more
+  /// call; by default max_iter * 5 / 4.
   std::optional<std::size_t> max_eval = {};
   double tolerance_grad = 1e-7;    ///< done where no element of the gradient is larger
   double tolerance_change = 1e-9;  ///< done where neither the parameters nor the loss change by more

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what PyTorch's optimizers, schedulers, clipping and averaged models do: make_cases.py FOLDER
 
-The cases beside this file were made with PyTorch 1.13.1. Numbers that JSON has not are strings.
+The cases beside this file were made with PyTorch 2.13.0. Numbers that JSON has not are strings.
 """
 
 import json
