@@ -265,6 +265,7 @@ run_on_ranks() {
   if mpirun --version | grep -q 'Open MPI'; then
     options+=(--oversubscribe --bind-to none)
     export OMPI_MCA_orte_execute_quiet=1 # the option --quiet, which version 5 neither has nor needs
+    export OMPI_MCA_btl=${OMPI_MCA_btl:-^tcp} # messages stay on this machine, whose network version 5 may complain of
     if ((EUID == 0)); then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
   fi
   local mpirun='' code=0 told=''

@@ -152,6 +152,6 @@ int main(int argc, char** argv) {
     }
     std::cout << passed << " passed, " << failed << " failed, " << known_to_fail << " known to fail, "
               << unsupported << " of operators or operator sets that are not supported\n";
-    return failed > 0 ? 1 : 0;
+    return failed > 0 || passed == 0 ? 1 : 0;
   });
 }
