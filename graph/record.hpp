@@ -467,10 +467,10 @@ Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
   using detail::Access;
   if (std::apply(will_record<V...>, inputs.variables)) {
     auto [edges, order] = detail::edges_of<T>(inputs);
-    const auto make = [&, &edges = edges, order = order](const auto&... one) {
+    const auto make = [&, &made = edges, newest = order](const auto&... one) {
       using Made =
           detail::OpNode<T, sizeof...(V), std::remove_cvref_t<F>, std::remove_cvref_t<decltype(one)>...>;
-      return detail::Ref<detail::Node<T>>(new Made(op, order, Access<T>::value(y), std::move(edges),
+      return detail::Ref<detail::Node<T>>(new Made(op, newest, Access<T>::value(y), std::move(made),
                                                    std::remove_cvref_t<F>(std::forward<F>(backward)),
                                                    one...));
     };
@@ -498,10 +498,10 @@ std::array<Variable<T>, M> record_many(const char* op, std::array<Variable<T>, M
     auto [edges, order] = detail::edges_of<T>(inputs);
     std::array<Ref<detail::Value<T>>, M> values;
     for (std::size_t i = 0; i < M; ++i) values[i] = Access<T>::value(ys[i]);
-    const auto make = [&, &edges = edges, order = order](const auto&... one) {
+    const auto make = [&, &made = edges, newest = order](const auto&... one) {
       using Made =
           detail::ManyNode<T, sizeof...(V), M, std::remove_cvref_t<F>, std::remove_cvref_t<decltype(one)>...>;
-      return Ref<Node<T>>(new Made(op, order, values, std::move(edges),
+      return Ref<Node<T>>(new Made(op, newest, values, std::move(made),
                                    std::remove_cvref_t<F>(std::forward<F>(backward)), one...));
     };
     const Ref<Node<T>> node = std::apply(make, saved.things);
