@@ -3,14 +3,13 @@
 #include <memory>
 #include <string_view>
 
-#include <xtensor-blas/xblas.hpp>
-
 #include "blas_call.hpp"
 #include "gemm.hpp"
 #include "large_gemm.hpp"
 #include "pack.hpp"
 #include "product_pieces.hpp"
 #include "small_gemm.hpp"
+#include "xtensor_blas.hpp"
 
 extern "C" {
 [[gnu::weak]] char* openblas_get_corename();

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include <xtensor-blas/xblas.hpp>
-#include <xtensor-blas/xlapack.hpp>
-
 #include "blas_call.hpp"
 #include "unblocked.hpp"
+#include "xtensor_blas.hpp"
+
+#include <xtensor-blas/xlapack.hpp>
 
 // LAPACK counts by columns: it sees the transposes of what lies here by rows. Each call is chosen so that
 // nothing has to be transposed for it.
