@@ -11,7 +11,7 @@ bootstrap() {
   here=$(. /etc/os-release && echo "$VERSION_CODENAME")
   mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $here" 'Component: main' | head -n 1)
   [[ $mirror ]] || { echo "apt has no index of $here" >&2 && exit 1; }
-  rm -rf "$bare"
+  rm -rf "$bare" && mkdir -p "$bare"
   local script=/usr/share/debootstrap/scripts/$release
   if [[ ! -e $script ]]; then script=/usr/share/debootstrap/scripts/sid; fi # a release that debootstrap does not know yet
   debootstrap --variant=minbase "$release" "$bare" "$mirror" "$script"
