@@ -36,7 +36,7 @@ XGRAD_INLINE T gelu_derivative(T x) {
   if constexpr (std::is_same_v<T, float>) {
     const T e = vectorized::exp(T(-0.5) * x * x);
     const T cdf = T(0.5) * (T(1) + vectorized::erf_given_exp(x * T(sqrt_half), e));
-    return cdf + x * (T(inverse_sqrt_2pi) * e);
+    return cdf + vectorized::rounded(x * (T(inverse_sqrt_2pi) * e));
   } else {
     return normal_cdf(x) + vectorized::rounded(x * normal_pdf(x));
   }

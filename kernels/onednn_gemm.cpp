@@ -84,15 +84,20 @@ class Compiled {
             dnnl::memory::data_type::f32,
             dnnl::memory::dims{static_cast<dnnl::memory::dim>(product.stride), 1}},
            engine(), nullptr) {
+    dnnl::post_ops after;
     dnnl::primitive_attr attributes;
-    if (product.alpha != 1) attributes.set_output_scales(0, {product.alpha});
-    if (product.beta != 0) {
-      dnnl::post_ops added;
-      added.append_sum(product.beta);
-      attributes.set_post_ops(added);
-    }
-    const dnnl::matmul::desc what(a_.get_desc(), b_.get_desc(), c_.get_desc());
-    multiply_ = dnnl::matmul(dnnl::matmul::primitive_desc(what, attributes, engine()));
+    const auto a = a_.get_desc(), b = b_.get_desc(), c = c_.get_desc();
+#if DNNL_VERSION_MAJOR >= 3
+    if (product.alpha != 1) after.append_eltwise(dnnl::algorithm::eltwise_linear, product.alpha, 0);
+    if (product.beta != 0) after.append_sum(product.beta);
+    attributes.set_post_ops(after);
+    multiply_ = dnnl::matmul(dnnl::matmul::primitive_desc(engine(), a, b, c, attributes));
+#else
+    if (product.alpha != 1) after.append_eltwise(1, dnnl::algorithm::eltwise_linear, product.alpha, 0);
+    if (product.beta != 0) after.append_sum(product.beta);
+    attributes.set_post_ops(after);
+    multiply_ = dnnl::matmul(dnnl::matmul::primitive_desc({a, b, c}, attributes, engine()));
+#endif
   }
 
   void operator()(dnnl::stream& stream, Bfloat16* a, Bfloat16* b, float* c) {
