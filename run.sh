@@ -114,7 +114,7 @@ missing_packages() {
 # Where run.sh installs nothing, Debian's names tell what is needed.
 say_what_is_needed() {
   if is_debian; then return; fi
-  say 'on this system nothing is installed; what is needed has these names in Debian:'
+  say 'run.sh installs packages on Debian 12 and later only; what is needed has these names there:'
   wanted_packages | sed 's/^/  /; s/:/: /' >&2
   say 'versions: g++ 12 or clang 14 or later, CMake 3.25, xtensor 0.24 to 0.27'
 }

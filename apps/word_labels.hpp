@@ -121,8 +121,9 @@ inline std::u32string characters(std::string_view word) {
 
 namespace detail {
 
-/// The bytes of a file, plain or compressed by gzip (RFC 1952). Decompresses by inflate(), as gzread() of
-/// zlib 1.3.2 gives what stands before the end of a cut file and no error.
+/// The bytes of a file, plain or compressed by gzip (RFC 1952), with nothing behind its last member.
+/// Decompresses by inflate(), as gzread() of zlib 1.3.2 gives what stands before the end of a cut file and no
+/// error.
 class ByteReader {
  public:
   /// Throws std::runtime_error.

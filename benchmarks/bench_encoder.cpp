@@ -99,6 +99,9 @@ bool is_int8(const std::string& peer) { return peer.ends_with("int8"); }
 
 /// Why a peer cannot be run; empty if it can.
 std::string missing(const std::string& peer) {
+#ifndef XGRAD_BENCH_ONNX
+  if (is_onnxruntime(peer)) return peer + " needs xgrad::onnx, which was not there when this was built";
+#endif
   if (is_onnxruntime(peer)) return bench::missing_onnxruntime(peer);
   return is_pytorch(peer) ? bench::missing_pytorch(peer) : bench::missing_libtorch(peer);
 }

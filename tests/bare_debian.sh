@@ -13,9 +13,14 @@ root=$("$tests/debian_root.sh" "$1" "$2")
 trap 'rm -rf "$root"' EXIT
 git clone --quiet "$tests/.." "$root/xgrad"
 
+# For node, where the network has an authority of its own.
+authority=${NODE_EXTRA_CA_CERTS:-}
+if [[ $authority ]]; then cp "$authority" "$root/authority.crt"; fi
+
 # What is mounted is so in a name space of its own: it is gone at the end, however it ends. hwloc reads /sys.
-unshare --mount --pid --fork env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-  ${http_proxy:+http_proxy="$http_proxy"} bash -euc '
+unshare --mount --pid --fork --kill-child env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+  ${http_proxy:+http_proxy="$http_proxy"} ${authority:+NODE_EXTRA_CA_CERTS=/authority.crt} bash -euc '
+  mount --bind "$1" "$1" # a mount point, so that what runs in it can do the same
   mount --bind /dev "$1/dev"
   mount --rbind /sys "$1/sys"
   mount -t proc proc "$1/proc"

@@ -17,12 +17,12 @@ bootstrap() {
   debootstrap --variant=minbase "$release" "$bare" "$mirror" "$script"
   {
     apt-config dump | grep '^Acquire::https*::' || true # such as a proxy
-    echo 'Acquire::Check-Valid-Until "false";'          # a mirror of the next release may be old
+    [[ $release != forky ]] || echo 'Acquire::Check-Valid-Until "false";' # its mirror may be old
   } >"$bare/etc/apt/apt.conf.d/mirror"
   touch "$bare/.complete"
 }
 
-if [[ ! -e $bare/.complete ]]; then bootstrap >&2; fi
+if [[ ! -e $bare/.complete || $(find "$bare/.complete" -mtime +30) ]]; then bootstrap >&2; fi
 root=$(mktemp -d "$bare.XXXXXX")
 cp -a "$bare/." "$root"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
