@@ -55,6 +55,8 @@ struct Peer {
   const char *name, *needs;
   double tolerance = 1e-6;
   bool trains = true;
+
+  friend void PrintTo(const Peer& peer, std::ostream* out) { *out << peer.name; }
 };
 
 constexpr const char* libtorch =
