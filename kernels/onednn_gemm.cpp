@@ -89,13 +89,14 @@ class Compiled {
     const auto a = a_.get_desc(), b = b_.get_desc(), c = c_.get_desc();
 #if DNNL_VERSION_MAJOR >= 3
     if (product.alpha != 1) after.append_eltwise(dnnl::algorithm::eltwise_linear, product.alpha, 0);
+#else  // where a function before a sum is computed by plain loops
+    if (product.alpha != 1) attributes.set_output_scales(0, {product.alpha});
+#endif
     if (product.beta != 0) after.append_sum(product.beta);
     attributes.set_post_ops(after);
+#if DNNL_VERSION_MAJOR >= 3
     multiply_ = dnnl::matmul(dnnl::matmul::primitive_desc(engine(), a, b, c, attributes));
 #else
-    if (product.alpha != 1) after.append_eltwise(1, dnnl::algorithm::eltwise_linear, product.alpha, 0);
-    if (product.beta != 0) after.append_sum(product.beta);
-    attributes.set_post_ops(after);
     multiply_ = dnnl::matmul(dnnl::matmul::primitive_desc({a, b, c}, attributes, engine()));
 #endif
   }
