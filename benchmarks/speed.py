@@ -95,7 +95,6 @@ def brief_table():
         return [label, *(short(min((one for one in some if one is not None), default=None)) for some in ratios)]
 
     lines = [row("training step, LibTorch", "step_ms", "libtorch"),
-             row("training step, LibTorch tuned", "step_ms", "libtorch-tuned"),
              row("training step, PyTorch eager or compiled", "step_ms", "pytorch", "pytorch-compiled"),
              row("forward pass, LibTorch", "fwd_ms", "libtorch"),
              row("forward pass, PyTorch eager or compiled", "fwd_ms", "pytorch", "pytorch-compiled"),
