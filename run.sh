@@ -8,10 +8,11 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
-build=$root/build/release
+type=${CMAKE_BUILD_TYPE:-Release} # as CMake reads this variable
+build=$root/build/${type,,}
 if [[ -n ${CXX:-} ]]; then build+=-${CXX//[^[:alnum:].+-]/_}; fi # one build per compiler
 
-settings=(-D CMAKE_BUILD_TYPE=Release)
+settings=(-D "CMAKE_BUILD_TYPE=$type")
 
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
