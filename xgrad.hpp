@@ -35,7 +35,6 @@
 #include "models/summary.hpp"
 #include "models/toy_encoder.hpp"
 #include "train/adam.hpp"
-#include "train/captured.hpp"
 #include "train/clip_grad.hpp"
 #include "train/communicator.hpp"
 #include "train/data.hpp"

@@ -5,7 +5,7 @@
 
 #include "../graph/random.hpp"
 #include "../graph/record.hpp"
-#include "captured.hpp"
+#include "called_again.hpp"
 
 namespace xgrad {
 namespace {

@@ -6,7 +6,7 @@
 #include "../ops/arithmetic.hpp"
 #include "../ops/detail/solutions.hpp"
 #include "../ops/shapes.hpp"
-#include "captured.hpp"
+#include "called_again.hpp"
 #include "functional.hpp"
 
 namespace xgrad::detail {

@@ -137,7 +137,6 @@ struct Options {
   std::size_t threads = 1;
   std::string precision = "highest";
   double dropout = 0;
-  bool captured = false;
   bool json = false;
   double seconds = 2;
 };
@@ -159,7 +158,7 @@ class Report {
     ordered_json line{{"config", config_.name},        {"threads", options_.threads},
                       {"params", model_.params},       {"core", model_.core},
                       {"precision", model_.precision}, {"sgemm_gflops", sgemm_},
-                      {"dropout", options_.dropout},   {"captured", options_.captured}};
+                      {"dropout", options_.dropout}};
     line.update(figures(xgrad()));
     for (const Runner& peer : runners_) {
       if (&peer == &xgrad()) continue;
@@ -178,11 +177,10 @@ class Report {
   void print() const {
     std::printf(
         "\n%s: %zu parameters, %zu x %zu tokens, %zu thread%s; OpenBLAS core %s, sgemm %.4g GFLOP/s; "
-        "precision %s%s%s\n",
+        "precision %s%s\n",
         config_.name, model_.params, config_.size.batch, config_.size.seq, options_.threads,
         options_.threads == 1 ? "" : "s", model_.core.c_str(), sgemm_, model_.precision.c_str(),
-        options_.dropout > 0 ? ("; dropout " + json(options_.dropout).dump()).c_str() : "",
-        options_.captured ? "; captured" : "");
+        options_.dropout > 0 ? ("; dropout " + json(options_.dropout).dump()).c_str() : "");
     const bool with_peers = runners_.size() > 1;
     std::printf("%-*s %-35s %10s %10s %8s %8s%s\n", width() + 8, "", "wall ms", "CPU ms", "", "of", "peak",
                 with_peers ? "   / xgrad's" : "");
@@ -331,7 +329,6 @@ void measure(const Config& config, const Options& options) {
   const auto model = xgrad.process.ask<Model>({{"do", "start"},
                                                {"threads", options.threads},
                                                {"precision", options.precision},
-                                               {"captured", options.captured},
                                                {"size", size_of(config, options)}});
   xgrad.loss = model.loss;
   start_peers(config, options, model, runners);
@@ -391,7 +388,6 @@ int main(int argc, char** argv) {
                  "is added to the residual stream")
       ->check(apps::in_range(0.0, 1.0))
       ->capture_default_str();
-  app.add_flag("--captured", options.captured, "Measure xgrad's training step as captured() replays it");
   app.add_flag("--json", options.json, "Print one JSON object per config instead of a table");
   app.add_option("--seconds", options.seconds, "Time of the training steps of each config, and of its passes")
       ->check(apps::in_range(1e-3, 1000.0))

@@ -21,8 +21,6 @@ with fileinput.input(options.files) as lines:
     measured = [json.loads(line) for line in lines]
 if not measured:
     parser.error("there are no lines")
-if any(line["captured"] for line in measured):
-    parser.error("captured steps have no table")
 
 names = {"libtorch": "LibTorch", "libtorch-tuned": "LibTorch, tuned", "libtorch-autocast": "LibTorch, autocast",
          "pytorch": "PyTorch", "pytorch-compiled": "PyTorch, compiled", "pytorch-autocast": "PyTorch, autocast",

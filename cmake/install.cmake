@@ -16,14 +16,13 @@ function(xgrad_install target export prefix)
   install(EXPORT ${export} NAMESPACE xgrad:: DESTINATION ${package_dir})
 endfunction()
 
-# No header of the others includes one of ops/detail/, nor of kernels/ but that of captured steps.
+# No header of the others includes one of ops/detail/ or of kernels/.
 set(public_folders ${core_folders})
 list(REMOVE_ITEM public_folders kernels)
 
 xgrad_install(xgrad xgradTargets "")
 install(DIRECTORY ${public_folders} DESTINATION ${headers_dir} FILES_MATCHING PATTERN *.hpp PATTERN detail EXCLUDE)
 install(FILES xgrad.hpp ${include_dir}/xgrad/ops.hpp DESTINATION ${headers_dir})
-install(FILES kernels/capture.hpp DESTINATION ${headers_dir}/kernels)
 if(XGRAD_ONEDNN)
   install(FILES cmake/FindDNNL.cmake DESTINATION ${package_dir})
 endif()

@@ -4,7 +4,6 @@
 
 #include "../kernels/binary.hpp"
 #include "../kernels/product_precision.hpp"
-#include "capture.hpp"
 #include "leaf.hpp"
 #include "record.hpp"
 
@@ -32,7 +31,7 @@ bool sole_owner(const Variable<T>& v) {
 template <class T>
 Variable<T> clone(const Variable<T>& x) {
   Variable<T> y = detail::empty<T>(x.shape());
-  detail::copy_elements("clone", detail::data(x), x.size(), detail::data(y));
+  std::copy_n(detail::data(x), x.size(), detail::data(y));
   return detail::same_elements("clone", std::move(y), x);
 }
 
@@ -208,12 +207,9 @@ class Sweep {
       auto& leaf = static_cast<LeafNode<T>&>(*node);
       Variable<T> collected = take_pending(leaf);
       if (leaf.grad.defined()) {
-        detail::refuse_capture("backward() adds to a gradient that is there");
         accumulate(leaf.grad, std::move(collected));
       } else {
         leaf.grad = sole_owner(collected) ? std::move(collected) : clone(collected);
-        if (kernels::is_captured()) [[unlikely]]
-          detail::note_given(node);
       }
     }
     leaves_.clear();
@@ -472,9 +468,7 @@ Variable<T> checked_seed(const char* what, const Variable<T>& output, const Vari
                                output.shape());
     }
     Variable<T> one = detail::empty<T>(output.shape());
-    T* const element = detail::data(one);
-    kernels::as_captured(
-        "seed", [element] { *element = T{1}; }, element);
+    *detail::data(one) = T{1};
     return one;
   }
   if (seed.shape() != output.shape()) {

@@ -53,8 +53,6 @@ struct Pool {
   std::ptrdiff_t live_blocks;
   bool registered;  // for emptying at thread exit
   bool closed;
-  detail::CaptureMemory* used;  // instead; the lists are put aside then
-  FreeBlock* put_aside[class_count];
 };
 constinit thread_local Pool pool{};
 
@@ -85,7 +83,6 @@ void register_thread_exit() {
 }
 
 void* allocate_from_system(std::size_t bytes) {
-  if (pool.used != nullptr) return pool.used->take(bytes);
   if (!pool.registered) register_thread_exit();
   void* block = ::operator new (bytes, std::align_val_t{alignment});
   ++pool.system_allocations;
@@ -99,7 +96,7 @@ namespace detail {
 void* pool_allocate(std::size_t bytes) {
   if (bytes > largest_cached) {
     void* block = allocate_from_system(bytes);
-    pool.live_blocks += pool.used == nullptr;
+    ++pool.live_blocks;
     return block;
   }
   const SizeClass wanted = size_class(bytes);
@@ -107,7 +104,7 @@ void* pool_allocate(std::size_t bytes) {
   FreeBlock* block = list;
   if (block == nullptr) {
     void* fresh = allocate_from_system(wanted.capacity);
-    pool.live_blocks += pool.used == nullptr;
+    ++pool.live_blocks;
     return fresh;
   }
   list = block->next;
@@ -119,10 +116,6 @@ void* pool_allocate(std::size_t bytes) {
 void pool_release(void* block, std::size_t bytes) noexcept {
   --pool.live_blocks;
   if (bytes > largest_cached || !may_keep()) {
-    if (pool.used != nullptr && pool.used->put_back(block)) {
-      ++pool.live_blocks;
-      return;
-    }
     ::operator delete (block, std::align_val_t{alignment});
     return;
   }
@@ -138,60 +131,8 @@ void pool_release(void* block, std::size_t bytes) noexcept {
 
 bool may_keep() noexcept {
   if (!pool.registered) register_thread_exit();
-  return !pool.closed && pool.used == nullptr;
+  return !pool.closed;
 }
-
-CaptureMemory::~CaptureMemory() {
-  for (const auto& [bytes, blocks] : free_)
-    for (void* block : blocks) pool_release(block, bytes);
-}
-
-CaptureMemory::Block* CaptureMemory::find(const void* address) {
-  const auto* const place = static_cast<const std::byte*>(address);
-  auto after = blocks_.upper_bound(place);
-  if (after == blocks_.begin()) return nullptr;
-  --after;
-  return place < after->first + after->second.bytes ? &after->second : nullptr;
-}
-
-void* CaptureMemory::take(std::size_t bytes) {
-  const std::size_t wanted = bytes > largest_class ? bytes : size_class(bytes).capacity;
-  std::vector<void*>& list = free_[wanted];
-  const bool is_new = list.empty() || only_new_;
-  void* block;
-  if (is_new) {
-    const UseMemory pool_again(nullptr);
-    block = pool_allocate(wanted);
-  } else {
-    block = list.back();
-    list.pop_back();
-  }
-  blocks_[static_cast<const std::byte*>(block)] = {
-      .bytes = wanted, .in_use = true, .written = false, .is_used_again = !is_new};
-  return block;
-}
-
-bool CaptureMemory::put_back(void* block) noexcept {
-  const auto found = blocks_.find(static_cast<const std::byte*>(block));
-  if (found == blocks_.end()) return false;
-  found->second.in_use = false;
-  free_[found->second.bytes].push_back(block);
-  return true;
-}
-
-namespace {
-
-void use(CaptureMemory* memory) noexcept {
-  if (pool.used == nullptr) release_cached_values();  // they would be handed out, too
-  if ((pool.used == nullptr) != (memory == nullptr)) std::swap(pool.free, pool.put_aside);
-  pool.used = memory;
-}
-
-}  // namespace
-
-UseMemory::UseMemory(CaptureMemory* memory) noexcept : before_(pool.used) { use(memory); }
-
-UseMemory::~UseMemory() { use(before_); }
 
 }  // namespace detail
 

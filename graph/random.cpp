@@ -11,7 +11,6 @@
 #include <type_traits>
 
 #include "../kernels/mt19937.hpp"
-#include "capture.hpp"
 #include "error.hpp"
 #include "number_text.hpp"
 #include "parse.hpp"
@@ -239,7 +238,6 @@ Generator& default_generator() {
 }
 
 void manual_seed(std::uint64_t seed) {
-  detail::refuse_capture("manual_seed() is called in the step");
   Generator& generator = default_generator();
   const std::lock_guard lock(generator.mutex());
   generator.manual_seed(seed);
@@ -252,7 +250,6 @@ std::string get_rng_state() {
 }
 
 void set_rng_state(const std::string& state) {
-  detail::refuse_capture("set_rng_state() is called in the step");
   Generator& generator = default_generator();
   const std::lock_guard lock(generator.mutex());
   generator.set_state(state);
@@ -261,7 +258,6 @@ void set_rng_state(const std::string& state) {
 template <class T>
 Array<T> uniform(const Shape& shape, double low, double high, Generator& generator) {
   detail::check_count("uniform", shape);
-  detail::refuse_capture("uniform() is called in the step");
   const T from = static_cast<T>(low), to = static_cast<T>(high), range = to - from;
   if (!(low <= high) || !std::isfinite(range)) {
     detail::fail<ValueError>("uniform: low must not be above high, and high - low finite, got ", low, " and ",
@@ -279,7 +275,6 @@ Array<T> uniform(const Shape& shape, double low, double high, Generator& generat
 template <class T>
 Array<T> normal(const Shape& shape, double mean, double std, Generator& generator) {
   detail::check_count("normal", shape);
-  detail::refuse_capture("normal() is called in the step");
   if (!(std >= 0)) detail::fail<ValueError>("normal: std must be at least 0, got ", std);
   const std::lock_guard lock(generator.mutex());
   Array<T> x = Array<T>::from_shape(shape);
@@ -305,7 +300,6 @@ Array<T> normal(const Shape& shape, double mean, double std, Generator& generato
 Ids randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator& generator) {
   if (low >= high) detail::fail<ValueError>("randint: low must be below high, got ", low, " and ", high);
   detail::check_count("randint", shape);
-  detail::refuse_capture("randint() is called in the step");
   const std::lock_guard lock(generator.mutex());
   const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   Ids ids = Ids::from_shape(shape);
@@ -319,7 +313,6 @@ Ids randint(std::int64_t low, std::int64_t high, const Shape& shape, Generator& 
 
 Ids randperm(std::int64_t count, Generator& generator) {
   if (count < 0) detail::fail<ValueError>("randperm: count must be at least 0, got ", count);
-  detail::refuse_capture("randperm() is called in the step");
   const std::lock_guard lock(generator.mutex());
   const auto n = static_cast<std::size_t>(count);
   Ids order = Ids::from_shape({n});
@@ -348,24 +341,6 @@ void draw_bernoulli(std::size_t size, double p, Generator& generator, const Take
   }
 }
 
-/// Calls fill(generator), which draws the elements of x. When a captured step does it again, the generator is
-/// the default one of then.
-template <class E, class Fill>
-void draw(Array<E>& x, Generator& generator, const Fill& fill) {
-  const auto locked = [fill](Generator& from) {
-    const std::lock_guard lock(from.mutex());
-    fill(from);
-  };
-  if (!kernels::is_captured()) [[likely]]
-    return locked(generator);
-  if (!detail::step_capturer().draws_from(&generator)) {
-    detail::refuse_capture("random numbers are drawn from another generator than the default one");
-    return locked(generator);
-  }
-  detail::step_capturer().draw("bernoulli", x.data(), x.size() * sizeof(E),
-                               kernels::as_call([locked] { locked(default_generator()); }));
-}
-
 }  // namespace
 
 template <class T>
@@ -373,12 +348,11 @@ Array<T> bernoulli(const Shape& shape, double p, Generator& generator) {
   detail::check_count("bernoulli", shape);
   if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("bernoulli: p must be in [0, 1], got ", p);
   Array<T> x = Array<T>::from_shape(shape);
-  draw(x, generator, [p, to = x.data(), size = x.size()](Generator& from) {
-    draw_bernoulli(size, p, from,
-                   [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
-                     kernels::bernoulli(words, bound, to + first, n);
-                   });
-  });
+  const std::lock_guard lock(generator.mutex());
+  draw_bernoulli(x.size(), p, generator,
+                 [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
+                   kernels::bernoulli(words, bound, x.data() + first, n);
+                 });
   return x;
 }
 
@@ -386,15 +360,14 @@ Array<std::uint8_t> detail::bernoulli_bits(std::size_t rows, std::size_t cols, d
                                            Generator& generator) {
   detail::check_count("bernoulli", {rows, cols});
   auto bits = Array<std::uint8_t>::from_shape({rows, kernels::bytes_of_bits(cols)});
-  draw(bits, generator, [p, rows, cols, to = bits.data()](Generator& from) {
-    std::uint8_t* row = to;
-    for (std::size_t r = 0; r < rows; ++r, row += kernels::bytes_of_bits(cols)) {
-      draw_bernoulli(cols, p, from,
-                     [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
-                       kernels::bernoulli_bits(words, bound, row + first / 8, n);
-                     });
-    }
-  });
+  const std::lock_guard lock(generator.mutex());
+  std::uint8_t* row = bits.data();
+  for (std::size_t r = 0; r < rows; ++r, row += kernels::bytes_of_bits(cols)) {
+    draw_bernoulli(cols, p, generator,
+                   [&](const std::uint32_t* words, std::uint64_t bound, std::size_t first, std::size_t n) {
+                     kernels::bernoulli_bits(words, bound, row + first / 8, n);
+                   });
+  }
   return bits;
 }
 

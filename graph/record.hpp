@@ -15,7 +15,6 @@
 #include <optional>
 #include <tuple>
 
-#include "capture.hpp"
 #include "scoped_value.hpp"
 #include "variable.hpp"
 #include "watch.hpp"
@@ -212,9 +211,7 @@ struct SavedUnread {
 /// Anything else, an array or a struct.
 template <class S>
 struct SavedCopy {
-  explicit SavedCopy(const S& copied) : copy(copied) {
-    if constexpr (is_expression<S>) note_copy(copied.data(), copied.size(), copy.data());
-  }
+  explicit SavedCopy(const S& copied) : copy(copied) {}
 
   template <class T>
   const S& load(const Node<T>&, std::size_t) const {

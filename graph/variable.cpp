@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "capture.hpp"
 #include "leaf.hpp"
 
 namespace xgrad {
@@ -29,9 +28,7 @@ Variable<T>::Variable(Array<T> array, bool requires_grad) {
 
 template <Real T>
 Variable<T>::Variable(T scalar, bool requires_grad) : value_(detail::make_value<T>(Shape{}, "Variable")) {
-  T* const element = value_->array.data();
-  kernels::as_captured(
-      "Variable", [element, scalar] { *element = scalar; }, element);
+  *value_->array.data() = scalar;
   if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(Shape{}));
 }
 
@@ -43,7 +40,6 @@ std::size_t Variable<T>::shape(int axis) const {
 template <Real T>
 T Variable<T>::item() const {
   if (size() != 1) detail::fail<ShapeError>("item: the variable must have one element, got shape ", shape());
-  detail::refuse_capture("item() is called in the step");
   return *value().data();
 }
 
@@ -72,17 +68,12 @@ bool Variable<T>::has_grad() const noexcept {
 
 template <Real T>
 void Variable<T>::zero_grad() const {
-  detail::LeafNode<T>* const leaf = leaf_of(*this);
-  if (leaf == nullptr) return;
-  if (kernels::is_captured()) [[unlikely]]
-    return detail::capture_forgetting(node_);
-  leaf->grad = {};
+  if (detail::LeafNode<T>* const leaf = leaf_of(*this)) leaf->grad = {};
 }
 
 template <Real T>
 void Variable<T>::set_grad(Variable gradient) const {
   checked("set_grad");
-  detail::refuse_capture("set_grad() is called in the step");
   detail::LeafNode<T>* leaf = leaf_of(*this);
   if (leaf == nullptr) {
     detail::fail<GraphError>("set_grad: only a leaf that requires a gradient keeps one, this ",
@@ -109,7 +100,6 @@ Variable<T> Variable<T>::detach() const {
 template <Real T>
 void Variable<T>::assign(const Array<T>& elements) const {
   checked("assign");
-  detail::refuse_capture("assign() is called in the step");
   if (!is_leaf()) {
     detail::fail<GraphError>("assign: only a leaf can be changed in place, this is the result of '", op(),
                              "'");

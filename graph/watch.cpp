@@ -3,7 +3,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "capture.hpp"
 #include "variable.hpp"
 
 namespace xgrad {
@@ -99,9 +98,7 @@ XGRAD_INSTANTIATE(double)
 
 }  // namespace detail
 
-Watcher::Watcher() : next_(std::exchange(detail::watchers, this)) {
-  detail::refuse_capture("it is watched from inside of the step");
-}
+Watcher::Watcher() : next_(std::exchange(detail::watchers, this)) {}
 
 Watcher::~Watcher() {
   Watcher** link = &detail::watchers;

@@ -293,8 +293,6 @@ std::size_t attention_scratch(const AttentionSizes& sizes) {
 template <typename T>
 void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>& record,
                        const AttentionWorkers<T>& workers, T* out) {
-  XGRAD_CAPTURED("attention_forward", (input, record, workers, out),
-                 attention_forward<T>(input, record, workers, out));
   const AttentionSizes& sizes = input.sizes;
   const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
   for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {
@@ -320,8 +318,6 @@ void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>&
 template <typename T>
 void attention_backward(const T* dout, const AttentionInput<T>& input, const AttentionRecord<const T>& record,
                         const AttentionWorkers<T>& workers, const AttentionGrads<T>& grads) {
-  XGRAD_CAPTURED("attention_backward", (dout, input, record, workers, grads),
-                 attention_backward<T>(dout, input, record, workers, grads));
   const AttentionSizes& sizes = input.sizes;
   const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
   for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {

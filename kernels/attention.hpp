@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "capture.hpp"
-
 namespace xgrad::kernels {
 
 /// q is (batch, q_len, heads * head_dim), k (batch, k_len, heads * head_dim), v (batch, k_len, heads *
@@ -64,25 +62,6 @@ struct AttentionWorkers {
   std::size_t count;
   T* scratch;
 };
-
-template <typename T>
-void list_arrays(Operands& operands, const AttentionInput<T>& input) {
-  for (const T* array : {input.q, input.k, input.v, input.mask.bias}) operands.add(array);
-  operands.add(input.mask.allowed);
-  operands.add(input.dropout.kept);
-}
-template <typename T>
-void list_arrays(Operands& operands, const AttentionRecord<T>& record) {
-  for (T* array : {record.probs, record.statistics}) operands.add(array);
-}
-template <typename T>
-void list_arrays(Operands& operands, const AttentionGrads<T>& grads) {
-  for (T* array : {grads.dq, grads.dk, grads.dv, grads.dscores}) operands.add(array);
-}
-template <typename T>
-void list_arrays(Operands& operands, const AttentionWorkers<T>& workers) {
-  operands.add(workers.scratch);
-}
 
 /// As many threads as there are and there is work for.
 std::size_t attention_workers(const AttentionSizes& sizes);

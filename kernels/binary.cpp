@@ -54,7 +54,7 @@ XGRAD_INLINE T xlogy_of(T a, T b) {
 #define XGRAD_BINARY(name, cost, f)                                                                   \
   XGRAD_PARALLEL_KERNEL(name, n, cost, (const T* a, const T* b, T* y, std::size_t n), (a, b, y, n)) { \
     XGRAD_INDEPENDENT                                                                                 \
-    for (std::size_t i = begin; i < n; ++i) y[i] = f(a[i], b[i]);                                     \
+    for (std::size_t i = begin; i < end; ++i) y[i] = f(a[i], b[i]);                                   \
   }                                                                                                   \
   XGRAD_PARALLEL_KERNEL(                                                                              \
       name##_rows, rows, n* cost,                                                                     \
@@ -63,7 +63,7 @@ XGRAD_INLINE T xlogy_of(T a, T b) {
       (a, a_row, a_stride, b, b_row, b_stride, y, rows, n)) {                                         \
     const auto size = static_cast<std::ptrdiff_t>(n), first = static_cast<std::ptrdiff_t>(begin);     \
     a += first * a_row, b += first * b_row, y += begin * n;                                           \
-    for (; begin < rows; ++begin, a += a_row, b += b_row, y += n) {                                   \
+    for (; begin < end; ++begin, a += a_row, b += b_row, y += n) {                                    \
       if (a_stride == 1 && b_stride == 1) {                                                           \
         XGRAD_INDEPENDENT                                                                             \
         for (std::ptrdiff_t i = 0; i < size; ++i) y[i] = f(a[i], b[i]);                               \
@@ -104,11 +104,6 @@ XGRAD_BINARY(fmod, 64, std::fmod)
 
 template <typename T>
 void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<const T>& b, T* y) {
-  if (is_captured()) [[unlikely]] {
-    return capture("binary", Operands(a.data, b.data, y),
-                   [lengths = KeptLengths(shape.begin(), shape.end()), op, kept_a = KeptStrided(a),
-                    kept_b = KeptStrided(b), y] { binary<T>(op, lengths, kept_a, kept_b, y); });
-  }
   constexpr decltype(&add_rows<T>) kernels[] = {
       add_rows<T>,     sub_rows<T>,   mul_rows<T>,           div_rows<T>,        maximum_rows<T>,
       minimum_rows<T>, pow_rows<T>,   maximum_share_rows<T>, masked_mul_rows<T>, squared_difference_rows<T>,
@@ -152,7 +147,7 @@ XGRAD_PARALLEL_KERNEL(where_row, n, 1,
                       (const bool* condition, std::ptrdiff_t condition_stride, const T* a,
                        std::ptrdiff_t a_stride, const T* b, std::ptrdiff_t b_stride, T* y, std::size_t n),
                       (condition, condition_stride, a, a_stride, b, b_stride, y, n)) {
-  const auto first = static_cast<std::ptrdiff_t>(begin), size = static_cast<std::ptrdiff_t>(n);
+  const auto first = static_cast<std::ptrdiff_t>(begin), size = static_cast<std::ptrdiff_t>(end);
   if (condition_stride == 1 && a_stride == 0 && b_stride == 1) {
     const T constant = *a;
     XGRAD_INDEPENDENT
@@ -169,12 +164,6 @@ XGRAD_PARALLEL_KERNEL(where_row, n, 1,
 template <typename T>
 void where(Lengths shape, const Strided<const bool>& condition, const Strided<const T>& a,
            const Strided<const T>& b, T* y) {
-  if (is_captured()) [[unlikely]] {
-    return capture("where", Operands(condition.data, a.data, b.data, y),
-                   [lengths = KeptLengths(shape.begin(), shape.end()), chooser = KeptStrided(condition),
-                    kept_a = KeptStrided(a), kept_b = KeptStrided(b),
-                    y] { where<T>(lengths, chooser, kept_a, kept_b, y); });
-  }
   const Axes<3> axes = merge_axes<3>(shape, {condition.strides, a.strides, b.strides}, 1);
   const std::size_t last = axes.rank - 1;
   const std::size_t n = axes.size(last);
@@ -188,36 +177,36 @@ void where(Lengths shape, const Strided<const bool>& condition, const Strided<co
 
 XGRAD_PARALLEL_KERNEL(accumulate, n, 1, (T * y, const T* x, std::size_t n), (y, x, n)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) y[i] += x[i];
+  for (std::size_t i = begin; i < end; ++i) y[i] += x[i];
 }
 
 XGRAD_PARALLEL_KERNEL(accumulate_three, n, 1, (T * y, const T* a, const T* b, const T* c, std::size_t n),
                       (y, a, b, c, n)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) y[i] = (y[i] + a[i]) + (b[i] + c[i]);
+  for (std::size_t i = begin; i < end; ++i) y[i] = (y[i] + a[i]) + (b[i] + c[i]);
 }
 
 XGRAD_PARALLEL_KERNEL(scale, n, 1, (std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n),
                       (alpha, x, y, n)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) y[i] = alpha * x[i];
+  for (std::size_t i = begin; i < end; ++i) y[i] = alpha * x[i];
 }
 
 XGRAD_PARALLEL_KERNEL(div_scalar, n, 1, (std::type_identity_t<T> divisor, const T* x, T* y, std::size_t n),
                       (divisor, x, y, n)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) y[i] = x[i] / divisor;
+  for (std::size_t i = begin; i < end; ++i) y[i] = x[i] / divisor;
 }
 
 XGRAD_PARALLEL_KERNEL(add_scalar, n, 1, (std::type_identity_t<T> alpha, const T* x, T* y, std::size_t n),
                       (alpha, x, y, n)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) y[i] = x[i] + alpha;
+  for (std::size_t i = begin; i < end; ++i) y[i] = x[i] + alpha;
 }
 
 XGRAD_PARALLEL_KERNEL(fill, n, 1, (std::type_identity_t<T> value, T* y, std::size_t n), (value, y, n)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) y[i] = value;
+  for (std::size_t i = begin; i < end; ++i) y[i] = value;
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                                 \

@@ -14,7 +14,7 @@ XGRAD_PARALLEL_KERNEL(cross_entropy_rows, rows, 4 * cols,
                       (logits, to, log_probs, losses, rows, cols)) {
   const T* weight = to.weight;
   logits += begin * cols, log_probs += begin * cols;
-  for (std::size_t r = begin; r < rows; ++r, logits += cols, log_probs += cols) {
+  for (std::size_t r = begin; r < end; ++r, logits += cols, log_probs += cols) {
     const std::int64_t id = to.target[r];
     if (id == to.ignore_index) {
       losses[r] = 0;
@@ -42,7 +42,7 @@ XGRAD_PARALLEL_KERNEL(cross_entropy_grad_rows, rows, 2 * cols,
                         ? sum_lanes<T>(cols, [=](std::size_t c) XGRAD_INLINE_LAMBDA { return weight[c]; })
                         : static_cast<T>(cols);
   log_probs += begin * cols, dlogits += begin * cols;
-  for (std::size_t r = begin; r < rows; ++r, log_probs += cols, dlogits += cols) {
+  for (std::size_t r = begin; r < end; ++r, log_probs += cols, dlogits += cols) {
     const std::int64_t id = to.target[r];
     if (id == to.ignore_index) {
       std::fill_n(dlogits, cols, T(0));

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "capture.hpp"
-
 namespace xgrad::kernels {
 
 /// What each row is compared with: the class target[r] with the share 1 - smoothing, and all classes evenly
@@ -16,12 +14,6 @@ struct CrossEntropyTarget {
   const T* weight;
   T smoothing;
 };
-
-template <typename T>
-void list_arrays(Operands& operands, const CrossEntropyTarget<T>& to) {
-  operands.add(to.target);
-  operands.add(to.weight);
-}
 
 /// log_probs = log_softmax(logits) on rows (rows, cols); losses[r] = -sum(q log_probs[r]), q as above. Where
 /// the target is ignored, the loss is 0 and log_probs is not written.

@@ -153,7 +153,7 @@ XGRAD_INLINE void map_angle_grads(T factor, const T* dy, const T* x, T* dx, std:
 #define XGRAD_MAP(name, cost, params, args, ...)       \
   XGRAD_PARALLEL_KERNEL(name, n, cost, params, args) { \
     XGRAD_INDEPENDENT                                  \
-    for (std::size_t i = begin; i < n; ++i) {          \
+    for (std::size_t i = begin; i < end; ++i) {        \
       const T x = in[i];                               \
       out[i] = __VA_ARGS__;                            \
     }                                                  \
@@ -188,25 +188,25 @@ XGRAD_UNARY(trunc, 1, std::trunc(x))
 XGRAD_UNARY(sign, 1, T(x > T(0)) - T(x < T(0)))
 
 XGRAD_PARALLEL_KERNEL(sin, n, exp_cost, (const T* x, T* y, std::size_t n), (x, y, n)) {
-  map_angles<false>(x, y, begin, n);
+  map_angles<false>(x, y, begin, end);
 }
 XGRAD_PARALLEL_KERNEL(cos, n, exp_cost, (const T* x, T* y, std::size_t n), (x, y, n)) {
-  map_angles<true>(x, y, begin, n);
+  map_angles<true>(x, y, begin, end);
 }
 XGRAD_PARALLEL_KERNEL(sin_grad, n, exp_cost, (const T* dy, const T* x, T* dx, std::size_t n),
                       (dy, x, dx, n)) {
-  map_angle_grads<true>(T(1), dy, x, dx, begin, n);
+  map_angle_grads<true>(T(1), dy, x, dx, begin, end);
 }
 XGRAD_PARALLEL_KERNEL(cos_grad, n, exp_cost, (const T* dy, const T* x, T* dx, std::size_t n),
                       (dy, x, dx, n)) {
-  map_angle_grads<false>(T(-1), dy, x, dx, begin, n);
+  map_angle_grads<false>(T(-1), dy, x, dx, begin, end);
 }
 
 /// dx = dy f', where g is dy, and s what the forward saved: its input x or its output y.
 #define XGRAD_MAP_GRAD(name, cost, params, args, ...)  \
   XGRAD_PARALLEL_KERNEL(name, n, cost, params, args) { \
     XGRAD_INDEPENDENT                                  \
-    for (std::size_t i = begin; i < n; ++i) {          \
+    for (std::size_t i = begin; i < end; ++i) {        \
       const T s = saved[i];                            \
       const T g = dy[i];                               \
       dx[i] = __VA_ARGS__;                             \
@@ -238,14 +238,14 @@ XGRAD_UNARY_GRAD(log_sigmoid_grad, exp_cost, sigmoid_of(-s) * g)
 XGRAD_PARALLEL_KERNEL(softplus, n, exp_cost, (const T* x, T* y, std::size_t n, T beta, T threshold),
                       (x, y, n, beta, threshold)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) y[i] = softplus_of(x[i], beta, threshold);
+  for (std::size_t i = begin; i < end; ++i) y[i] = softplus_of(x[i], beta, threshold);
 }
 
 XGRAD_PARALLEL_KERNEL(softplus_grad, n, exp_cost,
                       (const T* dy, const T* x, T* dx, std::size_t n, T beta, T threshold),
                       (dy, x, dx, n, beta, threshold)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     const T z = beta * x[i], g = dy[i];
     const T scaled = g * sigmoid_of(z);
     dx[i] = z > threshold ? g : scaled;
@@ -255,13 +255,13 @@ XGRAD_PARALLEL_KERNEL(softplus_grad, n, exp_cost,
 /// Bound by bandwidth.
 XGRAD_PARALLEL_KERNEL(clamp, n, 1, (const T* x, T* y, std::size_t n, T low, T high), (x, y, n, low, high)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) y[i] = clamp_of(x[i], low, high);
+  for (std::size_t i = begin; i < end; ++i) y[i] = clamp_of(x[i], low, high);
 }
 
 XGRAD_PARALLEL_KERNEL(clamp_grad, n, 1, (const T* dy, const T* x, T* dx, std::size_t n, T low, T high),
                       (dy, x, dx, n, low, high)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     const T s = x[i], g = dy[i];
     dx[i] = ((s >= low) & (s <= high)) ? g : T(0);
   }

@@ -9,7 +9,6 @@ namespace xgrad::kernels {
 /// Bound by the latency of fetching rows from a large table.
 template <typename T>
 void gather_rows(const T* weight, const std::int64_t* ids, const Matrix<T>& y) {
-  XGRAD_CAPTURED("gather_rows", (weight, ids, y), gather_rows<T>(weight, ids, y));
   T* const to = y.data;
   const std::size_t dim = y.cols;
   parallel_pieces(y.rows, dim, [=](std::size_t begin, std::size_t end) {

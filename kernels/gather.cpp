@@ -23,7 +23,7 @@ XGRAD_PARALLEL_KERNEL(gather_row, n, 2,
                       (const T* x, std::ptrdiff_t stride, std::ptrdiff_t dim_stride,
                        const std::uint32_t* index, T* y, std::size_t n),
                       (x, stride, dim_stride, index, y, n)) {
-  const auto first = static_cast<std::ptrdiff_t>(begin), size = static_cast<std::ptrdiff_t>(n);
+  const auto first = static_cast<std::ptrdiff_t>(begin), size = static_cast<std::ptrdiff_t>(end);
   if (stride == 0 && dim_stride == 1) {
     for (std::ptrdiff_t i = first; i < size; ++i) y[i] = x[index[i]];
   } else {

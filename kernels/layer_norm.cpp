@@ -109,7 +109,7 @@ XGRAD_PARALLEL_KERNEL(normalize_rows, rows, 8 * input.cols,
                       (input, eps, statistics, y, rows)) {
   with_length(input.cols, [&](auto cols) XGRAD_INLINE_LAMBDA {
     T* to = y + begin * cols;
-    for (std::size_t r = begin; r < rows; ++r, to += cols) {
+    for (std::size_t r = begin; r < end; ++r, to += cols) {
       const T* row =
           sum_row(input.x + r * cols, input.residual ? input.residual + r * cols : nullptr, to, cols);
       const T mean =
@@ -148,8 +148,6 @@ template <typename T>
 void layer_norm_grad_rows(const T* dy, const LayerNormInput<T>& input,
                           const LayerNormStatistics<const T>& statistics, const LayerNormGrads<T>& grads,
                           T* scratch) {
-  XGRAD_CAPTURED("layer_norm_grad_rows", (dy, input, statistics, grads, scratch),
-                 layer_norm_grad_rows<T>(dy, input, statistics, grads, scratch));
   const std::size_t rows = input.rows, cols = input.cols;
   const std::size_t grain = rows_at_once(cols), pieces = rows / grain;
   if (pieces < 2) return normalize_grad_rows(dy, input, statistics, grads);

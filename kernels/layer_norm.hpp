@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "capture.hpp"
-
 namespace xgrad::kernels {
 
 /// What is normalised: the rows of x (rows, cols), or of x + residual where `residual` is not null. `weight`
@@ -26,19 +24,6 @@ template <typename T>
 struct LayerNormGrads {
   T *dx, *dweight, *dbias;
 };
-
-template <typename T>
-void list_arrays(Operands& operands, const LayerNormInput<T>& input) {
-  for (const T* array : {input.x, input.residual, input.weight, input.bias}) operands.add(array);
-}
-template <typename T>
-void list_arrays(Operands& operands, const LayerNormStatistics<T>& statistics) {
-  for (T* array : {statistics.mean, statistics.rstd}) operands.add(array);
-}
-template <typename T>
-void list_arrays(Operands& operands, const LayerNormGrads<T>& grads) {
-  for (T* array : {grads.dx, grads.dweight, grads.dbias}) operands.add(array);
-}
 
 /// y = (x - mean) rstd weight + bias on each row; the statistics are kept for the gradient.
 template <typename T>

@@ -13,7 +13,7 @@ XGRAD_PARALLEL_KERNEL(add_bias_rows, rows, 2 * cols,
                       (T * y, const T* bias, bool relu, std::size_t rows, std::size_t cols),
                       (y, bias, relu, rows, cols)) {
   y += begin * cols;
-  for (; begin < rows; ++begin, y += cols) {
+  for (; begin < end; ++begin, y += cols) {
     if (relu) {
       XGRAD_INDEPENDENT
       for (std::size_t c = 0; c < cols; ++c) {

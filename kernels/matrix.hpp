@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "vectorized.hpp"
 
@@ -35,11 +34,6 @@ struct Matrix {
   }
 };
 
-template <typename T>
-void list_arrays(Operands& operands, const Matrix<T>& matrix) {
-  operands.add(matrix.data);
-}
-
 /// The lengths of an array's axes.
 using Lengths = std::span<const std::size_t>;
 
@@ -49,18 +43,5 @@ struct Strided {
   T* data;
   std::span<const std::ptrdiff_t> strides;
 };
-
-/// The same with strides of its own, to be kept.
-template <typename T>
-struct KeptStrided {
-  explicit KeptStrided(const Strided<T>& array)
-      : data(array.data), strides(array.strides.begin(), array.strides.end()) {}
-  operator Strided<T>() const { return {data, strides}; }
-
-  T* data;
-  std::vector<std::ptrdiff_t> strides;
-};
-
-using KeptLengths = std::vector<std::size_t>;
 
 }  // namespace xgrad::kernels

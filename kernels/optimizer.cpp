@@ -14,13 +14,13 @@ XGRAD_PARALLEL_KERNEL(sgd_step, n, 1, (const SgdStep& step, const T* g, T* p, T*
   const T rate = T(step.lr), decay = T(step.weight_decay), momentum = T(step.momentum);
   if (!velocity) {
     XGRAD_INDEPENDENT
-    for (std::size_t i = begin; i < n; ++i) p[i] -= rate * (g[i] + decay * p[i]);
+    for (std::size_t i = begin; i < end; ++i) p[i] -= rate * (g[i] + decay * p[i]);
     return;
   }
   const T keep = step.first ? T(0) : momentum, take = step.first ? T(1) : T(1 - step.dampening);
   const T from_gradient = step.nesterov ? T(1) : T(0), from_velocity = step.nesterov ? momentum : T(1);
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     const T gradient = g[i] + decay * p[i];
     const T v = keep * velocity[i] + take * gradient;
     velocity[i] = v;
@@ -74,14 +74,14 @@ XGRAD_PARALLEL_KERNEL(add_scaled, n, 1,
                       (const T* x, std::type_identity_t<T> alpha, const T* d, T* y, std::size_t n),
                       (x, alpha, d, y, n)) {
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) y[i] = x[i] + alpha * d[i];
+  for (std::size_t i = begin; i < end; ++i) y[i] = x[i] + alpha * d[i];
 }
 
 XGRAD_PARALLEL_KERNEL(average_step, n, 1, (T * average, const T* x, std::size_t n, double decay),
                       (average, x, n, decay)) {
   const T keep = T(decay), take = T(1 - decay);
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < n; ++i) average[i] = keep * average[i] + take * x[i];
+  for (std::size_t i = begin; i < end; ++i) average[i] = keep * average[i] + take * x[i];
 }
 
 }  // namespace xgrad::kernels

@@ -49,7 +49,7 @@ XGRAD_PARALLEL_KERNEL(copy_strided_rows, rows, cols,
                       (x, x_row, x_col, y, y_row, rows, cols)) {
   const auto n = static_cast<std::ptrdiff_t>(cols), first = static_cast<std::ptrdiff_t>(begin);
   x += first * x_row, y += first * y_row;
-  for (; begin < rows; ++begin, x += x_row, y += y_row) {
+  for (; begin < end; ++begin, x += x_row, y += y_row) {
     if (x_col == 1) {
       XGRAD_INDEPENDENT
       for (std::ptrdiff_t i = 0; i < n; ++i) y[i] = x[i];
@@ -82,12 +82,12 @@ void copy_strided(const T* x, std::ptrdiff_t x_row, std::ptrdiff_t x_col, T* y, 
 /// y[i * stride] += x[i]; bound by bandwidth.
 XGRAD_PARALLEL_KERNEL(add_to_strided, n, 1, (const T* x, T* y, std::ptrdiff_t stride, std::size_t n),
                       (x, y, stride, n)) {
-  const auto first = static_cast<std::ptrdiff_t>(begin), end = static_cast<std::ptrdiff_t>(n);
+  const auto first = static_cast<std::ptrdiff_t>(begin), size = static_cast<std::ptrdiff_t>(end);
   if (stride == 1) {
     XGRAD_INDEPENDENT
-    for (std::ptrdiff_t i = first; i < end; ++i) y[i] += x[i];
+    for (std::ptrdiff_t i = first; i < size; ++i) y[i] += x[i];
   } else {
-    for (std::ptrdiff_t i = first; i < end; ++i) y[i * stride] += x[i];
+    for (std::ptrdiff_t i = first; i < size; ++i) y[i * stride] += x[i];
   }
 }
 
@@ -111,7 +111,7 @@ XGRAD_PARALLEL_KERNEL(repeat_middle, outer, n* inner,
                       (const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y),
                       (x, outer, n, inner, y)) {
   x += begin * inner, y += begin * n * inner;
-  for (; begin < outer; ++begin, x += inner) {
+  for (; begin < end; ++begin, x += inner) {
     if (inner == 1) {
       const T constant = *x;
       XGRAD_INDEPENDENT
@@ -128,12 +128,6 @@ XGRAD_PARALLEL_KERNEL(repeat_middle, outer, n* inner,
 
 template <typename T>
 void permute(Lengths shape, const Strided<const T>& x, T* y) {
-  if (is_captured()) [[unlikely]] {
-    return capture("permute", Operands(x.data, y),
-                   [lengths = KeptLengths(shape.begin(), shape.end()), from = KeptStrided(x), y] {
-                     permute<T>(lengths, from, y);
-                   });
-  }
   const Axes<1> merged = merge_axes<1>(shape, {x.strides}, 2);
   Axes<2> axes{};  // operand 0 is x, operand 1 is y
   axes.rank = merged.rank;
@@ -158,11 +152,6 @@ void permute(Lengths shape, const Strided<const T>& x, T* y) {
 
 template <typename T>
 void copy(Lengths shape, const Strided<const T>& x, const Strided<T>& y) {
-  if (is_captured()) [[unlikely]] {
-    return capture("copy", Operands(x.data, y.data),
-                   [lengths = KeptLengths(shape.begin(), shape.end()), from = KeptStrided(x),
-                    to = KeptStrided(y)] { copy<T>(lengths, from, to); });
-  }
   Axes<2> axes = merge_axes<2>(shape, {x.strides, y.strides}, 2);
   if (axes.stride(1, axes.rank - 1) != 1) axes.push(1, {1, 1});  // the last axis had length 1, and went
   const std::size_t last = axes.rank - 1;
@@ -174,19 +163,12 @@ void copy(Lengths shape, const Strided<const T>& x, const Strided<T>& y) {
 
 template <typename T>
 void copy_rows(const Matrix<const T>& x, const Matrix<T>& y) {
-  XGRAD_CAPTURED("copy_rows", (x, y), copy_rows<T>(x, y));
   copy_strided(x.data, static_cast<std::ptrdiff_t>(x.stride), 1, y.data,
                static_cast<std::ptrdiff_t>(y.stride), x.rows, x.cols);
 }
 
 template <typename T>
 void scatter_add(Lengths shape, const T* x, const Strided<T>& y) {
-  if (is_captured()) [[unlikely]] {
-    return capture("scatter_add", Operands(x, y.data),
-                   [lengths = KeptLengths(shape.begin(), shape.end()), x, to = KeptStrided(y)] {
-                     scatter_add<T>(lengths, x, to);
-                   });
-  }
   const Axes<1> axes = merge_axes<1>(shape, {y.strides}, 1);
   const std::size_t n = axes.size(axes.rank - 1);
   const std::ptrdiff_t stride = axes.stride(0, axes.rank - 1);

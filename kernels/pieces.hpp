@@ -70,22 +70,24 @@ void parallel_pieces(std::size_t n, std::size_t cost, const F& f) {
 #define XGRAD_LIST(...) __VA_ARGS__
 
 /// Head of the definition of a kernel like those of XGRAD_KERNEL that loops over `count`, one of its
-/// parameters, and may do so in pieces. The body computes one, from `begin` on; `count` is its end there:
+/// parameters, and may do so in pieces. The body computes one, [begin, end):
 ///
 ///     XGRAD_PARALLEL_KERNEL(neg, n, 1, (const T* x, T* y, std::size_t n), (x, y, n)) {
-///       for (std::size_t i = begin; i < n; ++i) y[i] = -x[i];
+///       for (std::size_t i = begin; i < end; ++i) y[i] = -x[i];
 ///     }
-#define XGRAD_PARALLEL_KERNEL(name, count, cost, params, args)                                        \
-  XGRAD_KERNEL_VERSIONS(void, name, (XGRAD_LIST params, std::size_t begin), (XGRAD_LIST args, begin)) \
-  template <typename T>                                                                               \
-  void name params {                                                                                  \
-    XGRAD_CAPTURED(#name, args, name<T> args);                                                        \
-    if (is_undivided(count, cost)) return name##_versions<T>(XGRAD_LIST args, 0);                     \
-    parallel_pieces(count, cost, [=](std::size_t begin, std::size_t count) {                          \
-      name##_versions<T>(XGRAD_LIST args, begin);                                                     \
-    });                                                                                               \
-  }                                                                                                   \
-  template decltype(name<float>) name<float>;                                                         \
-  template decltype(name<double>) name<double>;                                                       \
-  template <typename T>                                                                               \
-  static inline void name##_body(XGRAD_LIST params, std::size_t begin)
+#define XGRAD_PARALLEL_KERNEL(name, count, cost, params, args)                               \
+  XGRAD_KERNEL_VERSIONS(void, name, (XGRAD_LIST params, std::size_t begin, std::size_t end), \
+                        (XGRAD_LIST args, begin, end))                                       \
+  template <typename T>                                                                      \
+  void name params {                                                                         \
+    if (is_undivided(count, cost)) return name##_versions<T>(XGRAD_LIST args, 0, count);     \
+    parallel_pieces(count, cost, [=](std::size_t begin, std::size_t end) {                   \
+      name##_versions<T>(XGRAD_LIST args, begin, end);                                       \
+    });                                                                                      \
+  }                                                                                          \
+  template decltype(name<float>) name<float>;                                                \
+  template decltype(name<double>) name<double>;                                              \
+  template <typename T>                                                                      \
+  static inline void name##_body(XGRAD_LIST params, std::size_t begin, std::size_t end)
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"  // a body that computes [begin, end) needs no count

@@ -27,11 +27,11 @@ XGRAD_INLINE T extreme_of_row(const T* x, std::size_t n) {
 
 /// y[r] = f(the first element of row r, their number) for x, n elements in rows of `cols`, the last of which
 /// may be shorter. Bound by bandwidth; by latency in rows under 32.
-#define XGRAD_ROWS(name, Y, f)                                                                       \
-  XGRAD_PARALLEL_KERNEL(name, rows, cols,                                                            \
-                        (const T* x, std::size_t n, std::size_t cols, Y* y, std::size_t rows),       \
-                        (x, n, cols, y, rows)) {                                                     \
-    for (std::size_t r = begin; r < rows; ++r) y[r] = f(x + r * cols, std::min(cols, n - r * cols)); \
+#define XGRAD_ROWS(name, Y, f)                                                                      \
+  XGRAD_PARALLEL_KERNEL(name, rows, cols,                                                           \
+                        (const T* x, std::size_t n, std::size_t cols, Y* y, std::size_t rows),      \
+                        (x, n, cols, y, rows)) {                                                    \
+    for (std::size_t r = begin; r < end; ++r) y[r] = f(x + r * cols, std::min(cols, n - r * cols)); \
   }
 
 template <typename T>
@@ -69,7 +69,7 @@ XGRAD_ROWS(row_minima, T, extreme_of_row<false>)
 XGRAD_PARALLEL_KERNEL(row_dots, rows, cols,
                       (const T* a, const T* b, std::size_t n, std::size_t cols, double* y, std::size_t rows),
                       (a, b, n, cols, y, rows)) {
-  for (std::size_t r = begin; r < rows; ++r) {
+  for (std::size_t r = begin; r < end; ++r) {
     const T *u = a + r * cols, *v = b + r * cols;
     y[r] = sum_lanes<double>(std::min(cols, n - r * cols), [=](std::size_t i) XGRAD_INLINE_LAMBDA {
       return static_cast<double>(u[i]) * v[i];
@@ -128,7 +128,7 @@ XGRAD_INLINE void add_block(const T* x, std::size_t stride, std::size_t rows, st
 XGRAD_PARALLEL_KERNEL(strip_sums, strips, rows* std::min(width, cols),
                       (const T* x, std::size_t rows, std::size_t cols, T* y, std::size_t strips),
                       (x, rows, cols, y, strips)) {
-  for (; begin < strips; ++begin) {
+  for (; begin < end; ++begin) {
     const std::size_t left = begin * width, n = std::min(width, cols - left);
     double total[width];
     std::fill_n(total, n, 0.0);
@@ -146,7 +146,7 @@ XGRAD_PARALLEL_KERNEL(block_sums, blocks, height* n,
                       (const T* x, std::size_t stride, std::size_t rows, std::size_t n, T* y,
                        std::size_t blocks),
                       (x, stride, rows, n, y, blocks)) {
-  for (; begin < blocks; ++begin) {
+  for (; begin < end; ++begin) {
     const std::size_t top = begin * height;
     add_block(x + top * stride, stride, std::min(height, rows - top), n, y + begin * n);
   }
@@ -206,13 +206,13 @@ XGRAD_INLINE void extreme_of_columns(const T* x, std::size_t stride, std::size_t
                         (const T* x, std::size_t rows, std::size_t cols, T* y, std::size_t strips),          \
                         (x, rows, cols, y, strips)) {                                                        \
     const std::size_t left = begin * width;                                                                  \
-    extreme_of_columns<largest>(x + left, cols, rows, std::min(cols, strips * width) - left, y + left);      \
+    extreme_of_columns<largest>(x + left, cols, rows, std::min(cols, end * width) - left, y + left);         \
   }                                                                                                          \
   XGRAD_PARALLEL_KERNEL(                                                                                     \
       block_##name, blocks, height* n,                                                                       \
       (const T* x, std::size_t stride, std::size_t rows, std::size_t n, T* y, std::size_t blocks),           \
       (x, stride, rows, n, y, blocks)) {                                                                     \
-    for (; begin < blocks; ++begin) {                                                                        \
+    for (; begin < end; ++begin) {                                                                           \
       const std::size_t top = begin * height;                                                                \
       extreme_of_columns<largest>(x + top * stride, stride, std::min(height, rows - top), n, y + begin * n); \
     }                                                                                                        \
@@ -264,7 +264,7 @@ XGRAD_INLINE void fold_columns(const T* x, std::size_t stride, std::size_t rows,
   XGRAD_PARALLEL_KERNEL(strip_##name, strips, rows* std::min(width, cols),                              \
                         (const T* x, std::size_t rows, std::size_t cols, T* y, std::size_t strips),     \
                         (x, rows, cols, y, strips)) {                                                   \
-    for (; begin < strips; ++begin) {                                                                   \
+    for (; begin < end; ++begin) {                                                                      \
       const std::size_t left = begin * width, n = std::min(width, cols - left);                         \
       double total[width];                                                                              \
       fold_columns<Fold>(x + left, cols, rows, n, total);                                               \
@@ -275,7 +275,7 @@ XGRAD_INLINE void fold_columns(const T* x, std::size_t stride, std::size_t rows,
       block_##name, blocks, height* n,                                                                  \
       (const T* x, std::size_t stride, std::size_t rows, std::size_t n, double* y, std::size_t blocks), \
       (x, stride, rows, n, y, blocks)) {                                                                \
-    for (; begin < blocks; ++begin) {                                                                   \
+    for (; begin < end; ++begin) {                                                                      \
       const std::size_t top = begin * height;                                                           \
       fold_columns<Fold>(x + top * stride, stride, std::min(height, rows - top), n, y + begin * n);     \
     }                                                                                                   \
@@ -344,7 +344,7 @@ XGRAD_PARALLEL_KERNEL(block_product_grads, blocks, height* n,
                       (dy, x, stride, rows, n, dx, blocks)) {
   constexpr std::size_t part = 256;  // of the columns: what is behind stays in the first-level cache
   double behind[height * part], total[part];
-  for (; begin < blocks; ++begin) {
+  for (; begin < end; ++begin) {
     const std::size_t top = begin * height, count = std::min(height, rows - top);
     for (std::size_t left = 0; left < n; left += part) {
       const std::size_t w = std::min(part, n - left), first = top * stride + left;
@@ -375,7 +375,7 @@ XGRAD_PARALLEL_KERNEL(row_product_grads, rows, cols,
                       (dy, x, n, cols, dx, rows)) {
   constexpr std::size_t lanes = 32;
   double behind[sum_block], factors[2 * lanes], others[2 * lanes], grads[2 * lanes];
-  for (std::size_t r = begin; r < rows; ++r) {
+  for (std::size_t r = begin; r < end; ++r) {
     const T* const row = x + r * cols;
     T* const to = dx + r * cols;
     const std::size_t size = std::min(cols, n - r * cols), columns = size < 2 * lanes ? 0 : lanes;
@@ -453,7 +453,6 @@ void extremes(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T
 
 template <typename T>
 void sum_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
-  XGRAD_CAPTURED("sum_middle", (x, y), sum_middle<T>(x, outer, n, inner, y));
   const auto row = [=](const T* from) {
     double total = 0;
     for_each_block<sum_block, T>(row_sums<T>, from, n, [&total](T sum) { total += sum; });
@@ -465,19 +464,16 @@ void sum_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner,
 
 template <typename T>
 void max_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
-  XGRAD_CAPTURED("max_middle", (x, y), max_middle<T>(x, outer, n, inner, y));
   extremes<true>(x, outer, n, inner, y, row_maxima<T>, strip_maxima<T>, block_maxima<T>);
 }
 
 template <typename T>
 void min_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
-  XGRAD_CAPTURED("min_middle", (x, y), min_middle<T>(x, outer, n, inner, y));
   extremes<false>(x, outer, n, inner, y, row_minima<T>, strip_minima<T>, block_minima<T>);
 }
 
 template <typename T>
 void product_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
-  XGRAD_CAPTURED("product_middle", (x, y), product_middle<T>(x, outer, n, inner, y));
   const auto row = [=](const T* from) {
     double total = 1;
     for_each_block<sum_block, double>(block_products<T>, from, n, [&total](double f) { total *= f; });
@@ -491,7 +487,6 @@ void product_middle(const T* x, std::size_t outer, std::size_t n, std::size_t in
 
 template <typename T>
 void norm_middle(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
-  XGRAD_CAPTURED("norm_middle", (x, y), norm_middle<T>(x, outer, n, inner, y));
   const auto row = [=](const T* from) { return static_cast<T>(std::sqrt(squared_norm(from, n))); };
   const auto columns = [=](const T* from, T* to) {
     folded_columns<Norm>(from, n, inner, to, strip_column_norms<T>, block_column_norms<T>);

@@ -99,7 +99,7 @@ struct Strip {
 XGRAD_PARALLEL_KERNEL(cumsum_strips, strips, n* std::min(width, inner),
                       (const T* x, std::size_t n, std::size_t inner, bool reversed, T* y, std::size_t strips),
                       (x, n, inner, reversed, y, strips)) {
-  for (; begin < strips; ++begin) {
+  for (; begin < end; ++begin) {
     const Strip strip(begin, n, inner);
     if (reversed) {
       cumsum_strip<true>(x + strip.offset, n, inner, strip.columns, y + strip.offset);
@@ -113,7 +113,7 @@ XGRAD_PARALLEL_KERNEL(cumsum_strips, strips, n* std::min(width, inner),
 XGRAD_PARALLEL_KERNEL(cumprod_strips, strips, n* std::min(width, inner),
                       (const T* x, std::size_t n, std::size_t inner, T* y, std::size_t strips),
                       (x, n, inner, y, strips)) {
-  for (; begin < strips; ++begin) {
+  for (; begin < end; ++begin) {
     const Strip strip(begin, n, inner);
     const T* const from = x + strip.offset;
     const auto first = [from](std::size_t at) XGRAD_INLINE_LAMBDA { return static_cast<double>(from[at]); };
@@ -167,12 +167,12 @@ XGRAD_PARALLEL_KERNEL(cumprod_grad_rows, rows, n,
                       (dy, x, n, dx, rows)) {
   constexpr std::size_t most = 8;
   std::vector<double> kept(ceil_div(n, kept_every) * most);
-  for (; begin + most <= rows; begin += most) {
+  for (; begin + most <= end; begin += most) {
     const std::size_t at = begin * n;
     cumprod_grad_columns<most>(dy + at, x + at, n, 1, n, std::integral_constant<std::size_t, most>(),
                                kept.data(), dx + at);
   }
-  for (; begin < rows; ++begin) {
+  for (; begin < end; ++begin) {
     const std::size_t at = begin * n;
     cumprod_grad_columns<1>(dy + at, x + at, n, 1, 0, std::integral_constant<std::size_t, 1>(), kept.data(),
                             dx + at);
@@ -184,7 +184,7 @@ XGRAD_PARALLEL_KERNEL(cumprod_grad_strips, strips, n* std::min(grad_width, inner
                       (const T* dy, const T* x, std::size_t n, std::size_t inner, T* dx, std::size_t strips),
                       (dy, x, n, inner, dx, strips)) {
   std::vector<double> kept(ceil_div(n, kept_every) * grad_width);
-  for (; begin < strips; ++begin) {
+  for (; begin < end; ++begin) {
     const Strip strip(begin, n, inner, grad_width);
     cumprod_grad_columns<grad_width>(dy + strip.offset, x + strip.offset, n, inner, 1, strip.columns,
                                      kept.data(), dx + strip.offset);
@@ -196,7 +196,7 @@ XGRAD_PARALLEL_KERNEL(recurrence_strips, strips, n* std::min(width, inner),
                       (const T* a, const T* b, std::size_t n, std::size_t inner, bool reversed, T* y,
                        std::size_t strips),
                       (a, b, n, inner, reversed, y, strips)) {
-  for (; begin < strips; ++begin) {
+  for (; begin < end; ++begin) {
     const Strip strip(begin, n, inner);
     const T *const factors = a + strip.offset, *const terms = b + strip.offset;
     if (reversed) {

@@ -60,10 +60,10 @@ XGRAD_PARALLEL_KERNEL(first_of_column, cols, n,
                       (const T* x, const T* extreme, std::size_t n, std::size_t stride, std::int64_t* ids,
                        std::size_t cols),
                       (x, extreme, n, stride, ids, cols)) {
-  for (std::size_t c = begin; c < cols; ++c) ids[c] = 0;
+  for (std::size_t c = begin; c < end; ++c) ids[c] = 0;
   for (std::size_t i = n; i-- > 0;) {
     const T* const row = x + i * stride;
-    for (std::size_t c = begin; c < cols; ++c) {
+    for (std::size_t c = begin; c < end; ++c) {
       const bool both_nan = (row[c] != row[c]) & (extreme[c] != extreme[c]);
       const bool found = (row[c] == extreme[c]) | both_nan;
       ids[c] = found ? static_cast<std::int64_t>(i) : ids[c];

@@ -2,8 +2,6 @@
 
 #include <type_traits>
 
-#include "capture.hpp"
-
 // Kernels choose their instruction set at run time: there is a version of a function for each processor
 // level. With GCC the loader picks, before sanitizers start, so these get the plain version; with clang the
 // first call does. Where all files are compiled for the highest level (-march=native), there is nothing to
@@ -105,9 +103,6 @@
   XGRAD_KERNEL_VERSIONS(result, name, params, args) \
   template <typename T>                             \
   result name params {                              \
-    if constexpr (std::is_void_v<result>) {         \
-      XGRAD_CAPTURED(#name, args, name<T> args);    \
-    }                                               \
     return name##_versions<T> args;                 \
   }                                                 \
   template decltype(name<float>) name<float>;       \

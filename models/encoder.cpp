@@ -9,10 +9,8 @@ Mask padding_mask(const Ids& ids, std::int64_t pad_id) {
     detail::fail<ShapeError>("padding_mask: ids must be (batch, seq), got ", ids.shape());
   }
   Mask allowed = Mask::from_shape({ids.shape(0), std::size_t{1}, std::size_t{1}, ids.shape(1)});
-  const auto compare = [id = ids.data(), n = ids.size(), pad_id, to = allowed.data()] {
-    for (std::size_t i = 0; i < n; ++i) to[i] = id[i] != pad_id;
-  };
-  kernels::as_captured("padding_mask", compare, ids.data(), allowed.data());
+  std::transform(ids.storage().begin(), ids.storage().end(), allowed.storage().begin(),
+                 [pad_id](std::int64_t id) { return id != pad_id; });
   return allowed;
 }
 

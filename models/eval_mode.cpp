@@ -25,7 +25,7 @@ template <class T>
 EvalMode<T>::~EvalMode() {
   module_.train(modes_[0]);
   std::size_t i = 1;
-  for_each_below(module_.state(), [&](auto& state) { detail::set_mode(state, modes_[i++]); });
+  for_each_below(module_.state(), [&](auto& state) { state.training = modes_[i++]; });
 }
 
 template class EvalMode<float>;

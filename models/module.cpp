@@ -125,7 +125,7 @@ void Module<T>::load_state_dict(const StateDict<T>& state) const {
 
 template <class T>
 void Module<T>::train(bool on) const {
-  for_each_module(*state_, [on](State<T>& state) { detail::set_mode(state, on); });
+  for_each_module(*state_, [on](State<T>& state) { state.training = on; });
 }
 
 template <class T>

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "../graph/capture.hpp"
 #include "../graph/variable.hpp"
 #include "../graph/watch.hpp"
 
@@ -32,15 +31,6 @@ struct ModuleState {
   std::unordered_set<std::string> names;  // of both: an imported graph may have very many
   bool training = true;
 };
-
-/// Captured steps look whether any module is in another mode than it was.
-template <class T>
-void set_mode(ModuleState<T>& state, bool training) {
-  if (state.training == training) return;
-  state.training = training;
-  module_modes.fetch_xor(0x9E3779B97F4A7C15 * reinterpret_cast<std::uintptr_t>(&state),
-                         std::memory_order_relaxed);
-}
 
 }  // namespace detail
 

@@ -28,15 +28,13 @@ template <class T>
 Array<T> mean_weights(const Ids& ids, std::int64_t pad_id) {
   const std::size_t batch = ids.shape(0), seq = ids.shape(1);
   Array<T> weights = Array<T>::from_shape({batch, std::size_t{1}, seq});
-  const auto weigh = [all = ids.data(), to = weights.data(), batch, seq, pad_id] {
-    for (std::size_t row = 0; row < batch; ++row) {
-      const std::int64_t* first = all + row * seq;
-      const std::size_t real = seq - static_cast<std::size_t>(std::count(first, first + seq, pad_id));
-      const T share = real > 0 ? T{1} / static_cast<T>(real) : T{0};
-      for (std::size_t i = 0; i < seq; ++i) to[row * seq + i] = first[i] == pad_id ? T{0} : share;
-    }
-  };
-  kernels::as_captured("mean_weights", weigh, ids.data(), weights.data());
+  const std::int64_t* first = ids.data();
+  T* to = weights.data();
+  for (std::size_t row = 0; row < batch; ++row, first += seq, to += seq) {
+    const std::size_t real = seq - static_cast<std::size_t>(std::count(first, first + seq, pad_id));
+    const T share = real > 0 ? T{1} / static_cast<T>(real) : T{0};
+    for (std::size_t i = 0; i < seq; ++i) to[i] = first[i] == pad_id ? T{0} : share;
+  }
   return weights;
 }
 

@@ -122,7 +122,7 @@ void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& shap
     return reduce(from, 1, times, element_count(kept), y);
   AxisRun run = last_run(shape, kept, shape.size());
   if (run.last == 0) {
-    copy_elements("reduce_axes", from, x.size(), y);
+    std::copy_n(from, x.size(), y);
     return;
   }
   std::size_t inner = product_of(shape, run.last, shape.size());

@@ -75,8 +75,7 @@ Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Target
   if (to.reduced()) {
     const Variable<T> row_losses = std::exchange(y, detail::empty<T>(Shape{}));
     kernels::sum_middle(detail::data(row_losses), 1, rows, 1, detail::data(y));
-    const auto divide = [sum = detail::data(y), divisor = &to.divisor] { *sum /= *divisor; };
-    kernels::as_captured("cross_entropy", divide, detail::data(y), &to.divisor);
+    *detail::data(y) /= to.divisor;
   }
   return fused<T>(
       "cross_entropy", std::move(y), Inputs(Unread(logits)),
@@ -93,11 +92,7 @@ Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Target
         Variable<T> row_weights = dy;
         if (to.reduced()) {
           row_weights = detail::empty<T>(Shape{to.ids.size()});
-          const auto weigh = [share = detail::data(dy), divisor = &to.divisor,
-                              weights = detail::data(row_weights),
-                              rows = to.ids.size()] { kernels::fill(*share / *divisor, weights, rows); };
-          kernels::as_captured("cross_entropy", weigh, detail::data(dy), &to.divisor,
-                               detail::data(row_weights));
+          kernels::fill(*detail::data(dy) / to.divisor, detail::data(row_weights), to.ids.size());
         }
         Variable<T> dlogits = detail::empty<T>(log_probs.shape());
         kernels::cross_entropy_grad_rows(detail::data(log_probs), to.plain(),
@@ -182,17 +177,8 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
         " and target ", target.shape());
   }
   const auto to = std::allocate_shared<Targets<T>>(PoolAllocator<Targets<T>>(), target, options);
-  detail::note_copy(target.data(), target.size(), to->ids.data());
-  if (options.weight.defined()) {
-    detail::note_read(options.weight);
-    detail::note_copy(detail::data(options.weight), options.weight.size(), to->weight.data());
-  }
-  const auto add_weights = [plain = to->plain(), rows = target.size(), classes = shape[class_axis],
-                            averaged = to->reduction == Reduction::mean, divisor = &to->divisor] {
-    const T weights = weight_of_targets(plain, rows, classes);
-    *divisor = averaged ? weights : T{1};
-  };
-  kernels::as_captured("cross_entropy", add_weights, to->plain(), &to->divisor);
+  const T weights = weight_of_targets(to->plain(), target.size(), shape[class_axis]);
+  to->divisor = to->reduction == Reduction::mean ? weights : T{1};
   const Variable<T> y = losses<T>(class_rows(logits), to);
   return to->reduced() || same_shape(y.shape(), target.shape()) ? y : reshape(y, target.shape());
 }

@@ -60,15 +60,12 @@ Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOption
     detail::fail<ShapeError>("embedding: weight must have the axes (vocabulary, dim), got ", weight.shape());
   }
   const auto vocabulary = static_cast<std::int64_t>(weight.shape()[0]);
-  const auto check = [id = ids.data(), n = ids.size(), vocabulary] {
-    for (std::size_t i = 0; i < n; ++i) {
-      if (id[i] < 0 || id[i] >= vocabulary) [[unlikely]] {
-        detail::fail<IndexError>("embedding: ids must be in [0, ", vocabulary, "), got ", id[i],
-                                 " (vocabulary size ", vocabulary, ")");
-      }
+  for (const std::int64_t id : ids.storage()) {
+    if (id < 0 || id >= vocabulary) [[unlikely]] {
+      detail::fail<IndexError>("embedding: ids must be in [0, ", vocabulary, "), got ", id,
+                               " (vocabulary size ", vocabulary, ")");
     }
-  };
-  kernels::as_captured("embedding", check, ids.data());
+  }
   std::int64_t padding = no_padding;
   if (options.padding_idx) {
     padding = *options.padding_idx < 0 ? *options.padding_idx + vocabulary : *options.padding_idx;

@@ -10,33 +10,25 @@
 namespace xgrad {
 namespace {
 
-/// The products of matrices (n, k) and (k, m) that lie along the batch axes of two arrays.
+/// y = the products of `count` matrices, of the places along two arrays' batch axes that `axes` gives. A
+/// matrix that is `transposed` lies the other way in memory.
 template <class T>
-struct Products {
-  kernels::Axes<2> axes;
-  std::size_t count, n, m, k, cols_a, cols_b;
-  bool trans_a, trans_b;
-  const T *left, *right;
-  T* out;
-
-  void operator()() const {
-    constexpr std::size_t divided_product = std::size_t{1} << 22;  // gemm divides itself
-    const std::size_t size = n * m * k;
-    if (size >= divided_product) return multiply(0, count);
-    const std::size_t cost = size / 8 + 1;  // eight multiplications take as long as an addition
-    kernels::parallel_pieces(count, cost,
-                             [this](std::size_t begin, std::size_t end) { multiply(begin, end); });
-  }
-
- private:
-  void multiply(std::size_t begin, std::size_t end) const {
-    kernels::for_each_outer(axes, 0, begin, end, [this](const auto& matrix, std::size_t number) {
-      kernels::gemm<T>(1, {left + static_cast<std::size_t>(matrix[0]) * n * k, n, k, cols_a, trans_a},
-                       {right + static_cast<std::size_t>(matrix[1]) * k * m, k, m, cols_b, trans_b}, 0,
-                       {out + number * n * m, n, m});
+void multiply(const kernels::Axes<2>& axes, std::size_t count, const kernels::Matrix<const T>& a,
+              const kernels::Matrix<const T>& b, T* y) {
+  const std::size_t n = a.rows, k = a.cols, m = b.cols;
+  const auto some = [&](std::size_t begin, std::size_t end) {
+    kernels::for_each_outer(axes, 0, begin, end, [&](const auto& matrix, std::size_t number) {
+      kernels::Matrix<const T> left = a, right = b;
+      left.data += static_cast<std::size_t>(matrix[0]) * n * k;
+      right.data += static_cast<std::size_t>(matrix[1]) * k * m;
+      kernels::gemm<T>(1, left, right, 0, {y + number * n * m, n, m});
     });
-  }
-};
+  };
+  constexpr std::size_t divided_product = std::size_t{1} << 22;  // gemm divides itself
+  const std::size_t size = n * m * k;
+  if (size >= divided_product) return some(0, count);
+  kernels::parallel_pieces(count, size / 8 + 1, some);  // eight multiplications take as long as an addition
+}
 
 }  // namespace
 
@@ -63,19 +55,8 @@ Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>
   Variable<T> y = empty<T>(shape, "matmul");
   const Strides a_strides = broadcast_strides(batch_a, batch);
   const Strides b_strides = broadcast_strides(batch_b, batch);
-  const Products<T> multiply{kernels::merge_axes<2>(batch, {a_strides, b_strides}, 0),
-                             element_count(batch),
-                             n,
-                             m,
-                             k,
-                             cols_a,
-                             cols_b,
-                             trans_a,
-                             trans_b,
-                             data(a),
-                             data(b),
-                             data(y)};
-  kernels::as_captured("matmul", multiply, data(a), data(b), data(y));
+  multiply<T>(kernels::merge_axes<2>(batch, {a_strides, b_strides}, 0), element_count(batch),
+              {data(a), n, k, cols_a, trans_a}, {data(b), k, m, cols_b, trans_b}, data(y));
   return record<T>(
       "matmul", std::move(y), Inputs(a, b), Attributes("trans_a", trans_a, "trans_b", trans_b),
       Saved(if_requires_grad(b, a), if_requires_grad(a, b)),

@@ -71,7 +71,7 @@ template <class T>
 Variable<T> reshape(const Variable<T>& x, const Dims& shape) {
   const Shape to = inferred(x.shape(), shape);
   Variable<T> y = detail::empty<T>(to);
-  detail::copy_elements("reshape", detail::data(x), x.size(), detail::data(y));
+  std::copy_n(detail::data(x), x.size(), detail::data(y));
   return record<T>("reshape", std::move(y), Inputs(x), Attributes("shape", to), Saved(),
                    [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {reshape(dy, needs.shape(0))}; });
 }

@@ -123,8 +123,8 @@ std::pair<double, std::string> loss_and_step(double dropout) {
   Process worker("xgrad", {XGRAD_PROGRAMS_DIR "/../benchmarks/bench_encoder_xgrad"});
   const json size{{"vocab", 6}, {"seq", 8},    {"batch", 2},   {"d_model", 8},      {"heads", 2},
                   {"d_ff", 8},  {"layers", 1}, {"classes", 2}, {"dropout", dropout}};
-  const json started = worker.ask<json>(
-      {{"do", "start"}, {"threads", 1}, {"precision", "highest"}, {"captured", false}, {"size", size}});
+  const json started =
+      worker.ask<json>({{"do", "start"}, {"threads", 1}, {"precision", "highest"}, {"size", size}});
   worker.ask<json>({{"do", "step"}, {"calls", 1}, {"batches", 1}, {"warm_up", 0}});
   worker.ask<json>({{"do", "save"}, {"path", folder.path("weights")}});
   return {started.at("loss"), xgrad_tests::read_bytes(folder.path("weights"))};

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "../graph/capture.hpp"
 #include "../graph/leaf.hpp"
 #include "../kernels/optimizer.hpp"
 
@@ -74,9 +73,6 @@ typename AdamBase<T>::Moments AdamBase<T>::zero_moments(std::size_t parameter) c
 
 template <class T>
 void AdamBase<T>::step() {
-  if (kernels::is_captured()) [[unlikely]]
-    return capture_host(
-        this->name(), [this] { step(); }, &this->lifetime());
   std::vector<kernels::AdamArrays<T>, PoolAllocator<kernels::AdamArrays<T>>> all;
   all.reserve(this->parameters().size());
   for (std::size_t g = 0; g < options_.size(); ++g) {

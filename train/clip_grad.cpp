@@ -3,7 +3,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "../graph/capture.hpp"
 #include "../kernels/binary.hpp"
 #include "../kernels/elementwise.hpp"
 #include "../kernels/reduce.hpp"
@@ -13,7 +12,6 @@ namespace xgrad {
 template <class T>
 double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_norm,
                       ClipGradNormOptions options) {
-  detail::refuse_capture("clip_grad_norm() returns a number to the step; call it by each_time()");
   if (!(max_norm >= 0)) {
     detail::fail<ValueError>("clip_grad_norm: max_norm must be at least 0, got ", max_norm);
   }
@@ -39,9 +37,6 @@ double clip_grad_norm(const std::vector<Variable<T>>& parameters, double max_nor
 
 template <class T>
 void clip_grad_value(const std::vector<Variable<T>>& parameters, double clip_value) {
-  if (kernels::is_captured()) [[unlikely]]
-    return detail::capture_host("clip_grad_value",
-                                [parameters, clip_value] { clip_grad_value(parameters, clip_value); });
   if (!(clip_value >= 0)) {
     detail::fail<ValueError>("clip_grad_value: clip_value must be at least 0, got ", clip_value);
   }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../graph/capture.hpp"
-
 namespace xgrad {
 namespace {
 
@@ -138,9 +136,6 @@ LRScheduler<T>::LRScheduler(Optimizer<T>& optimizer, Rule rule)
 
 template <class T>
 void LRScheduler<T>::step() {
-  if (kernels::is_captured()) [[unlikely]]
-    return detail::capture_host(
-        "LRScheduler", [this] { step(); }, &this->lifetime());
   set_rates(last_epoch_ + 1);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "../graph/capture.hpp"
 #include "../kernels/optimizer.hpp"
 
 namespace xgrad {
@@ -23,9 +22,6 @@ ExponentialMovingAverage<T>::ExponentialMovingAverage(const Module<T>& model, do
 
 template <class T>
 void ExponentialMovingAverage<T>::update() {
-  if (kernels::is_captured()) [[unlikely]]
-    return detail::capture_host(
-        class_name, [this] { update(); }, &this->lifetime());
   check_usable("update", true);
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     const Variable<T>& parameter = parameters_[i].second;

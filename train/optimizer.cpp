@@ -3,8 +3,6 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "../graph/capture.hpp"
-
 namespace xgrad {
 
 template <class T>
@@ -27,14 +25,12 @@ void Optimizer<T>::zero_grad() const {
 
 template <class T>
 void Optimizer<T>::set_lr(double lr) {
-  detail::refuse_capture("set_lr() is called in the step");
   detail::checked_rate(name_, "lr", lr);
   for (std::size_t group = 0; group < groups_.size(); ++group) set_group_lr(group, lr);
 }
 
 template <class T>
 void Optimizer<T>::set_lr(std::size_t group, double lr) {
-  detail::refuse_capture("set_lr() is called in the step");
   set_group_lr(checked(group), detail::checked_rate(name_, "lr", lr));
 }
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "../graph/capture.hpp"
 #include "../kernels/optimizer.hpp"
 
 namespace xgrad {
@@ -40,9 +39,6 @@ SGD<T>::SGD(const std::vector<Group>& groups) : Optimizer<T>("SGD") {
 
 template <class T>
 void SGD<T>::step() {
-  if (kernels::is_captured()) [[unlikely]]
-    return detail::capture_host(
-        "SGD", [this] { step(); }, &this->lifetime());
   for (std::size_t g = 0; g < options_.size(); ++g) {
     const SGDOptions& options = options_[g];
     const auto& group = this->groups()[g];

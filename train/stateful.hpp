@@ -9,7 +9,6 @@
 #include <string>
 #include <type_traits>
 
-#include "../graph/lifetime.hpp"
 #include "../models/module.hpp"
 
 namespace xgrad {
@@ -137,13 +136,8 @@ class Stateful {
   /// Lists all that has to be saved, in saving and in loading. While saving it must change nothing.
   virtual void list_state(StateArchive& state) = 0;
 
-  /// Of this object, for captured steps that call it.
-  const detail::Lifetime& lifetime() const { return lifetime_; }
-
  private:
   friend class StateArchive;
-
-  detail::Lifetime lifetime_;
 };
 
 }  // namespace xgrad

@@ -1,6 +1,5 @@
 // The encoder in xgrad, which bench_encoder measures, and the matrix product that bounds it.
 
-#include <functional>
 #include <memory>
 #include <stdexcept>
 
@@ -20,20 +19,17 @@ namespace {
 
 class Work {
  public:
-  Work(const bench::Size& size, bool is_captured)
-      : is_captured_(is_captured),
-        model_(size),
+  explicit Work(const bench::Size& size)
+      : model_(size),
         optimizer_(model_.parameters(), {.lr = 1e-3}),
         ids_(xgrad::randint(pad_id + 1, static_cast<std::int64_t>(size.vocab), {size.batch, size.seq})),
         labels_(xgrad::randint(0, static_cast<std::int64_t>(size.classes), {size.batch})) {}
 
   void step() {
     set_mode(true);
-    if (is_captured_) {
-      captured_step_(ids_, labels_);
-    } else {
-      make_step(ids_, labels_);
-    }
+    optimizer_.zero_grad();
+    cross_entropy(model_(ids_), labels_).backward();
+    optimizer_.step();
   }
   void forward() const {
     const xgrad::NoGrad guard;
@@ -55,18 +51,10 @@ class Work {
   void set_mode(bool training) const {
     if (model_.training() != training) model_.train(training);
   }
-  void make_step(const Ids& ids, const Ids& labels) {
-    optimizer_.zero_grad();
-    cross_entropy(model_(ids), labels).backward();
-    optimizer_.step();
-  }
 
-  bool is_captured_;
   Encoder model_;
   xgrad::Adam<float> optimizer_;
   Ids ids_, labels_;
-  xgrad::Captured<std::function<void(const Ids&, const Ids&)>> captured_step_{
-      [this](const Ids& ids, const Ids& labels) { make_step(ids, labels); }};
 };
 
 /// The product of two n x n matrices.
@@ -94,7 +82,7 @@ int main() {
       xgrad::set_num_threads(request.at("threads"));
       xgrad::set_float32_matmul_precision(request.at("precision").get<std::string>());
       xgrad::manual_seed(bench::seed);
-      work = std::make_unique<Work>(request.at("size").get<bench::Size>(), request.value("captured", false));
+      work = std::make_unique<Work>(request.at("size").get<bench::Size>());
       return work->description();
     }
     if (what == "start sgemm") {

@@ -70,27 +70,6 @@ void everything() {
             << (optimizer.lr() < 1e-9) << '\n';
 }
 
-void captured_steps() {
-  std::cout << "# captured\n";
-  const xgrad::ToyEncoder<float> model = make_model();
-  const std::vector<Batch> batches(50, {xgrad::Ids{{1, 2, 3, 4}, {4, 3, 2, 1}}, xgrad::Ids{0, 1}});
-  xgrad::Adam<float> optimizer(model.parameters(), {.lr = 1e-2});
-  // [captured]
-  double norm = 0;
-  auto step = xgrad::captured([&](const xgrad::Ids& ids, const xgrad::Ids& labels) {
-    optimizer.zero_grad();
-    const xgrad::Variable<float> loss = cross_entropy(model.class_logits(ids), labels);
-    loss.backward();
-    xgrad::each_time([&] { norm = clip_grad_norm(optimizer.parameters(), 1.0); });
-    optimizer.step();
-    return loss;
-  });
-  std::vector<float> losses;
-  for (const auto& [ids, labels] : batches) losses.push_back(step(ids, labels).item());
-  // [captured]
-  std::cout << step.replays() << " of " << losses.size() << " steps were replays\n";
-}
-
 void shards() {
   std::cout << "# shards\n";
   const xgrad::ToyEncoder<float> model = make_model();
@@ -150,7 +129,6 @@ void fitting() {
 int main() {
   loop();
   everything();
-  captured_steps();
   shards();
   fitting();
 }

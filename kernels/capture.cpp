@@ -1,7 +1,0 @@
-#include "capture.hpp"
-
-namespace xgrad::kernels {
-
-constinit thread_local Capturer* capturer = nullptr;
-
-}  // namespace xgrad::kernels
