@@ -11,6 +11,7 @@
 #include "autograd/implicit_function.hpp"
 #include "autograd/on_gradient.hpp"
 #include "graph/anomaly.hpp"
+#include "graph/fused.hpp"
 #include "graph/matmul_precision.hpp"
 #include "graph/print.hpp"
 #include "graph/profile.hpp"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../graph/leaf.hpp"
+#include "../graph/node_set.hpp"
 #include "../graph/record.hpp"
 #include "../graph/variable.hpp"
 
@@ -54,25 +55,25 @@ std::vector<Variable<T>> needed_gradients(const Variable<T>& y, const std::vecto
 template <class T>
 std::vector<Ref<Node<T>>> outer_nodes(const Variable<T>& y, const std::vector<Variable<T>>& x,
                                       std::uint64_t start) {
-  const std::uint64_t pass = next_pass();
+  NodeSet<T> inner;  // and x; others may have the rest
   for (const Variable<T>& one : x)
-    if (one.requires_grad()) Access<T>::node(one)->marked = pass;
-  std::vector<Ref<Node<T>>> outer, inner{Access<T>::node(y)};
-  while (!inner.empty()) {
-    const Ref<Node<T>> node = std::move(inner.back());
-    inner.pop_back();
-    if (node->marked == pass) continue;
+    if (one.requires_grad()) inner.insert(Access<T>::node(one));
+  std::vector<Ref<Node<T>>> outer, next{Access<T>::node(y)};
+  while (!next.empty()) {
+    const Ref<Node<T>> node = std::move(next.back());
+    next.pop_back();
+    if (inner.find(*node) != inner.none) continue;
     if (node->is_leaf() || node->order < start) {
       outer.push_back(node);
       continue;
     }
-    node->marked = pass;  // nobody else has it yet
+    inner.insert(node);
     for (const Ref<Node<T>>& input : node->inputs())
-      if (input) inner.push_back(input);
+      if (input) next.push_back(input);
   }
-  const auto older = [](const Ref<Node<T>>& a, const Ref<Node<T>>& b) { return a.get() < b.get(); };
+  const auto before = [](const Ref<Node<T>>& a, const Ref<Node<T>>& b) { return a.get() < b.get(); };
   const auto same = [](const Ref<Node<T>>& a, const Ref<Node<T>>& b) { return a.get() == b.get(); };
-  std::sort(outer.begin(), outer.end(), older);
+  std::sort(outer.begin(), outer.end(), before);
   outer.erase(std::unique(outer.begin(), outer.end(), same), outer.end());
   return outer;
 }

@@ -11,12 +11,9 @@ struct LeafNode final : Node<T> {
 
   std::span<const Ref<Node<T>>> inputs() const noexcept override { return {}; }
   void differentiate(Variable<T>*, Needs, Variable<T>*) override {}
-  Ref<Node<T>> result(std::size_t) override { return Ref<Node<T>>(this); }
   void release() noexcept override {}
 
   Variable<T> grad;
-  std::size_t place = 0;  ///< among the leaves of the pass that marked this one, if it counts edges
-  std::size_t edges = 0;  ///< that it has still to go along to come here
 };
 
 /// The gradient of a leaf that requires one, undefined if it has none: v.grad() without its checks and its

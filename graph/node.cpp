@@ -1,10 +1,9 @@
 #include "node.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include "grad_mode.hpp"
-#include "record.hpp"
+#include "op_node.hpp"
 
 namespace xgrad::detail {
 
@@ -24,11 +23,6 @@ template <class T>
 constinit thread_local Dead<T> dead{};
 
 }  // namespace
-
-std::uint64_t next_pass() noexcept {
-  static constinit std::atomic<std::uint64_t> last{0};
-  return ++last;
-}
 
 std::uint64_t next_order(std::uint64_t floor) noexcept {
   return newest_order = std::max(newest_order, floor) + 1;

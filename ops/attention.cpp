@@ -1,6 +1,6 @@
 #include "attention.hpp"
 
-#include "../graph/record.hpp"
+#include "../graph/fused.hpp"
 #include "arithmetic.hpp"
 #include "detail/attention_call.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "../graph/record.hpp"
+#include "../graph/fused.hpp"
 #include "../kernels/binary.hpp"
 #include "../kernels/cross_entropy.hpp"
 #include "../kernels/reduce.hpp"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numbers>
 
-#include "../graph/record.hpp"
+#include "../graph/fused.hpp"
 #include "../kernels/elementwise.hpp"
 #include "detail/pointwise.hpp"
 #include "masked_fill.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "../graph/record.hpp"
+#include "../graph/fused.hpp"
 #include "../kernels/layer_norm.hpp"
 #include "elementwise.hpp"
 #include "reductions.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../graph/record.hpp"
+#include "../graph/fused.hpp"
 #include "../kernels/binary.hpp"
 #include "../kernels/reduce.hpp"
 #include "arithmetic.hpp"

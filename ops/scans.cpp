@@ -1,6 +1,6 @@
 #include "scans.hpp"
 
-#include "../graph/record.hpp"
+#include "../graph/fused.hpp"
 #include "../kernels/scan.hpp"
 #include "detail/middle_axis.hpp"
 #include "indexing.hpp"

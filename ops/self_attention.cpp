@@ -3,7 +3,7 @@
 #include <array>
 #include <numeric>
 
-#include "../graph/record.hpp"
+#include "../graph/fused.hpp"
 #include "../kernels/linear.hpp"
 #include "arithmetic.hpp"
 #include "detail/attention_call.hpp"

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/autograd/checkpoint.hpp>
 #include <xgrad/autograd/gradcheck.hpp>
 #include <xgrad/graph/anomaly.hpp>
 #include <xgrad/graph/record.hpp>
@@ -463,6 +464,23 @@ TEST(GradEachTest, RetainsAndRecordsAsGradDoes) {
       "backward: the graph through 'mul' was released by an earlier backward; pass retain_graph there to go "
       "through it again");
   EXPECT_EQ(taken.first, (std::vector<float>{27, 27}));
+}
+
+TEST(GradEachTest, SaysThatItsCallbackReleasedTheGraph) {
+  const auto released = [](const char* op) {
+    return std::string("backward: the graph through '") + op +
+           "' was released by an earlier backward; pass retain_graph there to go through it again";
+  };
+  const V x(1.0f, true), w(2.0f, true);
+  const V made = exp(x), other = made * 3.0f;
+  std::size_t taken = 0;
+  const auto release = [&](std::size_t place, const V&) {
+    EXPECT_EQ(place, 0u);
+    ++taken;
+    other.backward();
+  };
+  EXPECT_EQ(message_of<GraphError>([&] { grad_each(made * w + x, {w, x}, release); }), released("exp"));
+  EXPECT_EQ(taken, 1u);
 }
 
 TEST(GradEachTest, APassInsideOfAPassTakesNothingFromIt) {
@@ -1109,6 +1127,39 @@ TEST(RecordTest, APassInsideAPassKeepsItsGradientsApart) {
 }
 
 /// Passes of every kind go through the same nodes while another one is on its way to them.
+TEST(GradTest, PassesInsidePassesInsideAPass) {
+  const D x(2.0, true), w(5.0, true), other(3.0, true), unrelated(1.0, true);
+  const D shared = x * w, more = exp(shared * 0.0) * other;  // in all passes, in all but the one between
+  std::vector<double> seen;
+  const auto innermost = [&] {
+    seen.push_back(grad(more * shared, {other}, {.retain_graph = true})[0].item());
+  };
+  const D between = with_inside(shared * 1.0, innermost) + shared;
+  const auto inside = [&] {
+    EXPECT_THROW(grad(shared, {unrelated}, {.retain_graph = true}), GraphError);
+    seen.push_back(grad(between, {x}, {.retain_graph = true})[0].item());
+    const D again = xgrad::checkpoint([&](const D& at) { return at * shared * w; }, D(1.0, true));
+    seen.push_back(grad(again, {w}, {.retain_graph = true})[0].item());
+  };
+  const std::vector<double> inner{10, 10, 20};
+  const D y = with_inside(shared * 1.0, inside) + more + x;
+  const std::vector<D> found = grad(y, {x, shared, other, more}, {.retain_graph = true});
+  EXPECT_EQ(seen, inner);
+  const std::vector<double> expected{6, 1, 1, 1};
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(found[i].item(), expected[i]) << i;
+
+  std::vector<double> given(3);
+  const auto take = [&](std::size_t place, const D& g) {
+    const xgrad::EnableGrad recording;
+    given[place] = g.item();
+    EXPECT_EQ(grad(shared * more, {x}, {.retain_graph = true})[0].item(), 15);
+    grad_each(shared * shared, {w}, [&](std::size_t, const D& h) { EXPECT_EQ(h.item(), 40); },
+              {.retain_graph = true});
+  };
+  grad_each(y, {x, w, other}, take, {.retain_graph = true});
+  EXPECT_EQ(given, (std::vector<double>{6, 2, 1}));
+}
+
 TEST(GradTest, APassInsideAPassKeepsItsMarksApart) {
   const D x(2.0, true), w(5.0, true), other(3.0, true);
   const D shared = x * w, more = exp(shared * 0.0) * other;

@@ -142,6 +142,22 @@ TEST(CheckpointTest, CapturesWhatAnotherThreadMade) {
   EXPECT_EQ(w.grad().value(), (Array<double>{1, 2}));
 }
 
+TEST(CheckpointTest, ThreadsRecordWithOneWeight) {
+  const V w = leaf({2}, 3);
+  const auto record = [&] {
+    for (int i = 0; i < 200; ++i) {
+      const V at({1.0, 2.0}, true);
+      const V y = checkpoint([&](const V& x) { return x * w + tanh(w) * w; }, at);
+      EXPECT_TRUE(y.requires_grad());
+    }
+  };
+  std::thread other(record);
+  record();
+  other.join();
+  sum(checkpoint([&](const V& x) { return x * w + w; }, V({1.0, 2.0}))).backward();
+  EXPECT_EQ(w.grad().value(), (Array<double>{2, 3}));
+}
+
 TEST(CheckpointTest, OfASequence) {
   const V w = leaf({3, 3}, -0.7), x = leaf({2, 3}, -0.5);
   int calls = 0;

@@ -1,0 +1,74 @@
+#pragma once
+
+// The arguments of an op that are no Variables, for those who watch.
+
+#include <concepts>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "watch.hpp"
+
+namespace xgrad {
+
+/// Names and values in turn: Attributes("axis", axis, "eps", eps). Numbers, strings, shapes, axes, arrays of
+/// numbers, ids and masks; an empty optional, a null pointer and an empty array of numbers are left out.
+template <class... A>
+struct Attributes {
+  static_assert(sizeof...(A) % 2 == 0, "Attributes are names and values in turn");
+
+  explicit Attributes(const A&... names_and_values) : items(names_and_values...) {}
+  std::tuple<const A&...> items;
+};
+
+namespace detail {
+
+template <class V>
+inline constexpr bool is_optional = false;
+template <class V>
+inline constexpr bool is_optional<std::optional<V>> = true;
+
+template <class A>
+void add_attribute(AttributeList& list, const char* name, const A& value) {
+  if constexpr (is_optional<A>) {
+    if (value) add_attribute(list, name, *value);
+  } else if constexpr (std::is_same_v<A, bool>) {
+    list.add(name, value);
+  } else if constexpr (std::integral<A>) {
+    list.add(name, static_cast<std::int64_t>(value));
+  } else if constexpr (std::floating_point<A>) {
+    list.add(name, static_cast<double>(value));
+  } else if constexpr (std::convertible_to<const A&, std::string_view>) {
+    list.add(name, std::string_view(value));
+  } else if constexpr (std::same_as<A, Ids> || std::same_as<A, Mask>) {
+    list.add(name, &value);
+  } else if constexpr (std::is_pointer_v<A>) {
+    if (value != nullptr) list.add(name, value);
+  } else if constexpr (std::floating_point<std::remove_cvref_t<decltype(*value.begin())>>) {
+    if (value.size() > 0) list.add(name, std::vector<double>(value.begin(), value.end()));
+  } else {
+    list.add(name, std::vector<std::int64_t>(value.begin(), value.end()));
+  }
+}
+
+inline void add_attributes(AttributeList&) {}
+template <class A, class... Rest>
+void add_attributes(AttributeList& list, const char* name, const A& value, const Rest&... rest) {
+  add_attribute(list, name, value);
+  add_attributes(list, rest...);
+}
+
+/// Tells those who watch of an op's results; apart from record(), which nobody may be watching.
+template <class T, class... A>
+[[gnu::cold, gnu::noinline]] void tell_op(const char* op, std::span<const Variable<T>> ys,
+                                          std::span<const Variable<T>* const> inputs,
+                                          const Attributes<A...>& attributes) {
+  AttributeList list;
+  std::apply([&](const auto&... items) { add_attributes(list, items...); }, attributes.items);
+  for (std::size_t i = 0; i < ys.size(); ++i) tell_op<T>(op, inputs, ys[i], list.attributes(), i);
+}
+
+}  // namespace detail
+}  // namespace xgrad

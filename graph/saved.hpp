@@ -1,0 +1,135 @@
+#pragma once
+
+// What an op keeps for its backward, which gets it back checked: a value that has changed since is an error.
+
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "variable.hpp"
+
+namespace xgrad {
+
+/// Names what the backward gets back as arguments, in this order: Variables, vectors of them, Output(),
+/// Unread(v), and anything else, such as ids and masks, which is copied if the op is recorded.
+template <class... S>
+struct Saved {
+  explicit Saved(const S&... saved) : things(saved...) {}
+  std::tuple<const S&...> things;
+};
+
+/// Saves the result of the op itself: Saved(x, Output()); of several, the one at this place.
+struct Output {
+  explicit Output(std::size_t result = 0) : place(result) {}
+  std::size_t place;
+};
+
+/// Saves a Variable whose value the backward reads only when it is recorded itself: until then the value may
+/// change in place.
+template <class V>
+struct Unread {
+  explicit Unread(const V& saved) : variable(saved) {}
+  const V& variable;
+};
+
+namespace detail {
+
+[[noreturn, gnu::cold]] void fail_changed(const char* op, std::size_t position, const Shape& shape);
+
+/// A value, and its version when it was saved.
+template <class T>
+struct SavedValue {
+  explicit SavedValue(const Ref<Value<T>>& saved) : value(saved), version(value ? value->version : 0) {}
+
+  void check(const Node<T>& owner, std::size_t position) const {
+    if (value && value->version != version) [[unlikely]]
+      fail_changed(owner.op, position, value->array.shape());
+  }
+
+  Ref<Value<T>> value;
+  std::uint32_t version;
+};
+
+template <class T>
+struct SavedVariable : SavedValue<T> {
+  explicit SavedVariable(const Variable<T>& v)
+      : SavedValue<T>(Access<T>::value(v)), node(Access<T>::node(v)) {}
+
+  Variable<T> load(const Node<T>& owner, std::size_t position) const {
+    this->check(owner, position);
+    return Access<T>::make(this->value, recording ? node : Ref<Node<T>>());
+  }
+
+  Ref<Node<T>> node;
+};
+
+/// The value of a result alone, for keeping the Variable would be a cycle.
+template <class T>
+struct SavedOutput : SavedValue<T> {
+  SavedOutput(const Variable<T>& result, std::size_t which)
+      : SavedValue<T>(Access<T>::value(result)), place(which) {}
+
+  Variable<T> load(Node<T>& owner, std::size_t position) const {
+    this->check(owner, position);
+    if (!recording) return Access<T>::make(this->value, {});
+    return Access<T>::make(this->value, node_of_result(owner, place, this->value->array.shape()));
+  }
+
+  std::size_t place;
+};
+
+template <class T>
+struct SavedUnread {
+  Variable<T> load(const Node<T>& owner, std::size_t position) const {
+    return recording ? saved.load(owner, position) : Access<T>::make(saved.value, {});
+  }
+
+  SavedVariable<T> saved;
+};
+
+template <class T>
+struct SavedList {
+  std::vector<Variable<T>> load(const Node<T>& owner, std::size_t position) const {
+    std::vector<Variable<T>> loaded;
+    loaded.reserve(saved.size());
+    for (const SavedVariable<T>& one : saved) loaded.push_back(one.load(owner, position));
+    return loaded;
+  }
+
+  std::vector<SavedVariable<T>> saved;
+};
+
+template <class S>
+struct SavedCopy {
+  template <class T>
+  const S& load(const Node<T>&, std::size_t) const {
+    return copy;
+  }
+
+  S copy;
+};
+
+/// What the node of an op with these results keeps of a thing that Saved() names.
+template <class T, class S>
+SavedCopy<S> kept(const Variable<T>*, const S& thing) {
+  return {thing};
+}
+template <class T>
+SavedVariable<T> kept(const Variable<T>*, const Variable<T>& variable) {
+  return SavedVariable<T>(variable);
+}
+template <class T>
+SavedList<T> kept(const Variable<T>*, const std::vector<Variable<T>>& list) {
+  return {{list.begin(), list.end()}};
+}
+template <class T>
+SavedUnread<T> kept(const Variable<T>*, const Unread<Variable<T>>& unread) {
+  return {SavedVariable<T>(unread.variable)};
+}
+template <class T>
+SavedOutput<T> kept(const Variable<T>* results, const Output& output) {
+  return {results[output.place], output.place};
+}
+
+}  // namespace detail
+}  // namespace xgrad
