@@ -31,7 +31,7 @@
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed"  // a loop that stays scalar is no error
 #define XGRAD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__OPTIMIZE__)  // without, GCC warns; a loop that is unrolled before it is vectorised stays scalar
+#elif defined(__OPTIMIZE__)  // else GCC warns; a loop that is unrolled before it is vectorised stays scalar
 #define XGRAD_INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #else
 #define XGRAD_INDEPENDENT

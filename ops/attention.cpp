@@ -3,6 +3,7 @@
 #include "../graph/fused.hpp"
 #include "arithmetic.hpp"
 #include "detail/attention_call.hpp"
+#include "detail/kernel_grads.hpp"
 
 namespace xgrad {
 
@@ -30,16 +31,15 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
       },
       [plan](const Variable<T>& dy, Needs needs, const Variable<T>& q, const Variable<T>& k,
              const Variable<T>& v, const Variable<T>& bias, const Variable<T>& saved) -> Grads<T, 4> {
-        Grads<T, 4> grads;
-        for (std::size_t i = 0; i < 3; ++i) {
-          if (needs[i]) grads[i] = detail::empty<T>(needs.shape(i));
-        }
-        if (needs[3]) grads[3] = detail::empty<T>(plan->scores);
-        const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
+        auto grads = detail::empty_grads<T, 4>(needs);
+        auto& [dq, dk, dv, dbias] = grads;
+        Variable<T> dscores;
+        if (dbias.defined()) dscores = detail::empty<T>(plan->scores);
         detail::attention_backward<T>(*plan, detail::data(dy),
                                       {detail::data(q), detail::data(k), detail::data(v)}, bias, saved,
-                                      {target(0), target(1), target(2), target(3)});
-        if (needs[3]) grads[3] = detail::summed(grads[3], needs.shape(3));
+                                      {detail::data_if_needed(dq), detail::data_if_needed(dk),
+                                       detail::data_if_needed(dv), detail::data_if_needed(dscores)});
+        if (dbias.defined()) dbias = detail::summed(dscores, bias.shape());
         return grads;
       });
 }

@@ -1,10 +1,10 @@
 #include "layer_norm.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "../graph/fused.hpp"
 #include "../kernels/layer_norm.hpp"
+#include "detail/kernel_grads.hpp"
 #include "elementwise.hpp"
 #include "reductions.hpp"
 #include "shapes.hpp"
@@ -76,27 +76,16 @@ Normalized<T> normalize(const char* op, const Variable<T>& x, const T* residual,
   return result;
 }
 
-/// The shape of a gradient that is needed, else null.
-const Shape* wanted(Needs needs, std::size_t input) { return needs[input] ? &needs.shape(input) : nullptr; }
-
-/// dx, which a residual shares, dweight and dbias, those whose shapes are not null.
+/// Computes the gradients that are not null; dx is that of the residual, too.
 template <class T>
-Grads<T, 3> gradients(const Variable<T>& dy, const std::array<const Shape*, 3>& shapes, const Variable<T>& x,
-                      const T* residual, const Variable<T>& weight, const Variable<T>& statistics,
-                      const Table& table) {
-  Grads<T, 3> grads;
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (shapes[i] != nullptr) grads[i] = detail::empty<T>(*shapes[i]);
-  }
-  const auto target = [&](std::size_t i) { return shapes[i] != nullptr ? detail::data(grads[i]) : nullptr; };
-  const std::size_t rows = table.rows, cols = table.cols;
+void fill(const kernels::LayerNormGrads<T>& grads, const Variable<T>& dy, const Variable<T>& x,
+          const T* residual, const Variable<T>& weight, const Variable<T>& statistics, const Table& table) {
+  const auto [rows, cols] = table;
   Variable<T> scratch = detail::empty<T>(Shape{kernels::layer_norm_grad_scratch(rows, cols)});
   const T* const mean = detail::data(statistics);
   const T* const scale = weight.defined() ? detail::data(weight) : nullptr;
   kernels::layer_norm_grad_rows<T>(detail::data(dy), {rows, cols, detail::data(x), residual, scale, nullptr},
-                                   {mean, mean + rows}, {target(0), target(1), target(2)},
-                                   detail::data(scratch));
-  return grads;
+                                   {mean, mean + rows}, grads, detail::data(scratch));
 }
 
 }  // namespace
@@ -114,8 +103,11 @@ Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const
       [table = result.table](const Variable<T>& dy, Needs needs, const Variable<T>& x,
                              const Variable<T>& weight, const Variable<T>&,
                              const Variable<T>& statistics) -> Grads<T, 3> {
-        return gradients<T>(dy, {wanted(needs, 0), wanted(needs, 1), wanted(needs, 2)}, x, nullptr, weight,
-                            statistics, table);
+        auto grads = detail::empty_grads<T, 3>(needs);
+        auto& [dx, dweight, dbias] = grads;
+        fill<T>({detail::data_if_needed(dx), detail::data_if_needed(dweight), detail::data_if_needed(dbias)},
+                dy, x, nullptr, weight, statistics, table);
+        return grads;
       });
 }
 
@@ -138,10 +130,14 @@ Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, co
       [table = result.table](const Variable<T>& dy, Needs needs, const Variable<T>& x,
                              const Variable<T>& residual, const Variable<T>& weight, const Variable<T>&,
                              const Variable<T>& statistics) -> Grads<T, 4> {
-        auto [dx, dweight, dbias] =
-            gradients<T>(dy, {wanted(needs, needs[0] ? 0 : 1), wanted(needs, 2), wanted(needs, 3)}, x,
-                         detail::data(residual), weight, statistics, table);
-        return {needs[0] ? dx : Variable<T>(), needs[1] ? dx : Variable<T>(), dweight, dbias};
+        auto grads = detail::empty_grads<T, 4>(needs);
+        auto& [dx, dresidual, dweight, dbias] = grads;
+        Variable<T>& dsum = dx.defined() ? dx : dresidual;
+        fill<T>(
+            {detail::data_if_needed(dsum), detail::data_if_needed(dweight), detail::data_if_needed(dbias)},
+            dy, x, detail::data(residual), weight, statistics, table);
+        if (dx.defined() && dresidual.defined()) dresidual = dx;
+        return grads;
       });
 }
 

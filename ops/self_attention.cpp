@@ -7,6 +7,7 @@
 #include "../kernels/linear.hpp"
 #include "arithmetic.hpp"
 #include "detail/attention_call.hpp"
+#include "detail/kernel_grads.hpp"
 #include "detail/packed_self_attention.hpp"
 #include "indexing.hpp"
 #include "linear.hpp"
@@ -96,12 +97,10 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
       [blocks = std::move(blocks), parts](const V& dy, Needs needs, const V& x, const V& wq, const V& wk,
                                           const V& wv, const V&, const V&, const V&, const V& mask_bias,
                                           const V& qkv, const Memories& saved) -> Grads<T, 8> {
-        Grads<T, 8> grads;
-        for (std::size_t i = 0; i < 7; ++i) {
-          if (needs[i]) grads[i] = detail::empty<T>(needs.shape(i));
-        }
-        if (needs[7]) grads[7] = detail::empty<T>(blocks[0].plan->scores);
-        const auto target = [&](std::size_t i) { return needs[i] ? detail::data(grads[i]) : nullptr; };
+        auto grads = detail::empty_grads<T, 8>(needs);
+        auto& [dx, dwq, dwk, dwv, dbq, dbk, dbv, dmask_bias] = grads;
+        V dscores;
+        if (dmask_bias.defined()) dscores = detail::empty<T>(blocks[0].plan->scores);
         V dqkv = detail::empty<T>(qkv.shape());
         T* const gradients = detail::data(dqkv);
         for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -110,17 +109,24 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
           const auto [dq, dk, dv] = parts.of(gradients, row);
           detail::attention_backward<T>(*plan, detail::data(dy) + row * parts.widths[2],
                                         {queries, keys, values}, mask_bias, saved[i],
-                                        {dq, dk, dv, target(7)});
+                                        {dq, dk, dv, detail::data_if_needed(dscores)});
         }
-        const std::array<const V*, 3> weights{&wq, &wk, &wv};
+        struct {
+          const V& weight;
+          V &dweight, &dbias;
+        } projections[] = {{wq, dwq, dbq}, {wk, dwk, dbk}, {wv, dwv, dbv}};
         for (std::size_t part = 0; part < 3; ++part) {
+          auto& [weight, dweight, dbias] = projections[part];
           const std::size_t width = parts.widths[part];
-          kernels::linear_grad_rows<T>(
-              {gradients + parts.begin(part), parts.rows, width}, {detail::data(x), parts.rows, parts.in},
-              {detail::data(*weights[part]), width, parts.in},
-              {.dx = target(0), .adds_dx = part > 0, .dweight = target(1 + part), .dbias = target(4 + part)});
+          kernels::linear_grad_rows<T>({gradients + parts.begin(part), parts.rows, width},
+                                       {detail::data(x), parts.rows, parts.in},
+                                       {detail::data(weight), width, parts.in},
+                                       {.dx = detail::data_if_needed(dx),
+                                        .adds_dx = part > 0,
+                                        .dweight = detail::data_if_needed(dweight),
+                                        .dbias = detail::data_if_needed(dbias)});
         }
-        if (needs[7]) grads[7] = detail::summed(grads[7], needs.shape(7));
+        if (dmask_bias.defined()) dmask_bias = detail::summed(dscores, mask_bias.shape());
         return grads;
       });
 }
