@@ -166,9 +166,8 @@ std::optional<Mt19937> Mt19937::from_text(const std::string& text) {
   Mt19937 engine;
   for (std::uint32_t& word : engine.state_) stream >> word;
   stream >> engine.position_;
-  const bool zero =
-      std::all_of(engine.state_.begin(), engine.state_.end(), [](auto word) { return word == 0; });
-  if (!stream || zero || engine.position_ > state_size) return {};
+  if (!stream || engine.position_ > state_size) return {};
+  if (std::all_of(engine.state_.begin(), engine.state_.end(), [](auto word) { return word == 0; })) return {};
   kernels::mt19937_temper(engine.state_.data(), engine.words_.data());
   return engine;
 }
