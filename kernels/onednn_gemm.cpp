@@ -10,6 +10,7 @@
 
 #include "bfloat16.hpp"
 #include "openmp.hpp"
+#include "pieces.hpp"
 
 namespace xgrad::kernels {
 namespace {
@@ -44,13 +45,21 @@ XGRAD_VECTORIZED(void, round_line, (const float* x, std::size_t n, Bfloat16* fir
   }
 }
 
-/// The lines that are contiguous in memory, one behind the other.
-void round_matrix(const Matrix<const float>& matrix, Bfloat16* first, Bfloat16* second) {
+/// How far apart rows of A lie. oneDNN 3.7 multiplies what lies behind a row, up to a multiple of 32 numbers,
+/// by 0: zeros, as the next row may be infinite.
+std::size_t padded(std::size_t depth) { return ceil_div(depth, 32) * 32; }
+static_assert(block_depth % 32 == 0);
+
+/// The lines that are contiguous in memory, `stride` apart, with zeros between.
+void round_matrix(const Matrix<const float>& matrix, std::size_t stride, Bfloat16* first, Bfloat16* second) {
   const std::size_t lines = matrix.transposed ? matrix.cols : matrix.rows;
   const std::size_t length = matrix.transposed ? matrix.rows : matrix.cols;
   for (std::size_t l = 0; l < lines; ++l) {
-    round_line(matrix.data + l * matrix.stride, length, first + l * length,
-               second ? second + l * length : nullptr);
+    Bfloat16* const to = first + l * stride;
+    Bfloat16* const rest = second ? second + l * stride : nullptr;
+    round_line(matrix.data + l * matrix.stride, length, to, rest);
+    std::fill(to + length, to + stride, Bfloat16{0});
+    if (rest) std::fill(rest + length, rest + stride, Bfloat16{0});
   }
 }
 
@@ -68,18 +77,23 @@ struct Product {
   auto operator<=>(const Product&) const = default;
 };
 
-dnnl::memory::desc rounded_layout(std::size_t rows, std::size_t cols, bool transposed) {
-  return {{static_cast<dnnl::memory::dim>(rows), static_cast<dnnl::memory::dim>(cols)},
-          dnnl::memory::data_type::bf16,
-          transposed ? dnnl::memory::format_tag::ba : dnnl::memory::format_tag::ab};
+dnnl::memory::desc rounded_layout(std::size_t rows, std::size_t cols, std::size_t stride, bool transposed) {
+  using dnnl::memory;
+  const auto apart = static_cast<memory::dim>(stride);
+  return {{static_cast<memory::dim>(rows), static_cast<memory::dim>(cols)},
+          memory::data_type::bf16,
+          transposed ? memory::dims{1, apart} : memory::dims{apart, 1}};
 }
 
 /// A compiled product with what it reads and writes, which each call sets.
 class Compiled {
  public:
   explicit Compiled(const Product& product)
-      : a_(rounded_layout(product.m, product.k, product.trans_a), engine(), nullptr),
-        b_(rounded_layout(product.k, product.n, product.trans_b), engine(), nullptr),
+      : a_(rounded_layout(product.m, product.k, product.trans_a ? product.m : padded(product.k),
+                          product.trans_a),
+           engine(), nullptr),
+        b_(rounded_layout(product.k, product.n, product.trans_b ? product.k : product.n, product.trans_b),
+           engine(), nullptr),
         c_({{static_cast<dnnl::memory::dim>(product.m), static_cast<dnnl::memory::dim>(product.n)},
             dnnl::memory::data_type::f32,
             dnnl::memory::dims{static_cast<dnnl::memory::dim>(product.stride), 1}},
@@ -127,7 +141,8 @@ Compiled& compiled(const Product& product) {
 bool has_onednn() { return true; }
 
 bool has_matrix_unit() {
-  static const bool found = dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+  constexpr auto amx = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);  // and newer ones have its bits
+  static const bool found = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & amx) == amx;
   return found;
 }
 
@@ -143,10 +158,12 @@ void onednn_gemm(Parts parts, float alpha, const Matrix<const float>& a, const M
     const std::size_t cols = std::min(onednn_cols, c.cols - j);
     for (std::size_t p = 0; p < a.cols; p += block_depth) {
       const std::size_t depth = std::min(block_depth, a.cols - p);
-      round_matrix(b.some_rows(p, depth).some_cols(j, cols), memory.b[0], rest_of_b);
+      round_matrix(b.some_rows(p, depth).some_cols(j, cols), b.transposed ? depth : cols, memory.b[0],
+                   rest_of_b);
       for (std::size_t i = 0; i < c.rows; i += onednn_rows) {
         const std::size_t rows = std::min(onednn_rows, c.rows - i);
-        round_matrix(a.some_rows(i, rows).some_cols(p, depth), memory.a[0], rest_of_a);
+        round_matrix(a.some_rows(i, rows).some_cols(p, depth), a.transposed ? rows : padded(depth),
+                     memory.a[0], rest_of_a);
         float* const tile = c.data + i * c.stride + j;
         Product product{rows, cols, depth, c.stride, a.transposed, b.transposed, alpha, p == 0 ? beta : 1};
         compiled(product)(stream, memory.a[0], memory.b[0], tile);

@@ -226,6 +226,27 @@ TEST(Bfloat16Test, NumbersAreRoundedToTheNearestAndTiesToEven) {
   }
 }
 
+TEST(Bfloat16Test, AnInfiniteRowOrColumnStaysOutOfTheOthers) {
+  for (const Way& way : ways()) {
+    for (const std::size_t n : {1, 3, 33, 40, 48, 64, 130}) {
+      for (const bool transposed : {false, true}) {
+        const std::size_t middle = n / 2;
+        std::vector<float> numbers(n * n, 1), ones(n * n, 1), c(n * n);
+        for (std::size_t k = 0; k < n; ++k) numbers[transposed ? k * n + middle : middle * n + k] = inf;
+        const Operand infinite_row(numbers.data(), n, n, n, transposed), unit(ones.data(), n, n);
+        way.gemm(1, infinite_row, unit, 0, {c.data(), n, n});
+        for (std::size_t i = 0; i < n * n; ++i)
+          EXPECT_TRUE(i / n == middle ? !std::isfinite(c[i]) : c[i] == static_cast<float>(n))
+              << way.name << ": " << n << ", " << i;
+        way.gemm(1, unit, infinite_row.transpose(), 0, {c.data(), n, n});
+        for (std::size_t i = 0; i < n * n; ++i)
+          EXPECT_TRUE(i % n == middle ? !std::isfinite(c[i]) : c[i] == static_cast<float>(n))
+              << way.name << ": " << n << ", " << i;
+      }
+    }
+  }
+}
+
 TEST_F(MatmulPrecisionTest, TheInnermostGuardCountsThenTheProcess) {
   EXPECT_EQ(xgrad::float32_matmul_precision(), MatmulPrecision::highest);
   xgrad::set_float32_matmul_precision("medium");
