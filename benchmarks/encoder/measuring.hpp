@@ -109,8 +109,8 @@ inline Environment python_environment(std::size_t threads) {
   return environment;
 }
 
-/// What makes LibTorch fastest here: the widest instructions it has, memory that is never given back, and, for
-/// Debian's, a BLAS that shares its threads.
+/// What makes LibTorch fastest here: the widest instructions it has, memory that is never given back, and,
+/// for Debian's, a BLAS that shares its threads.
 inline Environment tuned(std::size_t threads) {
   Environment environment{{"MALLOC_MMAP_THRESHOLD_", "4294967296"},
                           {"MALLOC_TRIM_THRESHOLD_", "8589934592"},
