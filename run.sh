@@ -8,7 +8,11 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
-type=${CMAKE_BUILD_TYPE:-Release} # as CMake reads this variable
+type=${CMAKE_BUILD_TYPE:-Release} # as CMake reads this variable, but for names that it would take for no flags at all
+[[ $type == @(Debug|Release|RelWithDebInfo|MinSizeRel) ]] || {
+  echo "run.sh: CMAKE_BUILD_TYPE must be Debug, Release, RelWithDebInfo or MinSizeRel, got '$type'" >&2
+  exit 1
+}
 build=$root/build/${type,,}
 if [[ -n ${CXX:-} ]]; then build+=-${CXX//[^[:alnum:].+-]/_}; fi # one build per compiler
 

@@ -16,11 +16,10 @@ namespace xgrad {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::size_t largest_class = std::size_t{1} << (sizeof(std::size_t) > 4 ? 32 : 30);
 #ifdef XGRAD_SANITIZED
 constexpr std::size_t largest_cached = 0;  // so that the sanitizer sees every use of memory after its release
 #else
-constexpr std::size_t largest_cached = largest_class;
+constexpr std::size_t largest_cached = std::size_t{1} << (sizeof(std::size_t) > 4 ? 32 : 30);
 #endif
 constexpr std::size_t cache_limit = std::size_t{1} << 30;  // bytes a thread keeps
 constexpr std::size_t class_count = 16 + 8 * 22 + 1;

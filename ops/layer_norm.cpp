@@ -130,14 +130,12 @@ Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, co
       [table = result.table](const Variable<T>& dy, Needs needs, const Variable<T>& x,
                              const Variable<T>& residual, const Variable<T>& weight, const Variable<T>&,
                              const Variable<T>& statistics) -> Grads<T, 4> {
-        auto grads = detail::empty_grads<T, 4>(needs);
-        auto& [dx, dresidual, dweight, dbias] = grads;
-        Variable<T>& dsum = dx.defined() ? dx : dresidual;
+        Variable<T> dsum = detail::empty_grad<T>(needs, needs[0] ? 0 : 1);  // of x and of the residual
+        Variable<T> dweight = detail::empty_grad<T>(needs, 2), dbias = detail::empty_grad<T>(needs, 3);
         fill<T>(
             {detail::data_if_needed(dsum), detail::data_if_needed(dweight), detail::data_if_needed(dbias)},
             dy, x, detail::data(residual), weight, statistics, table);
-        if (dx.defined() && dresidual.defined()) dresidual = dx;
-        return grads;
+        return {needs[0] ? dsum : Variable<T>(), needs[1] ? dsum : Variable<T>(), dweight, dbias};
       });
 }
 

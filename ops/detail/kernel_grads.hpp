@@ -5,12 +5,17 @@
 // Gradients that a kernel fills.
 namespace xgrad::detail {
 
-/// An array for each input that needs a gradient.
+/// An array for the gradient of an input, undefined if it needs none.
+template <class T>
+Variable<T> empty_grad(Needs needs, std::size_t input) {
+  return needs[input] ? empty<T>(needs.shape(input)) : Variable<T>();
+}
+
+/// The same for all inputs.
 template <class T, std::size_t N>
 Grads<T, N> empty_grads(Needs needs) {
   Grads<T, N> grads;
-  for (std::size_t i = 0; i < N; ++i)
-    if (needs[i]) grads[i] = empty<T>(needs.shape(i));
+  for (std::size_t i = 0; i < N; ++i) grads[i] = empty_grad<T>(needs, i);
   return grads;
 }
 
