@@ -26,7 +26,7 @@ std::vector<Variable<T>> called_again_with(const std::vector<Variable<T>>& x, Ne
   std::vector<Variable<T>> at = x;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i].requires_grad()) {
-      at[i] = same_elements("alias", x[i].detach(), x[i]);
+      at[i] = same_elements(ops::alias, x[i].detach(), x[i]);
     } else if (needs[i]) {
       at[i] = leaf_like(x[i]);
     }

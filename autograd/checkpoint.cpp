@@ -8,6 +8,12 @@
 #include "called_again.hpp"
 
 namespace xgrad {
+namespace ops {
+
+constexpr Op checkpoint("checkpoint", {"x"});
+
+}  // namespace ops
+
 namespace {
 
 /// What the default generator will draw.
@@ -54,7 +60,7 @@ Variable<T> detail::checkpoint(std::function<Variable<T>(const std::vector<Varia
     ends.insert(ends.end(), nodes.begin(), nodes.end());
     return needed_gradients(y, ends, ends.size(), needs, dy, create_graph);
   };
-  return record_list<T>("checkpoint", std::move(y), inputs, Attributes(), Saved(x), backward);
+  return record_list<T>(ops::checkpoint, std::move(y), inputs, Attributes(), Saved(x), backward);
 }
 
 template <class T>

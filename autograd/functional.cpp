@@ -32,7 +32,7 @@ Variable<T> zeros(const Shape& shape, const char* name = "result") {
 /// The same value as an independent variable: a leaf, or under create_graph a result that leads to x.
 template <class T>
 Variable<T> independent(const Variable<T>& x, bool create_graph) {
-  if (create_graph && x.requires_grad()) return same_elements("alias", x.detach(), x);
+  if (create_graph && x.requires_grad()) return same_elements(ops::alias, x.detach(), x);
   return Access<T>::make(Access<T>::value(x), Ref<Node<T>>(new LeafNode<T>(x.shape())));
 }
 

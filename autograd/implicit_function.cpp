@@ -12,6 +12,8 @@
 namespace xgrad::detail {
 namespace {
 
+constexpr Op implicit_function_op("implicit_function", {"theta"});
+
 /// F at y. Throws ShapeError for one of another shape.
 template <class T>
 Variable<T> residual_at(const ResidualOf<T>& residual, const Variable<T>& y,
@@ -86,14 +88,14 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
     const Variable<T> derivative =
         jacobian<T>(of_y, {y}, {.batched = options.batched, .create_graph = create_graph}).front();
     const Variable<T> lambda = adjoint(derivative, dy, options.batched ? y.shape(0) : std::size_t{1});
-    const Variable<T> root = y.requires_grad() ? same_elements("alias", y.detach(), y) : y;
+    const Variable<T> root = y.requires_grad() ? same_elements(ops::alias, y.detach(), y) : y;
     const Variable<T> f = residual_at(residual, root, ends);
     ends.insert(ends.end(), nodes.begin(), nodes.end());
     const std::size_t count = ends.size();
     if (root.requires_grad()) ends.push_back(root);
     return needed_gradients(f, ends, count, needs, -lambda, create_graph);
   };
-  return record_list<T>("implicit_function", std::move(y), inputs, Attributes(), Saved(theta, Output()),
+  return record_list<T>(implicit_function_op, std::move(y), inputs, Attributes(), Saved(theta, Output()),
                         backward);
 }
 

@@ -6,6 +6,11 @@
 #include "../graph/record.hpp"
 
 namespace xgrad {
+namespace ops {
+
+inline constexpr Op on_gradient("on_gradient", {"x"});
+
+}  // namespace ops
 
 /// y = x, whose gradient `hook` sees when the backward pass comes there, before it flows on: to print it, to
 /// gather statistics, or to replace it by the gradient of the same shape that the hook returns; a hook that
@@ -16,7 +21,7 @@ namespace xgrad {
 /// https://pytorch.org/docs/stable/generated/torch.Tensor.register_hook.html
 template <class T, class F>
 Variable<T> on_gradient(const Variable<T>& x, F hook) {
-  return record<T>("on_gradient", x.detach(), Inputs(x), Saved(),
+  return record<T>(ops::on_gradient, x.detach(), Inputs(x), Saved(),
                    [hook = std::move(hook)](Variable<T> dy, Needs) -> Grads<T, 1> {
                      if constexpr (std::is_void_v<std::invoke_result_t<const F&, const Variable<T>&>>) {
                        hook(std::as_const(dy));
@@ -26,5 +31,4 @@ Variable<T> on_gradient(const Variable<T>& x, F hook) {
                      }
                    });
 }
-
 }  // namespace xgrad

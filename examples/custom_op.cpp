@@ -5,6 +5,8 @@
 
 using xgrad::Grads, xgrad::Needs, xgrad::Variable;
 
+constexpr xgrad::Op kepler_op("kepler", {"m", "e"});
+
 /// Where a planet is on its ellipse: y with y - e sin(y) = m, Kepler's equation, solved by Newton's method.
 /// Differentiating the equation, not the steps: dm = dy / (1 - e cos(y)), de = dm sin(y).
 template <class T>
@@ -13,7 +15,7 @@ Variable<T> kepler(const Variable<T>& m, const Variable<T>& e) {
   xgrad::Array<T> y = m.value() + e.value();
   for (int step = 0; step < 10; ++step)
     y -= (y - e.value() * xt::sin(y) - m.value()) / (1 - e.value() * xt::cos(y));
-  return xgrad::record<T>("kepler", Variable<T>(y), xgrad::Inputs(m, e), xgrad::Saved(e, xgrad::Output()),
+  return xgrad::record<T>(kepler_op, Variable<T>(y), xgrad::Inputs(m, e), xgrad::Saved(e, xgrad::Output()),
                           [](Variable<T> dy, Needs, Variable<T> e, Variable<T> y) -> Grads<T, 2> {
                             const Variable<T> dm = dy / (1 - e * cos(y));
                             return {dm, dm * sin(y)};

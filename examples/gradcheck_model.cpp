@@ -5,10 +5,12 @@
 
 using xgrad::Grads, xgrad::Needs, xgrad::Variable;
 
+constexpr xgrad::Op wrong_square_op("wrong_square", {"x"});
+
 /// y = x^2 with a mistake in its backward: dx should be 2 x dy.
 Variable<double> wrong_square(const Variable<double>& x) {
   return xgrad::record<double>(
-      "wrong_square", x.detach() * x.detach(), xgrad::Inputs(x), xgrad::Saved(x),
+      wrong_square_op, x.detach() * x.detach(), xgrad::Inputs(x), xgrad::Saved(x),
       [](Variable<double> dy, Needs, Variable<double> x) -> Grads<double, 1> { return {dy * x}; });
 }
 

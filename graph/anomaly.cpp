@@ -36,8 +36,8 @@ void check(const OpEvent<T>& event) {
     before += join({before.empty() ? "; so was input " : ", input ", text(i), " ", text(input.shape()),
                     " at ", text(*there)});
   }
-  fail<AnomalyError>("detect_anomaly: the result ", event.result.shape(), " of '", event.op, "' is nan at ",
-                     *at, before.empty() ? ", and no input is" : before.c_str());
+  fail<AnomalyError>("detect_anomaly: the result ", event.result.shape(), " of '", event.op.name,
+                     "' is nan at ", *at, before.empty() ? ", and no input is" : before.c_str());
 }
 
 template <class T>
@@ -46,7 +46,7 @@ void check(const BackwardEvent<T>& event) {
     const Variable<T>& gradient = event.gradients[i];
     const std::optional<Shape> at = gradient.defined() ? first_nan(gradient.value()) : std::nullopt;
     if (!at) continue;
-    fail<AnomalyError>("detect_anomaly: the gradient ", gradient.shape(), " that '", event.op,
+    fail<AnomalyError>("detect_anomaly: the gradient ", gradient.shape(), " that '", event.op.name,
                        "' passes back to input ", i, " is nan at ", *at);
   }
 }

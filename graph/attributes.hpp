@@ -13,14 +13,13 @@
 
 namespace xgrad {
 
-/// Names and values in turn: Attributes("axis", axis, "eps", eps). Numbers, strings, shapes, axes, arrays of
-/// numbers, ids and masks; an empty optional, a null pointer and an empty array of numbers are left out.
+/// The values of the attributes that the op's description names, in its order. Numbers, strings, shapes,
+/// axes, arrays of numbers, ids and masks; an empty optional, a null pointer and an empty array of numbers
+/// are left out.
 template <class... A>
 struct Attributes {
-  static_assert(sizeof...(A) % 2 == 0, "Attributes are names and values in turn");
-
-  explicit Attributes(const A&... names_and_values) : items(names_and_values...) {}
-  std::tuple<const A&...> items;
+  explicit Attributes(const A&... given) : values(given...) {}
+  std::tuple<const A&...> values;
 };
 
 namespace detail {
@@ -32,7 +31,9 @@ inline constexpr bool is_optional<std::optional<V>> = true;
 
 template <class A>
 void add_attribute(AttributeList& list, const char* name, const A& value) {
-  if constexpr (is_optional<A>) {
+  if constexpr (std::same_as<A, std::nullopt_t>) {
+    return;
+  } else if constexpr (is_optional<A>) {
     if (value) add_attribute(list, name, *value);
   } else if constexpr (std::is_same_v<A, bool>) {
     list.add(name, value);
@@ -53,20 +54,14 @@ void add_attribute(AttributeList& list, const char* name, const A& value) {
   }
 }
 
-inline void add_attributes(AttributeList&) {}
-template <class A, class... Rest>
-void add_attributes(AttributeList& list, const char* name, const A& value, const Rest&... rest) {
-  add_attribute(list, name, value);
-  add_attributes(list, rest...);
-}
-
 /// Tells those who watch of an op's results; apart from record(), which nobody may be watching.
 template <class T, class... A>
-[[gnu::cold, gnu::noinline]] void tell_op(const char* op, std::span<const Variable<T>> ys,
+[[gnu::cold, gnu::noinline]] void tell_op(const OpInfo& op, std::span<const Variable<T>> ys,
                                           std::span<const Variable<T>* const> inputs,
                                           const Attributes<A...>& attributes) {
   AttributeList list;
-  std::apply([&](const auto&... items) { add_attributes(list, items...); }, attributes.items);
+  auto name = op.attributes.begin();
+  std::apply([&](const auto&... value) { (add_attribute(list, *name++, value), ...); }, attributes.values);
   for (std::size_t i = 0; i < ys.size(); ++i) tell_op<T>(op, inputs, ys[i], list.attributes(), i);
 }
 

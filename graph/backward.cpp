@@ -113,7 +113,7 @@ class Pass {
     if (route_ != nullptr) {
       if (!route_->arrive(node, dy)) return;
     } else if (node.released) {
-      fail_released(node.op);
+      fail_released(node.op->name);
     }
     if (node.is_part) [[unlikely]]
       return keep(static_cast<PartNode<T>&>(node), std::move(dy));
@@ -137,7 +137,7 @@ class Pass {
       Variable<T> grad = std::move(grads_[i]);
       if (!grad.defined() || needs_[i] == nullptr) continue;
       if (!same_shape(grad.shape(), inputs[i]->shape)) [[unlikely]] {
-        fail<ShapeError>("backward: '", node.op, "' must return a gradient of shape ", inputs[i]->shape,
+        fail<ShapeError>("backward: '", node.op->name, "' must return a gradient of shape ", inputs[i]->shape,
                          " for input ", i, ", got ", grad.shape());
       }
       collect(inputs[i], std::move(grad));
@@ -154,11 +154,11 @@ class Pass {
       return node.differentiate(dys, Needs(needs_.data()), grads_.data());
     // an op with several results is known by the number of the first, which is the next one
     const std::uint64_t number = node.order + (node.results > 1 ? 1 : 0);
-    tell_backward_begin(node.op, number, *dys);
+    tell_backward_begin(*node.op, number, *dys);
     node.differentiate(dys, Needs(needs_.data()), grads_.data());
     for (std::size_t i = 0; i < inputs; ++i)
       if (needs_[i] == nullptr) grads_[i] = {};
-    tell_backward_end<T>(node.op, number, {grads_.data(), inputs});
+    tell_backward_end<T>(*node.op, number, {grads_.data(), inputs});
   }
 
   /// The gradient of one of several results waits until those of the others have come; then the op's own node
@@ -199,11 +199,17 @@ class Pass {
 
 }  // namespace
 
+namespace ops {
+
+constexpr Op clone("clone", {"gradient"});
+
+}  // namespace ops
+
 template <class T>
 Variable<T> clone(const Variable<T>& gradient) {
   Variable<T> y = empty<T>(gradient.shape());
   std::copy_n(data(gradient), y.size(), data(y));
-  return same_elements("clone", std::move(y), gradient);
+  return same_elements(ops::clone, std::move(y), gradient);
 }
 
 template <class T>

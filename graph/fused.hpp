@@ -24,7 +24,7 @@ struct Replay {
     for (std::size_t i = 0; i < N; ++i) {
       if (!needs[i]) continue;
       // a node of its own, so that inputs are independent of each other
-      inputs[i] = same_elements("alias", inputs[i].detach(), inputs[i]);
+      inputs[i] = same_elements(ops::alias, inputs[i].detach(), inputs[i]);
       wanted.push_back(inputs[i]);
     }
     const Variable<T> y = std::apply(composed, inputs);
@@ -55,10 +55,9 @@ const V& variable_of_input(const Unread<V>& input) {
 /// backward is recorded itself, it is computed again and differentiated instead, so that the op has
 /// derivatives of any order without formulas of its own. An input is Unread(x) if the kernel reads only
 /// whether it is defined.
-template <class T, class... V, class... A, class... S, class Composed, class F>
-Variable<T> fused(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
-                  const Attributes<A...>& attributes, const Saved<S...>& saved, Composed&& composed,
-                  F&& backward) {
+template <class T, detail::Described O, class... V, class... A, class... S, class Composed, class F>
+Variable<T> fused(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
+                  const Saved<S...>& saved, Composed&& composed, F&& backward) {
   const Inputs variables = std::apply(
       [](const auto&... input) { return Inputs(detail::variable_of_input(input)...); }, inputs.variables);
   if (detail::is_watched() && detail::single_ops) [[unlikely]]

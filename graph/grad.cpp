@@ -95,7 +95,7 @@ class TowardsInputs final : public detail::Route<T> {
     const auto reach = [&](const Ref<Node<T>>& node) {
       Mark& its = mark(node);
       if (!std::exchange(its.was_reached, true)) {
-        if (node->released && released_ == nullptr) released_ = node->op;
+        if (node->released && released_ == nullptr) released_ = node->op->name;
         const auto inputs = its.is_end ? std::span<const Ref<Node<T>>>() : node->inputs();
         path.push_back({node->number, inputs.data(), inputs.data() + inputs.size()});
       }
@@ -182,7 +182,7 @@ class LeafByLeaf final : public detail::Route<T> {
     while (!next.empty()) {
       const Node<T>* const node = next.back();
       next.pop_back();
-      if (node->released) detail::fail_released(node->op);
+      if (node->released) detail::fail_released(node->op->name);
       for (const Ref<Node<T>>& input : node->inputs()) {
         if (!input) continue;
         if (!input->is_leaf()) {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "matmul_precision.hpp"
+#include "op.hpp"
 #include "value.hpp"
 
 namespace xgrad {
@@ -33,8 +34,8 @@ std::uint64_t next_order(std::uint64_t floor) noexcept;
 /// itself.
 template <class T>
 struct Node {
-  Node(const char* name, std::uint64_t creation, const Shape& value_shape)
-      : op(name), order(creation), shape(value_shape) {}
+  Node(const OpInfo* made_by, std::uint64_t creation, const Shape& value_shape)
+      : op(made_by), order(creation), shape(value_shape) {}
   virtual ~Node() = default;
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -59,7 +60,7 @@ struct Node {
   std::uint8_t results = 1;  ///< how many the op has; those of several have PartNodes, too
   bool is_part = false;      ///< a PartNode
   MatmulPrecision precision = float32_matmul_precision();  ///< of the forward, for the backward
-  const char* op;                                          ///< null for a leaf
+  const OpInfo* op;                                        ///< null for a leaf
   std::uint64_t order;               ///< newer than all inputs: creation order is a topological order
   Shape shape;                       ///< of the value and of its gradient
   Ref<Value<T>> grad_value;          ///< the gradient collected so far in a backward pass

@@ -32,8 +32,8 @@ std::uint64_t order_above(const Edges& edges) {
 template <class T, std::size_t M, class Edges, class F, class... Kept>
 class OpNode final : public Node<T> {
  public:
-  OpNode(const char* name, const Shape& shape, Edges&& edges, F&& backward, Kept&&... kept)
-      : Node<T>(name, order_above(edges), shape),
+  OpNode(const OpInfo& op, const Shape& shape, Edges&& edges, F&& backward, Kept&&... kept)
+      : Node<T>(&op, order_above(edges), shape),
         inputs_(std::move(edges)),
         state_(std::in_place, std::move(backward), std::move(kept)...) {
     this->results = M;
@@ -55,7 +55,7 @@ class OpNode final : public Node<T> {
       static_assert(std::tuple_size_v<decltype(found)> == std::tuple_size_v<Edges>,
                     "a gradient for each input");
     } else if (found.size() != inputs_.size()) {
-      fail<ValueError>("backward: '", this->op, "' must return ", inputs_.size(), " gradients, got ",
+      fail<ValueError>("backward: '", this->op->name, "' must return ", inputs_.size(), " gradients, got ",
                        found.size());
     }
     std::move(found.begin(), found.end(), grads);
@@ -84,7 +84,7 @@ class OpNode final : public Node<T> {
 
 /// Makes `ys`, the M results of an op, part of the graph.
 template <std::size_t M, class T, class Edges, class F, class... S>
-void add_node(const char* op, Variable<T>* ys, Edges edges, F backward, const Saved<S...>& saved) {
+void add_node(const OpInfo& op, Variable<T>* ys, Edges edges, F backward, const Saved<S...>& saved) {
   Ref<Node<T>> node(std::apply(
       [&](const S&... thing) {
         using Made = OpNode<T, M, Edges, F, decltype(kept(ys, thing))...>;
@@ -114,10 +114,10 @@ auto refusing_gradients(const Node<T>& owner, const Dy& dy, const F& compute) {
   }();
   for (Variable<T>& gradient : grads) {
     if (!gradient.defined()) continue;
-    const auto refuse = [op = owner.op](const Variable<T>&, Needs) -> std::vector<Variable<T>> {
+    const auto refuse = [op = owner.op->name](const Variable<T>&, Needs) -> std::vector<Variable<T>> {
       fail_once(op);
     };
-    add_node<1>(owner.op, &gradient, edges, refuse, Saved());
+    add_node<1>(*owner.op, &gradient, edges, refuse, Saved());
   }
   return grads;
 }

@@ -20,7 +20,7 @@ class Route {
 
   /// The pass is at a node, whose whole gradient is dy. False if it does not go on from there.
   virtual bool arrive(const Node<T>& node, const Variable<T>& /*dy*/) {
-    if (node.released) fail_released(node.op);
+    if (node.released) fail_released(node.op->name);
     return true;
   }
 

@@ -57,7 +57,7 @@ class Profiler : public Watcher {
   void add_op(const OpEvent<T>& event) {
     if (event.in_backward) return;
     backward_depth_ = 0;  // not yet if a backward has thrown
-    const std::size_t op = op_row(event.op), module = running_.empty() ? none : running_.back();
+    const std::size_t op = op_row(event.op.name), module = running_.empty() ? none : running_.back();
     const std::size_t bytes = event.result.size() * sizeof(T);
     if (event.number != 0) origins_[event.number] = module;
     ++ops_[op].calls;
@@ -74,8 +74,8 @@ class Profiler : public Watcher {
   void add_backward(const BackwardEvent<T>& event) {
     if (--backward_depth_ > 0) return;
     const auto origin = origins_.find(event.number);
-    add(op_row(event.op), origin != origins_.end() ? origin->second : none, &ProfileRow::backward_seconds,
-        since(last_));
+    add(op_row(event.op.name), origin != origins_.end() ? origin->second : none,
+        &ProfileRow::backward_seconds, since(last_));
     last_ = Clock::now();
   }
 

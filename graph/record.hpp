@@ -2,10 +2,12 @@
 
 // What an op of one's own needs: compute y, then return record(...) with the backward beside it.
 //
+//   inline constexpr Op cube_op("cube", {"x"});
+//
 //   template <class T>
 //   Variable<T> cube(const Variable<T>& x) {
 //     Variable<T> y(x.value() * x.value() * x.value());
-//     return record<T>("cube", std::move(y), Inputs(x), Saved(x),
+//     return record<T>(cube_op, std::move(y), Inputs(x), Saved(x),
 //                      [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * 3 * x * x}; });
 //   }
 
@@ -49,13 +51,19 @@ std::array<Ref<Node<T>>, sizeof...(V)> nodes_of(const Inputs<V...>& inputs) {
 }
 
 template <class T, class... V, class... A>
-[[gnu::cold, gnu::noinline]] void tell_op(const char* op, std::span<const Variable<T>> ys,
+[[gnu::cold, gnu::noinline]] void tell_op(const OpInfo& op, std::span<const Variable<T>> ys,
                                           const Inputs<V...>& inputs, const Attributes<A...>& attributes) {
   const auto pointers =
       std::apply([](const auto&... input) { return std::array<const Variable<T>*, sizeof...(V)>{&input...}; },
                  inputs.variables);
   tell_op<T, A...>(op, ys, pointers, attributes);
 }
+
+/// An op has no more inputs than its description names, those at the end may be missing, and all attributes
+/// or none.
+template <class O, std::size_t inputs, std::size_t attributes>
+inline constexpr bool describes = inputs <= O::input_count &&
+                                  (attributes == 0 || attributes == O::attribute_count);
 
 }  // namespace detail
 
@@ -65,10 +73,11 @@ template <class T, class... V, class... A>
 /// `backward(dy, needs, saved...)` gets the gradient of y, which inputs need one, and what `saved` named, and
 /// returns Grads<T, N>, a gradient of each input's shape. It is called with Variables: made of the library's
 /// ops, the gradient can itself be differentiated. It must capture sizes and plain arrays only, never a
-/// Variable. `attributes` are for those who watch.
-template <class T, class... V, class... A, class... S, class F>
-Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
-                   const Attributes<A...>& attributes, const Saved<S...>& saved, F&& backward) {
+/// Variable. `op` describes the op, and `attributes` are for those who watch.
+template <class T, detail::Described O, class... V, class... A, class... S, class F>
+Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
+                   const Saved<S...>& saved, F&& backward) {
+  static_assert(detail::describes<O, sizeof...(V), sizeof...(A)>, "inputs and attributes as op names them");
   if (std::apply(will_record<V...>, inputs.variables))
     detail::add_node<1>(op, &y, detail::nodes_of<T>(inputs), std::forward<F>(backward), saved);
   if (detail::is_watched()) [[unlikely]]
@@ -76,8 +85,8 @@ Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs,
   return std::move(y);
 }
 
-template <class T, class... V, class... S, class F>
-Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs, const Saved<S...>& saved,
+template <class T, detail::Described O, class... V, class... S, class F>
+Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Saved<S...>& saved,
                    F&& backward) {
   return record<T>(op, std::move(y), inputs, Attributes(), saved, std::forward<F>(backward));
 }
@@ -85,11 +94,12 @@ Variable<T> record(const char* op, Variable<T>&& y, const Inputs<V...>& inputs, 
 /// record() for an op with several results, such as a matrix's eigenvalues and eigenvectors:
 /// `backward(dys, needs, saved...)` gets an array of their gradients, undefined for a result that nothing
 /// depends on. Output(i) is the result i.
-template <class T, std::size_t M, class... V, class... A, class... S, class F>
-std::array<Variable<T>, M> record_many(const char* op, std::array<Variable<T>, M> ys,
-                                       const Inputs<V...>& inputs, const Attributes<A...>& attributes,
-                                       const Saved<S...>& saved, F&& backward) {
+template <class T, std::size_t M, detail::Described O, class... V, class... A, class... S, class F>
+std::array<Variable<T>, M> record_many(O& op, std::array<Variable<T>, M> ys, const Inputs<V...>& inputs,
+                                       const Attributes<A...>& attributes, const Saved<S...>& saved,
+                                       F&& backward) {
   static_assert(M >= 2 && M < 256);
+  static_assert(detail::describes<O, sizeof...(V), sizeof...(A)>, "inputs and attributes as op names them");
   if (std::apply(will_record<V...>, inputs.variables))
     detail::add_node<M>(op, ys.data(), detail::nodes_of<T>(inputs), std::forward<F>(backward), saved);
   if (detail::is_watched()) [[unlikely]]
@@ -97,11 +107,12 @@ std::array<Variable<T>, M> record_many(const char* op, std::array<Variable<T>, M
   return ys;
 }
 
-/// record() for an op with any number of inputs; `backward(dy, needs, saved...)` returns a vector of
-/// gradients.
-template <class T, class... A, class... S, class F>
-Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
+/// record() for an op with any number of inputs, which its description has one name for; `backward(dy, needs,
+/// saved...)` returns a vector of gradients.
+template <class T, detail::Described O, class... A, class... S, class F>
+Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
                         const Attributes<A...>& attributes, const Saved<S...>& saved, F&& backward) {
+  static_assert(detail::describes<O, 1, sizeof...(A)>, "attributes as op names them");
   Variable<T> result = std::move(y);
   const auto requires_grad = [](const Variable<T>& input) { return input.requires_grad(); };
   if (grad_enabled() && std::any_of(inputs.begin(), inputs.end(), requires_grad)) {
@@ -118,15 +129,14 @@ Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Varia
   return result;
 }
 
-template <class T, class... A, class F>
-Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
+template <class T, detail::Described O, class... A, class F>
+Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
                         const Attributes<A...>& attributes, F&& backward) {
   return record_list<T>(op, std::move(y), inputs, attributes, Saved(), std::forward<F>(backward));
 }
 
-template <class T, class F>
-Variable<T> record_list(const char* op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
-                        F&& backward) {
+template <class T, detail::Described O, class F>
+Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& inputs, F&& backward) {
   return record_list<T>(op, std::move(y), inputs, Attributes(), Saved(), std::forward<F>(backward));
 }
 
@@ -171,11 +181,18 @@ struct KernelBackward {
   Composed composed;
 };
 
+namespace ops {
+
+/// x itself, as a node of its own.
+inline constexpr Op alias("alias", {"x"});
+
+}  // namespace ops
+
 namespace detail {
 
 /// y, which has the elements of x, under a node of its own.
-template <class T, class... A>
-Variable<T> same_elements(const char* op, Variable<T>&& y, const Variable<T>& x,
+template <class T, Described O, class... A>
+Variable<T> same_elements(O& op, Variable<T>&& y, const Variable<T>& x,
                           const Attributes<A...>& attributes = Attributes<>()) {
   return record<T>(op, std::move(y), Inputs(x), attributes, Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });

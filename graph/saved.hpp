@@ -43,7 +43,7 @@ struct SavedValue {
 
   void check(const Node<T>& owner, std::size_t position) const {
     if (value && value->version != version) [[unlikely]]
-      fail_changed(owner.op, position, value->array.shape());
+      fail_changed(owner.op->name, position, value->array.shape());
   }
 
   Ref<Value<T>> value;

@@ -91,7 +91,7 @@ class Variable {
   bool is_leaf() const noexcept { return !node_ || node_->is_leaf(); }
 
   /// The name of the op that made this, "leaf" for a leaf.
-  const char* op() const noexcept { return is_leaf() ? "leaf" : node_->op; }
+  const char* op() const noexcept { return is_leaf() ? "leaf" : node_->op->name; }
 
   /// The gradient that backward() accumulated in this leaf. Throws GraphError if there is none (yet).
   Variable grad() const;

@@ -67,7 +67,7 @@ void AttributeList::add(const char* name, const Ids* value) { set(attributes_.em
 void AttributeList::add(const char* name, const Mask* value) { set(attributes_.emplace_back(), name, value); }
 
 template <class T>
-void tell_op(const char* op, std::span<const Variable<T>* const> inputs, const Variable<T>& result,
+void tell_op(const OpInfo& op, std::span<const Variable<T>* const> inputs, const Variable<T>& result,
              std::span<const Attribute> attributes, std::size_t output) {
   const Node<T>* const node = Access<T>::node(result).get();
   const OpEvent<T> event{op,     inputs,    result,     attributes, node != nullptr ? node->order : 0,
@@ -76,22 +76,22 @@ void tell_op(const char* op, std::span<const Variable<T>* const> inputs, const V
 }
 
 template <class T>
-void tell_backward_begin(const char* op, std::uint64_t number, const Variable<T>& dy) {
+void tell_backward_begin(const OpInfo& op, std::uint64_t number, const Variable<T>& dy) {
   const BackwardEvent<T> event{op, number, dy, {}};
   Telling().all([&](Watcher& watcher) { watcher.on_backward_begin(event); });
 }
 
 template <class T>
-void tell_backward_end(const char* op, std::uint64_t number, std::span<const Variable<T>> gradients) {
+void tell_backward_end(const OpInfo& op, std::uint64_t number, std::span<const Variable<T>> gradients) {
   const BackwardEvent<T> event{op, number, {}, gradients};
   Telling().all([&](Watcher& watcher) { watcher.on_backward_end(event); });
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                  \
-  template void tell_op(const char*, std::span<const Variable<T>* const>, const Variable<T>&, \
-                        std::span<const Attribute>, std::size_t);                             \
-  template void tell_backward_begin(const char*, std::uint64_t, const Variable<T>&);          \
-  template void tell_backward_end(const char*, std::uint64_t, std::span<const Variable<T>>);
+#define XGRAD_INSTANTIATE(T)                                                                    \
+  template void tell_op(const OpInfo&, std::span<const Variable<T>* const>, const Variable<T>&, \
+                        std::span<const Attribute>, std::size_t);                               \
+  template void tell_backward_begin(const OpInfo&, std::uint64_t, const Variable<T>&);          \
+  template void tell_backward_end(const OpInfo&, std::uint64_t, std::span<const Variable<T>>);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

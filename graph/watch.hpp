@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "array.hpp"
+#include "op.hpp"
 #include "scoped_value.hpp"
 
 namespace xgrad {
@@ -46,7 +47,7 @@ struct RunningModule {
 /// An op that was computed, recorded or not.
 template <class T>
 struct OpEvent {
-  const char* op;
+  const OpInfo& op;
   std::span<const Variable<T>* const> inputs;  ///< an undefined one stands for an operand that is not there
   const Variable<T>& result;
   std::span<const Attribute> attributes;
@@ -59,7 +60,7 @@ struct OpEvent {
 /// The backward of a recorded op, before and after.
 template <class T>
 struct BackwardEvent {
-  const char* op;
+  const OpInfo& op;
   std::uint64_t number;                    ///< of OpEvent, of the first result's if there are several
   Variable<T> dy;                          ///< the gradient of the (first) result; undefined after
   std::span<const Variable<T>> gradients;  ///< of its inputs, undefined where none is needed; empty before
@@ -161,16 +162,16 @@ class AttributeList {
 };
 
 template <class T>
-[[gnu::cold, gnu::noinline]] void tell_op(const char* op, std::span<const Variable<T>* const> inputs,
+[[gnu::cold, gnu::noinline]] void tell_op(const OpInfo& op, std::span<const Variable<T>* const> inputs,
                                           const Variable<T>& result, std::span<const Attribute> attributes,
                                           std::size_t output);
 
 template <class T>
-[[gnu::cold, gnu::noinline]] void tell_backward_begin(const char* op, std::uint64_t number,
+[[gnu::cold, gnu::noinline]] void tell_backward_begin(const OpInfo& op, std::uint64_t number,
                                                       const Variable<T>& dy);
 
 template <class T>
-[[gnu::cold, gnu::noinline]] void tell_backward_end(const char* op, std::uint64_t number,
+[[gnu::cold, gnu::noinline]] void tell_backward_end(const OpInfo& op, std::uint64_t number,
                                                     std::span<const Variable<T>> gradients);
 
 }  // namespace detail

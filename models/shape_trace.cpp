@@ -6,6 +6,10 @@
 #include <string_view>
 
 #include "../graph/variable.hpp"
+#include "../ops/embedding.hpp"
+#include "../ops/linear.hpp"
+#include "../ops/self_attention.hpp"
+#include "../ops/softmax.hpp"
 
 namespace xgrad {
 namespace {
@@ -51,27 +55,27 @@ template <class T>
 void ShapeTrace::add_op(const OpEvent<T>& event) {
   if (event.in_backward) return;
   last_result_ = event.result.shape();
-  const std::string_view op = event.op;
+  const OpInfo& op = event.op;
   const auto shape = [&](std::size_t input) -> const Shape& { return event.inputs[input]->shape(); };
-  if (op == "embedding" && is_type(event.module, "Embedding")) {
+  if (op == ops::embedding && is_type(event.module, "Embedding")) {
     const Ids* const ids = attribute<const Ids*>(event.attributes, "ids");
     if (ids->dimension() != 2) return;
     rows_.push_back({"", "Input", ids->shape(), "batch, seq"});
     rows_.push_back({"Embedding", "Embedded", last_result_, "batch, seq, d_model"});
-  } else if (op == "linear" && is_type(event.module, "Linear")) {
+  } else if (op == ops::linear && is_type(event.module, "Linear")) {
     add_linear(*event.module, shape(0), last_result_);
-  } else if (op == "self_attention" || op == "scaled_dot_product_attention") {
-    const bool projects = op == "self_attention";
+  } else if (op == ops::self_attention || op == ops::scaled_dot_product_attention) {
+    const bool projects = op == ops::self_attention;
     const Shape q = projects ? with_last(shape(0), shape(1)[0]) : shape(0);
     const Shape& k = projects ? shape(0) : shape(1);
     if (is_type(event.module, "MultiHeadAttention"))
       rows_.push_back({"Linear Q/K/V", "Q, K, V", q, "batch, seq, d_model"});
     add_attention(q, k, last_result_.back(),
                   static_cast<std::size_t>(attribute<std::int64_t>(event.attributes, "num_heads")));
-  } else if (op == "softmax" && is_type(event.module, "MultiHeadAttention")) {  // with_weights
+  } else if (op == ops::softmax && is_type(event.module, "MultiHeadAttention")) {  // with_weights
     rows_.push_back({"Linear Q/K/V", "Q, K, V", queries_, "batch, seq, d_model"});
     add_attention(queries_, {last_result_.back(), 1}, queries_.back(), last_result_[last_result_.size() - 3]);
-  } else if (op == "softmax" && is_type(event.module, "SelfAttention")) {
+  } else if (op == ops::softmax && is_type(event.module, "SelfAttention")) {
     add_attention(queries_, {last_result_.back(), 1}, queries_.back(), 0);
   }
 }

@@ -108,7 +108,7 @@ AxisRun last_run(const Shape& shape, const Shape& kept, std::size_t axes) {
 template <class T>
 Variable<T> larger_part(const Variable<T>& dy, const Variable<T>& a, const Variable<T>& b) {
   return detail::masked_mul(
-      dy, map_pairs<T>("maximum", kernels::Binary::maximum_share, kernels::maximum_share<T>, a, b));
+      dy, map_pairs<T>(ops::maximum.name, kernels::Binary::maximum_share, kernels::maximum_share<T>, a, b));
 }
 
 }  // namespace
@@ -154,7 +154,8 @@ void stretch_axes(const T* x, const Shape& kept, const Shape& shape, T* y) {
 template <class T>
 Variable<T> masked_mul(const Variable<T>& x, const Variable<T>& mask) {
   return record<T>(
-      "masked_mul", map_pairs<T>("masked_mul", kernels::Binary::masked_mul, kernels::masked_mul<T>, x, mask),
+      ops::masked_mul,
+      map_pairs<T>(ops::masked_mul.name, kernels::Binary::masked_mul, kernels::masked_mul<T>, x, mask),
       Inputs(x, mask), Saved(mask), [](Variable<T> dy, Needs needs, Variable<T> mask) -> Grads<T, 2> {
         return {summed(masked_mul(dy, mask), needs.shape(0)), Variable<T>()};
       });
@@ -162,8 +163,8 @@ Variable<T> masked_mul(const Variable<T>& x, const Variable<T>& mask) {
 
 template <class T>
 Variable<T> squared_difference(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("squared_difference",
-                   map_pairs<T>("squared_difference", kernels::Binary::squared_difference,
+  return record<T>(ops::squared_difference,
+                   map_pairs<T>(ops::squared_difference.name, kernels::Binary::squared_difference,
                                 kernels::squared_difference<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    KernelBackward(
@@ -194,7 +195,7 @@ Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
   Variable<T> y = detail::empty<T>(shape, "broadcast_to");
   detail::stretch_axes(detail::data(x), x.shape(), shape, detail::data(y));
   return record<T>(
-      "broadcast_to", std::move(y), Inputs(x), Attributes("shape", shape), Saved(),
+      ops::broadcast_to, std::move(y), Inputs(x), Attributes(shape), Saved(),
       [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {detail::summed(dy, needs.shape(0))}; });
 }
 
@@ -206,28 +207,29 @@ Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
   Variable<T> y = detail::empty<T>(shape, "sum_to");
   detail::reduce_axes(kernels::sum_middle<T>, x, shape, detail::data(y));
   return record<T>(
-      "sum_to", std::move(y), Inputs(x), Attributes("shape", shape), Saved(),
+      ops::sum_to, std::move(y), Inputs(x), Attributes(shape), Saved(),
       [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {detail::stretched(dy, needs.shape(0))}; });
 }
 
 template <class T>
 Variable<T> add(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("add", map_pairs<T>("add", kernels::Binary::add, kernels::add<T>, a, b), Inputs(a, b),
-                   Saved(), [](Variable<T> dy, Needs needs) -> Grads<T, 2> {
+  return record<T>(ops::add, map_pairs<T>(ops::add.name, kernels::Binary::add, kernels::add<T>, a, b),
+                   Inputs(a, b), Saved(), [](Variable<T> dy, Needs needs) -> Grads<T, 2> {
                      return {reduced(needs, 0, dy), reduced(needs, 1, dy)};
                    });
 }
 
 template <class T>
 Variable<T> sub(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("sub", map_pairs<T>("sub", kernels::Binary::sub, kernels::sub<T>, a, b), Inputs(a, b),
-                   Saved(), [](Variable<T> dy, Needs needs) { return difference_grads(needs, dy); });
+  return record<T>(ops::sub, map_pairs<T>(ops::sub.name, kernels::Binary::sub, kernels::sub<T>, a, b),
+                   Inputs(a, b), Saved(),
+                   [](Variable<T> dy, Needs needs) { return difference_grads(needs, dy); });
 }
 
 template <class T>
 Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("mul", map_pairs<T>("mul", kernels::Binary::mul, kernels::mul<T>, a, b), Inputs(a, b),
-                   Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
+  return record<T>(ops::mul, map_pairs<T>(ops::mul.name, kernels::Binary::mul, kernels::mul<T>, a, b),
+                   Inputs(a, b), Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {needs[0] ? reduced(needs, 0, dy * b) : Variable<T>(),
                              needs[1] ? reduced(needs, 1, dy * a) : Variable<T>()};
@@ -237,7 +239,7 @@ Variable<T> mul(const Variable<T>& a, const Variable<T>& b) {
 template <class T>
 Variable<T> div(const Variable<T>& a, const Variable<T>& b) {
   return record<T>(
-      "div", map_pairs<T>("div", kernels::Binary::div, kernels::div<T>, a, b), Inputs(a, b),
+      ops::div, map_pairs<T>(ops::div.name, kernels::Binary::div, kernels::div<T>, a, b), Inputs(a, b),
       Saved(if_requires_grad(b, a), b),
       [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         const Variable<T> da = dy / b;
@@ -249,7 +251,7 @@ template <class T>
 Variable<T> add(const Variable<T>& a, std::type_identity_t<T> b) {
   Variable<T> y = detail::empty<T>(a.shape());
   kernels::add_scalar(b, detail::data(a), detail::data(y), a.size());
-  return record<T>("add", std::move(y), Inputs(a), Attributes("other", b), Saved(),
+  return record<T>(ops::add, std::move(y), Inputs(a), Attributes(b), Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {std::move(dy)}; });
 }
 
@@ -272,7 +274,7 @@ template <class T>
 Variable<T> mul(const Variable<T>& a, std::type_identity_t<T> b) {
   Variable<T> y = detail::empty<T>(a.shape());
   kernels::scale(b, detail::data(a), detail::data(y), a.size());
-  return record<T>("mul", std::move(y), Inputs(a), Attributes("other", b), Saved(),
+  return record<T>(ops::mul, std::move(y), Inputs(a), Attributes(b), Saved(),
                    [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {mul(dy, b)}; });
 }
 
@@ -280,7 +282,7 @@ template <class T>
 Variable<T> div(const Variable<T>& a, std::type_identity_t<T> b) {
   Variable<T> y = detail::empty<T>(a.shape());
   kernels::div_scalar(b, detail::data(a), detail::data(y), a.size());
-  return record<T>("div", std::move(y), Inputs(a), Attributes("other", b), Saved(),
+  return record<T>(ops::div, std::move(y), Inputs(a), Attributes(b), Saved(),
                    [b](Variable<T> dy, Needs) -> Grads<T, 1> { return {div(dy, b)}; });
 }
 
@@ -292,7 +294,7 @@ Variable<T> neg(const Variable<T>& x) {
 template <class T>
 Variable<T> pow(const Variable<T>& a, const Variable<T>& b) {
   return record<T>(
-      "pow", map_pairs<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, b), Inputs(a, b),
+      ops::pow, map_pairs<T>(ops::pow.name, kernels::Binary::pow, kernels::pow<T>, a, b), Inputs(a, b),
       Saved(a, b, Output()),
       [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b, Variable<T> y) -> Grads<T, 2> {
         Grads<T, 2> grads;
@@ -315,12 +317,12 @@ Variable<T> pow(const Variable<T>& a, std::type_identity_t<T> b) {
   if (b == T(0.5)) return sqrt(a);
   if (b == 2) return square(a);
   if (b == 3) return detail::cube(a);
-  return record<T>("pow", map_pairs<T>("pow", kernels::Binary::pow, kernels::pow<T>, a, Variable<T>(b)),
-                   Inputs(a), Attributes("exponent", b), Saved(a),
-                   [b](Variable<T> dy, Needs, Variable<T> a) -> Grads<T, 1> {
-                     if (b == 0) return {Variable<T>(Array<T>(a.shape(), T{0}))};
-                     return {dy * (pow(a, b - 1) * b)};
-                   });
+  return record<T>(
+      ops::pow, map_pairs<T>(ops::pow.name, kernels::Binary::pow, kernels::pow<T>, a, Variable<T>(b)),
+      Inputs(a), Attributes(b), Saved(a), [b](Variable<T> dy, Needs, Variable<T> a) -> Grads<T, 1> {
+        if (b == 0) return {Variable<T>(Array<T>(a.shape(), T{0}))};
+        return {dy * (pow(a, b - 1) * b)};
+      });
 }
 
 template <class T>
@@ -330,7 +332,8 @@ Variable<T> pow(std::type_identity_t<T> a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> maximum(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("maximum", map_pairs<T>("maximum", kernels::Binary::maximum, kernels::maximum<T>, a, b),
+  return record<T>(ops::maximum,
+                   map_pairs<T>(ops::maximum.name, kernels::Binary::maximum, kernels::maximum<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {needs[0] ? reduced(needs, 0, larger_part(dy, a, b)) : Variable<T>(),
@@ -340,7 +343,8 @@ Variable<T> maximum(const Variable<T>& a, const Variable<T>& b) {
 
 template <class T>
 Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("minimum", map_pairs<T>("minimum", kernels::Binary::minimum, kernels::minimum<T>, a, b),
+  return record<T>(ops::minimum,
+                   map_pairs<T>(ops::minimum.name, kernels::Binary::minimum, kernels::minimum<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {needs[0] ? reduced(needs, 0, larger_part(dy, b, a)) : Variable<T>(),

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // add, sub, mul, div and neg are declared with Variable, whose operators + - * / they are. Two operands
@@ -125,4 +126,20 @@ Variable<T> equal(const Variable<T>& a, const Variable<T>& b);
 Strides broadcast_strides(const Shape& shape, const Shape& target);
 
 }  // namespace detail
+
+namespace ops {
+
+inline constexpr Op add("add", {"a", "b"}, {"other"});
+inline constexpr Op sub("sub", {"a", "b"});
+inline constexpr Op mul("mul", {"a", "b"}, {"other"});
+inline constexpr Op div("div", {"a", "b"}, {"other"});
+inline constexpr Op pow("pow", {"a", "b"}, {"exponent"});
+inline constexpr Op maximum("maximum", {"a", "b"});
+inline constexpr Op minimum("minimum", {"a", "b"});
+inline constexpr Op squared_difference("squared_difference", {"a", "b"});
+inline constexpr Op masked_mul("masked_mul", {"x", "mask"});
+inline constexpr Op broadcast_to("broadcast_to", {"x"}, {"shape"});
+inline constexpr Op sum_to("sum_to", {"x"}, {"shape"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -11,7 +11,7 @@ template <class T>
 Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
                                          const std::type_identity_t<AttentionMask<T>>& attn_mask,
                                          AttentionOptions options) {
-  constexpr const char* name = "scaled_dot_product_attention";
+  constexpr const char* name = ops::scaled_dot_product_attention.name;
   const detail::SharedPlan plan =
       detail::plan_attention<T>(name, q.shape(), k.shape(), v.shape(), attn_mask, options);
   Shape shape = q.shape();
@@ -22,9 +22,8 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
       detail::attention_forward<T>(*plan, {detail::data(q), detail::data(k), detail::data(v)}, bias,
                                    will_record(q, k, v, bias), detail::data(y));
   return fused<T>(
-      name, std::move(y), Inputs(q, k, v, bias),
-      Attributes("num_heads", options.num_heads, "scale", plan->scale, "is_causal", options.is_causal,
-                 "dropout_p", options.dropout_p, "attn_mask", attn_mask.allowed()),
+      ops::scaled_dot_product_attention, std::move(y), Inputs(q, k, v, bias),
+      Attributes(options.num_heads, plan->scale, options.is_causal, options.dropout_p, attn_mask.allowed()),
       Saved(saved),
       [plan](const Variable<T>& q, const Variable<T>& k, const Variable<T>& v, const Variable<T>& bias) {
         return detail::attention_composed(*plan, q, k, v, bias).output;

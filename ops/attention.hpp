@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "../graph/op.hpp"
 #include "attention_mask.hpp"
 
 namespace xgrad {
@@ -27,4 +28,11 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
                                          const std::type_identity_t<AttentionMask<T>>& attn_mask = {},
                                          AttentionOptions options = {});
 
+namespace ops {
+
+inline constexpr Op scaled_dot_product_attention("scaled_dot_product_attention", {"q", "k", "v", "attn_bias"},
+                                                 {"num_heads", "scale", "is_causal", "dropout_p",
+                                                  "attn_mask"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -97,7 +97,7 @@ template <class T>
 AttentionResult<T> attention_with_weights(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
                                           const std::type_identity_t<AttentionMask<T>>& attn_mask,
                                           AttentionOptions options) {
-  constexpr const char* name = "scaled_dot_product_attention";
+  constexpr const char* name = ops::scaled_dot_product_attention.name;
   const detail::SharedPlan plan =
       detail::plan_attention<T>(name, q.shape(), k.shape(), v.shape(), attn_mask, options);
   return detail::attention_composed(*plan, q, k, v, attn_mask.bias());

@@ -49,7 +49,7 @@ Variable<T> cholesky(const Variable<T>& a, bool upper) {
                              detail::matrix_place(a.shape(), number), " is not positive");
   }
   return record<T>(
-      "cholesky", std::move(l), Inputs(a), Saved(Output()),
+      ops::cholesky, std::move(l), Inputs(a), Saved(Output()),
       KernelBackward([](const Variable<T>& dl, Needs,
                         const Variable<T>& l) -> Grads<T, 1> { return {kernel_grad(l, dl)}; },
                      [](const Variable<T>& dl, Needs, const Variable<T>& l) -> Grads<T, 1> {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -14,4 +15,9 @@ namespace xgrad {
 template <class T>
 Variable<T> cholesky(const Variable<T>& a, bool upper = false);
 
+namespace ops {
+
+inline constexpr Op cholesky("cholesky", {"a"});
+
+}  // namespace ops
 }  // namespace xgrad

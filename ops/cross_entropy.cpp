@@ -78,9 +78,9 @@ Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Target
     *detail::data(y) /= to.divisor;
   }
   return fused<T>(
-      "cross_entropy", std::move(y), Inputs(Unread(logits)),
-      Attributes("target", shared->ids, "ignore_index", shared->ignore_index, "label_smoothing",
-                 shared->smoothing, "reduction", shared->reduction_name(), "weight", shared->weight),
+      ops::cross_entropy, std::move(y), Inputs(Unread(logits)),
+      Attributes(shared->ids, shared->ignore_index, shared->smoothing, shared->reduction_name(),
+                 shared->weight),
       Saved(log_probs),
       [shared](const Variable<T>& logits) {
         const Variable<T> rows = losses_composed(logits, *shared);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "losses.hpp"
 
 namespace xgrad {
@@ -28,4 +29,10 @@ template <class T>
 Variable<T> cross_entropy(const Variable<T>& logits, const Variable<T>& target,
                           const CrossEntropyOptions<std::type_identity_t<T>>& options = {});
 
+namespace ops {
+
+inline constexpr Op cross_entropy("cross_entropy", {"logits"},
+                                  {"target", "ignore_index", "label_smoothing", "reduction", "weight"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -13,6 +13,12 @@
 #include "shapes.hpp"
 
 namespace xgrad {
+namespace ops {
+
+constexpr Op cofactors("cofactors", {"a", "b"});
+
+}  // namespace ops
+
 namespace {
 
 using detail::LuFactors;
@@ -46,7 +52,7 @@ Variable<T> as_matrices(const Variable<T>& x) {
 
 /// log |det a|, nan where the determinant is negative unless `of_negative`.
 template <class T>
-Variable<T> log_determinant(const char* op, const Variable<T>& a, const Lu<T>& lu, bool of_negative) {
+Variable<T> log_determinant(const Op<1, 0>& op, const Variable<T>& a, const Lu<T>& lu, bool of_negative) {
   Variable<T> y = detail::empty<T>(detail::batch_axes(a.shape()));
   T* to = detail::data(y);
   for_each_determinant(*lu, a.shape(-1), [&](std::size_t i, const auto& found) {
@@ -77,7 +83,7 @@ Variable<T> mixed_cofactors(const Variable<T>& a, const Variable<T>& b) {
       }
     }
   });
-  return record<T>("cofactors", std::move(y), Inputs(a, b),
+  return record<T>(ops::cofactors, std::move(y), Inputs(a, b),
                    Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      Grads<T, 2> grads;
@@ -99,7 +105,7 @@ Variable<T> cofactors_of_two(const Variable<T>& a) {
     to[i + 2] = -from[i + 1];
     to[i + 3] = from[i];
   }
-  return record<T>("cofactors", std::move(y), Inputs(a), Saved(),
+  return record<T>(ops::cofactors, std::move(y), Inputs(a), Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {cofactors_of_two(dy)}; });
 }
 
@@ -156,7 +162,7 @@ Variable<T> small_determinant(const Variable<T>& a) {
               m[2] * (m[3] * m[7] - m[4] * m[6]);
     }
   }
-  return record<T>("det", std::move(y), Inputs(a), Saved(a),
+  return record<T>(ops::det, std::move(y), Inputs(a), Saved(a),
                    [n](Variable<T> dy, Needs needs, Variable<T> a) -> Grads<T, 1> {
                      if (n <= 1) return {expand(as_matrices(dy), needs.shape(0))};
                      if (n == 2) return {as_matrices(dy) * cofactors_of_two(a)};
@@ -171,7 +177,7 @@ SlogdetResult<T> slogdet(const Variable<T>& a) {
   const std::size_t n = detail::matrix_order("slogdet", a.shape());
   const Lu<T> lu = detail::lu_factors(a);
   SlogdetResult<T> result{detail::empty<T>(detail::batch_axes(a.shape())),
-                          log_determinant("slogdet", a, lu, true)};
+                          log_determinant(ops::slogdet, a, lu, true)};
   T* signs = detail::data(result.sign);
   for_each_determinant(*lu, n, [&](std::size_t i, const auto& found) { signs[i] = found.sign; });
   return result;
@@ -180,7 +186,7 @@ SlogdetResult<T> slogdet(const Variable<T>& a) {
 template <class T>
 Variable<T> logdet(const Variable<T>& a) {
   detail::matrix_order("logdet", a.shape());
-  return log_determinant("logdet", a, detail::lu_factors(a), false);
+  return log_determinant(ops::logdet, a, detail::lu_factors(a), false);
 }
 
 template <class T>
@@ -192,7 +198,7 @@ Variable<T> det(const Variable<T>& a) {
   T* to = detail::data(y);
   for_each_determinant(*lu, n, [&](std::size_t i, const auto& found) { to[i] = found.value; });
   return record<T>(
-      "det", std::move(y), Inputs(a), Saved(a, Output()),
+      ops::det, std::move(y), Inputs(a), Saved(a, Output()),
       KernelBackward([lu](Variable<T> dy, Needs, Variable<T> a,
                           Variable<T>) -> Grads<T, 1> { return {as_matrices(dy) * cofactors(a, *lu)}; },
                      [lu](Variable<T> dy, Needs, Variable<T> a, Variable<T> y) -> Grads<T, 1> {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -28,4 +29,11 @@ Variable<T> logdet(const Variable<T>& a);
 template <class T>
 Variable<T> det(const Variable<T>& a);
 
+namespace ops {
+
+inline constexpr Op det("det", {"a"});
+inline constexpr Op slogdet("slogdet", {"a"});
+inline constexpr Op logdet("logdet", {"a"});
+
+}  // namespace ops
 }  // namespace xgrad

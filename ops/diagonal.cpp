@@ -55,29 +55,27 @@ struct Diagonal {
 };
 
 template <class T>
-Variable<T> embedded(const char* op, const Variable<T>& x, const Diagonal& d);
+Variable<T> embedded(const Op<1, 3>& op, const Variable<T>& x, const Diagonal& d);
 
 template <class T>
-Variable<T> taken(const char* op, const Variable<T>& x, const Diagonal& d) {
+Variable<T> taken(const Op<1, 3>& op, const Variable<T>& x, const Diagonal& d) {
   Variable<T> y = detail::empty<T>(d.result_shape());
   const T* from = detail::data(x);
   T* to = detail::data(y);
   d.for_each([&](std::size_t place, std::size_t result) { to[result] = from[place]; });
-  return record<T>(op, std::move(y), Inputs(x),
-                   Attributes("offset", d.offset, "dim1", d.axis1, "dim2", d.axis2), Saved(),
-                   [d](Variable<T> dy, Needs) -> Grads<T, 1> { return {embedded("diag_embed", dy, d)}; });
+  return record<T>(op, std::move(y), Inputs(x), Attributes(d.offset, d.axis1, d.axis2), Saved(),
+                   [d](Variable<T> dy, Needs) -> Grads<T, 1> { return {embedded(ops::diag_embed, dy, d)}; });
 }
 
 template <class T>
-Variable<T> embedded(const char* op, const Variable<T>& x, const Diagonal& d) {
-  Variable<T> y = detail::empty<T>(d.shape, op);
+Variable<T> embedded(const Op<1, 3>& op, const Variable<T>& x, const Diagonal& d) {
+  Variable<T> y = detail::empty<T>(d.shape, op.name);
   const T* from = detail::data(x);
   T* to = detail::data(y);
   std::fill_n(to, y.size(), T{0});
   d.for_each([&](std::size_t place, std::size_t result) { to[place] = from[result]; });
-  return record<T>(op, std::move(y), Inputs(x),
-                   Attributes("offset", d.offset, "dim1", d.axis1, "dim2", d.axis2), Saved(),
-                   [d](Variable<T> dy, Needs) -> Grads<T, 1> { return {taken("diagonal", dy, d)}; });
+  return record<T>(op, std::move(y), Inputs(x), Attributes(d.offset, d.axis1, d.axis2), Saved(),
+                   [d](Variable<T> dy, Needs) -> Grads<T, 1> { return {taken(ops::diagonal, dy, d)}; });
 }
 
 void check_axes(const char* op, const Diagonal& d) {
@@ -98,7 +96,7 @@ Variable<T> diagonal(const Variable<T>& x, std::ptrdiff_t offset, int dim1, int 
   const Diagonal d{x.shape(), detail::normalize_axis("diagonal", dim1, x.shape()),
                    detail::normalize_axis("diagonal", dim2, x.shape()), offset};
   check_axes("diagonal", d);
-  return taken("diagonal", x,
+  return taken(ops::diagonal, x,
                {d.shape, d.axis1, d.axis2, bounded(offset, std::max(d.shape[d.axis1], d.shape[d.axis2]))});
 }
 
@@ -117,7 +115,7 @@ Variable<T> diag_embed(const Variable<T>& x, std::ptrdiff_t offset, int dim1, in
   }
   const Diagonal d{shape, first, second, offset};
   check_axes("diag_embed", d);
-  return embedded("diag_embed", x, d);
+  return embedded(ops::diag_embed, x, d);
 }
 
 template <class T>

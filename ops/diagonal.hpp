@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -31,4 +32,10 @@ Variable<T> diag(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
 template <class T>
 Variable<T> trace(const Variable<T>& x);
 
+namespace ops {
+
+inline constexpr Op diagonal("diagonal", {"x"}, {"offset", "dim1", "dim2"});
+inline constexpr Op diag_embed("diag_embed", {"x"}, {"offset", "dim1", "dim2"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -27,4 +28,9 @@ Variable<T> dropout_if_training(const Variable<T>& x, double p, bool training) {
 
 }  // namespace detail
 
+namespace ops {
+
+inline constexpr Op dropout("dropout", {"x"}, {"p", "training"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -36,7 +36,7 @@ EighResult<T> eigh(const Variable<T>& a, char uplo) {
   }
   const detail::ExactProducts exact;
   auto results = record_many<T, 2>(
-      "eigh", {std::move(w), std::move(v)}, Inputs(a), Attributes("UPLO", std::string(1, uplo)),
+      ops::eigh, {std::move(w), std::move(v)}, Inputs(a), Attributes(std::string(1, uplo)),
       Saved(Output(0), Output(1)),
       [n](std::array<Variable<T>, 2> dys, Needs, Variable<T> w, Variable<T> v) -> Grads<T, 1> {
         Variable<T> inner;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -21,4 +22,9 @@ struct EighResult {
 template <class T>
 EighResult<T> eigh(const Variable<T>& a, char uplo = 'L');
 
+namespace ops {
+
+inline constexpr Op eigh("eigh", {"a"}, {"UPLO"});
+
+}  // namespace ops
 }  // namespace xgrad

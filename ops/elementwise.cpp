@@ -11,6 +11,12 @@
 #include "masked_fill.hpp"
 
 namespace xgrad {
+namespace ops {
+
+constexpr Op relu_grad("relu_grad", {"dy"});
+
+}  // namespace ops
+
 namespace {
 
 using detail::map, detail::unary;
@@ -34,68 +40,68 @@ Variable<T> gelu_composed(const Variable<T>& x, Gelu approximate) {
 
 template <class T>
 Variable<T> exp(const Variable<T>& x) {
-  return unary("exp", map(kernels::exp<T>, x), x, Output(),
+  return unary(ops::exp, map(kernels::exp<T>, x), x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy * y; });
 }
 
 template <class T>
 Variable<T> log(const Variable<T>& x) {
-  return unary("log", map(kernels::log<T>, x), x, x,
+  return unary(ops::log, map(kernels::log<T>, x), x, x,
                [](const Variable<T>& dy, const Variable<T>& x) { return dy / x; });
 }
 
 template <class T>
 Variable<T> sqrt(const Variable<T>& x) {
-  return unary("sqrt", kernels::sqrt<T>, kernels::sqrt_grad<T>, x, Output(),
+  return unary(ops::sqrt, kernels::sqrt<T>, kernels::sqrt_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy / (y * 2); });
 }
 
 template <class T>
 Variable<T> rsqrt(const Variable<T>& x) {
-  return unary("rsqrt", kernels::rsqrt<T>, kernels::rsqrt_grad<T>, x, Output(),
+  return unary(ops::rsqrt, kernels::rsqrt<T>, kernels::rsqrt_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y * y * y) * T(-0.5); });
 }
 
 template <class T>
 Variable<T> reciprocal(const Variable<T>& x) {
-  return unary("reciprocal", kernels::reciprocal<T>, kernels::reciprocal_grad<T>, x, Output(),
+  return unary(ops::reciprocal, kernels::reciprocal<T>, kernels::reciprocal_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return -(dy * (y * y)); });
 }
 
 template <class T>
 Variable<T> square(const Variable<T>& x) {
-  return unary("square", kernels::square<T>, kernels::square_grad<T>, x, x,
+  return unary(ops::square, kernels::square<T>, kernels::square_grad<T>, x, x,
                [](const Variable<T>& dy, const Variable<T>& x) { return dy * x * 2; });
 }
 
 template <class T>
 Variable<T> detail::cube(const Variable<T>& x) {
-  return unary("cube", kernels::cube<T>, kernels::cube_grad<T>, x, x,
+  return unary(ops::cube, kernels::cube<T>, kernels::cube_grad<T>, x, x,
                [](const Variable<T>& dy, const Variable<T>& x) { return dy * (x * x * 3); });
 }
 
 template <class T>
 Variable<T> abs(const Variable<T>& x) {
   return unary(
-      "abs", kernels::abs<T>, kernels::abs_grad<T>, x, x,
+      ops::abs, kernels::abs<T>, kernels::abs_grad<T>, x, x,
       [](const Variable<T>& dy, const Variable<T>& x) { return dy * slopes(kernels::abs_grad<T>, x); });
 }
 
 template <class T>
 Variable<T> tanh(const Variable<T>& x) {
-  return unary("tanh", kernels::tanh<T>, kernels::tanh_grad<T>, x, Output(),
+  return unary(ops::tanh, kernels::tanh<T>, kernels::tanh_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy * (1 - y * y); });
 }
 
 template <class T>
 Variable<T> sigmoid(const Variable<T>& x) {
-  return unary("sigmoid", kernels::sigmoid<T>, kernels::sigmoid_grad<T>, x, Output(),
+  return unary(ops::sigmoid, kernels::sigmoid<T>, kernels::sigmoid_grad<T>, x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y * (1 - y)); });
 }
 
 template <class T>
 Variable<T> erf(const Variable<T>& x) {
-  return unary("erf", kernels::erf<T>, kernels::erf_grad<T>, x, x,
+  return unary(ops::erf, kernels::erf<T>, kernels::erf_grad<T>, x, x,
                [](const Variable<T>& dy, const Variable<T>& x) {
                  return dy * exp(-(x * x)) * (2 * std::numbers::inv_sqrtpi_v<T>);
                });
@@ -103,47 +109,47 @@ Variable<T> erf(const Variable<T>& x) {
 
 template <class T>
 Variable<T> detail::relu_grad(const Variable<T>& dy, const Variable<T>& y) {
-  return record<T>("relu_grad", map(kernels::relu_grad<T>, dy, y), Inputs(dy), Saved(y.detach()),
+  return record<T>(ops::relu_grad, map(kernels::relu_grad<T>, dy, y), Inputs(dy), Saved(y.detach()),
                    [](Variable<T> d, Needs, Variable<T> y) -> Grads<T, 1> { return {relu_grad(d, y)}; });
 }
 
 template <class T>
 Variable<T> relu(const Variable<T>& x) {
   return record<T>(
-      "relu", map(kernels::relu<T>, x), Inputs(x), Saved(Output()),
+      ops::relu, map(kernels::relu<T>, x), Inputs(x), Saved(Output()),
       [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> { return {detail::relu_grad(dy, y)}; });
 }
 
 template <class T>
 Variable<T> leaky_relu(const Variable<T>& x, std::type_identity_t<T> negative_slope) {
   return unary(
-      "leaky_relu", kernels::leaky_relu<T>, kernels::leaky_relu_grad<T>, x, x,
+      ops::leaky_relu, kernels::leaky_relu<T>, kernels::leaky_relu_grad<T>, x, x,
       [negative_slope](const Variable<T>& dy, const Variable<T>& x) {
         return dy * slopes(kernels::leaky_relu_grad<T>, x, negative_slope);
       },
-      "negative_slope", negative_slope);
+      negative_slope);
 }
 
 template <class T>
 Variable<T> elu(const Variable<T>& x, std::type_identity_t<T> alpha) {
   return unary(
-      "elu", kernels::elu<T>, kernels::elu_grad<T>, x, x,
+      ops::elu, kernels::elu<T>, kernels::elu_grad<T>, x, x,
       [alpha](const Variable<T>& dy, const Variable<T>& x) {
         // e^x of the negative elements alone, for it may overflow
         return dy * exp(clamp(x, {}, 0)) * slopes(kernels::leaky_relu_grad<T>, x, alpha);
       },
-      "alpha", alpha);
+      alpha);
 }
 
 template <class T>
 Variable<T> log_sigmoid(const Variable<T>& x) {
-  return unary("log_sigmoid", kernels::log_sigmoid<T>, kernels::log_sigmoid_grad<T>, x, x,
+  return unary(ops::log_sigmoid, kernels::log_sigmoid<T>, kernels::log_sigmoid_grad<T>, x, x,
                [](const Variable<T>& dy, const Variable<T>& x) { return dy * sigmoid(-x); });
 }
 
 template <class T>
 Variable<T> silu(const Variable<T>& x) {
-  return unary("silu", kernels::silu<T>, kernels::silu_grad<T>, x, x,
+  return unary(ops::silu, kernels::silu<T>, kernels::silu_grad<T>, x, x,
                [](const Variable<T>& dy, const Variable<T>& x) {
                  const Variable<T> s = sigmoid(x);
                  return dy * (s + x * s * (1 - s));
@@ -154,8 +160,8 @@ template <class T>
 Variable<T> gelu(const Variable<T>& x, Gelu approximate) {
   const bool exact = approximate == Gelu::none;
   return fused<T>(
-      "gelu", map(exact ? kernels::gelu<T> : kernels::gelu_tanh<T>, x), Inputs(x),
-      Attributes("approximate", exact ? "none" : "tanh"), Saved(),
+      ops::gelu, map(exact ? kernels::gelu<T> : kernels::gelu_tanh<T>, x), Inputs(x),
+      Attributes(exact ? "none" : "tanh"), Saved(),
       [approximate](const Variable<T>& x) { return gelu_composed(x, approximate); },
       [exact](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
         return {map(exact ? kernels::gelu_grad<T> : kernels::gelu_tanh_grad<T>, dy, x)};
@@ -165,8 +171,8 @@ Variable<T> gelu(const Variable<T>& x, Gelu approximate) {
 template <class T>
 Variable<T> softplus(const Variable<T>& x, std::type_identity_t<T> beta, std::type_identity_t<T> threshold) {
   return record<T>(
-      "softplus", map(kernels::softplus<T>, x, beta, threshold), Inputs(x),
-      Attributes("beta", beta, "threshold", threshold), Saved(x),
+      ops::softplus, map(kernels::softplus<T>, x, beta, threshold), Inputs(x), Attributes(beta, threshold),
+      Saved(x),
       KernelBackward([beta, threshold](const Variable<T>& dy, Needs, const Variable<T>& x)
                          -> Grads<T, 1> { return {map(kernels::softplus_grad<T>, dy, x, beta, threshold)}; },
                      [beta, threshold](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
@@ -184,7 +190,7 @@ Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> l
   Variable<T> y = map(kernels::clamp<T>, x, least, most);
   if (low && high && (std::isnan(*low) || std::isnan(*high)))
     std::fill_n(detail::data(y), y.size(), std::numeric_limits<T>::quiet_NaN());
-  return record<T>("clamp", std::move(y), Inputs(x), Attributes("min", low, "max", high), Saved(x),
+  return record<T>(ops::clamp, std::move(y), Inputs(x), Attributes(low, high), Saved(x),
                    KernelBackward(
                        [least, most](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
                          return {map(kernels::clamp_grad<T>, dy, x, least, most)};

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // Functions of each element; y has the shape of x. nan stays nan.
@@ -106,4 +107,28 @@ template <class T>
 Variable<T> relu_grad(const Variable<T>& dy, const Variable<T>& y);
 
 }  // namespace detail
+
+namespace ops {
+
+inline constexpr Op exp("exp", {"x"});
+inline constexpr Op log("log", {"x"});
+inline constexpr Op sqrt("sqrt", {"x"});
+inline constexpr Op rsqrt("rsqrt", {"x"});
+inline constexpr Op reciprocal("reciprocal", {"x"});
+inline constexpr Op square("square", {"x"});
+inline constexpr Op cube("cube", {"x"});
+inline constexpr Op abs("abs", {"x"});
+inline constexpr Op tanh("tanh", {"x"});
+inline constexpr Op sigmoid("sigmoid", {"x"});
+inline constexpr Op erf("erf", {"x"});
+inline constexpr Op relu("relu", {"x"});
+inline constexpr Op log_sigmoid("log_sigmoid", {"x"});
+inline constexpr Op silu("silu", {"x"});
+inline constexpr Op leaky_relu("leaky_relu", {"x"}, {"negative_slope"});
+inline constexpr Op elu("elu", {"x"}, {"alpha"});
+inline constexpr Op gelu("gelu", {"x"}, {"approximate"});
+inline constexpr Op softplus("softplus", {"x"}, {"beta", "threshold"});
+inline constexpr Op clamp("clamp", {"x"}, {"min", "max"});
+
+}  // namespace ops
 }  // namespace xgrad

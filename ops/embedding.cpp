@@ -7,6 +7,12 @@
 #include "shapes.hpp"
 
 namespace xgrad {
+namespace ops {
+
+constexpr Op embedding_grad("embedding_grad", {"dy"});
+
+}  // namespace ops
+
 namespace {
 
 constexpr std::int64_t no_padding = -1;
@@ -25,7 +31,7 @@ Variable<T> embedding_grad(const Ids& ids, const Variable<T>& dy, std::size_t vo
   kernels::fill(T{0}, rows, dweight.size());
   kernels::scatter_add_rows<T>({detail::data(dy), ids.size(), dim}, ids.data(), rows);
   if (padding != no_padding) kernels::fill(T{0}, rows + static_cast<std::size_t>(padding) * dim, dim);
-  return record<T>("embedding_grad", std::move(dweight), Inputs(dy), Saved(ids),
+  return record<T>(ops::embedding_grad, std::move(dweight), Inputs(dy), Saved(ids),
                    [padding](Variable<T> d, Needs, const Ids& ids) -> Grads<T, 1> {
                      const Variable<T> rows = lookup(ids, d, padding);
                      if (padding == no_padding) return {rows};
@@ -44,12 +50,11 @@ Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t paddi
   shape.push_back(weight.shape()[1]);
   Variable<T> y = detail::empty<T>(shape, "embedding");
   kernels::gather_rows<T>(detail::data(weight), ids.data(), {detail::data(y), ids.size(), weight.shape()[1]});
-  return record<T>(
-      "embedding", std::move(y), Inputs(weight),
-      Attributes("ids", ids, "padding_idx", padding == no_padding ? std::nullopt : std::optional(padding)),
-      Saved(ids), [padding](Variable<T> dy, Needs needs, const Ids& ids) -> Grads<T, 1> {
-        return {embedding_grad(ids, dy, needs.shape(0)[0], padding)};
-      });
+  return record<T>(ops::embedding, std::move(y), Inputs(weight),
+                   Attributes(ids, padding == no_padding ? std::nullopt : std::optional(padding)), Saved(ids),
+                   [padding](Variable<T> dy, Needs needs, const Ids& ids) -> Grads<T, 1> {
+                     return {embedding_grad(ids, dy, needs.shape(0)[0], padding)};
+                   });
 }
 
 }  // namespace

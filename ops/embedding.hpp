@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -17,4 +18,9 @@ struct EmbeddingOptions {
 template <class T>
 Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOptions options = {});
 
+namespace ops {
+
+inline constexpr Op embedding("embedding", {"weight"}, {"ids", "padding_idx"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -17,6 +17,15 @@
 #include "shapes.hpp"
 
 namespace xgrad {
+namespace ops {
+
+constexpr Op select_grad("select_grad", {"y"}, {"dim", "start", "end", "step"});
+constexpr Op slice_grad("slice_grad", {"y"}, {"dim", "start", "end", "step"});
+constexpr Op index_grad("index_grad", {"y"}, {"starts", "steps"});
+constexpr Op index_select_grad("index_select_grad", {"y"}, {"dim", "index"});
+constexpr Op gather_grad("gather_grad", {"y"}, {"dim"});
+
+}  // namespace ops
 
 namespace {
 
@@ -85,13 +94,13 @@ struct Part {
 /// The part along one axis, with the names of taking it and of putting it back. Bounds are told as they were
 /// asked for: clamped ones would depend on the length of the axis.
 struct AxisPart : Part {
-  AxisPart(const char* take, const char* put, const Shape& whole, std::size_t dim, std::ptrdiff_t start,
-           std::optional<std::ptrdiff_t> end = {}, std::ptrdiff_t step = 1)
+  AxisPart(const Op<1, 4>& take, const Op<1, 4>& put, const Shape& whole, std::size_t dim,
+           std::ptrdiff_t start, std::optional<std::ptrdiff_t> end = {}, std::ptrdiff_t step = 1)
       : Part(whole), op(take), grad_op(put), dim(dim), start(start), end(end), step(step) {}
 
-  auto attributes() const { return Attributes("dim", dim, "start", start, "end", end, "step", step); }
+  auto attributes() const { return Attributes(dim, start, end, step); }
 
-  const char *op, *grad_op;
+  const Op<1, 4>&op, &grad_op;
   std::size_t dim;
   std::ptrdiff_t start;
   std::optional<std::ptrdiff_t> end;  // none for an element
@@ -102,9 +111,9 @@ struct AxisPart : Part {
 struct ItemsPart : Part {
   using Part::Part;
 
-  auto attributes() const { return Attributes("starts", starts, "steps", steps); }
+  auto attributes() const { return Attributes(starts, steps); }
 
-  static constexpr const char *op = "index", *grad_op = "index_grad";
+  static constexpr const Op<1, 2>&op = ops::index, &grad_op = ops::index_grad;
   std::vector<std::ptrdiff_t> starts = {}, steps = {};
 };
 
@@ -174,8 +183,8 @@ Variable<T> take_rows(const Variable<T>& x, const Rows& rows) {
     kernels::gather_rows<T>(detail::data(x) + o * length * inner, rows.index.data(),
                             {detail::data(y) + o * count * inner, count, inner});
   }
-  return record<T>("index_select", std::move(y), Inputs(x), Attributes("dim", axis, "index", rows.index),
-                   Saved(rows), [](Variable<T> dy, Needs needs, const Rows& rows) -> Grads<T, 1> {
+  return record<T>(ops::index_select, std::move(y), Inputs(x), Attributes(axis, rows.index), Saved(rows),
+                   [](Variable<T> dy, Needs needs, const Rows& rows) -> Grads<T, 1> {
                      return {put_rows(dy, rows, needs.shape(0))};
                    });
 }
@@ -186,8 +195,7 @@ Variable<T> put_rows(const Variable<T>& y, const Rows& rows, const Shape& whole)
   kernels::fill(T{0}, detail::data(x), x.size());
   detail::add_rows(rows.m, rows.index, detail::data(y), detail::data(x));
   return record<T>(
-      "index_select_grad", std::move(x), Inputs(y), Attributes("dim", rows.m.axis, "index", rows.index),
-      Saved(rows),
+      ops::index_select_grad, std::move(x), Inputs(y), Attributes(rows.m.axis, rows.index), Saved(rows),
       [](Variable<T> dx, Needs, const Rows& rows) -> Grads<T, 1> { return {take_rows(dx, rows)}; });
 }
 
@@ -209,7 +217,7 @@ Variable<T> gather_elements(const Variable<T>& x, const Gathered& how, const Ids
   kernels::gather<T>(shape, {detail::data(x), how.strides}, how.dim_stride, how.index->data(),
                      detail::data(y));
   return record<T>(
-      "gather", std::move(y), Inputs(x), Attributes("dim", how.axis, "index", index), Saved(),
+      ops::gather, std::move(y), Inputs(x), Attributes(how.axis, index), Saved(),
       [how](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {gather_back(dy, how, needs.shape(0))}; });
 }
 
@@ -220,7 +228,7 @@ Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& 
   kernels::fill(T{0}, detail::data(x), x.size());
   kernels::gather_grad<T>(shape, detail::data(y), how.dim_stride, how.index->data(),
                           {detail::data(x), how.strides});
-  return record<T>("gather_grad", std::move(x), Inputs(y), Attributes("dim", how.axis), Saved(),
+  return record<T>(ops::gather_grad, std::move(x), Inputs(y), Attributes(how.axis), Saved(),
                    [how](Variable<T> dx, Needs) -> Grads<T, 1> { return {gather_elements(dx, how)}; });
 }
 
@@ -230,7 +238,7 @@ template <class T>
 Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index) {
   const std::size_t axis = detail::normalize_axis("select", dim, x.shape());
   const std::ptrdiff_t position = place_of("select", index, axis, x.shape());
-  AxisPart part("select", "select_grad", x.shape(), axis, index);
+  AxisPart part(ops::select, ops::select_grad, x.shape(), axis, index);
   part.keep_element(axis, position);
   return take(x, part);
 }
@@ -240,7 +248,7 @@ Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrd
                   std::ptrdiff_t step) {
   const std::size_t axis = detail::normalize_axis("slice", dim, x.shape());
   const auto [first, last] = bounds_of("slice", {start, end, step}, x.shape()[axis]);
-  AxisPart part("slice", "slice_grad", x.shape(), axis, start, end, step);
+  AxisPart part(ops::slice, ops::slice_grad, x.shape(), axis, start, end, step);
   part.keep_range(axis, first, last, step);
   return take(x, part);
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -72,4 +73,13 @@ Variable<T> index(const Variable<T>& x, const I&... items) {
   return index(x, std::vector<Index>{items...});
 }
 
+namespace ops {
+
+inline constexpr Op select("select", {"x"}, {"dim", "start", "end", "step"});
+inline constexpr Op slice("slice", {"x"}, {"dim", "start", "end", "step"});
+inline constexpr Op index("index", {"x"}, {"starts", "steps"});
+inline constexpr Op index_select("index_select", {"x"}, {"dim", "index"});
+inline constexpr Op gather("gather", {"x"}, {"dim", "index"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -95,8 +95,8 @@ Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const
                        const Variable<T>& bias, double eps) {
   Normalized<T> result = normalize<T>("layer_norm", x, nullptr, normalized_shape, weight, bias, eps);
   return fused<T>(
-      "layer_norm", std::move(result.y), Inputs(x, weight, Unread(bias)),
-      Attributes("normalized_shape", normalized_shape, "eps", eps), Saved(result.statistics),
+      ops::layer_norm, std::move(result.y), Inputs(x, weight, Unread(bias)),
+      Attributes(normalized_shape, eps), Saved(result.statistics),
       [table = result.table, eps](const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias) {
         return layer_norm_composed(x, weight, bias, table.rows, table.cols, eps);
       },
@@ -121,8 +121,8 @@ Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, co
   Normalized<T> result =
       normalize<T>("add_layer_norm", x, detail::data(residual), normalized_shape, weight, bias, eps);
   return fused<T>(
-      "add_layer_norm", std::move(result.y), Inputs(x, residual, weight, Unread(bias)),
-      Attributes("normalized_shape", normalized_shape, "eps", eps), Saved(result.statistics),
+      ops::add_layer_norm, std::move(result.y), Inputs(x, residual, weight, Unread(bias)),
+      Attributes(normalized_shape, eps), Saved(result.statistics),
       [table = result.table, eps](const Variable<T>& x, const Variable<T>& residual,
                                   const Variable<T>& weight, const Variable<T>& bias) {
         return layer_norm_composed(x + residual, weight, bias, table.rows, table.cols, eps);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "../graph/dims.hpp"
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -22,4 +23,11 @@ template <class T>
 Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, const Dims& normalized_shape,
                            const Variable<T>& weight = {}, const Variable<T>& bias = {}, double eps = 1e-5);
 
+namespace ops {
+
+inline constexpr Op layer_norm("layer_norm", {"x", "weight", "bias"}, {"normalized_shape", "eps"});
+inline constexpr Op add_layer_norm("add_layer_norm", {"x", "residual", "weight", "bias"},
+                                   {"normalized_shape", "eps"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -58,12 +58,11 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
     return matmul(x, weight);
   }
   const Shape shape = checked_shape("linear", x, weight, bias);
-  if (!bias.defined()) return detail::rows_matmul(x, weight, true, "linear");
   Variable<T> y = detail::empty<T>(shape, "linear");
   const std::size_t out = weight.shape()[0], in = weight.shape()[1];
   kernels::linear_rows<T>({detail::data(x), row_count(shape), in}, {detail::data(weight), out, in},
-                          detail::data(bias), detail::data(y));
-  return record<T>("linear", std::move(y), Inputs(x, weight, bias),
+                          bias.defined() ? detail::data(bias) : nullptr, detail::data(y));
+  return record<T>(ops::linear, std::move(y), Inputs(x, weight, bias),
                    Saved(if_requires_grad(weight, x), if_requires_grad(x, weight)),
                    [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight) {
                      return linear_grads(dy, needs, x, weight);
@@ -81,7 +80,7 @@ Variable<T> linear_relu(const Variable<T>& x, const Variable<T>& weight, const V
   const std::size_t out = weight.shape()[0], in = weight.shape()[1];
   kernels::linear_relu_rows<T>({detail::data(x), row_count(shape), in}, {detail::data(weight), out, in},
                                detail::data(bias), detail::data(y));
-  return record<T>("linear_relu", std::move(y), Inputs(x, weight, bias),
+  return record<T>(ops::linear_relu, std::move(y), Inputs(x, weight, bias),
                    Saved(if_requires_grad(weight, x), if_requires_grad(x, weight), Output()),
                    [](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> weight, Variable<T> y) {
                      return linear_grads(detail::relu_grad(dy, y), needs, x, weight);

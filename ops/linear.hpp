@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -21,4 +22,10 @@ Variable<T> linear(const Variable<T>& x, const Variable<T>& weight, const Variab
 template <class T>
 Variable<T> linear_relu(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias);
 
+namespace ops {
+
+inline constexpr Op linear("linear", {"x", "weight", "bias"});
+inline constexpr Op linear_relu("linear_relu", {"x", "weight", "bias"});
+
+}  // namespace ops
 }  // namespace xgrad

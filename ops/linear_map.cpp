@@ -24,7 +24,7 @@ Variable<T> mapped(const std::shared_ptr<const Maps<T>>& maps, const Variable<T>
                              " must return an array of shape ", *shape, ", got ", y.shape(),
                              ", for one of shape ", x.shape());
   }
-  return record<T>("linear_map", std::move(y), Inputs(x), Attributes("transposed", transposed), Saved(),
+  return record<T>(ops::linear_map, std::move(y), Inputs(x), Attributes(transposed), Saved(),
                    [maps, transposed](Variable<T> dy, Needs needs) -> Grads<T, 1> {
                      return {mapped(maps, dy, !transposed, &needs.shape(0))};
                    });

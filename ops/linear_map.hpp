@@ -3,6 +3,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -25,4 +26,9 @@ Variable<T> linear_map(const Variable<T>& x,
                        std::type_identity_t<std::function<Array<T>(const Array<T>&)>> map,
                        std::type_identity_t<std::function<Array<T>(const Array<T>&)>> transposed);
 
+namespace ops {
+
+inline constexpr Op linear_map("linear_map", {"x"}, {"transposed"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -14,38 +14,39 @@ using detail::map, detail::unary;
 
 template <class T>
 Variable<T> exp2(const Variable<T>& x) {
-  return unary("exp2", map(kernels::exp2<T>, x), x, Output(),
+  return unary(ops::exp2, map(kernels::exp2<T>, x), x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y * std::numbers::ln2_v<T>); });
 }
 
 template <class T>
 Variable<T> expm1(const Variable<T>& x) {
-  return unary("expm1", map(kernels::expm1<T>, x), x, Output(),
+  return unary(ops::expm1, map(kernels::expm1<T>, x), x, Output(),
                [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y + 1); });
 }
 
 template <class T>
 Variable<T> log1p(const Variable<T>& x) {
-  return unary("log1p", map(kernels::log1p<T>, x), x, x,
+  return unary(ops::log1p, map(kernels::log1p<T>, x), x, x,
                [](const Variable<T>& dy, const Variable<T>& x) { return dy / (x + 1); });
 }
 
 template <class T>
 Variable<T> log2(const Variable<T>& x) {
-  return unary("log2", map(kernels::log2<T>, x), x, x,
+  return unary(ops::log2, map(kernels::log2<T>, x), x, x,
                [](const Variable<T>& dy, const Variable<T>& x) { return dy / (x * std::numbers::ln2_v<T>); });
 }
 
 template <class T>
 Variable<T> log10(const Variable<T>& x) {
-  return unary("log10", map(kernels::log10<T>, x), x, x, [](const Variable<T>& dy, const Variable<T>& x) {
+  return unary(ops::log10, map(kernels::log10<T>, x), x, x, [](const Variable<T>& dy, const Variable<T>& x) {
     return dy / (x * std::numbers::ln10_v<T>);
   });
 }
 
 template <class T>
 Variable<T> xlogy(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("xlogy", detail::map_pairs("xlogy", kernels::Binary::xlogy, kernels::xlogy<T>, a, b),
+  return record<T>(ops::xlogy,
+                   detail::map_pairs(ops::xlogy.name, kernels::Binary::xlogy, kernels::xlogy<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      Grads<T, 2> grads;

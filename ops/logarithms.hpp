@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // Exponentials and logarithms of each element; y has the shape of x. nan stays nan. exp and log are in
@@ -39,4 +40,14 @@ auto xlogy(A&& a, B&& b) {
   return xlogy(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }
 
+namespace ops {
+
+inline constexpr Op exp2("exp2", {"x"});
+inline constexpr Op expm1("expm1", {"x"});
+inline constexpr Op log1p("log1p", {"x"});
+inline constexpr Op log2("log2", {"x"});
+inline constexpr Op log10("log10", {"x"});
+inline constexpr Op xlogy("xlogy", {"a", "b"});
+
+}  // namespace ops
 }  // namespace xgrad

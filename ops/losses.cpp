@@ -32,9 +32,8 @@ Variable<T> difference(const char* op, const Variable<T>& input, const Variable<
 template <class T>
 Variable<T> huber(const Variable<T>& d, T delta) {
   return detail::unary(
-      "huber", kernels::huber<T>, kernels::huber_grad<T>, d, d,
-      [delta](const Variable<T>& dy, const Variable<T>& d) { return dy * clamp(d, -delta, delta); }, "delta",
-      delta);
+      ops::huber, kernels::huber<T>, kernels::huber_grad<T>, d, d,
+      [delta](const Variable<T>& dy, const Variable<T>& d) { return dy * clamp(d, -delta, delta); }, delta);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // https://pytorch.org/docs/stable/nn.functional.html#loss-functions
@@ -86,4 +87,9 @@ template <class T>
 Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
                      const NllLossOptions<std::type_identity_t<T>>& options = {});
 
+namespace ops {
+
+inline constexpr Op huber("huber", {"d"}, {"delta"});
+
+}  // namespace ops
 }  // namespace xgrad

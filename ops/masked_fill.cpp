@@ -15,8 +15,8 @@ Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identi
   const Variable<T> filler(value);
   kernels::where<T>(shape, {mask.data(), mask_strides}, {detail::data(filler), constant},
                     {detail::data(x), x_strides}, detail::data(y));
-  return record<T>("masked_fill", std::move(y), Inputs(x), Attributes("mask", mask, "value", value),
-                   Saved(mask), [](Variable<T> dy, Needs needs, const Mask& mask) -> Grads<T, 1> {
+  return record<T>(ops::masked_fill, std::move(y), Inputs(x), Attributes(mask, value), Saved(mask),
+                   [](Variable<T> dy, Needs needs, const Mask& mask) -> Grads<T, 1> {
                      return {detail::summed(masked_fill(dy, mask, 0), needs.shape(0))};
                    });
 }

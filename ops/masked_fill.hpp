@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -10,4 +11,9 @@ namespace xgrad {
 template <class T>
 Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identity_t<T> value);
 
+namespace ops {
+
+inline constexpr Op masked_fill("masked_fill", {"x"}, {"mask", "value"});
+
+}  // namespace ops
 }  // namespace xgrad

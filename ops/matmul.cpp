@@ -52,13 +52,13 @@ Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>
   Shape shape = batch;
   shape.push_back(n);
   shape.push_back(m);
-  Variable<T> y = empty<T>(shape, "matmul");
+  Variable<T> y = empty<T>(shape, ops::matmul.name);
   const Strides a_strides = broadcast_strides(batch_a, batch);
   const Strides b_strides = broadcast_strides(batch_b, batch);
   multiply<T>(kernels::merge_axes<2>(batch, {a_strides, b_strides}, 0), element_count(batch),
               {data(a), n, k, cols_a, trans_a}, {data(b), k, m, cols_b, trans_b}, data(y));
   return record<T>(
-      "matmul", std::move(y), Inputs(a, b), Attributes("trans_a", trans_a, "trans_b", trans_b),
+      ops::matmul, std::move(y), Inputs(a, b), Attributes(trans_a, trans_b),
       Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
       [trans_a, trans_b](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
         Grads<T, 2> grads;
@@ -77,14 +77,14 @@ Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>
 }
 
 template <class T>
-Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed, const char* op) {
+Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed) {
   const std::size_t k = x.shape().back(), m = w.shape()[transposed ? 0 : 1];
   const std::size_t rows = row_count(x.shape());
   Shape shape = x.shape();
   shape.back() = m;
-  Variable<T> y = empty<T>(shape, op);
+  Variable<T> y = empty<T>(shape, ops::matmul.name);
   kernels::gemm<T>(1, {data(x), rows, k}, {data(w), k, m, w.shape()[1], transposed}, 0, {data(y), rows, m});
-  return record<T>(op, std::move(y), Inputs(x, w), Attributes("trans_b", transposed),
+  return record<T>(ops::matmul, std::move(y), Inputs(x, w), Attributes(false, transposed),
                    Saved(if_requires_grad(w, x), if_requires_grad(x, w)),
                    [transposed](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> w) -> Grads<T, 2> {
                      Grads<T, 2> grads;
@@ -99,9 +99,9 @@ template <class T>
 Variable<T> transposed_matmul(const Variable<T>& u, const Variable<T>& v) {
   const std::size_t p = u.shape().back(), q = v.shape().back();
   const std::size_t rows = row_count(u.shape());
-  Variable<T> y = empty<T>(Shape{p, q}, "matmul");
+  Variable<T> y = empty<T>(Shape{p, q}, ops::matmul.name);
   kernels::gemm<T>(1, kernels::Matrix(data(u), rows, p).transpose(), {data(v), rows, q}, 0, {data(y), p, q});
-  return record<T>("matmul", std::move(y), Inputs(u, v), Attributes("trans_a", true),
+  return record<T>(ops::matmul, std::move(y), Inputs(u, v), Attributes(true, false),
                    Saved(if_requires_grad(v, u), if_requires_grad(u, v)),
                    [](Variable<T> dy, Needs needs, Variable<T> u, Variable<T> v) -> Grads<T, 2> {
                      Grads<T, 2> grads;
@@ -159,12 +159,12 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
   return y + (options.beta == 1 ? c : mul(c, static_cast<T>(options.beta)));
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                           \
-  template Variable<T> bmm(const Variable<T>&, const Variable<T>&);                                    \
-  template Variable<T> gemm(const Variable<T>&, const Variable<T>&, const Variable<T>&, GemmOptions);  \
-  template Variable<T> matmul(const Variable<T>&, const Variable<T>&);                                 \
-  template Variable<T> detail::matrix_product(const Variable<T>&, bool, const Variable<T>&, bool);     \
-  template Variable<T> detail::rows_matmul(const Variable<T>&, const Variable<T>&, bool, const char*); \
+#define XGRAD_INSTANTIATE(T)                                                                          \
+  template Variable<T> bmm(const Variable<T>&, const Variable<T>&);                                   \
+  template Variable<T> gemm(const Variable<T>&, const Variable<T>&, const Variable<T>&, GemmOptions); \
+  template Variable<T> matmul(const Variable<T>&, const Variable<T>&);                                \
+  template Variable<T> detail::matrix_product(const Variable<T>&, bool, const Variable<T>&, bool);    \
+  template Variable<T> detail::rows_matmul(const Variable<T>&, const Variable<T>&, bool);             \
   template Variable<T> detail::transposed_matmul(const Variable<T>&, const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)

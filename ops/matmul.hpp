@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -39,11 +40,9 @@ namespace detail {
 template <class T>
 Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b);
 
-/// y = x w, or x w^T if `transposed`, in the name of `op`, for x (..., k) of any rank >= 1 as rows and one
-/// matrix w; y (..., m).
+/// y = x w, or x w^T if `transposed`, for x (..., k) of any rank >= 1 as rows and one matrix w; y (..., m).
 template <class T>
-Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed,
-                        const char* op = "matmul");
+Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed);
 
 /// y = u^T v (p, q) for u (..., p) and v (..., q) as rows: the sum of their outer products. The gradient of
 /// a weight.
@@ -51,4 +50,10 @@ template <class T>
 Variable<T> transposed_matmul(const Variable<T>& u, const Variable<T>& v);
 
 }  // namespace detail
+
+namespace ops {
+
+inline constexpr Op matmul("matmul", {"a", "b"}, {"trans_a", "trans_b"});
+
+}  // namespace ops
 }  // namespace xgrad

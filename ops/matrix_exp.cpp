@@ -17,7 +17,7 @@ Variable<T> matrix_exp(const Variable<T>& a) {
   detail::for_each_matrix(detail::matrix_count(a.shape()), n,
                           [&](std::size_t i) { kernels::matrix_exp(from + i * n * n, to + i * n * n, n); });
   return record<T>(
-      "matrix_exp", std::move(y), Inputs(a), Saved(a),
+      ops::matrix_exp, std::move(y), Inputs(a), Saved(a),
       [n](Variable<T> dy, Needs, Variable<T> a) -> Grads<T, 1> {
         const Variable<T> transposed = mT(a), zeros(Array<T>(a.shape(), T{0}));
         const Variable<T> blocks = cat({cat({transposed, dy}, -1), cat({zeros, transposed}, -1)}, -2);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -12,4 +13,9 @@ namespace xgrad {
 template <class T>
 Variable<T> matrix_exp(const Variable<T>& a);
 
+namespace ops {
+
+inline constexpr Op matrix_exp("matrix_exp", {"a"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -28,7 +28,7 @@ std::array<Variable<T>, 2> tall_qr(const Variable<T>& a, bool complete) {
   });
   const detail::ExactProducts exact;
   return record_many<T, 2>(
-      "qr", {std::move(q), std::move(r)}, Inputs(a), Attributes("mode", complete ? "complete" : "reduced"),
+      ops::qr, {std::move(q), std::move(r)}, Inputs(a), Attributes(complete ? "complete" : "reduced"),
       Saved(Output(0), Output(1)),
       [undefined = columns > n](std::array<Variable<T>, 2> dys, Needs, Variable<T> q,
                                 Variable<T> r) -> Grads<T, 1> {

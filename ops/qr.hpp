@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -27,4 +28,9 @@ struct QrResult {
 template <class T>
 QrResult<T> qr(const Variable<T>& a, QrMode mode = QrMode::reduced);
 
+namespace ops {
+
+inline constexpr Op qr("qr", {"a"}, {"mode"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -13,6 +13,12 @@
 #include "shapes.hpp"
 
 namespace xgrad {
+namespace ops {
+
+constexpr Op repeat_grad("repeat_grad", {"y"}, {"repeats"});
+
+}  // namespace ops
+
 namespace {
 
 using detail::MiddleAxis, detail::Strides;
@@ -28,7 +34,7 @@ Variable<T> rolled(const Variable<T>& x, const MiddleAxis& m, std::ptrdiff_t shi
   T* to = detail::data(y);
   kernels::copy_rows<T>({from + back, m.outer, front, row}, {to, m.outer, front, row});
   kernels::copy_rows<T>({from, m.outer, back, row}, {to + front, m.outer, back, row});
-  return record<T>("roll", std::move(y), Inputs(x), Attributes("shifts", shift, "dims", m.axis), Saved(),
+  return record<T>(ops::roll, std::move(y), Inputs(x), Attributes(shift, m.axis), Saved(),
                    [m, shift](Variable<T> dy, Needs) -> Grads<T, 1> { return {rolled(dy, m, -shift)}; });
 }
 
@@ -94,8 +100,7 @@ Variable<T> bordered(const Variable<T>& x, const Border& border, const Shape& sh
     kernels::copy<T>(common, {detail::data(x) + x_offset, x_strides},
                      {detail::data(y) + y_offset, y_strides});
   }
-  return record<T>("pad", std::move(y), Inputs(x),
-                   Attributes("before", border.before, "after", border.after, "value", value), Saved(),
+  return record<T>(ops::pad, std::move(y), Inputs(x), Attributes(border.before, border.after, value), Saved(),
                    [border](Variable<T> dy, Needs needs) -> Grads<T, 1> {
                      return {bordered(dy, border.reversed(), needs.shape(0), T{0})};
                    });
@@ -117,7 +122,7 @@ template <class T>
 Variable<T> repeated(const Variable<T>& x, const Repeats& how) {
   Variable<T> y = detail::empty<T>(how.to, "repeat");
   kernels::permute<T>(how.parts, {detail::data(x), how.steps}, detail::data(y));
-  return record<T>("repeat", std::move(y), Inputs(x), Attributes("repeats", how.repeats), Saved(),
+  return record<T>(ops::repeat, std::move(y), Inputs(x), Attributes(how.repeats), Saved(),
                    [how](Variable<T> dy, Needs) -> Grads<T, 1> { return {added_repeats(dy, how)}; });
 }
 
@@ -125,7 +130,7 @@ template <class T>
 Variable<T> added_repeats(const Variable<T>& y, const Repeats& how) {
   Variable<T> x = detail::empty<T>(how.from);
   detail::reduce_axes(kernels::sum_middle<T>, y, how.parts, how.once, detail::data(x));
-  return record<T>("repeat_grad", std::move(x), Inputs(y), Attributes("repeats", how.repeats), Saved(),
+  return record<T>(ops::repeat_grad, std::move(x), Inputs(y), Attributes(how.repeats), Saved(),
                    [how](Variable<T> dx, Needs) -> Grads<T, 1> { return {repeated(dx, how)}; });
 }
 
@@ -175,7 +180,7 @@ Variable<T> flip(const Variable<T>& x, const Dims& dims) {
   }
   Variable<T> y = detail::empty<T>(x.shape());
   if (y.size() > 0) kernels::permute<T>(x.shape(), {detail::data(x) + first, strides}, detail::data(y));
-  return record<T>("flip", std::move(y), Inputs(x), Attributes("dims", axes), Saved(),
+  return record<T>(ops::flip, std::move(y), Inputs(x), Attributes(axes), Saved(),
                    [dims](Variable<T> dy, Needs) -> Grads<T, 1> { return {flip(dy, dims)}; });
 }
 

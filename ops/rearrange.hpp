@@ -1,6 +1,7 @@
 #pragma once
 
 #include "../graph/dims.hpp"
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // The same elements at other places, some of them several times; gradients take the way back, and those of
@@ -44,4 +45,12 @@ template <class T>
 Variable<T> pad(const Variable<T>& x, const Dims& pad, Padding mode = Padding::constant,
                 std::type_identity_t<T> value = 0);
 
+namespace ops {
+
+inline constexpr Op roll("roll", {"x"}, {"shifts", "dims"});
+inline constexpr Op pad("pad", {"x"}, {"before", "after", "value"});
+inline constexpr Op repeat("repeat", {"x"}, {"repeats"});
+inline constexpr Op flip("flip", {"x"}, {"dims"});
+
+}  // namespace ops
 }  // namespace xgrad

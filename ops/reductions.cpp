@@ -25,7 +25,7 @@ struct Reduced {
   Shape axes = {};        // that were reduced
   bool keepdim = false;
 
-  auto attributes() const { return Attributes("dim", axes, "keepdim", keepdim); }
+  auto attributes() const { return Attributes(axes, keepdim); }
 };
 
 Reduced reduced(const char* op, const Shape& shape, const Dims& dims, bool keepdim) {
@@ -88,27 +88,27 @@ auto spread(const Shape& kept) {
 
 template <class T>
 Variable<T> sum_over(const Variable<T>& x, const Reduced& result) {
-  return record<T>("sum", reduce("sum", kernels::sum_middle<T>, x, result), Inputs(x), result.attributes(),
-                   Saved(), spread<T>(result.kept));
+  return record<T>(ops::sum, reduce(ops::sum.name, kernels::sum_middle<T>, x, result), Inputs(x),
+                   result.attributes(), Saved(), spread<T>(result.kept));
 }
 
 template <class T>
 Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
   const T count = static_cast<T>(result.count);
-  Variable<T> y = reduce("mean", kernels::sum_middle<T>, x, result);
+  Variable<T> y = reduce(ops::mean.name, kernels::sum_middle<T>, x, result);
   kernels::div_scalar(count, detail::data(std::as_const(y)), detail::data(y), y.size());
-  return record<T>("mean", std::move(y), Inputs(x), result.attributes(), Saved(),
+  return record<T>(ops::mean, std::move(y), Inputs(x), result.attributes(), Saved(),
                    [to_x = spread<T>(result.kept), count](const Variable<T>& dy, Needs needs) {
                      return to_x(div(dy, count), needs);
                    });
 }
 
 template <class T>
-Variable<T> extreme(const char* op, detail::ReduceMiddle<T> kernel, const Variable<T>& x,
+Variable<T> extreme(const Op<1, 2>& op, detail::ReduceMiddle<T> kernel, const Variable<T>& x,
                     const Reduced& result) {
   if (result.count == 0)
-    detail::fail<ValueError>(op, ": there are no elements to choose from in x ", x.shape());
-  return record<T>(op, reduce(op, kernel, x, result), Inputs(x), result.attributes(), Saved(x, Output()),
+    detail::fail<ValueError>(op.name, ": there are no elements to choose from in x ", x.shape());
+  return record<T>(op, reduce(op.name, kernel, x, result), Inputs(x), result.attributes(), Saved(x, Output()),
                    [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
                      const Variable<T> chosen = detail::equal(x, with_kept_axes(y.detach(), kept));
                      const Variable<T> share = chosen / detail::summed(chosen, kept);
@@ -122,7 +122,7 @@ Variable<T> product_over(const Variable<T>& x, const detail::MiddleAxis& m, cons
   Variable<T> y = detail::empty<T>(result.shape, "prod");
   kernels::product_middle(detail::data(x), m.outer, m.length, m.inner, detail::data(y));
   return fused<T>(
-      "prod", std::move(y), Inputs(x), result.attributes(), Saved(),
+      ops::prod, std::move(y), Inputs(x), result.attributes(), Saved(),
       [m, shape = result.shape](const Variable<T>& x) {
         const Variable<T> middle = reshape(x, {m.outer, m.length, m.inner});
         return reshape(m.length == 0 ? add(sum(middle, 1), 1) : select(cumprod(middle, 1), 1, -1), shape);
@@ -150,9 +150,9 @@ Variable<T> divided_or_zero(const Variable<T>& a, const Variable<T>& b) {
 /// y = of(variance) of x, with dx = scale(dy, divisor, y) (x - mean) for what the squares are divided by; y
 /// is passed if it is saved behind x.
 template <class T, class Of, class S, class Scale>
-Variable<T> dispersion(const char* op, const Variable<T>& x, const Dims& dims, VarOptions options, Of of,
+Variable<T> dispersion(const Op<1, 3>& op, const Variable<T>& x, const Dims& dims, VarOptions options, Of of,
                        const S& saved, Scale scale) {
-  const Reduced result = reduced(op, x.shape(), dims, options.keepdim);
+  const Reduced result = reduced(op.name, x.shape(), dims, options.keepdim);
   const T divisor = std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
   Variable<T> y;
   {
@@ -161,13 +161,12 @@ Variable<T> dispersion(const char* op, const Variable<T>& x, const Dims& dims, V
     const Variable<T> squares = square(x - mean(x, dims, true));
     y = of(div(sum_over(squares, result), divisor));
   }
-  return record<T>(
-      op, std::move(y), Inputs(x),
-      Attributes("dim", result.axes, "keepdim", options.keepdim, "correction", options.correction), saved,
-      [kept = result.kept, dims, divisor, scale](Variable<T> dy, Needs, Variable<T> x,
-                                                 const auto&... y) -> Grads<T, 1> {
-        return {with_kept_axes(scale(dy, divisor, y...), kept) * (x - mean(x, dims, true))};
-      });
+  return record<T>(op, std::move(y), Inputs(x), Attributes(result.axes, options.keepdim, options.correction),
+                   saved,
+                   [kept = result.kept, dims, divisor, scale](Variable<T> dy, Needs, Variable<T> x,
+                                                              const auto&... y) -> Grads<T, 1> {
+                     return {with_kept_axes(scale(dy, divisor, y...), kept) * (x - mean(x, dims, true))};
+                   });
 }
 
 /// |x|^p, 0 where x = 0.
@@ -189,12 +188,11 @@ Variable<T> power_norm(const Variable<T>& x, T p, const Reduced& result) {
     } else if (result.count == 1) {
       y = reshape(abs(x), result.shape);  // the kernel runs along axes that are longer
     } else {
-      y = reduce("norm", kernels::norm_middle<T>, x, result);
+      y = reduce(ops::norm.name, kernels::norm_middle<T>, x, result);
     }
   }
   return record<T>(
-      "norm", std::move(y), Inputs(x), Attributes("ord", p, "dim", result.axes, "keepdim", result.keepdim),
-      Saved(x, Output()),
+      ops::norm, std::move(y), Inputs(x), Attributes(p, result.axes, result.keepdim), Saved(x, Output()),
       [kept = result.kept, p](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
         if (p == 2) return {x * with_kept_axes(divided_or_zero(dy, y), kept)};
         const Variable<T> scale = divided_or_zero(dy, power_or_zero(y, p - 1));
@@ -210,14 +208,14 @@ Variable<T> norm_over(const Variable<T>& x, T p, const Reduced& result) {
   if (p == 1) return sum_over(abs(x), result);
   if (std::isinf(p)) {
     const Variable<T> sizes = abs(x);
-    return p > 0 ? extreme("amax", kernels::max_middle<T>, sizes, result)
-                 : extreme("amin", kernels::min_middle<T>, sizes, result);
+    return p > 0 ? extreme(ops::amax, kernels::max_middle<T>, sizes, result)
+                 : extreme(ops::amin, kernels::min_middle<T>, sizes, result);
   }
   if (p != 0) return power_norm(x, p, result);
   const Variable<T> others(Array<T>(xt::cast<T>(xt::not_equal(x.value(), T{0}))));
   return record<T>(
-      "norm", reduce("norm", kernels::sum_middle<T>, others, result), Inputs(x),
-      Attributes("ord", p, "dim", result.axes, "keepdim", result.keepdim), Saved(),
+      ops::norm, reduce(ops::norm.name, kernels::sum_middle<T>, others, result), Inputs(x),
+      Attributes(p, result.axes, result.keepdim), Saved(),
       [](Variable<T>, Needs needs) -> Grads<T, 1> { return {Variable<T>(Array<T>(needs.shape(0), T{0}))}; });
 }
 
@@ -250,7 +248,7 @@ Variable<T> amax(const Variable<T>& x) {
 
 template <class T>
 Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return extreme("amax", kernels::max_middle<T>, x, reduced("amax", x.shape(), dims, keepdim));
+  return extreme(ops::amax, kernels::max_middle<T>, x, reduced("amax", x.shape(), dims, keepdim));
 }
 
 template <class T>
@@ -260,7 +258,7 @@ Variable<T> amin(const Variable<T>& x) {
 
 template <class T>
 Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return extreme("amin", kernels::min_middle<T>, x, reduced("amin", x.shape(), dims, keepdim));
+  return extreme(ops::amin, kernels::min_middle<T>, x, reduced("amin", x.shape(), dims, keepdim));
 }
 
 template <class T>
@@ -278,7 +276,7 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
     y = log(detail::summed(exp(x - shift), result.kept)) + shift;
     y = keepdim ? y : reshape(y, result.shape);
   }
-  return record<T>("logsumexp", std::move(y), Inputs(x), result.attributes(), Saved(x, Output()),
+  return record<T>(ops::logsumexp, std::move(y), Inputs(x), result.attributes(), Saved(x, Output()),
                    [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
                      return {with_kept_axes(dy, kept) * exp(x - with_kept_axes(y, kept))};
                    });
@@ -292,7 +290,7 @@ Variable<T> var(const Variable<T>& x, VarOptions options) {
 template <class T>
 Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
   return dispersion(
-      "var", x, dims, options, [](const Variable<T>& variance) { return variance; }, Saved(x),
+      ops::var, x, dims, options, [](const Variable<T>& variance) { return variance; }, Saved(x),
       [](const Variable<T>& dy, T divisor) { return dy * (T{2} / divisor); });
 }
 
@@ -304,7 +302,8 @@ Variable<T> std(const Variable<T>& x, VarOptions options) {
 template <class T>
 Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options) {
   return dispersion(
-      "std", x, dims, options, [](const Variable<T>& variance) { return sqrt(variance); }, Saved(x, Output()),
+      ops::std, x, dims, options, [](const Variable<T>& variance) { return sqrt(variance); },
+      Saved(x, Output()),
       [](const Variable<T>& dy, T divisor, const Variable<T>& y) {
         return divided_or_zero(dy, y) / divisor;
       });

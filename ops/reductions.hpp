@@ -1,6 +1,7 @@
 #pragma once
 
 #include "../graph/dims.hpp"
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // Over all axes, or over those in dims, which may be negative; keepdim leaves them with length 1. Sums of
@@ -87,4 +88,17 @@ Variable<T> prod(const Variable<T>& x);
 template <class T>
 Variable<T> prod(const Variable<T>& x, int dim, bool keepdim = false);
 
+namespace ops {
+
+inline constexpr Op sum("sum", {"x"}, {"dim", "keepdim"});
+inline constexpr Op mean("mean", {"x"}, {"dim", "keepdim"});
+inline constexpr Op amax("amax", {"x"}, {"dim", "keepdim"});
+inline constexpr Op amin("amin", {"x"}, {"dim", "keepdim"});
+inline constexpr Op prod("prod", {"x"}, {"dim", "keepdim"});
+inline constexpr Op logsumexp("logsumexp", {"x"}, {"dim", "keepdim"});
+inline constexpr Op var("var", {"x"}, {"dim", "keepdim", "correction"});
+inline constexpr Op std("std", {"x"}, {"dim", "keepdim", "correction"});
+inline constexpr Op norm("norm", {"x"}, {"ord", "dim", "keepdim"});
+
+}  // namespace ops
 }  // namespace xgrad

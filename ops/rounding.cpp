@@ -9,7 +9,7 @@ namespace {
 
 /// An op whose gradient is 0.
 template <class T>
-Variable<T> flat(const char* op, void (*f)(const T*, T*, std::size_t), const Variable<T>& x) {
+Variable<T> flat(const Op<1, 0>& op, void (*f)(const T*, T*, std::size_t), const Variable<T>& x) {
   return record<T>(op, detail::map(f, x), Inputs(x), Saved(), [](Variable<T>, Needs needs) -> Grads<T, 1> {
     return {Variable<T>(Array<T>(needs.shape(0), T{0}))};
   });
@@ -19,32 +19,33 @@ Variable<T> flat(const char* op, void (*f)(const T*, T*, std::size_t), const Var
 
 template <class T>
 Variable<T> floor(const Variable<T>& x) {
-  return flat("floor", kernels::floor<T>, x);
+  return flat(ops::floor, kernels::floor<T>, x);
 }
 
 template <class T>
 Variable<T> ceil(const Variable<T>& x) {
-  return flat("ceil", kernels::ceil<T>, x);
+  return flat(ops::ceil, kernels::ceil<T>, x);
 }
 
 template <class T>
 Variable<T> round(const Variable<T>& x) {
-  return flat("round", kernels::round<T>, x);
+  return flat(ops::round, kernels::round<T>, x);
 }
 
 template <class T>
 Variable<T> trunc(const Variable<T>& x) {
-  return flat("trunc", kernels::trunc<T>, x);
+  return flat(ops::trunc, kernels::trunc<T>, x);
 }
 
 template <class T>
 Variable<T> sign(const Variable<T>& x) {
-  return flat("sign", kernels::sign<T>, x);
+  return flat(ops::sign, kernels::sign<T>, x);
 }
 
 template <class T>
 Variable<T> fmod(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>("fmod", detail::map_pairs("fmod", kernels::Binary::fmod, kernels::fmod<T>, a, b),
+  return record<T>(ops::fmod,
+                   detail::map_pairs(ops::fmod.name, kernels::Binary::fmod, kernels::fmod<T>, a, b),
                    Inputs(a, b), Saved(if_requires_grad(b, a), if_requires_grad(b, b)),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {detail::reduced(needs, 0, dy),

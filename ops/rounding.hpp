@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // Functions of each element that are constant between jumps, and the remainder; y has the shape of x. Their
@@ -41,4 +42,14 @@ auto fmod(A&& a, B&& b) {
   return fmod(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }
 
+namespace ops {
+
+inline constexpr Op floor("floor", {"x"});
+inline constexpr Op ceil("ceil", {"x"});
+inline constexpr Op round("round", {"x"});
+inline constexpr Op trunc("trunc", {"x"});
+inline constexpr Op sign("sign", {"x"});
+inline constexpr Op fmod("fmod", {"a", "b"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -7,6 +7,13 @@
 #include "shapes.hpp"
 
 namespace xgrad {
+namespace ops {
+
+constexpr Op cumsum_grad("cumsum_grad", {"y"}, {"dim"});
+constexpr Op linear_recurrence("linear_recurrence", {"a", "b"}, {"dim", "reversed"});
+
+}  // namespace ops
+
 namespace {
 
 using detail::middle_axis, detail::MiddleAxis;
@@ -18,7 +25,7 @@ Variable<T> running_sum(const Variable<T>& x, std::size_t axis, bool reversed) {
   Variable<T> y = detail::empty<T>(x.shape());
   kernels::cumsum(detail::data(x), m.outer, m.length, m.inner, reversed, detail::data(y));
   return record<T>(
-      reversed ? "cumsum_grad" : "cumsum", std::move(y), Inputs(x), Attributes("dim", axis), Saved(),
+      reversed ? ops::cumsum_grad : ops::cumsum, std::move(y), Inputs(x), Attributes(axis), Saved(),
       [axis, reversed](Variable<T> dy, Needs) -> Grads<T, 1> { return {running_sum(dy, axis, !reversed)}; });
 }
 
@@ -43,8 +50,7 @@ Variable<T> linear_recurrence(const Variable<T>& a, const Variable<T>& b, std::s
   kernels::recurrence(detail::data(a), detail::data(b), m.outer, m.length, m.inner, reversed,
                       detail::data(y));
   return record<T>(
-      "linear_recurrence", std::move(y), Inputs(a, b), Attributes("dim", axis, "reversed", reversed),
-      Saved(a, Output()),
+      ops::linear_recurrence, std::move(y), Inputs(a, b), Attributes(axis, reversed), Saved(a, Output()),
       [axis, reversed](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> y) -> Grads<T, 2> {
         const Variable<T> db = linear_recurrence(a, dy, axis, !reversed);
         if (!needs[0]) return {Variable<T>(), db};
@@ -62,7 +68,7 @@ Variable<T> products(const Variable<T>& x, const MiddleAxis& m) {
 /// cumprod, with a gradient that is made of ops.
 template <class T>
 Variable<T> running_product(const Variable<T>& x, const MiddleAxis& m) {
-  return record<T>("cumprod", products(x, m), Inputs(x), Attributes("dim", m.axis), Saved(x, Output()),
+  return record<T>(ops::cumprod, products(x, m), Inputs(x), Attributes(m.axis), Saved(x, Output()),
                    [axis = m.axis](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
                      return {linear_recurrence(x, dy, axis, true) * delayed(y, axis, T{1})};
                    });
@@ -79,7 +85,7 @@ template <class T>
 Variable<T> cumprod(const Variable<T>& x, int dim) {
   const MiddleAxis m = middle_axis("cumprod", dim, x.shape());
   return fused<T>(
-      "cumprod", products(x, m), Inputs(x), Attributes("dim", m.axis), Saved(),
+      ops::cumprod, products(x, m), Inputs(x), Attributes(m.axis), Saved(),
       [m](const Variable<T>& x) { return running_product(x, m); },
       [m](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
         Variable<T> dx = detail::empty<T>(x.shape());

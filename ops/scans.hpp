@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // Along the axis `dim`, which may be negative; y has the shape of x. Totals of float are kept in double.
@@ -18,4 +19,10 @@ Variable<T> cumsum(const Variable<T>& x, int dim);
 template <class T>
 Variable<T> cumprod(const Variable<T>& x, int dim);
 
+namespace ops {
+
+inline constexpr Op cumsum("cumsum", {"x"}, {"dim"});
+inline constexpr Op cumprod("cumprod", {"x"}, {"dim"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -15,6 +15,12 @@
 #include "shapes.hpp"
 
 namespace xgrad {
+namespace ops {
+
+constexpr Op index_put_grad("index_put_grad", {"x"}, {"rows"});
+
+}  // namespace ops
+
 namespace {
 
 using detail::MiddleAxis;
@@ -82,8 +88,8 @@ Variable<T> values_in(const Variable<T>& x, const Places& places) {
   Variable<T> values = detail::empty<T>(places.values);
   kernels::gather_rows<T>(detail::data(x), places.rows.data(),
                           {detail::data(values), places.rows.size(), places.inner});
-  return record<T>("index_put_grad", std::move(values), Inputs(x), Attributes("rows", places.rows),
-                   Saved(places), [](Variable<T> dvalues, Needs needs, const Places& places) -> Grads<T, 1> {
+  return record<T>(ops::index_put_grad, std::move(values), Inputs(x), Attributes(places.rows), Saved(places),
+                   [](Variable<T> dvalues, Needs needs, const Places& places) -> Grads<T, 1> {
                      Places added = places;
                      added.accumulate = true;
                      return {put(Variable<T>(Array<T>(needs.shape(0), T{0})), added, dvalues)};
@@ -104,8 +110,8 @@ Variable<T> put(const Variable<T>& x, const Places& places, const Variable<T>& v
       from += places.inner;
     }
   }
-  return record<T>("index_put", std::move(y), Inputs(x, values),
-                   Attributes("rows", places.rows, "accumulate", places.accumulate), Saved(places),
+  return record<T>(ops::index_put, std::move(y), Inputs(x, values),
+                   Attributes(places.rows, places.accumulate), Saved(places),
                    [](Variable<T> dy, Needs needs, const Places& places) -> Grads<T, 2> {
                      Grads<T, 2> grads;
                      if (needs[0]) grads[0] = places.accumulate ? dy : masked_fill(dy, places.hit, 0);
@@ -143,8 +149,7 @@ Variable<T> scatter_add(const Variable<T>& x, int dim, const Ids& index, const V
   const std::ptrdiff_t step = std::exchange(strides[m.axis], 0);
   const auto narrow_ids = detail::narrow_index("scatter_add", index, m.axis, m.length);
   kernels::gather_grad<T>(part, detail::data(added), step, narrow_ids->data(), {detail::data(y), strides});
-  return record<T>("scatter_add", std::move(y), Inputs(x, added), Attributes("dim", m.axis, "index", index),
-                   Saved(index),
+  return record<T>(ops::scatter_add, std::move(y), Inputs(x, added), Attributes(m.axis, index), Saved(index),
                    [axis = m.axis](Variable<T> dy, Needs needs, const Ids& index) -> Grads<T, 2> {
                      if (!needs[1]) return {dy, Variable<T>()};
                      const Variable<T> found = gather(dy, static_cast<int>(axis), index);
@@ -168,8 +173,7 @@ Variable<T> index_add(const Variable<T>& x, int dim, const Ids& index, const Var
   detail::check_index("index_add", index, m.length);
   Variable<T> y = detail::copy_of(x);
   detail::add_rows(m, index, detail::data(source), detail::data(y));
-  return record<T>("index_add", std::move(y), Inputs(x, source), Attributes("dim", m.axis, "index", index),
-                   Saved(index),
+  return record<T>(ops::index_add, std::move(y), Inputs(x, source), Attributes(m.axis, index), Saved(index),
                    [axis = m.axis](Variable<T> dy, Needs needs, const Ids& index) -> Grads<T, 2> {
                      if (!needs[1]) return {dy, Variable<T>()};
                      return {dy, index_select(dy, static_cast<int>(axis), index)};

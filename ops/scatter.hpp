@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // Elements put where ids or a mask say, or taken from there. Sums are made in the order of the ids, so
@@ -40,4 +41,11 @@ Variable<T> masked_select(const Variable<T>& x, const Mask& mask);
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
 Ids one_hot(const Ids& ids, std::ptrdiff_t num_classes = -1);
 
+namespace ops {
+
+inline constexpr Op index_put("index_put", {"x", "values"}, {"rows", "accumulate"});
+inline constexpr Op scatter_add("scatter_add", {"x", "added"}, {"dim", "index"});
+inline constexpr Op index_add("index_add", {"x", "source"}, {"dim", "index"});
+
+}  // namespace ops
 }  // namespace xgrad

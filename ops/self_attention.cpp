@@ -16,7 +16,7 @@
 namespace xgrad {
 namespace {
 
-constexpr const char* name = "self_attention";
+constexpr const char* name = ops::self_attention.name;
 
 /// x (..., L, in) as the projections see it, and where their results lie: q, k and v (..., L, width), one
 /// after the other in one array.
@@ -86,7 +86,7 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
   }
   using V = Variable<T>;
   return fused<T>(
-      name, std::move(y),
+      ops::self_attention, std::move(y),
       Inputs(x, q->weight, k->weight, v->weight, Unread(q->bias), Unread(k->bias), Unread(v->bias),
              mask_bias),
       attributes, Saved(qkv, saved),
@@ -149,8 +149,8 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
       [plan](const V& q, const V& k, const V& v, const V& mask_bias) {
         return detail::attention_composed(*plan, q, k, v, mask_bias).output;
       },
-      Attributes("num_heads", options.num_heads, "scale", plan->scale, "is_causal", options.is_causal,
-                 "dropout_p", options.dropout_p, "attn_mask", attn_mask.allowed()));
+      Attributes(options.num_heads, plan->scale, options.is_causal, options.dropout_p, attn_mask.allowed(),
+                 std::nullopt));
 }
 
 template <class T>
@@ -186,8 +186,8 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
         }
         return cat(parts);
       },
-      Attributes("num_heads", options.num_heads, "scale", blocks.front().plan->scale, "is_causal",
-                 options.is_causal, "dropout_p", options.dropout_p, "lengths", lengths));
+      Attributes(options.num_heads, blocks.front().plan->scale, options.is_causal, options.dropout_p,
+                 std::nullopt, lengths));
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                            \

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "attention.hpp"
 
 namespace xgrad {
@@ -24,4 +25,12 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
                            const std::type_identity_t<AttentionMask<T>>& attn_mask = {},
                            AttentionOptions options = {});
 
+namespace ops {
+
+inline constexpr Op self_attention("self_attention",
+                                   {"x", "q_weight", "k_weight", "v_weight", "q_bias", "k_bias", "v_bias",
+                                    "attn_bias"},
+                                   {"num_heads", "scale", "is_causal", "dropout_p", "attn_mask", "lengths"});
+
+}  // namespace ops
 }  // namespace xgrad

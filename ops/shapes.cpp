@@ -72,7 +72,7 @@ Variable<T> reshape(const Variable<T>& x, const Dims& shape) {
   const Shape to = inferred(x.shape(), shape);
   Variable<T> y = detail::empty<T>(to);
   std::copy_n(detail::data(x), x.size(), detail::data(y));
-  return record<T>("reshape", std::move(y), Inputs(x), Attributes("shape", to), Saved(),
+  return record<T>(ops::reshape, std::move(y), Inputs(x), Attributes(to), Saved(),
                    [](Variable<T> dy, Needs needs) -> Grads<T, 1> { return {reshape(dy, needs.shape(0))}; });
 }
 
@@ -102,7 +102,7 @@ Variable<T> permute(const Variable<T>& x, const Dims& dims) {
   }
   Variable<T> y = detail::empty<T>(shape);
   kernels::permute<T>(shape, {detail::data(x), strides}, detail::data(y));
-  return record<T>("permute", std::move(y), Inputs(x), Attributes("dims", order), Saved(),
+  return record<T>(ops::permute, std::move(y), Inputs(x), Attributes(order), Saved(),
                    [inverse](Variable<T> dy, Needs) -> Grads<T, 1> { return {permute(dy, inverse)}; });
 }
 
@@ -200,7 +200,7 @@ Variable<T> stack(const std::vector<Variable<T>>& parts, int dim) {
   const std::size_t axis = detail::normalize_axis("stack", dim, shape, "part 0 with one more axis");
   std::copy_backward(shape.begin() + axis, shape.end() - 1, shape.end());
   shape[axis] = parts.size();
-  return record_list<T>("stack", joined(parts, axis, shape), parts, Attributes("dim", axis),
+  return record_list<T>(ops::stack, joined(parts, axis, shape), parts, Attributes(axis),
                         [axis, count = parts.size()](Variable<T> dy, Needs needs) {
                           std::vector<Variable<T>> grads(count);
                           for (std::size_t i = 0; i < count; ++i) {
@@ -268,7 +268,7 @@ Variable<T> cat(const std::vector<Variable<T>>& parts, int dim) {
   for (const Variable<T>& part : parts) {
     ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<std::ptrdiff_t>(part.shape()[axis]));
   }
-  return record_list<T>("cat", joined(parts, axis, shape), parts, Attributes("dim", axis),
+  return record_list<T>(ops::cat, joined(parts, axis, shape), parts, Attributes(axis),
                         [axis, ends = std::move(ends)](Variable<T> dy, Needs needs) {
                           std::vector<Variable<T>> grads(ends.size());
                           for (std::size_t i = 0; i < ends.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "../graph/dims.hpp"
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // The same elements in another shape or order; gradients take the way back. Results are copies, never views.
@@ -70,4 +71,12 @@ std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrd
 template <class T>
 std::vector<Variable<T>> split(const Variable<T>& x, std::ptrdiff_t length, int dim = 0);
 
+namespace ops {
+
+inline constexpr Op reshape("reshape", {"x"}, {"shape"});
+inline constexpr Op permute("permute", {"x"}, {"dims"});
+inline constexpr Op cat("cat", {"parts"}, {"dim"});
+inline constexpr Op stack("stack", {"parts"}, {"dim"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -36,7 +36,7 @@ Variable<T> rows(void (*f)(const T*, const T*, T*, std::size_t, std::size_t), co
 
 template <class T>
 Variable<T> softmax_last(const Variable<T>& x) {
-  return record<T>("softmax", rows<T>(kernels::softmax_rows<T>, x), Inputs(x), Attributes("dim", -1),
+  return record<T>(ops::softmax, rows<T>(kernels::softmax_rows<T>, x), Inputs(x), Attributes(-1),
                    Saved(Output()),
                    KernelBackward(
                        [](const Variable<T>& dy, Needs, const Variable<T>& y) -> Grads<T, 1> {
@@ -49,7 +49,7 @@ Variable<T> softmax_last(const Variable<T>& x) {
 
 template <class T>
 Variable<T> log_softmax_last(const Variable<T>& x) {
-  return record<T>("log_softmax", rows<T>(kernels::log_softmax_rows<T>, x), Inputs(x), Attributes("dim", -1),
+  return record<T>(ops::log_softmax, rows<T>(kernels::log_softmax_rows<T>, x), Inputs(x), Attributes(-1),
                    Saved(Output()),
                    KernelBackward(
                        [](const Variable<T>& dy, Needs, const Variable<T>& y) -> Grads<T, 1> {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -16,4 +17,10 @@ Variable<T> softmax(const Variable<T>& x, int dim = -1);
 template <class T>
 Variable<T> log_softmax(const Variable<T>& x, int dim = -1);
 
+namespace ops {
+
+inline constexpr Op softmax("softmax", {"x"}, {"dim"});
+inline constexpr Op log_softmax("log_softmax", {"x"}, {"dim"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -36,7 +36,7 @@ Variable<T> detail::lu_solution(const Variable<T>& a, const std::shared_ptr<cons
                       transposed);
   });
   return record<T>(
-      "solve", std::move(x), Inputs(a, b), Attributes("transposed", transposed), Saved(a, Output()),
+      ops::solve, std::move(x), Inputs(a, b), Attributes(transposed), Saved(a, Output()),
       [lu, transposed](Variable<T> dx, Needs needs, Variable<T> a, Variable<T> x) -> Grads<T, 2> {
         Grads<T, 2> grads;
         grads[1] = lu_solution(a, lu, dx, !transposed);
@@ -96,7 +96,7 @@ Variable<T> inv(const Variable<T>& a) {
     for (std::size_t k = 0; k < n; ++k) one[k * n + k] = T{1};
     kernels::lu_solve(lu->factors.data() + i * n * n, lu->pivots.data() + i * n, n, one, n, false);
   });
-  return record<T>("inv", std::move(y), Inputs(a), Saved(Output()),
+  return record<T>(ops::inv, std::move(y), Inputs(a), Saved(Output()),
                    [](Variable<T> dy, Needs, Variable<T> y) -> Grads<T, 1> {
                      const Variable<T> left = detail::matrix_product(y, true, dy, false);
                      return {-detail::matrix_product(left, false, y, true)};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -17,4 +18,10 @@ Variable<T> solve(const Variable<T>& a, const Variable<T>& b, bool left = true);
 template <class T>
 Variable<T> inv(const Variable<T>& a);
 
+namespace ops {
+
+inline constexpr Op solve("solve", {"a", "b"}, {"transposed"});
+inline constexpr Op inv("inv", {"a"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -20,9 +20,8 @@ Variable<T> detail::triangular_solution(const Variable<T>& a, const Variable<T>&
   for_each_matrix(matrix_count(b.shape()), std::max(rows, cols), [&](std::size_t i) {
     kernels::solve_triangular(from + i * n * n, to + i * rows * cols, rows, cols, options);
   });
-  return record<T>("solve_triangular", std::move(x), Inputs(a, b),
-                   Attributes("upper", options.upper, "left", options.left, "unitriangular",
-                              options.unitriangular, "transposed", options.transposed),
+  return record<T>(ops::solve_triangular, std::move(x), Inputs(a, b),
+                   Attributes(options.upper, options.left, options.unitriangular, options.transposed),
                    Saved(a, Output()),
                    [options](Variable<T> dx, Needs needs, Variable<T> a, Variable<T> x) -> Grads<T, 2> {
                      kernels::Triangular other = options;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -17,4 +18,10 @@ struct SolveTriangularOptions {
 template <class T>
 Variable<T> solve_triangular(const Variable<T>& a, const Variable<T>& b, SolveTriangularOptions options = {});
 
+namespace ops {
+
+inline constexpr Op solve_triangular("solve_triangular", {"a", "b"},
+                                     {"upper", "left", "unitriangular", "transposed"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // Special functions of each element; y has the shape of x. nan stays nan. erf is in elementwise.hpp.
@@ -30,4 +31,13 @@ Variable<T> erfc(const Variable<T>& x);
 template <class T>
 Variable<T> erfinv(const Variable<T>& x);
 
+namespace ops {
+
+inline constexpr Op lgamma("lgamma", {"x"});
+inline constexpr Op digamma("digamma", {"x"});
+inline constexpr Op polygamma("polygamma", {"x"}, {"n"});
+inline constexpr Op erfc("erfc", {"x"});
+inline constexpr Op erfinv("erfinv", {"x"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -65,31 +65,27 @@ template <class T>
 std::array<Variable<T>, 3> recorded(const Variable<T>& a, std::array<Variable<T>, 3> factors) {
   const std::size_t m = a.shape(-2), n = a.shape(-1), k = std::min(m, n);
   const detail::ExactProducts exact;
-  return record_many<T, 3>("svd", std::move(factors), Inputs(a), Attributes("full_matrices", false),
-                           Saved(Output(0), Output(1), Output(2)),
-                           [m, n, k](std::array<Variable<T>, 3> dys, Needs, Variable<T> u, Variable<T> s,
-                                     Variable<T> vh) -> Grads<T, 1> {
-                             const auto& [du, ds, dvh] = dys;
-                             const Variable<T> rows = unsqueeze(s, -1), cols = unsqueeze(s, -2);
-                             Variable<T> inner, outer;
-                             if (du.defined() || dvh.defined()) {
-                               Mask diagonal = Mask::from_shape({k, k});
-                               for (std::size_t i = 0; i < k * k; ++i) diagonal.data()[i] = i / k == i % k;
-                               const Variable<T> e =
-                                   masked_fill((cols - rows) * (cols + rows), diagonal, T{1});
-                               const auto skew = [](const Variable<T>& x) { return x - mT(x); };
-                               if (du.defined())
-                                 add_to(inner, skew(matrix_product(u, true, du, false)) / e * cols);
-                               if (dvh.defined())
-                                 add_to(inner, rows * (skew(matrix_product(vh, false, dvh, true)) / e));
-                             }
-                             if (ds.defined()) add_to(inner, diag_embed(ds));
-                             Variable<T> da = matmul(matmul(u, inner), vh);
-                             if (du.defined() && m > k) da = da + matmul(rejected(du, u) / cols, vh);
-                             if (dvh.defined() && n > k)
-                               da = da + matmul(u, mT(rejected(mT(dvh), mT(vh))) / rows);
-                             return {da};
-                           });
+  return record_many<T, 3>(
+      ops::svd, std::move(factors), Inputs(a), Attributes(false), Saved(Output(0), Output(1), Output(2)),
+      [m, n, k](std::array<Variable<T>, 3> dys, Needs, Variable<T> u, Variable<T> s,
+                Variable<T> vh) -> Grads<T, 1> {
+        const auto& [du, ds, dvh] = dys;
+        const Variable<T> rows = unsqueeze(s, -1), cols = unsqueeze(s, -2);
+        Variable<T> inner, outer;
+        if (du.defined() || dvh.defined()) {
+          Mask diagonal = Mask::from_shape({k, k});
+          for (std::size_t i = 0; i < k * k; ++i) diagonal.data()[i] = i / k == i % k;
+          const Variable<T> e = masked_fill((cols - rows) * (cols + rows), diagonal, T{1});
+          const auto skew = [](const Variable<T>& x) { return x - mT(x); };
+          if (du.defined()) add_to(inner, skew(matrix_product(u, true, du, false)) / e * cols);
+          if (dvh.defined()) add_to(inner, rows * (skew(matrix_product(vh, false, dvh, true)) / e));
+        }
+        if (ds.defined()) add_to(inner, diag_embed(ds));
+        Variable<T> da = matmul(matmul(u, inner), vh);
+        if (du.defined() && m > k) da = da + matmul(rejected(du, u) / cols, vh);
+        if (dvh.defined() && n > k) da = da + matmul(u, mT(rejected(mT(dvh), mT(vh))) / rows);
+        return {da};
+      });
 }
 
 }  // namespace
@@ -130,7 +126,7 @@ Variable<T> pinv(const Variable<T>& a, std::optional<double> rtol) {
     kernels::gemm<T>(1, kernels::Matrix<const T>(of_v, k, n).transpose(),
                      kernels::Matrix<const T>(left + i * m * k, m, k).transpose(), 0, {to + i * n * m, n, m});
   });
-  return record<T>("pinv", std::move(p), Inputs(a), Attributes("rtol", static_cast<double>(least)),
+  return record<T>(ops::pinv, std::move(p), Inputs(a), Attributes(static_cast<double>(least)),
                    Saved(a, Output()),
                    [](Variable<T> dp, Needs, Variable<T> a, Variable<T> p) -> Grads<T, 1> {
                      const Variable<T> dpt = mT(dp), pt = mT(p);

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -36,4 +37,10 @@ SvdResult<T> svd(const Variable<T>& a, bool full_matrices = true);
 template <class T>
 Variable<T> pinv(const Variable<T>& a, std::optional<double> rtol = std::nullopt);
 
+namespace ops {
+
+inline constexpr Op svd("svd", {"a"}, {"full_matrices"});
+inline constexpr Op pinv("pinv", {"a"}, {"rtol"});
+
+}  // namespace ops
 }  // namespace xgrad

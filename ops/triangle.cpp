@@ -9,9 +9,10 @@ namespace {
 
 /// Keeps the columns up to the diagonal, or from it on. Its gradient is the same of dy.
 template <class T>
-Variable<T> triangle(const char* op, const Variable<T>& x, std::ptrdiff_t diagonal, bool lower) {
+Variable<T> triangle(const Variable<T>& x, std::ptrdiff_t diagonal, bool lower) {
+  const Op<1, 1>& op = lower ? ops::tril : ops::triu;
   const std::size_t rank = x.dimension();
-  if (rank < 2) detail::fail<ShapeError>(op, ": x must have at least two axes, got ", x.shape());
+  if (rank < 2) detail::fail<ShapeError>(op.name, ": x must have at least two axes, got ", x.shape());
   const auto rows = static_cast<std::ptrdiff_t>(x.shape()[rank - 2]),
              columns = static_cast<std::ptrdiff_t>(x.shape()[rank - 1]);
   Variable<T> y = detail::empty<T>(x.shape());
@@ -28,22 +29,21 @@ Variable<T> triangle(const char* op, const Variable<T>& x, std::ptrdiff_t diagon
       std::fill(to, to + border, T{0});
     }
   }
-  return record<T>(op, std::move(y), Inputs(x), Attributes("diagonal", diagonal), Saved(),
-                   [op, diagonal, lower](Variable<T> dy, Needs) -> Grads<T, 1> {
-                     return {triangle(op, dy, diagonal, lower)};
-                   });
+  return record<T>(
+      op, std::move(y), Inputs(x), Attributes(diagonal), Saved(),
+      [diagonal, lower](Variable<T> dy, Needs) -> Grads<T, 1> { return {triangle(dy, diagonal, lower)}; });
 }
 
 }  // namespace
 
 template <class T>
 Variable<T> tril(const Variable<T>& x, std::ptrdiff_t diagonal) {
-  return triangle("tril", x, diagonal, true);
+  return triangle(x, diagonal, true);
 }
 
 template <class T>
 Variable<T> triu(const Variable<T>& x, std::ptrdiff_t diagonal) {
-  return triangle("triu", x, diagonal, false);
+  return triangle(x, diagonal, false);
 }
 
 #define XGRAD_INSTANTIATE(T)                                     \

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -14,4 +15,10 @@ Variable<T> tril(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
 template <class T>
 Variable<T> triu(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
 
+namespace ops {
+
+inline constexpr Op tril("tril", {"x"}, {"diagonal"});
+inline constexpr Op triu("triu", {"x"}, {"diagonal"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 // Trigonometric and hyperbolic functions of each element, in radians; y has the shape of x. nan stays nan.
@@ -51,4 +52,17 @@ Variable<T> sinh(const Variable<T>& x);
 template <class T>
 Variable<T> cosh(const Variable<T>& x);
 
+namespace ops {
+
+inline constexpr Op sin("sin", {"x"});
+inline constexpr Op cos("cos", {"x"});
+inline constexpr Op tan("tan", {"x"});
+inline constexpr Op asin("asin", {"x"});
+inline constexpr Op acos("acos", {"x"});
+inline constexpr Op atan("atan", {"x"});
+inline constexpr Op sinh("sinh", {"x"});
+inline constexpr Op cosh("cosh", {"x"});
+inline constexpr Op atan2("atan2", {"a", "b"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -17,7 +17,7 @@ Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>
                         b_strides = detail::broadcast_strides(b.shape(), shape);
   kernels::where<T>(shape, {condition.data(), condition_strides}, {detail::data(a), a_strides},
                     {detail::data(b), b_strides}, detail::data(y));
-  return record<T>("where", std::move(y), Inputs(a, b), Attributes("condition", condition), Saved(condition),
+  return record<T>(ops::where, std::move(y), Inputs(a, b), Attributes(condition), Saved(condition),
                    [](Variable<T> dy, Needs needs, const Mask& condition) -> Grads<T, 2> {
                      Grads<T, 2> grads;
                      if (needs[0]) grads[0] = detail::summed(masked_fill(dy, !condition, 0), needs.shape(0));

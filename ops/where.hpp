@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -20,4 +21,9 @@ requires(detail::is_expression<C> && (detail::is_variable<std::remove_cvref_t<A>
   return where<typename V::value_type>(condition, detail::as_variable<V>(a), detail::as_variable<V>(b));
 }
 
+namespace ops {
+
+inline constexpr Op where("where", {"a", "b"}, {"condition"});
+
+}  // namespace ops
 }  // namespace xgrad

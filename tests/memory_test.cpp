@@ -33,6 +33,8 @@
 
 namespace {
 
+constexpr xgrad::Op throwing_op("throwing", {"x"});
+
 using xgrad::Array, xgrad::empty_cache, xgrad::Grads, xgrad::memory_stats, xgrad::Needs, xgrad::Shape,
     xgrad::Variable, xgrad_tests::pool_keeps_memory;
 using V = Variable<float>;
@@ -197,7 +199,7 @@ TEST(MemoryTest, ExceptionsLeaveNothingBehind) {
   const std::ptrdiff_t before = live_blocks();
   const auto throwing = [](const V& input) {
     return xgrad::record<float>(
-        "throwing", input.detach() * 1.0, xgrad::Inputs(input), xgrad::Saved(input),
+        throwing_op, input.detach() * 1.0, xgrad::Inputs(input), xgrad::Saved(input),
         [](V, Needs, V) -> Grads<float, 1> { throw std::runtime_error("out of luck"); });
   };
   for (int i = 0; i < 3; ++i) {

@@ -32,7 +32,7 @@ class GraphPicture : public xgrad::Watcher {
   void on_op(const xgrad::OpEvent<double>& event) override {
     if (event.in_backward) return;
     const std::string name = name_of(event.number);
-    titles_[name] = event.op;
+    titles_[name] = event.op.name;
     values_[name] = event.result.item();
     for (const Variable<double>* input : event.inputs) {
       edges_ << "  " << names_.at(&input->value()) << " -> " << name << '\n';

@@ -92,7 +92,8 @@ void derivatives_as_calls() {
   const auto hook = [](const Variable<double>& dx) { return clamp(dx, -1, 1); };
   x = on_gradient(x, hook);
   const auto backward = [](Variable<double> dy, Needs) -> Grads<double, 1> { return {-dy}; };
-  record<double>("reversed", x.detach(), Inputs(x), Saved(), once(backward));
+  static constexpr Op reversed("reversed", {"x"});
+  record<double>(reversed, x.detach(), Inputs(x), Saved(), once(backward));
 }
 
 void parts_and_reductions() {

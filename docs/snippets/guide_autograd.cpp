@@ -10,10 +10,12 @@ using xgrad::Array, xgrad::Variable;
 using xgrad::Grads, xgrad::Inputs, xgrad::Needs, xgrad::Saved;
 
 // [cube]
+constexpr xgrad::Op cube_op("cube", {"x"});
+
 template <class T>
 Variable<T> cube(const Variable<T>& x) {
   Variable<T> y(x.value() * x.value() * x.value());
-  return record<T>("cube", std::move(y), Inputs(x), Saved(x),
+  return record<T>(cube_op, std::move(y), Inputs(x), Saved(x),
                    [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * 3 * x * x}; });
 }
 // [cube]

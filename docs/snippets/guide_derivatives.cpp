@@ -250,9 +250,11 @@ void hooks() {
 }
 
 // [once]
+constexpr xgrad::Op cubed_op("cubed", {"x"});
+
 Variable<double> cubed(const Variable<double>& x) {
   const Array<double> slope = 3 * xt::square(x.value());
-  return record<double>("cubed", Variable<double>(xt::cube(x.value())), xgrad::Inputs(x), xgrad::Saved(),
+  return record<double>(cubed_op, Variable<double>(xt::cube(x.value())), xgrad::Inputs(x), xgrad::Saved(),
                         xgrad::once([slope](Variable<double> dy, xgrad::Needs) -> xgrad::Grads<double, 1> {
                           return {Variable<double>(slope * dy.value())};  // hides that slope depends on x
                         }));

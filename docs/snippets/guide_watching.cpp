@@ -49,7 +49,7 @@ class OpCounter : public xgrad::Watcher {
  private:
   void on_op(const xgrad::OpEvent<float>& event) override {
     const std::string where = event.module != nullptr ? event.module->type : "no module";
-    if (!event.in_backward) ++counts_[std::string(event.op) + " in " + where];
+    if (!event.in_backward) ++counts_[std::string(event.op.name) + " in " + where];
   }
 
   std::map<std::string, int> counts_;

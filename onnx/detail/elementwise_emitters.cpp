@@ -4,51 +4,57 @@
 #include <limits>
 #include <tuple>
 
+#include "../../graph/record.hpp"
+#include "../../ops/arithmetic.hpp"
+#include "../../ops/elementwise.hpp"
+#include "../../ops/masked_fill.hpp"
+#include "../../ops/rounding.hpp"
+#include "../../ops/trigonometry.hpp"
+#include "../../ops/where.hpp"
+
 namespace xgrad::onnx::detail {
 namespace {
 
 /// Ops that are one operator of ONNX.
 const std::map<std::string, const char*>& unary_operators() {
   static const std::map<std::string, const char*> names = {
-      {"exp", "Exp"},         {"log", "Log"},
-      {"sqrt", "Sqrt"},       {"tanh", "Tanh"},
-      {"sigmoid", "Sigmoid"}, {"erf", "Erf"},
-      {"relu", "Relu"},       {"neg", "Neg"},
-      {"abs", "Abs"},         {"reciprocal", "Reciprocal"},
-      {"floor", "Floor"},     {"ceil", "Ceil"},
-      {"sin", "Sin"},         {"cos", "Cos"},
-      {"sign", "Sign"},       {"round", "Round"},
-      {"alias", "Identity"}};
+      {ops::exp.name, "Exp"},       {ops::log.name, "Log"},         {ops::sqrt.name, "Sqrt"},
+      {ops::tanh.name, "Tanh"},     {ops::sigmoid.name, "Sigmoid"}, {ops::erf.name, "Erf"},
+      {ops::relu.name, "Relu"},     {ops::abs.name, "Abs"},         {ops::reciprocal.name, "Reciprocal"},
+      {ops::floor.name, "Floor"},   {ops::ceil.name, "Ceil"},       {ops::sin.name, "Sin"},
+      {ops::cos.name, "Cos"},       {ops::sign.name, "Sign"},       {ops::round.name, "Round"},
+      {ops::alias.name, "Identity"}};
   return names;
 }
 
 const std::map<std::string, const char*>& binary_operators() {
   static const std::map<std::string, const char*> names = {
-      {"add", "Add"}, {"sub", "Sub"},     {"mul", "Mul"},     {"div", "Div"},
-      {"pow", "Pow"}, {"maximum", "Max"}, {"minimum", "Min"}, {"masked_mul", "Mul"}};
+      {ops::add.name, "Add"},     {ops::sub.name, "Sub"},       {ops::mul.name, "Mul"},
+      {ops::div.name, "Div"},     {ops::pow.name, "Pow"},       {ops::maximum.name, "Max"},
+      {ops::minimum.name, "Min"}, {ops::masked_mul.name, "Mul"}};
   return names;
 }
 
 template <class T>
 void emit_unary(Exporter<T>& to, const OpPair<T>& op) {
-  to.result(op, to.graph().node(unary_operators().at(op.first.op), {to.name_of(op, 0)}));
+  to.result(op, to.graph().node(unary_operators().at(op.info().name), {to.name_of(op, 0)}));
 }
 
 template <class T>
 void emit_binary(Exporter<T>& to, const OpPair<T>& op) {
-  const char* const attribute = op.first.op == "pow" ? "exponent" : "other";
+  const char* const attribute = op.info() == ops::pow ? "exponent" : "other";
   const std::string second =
       op.has(1) ? to.name_of(op, 1) : to.number(op.template attribute<double>(attribute));
-  to.result(op, to.graph().node(binary_operators().at(op.first.op), {to.name_of(op, 0), second}));
+  to.result(op, to.graph().node(binary_operators().at(op.info().name), {to.name_of(op, 0), second}));
 }
 
 template <class T>
 void emit_composed_unary(Exporter<T>& to, const OpPair<T>& op) {
   const std::string x = to.name_of(op, 0);
-  if (op.first.op == "rsqrt")
+  if (op.info() == ops::rsqrt)
     return to.result(op, to.graph().node("Reciprocal", {to.graph().node("Sqrt", {x})}));
-  if (op.first.op == "square") return to.result(op, to.graph().node("Mul", {x, x}));
-  if (op.first.op == "cube")
+  if (op.info() == ops::square) return to.result(op, to.graph().node("Mul", {x, x}));
+  if (op.info() == ops::cube)
     return to.result(op, to.graph().node("Mul", {to.graph().node("Mul", {x, x}), x}));
   to.result(op, to.graph().node("Mul", {x, to.graph().node("Sigmoid", {x})}));  // silu
 }
@@ -82,7 +88,7 @@ template <class T>
 void emit_where(Exporter<T>& to, const OpPair<T>& op) {
   const std::string choice = std::apply([&](const Mask& a, const Mask& b) { return to.condition(a, b); },
                                         op.template arrays<Mask>("condition"));
-  to.result(op, to.graph().node("Where", {choice, to.name_of(op, 0), to.name_of(op, 1)}));
+  to.result(op, to.graph().node("Where", {choice, to.name_of(op, "a"), to.name_of(op, "b")}));
 }
 
 /// Masks are derived from what they show.
@@ -100,11 +106,11 @@ template <class T>
 void add_elementwise_emitters(EmitterTable<T>& all) {
   for (const auto& [op, name] : unary_operators()) all[op] = &emit_unary<T>;
   for (const auto& [op, name] : binary_operators()) all[op] = &emit_binary<T>;
-  for (const char* op : {"rsqrt", "square", "cube", "silu"}) all[op] = &emit_composed_unary<T>;
-  all["gelu"] = &emit_gelu<T>;
-  all["clamp"] = &emit_clamp<T>;
-  all["where"] = &emit_where<T>;
-  all["masked_fill"] = &emit_masked_fill<T>;
+  add_emitter(all, &emit_composed_unary<T>, {&ops::rsqrt, &ops::square, &ops::cube, &ops::silu});
+  add_emitter(all, &emit_gelu<T>, {&ops::gelu});
+  add_emitter(all, &emit_clamp<T>, {&ops::clamp});
+  add_emitter(all, &emit_where<T>, {&ops::where});
+  add_emitter(all, &emit_masked_fill<T>, {&ops::masked_fill});
 }
 
 template void add_elementwise_emitters(EmitterTable<float>&);

@@ -223,11 +223,13 @@ T nearest(T x, const Format& format) {
              : std::copysign(std::numeric_limits<T>::infinity(), x);
 }
 
+constexpr Op cast_op("cast", {"x"});
+
 /// Floats rounded to a narrower format; dx = dy, as if they were not.
 template <class T>
 Variable<T> rounded(const Variable<T>& x, const Format& format) {
   Variable<T> y(mapped<T>(x.value(), [&](T element) { return nearest(element, format); }));
-  return record<T>("cast", std::move(y), Inputs(x), Saved(),
+  return record<T>(cast_op, std::move(y), Inputs(x), Saved(),
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {dy}; });
 }
 

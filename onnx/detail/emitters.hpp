@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <string>
 
@@ -14,6 +15,14 @@ using Emitter = void (*)(Exporter<T>& to, const OpPair<T>& op);
 /// By the names of xgrad's ops.
 template <class T>
 using EmitterTable = std::map<std::string, Emitter<T>>;
+
+template <class T>
+void add_emitter(EmitterTable<T>& all, Emitter<T> emitter, std::initializer_list<const OpInfo*> ops) {
+  for (const OpInfo* op : ops) all.emplace(op->name, emitter);
+}
+
+/// Whether ops of this name can be exported.
+bool has_emitter(const std::string& op);
 
 template <class T>
 void add_elementwise_emitters(EmitterTable<T>& all);

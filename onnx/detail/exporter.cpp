@@ -36,6 +36,8 @@ const EmitterTable<T>& emitters() {
 
 }  // namespace
 
+bool has_emitter(const std::string& op) { return emitters<float>().contains(op); }
+
 template <class T>
 Exporter<T>::Exporter(const Module<T>& model, const AxisLengths& lengths, const InputAxes& axes,
                       const TracedCall<T>& first, const TracedCall<T>& second)
@@ -109,12 +111,12 @@ void Exporter<T>::add_op(const OpPair<T>& op) {
   graph_.begin_scope(scope.empty() ? "" : scope + "/");
   const std::string where = op.first.module.empty() ? "" : " in " + op.first.module;
   try {
-    if (op.first.op != op.second.op) refuse("other ops for other lengths: " + op.second.op);
-    const auto found = emitters<T>().find(op.first.op);
+    if (op.info() != *op.second.op) refuse(std::string("other ops for other lengths: ") + op.second.op->name);
+    const auto found = emitters<T>().find(op.info().name);
     if (found == emitters<T>().end()) refuse("there is no operator for it");
     found->second(*this, op);
   } catch (const ExportProblem& problem) {
-    const std::string text = "'" + op.first.op + "'" + where + ", " + problem.text;
+    const std::string text = "'" + std::string(op.info().name) + "'" + where + ", " + problem.text;
     if (std::ranges::find(problems_, text) == problems_.end()) problems_.push_back(text);
     names_[address(op.first.result)] = "missing";
   }

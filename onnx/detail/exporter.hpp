@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -35,6 +38,17 @@ template <class T>
 struct OpPair {
   const TracedOp<T>&first, &second;
 
+  const OpInfo& info() const { return *first.op; }
+  /// Where the description has this input. Throws std::logic_error if it is none of its inputs.
+  std::size_t place(std::string_view input) const {
+    const auto& names = info().inputs;
+    const auto found = std::find(names.begin(), names.end(), input);
+    if (found == names.end())
+      throw std::logic_error(std::string(info().name) + " has no " + std::string(input));
+    return static_cast<std::size_t>(found - names.begin());
+  }
+  bool has(std::string_view input) const { return has(place(input)); }
+  const Shape& shape(std::string_view input) const { return shape(place(input)); }
   bool has(std::size_t input) const { return input < first.inputs.size() && first.inputs[input].defined(); }
   const Shape& shape(std::size_t input) const { return first.inputs[input].shape(); }
   bool has_attribute(const char* name) const { return first.attributes.contains(name); }
@@ -74,6 +88,11 @@ class Exporter {
 
   /// An input of an op: what another op made, or a constant.
   std::string name_of(const OpPair<T>& op, std::size_t input);
+  std::string name_of(const OpPair<T>& op, std::string_view input) { return name_of(op, op.place(input)); }
+  /// The same, or nothing for an input that the op was not given.
+  std::string name_if_given(const OpPair<T>& op, std::string_view input) {
+    return op.has(input) ? name_of(op, input) : std::string();
+  }
   /// Notes which value is the op's result.
   void result(const OpPair<T>& op, const std::string& name);
 

@@ -122,25 +122,18 @@ struct HeadsAttention {
   }
 };
 
-/// Of q, k, v, the shape in heads, the scale, and a bias, or a mask and what stands where it is not true.
-template <class T, bool is_masked>
+/// Of q, k, v and a bias, the shape in heads, the scale, and a mask and what stands where it is not true.
+template <class T>
 Operator<T> attention_operator(const NodeDescription&) {
   return [](const Arguments<T>& given) -> Results<T> {
-    HeadsAttention<T> attention{given.floats(0),
-                                given.floats(1),
-                                given.floats(2),
-                                given.list(3)[2],
-                                given.floats(4).item(),
-                                {},
-                                nullptr,
-                                T{0}};
-    if (is_masked) {
-      attention.mask = &given.conditions(5);
-      attention.lowest = given.floats(6).item();
-    } else {
-      attention.bias = given.floats_or_none(5);
-    }
-    return {attention(given)};
+    return {HeadsAttention<T>{.q = given.floats(0),
+                              .k = given.floats(1),
+                              .v = given.floats(2),
+                              .heads = given.list(4)[2],
+                              .scale = given.floats(5).item(),
+                              .bias = given.floats_or_none(3),
+                              .mask = given.has(6) ? &given.conditions(6) : nullptr,
+                              .lowest = given.has(7) ? given.floats(7).item() : T{0}}(given)};
   };
 }
 
@@ -148,11 +141,10 @@ Operator<T> attention_operator(const NodeDescription&) {
 
 template <class T>
 const OperatorTable<T>& fused_operators() {
-  static const OperatorTable<T> table{{"Linear", linear_operator<T>},
-                                      {"LinearRelu", linear_relu_operator<T>},
-                                      {"AddLayerNormalization", add_layer_normalization<T>},
-                                      {"Attention", attention_operator<T, false>},
-                                      {"MaskedAttention", attention_operator<T, true>}};
+  static const OperatorTable<T> table{{ops::linear.name, linear_operator<T>},
+                                      {ops::linear_relu.name, linear_relu_operator<T>},
+                                      {ops::add_layer_norm.name, add_layer_normalization<T>},
+                                      {ops::scaled_dot_product_attention.name, attention_operator<T>}};
   return table;
 }
 

@@ -11,6 +11,9 @@
 #include <utility>
 
 #include "../../graph/parse.hpp"
+#include "../../ops/attention.hpp"
+#include "../../ops/layer_norm.hpp"
+#include "../../ops/linear.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
@@ -62,36 +65,41 @@ struct Pattern {
 /// The names of values by their names in a pattern.
 using Captures = std::map<std::string, std::string>;
 
-/// What takes the place of a pattern's nodes: an operator of these values.
+/// What takes the place of a pattern's nodes: an operator of these values, which are empty where the pattern
+/// has none of that name.
 struct Rule {
   Pattern pattern;
   const char *op, *domain;
   std::vector<const char*> inputs;
   std::map<std::string, const char*> texts = {};  // attributes; LayerNormalization's own are kept
+
+  bool makes(const OpInfo& one) const { return domain == fused_domain && std::string_view(op) == one.name; }
 };
 
 /// Larger patterns stand before their parts.
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> all = [] {
     std::vector<Rule> list;
-    const auto add = [&](const std::string& text, const char* op, std::vector<const char*> inputs) {
-      list.push_back({Pattern(text), op, fused_domain, std::move(inputs)});
+    // the inputs of the op have its own names in a pattern
+    const auto add = [&](const std::string& text, const OpInfo& op, std::vector<const char*> others = {}) {
+      std::vector<const char*> inputs(op.inputs.begin(), op.inputs.end());
+      inputs.insert(inputs.end(), others.begin(), others.end());
+      list.push_back({Pattern(text), op.name, fused_domain, std::move(inputs)});
     };
-    const auto attention = [&](const std::string& scores, const char* op, std::vector<const char*> inputs) {
+    const auto attention = [&](const std::string& scores) {
       add("Reshape(Transpose[0,2,1,3](MatMul(Softmax[-1](" + scores +
               "), Transpose[0,2,1,3](Reshape(v, heads)))), joined)",
-          op, std::move(inputs));
+          ops::scaled_dot_product_attention, {"heads", "scale", "mask", "lowest"});
     };
     const std::string scores =
         "Mul(MatMul(Transpose[0,2,1,3](Reshape(q, heads)), Transpose[0,2,3,1](Reshape(k, heads))), scale)";
-    attention("Where(mask, " + scores + ", lowest)", "MaskedAttention",
-              {"q", "k", "v", "heads", "scale", "mask", "lowest"});
-    attention("Add(" + scores + ", bias)", "Attention", {"q", "k", "v", "heads", "scale", "bias"});
-    attention(scores, "Attention", {"q", "k", "v", "heads", "scale"});
-    add("Relu(Add(MatMul(x, Transpose[1,0](w)), b))", "LinearRelu", {"x", "w", "b"});
-    add("Add(MatMul(x, Transpose[1,0](w)), b)", "Linear", {"x", "w", "b"});
-    add("MatMul(x, Transpose[1,0](w))", "Linear", {"x", "w"});
-    add("LayerNormalization(Add(x, residual), w, b)", "AddLayerNormalization", {"x", "residual", "w", "b"});
+    attention("Where(mask, " + scores + ", lowest)");
+    attention("Add(" + scores + ", attn_bias)");
+    attention(scores);
+    add("Relu(Add(MatMul(x, Transpose[1,0](weight)), bias))", ops::linear_relu);
+    add("Add(MatMul(x, Transpose[1,0](weight)), bias)", ops::linear);
+    add("MatMul(x, Transpose[1,0](weight))", ops::linear);
+    add("LayerNormalization(Add(x, residual), weight, bias)", ops::add_layer_norm);
     list.push_back({Pattern("Mul(Mul(x, Add(Erf(Div(x, 1.4142135623730951)), 1)), 0.5)"), "Gelu", "", {"x"}});
     list.push_back(
         {Pattern("Mul(Mul(x, Add(Tanh(Mul(Add(x, Mul(Pow(x, 3), 0.044715)), 0.7978845608028654)), 1)), 0.5)"),
@@ -139,8 +147,11 @@ class Fuser {
       Node& node = nodes_[number];
       const std::vector<std::string> before = std::move(node.inputs);
       node.inputs.clear();
-      for (const char* input : rule.inputs) node.inputs.push_back(captures.at(input));
-      for (const std::string& input : node.inputs) ++uses_[input];
+      for (const char* input : rule.inputs) {
+        const auto captured = captures.find(input);
+        node.inputs.push_back(captured == captures.end() ? "" : captured->second);
+        ++uses_[node.inputs.back()];
+      }
       for (const std::string& input : before) release(input);
       if (node.op != "LayerNormalization") node.attributes.clear();
       for (const auto& [name, text] : rule.texts) {
@@ -209,19 +220,18 @@ class Fuser {
 
   /// What a pattern cannot say: of which kind constants are.
   bool fits(const Rule& rule, const Captures& captures) const {
-    const std::string_view op = rule.op;
-    if (op.starts_with("Linear")) {
-      const Shape* const weight = shape_of_floats(captures.at("w"));
+    if (rule.makes(ops::linear) || rule.makes(ops::linear_relu)) {
+      const Shape* const weight = shape_of_floats(captures.at("weight"));
       if (weight == nullptr || weight->size() != 2) return false;
-      if (rule.inputs.size() == 2) return true;
-      const Shape* const bias = shape_of_floats(captures.at("b"));
+      if (!captures.contains("bias")) return true;
+      const Shape* const bias = shape_of_floats(captures.at("bias"));
       return bias != nullptr && bias->size() == 1 && (*bias)[0] == (*weight)[0];
     }
-    if (!op.ends_with("Attention")) return true;
+    if (!rule.makes(ops::scaled_dot_product_attention)) return true;
     const auto heads = list_of(captures.at("heads")), joined = list_of(captures.at("joined"));
     if (heads.size() != 4 || heads[0] != 0 || heads[1] != 0 || heads[2] < 1 || heads[3] != -1) return false;
     if (joined != std::vector<std::int64_t>{0, 0, -1} || !number_of(captures.at("scale"))) return false;
-    if (op == "Attention") return true;
+    if (!captures.contains("mask")) return true;
     const std::optional<double> lowest = number_of(captures.at("lowest"));
     return lowest && *lowest < -1e30;
   }

@@ -5,6 +5,14 @@
 #include <tuple>
 #include <utility>
 
+#include "../../ops/embedding.hpp"
+#include "../../ops/layer_norm.hpp"
+#include "../../ops/linear.hpp"
+#include "../../ops/matmul.hpp"
+#include "../../ops/reductions.hpp"
+#include "../../ops/self_attention.hpp"
+#include "../../ops/softmax.hpp"
+
 namespace xgrad::onnx::detail {
 namespace {
 
@@ -31,40 +39,38 @@ std::string linear(Exporter<T>& to, const std::string& x, const std::string& wei
 
 template <class T>
 void emit_linear(Exporter<T>& to, const OpPair<T>& op) {
-  const std::string bias = op.has(2) ? to.name_of(op, 2) : std::string();
-  const bool is_turned = !op.has_attribute("trans_b") || op.template attribute<bool>("trans_b");
-  const std::string x = to.name_of(op, 0), weight = to.name_of(op, 1);
-  const std::string y = is_turned ? linear(to, x, weight, bias) : to.graph().node("MatMul", {x, weight});
-  to.result(op, op.first.op == "linear_relu" ? to.graph().node("Relu", {y}) : y);
+  const std::string bias = to.name_if_given(op, "bias");
+  const std::string x = to.name_of(op, "x"), weight = to.name_of(op, "weight");
+  const std::string y = linear(to, x, weight, bias);
+  to.result(op, op.info() == ops::linear_relu ? to.graph().node("Relu", {y}) : y);
 }
 
 template <class T>
 void emit_matmul(Exporter<T>& to, const OpPair<T>& op) {
-  const auto operand = [&](std::size_t i, const char* turned) {
-    const bool is_turned = op.has_attribute(turned) && op.template attribute<bool>(turned);
-    const std::string name = to.name_of(op, i);
-    return is_turned ? last_axes_swapped(to, name, op.shape(i).size()) : name;
+  const auto operand = [&](const char* input, const char* turned) {
+    const std::string name = to.name_of(op, input);
+    const bool is_turned = op.template attribute<bool>(turned);
+    return is_turned ? last_axes_swapped(to, name, op.shape(input).size()) : name;
   };
-  const std::string a = operand(0, "trans_a"), b = operand(1, "trans_b");
+  const std::string a = operand("a", "trans_a"), b = operand("b", "trans_b");
   to.result(op, to.graph().node("MatMul", {a, b}));
 }
 
 template <class T>
 void emit_layer_norm(Exporter<T>& to, const OpPair<T>& op) {
-  const std::size_t weight = op.first.op == "add_layer_norm" ? 2 : 1;
-  std::string x = to.name_of(op, 0);
-  if (weight == 2) x = to.graph().node("Add", {x, to.name_of(op, 1)});
+  std::string x = to.name_of(op, "x");
+  if (op.info() == ops::add_layer_norm) x = to.graph().node("Add", {x, to.name_of(op, "residual")});
   const auto& normalized = op.template attribute<std::vector<std::int64_t>>("normalized_shape");
   GraphWriter::Names inputs{x};
-  if (op.has(weight)) {
-    inputs.push_back(to.name_of(op, weight));
+  if (op.has("weight")) {
+    inputs.push_back(to.name_of(op, "weight"));
   } else {
     const Shape shape(normalized.begin(), normalized.end());
     const std::vector<T> ones(element_count(shape), T{1});
     inputs.push_back(to.graph().new_name("ones"));
     to.graph().initializer(inputs.back(), shape, std::span<const T>(ones));
   }
-  if (op.has(weight + 1)) inputs.push_back(to.name_of(op, weight + 1));
+  if (op.has("bias")) inputs.push_back(to.name_of(op, "bias"));
   to.result(
       op, to.graph().node("LayerNormalization", inputs,
                           AttributeWriter()
@@ -125,9 +131,9 @@ void emit_attention(Exporter<T>& to, const OpPair<T>& op) {
   const auto scores = [](const TracedOp<T>& one) {
     return Shape{one.inputs[0].shape(-2), one.inputs[1].shape(-2)};
   };
-  const std::string bias = op.has(3) ? to.name_of(op, 3) : std::string();
-  to.result(op, attention(to, op, {to.name_of(op, 0), to.name_of(op, 1), to.name_of(op, 2)},
-                          op.shape(0).size(), bias, {scores(op.first), scores(op.second)}));
+  to.result(op, attention(to, op, {to.name_of(op, "q"), to.name_of(op, "k"), to.name_of(op, "v")},
+                          op.shape("q").size(), to.name_if_given(op, "attn_bias"),
+                          {scores(op.first), scores(op.second)}));
 }
 
 template <class T>
@@ -136,13 +142,12 @@ void emit_self_attention(Exporter<T>& to, const OpPair<T>& op) {
   const auto scores = [](const TracedOp<T>& one) {
     return Shape{one.inputs[0].shape(-2), one.inputs[0].shape(-2)};
   };
-  const std::string x = to.name_of(op, 0);
+  const std::string x = to.name_of(op, "x");
   GraphWriter::Names qkv;
-  for (std::size_t part = 1; part <= 3; ++part)
-    qkv.push_back(
-        linear(to, x, to.name_of(op, part), op.has(part + 3) ? to.name_of(op, part + 3) : std::string()));
-  const std::string bias = op.has(7) ? to.name_of(op, 7) : std::string();
-  to.result(op, attention(to, op, qkv, op.shape(0).size(), bias, {scores(op.first), scores(op.second)}));
+  for (const std::string part : {"q", "k", "v"})
+    qkv.push_back(linear(to, x, to.name_of(op, part + "_weight"), to.name_if_given(op, part + "_bias")));
+  to.result(op, attention(to, op, qkv, op.shape("x").size(), to.name_if_given(op, "attn_bias"),
+                          {scores(op.first), scores(op.second)}));
 }
 
 /// Axes are an attribute of all reductions but ReduceSum until operator set 18.
@@ -153,19 +158,19 @@ void emit_reduction(Exporter<T>& to, const OpPair<T>& op) {
   const std::string x = to.name_of(op, 0);
   AttributeWriter attributes;
   attributes.integer("keepdims", keepdims);
-  if (op.first.op == "sum")
+  if (op.info() == ops::sum)
     return to.result(op, to.graph().node("ReduceSum", {x, to.graph().integers(axes)}, attributes));
   attributes.integers("axes", axes);
-  const char* const name = op.first.op == "mean"   ? "ReduceMean"
-                           : op.first.op == "amax" ? "ReduceMax"
-                                                   : "ReduceMin";
+  const char* const name = op.info() == ops::mean   ? "ReduceMean"
+                           : op.info() == ops::amax ? "ReduceMax"
+                                                    : "ReduceMin";
   to.result(op, to.graph().node(name, {x}, attributes));
 }
 
 template <class T>
 void emit_softmax(Exporter<T>& to, const OpPair<T>& op) {
   to.result(op,
-            to.graph().node(op.first.op == "softmax" ? "Softmax" : "LogSoftmax", {to.name_of(op, 0)},
+            to.graph().node(op.info() == ops::softmax ? "Softmax" : "LogSoftmax", {to.name_of(op, 0)},
                             AttributeWriter().integer("axis", op.template attribute<std::int64_t>("dim"))));
 }
 
@@ -180,14 +185,14 @@ void emit_embedding(Exporter<T>& to, const OpPair<T>& op) {
 
 template <class T>
 void add_network_emitters(EmitterTable<T>& all) {
-  for (const char* op : {"linear", "linear_relu"}) all[op] = &emit_linear<T>;
-  for (const char* op : {"layer_norm", "add_layer_norm"}) all[op] = &emit_layer_norm<T>;
-  for (const char* op : {"sum", "mean", "amax", "amin"}) all[op] = &emit_reduction<T>;
-  for (const char* op : {"softmax", "log_softmax"}) all[op] = &emit_softmax<T>;
-  all["matmul"] = &emit_matmul<T>;
-  all["scaled_dot_product_attention"] = &emit_attention<T>;
-  all["self_attention"] = &emit_self_attention<T>;
-  all["embedding"] = &emit_embedding<T>;
+  add_emitter(all, &emit_linear<T>, {&ops::linear, &ops::linear_relu});
+  add_emitter(all, &emit_layer_norm<T>, {&ops::layer_norm, &ops::add_layer_norm});
+  add_emitter(all, &emit_reduction<T>, {&ops::sum, &ops::mean, &ops::amax, &ops::amin});
+  add_emitter(all, &emit_softmax<T>, {&ops::softmax, &ops::log_softmax});
+  add_emitter(all, &emit_matmul<T>, {&ops::matmul});
+  add_emitter(all, &emit_attention<T>, {&ops::scaled_dot_product_attention});
+  add_emitter(all, &emit_self_attention<T>, {&ops::self_attention});
+  add_emitter(all, &emit_embedding<T>, {&ops::embedding});
 }
 
 template void add_network_emitters(EmitterTable<float>&);

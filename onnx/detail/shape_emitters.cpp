@@ -5,6 +5,10 @@
 #include <tuple>
 #include <utility>
 
+#include "../../ops/arithmetic.hpp"
+#include "../../ops/indexing.hpp"
+#include "../../ops/shapes.hpp"
+
 namespace xgrad::onnx::detail {
 namespace {
 
@@ -31,7 +35,7 @@ void emit_joined(Exporter<T>& to, const OpPair<T>& op) {
   GraphWriter::Names parts;
   for (std::size_t i = 0; i < op.first.inputs.size(); ++i) {
     parts.push_back(to.name_of(op, i));
-    if (op.first.op == "stack")
+    if (op.info() == ops::stack)
       parts.back() = to.graph().node("Unsqueeze", {parts.back(), to.graph().integers({axis})});
   }
   to.result(op, to.graph().node("Concat", parts, AttributeWriter().integer("axis", axis)));
@@ -87,12 +91,12 @@ void emit_index_select(Exporter<T>& to, const OpPair<T>& op) {
 
 template <class T>
 void add_shape_emitters(EmitterTable<T>& all) {
-  for (const char* op : {"slice", "select"}) all[op] = &emit_part<T>;
-  for (const char* op : {"cat", "stack"}) all[op] = &emit_joined<T>;
-  all["reshape"] = &emit_reshape<T>;
-  all["permute"] = &emit_permute<T>;
-  all["broadcast_to"] = &emit_expand<T>;
-  all["index_select"] = &emit_index_select<T>;
+  add_emitter(all, &emit_part<T>, {&ops::slice, &ops::select});
+  add_emitter(all, &emit_joined<T>, {&ops::cat, &ops::stack});
+  add_emitter(all, &emit_reshape<T>, {&ops::reshape});
+  add_emitter(all, &emit_permute<T>, {&ops::permute});
+  add_emitter(all, &emit_expand<T>, {&ops::broadcast_to});
+  add_emitter(all, &emit_index_select<T>, {&ops::index_select});
 }
 
 template void add_shape_emitters(EmitterTable<float>&);

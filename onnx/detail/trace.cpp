@@ -4,7 +4,7 @@ namespace xgrad::onnx::detail {
 
 template <class T>
 void Trace<T>::on_op(const OpEvent<T>& event) {
-  TracedOp<T> op{event.op, event.module != nullptr ? event.module->name : "", {}, event.result, {}};
+  TracedOp<T> op{&event.op, event.module != nullptr ? event.module->name : "", {}, event.result, {}};
   for (const Variable<T>* input : event.inputs) op.inputs.push_back(*input);
   for (const xgrad::Attribute& attribute : event.attributes) {
     std::visit(

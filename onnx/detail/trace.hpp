@@ -18,7 +18,8 @@ using AttributeCopy = std::variant<bool, std::int64_t, double, std::string, std:
 /// An op that a model called. Its Variables live on, so that each has an address of its own.
 template <class T>
 struct TracedOp {
-  std::string op, module;
+  const OpInfo* op;
+  std::string module;
   std::vector<Variable<T>> inputs;
   Variable<T> result;
   std::map<std::string, AttributeCopy> attributes;

@@ -76,34 +76,26 @@ Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
 }
 
 /// The op y = f(x) with dx = gradient(dy, s), made of ops, where s is what is saved, x or the output.
-template <class T, class S, class Gradient>
-Variable<T> unary(const char* op, Variable<T>&& y, const Variable<T>& x, const S& saved, Gradient gradient) {
+template <class T, Described O, class S, class Gradient>
+Variable<T> unary(O& op, Variable<T>&& y, const Variable<T>& x, const S& saved, Gradient gradient) {
   return record<T>(
       op, std::move(y), Inputs(x), Saved(saved),
       [gradient](Variable<T> dy, Needs, Variable<T> s) -> Grads<T, 1> { return {gradient(dy, s)}; });
 }
 
 /// An op whose dx is one kernel of dy and of what is saved, x or the output; `composed` is the same made of
-/// ops, for a backward that is recorded. Both kernels take the attribute, if there is one.
-template <class T, class S, class Composed, class... P>
-Variable<T> unary(const char* op, void (*f)(const T*, T*, std::size_t, P...),
+/// ops, for a backward that is recorded. Both kernels take the attributes.
+template <class T, Described O, class S, class Composed, class... P>
+Variable<T> unary(O& op, void (*f)(const T*, T*, std::size_t, P...),
                   void (*grad)(const T*, const T*, T*, std::size_t, P...), const Variable<T>& x,
-                  const S& saved, Composed composed, const char* attribute = "",
-                  std::type_identity_t<P>... p) {
-  const auto recorded = [&](const auto& attributes) {
-    return record<T>(
-        op, map(f, x, p...), Inputs(x), attributes, Saved(saved),
-        KernelBackward([grad, p...](const Variable<T>& dy, Needs,
-                                    const Variable<T>& s) -> Grads<T, 1> { return {map(grad, dy, s, p...)}; },
-                       [composed](const Variable<T>& dy, Needs, const Variable<T>& s) -> Grads<T, 1> {
-                         return {composed(dy, s)};
-                       }));
-  };
-  if constexpr (sizeof...(P) == 0) {
-    return recorded(Attributes());
-  } else {
-    return recorded(Attributes(attribute, p...));
-  }
+                  const S& saved, Composed composed, std::type_identity_t<P>... p) {
+  return record<T>(
+      op, map(f, x, p...), Inputs(x), Attributes(p...), Saved(saved),
+      KernelBackward([grad, p...](const Variable<T>& dy, Needs,
+                                  const Variable<T>& s) -> Grads<T, 1> { return {map(grad, dy, s, p...)}; },
+                     [composed](const Variable<T>& dy, Needs, const Variable<T>& s) -> Grads<T, 1> {
+                       return {composed(dy, s)};
+                     }));
 }
 
 }  // namespace xgrad::detail

@@ -359,7 +359,7 @@ void GraphRecord::drop_early_arrays() {
 template <class T>
 std::size_t CollectedRun::add_graph(const std::string& name, const RecordedGraph<T>& graph,
                                     std::size_t step) {
-  Json head{{"name", name}, {"loss", graph.loss}, {"modules", graph.modules}};
+  Json head{{"name", name}, {"loss", graph.loss}, {"modules", graph.modules}, {"operands", graph.operands}};
   std::vector<ValueSnapshot> snapshot;
   for (const RecordedValue<T>& value : graph.values) {
     head["values"].push_back(value_json(value));

@@ -78,11 +78,12 @@ void add_gradients(RecordedGraph<T>& graph) {
 template <class T>
 void Recorder<T>::on_op(const OpEvent<T>& event) {
   if (event.in_backward) return;
-  RecordedValue<T> value{RecordedValue<T>::Kind::op, event.op,     {}, {},
-                         nlohmann::json::object(),   event.result, {}};
+  RecordedValue<T> value{RecordedValue<T>::Kind::op, event.op.name, {}, {},
+                         nlohmann::json::object(),   event.result,  {}};
   for (const Variable<T>* input : event.inputs) value.inputs.push_back(id_of(*input));
   for (const Attribute& attribute : event.attributes)
     value.attributes[attribute.name] = json_of(attribute.value);
+  graph_.operands.try_emplace(event.op.name, event.op.inputs.begin(), event.op.inputs.end());
   if (event.module != nullptr) value.module = event.module->name;
   for (const RunningModule* module = event.module; module != nullptr; module = module->outer)
     graph_.modules[module->name] = module->type;

@@ -32,9 +32,10 @@ struct RecordedValue {
 
 template <class T>
 struct RecordedGraph {
-  std::vector<RecordedValue<T>> values;        ///< inputs before results
-  std::map<std::string, std::string> modules;  ///< types by name
-  std::size_t loss = 0;                        ///< its place in `values`
+  std::vector<RecordedValue<T>> values;                      ///< inputs before results
+  std::map<std::string, std::string> modules;                ///< types by name
+  std::map<std::string, std::vector<std::string>> operands;  ///< names of what each op reads
+  std::size_t loss = 0;                                      ///< its place in `values`
 };
 
 /// Notes the ops of this thread as long as it lives, but not those of gradients.

@@ -24,6 +24,12 @@
 
 namespace {
 
+constexpr xgrad::Op unary_op("unary", {"x"}), permute_op("permute", {"x"}), mask_op("mask", {"x"}),
+    slice_op("slice", {"x"}), gather_op("gather", {"x"}), softmax_op("softmax", {"x"}),
+    norm_op("norm", {"x"}), mean_op("mean", {"x"}), rounded_op("rounded", {"x"}),
+    unsteady_op("unsteady", {"x"}), exp_op("exp", {"x"}), square_op("square", {"x"});
+constexpr xgrad::Op binary_op("binary", {"a", "b"}), square_grad_op("square_grad", {"a", "b"});
+
 using xgrad::Array, xgrad::CheckedFunction, xgrad::GradcheckOptions, xgrad::GradcheckReport, xgrad::Grads;
 using xgrad::gradcheck, xgrad::gradgradcheck, xgrad::Needs, xgrad::Inputs, xgrad::Output, xgrad::record,
     xgrad::Saved, xgrad::Shape;
@@ -61,7 +67,7 @@ CheckedFunction unary(double (*f)(double), Backward backward) {
   return [f, backward](const std::vector<V>& x) {
     Array<double> y = x[0].value();
     for (double& element : y.storage()) element = f(element);
-    return record<double>("unary", V(y), Inputs(x[0]), Saved(x[0]),
+    return record<double>(unary_op, V(y), Inputs(x[0]), Saved(x[0]),
                           [backward](V dy, Needs, V x) -> Grads<double, 1> { return {backward(dy, x)}; });
   };
 }
@@ -76,7 +82,7 @@ CheckedFunction binary(Forward f, Backward backward) {
       y = f(x[0], x[1]);
     }
     return record<double>(
-        "binary", std::move(y), Inputs(x[0], x[1]), Saved(x[0], x[1]),
+        binary_op, std::move(y), Inputs(x[0], x[1]), Saved(x[0], x[1]),
         [backward](V dy, Needs, V a, V b) -> Grads<double, 2> { return backward(dy, a, b); });
   };
 }
@@ -150,7 +156,7 @@ std::vector<Example> wrong_gradients() {
       {"permuted_forward_instead_of_back",
        {{2, 2, 2}},
        [](const std::vector<V>& x) {
-         return record<double>("permute", permute(x[0].detach(), {1, 2, 0}), Inputs(x[0]), Saved(),
+         return record<double>(permute_op, permute(x[0].detach(), {1, 2, 0}), Inputs(x[0]), Saved(),
                                [](V dy, Needs) -> Grads<double, 1> {
                                  return {permute(dy, {1, 2, 0})};
                                });
@@ -158,13 +164,13 @@ std::vector<Example> wrong_gradients() {
       {"not_masked",
        {{4}},
        [](const std::vector<V>& x) {
-         return record<double>("mask", masked_fill(x[0].detach(), {false, true, false, true}, 0),
+         return record<double>(mask_op, masked_fill(x[0].detach(), {false, true, false, true}, 0),
                                Inputs(x[0]), Saved(), [](V dy, Needs) -> Grads<double, 1> { return {dy}; });
        }},
       {"slice_off_by_one",
        {{5}},
        [](const std::vector<V>& x) {
-         return record<double>("slice", slice(x[0].detach(), 0, 1, 4), Inputs(x[0]), Saved(),
+         return record<double>(slice_op, slice(x[0].detach(), 0, 1, 4), Inputs(x[0]), Saved(),
                                [](V dy, Needs) -> Grads<double, 1> {
                                  return {xgrad::cat({dy, V(Array<double>{0, 0})})};
                                });
@@ -173,7 +179,7 @@ std::vector<Example> wrong_gradients() {
        {{3}},
        [](const std::vector<V>& x) {
          const Array<double>& from = x[0].value();
-         return record<double>("gather", V(Array<double>{from(1), from(0), from(1)}), Inputs(x[0]), Saved(),
+         return record<double>(gather_op, V(Array<double>{from(1), from(0), from(1)}), Inputs(x[0]), Saved(),
                                [](V dy, Needs) -> Grads<double, 1> {
                                  return {V(Array<double>{dy.value()(1), dy.value()(2), 0})};
                                });
@@ -184,13 +190,13 @@ std::vector<Example> wrong_gradients() {
       {"softmax_without_the_sum",
        {{2, 3}},
        [](const std::vector<V>& x) {
-         return record<double>("softmax", softmax(x[0].detach()), Inputs(x[0]), Saved(Output()),
+         return record<double>(softmax_op, softmax(x[0].detach()), Inputs(x[0]), Saved(Output()),
                                [](V dy, Needs, V y) -> Grads<double, 1> { return {y * dy}; });
        }},
       {"layer_norm_without_the_mean_of_the_gradient",
        {{2, 4}},
        [](const std::vector<V>& x) {
-         return record<double>("norm", layer_norm(x[0].detach(), 4, {}, {}, 0), Inputs(x[0]),
+         return record<double>(norm_op, layer_norm(x[0].detach(), 4, {}, {}, 0), Inputs(x[0]),
                                Saved(x[0], Output()), [](V dy, Needs, V x, V y) -> Grads<double, 1> {
                                  const V centred = x - mean(x, 1, true);
                                  const V rstd = 1.0 / sqrt(mean(centred * centred, 1, true));
@@ -201,7 +207,7 @@ std::vector<Example> wrong_gradients() {
        {{4}},
        [](const std::vector<V>& x) {
          return record<double>(
-             "mean", mean(x[0].detach()), Inputs(x[0]), Saved(),
+             mean_op, mean(x[0].detach()), Inputs(x[0]), Saved(),
              [](V dy, Needs needs) -> Grads<double, 1> { return {broadcast_to(dy, needs.shape(0))}; });
        }},
       {"last_element_wrong", {{2, 3}}, unary(identity, [](V dy, V) { return with_element(dy, 5, 0); })},
@@ -216,8 +222,8 @@ std::vector<Example> wrong_gradients() {
        {{3}},
        [](const std::vector<V>& x) {
          const V y = exp(x[0]);
-         return record<double>("rounded", V(xt::cast<double>(xt::cast<float>(y.value()))), Inputs(y), Saved(),
-                               [](V dy, Needs) -> Grads<double, 1> { return {dy}; });
+         return record<double>(rounded_op, V(xt::cast<double>(xt::cast<float>(y.value()))), Inputs(y),
+                               Saved(), [](V dy, Needs) -> Grads<double, 1> { return {dy}; });
        }},
       {"another_value_each_time",
        {{3}},
@@ -228,7 +234,7 @@ std::vector<Example> wrong_gradients() {
        {{3}},
        [calls = std::make_shared<int>(0)](const std::vector<V>& x) {
          const double factor = 1 + 1e-9 * ++*calls;
-         return record<double>("unsteady", V(x[0].value()), Inputs(x[0]), Saved(),
+         return record<double>(unsteady_op, V(x[0].value()), Inputs(x[0]), Saved(),
                                [factor](V dy, Needs) -> Grads<double, 1> { return {dy * factor}; });
        }},
   };
@@ -269,7 +275,7 @@ std::vector<Example> wrong_second_gradients() {
        {{3}},
        unary(square,
              [](V dy, V x) {
-               return record<double>("square_grad", V(dy.value() * 2 * x.value()), Inputs(dy, x),
+               return record<double>(square_grad_op, V(dy.value() * 2 * x.value()), Inputs(dy, x),
                                      Saved(dy, x), [](V d, Needs, V dy, V x) -> Grads<double, 2> {
                                        return {d * x * 2.0, d * dy};
                                      });
@@ -277,7 +283,7 @@ std::vector<Example> wrong_second_gradients() {
       {"saved_without_history",
        {{3}},
        [](const std::vector<V>& x) {
-         return record<double>("exp", V(xt::exp(x[0].value())), Inputs(x[0]), Saved(exp(x[0]).detach()),
+         return record<double>(exp_op, V(xt::exp(x[0].value())), Inputs(x[0]), Saved(exp(x[0]).detach()),
                                [](V dy, Needs, V y) -> Grads<double, 1> { return {dy * y}; });
        }},
   };
@@ -384,7 +390,7 @@ TEST(GradcheckTest, ReportSaysWhyAFunctionIsNone) {
   EXPECT_EQ(gradcheck(forward, leaves({{3}})).worst.find("two evaluations differ: "), 0u);
   const auto backward = [calls = std::make_shared<int>(0)](const std::vector<V>& x) {
     const double factor = ++*calls;
-    return record<double>("unsteady", V(x[0].value()), Inputs(x[0]), Saved(),
+    return record<double>(unsteady_op, V(x[0].value()), Inputs(x[0]), Saved(),
                           [factor](V dy, Needs) -> Grads<double, 1> { return {dy * factor}; });
   };
   EXPECT_EQ(
@@ -477,7 +483,7 @@ TEST(GradcheckTest, AGradientOfAnotherShapeIsAnError) {
 TEST(GradcheckTest, ReportsTheElementThatIsWrong) {
   const V x(Array<double>{1000, 1}, true);
   const auto f = [](const std::vector<V>& inputs) {
-    return record<double>("square", inputs[0].detach() * inputs[0].detach(), Inputs(inputs[0]),
+    return record<double>(square_op, inputs[0].detach() * inputs[0].detach(), Inputs(inputs[0]),
                           xgrad::Saved(inputs[0]), [](V dy, Needs, V at) -> Grads<double, 1> {
                             return {dy * at * Array<double>{2.001, 2.5}};
                           });

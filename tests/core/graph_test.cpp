@@ -30,6 +30,13 @@
 
 namespace {
 
+constexpr xgrad::Op noted_op("noted", {"x"}), none_op("none", {"x"}), inner_op("inner", {"x"}),
+    looks_op("looks", {"x"}), told_op("told", {"x"}), cube_op("cube", {"x"}), exp_op("exp", {"x"}),
+    total_op("total", {"x"}), short_op("short", {"x"}), wrong_op("wrong", {"x"}),
+    fragile_op("fragile", {"x"}), nested_op("nested", {"x"}), inside_op("inside", {"x"}),
+    two_op("two", {"x"});
+constexpr xgrad::Op half_op("half", {"a", "b"}), look_op("look", {"a", "b"}), powers_op("powers", {"a", "b"});
+
 using xgrad::Array, xgrad::gradcheck, xgrad::gradgradcheck, xgrad::GraphError, xgrad::Grads,
     xgrad::IndexError, xgrad::Needs, xgrad::ShapeError, xgrad::Variable;
 using xgrad_tests::message_of;
@@ -377,7 +384,7 @@ TEST(GradEachTest, HandsOverALeafAsSoonAsNothingMoreIsAddedToIt) {
   const V a(2.0f, true), b(3.0f, true), c(5.0f, true);
   std::vector<std::string> log;
   const auto noted = [&](const V& x, const char* name) {
-    return xgrad::record<float>("noted", V(x.item()), xgrad::Inputs(x), xgrad::Saved(),
+    return xgrad::record<float>(noted_op, V(x.item()), xgrad::Inputs(x), xgrad::Saved(),
                                 [&log, name](const V& dy, Needs) -> Grads<float, 1> {
                                   log.emplace_back(name);
                                   return {dy};
@@ -417,12 +424,12 @@ TEST(GradEachTest, ComesToEveryLeafOnceWhateverTheGraphIs) {
   grad_each(x * y, {x, unused, y}, taken.take(), {.allow_unused = true});
   EXPECT_EQ(taken.places, (Places{1, 0, 2})) << "what is not used is known at once";
   // An op that has no gradient for y, so that nothing ever comes along y's other edge.
-  const V none = xgrad::record<float>("half", V(1.0f), xgrad::Inputs(x, y * y), xgrad::Saved(),
+  const V none = xgrad::record<float>(half_op, V(1.0f), xgrad::Inputs(x, y * y), xgrad::Saved(),
                                       [](const V& dy, Needs) -> Grads<float, 2> {
                                         return {dy, V()};
                                       });
   taken = {};
-  const V never = xgrad::record<float>("none", V(1.0f), xgrad::Inputs(y), xgrad::Saved(),
+  const V never = xgrad::record<float>(none_op, V(1.0f), xgrad::Inputs(y), xgrad::Saved(),
                                        [](const V&, Needs) -> Grads<float, 1> { return {}; });
   grad_each(x * never, {y, x}, taken.take(), {.retain_graph = true, .allow_unused = true});
   EXPECT_EQ(taken.places, (Places{1, 0}));
@@ -486,7 +493,7 @@ TEST(GradEachTest, SaysThatItsCallbackReleasedTheGraph) {
 TEST(GradEachTest, APassInsideOfAPassTakesNothingFromIt) {
   const V x(2.0f, true), w(5.0f, true);
   Taken inner, outer;
-  const V y = xgrad::record<float>("inner", V(2.0f), xgrad::Inputs(x * w), xgrad::Saved(),
+  const V y = xgrad::record<float>(inner_op, V(2.0f), xgrad::Inputs(x * w), xgrad::Saved(),
                                    [&](const V& dy, Needs) -> Grads<float, 1> {
                                      const xgrad::EnableGrad recording;
                                      grad_each(x * w, {w, x}, inner.take());
@@ -575,7 +582,7 @@ TEST(CreateGraphTest, OfTheSeed) {
   const D dx = grad(x * x, {x}, {.seed = seed, .create_graph = true})[0];
   EXPECT_EQ(grad(dx, {seed})[0].item(), 6);
   EXPECT_FALSE(grad(x * x, {x}, {.seed = seed})[0].requires_grad());
-  const D looks = xgrad::record<double>("looks", x * 1.0, xgrad::Inputs(x), xgrad::Saved(),
+  const D looks = xgrad::record<double>(looks_op, x * 1.0, xgrad::Inputs(x), xgrad::Saved(),
                                         [](const D& dy, xgrad::Needs) -> xgrad::Grads<double, 1> {
                                           EXPECT_FALSE(dy.requires_grad());
                                           return {dy};
@@ -615,7 +622,7 @@ TEST(CreateGraphTest, AGradientThatIsHeldDoesNotChangeWhenMoreComes) {
   const D x(Array<double>{1, 2}, true);
   const D y = x * 3.0, z = x * x;
   D seen;
-  const D told = xgrad::record<double>("told", y.detach() * 1.0, xgrad::Inputs(y), xgrad::Saved(),
+  const D told = xgrad::record<double>(told_op, y.detach() * 1.0, xgrad::Inputs(y), xgrad::Saved(),
                                        [&seen](D dy, Needs) -> Grads<double, 1> {
                                          seen = dy;
                                          return {dy};
@@ -861,7 +868,7 @@ template <class T>
 Variable<T> cubed(const Variable<T>& x) {
   Variable<T> y(x.value() * x.value() * x.value());
   return xgrad::record<T>(
-      "cube", std::move(y), xgrad::Inputs(x), xgrad::Saved(x),
+      cube_op, std::move(y), xgrad::Inputs(x), xgrad::Saved(x),
       [](Variable<T> dy, Needs, Variable<T> x) -> Grads<T, 1> { return {dy * 3 * x * x}; });
 }
 
@@ -876,7 +883,7 @@ TEST(RecordTest, AnOpOfOnesOwnPassesTheChecks) {
 
 TEST(RecordTest, TheOutputCanBeSaved) {
   const auto f = [](const std::vector<D>& inputs) {
-    return xgrad::record<double>("exp", D(xt::exp(inputs[0].value())), xgrad::Inputs(inputs[0]),
+    return xgrad::record<double>(exp_op, D(xt::exp(inputs[0].value())), xgrad::Inputs(inputs[0]),
                                  xgrad::Saved(xgrad::Output()),
                                  [](D dy, Needs, D y) -> Grads<double, 1> { return {dy * y}; });
   };
@@ -888,7 +895,7 @@ TEST(RecordTest, AListOfInputs) {
   const auto total = [](const std::vector<D>& parts) {
     D y = parts[0].detach();
     for (std::size_t i = 1; i < parts.size(); ++i) y = y + parts[i].detach() * static_cast<double>(i + 1);
-    return xgrad::record_list<double>("total", std::move(y), parts, [](D dy, Needs needs) {
+    return xgrad::record_list<double>(total_op, std::move(y), parts, [](D dy, Needs needs) {
       std::vector<D> grads(3);
       for (std::size_t i = 0; i < grads.size(); ++i) {
         if (needs[i]) grads[i] = dy * static_cast<double>(i + 1);
@@ -908,7 +915,7 @@ TEST(RecordTest, BackwardIsToldWhichGradientsAreNeededAndTheirShapes) {
   const V a = vector({1, 2}), b = vector({3, 4, 5});
   std::string seen;
   const auto op = [&seen](const V& x, const V& y) {
-    return xgrad::record<float>("look", V(1.0f), xgrad::Inputs(x, y), xgrad::Saved(),
+    return xgrad::record<float>(look_op, V(1.0f), xgrad::Inputs(x, y), xgrad::Saved(),
                                 [&seen](V, Needs needs) -> Grads<float, 2> {
                                   for (std::size_t i = 0; i < 2; ++i)
                                     seen += needs[i] ? xgrad::to_string(needs.shape(i)) : "-";
@@ -925,14 +932,14 @@ TEST(RecordTest, BackwardIsToldWhichGradientsAreNeededAndTheirShapes) {
 TEST(RecordTest, TooFewGradientsAreRefused) {
   const V x(1.0f, true);
   const V y =
-      xgrad::record_list<float>("short", V(1.0f), {x, x}, [](V, Needs) { return std::vector<V>{V(1.0f)}; });
+      xgrad::record_list<float>(short_op, V(1.0f), {x, x}, [](V, Needs) { return std::vector<V>{V(1.0f)}; });
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { y.backward(); }),
             "backward: 'short' must return 2 gradients, got 1");
 }
 
 TEST(RecordTest, AGradientOfAnotherShapeIsRefused) {
   const V x = vector({1, 2});
-  const V y = xgrad::record<float>("wrong", V(1.0f), xgrad::Inputs(x), xgrad::Saved(),
+  const V y = xgrad::record<float>(wrong_op, V(1.0f), xgrad::Inputs(x), xgrad::Saved(),
                                    [](V, Needs) -> Grads<float, 1> {
                                      return {vector({1, 2, 3}, false)};
                                    });
@@ -945,7 +952,7 @@ TEST(RecordTest, AnExceptionInBackwardLeavesNoHalfCollectedGradients) {
   const V x = vector({1, 2}), w = vector({3, 4});
   bool failing = true;
   const V shared = x * w;
-  const V fragile = xgrad::record<float>("fragile", shared.detach() * 1.0, xgrad::Inputs(shared),
+  const V fragile = xgrad::record<float>(fragile_op, shared.detach() * 1.0, xgrad::Inputs(shared),
                                          xgrad::Saved(), [&failing](V dy, Needs) -> Grads<float, 1> {
                                            if (failing) throw std::runtime_error("out of luck");
                                            return {dy};
@@ -971,7 +978,7 @@ TEST(RecordTest, AnExceptionInForwardLeavesNothing) {
 
 TEST(RecordTest, ABackwardMayRunABackwardOfItsOwn) {
   const V x(3.0f, true);
-  const V y = xgrad::record<float>("nested", V(x.item() * x.item()), xgrad::Inputs(x), xgrad::Saved(x),
+  const V y = xgrad::record<float>(nested_op, V(x.item() * x.item()), xgrad::Inputs(x), xgrad::Saved(x),
                                    [](V dy, Needs, V x) -> Grads<float, 1> {
                                      const xgrad::EnableGrad guard;
                                      const V inner(x.value(), true);
@@ -983,7 +990,7 @@ TEST(RecordTest, ABackwardMayRunABackwardOfItsOwn) {
 
 /// An op whose backward runs `inside`, and hands on what it gets.
 D with_inside(const D& x, std::function<void()> inside) {
-  return record<double>("inside", x.detach() * 1.0, xgrad::Inputs(x), xgrad::Saved(),
+  return record<double>(inside_op, x.detach() * 1.0, xgrad::Inputs(x), xgrad::Saved(),
                         [inside = std::move(inside)](D dy, Needs) -> Grads<double, 1> {
                           const xgrad::EnableGrad guard;
                           inside();
@@ -994,7 +1001,7 @@ D with_inside(const D& x, std::function<void()> inside) {
 /// Two results of one op: (x w, x x w), where the first is saved.
 std::array<D, 2> powers(const D& x, const D& w) {
   return xgrad::record_many<double, 2>(
-      "powers", {D(x.value() * w.value()), D(x.value() * x.value() * w.value())}, xgrad::Inputs(x, w),
+      powers_op, {D(x.value() * w.value()), D(x.value() * x.value() * w.value())}, xgrad::Inputs(x, w),
       xgrad::Attributes(), xgrad::Saved(x, w, xgrad::Output(0)),
       [](std::array<D, 2> dys, Needs needs, D x, D w, D xw) -> Grads<double, 2> {
         Grads<double, 2> grads;
@@ -1077,7 +1084,7 @@ TEST(RecordManyTest, APassThatThrowsOrRunsInsideLeavesNothingBehind) {
 }
 
 D cube_by_arrays(const D& x) {
-  return record<double>("cube", D(x.value() * x.value() * x.value()), xgrad::Inputs(x), xgrad::Saved(x),
+  return record<double>(cube_op, D(x.value() * x.value() * x.value()), xgrad::Inputs(x), xgrad::Saved(x),
                         xgrad::once([](const D& dy, Needs, const D& x) -> Grads<double, 1> {
                           return {D(3 * x.value() * x.value() * dy.value())};
                         }));
@@ -1099,7 +1106,7 @@ TEST(OnceTest, RefusesToDifferentiateABackwardMadeOfArrays) {
   EXPECT_EQ(grad(g[1] * g[1], {x})[0].item(), 2 * 8 * 12) << "what does not go through it is fine";
   const auto two = [](const D& x) {
     return xgrad::record_many<double, 2>(
-        "two", {D(x.value()), D(x.value())}, xgrad::Inputs(x), xgrad::Attributes(), xgrad::Saved(),
+        two_op, {D(x.value()), D(x.value())}, xgrad::Inputs(x), xgrad::Attributes(), xgrad::Saved(),
         xgrad::once([](const auto& dys, Needs) -> Grads<double, 1> { return {D(dys[1].value() * 2)}; }))[1];
   };
   const D z(3.0, true);
@@ -1112,7 +1119,7 @@ TEST(OnceTest, RefusesToDifferentiateABackwardMadeOfArrays) {
 /// A pass inside a pass, both through w: neither takes the other's gradient.
 TEST(RecordTest, APassInsideAPassKeepsItsGradientsApart) {
   const D z(3.0, true), w(2.0, true);
-  const D inner = record<double>("inner", D(1.0), xgrad::Inputs(z), xgrad::Saved(z),
+  const D inner = record<double>(inner_op, D(1.0), xgrad::Inputs(z), xgrad::Saved(z),
                                  [&w](D dy, Needs, D at) -> Grads<double, 1> {
                                    const xgrad::EnableGrad guard;
                                    const D copy(at.value(), true);

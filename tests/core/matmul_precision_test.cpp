@@ -22,6 +22,8 @@
 
 namespace {
 
+constexpr xgrad::Op broken_op("broken", {"x"});
+
 using xgrad::Array, xgrad::MatmulPrecision, xgrad::MatmulPrecisionGuard, xgrad::Shape, xgrad::Variable;
 using xgrad_tests::KeepNumThreads;
 
@@ -284,7 +286,7 @@ TEST_F(MatmulPrecisionTest, WhatIsThrownEndsTheGuard) {
   {
     const MatmulPrecisionGuard guard(MatmulPrecision::medium);
     y = xgrad::record<float>(
-        "broken", Variable<float>(1), xgrad::Inputs(x), xgrad::Saved(),
+        broken_op, Variable<float>(1), xgrad::Inputs(x), xgrad::Saved(),
         [](Variable<float>, xgrad::Needs) -> xgrad::Grads<float, 1> { throw std::runtime_error("broken"); });
   }
   EXPECT_THROW(y.backward(), std::runtime_error);

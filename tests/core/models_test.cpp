@@ -10,6 +10,8 @@
 
 namespace {
 
+constexpr xgrad::Op attends_op("attends", {"x"});
+
 using xgrad::Array, xgrad::Ids, xgrad::Mask, xgrad::Variable;
 using Config = xgrad::ToyEncoderConfig;
 
@@ -569,7 +571,7 @@ TEST(ShapeTraceTest, WhatABackwardComputesAndWhatFailsIsLeftOut) {
   embedding(Ids{1, 2});
   EXPECT_EQ(trace.rows().size(), forward) << "ids without a batch";
   const auto attends =
-      xgrad::record<double>("attends", x * 1, xgrad::Inputs(x), xgrad::Saved(),
+      xgrad::record<double>(attends_op, x * 1, xgrad::Inputs(x), xgrad::Saved(),
                             [](const Variable<double>& dy, xgrad::Needs) -> xgrad::Grads<double, 1> {
                               return {scaled_dot_product_attention(dy, dy, dy)};
                             });

@@ -396,7 +396,7 @@ TEST_F(OnnxLimitsTest, ResultsOfBroadcastingAndProductsAreLimited) {
   model_.node("Transpose", {"a"}, {"turned"},
               {ModelBuilder::attribute("perm", std::vector<std::int64_t>{1, 0})});
   model_.node("MatMul", {"a", "turned"}, {"y"});
-  EXPECT_EQ(refusal(), "Linear " + text) << "which takes the place of both";
+  EXPECT_EQ(refusal(), "linear " + text) << "which takes the place of both";
 }
 
 /// Axes that a product of two sums over are in no result.

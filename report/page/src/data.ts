@@ -91,6 +91,8 @@ export interface Graph {
   name: string;
   loss: number | null;
   modules: Map<string, string>;
+  /** The names of the operands of each op, by the op's own. */
+  operands: Map<string, string[]>;
   values: Value[];
   snapshots: (GraphSnapshot | null)[];
   /** Names by id in place of an op's and its number; not in the data. */
@@ -245,6 +247,7 @@ const graph: Reader<Graph> = (value) => {
     name: optional(text, ""),
     loss: optional(orNull(count), null),
     modules: mapOf(text, text),
+    operands: mapOf(text, listOf(text)),
     values: listOf(graphValue),
     snapshots: listOf(
       orNull(

@@ -102,7 +102,6 @@ export const elementwiseFormulas: Record<string, Formula> = {
     { rule: "1 / b", of: ([, b]) => over(number(1), b) },
     { rule: "(−y / b)", of: ([, b], y) => negated(over(y, b)) },
   ]),
-  neg: unary("y = −x", negated, "(−1)", () => number(-1)),
   pow: elementwise("y = aᵇ", ([a, b]) => power(a, b), [
     { rule: "b · aᵇ⁻¹", of: ([a, b]) => (b.value === 0 ? zero : product(b, power(a, minus(b, number(1))))) },
     { rule: "y · log a", of: ([a], y) => (a.value === 0 ? zero : product(y, log(a))) },

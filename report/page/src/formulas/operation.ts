@@ -29,11 +29,13 @@ export class Operation {
   /** d(loss)/d(output) */
   readonly gradient: Operand;
   readonly shape: Shape;
+  private readonly names: string[];
   private readonly attributes: Map<string, Attribute>;
 
   constructor(graph: Graph, snapshot: GraphSnapshot, id: number) {
     const value = graph.values[id];
     this.shape = value.shape;
+    this.names = graph.operands.get(value.name) ?? [];
     this.attributes = value.attributes;
     this.inputs = value.inputs.map((input) => (input === null ? null : operandOf(graph, snapshot, input, false)));
     this.output = operandOf(graph, snapshot, id, false);
@@ -44,6 +46,18 @@ export class Operation {
     const result = this.inputs[slot];
     if (!result) throw new NotStored(`operand ${slot + 1} of this op is not in the file`);
     return result;
+  }
+
+  /** An operand that may be missing. */
+  named(name: string): Operand | null {
+    this.nameOf(0);
+    return this.inputs[this.names.indexOf(name)] ?? null;
+  }
+
+  nameOf(slot: number): string {
+    const name = this.names[slot];
+    if (name === undefined) throw new NotStored("the names of the operands of this op are not in the file");
+    return name;
   }
 
   has(name: string): boolean {

@@ -48,7 +48,7 @@ function value(op: Operation, index: number[], kind: Kind): Expression {
   const { a, b, transA, transB, inner } = matrices(op, kind);
   const [row, column] = index.slice(-2);
   const terms = counting(inner, (k) => product(element(a, transA, index, row, k), element(b, transB, index, k, column)));
-  const bias = op.inputs[2];
+  const bias = op.named("bias");
   const total = sum(bias ? [...terms, bias.at(column)] : terms);
   return kind.relu ? orZero(total) : total;
 }
@@ -57,7 +57,7 @@ function back(op: Operation, slot: number, index: number[], kind: Kind): Express
   const { a, b, transA, transB } = matrices(op, kind);
   const [rows, columns] = op.shape.slice(-2);
   const dy = (flat: number): Expression => (kind.relu && !(op.output.at(flat).value > 0) ? zero : op.gradient.at(flat));
-  if (slot === 2) return sum(counting(elementCount(op.shape) / columns, (row) => dy(row * columns + index[0])));
+  if (op.nameOf(slot) === "bias") return sum(counting(elementCount(op.shape) / columns, (row) => dy(row * columns + index[0])));
   const [first, last] = index.slice(-2);
   const swapped = slot === 0 ? transA : transB;
   const [row, column] = swapped ? [last, first] : [first, last];
@@ -72,23 +72,23 @@ function back(op: Operation, slot: number, index: number[], kind: Kind): Express
 
 const bias = " + biasⱼ";
 
-function formula(rule: string, backRules: string[], kind: Kind): Formula {
+function formula(rule: string, backRules: Record<string, string>, kind: Kind): Formula {
   return {
-    rule: (op) => (op.inputs[2] ? rule : rule.replace(bias, "")),
+    rule: (op) => (op.named("bias") ? rule : rule.replace(bias, "")),
     value: (op, index) => value(op, index, kind),
-    backRule: (_, slot) => backRules[slot],
+    backRule: (op, slot) => backRules[op.nameOf(slot)],
     back: (op, slot, index) => back(op, slot, index, kind),
   };
 }
 
-const linearBackRules = ["dxᵢₖ = Σⱼ dyᵢⱼ · weightⱼₖ", "dweightⱼₖ = Σᵢ dyᵢⱼ · xᵢₖ", "dbiasⱼ = Σᵢ dyᵢⱼ"];
+const linearBackRules = { x: "dxᵢₖ = Σⱼ dyᵢⱼ · weightⱼₖ", weight: "dweightⱼₖ = Σᵢ dyᵢⱼ · xᵢₖ", bias: "dbiasⱼ = Σᵢ dyᵢⱼ" };
 
 export const productFormulas: Record<string, Formula> = {
-  matmul: formula("yᵢⱼ = Σₖ aᵢₖ · bₖⱼ", ["daᵢₖ = Σⱼ dyᵢⱼ · bₖⱼ", "dbₖⱼ = Σᵢ dyᵢⱼ · aᵢₖ"], { linear: false, relu: false }),
+  matmul: formula("yᵢⱼ = Σₖ aᵢₖ · bₖⱼ", { a: "daᵢₖ = Σⱼ dyᵢⱼ · bₖⱼ", b: "dbₖⱼ = Σᵢ dyᵢⱼ · aᵢₖ" }, { linear: false, relu: false }),
   linear: formula(`yᵢⱼ = Σₖ xᵢₖ · weightⱼₖ${bias}`, linearBackRules, { linear: true, relu: false }),
   linear_relu: formula(
     `yᵢⱼ = max(0, Σₖ xᵢₖ · weightⱼₖ${bias})`,
-    linearBackRules.map((rule) => `${rule}, where y > 0`),
+    Object.fromEntries(Object.entries(linearBackRules).map(([name, rule]) => [name, `${rule}, where y > 0`])),
     { linear: true, relu: true },
   ),
 };

@@ -51,7 +51,7 @@ interface NormalizedRow {
 }
 
 function rowWidth(op: Operation): number {
-  const weight = op.inputs[1];
+  const weight = op.named("weight");
   return elementCount(weight ? weight.shape : Array.from(op.array("normalized_shape").numbers));
 }
 
@@ -69,28 +69,30 @@ const layerNorm: Formula = {
     const width = rowWidth(op);
     const flat = flatOf(index, op.shape);
     const column = flat % width;
-    const [, weight, bias] = op.inputs;
+    const weight = op.named("weight");
+    const bias = op.named("bias");
     const centred = normalizedRow(op, Math.floor(flat / width), width).parts[column];
     const scaled = weight ? product(centred, weight.at(column)) : centred;
     return bias ? sum([scaled, bias.at(column)]) : scaled;
   },
-  backRule: (_, slot) =>
-    [
-      "dx = (g − mean g − n · mean(g n)) / √(variance + eps), where g = dy · weight",
-      "dweight = Σ dy · n over the rows",
-      "dbias = Σ dy over the rows",
-    ][slot],
+  backRule: (op, slot) =>
+    ({
+      x: "dx = (g − mean g − n · mean(g n)) / √(variance + eps), where g = dy · weight",
+      weight: "dweight = Σ dy · n over the rows",
+      bias: "dbias = Σ dy over the rows",
+    })[op.nameOf(slot)] ?? "",
   back: (op, slot, index) => {
     const width = rowWidth(op);
     const flat = flatOf(index, op.input(slot).shape);
     const column = flat % width;
-    if (slot > 0) {
+    const name = op.nameOf(slot);
+    if (name !== "x") {
       const rows = Array.from({ length: elementCount(op.shape) / width }, (_, row) => row);
       const dy = (row: number): Expression => op.gradient.at(row * width + column);
-      return sum(rows.map((row) => (slot === 2 ? dy(row) : product(dy(row), normalizedRow(op, row, width).parts[column]))));
+      return sum(rows.map((row) => (name === "bias" ? dy(row) : product(dy(row), normalizedRow(op, row, width).parts[column]))));
     }
     const row = Math.floor(flat / width);
-    const weight = op.inputs[1];
+    const weight = op.named("weight");
     const { parts, deviation } = normalizedRow(op, row, width);
     const g = parts.map((_, k) => {
       const dy = op.gradient.at(row * width + k);
