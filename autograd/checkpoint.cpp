@@ -8,12 +8,6 @@
 #include "called_again.hpp"
 
 namespace xgrad {
-namespace ops {
-
-constexpr Op checkpoint("checkpoint", {"x"});
-
-}  // namespace ops
-
 namespace {
 
 /// What the default generator will draw.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -57,4 +58,9 @@ Variable<T> checkpoint_sequential(
     const std::vector<std::function<Variable<T>(const Variable<T>&)>>& functions, std::size_t segments,
     const Variable<std::type_identity_t<T>>& x);
 
+namespace ops {
+
+inline constexpr Op checkpoint("checkpoint", {"x"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -12,8 +12,6 @@
 namespace xgrad::detail {
 namespace {
 
-constexpr Op implicit_function_op("implicit_function", {"theta"});
-
 /// F at y. Throws ShapeError for one of another shape.
 template <class T>
 Variable<T> residual_at(const ResidualOf<T>& residual, const Variable<T>& y,
@@ -95,7 +93,7 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
     if (root.requires_grad()) ends.push_back(root);
     return needed_gradients(f, ends, count, needs, -lambda, create_graph);
   };
-  return record_list<T>(implicit_function_op, std::move(y), inputs, Attributes(), Saved(theta, Output()),
+  return record_list<T>(ops::implicit_function, std::move(y), inputs, Attributes(), Saved(theta, Output()),
                         backward);
 }
 

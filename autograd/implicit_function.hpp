@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
@@ -85,4 +86,9 @@ Variable<T> implicit_function(const Variable<T>& theta, const Solver& solver, Re
       options);
 }
 
+namespace ops {
+
+inline constexpr Op implicit_function("implicit_function", {"theta"});
+
+}  // namespace ops
 }  // namespace xgrad

@@ -31,4 +31,5 @@ Variable<T> on_gradient(const Variable<T>& x, F hook) {
                      }
                    });
 }
+
 }  // namespace xgrad

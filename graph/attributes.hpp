@@ -47,6 +47,8 @@ void add_attribute(AttributeList& list, const char* name, const A& value) {
     list.add(name, &value);
   } else if constexpr (std::is_pointer_v<A>) {
     if (value != nullptr) list.add(name, value);
+  } else if constexpr (!requires { value.begin(); }) {
+    static_assert(is_optional<A>, "an attribute is a number, a text, a list of numbers, ids or a mask");
   } else if constexpr (std::floating_point<std::remove_cvref_t<decltype(*value.begin())>>) {
     if (value.size() > 0) list.add(name, std::vector<double>(value.begin(), value.end()));
   } else {

@@ -5,14 +5,15 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace xgrad {
 
 /// What is known of an op before it is called: its name, and the names of its inputs and attributes in their
-/// order. Those who watch get it with each event; the ops of the library have theirs in the namespace ops.
+/// order. Those who watch get it with each event; those of the library's functions are in the namespace ops.
 struct OpInfo {
   const char* name;
-  std::span<const char* const> inputs, attributes;
+  std::span<const char*const> inputs, attributes;
 
   /// Two descriptions are of the same op if they have the same name.
   friend bool operator==(const OpInfo& a, const OpInfo& b) noexcept {
@@ -20,8 +21,9 @@ struct OpInfo {
   }
 };
 
-/// The description of one op, with I inputs and A attributes, that its nodes point to: a constant that lives
-/// as long as the program, which constexpr proves.
+/// The description of one op, with I inputs and A attributes. All nodes of the op point to it, so it has to
+/// live as long as the program: as a constexpr constant, which the compiler refuses where it would not.
+/// Inside a function it is static constexpr.
 ///
 ///   inline constexpr Op cube("cube", {"x"});
 ///   inline constexpr Op layer_norm("layer_norm", {"x", "weight", "bias"}, {"normalized_shape", "eps"});
@@ -52,9 +54,11 @@ Op(const char*, const char* const (&)[I], const char* const (&)[A]) -> Op<I, A>;
 
 namespace detail {
 
-/// A constant `Op`: what only exists during a call is no lvalue that is const.
+/// A constant Op. As O& deduces it, one that is made in the call itself is refused.
 template <class O>
-concept Described = std::derived_from<O, OpInfo> && std::is_const_v<O>;
+concept Described = std::derived_from<O, OpInfo> && std::is_const_v<O> && requires {
+  O::input_count;
+};
 
 }  // namespace detail
 }  // namespace xgrad

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "saved.hpp"
@@ -51,6 +52,8 @@ class OpNode final : public Node<T> {
         return call(std::move(all), needs, std::index_sequence_for<Kept...>());
       }
     }();
+    static_assert(
+        requires { found.begin(); }, "a backward returns Grads, or a vector with record_list");
     if constexpr (requires { std::tuple_size<Edges>::value; }) {
       static_assert(std::tuple_size_v<decltype(found)> == std::tuple_size_v<Edges>,
                     "a gradient for each input");
@@ -69,6 +72,8 @@ class OpNode final : public Node<T> {
  private:
   template <class Dy, std::size_t... I>
   auto call(Dy&& dy, Needs needs, std::index_sequence<I...>) {
+    static_assert(std::is_invocable_v<F&, Dy, Needs, decltype(std::get<I + 1>(*state_).load(*this, I))...>,
+                  "a backward takes dy, Needs and what Saved names, in its order");
     const auto compute = [&] {
       return std::get<0>(*state_)(std::forward<Dy>(dy), needs, std::get<I + 1>(*state_).load(*this, I)...);
     };

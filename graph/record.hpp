@@ -59,8 +59,8 @@ template <class T, class... V, class... A>
   tell_op<T, A...>(op, ys, pointers, attributes);
 }
 
-/// An op has no more inputs than its description names, those at the end may be missing, and all attributes
-/// or none.
+/// An op has no more inputs than its description names; those at the end may be missing. It has all
+/// attributes or none.
 template <class O, std::size_t inputs, std::size_t attributes>
 inline constexpr bool describes = inputs <= O::input_count &&
                                   (attributes == 0 || attributes == O::attribute_count);
@@ -77,7 +77,8 @@ inline constexpr bool describes = inputs <= O::input_count &&
 template <class T, detail::Described O, class... V, class... A, class... S, class F>
 Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
                    const Saved<S...>& saved, F&& backward) {
-  static_assert(detail::describes<O, sizeof...(V), sizeof...(A)>, "inputs and attributes as op names them");
+  static_assert(detail::describes<O, sizeof...(V), sizeof...(A)>,
+                "op describes at least as many inputs, and exactly the attributes");
   if (std::apply(will_record<V...>, inputs.variables))
     detail::add_node<1>(op, &y, detail::nodes_of<T>(inputs), std::forward<F>(backward), saved);
   if (detail::is_watched()) [[unlikely]]
@@ -99,7 +100,8 @@ std::array<Variable<T>, M> record_many(O& op, std::array<Variable<T>, M> ys, con
                                        const Attributes<A...>& attributes, const Saved<S...>& saved,
                                        F&& backward) {
   static_assert(M >= 2 && M < 256);
-  static_assert(detail::describes<O, sizeof...(V), sizeof...(A)>, "inputs and attributes as op names them");
+  static_assert(detail::describes<O, sizeof...(V), sizeof...(A)>,
+                "op describes at least as many inputs, and exactly the attributes");
   if (std::apply(will_record<V...>, inputs.variables))
     detail::add_node<M>(op, ys.data(), detail::nodes_of<T>(inputs), std::forward<F>(backward), saved);
   if (detail::is_watched()) [[unlikely]]
@@ -112,7 +114,7 @@ std::array<Variable<T>, M> record_many(O& op, std::array<Variable<T>, M> ys, con
 template <class T, detail::Described O, class... A, class... S, class F>
 Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
                         const Attributes<A...>& attributes, const Saved<S...>& saved, F&& backward) {
-  static_assert(detail::describes<O, 1, sizeof...(A)>, "attributes as op names them");
+  static_assert(detail::describes<O, 1, sizeof...(A)>, "op describes exactly the attributes");
   Variable<T> result = std::move(y);
   const auto requires_grad = [](const Variable<T>& input) { return input.requires_grad(); };
   if (grad_enabled() && std::any_of(inputs.begin(), inputs.end(), requires_grad)) {

@@ -59,7 +59,7 @@ void ShapeTrace::add_op(const OpEvent<T>& event) {
   const auto shape = [&](std::size_t input) -> const Shape& { return event.inputs[input]->shape(); };
   if (op == ops::embedding && is_type(event.module, "Embedding")) {
     const Ids* const ids = attribute<const Ids*>(event.attributes, "ids");
-    if (ids->dimension() != 2) return;
+    if (ids == nullptr || ids->dimension() != 2) return;
     rows_.push_back({"", "Input", ids->shape(), "batch, seq"});
     rows_.push_back({"Embedding", "Embedded", last_result_, "batch, seq, d_model"});
   } else if (op == ops::linear && is_type(event.module, "Linear")) {

@@ -44,7 +44,7 @@ Ids one_hot(const Ids& ids, std::ptrdiff_t num_classes = -1);
 namespace ops {
 
 inline constexpr Op index_put("index_put", {"x", "values"}, {"rows", "accumulate"});
-inline constexpr Op scatter_add("scatter_add", {"x", "added"}, {"dim", "index"});
+inline constexpr Op scatter_add("scatter_add", {"x", "src"}, {"dim", "index"});
 inline constexpr Op index_add("index_add", {"x", "source"}, {"dim", "index"});
 
 }  // namespace ops

@@ -42,9 +42,8 @@ void emit_unary(Exporter<T>& to, const OpPair<T>& op) {
 
 template <class T>
 void emit_binary(Exporter<T>& to, const OpPair<T>& op) {
-  const char* const attribute = op.info() == ops::pow ? "exponent" : "other";
   const std::string second =
-      op.has(1) ? to.name_of(op, 1) : to.number(op.template attribute<double>(attribute));
+      op.has(1) ? to.name_of(op, 1) : to.number(op.template attribute<double>(op.info().attributes.front()));
   to.result(op, to.graph().node(binary_operators().at(op.info().name), {to.name_of(op, 0), second}));
 }
 

@@ -154,6 +154,7 @@ void Exporter<T>::add_outputs() {
 
 template <class T>
 std::string Exporter<T>::name_of(const OpPair<T>& op, std::size_t input) {
+  if (!op.has(input)) refuse("without its input " + std::to_string(input));
   const Variable<T>& first = op.first.inputs[input];
   const auto found = names_.find(address(first));
   if (found != names_.end()) return found->second;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -39,12 +38,11 @@ struct OpPair {
   const TracedOp<T>&first, &second;
 
   const OpInfo& info() const { return *first.op; }
-  /// Where the description has this input. Throws std::logic_error if it is none of its inputs.
+  /// Where the description has this input. Refuses an op that has the name of another, and other inputs.
   std::size_t place(std::string_view input) const {
     const auto& names = info().inputs;
     const auto found = std::find(names.begin(), names.end(), input);
-    if (found == names.end())
-      throw std::logic_error(std::string(info().name) + " has no " + std::string(input));
+    if (found == names.end()) refuse("without an input " + std::string(input));
     return static_cast<std::size_t>(found - names.begin());
   }
   bool has(std::string_view input) const { return has(place(input)); }
@@ -55,15 +53,23 @@ struct OpPair {
   /// One that must not depend on lengths.
   template <class V>
   const V& attribute(const char* name) const {
-    const V& value = std::get<V>(first.attributes.at(name));
-    if (value != std::get<V>(second.attributes.at(name)))
-      refuse("whose " + std::string(name) + " depends on lengths");
-    return value;
+    const auto [one, other] = arrays<V>(name);
+    if (one != other) refuse("whose " + std::string(name) + " depends on lengths");
+    return one;
   }
-  /// An array in both calls.
+  /// One in both calls.
   template <class A>
   std::pair<const A&, const A&> arrays(const char* name) const {
-    return {std::get<A>(first.attributes.at(name)), std::get<A>(second.attributes.at(name))};
+    return {value<A>(first, name), value<A>(second, name)};
+  }
+
+ private:
+  template <class V>
+  static const V& value(const TracedOp<T>& op, const char* name) {
+    const auto found = op.attributes.find(name);
+    const V* const value = found == op.attributes.end() ? nullptr : std::get_if<V>(&found->second);
+    if (value == nullptr) refuse("without an attribute " + std::string(name) + " of its type");
+    return *value;
   }
 };
 

@@ -5,7 +5,8 @@
 // Gradients that a kernel fills.
 namespace xgrad::detail {
 
-/// An array for the gradient of an input, undefined if it needs none.
+/// An array for the gradient of an input, whose every element the kernel has to write; undefined if it needs
+/// none.
 template <class T>
 Variable<T> empty_grad(Needs needs, std::size_t input) {
   return needs[input] ? empty<T>(needs.shape(input)) : Variable<T>();
@@ -19,7 +20,7 @@ Grads<T, N> empty_grads(Needs needs) {
   return grads;
 }
 
-/// The elements of one of them, null if it is not needed.
+/// The elements of one of them for the kernel, which skips one that is null because it is not needed.
 template <class T>
 T* data_if_needed(Variable<T>& grad) {
   return grad.defined() ? data(grad) : nullptr;

@@ -22,7 +22,7 @@ const positive = between(0.3, 2);
 
 const mask = stored(Uint8Array.of(0, 1, 0, 1), [4]);
 
-/** Ops with the shapes of their operands: [name, shapes, shape of the result, attributes, numbers of the operands]. */
+/** Ops with the shapes of their operands, null for one that is not there: [name, shapes, shape of the result, attributes, numbers of the operands]. */
 const cases = [
   ["add", [[3, 4], [4]], [3, 4]],
   ["add", [[3, 4]], [3, 4], { other: 0.5 }],
@@ -84,7 +84,8 @@ const cases = [
   ["matmul", [[4, 3], [4, 5]], [3, 5], { trans_a: true }],
   ["linear", [[2, 3, 4], [5, 4], [5]], [2, 3, 5]],
   ["linear_relu", [[2, 3, 4], [5, 4], [5]], [2, 3, 5]],
-  ["linear", [[3, 4], [5, 4]], [3, 5]],
+  ["linear", [[3, 4], [5, 4], null], [3, 5]],
+  ["layer_norm", [[2, 3, 4], null, null], [2, 3, 4], { normalized_shape: [4], eps: 1e-5 }],
   ["layer_norm", [[2, 3, 4], [4], [4]], [2, 3, 4], { normalized_shape: [4], eps: 1e-5 }],
   ["cross_entropy", [[3, 4]], [], { target: ids([1, -100, 3]), ignore_index: -100, label_smoothing: 0, reduction: "mean" }],
   ["cross_entropy", [[3, 4]], [3], { target: ids([1, -100, 3]), label_smoothing: 0.1, reduction: "none", weight: [1, 2, 0.5, 3] }],
@@ -92,8 +93,9 @@ const cases = [
 ];
 
 /** A graph of the op alone, with Σ weights · result as its loss; the result is what the page's formula gives. */
-function graphOf([name, shapes, shape, attributes = {}, numbers = any]) {
-  const inputs = shapes.map((_, slot) => slot);
+function graphOf([name, operandShapes, shape, attributes = {}, numbers = any]) {
+  const shapes = operandShapes.filter((one) => one !== null);
+  const inputs = operandShapes.map((one) => (one === null ? null : shapes.indexOf(one)));
   const values = shapes.map((shape, slot) => ({ kind: "parameter", name: `x${slot}`, module: null, inputs: [], attributes: new Map(), shape }));
   values.push({ kind: "op", name, module: null, inputs, attributes: new Map(Object.entries(attributes)), shape });
   const graph = { name, loss: null, modules: new Map(), operands: new Map(Object.entries(operandNames)), values, snapshots: [] };

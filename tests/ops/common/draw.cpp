@@ -29,7 +29,7 @@ bool is_usable(const Array<double>& x) { return x.dimension() <= 5 && is_within(
 template <class T>
 Results<T> results_of(const Step& step, const Values<T>& values) {
   const Adapter* const adapter = find_adapter(step.op);
-  if (adapter == nullptr) throw std::logic_error("no op is named " + step.op);
+  if (adapter == nullptr) throw std::logic_error("no Conformance has the function " + step.op);
   std::vector<Value<T>> inputs;
   for (const Name& name : step.inputs) inputs.push_back(name.empty() ? Value<T>() : values.at(name));
   const nlohmann::json attrs = as_json(step.attrs);

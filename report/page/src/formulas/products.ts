@@ -76,7 +76,7 @@ function formula(rule: string, backRules: Record<string, string>, kind: Kind): F
   return {
     rule: (op) => (op.named("bias") ? rule : rule.replace(bias, "")),
     value: (op, index) => value(op, index, kind),
-    backRule: (op, slot) => backRules[op.nameOf(slot)],
+    backRule: (op, slot) => backRules[op.nameOf(slot)] ?? "",
     back: (op, slot, index) => back(op, slot, index, kind),
   };
 }
