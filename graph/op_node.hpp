@@ -33,8 +33,8 @@ std::uint64_t order_above(const Edges& edges) {
 template <class T, std::size_t M, class Edges, class F, class... Kept>
 class OpNode final : public Node<T> {
  public:
-  OpNode(const OpInfo& op, const Shape& shape, Edges&& edges, F&& backward, Kept&&... kept)
-      : Node<T>(&op, order_above(edges), shape),
+  OpNode(const OpInfo& made_by, const Shape& value_shape, Edges&& edges, F&& backward, Kept&&... kept)
+      : Node<T>(&made_by, order_above(edges), value_shape),
         inputs_(std::move(edges)),
         state_(std::in_place, std::move(backward), std::move(kept)...) {
     this->results = M;
