@@ -5,18 +5,20 @@
 
 #include <xgrad/ops.hpp>  // every header in ops/; CMake writes it
 
+#include "autograd/anomaly.hpp"
 #include "autograd/checkpoint.hpp"
 #include "autograd/functional.hpp"
 #include "autograd/gradcheck.hpp"
 #include "autograd/implicit_function.hpp"
 #include "autograd/on_gradient.hpp"
-#include "graph/anomaly.hpp"
+#include "autograd/profile.hpp"
 #include "graph/fused.hpp"
+#include "graph/kernel_backward.hpp"
 #include "graph/matmul_precision.hpp"
 #include "graph/print.hpp"
-#include "graph/profile.hpp"
 #include "graph/random.hpp"
 #include "graph/record.hpp"
+#include "graph/record_many.hpp"
 #include "graph/threads.hpp"
 #include "graph/variable.hpp"
 #include "graph/watch.hpp"

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "../graph/random.hpp"
-#include "../graph/record.hpp"
+#include "../graph/record_many.hpp"
 #include "called_again.hpp"
 
 namespace xgrad {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../graph/record.hpp"
+#include "../graph/record_many.hpp"
 #include "../ops/arithmetic.hpp"
 #include "../ops/detail/solutions.hpp"
 #include "../ops/shapes.hpp"

@@ -2,7 +2,7 @@
 
 // Ops that are one kernel where single ops would do, too.
 
-#include "record.hpp"
+#include "kernel_backward.hpp"
 
 namespace xgrad {
 namespace detail {
@@ -53,8 +53,8 @@ const V& variable_of_input(const Unread<V>& input) {
 /// record() for an op that is one kernel where single ops would do, too. `backward(dy, needs, inputs...,
 /// saved...)` is the kernel of its gradients. `composed(inputs...)` is the op made of single ops: when the
 /// backward is recorded itself, it is computed again and differentiated instead, so that the op has
-/// derivatives of any order without formulas of its own. An input that is
-/// not there is undefined for both, and one is Unread(x) if the kernel reads only whether it is defined.
+/// derivatives of any order without formulas of its own. An optional input that is missing is an undefined
+/// Variable for both. Pass Unread(x) for an input of which the kernel reads only whether it is defined.
 template <class T, detail::Described O, class... V, class... A, class... S, class Composed, class F>
 Variable<T> fused(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
                   const Saved<S...>& saved, Composed&& composed, F&& backward) {

@@ -59,11 +59,24 @@ template <class T, class... V, class... A>
   tell_op<T, A...>(op, ys, pointers, attributes);
 }
 
-/// An op has no more inputs than its description names; those at the end may be missing. It has all
-/// attributes or none.
+/// Of an op with `inputs` inputs, those at the end may be missing; it has all attributes or none.
 template <class O, std::size_t inputs, std::size_t attributes>
-inline constexpr bool describes = inputs <= O::input_count &&
-                                  (attributes == 0 || attributes == O::attribute_count);
+constexpr void check_description() {
+  static_assert(inputs <= O::input_count, "the op has more inputs than its description names");
+  static_assert(attributes == 0 || attributes == O::attribute_count,
+                "the op has other attributes than its description names");
+}
+
+/// record() for the M results of an op.
+template <std::size_t M, class T, class O, class... V, class... A, class... S, class F>
+void record_results(O& op, Variable<T>* ys, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
+                    const Saved<S...>& saved, F&& backward) {
+  check_description<O, sizeof...(V), sizeof...(A)>();
+  if (std::apply(will_record<V...>, inputs.variables))
+    add_node<M>(op, ys, nodes_of<T>(inputs), std::forward<F>(backward), saved);
+  if (is_watched()) [[unlikely]]
+    tell_op<T>(op, {ys, M}, inputs, attributes);
+}
 
 }  // namespace detail
 
@@ -77,12 +90,7 @@ inline constexpr bool describes = inputs <= O::input_count &&
 template <class T, detail::Described O, class... V, class... A, class... S, class F>
 Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
                    const Saved<S...>& saved, F&& backward) {
-  static_assert(detail::describes<O, sizeof...(V), sizeof...(A)>,
-                "op describes at least as many inputs, and exactly the attributes");
-  if (std::apply(will_record<V...>, inputs.variables))
-    detail::add_node<1>(op, &y, detail::nodes_of<T>(inputs), std::forward<F>(backward), saved);
-  if (detail::is_watched()) [[unlikely]]
-    detail::tell_op<T>(op, {&y, 1}, inputs, attributes);
+  detail::record_results<1>(op, &y, inputs, attributes, saved, std::forward<F>(backward));
   return std::move(y);
 }
 
@@ -91,97 +99,6 @@ Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Sav
                    F&& backward) {
   return record<T>(op, std::move(y), inputs, Attributes(), saved, std::forward<F>(backward));
 }
-
-/// record() for an op with several results, such as a matrix's eigenvalues and eigenvectors:
-/// `backward(dys, needs, saved...)` gets an array of their gradients, undefined for a result that nothing
-/// depends on. Output(i) is the result i.
-template <class T, std::size_t M, detail::Described O, class... V, class... A, class... S, class F>
-std::array<Variable<T>, M> record_many(O& op, std::array<Variable<T>, M> ys, const Inputs<V...>& inputs,
-                                       const Attributes<A...>& attributes, const Saved<S...>& saved,
-                                       F&& backward) {
-  static_assert(M >= 2 && M < 256);
-  static_assert(detail::describes<O, sizeof...(V), sizeof...(A)>,
-                "op describes at least as many inputs, and exactly the attributes");
-  if (std::apply(will_record<V...>, inputs.variables))
-    detail::add_node<M>(op, ys.data(), detail::nodes_of<T>(inputs), std::forward<F>(backward), saved);
-  if (detail::is_watched()) [[unlikely]]
-    detail::tell_op<T>(op, ys, inputs, attributes);
-  return ys;
-}
-
-/// record() for an op with any number of inputs, which its description has one name for; `backward(dy, needs,
-/// saved...)` returns a vector of gradients.
-template <class T, detail::Described O, class... A, class... S, class F>
-Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
-                        const Attributes<A...>& attributes, const Saved<S...>& saved, F&& backward) {
-  static_assert(detail::describes<O, 1, sizeof...(A)>, "op describes exactly the attributes");
-  Variable<T> result = std::move(y);
-  const auto requires_grad = [](const Variable<T>& input) { return input.requires_grad(); };
-  if (grad_enabled() && std::any_of(inputs.begin(), inputs.end(), requires_grad)) {
-    std::vector<detail::Ref<detail::Node<T>>> nodes;
-    nodes.reserve(inputs.size());
-    for (const Variable<T>& input : inputs) nodes.push_back(detail::Access<T>::node(input));
-    detail::add_node<1>(op, &result, std::move(nodes), std::forward<F>(backward), saved);
-  }
-  if (detail::is_watched()) [[unlikely]] {
-    std::vector<const Variable<T>*> pointers;
-    for (const Variable<T>& input : inputs) pointers.push_back(&input);
-    detail::tell_op<T, A...>(op, {&result, 1}, pointers, attributes);
-  }
-  return result;
-}
-
-template <class T, detail::Described O, class... A, class F>
-Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
-                        const Attributes<A...>& attributes, F&& backward) {
-  return record_list<T>(op, std::move(y), inputs, attributes, Saved(), std::forward<F>(backward));
-}
-
-template <class T, detail::Described O, class F>
-Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& inputs, F&& backward) {
-  return record_list<T>(op, std::move(y), inputs, Attributes(), Saved(), std::forward<F>(backward));
-}
-
-/// A backward that computes on plain arrays: its gradients cannot be differentiated, and an attempt to do so
-/// throws GraphError. Made by once().
-template <class F>
-struct Once {
-  template <class V, class... S>
-  auto operator()(V&& dy, Needs needs, S&&... saved) const {
-    return backward(std::forward<V>(dy), needs, std::forward<S>(saved)...);
-  }
-
-  F backward;
-};
-
-template <class F>
-inline constexpr bool detail::is_once<Once<F>> = true;
-
-/// Marks the backward of record() as one that is not made of ops: without it, a second derivative through
-/// `backward` would miss what the arrays hide. Gradients under create_graph are computed as always; only to
-/// differentiate them throws GraphError.
-/// https://pytorch.org/docs/stable/generated/torch.autograd.function.once_differentiable.html
-template <class F>
-Once<std::remove_cvref_t<F>> once(F&& backward) {
-  return {std::forward<F>(backward)};
-}
-
-/// A backward in two forms that give the same gradients: `kernel` computes them on plain arrays, `composed`
-/// of ops. The latter is taken when the backward is recorded itself, for gradients of gradients.
-template <class Kernel, class Composed>
-struct KernelBackward {
-  KernelBackward(Kernel k, Composed c) : kernel(std::move(k)), composed(std::move(c)) {}
-
-  template <class V, class... S>
-  auto operator()(V&& dy, Needs needs, S&&... saved) const {
-    if (grad_enabled()) [[unlikely]]
-      return composed(std::forward<V>(dy), needs, std::forward<S>(saved)...);
-    return kernel(std::forward<V>(dy), needs, std::forward<S>(saved)...);
-  }
-
-  Kernel kernel;
-  Composed composed;
-};
 
 namespace ops {
 

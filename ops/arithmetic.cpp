@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "../graph/record.hpp"
+#include "../graph/kernel_backward.hpp"
 #include "../kernels/binary.hpp"
 #include "../kernels/elementwise.hpp"
 #include "../kernels/permute.hpp"

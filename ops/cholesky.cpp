@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "../graph/record.hpp"
+#include "../graph/kernel_backward.hpp"
 #include "../kernels/lapack.hpp"
 #include "arithmetic.hpp"
 #include "detail/matrices.hpp"

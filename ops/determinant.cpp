@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "../graph/record.hpp"
+#include "../graph/kernel_backward.hpp"
 #include "../kernels/gemm.hpp"
 #include "../kernels/lapack.hpp"
 #include "arithmetic.hpp"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "../graph/record.hpp"
+#include "../graph/record_many.hpp"
 #include "../kernels/lapack.hpp"
 #include "arithmetic.hpp"
 #include "detail/matrices.hpp"

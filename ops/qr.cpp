@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "../graph/record.hpp"
+#include "../graph/record_many.hpp"
 #include "../kernels/lapack.hpp"
 #include "arithmetic.hpp"
 #include "detail/matrices.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "../graph/record.hpp"
+#include "../graph/record_many.hpp"
 #include "../kernels/permute.hpp"
 #include "arithmetic.hpp"
 #include "indexing.hpp"

@@ -1,6 +1,6 @@
 #include "softmax.hpp"
 
-#include "../graph/record.hpp"
+#include "../graph/kernel_backward.hpp"
 #include "../kernels/softmax.hpp"
 #include "elementwise.hpp"
 #include "reductions.hpp"

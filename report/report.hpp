@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "../graph/profile.hpp"
+#include "../autograd/profile.hpp"
 #include "../graph/variable.hpp"
 #include "../models/module.hpp"
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "../../graph/record.hpp"
+#include "../../graph/kernel_backward.hpp"
 #include "../../kernels/binary.hpp"
 #include "../arithmetic.hpp"
 

@@ -8,10 +8,11 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/autograd/anomaly.hpp>
 #include <xgrad/autograd/checkpoint.hpp>
 #include <xgrad/autograd/gradcheck.hpp>
-#include <xgrad/graph/anomaly.hpp>
-#include <xgrad/graph/record.hpp>
+#include <xgrad/graph/kernel_backward.hpp>
+#include <xgrad/graph/record_many.hpp>
 #include <xgrad/ops/arithmetic.hpp>
 #include <xgrad/ops/attention_with_weights.hpp>
 #include <xgrad/ops/cross_entropy.hpp>

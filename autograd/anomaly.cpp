@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "variable.hpp"
+#include "../graph/variable.hpp"
 
 namespace xgrad {
 namespace {

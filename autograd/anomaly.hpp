@@ -1,7 +1,7 @@
 #pragma once
 
-#include "error.hpp"
-#include "watch.hpp"
+#include "../graph/error.hpp"
+#include "../graph/watch.hpp"
 
 namespace xgrad {
 

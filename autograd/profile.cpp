@@ -6,8 +6,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "variable.hpp"
-#include "watch.hpp"
+#include "../graph/variable.hpp"
+#include "../graph/watch.hpp"
 
 namespace xgrad {
 namespace {

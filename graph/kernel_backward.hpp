@@ -1,0 +1,50 @@
+#pragma once
+
+// Backwards that compute on plain arrays.
+
+#include "record.hpp"
+
+namespace xgrad {
+
+/// A backward that computes on plain arrays: its gradients cannot be differentiated, and an attempt to do so
+/// throws GraphError. Made by once().
+template <class F>
+struct Once {
+  template <class V, class... S>
+  auto operator()(V&& dy, Needs needs, S&&... saved) const {
+    return backward(std::forward<V>(dy), needs, std::forward<S>(saved)...);
+  }
+
+  F backward;
+};
+
+template <class F>
+inline constexpr bool detail::is_once<Once<F>> = true;
+
+/// Marks the backward of record() as one that is not made of ops: without it, a second derivative through
+/// `backward` would miss what the arrays hide. Gradients under create_graph are computed as always; only to
+/// differentiate them throws GraphError.
+/// https://pytorch.org/docs/stable/generated/torch.autograd.function.once_differentiable.html
+template <class F>
+Once<std::remove_cvref_t<F>> once(F&& backward) {
+  return {std::forward<F>(backward)};
+}
+
+/// A backward in two forms that give the same gradients: `kernel` computes them on plain arrays, `composed`
+/// of ops. The latter is taken when the backward is recorded itself, for gradients of gradients.
+template <class Kernel, class Composed>
+struct KernelBackward {
+  KernelBackward(Kernel k, Composed c) : kernel(std::move(k)), composed(std::move(c)) {}
+
+  template <class V, class... S>
+  auto operator()(V&& dy, Needs needs, S&&... saved) const {
+    if (grad_enabled()) [[unlikely]]
+      return composed(std::forward<V>(dy), needs, std::forward<S>(saved)...);
+    return kernel(std::forward<V>(dy), needs, std::forward<S>(saved)...);
+  }
+
+  Kernel kernel;
+  Composed composed;
+};
+
+}  // namespace xgrad
