@@ -257,6 +257,8 @@ build_docs() {
   mkdir -p "$root/build/docs"
   (
     cd "$root"
+    export XGRAD_FOLDERS
+    XGRAD_FOLDERS=$(sed -nE 's/^set\((core|component)_folders (.*)\)$/\2/p' cmake/folders.cmake | tr '\n' ' ')
     doxygen docs/Doxyfile && sphinx-build -q -W --keep-going -d build/docs/doctrees docs build/docs/html
   ) >&2 || die 'the documentation does not build'
   say "it is at file://$root/build/docs/html/index.html"

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <xgrad/graph/error.hpp>
-#include <xgrad/graph/parse.hpp>
+#include <xgrad/base/detail/parse.hpp>
+#include <xgrad/base/error.hpp>
 
 namespace apps {
 

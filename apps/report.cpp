@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <xgrad/base/file.hpp>
 #include <xgrad/report.hpp>
-#include <xgrad/train/file.hpp>
 
 #include "program.hpp"
 

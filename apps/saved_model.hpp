@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <xgrad/base/detail/parse.hpp>
 #include <xgrad/files.hpp>
-#include <xgrad/graph/parse.hpp>
 #include <xgrad/xgrad.hpp>
 
 namespace apps {

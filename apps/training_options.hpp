@@ -10,9 +10,9 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
+#include <xgrad/base/file.hpp>
 #include <xgrad/train/communicator.hpp>
-#include <xgrad/train/file.hpp>
 
 #include "program.hpp"
 

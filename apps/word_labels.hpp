@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/graph/parse.hpp>
+#include <xgrad/base/detail/parse.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 // Words with labels: reading them, a fixed split, and baselines to compare with.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 #include "../graph/watch.hpp"
 
 namespace xgrad {

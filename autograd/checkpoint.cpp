@@ -3,9 +3,9 @@
 #include <memory>
 #include <mutex>
 
-#include "../graph/random.hpp"
+#include "../base/random.hpp"
 #include "../graph/record_many.hpp"
-#include "called_again.hpp"
+#include "detail/called_again.hpp"
 
 namespace xgrad {
 namespace {

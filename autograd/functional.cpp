@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "../graph/leaf.hpp"
+#include "../graph/detail/leaf.hpp"
 #include "../graph/record.hpp"
-#include "../ops/arithmetic.hpp"
-#include "../ops/indexing.hpp"
-#include "../ops/reductions.hpp"
-#include "../ops/shapes.hpp"
+#include "../ops/index/indexing.hpp"
+#include "../ops/reduce/reductions.hpp"
+#include "../ops/shape/shapes.hpp"
 
 namespace xgrad::detail {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <random>
 
-#include "../ops/reductions.hpp"
+#include "../ops/reduce/reductions.hpp"
 
 namespace xgrad {
 namespace {

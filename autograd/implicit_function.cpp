@@ -3,10 +3,9 @@
 #include <algorithm>
 
 #include "../graph/record_many.hpp"
-#include "../ops/arithmetic.hpp"
-#include "../ops/detail/solutions.hpp"
-#include "../ops/shapes.hpp"
-#include "called_again.hpp"
+#include "../ops/linalg/detail/solutions.hpp"
+#include "../ops/shape/shapes.hpp"
+#include "detail/called_again.hpp"
 #include "functional.hpp"
 
 namespace xgrad::detail {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <xgrad/kernels/gemm.hpp>
+#include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../apps/program.hpp"

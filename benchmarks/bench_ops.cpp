@@ -11,7 +11,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <xgrad/kernels/gemm.hpp>
+#include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../apps/program.hpp"

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <xgrad/kernels/bfloat16.hpp>
-#include <xgrad/kernels/blas_call.hpp>
-#include <xgrad/kernels/gemm.hpp>
-#include <xgrad/kernels/onednn_gemm.hpp>
+#include <xgrad/kernels/gemm/bfloat16.hpp>
+#include <xgrad/kernels/gemm/blas_call.hpp>
+#include <xgrad/kernels/gemm/gemm.hpp>
+#include <xgrad/kernels/gemm/onednn_gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../apps/program.hpp"

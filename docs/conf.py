@@ -51,12 +51,12 @@ class Headers(SphinxDirective):
 
     def run(self):
         text = []
-        for header in sorted((root / self.arguments[0]).glob("*.hpp")):
+        for header in sorted((root / self.arguments[0]).rglob("*.hpp")):
             self.env.note_dependency(str(header))
-            group = f"{header.parent.name}_{header.stem}"
+            name = header.relative_to(root).as_posix()
+            group = name.removesuffix(".hpp").replace("/", "_")
             if not declares_something(group):
                 continue
-            name = f"{header.parent.name}/{header.name}"
             text += [name, "-" * len(name), "", *introduction(header)]
             text += [f".. doxygengroup:: {group}", "   :content-only:", "   :members:", "   :undoc-members:", ""]
         parent = section()

@@ -1,10 +1,11 @@
-# Doxygen reads each header through this: all that a header declares is one group, named after the header (ops_softmax),
+# Doxygen reads each header through this: all that a header declares is one group, named after the header (ops_norm_softmax),
 # and what is indented in a comment is code.
 
 FNR == 1 {
-  parts = split(FILENAME, path, "/")
-  group = path[parts - 1] "_" path[parts]
+  group = FILENAME
+  sub("^" ENVIRON["PWD"] "/", "", group)
   sub(/\.hpp$/, "", group)
+  gsub("/", "_", group)
 }
 
 /^\/\/\/   / { sub(/   /, "        ") }

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "../graph/error.hpp"
-#include "../graph/random.hpp"
+#include "../base/error.hpp"
+#include "../base/random.hpp"
 
 namespace xgrad {
 namespace {

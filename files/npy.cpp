@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 
 namespace xgrad {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "../base/file.hpp"
 #include "../models/module.hpp"
-#include "../train/file.hpp"
 #include "tensor_view.hpp"
 
 namespace xgrad {

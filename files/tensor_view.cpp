@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 
 namespace xgrad {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "../graph/array.hpp"
+#include "../base/array.hpp"
 
 // What files hold. Link xgrad::files for all of this.
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "../kernels/binary.hpp"
-#include "../kernels/product_precision.hpp"
-#include "pass.hpp"
+#include "../base/detail/product_precision.hpp"
+#include "../kernels/pointwise/binary.hpp"
+#include "detail/pass.hpp"
 #include "record.hpp"
 
 namespace xgrad {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <string>
 
-#include "node_set.hpp"
-#include "pass.hpp"
+#include "detail/node_set.hpp"
+#include "detail/pass.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "scoped_value.hpp"
+#include "../base/detail/scoped_value.hpp"
 
 namespace xgrad {
 namespace detail {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "number_text.hpp"
+#include "../base/detail/number_text.hpp"
 
 namespace xgrad {
 namespace {

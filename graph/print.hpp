@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "array.hpp"
+#include "../base/array.hpp"
 #include "variable.hpp"
 
 // Arrays and Variables as PyTorch prints tensors:

@@ -12,7 +12,7 @@
 //   }
 
 #include "attributes.hpp"
-#include "op_node.hpp"
+#include "detail/op_node.hpp"
 
 namespace xgrad {
 

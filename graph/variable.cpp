@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "leaf.hpp"
+#include "detail/leaf.hpp"
 
 namespace xgrad {
 namespace {

@@ -6,10 +6,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "array.hpp"
-#include "error.hpp"
+#include "../base/array.hpp"
+#include "../base/error.hpp"
+#include "detail/node.hpp"
 #include "grad_mode.hpp"
-#include "node.hpp"
 
 namespace xgrad {
 

@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "array.hpp"
+#include "../base/array.hpp"
+#include "../base/detail/scoped_value.hpp"
 #include "op.hpp"
-#include "scoped_value.hpp"
 
 namespace xgrad {
 

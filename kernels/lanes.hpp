@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "vectorized.hpp"
+#include "../base/detail/vectorized.hpp"
 
 namespace xgrad::kernels {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 
 #include "walk.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "../graph/random.hpp"
-#include "sizes.hpp"
+#include "../base/random.hpp"
+#include "detail/sizes.hpp"
 
 namespace xgrad {
 namespace {

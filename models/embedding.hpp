@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../ops/embedding.hpp"
+#include "../ops/index/embedding.hpp"
 #include "module.hpp"
 
 namespace xgrad {

@@ -1,6 +1,6 @@
 #include "encoder.hpp"
 
-#include "sizes.hpp"
+#include "detail/sizes.hpp"
 
 namespace xgrad {
 

@@ -1,7 +1,7 @@
 #include "encoder_layer.hpp"
 
-#include "../ops/dropout.hpp"
-#include "sizes.hpp"
+#include "../ops/pointwise/dropout.hpp"
+#include "detail/sizes.hpp"
 
 namespace xgrad {
 

@@ -1,9 +1,9 @@
 #include "feed_forward.hpp"
 
-#include "../ops/dropout.hpp"
-#include "../ops/elementwise.hpp"
-#include "../ops/linear.hpp"
-#include "sizes.hpp"
+#include "../ops/pointwise/dropout.hpp"
+#include "../ops/pointwise/elementwise.hpp"
+#include "../ops/product/linear.hpp"
+#include "detail/sizes.hpp"
 
 namespace xgrad {
 

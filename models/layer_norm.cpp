@@ -1,6 +1,6 @@
 #include "layer_norm.hpp"
 
-#include "../ops/layer_norm.hpp"
+#include "../ops/norm/layer_norm.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../graph/dims.hpp"
+#include "../base/dims.hpp"
 #include "module.hpp"
 
 namespace xgrad {

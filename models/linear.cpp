@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "../graph/random.hpp"
-#include "../ops/linear.hpp"
-#include "sizes.hpp"
+#include "../base/random.hpp"
+#include "../ops/product/linear.hpp"
+#include "detail/sizes.hpp"
 
 namespace xgrad {
 namespace {

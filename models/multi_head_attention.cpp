@@ -1,7 +1,7 @@
 #include "multi_head_attention.hpp"
 
-#include "../ops/self_attention.hpp"
-#include "sizes.hpp"
+#include "../ops/attention/self_attention.hpp"
+#include "detail/sizes.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../ops/attention_with_weights.hpp"
+#include "../ops/attention/attention_with_weights.hpp"
 #include "linear.hpp"
 
 namespace xgrad {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "../ops/indexing.hpp"
-#include "sizes.hpp"
+#include "../ops/index/indexing.hpp"
+#include "detail/sizes.hpp"
 
 namespace xgrad {
 namespace {

@@ -1,6 +1,6 @@
 #include "self_attention.hpp"
 
-#include "sizes.hpp"
+#include "detail/sizes.hpp"
 
 namespace xgrad {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "../graph/variable.hpp"
-#include "../ops/embedding.hpp"
-#include "../ops/linear.hpp"
-#include "../ops/self_attention.hpp"
-#include "../ops/softmax.hpp"
+#include "../ops/attention/self_attention.hpp"
+#include "../ops/index/embedding.hpp"
+#include "../ops/norm/softmax.hpp"
+#include "../ops/product/linear.hpp"
 
 namespace xgrad {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "../graph/array.hpp"
+#include "../base/array.hpp"
 #include "../graph/watch.hpp"
 
 namespace xgrad {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "../ops/indexing.hpp"
-#include "../ops/matmul.hpp"
-#include "../ops/reductions.hpp"
-#include "../ops/shapes.hpp"
-#include "sizes.hpp"
+#include "../ops/index/indexing.hpp"
+#include "../ops/product/matmul.hpp"
+#include "../ops/reduce/reductions.hpp"
+#include "../ops/shape/shapes.hpp"
+#include "detail/sizes.hpp"
 
 namespace xgrad {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 
 namespace xgrad::mpi {
 namespace {

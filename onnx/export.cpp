@@ -6,10 +6,10 @@
 #include <optional>
 #include <span>
 
+#include "../base/file.hpp"
+#include "../base/random.hpp"
 #include "../files/tensor_view.hpp"
 #include "../graph/grad_mode.hpp"
-#include "../graph/random.hpp"
-#include "../train/file.hpp"
 #include "detail/exporter.hpp"
 #include "graph.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 #include "detail/json.hpp"
 
 namespace xgrad::pretrained {

@@ -4,14 +4,13 @@
 #include <optional>
 
 #include "../graph/grad_mode.hpp"
-#include "../ops/arithmetic.hpp"
-#include "../ops/attention_with_weights.hpp"
-#include "../ops/detail/packed_self_attention.hpp"
-#include "../ops/dropout.hpp"
-#include "../ops/elementwise.hpp"
-#include "../ops/indexing.hpp"
-#include "../ops/self_attention.hpp"
-#include "../ops/shapes.hpp"
+#include "../ops/attention/attention_with_weights.hpp"
+#include "../ops/attention/detail/packed_self_attention.hpp"
+#include "../ops/attention/self_attention.hpp"
+#include "../ops/index/indexing.hpp"
+#include "../ops/pointwise/dropout.hpp"
+#include "../ops/pointwise/elementwise.hpp"
+#include "../ops/shape/shapes.hpp"
 #include "detail/ids.hpp"
 #include "detail/weights.hpp"
 

@@ -8,7 +8,7 @@
 #include "../models/embedding.hpp"
 #include "../models/layer_norm.hpp"
 #include "../models/linear.hpp"
-#include "../ops/attention.hpp"
+#include "../ops/attention/attention.hpp"
 #include "input.hpp"
 #include "model.hpp"
 

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "../ops/arithmetic.hpp"
-#include "../ops/cross_entropy.hpp"
-#include "../ops/dropout.hpp"
-#include "../ops/elementwise.hpp"
-#include "../ops/indexing.hpp"
-#include "../ops/linear.hpp"
-#include "../ops/losses.hpp"
-#include "../ops/reductions.hpp"
-#include "../ops/shapes.hpp"
+#include "../ops/index/indexing.hpp"
+#include "../ops/loss/cross_entropy.hpp"
+#include "../ops/loss/losses.hpp"
+#include "../ops/pointwise/dropout.hpp"
+#include "../ops/pointwise/elementwise.hpp"
+#include "../ops/product/linear.hpp"
+#include "../ops/reduce/reductions.hpp"
+#include "../ops/shape/shapes.hpp"
 #include "detail/ids.hpp"
 #include "detail/weights.hpp"
 

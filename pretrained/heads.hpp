@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../ops/losses.hpp"
+#include "../ops/loss/losses.hpp"
 #include "encoder.hpp"
 
 namespace xgrad::pretrained {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "../graph/array.hpp"
+#include "../base/array.hpp"
 
 namespace xgrad::pretrained {
 

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
+#include "../base/file.hpp"
 #include "../files/safetensors.hpp"
-#include "../train/file.hpp"
 #include "detail/folder_files.hpp"
 #include "detail/weights.hpp"
 

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 #include "../graph/grad_mode.hpp"
-#include "../ops/arithmetic.hpp"
-#include "../ops/elementwise.hpp"
-#include "../ops/indexing.hpp"
-#include "../ops/matmul.hpp"
-#include "../ops/reductions.hpp"
-#include "../ops/shapes.hpp"
+#include "../ops/index/indexing.hpp"
+#include "../ops/pointwise/elementwise.hpp"
+#include "../ops/product/matmul.hpp"
+#include "../ops/reduce/reductions.hpp"
+#include "../ops/shape/shapes.hpp"
 #include "detail/folder_files.hpp"
 #include "detail/json.hpp"
 #include "detail/unicode.hpp"

@@ -4,8 +4,8 @@
 #include <limits>
 #include <tuple>
 
+#include "../base/error.hpp"
 #include "../files/tensor_view.hpp"
-#include "../graph/error.hpp"
 #include "detail/folder_files.hpp"
 #include "detail/pipeline.hpp"
 #include "detail/unicode.hpp"

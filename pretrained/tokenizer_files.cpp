@@ -8,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../base/error.hpp"
+#include "../base/file.hpp"
 #include "../files/tensor_view.hpp"
-#include "../graph/error.hpp"
-#include "../train/file.hpp"
 #include "detail/folder_files.hpp"
 #include "detail/unicode.hpp"
 

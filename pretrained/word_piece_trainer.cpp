@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 #include "detail/bert_words.hpp"
 #include "detail/normalizer.hpp"
 #include "detail/token_table.hpp"

@@ -17,12 +17,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../graph/error.hpp"
-#include "../graph/random.hpp"
-#include "../graph/threads.hpp"
-#include "../kernels/gemm.hpp"
+#include "../base/error.hpp"
+#include "../base/file.hpp"
+#include "../base/random.hpp"
+#include "../base/threads.hpp"
+#include "../kernels/gemm/gemm.hpp"
 #include "../models/eval_mode.hpp"
-#include "../train/file.hpp"
 #include "detail/array_json.hpp"
 #include "detail/collected_run.hpp"
 #include "detail/page.hpp"

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/graph/array.hpp>
+#include <xgrad/base/array.hpp>
 
 #include "temporary_folder.hpp"
 

@@ -4,23 +4,36 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Each folder with those that it may use, from the ground up.
+library=$(sed -nE 's/^set\((core|component)_folders (.*)\)$/\2/p' cmake/folders.cmake | tr '\n' ' ')
+folders="$library apps learn"
 below=''
 declare -A allowed
-for folder in kernels graph ops autograd models train files mpi pretrained onnx report apps learn; do
+for folder in $folders; do
   allowed[$folder]=" $below "
   below+=" $folder"
 done
 allowed[models]=${allowed[models]/ autograd / }  # beside each other, both on ops
 allowed[pretrained]=${allowed[pretrained]/ mpi / }
-allowed[onnx]=" kernels graph ops autograd models train files "
-allowed[report]=" kernels graph ops autograd models train "
+core=${allowed[files]}
+allowed[onnx]="$core files "
+allowed[report]=$core
+
+# The first folder of each include's path; <xgrad/xgrad.hpp> reaches up to train.
+used_by() {
+  find "$1" -name '*.[ch]pp' -print0 | xargs -0 awk -F '["<>]' '
+    /^#include "/ { path = FILENAME "/../" $2 }
+    /^#include <xgrad\// { path = $2; sub("^xgrad/", "", path) }
+    /^#include ("|<xgrad\/)/ {
+      while (sub("[^/.]+(\\.[^/]+)?/\\.\\./", "", path)) {}
+      sub("(/|\\.hpp$).*", "", path)
+      print path == "xgrad" ? "train" : path
+    }' | sort | uniq -c
+}
 
 failed=0
-for folder in kernels graph ops autograd models train files mpi pretrained onnx report apps learn; do
+for folder in $folders; do
   [[ -d $folder ]] || { echo "there is no folder $folder" && exit 1; }
-  # "../graph/record.hpp" and <xgrad/graph/record.hpp> both name the folder graph; <xgrad/xgrad.hpp> reaches up to train.
   while read -r count used; do
-    [[ $used ]] || continue
     if [[ $used == "$folder" ]]; then continue; fi
     if [[ ${allowed[$folder]} == *" $used "* ]]; then
       printf '%-9s -> %-9s %3d\n' "$folder" "$used" "$count"
@@ -29,8 +42,6 @@ for folder in kernels graph ops autograd models train files mpi pretrained onnx 
       grep -rn "include [\"<].*\b$used/" "$folder" | sed 's/^/    /'
       failed=1
     fi
-  done < <(find "$folder" -name '*.[ch]pp' -exec cat {} + |
-    sed -nE 's,^#include ("(\.\./)+|<xgrad/)(xgrad|ops|files|pretrained|onnx|report)\.hpp.*,\3/,; s,^xgrad/,#include "../train/,
-      s,^(ops|files|pretrained|onnx|report)/,#include "../\1/,; s,^#include ("(\.\./)+|<xgrad/)([a-z]+)/.*,\3,p' | sort | uniq -c)
+  done < <(used_by "$folder")
 done
 exit $failed

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include <xgrad/graph/threads.hpp>
+#include <xgrad/base/threads.hpp>
 
 namespace xgrad_tests {
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 
 namespace xgrad_tests {
 

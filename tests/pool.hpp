@@ -1,6 +1,6 @@
 #pragma once
 
-#include <xgrad/graph/pool.hpp>
+#include <xgrad/base/pool.hpp>
 
 namespace xgrad_tests {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <xgrad/graph/random.hpp>
+#include <xgrad/base/random.hpp>
 #include <xgrad/models/encoder.hpp>
 #include <xgrad/models/linear.hpp>
 #include <xgrad/ops.hpp>

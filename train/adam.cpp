@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "../graph/leaf.hpp"
-#include "../kernels/optimizer.hpp"
+#include "../graph/detail/leaf.hpp"
+#include "../kernels/pointwise/optimizer.hpp"
 
 namespace xgrad {
 namespace {

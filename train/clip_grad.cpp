@@ -3,9 +3,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "../kernels/binary.hpp"
-#include "../kernels/elementwise.hpp"
-#include "../kernels/reduce.hpp"
+#include "../kernels/pointwise/binary.hpp"
+#include "../kernels/pointwise/elementwise.hpp"
+#include "../kernels/rows/reduce.hpp"
 
 namespace xgrad {
 

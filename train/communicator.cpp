@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 
 namespace xgrad {
 namespace {

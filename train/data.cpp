@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 
 namespace xgrad {
 namespace {

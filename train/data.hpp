@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../graph/random.hpp"
+#include "../base/random.hpp"
 #include "stateful.hpp"
 
 // There is no dataset class: your code looks up the example of an index. What is here splits a dataset,

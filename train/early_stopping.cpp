@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 
 namespace xgrad {
 

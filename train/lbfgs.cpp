@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 
-#include "../kernels/binary.hpp"
-#include "../kernels/elementwise.hpp"
-#include "../kernels/optimizer.hpp"
-#include "../kernels/reduce.hpp"
+#include "../kernels/pointwise/binary.hpp"
+#include "../kernels/pointwise/elementwise.hpp"
+#include "../kernels/pointwise/optimizer.hpp"
+#include "../kernels/rows/reduce.hpp"
 
 namespace xgrad {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../kernels/optimizer.hpp"
+#include "../kernels/pointwise/optimizer.hpp"
 
 namespace xgrad {
 namespace {

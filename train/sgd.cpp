@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "../kernels/optimizer.hpp"
+#include "../kernels/pointwise/optimizer.hpp"
 
 namespace xgrad {
 namespace {

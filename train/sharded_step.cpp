@@ -10,11 +10,11 @@
 #include <string>
 #include <utility>
 
-#include "../graph/error.hpp"
-#include "../graph/random.hpp"
-#include "../kernels/binary.hpp"
+#include "../base/error.hpp"
+#include "../base/random.hpp"
+#include "../kernels/pointwise/binary.hpp"
+#include "detail/tree_sum.hpp"
 #include "optimizer.hpp"
-#include "tree_sum.hpp"
 
 namespace xgrad {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "../graph/variable.hpp"
 #include "communicator.hpp"
-#include "gradient_exchange.hpp"
+#include "detail/gradient_exchange.hpp"
 
 namespace xgrad {
 

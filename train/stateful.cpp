@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
 
 namespace xgrad {
 namespace {

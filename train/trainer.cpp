@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "../graph/error.hpp"
+#include "../base/error.hpp"
+#include "../base/random.hpp"
 #include "../graph/matmul_precision.hpp"
-#include "../graph/random.hpp"
-#include "../kernels/gemm.hpp"
-#include "metrics_log.hpp"
+#include "../kernels/gemm/gemm.hpp"
+#include "detail/metrics_log.hpp"
 
 namespace xgrad {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 #include <span>
 
-#include "../graph/error.hpp"
-#include "file.hpp"
+#include "../base/error.hpp"
+#include "../base/file.hpp"
 
 namespace xgrad {
 namespace {

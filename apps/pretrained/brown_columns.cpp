@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <xgrad/base/file.hpp>
 #include <xgrad/train/data.hpp>
-#include <xgrad/train/file.hpp>
 
 #include "../brown_corpus.hpp"
 #include "../program.hpp"

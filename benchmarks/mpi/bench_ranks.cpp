@@ -17,7 +17,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <xgrad/kernels/gemm.hpp>
+#include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/mpi/world.hpp>
 
 #include "../../apps/program.hpp"

@@ -26,9 +26,9 @@
 #include <simgrid/s4u.hpp>
 
 #include "../../apps/program.hpp"
-#include "../../graph/error.hpp"
-#include "../../train/gradient_exchange.hpp"
-#include "../../train/tree_sum.hpp"
+#include "../../base/error.hpp"
+#include "../../train/detail/gradient_exchange.hpp"
+#include "../../train/detail/tree_sum.hpp"
 #include "../encoder/configs.hpp"
 
 namespace simgrid::smpi::colls {

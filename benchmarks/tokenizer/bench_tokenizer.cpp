@@ -13,7 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 #include <xgrad/pretrained/tokenizer.hpp>
 
 #include "../../apps/program.hpp"

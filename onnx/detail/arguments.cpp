@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "../../graph/parse.hpp"
+#include "../../base/detail/parse.hpp"
 
 namespace xgrad::onnx::detail {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "../../graph/error.hpp"
-#include "../../ops/arithmetic.hpp"
+#include "../../base/error.hpp"
+#include "../../ops/pointwise/broadcast.hpp"
 
 // Arrays of integers and conditions, for which there are no ops: a graph computes shapes and masks with them.
 namespace xgrad::onnx::detail {

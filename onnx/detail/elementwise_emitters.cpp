@@ -5,12 +5,12 @@
 #include <tuple>
 
 #include "../../graph/record.hpp"
-#include "../../ops/arithmetic.hpp"
-#include "../../ops/elementwise.hpp"
-#include "../../ops/masked_fill.hpp"
-#include "../../ops/rounding.hpp"
-#include "../../ops/trigonometry.hpp"
-#include "../../ops/where.hpp"
+#include "../../ops/pointwise/arithmetic.hpp"
+#include "../../ops/pointwise/elementwise.hpp"
+#include "../../ops/pointwise/masked_fill.hpp"
+#include "../../ops/pointwise/rounding.hpp"
+#include "../../ops/pointwise/trigonometry.hpp"
+#include "../../ops/pointwise/where.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {

@@ -5,11 +5,12 @@
 #include <limits>
 
 #include "../../graph/record.hpp"
-#include "../../ops/arithmetic.hpp"
-#include "../../ops/elementwise.hpp"
-#include "../../ops/rounding.hpp"
-#include "../../ops/trigonometry.hpp"
-#include "../../ops/where.hpp"
+#include "../../ops/pointwise/arithmetic.hpp"
+#include "../../ops/pointwise/broadcast.hpp"
+#include "../../ops/pointwise/elementwise.hpp"
+#include "../../ops/pointwise/rounding.hpp"
+#include "../../ops/pointwise/trigonometry.hpp"
+#include "../../ops/pointwise/where.hpp"
 #include "arrays.hpp"
 #include "operators.hpp"
 

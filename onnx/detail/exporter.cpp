@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "../../base/error.hpp"
 #include "../../files/tensor_view.hpp"
-#include "../../graph/error.hpp"
 #include "emitters.hpp"
 
 namespace xgrad::onnx::detail {

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <limits>
 
-#include "../../ops/arithmetic.hpp"
-#include "../../ops/attention.hpp"
-#include "../../ops/layer_norm.hpp"
-#include "../../ops/linear.hpp"
-#include "../../ops/matmul.hpp"
-#include "../../ops/shapes.hpp"
-#include "../../ops/softmax.hpp"
-#include "../../ops/where.hpp"
+#include "../../ops/attention/attention.hpp"
+#include "../../ops/norm/layer_norm.hpp"
+#include "../../ops/norm/softmax.hpp"
+#include "../../ops/pointwise/where.hpp"
+#include "../../ops/product/linear.hpp"
+#include "../../ops/product/matmul.hpp"
+#include "../../ops/shape/shapes.hpp"
 #include "fusion.hpp"
 
 namespace xgrad::onnx::detail {

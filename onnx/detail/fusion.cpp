@@ -10,10 +10,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "../../graph/parse.hpp"
-#include "../../ops/attention.hpp"
-#include "../../ops/layer_norm.hpp"
-#include "../../ops/linear.hpp"
+#include "../../base/detail/parse.hpp"
+#include "../../ops/attention/attention.hpp"
+#include "../../ops/norm/layer_norm.hpp"
+#include "../../ops/product/linear.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "../../graph/array.hpp"
-#include "../../train/file.hpp"
+#include "../../base/array.hpp"
+#include "../../base/file.hpp"
 #include "protobuf.hpp"
 
 namespace xgrad::onnx::detail {

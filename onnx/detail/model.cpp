@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "../../graph/error.hpp"
+#include "../../base/error.hpp"
 #include "operators.hpp"
 #include "protobuf.hpp"
 

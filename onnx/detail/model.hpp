@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "../../base/file.hpp"
 #include "../../files/tensor_view.hpp"
-#include "../../train/file.hpp"
 
 // What an ONNX file holds, as it lies there. https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 namespace xgrad::onnx::detail {

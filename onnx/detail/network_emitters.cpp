@@ -5,13 +5,13 @@
 #include <tuple>
 #include <utility>
 
-#include "../../ops/embedding.hpp"
-#include "../../ops/layer_norm.hpp"
-#include "../../ops/linear.hpp"
-#include "../../ops/matmul.hpp"
-#include "../../ops/reductions.hpp"
-#include "../../ops/self_attention.hpp"
-#include "../../ops/softmax.hpp"
+#include "../../ops/attention/self_attention.hpp"
+#include "../../ops/index/embedding.hpp"
+#include "../../ops/norm/layer_norm.hpp"
+#include "../../ops/norm/softmax.hpp"
+#include "../../ops/product/linear.hpp"
+#include "../../ops/product/matmul.hpp"
+#include "../../ops/reduce/reductions.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {

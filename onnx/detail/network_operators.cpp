@@ -5,13 +5,13 @@
 #include <numeric>
 #include <type_traits>
 
-#include "../../ops/einsum.hpp"
-#include "../../ops/elementwise.hpp"
-#include "../../ops/layer_norm.hpp"
-#include "../../ops/matmul.hpp"
-#include "../../ops/reductions.hpp"
-#include "../../ops/shapes.hpp"
-#include "../../ops/softmax.hpp"
+#include "../../ops/norm/layer_norm.hpp"
+#include "../../ops/norm/softmax.hpp"
+#include "../../ops/pointwise/elementwise.hpp"
+#include "../../ops/product/einsum.hpp"
+#include "../../ops/product/matmul.hpp"
+#include "../../ops/reduce/reductions.hpp"
+#include "../../ops/shape/shapes.hpp"
 #include "arrays.hpp"
 #include "operators.hpp"
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <string_view>
 
-#include "../../graph/dims.hpp"
+#include "../../base/dims.hpp"
 #include "arguments.hpp"
 
 namespace xgrad::onnx::detail {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "../../graph/error.hpp"
+#include "../../base/error.hpp"
 
 namespace xgrad::onnx::detail {
 

@@ -5,9 +5,9 @@
 #include <tuple>
 #include <utility>
 
-#include "../../ops/arithmetic.hpp"
-#include "../../ops/indexing.hpp"
-#include "../../ops/shapes.hpp"
+#include "../../ops/index/indexing.hpp"
+#include "../../ops/pointwise/broadcast.hpp"
+#include "../../ops/shape/shapes.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {

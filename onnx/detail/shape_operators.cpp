@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <numeric>
 
-#include "../../ops/arithmetic.hpp"
-#include "../../ops/indexing.hpp"
-#include "../../ops/rearrange.hpp"
-#include "../../ops/scans.hpp"
-#include "../../ops/shapes.hpp"
-#include "../../ops/triangle.hpp"
+#include "../../ops/index/indexing.hpp"
+#include "../../ops/linalg/triangle.hpp"
+#include "../../ops/pointwise/broadcast.hpp"
+#include "../../ops/reduce/scans.hpp"
+#include "../../ops/shape/rearrange.hpp"
+#include "../../ops/shape/shapes.hpp"
 #include "arrays.hpp"
 #include "operators.hpp"
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
+#include "../../base/error.hpp"
 #include "../../files/tensor_view.hpp"
-#include "../../graph/error.hpp"
 #include "unicode.hpp"
 
 namespace xgrad::pretrained::detail {

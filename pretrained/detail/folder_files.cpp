@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "../../graph/error.hpp"
-#include "../../train/file.hpp"
+#include "../../base/error.hpp"
+#include "../../base/file.hpp"
 
 namespace xgrad::pretrained::detail {
 

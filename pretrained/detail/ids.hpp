@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "../../graph/array.hpp"
+#include "../../base/array.hpp"
 
 namespace xgrad::pretrained::detail {
 

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../../base/error.hpp"
+#include "../../base/file.hpp"
 #include "../../files/tensor_view.hpp"
-#include "../../graph/error.hpp"
-#include "../../train/file.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {

@@ -5,9 +5,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "../../base/error.hpp"
+#include "../../base/file.hpp"
 #include "../../files/tensor_view.hpp"
-#include "../../graph/error.hpp"
-#include "../../train/file.hpp"
 #include "json.hpp"
 #include "pipeline.hpp"
 #include "unicode.hpp"

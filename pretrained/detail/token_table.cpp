@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "../../base/error.hpp"
 #include "../../files/tensor_view.hpp"
-#include "../../graph/error.hpp"
 
 namespace xgrad::pretrained::detail {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "../../graph/error.hpp"
-#include "../../graph/random.hpp"
+#include "../../base/error.hpp"
+#include "../../base/random.hpp"
 #include "folder_files.hpp"
 #include "json.hpp"
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "../../graph/error.hpp"
+#include "../../base/error.hpp"
 
 namespace xgrad::detail {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../../graph/array.hpp"
+#include "../../base/array.hpp"
 
 // Not installed: arrays as docs/report_format.md has them.
 

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "../../graph/error.hpp"
+#include "../../base/error.hpp"
 #include "array_json.hpp"
 
 namespace xgrad::detail {

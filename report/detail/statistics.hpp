@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../../graph/array.hpp"
+#include "../../base/array.hpp"
 
 // Not installed: what a report tells of an array in a few numbers.
 

@@ -58,7 +58,7 @@ class Build:
 
 WITH_BLAS = Build(WORK / "build", (), "all_tests", WORK / "build" / "tests" / "xgrad_tests")
 WITHOUT_BLAS = Build(WORK / "no-blas", ("-D", "XGRAD_BLAS=OFF"), "core_tests", WORK / "no-blas" / "tests" / "core_tests")
-IN_PLACE_OF_BLAS = {"kernels/plain_gemm.cpp", "kernels/plain_lapack.cpp"}  # which a build with BLAS leaves out
+IN_PLACE_OF_BLAS = {"kernels/gemm/plain_gemm.cpp", "kernels/lapack/plain_lapack.cpp"}  # which a build with BLAS leaves out
 
 
 @dataclass

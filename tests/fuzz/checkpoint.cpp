@@ -1,8 +1,8 @@
 // Checkpoints: a refused one changes nothing
+#include <xgrad/base/random.hpp>
 #include <xgrad/files/checkpoint.hpp>
-#include <xgrad/graph/random.hpp>
 #include <xgrad/models/linear.hpp>
-#include <xgrad/ops/reductions.hpp>
+#include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/train/adam.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/lr_scheduler.hpp>

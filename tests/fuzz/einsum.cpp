@@ -1,7 +1,7 @@
 // Equations of einsum; the first byte chooses the ranks of the operands, the next ones their lengths
 // seeds: tests/fuzz/seeds/einsum
-#include <xgrad/graph/error.hpp>
-#include <xgrad/ops/einsum.hpp>
+#include <xgrad/base/error.hpp>
+#include <xgrad/ops/product/einsum.hpp>
 
 #include "input.hpp"
 

@@ -2,7 +2,7 @@
 // seeds: tests/fuzz/seeds/metrics
 #include <sys/stat.h>
 
-#include <xgrad/train/metrics_log.hpp>
+#include <xgrad/train/detail/metrics_log.hpp>
 
 #include "input.hpp"
 

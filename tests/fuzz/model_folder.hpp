@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 
 #include "input.hpp"
 

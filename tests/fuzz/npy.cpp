@@ -1,7 +1,7 @@
 // npy files: the header, and the array as all types
 // seeds: tests/data/badfiles/npy tests/data/badfiles/valid tests/data/npy
+#include <xgrad/base/error.hpp>
 #include <xgrad/files/npy.hpp>
-#include <xgrad/graph/error.hpp>
 
 #include "input.hpp"
 

@@ -1,7 +1,7 @@
 // npz files: zip archives of npy files
 // seeds: tests/data/npy
+#include <xgrad/base/error.hpp>
 #include <xgrad/files/npy.hpp>
-#include <xgrad/graph/error.hpp>
 
 #include "input.hpp"
 

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 #include <xgrad/graph/grad_mode.hpp>
 #include <xgrad/onnx/graph.hpp>
 

@@ -1,6 +1,6 @@
 // States of random generators as text
-#include <xgrad/graph/error.hpp>
-#include <xgrad/graph/random.hpp>
+#include <xgrad/base/error.hpp>
+#include <xgrad/base/random.hpp>
 
 #include "input.hpp"
 

@@ -1,6 +1,6 @@
 // Data of a report, as `report` reads it, and the metrics of a run that a report takes over
 // seeds: tests/fuzz/seeds/report tests/fuzz/seeds/metrics
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 #include <xgrad/report.hpp>
 
 #include "input.hpp"

@@ -1,7 +1,7 @@
 // safetensors files: the header, and the tensors as arrays of all types
 // seeds: tests/data/badfiles/safetensors tests/data/badfiles/valid
+#include <xgrad/base/error.hpp>
 #include <xgrad/files/safetensors.hpp>
-#include <xgrad/graph/error.hpp>
 
 #include "safetensors_mutator.hpp"
 

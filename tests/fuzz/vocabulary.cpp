@@ -1,6 +1,6 @@
 // Vocabularies: a token a line
 // seeds: tests/fuzz/seeds/lines
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
 #include "input.hpp"

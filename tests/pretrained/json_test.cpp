@@ -1,5 +1,5 @@
 #include "../../pretrained/detail/json.hpp"
-#include "../../graph/error.hpp"
+#include "../../base/error.hpp"
 
 #include <gtest/gtest.h>
 

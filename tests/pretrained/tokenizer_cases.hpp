@@ -15,7 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 #include <xgrad/pretrained/tokenizer.hpp>
 
 #include "../programs/json_file.hpp"

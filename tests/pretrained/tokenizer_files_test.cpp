@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 #include <xgrad/pretrained/tokenizer.hpp>
 #include <xgrad/pretrained/tokenizer_files.hpp>
 

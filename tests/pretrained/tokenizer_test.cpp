@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 
 #include "../expect_error.hpp"
 #include "../files.hpp"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/graph/error.hpp>
+#include <xgrad/base/error.hpp>
 #include <xgrad/pretrained/word_piece_trainer.hpp>
 
 #include "../expect_error.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <limits>
 
-#include <xgrad/graph/array.hpp>
+#include <xgrad/base/array.hpp>
 
 namespace xgrad_tests {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <stdexcept>
 
-#include <xgrad/graph/threads.hpp>
-#include <xgrad/kernels/gemm.hpp>
+#include <xgrad/base/threads.hpp>
+#include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes how PyTorch prints tensors, as tests/core/print_test.cpp expects xgrad to print them: make_cases.py FOLDER
+"""Writes how PyTorch prints tensors, as tests/graph/print_test.cpp expects xgrad to print them: make_cases.py FOLDER
 
 The cases beside this file were made with PyTorch 2.13.0. Types are named without "torch.".
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws what tests/core/random_test.cpp compares with PyTorch, many times: make_cases.py FOLDER
+"""Draws what tests/base/random_test.cpp compares with PyTorch, many times: make_cases.py FOLDER
 
 The cases beside this file have the same format and were made by PyTorch 1.13.1; 2.13 draws the same in them. This script
 makes many more, without a tolerance, as PyTorch and the tests then have one C library.

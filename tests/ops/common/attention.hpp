@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include <xgrad/ops/attention.hpp>
+#include <xgrad/ops/attention/attention.hpp>
 
 #include "call.hpp"
 #include "draw.hpp"

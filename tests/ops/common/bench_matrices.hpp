@@ -4,9 +4,8 @@
 
 #include <algorithm>
 
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/diagonal.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include <xgrad/ops/linalg/diagonal.hpp>
+#include <xgrad/ops/shape/shapes.hpp>
 
 #include "bench.hpp"
 

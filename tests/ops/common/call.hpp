@@ -12,7 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <xgrad/graph/dims.hpp>
+#include <xgrad/base/dims.hpp>
 #include <xgrad/graph/variable.hpp>
 
 namespace xgrad_tests {

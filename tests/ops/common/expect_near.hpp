@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/graph/array.hpp>
+#include <xgrad/base/array.hpp>
 
 namespace xgrad_tests {
 

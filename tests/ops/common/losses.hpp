@@ -2,7 +2,7 @@
 
 // What the files of losses have in common.
 
-#include <xgrad/ops/losses.hpp>
+#include <xgrad/ops/loss/losses.hpp>
 
 #include "call.hpp"
 #include "draw.hpp"

@@ -9,10 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/ops/arithmetic.hpp>
-#include <xgrad/ops/diagonal.hpp>
-#include <xgrad/ops/matmul.hpp>
-#include <xgrad/ops/shapes.hpp>
+#include <xgrad/ops/linalg/diagonal.hpp>
+#include <xgrad/ops/product/matmul.hpp>
+#include <xgrad/ops/shape/shapes.hpp>
 
 #include "draw.hpp"
 #include "naive.hpp"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <xgrad/graph/dims.hpp>
+#include <xgrad/base/dims.hpp>
 #include <xgrad/graph/variable.hpp>
 
 #include "../../expect_error.hpp"
@@ -115,7 +115,7 @@ struct Op {
   std::string name;
   std::vector<Case> cases = {};
   std::vector<ErrorCase> errors = {};
-  std::vector<Case> large = {};  ///< of arrays that kernels divide among threads (kernels/pieces.hpp)
+  std::vector<Case> large = {};  ///< of arrays that kernels divide among threads (base/detail/pieces.hpp)
 
   friend std::ostream& operator<<(std::ostream& out, const Op& op) { return out << op.name; }
 };

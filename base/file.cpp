@@ -1,0 +1,264 @@
+#include "file.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <system_error>
+
+#include "error.hpp"
+
+namespace xgrad {
+namespace {
+
+std::string error_text(int error) { return std::system_category().message(error); }
+
+[[noreturn]] void fail_to_read(const std::string& path, int error) {
+  detail::fail<FileError>(path, ": cannot be read: ", error_text(error));
+}
+
+/// An open file or folder.
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags) : number_(::open(path.c_str(), flags | O_CLOEXEC)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// The file that `path` leads to through symbolic links, or `path` itself if there is none.
+std::string without_links(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error || path.empty() ? path : target.string();  // for "" libc++ finds the current folder
+}
+
+std::string folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+// Temporary files are named .xgrad-BOOT-PID-NUMBER. Their writers hold a lock (flock) on them, which the
+// system releases when the process dies, however it dies. NFS shares such locks between machines, but not
+// every network file system does.
+
+constexpr std::string_view temporary_prefix = ".xgrad-";
+constexpr std::size_t boot_digits = 8;
+constexpr std::time_t seconds_per_day = std::time_t{24} * 60 * 60;
+
+/// A name for this start of this machine, the same in all of its containers: 8 hexadecimal digits.
+const std::string& boot_name() {
+  static const std::string name = [] {
+    std::string id;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;  // a random UUID
+    id.resize(boot_digits, '0');
+    return id;
+  }();
+  return name;
+}
+
+/// Whether a file is named as the temporary files are.
+bool is_temporary_name(std::string_view name) {
+  if (!name.starts_with(temporary_prefix)) return false;
+  name.remove_prefix(temporary_prefix.size());
+  constexpr std::string_view digits = "0123456789", hexadecimal = "0123456789abcdef";
+  if (name.find_first_not_of(hexadecimal) != boot_digits || name[boot_digits] != '-') return false;
+  name.remove_prefix(boot_digits + 1);
+  const std::size_t dash = name.find_first_not_of(digits);
+  return dash != 0 && dash != name.npos && name[dash] == '-' && dash + 1 < name.size() &&
+         name.find_first_not_of(digits, dash + 1) == name.npos;
+}
+
+/// Removes a temporary file if its writer is dead. Whenever that is uncertain, the file stays.
+void remove_if_stale(const std::string& path, bool of_this_boot) {
+  const Descriptor file(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);  // NFS locks only what can be written
+  struct stat opened, named;
+  if (file.number() < 0 || ::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return;
+  if (::fstat(file.number(), &opened) != 0 || !S_ISREG(opened.st_mode)) return;
+  // On another machine, or before this one was started again: without shared locks only its age tells.
+  if (!of_this_boot && std::time(nullptr) - opened.st_mtime < seconds_per_day) return;
+  // While it was being opened, its writer may have renamed it, and a new writer may have taken the name.
+  if (::lstat(path.c_str(), &named) != 0 || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
+    return;
+  ::unlink(path.c_str());
+}
+
+/// Removes what killed processes have left in a folder; once for each folder, because programs that save many
+/// files into one should not list it every time.
+void remove_stale_files(const std::string& folder) {
+  static std::mutex mutex;
+  static std::set<std::string> done;
+  {
+    std::error_code error;
+    const std::lock_guard lock(mutex);
+    if (!done.insert(std::filesystem::absolute(folder, error).string()).second) return;
+  }
+  struct Close {
+    void operator()(DIR* listing) const { ::closedir(listing); }
+  };
+  const std::unique_ptr<DIR, Close> listing(::opendir(folder.c_str()));
+  if (!listing) return;
+  while (const dirent* const entry = ::readdir(listing.get())) {
+    const std::string name = entry->d_name;
+    if (!is_temporary_name(name)) continue;
+    const bool of_this_boot = name.compare(temporary_prefix.size(), boot_digits, boot_name()) == 0;
+    remove_if_stale((std::filesystem::path(folder) / name).string(), of_this_boot);
+  }
+}
+
+}  // namespace
+
+void MappedFile::Unmap::operator()(const std::byte* first) const noexcept {
+  ::munmap(const_cast<std::byte*>(first), size);
+}
+
+MappedFile::MappedFile(const std::string& path) {
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a pipe must not wait for its writer
+  struct stat status;
+  if (file.number() < 0 || ::fstat(file.number(), &status) != 0) fail_to_read(path, errno);
+  if (!S_ISREG(status.st_mode)) detail::fail<FileError>(path, ": must be a regular file");
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return;  // mmap refuses an empty file
+  void* const first = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  if (first == MAP_FAILED) fail_to_read(path, errno);
+  first_ = {static_cast<const std::byte*>(first), Unmap{size}};
+}
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(without_links(path)) {
+  struct stat status;
+  const bool replaces = ::stat(target_.c_str(), &status) == 0;
+  if (!replaces && errno != ENOENT) fail(errno);
+  if (replaces && !S_ISREG(status.st_mode))
+    detail::fail<FileError>(path, ": cannot be written: it is no regular file");
+  if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
+  if (std::filesystem::path(target_).filename().empty()) fail(ENOENT);
+
+  remove_stale_files(folder_of(target_));
+  open_temporary();
+  if (replaces) ::fchmod(descriptor_, status.st_mode & 07777);  // as far as it is allowed
+}
+
+void AtomicFile::open_temporary() {
+  static std::atomic<unsigned> count = 0;
+  const std::string first_part =
+      std::string(temporary_prefix) + boot_name() + "-" + std::to_string(::getpid());
+  for (;;) {
+    temporary_ =
+        (std::filesystem::path(folder_of(target_)) / (first_part + "-" + std::to_string(count++))).string();
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno == EEXIST) continue;
+    if (descriptor_ < 0) fail(errno);
+    // Another process may have found it before it was locked, and may be removing it. A file system without
+    // locks is no reason not to save.
+    struct stat status;
+    const bool taken = ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!taken && ::lstat(temporary_.c_str(), &status) == 0) return;
+    ::close(descriptor_);
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  const detail::SizeLimitIsAnError guard;
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
+  ::close(descriptor_);
+  descriptor_ = -1;
+  const Descriptor folder(folder_of(target_), O_RDONLY | O_DIRECTORY);
+  // The file is in place. Not every file system can flush a folder, and not every folder can be opened, so
+  // only a failing disk is an error.
+  if (folder.number() >= 0 && ::fsync(folder.number()) != 0 && errno == EIO) fail(errno);
+}
+
+void AtomicFile::fail(int error) const {
+  detail::fail<FileError>(path_, ": cannot be written: ", error_text(error));
+}
+
+FileLock::FileLock(const std::string& path) {
+  const std::string target = without_links(path);
+  constexpr std::size_t longest = 200;  // so that the longer name of the lock is one, too
+  const std::string file_name = std::filesystem::path(target).filename().string().substr(0, longest);
+  const std::string name = detail::join({".", file_name, ".lock"});
+  lock_path_ = (std::filesystem::path(folder_of(target)) / name).string();
+  const auto refuse = [&](const std::string& why) {
+    ::close(descriptor_);
+    detail::fail<FileError>(path, ": ", why);
+  };
+  struct stat opened, named;
+  constexpr int most_tries = 100;  // not every file system has numbers of files that stay
+  for (int tries = 0; tries < most_tries; ++tries) {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = ::open(lock_path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) detail::fail<FileError>(path, ": cannot be locked: ", error_text(errno));
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse("another run writes it");
+    if (::fstat(descriptor_, &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_size != 0)
+      refuse("cannot be locked: " + lock_path_ + " is not a lock");
+    // Its last holder may have removed it between the two calls.
+    if (::lstat(lock_path_.c_str(), &named) == 0 && named.st_dev == opened.st_dev &&
+        named.st_ino == opened.st_ino)
+      return;
+  }
+}
+
+FileLock::~FileLock() {
+  ::unlink(lock_path_.c_str());  // while it is held, so that nobody else's is removed
+  ::close(descriptor_);
+}
+
+namespace detail {
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  // What libc++ says where a file has the folder's place.
+  if (error == std::errc::file_exists) error = std::make_error_code(std::errc::not_a_directory);
+  if (error) fail<FileError>(path, ": cannot be made a folder: ", error.message());
+}
+
+SizeLimitIsAnError::SizeLimitIsAnError() {
+  sigemptyset(&signal_);
+  sigaddset(&signal_, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+}
+
+SizeLimitIsAnError::~SizeLimitIsAnError() {
+  if (sigismember(&before_, SIGXFSZ)) return;
+  const timespec at_once{};
+  while (sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) continue;
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+}  // namespace detail
+
+}  // namespace xgrad

@@ -1,0 +1,47 @@
+# <xgrad/...> names the same headers before and after installing: the build has symbolic links to the folders, and the headers
+# that include all of a folder or of a library.
+set(include_dir ${PROJECT_BINARY_DIR}/include)
+file(MAKE_DIRECTORY ${include_dir}/xgrad)
+foreach(folder IN LISTS core_folders component_folders)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${include_dir}/xgrad/${folder} SYMBOLIC)
+endforeach()
+
+# The headers of folders that users include: all but those of kernels/ and of detail/. Relative to the project.
+function(xgrad_public_headers result)
+  set(found)
+  foreach(folder IN LISTS ARGN)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${folder}/*.hpp)
+    list(APPEND found ${headers})
+  endforeach()
+  list(FILTER found EXCLUDE REGEX "^kernels/|/detail/")
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# These, and what they include of the project.
+function(xgrad_with_included_headers result)
+  set(found)
+  set(waiting ${ARGN})
+  while(waiting)
+    list(POP_FRONT waiting header)
+    if(header IN_LIST found)
+      continue()
+    endif()
+    list(APPEND found ${header})
+    cmake_path(GET header PARENT_PATH folder)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/${header} includes REGEX "^#include \"")
+    foreach(include IN LISTS includes)
+      string(REGEX REPLACE "^#include \"(.*)\".*" "${folder}/\\1" included "${include}")
+      cmake_path(NORMAL_PATH included)
+      list(APPEND waiting ${included})
+    endforeach()
+  endwhile()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# <xgrad/NAME.hpp>, which includes the given headers.
+function(xgrad_umbrella_header name about)
+  list(TRANSFORM ARGN PREPEND "#include \"" OUTPUT_VARIABLE includes)
+  list(TRANSFORM includes APPEND "\"")
+  list(JOIN includes "\n" includes)
+  file(CONFIGURE OUTPUT ${include_dir}/xgrad/${name}.hpp CONTENT "#pragma once\n\n// ${about}; CMake wrote this list.\n\n${includes}\n")
+endfunction()

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "../../base/detail/value.hpp"
+#include "../../graph/matmul_precision.hpp"
+#include "../op.hpp"
+
+namespace xgrad {
+
+template <Real T>
+class Variable;
+
+/// Which inputs of an op want a gradient, and the shapes of those gradients; computing the others is a waste.
+class Needs {
+ public:
+  /// One entry for each input, null where no gradient is wanted.
+  explicit Needs(const Shape* const* shapes) noexcept : shapes_(shapes) {}
+
+  bool operator[](std::size_t input) const noexcept { return shapes_[input] != nullptr; }
+  const Shape& shape(std::size_t input) const noexcept { return *shapes_[input]; }
+
+ private:
+  const Shape* const* shapes_;
+};
+
+namespace detail {
+
+/// A creation number above `floor` and above all that this thread gave out.
+std::uint64_t next_order(std::uint64_t floor) noexcept;
+
+/// Where the gradient of one recorded value collects. It holds no value: what backward needs, the op saves
+/// itself.
+template <class T>
+struct Node {
+  Node(const OpInfo* made_by, std::uint64_t creation, const Shape& value_shape)
+      : op(made_by), order(creation), shape(value_shape) {}
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* block, std::size_t bytes) noexcept { pool_release(block, bytes); }
+
+  /// The nodes that the gradient flows on to; an empty one stands for an input that needs none.
+  virtual std::span<const Ref<Node>> inputs() const noexcept = 0;
+
+  /// Calls the op's backward with the gradients of its results, of which most ops have one; one gradient for
+  /// each input comes back in `grads`.
+  virtual void differentiate(Variable<T>* dys, Needs needs, Variable<T>* grads) = 0;
+
+  /// Drops what was saved and the edges.
+  virtual void release() noexcept = 0;
+
+  bool is_leaf() const noexcept { return op == nullptr; }
+
+  RefCount refs;
+  bool released = false;
+  std::uint8_t results = 1;  ///< how many the op has; those of several have PartNodes, too
+  bool is_part = false;      ///< a PartNode
+  MatmulPrecision precision = float32_matmul_precision();  ///< of the forward, for the backward
+  const OpInfo* op;                                        ///< null for a leaf
+  std::uint64_t order;               ///< newer than all inputs: creation order is a topological order
+  Shape shape;                       ///< of the value and of its gradient
+  Ref<Value<T>> grad_value;          ///< the gradient collected so far in a backward pass
+  Ref<Node> grad_node;               ///< and its own history, under create_graph
+  const void* grad_owner = nullptr;  ///< the pass that collects it; a backward may run one of its own inside
+  std::size_t number = static_cast<std::size_t>(-1);  ///< in the NodeSet that it was last put into
+  Node* next_dead = nullptr;                          ///< in the list of nodes that wait to be freed
+};
+
+/// Where the gradient of one of several results of an op collects, on its way to the op's own node.
+template <class T>
+struct PartNode final : Node<T> {
+  PartNode(Node<T>& op_node, std::size_t which, const Shape& value_shape)
+      : Node<T>(op_node.op, next_order(op_node.order), value_shape), whole(&op_node), place(which) {
+    this->is_part = true;
+  }
+
+  std::span<const Ref<Node<T>>> inputs() const noexcept override { return {&whole, 1}; }
+  void differentiate(Variable<T>*, Needs, Variable<T>*) override {}
+  void release() noexcept override {}
+
+  Ref<Node<T>> whole;
+  std::size_t place;
+};
+
+/// The node of a result of an op.
+template <class T>
+inline Ref<Node<T>> node_of_result(Node<T>& op, std::size_t place, const Shape& shape) {
+  return Ref<Node<T>>(op.results > 1 ? new PartNode<T>(op, place, shape) : &op);
+}
+
+/// Frees a node, and what only it kept alive, in a loop: a chain of any length needs no stack.
+template <class T>
+void dispose(Node<T>* node) noexcept;
+
+}  // namespace detail
+}  // namespace xgrad

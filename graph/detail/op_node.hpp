@@ -1,0 +1,130 @@
+#pragma once
+
+// The node of a recorded op: its edges, its backward and what that reads, in one allocation.
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "../../base/detail/scoped_value.hpp"
+#include "../saved.hpp"
+
+namespace xgrad::detail {
+
+[[noreturn, gnu::cold]] void fail_once(const char* op);
+
+/// Whether a backward computes on arrays, so that its gradients must not be differentiated.
+template <class F>
+inline constexpr bool is_once = false;
+
+/// A creation number above those of these nodes.
+template <class Edges>
+std::uint64_t order_above(const Edges& edges) {
+  std::uint64_t newest = 0;
+  for (const auto& edge : edges) newest = edge && edge->order > newest ? edge->order : newest;
+  return next_order(newest);
+}
+
+/// An op with M results. `Edges` is an array or a vector of the nodes of its inputs. The backward `F` gets
+/// the gradient of the result, or an array of those of several, and returns one for each edge.
+template <class T, std::size_t M, class Edges, class F, class... Kept>
+class OpNode final : public Node<T> {
+ public:
+  OpNode(const OpInfo& made_by, const Shape& value_shape, Edges&& edges, F&& backward, Kept&&... kept)
+      : Node<T>(&made_by, order_above(edges), value_shape),
+        inputs_(std::move(edges)),
+        state_(std::in_place, std::move(backward), std::move(kept)...) {
+    this->results = M;
+  }
+
+  std::span<const Ref<Node<T>>> inputs() const noexcept override { return inputs_; }
+
+  void differentiate(Variable<T>* dys, Needs needs, Variable<T>* grads) override {
+    auto found = [&] {
+      if constexpr (M == 1) {
+        return call(std::move(*dys), needs, std::index_sequence_for<Kept...>());
+      } else {
+        std::array<Variable<T>, M> all;
+        std::move(dys, dys + M, all.begin());
+        return call(std::move(all), needs, std::index_sequence_for<Kept...>());
+      }
+    }();
+    static_assert(
+        requires { found.begin(); }, "a backward returns Grads, or a vector with record_list");
+    if constexpr (requires { std::tuple_size<Edges>::value; }) {
+      static_assert(std::tuple_size_v<decltype(found)> == std::tuple_size_v<Edges>,
+                    "a gradient for each input");
+    } else if (found.size() != inputs_.size()) {
+      fail<ValueError>("backward: '", this->op->name, "' must return ", inputs_.size(), " gradients, got ",
+                       found.size());
+    }
+    std::move(found.begin(), found.end(), grads);
+  }
+
+  void release() noexcept override {
+    state_.reset();
+    for (Ref<Node<T>>& input : inputs_) input = {};
+  }
+
+ private:
+  template <class Dy, std::size_t... I>
+  auto call(Dy&& dy, Needs needs, std::index_sequence<I...>) {
+    static_assert(std::is_invocable_v<F&, Dy, Needs, decltype(std::get<I + 1>(*state_).load(*this, I))...>,
+                  "a backward takes dy, Needs and what Saved names, in its order");
+    const auto compute = [&] {
+      return std::get<0>(*state_)(std::forward<Dy>(dy), needs, std::get<I + 1>(*state_).load(*this, I)...);
+    };
+    if constexpr (is_once<F>) {
+      if (recording) return refusing_gradients(*this, dy, compute);
+    }
+    return compute();
+  }
+
+  Edges inputs_;
+  std::optional<std::tuple<F, Kept...>> state_;
+};
+
+/// Makes `ys`, the M results of an op, part of the graph.
+template <std::size_t M, class T, class Edges, class F, class... S>
+void add_node(const OpInfo& op, Variable<T>* ys, Edges edges, F backward, const Saved<S...>& saved) {
+  Ref<Node<T>> node(std::apply(
+      [&](const S&... thing) {
+        using Made = OpNode<T, M, Edges, F, decltype(kept(ys, thing))...>;
+        return new Made(op, ys->shape(), std::move(edges), std::move(backward), kept(ys, thing)...);
+      },
+      saved.things));
+  if constexpr (M == 1) {
+    Access<T>::node(*ys) = std::move(node);
+  } else {
+    for (std::size_t i = 0; i < M; ++i) Access<T>::node(ys[i]) = node_of_result(*node, i, ys[i].shape());
+  }
+}
+
+/// What compute() gives for `owner`, a node whose backward computes on arrays: gradients that must not be
+/// differentiated.
+template <class T, class Dy, class F>
+auto refusing_gradients(const Node<T>& owner, const Dy& dy, const F& compute) {
+  std::vector<Ref<Node<T>>> edges(owner.inputs().begin(), owner.inputs().end());
+  if constexpr (is_variable<Dy>) {
+    edges.push_back(Access<T>::node(dy));
+  } else {
+    for (const Variable<T>& one : dy) edges.push_back(Access<T>::node(one));
+  }
+  auto grads = [&] {
+    const ScopedValue<bool> off(recording, false);
+    return compute();
+  }();
+  for (Variable<T>& gradient : grads) {
+    if (!gradient.defined()) continue;
+    const auto refuse = [op = owner.op->name](const Variable<T>&, Needs) -> std::vector<Variable<T>> {
+      fail_once(op);
+    };
+    add_node<1>(*owner.op, &gradient, edges, refuse, Saved());
+  }
+  return grads;
+}
+
+}  // namespace xgrad::detail

@@ -1,0 +1,68 @@
+#include "gemm.hpp"
+
+#include "../../base/detail/vectorized.hpp"
+#include "bfloat16.hpp"
+#include "large_gemm.hpp"
+#include "onednn_gemm.hpp"
+#include "parts_in_use.hpp"
+#include "product_pieces.hpp"
+#include "small_gemm.hpp"
+
+namespace xgrad::kernels {
+namespace {
+
+template <typename T>
+void scale_rows(T beta, const Matrix<T>& c) {
+  for (std::size_t i = 0; i < c.rows; ++i) {
+    T* const row = c.data + i * c.stride;
+    for (std::size_t j = 0; j < c.cols; ++j) row[j] = beta == T(0) ? T(0) : beta * row[j];
+  }
+}
+
+/// By the matrix unit where there is one, else by vectors, which know one part alone.
+void rounded_gemm(Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
+                  float beta, const Matrix<float>& c) {
+  constexpr std::size_t least_product = std::size_t{1} << 20;
+  if (parts == 2 || has_matrix_unit()) {
+    return in_pieces<float>(least_product, onednn_rows, onednn_cols, a, b, c,
+                            [=](const auto& some_a, const auto& some_b, const auto& some_c) {
+                              onednn_gemm(parts, alpha, some_a, some_b, beta, some_c);
+                            });
+  }
+  in_pieces<float>(least_product, bfloat16_rows, bfloat16_cols, a, b, c,
+                   [=](const auto& some_a, const auto& some_b, const auto& some_c) {
+                     bfloat16_gemm(alpha, some_a, some_b, beta, some_c);
+                   });
+}
+
+}  // namespace
+
+template <typename T>
+void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<const T>& b,
+          std::type_identity_t<T> beta, const Matrix<T>& c) {
+  const std::size_t m = c.rows, n = c.cols, k = a.cols;
+  if (m == 0 || n == 0) return;
+  if (k == 0) return scale_rows(beta, c);
+  if (is_small(b.transposed, m, n, k)) return small_gemm<T>(alpha, a, b, beta, c);
+  if constexpr (std::is_same_v<T, float>) {
+    const Parts parts = parts_in_use(parts_asked());
+    if (parts != 0 && pays_to_round(m, n, k)) return rounded_gemm(parts, alpha, a, b, beta, c);
+  }
+  large_gemm<T>(alpha, a, b, beta, c);
+}
+
+const char* instruction_set() {
+#ifdef XGRAD_VERSIONS
+  return __builtin_cpu_supports("avx512f") ? "AVX-512" : __builtin_cpu_supports("avx2") ? "AVX2" : "SSE2";
+#else
+  return "the compiler's choice";
+#endif
+}
+
+#define XGRAD_INSTANTIATE(T) \
+  template void gemm(T, const Matrix<const T>&, const Matrix<const T>&, T, const Matrix<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,284 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "../../base/detail/bit_cast.hpp"
+#include "../../base/detail/vectorized.hpp"
+
+/// exp, expm1, log, log1p, tanh, erf, sin and cos without branches or calls, so that a loop over them becomes
+/// vector code. At most 2 units in the last place from the exact value; nan, infinities, overflow and gradual
+/// underflow come out as in <cmath>.
+namespace xgrad::kernels::vectorized {
+
+template <typename T>
+using Bits = std::conditional_t<std::is_same_v<T, float>, std::uint32_t, std::uint64_t>;
+
+template <typename T>
+inline constexpr int mantissa_bits = std::numeric_limits<T>::digits - 1;
+
+template <typename T>
+inline constexpr T two_to_mantissa_bits = T(Bits<T>(1) << mantissa_bits<T>);
+
+/// Adding and subtracting this rounds to an integer, which the low bits of the sum hold meanwhile.
+template <typename T>
+inline constexpr T round_shift = T(1.5) * two_to_mantissa_bits<T>;
+
+/// A product, for a sum with another: in a b + rounded(c d) a compiler may fuse a b alone with the addition.
+/// In a b + c d it may fuse either, and GCC 16 fuses one in the vectors of a loop and the other in its rest.
+/// Adding 0 turns -0 into 0.
+template <typename T>
+XGRAD_INLINE T rounded(T product) {
+  return product + T(0);
+}
+
+/// c0 + x (c1 + x (c2 + ...)).
+template <typename T>
+XGRAD_INLINE T horner(T, T c0) {
+  return c0;
+}
+template <typename T, typename... Coefficients>
+XGRAD_INLINE T horner(T x, T c0, Coefficients... c) {
+  return c0 + x * horner(x, T(c)...);
+}
+
+/// 2^n for an integer n of the normal range.
+template <typename T>
+XGRAD_INLINE T power_of_two(T n) {
+  const auto one = bit_cast<Bits<T>>(T(1));
+  return bit_cast<T>((bit_cast<Bits<T>>(n + round_shift<T>) << mantissa_bits<T>)+one);
+}
+
+/// e^x = 2^n (1 + q).
+template <typename T>
+struct Exponential {
+  T n, q;
+};
+
+/// x = n ln 2 + r with |r| <= ln 2 / 2, and the Taylor polynomial of exp(r) - 1.
+template <typename T>
+XGRAD_INLINE Exponential<T> exponential(T x) {
+  constexpr bool single = std::is_same_v<T, float>;
+  constexpr T ln2_high = T(single ? 0x1.62ep-1 : 0x1.62e42feep-1);
+  constexpr T ln2_low = T(single ? 0x1.0bfbe8e7bcd5ep-15 : 0x1.a39ef35793c76p-33);
+  const T n = (x * T(1.4426950408889634074) + round_shift<T>)-round_shift<T>;
+  const T r = (x - n * ln2_high) - n * ln2_low;
+  T p;
+  if constexpr (single) {
+    p = horner(r, T(1.0 / 2), 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040);
+  } else {
+    p = horner(r, T(1.0 / 2), 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880,
+               1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800);
+  }
+  return {n, r + r * r * p};
+}
+
+/// x within the range of exp: exp is infinite above, and 0 below it.
+template <typename T>
+XGRAD_INLINE T range_of_exp(T x) {
+  constexpr bool single = std::is_same_v<T, float>;
+  constexpr T highest = single ? 89 : 710, lowest = single ? -105 : -746;
+  x = x > highest ? highest : x;
+  return x < lowest ? lowest : x;
+}
+
+/// 2^n (1 + q), with 2^n in two halves: one alone would overflow before exp does, and would not reach the
+/// denormal numbers. `normal` promises that exp(x) is a normal number or nan.
+template <bool normal = false, typename T>
+XGRAD_INLINE T exp(T x) {
+  if constexpr (!normal) x = range_of_exp(x);
+  const auto [n, q] = exponential(x);
+  const T p = T(1) + q;
+  if constexpr (normal) return p * power_of_two(n);
+  const T half = (n * T(0.5) + round_shift<T>)-round_shift<T>;
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
+/// 2^n q + (2^n - 1), in halves as exp.
+template <typename T>
+XGRAD_INLINE T expm1(T x) {
+  const auto [n, q] = exponential(range_of_exp(x));
+  const T half = (n * T(0.5) + round_shift<T>)-round_shift<T>, rest = n - half;
+  const T scale = power_of_two(half);
+  const T y = (scale * q + (scale - power_of_two(-rest))) * power_of_two(rest);
+  return x == T(0) ? x : y;
+}
+
+/// exp(x) for x <= 0. Subnormal results are flushed to zero, for arithmetic with them is slow.
+template <typename T>
+XGRAD_INLINE T exp_nonpositive(T x) {
+  constexpr T lowest = std::is_same_v<T, float> ? T(-87.33654) : T(-708.39641);
+  const T y = exp<true>(x);
+  return x < lowest ? T(0) : y;
+}
+
+/// x = 2^k m with m in [sqrt(1/2), sqrt(2)), and log(m) from a series in s = (m - 1) / (m + 1), as in fdlibm.
+template <typename T>
+XGRAD_INLINE T log(T x) {
+  constexpr bool single = std::is_same_v<T, float>;
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  constexpr T bias = std::numeric_limits<T>::max_exponent - 1;
+  constexpr T ln2_high = T(single ? 0x1.62e3p-1 : 0x1.62e42feep-1);
+  constexpr T ln2_low = T(single ? 9.0580006145e-06 : 1.90821492927058770002e-10);
+  constexpr auto root = bit_cast<Bits<T>>(T(0.70710678118654752440));
+  constexpr auto one = bit_cast<Bits<T>>(T(1));
+  constexpr auto mantissa = (Bits<T>(1) << mantissa_bits<T>)-1;
+
+  const T lift = x < std::numeric_limits<T>::min() ? two_to_mantissa_bits<T> : T(1);
+  const T lifted = lift > 1 ? T(mantissa_bits<T>) : T(0);
+  const Bits<T> bits = bit_cast<Bits<T>>(x * lift) + (one - root);
+  const Bits<T> exponent = (bits >> mantissa_bits<T>) | bit_cast<Bits<T>>(two_to_mantissa_bits<T>);
+  const T k = bit_cast<T>(exponent) - two_to_mantissa_bits<T> - bias - lifted;
+  const T f = bit_cast<T>((bits & mantissa) + root) - T(1);
+  const T s = f / (T(2) + f);
+  const T z = s * s;
+  T series;
+  if constexpr (single) {
+    series = horner(z, T(0.66666662693), 0.40000972152, 0.28498786688, 0.24279078841);
+  } else {
+    series = horner(z, T(6.666666666666735130e-01), 3.999999999940941908e-01, 2.857142874366239149e-01,
+                    2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
+                    1.479819860511658591e-01);
+  }
+  const T square = T(0.5) * f * f;
+  T y = k * ln2_high - ((square - (rounded(s * (square + rounded(z * series))) + k * ln2_low)) - f);
+  y = x == infinity ? infinity : y;
+  y = x == T(0) ? -infinity : y;
+  y = x < T(0) ? std::numeric_limits<T>::quiet_NaN() : y;
+  return x != x ? x : y;
+}
+
+/// log of the rounded 1 + x, and the derivative times what was rounded away (as in fdlibm).
+template <typename T>
+XGRAD_INLINE T log1p(T x) {
+  const T sum = T(1) + x, added = sum - T(1);
+  const T rest = (T(1) - (sum - added)) + (x - added);
+  const T y = log(sum);
+  const bool is_end = (sum == T(0)) | (sum == std::numeric_limits<T>::infinity());
+  return is_end ? y : std::copysign(y + rest / sum, x);
+}
+
+/// 1 - 2 / (exp(2 |x|) + 1), and near 0, where that cancels, x + x^3 P(x^2) (Cephes).
+template <typename T>
+XGRAD_INLINE T tanh(T x) {
+  const T z = x * x;
+  T p;
+  if constexpr (std::is_same_v<T, float>) {
+    p = horner(z, T(-3.33332819422e-1), 1.33314422036e-1, -5.37397155531e-2, 2.06390887954e-2,
+               -5.70498872745e-3);
+  } else {
+    p = horner(z, T(-1.61468768441708447952e3), -9.92877231001918586564e1, -9.64399179425052238628e-1) /
+        horner(z, T(4.84406305325125486048e3), 2.23548839060100448583e3, 1.12811678491632931402e2, 1.0);
+  }
+  const T near = x + x * (z * p);
+  const T magnitude = std::fabs(x);
+  const T far = T(1) - T(2) / (exp(T(2) * magnitude) + T(1));
+  return std::copysign(magnitude < T(0.625) ? near : far, x);
+}
+
+/// erf of a float, given e = exp(-x^2): 1 - e R((|x| - 2.5) / (|x| + 2.5)), R a least-maximum fit of e^(x^2)
+/// erfc(x) whose error is weighted by erfc; near 0 x + x Q(x^2), a minimax polynomial by N. Juffa.
+XGRAD_INLINE float erf_given_exp(float x, float e) {
+  const float magnitude = std::fabs(x);
+  const float t = magnitude > 4.0F ? 4.0F : magnitude;  // where 1 - erf rounds away; R does not hold beyond
+  const float z = t * t;
+  const float q =
+      horner(z, 1.28379166e-1F, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3, -5.96761703e-4);
+  const float u = (t - 2.5F) / (t + 2.5F);
+  const float r = horner(u, 2.10804924e-1F, -3.71762843e-1, 2.51580894e-1, -1.25052586e-1, 4.14745845e-2);
+  const float near = x + x * q;
+  const float far = std::copysign(1.0F - e * r, x);
+  return magnitude > 0.927734375F ? far : near;
+}
+
+/// Float: erf_given_exp. Double: 1 - exp(-P(|x|)), and near 0 x + x Q(x^2), polynomials from the Remez
+/// algorithm, with the error of P weighted by 1 - erf.
+template <typename T>
+XGRAD_INLINE T erf(T x) {
+  const T magnitude = std::fabs(x);
+  if constexpr (std::is_same_v<T, float>) {
+    const T t = magnitude > T(4) ? T(4) : magnitude;
+    return erf_given_exp(x, exp<true>(-t * t));
+  } else {
+    const T t = magnitude > T(6) ? T(6) : magnitude;  // where 1 - erf rounds away; P does not hold beyond
+    const T z = t * t;
+    const T q = horner(z, T(1.2837916709551257e-1), -3.7612638903183706e-1, 1.1283791670952566e-1,
+                       -2.68661706445812e-2, 5.2239776193208944e-3, -8.5483266204960362e-4,
+                       1.2055316118709761e-4, -1.4925184187890294e-5, 1.6453475315805496e-6,
+                       -1.6259261839033794e-7, 1.3960732976865018e-8, -8.288287913458526e-10);
+    const T p =
+        horner(t, T(-1.2837915022807372e-1), -6.366198877166919e-1, -1.0277239689104614e-1,
+               1.9129124848813005e-2, 2.0443009169970773e-4, -1.6824272521141555e-3, 5.643309422183472e-4,
+               9.0849244392018671e-6, -1.0047708569531659e-4, 5.845854055849686e-5, -2.1276100087818255e-5,
+               5.6621046884419255e-6, -1.1422783359317945e-6, 1.742860444630443e-7, -1.9577503497308139e-8,
+               1.5305808462602099e-9, -7.4437881920065493e-11, 1.6956331350714434e-12);
+    const T near = x + x * q;
+    const T far = std::copysign(T(1) - exp<true>(t * p - t), x);
+    return magnitude > T(0.927734375) ? far : near;
+  }
+}
+
+/// x - high - low, rounded once; low is far below high.
+template <typename T>
+XGRAD_INLINE T reduced(T x, T high, T low) {
+  const T r = x - high;
+  return r + (((x - r) - high) - low);
+}
+
+/// The largest |x| of sine_or_cosine.
+template <typename T>
+inline constexpr T largest_angle = std::is_same_v<T, float> ? 6144 : 196608;
+
+/// sin(x) or cos(x) for |x| <= largest_angle: |x| = m pi / 2 + r with |r| <= pi / 4, and sin(r) or cos(r) by
+/// the quadrant m. pi / 2 is taken in parts, whose products with m are exact but for the last (Cody and Waite
+/// 1980); the polynomials are those of Cephes in float, and of fdlibm in double.
+template <bool cosine, typename T>
+XGRAD_INLINE T sine_or_cosine(T x) {
+  constexpr int sign_bit = 8 * sizeof(T) - 1;
+  const T magnitude = std::fabs(x);
+  const T shifted = magnitude * T(0.63661977236758134308) + round_shift<T>;
+  const T m = shifted - round_shift<T>;
+  T r, s, c;
+  if constexpr (std::is_same_v<T, float>) {
+    r = reduced(magnitude - m * 0x1.922p+0F, m * -0x1.2aep-18F, m * -0x1.deap-31F) - m * 0x1.184698p-44F;
+    s = horner(r * r, T(-1.6666654611e-1), 8.3321608736e-3, -1.9515295891e-4);
+    c = horner(r * r, T(4.166664568298827e-2), -1.388731625493765e-3, 2.443315711809948e-5);
+  } else {
+    r = reduced(magnitude - m * 0x1.921fb54440000p+0, m * 0x1.68c234c4c0000p-39, m * 0x1.98a2e03707345p-77);
+    s = horner(r * r, T(-1.66666666666666324348e-1), 8.33333333332248946124e-3, -1.98412698298579493134e-4,
+               2.75573137070700676789e-6, -2.50507602534068634195e-8, 1.58969099521155010221e-10);
+    c = horner(r * r, T(4.16666666666666019037e-2), -1.38888888888741095749e-3, 2.48015872894767294178e-5,
+               -2.75573143513906633035e-7, 2.08757232129817482790e-9, -1.13596475577881948265e-11);
+  }
+  const T z = r * r;
+  const T sine = r + r * (z * s), cosine_of_r = T(1) - (rounded(T(0.5) * z) - z * z * c);
+  const Bits<T> quadrant = bit_cast<Bits<T>>(shifted) + Bits<T>(cosine);
+  const T y = (quadrant & 1) != 0 ? cosine_of_r : sine;
+  const Bits<T> sign = cosine ? Bits<T>(0) : bit_cast<Bits<T>>(x) ^ bit_cast<Bits<T>>(magnitude);
+  return bit_cast<T>(bit_cast<Bits<T>>(y) ^ sign ^ ((quadrant & 2) << (sign_bit - 1)));
+}
+
+/// exp(b log |a|) in double, with the sign of an odd power and the exceptions of C's pow. (pow of double is
+/// <cmath>'s.)
+template <typename T>
+XGRAD_INLINE T pow(T a, T b) {
+  if constexpr (std::is_same_v<T, double>) {
+    return std::pow(a, b);
+  } else {
+    const T magnitude = std::fabs(a), half = b * T(0.5);
+    double power = exp(static_cast<double>(b) * log(static_cast<double>(magnitude)));
+    power = magnitude == T(1) ? 1.0 : power;  // where 0 times infinity would come out
+    const bool whole = std::trunc(b) == b, even = std::trunc(half) == half;
+    const bool negative = bit_cast<Bits<T>>(a) >> (8 * sizeof(T) - 1) != 0;
+    const T positive = static_cast<T>(power);
+    T y = (negative & whole & !even) ? -positive : positive;
+    y = ((a < T(0)) & !whole & (magnitude <= std::numeric_limits<T>::max()))
+            ? std::numeric_limits<T>::quiet_NaN()
+            : y;
+    return ((a == T(1)) | (b == T(0))) ? T(1) : y;
+  }
+}
+
+}  // namespace xgrad::kernels::vectorized

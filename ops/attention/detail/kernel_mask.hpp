@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "../../../kernels/attention/attention.hpp"
+#include "../attention_mask.hpp"
+
+namespace xgrad::detail {
+
+/// Throws ShapeError in the name of `op` unless the mask broadcasts to the scores.
+template <class T>
+void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores);
+
+/// scores + mask: the bias added, and -inf where the query may not attend to the key. `is_causal`: nor to
+/// keys j > i. There may be no `allowed` and no bias.
+template <class T>
+Variable<T> masked_scores(const Variable<T>& scores, const Mask* allowed, const Variable<T>& bias,
+                          bool is_causal);
+
+/// A mask as the kernels read it: a view, of the mask itself or of its elements stretched where strides
+/// cannot say how it broadcasts. The first `batch_axes` axes of the scores are those of the batch.
+template <class T>
+class KernelMask {
+ public:
+  KernelMask(const Mask* allowed, const Variable<T>& bias, const Shape& scores, std::size_t batch_axes);
+  KernelMask(const KernelMask&) = delete;
+  KernelMask& operator=(const KernelMask&) = delete;
+
+  const kernels::MaskView<T>& view() const { return view_; }
+
+ private:
+  template <class M>
+  const M* read(const Array<M>& mask, std::optional<Array<M>>& stretched, const Shape& scores,
+                std::size_t batch_axes);
+
+  kernels::MaskView<T> view_;
+  std::optional<Mask> stretched_;
+  std::optional<Array<T>> stretched_bias_;
+};
+
+}  // namespace xgrad::detail

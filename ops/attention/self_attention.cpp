@@ -1,0 +1,203 @@
+#include "self_attention.hpp"
+
+#include <array>
+#include <numeric>
+
+#include "../../graph/fused.hpp"
+#include "../../kernels/gemm/linear.hpp"
+#include "../detail/kernel_grads.hpp"
+#include "../index/indexing.hpp"
+#include "../pointwise/broadcast.hpp"
+#include "../product/linear.hpp"
+#include "../shape/shapes.hpp"
+#include "detail/attention_call.hpp"
+#include "detail/packed_self_attention.hpp"
+
+namespace xgrad {
+namespace {
+
+constexpr const char* name = ops::self_attention.name;
+
+/// x (..., L, in) as the projections see it, and where their results lie: q, k and v (..., L, width), one
+/// after the other in one array.
+struct Projected {
+  std::size_t rows, in;
+  std::array<std::size_t, 3> widths;
+
+  Shape shape() const { return {rows, std::accumulate(widths.begin(), widths.end(), std::size_t{0})}; }
+  std::size_t begin(std::size_t part) const {
+    return rows * std::accumulate(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(part),
+                                  std::size_t{0});
+  }
+  /// From a row on; T may be const.
+  template <class T>
+  std::array<T*, 3> of(T* projected, std::size_t row) const {
+    return {projected + row * widths[0], projected + begin(1) + row * widths[1],
+            projected + begin(2) + row * widths[2]};
+  }
+};
+
+template <class T>
+Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
+  const Variable<T>&weight = projection.weight, &bias = projection.bias;
+  if (weight.dimension() != 2 || x.dimension() < 2 || weight.shape()[1] != x.shape().back()) {
+    detail::fail<ShapeError>(name, ": x must be (..., L, in) and the weight of ", part, " (out, in), got x ",
+                             x.shape(), " and weight ", weight.shape());
+  }
+  if (bias.defined() && bias.shape() != Shape{weight.shape()[0]}) {
+    detail::fail<ShapeError>(name, ": the bias of ", part, " must be (", weight.shape()[0], "), got ",
+                             bias.shape());
+  }
+  Shape shape = x.shape();
+  shape.back() = weight.shape()[0];
+  return shape;
+}
+
+/// Rows that attend to each other, from `row` on.
+struct Block {
+  detail::SharedPlan plan;
+  std::size_t row;
+};
+
+/// The projections of x, and attention in each block, as one node of the graph. `saved` has room for what
+/// each block keeps. `compose` makes the same of other ops, from the projections and the bias of the mask.
+template <class T, class Blocks, class Memories, class Compose, class... A>
+Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 3>& projections,
+                   const Shape& out_shape, const Variable<T>& mask_bias, Blocks blocks, Memories saved,
+                   Compose compose, const Attributes<A...>& attributes) {
+  const auto& [q, k, v] = projections;
+  const Projected parts{row_count(x.shape()),
+                        x.shape().back(),
+                        {q->weight.shape()[0], k->weight.shape()[0], v->weight.shape()[0]}};
+  Variable<T> qkv = detail::empty<T>(parts.shape(), name);
+  for (std::size_t part = 0; part < 3; ++part) {
+    const Variable<T>&weight = projections[part]->weight, &bias = projections[part]->bias;
+    kernels::linear_rows<T>(
+        {detail::data(x), parts.rows, parts.in}, {detail::data(weight), parts.widths[part], parts.in},
+        bias.defined() ? detail::data(bias) : nullptr, detail::data(qkv) + parts.begin(part));
+  }
+  Variable<T> y = detail::empty<T>(out_shape, name);
+  const bool recorded = will_record(x, q->weight, k->weight, v->weight, q->bias, k->bias, v->bias, mask_bias);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto& [plan, row] = blocks[i];
+    const auto [queries, keys, values] = parts.of(detail::data(std::as_const(qkv)), row);
+    saved[i] = detail::attention_forward<T>(*plan, {queries, keys, values}, mask_bias, recorded,
+                                            detail::data(y) + row * parts.widths[2]);
+  }
+  using V = Variable<T>;
+  return fused<T>(
+      ops::self_attention, std::move(y),
+      Inputs(x, q->weight, k->weight, v->weight, Unread(q->bias), Unread(k->bias), Unread(v->bias),
+             mask_bias),
+      attributes, Saved(qkv, saved),
+      [compose](const V& x, const V& wq, const V& wk, const V& wv, const V& bq, const V& bk, const V& bv,
+                const V& mask_bias) {
+        return compose(linear(x, wq, bq), linear(x, wk, bk), linear(x, wv, bv), mask_bias);
+      },
+      [blocks = std::move(blocks), parts](const V& dy, Needs needs, const V& x, const V& wq, const V& wk,
+                                          const V& wv, const V&, const V&, const V&, const V& mask_bias,
+                                          const V& qkv, const Memories& saved) -> Grads<T, 8> {
+        auto grads = detail::empty_grads<T, 8>(needs);
+        auto& [dx, dwq, dwk, dwv, dbq, dbk, dbv, dmask_bias] = grads;
+        V dscores;
+        if (dmask_bias.defined()) dscores = detail::empty<T>(blocks[0].plan->scores);
+        V dqkv = detail::empty<T>(qkv.shape());
+        T* const gradients = detail::data(dqkv);
+        for (std::size_t i = 0; i < blocks.size(); ++i) {
+          const auto& [plan, row] = blocks[i];
+          const auto [queries, keys, values] = parts.of(detail::data(qkv), row);
+          const auto [dq, dk, dv] = parts.of(gradients, row);
+          detail::attention_backward<T>(*plan, detail::data(dy) + row * parts.widths[2],
+                                        {queries, keys, values}, mask_bias, saved[i],
+                                        {dq, dk, dv, detail::data_if_needed(dscores)});
+        }
+        struct {
+          const V& weight;
+          V &dweight, &dbias;
+        } projections[] = {{wq, dwq, dbq}, {wk, dwk, dbk}, {wv, dwv, dbv}};
+        for (std::size_t part = 0; part < 3; ++part) {
+          auto& [weight, dweight, dbias] = projections[part];
+          const std::size_t width = parts.widths[part];
+          kernels::linear_grad_rows<T>({gradients + parts.begin(part), parts.rows, width},
+                                       {detail::data(x), parts.rows, parts.in},
+                                       {detail::data(weight), width, parts.in},
+                                       {.dx = detail::data_if_needed(dx),
+                                        .adds_dx = part > 0,
+                                        .dweight = detail::data_if_needed(dweight),
+                                        .dbias = detail::data_if_needed(dbias)});
+        }
+        if (dmask_bias.defined()) dmask_bias = detail::summed(dscores, mask_bias.shape());
+        return grads;
+      });
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,
+                           const Projection<std::type_identity_t<T>>& k,
+                           const Projection<std::type_identity_t<T>>& v,
+                           const std::type_identity_t<AttentionMask<T>>& attn_mask,
+                           AttentionOptions options) {
+  const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
+              v_shape = projected_shape(x, "v", v);
+  const detail::SharedPlan plan =
+      detail::plan_attention<T>(name, q_shape, k_shape, v_shape, attn_mask, options);
+  using V = Variable<T>;
+  return attend<T>(
+      x, {&q, &k, &v}, v_shape, attn_mask.bias(), std::array<Block, 1>{Block{plan, 0}}, std::array<V, 1>(),
+      [plan](const V& q, const V& k, const V& v, const V& mask_bias) {
+        return detail::attention_composed(*plan, q, k, v, mask_bias).output;
+      },
+      Attributes(options.num_heads, plan->scale, options.is_causal, options.dropout_p, attn_mask.allowed(),
+                 std::nullopt));
+}
+
+template <class T>
+Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,
+                                          const Projection<std::type_identity_t<T>>& k,
+                                          const Projection<std::type_identity_t<T>>& v,
+                                          const std::vector<std::size_t>& lengths, AttentionOptions options) {
+  const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
+              v_shape = projected_shape(x, "v", v);
+  const auto some_rows = [](Shape shape, std::size_t rows) {
+    shape[0] = rows;
+    return shape;
+  };
+  std::vector<Block> blocks;
+  std::size_t row = 0;
+  for (const std::size_t length : lengths) {
+    blocks.push_back({plan_attention<T>(name, some_rows(q_shape, length), some_rows(k_shape, length),
+                                        some_rows(v_shape, length), {}, options),
+                      row});
+    row += length;
+  }
+  using V = Variable<T>;
+  return attend<T>(
+      x, {&q, &k, &v}, v_shape, V(), blocks, std::vector<V>(blocks.size()),
+      [blocks](const V& q, const V& k, const V& v, const V&) {
+        std::vector<V> parts;
+        for (const auto& [plan, row] : blocks) {
+          const auto rows = [begin = static_cast<std::ptrdiff_t>(row),
+                             count = static_cast<std::ptrdiff_t>(plan->sizes.q_len)](const V& all) {
+            return narrow(all, 0, begin, count);
+          };
+          parts.push_back(attention_composed(*plan, rows(q), rows(k), rows(v), V()).output);
+        }
+        return cat(parts);
+      },
+      Attributes(options.num_heads, blocks.front().plan->scale, options.is_causal, options.dropout_p,
+                 std::nullopt, lengths));
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                            \
+  template Variable<T> self_attention(const Variable<T>&, const Projection<T>&, const Projection<T>&,   \
+                                      const Projection<T>&, const AttentionMask<T>&, AttentionOptions); \
+  template Variable<T> detail::packed_self_attention(const Variable<T>&, const Projection<T>&,          \
+                                                     const Projection<T>&, const Projection<T>&,        \
+                                                     const std::vector<std::size_t>&, AttentionOptions);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

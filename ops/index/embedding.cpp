@@ -1,0 +1,90 @@
+#include "embedding.hpp"
+
+#include "../../graph/record.hpp"
+#include "../../kernels/index/embedding.hpp"
+#include "../../kernels/pointwise/binary.hpp"
+#include "../pointwise/masked_fill.hpp"
+#include "../shape/shapes.hpp"
+
+namespace xgrad {
+namespace ops {
+
+constexpr Op embedding_grad("embedding_grad", {"dy"});
+
+}  // namespace ops
+
+namespace {
+
+constexpr std::int64_t no_padding = -1;
+
+template <class T>
+Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t padding);
+
+/// dweight (vocabulary, D), dweight[ids[i]] += dy[i], the padding row 0. It is linear in dy: its gradient is
+/// a lookup.
+template <class T>
+Variable<T> embedding_grad(const Ids& ids, const Variable<T>& dy, std::size_t vocabulary,
+                           std::int64_t padding) {
+  const std::size_t dim = dy.shape().back();
+  Variable<T> dweight = detail::empty<T>(Shape{vocabulary, dim});
+  T* rows = detail::data(dweight);
+  kernels::fill(T{0}, rows, dweight.size());
+  kernels::scatter_add_rows<T>({detail::data(dy), ids.size(), dim}, ids.data(), rows);
+  if (padding != no_padding) kernels::fill(T{0}, rows + static_cast<std::size_t>(padding) * dim, dim);
+  return record<T>(ops::embedding_grad, std::move(dweight), Inputs(dy), Saved(ids),
+                   [padding](Variable<T> d, Needs, const Ids& ids) -> Grads<T, 1> {
+                     const Variable<T> rows = lookup(ids, d, padding);
+                     if (padding == no_padding) return {rows};
+                     Mask is_padding = xt::equal(ids, padding);
+                     Shape column = ids.shape();
+                     column.push_back(1);
+                     is_padding.reshape(column);
+                     return {masked_fill(rows, is_padding, 0)};
+                   });
+}
+
+/// y[i] = weight[ids[i]] for ids that are in range.
+template <class T>
+Variable<T> lookup(const Ids& ids, const Variable<T>& weight, std::int64_t padding) {
+  Shape shape = ids.shape();
+  shape.push_back(weight.shape()[1]);
+  Variable<T> y = detail::empty<T>(shape, "embedding");
+  kernels::gather_rows<T>(detail::data(weight), ids.data(), {detail::data(y), ids.size(), weight.shape()[1]});
+  return record<T>(ops::embedding, std::move(y), Inputs(weight),
+                   Attributes(ids, padding == no_padding ? std::nullopt : std::optional(padding)), Saved(ids),
+                   [padding](Variable<T> dy, Needs needs, const Ids& ids) -> Grads<T, 1> {
+                     return {embedding_grad(ids, dy, needs.shape(0)[0], padding)};
+                   });
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOptions options) {
+  if (weight.dimension() != 2) {
+    detail::fail<ShapeError>("embedding: weight must have the axes (vocabulary, dim), got ", weight.shape());
+  }
+  const auto vocabulary = static_cast<std::int64_t>(weight.shape()[0]);
+  for (const std::int64_t id : ids.storage()) {
+    if (id < 0 || id >= vocabulary) [[unlikely]] {
+      detail::fail<IndexError>("embedding: ids must be in [0, ", vocabulary, "), got ", id,
+                               " (vocabulary size ", vocabulary, ")");
+    }
+  }
+  std::int64_t padding = no_padding;
+  if (options.padding_idx) {
+    padding = *options.padding_idx < 0 ? *options.padding_idx + vocabulary : *options.padding_idx;
+    if (padding < 0 || padding >= vocabulary) {
+      detail::fail<IndexError>("embedding: padding_idx must be in [", -vocabulary, ", ", vocabulary,
+                               "), got ", *options.padding_idx);
+    }
+  }
+  return lookup(ids, weight, padding);
+}
+
+#define XGRAD_INSTANTIATE(T) template Variable<T> embedding(const Ids&, const Variable<T>&, EmbeddingOptions);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+namespace xgrad {
+
+struct EmbeddingOptions {
+  std::optional<std::int64_t> padding_idx = {};  ///< this row gets no gradient; may count from the end
+};
+
+/// y[...] = weight[ids[...]]: ids of any shape, weight (V, D), y (ids' shape, D).
+///
+/// Repeated ids add up in dweight. Throws IndexError "embedding: ids must be in [0, 6), got 7 (vocabulary
+/// size 6)". https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
+template <class T>
+Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOptions options = {});
+
+namespace ops {
+
+inline constexpr Op embedding("embedding", {"weight"}, {"ids", "padding_idx"});
+
+}  // namespace ops
+}  // namespace xgrad

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+namespace xgrad {
+
+/// The part of x at `index` along `dim`, without that axis; a negative index counts from the end. dx = dy
+/// there, 0 elsewhere. Throws IndexError for an index out of range.
+/// https://pytorch.org/docs/stable/generated/torch.select.html
+template <class T>
+Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index);
+
+/// Python's x[start:end:step] along `dim`: negative bounds count from the end, bounds out of range are
+/// clamped. Throws ValueError for a step below 1.
+template <class T>
+Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start,
+                  std::ptrdiff_t end = std::numeric_limits<std::ptrdiff_t>::max(), std::ptrdiff_t step = 1);
+
+/// x[start : start + length] along `dim`; a negative start counts from the end. Throws IndexError unless all
+/// of it is there. https://pytorch.org/docs/stable/generated/torch.narrow.html
+template <class T>
+Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrdiff_t length);
+
+/// The parts of x at the indices, ids (N) or (), along `dim`; those that come several times add up in dx. Of
+/// a scalar, the index 0 gives the scalar. https://pytorch.org/docs/stable/generated/torch.index_select.html
+template <class T>
+Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index);
+
+/// y[i, j, k] = x[index[i, j, k], j, k] for dim 0, and so on; y has the shape of index, which may
+/// be longer than x along `dim` only. Elements that are taken several times add up in dx. A scalar counts as
+/// an array (1); an index without elements may have any shape.
+/// https://pytorch.org/docs/stable/generated/torch.gather.html
+template <class T>
+Variable<T> gather(const Variable<T>& x, int dim, const Ids& index);
+
+/// Python's start:end:step, as slice takes it.
+struct IndexRange {
+  std::ptrdiff_t start = 0, end = std::numeric_limits<std::ptrdiff_t>::max(), step = 1;
+};
+
+/// The elements of an axis from `start` on, before `end`, every `step`-th.
+constexpr IndexRange range(std::ptrdiff_t start, std::ptrdiff_t end = IndexRange().end,
+                           std::ptrdiff_t step = 1) {
+  return {start, end, step};
+}
+
+/// A whole axis.
+inline constexpr IndexRange all;
+
+/// What index() takes of an axis: an element, of which the axis goes, or a range.
+struct Index {
+  Index(std::integral auto element) : range{static_cast<std::ptrdiff_t>(element)}, is_range(false) {}
+  Index(IndexRange elements) : range(elements) {}
+
+  IndexRange range;
+  bool is_range = true;
+};
+
+/// NumPy's x[i, :, 1:3] as index(x, i, all, range(1, 3)): an item for each of the first axes, an integer as
+/// select takes it or a range as slice does, in one copy. Throws IndexError for more items than axes or an
+/// index out of range, and ValueError for a step below 1.
+/// https://numpy.org/doc/stable/user/basics.indexing.html
+template <class T>
+Variable<T> index(const Variable<T>& x, const std::vector<Index>& items);
+template <class T, std::convertible_to<Index>... I>
+Variable<T> index(const Variable<T>& x, const I&... items) {
+  return index(x, std::vector<Index>{items...});
+}
+
+namespace ops {
+
+inline constexpr Op select("select", {"x"}, {"dim", "start", "end", "step"});
+inline constexpr Op slice("slice", {"x"}, {"dim", "start", "end", "step"});
+inline constexpr Op index("index", {"x"}, {"starts", "steps"});
+inline constexpr Op index_select("index_select", {"x"}, {"dim", "index"});
+inline constexpr Op gather("gather", {"x"}, {"dim", "index"});
+
+}  // namespace ops
+}  // namespace xgrad

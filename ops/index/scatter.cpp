@@ -1,0 +1,242 @@
+#include "scatter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "../../graph/record.hpp"
+#include "../../kernels/index/embedding.hpp"
+#include "../../kernels/index/gather.hpp"
+#include "../linalg/detail/matrices.hpp"
+#include "../pointwise/broadcast.hpp"
+#include "../pointwise/masked_fill.hpp"
+#include "../reduce/detail/middle_axis.hpp"
+#include "../shape/shapes.hpp"
+#include "detail/indices.hpp"
+#include "indexing.hpp"
+
+namespace xgrad {
+namespace ops {
+
+constexpr Op index_put_grad("index_put_grad", {"x"}, {"rows"});
+
+}  // namespace ops
+
+namespace {
+
+using detail::MiddleAxis;
+
+/// A scalar counts as an array (1).
+Shape with_an_axis(const Shape& shape) { return shape.empty() ? Shape{1} : shape; }
+
+/// The rows of x (rows, inner) that values are put into.
+struct Places {
+  Ids rows;      // of each value
+  Shape values;  // their shape, with the last axes of x
+  std::size_t inner;
+  bool accumulate;
+  Mask hit = {}, lost = {};  // unless they accumulate: which rows are replaced, and which values, again
+};
+
+/// Of each value, the row of x that it is put into: ids of the first axes, counted as one.
+Places places_of(const Shape& shape, const std::vector<Ids>& indices, bool accumulate) {
+  Shape common;
+  for (const Ids& ids : indices) {
+    const auto both = detail::common_shape(common, ids.shape());
+    if (!both) {
+      detail::fail<ShapeError>("index_put: indices must broadcast, got ", common, " and ", ids.shape());
+    }
+    common = *both;
+  }
+  Places places{Ids(common, 0), common, 1, accumulate};
+  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+    const Ids ids = xt::broadcast(indices[axis], common);
+    const auto length = static_cast<std::int64_t>(shape[axis]);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const std::int64_t id = ids.data()[i];
+      if (id < -length || id >= length) {
+        detail::fail<IndexError>("index_put: indices must be in [", -length, ", ", length, ") for axis ",
+                                 axis, " of x ", shape, ", got ", id);
+      }
+      std::int64_t& row = places.rows.data()[i];
+      row = row * length + (id < 0 ? id + length : id);
+    }
+  }
+  for (std::size_t axis = indices.size(); axis < shape.size(); ++axis) {
+    places.inner *= shape[axis];
+    places.values.push_back(shape[axis]);
+  }
+  if (accumulate) return places;
+  // as long as the arrays, with axes of length 1 for those without ids
+  Shape hit(shape.size(), 1), lost(places.values.size(), 1);
+  std::copy_n(shape.begin(), indices.size(), hit.begin());
+  std::copy(common.begin(), common.end(), lost.begin());
+  places.hit = Mask(hit, false);
+  places.lost = Mask(lost, false);
+  for (std::size_t i = places.rows.size(); i-- > 0;) {
+    bool& before = places.hit.data()[places.rows.data()[i]];
+    places.lost.data()[i] = std::exchange(before, true);
+  }
+  return places;
+}
+
+template <class T>
+Variable<T> put(const Variable<T>& x, const Places& places, const Variable<T>& values);
+
+/// The values in the rows of x. Its gradient adds to the rows of zeros.
+template <class T>
+Variable<T> values_in(const Variable<T>& x, const Places& places) {
+  Variable<T> values = detail::empty<T>(places.values);
+  kernels::gather_rows<T>(detail::data(x), places.rows.data(),
+                          {detail::data(values), places.rows.size(), places.inner});
+  return record<T>(ops::index_put_grad, std::move(values), Inputs(x), Attributes(places.rows), Saved(places),
+                   [](Variable<T> dvalues, Needs needs, const Places& places) -> Grads<T, 1> {
+                     Places added = places;
+                     added.accumulate = true;
+                     return {put(Variable<T>(Array<T>(needs.shape(0), T{0})), added, dvalues)};
+                   });
+}
+
+/// x with the values, of the shape that `places` says, in their rows.
+template <class T>
+Variable<T> put(const Variable<T>& x, const Places& places, const Variable<T>& values) {
+  Variable<T> y = detail::copy_of(x);
+  const T* from = detail::data(values);
+  T* const to = detail::data(y);
+  if (places.accumulate) {
+    kernels::scatter_add_rows<T>({from, places.rows.size(), places.inner}, places.rows.data(), to);
+  } else {
+    for (const std::int64_t row : places.rows.storage()) {
+      std::copy_n(from, places.inner, to + static_cast<std::size_t>(row) * places.inner);
+      from += places.inner;
+    }
+  }
+  return record<T>(ops::index_put, std::move(y), Inputs(x, values),
+                   Attributes(places.rows, places.accumulate), Saved(places),
+                   [](Variable<T> dy, Needs needs, const Places& places) -> Grads<T, 2> {
+                     Grads<T, 2> grads;
+                     if (needs[0]) grads[0] = places.accumulate ? dy : masked_fill(dy, places.hit, 0);
+                     if (!needs[1]) return grads;
+                     grads[1] = values_in(dy, places);
+                     if (!places.accumulate) grads[1] = masked_fill(grads[1], places.lost, 0);
+                     return grads;
+                   });
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> scatter_add(const Variable<T>& x, int dim, const Ids& index, const Variable<T>& src) {
+  const MiddleAxis m = detail::middle_axis("scatter_add", dim, x.shape());
+  const Shape whole = with_an_axis(x.shape()), part = with_an_axis(index.shape()),
+              given = with_an_axis(src.shape());
+  bool fits = part.size() == whole.size() && part.size() == given.size();
+  for (std::size_t k = 0; fits && k < part.size(); ++k)
+    fits = part[k] <= given[k] && (k == m.axis || part[k] <= whole[k]);
+  if (!fits && index.size() > 0) {
+    detail::fail<ShapeError>("scatter_add: index must be nowhere longer than src, nor than x but along axis ",
+                             m.axis, ", got x ", x.shape(), ", index ", index.shape(), " and src ",
+                             src.shape());
+  }
+  if (index.size() == 0) return reshape(x, x.shape());
+  Variable<T> added = src;
+  for (std::size_t k = 0; k < part.size(); ++k) {
+    if (part[k] != given[k])
+      added = narrow(added, static_cast<int>(k), 0, static_cast<std::ptrdiff_t>(part[k]));
+  }
+
+  Variable<T> y = detail::copy_of(x);
+  detail::Strides strides = detail::row_major_strides(whole);
+  const std::ptrdiff_t step = std::exchange(strides[m.axis], 0);
+  const auto narrow_ids = detail::narrow_index("scatter_add", index, m.axis, m.length);
+  kernels::gather_grad<T>(part, detail::data(added), step, narrow_ids->data(), {detail::data(y), strides});
+  return record<T>(ops::scatter_add, std::move(y), Inputs(x, added), Attributes(m.axis, index), Saved(index),
+                   [axis = m.axis](Variable<T> dy, Needs needs, const Ids& index) -> Grads<T, 2> {
+                     if (!needs[1]) return {dy, Variable<T>()};
+                     const Variable<T> found = gather(dy, static_cast<int>(axis), index);
+                     return {dy, reshape(found, needs.shape(1))};
+                   });
+}
+
+template <class T>
+Variable<T> index_add(const Variable<T>& x, int dim, const Ids& index, const Variable<T>& source) {
+  const MiddleAxis m = detail::middle_axis("index_add", dim, x.shape());
+  const std::size_t count = index.size();
+  if (index.dimension() > 1)
+    detail::fail<ShapeError>("index_add: index must have at most one axis, got ", index.shape());
+  Shape expected = x.shape();
+  if (!expected.empty()) expected[m.axis] = count;
+  if (source.shape() != expected || (expected.empty() && count != 1)) {
+    detail::fail<ShapeError>("index_add: source must have x's shape, but along axis ", m.axis,
+                             " index's length, got x ", x.shape(), ", index ", index.shape(), " and source ",
+                             source.shape());
+  }
+  detail::check_index("index_add", index, m.length);
+  Variable<T> y = detail::copy_of(x);
+  detail::add_rows(m, index, detail::data(source), detail::data(y));
+  return record<T>(ops::index_add, std::move(y), Inputs(x, source), Attributes(m.axis, index), Saved(index),
+                   [axis = m.axis](Variable<T> dy, Needs needs, const Ids& index) -> Grads<T, 2> {
+                     if (!needs[1]) return {dy, Variable<T>()};
+                     return {dy, index_select(dy, static_cast<int>(axis), index)};
+                   });
+}
+
+template <class T>
+Variable<T> index_put(const Variable<T>& x, const std::vector<Ids>& indices, const Variable<T>& values,
+                      bool accumulate) {
+  if (indices.empty() || indices.size() > x.dimension()) {
+    detail::fail<IndexError>(
+        "index_put: there must be ids for one axis at least, and for no more than x has, got ",
+        indices.size(), " for x ", x.shape());
+  }
+  const Places places = places_of(x.shape(), indices, accumulate);
+  if (detail::common_shape(values.shape(), places.values) != places.values) {
+    detail::fail<ShapeError>("index_put: values must stretch to ", places.values, ", got ", values.shape());
+  }
+  return put(x, places, detail::stretched(values, places.values));
+}
+
+template <class T>
+Variable<T> masked_select(const Variable<T>& x, const Mask& mask) {
+  const Shape shape = detail::broadcast_shape("masked_select", x.shape(), mask.shape(), "x", "mask");
+  const Mask whole = xt::broadcast(mask, shape);
+  Ids chosen = Ids::from_shape(
+      {static_cast<std::size_t>(std::count(whole.storage().begin(), whole.storage().end(), true))});
+  std::int64_t* next = chosen.data();
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (whole.data()[i]) *next++ = static_cast<std::int64_t>(i);
+  }
+  return index_select(reshape(detail::stretched(x, shape), whole.size()), 0, chosen);
+}
+
+Ids one_hot(const Ids& ids, std::ptrdiff_t num_classes) {
+  if (num_classes < -1 || num_classes == 0)
+    detail::fail<ValueError>("one_hot: num_classes must be at least 1, got ", num_classes);
+  if (num_classes == -1 && ids.size() == 0)
+    detail::fail<ValueError>("one_hot: num_classes must be given where there are no ids, got ids ",
+                             ids.shape());
+  const std::int64_t inferred =
+      num_classes > 0 ? num_classes : *std::max_element(ids.storage().begin(), ids.storage().end()) + 1;
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(inferred, 0));
+  detail::check_index("one_hot", ids, count);
+  Shape shape = ids.shape();
+  shape.push_back(count);
+  detail::check_count("one_hot", shape);
+  Ids y(shape, 0);
+  std::int64_t* row = y.data();
+  for (const std::int64_t id : ids.storage()) {
+    row[id] = 1;
+    row += count;
+  }
+  return y;
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                             \
+  template Variable<T> scatter_add(const Variable<T>&, int, const Ids&, const Variable<T>&);             \
+  template Variable<T> index_add(const Variable<T>&, int, const Ids&, const Variable<T>&);               \
+  template Variable<T> index_put(const Variable<T>&, const std::vector<Ids>&, const Variable<T>&, bool); \
+  template Variable<T> masked_select(const Variable<T>&, const Mask&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+namespace xgrad {
+
+/// The elements x[..., i, ..., i + offset, ...] of the axes dim1 and dim2, which leave their places to a last
+/// axis: the main diagonal of matrices, or `offset` columns to the right of it (to the left if negative). It
+/// is empty if the offset leads out of x. dx = dy there, 0 elsewhere. Throws IndexError for an axis that x
+/// does not have, ValueError for the same axis twice.
+/// https://pytorch.org/docs/stable/generated/torch.diagonal.html
+template <class T>
+Variable<T> diagonal(const Variable<T>& x, std::ptrdiff_t offset = 0, int dim1 = 0, int dim2 = 1);
+
+/// The arrays whose diagonal between the new axes dim1 and dim2 is the last axis of x, and which are 0
+/// elsewhere:
+/// (..., n) becomes (..., n + |offset|, n + |offset|). dx = the diagonal of dy.
+/// https://pytorch.org/docs/stable/generated/torch.diag_embed.html
+template <class T>
+Variable<T> diag_embed(const Variable<T>& x, std::ptrdiff_t offset = 0, int dim1 = -2, int dim2 = -1);
+
+/// The diagonal of a matrix, or the matrix with this vector as its diagonal. Throws ShapeError for other
+/// ranks. https://pytorch.org/docs/stable/generated/torch.diag.html
+template <class T>
+Variable<T> diag(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
+
+/// The sum of the diagonals of matrices (..., m, n): (...).
+/// https://pytorch.org/docs/stable/generated/torch.trace.html
+template <class T>
+Variable<T> trace(const Variable<T>& x);
+
+namespace ops {
+
+inline constexpr Op diagonal("diagonal", {"x"}, {"offset", "dim1", "dim2"});
+inline constexpr Op diag_embed("diag_embed", {"x"}, {"offset", "dim1", "dim2"});
+
+}  // namespace ops
+}  // namespace xgrad

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+namespace xgrad {
+
+/// How much of Q and R qr() gives, for matrices (m, n) and k = min(m, n).
+enum class QrMode {
+  reduced,   ///< Q (m, k) and R (k, n)
+  complete,  ///< Q (m, m) and R (m, n)
+  r          ///< an undefined Q and R (k, n)
+};
+
+template <class T>
+struct QrResult {
+  Variable<T> Q;  ///< columns of length 1, at right angles to each other
+  Variable<T> R;  ///< 0 below the diagonal
+};
+
+/// a = Q R for matrices a (..., m, n). For m >= n da = (dQ + Q copyltu(M)) R^-T with M = R dR^T - dQ^T Q and
+/// copyltu(M) = tril(M) + tril(M, -1)^T; for m < n the first m columns are decomposed and give Q, and the
+/// rest of R is Q^T times the others. It needs these m or n columns to be linearly independent. The gradient
+/// of a complete Q with m > n is not defined: backward throws GraphError.
+///
+/// Walter and Lehmann, Algorithmic differentiation of linear algebra functions (2012), arXiv:1009.6112;
+/// https://pytorch.org/docs/stable/generated/torch.linalg.qr.html
+template <class T>
+QrResult<T> qr(const Variable<T>& a, QrMode mode = QrMode::reduced);
+
+namespace ops {
+
+inline constexpr Op qr("qr", {"a"}, {"mode"});
+
+}  // namespace ops
+}  // namespace xgrad

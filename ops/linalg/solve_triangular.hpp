@@ -1,0 +1,27 @@
+#pragma once
+
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+namespace xgrad {
+
+struct SolveTriangularOptions {
+  bool upper = false;          ///< which triangle of a is read, the other is not
+  bool left = true;            ///< a X = b, else X a = b
+  bool unitriangular = false;  ///< the diagonal of a is taken for ones and not read
+};
+
+/// X with a X = b for triangular matrices a (..., n, n) and b (..., n, m), or X a = b for b (..., m, n);
+/// batch axes broadcast. db = a^-T dX; da = the triangle of -db X^T (of -X^T db if a stands to the right).
+/// Throws ValueError, with the batch's index, for a diagonal with a 0.
+/// https://pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
+template <class T>
+Variable<T> solve_triangular(const Variable<T>& a, const Variable<T>& b, SolveTriangularOptions options = {});
+
+namespace ops {
+
+inline constexpr Op solve_triangular("solve_triangular", {"a", "b"},
+                                     {"upper", "left", "unitriangular", "transposed"});
+
+}  // namespace ops
+}  // namespace xgrad

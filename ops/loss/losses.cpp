@@ -1,0 +1,156 @@
+#include "losses.hpp"
+
+#include <limits>
+
+#include "../../base/detail/broadcast.hpp"
+#include "../../kernels/pointwise/elementwise.hpp"
+#include "../index/indexing.hpp"
+#include "../pointwise/arithmetic.hpp"
+#include "../pointwise/detail/pointwise.hpp"
+#include "../pointwise/elementwise.hpp"
+#include "../pointwise/logarithms.hpp"
+#include "../pointwise/masked_fill.hpp"
+#include "../reduce/reductions.hpp"
+#include "../shape/shapes.hpp"
+
+namespace xgrad {
+namespace {
+
+template <class T>
+Variable<T> reduced_losses(const Variable<T>& losses, Reduction reduction) {
+  if (reduction == Reduction::none) return losses;
+  return reduction == Reduction::mean ? mean(losses) : sum(losses);
+}
+
+/// input - target; ShapeError in the name of `op`.
+template <class T>
+Variable<T> difference(const char* op, const Variable<T>& input, const Variable<T>& target) {
+  detail::broadcast_shape(op, input.shape(), target.shape(), "input", "target");
+  return input - target;
+}
+
+/// d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2).
+template <class T>
+Variable<T> huber(const Variable<T>& d, T delta) {
+  return detail::unary(
+      ops::huber, kernels::huber<T>, kernels::huber_grad<T>, d, d,
+      [delta](const Variable<T>& dy, const Variable<T>& d) { return dy * clamp(d, -delta, delta); }, delta);
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                     Reduction reduction) {
+  detail::broadcast_shape("mse_loss", input.shape(), target.shape(), "input", "target");
+  return reduced_losses(detail::squared_difference(input, target), reduction);
+}
+
+template <class T>
+Variable<T> l1_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                    Reduction reduction) {
+  return reduced_losses(abs(difference("l1_loss", input, target)), reduction);
+}
+
+template <class T>
+Variable<T> huber_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                       Reduction reduction, std::type_identity_t<T> delta) {
+  if (!(delta > 0)) detail::fail<ValueError>("huber_loss: delta must be positive, got ", delta);
+  return reduced_losses(huber(difference("huber_loss", input, target), delta), reduction);
+}
+
+template <class T>
+Variable<T> smooth_l1_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                           Reduction reduction, std::type_identity_t<T> beta) {
+  if (!(beta >= 0)) detail::fail<ValueError>("smooth_l1_loss: beta must not be negative, got ", beta);
+  const Variable<T> d = difference("smooth_l1_loss", input, target);
+  return reduced_losses(beta == 0 ? abs(d) : huber(d, beta) / beta, reduction);
+}
+
+template <class T>
+Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                   KlReduction reduction, bool log_target) {
+  detail::broadcast_shape("kl_div", input.shape(), target.shape(), "input", "target");
+  const Variable<T> losses =
+      log_target ? exp(target) * (target - input) : xlogy(target, target) - target * input;
+  if (reduction == KlReduction::none) return losses;
+  if (reduction == KlReduction::mean) return mean(losses);
+  const Variable<T> total = sum(losses);
+  if (reduction == KlReduction::sum) return total;
+  return total / (input.dimension() == 0 ? T{1} : static_cast<T>(input.shape()[0]));
+}
+
+template <class T>
+Variable<T> binary_cross_entropy_with_logits(
+    const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+    const BinaryCrossEntropyOptions<std::type_identity_t<T>>& options) {
+  if (!same_shape(input.shape(), target.shape())) {
+    detail::fail<ShapeError>(
+        "binary_cross_entropy_with_logits: input and target must have the same shape, got ", input.shape(),
+        " and ", target.shape());
+  }
+  Variable<T> positive = softplus(-input, T(1), std::numeric_limits<T>::infinity());
+  if (options.pos_weight.defined()) positive = positive * ((options.pos_weight - T(1)) * target + T(1));
+  Variable<T> losses = (T(1) - target) * input + positive;
+  if (options.weight.defined()) losses = losses * options.weight;
+  return reduced_losses(losses, options.reduction);
+}
+
+template <class T>
+Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
+                     const NllLossOptions<std::type_identity_t<T>>& options) {
+  const Shape& shape = log_probs.shape();
+  if (shape.empty()) detail::fail<ShapeError>("nll_loss: log_probs need an axis of classes, got ()");
+  const std::size_t class_axis = shape.size() == 1 ? 0 : 1, classes = shape[class_axis];
+  Shape expected = shape, column = shape;
+  expected.erase(expected.begin() + class_axis);
+  column[class_axis] = 1;
+  if (target.shape() != expected) {
+    detail::fail<ShapeError>(
+        "nll_loss: target must have the shape of log_probs without the class axis, got log_probs ", shape,
+        " and target ", target.shape());
+  }
+  if (options.weight.defined() && options.weight.shape() != Shape{classes}) {
+    detail::fail<ShapeError>("nll_loss: weight must be (", classes, "), got ", options.weight.shape());
+  }
+
+  Ids index = Ids::from_shape(column);
+  Mask ignored = Mask::from_shape(expected);
+  Array<T> weights = Array<T>::from_shape(expected);
+  const T* class_weight = options.weight.defined() ? options.weight.value().data() : nullptr;
+  bool any_ignored = false;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const std::int64_t id = target.data()[i];
+    const bool ignore = id == options.ignore_index;
+    if (!ignore && (id < 0 || id >= static_cast<std::int64_t>(classes)))
+      detail::fail<IndexError>("nll_loss: target must be in [0, ", classes, "), got ", id, " (", classes,
+                               " classes)");
+    any_ignored |= ignore;
+    ignored.data()[i] = ignore;
+    index.data()[i] = ignore ? 0 : id;
+    weights.data()[i] = ignore ? T{0} : class_weight != nullptr ? class_weight[id] : T{1};
+  }
+  const Variable<T> count(std::move(weights));
+  const Variable<T> picked = classes > 0
+                                 ? reshape(gather(log_probs, static_cast<int>(class_axis), index), expected)
+                                 : Variable<T>(Array<T>(expected, T{0}));
+  // An ignored -inf is no loss; -0 times -0 is 0.
+  const Variable<T> weighted = (any_ignored ? masked_fill(picked, ignored, T(-0.0)) : picked) * -count;
+  if (options.reduction == Reduction::none) return weighted;
+  return options.reduction == Reduction::mean ? sum(weighted) / sum(count) : sum(weighted);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                    \
+  template Variable<T> mse_loss(const Variable<T>&, const Variable<T>&, Reduction);             \
+  template Variable<T> l1_loss(const Variable<T>&, const Variable<T>&, Reduction);              \
+  template Variable<T> huber_loss(const Variable<T>&, const Variable<T>&, Reduction, T);        \
+  template Variable<T> smooth_l1_loss(const Variable<T>&, const Variable<T>&, Reduction, T);    \
+  template Variable<T> kl_div(const Variable<T>&, const Variable<T>&, KlReduction, bool);       \
+  template Variable<T> binary_cross_entropy_with_logits(const Variable<T>&, const Variable<T>&, \
+                                                        const BinaryCrossEntropyOptions<T>&);   \
+  template Variable<T> nll_loss(const Variable<T>&, const Ids&, const NllLossOptions<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+namespace xgrad {
+
+/// In training, y = x m / (1 - p) and dx = dy m / (1 - p), with a random m that is 0 with probability p, else
+/// 1; dx is exactly 0 where m is. Otherwise y = x, which shares its elements with x. The mask comes from the
+/// default generator. Throws ValueError for p outside [0, 1].
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.dropout.html
+template <class T>
+Variable<T> dropout(const Variable<T>& x, double p = 0.5, bool training = true);
+
+namespace detail {
+
+/// What dropout multiplies the kept elements with.
+template <class T>
+T dropout_scale(double p) {
+  return p < 1 ? T{1} / static_cast<T>(1 - p) : T{0};
+}
+
+/// dropout for modules: x itself where nothing is dropped, so that a model in eval mode has no node for it.
+template <class T>
+Variable<T> dropout_if_training(const Variable<T>& x, double p, bool training) {
+  return training && p > 0 ? dropout(x, p) : x;
+}
+
+}  // namespace detail
+
+namespace ops {
+
+inline constexpr Op dropout("dropout", {"x"}, {"p", "training"});
+
+}  // namespace ops
+}  // namespace xgrad

@@ -1,0 +1,34 @@
+#include "where.hpp"
+
+#include "../../graph/record.hpp"
+#include "../../kernels/pointwise/binary.hpp"
+#include "broadcast.hpp"
+#include "masked_fill.hpp"
+
+namespace xgrad {
+
+template <class T>
+Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>& b) {
+  const Shape values = detail::broadcast_shape("where", a.shape(), b.shape());
+  const Shape shape = detail::broadcast_shape("where", condition.shape(), values, "condition", "a and b");
+  Variable<T> y = detail::empty<T>(shape, "where");
+  const detail::Strides condition_strides = detail::broadcast_strides(condition.shape(), shape),
+                        a_strides = detail::broadcast_strides(a.shape(), shape),
+                        b_strides = detail::broadcast_strides(b.shape(), shape);
+  kernels::where<T>(shape, {condition.data(), condition_strides}, {detail::data(a), a_strides},
+                    {detail::data(b), b_strides}, detail::data(y));
+  return record<T>(ops::where, std::move(y), Inputs(a, b), Attributes(condition), Saved(condition),
+                   [](Variable<T> dy, Needs needs, const Mask& condition) -> Grads<T, 2> {
+                     Grads<T, 2> grads;
+                     if (needs[0]) grads[0] = detail::summed(masked_fill(dy, !condition, 0), needs.shape(0));
+                     if (needs[1]) grads[1] = detail::summed(masked_fill(dy, condition, 0), needs.shape(1));
+                     return grads;
+                   });
+}
+
+#define XGRAD_INSTANTIATE(T) template Variable<T> where(const Mask&, const Variable<T>&, const Variable<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+namespace xgrad {
+
+/// y = a where condition is true, else b; all three broadcast. da = dy where condition is true, db = dy where
+/// it is false, exactly 0 elsewhere, whatever the values there.
+/// https://pytorch.org/docs/stable/generated/torch.where.html
+template <class T>
+Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>& b);
+
+/// The same for any expression as the condition and an expression or a number as a or b. It has the form of
+/// xt::where, and is preferred for being constrained.
+template <class C, class A, class B>
+requires(detail::is_expression<C> && (detail::is_variable<std::remove_cvref_t<A>> ||
+                                      detail::is_variable<std::remove_cvref_t<B>>)) auto where(C&& condition,
+                                                                                               A&& a, B&& b) {
+  using V = detail::variable_of<A, B>;
+  return where<typename V::value_type>(condition, detail::as_variable<V>(a), detail::as_variable<V>(b));
+}
+
+namespace ops {
+
+inline constexpr Op where("where", {"a", "b"}, {"condition"});
+
+}  // namespace ops
+}  // namespace xgrad

@@ -1,0 +1,173 @@
+#include "matmul.hpp"
+
+#include "../../base/detail/pieces.hpp"
+#include "../../graph/record.hpp"
+#include "../../kernels/gemm/gemm.hpp"
+#include "../../kernels/index/axes.hpp"
+#include "../pointwise/broadcast.hpp"
+#include "../shape/shapes.hpp"
+
+namespace xgrad {
+namespace {
+
+/// y = the products of `count` matrices, of the places along two arrays' batch axes that `axes` gives. A
+/// matrix that is `transposed` lies the other way in memory.
+template <class T>
+void multiply(const kernels::Axes<2>& axes, std::size_t count, const kernels::Matrix<const T>& a,
+              const kernels::Matrix<const T>& b, T* y) {
+  const std::size_t n = a.rows, k = a.cols, m = b.cols;
+  const auto some = [&](std::size_t begin, std::size_t end) {
+    kernels::for_each_outer(axes, 0, begin, end, [&](const auto& matrix, std::size_t number) {
+      kernels::Matrix<const T> left = a, right = b;
+      left.data += static_cast<std::size_t>(matrix[0]) * n * k;
+      right.data += static_cast<std::size_t>(matrix[1]) * k * m;
+      kernels::gemm<T>(1, left, right, 0, {y + number * n * m, n, m});
+    });
+  };
+  constexpr std::size_t divided_product = std::size_t{1} << 22;  // gemm divides itself
+  const std::size_t size = n * m * k;
+  if (size >= divided_product) return some(0, count);
+  kernels::parallel_pieces(count, size / 8 + 1, some);  // eight multiplications take as long as an addition
+}
+
+}  // namespace
+
+namespace detail {
+
+template <class T>
+Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b) {
+  const std::size_t rank_a = a.dimension(), rank_b = b.dimension();
+  const std::size_t rows_a = a.shape()[rank_a - 2], cols_a = a.shape()[rank_a - 1];
+  const std::size_t rows_b = b.shape()[rank_b - 2], cols_b = b.shape()[rank_b - 1];
+  const std::size_t n = trans_a ? cols_a : rows_a, k = trans_a ? rows_a : cols_a;
+  const std::size_t m = trans_b ? rows_b : cols_b;
+  const Shape batch_a(a.shape().begin(), a.shape().end() - 2),
+      batch_b(b.shape().begin(), b.shape().end() - 2);
+  const std::optional<Shape> common = common_shape(batch_a, batch_b);
+  if (!common) {
+    fail<ShapeError>("matmul: the batch axes must broadcast, got a ", a.shape(), " and b ", b.shape());
+  }
+  const Shape& batch = *common;
+
+  Shape shape = batch;
+  shape.push_back(n);
+  shape.push_back(m);
+  Variable<T> y = empty<T>(shape, ops::matmul.name);
+  const Strides a_strides = broadcast_strides(batch_a, batch);
+  const Strides b_strides = broadcast_strides(batch_b, batch);
+  multiply<T>(kernels::merge_axes<2>(batch, {a_strides, b_strides}, 0), element_count(batch),
+              {data(a), n, k, cols_a, trans_a}, {data(b), k, m, cols_b, trans_b}, data(y));
+  return record<T>(
+      ops::matmul, std::move(y), Inputs(a, b), Attributes(trans_a, trans_b),
+      Saved(if_requires_grad(b, a), if_requires_grad(a, b)),
+      [trans_a, trans_b](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+        Grads<T, 2> grads;
+        if (needs[0]) {
+          grads[0] =
+              summed(trans_a ? matrix_product(b, trans_b, dy, true) : matrix_product(dy, false, b, !trans_b),
+                     needs.shape(0));
+        }
+        if (needs[1]) {
+          grads[1] =
+              summed(trans_b ? matrix_product(dy, true, a, trans_a) : matrix_product(a, !trans_a, dy, false),
+                     needs.shape(1));
+        }
+        return grads;
+      });
+}
+
+template <class T>
+Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed) {
+  const std::size_t k = x.shape().back(), m = w.shape()[transposed ? 0 : 1];
+  const std::size_t rows = row_count(x.shape());
+  Shape shape = x.shape();
+  shape.back() = m;
+  Variable<T> y = empty<T>(shape, ops::matmul.name);
+  kernels::gemm<T>(1, {data(x), rows, k}, {data(w), k, m, w.shape()[1], transposed}, 0, {data(y), rows, m});
+  return record<T>(ops::matmul, std::move(y), Inputs(x, w), Attributes(false, transposed),
+                   Saved(if_requires_grad(w, x), if_requires_grad(x, w)),
+                   [transposed](Variable<T> dy, Needs needs, Variable<T> x, Variable<T> w) -> Grads<T, 2> {
+                     Grads<T, 2> grads;
+                     if (needs[0]) grads[0] = rows_matmul(dy, w, !transposed);
+                     if (needs[1])
+                       grads[1] = transposed ? transposed_matmul(dy, x) : transposed_matmul(x, dy);
+                     return grads;
+                   });
+}
+
+template <class T>
+Variable<T> transposed_matmul(const Variable<T>& u, const Variable<T>& v) {
+  const std::size_t p = u.shape().back(), q = v.shape().back();
+  const std::size_t rows = row_count(u.shape());
+  Variable<T> y = empty<T>(Shape{p, q}, ops::matmul.name);
+  kernels::gemm<T>(1, kernels::Matrix(data(u), rows, p).transpose(), {data(v), rows, q}, 0, {data(y), p, q});
+  return record<T>(ops::matmul, std::move(y), Inputs(u, v), Attributes(true, false),
+                   Saved(if_requires_grad(v, u), if_requires_grad(u, v)),
+                   [](Variable<T> dy, Needs needs, Variable<T> u, Variable<T> v) -> Grads<T, 2> {
+                     Grads<T, 2> grads;
+                     if (needs[0]) grads[0] = rows_matmul(v, dy, true);
+                     if (needs[1]) grads[1] = rows_matmul(u, dy, false);
+                     return grads;
+                   });
+}
+
+}  // namespace detail
+
+template <class T>
+Variable<T> matmul(const Variable<T>& a, const Variable<T>& b) {
+  const std::size_t rank_a = a.dimension(), rank_b = b.dimension();
+  if (rank_a == 0 || rank_b == 0) {
+    detail::fail<ShapeError>("matmul: both operands need at least one axis, got a ", a.shape(), " and b ",
+                             b.shape());
+  }
+  if (a.shape().back() != b.shape()[rank_b == 1 ? 0 : rank_b - 2]) {
+    detail::fail<ShapeError>("matmul: inner axes must agree, got a ", a.shape(), " and b ", b.shape());
+  }
+  if (rank_b == 1) {
+    const Variable<T> column = matmul(a, reshape(b, {b.size(), 1}));
+    return reshape(column, Shape(a.shape().begin(), a.shape().end() - 1));
+  }
+  if (rank_b == 2) return detail::rows_matmul(a, b, false);
+  if (rank_a == 1) {
+    const Variable<T> row = detail::matrix_product(reshape(a, {1, a.size()}), false, b, false);
+    Shape shape(b.shape().begin(), b.shape().end() - 1);
+    shape.back() = b.shape().back();
+    return reshape(row, shape);
+  }
+  return detail::matrix_product(a, false, b, false);
+}
+
+template <class T>
+Variable<T> bmm(const Variable<T>& a, const Variable<T>& b) {
+  const Shape &from = a.shape(), &to = b.shape();
+  if (from.size() != 3 || to.size() != 3 || from[0] != to[0] || from[2] != to[1])
+    detail::fail<ShapeError>("bmm: operands must be (B, n, k) and (B, k, m), got a ", from, " and b ", to);
+  return detail::matrix_product(a, false, b, false);
+}
+
+template <class T>
+Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& c, GemmOptions options) {
+  if (a.dimension() != 2 || b.dimension() != 2)
+    detail::fail<ShapeError>("gemm: operands must be matrices, got a ", a.shape(), " and b ", b.shape());
+  const Variable<T> left = options.trans_a ? transpose(a, 0, 1) : a,
+                    right = options.trans_b ? transpose(b, 0, 1) : b;
+  Variable<T> y = matmul(left, right);
+  if (options.alpha != 1) y = mul(y, static_cast<T>(options.alpha));
+  if (!c.defined()) return y;
+  if (detail::common_shape(y.shape(), c.shape()) != y.shape())
+    detail::fail<ShapeError>("gemm: c must broadcast to the product ", y.shape(), ", got ", c.shape());
+  return y + (options.beta == 1 ? c : mul(c, static_cast<T>(options.beta)));
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                          \
+  template Variable<T> bmm(const Variable<T>&, const Variable<T>&);                                   \
+  template Variable<T> gemm(const Variable<T>&, const Variable<T>&, const Variable<T>&, GemmOptions); \
+  template Variable<T> matmul(const Variable<T>&, const Variable<T>&);                                \
+  template Variable<T> detail::matrix_product(const Variable<T>&, bool, const Variable<T>&, bool);    \
+  template Variable<T> detail::rows_matmul(const Variable<T>&, const Variable<T>&, bool);             \
+  template Variable<T> detail::transposed_matmul(const Variable<T>&, const Variable<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+namespace xgrad {
+
+/// y = a b, as numpy.matmul and torch.matmul.
+///
+/// a (..., n, k), b (..., k, m), y (..., n, m): the leading axes broadcast as batches. A 1-D operand is a row
+/// (a) or a column (b) whose added axis is removed from y; two of them give a scalar. da = dy b^T, db = a^T
+/// dy, summed over batches that were stretched. Throws ShapeError "matmul: inner axes must agree, got a (2,
+/// 3) and b (4, 5)". https://pytorch.org/docs/stable/generated/torch.matmul.html
+template <class T>
+Variable<T> matmul(const Variable<T>& a, const Variable<T>& b);
+template <class A, class B>
+requires detail::VariableAndExpression<A, B>
+auto matmul(A&& a, B&& b) { return matmul(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+
+/// Matrix products of batches: a (B, n, k), b (B, k, m), y (B, n, m), without broadcasting.
+/// https://pytorch.org/docs/stable/generated/torch.bmm.html
+template <class T>
+Variable<T> bmm(const Variable<T>& a, const Variable<T>& b);
+
+struct GemmOptions {
+  double alpha = 1, beta = 1;
+  bool trans_a = false, trans_b = false;
+};
+
+/// alpha A B + beta C for matrices, A and B transposed where the options say so; C broadcasts, or is
+/// undefined. https://onnx.ai/onnx/operators/onnx__Gemm.html
+template <class T>
+Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& c = {},
+                 GemmOptions options = {});
+
+namespace detail {
+
+/// y = op(a) op(b) on the last two axes, op transposing where asked; the leading axes broadcast. Closed under
+/// differentiation: the gradients are products with other flags, and nothing is ever transposed in memory.
+template <class T>
+Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b);
+
+/// y = x w, or x w^T if `transposed`, for x (..., k) of any rank >= 1 as rows and one matrix w; y (..., m).
+template <class T>
+Variable<T> rows_matmul(const Variable<T>& x, const Variable<T>& w, bool transposed);
+
+/// y = u^T v (p, q) for u (..., p) and v (..., q) as rows: the sum of their outer products. The gradient of
+/// a weight.
+template <class T>
+Variable<T> transposed_matmul(const Variable<T>& u, const Variable<T>& v);
+
+}  // namespace detail
+
+namespace ops {
+
+inline constexpr Op matmul("matmul", {"a", "b"}, {"trans_a", "trans_b"});
+
+}  // namespace ops
+}  // namespace xgrad

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "../../../graph/variable.hpp"
+
+namespace xgrad::detail {
+
+/// An axis of an array as the middle one of (outer, length, inner).
+struct MiddleAxis {
+  std::size_t axis = 0, outer = 1, length = 1, inner = 1;
+};
+
+/// The axis `dim` of x; a scalar counts as an array (1). Throws IndexError for one that x does not have.
+MiddleAxis middle_axis(const char* op, std::ptrdiff_t dim, const Shape& shape);
+
+/// The same of an axis that is there.
+MiddleAxis middle_axis(std::size_t axis, const Shape& shape);
+
+}  // namespace xgrad::detail

@@ -1,0 +1,356 @@
+#include "reductions.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "../../graph/fused.hpp"
+#include "../../kernels/pointwise/binary.hpp"
+#include "../../kernels/rows/reduce.hpp"
+#include "../index/indexing.hpp"
+#include "../pointwise/arithmetic.hpp"
+#include "../pointwise/broadcast.hpp"
+#include "../pointwise/elementwise.hpp"
+#include "../pointwise/masked_fill.hpp"
+#include "../shape/shapes.hpp"
+#include "detail/middle_axis.hpp"
+#include "scans.hpp"
+
+namespace xgrad {
+namespace {
+
+/// What a reduction over some axes leaves.
+struct Reduced {
+  Shape kept;             // with length 1 on the reduced axes
+  Shape shape;            // of the result
+  std::size_t count = 1;  // elements that went into each result
+  Shape axes = {};        // that were reduced
+  bool keepdim = false;
+
+  auto attributes() const { return Attributes(axes, keepdim); }
+};
+
+Reduced reduced(const char* op, const Shape& shape, const Dims& dims, bool keepdim) {
+  Shape seen(shape.size(), 0);
+  for (const std::ptrdiff_t dim : dims) {
+    if (shape.empty() && (dim == 0 || dim == -1)) continue;
+    if (seen[detail::normalize_axis(op, dim, shape)]++ != 0) {
+      detail::fail<ValueError>(op, ": dims must name an axis once, got ", to_string(dims), " for x ", shape);
+    }
+  }
+  Reduced result;
+  result.keepdim = keepdim;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    result.kept.push_back(seen[axis] != 0 ? 1 : shape[axis]);
+    if (seen[axis] != 0) {
+      result.count *= shape[axis];
+      result.axes.push_back(axis);
+    }
+    if (seen[axis] == 0 || keepdim) result.shape.push_back(result.kept.back());
+  }
+  return result;
+}
+
+Shape all_axes(const Shape& shape) {
+  Shape axes = shape;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) axes[axis] = axis;
+  return axes;
+}
+
+/// What a reduction over all axes leaves.
+template <class T>
+Reduced whole(const Variable<T>& x) {
+  return {{}, {}, x.size(), all_axes(x.shape()), false};
+}
+
+/// The gradient of a result, or the result, with the reduced axes back as axes of length 1.
+template <class T>
+Variable<T> with_kept_axes(const Variable<T>& y, const Shape& kept) {
+  return same_shape(y.shape(), kept) ? y : reshape(y, kept);
+}
+
+template <class T>
+Variable<T> reduce(const char* op, detail::ReduceMiddle<T> kernel, const Variable<T>& x,
+                   const Reduced& result) {
+  Variable<T> y = detail::empty<T>(result.shape, op);
+  detail::reduce_axes(kernel, x, result.kept, detail::data(y));
+  return y;
+}
+
+/// The backward of a sum: dy, with the reduced axes back, along the axes of x.
+template <class T>
+auto spread(const Shape& kept) {
+  return [kept](const Variable<T>& dy, Needs needs) -> Grads<T, 1> {
+    if (grad_enabled()) return {detail::stretched(with_kept_axes(dy, kept), needs.shape(0))};
+    Variable<T> dx = detail::empty<T>(needs.shape(0));
+    detail::stretch_axes(detail::data(dy), kept, dx.shape(), detail::data(dx));
+    return {std::move(dx)};
+  };
+}
+
+template <class T>
+Variable<T> sum_over(const Variable<T>& x, const Reduced& result) {
+  return record<T>(ops::sum, reduce(ops::sum.name, kernels::sum_middle<T>, x, result), Inputs(x),
+                   result.attributes(), Saved(), spread<T>(result.kept));
+}
+
+template <class T>
+Variable<T> mean_over(const Variable<T>& x, const Reduced& result) {
+  const T count = static_cast<T>(result.count);
+  Variable<T> y = reduce(ops::mean.name, kernels::sum_middle<T>, x, result);
+  kernels::div_scalar(count, detail::data(std::as_const(y)), detail::data(y), y.size());
+  return record<T>(ops::mean, std::move(y), Inputs(x), result.attributes(), Saved(),
+                   [to_x = spread<T>(result.kept), count](const Variable<T>& dy, Needs needs) {
+                     return to_x(div(dy, count), needs);
+                   });
+}
+
+template <class T>
+Variable<T> extreme(const Op<1, 2>& op, detail::ReduceMiddle<T> kernel, const Variable<T>& x,
+                    const Reduced& result) {
+  if (result.count == 0)
+    detail::fail<ValueError>(op.name, ": there are no elements to choose from in x ", x.shape());
+  return record<T>(op, reduce(op.name, kernel, x, result), Inputs(x), result.attributes(), Saved(x, Output()),
+                   [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+                     const Variable<T> chosen = detail::equal(x, with_kept_axes(y.detach(), kept));
+                     const Variable<T> share = chosen / detail::summed(chosen, kept);
+                     return {detail::masked_mul(with_kept_axes(dy, kept), share)};
+                   });
+}
+
+/// Over the middle axis m of x.
+template <class T>
+Variable<T> product_over(const Variable<T>& x, const detail::MiddleAxis& m, const Reduced& result) {
+  Variable<T> y = detail::empty<T>(result.shape, "prod");
+  kernels::product_middle(detail::data(x), m.outer, m.length, m.inner, detail::data(y));
+  return fused<T>(
+      ops::prod, std::move(y), Inputs(x), result.attributes(), Saved(),
+      [m, shape = result.shape](const Variable<T>& x) {
+        const Variable<T> middle = reshape(x, {m.outer, m.length, m.inner});
+        return reshape(m.length == 0 ? add(sum(middle, 1), 1) : select(cumprod(middle, 1), 1, -1), shape);
+      },
+      [m](const Variable<T>& dy, Needs, const Variable<T>& x) -> Grads<T, 1> {
+        Variable<T> dx = detail::empty<T>(x.shape());
+        kernels::product_middle_grad(detail::data(dy), detail::data(x), m.outer, m.length, m.inner,
+                                     detail::data(dx));
+        return {std::move(dx)};
+      });
+}
+
+template <class T>
+Mask is_zero(const Variable<T>& x) {
+  return xt::equal(x.value(), T{0});
+}
+
+/// a / b, 0 where b = 0; for gradients that are 0 there.
+template <class T>
+Variable<T> divided_or_zero(const Variable<T>& a, const Variable<T>& b) {
+  const Mask zero = is_zero(b);
+  return masked_fill(a / masked_fill(b, zero, 1), zero, 0);
+}
+
+/// y = of(variance) of x, with dx = scale(dy, divisor, y) (x - mean) for what the squares are divided by; y
+/// is passed if it is saved behind x.
+template <class T, class Of, class S, class Scale>
+Variable<T> dispersion(const Op<1, 3>& op, const Variable<T>& x, const Dims& dims, VarOptions options, Of of,
+                       const S& saved, Scale scale) {
+  const Reduced result = reduced(op.name, x.shape(), dims, options.keepdim);
+  const T divisor = std::max(T{0}, static_cast<T>(result.count) - static_cast<T>(options.correction));
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    const detail::Unwatched parts;
+    const Variable<T> squares = square(x - mean(x, dims, true));
+    y = of(div(sum_over(squares, result), divisor));
+  }
+  return record<T>(op, std::move(y), Inputs(x), Attributes(result.axes, options.keepdim, options.correction),
+                   saved,
+                   [kept = result.kept, dims, divisor, scale](Variable<T> dy, Needs, Variable<T> x,
+                                                              const auto&... y) -> Grads<T, 1> {
+                     return {with_kept_axes(scale(dy, divisor, y...), kept) * (x - mean(x, dims, true))};
+                   });
+}
+
+/// |x|^p, 0 where x = 0.
+template <class T>
+Variable<T> power_or_zero(const Variable<T>& x, T p) {
+  const Mask zero = is_zero(x);
+  return masked_fill(pow(abs(masked_fill(x, zero, 1)), p), zero, 0);
+}
+
+/// For p that is neither 0, 1 nor infinite.
+template <class T>
+Variable<T> power_norm(const Variable<T>& x, T p, const Reduced& result) {
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    const detail::Unwatched parts;
+    if (p != 2) {
+      y = pow(sum_over(pow(abs(x), p), result), 1 / p);
+    } else if (result.count == 1) {
+      y = reshape(abs(x), result.shape);  // the kernel runs along axes that are longer
+    } else {
+      y = reduce(ops::norm.name, kernels::norm_middle<T>, x, result);
+    }
+  }
+  return record<T>(
+      ops::norm, std::move(y), Inputs(x), Attributes(p, result.axes, result.keepdim), Saved(x, Output()),
+      [kept = result.kept, p](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+        if (p == 2) return {x * with_kept_axes(divided_or_zero(dy, y), kept)};
+        const Variable<T> scale = divided_or_zero(dy, power_or_zero(y, p - 1));
+        return {x * power_or_zero(x, p - 2) * with_kept_axes(scale, kept)};
+      });
+}
+
+template <class T>
+Variable<T> norm_over(const Variable<T>& x, T p, const Reduced& result) {
+  if (result.count == 0 && (p < 0 || std::isinf(p)))
+    detail::fail<ValueError>("norm: over no elements p must be finite and at least 0, got ", p, " for x ",
+                             x.shape());
+  if (p == 1) return sum_over(abs(x), result);
+  if (std::isinf(p)) {
+    const Variable<T> sizes = abs(x);
+    return p > 0 ? extreme(ops::amax, kernels::max_middle<T>, sizes, result)
+                 : extreme(ops::amin, kernels::min_middle<T>, sizes, result);
+  }
+  if (p != 0) return power_norm(x, p, result);
+  const Variable<T> others(Array<T>(xt::cast<T>(xt::not_equal(x.value(), T{0}))));
+  return record<T>(
+      ops::norm, reduce(ops::norm.name, kernels::sum_middle<T>, others, result), Inputs(x),
+      Attributes(p, result.axes, result.keepdim), Saved(),
+      [](Variable<T>, Needs needs) -> Grads<T, 1> { return {Variable<T>(Array<T>(needs.shape(0), T{0}))}; });
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> sum(const Variable<T>& x) {
+  return sum_over(x, whole(x));
+}
+
+template <class T>
+Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim) {
+  return sum_over(x, reduced("sum", x.shape(), dims, keepdim));
+}
+
+template <class T>
+Variable<T> mean(const Variable<T>& x) {
+  return mean_over(x, whole(x));
+}
+
+template <class T>
+Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim) {
+  return mean_over(x, reduced("mean", x.shape(), dims, keepdim));
+}
+
+template <class T>
+Variable<T> amax(const Variable<T>& x) {
+  return amax(x, all_axes(x.shape()));
+}
+
+template <class T>
+Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim) {
+  return extreme(ops::amax, kernels::max_middle<T>, x, reduced("amax", x.shape(), dims, keepdim));
+}
+
+template <class T>
+Variable<T> amin(const Variable<T>& x) {
+  return amin(x, all_axes(x.shape()));
+}
+
+template <class T>
+Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim) {
+  return extreme(ops::amin, kernels::min_middle<T>, x, reduced("amin", x.shape(), dims, keepdim));
+}
+
+template <class T>
+Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
+  const Reduced result = reduced("logsumexp", x.shape(), dims, keepdim);
+  Variable<T> y;
+  {
+    const NoGrad guard;
+    const detail::Unwatched parts;
+    Variable<T> shift = detail::empty<T>(result.kept, "logsumexp");
+    if (result.count > 0) detail::reduce_axes(kernels::max_middle<T>, x, result.kept, detail::data(shift));
+    for (T *s = detail::data(shift), *end = s + shift.size(); s != end; ++s) {
+      if (result.count == 0 || !std::isfinite(*s)) *s = 0;  // infinity - infinity would be nan
+    }
+    y = log(detail::summed(exp(x - shift), result.kept)) + shift;
+    y = keepdim ? y : reshape(y, result.shape);
+  }
+  return record<T>(ops::logsumexp, std::move(y), Inputs(x), result.attributes(), Saved(x, Output()),
+                   [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+                     return {with_kept_axes(dy, kept) * exp(x - with_kept_axes(y, kept))};
+                   });
+}
+
+template <class T>
+Variable<T> var(const Variable<T>& x, VarOptions options) {
+  return var(x, all_axes(x.shape()), options);
+}
+
+template <class T>
+Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options) {
+  return dispersion(
+      ops::var, x, dims, options, [](const Variable<T>& variance) { return variance; }, Saved(x),
+      [](const Variable<T>& dy, T divisor) { return dy * (T{2} / divisor); });
+}
+
+template <class T>
+Variable<T> std(const Variable<T>& x, VarOptions options) {
+  return std(x, all_axes(x.shape()), options);
+}
+
+template <class T>
+Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options) {
+  return dispersion(
+      ops::std, x, dims, options, [](const Variable<T>& variance) { return sqrt(variance); },
+      Saved(x, Output()),
+      [](const Variable<T>& dy, T divisor, const Variable<T>& y) {
+        return divided_or_zero(dy, y) / divisor;
+      });
+}
+
+template <class T>
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p) {
+  return norm_over(x, p, whole(x));
+}
+
+template <class T>
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims, bool keepdim) {
+  return norm_over(x, p, reduced("norm", x.shape(), dims, keepdim));
+}
+
+template <class T>
+Variable<T> prod(const Variable<T>& x) {
+  return product_over(x, {.length = x.size()}, whole(x));
+}
+
+template <class T>
+Variable<T> prod(const Variable<T>& x, int dim, bool keepdim) {
+  return product_over(x, detail::middle_axis("prod", dim, x.shape()),
+                      reduced("prod", x.shape(), dim, keepdim));
+}
+
+#define XGRAD_INSTANTIATE(T)                                             \
+  template Variable<T> sum(const Variable<T>&);                          \
+  template Variable<T> sum(const Variable<T>&, const Dims&, bool);       \
+  template Variable<T> mean(const Variable<T>&);                         \
+  template Variable<T> mean(const Variable<T>&, const Dims&, bool);      \
+  template Variable<T> amax(const Variable<T>&);                         \
+  template Variable<T> amax(const Variable<T>&, const Dims&, bool);      \
+  template Variable<T> amin(const Variable<T>&);                         \
+  template Variable<T> amin(const Variable<T>&, const Dims&, bool);      \
+  template Variable<T> logsumexp(const Variable<T>&, const Dims&, bool); \
+  template Variable<T> var(const Variable<T>&, VarOptions);              \
+  template Variable<T> var(const Variable<T>&, const Dims&, VarOptions); \
+  template Variable<T> std(const Variable<T>&, VarOptions);              \
+  template Variable<T> std(const Variable<T>&, const Dims&, VarOptions); \
+  template Variable<T> norm(const Variable<T>&, T);                      \
+  template Variable<T> norm(const Variable<T>&, T, const Dims&, bool);   \
+  template Variable<T> prod(const Variable<T>&);                         \
+  template Variable<T> prod(const Variable<T>&, int, bool);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

@@ -1,0 +1,104 @@
+#pragma once
+
+#include "../../base/dims.hpp"
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+// Over all axes, or over those in dims, which may be negative; keepdim leaves them with length 1. Sums of
+// float are accurate (blocked). Errors: IndexError for an axis that x does not have, ValueError for one that
+// is named twice. The overloads for a Shape are there because xtensor, whose type it is, has functions of
+// these names. https://pytorch.org/docs/stable/torch.html#reduction-ops
+
+namespace xgrad {
+
+/// y = sum of x; dx = dy, repeated along the axes that were summed over. The sum of no elements is 0.
+template <class T>
+Variable<T> sum(const Variable<T>& x);
+template <class T>
+Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+template <class T, std::same_as<Shape> S>
+Variable<T> sum(Variable<T> x, S dims, bool keepdim = false) {
+  return sum(x, Dims(dims), keepdim);
+}
+
+/// y = sum(x) / n with n the number of elements that are summed; dx = dy / n, repeated. nan over no elements.
+template <class T>
+Variable<T> mean(const Variable<T>& x);
+template <class T>
+Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+template <class T, std::same_as<Shape> S>
+Variable<T> mean(Variable<T> x, S dims, bool keepdim = false) {
+  return mean(x, Dims(dims), keepdim);
+}
+
+/// The largest element; nan if one is nan. dx = dy at the largest element; several equal ones share it
+/// evenly. Throws ValueError over no elements.
+template <class T>
+Variable<T> amax(const Variable<T>& x);
+template <class T>
+Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+template <class T, std::same_as<Shape> S>
+Variable<T> amax(Variable<T> x, S dims, bool keepdim = false) {
+  return amax(x, Dims(dims), keepdim);
+}
+/// The smallest element, as amax.
+template <class T>
+Variable<T> amin(const Variable<T>& x);
+template <class T>
+Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+template <class T, std::same_as<Shape> S>
+Variable<T> amin(Variable<T> x, S dims, bool keepdim = false) {
+  return amin(x, Dims(dims), keepdim);
+}
+
+/// y = ln(sum(e^x)), without overflow; dx = dy e^(x - y).
+template <class T>
+Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+
+struct VarOptions {
+  std::size_t correction = 1;  ///< of the number that is divided by: 1 for the variance of a sample
+  bool keepdim = false;
+};
+
+/// y = sum((x - mean)^2) / (n - correction); dx = dy 2 (x - mean) / (n - correction).
+template <class T>
+Variable<T> var(const Variable<T>& x, VarOptions options = {});
+template <class T>
+Variable<T> var(const Variable<T>& x, const Dims& dims, VarOptions options = {});
+
+/// y = sqrt(var(x)), the standard deviation; dx = dy (x - mean) / (n - correction) / y, 0 where y = 0.
+template <class T>
+Variable<T> std(const Variable<T>& x, VarOptions options = {});
+template <class T>
+Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options = {});
+
+/// y = (sum of |x|^p)^(1/p), a vector's norm; for infinity the largest and for -infinity the smallest |x|,
+/// for 0 how many x are not 0. dx = dy x |x|^(p - 2) / y^(p - 1), 0 where x or y is 0; the largest share it
+/// evenly, as in amax. Throws ValueError over no elements where p is negative or infinite.
+/// https://pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
+template <class T>
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p = 2);
+template <class T>
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims, bool keepdim = false);
+
+/// y = the product of x; dx = dy times the product of the others, also where x holds zeros. The product of no
+/// elements is 1. https://pytorch.org/docs/stable/generated/torch.prod.html
+template <class T>
+Variable<T> prod(const Variable<T>& x);
+template <class T>
+Variable<T> prod(const Variable<T>& x, int dim, bool keepdim = false);
+
+namespace ops {
+
+inline constexpr Op sum("sum", {"x"}, {"dim", "keepdim"});
+inline constexpr Op mean("mean", {"x"}, {"dim", "keepdim"});
+inline constexpr Op amax("amax", {"x"}, {"dim", "keepdim"});
+inline constexpr Op amin("amin", {"x"}, {"dim", "keepdim"});
+inline constexpr Op prod("prod", {"x"}, {"dim", "keepdim"});
+inline constexpr Op logsumexp("logsumexp", {"x"}, {"dim", "keepdim"});
+inline constexpr Op var("var", {"x"}, {"dim", "keepdim", "correction"});
+inline constexpr Op std("std", {"x"}, {"dim", "keepdim", "correction"});
+inline constexpr Op norm("norm", {"x"}, {"ord", "dim", "keepdim"});
+
+}  // namespace ops
+}  // namespace xgrad

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "../../graph/op.hpp"
+#include "../../graph/variable.hpp"
+
+// Along the axis `dim`, which may be negative; y has the shape of x. Totals of float are kept in double.
+// Errors: IndexError for an axis that x does not have.
+// https://pytorch.org/docs/stable/torch.html#other-operations
+
+namespace xgrad {
+
+/// y[i] = x[0] + ... + x[i]; dx[i] = dy[i] + ... + dy[n - 1].
+/// https://pytorch.org/docs/stable/generated/torch.cumsum.html
+template <class T>
+Variable<T> cumsum(const Variable<T>& x, int dim);
+
+/// y[i] = x[0] ... x[i]; dx[i] = y[i - 1] r[i] with r[i] = dy[i] + x[i + 1] r[i + 1]: nothing is divided by
+/// x, which may hold zeros. https://pytorch.org/docs/stable/generated/torch.cumprod.html
+template <class T>
+Variable<T> cumprod(const Variable<T>& x, int dim);
+
+namespace ops {
+
+inline constexpr Op cumsum("cumsum", {"x"}, {"dim"});
+inline constexpr Op cumprod("cumprod", {"x"}, {"dim"});
+
+}  // namespace ops
+}  // namespace xgrad

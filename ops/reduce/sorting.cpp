@@ -1,0 +1,148 @@
+#include "sorting.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "../../graph/record.hpp"
+#include "../../kernels/rows/reduce.hpp"
+#include "../../kernels/rows/sort.hpp"
+#include "../index/indexing.hpp"
+#include "../pointwise/broadcast.hpp"
+#include "../shape/shapes.hpp"
+#include "detail/middle_axis.hpp"
+
+namespace xgrad {
+namespace {
+
+using detail::middle_axis, detail::MiddleAxis;
+
+/// With another length of the axis; a scalar stays one.
+Shape with_length(Shape shape, const MiddleAxis& m, std::size_t length) {
+  if (!shape.empty()) shape[m.axis] = length;
+  return shape;
+}
+
+/// Without the axis; a scalar stays one.
+Shape without_axis(Shape shape, const MiddleAxis& m) {
+  if (!shape.empty()) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(m.axis));
+  return shape;
+}
+
+/// The indices of the largest or smallest elements along the middle axis of x, (outer, inner) as `shape`.
+template <class T>
+Ids extreme_indices(const char* op, const Variable<T>& x, const MiddleAxis& m, bool largest,
+                    const Shape& shape) {
+  if (m.length == 0) detail::fail<ValueError>(op, ": there are no elements to choose from in x ", x.shape());
+  Ids ids = Ids::from_shape(shape);
+  Variable<T> extremes = detail::empty<T>(shape);
+  const detail::ReduceMiddle<T> reduce = largest ? kernels::max_middle<T> : kernels::min_middle<T>;
+  reduce(detail::data(x), m.outer, m.length, m.inner, detail::data(extremes));
+  kernels::first_index(detail::data(x), detail::data(extremes), m.outer, m.length, m.inner, ids.data());
+  return ids;
+}
+
+template <class T>
+Ranked<T> extreme(const char* op, const Variable<T>& x, int dim, bool largest, bool keepdim) {
+  const MiddleAxis m = middle_axis(op, dim, x.shape());
+  Ids ids = extreme_indices(op, x, m, largest, with_length(x.shape(), m, 1));
+  Variable<T> values = gather(x, dim, ids);
+  if (keepdim || x.dimension() == 0) return {std::move(values), std::move(ids)};
+  const Shape shape = without_axis(x.shape(), m);
+  ids.reshape(shape);
+  return {reshape(values, shape), std::move(ids)};
+}
+
+template <class T>
+Ids arg_extreme(const char* op, const Variable<T>& x, int dim, bool largest, bool keepdim) {
+  const MiddleAxis m = middle_axis(op, dim, x.shape());
+  return extreme_indices(op, x, m, largest,
+                         keepdim ? with_length(x.shape(), m, 1) : without_axis(x.shape(), m));
+}
+
+/// The indices of the first k elements in this order.
+template <class T>
+Ids first_indices(const char* op, const Variable<T>& x, const MiddleAxis& m, std::size_t k, bool descending) {
+  if (m.length > std::numeric_limits<std::uint32_t>::max()) {
+    detail::fail<ValueError>(op, ": axis ", m.axis, " must be shorter than 2^32, got ", m.length);
+  }
+  Ids ids = Ids::from_shape(with_length(x.shape(), m, k));
+  kernels::sorted_indices(detail::data(x), m.outer, m.length, m.inner, k, descending, ids.data());
+  return ids;
+}
+
+template <class T>
+Ranked<T> ranked(const Variable<T>& x, int dim, Ids ids) {
+  Variable<T> values = gather(x, dim, ids);
+  return {std::move(values), std::move(ids)};
+}
+
+}  // namespace
+
+template <class T>
+Ranked<T> max(const Variable<T>& x, int dim, bool keepdim) {
+  return extreme("max", x, dim, true, keepdim);
+}
+
+template <class T>
+Ranked<T> min(const Variable<T>& x, int dim, bool keepdim) {
+  return extreme("min", x, dim, false, keepdim);
+}
+
+template <class T>
+Ranked<T> sort(const Variable<T>& x, int dim, bool descending) {
+  const MiddleAxis m = middle_axis("sort", dim, x.shape());
+  return ranked(x, dim, first_indices("sort", x, m, m.length, descending));
+}
+
+template <class T>
+Ranked<T> topk(const Variable<T>& x, std::ptrdiff_t k, int dim, bool largest) {
+  const MiddleAxis m = middle_axis("topk", dim, x.shape());
+  const std::ptrdiff_t least = x.dimension() == 0 ? 1 : 0, most = static_cast<std::ptrdiff_t>(m.length);
+  if (k < least || k > most) {
+    detail::fail<ValueError>("topk: k must be in [", least, ", ", most, "], got ", k, " for axis ", m.axis,
+                             " of x ", x.shape());
+  }
+  return ranked(x, dim, first_indices("topk", x, m, static_cast<std::size_t>(k), largest));
+}
+
+template <class T>
+Ids argmax(const Variable<T>& x) {
+  return extreme_indices("argmax", x, {.length = x.size()}, true, Shape{});
+}
+
+template <class T>
+Ids argmax(const Variable<T>& x, int dim, bool keepdim) {
+  return arg_extreme("argmax", x, dim, true, keepdim);
+}
+
+template <class T>
+Ids argmin(const Variable<T>& x) {
+  return extreme_indices("argmin", x, {.length = x.size()}, false, Shape{});
+}
+
+template <class T>
+Ids argmin(const Variable<T>& x, int dim, bool keepdim) {
+  return arg_extreme("argmin", x, dim, false, keepdim);
+}
+
+template <class T>
+Ids argsort(const Variable<T>& x, int dim, bool descending) {
+  const MiddleAxis m = middle_axis("argsort", dim, x.shape());
+  return first_indices("argsort", x, m, m.length, descending);
+}
+
+#define XGRAD_INSTANTIATE(T)                                              \
+  template Ranked<T> max(const Variable<T>&, int, bool);                  \
+  template Ranked<T> min(const Variable<T>&, int, bool);                  \
+  template Ranked<T> sort(const Variable<T>&, int, bool);                 \
+  template Ranked<T> topk(const Variable<T>&, std::ptrdiff_t, int, bool); \
+  template Ids argmax(const Variable<T>&);                                \
+  template Ids argmax(const Variable<T>&, int, bool);                     \
+  template Ids argmin(const Variable<T>&);                                \
+  template Ids argmin(const Variable<T>&, int, bool);                     \
+  template Ids argsort(const Variable<T>&, int, bool);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad

@@ -1,0 +1,179 @@
+// What is saved is on the disk before it gets its name, its name is on the disk after that, and a system that
+// fails or writes in small pieces loses nothing. This file replaces the system's calls for the whole test
+// program; they do what they always do, but while a test watches them.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/base/file.hpp>
+#include <xgrad/files.hpp>
+#include <xgrad/models/linear.hpp>
+#include <xgrad/train/vocabulary.hpp>
+
+#include "expect_error.hpp"
+#include "files.hpp"
+
+namespace {
+
+using xgrad::FileError;
+using xgrad_tests::message_of, xgrad_tests::read_bytes, xgrad_tests::TemporaryFolder;
+
+/// What a test watches, and what it makes fail.
+struct Watch {
+  std::vector<std::string> calls = {};
+  int error_of_file = 0, error_of_rename = 0, error_of_folder = 0;
+  std::size_t longest_write = 0;  ///< bytes that a write takes at most; 0: any number
+  std::size_t interrupted_writes = 0;
+};
+
+Watch* watch = nullptr;  // the tests of this program have one thread each
+
+int failed(int error) {
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+extern "C" int fsync(int file) {
+  if (watch != nullptr) {
+    struct stat status;
+    fstat(file, &status);
+    const bool folder = S_ISDIR(status.st_mode);
+    watch->calls.push_back(folder ? "fsync folder " + std::to_string(status.st_ino)
+                                  : "fsync " + std::to_string(status.st_size) + " bytes");
+    if (const int error = folder ? watch->error_of_folder : watch->error_of_file) return failed(error);
+  }
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+  if (watch != nullptr) {
+    watch->calls.push_back(std::string("rename to ") + to);
+    if (watch->error_of_rename != 0) return failed(watch->error_of_rename);
+  }
+  return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+extern "C" ssize_t write(int file, const void* bytes, size_t count) {
+  if (watch != nullptr) {
+    if (watch->interrupted_writes > 0) {
+      --watch->interrupted_writes;
+      return failed(EINTR);
+    }
+    if (watch->longest_write > 0) count = std::min(count, watch->longest_write);
+  }
+  return syscall(SYS_write, file, bytes, count);
+}
+
+namespace {
+
+/// Watches while a call runs.
+void watched(Watch& what, const std::function<void()>& call) {
+  watch = &what;
+  try {
+    call();
+  } catch (...) {
+    watch = nullptr;
+    throw;
+  }
+  watch = nullptr;
+}
+
+/// The calls that put a file of this size there safely, in their order.
+std::vector<std::string> safe_calls(const std::string& path, std::size_t size) {
+  struct stat folder;
+  EXPECT_EQ(stat(std::filesystem::path(path).parent_path().c_str(), &folder), 0);
+  return {"fsync " + std::to_string(size) + " bytes", "rename to " + path,
+          "fsync folder " + std::to_string(folder.st_ino)};
+}
+
+TEST(DurableFilesTest, EveryKindOfFileIsFlushedThenNamedThenItsFolderFlushed) {
+  const TemporaryFolder temporary;
+  const std::string path = std::filesystem::canonical(temporary.path("")) / "file";
+  const xgrad::StateDict<float> state{{"w", {1, 2, 3}}};
+  const xgrad::Linear<float> model(2, 3);
+  const std::vector<std::function<void()>> savers{
+      [&] { xgrad::save_safetensors(state, path); }, [&] { xgrad::save_npy(state.at("w"), path); },
+      [&] { xgrad::save_npz(state, path); },
+      [&] {
+        xgrad::Vocabulary({"a", "b"}, "").save(path);
+      },
+      [&] {
+        xgrad::AtomicFile file(path);
+        for (const char* part : {"one", " two"}) file.write(std::as_bytes(std::span(std::string_view(part))));
+        file.commit();
+      }};
+  for (std::size_t i = 0; i < savers.size(); ++i) {
+    for (const bool replaces : {false, true}) {
+      Watch seen;
+      watched(seen, savers[i]);
+      EXPECT_EQ(seen.calls, safe_calls(path, std::filesystem::file_size(path)))
+          << i << (replaces ? " again" : "");
+    }
+    std::filesystem::remove(path);
+  }
+}
+
+TEST(DurableFilesTest, ANameWithoutAFolderIsInTheCurrentOne) {
+  const TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path(""));
+  Watch seen;
+  EXPECT_NO_THROW(watched(seen, [] { xgrad::save_npy(xgrad::Array<float>{1, 2}, "file"); }));
+  std::filesystem::current_path(before);
+  ASSERT_FALSE(seen.calls.empty());
+  EXPECT_EQ(seen.calls.back(), safe_calls(folder.path("file"), 0).back());
+  EXPECT_EQ(folder.file_count(), 1u);
+}
+
+class FailingDisk : public testing::Test {
+ protected:
+  std::string error_of(Watch what) const {
+    return message_of<FileError>([&] { watched(what, [this] { xgrad::save_npy(array_, path_); }); });
+  }
+
+  const TemporaryFolder folder_;
+  const xgrad::Array<float> array_{1, 2, 3};
+  const std::string path_ = folder_.write("file", "old"), cannot_ = path_ + ": cannot be written: ";
+};
+
+TEST_F(FailingDisk, WhatIsNotFlushedGetsNoName) {
+  Watch what{.error_of_file = EIO};
+  EXPECT_EQ(message_of<FileError>([&] { watched(what, [this] { xgrad::save_npy(array_, path_); }); }),
+            cannot_ + "Input/output error");
+  EXPECT_EQ(what.calls.size(), 1u) << "it is not renamed";
+  EXPECT_EQ(read_bytes(path_), "old");
+  EXPECT_EQ(folder_.file_count(), 1u) << "nothing is left beside it";
+}
+
+TEST_F(FailingDisk, ARenameThatFailsIsAnError) {
+  EXPECT_EQ(error_of({.error_of_rename = ENOSPC}), cannot_ + "No space left on device");
+  EXPECT_EQ(read_bytes(path_), "old");
+  EXPECT_EQ(folder_.file_count(), 1u);
+}
+
+TEST_F(FailingDisk, AFolderThatCannotBeFlushedIsAnErrorOnlyIfTheDiskFails) {
+  EXPECT_EQ(error_of({.error_of_folder = EINVAL}), "no exception");
+  EXPECT_NE(read_bytes(path_), "old");
+  EXPECT_EQ(error_of({.error_of_folder = EIO}), cannot_ + "Input/output error");
+  EXPECT_EQ(folder_.file_count(), 1u);
+}
+
+TEST_F(FailingDisk, WritesMayBeShortAndInterrupted) {
+  EXPECT_EQ(error_of({.longest_write = 7, .interrupted_writes = 3}), "no exception");
+  EXPECT_EQ(xgrad::load_npy<float>(path_), array_);
+}
+
+}  // namespace

@@ -1,0 +1,23 @@
+#include <xgrad/ops/index/scatter.hpp>
+
+#include "../common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("scatter", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"scatter_add", {{s.matrix}, {s.matrix}}, [](auto& a) { return scatter_add(a[0], 1, a.index, a[1]); }},
+      {"index_add first axis",
+       {{{s.columns, s.columns}}, {s.matrix}},
+       [](auto& a) { return index_add(a[0], 0, a.ids, a[1]); }},
+      {"index_put",
+       {{{s.columns, s.columns}}, {s.matrix}},
+       [](auto& a) { return index_put(a[0], {a.ids}, a[1], true); },
+       [](auto& a) { return a[0].index_put({a.ids}, a[1], true); }},
+      {"masked_select", {{s.matrix}}, [](auto& a) { return masked_select(a[0], a.mask); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench

@@ -1,0 +1,174 @@
+// Who looks for the description of an op: the ONNX exporter, the formulas of the report's page, the twins in
+// PyTorch.
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/onnx/detail/emitters.hpp>
+
+#include "common/draw.hpp"
+#include "files.hpp"
+
+namespace {
+
+using Names = std::set<std::string>;
+
+/// What the first group of a pattern is in the texts of a folder's files, which `part` may shorten.
+Names found(const char* folder, const char* extension, const char* pattern,
+            const std::function<std::string(std::string)>& part = {}) {
+  Names names;
+  const std::regex regex(pattern);
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(std::string(XGRAD_SOURCE_DIR "/") + folder)) {
+    if (file.path().extension() != extension) continue;
+    std::string text = xgrad_tests::read_bytes(file.path());
+    if (part) text = part(text);
+    for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
+      names.insert((*match)[1]);
+  }
+  return names;
+}
+
+/// The ops that are described in headers; those in sources are made by gradients alone.
+const Names& described() {
+  static const Names all = [] {
+    Names names;
+    for (const char* folder : {"graph", "ops", "autograd"})
+      names.merge(found(folder, ".hpp", R"(\ninline constexpr Op \w+\("(\w+)\")"));
+    return names;
+  }();
+  return all;
+}
+
+/// Notes the ops of forward passes.
+class ToldOps : public xgrad::Watcher {
+ public:
+  const Names& names() const { return names_; }
+
+ private:
+  using Watcher::on_op;
+  void on_op(const xgrad::OpEvent<double>& event) override {
+    if (!event.in_backward) names_.insert(event.op.name);
+  }
+
+  Names names_;
+};
+
+/// The functions that random_programs.py computes: the names in its table, but for those of attributes.
+Names twins() {
+  const std::string text = xgrad_tests::read_bytes(XGRAD_SOURCE_DIR "/tests/programs/random_programs.py");
+  const std::size_t begin = text.find("\nops = {"), end = text.find("\n}\n", begin);
+  const std::string table =
+      std::regex_replace(text.substr(begin, end - begin), std::regex(R"(a\["\w+"\])"), "");
+  const std::regex quoted(R"text("([\w ]+)")text");
+  Names names;
+  for (std::sregex_iterator match(table.begin(), table.end(), quoted), last; match != last; ++match) {
+    std::istringstream words((*match)[1]);
+    for (std::string word; words >> word;) names.insert(word);
+  }
+  return names;
+}
+
+/// The ops of calls that are drawn, and computed by a twin.
+Names with_twins() {
+  constexpr std::uint64_t calls = 200;  // pow is a cube in one of eleven
+  const Names known = twins();
+  ToldOps told;
+  for (const xgrad_tests::Draw& draw : xgrad_tests::draw_table()) {
+    for (std::uint64_t number = 0; number < calls && known.contains(draw.op); ++number) {
+      xgrad_tests::Drawing drawing(1, number, {.longest = 4, .most = 64, .often = 0});
+      draw.add(drawing);
+    }
+  }
+  return told.names();
+}
+
+/// Ops that lack something: why, and which.
+using Reasons = std::map<std::string, Names>;
+
+void expect_all_but(const Names& have, const Reasons& lacking, const char* what) {
+  Names named;
+  for (const auto& [reason, ops] : lacking) {
+    for (const std::string& op : ops) {
+      EXPECT_TRUE(named.insert(op).second) << op << " is listed twice";
+      EXPECT_TRUE(described().contains(op)) << op << " is listed as without " << what << ", but is no op";
+      EXPECT_FALSE(have.contains(op))
+          << op << " is listed as without " << what << " (" << reason << "), but has one";
+    }
+  }
+  for (const std::string& op : described())
+    EXPECT_TRUE(have.contains(op) || named.contains(op)) << op << " has no " << what << " and is not listed";
+}
+
+const Names linear_algebra = {"cholesky",   "det",  "eigh", "inv",     "linear_map", "logdet",
+                              "matrix_exp", "pinv", "qr",   "slogdet", "solve",      "solve_triangular",
+                              "svd"};
+
+TEST(OpListsTest, ConstantsHaveTheNamesOfTheirOps) {
+  EXPECT_GE(described().size(), 100u);
+  for (const char* folder : {"graph", "ops", "autograd"})
+    EXPECT_EQ(found(folder, ".hpp", R"(\ninline constexpr Op (\w+)\((?!"\1"))"), Names());
+}
+
+TEST(OpListsTest, OpsHaveEmittersOrAReason) {
+  Names have;
+  for (const std::string& op : described())
+    if (xgrad::onnx::detail::has_emitter(op)) have.insert(op);
+  expect_all_but(
+      have,
+      {{"a part of training, which no exported model has",
+        {"checkpoint", "cross_entropy", "dropout", "huber", "on_gradient", "squared_difference"}},
+       {"ONNX has an operator for few of them", linear_algebra},
+       {"it calls a function of the program", {"implicit_function"}},
+       {"ONNX has no operator for it",
+        {"atan2", "digamma", "erfc", "erfinv", "exp2", "expm1", "lgamma", "log10", "log1p", "log2",
+         "polygamma", "trunc", "xlogy"}},
+       {"no model of the library calls it",
+        {"acos",        "asin",      "atan", "cosh",   "cumprod", "cumsum",    "diag_embed", "diagonal",
+         "elu",         "flip",      "fmod", "gather", "index",   "index_add", "index_put",  "leaky_relu",
+         "log_sigmoid", "logsumexp", "norm", "pad",    "prod",    "repeat",    "roll",       "scatter_add",
+         "sinh",        "softplus",  "std",  "sum_to", "tan",     "tril",      "triu",       "var"}}},
+      "emitter");
+}
+
+TEST(OpListsTest, OpsHaveFormulasOrAReason) {
+  const auto table = [](const std::string& text) {
+    const std::size_t begin = std::min(text.find("Record<string, Formula> = {"), text.size());
+    return text.substr(begin, text.find("\n};", begin) - begin);
+  };
+  const Names have = found("report/page/src/formulas", ".ts", R"(\n  ([a-z_0-9]+)[:,])", table);
+  for (const std::string& formula : have)
+    EXPECT_TRUE(described().contains(formula)) << formula << " has a formula, but is no op";
+  expect_all_but(
+      have,
+      {{"a report shows the single ops that it is made of",
+        {"add_layer_norm", "scaled_dot_product_attention", "self_attention"}},
+       {"its elements are those of x", {"alias", "on_gradient"}},
+       {"it calls a function of the program", {"checkpoint", "implicit_function"}},
+       {"an element depends on the whole matrix", linear_algebra},
+       {"no program of the library has it in a report",
+        {"acos",       "asin",       "atan",     "atan2",   "ceil",  "cos",         "cosh",      "cumprod",
+         "cumsum",     "diag_embed", "diagonal", "digamma", "elu",   "erfc",        "erfinv",    "exp2",
+         "expm1",      "flip",       "floor",    "fmod",    "huber", "index",       "index_add", "index_put",
+         "leaky_relu", "lgamma",     "log10",    "log1p",   "log2",  "log_sigmoid", "norm",      "pad",
+         "polygamma",  "prod",       "repeat",   "roll",    "round", "scatter_add", "sign",      "sin",
+         "sinh",       "std",        "tan",      "trunc",   "xlogy"}}},
+      "formula");
+}
+
+TEST(OpListsTest, OpsHaveTwinsOrAReason) {
+  expect_all_but(with_twins(),
+                 {{"is no function that users call by itself", {"alias", "masked_mul"}},
+                  {"calls a function of the program", {"checkpoint", "implicit_function", "on_gradient"}}},
+                 "twin");
+}
+
+}  // namespace

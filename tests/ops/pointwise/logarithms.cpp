@@ -1,0 +1,80 @@
+// What there is to test of the exponentials and logarithms.
+#include <xgrad/ops/pointwise/logarithms.hpp>
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/ops/reduce/reductions.hpp>
+
+#include "../common/expect_near.hpp"
+#include "../common/pointwise.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+const Rows rows([] {
+  return std::vector<Op>{elementwise_op(
+                             "logarithms", "exp2", [](const auto& x) { return xgrad::exp2(x[0]); },
+                             [](double x) { return std::exp2(x); }),
+                         elementwise_op(
+                             "logarithms", "expm1", [](const auto& x) { return xgrad::expm1(x[0]); },
+                             [](double x) { return std::expm1(x); }),
+                         elementwise_op(
+                             "logarithms", "log1p", [](const auto& x) { return xgrad::log1p(x[0]); },
+                             [](double x) { return std::log1p(x); }, {-0.8, 3, 0}),
+                         elementwise_op(
+                             "logarithms", "log2", [](const auto& x) { return xgrad::log2(x[0]); },
+                             [](double x) { return std::log2(x); }, positive),
+                         elementwise_op(
+                             "logarithms", "log10", [](const auto& x) { return xgrad::log10(x[0]); },
+                             [](double x) { return std::log10(x); }, positive),
+                         arithmetic_op(
+                             "logarithms", "xlogy", [](const auto& x) { return xgrad::xlogy(x[0], x[1]); },
+                             [](double a, double b) { return a * std::log(b); }, positive)};
+});
+
+const Conformance conformance{{"exp2", [](const auto& c) { return exp2(c.x()); }},
+                              {"expm1", [](const auto& c) { return expm1(c.x()); }},
+                              {"log1p", [](const auto& c) { return log1p(c.x()); }},
+                              {"log2", [](const auto& c) { return log2(c.x()); }},
+                              {"log10", [](const auto& c) { return log10(c.x()); }},
+                              {"xlogy", [](const auto& c) { return xlogy(c.x(), second(c)); }}};
+
+const Draws draws{elementwise_draw("exp2", {-4, 4}),     elementwise_draw("expm1", {-3, 3}),
+                  elementwise_draw("log1p", {-0.7, 10}), elementwise_draw("log2", positive),
+                  elementwise_draw("log10", positive),   arithmetic_draw("xlogy", {-5, 5}, positive)};
+
+TEST(LogarithmsTest, SmallNumbersDoNotCancel) {
+  for (const double x : {1e-300, -1e-300, 1e-17, -1e-9, 3e-5}) {
+    EXPECT_DOUBLE_EQ(expm1(Variable<double>(x)).item(), std::expm1(x));
+    EXPECT_DOUBLE_EQ(log1p(Variable<double>(x)).item(), std::log1p(x));
+  }
+}
+
+TEST(LogarithmsTest, SpecialValues) {
+  const Variable<float> x(Array<float>{0, -1, inf, -inf, nan, -2}, true);
+  expect_near(exp2(x).value(), Array<float>{1, 0.5, inf, 0, nan, 0.25}, 0, "exp2");
+  expect_near(expm1(x).value(), Array<float>{0, -0.63212055F, inf, -1, nan, -0.86466473F}, 1e-7, "expm1");
+  expect_near(log1p(x).value(), Array<float>{0, -inf, inf, nan, nan, nan}, 0, "log1p");
+  expect_near(log2(x).value(), Array<float>{-inf, nan, inf, nan, nan, nan}, 0, "log2");
+  expect_near(log10(x).value(), Array<float>{-inf, nan, inf, nan, nan, nan}, 0, "log10");
+  EXPECT_EQ(grad(sum(log1p(x)), {x})[0].value()(1), inf);
+}
+
+TEST(LogarithmsTest, XlogyIsZeroWhereItsFactorIs) {
+  const Variable<double> a(Array<double>{0, 0, 0, 0, 1, 2}, true),
+      b(Array<double>{0, -1, nan, 2, 0, 3}, true);
+  expect_near(xlogy(a, b).value(), Array<double>{0, 0, nan, 0, -inf, 2 * std::log(3)}, 1e-15, "xlogy");
+  const auto grads = grad(sum(xlogy(a, b)), {a, b});
+  expect_near(grads[0].value(), Array<double>{0, 0, nan, std::log(2), -inf, std::log(3)}, 1e-15, "da");
+  expect_near(grads[1].value(), Array<double>{nan, 0, nan, 0, inf, 2.0 / 3}, 1e-15, "db");
+}
+
+TEST(LogarithmsTest, XlogyTakesNumbers) {
+  EXPECT_DOUBLE_EQ(xlogy(Variable<double>(2.0), 3).item(), 2 * std::log(3));
+  EXPECT_DOUBLE_EQ(xlogy(2, Variable<double>(3.0)).item(), 2 * std::log(3));
+}
+
+}  // namespace
+}  // namespace xgrad_tests

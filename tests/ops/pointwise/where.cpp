@@ -1,0 +1,63 @@
+// What there is to test of where.
+#include <xgrad/ops/pointwise/where.hpp>
+
+#include <tuple>
+
+#include "../common/call.hpp"
+#include "../common/draw.hpp"
+#include "../common/naive.hpp"
+#include "../common/op.hpp"
+
+namespace xgrad_tests {
+namespace {
+
+using naive::at, naive::generated, naive::stretched, naive::Arguments;
+
+Reference naive_where(Mask condition) {
+  return [condition](const Arguments& x) {
+    return generated(
+        stretched(condition.shape(), stretched(x[0].shape(), x[1].shape())),
+        [&](const Shape& index) { return at(condition, index) ? at(x[0], index) : at(x[1], index); });
+  };
+}
+
+Op where_op() {
+  Op op{"where"};
+  const Mask mask = mask_of({2, 3}, {1, 0, 0, 1, 1, 0});
+  for (const auto& [a, b] :
+       {std::pair<Shape, Shape>{{2, 3}, {2, 3}}, {{3}, {2, 1}}, {{}, {4, 1, 1}}, {{1}, {}}}) {
+    op.cases.push_back(make_case(
+        {a, b}, [mask](const auto& x) { return xgrad::where(mask, x[0], x[1]); }, naive_where(mask)));
+  }
+  for (const auto& [condition, a, b] : {std::tuple<Shape, Shape, Shape>{plane, plane, plane},
+                                        {plane, {}, plane},
+                                        {plane, {403}, {517, 1}},
+                                        {wide, wide, {2, 1}},
+                                        {{2, 1}, wide, {140001}}}) {
+    op.large.push_back(late_case({a, b}, [condition = condition] {
+      const Mask chosen = scattered_mask(condition);
+      return make_case(
+          {}, [chosen](const auto& x) { return xgrad::where(chosen, x[0], x[1]); }, naive_where(chosen));
+    }));
+  }
+  op.errors = {error<ShapeError>("where: shapes must broadcast, got a (2) and b (3)",
+                                 [mask] { xgrad::where(mask, x(2), x(3)); }),
+               error<ShapeError>("where: shapes must broadcast, got condition (2, 3) and a and b (2)",
+                                 [mask] { xgrad::where(mask, x(2), x(2)); })};
+  return op;
+}
+
+const Rows rows([] { return std::vector<Op>{where_op()}; });
+
+const Conformance conformance{{"where", [](const auto& c) { return where(c.mask(0), c.x(1), c.x(2)); }}};
+
+void draw_where(Drawing& d) {
+  const auto [a, b] = broadcasting(d);
+  const Name& wide = d.rank(a) > d.rank(b) ? a : b;
+  d.call("where", {d.mask(d.narrowed(d.shape(wide))), a, b});
+}
+
+const Draws draws{{"where", draw_where}};
+
+}  // namespace
+}  // namespace xgrad_tests

@@ -1,0 +1,19 @@
+#include <xgrad/ops/reduce/scans.hpp>
+
+#include "../common/bench.hpp"
+
+namespace bench {
+namespace {
+
+const Rows rows("scans", [](const Sizes& s) -> std::vector<Row> {
+  return {
+      {"cumsum", {{s.flat}}, [](auto& a) { return cumsum(a[0], 0); }},
+      {"cumsum over last axis", {{s.matrix}}, [](auto& a) { return cumsum(a[0], 1); }},
+      {"cumsum over first axis", {{s.matrix}}, [](auto& a) { return cumsum(a[0], 0); }},
+      {"cumprod over last axis", {{s.matrix, 0.9, 1.1}}, [](auto& a) { return cumprod(a[0], 1); }},
+      {"cumprod over first axis", {{s.matrix, 0.9, 1.1}}, [](auto& a) { return cumprod(a[0], 0); }},
+  };
+});
+
+}  // namespace
+}  // namespace bench
