@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
 # ./run.sh --ranks NUMBER NAME [ARGS]: the same for a training program, on so many processes that share the work, by MPI.
-# ./run.sh test [CTEST ARGS]: the same for the tests. ./run.sh docs: builds the documentation. ./run.sh learn [FILE]:
+# ./run.sh test [PATTERN] [CTEST ARGS]: the same for the tests, or those that have PATTERN in their names. ./run.sh docs: builds the documentation. ./run.sh learn [FILE]:
 # writes the page to learn from, learn.html unless another name is given. ./run.sh mutate [NUMBER...]
 # and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
@@ -251,6 +251,25 @@ tell_where_page_is() {
   fi
 }
 
+# Prints how many cases the unit tests had, which ctest runs in parts, and which of them were skipped.
+run_tests() {
+  local selected=() failed=0 log=$build/Testing/Temporary/LastTest.log pattern=''
+  if [[ ${1:-} && $1 != -* ]]; then
+    pattern=$1
+    shift
+    export GTEST_FILTER="*$pattern*"
+    selected=(--tests-regex "^unit\.|$pattern")
+  fi
+  ctest --test-dir "$build" --output-on-failure --no-label-summary --label-exclude extended \
+    --parallel "$(getconf _NPROCESSORS_ONLN)" "${selected[@]}" "$@" || failed=$?
+  awk '/^skipped [^ ]+$/ { print "\t" $0 }
+    /^\[=+\] [0-9]+ tests? from .* ran\./ { cases += $2 }
+    END { print "\n" cases + 0 " cases of unit tests"; exit !cases }' "$log" ||
+    [[ $pattern && $(ctest --test-dir "$build" --show-only --tests-regex "$pattern") == *' Test '* ]] ||
+    die "no test has '$pattern' in its name"
+  return "$failed"
+}
+
 # Doxygen's and Sphinx's warnings are errors.
 build_docs() {
   say 'building the documentation ...'
@@ -325,7 +344,7 @@ shift
 
 if [[ $name == test ]]; then
   prepare all_tests
-  exec ctest --test-dir "$build" --output-on-failure --no-label-summary --parallel "$(getconf _NPROCESSORS_ONLN)" "$@"
+  run_tests "$@"
 elif [[ $name == docs ]]; then
   prepare docs
 elif [[ $name == learn ]]; then

@@ -24,7 +24,6 @@ using bench::Process;
 using nlohmann::json;
 using xgrad_tests::message_of, xgrad_tests::ProgramResult, xgrad_tests::run_command, xgrad_tests::run_program;
 
-#ifdef XGRAD_BUILD_BENCHMARKS
 ProgramResult run_bench(const std::string& arguments) {
   return run_command(XGRAD_PROGRAMS_DIR "/bench_encoder " + arguments + " 2>&1");
 }
@@ -138,7 +137,6 @@ TEST(BenchEncoderTest, DropoutIsOfStepsAlone) {
   EXPECT_NE(parameters, other_parameters);
   EXPECT_EQ(parameters, loss_and_step(0).second);
 }
-#endif
 
 TEST(BenchWorkerTest, AnswersInPythonAsInCpp) {
   if (run_command("python3 --version 2>&1").exit_code != 0) GTEST_SKIP() << "python3 is not installed";

@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "../program.hpp"
+#include "program.hpp"
 
-#ifdef XGRAD_BUILD_BENCHMARKS
 namespace {
 
 using xgrad_tests::ProgramResult, xgrad_tests::run_program;
@@ -37,4 +36,3 @@ TEST(BenchPretrainedTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
 }
 
 }  // namespace
-#endif
