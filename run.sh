@@ -4,6 +4,7 @@
 # ./run.sh test [PATTERN] [CTEST ARGS]: the same for the tests, or those that have PATTERN in their names. ./run.sh docs: builds the documentation. ./run.sh learn [FILE]:
 # writes the page to learn from, learn.html unless another name is given. ./run.sh mutate [NUMBER...]
 # and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
+# ./run.sh --yes ...: installs without asking; where there is no terminal, it never asks.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
 set -euo pipefail
 
@@ -16,7 +17,7 @@ type=${CMAKE_BUILD_TYPE:-Release} # as CMake reads this variable, but for names 
 build=$root/build/${type,,}
 if [[ -n ${CXX:-} ]]; then build+=-${CXX//[^[:alnum:].+-]/_}; fi # one build per compiler
 
-settings=(-D "CMAKE_BUILD_TYPE=$type")
+settings=(-D "CMAKE_BUILD_TYPE=$type" -D XGRAD_DEVELOPER_MODE=ON)
 
 say() { printf 'run.sh: %s\n' "$*" >&2; }
 die() { say "$@" && exit 1; }
@@ -143,6 +144,11 @@ install_missing_packages() {
     command -v sudo >/dev/null || die "neither root nor sudo: as root, run: apt-get install ${packages[*]}"
     as_root=(sudo)
   fi
+  if [[ ! $yes && -t 0 && -t 2 ]]; then
+    local answer
+    read -r -p 'run.sh: install? [Y/n] ' answer
+    [[ ${answer,,} == @(|y|yes) ]] || die "nothing was installed; to do it yourself: apt-get install ${packages[*]}"
+  fi
   log=$(mktemp)
   if ! {
     "${as_root[@]}" apt-get update &&
@@ -184,13 +190,16 @@ check_tools() {
 is_configured() { ! folder_of "$name" >/dev/null || grep -q "^build $name: phony " "$build/build.ninja"; }
 
 configure() {
-  local mpi=OFF # as installed: tests and programs follow
-  if [[ $name != @(fuzz|learn) ]] && command -v mpicxx >/dev/null; then mpi=ON; fi
-  if [[ -e $build/build.ninja ]] && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" &&
-    grep -qx "XGRAD_BUILD_MPI:BOOL=$mpi" "$build/CMakeCache.txt" && is_configured; then
+  local mpi=OFF onednn=OFF cache=$build/CMakeCache.txt # as installed: tests and programs follow
+  if [[ $name != @(fuzz|learn) ]]; then
+    if command -v mpicxx >/dev/null; then mpi=ON; fi
+    if ${CXX:-c++} -E -x c++ -include dnnl.hpp /dev/null >/dev/null 2>&1; then onednn=ON; fi
+  fi
+  if [[ -e $build/build.ninja ]] && grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache" &&
+    grep -qx "XGRAD_BUILD_MPI:BOOL=$mpi" "$cache" && grep -qx "XGRAD_ONEDNN:BOOL=$onednn" "$cache" && is_configured; then
     return
   fi
-  settings+=(-D "XGRAD_BUILD_MPI=$mpi")
+  settings+=(-D "XGRAD_BUILD_MPI=$mpi" -D "XGRAD_ONEDNN=$onednn")
   say 'configuring ...'
   local log
   log=$(mktemp)
@@ -323,6 +332,11 @@ prepare() { # at most one at a time
   ) 9>"$root/build/.lock"
 }
 
+yes=''
+if [[ ${1:-} == --yes ]]; then
+  yes=given
+  shift
+fi
 ranks=''
 if [[ ${1:-} == --ranks ]]; then
   [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ && ${3:-} ]] || die 'usage: ./run.sh --ranks NUMBER NAME [ARGS], with 1 to 9999 ranks'
@@ -336,7 +350,7 @@ fi
 
 name=${1:-}
 if [[ -z $name || $name == -h || $name == --help ]]; then
-  echo 'usage: ./run.sh [--ranks NUMBER] NAME [ARGS], where NAME is one of'
+  echo 'usage: ./run.sh [--yes] [--ranks NUMBER] NAME [ARGS], where NAME is one of'
   list_names
   exit 0
 fi
@@ -362,8 +376,8 @@ elif [[ $name == fuzz ]]; then
   [[ ${1:-} =~ ^[1-9][0-9]*$ ]] || die 'usage: ./run.sh fuzz SECONDS [HARNESS...], the names of files in tests/fuzz'
   export CXX=clang++
   build=$root/build/fuzz
-  settings=(-D CMAKE_BUILD_TYPE=Debug -D 'CMAKE_CXX_FLAGS_DEBUG=-O1 -g' -D XGRAD_BUILD_FUZZERS=ON)
-  for part in TESTS APPS EXAMPLES BENCHMARKS; do settings+=(-D "XGRAD_BUILD_$part=OFF"); done
+  settings=(-D CMAKE_BUILD_TYPE=Debug -D 'CMAKE_CXX_FLAGS_DEBUG=-O1 -g' -D XGRAD_BUILD_FUZZERS=ON -D XGRAD_WERROR=ON
+    -D XGRAD_PRECOMPILE_HEADERS=ON)
   prepare fuzzers
   exec "$root/tests/campaigns/fuzz.sh" "$build" "$@"
 elif folder=$(folder_of "$name"); then

@@ -1,5 +1,6 @@
-# cpack -G DEB: libxgrad has the shared libraries, libxgrad-dev what compiles against them, and where MPI is found
-# libxgrad-mpi and libxgrad-mpi-dev the same of xgrad::mpi. A build of static libraries gives what ends in -dev alone. The preset `package` configures a build for this.
+# cpack -G DEB: libxgrad0.2, with the SOVERSION in its name, has the shared libraries, libxgrad-dev what compiles against them;
+# libxgrad-mpi0.2 and libxgrad-mpi-dev have the same of xgrad::mpi. A build of static libraries gives what ends in -dev alone.
+# The presets `package` and `package-mpi` configure a build for this.
 set(CPACK_PACKAGE_VENDOR "the xgrad authors")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
@@ -15,7 +16,8 @@ set(about
     "xgrad records a graph while C++ code runs, differentiates it in reverse, and\n\
 composes its ops into attention and encoder models that can be trained.")
 
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libxgrad)
+set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libxgrad${soversion})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS libopenblas0-openmp)
@@ -27,10 +29,10 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "cmake, pkg-config")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "${about}\n\
 This package has the headers, and files for CMake and pkg-config.")
 
-set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_NAME libxgrad-mpi)
+set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_NAME libxgrad-mpi${soversion})
 set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_DEPENDS "libxgrad (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_MPI_RUNTIME_PACKAGE_DEPENDS "libxgrad${soversion} (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_MPI_RUNTIME_DESCRIPTION "${about}\nThis package has the shared library for training on several machines.")
 
 set(CPACK_DEBIAN_MPI_DEVELOPMENT_PACKAGE_NAME libxgrad-mpi-dev)
@@ -48,9 +50,9 @@ endif()
 if(BUILD_SHARED_LIBS)
   list(TRANSFORM packages REPLACE development runtime OUTPUT_VARIABLE libraries)
   list(APPEND packages ${libraries})
-  string(APPEND depends ", libxgrad (= ${PROJECT_VERSION})")
-  string(APPEND mpi_depends ", libxgrad-mpi (= ${PROJECT_VERSION})")
-  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}) # where libxgrad-mpi's own needs are
+  string(APPEND depends ", libxgrad${soversion} (= ${PROJECT_VERSION})")
+  string(APPEND mpi_depends ", libxgrad-mpi${soversion} (= ${PROJECT_VERSION})")
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}) # where the own needs are
 else()
   if(XGRAD_BLAS)
     string(APPEND depends ", libopenblas-dev")

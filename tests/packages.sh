@@ -16,11 +16,13 @@ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root ${http_proxy
   DEBIAN_FRONTEND=noninteractive bash -euxo pipefail -c '
   apt-get update
   apt-get install --yes --no-install-recommends /debs/*.deb
-  packages="libxgrad libxgrad-dev libxgrad-mpi libxgrad-mpi-dev"
+  packages=$(dpkg-query --show --showformat="\${Package}\n" "libxgrad*")
+  test "$(tr -d "0-9." <<<"$packages" | sort | tr "\n" " ")" = "libxgrad libxgrad-dev libxgrad-mpi libxgrad-mpi-dev "
   dpkg-query --show $packages
   for package in $packages; do test -s "/usr/share/doc/$package/copyright"; done
 
   apt-get install --yes --no-install-recommends g++ cmake make pkg-config
+  ! objdump -p /usr/lib/*/libxgrad*.so | grep -E "RPATH|RUNPATH"
   cmake -S /consumer -B /build -D CMAKE_BUILD_TYPE=Release -D with_mpi=ON
   cmake --build /build
   cd /build
@@ -37,9 +39,9 @@ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root ${http_proxy
   ./main
   ./files
   ./mpi
-  apt-get remove --yes libxgrad-mpi libxgrad-mpi-dev
+  apt-get remove --yes libxgrad-mpi-dev "libxgrad-mpi[0-9].*"
   ! cmake -S /consumer -B /without -D with_mpi=ON
   cmake -S /consumer -B /without -D with_mpi=OFF
-  apt-get remove --yes libxgrad libxgrad-dev
+  apt-get remove --yes libxgrad-dev "libxgrad[0-9].*"
   test ! -e /usr/include/xgrad
 '

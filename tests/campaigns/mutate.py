@@ -52,7 +52,8 @@ class Build:
         if not (self.folder / "build.ninja").exists():
             # a mistake makes variables and parameters unused: no warnings
             call(["cmake", "-S", SOURCE, "-B", self.folder, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=Release",
-                  "-D", "CMAKE_CXX_FLAGS=-w", "-D", "XGRAD_BUILD_BENCHMARKS=OFF", *self.settings])
+                  "-D", "CMAKE_CXX_FLAGS=-w", "-D", "XGRAD_DEVELOPER_MODE=ON", "-D", "XGRAD_BUILD_BENCHMARKS=OFF",
+                  *self.settings])
         call(["cmake", "--build", self.folder, "--target", self.target])
 
 
