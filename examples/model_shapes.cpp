@@ -3,6 +3,8 @@
 
 #include <xgrad/xgrad.hpp>
 
+#include "common/shape_trace.hpp"
+
 int main() {
   xgrad::manual_seed(0);
   const xgrad::ToyEncoder<float> model({.vocab_size = 7,
@@ -13,7 +15,7 @@ int main() {
   std::cout << summary(model) << '\n';
 
   const xgrad::Ids sentences{{1, 2, 3, 0}, {4, 5, 6, 0}};
-  const xgrad::ShapeTrace trace;
+  const examples::ShapeTrace trace;
   model(sentences);
   std::cout << trace;
 }

@@ -3,6 +3,7 @@
 #include <iomanip>
 
 #include "common/notebook.hpp"
+#include "common/shape_trace.hpp"
 
 using xgrad::Variable;
 
@@ -158,7 +159,7 @@ int main(int argc, char** argv) {
   const xgrad::MultiHeadAttention<double> mha(d_model, h);
   const xgrad::Embedding<double> embedding_in_double(vocab_size, d_model);
   {
-    const xgrad::ShapeTrace trace;
+    const examples::ShapeTrace trace;
     mha(embedding_in_double(batch), xgrad::padding_mask(batch, pad_token));
     std::cout << trace << '\n';
   }

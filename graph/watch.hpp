@@ -1,6 +1,6 @@
 #pragma once
 
-// To be told what a program computes, derive from Watcher: DetectAnomaly, ShapeTrace and profile() do.
+// To be told what a program computes, derive from Watcher: DetectAnomaly and profile() do.
 
 #include <cstdint>
 #include <memory>

@@ -376,15 +376,11 @@ TEST(WatcherTest, WatchingNeverChangesABit) {
   for (const bool weights : {false, true}) {
     const std::vector<float> alone = step(weights);
     std::vector<float> watched;
-    std::size_t rows = 0;
     {
       const Log log;
       const xgrad::DetectAnomaly anomaly;
-      const xgrad::ShapeTrace trace;
       xgrad::profile([&] { watched = step(weights); });
-      rows = trace.rows().size();
     }
-    EXPECT_GT(rows, 10u);
     ASSERT_EQ(watched.size(), alone.size());
     EXPECT_EQ(std::memcmp(watched.data(), alone.data(), alone.size() * sizeof(float)), 0);
   }

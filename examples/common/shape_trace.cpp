@@ -5,19 +5,17 @@
 #include <iomanip>
 #include <string_view>
 
-#include "../graph/variable.hpp"
-#include "../ops/attention/self_attention.hpp"
-#include "../ops/index/embedding.hpp"
-#include "../ops/norm/softmax.hpp"
-#include "../ops/product/linear.hpp"
+#include <xgrad/ops.hpp>
 
-namespace xgrad {
+namespace examples {
 namespace {
+
+using xgrad::Ids, xgrad::OpEvent, xgrad::OpInfo, xgrad::RunningModule, xgrad::Shape, xgrad::to_string;
 
 /// The value of an attribute that the op has; a default one if it has none of this name and type.
 template <class V>
-V attribute(std::span<const Attribute> attributes, std::string_view name) {
-  for (const Attribute& one : attributes) {
+V attribute(std::span<const xgrad::Attribute> attributes, std::string_view name) {
+  for (const xgrad::Attribute& one : attributes) {
     if (name != one.name) continue;
     if (const V* const value = std::get_if<V>(&one.value)) return *value;
   }
@@ -57,25 +55,25 @@ void ShapeTrace::add_op(const OpEvent<T>& event) {
   last_result_ = event.result.shape();
   const OpInfo& op = event.op;
   const auto shape = [&](std::size_t input) -> const Shape& { return event.inputs[input]->shape(); };
-  if (op == ops::embedding && is_type(event.module, "Embedding")) {
+  if (op == xgrad::ops::embedding && is_type(event.module, "Embedding")) {
     const Ids* const ids = attribute<const Ids*>(event.attributes, "ids");
     if (ids == nullptr || ids->dimension() != 2) return;
     rows_.push_back({"", "Input", ids->shape(), "batch, seq"});
     rows_.push_back({"Embedding", "Embedded", last_result_, "batch, seq, d_model"});
-  } else if (op == ops::linear && is_type(event.module, "Linear")) {
+  } else if (op == xgrad::ops::linear && is_type(event.module, "Linear")) {
     add_linear(*event.module, shape(0), last_result_);
-  } else if (op == ops::self_attention || op == ops::scaled_dot_product_attention) {
-    const bool projects = op == ops::self_attention;
+  } else if (op == xgrad::ops::self_attention || op == xgrad::ops::scaled_dot_product_attention) {
+    const bool projects = op == xgrad::ops::self_attention;
     const Shape q = projects ? with_last(shape(0), shape(1)[0]) : shape(0);
     const Shape& k = projects ? shape(0) : shape(1);
     if (is_type(event.module, "MultiHeadAttention"))
       rows_.push_back({"Linear Q/K/V", "Q, K, V", q, "batch, seq, d_model"});
     add_attention(q, k, last_result_.back(),
                   static_cast<std::size_t>(attribute<std::int64_t>(event.attributes, "num_heads")));
-  } else if (op == ops::softmax && is_type(event.module, "MultiHeadAttention")) {  // with_weights
+  } else if (op == xgrad::ops::softmax && is_type(event.module, "MultiHeadAttention")) {  // with_weights
     rows_.push_back({"Linear Q/K/V", "Q, K, V", queries_, "batch, seq, d_model"});
     add_attention(queries_, {last_result_.back(), 1}, queries_.back(), last_result_[last_result_.size() - 3]);
-  } else if (op == ops::softmax && is_type(event.module, "SelfAttention")) {
+  } else if (op == xgrad::ops::softmax && is_type(event.module, "SelfAttention")) {
     add_attention(queries_, {last_result_.back(), 1}, queries_.back(), 0);
   }
 }
@@ -132,4 +130,4 @@ std::ostream& operator<<(std::ostream& out, const ShapeTrace& trace) {
   return out;
 }
 
-}  // namespace xgrad
+}  // namespace examples
