@@ -1,6 +1,6 @@
 #pragma once
 
-// The arguments of an op that are no Variables, for those who watch.
+// The arguments of an op that are not Variables, for watchers.
 
 #include <concepts>
 #include <optional>
@@ -56,15 +56,15 @@ void add_attribute(AttributeList& list, const char* name, const A& value) {
   }
 }
 
-/// Tells those who watch of an op's results; apart from record(), which nobody may be watching.
+/// Notifies watchers of an op's results. Out of line: most programs have no watcher.
 template <class T, class... A>
-[[gnu::cold, gnu::noinline]] void tell_op(const OpInfo& op, std::span<const Variable<T>> ys,
-                                          std::span<const Variable<T>* const> inputs,
-                                          const Attributes<A...>& attributes) {
+[[gnu::cold, gnu::noinline]] void notify_op(const OpInfo& op, std::span<const Variable<T>> ys,
+                                            std::span<const Variable<T>* const> inputs,
+                                            const Attributes<A...>& attributes) {
   AttributeList list;
   auto name = op.attributes.begin();
   std::apply([&](const auto&... value) { (add_attribute(list, *name++, value), ...); }, attributes.values);
-  for (std::size_t i = 0; i < ys.size(); ++i) tell_op<T>(op, inputs, ys[i], list.attributes(), i);
+  for (std::size_t i = 0; i < ys.size(); ++i) notify_op<T>(op, inputs, ys[i], list.attributes(), i);
 }
 
 }  // namespace detail

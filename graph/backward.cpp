@@ -154,11 +154,11 @@ class Pass {
       return node.differentiate(dys, Needs(needs_.data()), grads_.data());
     // an op with several results is known by the number of the first, which is the next one
     const std::uint64_t number = node.order + (node.results > 1 ? 1 : 0);
-    tell_backward_begin(*node.op, number, *dys);
+    notify_backward_begin(*node.op, number, *dys);
     node.differentiate(dys, Needs(needs_.data()), grads_.data());
     for (std::size_t i = 0; i < inputs; ++i)
       if (needs_[i] == nullptr) grads_[i] = {};
-    tell_backward_end<T>(*node.op, number, {grads_.data(), inputs});
+    notify_backward_end<T>(*node.op, number, {grads_.data(), inputs});
   }
 
   /// The gradient of one of several results waits until those of the others have come; then the op's own node

@@ -123,7 +123,7 @@ class TowardsInputs final : public detail::Route<T> {
 };
 
 template <class T>
-using TakeLeaf = std::function<void(std::size_t, Variable<T>)>;
+using GradientSink = std::function<void(std::size_t, Variable<T>)>;
 
 /// Along all edges; the gradient of each of some leaves is handed over when the pass has gone along all edges
 /// to it.
@@ -131,7 +131,7 @@ template <class T>
 class LeafByLeaf final : public detail::Route<T> {
  public:
   LeafByLeaf(const Ref<Node<T>>& root, const std::vector<Variable<T>>& leaves, bool allow_unused,
-             const TakeLeaf<T>& take)
+             const GradientSink<T>& take)
       : root_(*root), allow_unused_(allow_unused), take_(take) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       const Ref<Node<T>>& node = Access<T>::node(leaves[i]);
@@ -203,7 +203,7 @@ class LeafByLeaf final : public detail::Route<T> {
 
   const Node<T>& root_;
   bool allow_unused_;
-  const TakeLeaf<T>& take_;
+  const GradientSink<T>& take_;
   detail::NodeSet<T> nodes_;  // the leaves come first
   std::vector<Waiting> waiting_;
 };

@@ -10,7 +10,7 @@
 namespace xgrad {
 
 /// What is known of an op before it is called: its name, and the names of its inputs and attributes in their
-/// order. Those who watch get it with each event; those of the library's functions are in the namespace ops.
+/// order. Watchers get it with each event. The descriptions of the library's ops are in the namespace ops.
 struct OpInfo {
   const char* name;
   std::span<const char*const> inputs, attributes;

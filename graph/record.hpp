@@ -51,12 +51,12 @@ std::array<Ref<Node<T>>, sizeof...(V)> nodes_of(const Inputs<V...>& inputs) {
 }
 
 template <class T, class... V, class... A>
-[[gnu::cold, gnu::noinline]] void tell_op(const OpInfo& op, std::span<const Variable<T>> ys,
-                                          const Inputs<V...>& inputs, const Attributes<A...>& attributes) {
+[[gnu::cold, gnu::noinline]] void notify_op(const OpInfo& op, std::span<const Variable<T>> ys,
+                                            const Inputs<V...>& inputs, const Attributes<A...>& attributes) {
   const auto pointers =
       std::apply([](const auto&... input) { return std::array<const Variable<T>*, sizeof...(V)>{&input...}; },
                  inputs.variables);
-  tell_op<T, A...>(op, ys, pointers, attributes);
+  notify_op<T, A...>(op, ys, pointers, attributes);
 }
 
 /// Of an op with `inputs` inputs, those at the end may be missing; it has all attributes or none.
@@ -75,7 +75,7 @@ void record_results(O& op, Variable<T>* ys, const Inputs<V...>& inputs, const At
   if (std::apply(will_record<V...>, inputs.variables))
     add_node<M>(op, ys, nodes_of<T>(inputs), std::forward<F>(backward), saved);
   if (is_watched()) [[unlikely]]
-    tell_op<T>(op, {ys, M}, inputs, attributes);
+    notify_op<T>(op, {ys, M}, inputs, attributes);
 }
 
 }  // namespace detail
@@ -86,7 +86,7 @@ void record_results(O& op, Variable<T>* ys, const Inputs<V...>& inputs, const At
 /// `backward(dy, needs, saved...)` gets the gradient of y, which inputs need one, and what `saved` named, and
 /// returns Grads<T, N>, a gradient of each input's shape. It is called with Variables: made of the library's
 /// ops, the gradient can itself be differentiated. It must capture sizes and plain arrays only, never a
-/// Variable. `op` describes the op, and `attributes` are for those who watch.
+/// Variable. `op` describes the op, and `attributes` are for watchers.
 template <class T, detail::Described O, class... V, class... A, class... S, class F>
 Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
                    const Saved<S...>& saved, F&& backward) {

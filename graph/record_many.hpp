@@ -35,7 +35,7 @@ Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& 
   if (detail::is_watched()) [[unlikely]] {
     std::vector<const Variable<T>*> pointers;
     for (const Variable<T>& input : inputs) pointers.push_back(&input);
-    detail::tell_op<T, A...>(op, {&result, 1}, pointers, attributes);
+    detail::notify_op<T, A...>(op, {&result, 1}, pointers, attributes);
   }
   return result;
 }

@@ -25,8 +25,8 @@ void set(Attribute& attribute, const char* name, V&& value) {
 
 }  // namespace
 
-/// Calls the watchers of this thread. What they compute meanwhile is told to nobody.
-class Telling : Unwatched {
+/// Calls the watchers of this thread, without notifying them of what they compute meanwhile.
+class Notification : Unwatched {
  public:
   template <class Tell>
   void all(const Tell& tell) const {
@@ -39,12 +39,12 @@ const RunningModule* running_module() noexcept { return innermost; }
 ModuleScope::ModuleScope(std::unique_ptr<RunningModule> module) {
   if (module == nullptr) return;
   module->outer = innermost;
-  Telling().all([&](Watcher& watcher) { watcher.on_module_begin(*module); });
+  Notification().all([&](Watcher& watcher) { watcher.on_module_begin(*module); });
   innermost = module_ = module.release();
 }
 
 void ModuleScope::end() noexcept {
-  Telling().all([this](Watcher& watcher) { watcher.on_module_end(*module_); });
+  Notification().all([this](Watcher& watcher) { watcher.on_module_end(*module_); });
   innermost = module_->outer;
   delete module_;
 }
@@ -67,31 +67,31 @@ void AttributeList::add(const char* name, const Ids* value) { set(attributes_.em
 void AttributeList::add(const char* name, const Mask* value) { set(attributes_.emplace_back(), name, value); }
 
 template <class T>
-void tell_op(const OpInfo& op, std::span<const Variable<T>* const> inputs, const Variable<T>& result,
-             std::span<const Attribute> attributes, std::size_t output) {
+void notify_op(const OpInfo& op, std::span<const Variable<T>* const> inputs, const Variable<T>& result,
+               std::span<const Attribute> attributes, std::size_t output) {
   const Node<T>* const node = Access<T>::node(result).get();
   const OpEvent<T> event{op,     inputs,    result,     attributes, node != nullptr ? node->order : 0,
                          output, innermost, in_backward};
-  Telling().all([&](Watcher& watcher) { watcher.on_op(event); });
+  Notification().all([&](Watcher& watcher) { watcher.on_op(event); });
 }
 
 template <class T>
-void tell_backward_begin(const OpInfo& op, std::uint64_t number, const Variable<T>& dy) {
+void notify_backward_begin(const OpInfo& op, std::uint64_t number, const Variable<T>& dy) {
   const BackwardEvent<T> event{op, number, dy, {}};
-  Telling().all([&](Watcher& watcher) { watcher.on_backward_begin(event); });
+  Notification().all([&](Watcher& watcher) { watcher.on_backward_begin(event); });
 }
 
 template <class T>
-void tell_backward_end(const OpInfo& op, std::uint64_t number, std::span<const Variable<T>> gradients) {
+void notify_backward_end(const OpInfo& op, std::uint64_t number, std::span<const Variable<T>> gradients) {
   const BackwardEvent<T> event{op, number, {}, gradients};
-  Telling().all([&](Watcher& watcher) { watcher.on_backward_end(event); });
+  Notification().all([&](Watcher& watcher) { watcher.on_backward_end(event); });
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                    \
-  template void tell_op(const OpInfo&, std::span<const Variable<T>* const>, const Variable<T>&, \
-                        std::span<const Attribute>, std::size_t);                               \
-  template void tell_backward_begin(const OpInfo&, std::uint64_t, const Variable<T>&);          \
-  template void tell_backward_end(const OpInfo&, std::uint64_t, std::span<const Variable<T>>);
+#define XGRAD_INSTANTIATE(T)                                                                      \
+  template void notify_op(const OpInfo&, std::span<const Variable<T>* const>, const Variable<T>&, \
+                          std::span<const Attribute>, std::size_t);                               \
+  template void notify_backward_begin(const OpInfo&, std::uint64_t, const Variable<T>&);          \
+  template void notify_backward_end(const OpInfo&, std::uint64_t, std::span<const Variable<T>>);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

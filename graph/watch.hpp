@@ -1,6 +1,6 @@
 #pragma once
 
-// To be told what a program computes, derive from Watcher: DetectAnomaly and profile() do.
+// To observe what a program computes, derive from Watcher, as DetectAnomaly and profile() do.
 
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,7 @@ class Variable;
 
 namespace detail {
 
-class Telling;
+class Notification;
 
 }  // namespace detail
 
@@ -66,10 +66,10 @@ struct BackwardEvent {
   std::span<const Variable<T>> gradients;  ///< of its inputs, undefined where none is needed; empty before
 };
 
-/// While one lives, it is told of all that the thread which made it computes; the newest watcher first. What
-/// it is told changes nothing: the same kernels run, and results have the same bits. Ops that a watcher calls
-/// itself are told to nobody. An exception that it throws comes out of the op. When nobody watches, an op
-/// costs one branch more.
+/// While an object lives, it is notified of everything that its thread computes; the newest watcher first.
+/// Watching changes nothing: the same kernels run, and results have the same bits. Watchers are not notified
+/// of ops that a watcher itself calls. An exception of a watcher propagates out of the op. Without a watcher,
+/// an op costs one more branch.
 class Watcher {
  public:
   Watcher();
@@ -91,7 +91,7 @@ class Watcher {
   virtual void on_module_end(const RunningModule&) noexcept {}
 
  private:
-  friend class detail::Telling;
+  friend class detail::Notification;
 
   Watcher* next_;  // older
 };
@@ -130,14 +130,14 @@ class [[nodiscard]] ModuleScope {
   RunningModule* module_ = nullptr;  // owned
 };
 
-/// As long as one lives, the ops of this thread are told to nobody: for those that an op is made of.
+/// While an object lives, watchers are not notified of the ops of this thread: for the parts of an op.
 class [[nodiscard]] Unwatched : protected ScopedValue<Watcher*> {
  public:
   Unwatched() noexcept : ScopedValue(watchers, nullptr) {}
 };
 
-/// As long as one lives, those who watch this thread see single ops where the library has one kernel, with
-/// the same numbers but for rounding.
+/// While an object lives, watchers of this thread see single ops where the library has one kernel, with the
+/// same numbers but for rounding.
 class [[nodiscard]] SingleOps : ScopedValue<bool> {
  public:
   SingleOps() noexcept : ScopedValue(single_ops, true) {}
@@ -162,17 +162,17 @@ class AttributeList {
 };
 
 template <class T>
-[[gnu::cold, gnu::noinline]] void tell_op(const OpInfo& op, std::span<const Variable<T>* const> inputs,
-                                          const Variable<T>& result, std::span<const Attribute> attributes,
-                                          std::size_t output);
+[[gnu::cold, gnu::noinline]] void notify_op(const OpInfo& op, std::span<const Variable<T>* const> inputs,
+                                            const Variable<T>& result, std::span<const Attribute> attributes,
+                                            std::size_t output);
 
 template <class T>
-[[gnu::cold, gnu::noinline]] void tell_backward_begin(const OpInfo& op, std::uint64_t number,
-                                                      const Variable<T>& dy);
+[[gnu::cold, gnu::noinline]] void notify_backward_begin(const OpInfo& op, std::uint64_t number,
+                                                        const Variable<T>& dy);
 
 template <class T>
-[[gnu::cold, gnu::noinline]] void tell_backward_end(const OpInfo& op, std::uint64_t number,
-                                                    std::span<const Variable<T>> gradients);
+[[gnu::cold, gnu::noinline]] void notify_backward_end(const OpInfo& op, std::uint64_t number,
+                                                      std::span<const Variable<T>> gradients);
 
 }  // namespace detail
 }  // namespace xgrad

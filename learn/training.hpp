@@ -29,7 +29,7 @@ class Training {
  public:
   static constexpr std::size_t d_model = 32, d_ff = 64, batch = 64;
 
-  /// Throws xgrad::ValueError for settings that cannot be.
+  /// Throws xgrad::ValueError for invalid settings.
   explicit Training(const TrainingSettings& settings);
   ~Training();
   Training(const Training&) = delete;

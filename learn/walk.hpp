@@ -26,7 +26,7 @@ struct WalkSettings {
 
 /// Computes the block with one op after the other, the loss of the guess, and all gradients: the data of a
 /// report (docs/report_format.md) with a graph and, by their names, the tensors of the lesson. Throws
-/// xgrad::ValueError for settings that cannot be, in a sentence for whoever made them.
+/// xgrad::ValueError for invalid settings, in a sentence for the person who made them.
 std::string walk(const WalkSettings& settings);
 
 }  // namespace learn

@@ -3,18 +3,13 @@
 #include <optional>
 #include <unordered_set>
 
+#include "detail/for_each_module.hpp"
+
 namespace xgrad {
 namespace {
 
 template <class T>
 using State = detail::ModuleState<T>;
-
-/// Calls visit(state) for a module and all below it, each before its children.
-template <class S, class Visit>
-void for_each_module(S& state, Visit&& visit) {
-  visit(state);
-  for (const auto& [name, child] : state.children) for_each_module<S>(*child, visit);
-}
 
 template <class T>
 void list_parameters(const State<T>& state, const std::string& prefix, std::vector<NamedParameter<T>>& list) {
@@ -91,7 +86,7 @@ template <class T>
 std::vector<Variable<T>> Module<T>::parameters() const {
   std::vector<Variable<T>> list;
   std::unordered_set<const void*> seen;
-  for_each_module(std::as_const(*state_), [&](const State<T>& state) {
+  detail::for_each_module(std::as_const(*state_), [&](const State<T>& state) {
     for (const auto& [name, parameter] : state.parameters)
       if (seen.insert(identity(parameter)).second) list.push_back(parameter);
   });
@@ -125,12 +120,12 @@ void Module<T>::load_state_dict(const StateDict<T>& state) const {
 
 template <class T>
 void Module<T>::train(bool on) const {
-  for_each_module(*state_, [on](State<T>& state) { state.training = on; });
+  detail::for_each_module(*state_, [on](State<T>& state) { state.training = on; });
 }
 
 template <class T>
 void Module<T>::zero_grad() const {
-  for_each_module(std::as_const(*state_), [](const State<T>& state) {
+  detail::for_each_module(std::as_const(*state_), [](const State<T>& state) {
     for (const auto& [name, parameter] : state.parameters) parameter.zero_grad();
   });
 }
@@ -159,7 +154,7 @@ Variable<T> Module<T>::parameter(std::string name, Array<T> initial) {
 
 template <class T>
 void Module<T>::add_child(std::string name, const Module& module) {
-  for_each_module(std::as_const(*module.state_), [&](const State<T>& state) {
+  detail::for_each_module(std::as_const(*module.state_), [&](const State<T>& state) {
     if (&state == state_.get()) {
       detail::fail<ValueError>(type(), ": the child '", name, "' must not contain its parent");
     }

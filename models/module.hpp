@@ -92,7 +92,7 @@ class Module {
   const detail::ModuleState<T>& state() const noexcept { return *state_; }
 
  protected:
-  /// The first line of a forward pass, `const auto scope = this->scope();`: those who watch are told that
+  /// The first line of a forward pass, `const auto scope = this->scope();`: watchers are notified that
   /// what is computed from here to the end of the block belongs to this module.
   detail::ModuleScope scope() const {
     if (!detail::is_watched()) [[likely]]
@@ -114,9 +114,12 @@ class Module {
   }
 
  private:
+  template <class>
+  friend class EvalMode;
+
   void add_child(std::string name, const Module& module);
   void declare(const std::string& name);
-  /// For those who watch; null if this module is the innermost one that runs already.
+  /// For watchers; null if this module is the innermost one that runs already.
   [[gnu::cold, gnu::noinline]] std::unique_ptr<RunningModule> running() const;
 
   std::shared_ptr<detail::ModuleState<T>> state_;

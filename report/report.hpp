@@ -74,7 +74,7 @@ class Recording {
 ///   report.step(400).parameters(model).observe(example, model, [&] { return loss_of(example); });
 ///   report.write("toy.html");
 ///
-/// Nothing that it is told changes the run: no parameter, gradient, mode or random number. Of what is larger
+/// A report does not change the run: no parameter, gradient, mode or random number. Of what is larger
 /// than 8 MB curves are thinned, large values left out, attention weights rounded to 16 bits, then steps and
 /// layers left out, as far as it needs, and the page says so. The data has a format of its own,
 /// docs/report_format.md.

@@ -53,7 +53,7 @@ class AdamBase : public Optimizer<T> {
 
 /// Adam (Kingma and Ba 2014, arXiv:1412.6980). With g = dp + weight_decay p: m = beta1 m + (1 - beta1) g; v =
 /// beta2 v + (1 - beta2) g^2; p -= lr mhat / (sqrt(vhat) + eps) with mhat = m / (1 - beta1^t), vhat = v / (1
-/// - beta2^t) in step t. Throws ValueError for options that cannot be.
+/// - beta2^t) in step t. Throws ValueError for invalid options.
 /// https://pytorch.org/docs/stable/generated/torch.optim.Adam.html
 template <class T>
 class Adam : public detail::AdamBase<T> {
@@ -65,7 +65,7 @@ class Adam : public detail::AdamBase<T> {
 };
 
 /// Adam with g = dp and decoupled weight decay, p *= 1 - lr weight_decay before each step (Loshchilov and
-/// Hutter 2017, arXiv:1711.05101). Throws ValueError for options that cannot be.
+/// Hutter 2017, arXiv:1711.05101). Throws ValueError for invalid options.
 /// https://pytorch.org/docs/stable/generated/torch.optim.AdamW.html
 template <class T>
 class AdamW : public detail::AdamBase<T> {

@@ -12,7 +12,7 @@
 namespace xgrad {
 
 /// How the processes of one training run, called ranks as in MPI, send each other bytes. It moves them and
-/// nothing else: whoever uses it does the sums. All ranks make the same calls in the same order.
+/// nothing else: its users compute the sums. All ranks make the same calls in the same order.
 class Communicator {
  public:
   virtual ~Communicator() = default;

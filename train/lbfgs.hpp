@@ -42,7 +42,7 @@ struct LBFGSOptions {
 /// All parameters make one vector, those without a gradient with zeros; there is one group. The numbers are
 /// PyTorch's, and the bits the same for any number of threads. The state dict has the options, of which
 /// line_search_fn is 0 or 1, and the history, so that a loaded optimizer goes on as the saved one would have.
-/// Throws ValueError for options that cannot be, and from step() without a closure, which a reference to
+/// Throws ValueError for invalid options, and from step() without a closure, which a reference to
 /// Optimizer allows.
 /// https://pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
 template <class T>

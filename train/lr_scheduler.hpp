@@ -24,7 +24,7 @@ class LRScheduler : public Stateful {
 
   LRScheduler(Optimizer<T>& optimizer, Rule rule);
 
-  /// Goes on to the next epoch. Throws ValueError for a rate that cannot be, in the same epoch then.
+  /// Goes on to the next epoch. Throws ValueError for an invalid rate; the epoch is then unchanged.
   void step();
 
   std::size_t last_epoch() const { return last_epoch_; }

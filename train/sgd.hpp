@@ -14,7 +14,7 @@ struct SGDOptions {
 
 /// Gradient descent with momentum (Sutskever et al. 2013). With g = dp + weight_decay p: velocity = momentum
 /// velocity + (1 - dampening) g (just g in the first step); p -= lr velocity, or lr (g + momentum velocity)
-/// with nesterov. Throws ValueError for options that cannot be.
+/// with nesterov. Throws ValueError for invalid options.
 /// https://pytorch.org/docs/stable/generated/torch.optim.SGD.html
 template <class T>
 class SGD : public Optimizer<T> {

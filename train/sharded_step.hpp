@@ -128,7 +128,7 @@ class ShardedStep {
   ShardedStepOptions options_;
   std::size_t calls_ = 0, bytes_sent_ = 0;
   std::vector<RankTimes> times_;
-  RankTimes last_;                                         // of this rank, not yet told
+  RankTimes last_;                                         // of this rank, not yet sent
   std::unique_ptr<detail::GradientExchange<T>> exchange_;  // kept from step to step
 };
 

@@ -22,7 +22,7 @@ namespace apps {
 
 using OnnxValues = xgrad::onnx::Values<float>;
 
-/// A model in evaluation mode, and what onnx::save() is told of it.
+/// A model in evaluation mode, and the options of onnx::save() for it.
 struct ExportedModel {
   std::shared_ptr<const xgrad::Module<float>> module;
   std::vector<xgrad::onnx::Input> inputs;

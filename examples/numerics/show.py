@@ -1,4 +1,4 @@
-"""What ../common/show.hpp is for the C++ programs, for their twins."""
+"""What ../common/show.hpp is for the C++ programs, for their counterparts in PyTorch."""
 
 import resource
 import sys

@@ -159,13 +159,6 @@ std::size_t most_tiled_product() {
 #endif
 }
 
-/// Up to how many multiplications loops are as fast as OpenBLAS, which asks a table of buffers that threads
-/// share for memory to pack into, unless it has a kernel that does not pack: with AVX-512, but for a small
-/// transposed b.
-std::size_t most_looped_product(bool trans_b) {
-  return !has_small_kernels() ? most_small_product : trans_b ? 2 * small_product : small_product;
-}
-
 /// True where tiles are faster than one call: not where that call is a tile itself.
 bool pays_to_tile(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
   constexpr std::size_t least_side = 16, unpacked = 1000000;
@@ -177,12 +170,15 @@ bool pays_to_tile(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
 
 const char* blas_core_name() { return openblas_get_corename ? openblas_get_corename() : "unknown"; }
 
+/// OpenBLAS asks a table of buffers that threads share for memory to pack into, unless it has a kernel that
+/// does not pack: with AVX-512, but for a small transposed b.
+std::size_t most_looped_product(bool trans_b) {
+  return !has_small_kernels() ? most_small_product : trans_b ? 2 * small_product : small_product;
+}
+
 template <typename T>
 void large_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {
-  const std::size_t m = c.rows, n = c.cols, k = a.cols;
-  if (is_small(b.transposed, m, n, k, most_looped_product(b.transposed))) {
-    small_gemm<T>(alpha, a, b, beta, c);
-  } else if (pays_to_tile(b.transposed, m, n, k)) {
+  if (pays_to_tile(b.transposed, c.rows, c.cols, a.cols)) {
     tiled_gemm_in_pieces(alpha, a, b, beta, c);
   } else {
     blas_gemm_in_pieces(alpha, a, b, beta, c);

@@ -116,6 +116,8 @@ void multiply(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T bet
 
 const char* blas_core_name() { return "none"; }
 
+std::size_t most_looped_product(bool) { return small_product; }
+
 template <typename T>
 void large_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {
   in_pieces<T>(std::size_t{1} << 18, block_rows, tile_cols, a, b, c,

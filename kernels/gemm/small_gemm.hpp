@@ -13,8 +13,7 @@ constexpr std::size_t small_product = 2560, most_small_product = 10240, rows_per
 
 /// True for products of up to `most` multiplications. Those of small_product are done in loops before larger
 /// ones have chosen and packed, on every processor.
-inline bool is_small(bool trans_b, std::size_t m, std::size_t n, std::size_t k,
-                     std::size_t most = small_product) {
+inline bool is_small(bool trans_b, std::size_t m, std::size_t n, std::size_t k, std::size_t most) {
   if (m > most || n > most || k > most) return false;
   const std::size_t rest = n % tile_cols, groups = n / tile_cols + (rest & 1) + (rest >> 1 & 1) + (rest >> 2);
   const std::uint64_t rows = m + (trans_b ? rows_per_copy : 0);  // a product of these exceeds 32 bits

@@ -129,7 +129,7 @@ struct NodeDescription {
   std::size_t inputs, outputs;
 };
 
-/// Makes the operator of a node. Throws ValueError for attributes that cannot be.
+/// Makes the operator of a node. Throws ValueError for invalid attributes.
 template <class T>
 using MakeOperator = Operator<T> (*)(const NodeDescription&);
 

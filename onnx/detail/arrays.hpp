@@ -6,35 +6,18 @@
 #include <vector>
 
 #include "../../base/error.hpp"
+#include "../../kernels/index/axes.hpp"
 #include "../../ops/pointwise/broadcast.hpp"
+#include "../../ops/reduce/detail/middle_axis.hpp"
 
 // Arrays of integers and conditions, for which there are no ops: a graph computes shapes and masks with them.
 namespace xgrad::onnx::detail {
 
-/// An array (outer, length, inner) around its axis.
-struct Middle {
-  Middle(const Shape& shape, std::size_t axis) : length(shape[axis]) {
-    for (std::size_t i = 0; i < axis; ++i) outer *= shape[i];
-    for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
-  }
-
-  std::size_t outer = 1, length, inner = 1;
-};
-
 /// Calls f(i, place) for each element of `shape`, in its order, with its place by other strides.
 template <class F>
 void for_each_place(const Shape& shape, const xgrad::detail::Strides& strides, F f) {
-  std::vector<std::size_t> index(shape.size());
-  std::ptrdiff_t place = 0;
-  for (std::size_t i = 0, count = element_count(shape); i < count; ++i) {
-    f(i, place);
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      place += strides[axis];
-      if (++index[axis] < shape[axis]) break;
-      place -= strides[axis] * static_cast<std::ptrdiff_t>(shape[axis]);
-      index[axis] = 0;
-    }
-  }
+  kernels::for_each_outer(kernels::merge_axes<1>(shape, {strides}, 0), 0,
+                          [&](const auto& offset, std::size_t i) { f(i, offset[0]); });
 }
 
 /// x broadcast to a shape that it stretches to.
@@ -81,7 +64,7 @@ Array<E> taken(const Array<E>& x, std::size_t axis, std::span<const std::size_t>
   Shape shape = x.shape();
   shape[axis] = places.size();
   Array<E> y = Array<E>::from_shape(shape);
-  const Middle m(x.shape(), axis);
+  const xgrad::detail::MiddleAxis m = xgrad::detail::middle_axis(axis, x.shape());
   E* to = y.data();
   for (std::size_t o = 0; o < m.outer; ++o) {
     for (const std::size_t place : places)
@@ -104,7 +87,7 @@ Array<E> joined(const std::vector<Array<E>>& parts, std::size_t axis) {
     shape[axis] += part.shape()[axis];
   }
   Array<E> y = Array<E>::from_shape(shape);
-  const std::size_t outer = Middle(shape, axis).outer;
+  const std::size_t outer = xgrad::detail::middle_axis(axis, shape).outer;
   E* to = y.data();
   for (std::size_t o = 0; o < outer; ++o) {
     for (const Array<E>& part : parts) {

@@ -8,6 +8,7 @@
 #include "../../ops/norm/layer_norm.hpp"
 #include "../../ops/norm/softmax.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
+#include "../../ops/product/detail/einsum_equation.hpp"
 #include "../../ops/product/einsum.hpp"
 #include "../../ops/product/matmul.hpp"
 #include "../../ops/reduce/reductions.hpp"
@@ -46,43 +47,25 @@ Operator<T> gemm_operator(const NodeDescription& node) {
   };
 }
 
-/// The letters of the result: those after the arrow, or without one those that occur once.
-std::string einsum_output(const std::string& equation) {
-  const std::size_t arrow = equation.find("->");
-  if (arrow != std::string::npos) return equation.substr(arrow + 2);
-  std::string once;
-  for (const char c : equation)
-    if (std::ranges::count(equation, c) == 1) once += c;
-  return once;
-}
-
 /// The lengths of the axes of "..." and of letters: no product on the way to the result has more. Of two
 /// operands only the result is ever made, of more all letters may be left in a product of some.
 template <class T>
 Shape einsum_lengths(const std::string& equation, const std::vector<Variable<T>>& operands) {
-  std::map<char, std::size_t> lengths;
-  Shape others;
-  std::size_t place = 0;
-  for (const Variable<T>& x : operands) {
-    const std::size_t end = std::min(equation.find_first_of(",-", place), equation.size());
-    std::string letters = equation.substr(std::min(place, end), end - std::min(place, end));
-    place = end + 1;
-    std::erase(letters, ' ');
-    const std::size_t dots = std::min(letters.find('.'), letters.size());
-    std::erase(letters, '.');
-    if (letters.size() > x.dimension()) continue;  // which einsum refuses
-    const std::size_t more = x.dimension() - letters.size();
-    for (std::size_t i = 0; i < letters.size(); ++i) {
-      std::size_t& length = lengths.emplace(letters[i], 1).first->second;
-      length = std::max(length, x.shape()[i < dots ? i : i + more]);
+  std::vector<Shape> shapes;
+  for (const Variable<T>& x : operands) shapes.push_back(x.shape());
+  const xgrad::detail::EinsumEquation parsed = xgrad::detail::parse_einsum(equation, shapes);
+  std::map<int, std::size_t> lengths;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    for (std::size_t axis = 0; axis < shapes[i].size(); ++axis) {
+      std::size_t& length = lengths.emplace(parsed.operands[i][axis], 1).first->second;
+      length = std::max(length, shapes[i][axis]);
     }
-    const auto first = x.shape().begin() + static_cast<std::ptrdiff_t>(dots);
-    others = broadcast_lengths(others, Shape(first, first + static_cast<std::ptrdiff_t>(more)));
   }
-  const std::string output = einsum_output(equation);
-  for (const auto& [letter, length] : lengths)
-    if (operands.size() > 2 || output.find(letter) != std::string::npos) others.push_back(length);
-  return others;
+  Shape result;
+  for (const auto& [label, length] : lengths) {
+    if (operands.size() > 2 || std::ranges::count(parsed.output, label) > 0) result.push_back(length);
+  }
+  return result;
 }
 
 template <class T>

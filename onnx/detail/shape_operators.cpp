@@ -413,7 +413,7 @@ Operator<T> cumulative_sum(const NodeDescription& node) {
     }
     const Ids& x = given.integers(0);
     Ids y = x;
-    const Middle m(x.shape(), axis);
+    const xgrad::detail::MiddleAxis m = xgrad::detail::middle_axis(axis, x.shape());
     for (std::size_t i = 0; i < m.outer * m.inner; ++i) {
       std::uint64_t sum = 0;
       for (std::size_t k = 0; k < m.length; ++k) {

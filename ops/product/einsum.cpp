@@ -1,10 +1,8 @@
 #include "einsum.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "../../base/dims.hpp"
@@ -12,116 +10,16 @@
 #include "../index/indexing.hpp"
 #include "../reduce/reductions.hpp"
 #include "../shape/shapes.hpp"
+#include "detail/einsum_equation.hpp"
 #include "matmul.hpp"
 
 namespace xgrad {
 namespace {
 
-/// The axes of an operand: letters, and negative numbers for those of "...", -1 for the last one.
-using Labels = std::vector<int>;
+using Labels = detail::EinsumLabels;
 
 bool contains(const Labels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
-}
-
-constexpr std::string_view ellipsis = "...";
-
-/// What stands between two commas: letters, with at most one "..." among them.
-void check_term(std::string_view term, const std::string& equation) {
-  const std::size_t dots = term.find(ellipsis);
-  for (std::size_t i = 0; i < term.size(); ++i) {
-    if (dots != term.npos && i >= dots && i < dots + ellipsis.size()) continue;
-    const bool letter = (term[i] >= 'a' && term[i] <= 'z') || (term[i] >= 'A' && term[i] <= 'Z');
-    if (!letter)
-      detail::fail<ValueError>("einsum: axes must be letters or one '...', got '", term, "' in '", equation,
-                               "'");
-  }
-}
-
-/// The labels of a checked term; `rank` is that of its operand, or for the output as if it had one.
-Labels labels_of(std::string_view term, std::size_t rank) {
-  Labels labels;
-  for (std::size_t i = 0; i < term.size(); ++i) {
-    if (term[i] != '.') {
-      labels.push_back(term[i]);
-      continue;
-    }
-    const std::size_t axes = rank - (term.size() - ellipsis.size());
-    for (std::size_t k = axes; k > 0; --k) labels.push_back(-static_cast<int>(k));
-    i += ellipsis.size() - 1;
-  }
-  return labels;
-}
-
-struct Equation {
-  std::vector<Labels> operands;
-  Labels output;
-};
-
-/// Letters that occur once, in alphabetical order, after the axes of "...".
-Labels implied_output(const std::vector<Labels>& operands) {
-  std::map<int, int> occurrences;
-  for (const Labels& labels : operands)
-    for (const int label : labels) ++occurrences[label];
-  Labels output;
-  for (const auto& [label, count] : occurrences)
-    if (label < 0 || count == 1) output.push_back(label);
-  return output;
-}
-
-template <class T>
-Equation parse(std::string_view text, const std::vector<Variable<T>>& operands) {
-  std::string equation;
-  std::copy_if(text.begin(), text.end(), std::back_inserter(equation), [](char c) { return c != ' '; });
-  const std::size_t arrow = equation.find("->");
-  const std::string inputs = equation.substr(0, arrow);
-
-  std::vector<std::string> terms(1);
-  for (const char c : inputs) {
-    if (c == ',') {
-      terms.emplace_back();
-    } else {
-      terms.back() += c;
-    }
-  }
-  if (terms.size() != operands.size()) {
-    detail::fail<ValueError>("einsum: '", equation, "' must name as many operands as there are, got ",
-                             operands.size());
-  }
-
-  Equation result;
-  std::size_t broadcast_axes = 0;
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    check_term(terms[i], equation);
-    const bool dots = terms[i].find(ellipsis) != std::string::npos;
-    const std::size_t letters = terms[i].size() - (dots ? ellipsis.size() : 0);
-    const std::size_t rank = operands[i].dimension();
-    if (dots ? rank < letters : rank != letters) {
-      detail::fail<ShapeError>("einsum: operand ", i, " must have ", dots ? "at least " : "", letters,
-                               " axes for '", terms[i], "', got ", operands[i].shape());
-    }
-    if (dots) broadcast_axes = std::max(broadcast_axes, rank - letters);
-    result.operands.push_back(labels_of(terms[i], rank));
-  }
-
-  if (arrow == std::string::npos) {
-    result.output = implied_output(result.operands);
-    return result;
-  }
-  const std::string output = equation.substr(arrow + 2);
-  check_term(output, equation);
-  const bool dots = output.find(ellipsis) != std::string::npos;
-  result.output = labels_of(output, output.size() - (dots ? ellipsis.size() : 0) + broadcast_axes);
-  for (const int label : result.output) {
-    if (std::count(result.output.begin(), result.output.end(), label) > 1)
-      detail::fail<ValueError>("einsum: an axis may be in the output once, got '", equation, "'");
-    const auto has_label = [label](const Labels& labels) { return contains(labels, label); };
-    if (std::none_of(result.operands.begin(), result.operands.end(), has_label)) {
-      detail::fail<ValueError>("einsum: every axis of the output must be one of an operand, got '", equation,
-                               "'");
-    }
-  }
-  return result;
 }
 
 /// An operand on its way to the result.
@@ -232,7 +130,9 @@ Factor<T> contracted(Factor<T> a, Factor<T> b, const Labels& needed) {
 
 template <class T>
 Variable<T> einsum(std::string_view equation, const std::vector<Variable<T>>& operands) {
-  const Equation parsed = parse(equation, operands);
+  std::vector<Shape> shapes;
+  for (const Variable<T>& x : operands) shapes.push_back(x.shape());
+  const detail::EinsumEquation parsed = detail::parse_einsum(equation, shapes);
   std::vector<Factor<T>> factors;
   std::map<int, std::size_t> lengths;
   for (std::size_t i = 0; i < operands.size(); ++i) {

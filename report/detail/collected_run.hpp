@@ -14,7 +14,7 @@
 #include "../report.hpp"
 #include "recording.hpp"
 
-// Not installed: what a report has been told of a run.
+// Not installed: what a report knows of a run.
 
 namespace xgrad::detail {
 

@@ -1,5 +1,5 @@
-// Who looks for the description of an op: the ONNX exporter, the formulas of the report's page, the twins in
-// PyTorch.
+// What looks up the description of an op: the ONNX exporter, the formulas of the report's page, the
+// counterparts in PyTorch.
 
 #include <algorithm>
 #include <filesystem>
@@ -49,7 +49,7 @@ const Names& described() {
 }
 
 /// Notes the ops of forward passes.
-class ToldOps : public xgrad::Watcher {
+class WatchedOps : public xgrad::Watcher {
  public:
   const Names& names() const { return names_; }
 
@@ -63,7 +63,7 @@ class ToldOps : public xgrad::Watcher {
 };
 
 /// The functions that random_programs.py computes: the names in its table, but for those of attributes.
-Names twins() {
+Names counterparts() {
   const std::string text = xgrad_tests::read_bytes(XGRAD_SOURCE_DIR "/tests/programs/random_programs.py");
   const std::size_t begin = text.find("\nops = {"), end = text.find("\n}\n", begin);
   const std::string table =
@@ -77,11 +77,11 @@ Names twins() {
   return names;
 }
 
-/// The ops of calls that are drawn, and computed by a twin.
-Names with_twins() {
+/// The ops of calls that are drawn, and computed by a counterpart.
+Names with_counterparts() {
   constexpr std::uint64_t calls = 200;  // pow is a cube in one of eleven
-  const Names known = twins();
-  ToldOps told;
+  const Names known = counterparts();
+  WatchedOps told;
   for (const xgrad_tests::Draw& draw : xgrad_tests::draw_table()) {
     for (std::uint64_t number = 0; number < calls && known.contains(draw.op); ++number) {
       xgrad_tests::Drawing drawing(1, number, {.longest = 4, .most = 64, .often = 0});
@@ -164,11 +164,11 @@ TEST(OpListsTest, OpsHaveFormulasOrAReason) {
       "formula");
 }
 
-TEST(OpListsTest, OpsHaveTwinsOrAReason) {
-  expect_all_but(with_twins(),
+TEST(OpListsTest, OpsHaveCounterpartsInPyTorchOrAReason) {
+  expect_all_but(with_counterparts(),
                  {{"is no function that users call by itself", {"alias", "masked_mul"}},
                   {"calls a function of the program", {"checkpoint", "implicit_function", "on_gradient"}}},
-                 "twin");
+                 "counterpart");
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ class ShardedTree {
 };
 
 /// The sum over all shards of an array of elements, on all ranks: every rank gives the sums of its nodes, and
-/// the additions are those of the tree, whoever does them. It does not wait: others can be under way.
+/// the additions are those of the tree, on whichever rank they happen. It does not wait: others can be under
+/// way.
 ///
 /// If the tree is whole, ranks meet in pairs: each adds up one half of the elements with the neighbour at
 /// distance 1, a quarter with that at distance 2, and so on, and they go the same way back (Rabenseifner

@@ -1,4 +1,4 @@
-"""Whether the programs in BIN print what their twins in this folder do; exits with 77 without PyTorch. With --time:
+"""Whether the programs in BIN print what their counterparts in this folder do; exits with 77 without PyTorch. With --time:
 times each result of both in turns, and prints PyTorch's time divided by xgrad's."""
 
 import argparse
@@ -29,7 +29,7 @@ names = options.names or names
 
 
 def lines(name, *arguments):
-    """What the program and its twin print."""
+    """What the program and its counterpart print."""
     commands = [options.bin / name], [sys.executable, folder / f"{name}.py"]
     return [subprocess.run([*command, *arguments], check=True, capture_output=True, text=True).stdout.splitlines()
             for command in commands]
@@ -41,7 +41,7 @@ def compare():
         ours, theirs = lines(name)
         different += ours != theirs
         if ours != theirs:
-            print(f"{name} prints {ours}, its twin {theirs}")
+            print(f"{name} prints {ours}, its counterpart {theirs}")
     return different
 
 
