@@ -23,7 +23,6 @@ highlight_language = "none"
 smartquotes = False
 primary_domain = "cpp"
 
-myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 breathe_projects = {"xgrad": str(root / "build/docs/doxygen/xml")}

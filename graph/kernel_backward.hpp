@@ -18,8 +18,10 @@ struct Once {
   F backward;
 };
 
+namespace detail {
 template <class F>
-inline constexpr bool detail::is_once<Once<F>> = true;
+inline constexpr bool is_once<Once<F>> = true;
+}  // namespace detail
 
 /// Marks the backward of record() as one that is not made of ops: without it, a second derivative through
 /// `backward` would miss what the arrays hide. Gradients under create_graph are computed as always; only to

@@ -13,6 +13,7 @@ namespace bench {
 inline constexpr std::int64_t pad_id = 0;
 inline constexpr std::uint64_t seed = 0;  ///< of the weights
 
+// [encoder]
 /// Token and position embedding, post-norm blocks with a padding mask, mean over the sequence, a linear head.
 class Encoder : public xgrad::Module<float> {
  public:
@@ -40,5 +41,6 @@ class Encoder : public xgrad::Module<float> {
   xgrad::Encoder<float> encoder_;
   xgrad::Linear<float> class_head_;
 };
+// [encoder]
 
 }  // namespace bench

@@ -74,6 +74,7 @@ class LayerImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Layer);
 
+// [model]
 class ModelImpl : public torch::nn::Module {
  public:
   explicit ModelImpl(const bench::Size& size)
@@ -102,6 +103,7 @@ class ModelImpl : public torch::nn::Module {
   torch::nn::Linear class_head_;
 };
 TORCH_MODULE(Model);
+// [model]
 
 /// torch.autocast("cpu", torch.bfloat16).
 void set_autocast(bool enabled) {
@@ -128,12 +130,14 @@ class Work {
     bench::load(parameters_, request.at("parameters"), request.at("weights"));
   }
 
+  // [step]
   void step() {
     set_mode(true);
     bench::forget_gradients(parameters_);
     torch::cross_entropy_loss(logits(), labels_).backward();
     optimizer_.step();
   }
+  // [step]
   void forward() {
     const torch::NoGradGuard guard;
     set_mode(false);

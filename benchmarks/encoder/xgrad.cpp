@@ -25,12 +25,14 @@ class Work {
         ids_(xgrad::randint(pad_id + 1, static_cast<std::int64_t>(size.vocab), {size.batch, size.seq})),
         labels_(xgrad::randint(0, static_cast<std::int64_t>(size.classes), {size.batch})) {}
 
+  // [step]
   void step() {
     set_mode(true);
     optimizer_.zero_grad();
     cross_entropy(model_(ids_), labels_).backward();
     optimizer_.step();
   }
+  // [step]
   void forward() const {
     const xgrad::NoGrad guard;
     set_mode(false);

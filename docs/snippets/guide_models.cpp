@@ -50,8 +50,8 @@ void states() {
   } catch (const xgrad::ValueError& error) {
     std::cout << error.what() << '\n';
   }
-  // [states]
   std::cout << std::boolalpha << (copy.state_dict() == other.state_dict()) << '\n';
+  // [states]
 }
 
 void encoder() {

@@ -13,11 +13,13 @@ Variable<double> rosenbrock(const Variable<double>& x) {
   return 100 * square(x1 - square(x0)) + square(1 - x0);
 }
 
+// [objective]
 double objective(const std::vector<double>& x, std::vector<double>& gradient, void*) {
   const auto [y, g] = value_and_grad(rosenbrock, Array<double>(xt::adapt(x)));
   if (!gradient.empty()) gradient.assign(g.begin(), g.end());
   return y();
 }
+// [objective]
 
 int main() {
   nlopt::opt optimizer(nlopt::LD_LBFGS, 2);

@@ -27,12 +27,14 @@ Eigen::SparseMatrix<double> implicit_step(double dt) {
 
 int main() {
   const Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> factors(implicit_step(0.1));
+  // [solve]
   const auto solve = [&](const Array<double>& now) {  // its own transpose: the matrix is symmetric
     Array<double> next = Array<double>::from_shape({cells});
     Eigen::Map<Eigen::VectorXd>(next.data(), cells) =
         factors.solve(Eigen::Map<const Eigen::VectorXd>(now.data(), cells));
     return next;
   };
+  // [solve]
   const auto later = [&](Variable<double> heat) {
     for (int step = 0; step < 10; ++step) heat = linear_map(heat, solve, solve);
     return heat;

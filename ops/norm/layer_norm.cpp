@@ -90,6 +90,7 @@ void fill(const kernels::LayerNormGrads<T>& grads, const Variable<T>& dy, const 
 
 }  // namespace
 
+// [layer_norm]
 template <class T>
 Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const Variable<T>& weight,
                        const Variable<T>& bias, double eps) {
@@ -110,6 +111,7 @@ Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const
         return grads;
       });
 }
+// [layer_norm]
 
 template <class T>
 Variable<T> add_layer_norm(const Variable<T>& x, const Variable<T>& residual, const Dims& normalized_shape,

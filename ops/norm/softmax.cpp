@@ -34,6 +34,7 @@ Variable<T> rows(void (*f)(const T*, const T*, T*, std::size_t, std::size_t), co
   return dx;
 }
 
+// [softmax]
 template <class T>
 Variable<T> softmax_last(const Variable<T>& x) {
   return record<T>(ops::softmax, rows<T>(kernels::softmax_rows<T>, x), Inputs(x), Attributes(-1),
@@ -46,6 +47,7 @@ Variable<T> softmax_last(const Variable<T>& x) {
                          return {y * (dy - sum(dy * y, -1, true))};
                        }));
 }
+// [softmax]
 
 template <class T>
 Variable<T> log_softmax_last(const Variable<T>& x) {

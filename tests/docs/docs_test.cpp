@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -57,18 +59,24 @@ std::vector<fs::path> sources() {
   return files;
 }
 
-/// Whether the files in a folder are compiled, or compared with what programs print.
-bool is_checked(const fs::path& folder) {
-  const std::string path = folder.generic_string() + "/";
-  const auto is_in = [&](const char* checked) { return path.starts_with(checked); };
+/// Whether a file is compiled, or compared with what programs print.
+bool is_checked(const std::string& path) {
+  const auto is_in = [&](const char* folder) { return path.starts_with(folder); };
   return is_in("docs/snippets/") || is_in("docs/transcripts/") || is_in("docs/project/") ||
          is_in("examples/") || is_in("ops/") || is_in("tests/ops/") || is_in("benchmarks/encoder/");
 }
 
 std::vector<fs::path> transcripts() { return files_in("docs/transcripts", ".txt"); }
 
+std::vector<fs::path> pages() {
+  std::vector<fs::path> files = files_in("docs", ".md");
+  for (const char* name : {"README.md", "CONTRIBUTING.md"}) files.push_back(root / name);
+  return files;
+}
+
 /// A piece between two fences of a Markdown file.
 struct Block {
+  std::string above;     ///< the line above the fence
   std::string language;  ///< what stands behind the fence
   std::vector<std::string> lines;
   std::size_t line;  ///< of the fence
@@ -81,7 +89,7 @@ struct Page {
 
 Page read_page(const fs::path& path) {
   Page page;
-  std::string fence;
+  std::string fence, above;
   bool blank_before = true, in_list = false;
   std::size_t number = 0;
   for (const std::string& line : lines_of(xgrad_tests::read_bytes(path))) {
@@ -94,57 +102,92 @@ Page read_page(const fs::path& path) {
       } else {
         page.blocks.back().lines.push_back(line);
       }
-    } else if (text.starts_with("```") || text.starts_with(":::")) {
+    } else if (text.starts_with("```") || text.starts_with("~~~") || text.starts_with(":::")) {
       fence = text.substr(0, text.find_first_not_of(text[0]));
-      page.blocks.push_back({text.substr(fence.size()), {}, number});
+      page.blocks.push_back({above, text.substr(fence.size()), {}, number});
     } else if (indent >= 4 && blank_before && !in_list) {
       page.indented.push_back(number);
     }
     in_list = text.starts_with("* ") || text.starts_with("- ") || text.starts_with("1. ") ||
               (in_list && (text.empty() || indent > 0));
     blank_before = text.empty();
+    above = line;
   }
   EXPECT_EQ(fence, "") << path << " has a fence without an end";
   return page;
 }
 
-TEST(DocsTest, BlocksOfTheReadmeAreInASourceOrATranscript) {
-  for (const char* name : {"README.md", "CONTRIBUTING.md"}) {
-    const Page page = read_page(root / name);
-    EXPECT_TRUE(page.indented.empty()) << name << ":" << page.indented.front() << ": use a fence for code";
+/// The name in a line `// [name]` of a source or `# name` of a transcript.
+std::optional<std::string> marker(const std::string& line) {
+  static const std::regex form(R"( *// \[(.+)\]|# (.+))");
+  std::smatch match;
+  if (!std::regex_match(line, match, form)) return std::nullopt;
+  return match[1].matched ? match[1] : match[2];
+}
+
+/// Removes the indentation that all lines share, and empty lines at both ends.
+std::vector<std::string> dedented(std::vector<std::string> lines) {
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  while (!lines.empty() && lines.front().empty()) lines.erase(lines.begin());
+  std::size_t indent = std::string::npos;
+  for (const std::string& line : lines) indent = std::min(indent, line.find_first_not_of(' '));
+  for (std::string& line : lines) line.erase(0, indent);
+  return lines;
+}
+
+/// The lines that `<!-- PATH -->`, `<!-- PATH [NAME] -->` or `<!-- PATH FIRST-LAST -->` names, as
+/// docs/code.py explains; none if there are none.
+std::vector<std::string> named_lines(const std::string& comment) {
+  static const std::regex form(R"(<!-- (\S+)(?: \[(.+)\]| (\d+)-(\d+))? -->)");
+  std::smatch match;
+  if (!std::regex_match(comment, match, form)) return {};
+  const std::string path = match[1];
+  if (!is_checked(path) || !fs::is_regular_file(root / path)) return {};
+  const std::vector<std::string> lines = lines_of(xgrad_tests::read_bytes(root / path));
+  if (match[3].matched) {
+    const std::size_t first = std::stoul(match[3]) - 1, last = std::min(std::stoul(match[4]), lines.size());
+    return first < last ? dedented({lines.begin() + first, lines.begin() + last})
+                        : std::vector<std::string>();
+  }
+  if (!match[2].matched) return dedented(lines);
+  const auto begin = std::find_if(lines.begin(), lines.end(),
+                                  [&](const std::string& line) { return marker(line) == match[2].str(); });
+  if (begin == lines.end()) return {};
+  return dedented({begin + 1, std::find_if(begin + 1, lines.end(),
+                                           [](const std::string& line) { return marker(line); })});
+}
+
+TEST(DocsTest, BlocksAreTheLinesOfTheirSources) {
+  const std::vector<std::string> directives = {"{toctree}", "{graphviz}", "{include}"};
+  for (const fs::path& path : pages()) {
+    const Page page = read_page(path);
+    EXPECT_TRUE(page.indented.empty()) << path << ":" << page.indented.front() << ": use a fence for code";
     for (const Block& block : page.blocks) {
-      const std::string at = name + std::string(":") + std::to_string(block.line);
-      if (block.language == "cpp") {
-        EXPECT_TRUE(is_part_of(block.lines, sources()))
-            << at << " is in no source of examples/ or docs/snippets/";
-      } else if (block.language == "console") {
-        EXPECT_TRUE(is_part_of(block.lines, transcripts())) << at << " is in no file of docs/transcripts/";
-      } else if (block.language == "cmake") {
-        EXPECT_TRUE(is_part_of(block.lines, files_in("docs/project", ".txt")))
-            << at << " is in no project of docs/project/";
-      } else {
-        ADD_FAILURE() << at << ": nothing checks a block of '" << block.language << "'";
+      const std::string at = fs::relative(path, root).string() + ":" + std::to_string(block.line);
+      if (block.language.starts_with("{")) {  // drawn or put together by Sphinx
+        const std::string directive = block.language.substr(0, block.language.find(' '));
+        EXPECT_TRUE(std::find(directives.begin(), directives.end(), directive) != directives.end())
+            << at << ": nothing checks a block of '" << directive << "'";
+        continue;
       }
+      EXPECT_NE(block.language, "") << at << ": name the language";
+      const std::vector<std::string> lines = named_lines(block.above);
+      EXPECT_FALSE(lines.empty()) << at << ": the line above must name lines of a file that is compiled or "
+                                  << "compared, got '" << block.above << "'";
+      EXPECT_TRUE(lines.empty() || block.lines == lines)
+          << at << ": differs from " << block.above << ", run docs/code.py write";
     }
   }
 }
 
-TEST(DocsTest, PagesIncludeTheirCode) {
-  for (const fs::path& path : files_in("docs", ".md")) {
-    const Page page = read_page(path);
-    EXPECT_TRUE(page.indented.empty())
-        << path << ":" << page.indented.front() << ": include code from a source";
-    for (const Block& block : page.blocks) {
-      const std::string language = block.language.substr(0, block.language.find(' '));
-      EXPECT_TRUE(language.starts_with("{") && !language.starts_with("{code") && language != "{sourcecode}")
-          << path << ":" << block.line << ": nothing checks a block of '" << language
-          << "'; include it from a source or a transcript";
-      if (language != "{literalinclude}") continue;
-      const std::string file = block.language.substr(block.language.find(' ') + 1);
-      EXPECT_TRUE(fs::exists(path.parent_path() / file)) << path << ":" << block.line;
-      const fs::path folder = fs::relative(path.parent_path() / file, root).parent_path();
-      EXPECT_TRUE(is_checked(folder))
-          << path << ":" << block.line << ": nothing compiles or compares " << file;
+TEST(DocsTest, EveryPartOfASnippetIsShown) {
+  std::string shown;
+  for (const fs::path& path : pages()) shown += xgrad_tests::read_bytes(path);
+  for (const fs::path& path : sources()) {
+    for (const std::string& line : lines_of(xgrad_tests::read_bytes(path))) {
+      if (!line.ends_with("]") || !marker(line)) continue;
+      const std::string part = fs::relative(path, root).generic_string() + " [" + *marker(line) + "]";
+      EXPECT_NE(shown.find("<!-- " + part + " -->"), std::string::npos) << "no page shows " << part;
     }
   }
 }
@@ -159,14 +202,11 @@ TEST(DocsTest, PagesOfTheReferenceHaveNoCode) {
 }
 
 TEST(DocsTest, EveryTranscriptIsShown) {
-  const std::string readme = flush_left(lines_of(xgrad_tests::read_bytes(root / "README.md")));
-  std::string pages;
-  for (const fs::path& path : files_in("docs", ".md")) pages += xgrad_tests::read_bytes(path);
+  std::string shown;
+  for (const fs::path& path : pages()) shown += xgrad_tests::read_bytes(path);
   for (const fs::path& path : transcripts()) {
-    const std::string transcript = flush_left(lines_of(xgrad_tests::read_bytes(path)));
-    EXPECT_TRUE(pages.find("/" + path.filename().string()) != std::string::npos ||
-                readme.find(transcript) != std::string::npos)
-        << path;
+    const std::string name = fs::relative(path, root).generic_string();
+    EXPECT_NE(shown.find("<!-- " + name + " "), std::string::npos) << "no page shows " << name;
   }
 }
 
