@@ -19,8 +19,8 @@
 #include <xgrad/onnx.hpp>
 #endif
 
-#include "columns.hpp"
-#include "program.hpp"
+#include "common/columns.hpp"
+#include "common/program.hpp"
 
 using xgrad::DType, xgrad::TensorView;
 

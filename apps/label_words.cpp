@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "program.hpp"
-#include "word_classifier.hpp"
+#include "common/program.hpp"
+#include "models/word_classifier.hpp"
 
 using namespace apps;
 

@@ -9,7 +9,7 @@
 #include <xgrad/base/file.hpp>
 #include <xgrad/report.hpp>
 
-#include "program.hpp"
+#include "common/program.hpp"
 
 namespace {
 

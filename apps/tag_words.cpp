@@ -4,8 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "program.hpp"
-#include "tagger.hpp"
+#include "common/program.hpp"
+#include "corpora/utf8.hpp"
+#include "models/tagger.hpp"
 
 using namespace apps;
 

@@ -4,11 +4,17 @@
 #include <iostream>
 #include <span>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "heat_map.hpp"
-#include "training_run.hpp"
-#include "word_classifier.hpp"
+#include "common/columns.hpp"
+#include "common/program.hpp"
+#include "corpora/utf8.hpp"
+#include "models/word_classifier.hpp"
+#include "ranks/run_training.hpp"
+#include "training/heat_map.hpp"
+#include "training/training_run.hpp"
 
 using namespace apps;
 using xgrad::Ids, xgrad::Variable;
@@ -141,8 +147,7 @@ int run(const SyllableOptions& options) {
   MetricsFile metrics(options.metrics);
   check_writable(options.save);
   const bool english = options.data.empty();
-  const std::vector<LabelledWord> words =
-      read_word_labels(english ? XGRAD_APPS_DATA_DIR "/cmudict_syllables.tsv.gz" : options.data);
+  const std::vector<LabelledWord> words = read_word_labels(english ? syllables_file() : options.data);
   const std::vector<std::string> classes = classes_of(words);
   const WordSplit split = split_words(words);
   const Alphabet alphabet(split.train);

@@ -5,12 +5,16 @@
 #include <set>
 #include <span>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "brown_corpus.hpp"
-#include "columns.hpp"
-#include "tagger.hpp"
-#include "training_run.hpp"
+#include "common/columns.hpp"
+#include "common/program.hpp"
+#include "corpora/brown_corpus.hpp"
+#include "models/tagger.hpp"
+#include "ranks/run_training.hpp"
+#include "training/training_run.hpp"
 
 using namespace apps;
 using xgrad::Ids, xgrad::Variable;

@@ -5,11 +5,15 @@
 #include <span>
 #include <utility>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "cloze_task.hpp"
-#include "heat_map.hpp"
-#include "training_run.hpp"
+#include "common/program.hpp"
+#include "ranks/run_training.hpp"
+#include "training/heat_map.hpp"
+#include "training/training_run.hpp"
 
 using namespace apps;
 using xgrad::Ids, xgrad::Variable, xgrad::Vocabulary;

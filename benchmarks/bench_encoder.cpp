@@ -11,7 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "../apps/program.hpp"
+#include "../apps/common/program.hpp"
 #include "encoder/configs.hpp"
 #include "encoder/measuring.hpp"
 #include "encoder/process.hpp"

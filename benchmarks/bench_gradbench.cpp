@@ -11,7 +11,7 @@
 #include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../apps/program.hpp"
+#include "../apps/common/program.hpp"
 #include "gradbench/objectives.hpp"
 #include "in_turns.hpp"
 

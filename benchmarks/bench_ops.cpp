@@ -14,7 +14,7 @@
 #include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../apps/program.hpp"
+#include "../apps/common/program.hpp"
 #include "../tests/ops/common/bench.hpp"
 #include "in_turns.hpp"
 

@@ -13,7 +13,7 @@
 #include <xgrad/kernels/gemm/onednn_gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../apps/program.hpp"
+#include "../apps/common/program.hpp"
 #include "encoder/configs.hpp"
 #include "in_turns.hpp"
 

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../apps/program.hpp"
+#include "../apps/common/program.hpp"
 #include "../apps/toy_language.hpp"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "../apps/cloze_task.hpp"
-#include "../apps/warmup_and_cosine.hpp"
+#include "../apps/training/warmup_and_cosine.hpp"
 
 namespace learn {
 namespace {

@@ -5,9 +5,10 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
+#include <xgrad/base/file.hpp>
 
-#include "../program.hpp"
-#include "exports.hpp"
+#include "../common/program.hpp"
+#include "common/exports.hpp"
 
 namespace fs = std::filesystem;
 

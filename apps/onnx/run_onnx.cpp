@@ -13,7 +13,7 @@
 #include <xgrad/onnx.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../program.hpp"
+#include "../common/program.hpp"
 
 using xgrad::DType, xgrad::Variable;
 using xgrad::onnx::Value, xgrad::onnx::Values;

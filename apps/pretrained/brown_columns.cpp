@@ -10,8 +10,8 @@
 #include <xgrad/base/file.hpp>
 #include <xgrad/train/data.hpp>
 
-#include "../brown_corpus.hpp"
-#include "../program.hpp"
+#include "../common/program.hpp"
+#include "../corpora/brown_corpus.hpp"
 
 using namespace apps;
 

@@ -9,9 +9,9 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../program.hpp"
-#include "texts.hpp"
-#include "words.hpp"
+#include "../common/program.hpp"
+#include "common/texts.hpp"
+#include "common/words.hpp"
 
 using namespace apps;
 using namespace xgrad::pretrained;

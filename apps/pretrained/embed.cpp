@@ -9,8 +9,8 @@
 #include <xgrad/files.hpp>
 #include <xgrad/pretrained.hpp>
 
-#include "../program.hpp"
-#include "texts.hpp"
+#include "../common/program.hpp"
+#include "common/texts.hpp"
 
 using namespace apps;
 using namespace xgrad::pretrained;

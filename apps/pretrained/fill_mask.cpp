@@ -11,9 +11,9 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../columns.hpp"
-#include "../program.hpp"
-#include "texts.hpp"
+#include "../common/columns.hpp"
+#include "../common/program.hpp"
+#include "common/texts.hpp"
 
 using namespace apps;
 using namespace xgrad::pretrained;

@@ -9,13 +9,17 @@
 #include <variant>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../training_run.hpp"
-#include "labelled_texts.hpp"
-#include "recipe.hpp"
-#include "words.hpp"
+#include "../common/program.hpp"
+#include "../corpora/labelled_texts.hpp"
+#include "../ranks/run_training.hpp"
+#include "../training/training_run.hpp"
+#include "common/recipe.hpp"
+#include "common/words.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;

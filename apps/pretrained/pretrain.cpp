@@ -7,13 +7,17 @@
 #include <map>
 #include <span>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../training_run.hpp"
-#include "masked_pieces.hpp"
-#include "plain_text.hpp"
-#include "recipe.hpp"
+#include "../common/program.hpp"
+#include "../corpora/plain_text.hpp"
+#include "../ranks/run_training.hpp"
+#include "../training/training_run.hpp"
+#include "common/masked_pieces.hpp"
+#include "common/recipe.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;

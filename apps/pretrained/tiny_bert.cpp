@@ -5,11 +5,12 @@
 #include <limits>
 #include <stdexcept>
 
+#include <CLI/CLI.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../program.hpp"
-#include "plain_text.hpp"
+#include "../common/program.hpp"
+#include "../corpora/plain_text.hpp"
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;

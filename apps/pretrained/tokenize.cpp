@@ -8,9 +8,9 @@
 #include <CLI/CLI.hpp>
 #include <xgrad/pretrained.hpp>
 
-#include "../columns.hpp"
-#include "../program.hpp"
-#include "texts.hpp"
+#include "../common/columns.hpp"
+#include "../common/program.hpp"
+#include "common/texts.hpp"
 
 using namespace apps;
 using namespace xgrad::pretrained;

@@ -20,7 +20,7 @@
 #include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/mpi/world.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 #include "../encoder/configs.hpp"
 #include "../encoder/encoder.hpp"
 

@@ -14,7 +14,7 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 #include "../encoder/configs.hpp"
 #include "../encoder/measuring.hpp"
 #include "../encoder/temporary_file.hpp"

@@ -10,7 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 #include "../encoder/configs.hpp"
 #include "../encoder/temporary_file.hpp"
 

@@ -25,7 +25,7 @@
 #include <CLI/CLI.hpp>
 #include <simgrid/s4u.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 #include "../../base/error.hpp"
 #include "../../train/detail/gradient_exchange.hpp"
 #include "../../train/detail/tree_sum.hpp"

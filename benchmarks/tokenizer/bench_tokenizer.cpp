@@ -16,7 +16,7 @@
 #include <xgrad/base/error.hpp>
 #include <xgrad/pretrained/tokenizer.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 #include "../encoder/temporary_file.hpp"
 
 using nlohmann::json, xgrad::pretrained::Tokenizer;

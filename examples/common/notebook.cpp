@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <iostream>
 
-#include "../../apps/program.hpp"
+#include <CLI/CLI.hpp>
+
+#include "../../apps/common/program.hpp"
 
 namespace examples {
 

@@ -8,7 +8,9 @@
 
 #include <sys/resource.h>
 
-#include "../../apps/program.hpp"
+#include <CLI/CLI.hpp>
+
+#include "../../apps/common/program.hpp"
 
 namespace {
 

@@ -1,12 +1,12 @@
 // The tables that programs print: columns of UTF-8 texts, and attention as shades of grey.
 
-#include "../../apps/columns.hpp"
+#include "../../apps/common/columns.hpp"
 
 #include <sstream>
 
 #include <gtest/gtest.h>
 
-#include "../../apps/heat_map.hpp"
+#include "../../apps/training/heat_map.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // The tagger: tags, files of sentences, features, the model and its file.
 
-#include "../../apps/tagger.hpp"
+#include "../../apps/models/tagger.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,9 @@
 #include <set>
 
 #include <gtest/gtest.h>
+
+#include <xgrad/files.hpp>
+#include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"
 #include "files.hpp"

@@ -1,8 +1,7 @@
 // The training programs and those that use their models, from the files that they read to those that they
 // write.
 
-#define XGRAD_APPS_DATA_DIR XGRAD_SOURCE_DIR "/apps/data"
-#include "../../apps/brown_corpus.hpp"
+#include "../../apps/corpora/brown_corpus.hpp"
 
 #include <filesystem>
 #include <fstream>

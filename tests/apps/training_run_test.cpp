@@ -1,6 +1,6 @@
 // What the training programs share: their options, the run itself, and its files.
 
-#include "../../apps/training_run.hpp"
+#include "../../apps/training/training_run.hpp"
 
 #include <cmath>
 #include <csignal>
@@ -9,6 +9,10 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"
 #include "files.hpp"

@@ -1,10 +1,13 @@
 // The word classifier of train_syllables: its alphabet and its file.
 
-#include "../../apps/word_classifier.hpp"
+#include "../../apps/models/word_classifier.hpp"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
+
+#include <xgrad/files.hpp>
+#include <xgrad/xgrad.hpp>
 
 #include "expect_error.hpp"
 #include "files.hpp"

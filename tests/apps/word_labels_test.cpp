@@ -1,12 +1,16 @@
-#include "../../apps/word_labels.hpp"
+#include "../../apps/corpora/word_labels.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <filesystem>
 #include <map>
 
+#include <gtest/gtest.h>
+
+#include "../../apps/corpora/line_reader.hpp"
+#include "../../apps/corpora/utf8.hpp"
 #include "files.hpp"
 
 namespace {

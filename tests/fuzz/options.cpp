@@ -1,6 +1,9 @@
 // Command lines of the training programs, an argument a line
 // seeds: tests/fuzz/seeds/options
-#include "../../apps/training_options.hpp"
+#include <CLI/CLI.hpp>
+
+#include "../../apps/common/program.hpp"
+#include "../../apps/training/training_options.hpp"
 
 #include "input.hpp"
 

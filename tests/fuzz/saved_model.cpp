@@ -1,6 +1,6 @@
 // Models that programs saved: word classifiers and taggers
-#include "../../apps/tagger.hpp"
-#include "../../apps/word_classifier.hpp"
+#include "../../apps/models/tagger.hpp"
+#include "../../apps/models/word_classifier.hpp"
 
 #include "safetensors_mutator.hpp"
 

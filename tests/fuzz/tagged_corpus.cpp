@@ -1,6 +1,6 @@
 // Sentences of tagged words, and the tags of the Brown corpus
 // seeds: tests/fuzz/seeds/lines
-#include "../../apps/tagged_corpus.hpp"
+#include "../../apps/corpora/tagged_corpus.hpp"
 
 #include "input.hpp"
 

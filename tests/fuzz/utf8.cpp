@@ -1,6 +1,9 @@
 // Words in UTF-8: code points and back, how errors show them, their syllables
 // seeds: tests/fuzz/seeds/lines
-#include "../../apps/word_labels.hpp"
+#include <algorithm>
+
+#include "../../apps/corpora/utf8.hpp"
+#include "../../apps/corpora/word_labels.hpp"
 
 #include "input.hpp"
 

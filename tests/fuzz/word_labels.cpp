@@ -1,6 +1,6 @@
 // Words with labels, plain or compressed by gzip, and the baselines that learn from them
 // seeds: tests/fuzz/seeds/lines
-#include "../../apps/word_labels.hpp"
+#include "../../apps/corpora/word_labels.hpp"
 
 #include "input.hpp"
 

@@ -11,7 +11,7 @@
 
 #include <xgrad/xgrad.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 #include "../npy.hpp"
 #include "../ops/common/call.hpp"
 #include "deviation.hpp"

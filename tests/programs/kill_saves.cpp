@@ -18,7 +18,7 @@
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include <xgrad/onnx/detail/operators.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 
 namespace {
 

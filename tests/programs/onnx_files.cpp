@@ -16,8 +16,10 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../../apps/onnx/exports.hpp"
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
+#include "../../apps/models/tagger.hpp"
+#include "../../apps/models/word_classifier.hpp"
+#include "../../apps/onnx/common/exports.hpp"
 
 namespace {
 
@@ -80,7 +82,7 @@ ExportedModel fresh(const std::string& folder) {
   config.initializer_range = 0.2;
   fs::create_directories(folder);
   pretrained::save_folder(Model(config), folder);
-  return apps::exported_folder(folder);
+  return apps::exported_model(folder);
 }
 
 ExportedModel tagger(const std::string& path) {

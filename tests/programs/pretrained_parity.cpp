@@ -17,7 +17,7 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 #include "../pretrained/tokenizer_cases.hpp"
 #include "../pretrained/unicode_sweep.hpp"
 #include "deviation.hpp"

@@ -12,7 +12,7 @@
 
 #include <xgrad/xgrad.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 #include "../ops/common/draw.hpp"
 #include "deviation.hpp"
 #include "torch_process.hpp"

@@ -8,7 +8,7 @@
 
 #include <xgrad/xgrad.hpp>
 
-#include "../../apps/program.hpp"
+#include "../../apps/common/program.hpp"
 #include "../npy.hpp"
 #include "deviation.hpp"
 #include "json_file.hpp"

@@ -2,7 +2,7 @@
 
 import clozeTask from "../../../apps/cloze_task.hpp";
 import toyLanguage from "../../../apps/toy_language.hpp";
-import warmupAndCosine from "../../../apps/warmup_and_cosine.hpp";
+import warmupAndCosine from "../../../apps/training/warmup_and_cosine.hpp";
 import partialEncoder from "../../partial_encoder.hpp";
 import { type TrainingSettings, nameOf, steps } from "./trainer";
 

@@ -1,0 +1,33 @@
+#include "recipe.hpp"
+
+#include <cstdio>
+
+#include <xgrad/pretrained/fine_tuning.hpp>
+#include <xgrad/train/lr_scheduler.hpp>
+
+namespace apps {
+
+TrainingRecipe hugging_face_recipe(const RunOptions& options,
+                                   const std::vector<xgrad::NamedParameter<float>>& parameters) {
+  const std::size_t steps = options.steps;
+  return {.groups = xgrad::pretrained::decay_groups(parameters, {.lr = options.lr, .weight_decay = 0.01}),
+          .schedule = [steps](xgrad::Optimizer<float>& optimizer) -> xgrad::LRScheduler<float> {
+            return xgrad::LinearWarmupLR<float>(optimizer, steps / 10, steps);
+          }};
+}
+
+std::vector<std::string> tokens_of(const xgrad::pretrained::Tokenizer& tokenizer,
+                                   const std::vector<std::int64_t>& ids) {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const std::int64_t id : ids) tokens.push_back(tokenizer.token(id));
+  return tokens;
+}
+
+std::function<void(const std::string&)> note_of(const RunOptions& options) {
+  return [leads = options.leads()](const std::string& text) {
+    if (leads) std::fprintf(stderr, "%s\n", text.c_str());
+  };
+}
+
+}  // namespace apps

@@ -1,0 +1,28 @@
+#pragma once
+
+// What fine_tune and pretrain have in common.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <xgrad/pretrained/tokenizer.hpp>
+
+#include "../../training/training_run.hpp"
+
+namespace apps {
+
+/// AdamW, whose decay spares biases and LayerNorms; the rate rises in a tenth of the steps and then falls
+/// linearly.
+TrainingRecipe hugging_face_recipe(const RunOptions& options,
+                                   const std::vector<xgrad::NamedParameter<float>>& parameters);
+
+/// The tokens of ids.
+std::vector<std::string> tokens_of(const xgrad::pretrained::Tokenizer& tokenizer,
+                                   const std::vector<std::int64_t>& ids);
+
+/// Prints what loading a folder has to tell, on rank 0.
+std::function<void(const std::string&)> note_of(const RunOptions& options);
+
+}  // namespace apps

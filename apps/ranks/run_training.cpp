@@ -1,0 +1,81 @@
+#include "run_training.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#ifdef XGRAD_APPS_MPI
+#include <xgrad/mpi/world.hpp>
+#endif
+#include <xgrad/graph/matmul_precision.hpp>
+#include <xgrad/train/communicator.hpp>
+
+#include "../common/program.hpp"
+
+namespace apps {
+namespace {
+
+// The processes that share a program's work: those that mpirun has started, if the program is built with MPI.
+
+#ifdef XGRAD_APPS_MPI
+
+using World = xgrad::mpi::World;
+
+#else
+
+/// This process alone.
+class World : public xgrad::Communicator {
+ public:
+  /// Throws std::runtime_error if mpirun has started several processes, which would all do the same.
+  World() {
+    for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+      const char* count = std::getenv(variable);
+      if (count != nullptr && std::string(count) != "1")
+        throw std::runtime_error("started by mpirun, but built without MPI (XGRAD_BUILD_MPI)");
+    }
+  }
+
+  std::size_t rank() const override { return 0; }
+  std::size_t size() const override { return 1; }
+  std::unique_ptr<Transfer> start(int, std::span<const Outgoing>, std::span<const Incoming>) override {
+    return nullptr;  // there is nobody else
+  }
+  void wait_until(const std::function<bool()>&) override {}
+  void abort(const std::string&) override {}
+};
+
+#endif
+
+}  // namespace
+
+int detail::run_on_ranks(const char* name, RunOptions& options, const std::function<int()>& body) {
+  return run_program(name, [&] {
+    World world;
+    options.program = name;
+    xgrad::set_float32_matmul_precision(options.precision);
+    xgrad::force_float32_matmul_precision(options.force_precision);
+    const std::string in_use = to_string(xgrad::matmul_precision_in_use());
+    if (in_use != options.precision && world.rank() == 0) {
+      std::fprintf(stderr, "--precision %s is %s: computing with %s\n", options.precision.c_str(),
+                   options.force_precision ? "not in this build" : "no faster on this processor",
+                   in_use.c_str());
+    }
+    if (world.size() == 1) return body();
+    options.ranks = &world;
+    if (!options.leads()) {
+      for (std::string* file : {&options.metrics, &options.log, &options.report}) file->clear();
+      if (std::freopen("/dev/null", "w", stdout) == nullptr)
+        throw std::runtime_error("cannot open /dev/null");
+    }
+    try {
+      return body();
+    } catch (const std::exception& error) {
+      world.abort(error.what());
+      throw;
+    }
+  });
+}
+
+}  // namespace apps

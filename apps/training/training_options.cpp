@@ -1,0 +1,90 @@
+#include "training_options.hpp"
+
+#include <limits>
+#include <span>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <xgrad/train/communicator.hpp>
+
+#include "../common/program.hpp"
+
+namespace apps {
+namespace {
+
+CLI::Validator in_size_range() { return in_range<std::size_t>(1, 4096); }
+
+}  // namespace
+
+bool RunOptions::leads() const { return ranks == nullptr || ranks->rank() == 0; }
+
+void add_options(CLI::App& app, RunOptions& options) {
+  const CLI::Validator sizes = in_size_range();
+  app.add_option("--seed", options.seed, "Seed of the initial weights and the batches")
+      ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
+  app.add_option("--steps", options.steps, "Training steps")
+      ->check(in_range<std::size_t>(1, 100000000))
+      ->capture_default_str();
+  app.add_option("--batch", options.batch, "Examples in a batch")->check(sizes)->capture_default_str();
+  app.add_option("--lr", options.lr, "Highest learning rate")
+      ->check(in_range(1e-9, 10.0))
+      ->capture_default_str();
+  app.add_option("--shards", options.shards,
+                 "Parts of a batch, which ranks share; 1, or 8 if there are several ranks")
+      ->check(sizes);
+  app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
+  app.add_option("--log", options.log, "Write a line of JSON for each step to this file");
+  app.add_option(
+      "--report", options.report,
+      "Write a page to look at to this file: attention, graph, curves, parameters; or its data if the "
+      "name ends in .json");
+  auto* checkpoint = app.add_option("--checkpoint", options.checkpoint,
+                                    "Save the run to this file every 1000 steps and at its end");
+  app.add_flag("--resume", options.resume, "Go on with the run that --checkpoint names")->needs(checkpoint);
+  app.add_option("--precision", options.precision,
+                 "Precision of matrix products: highest is float32; lower ones are faster on some processors")
+      ->check(CLI::IsMember({"highest", "high", "medium"}))
+      ->capture_default_str();
+  app.add_flag("--force-precision", options.force_precision,
+               "Compute with --precision also where it is no faster");
+  app.add_flag("--detect-anomaly", options.detect_anomaly, "Name the first op that makes a nan");
+}
+
+void add_options(CLI::App& app, TrainingOptions& options) {
+  add_options(app, static_cast<RunOptions&>(options));
+  const CLI::Validator sizes = in_size_range();
+  app.add_option("--d-model", options.d_model, "Width of the encoder")->check(sizes)->capture_default_str();
+  app.add_option("--heads", options.heads, "Attention heads; they divide the width")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--d-ff", options.d_ff, "Width of the feed-forward layers")
+      ->check(sizes)
+      ->capture_default_str();
+  app.add_option("--layers", options.layers, "Encoder layers")
+      ->check(in_range<std::size_t>(1, 64))
+      ->capture_default_str();
+}
+
+void check_writable(const std::string& path) {
+  if (!path.empty()) xgrad::AtomicFile file(path);
+}
+
+void check_writable_folder(const std::string& folder) {
+  if (folder.empty()) return;
+  xgrad::detail::make_folder(folder);
+  check_writable(folder + "/config.json");
+}
+
+MetricsFile::MetricsFile(const std::string& path) {
+  if (!path.empty()) file_.emplace(path);
+}
+
+void MetricsFile::write(const nlohmann::json& metrics) {
+  if (!file_) return;
+  const std::string text = metrics.dump(2) + "\n";
+  file_->write(std::as_bytes(std::span(text)));
+  file_->commit();
+}
+
+}  // namespace apps

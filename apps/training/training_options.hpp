@@ -1,0 +1,74 @@
+#pragma once
+
+// The options that training programs have in common, and the files that these name.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+#include <xgrad/base/file.hpp>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace xgrad {
+class Communicator;
+}  // namespace xgrad
+
+namespace apps {
+
+/// How a model is trained.
+struct RunOptions {
+  std::uint64_t seed = 0;
+  std::size_t steps, batch;
+  double lr;
+  std::optional<std::size_t> shards = {};
+  std::string program = {};  ///< its name
+  std::string metrics = {}, log = {}, checkpoint = {}, report = {};
+  bool resume = false, detect_anomaly = false;
+  std::string precision = "highest";     ///< of matrix products
+  bool force_precision = false;          ///< also where it is no faster
+  xgrad::Communicator* ranks = nullptr;  ///< that share the run, if there are several
+
+  std::size_t shard_count() const { return shards.value_or(ranks != nullptr ? 8 : 1); }
+
+  /// Whether this is the rank that prints, and writes files.
+  bool leads() const;
+};
+
+struct EncoderSizes {
+  std::size_t d_model, heads, d_ff, layers;
+};
+
+/// The same with the sizes of the encoder that is made.
+struct TrainingOptions : RunOptions, EncoderSizes {};
+
+/// Adds the options to a program's command line; the values that `options` holds are the defaults.
+void add_options(CLI::App& app, RunOptions& options);
+
+/// The same with the sizes.
+void add_options(CLI::App& app, TrainingOptions& options);
+
+/// Throws xgrad::FileError if a file cannot be written; to be called before a long training.
+void check_writable(const std::string& path);
+
+/// check_writable for a folder with a model, which is made.
+void check_writable_folder(const std::string& folder);
+
+/// The file of --metrics, opened before the training, so that a path that cannot be written is an error at
+/// once.
+class MetricsFile {
+ public:
+  /// For an empty path nothing is written.
+  explicit MetricsFile(const std::string& path);
+
+  void write(const nlohmann::json& metrics);
+
+ private:
+  std::optional<xgrad::AtomicFile> file_;
+};
+
+}  // namespace apps

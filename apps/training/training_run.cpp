@@ -1,0 +1,204 @@
+#include "training_run.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+#include <xgrad/files.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "warmup_and_cosine.hpp"
+
+namespace apps {
+namespace {
+
+TrainingRecipe recipe_of(const RunOptions& options, const xgrad::Module<float>& model, std::size_t warmup) {
+  return {.groups = {{model.parameters(), {.lr = options.lr}}},
+          .schedule = [steps = options.steps, warmup](xgrad::Optimizer<float>& optimizer) {
+            return warmup_and_cosine(optimizer, steps, warmup);
+          }};
+}
+
+xgrad::Metadata with_sizes(const EncoderSizes& sizes, xgrad::Metadata config) {
+  for (const auto& [name, number] : {std::pair{"--d-model", sizes.d_model},
+                                     {"--heads", sizes.heads},
+                                     {"--d-ff", sizes.d_ff},
+                                     {"--layers", sizes.layers}}) {
+    config[name] = std::to_string(number);
+  }
+  return config;
+}
+
+}  // namespace
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+const char* outcome(const xgrad::TrainingLog& log) {
+  return log.interrupted ? "interrupted" : log.stopped ? "stopped" : "trained";
+}
+
+std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::vector<std::size_t>& counts) {
+  if (ranks == nullptr) return counts;
+  const std::vector<std::uint64_t> sums = all_sum(*ranks, {counts.begin(), counts.end()});
+  return {sums.begin(), sums.end()};
+}
+
+std::uint64_t checksum_of(std::span<const std::string> words, std::uint64_t before) {
+  for (const std::string& word : words) {
+    before = xgrad::detail::checksum(std::as_bytes(std::span(word)), before);
+    before = xgrad::detail::checksum(std::as_bytes(std::span("\n", 1)), before);
+  }
+  return before;
+}
+
+TrainingRun::TrainingRun(const RunOptions& options, const xgrad::Module<float>& model,
+                         const TrainingRecipe& recipe, xgrad::Metadata config)
+    : options_(options),
+      model_(model),
+      optimizer_(recipe.groups),
+      sharded_(optimizer_.parameters(),
+               {.shards = options.shard_count(), .seed = options.seed, .ranks = options.ranks}),
+      scheduler_(recipe.schedule(optimizer_)),
+      config_(std::move(config)) {
+  for (const auto& [name, number] : {std::pair{"--seed", static_cast<std::size_t>(options.seed)},
+                                     {"--steps", options.steps},
+                                     {"--batch", options.batch},
+                                     {"--shards", sharded_.shards()}}) {
+    config_[name] = std::to_string(number);
+  }
+  config_["--lr"] = xgrad::detail::number_text(options.lr);
+  if (options.precision != "highest") {
+    config_["--precision"] = options.precision;
+    if (options.force_precision) config_["--force-precision"] = "true";
+  }
+  keep("scheduler", scheduler_);
+}
+
+TrainingRun::TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model,
+                         std::size_t warmup, xgrad::Metadata config)
+    : TrainingRun(options, model, recipe_of(options, model, warmup), with_sizes(options, std::move(config))) {
+}
+
+TrainingRun::~TrainingRun() = default;
+
+void TrainingRun::keep(const std::string& name, xgrad::TrainingPart part) {
+  parts_.emplace(name, std::move(part));
+}
+
+void TrainingRun::evaluate(std::size_t every, std::size_t patience, std::function<double()> compute) {
+  stopping_ = xgrad::EarlyStopping({.patience = patience});
+  evaluate_every_ = every;
+  evaluate_ = [this, compute = std::move(compute)](std::size_t done) {
+    const double score = compute();
+    if (stopping_.update(score)) best_ = model_.state_dict();
+    if (options_.leads())
+      std::fprintf(stderr, "step %zu: score %.4f, best %.4f\n", done, score, stopping_.best());
+    return !stopping_.should_stop();
+  };
+  config_["--patience"] = std::to_string(patience);
+  keep("stopping", stopping_);
+  keep("best", best_);
+}
+
+void TrainingRun::watch(std::size_t every, std::function<void(std::size_t)> show) {
+  evaluate_every_ = every;
+  evaluate_ = [show = std::move(show)](std::size_t done) {
+    show(done);
+    return true;
+  };
+}
+
+void TrainingRun::show(xgrad::ReportExample example, std::function<xgrad::Variable<float>()> loss,
+                       std::function<void(xgrad::ReportStep&)> show) {
+  report_.show(std::move(example), std::move(loss), std::move(show));
+}
+
+xgrad::StepResult TrainingRun::update(const std::vector<std::size_t>& examples,
+                                      const xgrad::ShardedStep<float>::Shard& shard) {
+  const xgrad::BatchLoss loss = sharded_.backward(step_, examples, shard);
+  const double norm = clip_grad_norm(optimizer_.parameters(), 1.0);
+  optimizer_.step();
+  const double lr = optimizer_.lr();
+  scheduler_.step();
+  return {.loss = loss.mean(), .lr = lr, .grad_norm = norm, .tokens = loss.tokens};
+}
+
+xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& step) {
+  std::optional<xgrad::FileLock> lock;
+  if (!options_.checkpoint.empty() && options_.leads()) lock.emplace(options_.checkpoint);
+  xgrad::FitOptions how{.metrics = options_.log, .ranks = options_.ranks};
+  if (options_.ranks != nullptr) check_agreement(*options_.ranks, agreement());
+  if (options_.resume) {
+    how.first_step = load_checkpoint(options_.checkpoint, parts_, config_, options_.ranks);
+    if (options_.leads()) std::fprintf(stderr, "resumed after step %zu\n", how.first_step);
+    report_.resumed_after(how.first_step);
+  }
+  if (!options_.checkpoint.empty()) {
+    how.save = [this](std::size_t done) { save_checkpoint(parts_, options_.checkpoint, done, config_); };
+  }
+  how.about = config_;
+  how.seed = options_.seed;
+  if (report_.is_asked_for()) {
+    how.observe = [this](std::size_t done) { report_.observe(done); };
+    how.observe_step = [this](std::size_t done) { report_.observe_step(done); };
+  }
+  how.evaluate = evaluate_;
+  how.evaluate_every = evaluate_every_;
+  std::optional<xgrad::DetectAnomaly> detect;
+  if (options_.detect_anomaly) detect.emplace();
+  const auto numbered_step = [&](std::size_t number) {
+    step_ = number;
+    const xgrad::StepResult result = step();
+    report_.add(number, result);
+    return result;
+  };
+  xgrad::TrainingLog log;
+  try {
+    log = xgrad::fit(options_.steps, numbered_step, how);
+  } catch (const std::exception& error) {
+    report_.note(std::string("The run ended with an error: ") + error.what());
+    report_.write(config_, std::nullopt);
+    throw;
+  }
+  if (log.interrupted && !options_.checkpoint.empty() && options_.leads()) {
+    std::fprintf(stderr, "interrupted after step %zu; the same command with --resume goes on from there\n",
+                 log.steps);
+  }
+  if (options_.ranks != nullptr && options_.leads())
+    std::fprintf(stderr, "%s\n", summary(sharded_.rank_times()).c_str());
+  if (!best_.empty()) model_.load_state_dict(best_);
+  report_.profile();
+  report_is_lost_ = !report_.write(config_, log.seconds);
+  return log;
+}
+
+void TrainingRun::compare_words(const std::vector<std::string>& words) {
+  words_ = checksum_of(words, words_);
+}
+
+nlohmann::json TrainingRun::metrics(const xgrad::TrainingLog& log) const {
+  nlohmann::json all = {{"steps", log.steps},
+                        {"seconds", log.seconds},
+                        {"seed", options_.seed},
+                        {"interrupted", log.interrupted},
+                        {"loss", log.losses}};
+  if (options_.ranks == nullptr) return all;
+  for (const xgrad::RankTimes& times : sharded_.rank_times()) {
+    all["ranks"].push_back(
+        {{"computing", times.computing}, {"waiting", times.waiting}, {"overlapping", times.overlapping}});
+  }
+  return all;
+}
+
+xgrad::Agreement TrainingRun::agreement() const {
+  xgrad::Agreement all = config_;
+  all["the checksum of the training data"] = std::to_string(words_);
+  return all;
+}
+
+}  // namespace apps

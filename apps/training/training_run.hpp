@@ -1,0 +1,135 @@
+#pragma once
+
+// The training itself, as all training programs do it: checkpoints, resuming, reports, several ranks.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+#include <xgrad/files/checkpoint.hpp>
+#include <xgrad/train/adam.hpp>
+#include <xgrad/train/communicator.hpp>
+#include <xgrad/train/early_stopping.hpp>
+#include <xgrad/train/lr_scheduler.hpp>
+#include <xgrad/train/sharded_step.hpp>
+#include <xgrad/train/trainer.hpp>
+
+#include "run_report.hpp"
+#include "training_options.hpp"
+
+namespace apps {
+
+/// The words with blanks between.
+std::string joined(const std::vector<std::string>& words);
+
+/// How the training ended.
+const char* outcome(const xgrad::TrainingLog& log);
+
+/// Calls f(part) for parts of `all`, as many as a batch has shards. Ranks share them: what is computed of a
+/// part does not depend on how many ranks there are.
+template <class Element, class F>
+void for_each_part(const RunOptions& options, const std::vector<Element>& all, const F& f) {
+  const std::size_t parts = std::min(options.shard_count(), all.size());
+  const std::size_t rank = options.ranks != nullptr ? options.ranks->rank() : 0;
+  const std::size_t ranks = options.ranks != nullptr ? options.ranks->size() : 1;
+  const auto mine = xgrad::detail::part(parts, rank, ranks);
+  for (std::size_t i = mine.begin; i < mine.end; ++i) {
+    const auto chosen = xgrad::detail::part(all.size(), i, parts);
+    f(std::span(all).subspan(chosen.begin, chosen.size()));
+  }
+}
+
+/// What all ranks have counted.
+std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::vector<std::size_t>& counts);
+
+/// The checksum of what came before, and of these words.
+std::uint64_t checksum_of(std::span<const std::string> words, std::uint64_t before);
+
+/// What a training does with gradients.
+struct TrainingRecipe {
+  std::vector<xgrad::ParameterGroup<float, xgrad::AdamWOptions>> groups;
+  /// Makes the scheduler of the learning rate.
+  std::function<xgrad::LRScheduler<float>(xgrad::Optimizer<float>&)> schedule;
+};
+
+/// Training with AdamW, clipped gradients, and with what the options ask for: checkpoints, resuming, a log of
+/// each step, keeping the best weights.
+class TrainingRun {
+ public:
+  /// `config` has what must be the same in a resumed run, besides the options.
+  TrainingRun(const RunOptions& options, const xgrad::Module<float>& model, const TrainingRecipe& recipe,
+              xgrad::Metadata config = {});
+
+  /// With a learning rate that rises linearly and then falls along half a cosine wave to 0.
+  TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model, std::size_t warmup,
+              xgrad::Metadata config = {});
+
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+  ~TrainingRun();
+
+  /// Adds something to the checkpoints.
+  void keep(const std::string& name, xgrad::TrainingPart part);
+
+  /// Computes a score of the model after every so many steps, keeps the weights of the best one, and stops
+  /// when it no longer improves.
+  void evaluate(std::size_t every, std::size_t patience, std::function<double()> compute);
+
+  /// Calls show(steps done) after every so many steps.
+  void watch(std::size_t every, std::function<void(std::size_t)> show);
+
+  /// Shows an example in the report, if one is asked for: loss() computes its loss, and show() adds more at a
+  /// step, such as predictions.
+  void show(xgrad::ReportExample example, std::function<xgrad::Variable<float>()> loss,
+            std::function<void(xgrad::ReportStep&)> show = {});
+
+  /// Makes the optimizer's step for a batch, with clipped gradients, and the scheduler's; shard() gives the
+  /// loss of some of its examples. Call it in each step.
+  xgrad::StepResult update(const std::vector<std::size_t>& examples,
+                           const xgrad::ShardedStep<float>::Shard& shard);
+
+  /// Calls step(), which has to call update(), for all steps that are left; at the end the model has the best
+  /// weights.
+  xgrad::TrainingLog fit(const std::function<xgrad::StepResult()>& step);
+
+  /// All ranks must have the same words to train on.
+  void compare_words(const std::vector<std::string>& words);
+
+  /// The step that fit() makes, from 0.
+  std::size_t step() const { return step_; }
+
+  double best_score() const { return stopping_.best(); }
+
+  /// The program's: 1 if the report could not be written.
+  int exit_code() const { return report_is_lost_ ? 1 : 0; }
+
+  /// What all programs write into their metrics file.
+  nlohmann::json metrics(const xgrad::TrainingLog& log) const;
+
+ private:
+  xgrad::Agreement agreement() const;
+
+  const RunOptions options_;
+  xgrad::Module<float> model_;
+  xgrad::AdamW<float> optimizer_;
+  xgrad::ShardedStep<float> sharded_;
+  xgrad::LRScheduler<float> scheduler_;
+  xgrad::Metadata config_;
+  xgrad::TrainingParts parts_{{"model", model_}, {"optimizer", optimizer_}};
+  std::size_t step_ = 0;
+  std::uint64_t words_ = 0;  // their checksum
+  std::size_t evaluate_every_ = 1;
+  std::function<bool(std::size_t)> evaluate_;
+  xgrad::EarlyStopping stopping_;
+  xgrad::StateDict<float> best_;
+  RunReport report_{options_, model_};
+  bool report_is_lost_ = false;
+};
+
+}  // namespace apps
