@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../base/detail/launcher.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad::mpi {
@@ -31,15 +32,6 @@ void check(int error) {
   int length = 0;
   MPI_Error_string(error, text, &length);
   detail::fail<std::runtime_error>("mpi: ", std::string(text, static_cast<std::size_t>(length)));
-}
-
-/// How many processes the launcher's variables speak of: those of Open MPI, and of MPICH and its relatives. 0
-/// without a launcher.
-std::size_t launched_processes() {
-  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    if (const char* text = std::getenv(variable)) return std::strtoul(text, nullptr, 10);
-  }
-  return std::getenv("PMIX_RANK") != nullptr ? 1 : 0;
 }
 
 /// A message on its way.
@@ -145,7 +137,7 @@ class World::Messages : public Transfer {
 };
 
 World::World(WorldOptions options) : options_(options), exceptions_(std::uncaught_exceptions()) {
-  const std::size_t launched = launched_processes();
+  const std::size_t launched = detail::launched_processes();
   if (launched == 0) return;
   int initialized = 0;
   MPI_Initialized(&initialized);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <xgrad/base/detail/launcher.hpp>
 #include <xgrad/base/detail/parse.hpp>
 #include <xgrad/base/error.hpp>
 
@@ -31,12 +32,7 @@ int finish(const std::string& name, int exit_code) {
 }
 
 /// Whether this is the rank that prints: rank 0, or a process that mpirun has not started.
-bool is_first_rank() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
-    if (const char* rank = std::getenv(variable)) return std::string(rank) == "0";
-  }
-  return true;
-}
+bool is_first_rank() { return xgrad::detail::launched_rank().value_or(0) == 0; }
 
 }  // namespace
 

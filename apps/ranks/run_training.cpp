@@ -9,6 +9,7 @@
 #ifdef XGRAD_APPS_MPI
 #include <xgrad/mpi/world.hpp>
 #endif
+#include <xgrad/base/detail/launcher.hpp>
 #include <xgrad/graph/matmul_precision.hpp>
 #include <xgrad/train/communicator.hpp>
 
@@ -30,11 +31,8 @@ class World : public xgrad::Communicator {
  public:
   /// Throws std::runtime_error if mpirun has started several processes, which would all do the same.
   World() {
-    for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-      const char* count = std::getenv(variable);
-      if (count != nullptr && std::string(count) != "1")
-        throw std::runtime_error("started by mpirun, but built without MPI (XGRAD_BUILD_MPI)");
-    }
+    if (xgrad::detail::launched_processes() > 1)
+      throw std::runtime_error("started by mpirun, but built without MPI (XGRAD_BUILD_MPI)");
   }
 
   std::size_t rank() const override { return 0; }
