@@ -1,6 +1,6 @@
 #pragma once
 
-// The arguments of an op that are not Variables, for watchers.
+// Attributes: the arguments of an op that are not Variables, for watchers.
 
 #include <concepts>
 #include <optional>
@@ -13,9 +13,8 @@
 
 namespace xgrad {
 
-/// The values of the attributes that the op's description names, in its order. Numbers, strings, shapes,
-/// axes, arrays of numbers, ids and masks; an empty optional, a null pointer and an empty array of numbers
-/// are left out.
+/// Values of the attributes listed in the op's description, in its order: numbers, strings, shapes, axes,
+/// arrays of numbers, ids and masks. Empty optionals, null pointers and empty arrays of numbers are omitted.
 template <class... A>
 struct Attributes {
   explicit Attributes(const A&... given) : values(given...) {}

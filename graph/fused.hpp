@@ -1,14 +1,14 @@
 #pragma once
 
-// Ops that are one kernel where single ops would do, too.
+// Fused ops: one kernel in place of several single ops.
 
 #include "kernel_backward.hpp"
 
 namespace xgrad {
 namespace detail {
 
-/// The gradients of a fused op, differentiable: `composed` is computed again on its inputs and differentiated
-/// with its backward recorded.
+/// Differentiable gradients of a fused op: recomputes `composed` on its inputs and differentiates it with its
+/// backward recorded.
 template <class T, std::size_t N, class Composed>
 struct Replay {
   template <class... Operands>
@@ -23,7 +23,7 @@ struct Replay {
     std::vector<Variable<T>> wanted;
     for (std::size_t i = 0; i < N; ++i) {
       if (!needs[i]) continue;
-      // a node of its own, so that inputs are independent of each other
+      // a separate node, so that inputs are independent of each other
       inputs[i] = same_elements(ops::alias, inputs[i].detach(), inputs[i]);
       wanted.push_back(inputs[i]);
     }
@@ -50,11 +50,11 @@ const V& variable_of_input(const Unread<V>& input) {
 
 }  // namespace detail
 
-/// record() for an op that is one kernel where single ops would do, too. `backward(dy, needs, inputs...,
-/// saved...)` is the kernel of its gradients. `composed(inputs...)` is the op made of single ops: when the
-/// backward is recorded itself, it is computed again and differentiated instead, so that the op has
-/// derivatives of any order without formulas of its own. An optional input that is missing is an undefined
-/// Variable for both. Pass Unread(x) for an input of which the kernel reads only whether it is defined.
+/// record() for a fused op, one kernel in place of several single ops. `backward(dy, needs, inputs...,
+/// saved...)` is the kernel of its gradients. `composed(inputs...)` is the op composed of single ops: a
+/// backward that is itself recorded recomputes and differentiates it instead, so the op has derivatives of
+/// any order without formulas for them. A missing optional input is an undefined Variable for both. Pass
+/// Unread(x) for an input of which the kernel reads only whether it is defined.
 template <class T, detail::Described O, class... V, class... A, class... S, class Composed, class F>
 Variable<T> fused(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
                   const Saved<S...>& saved, Composed&& composed, F&& backward) {

@@ -12,13 +12,13 @@ extern constinit thread_local bool recording;
 /// True if operations on this thread record a graph (the default).
 inline bool grad_enabled() noexcept { return detail::recording; }
 
-/// While one lives, operations on this thread record nothing: `NoGrad guard;` (torch.no_grad).
+/// Disables recording on this thread for the lifetime of the object: `NoGrad guard;` (torch.no_grad).
 class [[nodiscard]] NoGrad : detail::ScopedValue<bool> {
  public:
   NoGrad() noexcept : ScopedValue(detail::recording, false) {}
 };
 
-/// While one lives, operations on this thread record again, inside of a NoGrad (torch.enable_grad).
+/// Enables recording on this thread for the lifetime of the object, inside a NoGrad (torch.enable_grad).
 class [[nodiscard]] EnableGrad : detail::ScopedValue<bool> {
  public:
   EnableGrad() noexcept : ScopedValue(detail::recording, true) {}

@@ -6,8 +6,7 @@
 
 namespace xgrad {
 
-/// A backward that computes on plain arrays: its gradients cannot be differentiated, and an attempt to do so
-/// throws GraphError. Made by once().
+/// A backward that computes on plain arrays: differentiating its gradients throws GraphError. Made by once().
 template <class F>
 struct Once {
   template <class V, class... S>
@@ -23,17 +22,17 @@ template <class F>
 inline constexpr bool is_once<Once<F>> = true;
 }  // namespace detail
 
-/// Marks the backward of record() as one that is not made of ops: without it, a second derivative through
-/// `backward` would miss what the arrays hide. Gradients under create_graph are computed as always; only to
-/// differentiate them throws GraphError.
+/// Marks the backward of record() as computing on plain arrays rather than with ops: without it, a second
+/// derivative through `backward` would miss terms. Under create_graph, gradients are computed as always;
+/// differentiating them throws GraphError.
 /// https://pytorch.org/docs/stable/generated/torch.autograd.function.once_differentiable.html
 template <class F>
 Once<std::remove_cvref_t<F>> once(F&& backward) {
   return {std::forward<F>(backward)};
 }
 
-/// A backward in two forms that give the same gradients: `kernel` computes them on plain arrays, `composed`
-/// of ops. The latter is taken when the backward is recorded itself, for gradients of gradients.
+/// A backward in two forms with the same gradients: `kernel` computes them on plain arrays, `composed` with
+/// ops. The latter is used when the backward itself is recorded, for gradients of gradients.
 template <class Kernel, class Composed>
 struct KernelBackward {
   KernelBackward(Kernel k, Composed c) : kernel(std::move(k)), composed(std::move(c)) {}

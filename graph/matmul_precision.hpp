@@ -6,47 +6,49 @@
 
 namespace xgrad {
 
-/// How exactly products of float matrices are computed: those of matmul, linear, einsum and attention, and of
-/// their gradients. Everything else, such as sums, norms, softmax, losses and optimizers, is float32 always,
-/// and Variable<double> knows no precision but its own.
+/// Precision of products of float matrices: those of matmul, linear, einsum and attention, and of their
+/// gradients. Everything else, such as sums, norms, softmax, losses and optimizers, is always float32;
+/// Variable<double> is always computed in double.
 ///
 ///     highest  products of float32 numbers
 ///     high     each number is the sum of two bfloat16 numbers, three of whose four products are added
 ///     medium   each number is rounded to bfloat16, 8 of its 24 bits, and products are added in float32
 ///
-/// What a processor does not multiply faster than float32 is computed as the next higher one. Both are in use
-/// on processors with a matrix unit for bfloat16 (Intel's AMX) where the library was built with oneDNN,
-/// medium also on AMD's with AVX512-BF16 (Zen 4 and later). With high, a product of an infinite number is
-/// nan.
+/// A precision that the processor does not compute faster than float32 is replaced by the next higher one.
+/// high and medium are in use on processors with a matrix unit for bfloat16 (Intel's AMX) if the library was
+/// built with oneDNN, medium also on AMD's with AVX512-BF16 (Zen 4 and later). With high, a product with an
+/// infinite factor is nan.
 ///
 /// Source: https://pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
 enum class MatmulPrecision : std::uint8_t {
   highest = 0,
-  medium = 1,  ///< the values are how many bfloat16 numbers stand for a float
+  medium = 1,  ///< values: number of bfloat16 numbers per float
   high = 2
 };
 
-/// Sets the precision of the process (torch.set_float32_matmul_precision), which begins with highest. A
-/// backward has the precision that its forward had. Results do not depend on the number of threads.
+/// Sets the precision of the process (torch.set_float32_matmul_precision). Default: highest. A backward uses
+/// the precision of its forward. Results do not depend on the number of threads.
 void set_float32_matmul_precision(MatmulPrecision precision);
 
-/// The same by its name: "highest", "high" or "medium". Throws ValueError for any other.
+/// Sets the precision by name: "highest", "high" or "medium". Throws ValueError for any other name.
 void set_float32_matmul_precision(std::string_view precision);
 
-/// What was asked for: by this thread's innermost MatmulPrecisionGuard, or else for the process.
+/// The requested precision: that of this thread's innermost MatmulPrecisionGuard, or else that of the
+/// process.
 MatmulPrecision float32_matmul_precision();
 
-/// What that comes to on this processor.
+/// The precision that this processor uses for the requested one.
 MatmulPrecision matmul_precision_in_use();
 
-/// Whether the process computes with what is asked for also where that is no faster, to see what a training
-/// on another processor will come to. It does not at first. high needs oneDNN nevertheless.
+/// Uses the requested precision even where it is no faster, to reproduce a training run on another processor.
+/// Default: off. `high` always needs oneDNN.
 void force_float32_matmul_precision(bool forced);
 
-/// Its name.
+/// Name of the precision.
 std::string to_string(MatmulPrecision precision);
 
-/// While one lives, this thread asks for a precision: `MatmulPrecisionGuard guard(MatmulPrecision::medium);`.
+/// Requests a precision on this thread for the lifetime of the object: `MatmulPrecisionGuard
+/// guard(MatmulPrecision::medium);`.
 class [[nodiscard]] MatmulPrecisionGuard {
  public:
   explicit MatmulPrecisionGuard(MatmulPrecision precision);

@@ -9,21 +9,21 @@
 
 namespace xgrad {
 
-/// What is known of an op before it is called: its name, and the names of its inputs and attributes in their
-/// order. Watchers get it with each event. The descriptions of the library's ops are in the namespace ops.
+/// Static description of an op: its name, and the names of its inputs and attributes in order. Each event of
+/// a watcher contains it. The descriptions of the library's ops are in namespace ops.
 struct OpInfo {
   const char* name;
   std::span<const char*const> inputs, attributes;
 
-  /// Two descriptions are of the same op if they have the same name.
+  /// Descriptions with the same name are of the same op.
   friend bool operator==(const OpInfo& a, const OpInfo& b) noexcept {
     return std::string_view(a.name) == b.name;
   }
 };
 
-/// The description of one op, with I inputs and A attributes. All nodes of the op point to it, so it has to
-/// live as long as the program: as a constexpr constant, which the compiler refuses where it would not.
-/// Inside a function it is static constexpr.
+/// Description of one op, with I inputs and A attributes. All nodes of the op point to it, so it must have
+/// static storage duration: declare it as a constexpr constant (static constexpr inside a function), which
+/// the compiler checks.
 ///
 ///   inline constexpr Op cube("cube", {"x"});
 ///   inline constexpr Op layer_norm("layer_norm", {"x", "weight", "bias"}, {"normalized_shape", "eps"});
@@ -54,7 +54,7 @@ Op(const char*, const char* const (&)[I], const char* const (&)[A]) -> Op<I, A>;
 
 namespace detail {
 
-/// A constant Op. As O& deduces it, one that is made in the call itself is refused.
+/// A constant Op. Deduced as O&, it rejects temporaries.
 template <class O>
 concept Described = std::derived_from<O, OpInfo> && std::is_const_v<O> && requires {
   O::input_count;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What an op of one's own needs: compute y, then return record(...) with the backward beside it.
+// To define an op, compute y and return record(...) with its backward:
 //
 //   inline constexpr Op cube_op("cube", {"x"});
 //
@@ -16,25 +16,25 @@
 
 namespace xgrad {
 
-/// What a backward returns: a gradient for each input, undefined where none is needed or it is zero.
+/// Result of a backward: a gradient for each input, undefined if it is not needed or zero.
 template <class T, std::size_t N>
 using Grads = std::array<Variable<T>, N>;
 
-/// The Variables that gradients flow to, in the order of the gradients.
+/// The differentiable inputs, in the order of their gradients.
 template <class... V>
 struct Inputs {
   explicit Inputs(const V&... inputs) : variables(inputs...) {}
   std::tuple<const V&...> variables;
 };
 
-/// True if an op on these inputs will be recorded: only then need it keep anything for its backward.
+/// True if an op on these inputs will be recorded: otherwise it need not save anything for its backward.
 template <class... V>
 bool will_record(const V&... inputs) {
   return grad_enabled() && (inputs.requires_grad() || ...);
 }
 
-/// `v` if `input` requires a gradient, else an undefined Variable: for what only the gradient of that input
-/// reads.
+/// `v` if `input` requires a gradient, else an undefined Variable: for values that only the gradient of that
+/// input reads.
 template <class T>
 const Variable<T>& if_requires_grad(const Variable<T>& input, const Variable<T>& v) {
   static constinit const Variable<T> undefined = Variable<T>();  // GCC 14 refuses {}
@@ -59,7 +59,8 @@ template <class T, class... V, class... A>
   notify_op<T, A...>(op, ys, pointers, attributes);
 }
 
-/// Of an op with `inputs` inputs, those at the end may be missing; it has all attributes or none.
+/// An op has at most as many inputs as its description (trailing ones may be missing), and all attributes or
+/// none.
 template <class O, std::size_t inputs, std::size_t attributes>
 constexpr void check_description() {
   static_assert(inputs <= O::input_count, "the op has more inputs than its description names");
@@ -80,13 +81,13 @@ void record_results(O& op, Variable<T>* ys, const Inputs<V...>& inputs, const At
 
 }  // namespace detail
 
-/// Makes `y`, a result computed from `inputs`, part of the graph if one is recorded and an input requires a
+/// Adds `y`, a result computed from `inputs`, to the graph if recording is enabled and an input requires a
 /// gradient.
 ///
-/// `backward(dy, needs, saved...)` gets the gradient of y, which inputs need one, and what `saved` named, and
-/// returns Grads<T, N>, a gradient of each input's shape. It is called with Variables: made of the library's
-/// ops, the gradient can itself be differentiated. It must capture sizes and plain arrays only, never a
-/// Variable. `op` describes the op, and `attributes` are for watchers.
+/// `backward(dy, needs, saved...)` takes the gradient of y, which inputs need a gradient, and the values of
+/// `saved`, and returns Grads<T, N>: a gradient of each input's shape. Its arguments are Variables: composed
+/// of the library's ops, the gradient is itself differentiable. It must capture sizes and plain arrays only,
+/// never a Variable. `op` describes the op; `attributes` are for watchers.
 template <class T, detail::Described O, class... V, class... A, class... S, class F>
 Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
                    const Saved<S...>& saved, F&& backward) {
@@ -102,14 +103,14 @@ Variable<T> record(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Sav
 
 namespace ops {
 
-/// x itself, as a node of its own.
+/// x with a new node.
 inline constexpr Op alias("alias", {"x"});
 
 }  // namespace ops
 
 namespace detail {
 
-/// y, which has the elements of x, under a node of its own.
+/// y, which has the elements of x, with a new node.
 template <class T, Described O, class... A>
 Variable<T> same_elements(O& op, Variable<T>&& y, const Variable<T>& x,
                           const Attributes<A...>& attributes = Attributes<>()) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What an op keeps for its backward, which gets it back checked: a value that has changed since is an error.
+// Values that an op saves for its backward. Changing a saved value in place before the backward is an error.
 
 #include <cstdint>
 #include <tuple>
@@ -10,22 +10,21 @@
 
 namespace xgrad {
 
-/// Names what the backward gets back as arguments, in this order: Variables, vectors of them, Output(),
-/// Unread(v), and anything else, such as ids and masks, which is copied if the op is recorded.
+/// Lists the saved arguments of the backward, in order: Variables, vectors of them, Output(), Unread(v), and
+/// other values, such as ids and masks, which are copied if the op is recorded.
 template <class... S>
 struct Saved {
   explicit Saved(const S&... saved) : things(saved...) {}
   std::tuple<const S&...> things;
 };
 
-/// Saves the result of the op itself: Saved(x, Output()); of several, the one at this place.
+/// Saves the result of the op itself: Saved(x, Output()). With several results, saves the one at this index.
 struct Output {
   explicit Output(std::size_t result = 0) : place(result) {}
   std::size_t place;
 };
 
-/// Saves a Variable whose value the backward reads only when it is recorded itself: until then the value may
-/// change in place.
+/// Saves a Variable whose value is read only by a recorded backward: otherwise the value may change in place.
 template <class V>
 struct Unread {
   explicit Unread(const V& saved) : variable(saved) {}
@@ -36,7 +35,7 @@ namespace detail {
 
 [[noreturn, gnu::cold]] void fail_changed(const char* op, std::size_t position, const Shape& shape);
 
-/// A value, and its version when it was saved.
+/// A value and its version when saved.
 template <class T>
 struct SavedValue {
   explicit SavedValue(const Ref<Value<T>>& saved) : value(saved), version(value ? value->version : 0) {}
@@ -63,7 +62,7 @@ struct SavedVariable : SavedValue<T> {
   Ref<Node<T>> node;
 };
 
-/// The value of a result alone, for keeping the Variable would be a cycle.
+/// Only the value of a result: keeping the Variable would create a cycle.
 template <class T>
 struct SavedOutput : SavedValue<T> {
   SavedOutput(const Variable<T>& result, std::size_t which)
@@ -109,7 +108,7 @@ struct SavedCopy {
   S copy;
 };
 
-/// What the node of an op with these results keeps of a thing that Saved() names.
+/// What the node of an op with these results stores for an argument of Saved().
 template <class T, class S>
 SavedCopy<S> kept(const Variable<T>*, const S& thing) {
   return {thing};

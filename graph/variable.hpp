@@ -15,9 +15,8 @@ namespace xgrad {
 
 /// How backward() treats the graph (torch.Tensor.backward).
 struct BackwardOptions {
-  bool retain_graph = false;  ///< keep what was saved, for another backward
-  bool create_graph =
-      false;  ///< record the backward pass, so that gradients can be differentiated; retains, too
+  bool retain_graph = false;  ///< keep the saved values, for another backward
+  bool create_graph = false;  ///< record the backward pass; implies retain_graph
 };
 
 namespace detail {
@@ -38,13 +37,12 @@ inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>
 
 }  // namespace detail
 
-/// A handle to an array that may take part in differentiation: a shared value and, if so, a shared node of
+/// A handle to an array that may take part in differentiation: a shared value and an optional shared node of
 /// the graph. Copies alias. A default-constructed Variable is undefined: it has neither.
 ///
-/// A leaf is made by the user from an array; with `requires_grad` backward() fills its grad(). Results of
-/// operations record how they were made while grad_enabled() and an input requires a gradient. Handles may be
-/// used by several threads at once as long as none of them writes; concurrent backward passes must not share
-/// nodes, neither leaves nor results.
+/// The user makes a leaf from an array; with `requires_grad`, backward() fills its grad(). Results of
+/// operations are recorded if grad_enabled() and an input requires a gradient. Several threads may read the
+/// same handles; concurrent backward passes must not share nodes, neither leaves nor results.
 template <Real T = float>
 class Variable {
  public:
@@ -55,24 +53,24 @@ class Variable {
   /// A scalar, of shape ().
   Variable(T scalar, bool requires_grad = false);
 
-  /// Of a list with more than one element, of shape (N): Variable<double>({1.0, 2.0}).
+  /// A list with more than one element, of shape (N): Variable<double>({1.0, 2.0}).
   template <class E, std::size_t N>
   requires std::is_arithmetic_v<E> Variable(const E (&elements)[N], bool requires_grad = false)
       : Variable(detail::array_of<T, E>(elements), requires_grad) {}
 
-  /// Of an array, which is moved in. Throws ShapeError for one that was moved from.
+  /// Moves an array in. Throws ShapeError for a moved-from array.
   Variable(Array<T> array, bool requires_grad = false);
 
-  /// Of any xtensor expression, evaluated here.
+  /// Evaluates any xtensor expression.
   template <class E>
   Variable(const xt::xexpression<E>& expression, bool requires_grad = false)
       : Variable(Array<T>(expression), requires_grad) {}
 
-  /// False for a default-constructed one.
+  /// False for a default-constructed Variable.
   bool defined() const noexcept { return static_cast<bool>(value_); }
 
-  /// The array, which lives as long as a handle to it does. Throws GraphError for an undefined variable, as
-  /// all that reads a value does.
+  /// The array, valid for the lifetime of its handles. Throws GraphError for an undefined variable, as does
+  /// everything that reads a value.
   const Array<T>& value() const { return checked("value").array; }
   const Shape& shape() const { return value().shape(); }
   std::size_t dimension() const { return value().dimension(); }
@@ -84,42 +82,41 @@ class Variable {
   /// The only element. Throws ShapeError unless there is exactly one.
   T item() const;
 
-  /// True for a leaf that was made so, and for a recorded result of one.
+  /// True for a leaf created with requires_grad, and for a result recorded from one.
   bool requires_grad() const noexcept { return static_cast<bool>(node_); }
 
-  /// True unless a recorded op made this.
+  /// True unless this is the result of a recorded op.
   bool is_leaf() const noexcept { return !node_ || node_->is_leaf(); }
 
-  /// The name of the op that made this, "leaf" for a leaf.
+  /// Name of the op whose result this is; "leaf" for a leaf.
   const char* op() const noexcept { return is_leaf() ? "leaf" : node_->op->name; }
 
-  /// The gradient that backward() accumulated in this leaf. Throws GraphError if there is none (yet).
+  /// The gradient accumulated by backward() in this leaf. Throws GraphError if it has no gradient.
   Variable grad() const;
   bool has_grad() const noexcept;
 
-  /// Forgets the gradient (torch: zero_grad(set_to_none=True)).
+  /// Resets the gradient to undefined (torch: zero_grad(set_to_none=True)).
   void zero_grad() const;
 
-  /// Makes this the gradient of a leaf that requires one, cut off from its graph and with an array of its own
-  /// (torch: x.grad = gradient). Throws GraphError for another Variable, ShapeError for another shape.
+  /// Sets the gradient of a leaf that requires one, detached and with an unshared array (torch: x.grad =
+  /// gradient). Throws GraphError for another Variable, ShapeError for another shape.
   void set_grad(Variable gradient) const;
 
-  /// Accumulates d(this)/d(leaf) in grad() of every leaf that this was computed from. This must have one
-  /// element. Throws GraphError for a Variable without graph, a released graph or a saved value changed in
-  /// place.
+  /// Accumulates d(this)/d(leaf) in grad() of every leaf that this depends on. This must have one element.
+  /// Throws GraphError for a Variable without graph, a released graph or a saved value changed in place.
   void backward(BackwardOptions options = {}) const;
 
-  /// The same for any shape, from `seed` = d(loss)/d(this), which must have this shape.
+  /// backward() for any shape, from `seed` = d(loss)/d(this), which must have this shape.
   void backward(const Variable& seed, BackwardOptions options = {}) const;
 
-  /// Write backward({.retain_graph = true}): a bool would be taken for a seed.
+  /// Use backward({.retain_graph = true}): a bool would convert to a seed.
   void backward(bool) const = delete;
 
-  /// The same value, cut off from the graph; shares the array.
+  /// The same value without its graph; shares the array.
   Variable detach() const;
 
-  /// Replaces a leaf's elements in place, for all handles: optimizers, loading. The shape must stay.
-  /// A recorded op that saved the old ones will refuse to go backward.
+  /// Replaces a leaf's elements in place, for all handles: optimizers, loading. The shape must not change.
+  /// The backward of a recorded op that saved the old elements throws GraphError.
   void assign(const Array<T>& elements) const;
 
   friend Variable operator+(const Variable& a, const Variable& b) { return add(a, b); }
@@ -149,37 +146,36 @@ class Variable {
   detail::Ref<detail::Node<T>> node_;
 };
 
-/// What grad() is asked for (torch.autograd.grad).
+/// Options of grad() (torch.autograd.grad).
 template <class T>
 struct GradOptions {
-  Variable<T> seed = {};      ///< d(loss)/d(output), of its shape; needed unless output has one element
-  bool retain_graph = false;  ///< keep what was saved, for another backward
-  bool create_graph = false;  ///< record, so that the gradients can be differentiated again; retains, too
-  bool allow_unused =
-      false;  ///< an input that output does not depend on gives an undefined Variable, no error
+  Variable<T> seed = {};      ///< d(loss)/d(output), of its shape; required unless output has one element
+  bool retain_graph = false;  ///< keep the saved values, for another backward
+  bool create_graph = false;  ///< record, so that the gradients are differentiable; implies retain_graph
+  bool allow_unused = false;  ///< return an undefined Variable for an input that output does not depend on,
+                              ///< instead of an error
 };
 
-/// d(output)/d(input) for each of the inputs, leaves or results of operations; no grad() changes.
-/// Throws GraphError as backward() does, and for an input that requires no gradient or is not used.
+/// d(output)/d(input) for each of the inputs, leaves or results of operations; changes no grad(). Throws
+/// GraphError as backward() does, and for an input that requires no gradient or is unused.
 template <class T>
 std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
                               const GradOptions<std::type_identity_t<T>>& options = {});
 
-/// d(output)/d(leaf) for each of the leaves, as grad() gives it; but each is handed over, with the leaf's
-/// place in the list, as soon as the pass adds nothing more to it, while the rest is still to be computed: to
-/// send it to another process meanwhile, or to change the leaf and forget the gradient before the next one is
-/// there. As in grad(), no grad() changes. Leaves come in the order in which they are complete; with
-/// allow_unused, those that output does not depend on come first, with an undefined Variable. What `take`
-/// computes is not recorded, unless under create_graph. Throws as grad() does, before it hands over anything;
-/// but that an op itself gives no gradient for anything that depends on a leaf is noticed at the end. Throws
-/// GraphError for a Variable that is no leaf, too, and ValueError for one that is there twice.
+/// d(output)/d(leaf) for each of the leaves, as in grad(), but passes each gradient and its leaf's index to
+/// `take` as soon as it is complete, while the pass continues: `take` may send it to another process, or
+/// change the leaf and discard the gradient. Changes no grad(). Leaves come in the order of completion; with
+/// allow_unused, those that output does not depend on come first, with an undefined Variable. Under
+/// create_graph only, the operations of `take` are recorded. Throws as grad() does, before the first call of
+/// `take`; an op whose backward returns no gradient for anything that depends on a leaf is detected at the
+/// end. Also throws GraphError for a Variable that is not a leaf, and ValueError for a duplicate.
 /// https://pytorch.org/docs/stable/generated/torch.Tensor.register_post_accumulate_grad_hook.html
 template <class T>
 void grad_each(const Variable<T>& output, const std::vector<Variable<T>>& leaves,
                const std::function<void(std::size_t, Variable<std::type_identity_t<T>>)>& take,
                const GradOptions<std::type_identity_t<T>>& options = {});
 
-// The operators of Variable; the ops library defines them.
+// Operators of Variable; defined in the ops library.
 template <class T>
 Variable<T> add(const Variable<T>& a, const Variable<T>& b);
 template <class T>
@@ -211,7 +207,7 @@ template <class A, class B>
 concept VariableAndExpression = (is_variable<std::remove_cvref_t<A>> && is_expression<B>) ||
                                 (is_expression<A> && is_variable<std::remove_cvref_t<B>>);
 
-/// The same, where the other may be a number, too.
+/// The same, but the other may also be a number.
 template <class A, class B>
 concept VariableAndConstant =
     VariableAndExpression<A, B> ||
@@ -222,7 +218,7 @@ template <class A, class B>
 using variable_of =
     std::conditional_t<is_variable<std::remove_cvref_t<A>>, std::remove_cvref_t<A>, std::remove_cvref_t<B>>;
 
-/// A Variable as it is, a number or an expression as a constant.
+/// Returns a Variable unchanged, a number or an expression as a constant.
 template <class V, class X>
 V as_variable(X&& x) {
   if constexpr (std::is_arithmetic_v<std::remove_cvref_t<X>>) {
@@ -234,8 +230,8 @@ V as_variable(X&& x) {
 
 }  // namespace detail
 
-// Variable with xtensor expression. Without these, xtensor's own operators would take the Variable for a
-// scalar.
+// Variable with xtensor expression. Without these overloads, xtensor's operators would treat the Variable as
+// a scalar.
 template <class A, class B>
 requires detail::VariableAndExpression<A, B>
 auto operator+(A&& a, B&& b) { return add(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
@@ -251,7 +247,7 @@ auto operator/(A&& a, B&& b) { return div(detail::variable_of<A, B>(a), detail::
 
 namespace detail {
 
-/// The inside of handles, for the graph, the ops and the optimizers.
+/// Access to the internals of handles, for the graph, the ops and the optimizers.
 template <class T>
 struct Access {
   static Variable<T> make(Ref<Value<T>> value, Ref<Node<T>> node) {
@@ -266,7 +262,7 @@ struct Access {
   static Ref<Node<T>>& node(Variable<T>& v) { return v.node_; }
 };
 
-/// The elements of a result that nothing else refers to yet.
+/// The elements of a new, unshared result.
 template <class T>
 T* data(Variable<T>& fresh) {
   return Access<T>::value(fresh)->array.data();
@@ -277,7 +273,7 @@ const T* data(const Variable<T>& v) {
   return Access<T>::value(v)->array.data();
 }
 
-/// The elements for a change in place; counts as one.
+/// The elements, to be changed in place; increments the version.
 template <class T>
 T* mutable_data(const Variable<T>& v) {
   Value<T>& value = *Access<T>::value(v);
@@ -285,14 +281,14 @@ T* mutable_data(const Variable<T>& v) {
   return value.array.data();
 }
 
-/// A result of this shape, not yet filled. Throws ShapeError, in the name of `op`, for more elements than
-/// memory can hold: an axis of length 0 lets inputs without elements ask for that.
+/// An uninitialized result of this shape. Throws ShapeError, in the name of `op`, for more elements than fit
+/// in memory, which inputs with an axis of length 0 may request.
 template <class T>
 Variable<T> empty(const Shape& shape, const char* op = "result") {
   return Access<T>::make(make_value<T>(shape, op), {});
 }
 
-/// grad(); but the pass does not go on from `ends`, which may be inputs, to what these were computed from.
+/// grad() whose pass stops at `ends`, which may be inputs.
 template <class T>
 std::vector<Variable<T>> grad_down_to(const std::vector<Variable<T>>& ends, const Variable<T>& output,
                                       const std::vector<Variable<T>>& inputs, const GradOptions<T>& options);

@@ -25,8 +25,8 @@ class Notification;
 
 }  // namespace detail
 
-/// An argument of an op that is no Variable: {"axis", -1}, {"eps", 1e-5}, {"ids", &ids}. Pointers are valid
-/// during the call only.
+/// An argument of an op that is not a Variable: {"axis", -1}, {"eps", 1e-5}, {"ids", &ids}. Pointers are
+/// valid during the call only.
 struct Attribute {
   using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                              std::vector<double>, const Ids*, const Mask*>;
@@ -39,37 +39,37 @@ struct Attribute {
 struct RunningModule {
   virtual ~RunningModule() = default;
 
-  std::string name;  ///< as in named_parameters() of the outermost one, "layers.0.norm1"; its own is empty
+  std::string name;  ///< "layers.0.norm1", as in named_parameters() of the outermost, which has ""
   std::string type;  ///< "LayerNorm"
   const RunningModule* outer = nullptr;  ///< the module that called this one; null for the outermost
 };
 
-/// An op that was computed, recorded or not.
+/// A computed op, recorded or not.
 template <class T>
 struct OpEvent {
   const OpInfo& op;
-  std::span<const Variable<T>* const> inputs;  ///< an undefined one stands for an operand that is not there
+  std::span<const Variable<T>* const> inputs;  ///< undefined for a missing operand
   const Variable<T>& result;
   std::span<const Attribute> attributes;
-  std::uint64_t number;  ///< of the node that was recorded, higher than its inputs' numbers; 0 if none was
-  std::size_t output;    ///< which of the op's results this is: an op that has several tells of each in turn
-  const RunningModule* module;  ///< the innermost one that called the op; null if none did
-  bool in_backward;             ///< computes a gradient, or adds two of them up
+  std::uint64_t number;         ///< of the recorded node, higher than its inputs' numbers; 0 if not recorded
+  std::size_t output;           ///< index of the result: an op with several results causes one event for each
+  const RunningModule* module;  ///< the innermost module that called the op, or null
+  bool in_backward;             ///< true for an op of a gradient, including the addition of two gradients
 };
 
-/// The backward of a recorded op, before and after.
+/// The backward of a recorded op, before and after it runs.
 template <class T>
 struct BackwardEvent {
   const OpInfo& op;
-  std::uint64_t number;                    ///< of OpEvent, of the first result's if there are several
+  std::uint64_t number;                    ///< as in OpEvent; of the first result if there are several
   Variable<T> dy;                          ///< the gradient of the (first) result; undefined after
-  std::span<const Variable<T>> gradients;  ///< of its inputs, undefined where none is needed; empty before
+  std::span<const Variable<T>> gradients;  ///< of its inputs, undefined where not needed; empty before
 };
 
-/// While an object lives, it is notified of everything that its thread computes; the newest watcher first.
-/// Watching changes nothing: the same kernels run, and results have the same bits. Watchers are not notified
-/// of ops that a watcher itself calls. An exception of a watcher propagates out of the op. Without a watcher,
-/// an op costs one more branch.
+/// Observes everything that its thread computes, for the lifetime of the object; the newest watcher is
+/// notified first. Watching changes no results: the same kernels run. Watchers are not notified of ops that a
+/// watcher calls. An exception of a watcher propagates from the op. Without a watcher, an op costs one more
+/// branch.
 class Watcher {
  public:
   Watcher();
@@ -80,13 +80,13 @@ class Watcher {
   virtual void on_op(const OpEvent<float>&) {}
   virtual void on_op(const OpEvent<double>&) {}
 
-  /// Pairs of these may lie within each other. on_backward_end() does not come if the backward throws.
+  /// Pairs may nest. on_backward_end() is not called if the backward throws.
   virtual void on_backward_begin(const BackwardEvent<float>&) {}
   virtual void on_backward_begin(const BackwardEvent<double>&) {}
   virtual void on_backward_end(const BackwardEvent<float>&) {}
   virtual void on_backward_end(const BackwardEvent<double>&) {}
 
-  /// The forward pass of a module begins, or has ended, normally or by an exception.
+  /// Called when the forward pass of a module begins or ends, normally or by an exception.
   virtual void on_module_begin(const RunningModule&) noexcept {}
   virtual void on_module_end(const RunningModule&) noexcept {}
 
@@ -106,13 +106,13 @@ inline bool is_watched() noexcept { return watchers != nullptr; }
 /// Whether this thread is in a backward pass.
 extern constinit thread_local bool in_backward;
 
-/// Whether this thread computes ops that are one kernel as the single ops that they are made of.
+/// Whether this thread runs fused ops as the single ops they are composed of.
 extern constinit thread_local bool single_ops;
 
-/// The innermost module that runs on this thread, as long as somebody watches.
+/// The innermost module that runs on this thread, tracked only while there are watchers.
 const RunningModule* running_module() noexcept;
 
-/// Tells the watchers that a module runs, as long as one lives; one without a module does nothing.
+/// Notifies watchers that a module runs, for the lifetime of the object; does nothing without a module.
 class [[nodiscard]] ModuleScope {
  public:
   ModuleScope() = default;
@@ -130,20 +130,20 @@ class [[nodiscard]] ModuleScope {
   RunningModule* module_ = nullptr;  // owned
 };
 
-/// While an object lives, watchers are not notified of the ops of this thread: for the parts of an op.
+/// Disables watchers on this thread for the lifetime of the object: for ops inside an op.
 class [[nodiscard]] Unwatched : protected ScopedValue<Watcher*> {
  public:
   Unwatched() noexcept : ScopedValue(watchers, nullptr) {}
 };
 
-/// While an object lives, watchers of this thread see single ops where the library has one kernel, with the
-/// same numbers but for rounding.
+/// Replaces fused kernels with single ops for watchers of this thread, for the lifetime of the object;
+/// results are equal up to rounding.
 class [[nodiscard]] SingleOps : ScopedValue<bool> {
  public:
   SingleOps() noexcept : ScopedValue(single_ops, true) {}
 };
 
-/// Attributes that are put together one by one; out of line, as every op does that.
+/// Builds a list of attributes; out of line, as every op uses it.
 class AttributeList {
  public:
   void add(const char* name, bool value);

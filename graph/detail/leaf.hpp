@@ -4,7 +4,7 @@
 
 namespace xgrad::detail {
 
-/// A variable that the user made: where gradients end up.
+/// A variable made by the user, which accumulates its gradient.
 template <class T>
 struct LeafNode final : Node<T> {
   explicit LeafNode(const Shape& shape) : Node<T>(nullptr, next_order(0), shape) {}
@@ -16,8 +16,7 @@ struct LeafNode final : Node<T> {
   Variable<T> grad;
 };
 
-/// The gradient of a leaf that requires one, undefined if it has none: v.grad() without its checks and its
-/// copy.
+/// The gradient of a leaf that requires one, or undefined: v.grad() without its checks and its copy.
 template <class T>
 const Variable<T>& grad_of_leaf(const Variable<T>& leaf) noexcept {
   return static_cast<const LeafNode<T>&>(*Access<T>::node(leaf)).grad;

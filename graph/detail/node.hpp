@@ -12,10 +12,10 @@ namespace xgrad {
 template <Real T>
 class Variable;
 
-/// Which inputs of an op want a gradient, and the shapes of those gradients; computing the others is a waste.
+/// Which inputs of an op need a gradient, and the shapes of those gradients; the others need not be computed.
 class Needs {
  public:
-  /// One entry for each input, null where no gradient is wanted.
+  /// One entry for each input, null if it needs no gradient.
   explicit Needs(const Shape* const* shapes) noexcept : shapes_(shapes) {}
 
   bool operator[](std::size_t input) const noexcept { return shapes_[input] != nullptr; }
@@ -27,11 +27,10 @@ class Needs {
 
 namespace detail {
 
-/// A creation number above `floor` and above all that this thread gave out.
+/// A creation number greater than `floor` and all previous ones of this thread.
 std::uint64_t next_order(std::uint64_t floor) noexcept;
 
-/// Where the gradient of one recorded value collects. It holds no value: what backward needs, the op saves
-/// itself.
+/// Accumulates the gradient of one recorded value. Holds no value: the op saves what its backward needs.
 template <class T>
 struct Node {
   Node(const OpInfo* made_by, std::uint64_t creation, const Shape& value_shape)
@@ -43,34 +42,34 @@ struct Node {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* block, std::size_t bytes) noexcept { pool_release(block, bytes); }
 
-  /// The nodes that the gradient flows on to; an empty one stands for an input that needs none.
+  /// The nodes of the op's inputs; empty for an input that needs no gradient.
   virtual std::span<const Ref<Node>> inputs() const noexcept = 0;
 
-  /// Calls the op's backward with the gradients of its results, of which most ops have one; one gradient for
-  /// each input comes back in `grads`.
+  /// Calls the op's backward with the gradients of its results (one for most ops), and stores one gradient
+  /// for each input in `grads`.
   virtual void differentiate(Variable<T>* dys, Needs needs, Variable<T>* grads) = 0;
 
-  /// Drops what was saved and the edges.
+  /// Releases the saved values and the edges.
   virtual void release() noexcept = 0;
 
   bool is_leaf() const noexcept { return op == nullptr; }
 
   RefCount refs;
   bool released = false;
-  std::uint8_t results = 1;  ///< how many the op has; those of several have PartNodes, too
-  bool is_part = false;      ///< a PartNode
+  std::uint8_t results = 1;  ///< number of results of the op; if several, each has a PartNode
+  bool is_part = false;      ///< true for a PartNode
   MatmulPrecision precision = float32_matmul_precision();  ///< of the forward, for the backward
   const OpInfo* op;                                        ///< null for a leaf
-  std::uint64_t order;               ///< newer than all inputs: creation order is a topological order
-  Shape shape;                       ///< of the value and of its gradient
-  Ref<Value<T>> grad_value;          ///< the gradient collected so far in a backward pass
-  Ref<Node> grad_node;               ///< and its own history, under create_graph
-  const void* grad_owner = nullptr;  ///< the pass that collects it; a backward may run one of its own inside
-  std::size_t number = static_cast<std::size_t>(-1);  ///< in the NodeSet that it was last put into
-  Node* next_dead = nullptr;                          ///< in the list of nodes that wait to be freed
+  std::uint64_t order;       ///< greater than that of all inputs: creation order is a topological order
+  Shape shape;               ///< of the value and of its gradient
+  Ref<Value<T>> grad_value;  ///< the gradient accumulated so far in a backward pass
+  Ref<Node> grad_node;       ///< its node, under create_graph
+  const void* grad_owner = nullptr;  ///< the pass that accumulates it; a backward may run a nested pass
+  std::size_t number = static_cast<std::size_t>(-1);  ///< index in the NodeSet that it was last inserted into
+  Node* next_dead = nullptr;                          ///< in the list of nodes to be freed
 };
 
-/// Where the gradient of one of several results of an op collects, on its way to the op's own node.
+/// Accumulates the gradient of one of several results of an op, before the op's node.
 template <class T>
 struct PartNode final : Node<T> {
   PartNode(Node<T>& op_node, std::size_t which, const Shape& value_shape)
@@ -92,7 +91,7 @@ inline Ref<Node<T>> node_of_result(Node<T>& op, std::size_t place, const Shape& 
   return Ref<Node<T>>(op.results > 1 ? new PartNode<T>(op, place, shape) : &op);
 }
 
-/// Frees a node, and what only it kept alive, in a loop: a chain of any length needs no stack.
+/// Frees a node and all nodes that only it owns, iteratively: a chain of any length needs no stack.
 template <class T>
 void dispose(Node<T>* node) noexcept;
 

@@ -8,9 +8,8 @@
 
 namespace xgrad::detail {
 
-/// Nodes that a pass has come to, numbered from 0 on. Each notes its number itself, so that nothing is
-/// hashed. Of the sets of a thread the newest goes first, and until then no other is used: as in a pass
-/// within a pass.
+/// The nodes visited by a pass, numbered from 0. Each node stores its number, which avoids hashing. The sets
+/// of a thread are destroyed in reverse order, and only the newest may be used: as in nested passes.
 template <class T>
 class NodeSet {
  public:
@@ -21,7 +20,7 @@ class NodeSet {
   NodeSet(const NodeSet&) = delete;
   NodeSet& operator=(const NodeSet&) = delete;
 
-  /// The number of the node, and whether it was put in now.
+  /// The number of the node, and whether it was inserted now.
   std::pair<std::size_t, bool> insert(const Ref<Node<T>>& node);
 
   /// The number of the node, or none.
@@ -31,7 +30,7 @@ class NodeSet {
 
  private:
   std::vector<const Node<T>*, PoolAllocator<const Node<T>*>> nodes_;
-  std::vector<std::pair<Ref<Node<T>>, std::size_t>> in_outer_;  // with the number that it has there
+  std::vector<std::pair<Ref<Node<T>>, std::size_t>> in_outer_;  // with its number there
   NodeSet* outer_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// The node of a recorded op: its edges, its backward and what that reads, in one allocation.
+// The node of a recorded op: its edges, its backward and the saved values, in one allocation.
 
 #include <algorithm>
 #include <array>
@@ -16,11 +16,11 @@ namespace xgrad::detail {
 
 [[noreturn, gnu::cold]] void fail_once(const char* op);
 
-/// Whether a backward computes on arrays, so that its gradients must not be differentiated.
+/// Whether a backward computes on plain arrays, so that its gradients are not differentiable.
 template <class F>
 inline constexpr bool is_once = false;
 
-/// A creation number above those of these nodes.
+/// A creation number greater than those of these nodes.
 template <class Edges>
 std::uint64_t order_above(const Edges& edges) {
   std::uint64_t newest = 0;
@@ -28,8 +28,8 @@ std::uint64_t order_above(const Edges& edges) {
   return next_order(newest);
 }
 
-/// An op with M results. `Edges` is an array or a vector of the nodes of its inputs. The backward `F` gets
-/// the gradient of the result, or an array of those of several, and returns one for each edge.
+/// An op with M results. `Edges` is an array or a vector of the nodes of its inputs. The backward `F` takes
+/// the gradient of the result, or an array of gradients for several results, and returns one for each edge.
 template <class T, std::size_t M, class Edges, class F, class... Kept>
 class OpNode final : public Node<T> {
  public:
@@ -87,7 +87,7 @@ class OpNode final : public Node<T> {
   std::optional<std::tuple<F, Kept...>> state_;
 };
 
-/// Makes `ys`, the M results of an op, part of the graph.
+/// Adds `ys`, the M results of an op, to the graph.
 template <std::size_t M, class T, class Edges, class F, class... S>
 void add_node(const OpInfo& op, Variable<T>* ys, Edges edges, F backward, const Saved<S...>& saved) {
   Ref<Node<T>> node(std::apply(
@@ -103,8 +103,8 @@ void add_node(const OpInfo& op, Variable<T>* ys, Edges edges, F backward, const 
   }
 }
 
-/// What compute() gives for `owner`, a node whose backward computes on arrays: gradients that must not be
-/// differentiated.
+/// Returns compute(), the gradients of `owner`, whose backward computes on plain arrays, marked as
+/// non-differentiable.
 template <class T, class Dy, class F>
 auto refusing_gradients(const Node<T>& owner, const Dy& dy, const F& compute) {
   std::vector<Ref<Node<T>>> edges(owner.inputs().begin(), owner.inputs().end());

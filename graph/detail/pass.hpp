@@ -1,6 +1,6 @@
 #pragma once
 
-// A pass from an output down to the leaves: backward() goes everywhere, grad() and grad_each() along a route.
+// A pass from an output to the leaves: backward() visits all nodes, grad() and grad_each() those of a route.
 
 #include <span>
 
@@ -15,31 +15,31 @@ class Route {
  public:
   virtual ~Route() = default;
 
-  /// Before the pass has begun.
+  /// Called before the pass begins.
   virtual void begin() {}
 
-  /// The pass is at a node, whose whole gradient is dy. False if it does not go on from there.
+  /// Called at a node with its complete gradient dy. Returns false to stop there.
   virtual bool arrive(const Node<T>& node, const Variable<T>& /*dy*/) {
     if (node.released) fail_released(node.op->name);
     return true;
   }
 
-  /// Whether the gradient of this node is needed, an input of one that the pass goes on from.
+  /// Whether the pass needs the gradient of this node, an input of a visited node.
   virtual bool leads_to(const Node<T>&) const { return true; }
 
-  /// The inputs of a node have been given their gradients.
+  /// Called after the gradients of a node's inputs were accumulated.
   virtual void passed(std::span<const Ref<Node<T>>> /*inputs*/) {}
 
-  /// The pass came to these leaves, whose gradients are pending if nobody took them.
+  /// Called at the end with the visited leaves, whose gradients are pending unless taken.
   virtual void finish(std::span<const Ref<Node<T>>> leaves) = 0;
 };
 
-/// The gradient that a pass from `output` begins with: the seed that the caller gave, or 1 for one element.
+/// The initial gradient of a pass from `output`: the caller's seed, or 1 for one element.
 template <class T>
 Variable<T> first_gradient(const char* what, const Variable<T>& output, const Variable<T>& seed,
                            bool create_graph);
 
-/// A pass from root, whose gradient is `first`.
+/// Runs a pass from root, whose gradient is `first`.
 template <class T>
 void run_along(Route<T>& route, const Ref<Node<T>>& root, Variable<T>&& first, bool retain_graph,
                bool create_graph);
@@ -62,7 +62,7 @@ bool is_sole_owner(const Variable<T>& v) {
 template <class T>
 Variable<T> clone(const Variable<T>& gradient);
 
-/// The same gradient with an array that nobody else has.
+/// The same gradient with an unshared array.
 template <class T>
 Variable<T> unshared(Variable<T>&& gradient) {
   return is_sole_owner(gradient) ? std::move(gradient) : clone(gradient);
