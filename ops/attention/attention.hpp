@@ -11,17 +11,17 @@ struct AttentionOptions {
   double dropout_p = 0;              ///< dropout of the attention weights; 0 except in training
   bool is_causal = false;            ///< query i attends to the keys j <= i only
   std::optional<double> scale = {};  ///< 1 / sqrt(E) if absent
-  std::size_t num_heads = 0;  ///< heads side by side in the last axes; 0: one, without an axis of its own
+  std::size_t num_heads = 0;         ///< number of heads in the last axes; 0: one head without a head axis
 };
 
 /// y = dropout(softmax(q k^T scale + mask)) v (Vaswani et al. 2017, arXiv:1706.03762).
 ///
 /// q (..., L, H E), k (..., S, H E), v (..., S, H Ev), y (..., L, H Ev), with H = num_heads: a head is a
-/// block of columns, and heads are never copied apart. A query that may attend to nothing gets zeros and zero
+/// block of columns; heads are not copied. A query that may attend to no key has zero output and zero
 /// gradients. With w the attention weights and m the dropout mask (0 or 1 / (1 - p), drawn from the default
 /// generator): dv = (m w)^T dy, ds = w (dw - sum(dw w)) with dw = m dy v^T, dq = scale ds k, dk = scale ds^T
-/// q, and ds, summed over the axes that were broadcast, is the gradient of a bias. Throws ShapeError for
-/// shapes that do not fit, ValueError for dropout_p outside [0, 1].
+/// q; the gradient of a bias is ds, summed over broadcast axes. Throws ShapeError for incompatible shapes,
+/// ValueError for dropout_p outside [0, 1].
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
 template <class T>
 Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,

@@ -7,23 +7,24 @@
 
 namespace xgrad {
 
-/// Who may attend to whom: a bool array (true: may) or numbers added to the scores. It broadcasts to the
-/// scores, (..., L, S) or (..., num_heads, L, S). An undefined Variable is no mask. Copies share the array.
+/// Attention mask: a bool array (true: the query may attend to the key) or a bias added to the scores. It
+/// broadcasts to the scores, (..., L, S) or (..., num_heads, L, S). An undefined Variable is no mask. Copies
+/// share the array.
 template <class T>
 class AttentionMask {
  public:
-  AttentionMask() = default;  ///< everybody to everybody
+  AttentionMask() = default;  ///< no mask
   /// True where a query may attend to a key; the mask is moved in.
   AttentionMask(Mask allowed) : allowed_(std::make_shared<const Mask>(std::move(allowed))) {}
-  /// The same for a mask that others share.
+  /// A bool mask with a shared array.
   AttentionMask(std::shared_ptr<const Mask> allowed) : allowed_(std::move(allowed)) {}
-  /// Numbers that are added to the scores, and may get a gradient.
+  /// A bias added to the scores; it may require a gradient.
   AttentionMask(Variable<T> bias) : bias_(std::move(bias)) {}
 
   /// Null without a bool mask.
   const Mask* allowed() const { return allowed_.get(); }
   const std::shared_ptr<const Mask>& shared_allowed() const { return allowed_; }
-  /// Undefined without one.
+  /// Undefined without a bias.
   const Variable<T>& bias() const { return bias_; }
 
  private:

@@ -5,19 +5,19 @@
 
 namespace xgrad {
 
-/// What makes the queries, the keys or the values of x: x weight^T + bias, with weight (out, in) and bias
-/// (out) or undefined.
+/// Projection of x to the queries, keys or values: x weight^T + bias, with weight (out, in) and bias (out) or
+/// undefined.
 template <class T>
 struct Projection {
   Variable<T> weight, bias;
 };
 
 /// y = scaled_dot_product_attention(linear(x, q), linear(x, k), linear(x, v), attn_mask, options), as one
-/// node of the graph: the three projections share x, and the gradients that come back to it.
+/// node of the graph: the three projections share x and its gradient.
 ///
 /// x (..., L, in), the weights of q and k (H E, in), that of v (H Ev, in), y (..., L, H Ev). With dq, dk and
 /// dv the gradients of the projections: dx = the sum of dq weight over the three, dweight = dq^T x, dbias =
-/// the sum of dq's rows. Throws ShapeError for shapes that do not fit.
+/// the sum of dq's rows. Throws ShapeError for incompatible shapes.
 template <class T>
 Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,
                            const Projection<std::type_identity_t<T>>& k,

@@ -2,17 +2,17 @@
 
 #include "../../graph/record.hpp"
 
-// Gradients that a kernel fills.
+// Gradients computed by a kernel.
 namespace xgrad::detail {
 
-/// An array for the gradient of an input, whose every element the kernel has to write; undefined if it needs
-/// none.
+/// An array for the gradient of an input, of which the kernel must write every element; undefined if not
+/// needed.
 template <class T>
 Variable<T> empty_grad(Needs needs, std::size_t input) {
   return needs[input] ? empty<T>(needs.shape(input)) : Variable<T>();
 }
 
-/// The same for all inputs.
+/// empty_grad for all inputs.
 template <class T, std::size_t N>
 Grads<T, N> empty_grads(Needs needs) {
   Grads<T, N> grads;
@@ -20,7 +20,7 @@ Grads<T, N> empty_grads(Needs needs) {
   return grads;
 }
 
-/// The elements of one of them for the kernel, which skips one that is null because it is not needed.
+/// The elements of a gradient for the kernel; null if it is not needed.
 template <class T>
 T* data_if_needed(Variable<T>& grad) {
   return grad.defined() ? data(grad) : nullptr;

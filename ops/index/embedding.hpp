@@ -8,7 +8,7 @@
 namespace xgrad {
 
 struct EmbeddingOptions {
-  std::optional<std::int64_t> padding_idx = {};  ///< this row gets no gradient; may count from the end
+  std::optional<std::int64_t> padding_idx = {};  ///< this row gets no gradient; may be negative
 };
 
 /// y[...] = weight[ids[...]]: ids of any shape, weight (V, D), y (ids' shape, D).

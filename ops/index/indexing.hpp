@@ -10,8 +10,8 @@
 
 namespace xgrad {
 
-/// The part of x at `index` along `dim`, without that axis; a negative index counts from the end. dx = dy
-/// there, 0 elsewhere. Throws IndexError for an index out of range.
+/// Element `index` of x along `dim`; the result lacks that axis, and a negative index counts from the end. dx
+/// = dy there, 0 elsewhere. Throws IndexError for an index out of range.
 /// https://pytorch.org/docs/stable/generated/torch.select.html
 template <class T>
 Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index);
@@ -22,29 +22,28 @@ template <class T>
 Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start,
                   std::ptrdiff_t end = std::numeric_limits<std::ptrdiff_t>::max(), std::ptrdiff_t step = 1);
 
-/// x[start : start + length] along `dim`; a negative start counts from the end. Throws IndexError unless all
-/// of it is there. https://pytorch.org/docs/stable/generated/torch.narrow.html
+/// x[start : start + length] along `dim`; a negative start counts from the end. Throws IndexError if the
+/// range exceeds the axis. https://pytorch.org/docs/stable/generated/torch.narrow.html
 template <class T>
 Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrdiff_t length);
 
-/// The parts of x at the indices, ids (N) or (), along `dim`; those that come several times add up in dx. Of
-/// a scalar, the index 0 gives the scalar. https://pytorch.org/docs/stable/generated/torch.index_select.html
+/// Elements of x at the indices, ids (N) or (), along `dim`; gradients of repeated elements add up in dx. For
+/// a scalar, index 0 returns the scalar. https://pytorch.org/docs/stable/generated/torch.index_select.html
 template <class T>
 Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index);
 
-/// y[i, j, k] = x[index[i, j, k], j, k] for dim 0, and so on; y has the shape of index, which may
-/// be longer than x along `dim` only. Elements that are taken several times add up in dx. A scalar counts as
-/// an array (1); an index without elements may have any shape.
-/// https://pytorch.org/docs/stable/generated/torch.gather.html
+/// y[i, j, k] = x[index[i, j, k], j, k] for dim 0, and so on; y has the shape of index, which may be longer
+/// than x along `dim` only. Gradients of repeated elements add up in dx. A scalar counts as an array (1); an
+/// index without elements may have any shape. https://pytorch.org/docs/stable/generated/torch.gather.html
 template <class T>
 Variable<T> gather(const Variable<T>& x, int dim, const Ids& index);
 
-/// Python's start:end:step, as slice takes it.
+/// Python's start:end:step, as an argument of slice.
 struct IndexRange {
   std::ptrdiff_t start = 0, end = std::numeric_limits<std::ptrdiff_t>::max(), step = 1;
 };
 
-/// The elements of an axis from `start` on, before `end`, every `step`-th.
+/// Every `step`-th element of an axis in [start, end).
 constexpr IndexRange range(std::ptrdiff_t start, std::ptrdiff_t end = IndexRange().end,
                            std::ptrdiff_t step = 1) {
   return {start, end, step};
@@ -53,7 +52,7 @@ constexpr IndexRange range(std::ptrdiff_t start, std::ptrdiff_t end = IndexRange
 /// A whole axis.
 inline constexpr IndexRange all;
 
-/// What index() takes of an axis: an element, of which the axis goes, or a range.
+/// An item of index(): an element, which removes the axis, or a range.
 struct Index {
   Index(std::integral auto element) : range{static_cast<std::ptrdiff_t>(element)}, is_range(false) {}
   Index(IndexRange elements) : range(elements) {}
@@ -62,10 +61,9 @@ struct Index {
   bool is_range = true;
 };
 
-/// NumPy's x[i, :, 1:3] as index(x, i, all, range(1, 3)): an item for each of the first axes, an integer as
-/// select takes it or a range as slice does, in one copy. Throws IndexError for more items than axes or an
-/// index out of range, and ValueError for a step below 1.
-/// https://numpy.org/doc/stable/user/basics.indexing.html
+/// NumPy's x[i, :, 1:3] as index(x, i, all, range(1, 3)): one item for each of the leading axes, an integer
+/// as in select or a range as in slice, in one copy. Throws IndexError for more items than axes or an index
+/// out of range, and ValueError for a step below 1. https://numpy.org/doc/stable/user/basics.indexing.html
 template <class T>
 Variable<T> index(const Variable<T>& x, const std::vector<Index>& items);
 template <class T, std::convertible_to<Index>... I>

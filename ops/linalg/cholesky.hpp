@@ -6,9 +6,9 @@
 namespace xgrad {
 
 /// L with a = L L^T and 0 above the diagonal, for symmetric positive-definite matrices a (..., n, n); or L^T
-/// if `upper`. Only the lower triangle of a is read. The gradient is symmetric, as if both triangles were
-/// moved together: da = L^-T P L^-1 with P = (S + tril(S, -1)^T) / 2 and S = tril(L^T dL). Throws ValueError,
-/// with the batch's index, for a matrix that is not positive-definite.
+/// if `upper`. Only the lower triangle of a is read. The gradient is symmetric, as for a joint change of both
+/// triangles: da = L^-T P L^-1 with P = (S + tril(S, -1)^T) / 2 and S = tril(L^T dL). Throws ValueError, with
+/// the batch's index, for a matrix that is not positive-definite.
 ///
 /// Murray, Differentiation of the Cholesky decomposition (2016), arXiv:1602.07527;
 /// https://pytorch.org/docs/stable/generated/torch.linalg.cholesky.html

@@ -5,15 +5,15 @@
 
 namespace xgrad {
 
-/// Of matrices (..., n, n): (...).
+/// Result of slogdet, of shape (...) for matrices (..., n, n).
 template <class T>
 struct SlogdetResult {
   Variable<T> sign;       ///< of the determinant, 0 for a singular matrix; it has no gradient
   Variable<T> logabsdet;  ///< log |det a|, -inf for a singular matrix
 };
 
-/// The determinant as its sign and the logarithm of its absolute value, which neither overflow nor underflow;
-/// da = dy a^-T. https://pytorch.org/docs/stable/generated/torch.linalg.slogdet.html
+/// Sign and logarithm of the absolute value of the determinant, which neither overflow nor underflow; da = dy
+/// a^-T. https://pytorch.org/docs/stable/generated/torch.linalg.slogdet.html
 template <class T>
 SlogdetResult<T> slogdet(const Variable<T>& a);
 
@@ -22,9 +22,9 @@ SlogdetResult<T> slogdet(const Variable<T>& a);
 template <class T>
 Variable<T> logdet(const Variable<T>& a);
 
-/// The determinant of matrices (..., n, n): (...). da = dy times the cofactors: polynomials for n up to 3,
-/// and of any order; y a^-T for larger ones, from the singular values where a is singular: there without
-/// create_graph only, under which gradients come out as nan.
+/// The determinant of matrices (..., n, n): (...). da = dy times the cofactors: for n up to 3 as polynomials,
+/// with derivatives of any order; for larger n as y a^-T, or from the singular values if a is singular: then
+/// only without create_graph, under which gradients are nan.
 /// https://pytorch.org/docs/stable/generated/torch.linalg.det.html
 template <class T>
 Variable<T> det(const Variable<T>& a);

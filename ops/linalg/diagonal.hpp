@@ -7,23 +7,21 @@
 
 namespace xgrad {
 
-/// The elements x[..., i, ..., i + offset, ...] of the axes dim1 and dim2, which leave their places to a last
-/// axis: the main diagonal of matrices, or `offset` columns to the right of it (to the left if negative). It
-/// is empty if the offset leads out of x. dx = dy there, 0 elsewhere. Throws IndexError for an axis that x
-/// does not have, ValueError for the same axis twice.
-/// https://pytorch.org/docs/stable/generated/torch.diagonal.html
+/// The elements x[..., i, ..., i + offset, ...] of the axes dim1 and dim2, which a new last axis replaces:
+/// the main diagonal of matrices, or the one `offset` columns to its right (left if negative). Empty if the
+/// offset exceeds x. dx = dy there, 0 elsewhere. Throws IndexError for a missing axis, ValueError for the
+/// same axis twice. https://pytorch.org/docs/stable/generated/torch.diagonal.html
 template <class T>
 Variable<T> diagonal(const Variable<T>& x, std::ptrdiff_t offset = 0, int dim1 = 0, int dim2 = 1);
 
-/// The arrays whose diagonal between the new axes dim1 and dim2 is the last axis of x, and which are 0
-/// elsewhere:
+/// Arrays with the last axis of x as their diagonal between the new axes dim1 and dim2, and 0 elsewhere:
 /// (..., n) becomes (..., n + |offset|, n + |offset|). dx = the diagonal of dy.
 /// https://pytorch.org/docs/stable/generated/torch.diag_embed.html
 template <class T>
 Variable<T> diag_embed(const Variable<T>& x, std::ptrdiff_t offset = 0, int dim1 = -2, int dim2 = -1);
 
-/// The diagonal of a matrix, or the matrix with this vector as its diagonal. Throws ShapeError for other
-/// ranks. https://pytorch.org/docs/stable/generated/torch.diag.html
+/// The diagonal of a matrix, or the matrix with a vector as its diagonal. Throws ShapeError for other ranks.
+/// https://pytorch.org/docs/stable/generated/torch.diag.html
 template <class T>
 Variable<T> diag(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
 

@@ -4,12 +4,11 @@
 
 namespace xgrad {
 
-/// The X (..., n, k) for which |a X - b| is smallest, column by column, for matrices a (..., m, n) of full
-/// rank and b
-/// (..., m, k); where several are, as for m < n, the one that is smallest itself. Batch axes broadcast. Made
+/// X (..., n, k) that minimizes |a X - b|, column by column, for matrices a (..., m, n) of full rank and b
+/// (..., m, k); the minimum-norm solution if there are several, as for m < n. Batch axes broadcast. Composed
 /// of qr() and solve_triangular(): X = R^-1 Q^T b for a = Q R, or Q R^-T b for a^T = Q R, and so are its
-/// gradients. Throws ValueError, with the batch's index, for columns (rows for m < n) that are linearly
-/// dependent. https://pytorch.org/docs/stable/generated/torch.linalg.lstsq.html
+/// gradients. Throws ValueError, with the batch's index, for linearly dependent columns (rows for m < n).
+/// https://pytorch.org/docs/stable/generated/torch.linalg.lstsq.html
 template <class T>
 Variable<T> lstsq(const Variable<T>& a, const Variable<T>& b);
 

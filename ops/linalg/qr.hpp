@@ -5,7 +5,7 @@
 
 namespace xgrad {
 
-/// How much of Q and R qr() gives, for matrices (m, n) and k = min(m, n).
+/// Shapes of Q and R of qr(), for matrices (m, n) and k = min(m, n).
 enum class QrMode {
   reduced,   ///< Q (m, k) and R (k, n)
   complete,  ///< Q (m, m) and R (m, n)
@@ -14,14 +14,14 @@ enum class QrMode {
 
 template <class T>
 struct QrResult {
-  Variable<T> Q;  ///< columns of length 1, at right angles to each other
+  Variable<T> Q;  ///< with orthonormal columns
   Variable<T> R;  ///< 0 below the diagonal
 };
 
 /// a = Q R for matrices a (..., m, n). For m >= n da = (dQ + Q copyltu(M)) R^-T with M = R dR^T - dQ^T Q and
-/// copyltu(M) = tril(M) + tril(M, -1)^T; for m < n the first m columns are decomposed and give Q, and the
-/// rest of R is Q^T times the others. It needs these m or n columns to be linearly independent. The gradient
-/// of a complete Q with m > n is not defined: backward throws GraphError.
+/// copyltu(M) = tril(M) + tril(M, -1)^T; for m < n Q is from the first m columns, and the rest of R is Q^T
+/// times the other columns. Requires the first min(m, n) columns to be linearly independent. The gradient of
+/// a complete Q with m > n is not defined: backward throws GraphError.
 ///
 /// Walter and Lehmann, Algorithmic differentiation of linear algebra functions (2012), arXiv:1009.6112;
 /// https://pytorch.org/docs/stable/generated/torch.linalg.qr.html

@@ -5,15 +5,15 @@
 
 namespace xgrad {
 
-/// X with a X = b for invertible matrices a (..., n, n), or X a = b if not `left`; b has matrices (..., n,
-/// m), or is a vector (n), or one for each matrix of a (..., n). Batch axes broadcast. db = a^-T dX, da = -db
+/// X with a X = b for invertible matrices a (..., n, n), or X a = b if not `left`; b is matrices (..., n, m),
+/// a vector (n), or one vector for each matrix of a (..., n). Batch axes broadcast. db = a^-T dX, da = -db
 /// X^T, from the factors of the forward pass. Throws ValueError, with the batch's index, for a singular
 /// matrix. https://pytorch.org/docs/stable/generated/torch.linalg.solve.html
 template <class T>
 Variable<T> solve(const Variable<T>& a, const Variable<T>& b, bool left = true);
 
 /// y = a^-1 for matrices a (..., n, n); da = -y^T dy y^T. Throws ValueError, with the batch's index, for a
-/// singular matrix. solve(a, b) is faster than inv(a) b, and more exact.
+/// singular matrix. solve(a, b) is faster and more accurate than inv(a) b.
 /// https://pytorch.org/docs/stable/generated/torch.linalg.inv.html
 template <class T>
 Variable<T> inv(const Variable<T>& a);

@@ -6,14 +6,14 @@
 namespace xgrad {
 
 struct SolveTriangularOptions {
-  bool upper = false;          ///< which triangle of a is read, the other is not
+  bool upper = false;          ///< the triangle of a that is read
   bool left = true;            ///< a X = b, else X a = b
-  bool unitriangular = false;  ///< the diagonal of a is taken for ones and not read
+  bool unitriangular = false;  ///< assume ones on the diagonal of a, which is not read
 };
 
 /// X with a X = b for triangular matrices a (..., n, n) and b (..., n, m), or X a = b for b (..., m, n);
-/// batch axes broadcast. db = a^-T dX; da = the triangle of -db X^T (of -X^T db if a stands to the right).
-/// Throws ValueError, with the batch's index, for a diagonal with a 0.
+/// batch axes broadcast. db = a^-T dX; da = the triangle of -db X^T (of -X^T db for X a = b). Throws
+/// ValueError, with the batch's index, for a 0 on the diagonal.
 /// https://pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
 template <class T>
 Variable<T> solve_triangular(const Variable<T>& a, const Variable<T>& b, SolveTriangularOptions options = {});

@@ -7,7 +7,7 @@
 
 namespace xgrad {
 
-/// Of matrices (..., m, n), with k = min(m, n).
+/// Result of svd for matrices (..., m, n), with k = min(m, n).
 template <class T>
 struct SvdResult {
   Variable<T> U;   ///< (..., m, m), or (..., m, k)
@@ -15,22 +15,23 @@ struct SvdResult {
   Variable<T> Vh;  ///< (..., n, n), or (..., k, n)
 };
 
-/// a = U diag(S) Vh, with columns of U and rows of Vh of length 1 and at right angles to each other; all m
-/// and n of them if `full_matrices`, of which those beyond k have no gradient. With U and V the first k,
+/// a = U diag(S) Vh, with orthonormal columns of U and rows of Vh; all m and n of them if `full_matrices`,
+/// where those beyond k have no gradient. With U and V the first k,
 ///
 ///   da = U [ (X_U / E) diag(S) + diag(S) (X_V / E) + diag(dS) ] V^T + (1 - U U^T) dU S^-1 V^T + U S^-1 dV^T
 ///   (1 - V V^T),
 ///
-/// X_U = U^T dU - dU^T U, X_V = V^T dV - dV^T V, E_ij = S_j^2 - S_i^2, 1 on the diagonal: not finite if
-/// vectors of equal singular values are used, fine if singular values alone are. Vectors are unique up to a
-/// common sign only: gradients make sense for what does not depend on it. Throws ValueError if the algorithm
-/// does not converge, as for nan. https://pytorch.org/docs/stable/generated/torch.linalg.svd.html
+/// X_U = U^T dU - dU^T U, X_V = V^T dV - dV^T V, E_ij = S_j^2 - S_i^2, 1 on the diagonal. Gradients through
+/// vectors of equal singular values are not finite; those through singular values alone are. Vectors are
+/// unique only up to a common sign: gradients are meaningful only for functions that do not depend on it.
+/// Throws ValueError if the algorithm does not converge, as for nan.
+/// https://pytorch.org/docs/stable/generated/torch.linalg.svd.html
 template <class T>
 SvdResult<T> svd(const Variable<T>& a, bool full_matrices = true);
 
 /// The pseudo-inverse p (..., n, m) of matrices a (..., m, n): V diag(1/S) U^T over the singular values above
-/// rtol times the largest, rtol being max(m, n) epsilon by default. As long as the rank of a does not change,
-/// da = (1 - a p) dp^T p p^T + p^T p dp^T (1 - p a) - p^T dp p^T. Throws ValueError for a negative rtol.
+/// rtol times the largest; the default rtol is max(m, n) epsilon. Where the rank of a is constant, da = (1 -
+/// a p) dp^T p p^T + p^T p dp^T (1 - p a) - p^T dp p^T. Throws ValueError for a negative rtol.
 ///
 /// Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
 /// variables separate (1973); https://pytorch.org/docs/stable/generated/torch.linalg.pinv.html

@@ -8,23 +8,23 @@ namespace xgrad {
 template <class T>
 struct CrossEntropyOptions {
   Variable<T> weight = {};                ///< of each class (C); it gets no gradient
-  std::int64_t ignore_index = -100;       ///< a target that counts for nothing
-  Reduction reduction = Reduction::mean;  ///< mean: over the weights of the targets that are not ignored
-  double label_smoothing = 0;  ///< this share of each target goes to all classes evenly (in [0, 1])
+  std::int64_t ignore_index = -100;       ///< targets with this id are ignored
+  Reduction reduction = Reduction::mean;  ///< mean: over the weights of the targets not ignored
+  double label_smoothing = 0;             ///< share of each target that all classes get evenly, in [0, 1]
 };
 
 /// loss = -log_softmax(logits)[target], for logits (C), (N, C) or (N, C, d1, ...) and target (), (N) or (N,
 /// d1, ...).
 ///
-/// dlogits = (softmax(logits) - onehot(target)) dloss, 0 where ignored; under the mean divided by the count.
-/// The mean over no target at all is nan. Throws IndexError "cross_entropy: target must be in [0, 3), got 5
-/// (3 classes)". https://pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
+/// dlogits = (softmax(logits) - onehot(target)) dloss, 0 where ignored; divided by the count for the mean.
+/// The mean over no target is nan. Throws IndexError "cross_entropy: target must be in [0, 3), got 5 (3
+/// classes)". https://pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
 template <class T>
 Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
                           const CrossEntropyOptions<std::type_identity_t<T>>& options = {});
 
-/// The same for targets that are probabilities of the classes, in the shape of logits: -sum(target weight
-/// log_softmax) over the classes; the mean divides by the number of such sums, and nothing is ignored.
+/// cross_entropy for targets that are probabilities of the classes, in the shape of logits: -sum(target
+/// weight log_softmax) over the classes; the mean divides by the number of such sums, and nothing is ignored.
 template <class T>
 Variable<T> cross_entropy(const Variable<T>& logits, const Variable<T>& target,
                           const CrossEntropyOptions<std::type_identity_t<T>>& options = {});

@@ -7,26 +7,26 @@
 
 namespace xgrad {
 
-/// What is made of the losses of the elements: they are kept apart, averaged or summed.
+/// Reduction of the losses of the elements: none, their mean or their sum.
 enum class Reduction { none, mean, sum };
 
 /// loss = (input - target)^2, reduced; dinput = 2 (input - target) dloss, dtarget = -dinput, divided by the
-/// number of elements under the mean. The two broadcast.
+/// number of elements for the mean. The two broadcast.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
 template <class T>
 Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                      Reduction reduction = Reduction::mean);
 
 /// loss = |input - target|, reduced; dinput = sign(input - target) dloss, dtarget = -dinput, divided by the
-/// number of elements under the mean. The two broadcast.
+/// number of elements for the mean. The two broadcast.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.l1_loss.html
 template <class T>
 Variable<T> l1_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                     Reduction reduction = Reduction::mean);
 
 /// loss = d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), reduced, for d = input - target (Huber
-/// 1964); dinput = min(max(d, -delta), delta) dloss, dtarget = -dinput, divided by the number of elements
-/// under the mean. The two broadcast. Throws ValueError unless delta > 0.
+/// 1964); dinput = min(max(d, -delta), delta) dloss, dtarget = -dinput, divided by the number of elements for
+/// the mean. The two broadcast. Throws ValueError unless delta > 0.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.huber_loss.html
 template <class T>
 Variable<T> huber_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
@@ -38,18 +38,18 @@ template <class T>
 Variable<T> smooth_l1_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                            Reduction reduction = Reduction::mean, std::type_identity_t<T> beta = 1);
 
-/// What is made of the divergences of the elements.
+/// Reduction of the divergences of the elements.
 enum class KlReduction {
   none,
-  mean,       ///< divided by the number of elements, as PyTorch's default
-  sum,        ///< the divergence of all distributions
-  batchmean,  ///< divided by the length of the first axis: the mean divergence
+  mean,       ///< divides by the number of elements, PyTorch's default
+  sum,        ///< the sum over all distributions
+  batchmean,  ///< divides by the length of the first axis: the mean divergence
 };
 
 /// The Kullback-Leibler divergence: loss = target (ln target - input), 0 - target input where target = 0,
-/// reduced, for input the logarithm of a probability; with log_target target is one, too, and loss = e^target
-/// (target - input). dinput = -target dloss, or -e^target dloss. dtarget = (ln target + 1 - input) dloss, nan
-/// where target is 0, as PyTorch's; or e^target (target - input + 1) dloss. The two broadcast.
+/// reduced, for input the logarithm of a probability; with log_target, target is a logarithm, too, and loss =
+/// e^target (target - input). dinput = -target dloss, or -e^target dloss. dtarget = (ln target + 1 - input)
+/// dloss, nan where target is 0, as in PyTorch; or e^target (target - input + 1) dloss. The two broadcast.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
 template <class T>
 Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
@@ -58,7 +58,7 @@ Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable
 template <class T>
 struct BinaryCrossEntropyOptions {
   Variable<T> weight = {};      ///< of each element; it broadcasts
-  Variable<T> pos_weight = {};  ///< of the part y ln sigmoid(x); it broadcasts
+  Variable<T> pos_weight = {};  ///< of the term y ln sigmoid(x); it broadcasts
   Reduction reduction = Reduction::mean;
 };
 
@@ -74,15 +74,15 @@ Variable<T> binary_cross_entropy_with_logits(
 template <class T>
 struct NllLossOptions {
   Variable<T> weight = {};           ///< of each class (C); it gets no gradient
-  std::int64_t ignore_index = -100;  ///< a target that counts for nothing
+  std::int64_t ignore_index = -100;  ///< targets with this id are ignored
   Reduction reduction =
-      Reduction::mean;  ///< mean: divided by the sum of the weights of the targets that count
+      Reduction::mean;  ///< mean: divides by the sum of the weights of the targets not ignored
 };
 
 /// loss = -weight[target] log_probs[target], reduced, for log_probs (C), (N, C) or (N, C, d1, ...) and target
-/// (), (N) or (N, d1, ...). dlog_probs = -weight[target] dloss at the target, 0 elsewhere; under the mean
-/// divided by the sum of the weights. The mean over no target at all is nan. Throws IndexError for a target
-/// that is no class. https://pytorch.org/docs/stable/generated/torch.nn.functional.nll_loss.html
+/// (), (N) or (N, d1, ...). dlog_probs = -weight[target] dloss at the target, 0 elsewhere; divided by the sum
+/// of the weights for the mean. The mean over no target is nan. Throws IndexError for a target out of range.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.nll_loss.html
 template <class T>
 Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
                      const NllLossOptions<std::type_identity_t<T>>& options = {});

@@ -7,8 +7,8 @@ namespace xgrad {
 
 /// y = exp(x - max) / sum(exp(x - max)) along `dim`; dx = y (dy - sum(dy y)).
 ///
-/// An entry of -inf gives exactly 0; a row of -inf alone gives nan. Throws IndexError for an axis that x
-/// does not have. https://pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html
+/// An entry of -inf gives exactly 0; a row of only -inf gives nan. Throws IndexError for a missing axis.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html
 template <class T>
 Variable<T> softmax(const Variable<T>& x, int dim = -1);
 

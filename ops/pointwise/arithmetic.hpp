@@ -3,10 +3,10 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// add, sub, mul, div and neg are declared with Variable, whose operators + - * / they are. Two operands
-// broadcast as in NumPy: shapes are aligned at their last axes, and an axis of length 1 stretches to the
-// other's length. The gradient of an operand is summed over the axes along which it was stretched. An operand
-// may be a number or an xtensor expression, which are constants.
+// add, sub, mul, div and neg, the operators + - * /, are declared with Variable. Two operands broadcast as in
+// NumPy: shapes are aligned at their last axes, and an axis of length 1 stretches to the other's length. The
+// gradient of an operand is summed over its stretched axes. A number or an xtensor expression as an operand
+// is a constant.
 //   add: da = dy, db = dy              sub: da = dy, db = -dy
 //   mul: da = dy b, db = dy a          div: da = dy / b, db = -dy y / b
 // Errors: ShapeError "add: shapes must broadcast, got a (2, 3) and b (4)".
@@ -21,9 +21,9 @@ Variable<T> add(const Variable<T>& a, const Variable<T>& b, std::type_identity_t
 template <class T>
 Variable<T> sub(const Variable<T>& a, const Variable<T>& b, std::type_identity_t<T> alpha);
 
-/// a^b; 0^0 = 1, a negative number to the power of a fraction is nan. The numbers -1, -1/2, 1/2, 2 and 3 for
-/// b are the functions reciprocal, rsqrt and sqrt, and products, as in PyTorch. da = dy b a^(b - 1), 0 where
-/// b = 0; db = dy y ln(a), 0 where a = 0 and b >= 0. https://pytorch.org/docs/stable/generated/torch.pow.html
+/// a^b; 0^0 = 1, and a negative number to a fractional power is nan. For b = -1, -1/2, 1/2, 2 and 3 it is
+/// computed by reciprocal, rsqrt, sqrt and products, as in PyTorch. da = dy b a^(b - 1), 0 where b = 0; db =
+/// dy y ln(a), 0 where a = 0 and b >= 0. https://pytorch.org/docs/stable/generated/torch.pow.html
 template <class T>
 Variable<T> pow(const Variable<T>& a, const Variable<T>& b);
 template <class T>
@@ -34,8 +34,8 @@ template <class A, class B>
 requires detail::VariableAndExpression<A, B>
 auto pow(A&& a, B&& b) { return pow(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
 
-/// The larger of a and b; nan if either is nan. The gradient goes to the one that was taken, half to each
-/// where they are equal. https://pytorch.org/docs/stable/generated/torch.maximum.html
+/// The larger of a and b; nan if either is nan. The gradient goes to the larger operand, half to each where
+/// they are equal. https://pytorch.org/docs/stable/generated/torch.maximum.html
 template <class T>
 Variable<T> maximum(const Variable<T>& a, const Variable<T>& b);
 /// The smaller of a and b, as maximum. https://pytorch.org/docs/stable/generated/torch.minimum.html
@@ -57,7 +57,7 @@ auto minimum(A&& a, B&& b) {
 namespace detail {
 
 /// x mask, but exactly 0 where mask is 0, even if x is infinite or nan there; the two broadcast. mask is a
-/// constant. For gradients: where the chain rule says 0, an infinite dy must not make it nan.
+/// constant. For gradients that are 0 by the chain rule: an infinite dy must not make them nan.
 template <class T>
 Variable<T> masked_mul(const Variable<T>& x, const Variable<T>& mask);
 

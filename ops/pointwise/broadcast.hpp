@@ -21,8 +21,8 @@ namespace detail {
 template <class T>
 using ReduceMiddle = void (*)(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
 
-/// x, taken as of `shape`, reduced over the axes along which `kept` would be stretched to it, one run of
-/// neighbouring axes after the other; y has room for what is left.
+/// Reduces x, read as of `shape`, over the axes along which `kept` would be stretched to it, one run of
+/// adjacent axes after the other; y has room for the result.
 template <class T>
 void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& shape, const Shape& kept, T* y);
 template <class T>
@@ -30,11 +30,11 @@ void reduce_axes(ReduceMiddle<T> reduce, const Variable<T>& x, const Shape& kept
   reduce_axes(reduce, x, x.shape(), kept, y);
 }
 
-/// y, of `shape`, = x stretched along the axes where `kept` has length 1, or that it lacks.
+/// y, of `shape`, = x stretched along the axes that `kept` lacks or where its length is 1.
 template <class T>
 void stretch_axes(const T* x, const Shape& kept, const Shape& shape, T* y);
 
-/// broadcast_to and sum_to for use inside ops, without a copy: x itself if it has the shape.
+/// broadcast_to and sum_to for use inside ops, without a copy: returns x itself if it has the shape.
 template <class T>
 Variable<T> stretched(const Variable<T>& x, const Shape& shape) {
   return same_shape(x.shape(), shape) ? x : broadcast_to(x, shape);

@@ -6,7 +6,7 @@
 namespace xgrad {
 
 /// In training, y = x m / (1 - p) and dx = dy m / (1 - p), with a random m that is 0 with probability p, else
-/// 1; dx is exactly 0 where m is. Otherwise y = x, which shares its elements with x. The mask comes from the
+/// 1; dx is exactly 0 where m is 0. Otherwise y = x and shares its elements. The mask is drawn from the
 /// default generator. Throws ValueError for p outside [0, 1].
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.dropout.html
 template <class T>
@@ -14,13 +14,13 @@ Variable<T> dropout(const Variable<T>& x, double p = 0.5, bool training = true);
 
 namespace detail {
 
-/// What dropout multiplies the kept elements with.
+/// The factor of the elements that dropout keeps.
 template <class T>
 T dropout_scale(double p) {
   return p < 1 ? T{1} / static_cast<T>(1 - p) : T{0};
 }
 
-/// dropout for modules: x itself where nothing is dropped, so that a model in eval mode has no node for it.
+/// dropout for modules: returns x itself if nothing is dropped, so that a model in eval mode adds no node.
 template <class T>
 Variable<T> dropout_if_training(const Variable<T>& x, double p, bool training) {
   return training && p > 0 ? dropout(x, p) : x;

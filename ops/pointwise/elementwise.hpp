@@ -5,7 +5,7 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// Functions of each element; y has the shape of x. nan stays nan.
+// Elementwise functions; y has the shape of x. nan stays nan.
 // https://pytorch.org/docs/stable/torch.html#pointwise-ops
 
 namespace xgrad {
@@ -14,7 +14,7 @@ namespace xgrad {
 template <class T>
 Variable<T> exp(const Variable<T>& x);
 
-/// y = ln x, dx = dy / x; log(0) = -inf, of a negative number nan.
+/// y = ln x, dx = dy / x; log(0) = -inf, nan for negative numbers.
 template <class T>
 Variable<T> log(const Variable<T>& x);
 
@@ -90,8 +90,8 @@ Variable<T> softplus(const Variable<T>& x, std::type_identity_t<T> beta = 1,
                      std::type_identity_t<T> threshold = 20);
 
 /// y = min(max(x, low), high), dx = dy where low <= x <= high; a bound may be absent: clamp(x, 0, {}). Where
-/// low > high y is high; where one of two bounds is nan y is nan. Throws ValueError without any bound.
-/// https://pytorch.org/docs/stable/generated/torch.clamp.html
+/// low > high, y is high; where one of two bounds is nan, y is nan. Throws ValueError if both bounds are
+/// absent. https://pytorch.org/docs/stable/generated/torch.clamp.html
 template <class T>
 Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> low,
                   std::type_identity_t<std::optional<T>> high = {});
@@ -102,7 +102,7 @@ namespace detail {
 template <class T>
 Variable<T> cube(const Variable<T>& x);
 
-/// relu's gradient: dy where y > 0, else 0. It is linear in dy and flat in y.
+/// relu's gradient: dy where y > 0, else 0. It is linear in dy; its derivative with respect to y is 0.
 template <class T>
 Variable<T> relu_grad(const Variable<T>& dy, const Variable<T>& y);
 

@@ -3,7 +3,7 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// Exponentials and logarithms of each element; y has the shape of x. nan stays nan. exp and log are in
+// Elementwise exponentials and logarithms; y has the shape of x. nan stays nan. exp and log are in
 // elementwise.hpp. https://pytorch.org/docs/stable/torch.html#pointwise-ops
 
 namespace xgrad {
@@ -20,11 +20,11 @@ Variable<T> expm1(const Variable<T>& x);
 template <class T>
 Variable<T> log1p(const Variable<T>& x);
 
-/// y = ln x / ln 2, dx = dy / (x ln 2); log2(0) = -inf, of a negative number nan.
+/// y = ln x / ln 2, dx = dy / (x ln 2); log2(0) = -inf, nan for negative numbers.
 template <class T>
 Variable<T> log2(const Variable<T>& x);
 
-/// y = ln x / ln 10, dx = dy / (x ln 10); log10(0) = -inf, of a negative number nan.
+/// y = ln x / ln 10, dx = dy / (x ln 10); log10(0) = -inf, nan for negative numbers.
 template <class T>
 Variable<T> log10(const Variable<T>& x);
 

@@ -3,9 +3,8 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// Functions of each element that are constant between jumps, and the remainder; y has the shape of x. Their
-// gradient is 0 everywhere. nan stays nan, but its sign is 0.
-// https://pytorch.org/docs/stable/torch.html#pointwise-ops
+// Elementwise piecewise constant functions, and the remainder; y has the shape of x. The gradient of the
+// former is 0. nan stays nan, but its sign is 0. https://pytorch.org/docs/stable/torch.html#pointwise-ops
 
 namespace xgrad {
 
@@ -17,12 +16,11 @@ Variable<T> floor(const Variable<T>& x);
 template <class T>
 Variable<T> ceil(const Variable<T>& x);
 
-/// The nearest integer; of two that are as near, the even one.
-/// https://pytorch.org/docs/stable/generated/torch.round.html
+/// The nearest integer; ties go to the even one. https://pytorch.org/docs/stable/generated/torch.round.html
 template <class T>
 Variable<T> round(const Variable<T>& x);
 
-/// x without its fraction: the nearest integer towards 0.
+/// x rounded towards 0.
 template <class T>
 Variable<T> trunc(const Variable<T>& x);
 
@@ -30,8 +28,8 @@ Variable<T> trunc(const Variable<T>& x);
 template <class T>
 Variable<T> sign(const Variable<T>& x);
 
-/// The remainder a - b trunc(a / b), which has the sign of a; nan where b = 0. da = dy, db = -dy trunc(a /
-/// b). The two broadcast, or throw ShapeError; one may be a number.
+/// The remainder a - b trunc(a / b), with the sign of a; nan where b = 0. da = dy, db = -dy trunc(a / b). The
+/// two broadcast, or throw ShapeError; one may be a number.
 /// https://pytorch.org/docs/stable/generated/torch.fmod.html
 template <class T>
 Variable<T> fmod(const Variable<T>& a, const Variable<T>& b);

@@ -3,7 +3,7 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// Special functions of each element; y has the shape of x. nan stays nan. erf is in elementwise.hpp.
+// Elementwise special functions; y has the shape of x. nan stays nan. erf is in elementwise.hpp.
 // https://pytorch.org/docs/stable/special.html
 
 namespace xgrad {
@@ -17,9 +17,9 @@ Variable<T> lgamma(const Variable<T>& x);
 template <class T>
 Variable<T> digamma(const Variable<T>& x);
 
-/// Derivative number n >= 0 of digamma(x); dx = dy polygamma(n + 1, x). At 0 and at negative integers inf for
-/// odd n, -inf for even n > 0. Finite elsewhere up to n = 170. Throws ValueError for n < 0. Abramowitz and
-/// Stegun, 6.4; https://pytorch.org/docs/stable/generated/torch.polygamma.html
+/// The n-th derivative of digamma(x), n >= 0; dx = dy polygamma(n + 1, x). At 0 and at negative integers inf
+/// for odd n, -inf for even n > 0. Finite elsewhere up to n = 170. Throws ValueError for n < 0. Abramowitz
+/// and Stegun, 6.4; https://pytorch.org/docs/stable/generated/torch.polygamma.html
 template <class T>
 Variable<T> polygamma(int n, const Variable<T>& x);
 

@@ -3,8 +3,8 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// Trigonometric and hyperbolic functions of each element, in radians; y has the shape of x. nan stays nan.
-// tanh is in elementwise.hpp. https://pytorch.org/docs/stable/torch.html#pointwise-ops
+// Elementwise trigonometric and hyperbolic functions, in radians; y has the shape of x. nan stays nan. tanh
+// is in elementwise.hpp. https://pytorch.org/docs/stable/torch.html#pointwise-ops
 
 namespace xgrad {
 

@@ -6,13 +6,13 @@
 namespace xgrad {
 
 /// y = a where condition is true, else b; all three broadcast. da = dy where condition is true, db = dy where
-/// it is false, exactly 0 elsewhere, whatever the values there.
+/// it is false, exactly 0 elsewhere, for any values there.
 /// https://pytorch.org/docs/stable/generated/torch.where.html
 template <class T>
 Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>& b);
 
-/// The same for any expression as the condition and an expression or a number as a or b. It has the form of
-/// xt::where, and is preferred for being constrained.
+/// where() for any expression as the condition and an expression or a number as a or b. It has the signature
+/// of xt::where, and is preferred because it is constrained.
 template <class C, class A, class B>
 requires(detail::is_expression<C> && (detail::is_variable<std::remove_cvref_t<A>> ||
                                       detail::is_variable<std::remove_cvref_t<B>>)) auto where(C&& condition,

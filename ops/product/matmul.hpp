@@ -9,8 +9,8 @@ namespace xgrad {
 ///
 /// a (..., n, k), b (..., k, m), y (..., n, m): the leading axes broadcast as batches. A 1-D operand is a row
 /// (a) or a column (b) whose added axis is removed from y; two of them give a scalar. da = dy b^T, db = a^T
-/// dy, summed over batches that were stretched. Throws ShapeError "matmul: inner axes must agree, got a (2,
-/// 3) and b (4, 5)". https://pytorch.org/docs/stable/generated/torch.matmul.html
+/// dy, summed over stretched batch axes. Throws ShapeError "matmul: inner axes must agree, got a (2, 3) and b
+/// (4, 5)". https://pytorch.org/docs/stable/generated/torch.matmul.html
 template <class T>
 Variable<T> matmul(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
@@ -27,7 +27,7 @@ struct GemmOptions {
   bool trans_a = false, trans_b = false;
 };
 
-/// alpha A B + beta C for matrices, A and B transposed where the options say so; C broadcasts, or is
+/// alpha A B + beta C for matrices, with A and B transposed according to the options; C broadcasts, or is
 /// undefined. https://onnx.ai/onnx/operators/onnx__Gemm.html
 template <class T>
 Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& c = {},
@@ -35,8 +35,8 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
 
 namespace detail {
 
-/// y = op(a) op(b) on the last two axes, op transposing where asked; the leading axes broadcast. Closed under
-/// differentiation: the gradients are products with other flags, and nothing is ever transposed in memory.
+/// y = op(a) op(b) on the last two axes, where op transposes if flagged; the leading axes broadcast. Closed
+/// under differentiation: the gradients are products with other flags, without transposed copies.
 template <class T>
 Variable<T> matrix_product(const Variable<T>& a, bool trans_a, const Variable<T>& b, bool trans_b);
 

@@ -4,14 +4,14 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// Over all axes, or over those in dims, which may be negative; keepdim leaves them with length 1. Sums of
-// float are accurate (blocked). Errors: IndexError for an axis that x does not have, ValueError for one that
-// is named twice. The overloads for a Shape are there because xtensor, whose type it is, has functions of
-// these names. https://pytorch.org/docs/stable/torch.html#reduction-ops
+// Reductions over all axes, or over dims, which may be negative; keepdim keeps them with length 1. Sums of
+// float are accurate (blocked). Errors: IndexError for a missing axis, ValueError for a duplicate. The
+// overloads for a Shape exist because xtensor, whose type it is, has functions of these names.
+// https://pytorch.org/docs/stable/torch.html#reduction-ops
 
 namespace xgrad {
 
-/// y = sum of x; dx = dy, repeated along the axes that were summed over. The sum of no elements is 0.
+/// y = sum of x; dx = dy, repeated along the summed axes. The sum of no elements is 0.
 template <class T>
 Variable<T> sum(const Variable<T>& x);
 template <class T>
@@ -21,7 +21,7 @@ Variable<T> sum(Variable<T> x, S dims, bool keepdim = false) {
   return sum(x, Dims(dims), keepdim);
 }
 
-/// y = sum(x) / n with n the number of elements that are summed; dx = dy / n, repeated. nan over no elements.
+/// y = sum(x) / n with n the number of summed elements; dx = dy / n, repeated. nan over no elements.
 template <class T>
 Variable<T> mean(const Variable<T>& x);
 template <class T>
@@ -31,7 +31,7 @@ Variable<T> mean(Variable<T> x, S dims, bool keepdim = false) {
   return mean(x, Dims(dims), keepdim);
 }
 
-/// The largest element; nan if one is nan. dx = dy at the largest element; several equal ones share it
+/// The largest element; nan if any element is nan. dx = dy at the largest element; equal ones share it
 /// evenly. Throws ValueError over no elements.
 template <class T>
 Variable<T> amax(const Variable<T>& x);
@@ -56,7 +56,7 @@ template <class T>
 Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim = false);
 
 struct VarOptions {
-  std::size_t correction = 1;  ///< of the number that is divided by: 1 for the variance of a sample
+  std::size_t correction = 1;  ///< subtracted from n in the divisor: 1 for the variance of a sample
   bool keepdim = false;
 };
 
@@ -72,17 +72,17 @@ Variable<T> std(const Variable<T>& x, VarOptions options = {});
 template <class T>
 Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options = {});
 
-/// y = (sum of |x|^p)^(1/p), a vector's norm; for infinity the largest and for -infinity the smallest |x|,
-/// for 0 how many x are not 0. dx = dy x |x|^(p - 2) / y^(p - 1), 0 where x or y is 0; the largest share it
-/// evenly, as in amax. Throws ValueError over no elements where p is negative or infinite.
+/// y = (sum of |x|^p)^(1/p), a vector's norm; for p infinity the largest and for -infinity the smallest |x|,
+/// for 0 the number of nonzero x. dx = dy x |x|^(p - 2) / y^(p - 1), 0 where x or y is 0; equal extremes
+/// share it evenly, as in amax. Throws ValueError over no elements if p is negative or infinite.
 /// https://pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
 template <class T>
 Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p = 2);
 template <class T>
 Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims, bool keepdim = false);
 
-/// y = the product of x; dx = dy times the product of the others, also where x holds zeros. The product of no
-/// elements is 1. https://pytorch.org/docs/stable/generated/torch.prod.html
+/// y = the product of x; dx = dy times the product of the other elements, also where x has zeros. The product
+/// of no elements is 1. https://pytorch.org/docs/stable/generated/torch.prod.html
 template <class T>
 Variable<T> prod(const Variable<T>& x);
 template <class T>

@@ -3,9 +3,8 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// Along the axis `dim`, which may be negative; y has the shape of x. Totals of float are kept in double.
-// Errors: IndexError for an axis that x does not have.
-// https://pytorch.org/docs/stable/torch.html#other-operations
+// Scans along the axis `dim`, which may be negative; y has the shape of x. Totals of float are kept in
+// double. Errors: IndexError for a missing axis. https://pytorch.org/docs/stable/torch.html#other-operations
 
 namespace xgrad {
 
@@ -14,8 +13,8 @@ namespace xgrad {
 template <class T>
 Variable<T> cumsum(const Variable<T>& x, int dim);
 
-/// y[i] = x[0] ... x[i]; dx[i] = y[i - 1] r[i] with r[i] = dy[i] + x[i + 1] r[i + 1]: nothing is divided by
-/// x, which may hold zeros. https://pytorch.org/docs/stable/generated/torch.cumprod.html
+/// y[i] = x[0] ... x[i]; dx[i] = y[i - 1] r[i] with r[i] = dy[i] + x[i + 1] r[i + 1], without a division by
+/// x, which may have zeros. https://pytorch.org/docs/stable/generated/torch.cumprod.html
 template <class T>
 Variable<T> cumprod(const Variable<T>& x, int dim);
 

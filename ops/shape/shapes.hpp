@@ -6,49 +6,49 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// The same elements in another shape or order; gradients take the way back. Results are copies, never views.
-// https://pytorch.org/docs/stable/torch.html#indexing-slicing-joining-mutating-ops
+// The same elements in another shape or order; gradients are rearranged back. Results are copies, never
+// views. https://pytorch.org/docs/stable/torch.html#indexing-slicing-joining-mutating-ops
 
 namespace xgrad {
 
-/// The elements in row-major order under another shape; one length may be -1 and is inferred. Throws
+/// The elements in row-major order with another shape; one length may be -1 and is inferred. Throws
 /// ShapeError unless the shape has as many elements as x.
 template <class T>
 Variable<T> reshape(const Variable<T>& x, const Dims& shape);
 
-/// Axis k of the result is axis dims[k] of x; dims names each axis once.
+/// Axis k of the result is axis dims[k] of x; dims contains each axis once.
 template <class T>
 Variable<T> permute(const Variable<T>& x, const Dims& dims);
 
-/// Two axes swapped. Throws IndexError for an axis that x does not have.
+/// Swaps two axes. Throws IndexError for a missing axis.
 template <class T>
 Variable<T> transpose(const Variable<T>& x, int dim0, int dim1);
 
-/// The last two axes swapped: each matrix of a batch transposed (torch.Tensor.mT). Throws ShapeError unless
-/// there are two.
+/// Swaps the last two axes: transposes each matrix of a batch (torch.Tensor.mT). Throws ShapeError for fewer
+/// than two axes.
 template <class T>
 Variable<T> mT(const Variable<T>& x);
 
-/// Axes start_dim to end_dim, both included, merged into one; a scalar becomes (1).
+/// Merges axes start_dim to end_dim, both included; a scalar becomes (1).
 template <class T>
 Variable<T> flatten(const Variable<T>& x, int start_dim = 0, int end_dim = -1);
 
-/// With an axis of length 1 put at `dim`, which may be x's rank, too.
+/// Inserts an axis of length 1 at `dim`, which may be x's rank.
 template <class T>
 Variable<T> unsqueeze(const Variable<T>& x, int dim);
 
-/// Without its axes of length 1, or without the axis `dim` if its length is 1.
+/// Removes the axes of length 1, or the axis `dim` if its length is 1.
 template <class T>
 Variable<T> squeeze(const Variable<T>& x);
 template <class T>
 Variable<T> squeeze(const Variable<T>& x, int dim);
 
-/// Broadcast to a shape, where -1 keeps x's length; new axes may come in front. dx is summed over what was
-/// added.
+/// Broadcasts x to a shape, where -1 keeps x's length; new axes may precede. dx is summed over the added and
+/// stretched axes.
 template <class T>
 Variable<T> expand(const Variable<T>& x, const Dims& shape);
 
-/// Joined along `dim`; the other lengths must agree. A part of shape (0) is left out, as in PyTorch.
+/// Joins arrays along `dim`; the other lengths must agree. Skips parts of shape (0), as PyTorch does.
 template <class T>
 Variable<T> cat(const std::vector<Variable<T>>& parts, int dim = 0);
 template <class T>
@@ -56,7 +56,7 @@ Variable<T> cat(std::initializer_list<Variable<T>> parts, int dim = 0) {
   return cat(std::vector<Variable<T>>(parts), dim);
 }
 
-/// Arrays of one shape, joined along a new axis at `dim`.
+/// Joins arrays of one shape along a new axis at `dim`.
 template <class T>
 Variable<T> stack(const std::vector<Variable<T>>& parts, int dim = 0);
 template <class T>
@@ -64,8 +64,8 @@ Variable<T> stack(std::initializer_list<Variable<T>> parts, int dim = 0) {
   return stack(std::vector<Variable<T>>(parts), dim);
 }
 
-/// Cut along `dim` into pieces of these lengths, which must add up to its length; or into pieces of one
-/// length, of which the last may be shorter.
+/// Splits x along `dim` into parts of these lengths, which must add up to its length; or into parts of one
+/// length, the last of which may be shorter.
 template <class T>
 std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths, int dim = 0);
 template <class T>

@@ -8,11 +8,11 @@
 #include "../attention_with_weights.hpp"
 #include "kernel_mask.hpp"
 
-// What the ops of attention share: the sizes of a call, its dropout, and the two ways to compute it, by the
+// Shared code of the attention ops: the sizes of a call, its dropout, and its two implementations, by the
 // fused kernels and composed of other ops.
 namespace xgrad::detail {
 
-/// One call: its sizes, the shape of its scores, and all that it is computed from but Variables.
+/// One call: its sizes, the shape of its scores, and all its inputs except Variables.
 struct AttentionPlan {
   const char* op;
   kernels::AttentionSizes sizes;
@@ -25,10 +25,10 @@ struct AttentionPlan {
   std::shared_ptr<const Array<std::uint8_t>> kept;  // bernoulli_bits(rows of scores, S, 1 - p), or null
 };
 
-/// What a forward shares with its backward and its composed form.
+/// Shared by a forward, its backward and its composed form.
 using SharedPlan = std::shared_ptr<const AttentionPlan>;
 
-/// Checks the shapes and options of a call in the name of `op`, and draws what dropout keeps from the default
+/// Checks the shapes and options of a call in the name of `op`, and draws the dropout mask from the default
 /// generator, as dropout(weights, p) would.
 template <class T>
 SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const Shape& v,
@@ -39,19 +39,19 @@ struct QueriesKeysValues {
   const T *q, *k, *v;
 };
 
-/// Computes out, and returns what the backward has to get: undefined unless recorded. `bias` is that of the
-/// mask, or undefined.
+/// Computes out, and returns what the backward needs: undefined unless recorded. `bias` is that of the mask,
+/// or undefined.
 template <class T>
 Variable<T> attention_forward(const AttentionPlan& plan, const QueriesKeysValues<T>& from,
                               const Variable<T>& bias, bool recorded, T* out);
 
-/// Computes the gradients that are not null, from what the forward returned.
+/// Computes the gradients whose pointers are not null; `saved` is the result of attention_forward.
 template <class T>
 void attention_backward(const AttentionPlan& plan, const T* dout, const QueriesKeysValues<T>& from,
                         const Variable<T>& bias, const Variable<T>& saved,
                         const kernels::AttentionGrads<T>& grads);
 
-/// The same, composed of ops.
+/// The forward, composed of ops.
 template <class T>
 AttentionResult<T> attention_composed(const AttentionPlan& plan, const Variable<T>& q, const Variable<T>& k,
                                       const Variable<T>& v, const Variable<T>& bias);

@@ -5,14 +5,14 @@
 
 #include "../../reduce/detail/middle_axis.hpp"
 
-// Ids that point into an axis, for the ops that take from it and those that add to it.
+// Checks and sums of ids that index an axis, for gathering and scattering ops.
 namespace xgrad::detail {
 
 /// Throws IndexError, in the name of `op`, unless all ids are in [0, length).
 void check_index(const char* op, const Ids& index, std::size_t length);
 
-/// Adds the rows of x (outer, index, inner) to those of y (outer, length, inner) that the ids name along the
-/// middle axis m of y.
+/// Adds the rows of x (outer, index, inner) to the rows of y (outer, length, inner) that the ids select along
+/// the middle axis m of y.
 template <class T>
 void add_rows(const MiddleAxis& m, const Ids& index, const T* x, T* y);
 

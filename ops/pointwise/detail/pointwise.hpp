@@ -1,6 +1,6 @@
 #pragma once
 
-// What the functions of single elements share: loops over arrays, and ops that are one such loop.
+// Shared code of elementwise functions: loops over arrays, and ops with one such loop.
 
 #include <algorithm>
 #include <type_traits>
@@ -30,8 +30,8 @@ Variable<T> map(void (*f)(const T*, const T*, T*, std::size_t, P...), const Vari
   return dx;
 }
 
-/// y = a op b, which broadcast; the loop `contiguous` over equal shapes is the common case, and that b is
-/// repeated, as one number or a row is, the next.
+/// y = a op b, which broadcast. `contiguous` is the loop for equal shapes, the common case; a repeated b, a
+/// number or a row, is the next most common.
 template <class T>
 Variable<T> map_pairs(const char* name, kernels::Binary op,
                       void (*contiguous)(const T*, const T*, T*, std::size_t), const Variable<T>& a,
@@ -56,13 +56,13 @@ Variable<T> map_pairs(const char* name, kernels::Binary op,
   return y;
 }
 
-/// The gradient of operand `i`, if it needs one, from that of the broadcast operand.
+/// The gradient of operand `i`, if needed, from that of the broadcast operand.
 template <class T>
 Variable<T> reduced(Needs needs, std::size_t i, const Variable<T>& grad) {
   return needs[i] ? summed(grad, needs.shape(i)) : Variable<T>();
 }
 
-/// The op y = f(x) with dx = gradient(dy, s), made of ops, where s is what is saved, x or the output.
+/// The op y = f(x) with dx = gradient(dy, s), composed of ops, where s is the saved x or output.
 template <class T, Described O, class S, class Gradient>
 Variable<T> unary(O& op, Variable<T>&& y, const Variable<T>& x, const S& saved, Gradient gradient) {
   return record<T>(
@@ -70,8 +70,8 @@ Variable<T> unary(O& op, Variable<T>&& y, const Variable<T>& x, const S& saved, 
       [gradient](Variable<T> dy, Needs, Variable<T> s) -> Grads<T, 1> { return {gradient(dy, s)}; });
 }
 
-/// An op whose dx is one kernel of dy and of what is saved, x or the output; `composed` is the same made of
-/// ops, for a backward that is recorded. Both kernels take the attributes.
+/// An op whose dx is one kernel of dy and the saved x or output; `composed` is the same composed of ops, for
+/// a recorded backward. Both kernels take the attributes.
 template <class T, Described O, class S, class Composed, class... P>
 Variable<T> unary(O& op, void (*f)(const T*, T*, std::size_t, P...),
                   void (*grad)(const T*, const T*, T*, std::size_t, P...), const Variable<T>& x,

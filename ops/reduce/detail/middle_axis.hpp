@@ -9,10 +9,10 @@ struct MiddleAxis {
   std::size_t axis = 0, outer = 1, length = 1, inner = 1;
 };
 
-/// The axis `dim` of x; a scalar counts as an array (1). Throws IndexError for one that x does not have.
+/// The axis `dim` of x; a scalar counts as an array (1). Throws IndexError for a missing axis.
 MiddleAxis middle_axis(const char* op, std::ptrdiff_t dim, const Shape& shape);
 
-/// The same of an axis that is there.
+/// middle_axis() for a valid axis.
 MiddleAxis middle_axis(std::size_t axis, const Shape& shape);
 
 }  // namespace xgrad::detail
