@@ -17,12 +17,12 @@ struct AdamWOptions {
   double lr = 1e-3;
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-8;
-  double weight_decay = 1e-2;  ///< times lr p, taken from p itself
+  double weight_decay = 1e-2;  ///< times lr p, subtracted from p
 };
 
 namespace detail {
 
-/// What Adam and AdamW share: all but the kind of weight decay.
+/// Common base of Adam and AdamW, which differ in weight decay.
 template <class T>
 class AdamBase : public Optimizer<T> {
  public:
@@ -32,7 +32,7 @@ class AdamBase : public Optimizer<T> {
   AdamBase(const char* name, const std::vector<ParameterGroup<T, AdamOptions>>& groups, bool decoupled);
 
  private:
-  /// What is remembered of a parameter.
+  /// State of a parameter.
   struct Moments {
     Array<T> m, v;
     std::size_t steps = 0;
@@ -45,15 +45,15 @@ class AdamBase : public Optimizer<T> {
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
   bool decoupled_;
-  std::vector<AdamOptions> options_;  // of the groups
-  std::vector<Moments> moments_;      // of the parameters
+  std::vector<AdamOptions> options_;  // of each group
+  std::vector<Moments> moments_;      // of each parameter
 };
 
 }  // namespace detail
 
-/// Adam (Kingma and Ba 2014, arXiv:1412.6980). With g = dp + weight_decay p: m = beta1 m + (1 - beta1) g; v =
-/// beta2 v + (1 - beta2) g^2; p -= lr mhat / (sqrt(vhat) + eps) with mhat = m / (1 - beta1^t), vhat = v / (1
-/// - beta2^t) in step t. Throws ValueError for invalid options.
+/// Adam (Kingma and Ba 2014, arXiv:1412.6980). In step t, with g = dp + weight_decay p:
+/// m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; p -= lr mhat / (sqrt(vhat) + eps) with
+/// mhat = m / (1 - beta1^t), vhat = v / (1 - beta2^t). Throws ValueError for invalid options.
 /// https://pytorch.org/docs/stable/generated/torch.optim.Adam.html
 template <class T>
 class Adam : public detail::AdamBase<T> {

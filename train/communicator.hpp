@@ -11,56 +11,54 @@
 
 namespace xgrad {
 
-/// How the processes of one training run, called ranks as in MPI, send each other bytes. It moves them and
-/// nothing else: its users compute the sums. All ranks make the same calls in the same order.
+/// Communication of the processes of one training run, called ranks as in MPI. A communicator only transfers
+/// bytes; its users compute sums. All ranks make the same calls in the same order.
 class Communicator {
  public:
   virtual ~Communicator() = default;
 
   virtual std::size_t rank() const = 0;  ///< of this process, below size()
-  virtual std::size_t size() const = 0;  ///< how many ranks there are
+  virtual std::size_t size() const = 0;  ///< number of ranks
 
-  /// Bytes for another rank.
+  /// Bytes to send to another rank.
   struct Outgoing {
     std::size_t rank;
     std::span<const std::byte> bytes;
   };
-  /// Where the bytes of another rank go.
+  /// Destination of the bytes received from another rank.
   struct Incoming {
     std::size_t rank;
     std::span<std::byte> bytes;
   };
 
-  /// Messages on their way. The bytes have to stay where they are until it is done.
+  /// Messages in transit. Their buffers must outlive it.
   class Transfer {
    public:
     virtual ~Transfer() = default;
     Transfer(const Transfer&) = delete;
     Transfer& operator=(const Transfer&) = delete;
 
-    /// Whether all have gone and come; once it is true it is not asked again.
+    /// True if all messages are complete; not called again after it returned true.
     virtual bool done() = 0;
 
    protected:
     Transfer() = default;
   };
 
-  /// Begins to send and receive all of these. What goes from one rank to another on one channel, a number
-  /// from 0 to 32,767, arrives in the order in which it was sent, and has to be as long as it is expected to
-  /// be.
+  /// Starts to send and receive all of these. Messages from one rank to another on one channel, a number from
+  /// 0 to 32,767, arrive in the order of sending, and must have the expected length.
   virtual std::unique_ptr<Transfer> start(int channel, std::span<const Outgoing> out,
                                           std::span<const Incoming> in) = 0;
 
-  /// Asks until it is true: what transfers that have been started bring about. Ends the run if that takes too
-  /// long.
+  /// Polls until done() is true, while started transfers proceed. Ends the run after a timeout.
   virtual void wait_until(const std::function<bool()>& done) = 0;
 
-  /// Sends and receives all of these, on channel 0, and returns when that is done.
+  /// Sends and receives all of these, on channel 0, and waits for completion.
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in);
 
-  /// Ends the run of all ranks, as this one cannot go on and the others would wait for it; `why` is shown
-  /// with the rank. Processes end here; ranks that are threads return, and the others have an exception where
-  /// they wait.
+  /// Ends the run of all ranks after a failure of this one, for which the others would wait; `why` is shown
+  /// with the rank. Processes end here; ranks that are threads return, and the calls in which the others wait
+  /// throw.
   virtual void abort(const std::string& why) = 0;
 
  protected:
@@ -69,40 +67,40 @@ class Communicator {
   Communicator& operator=(const Communicator&) = default;
 };
 
-/// The bytes of all ranks, in their order. Each rank gives as many.
+/// The bytes of all ranks, in rank order. Each rank passes the same number.
 std::vector<std::byte> all_gather(Communicator& ranks, std::span<const std::byte> mine);
 
-/// The bytes of rank 0, on all ranks; what the others give does not matter.
+/// The bytes of rank 0, on all ranks; ignores those of the others.
 std::vector<std::byte> broadcast(Communicator& ranks, std::vector<std::byte> bytes);
 
-/// The sums of these numbers over all ranks, such as of how many answers were right and how many there were:
-/// whole numbers, so that the order does not matter.
+/// The sums of these numbers over all ranks, such as counts of correct answers and of all answers: integers,
+/// so that the order does not matter.
 std::vector<std::uint64_t> all_sum(Communicator& ranks, const std::vector<std::uint64_t>& mine);
 
-/// Texts by name, which have to be the same on all ranks: options, versions, checksums.
+/// Strings by name that must be the same on all ranks: options, versions, checksums.
 using Agreement = std::map<std::string, std::string>;
 
-/// Throws ValueError on all ranks, with the same text, unless all have the same: "rank 1 differs from rank 0:
-/// --steps is '100', not '200'; --lr is missing".
+/// Throws ValueError on all ranks, with the same text, unless all ranks pass the same: "rank 1 differs from
+/// rank 0: --steps is '100', not '200'; --lr is missing".
 void check_agreement(Communicator& ranks, const Agreement& mine);
 
 namespace detail {
 
-/// The text of what check_agreement() throws, on all ranks; empty if it throws nothing.
+/// The error text of check_agreement(), on all ranks; empty if all agree.
 std::string disagreement(Communicator& ranks, const Agreement& mine);
 
-/// Some of many things, one after the other.
+/// A range of indices.
 struct Range {
   std::size_t begin, end;
   std::size_t size() const { return end - begin; }
 };
 
-/// Part i of n things that are cut into `parts`.
+/// Part i of n elements divided into `parts`.
 inline Range part(std::size_t n, std::size_t i, std::size_t parts) {
   return {n * i / parts, n * (i + 1) / parts};
 }
 
-/// The numbers of all ranks, in their order. Each rank gives as many.
+/// The numbers of all ranks, in rank order. Each rank passes the same number.
 std::vector<std::uint64_t> all_gather_numbers(Communicator& ranks, std::span<const std::uint64_t> mine);
 
 /// A checksum of bytes, continued from another: FNV-1a (Fowler, Noll and Vo 1991) of 64 bits.

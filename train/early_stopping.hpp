@@ -5,23 +5,23 @@
 namespace xgrad {
 
 struct EarlyStoppingOptions {
-  std::size_t patience = 5;  ///< evaluations without an improvement before it is time to stop
-  double min_delta = 0;      ///< an improvement is more than this
+  std::size_t patience = 5;  ///< evaluations without an improvement before stopping
+  double min_delta = 0;      ///< an improvement must exceed this
 };
 
-/// Watches a score, such as the accuracy on a validation set: higher is better (Prechelt 1998).
+/// Monitors a score, such as the accuracy on a validation set: higher is better (Prechelt 1998).
 class EarlyStopping : public Stateful {
  public:
   /// Throws ValueError for a patience of 0 and a min_delta that is negative, infinite or nan.
   explicit EarlyStopping(EarlyStoppingOptions options = {});
 
-  /// Takes the score of one evaluation. Returns whether it is the best so far, so that the weights are worth
-  /// keeping; nan never is.
+  /// Takes the score of one evaluation. Returns true if it is the best so far, for saving the weights; nan
+  /// never is.
   bool update(double score);
 
   bool should_stop() const { return since_best_ >= options_.patience; }
 
-  /// The best score; -inf before the first.
+  /// The best score; -inf before the first update.
   double best() const { return best_; }
 
  protected:

@@ -7,30 +7,29 @@
 
 namespace xgrad {
 
-/// How far LBFGS goes along a direction.
+/// Line search of LBFGS.
 enum class LineSearch {
-  none,         ///< lr times the direction; in the first step of all, less where the gradient is large
-  strong_wolfe  ///< to where the strong Wolfe conditions hold (Nocedal and Wright, algorithms 3.5 and 3.6)
+  none,         ///< steps of lr times the direction; a shorter first step if the gradient is large
+  strong_wolfe  ///< steps that satisfy the strong Wolfe conditions (Nocedal and Wright, alg. 3.5, 3.6)
 };
 
 struct LBFGSOptions {
   double lr = 1;
-  std::size_t max_iter = 20;  ///< at most so many directions in one step
-  /// After so many calls of the closure a step ends, and so does a line search in it, which may make one more
-  /// call; by default max_iter * 5 / 4.
+  std::size_t max_iter = 20;  ///< maximum number of directions per step
+  /// Maximum number of closure calls per step; a line search may make one more. Default: max_iter * 5 / 4.
   std::optional<std::size_t> max_eval = {};
-  double tolerance_grad = 1e-7;    ///< done where no element of the gradient is larger
-  double tolerance_change = 1e-9;  ///< done where neither the parameters nor the loss change by more
-  std::size_t history_size = 100;  ///< how many changes of the gradient are remembered
+  double tolerance_grad = 1e-7;    ///< stop if no element of the gradient is larger
+  double tolerance_change = 1e-9;  ///< stop if neither the parameters nor the loss change by more
+  std::size_t history_size = 100;  ///< number of stored changes of the gradient
   LineSearch line_search_fn = LineSearch::none;
 };
 
-/// Limited-memory BFGS (Liu and Nocedal 1989): Newton's method with an inverse Hessian that the last changes
-/// of the parameters, s, and of the gradient, y, imply, by the two-loop recursion from s.y / y.y times the
-/// identity. For functions that give the same loss each time, such as a fit to all data at once.
+/// Limited-memory BFGS (Liu and Nocedal 1989): Newton's method with an inverse Hessian estimated from the
+/// last changes of the parameters, s, and of the gradient, y, by the two-loop recursion from s.y / y.y times
+/// the identity. For deterministic functions, such as a fit to all data at once.
 ///
-/// A step makes up to max_iter changes of the parameters, each after one or more calls of the closure, which
-/// forgets the gradients, computes the loss, calls backward and returns the loss:
+/// A step changes the parameters up to max_iter times, each after one or more calls of the closure, which
+/// zeroes the gradients, computes the loss, calls backward and returns the loss:
 ///
 ///   optimizer.step([&] {
 ///     optimizer.zero_grad();
@@ -39,12 +38,11 @@ struct LBFGSOptions {
 ///     return loss;
 ///   });
 ///
-/// All parameters make one vector, those without a gradient with zeros; there is one group. The numbers are
-/// PyTorch's, and the bits the same for any number of threads. The state dict has the options, of which
-/// line_search_fn is 0 or 1, and the history, so that a loaded optimizer goes on as the saved one would have.
-/// Throws ValueError for invalid options, and from step() without a closure, which a reference to
-/// Optimizer allows.
-/// https://pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
+/// All parameters form one vector, with zeros for those without a gradient; there is one group. Results equal
+/// PyTorch's, with the same bits for any number of threads. The state dict contains the options, where
+/// line_search_fn is 0 or 1, and the history, so that a loaded optimizer continues as the saved one. Throws
+/// ValueError for invalid options, and from a step() without a closure, which a reference to Optimizer
+/// allows. https://pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
 template <class T>
 class LBFGS : public Optimizer<T> {
  public:
@@ -52,12 +50,12 @@ class LBFGS : public Optimizer<T> {
 
   explicit LBFGS(const std::vector<Variable<T>>& parameters, LBFGSOptions options = {});
 
-  /// Returns the loss at which the step began. Throws ShapeError if the closure returns anything but one
-  /// number. If it throws, the parameters are those after the last complete change.
+  /// Returns the loss at the start of the step. Throws ShapeError unless the closure returns one number. If
+  /// it throws, the parameters are those after the last complete change.
   Variable<T> step(const Closure& closure);
 
  private:
-  /// A change of the parameters, and what it changed in the gradient.
+  /// A change of the parameters, and the resulting change of the gradient.
   struct Change {
     Array<T> gradient, step;
     double ro;  ///< 1 / (gradient . step)

@@ -8,23 +8,22 @@
 namespace xgrad {
 
 /// Computes an optimizer's learning rates from the epoch (the number of calls of step()) and from the base
-/// rates, which the groups had before their first scheduler was made. The constructor sets the rates of epoch
-/// 0; call step() after each step of the optimizer. The rates that were there do not matter, so that of two
-/// schedulers of one optimizer the last one called wins; SequentialLR joins several. The optimizer must stay
-/// where it is in memory as long as its schedulers are used.
+/// rates, which the groups had when their first scheduler was created. The constructor sets the rates of
+/// epoch 0; call step() after each step of the optimizer. Current rates are overwritten: of two schedulers of
+/// one optimizer, the last one called wins; SequentialLR chains several. The optimizer must not be moved or
+/// destroyed while its schedulers are used.
 ///
-/// The rates and the base rates are kept and saved by the optimizer; a scheduler's own state is "last_epoch",
-/// and loading it sets no rates.
-/// https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
+/// The optimizer stores and saves the rates and the base rates; a scheduler's state is "last_epoch", and
+/// loading it sets no rates. https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
 template <class T>
 class LRScheduler : public Stateful {
  public:
-  /// The rate of a group in an epoch.
+  /// The learning rate of a group in an epoch.
   using Rule = std::function<double(double base_lr, std::size_t epoch, std::size_t group)>;
 
   LRScheduler(Optimizer<T>& optimizer, Rule rule);
 
-  /// Goes on to the next epoch. Throws ValueError for an invalid rate; the epoch is then unchanged.
+  /// Advances to the next epoch. Throws ValueError for an invalid rate; the epoch is then unchanged.
   void step();
 
   std::size_t last_epoch() const { return last_epoch_; }
@@ -47,8 +46,8 @@ class LRScheduler : public Stateful {
   std::size_t last_epoch_ = 0;
 };
 
-/// lr = base lr_lambda(epoch), or base lr_lambdas[group](epoch). Throws ValueError unless there is one for
-/// each group. https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LambdaLR.html
+/// lr = base lr_lambda(epoch), or base lr_lambdas[group](epoch). Throws ValueError unless each group has one.
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LambdaLR.html
 template <class T>
 class LambdaLR : public LRScheduler<T> {
  public:
@@ -72,18 +71,18 @@ struct LinearLROptions {
   std::size_t total_iters = 5;
 };
 
-/// lr = base factor, where factor goes in equal steps from start_factor to end_factor, which it has from
-/// epoch total_iters on: a linear warm-up. Throws ValueError unless both are in [0, 1] and total_iters is at
-/// least 1. https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LinearLR.html
+/// lr = base factor, where factor changes linearly from start_factor to end_factor over total_iters epochs,
+/// then stays: a linear warm-up. Throws ValueError unless both are in [0, 1] and total_iters is at least 1.
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LinearLR.html
 template <class T>
 class LinearLR : public LRScheduler<T> {
  public:
   explicit LinearLR(Optimizer<T>& optimizer, LinearLROptions options = {});
 };
 
-/// lr = eta_min + (base - eta_min) (1 + cos(pi epoch / T_max)) / 2: it falls to eta_min at T_max, and would
-/// rise again (Loshchilov and Hutter 2016, arXiv:1608.03983). Throws ValueError unless T_max is at least 1
-/// and eta_min finite and at least 0.
+/// lr = eta_min + (base - eta_min) (1 + cos(pi epoch / T_max)) / 2: decreases to eta_min at T_max, and
+/// increases again afterwards (Loshchilov and Hutter 2016, arXiv:1608.03983). Throws ValueError unless T_max
+/// is at least 1 and eta_min finite and at least 0.
 /// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingLR.html
 template <class T>
 class CosineAnnealingLR : public LRScheduler<T> {
@@ -99,8 +98,8 @@ class StepLR : public LRScheduler<T> {
   StepLR(Optimizer<T>& optimizer, std::size_t step_size, double gamma = 0.1);
 };
 
-/// lr = base epoch / warmup_steps in the first warmup_steps epochs, then falling in equal steps to 0 at
-/// total_steps, and 0 after. Throws ValueError unless total_steps is above warmup_steps.
+/// lr = base epoch / warmup_steps in the first warmup_steps epochs, then decreasing linearly to 0 at
+/// total_steps, and 0 afterwards. Throws ValueError unless total_steps is above warmup_steps.
 /// https://huggingface.co/docs/transformers/main_classes/optimizer_schedules#transformers.get_linear_schedule_with_warmup
 template <class T>
 class LinearWarmupLR : public LRScheduler<T> {
@@ -108,9 +107,9 @@ class LinearWarmupLR : public LRScheduler<T> {
   LinearWarmupLR(Optimizer<T>& optimizer, std::size_t warmup_steps, std::size_t total_steps);
 };
 
-/// lr = base d_model^-0.5 min(s^-0.5, s warmup_steps^-1.5) in step s = epoch + 1: it rises linearly, then
-/// falls with the square root of the step (Vaswani et al. 2017, arXiv:1706.03762, section 5.3, where base is
-/// 1). Throws ValueError unless both are at least 1.
+/// lr = base d_model^-0.5 min(s^-0.5, s warmup_steps^-1.5) in step s = epoch + 1: increases linearly, then
+/// decreases with the inverse square root of the step (Vaswani et al. 2017, arXiv:1706.03762, section 5.3,
+/// where base is 1). Throws ValueError unless both are at least 1.
 template <class T>
 class InverseSquareRootLR : public LRScheduler<T> {
  public:
@@ -118,9 +117,9 @@ class InverseSquareRootLR : public LRScheduler<T> {
 };
 
 /// The first scheduler's rates before epoch milestones[0], the second's from there to milestones[1], and so
-/// on; each counts from 0 at its start. Only the rules of the schedulers are used, not their epochs. Throws
-/// ValueError unless they are the same optimizer's, and one more than the milestones, which must rise from 1.
-/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.SequentialLR.html
+/// on; each counts from 0 at its start. Uses only the rules of the schedulers, not their epochs. Throws
+/// ValueError unless all schedule the same optimizer, number one more than the milestones, and the milestones
+/// increase from 1. https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.SequentialLR.html
 template <class T>
 class SequentialLR : public LRScheduler<T> {
  public:

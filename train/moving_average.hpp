@@ -4,26 +4,26 @@
 
 namespace xgrad {
 
-/// The exponential moving average of a model's parameters, often better than the last ones: average = decay
-/// average + (1 - decay) p in each update, and average = p in the first (Polyak and Juditsky 1992).
+/// Exponential moving average of a model's parameters, often more accurate than the last ones: average =
+/// decay average + (1 - decay) p in each update, and average = p in the first (Polyak and Juditsky 1992).
 /// https://pytorch.org/docs/stable/generated/torch.optim.swa_utils.AveragedModel.html
 template <class T>
 class ExponentialMovingAverage : public Stateful {
  public:
-  /// Throws ValueError for a decay that is not in [0, 1].
+  /// Throws ValueError for a decay outside [0, 1].
   explicit ExponentialMovingAverage(const Module<T>& model, double decay = 0.999);
 
-  /// Call it after each step of the optimizer.
+  /// Call after each step of the optimizer.
   void update();
 
   double decay() const { return decay_; }
   std::size_t n_averaged() const { return n_averaged_; }
 
-  /// Assigns the averages to another model. Throws ValueError for one of other names or shapes, and before
-  /// the first update.
+  /// Assigns the averages to another model. Throws ValueError for other names or shapes, and before the first
+  /// update.
   void copy_to(const Module<T>& other) const;
 
-  /// While it lives, the model's parameters are the averages.
+  /// Replaces the model's parameters with the averages for the lifetime of the object.
   class Applied {
    public:
     ~Applied() { owner_.swap(); }
@@ -38,11 +38,11 @@ class ExponentialMovingAverage : public Stateful {
   };
 
   /// For an evaluation with the averages: { const auto applied = average.apply(); accuracy(model); }. Throws
-  /// ValueError before the first update. As long as they are applied, all other calls throw ValueError, too.
+  /// ValueError before the first update. While they are applied, all other calls also throw ValueError.
   [[nodiscard]] Applied apply();
 
  protected:
-  /// "module.linear1.weight" and "n_averaged", as PyTorch's AveragedModel.
+  /// "module.linear1.weight" and "n_averaged", as in PyTorch's AveragedModel.
   void list_state(StateArchive& state) override;
 
  private:

@@ -9,7 +9,7 @@ struct SGDOptions {
   double momentum = 0;
   double dampening = 0;
   double weight_decay = 0;
-  bool nesterov = false;  ///< needs a momentum, and no dampening
+  bool nesterov = false;  ///< requires a momentum and no dampening
 };
 
 /// Gradient descent with momentum (Sutskever et al. 2013). With g = dp + weight_decay p: velocity = momentum
@@ -32,8 +32,8 @@ class SGD : public Optimizer<T> {
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
-  std::vector<SGDOptions> options_;                  // of the groups
-  std::vector<std::optional<Array<T>>> velocities_;  // of the parameters that have made a step with momentum
+  std::vector<SGDOptions> options_;                  // of each group
+  std::vector<std::optional<Array<T>>> velocities_;  // of the parameters updated with momentum
 };
 
 }  // namespace xgrad

@@ -14,8 +14,7 @@
 
 namespace xgrad {
 
-/// The loss of some examples as a sum, and what to divide it by for the mean: how many examples or words it
-/// is of.
+/// The loss of some examples as a sum, and its divisor for the mean: the number of examples or words.
 template <class T>
 struct WeightedLoss {
   Variable<T> sum;         ///< one element
@@ -32,27 +31,27 @@ struct BatchLoss {
 };
 
 struct ShardedStepOptions {
-  std::size_t shards = 8;         ///< into how many parts a batch is cut
-  std::uint64_t seed = 0;         ///< of what the shards draw
-  Communicator* ranks = nullptr;  ///< that share the work; null for this process alone
-  /// Gradients go to the other ranks in buckets of this size, while the backward pass goes on.
+  std::size_t shards = 8;         ///< number of parts of a batch
+  std::uint64_t seed = 0;         ///< of the random numbers of the shards
+  Communicator* ranks = nullptr;  ///< ranks that share the work; null: this process alone
+  /// Bucket size of the gradients sent to other ranks during the backward pass.
   std::size_t bucket_bytes = std::size_t{1} << 20;
 };
 
-/// Where a rank's time has gone, in seconds, in ShardedStep::backward().
+/// Time of a rank in ShardedStep::backward(), in seconds.
 struct RankTimes {
-  double computing = 0;    ///< its shards, and sums
-  double waiting = 0;      ///< for other ranks, and for what they send
-  double overlapping = 0;  ///< of computing, while buckets were on their way
+  double computing = 0;    ///< for its shards and sums
+  double waiting = 0;      ///< for other ranks and their messages
+  double overlapping = 0;  ///< part of computing while buckets were in transit
 };
 
 /// "2 ranks computed 12.3 to 12.8 s (rank 1), 1.5 to 2 s of it while gradients were on their way, and waited
-/// 0.02 to 0.42 s": the rank that computes longest is the one that the others wait for. Throws ValueError for
-/// no ranks.
+/// 0.02 to 0.42 s": the others wait for the rank with the longest computation. Throws ValueError for no
+/// ranks.
 std::string summary(const std::vector<RankTimes>& times);
 
-/// Computes the gradients of a batch in parts, its shards, so that several processes can share the work and
-/// the result does not depend on how many there are: bit for bit, with any number of threads.
+/// Computes the gradients of a batch in parts, called shards, so that several processes can share the work.
+/// The result has the same bits for any number of processes and threads.
 ///
 ///   xgrad::ShardedStep<float> sharded(optimizer.parameters(), {.seed = seed, .ranks = &world});
 ///   fit(steps, [&](std::size_t step) {
@@ -65,41 +64,40 @@ std::string summary(const std::vector<RankTimes>& times);
 ///     return xgrad::StepResult{.loss = loss.mean()};
 ///   });
 ///
-/// With b examples and S shards (but b, if there are fewer examples) shard s has the examples
-/// [b s / S, b (s + 1) / S). Losses, weights and gradients are added up in a balanced binary tree over the
-/// shards, and the gradients are divided by the weight of the whole batch once, at the end. Rank r of R
-/// computes the shards [S r / R, S (r + 1) / R), one after the other; as soon as the last of them adds
-/// nothing more to the gradients of a bucket, they are sent, the last parameters' first (Li et al. 2020,
-/// section 3.2.3). Each shard draws, for dropout and the like, from a stream of its own, which (seed, step,
-/// shard) gives. The number of shards is a setting of the run, as the batch size is; the number of ranks is
-/// none.
+/// With b examples and S shards (at most b), shard s has examples [b s / S, b (s + 1) / S). Losses, weights
+/// and gradients are added up in a balanced binary tree over the shards, and the gradients are divided by the
+/// weight of the whole batch once, at the end. Rank r of R computes the shards [S r / R, S (r + 1) / R), one
+/// after the other; a bucket of gradients is sent as soon as the last shard has completed it, in reverse
+/// order of the parameters (Li et al. 2020, section 3.2.3). Each shard draws, for example for dropout, from a
+/// separate random stream seeded with (seed, step, shard). The number of shards is a setting of the run, as
+/// the batch size is; the number of ranks is not.
 template <class T>
 class ShardedStep {
  public:
-  /// The loss of these examples. It must draw from nothing but the default generator, and depend on nothing
+  /// The loss of these examples. It must draw from the default generator only, and must not depend on state
   /// that changes from shard to shard.
   using Shard = std::function<WeightedLoss<T>(std::span<const std::size_t> examples)>;
 
-  /// Throws ValueError for no shards, fewer shards than ranks, empty buckets, no parameters, one that is
-  /// there twice or is not a leaf that requires a gradient; and on all ranks if one has other shards, another
-  /// seed, other buckets or other parameters than rank 0.
+  /// Throws ValueError for no shards, fewer shards than ranks, empty buckets, no parameters, a duplicate or a
+  /// parameter that is not a leaf that requires a gradient; and on all ranks if the shards, the seed, the
+  /// buckets or the parameters of one differ from rank 0.
   explicit ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options = {});
 
-  /// Sets the gradient of every parameter to that of the mean loss of the batch; a parameter that no shard
-  /// used has none. All ranks give the whole batch, and get the loss of all. Throws ValueError for an empty
+  /// Sets the gradient of every parameter to that of the mean loss of the batch; a parameter unused by all
+  /// shards has none. All ranks pass the whole batch and get the loss of all. Throws ValueError for an empty
   /// batch, and for weights that are negative, not finite, or add up to 0; ShapeError for a loss of more than
-  /// one element. With ranks, it also throws, on all of them, if one is in another step or has another batch,
-  /// or has come to other parameters, which is looked at every 100 calls; what is wrong with a shard of one
-  /// rank, or thrown there, aborts the run of all.
+  /// one element. With ranks, also throws, on all of them, if the step, the batch or (checked every 100
+  /// calls) the parameters of one differ; an invalid result or an exception of a shard of one rank aborts the
+  /// run of all.
   BatchLoss backward(std::size_t step, std::span<const std::size_t> examples, const Shard& shard);
 
   std::size_t shards() const { return options_.shards; }
 
-  /// Of every rank, in all calls so far; with ranks but for the last one, which they tell each other in the
-  /// next.
+  /// Times of every rank, in all calls so far; with ranks, without the last call, as ranks exchange them in
+  /// the next.
   const std::vector<RankTimes>& rank_times() const { return times_; }
 
-  /// How many bytes this rank has sent in the last call, but for what is compared.
+  /// Number of bytes sent by this rank in the last call, without those of comparisons.
   std::size_t bytes_sent() const { return bytes_sent_; }
 
  private:
@@ -129,7 +127,7 @@ class ShardedStep {
   std::size_t calls_ = 0, bytes_sent_ = 0;
   std::vector<RankTimes> times_;
   RankTimes last_;                                         // of this rank, not yet sent
-  std::unique_ptr<detail::GradientExchange<T>> exchange_;  // kept from step to step
+  std::unique_ptr<detail::GradientExchange<T>> exchange_;  // reused from step to step
 };
 
 }  // namespace xgrad

@@ -13,7 +13,7 @@
 
 namespace xgrad {
 
-/// What a part of a training run remembers between steps: PyTorch's nested state dicts, flattened with dots.
+/// The state of a part of a training run between steps: PyTorch's nested state dicts, flattened with dots.
 struct TrainingState {
   std::map<std::string, double> numbers = {};  ///< "param_groups.0.lr", "last_epoch"
   StateDict<float> floats = {};                ///< "state.0.exp_avg"
@@ -38,9 +38,9 @@ struct TrainingState {
 
 class Stateful;
 
-/// Where an object lists its state. One list serves for both ways: saving reads the listed fields, loading
-/// assigns to them. What is wrong with a loaded entry is noted, and the list goes on; at its end all of it is
-/// one error, and the object is as it was before.
+/// Lists an object's state. One list serves both directions: saving reads the listed fields, loading assigns
+/// to them. Errors of loaded entries are collected; at the end of the list they are thrown as one error, and
+/// the object is restored.
 class StateArchive {
  public:
   StateArchive(const StateArchive&) = delete;
@@ -48,39 +48,39 @@ class StateArchive {
 
   bool loading() const { return source_ != nullptr; }
 
-  /// Whether it is loading and nothing has been wrong so far: what is made from the fields can be made anew.
+  /// True while loading without errors so far: values derived from the fields can be recomputed.
   bool loaded() const { return loading() && wrong_.empty(); }
 
   void number(const std::string& name, double& number);
-  /// Saved if there is one; after loading there is one if one was saved.
+  /// Saved if present; after loading, present if it was saved.
   void number(const std::string& name, std::optional<double>& number);
   void number(const std::string& name, bool& flag);
-  /// A whole number in [0, limit]. Saving throws ValueError above 2^53, as far as a double is exact.
+  /// An integer in [0, limit]. Saving throws ValueError above 2^53, the limit of exact doubles.
   void number(const std::string& name, std::size_t& number, std::uint64_t limit = std::uint64_t{1} << 53);
 
-  /// An array that is loaded in the shape that it has.
+  /// An array, loaded in its current shape.
   template <class T>
   void array(const std::string& name, Array<T>& array);
-  /// Saved if there is one; after loading there is one if one was saved, which must be of this shape.
+  /// Saved if present; after loading, present if it was saved, and then of this shape.
   template <class T>
   void array(const std::string& name, std::optional<Array<T>>& array, const Shape& shape);
-  /// Arrays under `name` and a dot, of which loading takes whatever there is.
+  /// Arrays under `name` and a dot; loading takes any.
   template <class T>
   void arrays(const std::string& name, StateDict<T>& arrays);
 
-  /// A number that is not loaded: it must have been the same.
+  /// A number that is not loaded: the saved value must be the same.
   void constant(const std::string& name, std::size_t value);
 
-  /// Whether there is anything to list under `name` and a dot: in saving `present`, in loading whether
-  /// anything was saved.
+  /// Whether there are fields under `name` and a dot: `present` while saving; while loading, whether any were
+  /// saved.
   bool has(const std::string& name, bool present) const;
 
-  /// All that another object lists, under `name` and a dot.
+  /// Lists the fields of another object under `name` and a dot.
   void part(const std::string& name, Stateful& part);
   template <class T>
   void part(const std::string& name, const Module<T>& module);
 
-  /// Calls check() if loaded(); what a ValueError of it says is one more thing that is wrong.
+  /// Calls check() if loaded(), and collects its ValueError.
   void check(const std::function<void()>& check);
 
  private:
@@ -89,7 +89,7 @@ class StateArchive {
   explicit StateArchive(TrainingState& target) : target_(&target) {}
   explicit StateArchive(const TrainingState& source) : source_(&source) {}
 
-  /// Throws ValueError for all that is wrong, entries that nobody listed among it.
+  /// Throws ValueError for all collected errors, including unlisted entries.
   void finish();
 
   template <class Map, class Value>
@@ -100,13 +100,13 @@ class StateArchive {
 
   TrainingState* target_ = nullptr;
   const TrainingState* source_ = nullptr;
-  std::string prefix_;  // of the part that is being listed
+  std::string prefix_;  // of the part being listed
   std::set<std::string> listed_;
   std::string wrong_;
 };
 
-/// What a checkpoint keeps, so that a resumed run goes on as if it had not stopped: optimizers, schedulers,
-/// samplers, and classes of your own:
+/// State in a checkpoint, so that a resumed run continues as if uninterrupted: optimizers, schedulers,
+/// samplers, and user-defined classes:
 ///
 ///   class LossScale : public xgrad::Stateful {
 ///     void list_state(xgrad::StateArchive& state) override {
@@ -124,8 +124,8 @@ class Stateful {
 
   TrainingState state_dict() const;
 
-  /// Throws ValueError, naming every missing, unexpected, misshapen and impossible entry, and changes nothing
-  /// then: "load_state_dict: 'state.0.exp_avg' must have shape (4, 4), got (4, 8); 'momentum' is unexpected".
+  /// Throws ValueError that names every missing, unexpected, misshapen and invalid entry, without changes:
+  /// "load_state_dict: 'state.0.exp_avg' must have shape (4, 4), got (4, 8); 'momentum' is unexpected".
   void load_state_dict(const TrainingState& state);
 
  protected:
@@ -133,7 +133,7 @@ class Stateful {
   Stateful(const Stateful&) = default;
   Stateful& operator=(const Stateful&) = default;
 
-  /// Lists all that has to be saved, in saving and in loading. While saving it must change nothing.
+  /// Lists all state, for saving and for loading. While saving, it must change nothing.
   virtual void list_state(StateArchive& state) = 0;
 
  private:

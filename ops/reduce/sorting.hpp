@@ -16,8 +16,8 @@ struct Ranked {
   Ids indices;
 };
 
-/// The largest element along the axis, nan if any is nan, with its index; keepdim keeps the axis with length
-/// 1. Throws ValueError over no elements. https://pytorch.org/docs/stable/generated/torch.max.html
+/// The largest element along the axis, nan if any is nan, with its index; keepdim keeps it with length 1.
+/// Throws ValueError over no elements. https://pytorch.org/docs/stable/generated/torch.max.html
 template <class T>
 Ranked<T> max(const Variable<T>& x, int dim, bool keepdim = false);
 /// The smallest element, as max; also nan if any is nan.

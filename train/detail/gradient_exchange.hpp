@@ -11,14 +11,13 @@
 
 namespace xgrad::detail {
 
-/// What ranks add up in a step of ShardedStep, each having the sums of its nodes of the tree over all shards:
-/// gradients, and some numbers of the loss. The gradients go in buckets, one parameter after the other and
-/// the last one first, as backward passes come to them in this order; a bucket is sent as soon as all before
-/// it have been and all its elements are there.
+/// Sums over ranks in a step of ShardedStep, from each rank's nodes of the tree over all shards: gradients,
+/// and some numbers of the loss. Gradients are sent in buckets, in reverse order of the parameters, the order
+/// of the backward pass; a bucket is sent when it is complete and all before it have been sent.
 template <class T>
 class GradientExchange {
  public:
-  /// Of parameters of these sizes. The communicator has to live as long.
+  /// For parameters of these sizes. The communicator must outlive it.
   GradientExchange(Communicator& ranks, const std::vector<std::size_t>& sizes, std::size_t numbers,
                    std::size_t shards, std::size_t bucket_bytes);
   GradientExchange(const GradientExchange&) = delete;
@@ -26,17 +25,17 @@ class GradientExchange {
 
   std::size_t shards() const { return tree_.shards(); }
 
-  /// A new step.
+  /// Starts a new step.
   void begin();
 
-  /// The gradient of a parameter, of each node of this rank. Sends what can be sent, and goes on with what is
-  /// on its way, without waiting.
+  /// Passes the gradients of a parameter, one for each node of this rank. Sends complete buckets and advances
+  /// transfers, without waiting.
   void give(std::size_t parameter, const std::vector<const T*>& nodes);
 
-  /// Waits for all, once every parameter was given, and returns the sums of the numbers.
+  /// Waits for completion, after give() for every parameter, and returns the sums of the numbers.
   std::span<const double> finish(const std::vector<const double*>& nodes);
 
-  /// Calls f(which elements of the parameter, their sum) for all of a parameter, after finish().
+  /// Calls f(range of the parameter's elements, their sum) for all of a parameter, after finish().
   template <class F>
   void take(std::size_t parameter, const F& f) const {
     each_piece(parameter, [&](std::size_t bucket, std::size_t at, Range range) {
@@ -44,10 +43,10 @@ class GradientExchange {
     });
   }
 
-  /// How long this rank has computed while buckets were on their way, in seconds.
+  /// Computing time of this rank while buckets were in transit, in seconds.
   double overlapping() const { return overlapping_; }
 
-  /// That this rank has sent in the last step.
+  /// Number of bytes sent by this rank in the last step.
   std::size_t bytes_sent() const;
 
  private:
@@ -55,11 +54,11 @@ class GradientExchange {
 
   struct Bucket {
     TreeReduction<T> reduction;
-    std::size_t parameters = 0;  // that are in it, as a whole or in part
-    std::size_t missing = 0;     // of those
+    std::size_t parameters = 0;  // in the bucket, as a whole or in part
+    std::size_t missing = 0;     // parameters without a gradient so far
   };
 
-  /// Calls f(bucket, place in it, elements of the parameter) for all of a parameter.
+  /// Calls f(bucket, offset in it, elements of the parameter) for all of a parameter.
   template <class F>
   void each_piece(std::size_t parameter, const F& f) const {
     const std::size_t size = sizes_[parameter];
@@ -76,7 +75,7 @@ class GradientExchange {
 
   Communicator& ranks_;
   ShardedTree tree_;
-  std::vector<std::size_t> sizes_, first_;  // of each parameter; the place of its first element
+  std::vector<std::size_t> sizes_, first_;  // of each parameter; the offset of its first element
   std::size_t length_;                      // of a bucket
   std::vector<Bucket> buckets_;
   TreeReduction<double> numbers_;

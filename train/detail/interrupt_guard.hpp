@@ -5,8 +5,8 @@
 
 namespace xgrad::detail {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP, and with ranks SIGUSR1, are counted instead of ending the
-/// process; a second SIGINT ends it. A signal that is ignored stays ignored.
+/// For the lifetime of the object, counts SIGINT, SIGTERM and SIGHUP, and with ranks SIGUSR1, instead of
+/// ending the process; a second SIGINT ends it. Ignored signals stay ignored.
 class InterruptGuard {
  public:
   explicit InterruptGuard(bool with_ranks);

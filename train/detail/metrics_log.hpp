@@ -14,20 +14,20 @@ struct StepResult;
 
 namespace detail {
 
-/// The file that fit() writes a line of JSON to for each step.
+/// The file with one line of JSON per step of fit().
 class MetricsLog {
  public:
-  /// Begins a new file with a line about the run or, if first_step is not 0, cuts the lines of later steps
-  /// off the file that is there and goes on with it. Without a path nothing is written; a device or a pipe is
-  /// written to as it is. Throws std::runtime_error for a file that cannot be opened, that another run
-  /// writes, or that holds something else.
+  /// Starts a new file with a line about the run or, if first_step is not 0, removes the lines of later steps
+  /// from the existing file and appends to it. Without a path, writes nothing; writes to a device or a pipe
+  /// directly. Throws std::runtime_error for a file that cannot be opened, is being written by another run,
+  /// or has other content.
   MetricsLog(const std::string& path, std::size_t first_step,
              const std::map<std::string, std::string>& about = {}, std::optional<std::uint64_t> seed = {});
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
   ~MetricsLog() { write_lines(); }
 
-  /// Adds a line. An error is thrown later, by flush(), so that the run can save first.
+  /// Adds a line. Errors are thrown later, by flush(), so that the run can save first.
   void write(std::size_t step, const StepResult& result, double seconds);
   bool failed() const { return error_ != 0; }
 
@@ -40,7 +40,7 @@ class MetricsLog {
   };
 
   [[noreturn]] void fail(const std::string& why) const;
-  /// Returns how many bytes of the file stay.
+  /// Returns the number of bytes of the file to keep.
   std::size_t lock_and_cut(std::size_t first_step);
   std::size_t length_until(std::size_t first_step);
   void write_lines();

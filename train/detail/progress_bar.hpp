@@ -6,7 +6,7 @@
 
 namespace xgrad::detail {
 
-/// Progress on stderr: on a terminal a line that is redrawn at most ten times a second, elsewhere ten lines.
+/// Progress on stderr: on a terminal, a line redrawn at most ten times per second, elsewhere ten lines.
 class ProgressBar {
  public:
   ProgressBar(std::size_t first, std::size_t steps, bool shown);
@@ -14,10 +14,10 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Ends the line of the bar, so that others can print below it.
+  /// Ends the line of the bar, so that other output starts on a new line.
   void end_line();
 
-  /// `done` steps are done; the last one had this loss and so many tokens.
+  /// Shows that `done` steps are complete, and the loss and the number of tokens of the last one.
   void update(std::size_t done, double loss, std::size_t tokens);
 
  private:

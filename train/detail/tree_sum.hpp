@@ -7,28 +7,28 @@
 
 namespace xgrad::detail {
 
-/// Adds up the parts of a whole, from left to right, in one fixed order: that of a balanced binary tree over
-/// all of them. Part 0 is added to part 1, 2 to 3, then those sums to each other, and so on; what is left at
-/// the right end has no partner and is added last.
+/// Adds up parts from left to right in a fixed order: that of a balanced binary tree over all of them. Part 0
+/// is added to part 1, 2 to 3, then those sums to each other, and so on; a remainder at the right end has no
+/// partner and is added last.
 ///
-/// A piece of the whole can be added up elsewhere: its sums are the largest nodes of the tree inside of it,
-/// and give the same additions when they are pushed where the parts were.
+/// A range of the parts can be added up elsewhere: its sums are the largest nodes of the tree inside it;
+/// pushing them in place of the parts gives the same additions.
 ///
-/// a.add(b) has to make a + b of a. Where a.add(b, c, d) makes (a + b) + (c + d) of it, nodes wait until four
-/// neighbours can be added up in one go, which reads and writes less memory.
+/// a.add(b) must set a to a + b. If a.add(b, c, d), which sets a to (a + b) + (c + d), exists, nodes wait
+/// until four neighbours can be added at once, with less memory traffic.
 template <class Sum>
 class TreeSum {
  public:
-  /// The sum of `count` parts; count is a power of two, and the first of the parts divisible by it.
+  /// The sum of `count` parts; count is a power of two that divides the index of the first part.
   struct Node {
     std::size_t count;
     Sum sum;
   };
 
-  /// Begins before part `first`.
+  /// Starts before part `first`.
   explicit TreeSum(std::size_t first = 0) : end_(first) {}
 
-  /// The parts that come next.
+  /// Adds the next parts.
   void push(Node node) {
     end_ += node.count;
     nodes_.push_back(std::move(node));
@@ -36,7 +36,7 @@ class TreeSum {
     }
   }
 
-  /// What has been pushed, as few nodes.
+  /// The sum so far, as the fewest nodes.
   std::vector<Node>& nodes() {
     std::vector<Node> pushed = std::move(nodes_);
     nodes_.clear();
@@ -50,7 +50,7 @@ class TreeSum {
     return nodes_;
   }
 
-  /// The sum of all parts of the whole; there must be some.
+  /// The sum of all parts; requires at least one.
   Sum& total() {
     nodes();
     for (; nodes_.size() > 1; nodes_.pop_back()) nodes_[nodes_.size() - 2].sum.add(nodes_.back().sum);
@@ -61,7 +61,7 @@ class TreeSum {
   static constexpr std::size_t at_once = requires(Sum & a, const Sum& b) { a.add(b, b, b); }
   ? 4 : 2;
 
-  /// Makes one node of the last N if together they are one of the tree.
+  /// Merges the last N nodes if together they are a node of the tree.
   template <std::size_t N>
   bool add_last() {
     const std::size_t count = nodes_.back().count;
@@ -82,7 +82,7 @@ class TreeSum {
   std::vector<Node> nodes_;
 };
 
-/// The nodes that TreeSum leaves of parts [first, end): how many parts each has.
+/// The number of parts of each node that TreeSum leaves of parts [first, end).
 std::vector<std::size_t> tree_nodes(std::size_t first, std::size_t end);
 
 }  // namespace xgrad::detail
