@@ -7,15 +7,15 @@ namespace xgrad {
 
 /// y[...] = weight[ids[...]], with ids of any shape, weight (vocabulary, dim), y (ids' shape, dim).
 ///
-/// Starts standard normal; the row `padding_idx` starts as zeros and gets no gradient. Throws ValueError for
-/// a size of 0, IndexError for ids or a padding_idx out of range.
+/// Initialized standard normal; the row `padding_idx` is zeros and gets no gradient. Throws ValueError for a
+/// size of 0, IndexError for ids or a padding_idx out of range.
 /// https://pytorch.org/docs/stable/generated/torch.nn.Embedding.html
 template <class T>
 class Embedding : public Module<T> {
  public:
   Embedding(std::size_t vocabulary, std::size_t dim, EmbeddingOptions options = {});
 
-  /// With these numbers. Throws ShapeError unless weight is (vocabulary, dim).
+  /// With the given weight. Throws ShapeError unless weight is (vocabulary, dim).
   explicit Embedding(Array<T> weight, EmbeddingOptions options = {});
 
   Variable<T> operator()(const Ids& ids) const;

@@ -6,21 +6,21 @@
 
 namespace xgrad {
 
-/// Who may be attended to: false where an id is pad_id. ids (batch, seq), the mask (batch, 1, 1, seq): it
-/// broadcasts over heads and queries. Throws ShapeError for ids of another rank.
+/// Attention mask that excludes padding: false where an id is pad_id. ids (batch, seq), the mask (batch, 1,
+/// 1, seq): it broadcasts over heads and queries. Throws ShapeError for ids of another rank.
 Mask padding_mask(const Ids& ids, std::int64_t pad_id);
 
-/// What with_weights() returns.
+/// Result of with_weights().
 template <class T>
 struct EncoderResult {
   Variable<T> output;                ///< (batch, seq, d_model)
   std::vector<Variable<T>> weights;  ///< of each layer, (batch, heads, seq, seq)
 };
 
-/// A stack of encoder layers, `layers.0`, `layers.1`, ...; with norm_first a last `norm` follows them.
+/// A stack of encoder layers, `layers.0`, `layers.1`, ...; with norm_first followed by a last `norm`.
 ///
-/// x and y (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for a
-/// config out of range. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
+/// x and y (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for an
+/// invalid config. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
 template <class T>
 class Encoder : public Module<T> {
  public:
@@ -28,7 +28,7 @@ class Encoder : public Module<T> {
 
   Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
 
-  /// The same, with every layer's attention weights.
+  /// Forward that also returns every layer's attention weights.
   EncoderResult<T> with_weights(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace xgrad {
 
-/// While it lives, a module and all below it are in evaluation mode; at the end each has the mode that it
-/// had, after an exception, too: { const xgrad::EvalMode guard(model); accuracy(model); }
+/// Sets a module and its submodules to evaluation mode for the lifetime of the object, then restores the mode
+/// of each, also after an exception: { const xgrad::EvalMode guard(model); accuracy(model); }
 template <class T>
 class EvalMode {
  public:
@@ -18,7 +18,7 @@ class EvalMode {
 
  private:
   Module<T> module_;
-  std::vector<bool> modes_;  // of the module, then of all below it, each before its children
+  std::vector<bool> modes_;  // of the module, then of its submodules, parents before children
 };
 
 }  // namespace xgrad

@@ -4,11 +4,11 @@
 
 namespace xgrad {
 
-/// The function between the two layers of a FeedForward.
+/// Activation function of a FeedForward.
 enum class Activation { relu, gelu };
 
-/// y = linear2(dropout(activation(linear1(x)))), with x and y (..., d_model) and d_ff numbers between
-/// (Vaswani et al. 2017, arXiv:1706.03762, section 3.3). Throws ValueError for a size of 0.
+/// y = linear2(dropout(activation(linear1(x)))), with x and y (..., d_model) and inner width d_ff (Vaswani et
+/// al. 2017, arXiv:1706.03762, section 3.3). Throws ValueError for a size of 0.
 template <class T>
 class FeedForward : public Module<T> {
  public:

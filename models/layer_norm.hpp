@@ -8,18 +8,19 @@ namespace xgrad {
 /// y = (x - mean) / sqrt(variance + eps) * weight + bias over the last axes, whose lengths are
 /// `normalized_shape` (Ba et al. 2016, arXiv:1607.06450); x and y (..., normalized_shape).
 ///
-/// weight starts as ones, bias as zeros, both of that shape. Throws ValueError for no lengths, a length below
-/// 1 or a negative eps. https://pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html
+/// weight is initialized to ones, bias to zeros, both of that shape. Throws ValueError for no lengths, a
+/// length below 1 or a negative eps. https://pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html
 template <class T>
 class LayerNorm : public Module<T> {
  public:
   explicit LayerNorm(Dims normalized_shape, double eps = 1e-5);
 
-  /// With these numbers, whose shape says which axes. Throws ShapeError unless both have the same.
+  /// With the given weight and bias, whose shape is `normalized_shape`. Throws ShapeError unless their shapes
+  /// are equal.
   LayerNorm(Array<T> weight, Array<T> bias, double eps = 1e-5);
 
   Variable<T> operator()(const Variable<T>& x) const;
-  /// Of x + residual.
+  /// The layer norm of x + residual.
   Variable<T> operator()(const Variable<T>& x, const Variable<T>& residual) const;
 
   const Variable<T>& weight() const { return weight_; }

@@ -8,20 +8,20 @@ namespace xgrad {
 
 /// y = x weight^T + bias, with x (..., in), weight (out, in), bias (out), y (..., out).
 ///
-/// Both start uniform in [-1/sqrt(in), 1/sqrt(in)). Throws ValueError for a size of 0.
+/// Both are initialized uniformly in [-1/sqrt(in), 1/sqrt(in)). Throws ValueError for a size of 0.
 /// https://pytorch.org/docs/stable/generated/torch.nn.Linear.html
 template <class T>
 class Linear : public Module<T> {
  public:
   Linear(std::size_t in_features, std::size_t out_features, bool bias = true);
 
-  /// With these numbers. Throws ShapeError unless weight is (out, in) and bias (out), or absent.
+  /// With the given weight and bias. Throws ShapeError unless weight is (out, in) and bias (out) or absent.
   explicit Linear(Array<T> weight, std::optional<Array<T>> bias = {});
 
   Variable<T> operator()(const Variable<T>& x) const;
 
   const Variable<T>& weight() const { return weight_; }
-  const Variable<T>& bias() const { return bias_; }  ///< undefined without one
+  const Variable<T>& bias() const { return bias_; }  ///< undefined without a bias
 
  private:
   Variable<T> weight_, bias_;

@@ -12,30 +12,30 @@
 
 namespace xgrad {
 
-/// A name and the parameter that goes by it.
+/// A name and its parameter.
 template <class T>
 using NamedParameter = std::pair<std::string, Variable<T>>;
 
-/// Parameters by their dotted names, as they are stored and loaded.
+/// Parameters by dotted name, as stored in files.
 template <class T>
 using StateDict = std::map<std::string, Array<T>>;
 
 namespace detail {
 
-/// What all handles to one module share.
+/// State shared by all handles to one module.
 template <class T>
 struct ModuleState {
   std::string type;
   std::vector<NamedParameter<T>> parameters;
   std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
-  std::unordered_set<std::string> names;  // of both: an imported graph may have very many
+  std::unordered_set<std::string> names;  // of parameters and children: an imported graph may have very many
   bool training = true;
 };
 
 }  // namespace detail
 
-/// A layer, or a model made of layers: an object with parameters. The constructor declares them, and
-/// declaring is registering; forward is a const operator().
+/// Base class of layers and models: an object with parameters, which the constructor declares and thereby
+/// registers; forward is a const operator().
 ///
 ///   template <class T>
 ///   class Projection : public xgrad::Module<T> {
@@ -54,7 +54,7 @@ struct ModuleState {
 ///     xgrad::Variable<T> scale_;
 ///   };
 ///
-/// A module is a handle: copies share parameters and mode, so a const one can be trained, too.
+/// A module is a handle: copies share parameters and mode, so a const module can be trained, too.
 /// https://pytorch.org/docs/stable/generated/torch.nn.Module.html
 template <class T>
 class Module {
@@ -62,51 +62,51 @@ class Module {
   Module(const Module&) = default;
   Module& operator=(const Module&) = default;
 
-  /// The name of the class, as summaries show it.
+  /// The class name, as in summaries.
   const std::string& type() const noexcept { return state_->type; }
 
-  /// In the order of declaration, own ones before those of children: "layers.0.norm1.weight". One that has
-  /// several names is listed once, under the first.
+  /// In the order of declaration, the module's own before those of children: "layers.0.norm1.weight". A
+  /// parameter with several names is listed once, under the first.
   std::vector<NamedParameter<T>> named_parameters() const;
-  /// The same without names.
+  /// The parameters without their names.
   std::vector<Variable<T>> parameters() const;
 
   /// The number of elements of all parameters.
   std::size_t parameter_count() const;
 
-  /// Copies of all parameters, under all their names.
+  /// Copies of all parameters; a parameter with several names occurs under each.
   StateDict<T> state_dict() const;
 
-  /// Assigns to all parameters. Throws ValueError, naming every missing, unexpected and misshapen entry, and
-  /// loads nothing then: "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)".
+  /// Assigns to all parameters. Throws ValueError that names every missing, unexpected and misshapen entry,
+  /// without changes: "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)".
   void load_state_dict(const StateDict<T>& state) const;
 
-  /// Sets the mode of this module and all below it; dropout is active in training only.
+  /// Sets the mode of this module and its submodules; dropout is active in training only.
   void train(bool on = true) const;
   void eval() const { train(false); }
   bool training() const noexcept { return state_->training; }
 
-  /// Forgets the gradients of all parameters.
+  /// Resets the gradients of all parameters.
   void zero_grad() const;
 
   const detail::ModuleState<T>& state() const noexcept { return *state_; }
 
  protected:
-  /// The first line of a forward pass, `const auto scope = this->scope();`: watchers are notified that
-  /// what is computed from here to the end of the block belongs to this module.
+  /// First line of a forward pass, `const auto scope = this->scope();`: watchers attribute all ops until the
+  /// end of the block to this module.
   detail::ModuleScope scope() const {
     if (!detail::is_watched()) [[likely]]
       return {};
     return detail::ModuleScope(running());
   }
 
-  /// `type` is the name that summaries show.
+  /// `type` is the class name for summaries.
   explicit Module(std::string type);
 
-  /// A new parameter. Throws ValueError for a name that is taken.
+  /// Registers a new parameter and returns it. Throws ValueError for a duplicate name.
   Variable<T> parameter(std::string name, Array<T> initial);
 
-  /// Registers a module below this one and returns it. Throws ValueError for a name that is taken.
+  /// Registers a submodule and returns it. Throws ValueError for a duplicate name.
   template <class M>
   M child(std::string name, M module) {
     add_child(std::move(name), module);
@@ -119,7 +119,7 @@ class Module {
 
   void add_child(std::string name, const Module& module);
   void declare(const std::string& name);
-  /// For watchers; null if this module is the innermost one that runs already.
+  /// For watchers; null if this module is already the innermost running one.
   [[gnu::cold, gnu::noinline]] std::unique_ptr<RunningModule> running() const;
 
   std::shared_ptr<detail::ModuleState<T>> state_;

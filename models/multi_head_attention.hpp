@@ -7,7 +7,7 @@ namespace xgrad {
 
 struct MultiHeadAttentionOptions {
   bool bias = false;   ///< biases of the four projections
-  double dropout = 0;  ///< of the attention weights, in training
+  double dropout = 0;  ///< of the attention weights
 };
 
 /// out_proj(cat(head_1, ..., head_h)) with head_i = softmax(q_i k_i^T / sqrt(d_model / heads)) v_i, where
@@ -16,20 +16,20 @@ struct MultiHeadAttentionOptions {
 ///
 /// q (batch, L, d_model), k and v (batch, S, d_model); the mask broadcasts to (batch, heads, L, S), such as
 /// padding_mask()'s. Throws ValueError "MultiHeadAttention: d_model must be divisible by heads, got 6 and 4",
-/// ShapeError for shapes that do not fit.
+/// ShapeError for incompatible shapes.
 /// https://pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
 template <class T>
 class MultiHeadAttention : public Module<T> {
  public:
   MultiHeadAttention(std::size_t d_model, std::size_t heads, MultiHeadAttentionOptions options = {});
 
-  /// Of x with itself.
+  /// Self-attention of x.
   Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
-  /// Of the queries q with other keys and values.
+  /// Cross-attention of the queries q to other keys and values.
   Variable<T> operator()(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
                          const AttentionMask<T>& mask = {}) const;
 
-  /// The same, with the attention weights (batch, heads, L, S).
+  /// Forward that also returns the attention weights (batch, heads, L, S).
   AttentionResult<T> with_weights(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
   AttentionResult<T> with_weights(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
                                   const AttentionMask<T>& mask = {}) const;

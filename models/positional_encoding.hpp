@@ -6,7 +6,7 @@
 namespace xgrad {
 
 /// y = x + weight[0 ... seq - 1]: a learned vector for each position; x and y (..., seq, d_model), weight
-/// (max_len, d_model), standard normal at first.
+/// (max_len, d_model), initialized standard normal.
 ///
 /// Throws ShapeError "LearnedPositionalEncoding: x may have max_len 10 positions at most, got 12 in (1, 12,
 /// 4)".

@@ -8,8 +8,8 @@ namespace xgrad {
 /// Attention with one head, without biases and output projection: softmax(q k^T / sqrt(d_model)) v with q, k,
 /// v = W_q(x), W_k(x), W_v(x) (Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1).
 ///
-/// x and y (..., seq, d_model). `row_dim` and `col_dim` say which axes of x are tokens and features: 0 and 1
-/// without a batch axis, 1 and 2 (or -2 and -1) with one. Throws ShapeError unless these are x's last two.
+/// x and y (..., seq, d_model). `row_dim` and `col_dim` are the token and feature axes of x: 0 and 1 without
+/// a batch axis, 1 and 2 (or -2 and -1) with one. Throws ShapeError unless these are x's last two.
 template <class T>
 class SelfAttention : public Module<T> {
  public:
@@ -17,7 +17,7 @@ class SelfAttention : public Module<T> {
 
   Variable<T> operator()(const Variable<T>& x) const;
 
-  /// The same, with the attention weights (..., seq, seq).
+  /// Forward that also returns the attention weights (..., seq, seq).
   AttentionResult<T> with_weights(const Variable<T>& x) const;
 
  private:

@@ -9,31 +9,31 @@
 
 namespace xgrad {
 
-/// How positions are encoded.
+/// Kind of positional encoding.
 enum class Positions { learned, sinusoidal };
 
-/// What the class head sees of a sequence.
+/// Pooling of a sequence for the class head.
 enum class Pooling {
-  mean,   ///< the mean over the positions that are not padding
-  first,  ///< the first position, where a class token stands
+  mean,   ///< the mean over all positions except padding
+  first,  ///< the first position, which holds a class token
 };
 
-/// The sizes and choices of a ToyEncoder; vocab_size, max_len and encoder have to be given.
+/// Configuration of a ToyEncoder; vocab_size, max_len and encoder are required.
 struct ToyEncoderConfig {
-  std::size_t vocab_size = 0;  ///< ids are below it
-  std::size_t max_len = 0;     ///< positions of a sequence at most
+  std::size_t vocab_size = 0;  ///< upper bound of ids
+  std::size_t max_len = 0;     ///< maximum sequence length
   std::size_t classes = 0;     ///< 0: no class head
   EncoderConfig encoder = {};
-  std::optional<std::int64_t> pad_id = {};  ///< positions with this id are attended to by none
+  std::optional<std::int64_t> pad_id = {};  ///< the attention mask excludes positions with this id
   Positions positions = Positions::learned;
   Pooling pooling = Pooling::mean;
 };
 
 /// Token and position embeddings, an encoder, and two heads: token_head predicts the token at each position,
-/// class_head a class of the whole sequence.
+/// class_head the class of the sequence.
 ///
-/// ids (batch, seq). Throws ValueError for a config out of range, ShapeError for ids of another rank or
-/// longer than max_len, IndexError for ids that are not below vocab_size.
+/// ids (batch, seq). Throws ValueError for an invalid config, ShapeError for ids of another rank or longer
+/// than max_len, IndexError for ids that are not below vocab_size.
 template <class T>
 class ToyEncoder : public Module<T> {
  public:
@@ -44,16 +44,16 @@ class ToyEncoder : public Module<T> {
   /// The encoded tokens, (batch, seq, d_model).
   Variable<T> operator()(const Ids& ids) const;
 
-  /// The same, with every layer's attention weights (batch, heads, seq, seq).
+  /// Forward that also returns every layer's attention weights (batch, heads, seq, seq).
   EncoderResult<T> with_weights(const Ids& ids) const;
 
-  /// (batch, seq, vocab_size).
+  /// Token logits, (batch, seq, vocab_size).
   Variable<T> token_logits(const Ids& ids) const;
 
-  /// (batch, classes). Throws ValueError if the config has no classes.
+  /// Class logits, (batch, classes). Throws ValueError if the config has no classes.
   Variable<T> class_logits(const Ids& ids) const;
 
-  /// The heads on tokens that are encoded already.
+  /// The heads applied to encoded tokens.
   Variable<T> token_logits(const Variable<T>& encoded) const;
   Variable<T> class_logits(const Variable<T>& encoded, const Ids& ids) const;
 

@@ -2,7 +2,7 @@
 
 namespace xgrad::detail {
 
-/// Calls visit(state) for a module and all below it, each before its children.
+/// Calls visit(state) for a module and its submodules, parents before children.
 template <class S, class Visit>
 void for_each_module(S& state, const Visit& visit) {
   visit(state);
