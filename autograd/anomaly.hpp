@@ -5,14 +5,14 @@
 
 namespace xgrad {
 
-/// A nan that DetectAnomaly found.
+/// Thrown by DetectAnomaly for a nan.
 struct AnomalyError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// While one lives, the first op on this thread whose result holds a nan, and the first whose backward
-/// returns one, throws an AnomalyError that names it: "detect_anomaly: the result (3) of 'log' is nan at (1),
-/// and no input is". Each result is read once more, so training is slower.
+/// Detects nan on this thread for the lifetime of the object: the first op whose result has a nan, and the
+/// first whose backward returns one, throws an AnomalyError that names it: "detect_anomaly: the result (3) of
+/// 'log' is nan at (1), and no input is". Reads each result once more, so training is slower.
 /// https://pytorch.org/docs/stable/autograd.html#torch.autograd.detect_anomaly
 class [[nodiscard]] DetectAnomaly : public Watcher {
   void on_op(const OpEvent<float>& event) override;

@@ -20,15 +20,15 @@ Variable<T> checkpoint(std::function<Variable<T>(const std::vector<Variable<T>>&
 
 }  // namespace detail
 
-/// y = f(x), of which the graph keeps x alone: what f computes on its way is computed again when the backward
-/// pass comes there. Memory for time: a chain of n steps, checkpointed every sqrt(n) of them, holds about
-/// 2 sqrt(n) steps' values at once instead of n, and costs one forward pass more.
+/// y = f(x), for which the graph saves only x: the backward pass recomputes the intermediate values of f.
+/// Trades time for memory: a chain of n steps, checkpointed every sqrt(n) of them, holds about 2 sqrt(n)
+/// steps' values at once instead of n, for one additional forward pass.
 ///
-/// f takes the vector x (or a Variable, below) and returns a Variable. It is kept in the graph, so that it
-/// must not refer to what is gone when it is called again, and has to compute the same then: it draws the
-/// same random numbers, and must not depend on what changes meanwhile. What else f reads, such as a model's
-/// parameters, gets its gradients, too. Derivatives of any order. Throws ShapeError, in the backward pass, if
-/// f returns another shape when it is called again, and GraphError if x was changed in place.
+/// f takes the vector x (or a Variable, below) and returns a Variable. The graph keeps it, so it must not
+/// refer to objects destroyed before the backward pass, and must compute the same then: it draws the same
+/// random numbers, and must not depend on state that changes in between. Other Variables that f reads, such
+/// as a model's parameters, get gradients, too. Derivatives of any order. Throws ShapeError, in the backward
+/// pass, if f then returns another shape, and GraphError if x was changed in place.
 ///
 /// Chen, Xu, Zhang and Guestrin, Training deep nets with sublinear memory cost (2016);
 /// https://pytorch.org/docs/stable/checkpoint.html
@@ -49,10 +49,9 @@ Variable<T> checkpoint(F f, const Variable<T>& x) {
       {x});
 }
 
-/// f_n(... f_2(f_1(x))), cut into this many segments of equal length, of which each but the last is a
-/// checkpoint: for a stack of encoder layers, say. Throws ValueError unless there are as many functions as
-/// segments, at least.
-/// https://pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint_sequential
+/// f_n(... f_2(f_1(x))), split into this many segments of equal length, each of which except the last is a
+/// checkpoint: for example for a stack of encoder layers. Throws ValueError for fewer functions than
+/// segments. https://pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint_sequential
 template <class T>
 Variable<T> checkpoint_sequential(
     const std::vector<std::function<Variable<T>(const Variable<T>&)>>& functions, std::size_t segments,

@@ -1,15 +1,14 @@
 #pragma once
 
-// Derivatives as calls: of a function f of a Variable, or of several in a vector, at x.
+// Derivatives of a function f of a Variable, or of a vector of Variables, at x.
 //
 //   const auto f = [](const Variable<double>& x) { return sum(exp(x) * x); };
 //   const auto [y, g] = value_and_grad(f, x);
 //   const Array<double> h = hessian(f, Array<double>{1, 2, 3});
 //
-// x is an array (any xtensor expression of float or double), a Variable, or a std::vector of either; f gets
-// it as Variables. What is returned has the form of what was given: arrays for arrays, Variables for
-// Variables. No grad() changes, neither of x nor of what else f reads. Where f does not depend on x,
-// derivatives are 0.
+// x is an array (any xtensor expression of float or double), a Variable, or a std::vector of either; f takes
+// Variables. Results have the form of the arguments: arrays for arrays, Variables for Variables. Changes no
+// grad(), neither of x nor of other Variables that f reads. Derivatives are 0 where f does not depend on x.
 // https://pytorch.org/docs/stable/autograd.html#functional-higher-level-api
 
 #include <functional>
@@ -21,22 +20,22 @@
 
 namespace xgrad {
 
-/// Of a derivative as a call.
+/// Options of derivatives.
 struct DerivativeOptions {
-  /// Record how the derivative is computed, so that it can be differentiated again: with respect to what x
-  /// was computed from, if x is a Variable, and to all else that f reads.
+  /// Record the derivative, so that it is differentiable: with respect to the ancestors of x, if x is a
+  /// Variable, and to everything else that f reads.
   bool create_graph = false;
 };
 
-/// Of jacobian() and hessian().
+/// Options of jacobian() and hessian().
 struct JacobianOptions {
-  /// 0: f is called once on x, and each row of the result is a pass of its own. Else f is called once on this
-  /// many copies of x, joined along a new first axis, and a pass gives as many rows: faster where f is a
-  /// chain of small ops, 32 being a good number for long ones. Then f must map each copy by itself: (rows,
-  /// ...) to (rows, ...).
+  /// 0: calls f once on x, with a separate pass for each row of the result. Otherwise calls f once on this
+  /// many copies of x, joined along a new first axis, with one pass for as many rows: faster if f is a chain
+  /// of small ops; 32 is a good number for long chains. f must then map each copy independently: (rows, ...)
+  /// to (rows, ...).
   std::size_t rows = 0;
-  /// The first axis of x and of f(x) counts samples, of which each depends on its own alone: the result has
-  /// one Jacobian or Hessian for each, (batch, y..., x...).
+  /// The first axis of x and of f(x) counts independent samples: the result has one Jacobian or Hessian for
+  /// each, (batch, y..., x...).
   bool batched = false;
   bool create_graph = false;  ///< as in DerivativeOptions
 };
@@ -70,7 +69,7 @@ template <class T>
 std::vector<std::vector<Variable<T>>> hessian(const FunctionOf<T>& f, const std::vector<Variable<T>>& x,
                                               const JacobianOptions&);
 
-/// f at x, and the graph of its gradient.
+/// f at x and the graph of its gradient.
 template <class T>
 class Tangents {
  public:
@@ -89,7 +88,7 @@ class Tangents {
   DerivativeOptions options_;
 };
 
-/// The forms in which x may be given.
+/// The forms of x.
 template <class X>
 struct Argument;
 
@@ -129,7 +128,7 @@ concept Differentiable = requires {
 template <class X>
 using ElementOf = typename Argument<X>::Element;
 
-/// The form of f(x) for an x of this form.
+/// The form of f(x) for this form of x.
 template <class X>
 struct ValueForm {
   using type = X;
@@ -165,7 +164,7 @@ typename Argument<X>::Result in_form_of(std::vector<Variable<ElementOf<X>>>&& va
   }
 }
 
-/// f as a function of a vector.
+/// f as a function of a vector of Variables.
 template <class X, class F>
 FunctionOf<ElementOf<X>> function_of(const F& f) {
   using V = Variable<ElementOf<X>>;
@@ -203,9 +202,8 @@ auto vjp(const F& f, const X& x, const typename detail::ValueForm<X>::type& v,
 }
 
 /// The Jacobian-vector product: {y, J v} with y = f(x), J = dy/dx, and v of x's shape, by two passes: u J is
-/// linear in u, and its derivative in the direction v is J v. linearize() gives further ones for one pass
-/// each.
-/// https://pytorch.org/docs/stable/generated/torch.autograd.functional.jvp.html
+/// linear in u, and its derivative in the direction v is J v. For further products, linearize() needs one
+/// pass each. https://pytorch.org/docs/stable/generated/torch.autograd.functional.jvp.html
 template <class F, detail::Differentiable X>
 std::pair<detail::ValueOf<X>, detail::ValueOf<X>> jvp(const F& f, const X& x, const X& v,
                                                       DerivativeOptions options = {}) {
@@ -224,7 +222,7 @@ auto hvp(const F& f, const X& x, const X& v, DerivativeOptions options = {}) {
       detail::hvp(detail::function_of<X>(f), detail::variables_of(x), detail::variables_of(v), options));
 }
 
-/// dy/dx with y = f(x), of shape (y..., x...); for a vector of inputs one for each.
+/// dy/dx with y = f(x), of shape (y..., x...); for a vector of inputs, a vector with one for each.
 /// https://pytorch.org/docs/stable/generated/torch.autograd.functional.jacobian.html
 template <class F, detail::Differentiable X>
 auto jacobian(const F& f, const X& x, const JacobianOptions& options = {}) {
@@ -246,7 +244,8 @@ auto hessian(const F& f, const X& x, const JacobianOptions& options = {}) {
   }
 }
 
-/// f near x: f(x) + J (. - x), with J = df/dx. For iterative solvers, which need J v and u J many times.
+/// The linearization of f at x, f(x) + J (. - x) with J = df/dx, for iterative solvers that need many
+/// products J v and u J.
 template <detail::Differentiable X>
 class Linearization {
  public:
@@ -270,7 +269,7 @@ class Linearization {
   detail::Tangents<detail::ElementOf<X>> tangents_;
 };
 
-/// f's linear part at x: f is called once, and each product with its Jacobian afterwards is one pass.
+/// Linearizes f at x: calls f once; each product with its Jacobian afterwards is one pass.
 /// https://docs.jax.dev/en/latest/_autosummary/jax.linearize.html
 template <class F, detail::Differentiable X>
 Linearization<X> linearize(const F& f, const X& x, DerivativeOptions options = {}) {

@@ -10,10 +10,10 @@
 
 namespace xgrad {
 
-/// Of implicit_function().
+/// Options of implicit_function().
 struct ImplicitOptions {
-  /// The first axis of y counts samples, and residual(y, theta)[i] depends on no sample of y but y[i]: there
-  /// is a small system of equations for each instead of one large system.
+  /// The first axis of y counts independent samples: residual(y, theta)[i] depends on no sample of y but
+  /// y[i], which gives a small system of equations for each instead of one large system.
   bool batched = false;
 };
 
@@ -30,24 +30,24 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
 
 }  // namespace detail
 
-/// y(theta) that solves residual(y, theta) = 0 for y: roots, fixed points y = f(y, theta) with the residual y
+/// y(theta), the solution of residual(y, theta) = 0: roots, fixed points y = f(y, theta) with the residual y
 /// - f(y, theta), steps of implicit schemes, minima with the gradient as residual. With F = residual, and
-/// lambda solving (dF/dy)^T lambda = dy: dtheta = -lambda dF/dtheta (the implicit function theorem). What the
-/// solver did does not matter; its result has to be exact, as the gradients are those at the root.
+/// lambda solving (dF/dy)^T lambda = dy: dtheta = -lambda dF/dtheta (the implicit function theorem). The
+/// solver's steps are not differentiated; its result must be exact, as the gradients are those at the root.
 ///
 ///   const auto y = implicit_function(theta,
 ///       [](const Array<double>& theta) { return Array<double>(xt::cbrt(theta)); },
 ///       [](const Variable<double>& y, const Variable<double>& theta) { return y * y * y - theta; });
 ///
-/// theta is a Variable, or a vector of them; solver(theta) gets an array, or a vector of arrays, or Variables
-/// if it takes these, records nothing, and returns y as an array or a Variable. residual(y, theta) is made of
-/// ops on Variables and returns the shape of y. It is kept in the graph, so that it must not refer to what is
-/// gone in the backward pass. What else it reads, such as a model's parameters, gets gradients, too.
-/// Derivatives of any order; the backward pass computes dF/dy, one pass for each element of y (or of a
+/// theta is a Variable, or a vector of them; solver(theta) takes an array, a vector of arrays, or Variables,
+/// records nothing, and returns y as an array or a Variable. residual(y, theta) is composed of ops on
+/// Variables and returns the shape of y. The graph keeps it, so it must not refer to objects destroyed before
+/// the backward pass. Other Variables that it reads, such as a model's parameters, get gradients, too.
+/// Derivatives of any order; the backward pass computes dF/dy, with one pass for each element of y (or of a
 /// sample), and solves one system.
 ///
-/// Throws ShapeError for a residual of another shape, and ValueError, in the backward pass, where dF/dy is
-/// singular.
+/// Throws ShapeError for a residual of another shape, and ValueError, in the backward pass, for a singular
+/// dF/dy.
 ///
 /// Griewank and Walther, Evaluating derivatives (2008), section 15.1;
 /// Blondel et al., Efficient and modular implicit differentiation (2021), arXiv:2105.15183

@@ -12,9 +12,9 @@ inline constexpr Op on_gradient("on_gradient", {"x"});
 
 }  // namespace ops
 
-/// y = x, whose gradient `hook` sees when the backward pass comes there, before it flows on: to print it, to
-/// gather statistics, or to replace it by the gradient of the same shape that the hook returns; a hook that
-/// returns nothing leaves it. Under create_graph what the hook computes is recorded as any other computation.
+/// y = x. `hook` is called with the gradient of y before it propagates to x: to print it, to gather
+/// statistics, or to replace it by the returned gradient of the same shape; a hook that returns nothing
+/// leaves it unchanged. Under create_graph, the ops of the hook are recorded.
 ///
 ///   h = on_gradient(h, [](const Variable<>& dy) { return clamp(dy, -1, 1); });
 ///

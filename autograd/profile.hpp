@@ -8,31 +8,31 @@
 
 namespace xgrad {
 
-/// What one kind of op, or one module and all below it, cost.
+/// Cost of one op, or of one module including its submodules.
 struct ProfileRow {
-  std::string name;   ///< the op's, or the module's as in named_parameters(); the outermost module's type
+  std::string name;   ///< of the op, or of the module as in named_parameters(); for the outermost, its type
   std::size_t calls;  ///< of the op or of the module, forward
   double forward_seconds;
   double backward_seconds;
   std::size_t bytes;  ///< of the results, forward
 };
 
-/// What profile() measured. Printed, it is two tables, of ops and of modules, times in milliseconds.
+/// Result of profile(). Prints as two tables, of ops and of modules, with times in milliseconds.
 struct Profile {
-  std::vector<ProfileRow> ops;      ///< the longest first
-  std::vector<ProfileRow> modules;  ///< in the order of their first calls
-  double seconds;                   ///< of the whole run; what the ops leave of it was spent between them
+  std::vector<ProfileRow> ops;      ///< in descending order of time
+  std::vector<ProfileRow> modules;  ///< in the order of first calls
+  double seconds;                   ///< of the whole run, including the time between ops
 
   friend std::ostream& operator<<(std::ostream& out, const Profile& profile);
 };
 
-/// Runs a function and counts ops, the bytes of their results, and time, by op and by module, on the calling
-/// thread:
+/// Runs a function and measures the calls, the bytes of results and the time of ops, by op and by module, on
+/// the calling thread:
 ///
 ///   std::cout << xgrad::profile([&] { cross_entropy(model(ids), labels).backward(); });
 ///
-/// The time of an op is what passed since the op or module before it, on the clock on the wall; an op that is
-/// part of another op's backward counts there. An exception of the function comes out.
+/// The time of an op is the wall-clock time since the previous op or module; an op inside another op's
+/// backward counts for the latter. Exceptions of the function propagate.
 /// https://pytorch.org/docs/stable/profiler.html
 Profile profile(const std::function<void()>& run);
 

@@ -9,18 +9,19 @@
 #include "../../graph/record.hpp"
 #include "../../graph/variable.hpp"
 
-// For functions that the graph keeps: what they are called with when the backward pass calls them again, and
-// what else they read.
+// For functions that the graph keeps: the arguments of their repeated call in the backward pass, and the
+// other nodes that they read.
 namespace xgrad::detail {
 
-/// A leaf of the same value.
+/// A leaf with the same value.
 template <class T>
 Variable<T> leaf_like(const Variable<T>& x) {
   return Access<T>::make(Access<T>::value(x), Ref<Node<T>>(new LeafNode<T>(x.shape())));
 }
 
-/// The saved inputs of an op for its backward to call a function of them again: what is recorded becomes an
-/// alias, so that gradients end there and lead on under create_graph, what else needs a gradient a leaf.
+/// The saved inputs of an op, for a repeated call of a function in its backward: recorded inputs become
+/// aliases, so that gradients stop there but propagate under create_graph; others that need a gradient become
+/// leaves.
 template <class T>
 std::vector<Variable<T>> called_again_with(const std::vector<Variable<T>>& x, Needs needs) {
   std::vector<Variable<T>> at = x;
@@ -34,8 +35,8 @@ std::vector<Variable<T>> called_again_with(const std::vector<Variable<T>>& x, Ne
   return at;
 }
 
-/// The gradients of y, from the gradient `dy`, for the first `inputs` of `ends` as far as they need one; the
-/// pass goes on from none of the ends.
+/// The gradients of y, from its gradient `dy`, for the first `inputs` of `ends` if needed; the pass stops at
+/// all ends.
 template <class T>
 std::vector<Variable<T>> needed_gradients(const Variable<T>& y, const std::vector<Variable<T>>& ends,
                                           std::size_t inputs, Needs needs, const Variable<T>& dy,
@@ -51,11 +52,11 @@ std::vector<Variable<T>> needed_gradients(const Variable<T>& y, const std::vecto
   return grads;
 }
 
-/// The nodes older than `start`, and the leaves, that y was computed from, but for those of x.
+/// The ancestors of y that are leaves or older than `start`, except those of x.
 template <class T>
 std::vector<Ref<Node<T>>> outer_nodes(const Variable<T>& y, const std::vector<Variable<T>>& x,
                                       std::uint64_t start) {
-  NodeSet<T> inner;  // and x; others may have the rest
+  NodeSet<T> inner;  // with x; without outer nodes, which other threads may use
   for (const Variable<T>& one : x)
     if (one.requires_grad()) inner.insert(Access<T>::node(one));
   std::vector<Ref<Node<T>>> outer, next{Access<T>::node(y)};
