@@ -30,10 +30,10 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
 
 }  // namespace detail
 
-/// y(theta), the solution of residual(y, theta) = 0: roots, fixed points y = f(y, theta) with the residual y
-/// - f(y, theta), steps of implicit schemes, minima with the gradient as residual. With F = residual, and
-/// lambda solving (dF/dy)^T lambda = dy: dtheta = -lambda dF/dtheta (the implicit function theorem). The
-/// solver's steps are not differentiated; its result must be exact, as the gradients are those at the root.
+/// y(theta), the solution of residual(y, theta) = 0: roots, fixed points with the residual y - f(y, theta),
+/// steps of implicit schemes, minima with the gradient as residual. With F = residual, and lambda solving
+/// (dF/dy)^T lambda = dy: dtheta = -lambda dF/dtheta (the implicit function theorem). The solver's steps are
+/// not differentiated; its result must be exact, as the gradients are those at the root.
 ///
 ///   const auto y = implicit_function(theta,
 ///       [](const Array<double>& theta) { return Array<double>(xt::cbrt(theta)); },

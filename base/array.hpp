@@ -9,25 +9,24 @@
 
 namespace xgrad {
 
-/// What Variables are made of: float to train, double to prove.
+/// Element types of Variables: float for training, double for checks.
 template <class T>
 concept Real = std::same_as<T, float> || std::same_as<T, double>;
 
-/// An xtensor array, row-major and contiguous; what works on an xt::xarray works on it. As with all of
-/// xtensor's arrays, Ids ids({2, 3}) holds the two values 2 and 3; Ids::from_shape({2, 3}) has two rows of
-/// three.
+/// An xtensor array, row-major and contiguous; functions of xt::xarray apply to it. As in xtensor, Ids
+/// ids({2, 3}) has the two values 2 and 3; Ids::from_shape({2, 3}) has two rows of three.
 template <class T>
 using Array = xt::xarray<T, xt::layout_type::row_major, PoolAllocator<T>>;
 
 /// The lengths of an array's axes.
 using Shape = Array<float>::shape_type;
 using Ids = Array<std::int64_t>;  ///< token ids, classes, indices
-using Mask = Array<bool>;         ///< conditions, such as who may be attended to
+using Mask = Array<bool>;         ///< conditions, such as attention masks
 
 /// "(2, 3)"; "()" for a scalar, "(3)" for one axis.
 std::string to_string(const Shape& shape);
 
-/// a == b, without the call that comparing ranges costs.
+/// a == b, without the function call of a range comparison.
 inline bool same_shape(const Shape& a, const Shape& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t axis = 0; axis < a.size(); ++axis) {
@@ -43,7 +42,7 @@ inline std::size_t element_count(const Shape& shape) {
   return count;
 }
 
-/// The number of rows: the product of all lengths but the last, 1 for a scalar.
+/// The number of rows: the product of all lengths except the last, 1 for a scalar.
 inline std::size_t row_count(const Shape& shape) {
   std::size_t count = 1;
   for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) count *= shape[axis];

@@ -10,28 +10,28 @@
 
 namespace xgrad {
 
-/// Shapes, axes or sizes that do not fit.
+/// Incompatible shapes, axes or sizes.
 struct ShapeError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// An argument out of its range.
+/// An argument out of range.
 struct ValueError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// An id or an index outside of what it points into.
+/// An id or an index out of range.
 struct IndexError : std::out_of_range {
   using std::out_of_range::out_of_range;
 };
 
-/// A graph used in a way that has no right answer: a second backward, no gradient, a changed saved value.
+/// Invalid use of a graph: a second backward, a missing gradient, a changed saved value.
 struct GraphError : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// A file that cannot be read, is not what its format demands, or cannot be written:
-/// `model.safetensors: tensor "w": shape must hold integers from 0, got -2`.
+/// A file that cannot be read or written, or violates its format: `model.safetensors: tensor "w": shape must
+/// hold integers from 0, got -2`.
 struct FileError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -54,11 +54,11 @@ std::string text(const V& part) {
   }
 }
 
-/// Throws ShapeError if the number of elements of `shape`, counting its axes of length 0 as 1, is more than
-/// memory can hold.
+/// Throws ShapeError if the number of elements of `shape`, counting its axes of length 0 as 1, exceeds
+/// memory.
 void check_count(const char* op, const Shape& shape);
 
-/// Throws an Error whose message is the parts put together. Text is built only here, on failure.
+/// Throws an Error whose message is the concatenated parts. Formats text only here, on failure.
 template <class Error, class... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(const Parts&... parts) {
   throw Error(join({text(parts)...}));

@@ -9,9 +9,9 @@
 
 namespace xgrad {
 
-/// A regular file, mapped into memory and readable as long as this object lives. A program that replaces the
-/// file by renaming, as AtomicFile does, changes nothing here; one that shortens the file in place makes the
-/// next read beyond its new end fail with SIGBUS.
+/// A regular file, mapped into memory for the lifetime of the object. Replacing the file by renaming, as
+/// AtomicFile does, does not affect the mapping; shortening it in place makes the next read beyond its new
+/// end fail with SIGBUS.
 class MappedFile {
  public:
   /// Throws FileError if the path cannot be opened or is not a regular file.
@@ -28,25 +28,24 @@ class MappedFile {
   std::unique_ptr<const std::byte[], Unmap> first_{nullptr, Unmap{0}};
 };
 
-/// A file that appears whole or not at all: it is written to a hidden temporary file in the same folder,
-/// flushed to the disk and renamed into place. Until then, and when anything fails, the file that was there
-/// stays, and the temporary one is removed. Symbolic links are followed; a file that is replaced keeps its
-/// permissions.
+/// Writes a file atomically: to a hidden temporary file in the same folder, which is flushed to the disk and
+/// renamed into place. Until then, and on failure, the existing file stays; on failure the temporary file is
+/// removed. Follows symbolic links; a replaced file keeps its permissions.
 ///
-/// A process that is killed leaves its temporary file. The first AtomicFile that another process opens in the
-/// folder removes it: the file is locked as long as its writer lives.
+/// A killed process leaves its temporary file. The first AtomicFile that another process opens in the folder
+/// removes it: a writer locks its file during its lifetime.
 class AtomicFile {
  public:
-  /// Throws FileError for a path that cannot be written, or that exists and is not a regular file.
+  /// Throws FileError for a path that cannot be written, or is an existing file other than a regular one.
   explicit AtomicFile(const std::string& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
-  /// Appends. Throws FileError.
+  /// Appends bytes. Throws FileError.
   void write(std::span<const std::byte> bytes);
 
-  /// Renames the file into place. Call it once, after the last write. Throws FileError.
+  /// Renames the file into place. Call once, after the last write. Throws FileError.
   void commit();
 
  private:
@@ -57,13 +56,13 @@ class AtomicFile {
   int descriptor_ = -1;  // -1 after commit()
 };
 
-/// Taken by a run for a file that it writes again and again, such as its checkpoint: two runs with one file
-/// would undo each other's work. The system releases it when the process ends, however it ends; it is the
-/// lock (flock) of an empty hidden file beside, ".NAME.lock", which a killed process leaves for the next one
-/// to use. Where a file system has no locks, nothing is refused.
+/// Lock of a run on a file that it writes repeatedly, such as its checkpoint: two runs with one file would
+/// overwrite each other's work. The system releases it when the process ends, normally or not; it is the lock
+/// (flock) of an empty hidden file beside it, ".NAME.lock", which a killed process leaves for reuse. On a
+/// file system without locks, it always succeeds.
 class FileLock {
  public:
-  /// Throws FileError if another one of any process holds it, or if the folder cannot be written.
+  /// Throws FileError if it is held already, by any process, or if the folder cannot be written.
   explicit FileLock(const std::string& path);
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -76,11 +75,11 @@ class FileLock {
 
 namespace detail {
 
-/// Makes a folder and those above it, unless they are there. Throws FileError.
+/// Creates a folder and its missing parents. Throws FileError.
 void make_folder(const std::string& path);
 
-/// While it lives, a write beyond the process's limit on file sizes fails with an error; without it the
-/// system sends a signal that ends the process.
+/// For the lifetime of the object, a write beyond the process's limit on file sizes fails with an error;
+/// otherwise the system sends a signal that ends the process.
 class SizeLimitIsAnError {
  public:
   SizeLimitIsAnError();

@@ -1,43 +1,43 @@
 #pragma once
-// Memory that is handed back is kept by the thread and handed out again: after the first training step, the
-// following ones ask the system for nothing.
+// Threads cache released memory and reuse it: after the first training step, the following ones allocate
+// nothing from the system.
 
 #include <cstddef>
 
 namespace xgrad {
 
-/// What the calling thread's pool has done so far.
+/// Statistics of the calling thread's pool.
 struct MemoryStats {
-  /// Blocks asked from the system.
+  /// Blocks allocated from the system.
   std::size_t system_allocations;
-  /// Blocks handed out and not yet handed back; negative if more were freed here for other threads. Small
-  /// values that wait for reuse with their shapes count until empty_cache().
+  /// Blocks allocated and not yet released; negative if more were released here for other threads. Small
+  /// values cached with their shapes count until empty_cache().
   std::ptrdiff_t live_blocks;
-  /// Bytes of blocks kept for reuse.
+  /// Bytes of cached blocks.
   std::size_t cached_bytes;
 };
 
-/// Of the calling thread.
+/// Statistics of the calling thread.
 MemoryStats memory_stats();
 
-/// Gives the calling thread's cached memory back to the system, with what the C library keeps for the
-/// process: not for a hot loop.
+/// Returns the calling thread's cached memory to the system, and the memory that the C library caches for the
+/// process: slow, not for an inner loop.
 void empty_cache();
 
 namespace detail {
 
-/// A block of at least `bytes` bytes, aligned to 64. Throws std::bad_alloc.
+/// Allocates at least `bytes` bytes, aligned to 64. Throws std::bad_alloc.
 void* pool_allocate(std::size_t bytes);
 
-/// Hands back a block that pool_allocate(bytes) gave to any thread.
+/// Releases a block that pool_allocate(bytes) returned to any thread.
 void pool_release(void* block, std::size_t bytes) noexcept;
 
-/// Whether the calling thread may keep anything for reuse: not any more while it ends.
+/// Whether the calling thread may cache memory: false once it is ending.
 bool may_keep() noexcept;
 
 }  // namespace detail
 
-/// A standard allocator over the pool. Its type, and so that of Array, is the same under all compiler flags.
+/// A standard allocator over the pool. Its type, and therefore Array's, is the same under all compiler flags.
 template <class T>
 class PoolAllocator {
  public:

@@ -17,10 +17,10 @@ class Generator;
 
 namespace detail {
 
-/// The calling thread's default generator if it has one of its own.
+/// The calling thread's own default generator, or null.
 extern constinit thread_local Generator* used_generator;
 
-/// std::mt19937, number for number, which draws many numbers at once.
+/// std::mt19937 with the same numbers, drawn in bulk.
 class Mt19937 {
  public:
   static constexpr std::size_t state_size = 624;
@@ -38,10 +38,10 @@ class Mt19937 {
   /// The next `count` numbers.
   void draw(std::uint32_t* words, std::size_t count);
 
-  /// The state and the place in it, as libstdc++ writes them.
+  /// The state and the position in it, in the format of libstdc++.
   std::string text() const;
 
-  /// Reads what text() wrote; nothing for a state that no engine is in.
+  /// Parses the result of text(); empty for an invalid state.
   static std::optional<Mt19937> from_text(const std::string& text);
 
  private:
@@ -50,51 +50,50 @@ class Mt19937 {
 
   std::array<std::uint32_t, state_size> state_, words_;  // words_ are the numbers of state_
   std::size_t position_;
-  std::vector<std::uint32_t> key_;  // that the state is still to be made of, if there is one
+  std::vector<std::uint32_t> key_;  // key whose state is not computed yet, or empty
 };
 
 }  // namespace detail
 
-/// A stream of random numbers: PyTorch's CPU generator (mt19937), number for number. Functions that draw may
-/// be called from several threads; each draws its whole array at once. What follows a seed does not depend on
-/// compiler, flags or processor, but for the last bits of normals in double, which are the C library's.
-/// https://pytorch.org/docs/stable/generated/torch.Generator.html
+/// A stream of random numbers, equal to PyTorch's CPU generator (mt19937). Functions that draw may be called
+/// from several threads; each draws its whole array at once. The stream of a seed does not depend on
+/// compiler, flags or processor, except for the last bits of normals in double, which depend on the C
+/// library. https://pytorch.org/docs/stable/generated/torch.Generator.html
 class Generator {
  public:
-  /// A new generator starts from PyTorch's default seed.
+  /// Seeds with PyTorch's default seed.
   Generator() { manual_seed(67280421310721u); }
   explicit Generator(std::uint64_t seed) { manual_seed(seed); }
   explicit Generator(std::span<const std::uint32_t> key) { manual_seed(key); }
-  /// One that will draw what `other` will.
+  /// Copies the state: both draw the same numbers.
   Generator(const Generator& other) : engine_(other.engine_), cached_normal_(other.cached_normal_) {}
 
-  /// Starts the stream anew; the low 32 bits of the seed count.
+  /// Restarts the stream from the low 32 bits of the seed.
   void manual_seed(std::uint64_t seed);
 
-  /// The same from several words, all of whose bits count: init_by_array of Matsumoto and Nishimura's
-  /// mt19937ar (2002), as numpy.random.RandomState does with a list. It takes time only when something is
-  /// drawn. Throws ValueError for none.
+  /// Seeds with several words, all of whose bits count: init_by_array of Matsumoto and Nishimura's mt19937ar
+  /// (2002), as in numpy.random.RandomState with a list. The state is computed at the first draw. Throws
+  /// ValueError for an empty key.
   void manual_seed(std::span<const std::uint32_t> key);
 
-  /// Where the stream is, as text: set_state() continues from there, in another process, too.
+  /// The state as text: set_state() continues from there, also in another process.
   std::string get_state() const;
 
-  /// Throws ValueError for text that get_state() did not write, and changes nothing then.
+  /// Restores a state. Throws ValueError, without changes, for text that is not a result of get_state().
   void set_state(const std::string& state);
 
-  /// The next 32 or 64 bits (the first 32 of which are the high ones).
+  /// The next 32 or 64 bits (whose high half is drawn first).
   std::uint32_t random32() { return engine_(); }
   std::uint64_t random64();
 
-  /// Uniform in [0, 1), with as many bits as T's significand has.
+  /// Uniform in [0, 1), with as many bits as T's significand.
   template <class T>
   T uniform();
 
-  /// A standard normal number. They are drawn in pairs (Box and Muller 1958); the second is kept for the next
-  /// call.
+  /// A standard normal number. Drawn in pairs (Box and Muller 1958); the second is stored for the next call.
   double normal();
 
-  /// The next `count` times random32().
+  /// Draws `count` numbers as random32() does.
   void draw(std::uint32_t* words, std::size_t count) { engine_.draw(words, count); }
 
   std::mutex& mutex() { return mutex_; }
@@ -105,22 +104,22 @@ class Generator {
   std::mutex mutex_;
 };
 
-/// The generator that everything draws from unless it is given another: one for the whole process, but where
-/// a UseGenerator lives.
+/// The default generator of all functions that draw: that of the process, or of the thread's UseGenerator.
 Generator& default_generator();
 
-/// While one lives, this generator, which has to live as long, is the calling thread's default one.
+/// Makes a generator, which must outlive the object, the calling thread's default for the lifetime of the
+/// object.
 class [[nodiscard]] UseGenerator : detail::ScopedValue<Generator*> {
  public:
   explicit UseGenerator(Generator& generator) noexcept : ScopedValue(detail::used_generator, &generator) {}
 };
 
-/// Seeds the default generator: what follows is PyTorch's stream from this seed (torch.manual_seed).
+/// Seeds the default generator: starts PyTorch's stream of this seed (torch.manual_seed).
 void manual_seed(std::uint64_t seed);
 
-/// The state of the default generator: save it, and set it to draw the same again (torch.get_rng_state).
+/// The state of the default generator, to draw the same numbers again (torch.get_rng_state).
 std::string get_rng_state();
-/// Throws ValueError for text that get_rng_state() did not write, and changes nothing then.
+/// Restores it. Throws ValueError, without changes, for text that is not a result of get_rng_state().
 void set_rng_state(const std::string& state);
 
 /// Uniform in [low, high) (torch.Tensor.uniform_). Throws ValueError unless low <= high
@@ -147,7 +146,7 @@ Array<T> bernoulli(const Shape& shape, double p, Generator& generator = default_
 
 namespace detail {
 
-/// bernoulli({rows, cols}, p) as bits, the lowest of each byte first: an array (rows, (cols + 7) / 8).
+/// bernoulli({rows, cols}, p) as bits, least significant first: an array (rows, (cols + 7) / 8).
 Array<std::uint8_t> bernoulli_bits(std::size_t rows, std::size_t cols, double p,
                                    Generator& generator = default_generator());
 

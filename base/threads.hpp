@@ -4,14 +4,14 @@
 
 namespace xgrad {
 
-/// How many threads one computation may use (torch.set_num_threads), for the whole process. At first as many
-/// as OPENBLAS_NUM_THREADS or OMP_NUM_THREADS says, else all processors that it may run on. They start with
-/// the first computation that is large enough and sleep in between. Results do not depend on their number,
-/// with OpenBLAS: another BLAS may add in an order that depends on how many rows a product has. Throws
+/// Sets the maximum number of threads of a computation (torch.set_num_threads), for the whole process.
+/// Default: OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, otherwise all processors available to the process.
+/// Threads start with the first large computation and sleep in between. With OpenBLAS, results do not depend
+/// on their number: another BLAS may add in an order that depends on the number of rows of a product. Throws
 /// ValueError unless the count is from 1 to 1024.
 void set_num_threads(std::size_t count);
 
-/// The number that set_num_threads() or the environment gave.
+/// The maximum number of threads, from set_num_threads() or the default.
 std::size_t num_threads();
 
 }  // namespace xgrad

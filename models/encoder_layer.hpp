@@ -12,8 +12,7 @@ struct EncoderConfig {
   std::size_t heads = 0;    ///< must divide d_model
   std::size_t d_ff = 0;     ///< inner width of the feed-forward networks
   std::size_t layers = 1;
-  double dropout =
-      0;  ///< of attention weights, inner activations and the outputs added to the residual stream
+  double dropout = 0;  ///< of attention weights, inner activations and residual branches
   Activation activation = Activation::relu;
   bool norm_first = false;  ///< pre-norm: normalize the inputs of attention and feed-forward
   bool bias = false;  ///< biases of the attention's projections; linear1, linear2 and norms always have them

@@ -4,7 +4,7 @@
 
 namespace xgrad::kernels {
 
-/// std::bit_cast, which libc++ has from version 14 on.
+/// std::bit_cast, which libc++ lacks before version 14.
 template <typename To, typename From>
 XGRAD_INLINE constexpr To bit_cast(const From& from) {
   return __builtin_bit_cast(To, from);

@@ -1,7 +1,7 @@
 #pragma once
 
-// What mpirun and its relatives tell the processes that they start, in variables of the environment: those of
-// Open MPI, of MPICH, and of PMIx, which has none for the number of processes.
+// Environment variables that mpirun and other launchers set in the processes they start: those of Open MPI,
+// of MPICH, and of PMIx, which has none for the number of processes.
 
 #include <cstddef>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace xgrad::detail {
 
-/// The rank of this process; nothing without a launcher.
+/// The rank of this process; empty without a launcher.
 inline std::optional<std::size_t> launched_rank() {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
     if (const char* rank = std::getenv(variable)) return std::strtoul(rank, nullptr, 10);
@@ -17,7 +17,7 @@ inline std::optional<std::size_t> launched_rank() {
   return std::nullopt;
 }
 
-/// How many processes there are at least; 0 without a launcher.
+/// Minimum number of processes; 0 without a launcher.
 inline std::size_t launched_processes() {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const char* count = std::getenv(variable)) return std::strtoul(count, nullptr, 10);

@@ -2,17 +2,17 @@
 
 #include <string>
 
-// Numbers as text, whatever the locale. std::to_chars is not all of it, as libc++ lacked it for
+// Locale-independent numbers as text. std::to_chars is not used throughout, as libc++ lacked it for
 // floating-point numbers.
 namespace xgrad::detail {
 
 enum class Notation { fixed, scientific };
 
-/// As printf's %f or %e, with as many digits behind the point; exact.
+/// As printf's %f or %e with this many digits after the point; exact.
 std::string formatted(double number, Notation notation, int digits);
 
-/// The shortest text, in either notation, that is read back as the same number, which must be finite; below
-/// the normal numbers it may be longer.
+/// The shortest text, in either notation, that parses to the same number, which must be finite; may be longer
+/// for subnormal numbers.
 std::string shortest_text(double number);
 
 }  // namespace xgrad::detail

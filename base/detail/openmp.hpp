@@ -2,7 +2,7 @@
 
 namespace xgrad::kernels {
 
-/// While one lives, libraries that divide work by OpenMP do not divide what this thread asks of them.
+/// Limits OpenMP in calls from this thread to one thread, for the lifetime of the object.
 class OneOpenMpThread {
  public:
   OneOpenMpThread();

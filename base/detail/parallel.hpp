@@ -2,35 +2,35 @@
 
 #include <cstddef>
 
-// One pool of threads for the whole process: OpenBLAS is only ever a single-threaded worker of it.
+// The thread pool of the process. OpenBLAS runs single-threaded inside its workers.
 namespace xgrad::kernels {
 
 constexpr std::size_t most_threads = 1024;
 
-/// How many threads parallel_for may use, the calling one included: 1 to most_threads.
+/// Maximum number of threads of parallel_for, including the caller: 1 to most_threads.
 std::size_t thread_count();
 void set_thread_count(std::size_t count);
 
-/// The same, but 1 inside of a parallel_for, which divides no further.
+/// thread_count(), but 1 inside a parallel_for, which does not nest.
 std::size_t available_threads();
 
-/// Who helps the calling thread: as many as there are, which may have to be woken or started, or only those
-/// who are awake because they have just computed something, for work that is not worth waking anybody.
+/// Threads that help the caller: all, which may have to be woken or started, or only those still awake after
+/// a computation, for work too small to wake threads for.
 enum class Helpers { woken, awake };
 
-/// parallel_for with its function taken apart.
+/// parallel_for without its template.
 void run_parallel(std::size_t count, std::size_t workers, Helpers who,
                   void (*task)(const void* context, std::size_t item, std::size_t worker),
                   const void* context);
 
-/// Calls f(item, worker) for each item in [0, count), on the calling thread and on those of the pool that are
-/// free; `worker` < workers names the thread among those that take part. What an item computes must not
-/// depend on the others, nor on who computes it.
+/// Calls f(item, worker) for each item in [0, count), on the calling thread and on free threads of the pool;
+/// `worker` < workers identifies the thread. Items must be independent of each other and of the thread that
+/// computes them.
 ///
-/// The items are shared out in order: the first part is the calling thread's, 0, the next that of worker 1,
-/// and so on, the same thread in every call; who is done helps the others. So rows that one kernel has
-/// written are in the cache of the core whose turn they are in the next, which takes a tenth of the time that
-/// fetching them from another core does. The first exception comes out here.
+/// Items are assigned in order: the first part to the calling thread, 0, the next to worker 1, and so on, the
+/// same in every call; threads that finish early take items of the others. Rows written by one kernel are
+/// therefore in the cache of the core that reads them in the next, which takes a tenth of the time of a fetch
+/// from another core. Rethrows the first exception.
 template <typename F>
 void parallel_for(std::size_t count, const F& f, std::size_t workers = available_threads(),
                   Helpers who = Helpers::woken) {
@@ -44,8 +44,8 @@ void parallel_for(std::size_t count, const F& f, std::size_t workers = available
 }
 
 /// Calls f(begin, end, worker) for pieces of [0, n) of `grain` each, the last of up to twice that: a piece
-/// should take several times the microseconds in which a thread wakes. Where they end does not depend on the
-/// number of threads.
+/// should take several times as long as waking a thread, a few microseconds. Piece borders do not depend on
+/// the number of threads.
 template <typename F>
 void parallel_chunks(std::size_t n, std::size_t grain, const F& f,
                      std::size_t workers = available_threads()) {

@@ -10,8 +10,8 @@
 
 namespace xgrad::detail {
 
-/// The number that the whole text is, in decimal digits and whatever the locale; nothing if it is none or out
-/// of range. Not std::from_chars for floating-point numbers, as libc++ lacks it.
+/// Parses the whole text as a decimal number, independent of the locale; empty if it is invalid or out of
+/// range. Floating-point numbers do not use std::from_chars, which libc++ lacks for them.
 template <class T>
 std::optional<T> parsed(std::string_view text) {
   T number{};

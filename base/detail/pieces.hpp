@@ -8,26 +8,26 @@
 #include "parallel.hpp"
 #include "vectorized.hpp"
 
-// Loops over memory, divided among the threads into pieces that depend on sizes alone.
+// Parallel loops over memory, in pieces that depend only on sizes.
 namespace xgrad::kernels {
 
-/// How many elements of a loop as cheap as an addition make a piece: about ten microseconds.
+/// Number of elements per piece of a loop as cheap as an addition: about ten microseconds.
 constexpr std::size_t piece_work = std::size_t{1} << 16;
 
-/// How many pieces of this size hold n items.
+/// The number of pieces of this size for n items.
 constexpr std::size_t ceil_div(std::size_t n, std::size_t size) { return (n + size - 1) / size; }
 
-/// True if n items that cost as much as `cost` additions each are not worth waking a thread.
+/// True if n items, each as expensive as `cost` additions, are too few to wake a thread.
 inline bool is_one_piece(std::size_t n, std::size_t cost) { return n * cost < 2 * piece_work; }
 
-/// And if they are not worth dividing at all: less than 64 KiB, which another core has to fetch in part.
+/// True if they are too few to divide at all: less than 64 KiB, part of which another core would fetch.
 inline bool is_undivided(std::size_t n, std::size_t cost) { return n * cost < piece_work / 4; }
 
-/// The part i of `parts`.
+/// Part i of `parts`.
 struct Part {
   std::size_t i, parts;
 
-  /// Of n items: [first, second).
+  /// The range [first, second) of n items.
   std::pair<std::size_t, std::size_t> operator()(std::size_t n) const {
     return {border(i, n), border(i + 1, n)};
   }
@@ -35,14 +35,14 @@ struct Part {
  private:
   std::size_t border(std::size_t k, std::size_t n) const {
     const std::size_t multiple = n < 64 * parts ? 1 : 16;       // whole vectors
-    const std::uint64_t before = std::uint64_t{k} * n / parts;  // whose product exceeds 32 bits
+    const std::uint64_t before = std::uint64_t{k} * n / parts;  // 64 bits: the product exceeds 32
     return k == parts ? n : static_cast<std::size_t>(before) / multiple * multiple;
   }
 };
 
-/// Calls f(part) for the parts of what costs as much as n * cost additions, which may be of several arrays.
-/// They are of equal length, and their number is even, so that two threads have the same halves of the rows
-/// in every kernel.
+/// Calls f(part) for the parts of work as expensive as n * cost additions, possibly on several arrays. Parts
+/// are of equal length and even in number, so that two threads have the same halves of the rows in every
+/// kernel.
 template <typename F>
 void parallel_parts(std::size_t n, std::size_t cost, const F& f) {
   if (is_undivided(n, cost)) return f(Part{0, 1});
@@ -56,7 +56,7 @@ void parallel_parts(std::size_t n, std::size_t cost, const F& f) {
       available_threads(), who);
 }
 
-/// Calls f(begin, end) for the parts of [0, n).
+/// Calls f(begin, end) for pieces of [0, n).
 template <typename F>
 void parallel_pieces(std::size_t n, std::size_t cost, const F& f) {
   parallel_parts(n, cost, [&](const Part& part) {
@@ -69,8 +69,8 @@ void parallel_pieces(std::size_t n, std::size_t cost, const F& f) {
 
 #define XGRAD_LIST(...) __VA_ARGS__
 
-/// Head of the definition of a kernel like those of XGRAD_KERNEL that loops over `count`, one of its
-/// parameters, and may do so in pieces. The body computes one, [begin, end):
+/// Head of the definition of a kernel like those of XGRAD_KERNEL that loops over its parameter `count`,
+/// possibly in pieces. The body computes one piece, [begin, end):
 ///
 ///     XGRAD_PARALLEL_KERNEL(neg, n, 1, (const T* x, T* y, std::size_t n), (x, y, n)) {
 ///       for (std::size_t i = begin; i < end; ++i) y[i] = -x[i];
@@ -90,4 +90,4 @@ void parallel_pieces(std::size_t n, std::size_t cost, const F& f) {
   template <typename T>                                                                      \
   static inline void name##_body(XGRAD_LIST params, std::size_t begin, std::size_t end)
 
-#pragma GCC diagnostic ignored "-Wunused-parameter"  // a body that computes [begin, end) needs no count
+#pragma GCC diagnostic ignored "-Wunused-parameter"  // a body that computes [begin, end) may not use count

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-// A cross compiler may see the header of this machine's C library.
+// A cross compiler may find this header of the host's C library.
 #if defined(__GLIBC__) && __has_include(<sys/single_threaded.h>)
 #define XGRAD_KNOWS_ITS_THREADS
 #include <sys/single_threaded.h>
@@ -12,7 +12,7 @@
 
 namespace xgrad::detail {
 
-/// True as long as the process has never had a second thread (false where the C library cannot tell).
+/// True if the process never had a second thread (false if the C library cannot tell).
 inline bool single_threaded() noexcept {
 #ifdef XGRAD_KNOWS_ITS_THREADS
   return __libc_single_threaded != 0;
@@ -21,7 +21,7 @@ inline bool single_threaded() noexcept {
 #endif
 }
 
-/// An owner count that is atomic only once there are threads to race with, as that of libstdc++'s shared_ptr.
+/// A reference count that is atomic only in multithreaded processes, as that of libstdc++'s shared_ptr.
 class RefCount {
  public:
   void add() noexcept {
@@ -32,7 +32,7 @@ class RefCount {
     }
   }
 
-  /// True if that was the last owner.
+  /// Releases one owner; returns true if it was the last.
   bool drop() noexcept {
     if (single_threaded()) {
       const std::uint32_t left = count_.load(std::memory_order_relaxed) - 1;
@@ -49,8 +49,7 @@ class RefCount {
   std::atomic<std::uint32_t> count_{0};
 };
 
-/// Shared ownership of an object with a member `RefCount refs`; dispose(object) is called with the last owner
-/// gone.
+/// Shared ownership of an object with a member `RefCount refs`; the last owner calls dispose(object).
 template <class U>
 class Ref {
  public:
@@ -64,7 +63,7 @@ class Ref {
     std::swap(object_, other.object_);
     return *this;
   }
-  /// Most of them are empty by then: only for the others is it worth a call.
+  /// Most are empty here: only the others are worth a call.
   [[gnu::always_inline]] ~Ref() {
     if (object_ != nullptr) drop(object_);
   }

@@ -2,7 +2,7 @@
 
 namespace xgrad::detail {
 
-/// Sets a variable of the calling thread and puts the old value back, also after an exception.
+/// Sets a thread-local variable and restores its old value at the end, also after an exception.
 template <class V>
 class ScopedValue {
  public:

@@ -7,8 +7,8 @@
 
 namespace xgrad::detail {
 
-/// The array behind one or more handles. Whole values are recycled by shape: building an xarray's shape and
-/// strides costs several times what taking one back does.
+/// The array shared by one or more handles. Values are recycled by shape: constructing an xarray's shape and
+/// strides costs several times as much as reusing one.
 template <class T>
 struct Value {
   explicit Value(Array<T>&& contents);
@@ -18,8 +18,8 @@ struct Value {
 
   RefCount refs;
   std::uint32_t version = 0;  ///< counts changes in place
-  std::uint64_t key;          ///< the shape as a number; 0 if the value is not to be recycled
-  Value* next = nullptr;      ///< in a list of values that wait for reuse
+  std::uint64_t key;          ///< encodes the shape; 0 if the value is not recyclable
+  Value* next = nullptr;      ///< in a list of recycled values
   Array<T> array;
 };
 

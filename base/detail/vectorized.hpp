@@ -2,10 +2,9 @@
 
 #include <type_traits>
 
-// Kernels choose their instruction set at run time: there is a version of a function for each processor
-// level. With GCC the loader picks, before sanitizers start, so these get the plain version; with clang the
-// first call does. Where all files are compiled for the highest level (-march=native), there is nothing to
-// choose.
+// Kernels select their instruction set at run time: a function has a version for each processor level. With
+// GCC the loader selects, before sanitizers start, so these use the plain version; with clang the first call
+// does. If all files are compiled for the highest level (-march=native), there is only one version.
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
@@ -21,25 +20,25 @@
 #define XGRAD_VERSIONS
 #endif
 
-/// What a kernel calls has to be inlined into each of its versions.
+/// Functions called by a kernel must be inlined into each of its versions.
 #define XGRAD_INLINE [[gnu::always_inline]] inline
 
-/// The same for a lambda, between its parameters and its body.
+/// XGRAD_INLINE for a lambda, between its parameters and its body.
 #define XGRAD_INLINE_LAMBDA __attribute__((always_inline))
 
-/// Before a loop whose iterations are independent even when its output is one of its inputs.
+/// Before a loop whose iterations are independent even if its output is one of its inputs.
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed"  // a loop that stays scalar is no error
+#pragma clang diagnostic ignored "-Wpass-failed"  // a loop that stays scalar is not an error
 #define XGRAD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__OPTIMIZE__)  // else GCC warns; a loop that is unrolled before it is vectorised stays scalar
+#elif defined(__OPTIMIZE__)  // otherwise GCC warns; a loop unrolled before vectorisation stays scalar
 #define XGRAD_INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #else
 #define XGRAD_INDEPENDENT
 #endif
 
-/// Defines the function `name`, which returns `body args`, in all versions. Clang's of target_clones do not
-/// link where they alone call an inline function (seen with 16 and 19), so there each version has a name, and
-/// the first call chooses.
+/// Defines the function `name`, which returns `body args`, in all versions. Clang's target_clones do not link
+/// if only they call an inline function (seen with 16 and 19), so each version has a name there, and the
+/// first call selects one.
 #if !defined(XGRAD_VERSIONS)
 #define XGRAD_FUNCTION_VERSIONS(linkage, result, name, params, args, body) \
   linkage result name params { return body args; }
@@ -61,7 +60,7 @@
   }
 #endif
 
-/// Head of the definition of a function that is compiled in versions; its body becomes an inlined function:
+/// Head of the definition of a function compiled in versions; its body becomes an inlined function:
 ///
 ///     XGRAD_VECTORIZED(void, twice, (const int* x, int* y, std::size_t n), (x, y, n)) {
 ///       for (std::size_t i = 0; i < n; ++i) y[i] = 2 * x[i];
@@ -73,7 +72,7 @@
 
 /// The versions of a kernel whose body follows, for XGRAD_KERNEL and XGRAD_PARALLEL_KERNEL. The body becomes
 /// an inlined template. Function versions cannot be templates, hence one plain function for float and one for
-/// double, between which name##_versions chooses.
+/// double; name##_versions selects one.
 #define XGRAD_KERNEL_VERSIONS(result, name, params, args)                      \
   template <typename T>                                                        \
   [[gnu::always_inline]] static inline result name##_body params;              \
@@ -94,7 +93,7 @@
     }                                                                          \
   }
 
-/// Head of the definition of a kernel which a header declares as `template <typename T> result name params`:
+/// Head of the definition of a kernel that a header declares as `template <typename T> result name params`:
 ///
 ///     XGRAD_KERNEL(void, neg, (const T* x, T* y, std::size_t n), (x, y, n)) {
 ///       for (std::size_t i = 0; i < n; ++i) y[i] = -x[i];
