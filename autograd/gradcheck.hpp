@@ -13,9 +13,8 @@ struct GradcheckOptions {
   double eps = 1e-6;   ///< step of the central difference
   double atol = 1e-5;  ///< |analytic - numeric| <= atol + rtol |numeric|
   double rtol = 1e-3;
-  std::size_t projections =
-      0;                   ///< 0: checks every element; else this many random directions through all inputs
-  std::uint64_t seed = 0;  ///< of the random weights of the outputs and the random directions
+  std::size_t projections = 0;  ///< number of random directions through all inputs; 0: every element
+  std::uint64_t seed = 0;       ///< of the random weights of the outputs and the random directions
 };
 
 /// Result of a check; true if the gradients are correct.

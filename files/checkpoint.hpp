@@ -10,7 +10,7 @@
 
 namespace xgrad {
 
-/// Something that a checkpoint keeps; it must outlive this.
+/// Reference to a part of a checkpoint, which must outlive this.
 class TrainingPart {
  public:
   TrainingPart(Stateful& part)
@@ -20,7 +20,7 @@ class TrainingPart {
   TrainingPart(const Module<T>& model)
       : list_([model](StateArchive& state, const std::string& name) { state.part(name, model); }) {}
 
-  /// Weights beside the model's, such as the best so far; there may be none yet.
+  /// Additional weights, such as the best so far; may be empty.
   template <class T>
   TrainingPart(StateDict<T>& weights)
       : list_([&weights](StateArchive& state, const std::string& name) { state.arrays(name, weights); }) {}
@@ -31,24 +31,24 @@ class TrainingPart {
   std::function<void(StateArchive&, const std::string&)> list_;
 };
 
-/// All that changes from step to step but the default generator, by names of your own without dots:
+/// All state that changes from step to step except the default generator, by user-defined names without dots:
 /// {{"model", model}, {"optimizer", optimizer}, {"scheduler", scheduler}}.
 using TrainingParts = std::map<std::string, TrainingPart>;
 
-/// Writes a training run after `step` steps into one safetensors file, as an AtomicFile: whenever the process
-/// ends, the file is the new one or the one before, whole. It holds the arrays of all parts as tensors
-/// "<part>.<name>", their numbers as F64 scalars "numbers.<part>.<name>" and "numbers.step", and in its
-/// metadata the default generator's state and `config`, what the run was started with. Throws FileError, and
+/// Writes a training run after `step` steps into one safetensors file, as an AtomicFile: if the process ends
+/// at any time, the file is complete, the new one or the previous one. It contains the arrays of all parts as
+/// tensors "<part>.<name>", their numbers as F64 scalars "numbers.<part>.<name>" and "numbers.step", and as
+/// metadata the default generator's state and `config`, the options of the run. Throws FileError, and
 /// ValueError for a part whose name is empty, "numbers" or has a dot.
 void save_checkpoint(const TrainingParts& parts, const std::string& path, std::size_t step,
                      const Metadata& config = {});
 
-/// Puts everything back as it was saved and returns the number of steps done: the run goes on bit for bit as
-/// if it had not stopped. Throws FileError for a file that is broken or no checkpoint, ValueError for one of
-/// another run, naming all that is wrong: "run.safetensors: --d-model must be as in the checkpoint, '64', got
-/// '32'". Changes nothing then.
+/// Restores all parts and returns the number of completed steps: the run continues bit for bit as if
+/// uninterrupted. Throws FileError for a file that is broken or not a checkpoint, ValueError for one of
+/// another run, with all differences: "run.safetensors: --d-model must be as in the checkpoint, '64', got
+/// '32'". On failure, changes nothing.
 ///
-/// With ranks, rank 0 reads the file and sends it to the others, which need not see it.
+/// With ranks, rank 0 reads the file and sends it to the others, which need no access to it.
 std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config = {},
                             Communicator* ranks = nullptr);
 

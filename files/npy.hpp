@@ -14,11 +14,11 @@ namespace xgrad {
 /// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 class NpyFile {
  public:
-  /// Throws FileError for a file that breaks the format, that is not of the length that its header says, and
-  /// for other element types.
+  /// Throws FileError for a file that violates the format, whose length differs from its header, or of other
+  /// element types.
   explicit NpyFile(const std::string& path);
 
-  /// The array, without a name; valid as long as this object lives.
+  /// The array, without a name; valid for the lifetime of this object.
   const TensorView& tensor() const { return tensor_; }
 
  private:
@@ -31,11 +31,11 @@ class NpyFile {
 /// https://numpy.org/doc/stable/reference/generated/numpy.savez.html
 class NpzFile {
  public:
-  /// Throws FileError for a broken archive and for a broken npy file in it, and for entries that are no npy
+  /// Throws FileError for a broken archive or a broken npy file in it, and for entries that are not npy
   /// files.
   explicit NpzFile(const std::string& path);
 
-  /// In the order of the archive, their names without ".npy"; valid as long as this object lives.
+  /// In the order of the archive, with names without ".npy"; valid for the lifetime of this object.
   const std::vector<TensorView>& tensors() const { return tensors_; }
 
  private:
@@ -52,12 +52,12 @@ Array<T> load_npy(const std::string& path);
 template <class T>
 void save_npy(const Array<T>& array, const std::string& path);
 
-/// The arrays of an npz file by their names, converted as `to_array` does. Throws FileError.
+/// The arrays of an npz file by name, converted as `to_array` does. Throws FileError.
 template <class T>
 StateDict<T> load_npz(const std::string& path);
 
-/// Writes an npz file without compression, as an AtomicFile; the same arrays give the same bytes. Throws
-/// FileError, and ValueError if there are no arrays.
+/// Writes an npz file without compression, as an AtomicFile; equal arrays give equal bytes. Throws FileError,
+/// and ValueError for no arrays.
 template <class T>
 void save_npz(const StateDict<T>& arrays, const std::string& path);
 

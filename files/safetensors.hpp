@@ -13,22 +13,22 @@
 
 namespace xgrad {
 
-/// Texts that a file carries beside its tensors.
+/// Strings stored in a file beside its tensors.
 using Metadata = std::map<std::string, std::string>;
 
-/// A safetensors file, mapped into memory. All of its header is checked when it is opened; the values are not
-/// looked at. The format: 8 bytes for the length of a JSON header of at most 100 MB that begins with "{", the
-/// header with each tensor's dtype, shape and data_offsets, and the tensors' bytes without overlaps, holes or
-/// anything else. https://github.com/huggingface/safetensors#format
+/// A safetensors file, mapped into memory. Opening it validates the whole header, not the values. The format:
+/// 8 bytes for the length of a JSON header of at most 100 MB that begins with "{", the header with each
+/// tensor's dtype, shape and data_offsets, and the tensors' bytes without overlaps, holes or anything else.
+/// https://github.com/huggingface/safetensors#format
 class SafetensorsFile {
  public:
-  /// Throws FileError, which names the tensor and the field, for a file that breaks any rule of the format.
+  /// Throws FileError, which names the tensor and the field, for a file that violates the format.
   explicit SafetensorsFile(const std::string& path);
 
-  /// The same for the bytes of a file; `name` stands for its path in errors.
+  /// Reads the bytes of a file; `name` replaces its path in errors.
   SafetensorsFile(const std::string& name, std::vector<std::byte> bytes);
 
-  /// In the order of their bytes; valid as long as this object lives.
+  /// In the order of their bytes; valid for the lifetime of this object.
   const std::vector<TensorView>& tensors() const { return tensors_; }
   const Metadata& metadata() const { return metadata_; }
 
@@ -41,8 +41,8 @@ class SafetensorsFile {
   Metadata metadata_;
 };
 
-/// All tensors of a file, as `Module::load_state_dict` takes them; PyTorch's names are its names. F64, F32,
-/// F16 and BF16 become T. Throws FileError for a broken file, and for tensors of another dtype.
+/// All tensors of a file, for `Module::load_state_dict`; names are the same as in PyTorch. Converts F64, F32,
+/// F16 and BF16 to T. Throws FileError for a broken file, and for tensors of another dtype.
 template <class T>
 StateDict<T> load_safetensors(const std::string& path);
 
@@ -51,9 +51,9 @@ StateDict<T> load_safetensors(const std::string& path);
 template <class T>
 void save_safetensors(const StateDict<T>& state, const std::string& path, const Metadata& metadata = {});
 
-/// Writes tensors of any types, in the format's own order (dtype, then name), as an AtomicFile. Throws
-/// FileError, and ValueError for a name that is taken twice, "__metadata__" or not UTF-8, for bytes that do
-/// not fit a shape, and for a header of more than 100 MB.
+/// Writes tensors of any types, in the format's order (dtype, then name), as an AtomicFile. Throws FileError,
+/// and ValueError for a name that is a duplicate, "__metadata__" or not UTF-8, for bytes that do not match a
+/// shape, and for a header of more than 100 MB.
 void write_safetensors(std::vector<TensorView> tensors, const std::string& path,
                        const Metadata& metadata = {});
 

@@ -9,12 +9,12 @@
 
 #include "../base/array.hpp"
 
-// What files hold. Link xgrad::files for all of this.
+// Tensors in files. Link to xgrad::files.
 
 namespace xgrad {
 
-/// The element types of the safetensors format, in its own order; a file's tensors are sorted from the last
-/// of these types to the first. https://github.com/huggingface/safetensors
+/// Element types of the safetensors format, in its order; a file's tensors are sorted from the last of these
+/// types to the first. https://github.com/huggingface/safetensors
 enum class DType {
   BOOL,
   F4,
@@ -41,7 +41,7 @@ enum class DType {
 /// "BF16".
 std::string to_string(DType dtype);
 
-/// The type of that name, if there is one.
+/// The type with this name, if it exists.
 std::optional<DType> dtype_named(std::string_view name);
 
 /// The type of T in a file.
@@ -58,7 +58,7 @@ inline constexpr DType dtype_of<std::uint8_t> = DType::U8;
 template <>
 inline constexpr DType dtype_of<bool> = DType::BOOL;
 
-/// A tensor in memory that it does not own: little-endian, row-major, of any alignment.
+/// A non-owning tensor in memory: little-endian, row-major, of any alignment.
 struct TensorView {
   std::string name;
   DType dtype;
@@ -66,8 +66,8 @@ struct TensorView {
   std::span<const std::byte> bytes;
 };
 
-/// The number of bytes of a tensor; nothing if its elements do not fill whole bytes, or if the product of its
-/// lengths, those that are 0 left out, is above 2^54.
+/// The number of bytes of a tensor; empty if its elements do not fill whole bytes, or if the product of its
+/// nonzero lengths is above 2^54.
 std::optional<std::size_t> byte_count(DType dtype, const Shape& shape);
 
 /// A view of the array; the array must outlive it.
@@ -79,12 +79,12 @@ TensorView view_of(std::string name, const Array<T>& array) {
 
 /// The values as T. For float and double: from F64, F32, F16 and BF16, rounded if T is narrower. For
 /// std::int64_t: from I64 and all narrower integers. For bool: from BOOL, where every byte but 0 is true.
-/// Elements that are stored as T are copied bit for bit. Throws ValueError: `tensor "w": dtype must be F64,
-/// F32, F16 or BF16, got I64`.
+/// Elements stored as T are copied bit for bit. Throws ValueError: `tensor "w": dtype must be F64, F32, F16
+/// or BF16, got I64`.
 template <class T>
 Array<T> to_array(const TensorView& tensor);
 
-/// The value of an IEEE 754 half: exact, a nan keeps its payload.
+/// The value of an IEEE 754 half: exact; a nan keeps its payload.
 float half_to_float(std::uint16_t bits);
 
 /// The value of a bfloat16, the upper half of a float.
@@ -92,15 +92,15 @@ float bfloat16_to_float(std::uint16_t bits);
 
 namespace detail {
 
-/// The text in double quotes with JSON's escapes, so that it is one line; a long text is cut off.
+/// The text in double quotes with JSON's escapes, on one line; a long text is truncated.
 std::string in_quotes(std::string_view text);
 
-/// What is wrong with a text that is no JSON, "parse error at line 1, column 2: syntax error ...", of an
-/// exception's text, without its number and what was read last; a long one is cut off.
+/// The message of a JSON exception, "parse error at line 1, column 2: syntax error ...", without its number
+/// and the last token; a long message is truncated.
 std::string json_error(std::string_view what);
 
-/// to_array, whose error becomes a FileError that begins with the path of the file and the tensor's name,
-/// unless it has none.
+/// to_array, with its error as a FileError that begins with the path of the file and, if `named`, the
+/// tensor's name.
 template <class T>
 Array<T> array_from(const std::string& path, const TensorView& tensor, bool named = true);
 
