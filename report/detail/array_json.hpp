@@ -8,7 +8,7 @@
 
 #include "../../base/array.hpp"
 
-// Not installed: arrays as docs/report_format.md has them.
+// Not installed: arrays in the format of docs/report_format.md.
 
 namespace xgrad::detail {
 
@@ -24,12 +24,12 @@ nlohmann::json array_json(const Array<double>& array);
 nlohmann::json array_json(const Ids& ids);
 nlohmann::json array_json(const Mask& mask);
 
-/// With 16 bits for each element, which must be finite.
+/// With 16 bits per element; elements must be finite.
 template <class T>
 nlohmann::json rounded_json(const Array<T>& array);
 
-/// The number, or null if it is not finite; of a float between 1e-13 and 1e27 as few digits as tell it from
-/// all other floats.
+/// The number, or null if it is not finite; for a float between 1e-13 and 1e27, with the fewest digits that
+/// identify it.
 nlohmann::json number_json(double number);
 nlohmann::json number_json(float number);
 

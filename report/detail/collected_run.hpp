@@ -14,11 +14,11 @@
 #include "../report.hpp"
 #include "recording.hpp"
 
-// Not installed: what a report knows of a run.
+// Not installed: the data of a report.
 
 namespace xgrad::detail {
 
-/// None, or one of the types that are recorded.
+/// Empty, or of a recorded type.
 using AnyArray = std::variant<std::monostate, Array<float>, Array<double>>;
 
 template <class V>
@@ -34,12 +34,12 @@ struct AttentionSnapshot {
 };
 
 struct AttentionRecord {
-  nlohmann::json head;  // what tells it from others
+  nlohmann::json head;  // identifies it
   nlohmann::json masked;
   ByStep<AttentionSnapshot> snapshots;
 };
 
-/// A value of a graph at a step; the arrays of what is not kept are empty.
+/// A value of a graph at a step; its arrays are empty if not kept.
 struct ValueSnapshot {
   nlohmann::json statistics, gradient_statistics;
   AnyArray value, gradient;
@@ -48,35 +48,35 @@ struct ValueSnapshot {
 struct GraphRecord {
   nlohmann::json head;
   ByStep<std::vector<ValueSnapshot>> snapshots;
-  std::set<std::size_t> values, gradients;  // ids of those that are kept at all steps, not at the last alone
+  std::set<std::size_t> values, gradients;  // ids of those kept at all steps, not only at the last
 
-  /// Keeps what the formulas of attention weights and of their gradient read, which is not much.
+  /// Keeps the inputs of the formulas of attention weights and of their gradient, which are small.
   template <class T>
   void keep_at_all_steps(const std::vector<RecordedValue<T>>& all, std::size_t weights);
 
   void drop_early_arrays();
 };
 
-/// Of a parameter.
+/// Histograms of a parameter.
 struct Histograms {
   nlohmann::json shape;
   ByStep<nlohmann::json> snapshots;
 };
 
-/// All of it is by name or in the order in which it came.
+/// Data by name or in the order of addition.
 struct CollectedRun {
   nlohmann::json run = nlohmann::json::object();
   std::vector<std::string> notes;
   std::set<std::size_t> steps;
   std::vector<std::pair<std::string, Curve>> curves;
   std::vector<std::pair<std::string, Histograms>> parameters;
-  std::map<std::string, AnyArray> before;  // weights when parameters() was called last
+  std::map<std::string, AnyArray> before;  // weights at the last call of parameters()
   std::vector<AttentionRecord> attention;
   std::vector<std::pair<nlohmann::json, ByStep<nlohmann::json>>> predictions;
   std::vector<GraphRecord> graphs;
-  std::map<std::uint64_t, std::vector<nlohmann::json>> tensors;  // by recording, in the order of these
+  std::map<std::uint64_t, std::vector<nlohmann::json>> tensors;  // by recording, in this order
 
-  /// The entry of that name, a new one at the end if there is none.
+  /// The entry with this name; a new one at the end if it is missing.
   template <class V, class K>
   static V& entry(std::vector<std::pair<K, V>>& list, const K& name) {
     for (auto& [known, value] : list) {
@@ -85,7 +85,8 @@ struct CollectedRun {
     return list.emplace_back(name, V{}).second;
   }
 
-  /// Returns the graph's place. Values are kept of its last step, those of attention and statistics of all.
+  /// Returns the graph's index. Keeps all values of its last step, and those of attention and statistics of
+  /// all steps.
   template <class T>
   std::size_t add_graph(const std::string& name, const RecordedGraph<T>& graph, std::size_t step);
 
@@ -93,7 +94,7 @@ struct CollectedRun {
   void add_attention(const ReportExample& example, const RecordedGraph<T>& graph, std::size_t place_of_graph,
                      std::size_t step);
 
-  /// As docs/report_format.md has it; what is beyond the size of a report is left out, with a note.
+  /// In the format of docs/report_format.md; omits data beyond the size limit, with a note.
   std::string json() const;
 };
 

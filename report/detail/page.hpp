@@ -6,7 +6,7 @@
 
 namespace xgrad::detail {
 
-/// The page with the data, which is JSON, in it.
+/// The page with the data, given as JSON.
 std::string page_with(const std::string& json);
 
 }  // namespace xgrad::detail

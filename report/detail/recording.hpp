@@ -13,7 +13,7 @@
 #include "../../graph/watch.hpp"
 #include "../../models/module.hpp"
 
-// Not installed: what a program computed.
+// Not installed: the ops of a program.
 
 namespace xgrad::detail {
 
@@ -23,7 +23,7 @@ struct RecordedValue {
 
   Kind kind;
   std::string name;                   ///< of the op or the parameter
-  std::optional<std::string> module;  ///< that computed it
+  std::optional<std::string> module;  ///< that called the op
   std::vector<std::optional<std::size_t>> inputs;
   nlohmann::json attributes;
   Variable<T> variable;
@@ -34,25 +34,25 @@ template <class T>
 struct RecordedGraph {
   std::vector<RecordedValue<T>> values;                      ///< inputs before results
   std::map<std::string, std::string> modules;                ///< types by name
-  std::map<std::string, std::vector<std::string>> operands;  ///< names of what each op reads
-  std::size_t loss = 0;                                      ///< its place in `values`
+  std::map<std::string, std::vector<std::string>> operands;  ///< names of each op's inputs
+  std::size_t loss = 0;                                      ///< index in `values`
 };
 
-/// Notes the ops of this thread as long as it lives, but not those of gradients.
+/// Records the ops of this thread for the lifetime of the object, except those of gradients.
 template <class T>
 class Recorder : public Watcher {
  public:
   using Watcher::on_op;
   void on_op(const OpEvent<T>& event) override;
 
-  /// What the loss, and others that are shown, was computed from, with gradients; the leaves' own gradients
-  /// stay as they are. Leaves with a name are parameters. Throws ShapeError if the loss is no scalar,
-  /// GraphError if it was not computed meanwhile.
+  /// The ancestors of the loss and of other shown tensors, with gradients; the leaves' grad() is unchanged.
+  /// Named leaves are parameters. Throws ShapeError if the loss is not a scalar, GraphError if it was not
+  /// recorded.
   RecordedGraph<T> graph_of(const Variable<T>& loss, const std::vector<NamedParameter<T>>& names,
                             const std::vector<Variable<T>>& shown = {}) const;
 
  private:
-  /// A variable that was cut off from its graph has the same value, but no node.
+  /// A detached variable has the same value, but no node.
   using Key = std::pair<const void*, const void*>;
 
   static Key key_of(const Variable<T>& variable) {

@@ -4,16 +4,15 @@
 
 #include "../../base/array.hpp"
 
-// Not installed: what a report tells of an array in a few numbers.
+// Not installed: summary statistics of an array.
 
 namespace xgrad::detail {
 
-/// The least, greatest and mean element and the root of the mean square, of the finite elements, and how many
-/// are not finite.
+/// Minimum, maximum, mean and root mean square of the finite elements, and the number of others.
 template <class T>
 nlohmann::json statistics_json(const Array<T>& array);
 
-/// The same with the norm, and counts in equal bins from the least to the greatest element.
+/// The statistics with the norm, and counts in equal bins from the minimum to the maximum.
 template <class T>
 nlohmann::json histogram_json(const Array<T>& array);
 
