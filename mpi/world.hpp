@@ -9,23 +9,22 @@
 namespace xgrad::mpi {
 
 struct WorldOptions {
-  /// How long to wait for other ranks, while nothing comes from any, before the run is ended; they are named
-  /// after a tenth of this. At the end of the program both are ten times as long, as rank 0 may have much to
-  /// print and to write.
+  /// Timeout without any message from other ranks, after which the run ends; the missing ranks are named
+  /// after a tenth of this. Both are ten times as long at the end of the program, where rank 0 may print and
+  /// write a lot.
   std::chrono::duration<double> timeout = std::chrono::minutes(2);
 };
 
-/// The processes that mpirun has started, by MPI; one rank, and no MPI, for a process that it has not. One
-/// lives in a process, made at the beginning of main() and used by the thread that
-/// made it.
+/// The processes started by mpirun, through MPI; a single rank without MPI otherwise. A process has at most
+/// one, created at the beginning of main() and used by the same thread.
 /// https://www.mpi-forum.org/docs/mpi-3.1/mpi31-report.pdf
 class World : public Communicator {
  public:
-  /// Throws std::runtime_error if mpirun belongs to another MPI than the one that this program is linked to,
-  /// which would make each process the only rank of a run of its own, and if a World has been there before.
+  /// Throws std::runtime_error if mpirun belongs to another MPI than the one linked, where each process would
+  /// be the only rank of a separate run, and for a second World.
   explicit World(WorldOptions options = {});
 
-  /// Waits for the other ranks to end, too; but if an exception passes by, ends the run of all.
+  /// Waits for the other ranks to end; during stack unwinding, ends the run of all instead.
   ~World() override;
 
   World(const World&) = delete;
@@ -34,8 +33,8 @@ class World : public Communicator {
   std::size_t rank() const override { return rank_; }
   std::size_t size() const override { return size_; }
 
-  // These two, and done() of a transfer, end the run of all ranks, with a line that says why, when the time
-  // is over, for a message of another length than expected, and for an error of MPI.
+  // These two, and done() of a transfer, end the run of all ranks, with a message, on a timeout, for a
+  // message of unexpected length, and on an error of MPI.
   std::unique_ptr<Transfer> start(int channel, std::span<const Outgoing> out,
                                   std::span<const Incoming> in) override;
   void wait_until(const std::function<bool()>& done) override;
@@ -50,10 +49,10 @@ class World : public Communicator {
 
   WorldOptions options_;
   std::vector<const Messages*> under_way_;
-  std::size_t done_ = 0;  // messages
+  std::size_t done_ = 0;  // in messages
   std::size_t rank_ = 0, size_ = 1;
   bool started_ = false;
-  int exceptions_;  // that were on their way when this was made
+  int exceptions_;  // in flight at construction
 };
 
 }  // namespace xgrad::mpi
