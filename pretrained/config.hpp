@@ -8,38 +8,37 @@
 
 namespace xgrad::pretrained {
 
-/// Encoders that differ in names and details: BERT (Devlin et al. 2019, arXiv:1810.04805; MiniLM, bge, e5 and
-/// gte have its layout), DistilBERT (Sanh et al. 2019, arXiv:1910.01108), RoBERTa (Liu et al. 2019,
-/// arXiv:1907.11692), ELECTRA (Clark et al. 2020, arXiv:2003.10555).
+/// Encoder families, which differ in names and details: BERT (Devlin et al. 2019, arXiv:1810.04805; MiniLM,
+/// bge, e5 and gte have its layout), DistilBERT (Sanh et al. 2019, arXiv:1910.01108), RoBERTa (Liu et al.
+/// 2019, arXiv:1907.11692), ELECTRA (Clark et al. 2020, arXiv:2003.10555).
 enum class Family { bert, distilbert, roberta, electra };
 
-/// The function inside of a feed-forward network, as `hidden_act` names it.
+/// Activation function of a feed-forward network, as in `hidden_act`.
 enum class HiddenAct {
   gelu,       ///< x Phi(x)
   gelu_tanh,  ///< gelu_new, gelu_pytorch_tanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-  gelu_fast,  ///< the same with 0.7978845608 for sqrt(2 / pi)
+  gelu_fast,  ///< gelu_tanh with 0.7978845608 for sqrt(2 / pi)
   relu,
   silu,  ///< silu, swish: x sigmoid(x)
 };
 
-/// What the labels of a sequence are.
+/// Kind of a sequence's labels.
 enum class ProblemType {
   regression,                   ///< numbers
-  single_label_classification,  ///< one class
+  single_label_classification,  ///< exactly one class
   multi_label_classification,   ///< any number of classes
 };
 
-/// What a model folder's config.json says, with Hugging Face's names and defaults. DistilBERT's dim,
-/// n_layers, n_heads, hidden_dim, dropout, attention_dropout, activation and seq_classif_dropout stand here
-/// under the names that BERT has.
-/// https://huggingface.co/docs/transformers/model_doc/bert#transformers.BertConfig
+/// The config.json of a model folder, with Hugging Face's names and defaults. DistilBERT's dim, n_layers,
+/// n_heads, hidden_dim, dropout, attention_dropout, activation and seq_classif_dropout have BERT's names
+/// here. https://huggingface.co/docs/transformers/model_doc/bert#transformers.BertConfig
 struct Config {
   Family model_type = Family::bert;
   std::size_t vocab_size = 30522;
   std::size_t hidden_size = 768;
-  std::size_t embedding_size = 768;  ///< hidden_size but in ELECTRA
+  std::size_t embedding_size = 768;  ///< equals hidden_size except in ELECTRA
   std::size_t num_hidden_layers = 12;
-  std::size_t num_attention_heads = 12;  ///< they divide hidden_size
+  std::size_t num_attention_heads = 12;  ///< must divide hidden_size
   std::size_t intermediate_size = 3072;
   std::size_t max_position_embeddings = 512;
   std::size_t type_vocab_size = 2;  ///< 0: no types (DistilBERT)
@@ -48,36 +47,36 @@ struct Config {
   HiddenAct hidden_act = HiddenAct::gelu;
   double hidden_dropout_prob = 0.1;
   double attention_probs_dropout_prob = 0.1;
-  double classifier_dropout = 0.1;  ///< before the classifier of sequences; of tokens but in DistilBERT
-  double qa_dropout = 0.1;          ///< DistilBERT's, before the answers of questions
-  double initializer_range = 0.02;  ///< standard deviation of weights that start fresh
-  bool tie_word_embeddings = true;  ///< predict tokens with the matrix that embeds them
+  double classifier_dropout = 0.1;  ///< of sequences; of tokens except in DistilBERT
+  double qa_dropout = 0.1;          ///< DistilBERT's, before the output of question answering
+  double initializer_range = 0.02;  ///< standard deviation of newly initialized weights
+  bool tie_word_embeddings = true;  ///< use the word embeddings as output weights of token prediction
   std::vector<std::string> id2label = {"LABEL_0", "LABEL_1"};
   std::optional<ProblemType> problem_type = {};
-  std::string architecture =
-      {};  ///< the class that was saved, "BertForMaskedLM"; empty if config.json does not say
+  std::string architecture = {};  ///< the saved class, "BertForMaskedLM"; empty if missing in config.json
 
-  /// The defaults of a family.
+  /// The default config of a family.
   static Config of(Family family);
 
-  /// Throws ValueError unless the sizes fit each other, as in every config that is read.
+  /// Throws ValueError for inconsistent sizes. Every loaded config is checked.
   void check() const;
 
-  /// Reads config.json of a folder. Throws FileError for a field that is missing or out of its range, and for
-  /// what cannot be loaded, with the reason: "model/config.json: model_type must be bert, distilbert, roberta
-  /// or electra, got "deberta-v2": its attention to relative positions is not built".
+  /// Reads config.json of a folder. Throws FileError for a missing or invalid field, and for unsupported
+  /// models, with the reason:
+  /// "model/config.json: model_type must be bert, distilbert, roberta or electra, got "deberta-v2": its
+  /// attention to relative positions is not built".
   static Config from_folder(const std::string& folder);
 
-  /// The most tokens of a sequence: max_position_embeddings, but in RoBERTa, whose positions begin after
-  /// pad_token_id.
+  /// The maximum number of tokens of a sequence: max_position_embeddings, or less in RoBERTa, whose positions
+  /// begin after pad_token_id.
   std::size_t max_length() const;
 
-  /// config.json for a model of that class, "BertForMaskedLM", with the given dtype, "float32": what this
-  /// config was read from, with the fields of this object.
+  /// config.json for a model of the class "BertForMaskedLM" and the dtype "float32": the file that this
+  /// config was read from, updated with the fields of this object.
   std::string json(const std::string& architecture, const std::string& dtype) const;
 
  private:
-  std::string read_;  // the file
+  std::string read_;  // content of the file
 };
 
 }  // namespace xgrad::pretrained

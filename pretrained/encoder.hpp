@@ -14,43 +14,43 @@
 
 namespace xgrad::pretrained {
 
-/// What an encoder gives besides its last hidden state.
+/// Optional outputs of an encoder.
 struct OutputOptions {
   bool hidden_states = false;
   bool attentions = false;
-  bool padding = false;  ///< compute padding, too, where skip_padding() leaves it out
+  bool padding = false;  ///< compute hidden states of padding even with skip_padding()
 };
 
 template <class T>
 struct EncoderOutput {
   Variable<T> last_hidden_state;           ///< (batch, length, hidden_size)
   Variable<T> pooler_output;               ///< (batch, hidden_size), undefined without a pooler
-  std::vector<Variable<T>> hidden_states;  ///< of the embeddings, then of each layer, if asked for
-  std::vector<Variable<T>> attentions;     ///< of each layer (batch, heads, length, length), if asked for
+  std::vector<Variable<T>> hidden_states;  ///< of the embeddings, then of each layer, if requested
+  std::vector<Variable<T>> attentions;     ///< of each layer (batch, heads, length, length), if requested
 };
 
-/// Whether an encoder has a pooler, tanh(W x_0 + b) of the first token.
+/// Whether an encoder has a pooler, tanh(W x_0 + b) of the first token: never, always, or if it is stored.
 enum class Pooler { none, needed, if_stored };
 
 namespace detail {
 
-/// A batch without the rows of its padding: which of the batch * length rows are left, how many of each
-/// sequence, and which of those stands for each of the batch (any of them for padding).
+/// A batch without its padding rows: the indices of the kept rows among batch * length, their number per
+/// sequence, and the kept row for each row of the batch (any row for padding).
 struct Packing {
   std::size_t batch, length;
   std::vector<std::size_t> lengths;
   Ids rows, places;
 };
 
-/// y = LayerNorm(x + dropout(dense(attention(x)))), z = LayerNorm(y + dropout(dense(act(dense(y))))) with
-/// biases everywhere (Devlin et al. 2019, arXiv:1810.04805).
+/// y = LayerNorm(x + dropout(dense(attention(x)))), z = LayerNorm(y + dropout(dense(act(dense(y))))), all
+/// with biases (Devlin et al. 2019, arXiv:1810.04805).
 template <class T>
 class EncoderLayer : public Module<T> {
  public:
   EncoderLayer(const Config& config, Weights& weights, const std::string& name);
 
-  /// x (batch, length, hidden_size), or (rows, hidden_size) with a packing. `attention` gets the weights if
-  /// it is not null.
+  /// x (batch, length, hidden_size), or (rows, hidden_size) with a packing. Stores the weights in `attention`
+  /// unless it is null.
   Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask, const Packing* packing,
                          Variable<T>* attention) const;
 
@@ -67,15 +67,15 @@ class EncoderLayer : public Module<T> {
   LayerNorm<T> norm2_;
 };
 
-/// `act` of each element.
+/// Applies `act` to each element.
 template <class T>
 Variable<T> activation(HiddenAct act, const Variable<T>& x);
 
 }  // namespace detail
 
-/// BERT's encoder, or one of its families': embeddings of words, positions and types, and layers of attention
-/// and feed-forward networks, each followed by a LayerNorm. The numbers are those of Hugging Face's modules,
-/// the order of random draws in training, too.
+/// BERT's encoder, or that of a related family: embeddings of words, positions and types, and layers of
+/// attention and feed-forward networks, each followed by a LayerNorm. Results equal those of Hugging Face's
+/// modules, including the order of random draws in training.
 /// https://huggingface.co/docs/transformers/model_doc/bert#transformers.BertModel
 template <class T>
 class Encoder : public Model<T> {
@@ -85,32 +85,32 @@ class Encoder : public Model<T> {
     return detail::from_folder<Encoder>(folder, options);
   }
 
-  /// With fresh parameters: weights from N(0, initializer_range), biases 0.
+  /// With newly initialized parameters: weights from N(0, initializer_range), biases 0.
   explicit Encoder(const Config& config) : Encoder(detail::fresh<Encoder>(config)) {}
 
   Encoder(const Config& config, detail::Weights& weights, Pooler pooler = Pooler::if_stored);
 
   /// Throws ShapeError for ids that are not (batch, length) with 1 to max_length() tokens, and for masks or
-  /// types of another shape, IndexError for ids that are out of range.
+  /// types of another shape, IndexError for ids out of range.
   EncoderOutput<T> operator()(const Input& input, OutputOptions options = {}) const;
 
   /// tanh(W x_0 + b) of hidden states (batch, length, hidden_size). Throws ValueError without a pooler.
   Variable<T> pool(const Variable<T>& hidden) const;
   bool has_pooler() const { return pooler_.has_value(); }
 
-  /// The embeddings and the first `layers` layers get no gradients from now on, or, without a number, all
-  /// parts get them again. It holds for all copies. Throws ValueError for more layers than there are.
+  /// Freezes the embeddings and the first `layers` layers, which then get no gradients; without a number,
+  /// unfreezes all. Applies to all copies. Throws ValueError for more layers than the encoder has.
   void freeze(std::optional<std::size_t> layers) const;
-  /// Whether the embeddings are, and perhaps layers.
+  /// Whether the embeddings, and possibly layers, are frozen.
   bool is_frozen() const { return settings_->frozen.has_value(); }
 
-  /// From now on, or not any more, hidden states of padding are 0 instead of being computed, in batches whose
-  /// sequences begin with tokens. The other hidden states stay as they are, but for other random draws in
-  /// training. Off at first, so that all numbers are Hugging Face's. As freeze(), it holds for all copies,
-  /// and must not be called while another thread computes.
+  /// Enables or disables setting hidden states of padding to 0 instead of computing them, in batches whose
+  /// sequences begin with tokens. The other hidden states are unchanged, except for other random draws in
+  /// training. Default: off, so that all results equal Hugging Face's. Applies to all copies, and must not be
+  /// called while another thread computes.
   void skip_padding(bool on = true) const { settings_->skip_padding = on; }
 
-  /// The parameters that are not frozen.
+  /// All parameters that are not frozen.
   std::vector<NamedParameter<T>> trainable_parameters() const;
 
   const Variable<T>& word_embeddings() const { return words_.weight(); }

@@ -7,7 +7,7 @@
 
 namespace xgrad::pretrained {
 
-/// The groups of AdamW for fine-tuning: weights decay, biases and the parameters of LayerNorms do not.
+/// Parameter groups of AdamW for fine-tuning: weight decay for weights, none for biases and LayerNorms.
 /// https://huggingface.co/docs/transformers/main_classes/trainer
 ///
 ///   xgrad::AdamW<float> optimizer(decay_groups(model.trainable_parameters(), {.lr = 5e-5, .weight_decay =

@@ -5,13 +5,13 @@
 
 namespace xgrad::pretrained {
 
-/// An encoder with a head for a task. https://huggingface.co/docs/transformers/model_doc/bert
+/// Base class of encoders with a head for a task. https://huggingface.co/docs/transformers/model_doc/bert
 template <class T>
 class TaskModel : public Model<T> {
  public:
   const Encoder<T>& encoder() const { return encoder_; }
 
-  /// The parameters that are not frozen by encoder().freeze().
+  /// All parameters not frozen by encoder().freeze().
   std::vector<NamedParameter<T>> trainable_parameters() const;
 
  protected:
@@ -26,8 +26,8 @@ class TaskModel : public Model<T> {
   Encoder<T> encoder_;
 };
 
-/// What predicts tokens from hidden states: LayerNorm(act(dense(x))) W^T + bias, where W embeds the words,
-/// too, unless config.json says otherwise.
+/// Predicts tokens from hidden states: LayerNorm(act(dense(x))) W^T + bias, where W is the word embedding
+/// matrix unless config.json disables tying.
 template <class T>
 class LanguageModel : public TaskModel<T> {
  protected:
@@ -42,7 +42,7 @@ class LanguageModel : public TaskModel<T> {
   Variable<T> bias_, decoder_;
 };
 
-/// Predicts the tokens that a mask hides. In ELECTRA it is the generator.
+/// Masked language modelling: predicts masked tokens. In ELECTRA it is the generator.
 template <class T>
 class MaskedLM : public LanguageModel<T> {
  public:
@@ -59,7 +59,8 @@ class MaskedLM : public LanguageModel<T> {
   Variable<T> loss(const Input& input, const Ids& labels, Reduction reduction = Reduction::mean) const;
 };
 
-/// BERT's two tasks: hidden tokens, and whether the second text follows the first (class 0) or not (class 1).
+/// BERT's two pre-training tasks: masked tokens, and whether the second text follows the first (class 0) or
+/// not (class 1).
 template <class T>
 class PreTraining : public LanguageModel<T> {
  public:
@@ -76,15 +77,15 @@ class PreTraining : public LanguageModel<T> {
 
   Logits operator()(const Input& input) const;
 
-  /// The sum of both cross-entropies; labels of tokens (batch, length) are ignored where they are -100, those
-  /// of texts are (batch).
+  /// The sum of both cross-entropies, for labels of tokens (batch, length), ignored where -100, and of text
+  /// pairs (batch).
   Variable<T> loss(const Input& input, const Ids& tokens, const Ids& next) const;
 
  private:
   Linear<T> next_;
 };
 
-/// Whether the second text follows the first (class 0) or not (class 1). Only BERT has it.
+/// Predicts whether the second text follows the first (class 0) or not (class 1). BERT only.
 template <class T>
 class NextSentence : public TaskModel<T> {
  public:
@@ -94,7 +95,7 @@ class NextSentence : public TaskModel<T> {
   explicit NextSentence(const Config& config) : NextSentence(detail::fresh<NextSentence>(config)) {}
   NextSentence(const Config& config, detail::Weights& weights);
 
-  /// (batch, 2).
+  /// Logits, (batch, 2).
   Variable<T> operator()(const Input& input) const;
 
   /// The mean cross-entropy of labels (batch).
@@ -104,7 +105,7 @@ class NextSentence : public TaskModel<T> {
   Linear<T> next_;
 };
 
-/// A class, several classes, or a number of each sequence, as config().problem_type says.
+/// Predicts a class, several classes, or a number for each sequence, according to config().problem_type.
 template <class T>
 class SequenceClassifier : public TaskModel<T> {
  public:
@@ -115,13 +116,13 @@ class SequenceClassifier : public TaskModel<T> {
       : SequenceClassifier(detail::fresh<SequenceClassifier>(config)) {}
   SequenceClassifier(const Config& config, detail::Weights& weights);
 
-  /// (batch, labels).
+  /// Logits, (batch, labels).
   Variable<T> operator()(const Input& input) const;
 
   /// The mean or the sum of the cross-entropies of classes (batch).
   Variable<T> loss(const Input& input, const Ids& labels, Reduction reduction = Reduction::mean) const;
-  /// Of targets (batch, labels), or (batch) for one label: the mean squared error for regression, else the
-  /// mean binary cross-entropy.
+  /// Loss of targets (batch, labels), or (batch) for one label: the mean squared error for regression, else
+  /// the mean binary cross-entropy.
   Variable<T> loss(const Input& input, const Array<T>& targets) const;
 
  private:
@@ -129,7 +130,7 @@ class SequenceClassifier : public TaskModel<T> {
   Linear<T> classifier_;
 };
 
-/// A class of each token.
+/// Predicts a class for each token.
 template <class T>
 class TokenClassifier : public TaskModel<T> {
  public:
@@ -139,7 +140,7 @@ class TokenClassifier : public TaskModel<T> {
   explicit TokenClassifier(const Config& config) : TokenClassifier(detail::fresh<TokenClassifier>(config)) {}
   TokenClassifier(const Config& config, detail::Weights& weights);
 
-  /// (batch, length, labels).
+  /// Logits, (batch, length, labels).
   Variable<T> operator()(const Input& input) const;
 
   /// The mean or the sum of the cross-entropies of the labels (batch, length) that are not -100.
@@ -150,7 +151,7 @@ class TokenClassifier : public TaskModel<T> {
   Linear<T> classifier_;
 };
 
-/// Where the answer to a question begins and ends in a text.
+/// Predicts the start and end of the answer to a question in a text.
 template <class T>
 class QuestionAnswerer : public TaskModel<T> {
  public:
@@ -167,15 +168,15 @@ class QuestionAnswerer : public TaskModel<T> {
 
   Logits operator()(const Input& input) const;
 
-  /// Half the sum of both cross-entropies, over all places, those of padding, too, as Hugging Face has it;
-  /// positions (batch) beyond the length are ignored.
+  /// Half the sum of both cross-entropies, over all positions including padding, as in Hugging Face; ignores
+  /// labels (batch) beyond the length.
   Variable<T> loss(const Input& input, const Ids& start, const Ids& end) const;
 
  private:
   Linear<T> outputs_;
 };
 
-/// ELECTRA's discriminator: whether a token was replaced.
+/// ELECTRA's discriminator: predicts whether a token was replaced.
 template <class T>
 class Discriminator : public TaskModel<T> {
  public:
@@ -185,10 +186,10 @@ class Discriminator : public TaskModel<T> {
   explicit Discriminator(const Config& config) : Discriminator(detail::fresh<Discriminator>(config)) {}
   Discriminator(const Config& config, detail::Weights& weights);
 
-  /// (batch, length); above 0 where a token was replaced.
+  /// Logits, (batch, length); positive for replaced tokens.
   Variable<T> operator()(const Input& input) const;
 
-  /// The mean binary cross-entropy over the tokens that are no padding; labels (batch, length) are 0 or 1.
+  /// The mean binary cross-entropy over all tokens except padding; labels (batch, length) are 0 or 1.
   Variable<T> loss(const Input& input, const Ids& labels) const;
 
  private:

@@ -15,17 +15,16 @@ class Weights;
 }
 
 struct LoadOptions {
-  /// The classes of a head, by their ids; those of config.json if absent. With another number of labels than
-  /// the folder's the head starts fresh.
+  /// Class labels of a head, by id; those of config.json if absent. If their number differs from the
+  /// folder's, the head is newly initialized.
   std::optional<std::vector<std::string>> labels = {};
-  /// What the labels of sequences are; what config.json says if absent.
+  /// Kind of labels of sequences; that of config.json if absent.
   std::optional<ProblemType> problem_type = {};
-  /// Takes what the user should know: parameters that start fresh, and those that are not used. Printed on
-  /// stderr if absent.
+  /// Called with notes for the user: newly initialized and unused parameters. Printed on stderr if absent.
   std::function<void(const std::string&)> note = {};
 };
 
-/// What all pretrained models share: a config, and parameters with Hugging Face's names.
+/// Base class of pretrained models: a config, and parameters with Hugging Face's names.
 template <class T>
 class Model : public Module<T> {
  public:
@@ -35,26 +34,25 @@ class Model : public Module<T> {
   const std::string& architecture() const { return this->type(); }
 
  protected:
-  /// `task` ends the name of the class: "ForMaskedLM".
+  /// `task` is the suffix of the class name: "ForMaskedLM".
   Model(const Config& config, const std::string& task);
 
  private:
   Config config_;
 };
 
-/// Writes config.json and model.safetensors ({"format": "pt"}, F32 or F64) as transformers would load them;
-/// files of other names stay. Saving what was loaded from such a folder gives the same bytes. Throws
-/// FileError.
+/// Writes config.json and model.safetensors ({"format": "pt"}, F32 or F64) for transformers; files of other
+/// names stay. Saving an unchanged model loaded from such a folder gives the same bytes. Throws FileError.
 template <class T>
 void save_folder(const Model<T>& model, const std::string& folder);
 
 namespace detail {
 
-/// Calls build(config, weights) for a folder, and passes the notes on.
+/// Calls build(config, weights) for a folder, and reports the notes.
 void load(const std::string& folder, const LoadOptions& options, const char* head,
           const std::function<void(const Config&, Weights&)>& build);
 
-/// A model of class M from a folder. Throws FileError for files that cannot be read or do not fit.
+/// Loads a model of class M from a folder. Throws FileError for unreadable or inconsistent files.
 template <class M>
 M from_folder(const std::string& folder, const LoadOptions& options, const char* head = "") {
   std::optional<M> model;
@@ -66,7 +64,7 @@ M from_folder(const std::string& folder, const LoadOptions& options, const char*
 /// Calls build(weights) without files.
 void build_fresh(const std::function<void(Weights&)>& build, const Config& config);
 
-/// A model of class M with fresh parameters.
+/// A model of class M with newly initialized parameters.
 template <class M>
 M fresh(const Config& config) {
   std::optional<M> model;

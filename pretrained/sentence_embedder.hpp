@@ -14,28 +14,27 @@ namespace detail {
 class CopiedFiles;
 }
 
-/// How the hidden states of a text become one vector.
+/// Pooling of the hidden states of a text into one vector.
 enum class Pooling {
-  mean,       ///< their mean over the tokens that are no padding
-  cls_token,  ///< that of the first token
+  mean,       ///< the mean over all tokens except padding
+  cls_token,  ///< the hidden state of the first token
 };
 
-/// Vectors of texts, as sentence-transformers' folders say: an encoder, pooling and normalization
-/// (Reimers and Gurevych 2019, arXiv:1908.10084). https://sbert.net
+/// Embeds texts with a folder of sentence-transformers: an encoder, pooling and normalization (Reimers and
+/// Gurevych 2019, arXiv:1908.10084). https://sbert.net
 template <class T>
 class SentenceEmbedder {
  public:
-  /// Reads an encoder and its tokenizer, and modules.json with what it names; without it texts are pooled by
-  /// the mean, and not normalized. Throws FileError for files that cannot be read and for modules that are
-  /// not built.
+  /// Reads an encoder and its tokenizer, and modules.json with the modules it lists; without it, uses mean
+  /// pooling and no normalization. Throws FileError for unreadable files and for unsupported modules.
   static SentenceEmbedder from_folder(const std::string& folder, const LoadOptions& options = {});
 
-  /// The vectors (texts, hidden_size). The encoder takes texts of similar length together, `batch_size` at a
-  /// time, and no gradient is recorded. White space at the ends of texts is left out, and texts that are too
-  /// long are cut. Throws ValueError for a text that is not UTF-8 and for a batch_size of 0.
+  /// The vectors (texts, hidden_size). Encodes texts of similar length together, `batch_size` at a time,
+  /// without recording gradients. Strips white space at the ends of texts, and truncates long texts. Throws
+  /// ValueError for a text that is not UTF-8 and for a batch_size of 0.
   Array<T> operator()(std::span<const std::string> texts, std::size_t batch_size = 32) const;
 
-  /// The vectors (batch, hidden_size) of tokens, which can be differentiated.
+  /// The differentiable vectors (batch, hidden_size) of tokens.
   Variable<T> embed(const Input& input) const;
 
   /// Writes encoder, tokenizer and the files of the modules into a folder. Throws FileError.
@@ -45,7 +44,7 @@ class SentenceEmbedder {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   Pooling pooling() const { return pooling_; }
   bool normalizes() const { return normalizes_; }
-  /// The most tokens of a text, [CLS] and [SEP] among them.
+  /// Maximum number of tokens of a text, including [CLS] and [SEP].
   std::size_t max_length() const { return max_length_; }
 
  private:
@@ -56,7 +55,7 @@ class SentenceEmbedder {
   Pooling pooling_ = Pooling::mean;
   bool normalizes_ = false;
   std::size_t max_length_;
-  std::shared_ptr<const detail::CopiedFiles> files_;  // modules.json and what it names
+  std::shared_ptr<const detail::CopiedFiles> files_;  // modules.json and the files it lists
 };
 
 /// The vector of each text (batch, hidden_size) from hidden states (batch, length, hidden_size).

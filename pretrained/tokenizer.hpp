@@ -15,118 +15,114 @@
 
 namespace xgrad::pretrained {
 
-/// Which text is shortened when an encoding would be longer than EncodeOptions::max_length. Tokens are taken
-/// off its end.
+/// Text to truncate if an encoding exceeds EncodeOptions::max_length. Tokens are removed from its end.
 enum class Truncation {
-  longest_first,  ///< the longer one, then both: of an odd number the second gets more, unless it was shorter
-  only_first,     ///< the first; what it cannot give is an error
+  longest_first,  ///< the longer one, then both; of an odd rest, the second gets more unless shorter
+  only_first,     ///< the first; an error if it is too short
   only_second,    ///< the second
   none,           ///< neither: a longer encoding is an error
 };
 
 struct EncodeOptions {
-  /// The most tokens, with the special ones. Nothing: all of them, however many the model can take.
+  /// Maximum number of tokens, including special tokens. Empty: no limit, not even the model's.
   std::optional<std::size_t> max_length = {};
   Truncation truncation = Truncation::longest_first;
   bool add_special_tokens = true;  ///< such as [CLS] and [SEP]
 };
 
-/// A text, or a pair of texts, as tokens; every vector has one entry for each. Tokens that the tokenizer
-/// added, such as [CLS], belong to no word and to no text.
+/// A text, or a pair of texts, as tokens; every vector has one entry per token. Tokens added by the
+/// tokenizer, such as [CLS], belong to no word and no text.
 struct Encoding {
-  std::vector<std::int64_t> ids;       ///< Tokenizer::token() has their texts
+  std::vector<std::int64_t> ids;       ///< Tokenizer::token() returns their texts
   std::vector<std::int64_t> type_ids;  ///< 0 for the first text and 1 for the second, in most models
-  std::vector<std::uint8_t> special;   ///< 1 for a token that the tokenizer added
-  /// Where the token begins and ends in its text, in characters (code points) of the text as it was given.
-  /// (0, 0) for a token that was added.
+  std::vector<std::uint8_t> special;   ///< 1 for a token added by the tokenizer
+  /// Start and end of the token in its text, in characters (code points) of the original text. (0, 0) for an
+  /// added token.
   std::vector<std::pair<std::size_t, std::size_t>> offsets;
-  /// The number of the word in its text, from 0: words are what white space and punctuation separate, and
-  /// each character of punctuation. Labels of words reach their tokens by it.
+  /// The index of the word in its text: words are separated by white space and punctuation, and each
+  /// punctuation character is a word. Use it to assign labels of words to tokens.
   std::vector<std::optional<std::size_t>> words;
   std::vector<std::optional<std::size_t>> sequences;  ///< 0 for the first text, 1 for the second
 
   std::size_t size() const { return ids.size(); }
 };
 
-/// Texts that a model takes at once: (batch, length), as long as the longest, the others padded at their
-/// ends.
+/// Texts as one input of a model: (batch, length), padded at the ends to the length of the longest.
 struct Batch : Input {
   std::vector<Encoding> encodings;  ///< without padding
 };
 
-/// Turns texts into the ids that a pretrained model knows, and back. It is read from a model's folder and
-/// gives exactly what Hugging Face's Rust library `tokenizers` 0.23 gives
-/// (https://github.com/huggingface/tokenizers): WordPiece as in BERT, DistilBERT and ELECTRA, and byte pair
-/// encoding of bytes as in RoBERTa.
+/// Converts texts to the token ids of a pretrained model, and back. Reads a model's folder and gives exactly
+/// the results of Hugging Face's Rust library `tokenizers` 0.23 (https://github.com/huggingface/tokenizers):
+/// WordPiece as in BERT, DistilBERT and ELECTRA, and byte-level byte pair encoding as in RoBERTa.
 ///
 ///     const auto tokenizer = xgrad::pretrained::Tokenizer::from_folder("all-MiniLM-L6-v2");
 ///     const auto batch = tokenizer.encode(texts, {.max_length = 128});
 ///     model(batch);
 ///
-/// Copies share what was read. All functions may be called from several threads at once.
+/// Copies share their data. All functions are thread-safe.
 class Tokenizer {
  public:
-  /// Reads tokenizer.json; where there is none, vocab.txt (WordPiece) or vocab.json and merges.txt (RoBERTa)
-  /// and what tokenizer_config.json says of them. The truncation and padding of tokenizer.json are not used.
+  /// Reads tokenizer.json, or if it is missing, vocab.txt (WordPiece) or vocab.json and merges.txt (RoBERTa)
+  /// with the options of tokenizer_config.json. Ignores the truncation and padding of tokenizer.json.
   ///
-  /// Throws FileError for a folder without these files, for a file that is not whole, and for a rule that is
-  /// not supported, such as a Unigram model. A token may have 1000 bytes, a vocabulary 2 million tokens.
+  /// Throws FileError for a folder without these files, for an incomplete file, and for unsupported rules,
+  /// such as a Unigram model. The limits are 1000 bytes per token and 2 million tokens.
   static Tokenizer from_folder(const std::string& folder);
 
-  /// The text must be UTF-8. Special tokens that are written in it, such as [MASK], are found.
+  /// Encodes a text in UTF-8. Recognizes special tokens in it, such as [MASK].
   ///
-  /// Throws ValueError for a text that is not UTF-8 or has 4 GiB, and for a max_length that leaves no room
-  /// for the special tokens or that Truncation cannot reach.
+  /// Throws ValueError for a text that is not UTF-8 or has 4 GiB, and for a max_length without room for the
+  /// special tokens or unreachable by Truncation.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  /// The same for a pair, such as a question and a paragraph.
+  /// Encodes a pair, such as a question and a paragraph.
   Encoding encode(std::string_view text, std::string_view second, const EncodeOptions& options = {}) const;
 
-  /// Many texts. Throws ValueError, too, if they need padding and there is no token for it.
+  /// Encodes many texts. Also throws ValueError if they need padding and the padding token is missing.
   Batch encode(std::span<const std::string> texts, const EncodeOptions& options = {}) const;
   Batch encode(std::initializer_list<std::string> texts, const EncodeOptions& options = {}) const;
 
-  /// Many pairs: texts[i] with seconds[i]. Throws ValueError, too, if there are not as many of both.
+  /// Encodes many pairs: texts[i] with seconds[i]. Also throws ValueError for different numbers of both.
   Batch encode(std::span<const std::string> texts, std::span<const std::string> seconds,
                const EncodeOptions& options = {}) const;
   Batch encode(std::initializer_list<std::string> texts, std::initializer_list<std::string> seconds,
                const EncodeOptions& options = {}) const;
 
-  /// Encodings as long as the longest of them, padded with pad_id(). Throws ValueError if they need padding
-  /// and there is no token for it.
+  /// Pads encodings with pad_id() to the length of the longest. Throws ValueError if they need padding and
+  /// the padding token is missing.
   /// https://huggingface.co/docs/transformers/main_classes/tokenizer#transformers.PreTrainedTokenizerBase.pad
   Batch pad(std::vector<Encoding> encodings) const;
 
-  /// The text of the tokens. Ids of no token are left out, and so are special tokens if asked for. It is not
-  /// always the text that was encoded: case, accents and blanks may be lost.
+  /// The text of the tokens, without unknown ids, and without special tokens if requested. May differ from
+  /// the encoded text: case, accents and blanks may be lost.
   std::string decode(std::span<const std::int64_t> ids, bool skip_special_tokens = true) const;
 
-  /// The id of a token such as "##ing"; nothing if there is no such token.
+  /// The id of a token such as "##ing"; empty for an unknown token.
   std::optional<std::int64_t> token_to_id(std::string_view token) const;
 
-  /// Whether a token has this id; there may be gaps.
+  /// Whether a token has this id; ids may have gaps.
   bool contains(std::int64_t id) const;
 
-  /// The token of an id. Throws IndexError if there is none.
+  /// The token of an id. Throws IndexError for an unknown id.
   const std::string& token(std::int64_t id) const;
 
-  /// The number of tokens. Ids may be larger where a vocabulary has gaps.
+  /// The number of tokens. Ids may be larger if they have gaps.
   std::size_t size() const;
 
-  /// Ids of the special tokens; RoBERTa's <s> and </s> are its cls and sep. Each throws ValueError if the
-  /// vocabulary has no such token.
+  /// Ids of the special tokens; RoBERTa's <s> and </s> are cls and sep. Each throws ValueError if the token
+  /// is missing in the vocabulary.
   std::int64_t cls_id() const;
   std::int64_t sep_id() const;
   std::int64_t pad_id() const;
   std::int64_t unk_id() const;
   std::int64_t mask_id() const;
 
-  /// Writes the files that it was read from into a folder, which is made if it is not there. Throws
-  /// FileError.
+  /// Writes the files that it was read from into a folder, which is created if missing. Throws FileError.
   void save(const std::string& folder) const;
 
-  /// What tokenizer_config.json says of the longest input (model_max_length), with special tokens. encode()
-  /// does not use it unless it is given as EncodeOptions::max_length.
+  /// The maximum input length in tokenizer_config.json (model_max_length), including special tokens. encode()
+  /// ignores it unless it is passed as EncodeOptions::max_length.
   std::optional<std::size_t> max_length() const;
 
  private:

@@ -7,17 +7,17 @@
 namespace xgrad::pretrained {
 
 struct WordPieceFileOptions {
-  bool lowercase = true;         ///< and without accents, as in uncased models
-  std::size_t max_length = 512;  ///< the most tokens of the model, with the special ones
+  bool lowercase = true;         ///< and remove accents, as in uncased models
+  std::size_t max_length = 512;  ///< maximum number of tokens of the model, including special tokens
 };
 
-/// Writes the tokenizer of a BERT model into a folder, which is made if it is not there: tokenizer.json, and
-/// vocab.txt with tokenizer_config.json, which say the same. The ids are the places in the vocabulary, which
+/// Writes the tokenizer of a BERT model into a folder, which is created if missing: tokenizer.json, and the
+/// equivalent vocab.txt with tokenizer_config.json. Ids are indices in the vocabulary, such as
 /// train_word_piece() makes.
 ///
-/// Throws ValueError, before it writes, for a vocabulary without [PAD], [UNK], [CLS], [SEP] or [MASK], and
-/// for a token that is empty, there twice, not UTF-8 or has white space in it; FileError for files that
-/// cannot be written.
+/// Throws ValueError, before writing, for a vocabulary without [PAD], [UNK], [CLS], [SEP] or [MASK], and for
+/// a token that is empty, a duplicate, not UTF-8 or contains white space; FileError for files that cannot be
+/// written.
 void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
                       const WordPieceFileOptions& options = {});
 

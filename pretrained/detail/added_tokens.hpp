@@ -17,12 +17,12 @@ namespace xgrad::pretrained::detail {
 struct AddedToken {
   std::string text;
   std::uint32_t token = 0;   // its index
-  bool single_word = false;  // only where no letter, digit, mark or underscore is beside it
-  bool lstrip = false;       // takes the white space before it
-  bool rstrip = false;       // takes the white space after it
+  bool single_word = false;  // only if no letter, digit, mark or underscore is adjacent
+  bool lstrip = false;       // includes preceding white space
+  bool rstrip = false;       // includes following white space
 };
 
-/// Cuts tokens out of a text before a model sees the rest, the leftmost and of these the longest one first:
+/// Extracts tokens from a text before the model processes the rest: the leftmost first, of these the longest.
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/tokenizer/added_vocabulary.rs
 class AddedTokens {
  public:
@@ -31,8 +31,8 @@ class AddedTokens {
 
   bool empty() const { return tokens_.empty(); }
 
-  /// Calls on_text(begin, end) and on_token(token, begin, end) for the parts of the text in their order,
-  /// until on_text returns false.
+  /// Calls on_text(begin, end) and on_token(token, begin, end) for the parts of the text in order, until
+  /// on_text returns false.
   template <class OnText, class OnToken>
   bool split(std::string_view text, OnText&& on_text, OnToken&& on_token) const {
     std::size_t done = 0;
@@ -60,7 +60,7 @@ class AddedTokens {
   std::vector<AddedToken> tokens_;
   Trie trie_;
   std::array<bool, 256> begins_{};           // whether a token begins with the byte
-  std::optional<unsigned char> begins_all_;  // the byte with which all do
+  std::optional<unsigned char> begins_all_;  // the first byte of all tokens, if they share it
 };
 
 }  // namespace xgrad::pretrained::detail

@@ -19,16 +19,16 @@ constexpr CharacterKind kind_of(char32_t character) {
   return flags & unicode::punctuation ? CharacterKind::punctuation : CharacterKind::part;
 }
 
-/// Those of ASCII.
+/// Kinds of the ASCII characters.
 inline constexpr std::array<CharacterKind, 128> ascii_kinds = [] {
   std::array<CharacterKind, 128> all{};
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = kind_of(static_cast<char32_t>(i));
   return all;
 }();
 
-/// BERT's words in a normalised text: what white space and punctuation separate, and each character of
-/// punctuation. Calls on_word(begin, end, characters) with the bytes [begin, end) of each until it gives
-/// false; returns whether it never did.
+/// BERT's words in a normalised text: separated by white space and punctuation; each punctuation character is
+/// a word. Calls on_word(begin, end, characters) with the bytes [begin, end) of each until it returns false;
+/// returns true if it never did.
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/pre_tokenizers/bert.rs
 template <class OnWord>
 bool for_each_bert_word(std::string_view text, OnWord&& on_word) {

@@ -15,7 +15,7 @@
 
 namespace xgrad::pretrained::detail {
 
-/// GPT-2's characters for bytes, of which none is a blank or a control character:
+/// GPT-2's characters for bytes, without blanks and control characters:
 /// https://github.com/openai/gpt-2/blob/master/src/encoder.py
 class ByteAlphabet {
  public:
@@ -23,7 +23,7 @@ class ByteAlphabet {
 
   char32_t character(unsigned char byte) const { return characters_[byte]; }
 
-  /// Appends the bytes that the token stands for, or the token as it is if it has a character of none.
+  /// Appends the bytes of the token, or the token itself if it contains any other character.
   void decode(std::string_view token, std::string& bytes) const;
 
  private:
@@ -35,17 +35,18 @@ class ByteAlphabet {
 /// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 std::size_t first_word(std::string_view text);
 
-/// Byte-level byte pair encoding (A. Radford et al. 2019, "Language models are unsupervised multitask
-/// learners"), as in https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/models/bpe/model.rs
+/// Byte-level byte pair encoding (A. Radford et al. 2019,
+/// "Language models are unsupervised multitask learners"), as in
+/// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/models/bpe/model.rs
 class BytePairs {
  public:
   struct Options {
-    bool add_prefix_space = false;  // before a passage that does not begin with one
+    bool add_prefix_space = false;  // before a passage that does not begin with a blank
     bool use_regex = true;          // split by GPT-2's pattern
   };
 
-  /// The first merges come first; of equal ones the last counts. The tokens must have all bytes, the parts of
-  /// the merges and what they make; otherwise this throws FileError, which begins with `where`.
+  /// Merges in descending priority; the last of duplicates counts. Throws FileError, which begins with
+  /// `where`, unless the tokens include all bytes, and the parts and results of all merges.
   BytePairs(const TokenTable& tokens, const std::vector<std::pair<std::string, std::string>>& merges,
             const Options& options, const std::string& where);
 
@@ -71,7 +72,7 @@ class BytePairs {
   void add_word(const Passage& passage, std::size_t begin, std::size_t end, Work& work, Pieces& pieces) const;
 
   Options options_;
-  std::uint64_t number_;  // of this object, unlike that of any other one
+  std::uint64_t number_;  // unique number of this object
   std::array<std::uint32_t, 256> byte_tokens_{};
   std::vector<Merge> merges_;  // a hash table, a power of two with free slots
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-// Not installed: what is done with the files of a model's folder.
+// Not installed: files of a model's folder.
 
 #include <cstddef>
 #include <span>
@@ -11,22 +11,22 @@
 
 namespace xgrad::pretrained::detail {
 
-/// Files of a folder as they were when it was read, to be written beside a model that is saved.
+/// Contents of files of a folder, to be written when the model is saved.
 class CopiedFiles {
  public:
   CopiedFiles() = default;
 
-  /// Reads those of `names` that are there. Throws FileError.
+  /// Reads the existing files among `names`. Throws FileError.
   CopiedFiles(const std::string& folder, std::span<const std::string> names);
 
-  /// Writes each as an AtomicFile, and makes the folders that it is in. Throws FileError.
+  /// Writes each as an AtomicFile, and creates missing folders. Throws FileError.
   void write(const std::string& folder) const;
 
  private:
   std::vector<std::pair<std::string, std::vector<std::byte>>> files_;
 };
 
-/// Whether there is anything of that path.
+/// Whether the path exists.
 bool exists(const std::string& path);
 
 /// Writes a file as an AtomicFile. Throws FileError.

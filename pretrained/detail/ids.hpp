@@ -7,7 +7,7 @@
 
 namespace xgrad::pretrained::detail {
 
-/// As an array with one axis.
+/// The numbers as an array with one axis.
 inline Ids ids_of(std::span<const std::int64_t> numbers) {
   Ids ids = Ids::from_shape({numbers.size()});
   std::ranges::copy(numbers, ids.begin());

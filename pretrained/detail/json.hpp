@@ -11,28 +11,27 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-// Not installed: what the files of a model folder say, read with suspicion.
+// Not installed: validated JSON files of a model folder.
 
 namespace xgrad::pretrained::detail {
 
-/// A value in a JSON file, and where it stands there. What it must be is asked for; anything else throws
-/// FileError: `model/config.json: hidden_size must be a whole number from 1 to 65536, got "wide"`.
+/// A value in a JSON file, with its location. Accessors throw FileError for another type or range:
+/// `model/config.json: hidden_size must be a whole number from 1 to 65536, got "wide"`.
 class Json {
  public:
-  /// Reads a file: UTF-8, at most 128 MB, 64 levels deep and 8 million values, and no key twice in an object.
-  /// Throws FileError for all else.
+  /// Reads a file: UTF-8, at most 128 MB, 64 levels and 8 million values, without duplicate keys in an
+  /// object. Throws FileError otherwise.
   static Json read(const std::string& path);
 
-  /// The same for a text; `path` stands for it in errors.
+  /// Parses a text; `path` is its name in errors.
   static Json parse(const std::string& path, std::string_view text);
 
-  /// The member of that name; nothing if there is none, or if it is null. Throws FileError unless this is an
-  /// object.
+  /// The member with this name; empty if it is missing or null. Throws FileError unless this is an object.
   std::optional<Json> find(const std::string& name) const;
-  /// The same for one that has to be there.
+  /// find() for a required member. Throws FileError if it is missing.
   Json at(const std::string& name) const;
 
-  /// Whether the member of that name is there, and null. Throws FileError unless this is an object.
+  /// Whether the member with this name exists and is null. Throws FileError unless this is an object.
   bool is_null(const std::string& name) const;
 
   bool is_object() const;
@@ -46,15 +45,15 @@ class Json {
 
   /// The elements of an array.
   std::vector<Json> items() const;
-  /// The members of an object, by their names in alphabetical order.
+  /// The members of an object, in alphabetical order of names.
   std::vector<std::pair<std::string, Json>> members() const;
 
   /// The value as JSON.
   std::string dump() const;
 
-  /// Throws FileError: where this stands, then "must be `expected`, got " and what it is.
+  /// Throws FileError: the location, then "must be `expected`, got " and this value.
   [[noreturn]] void refuse(std::string_view expected) const;
-  /// Throws FileError: where this stands, then `what`.
+  /// Throws FileError: the location, then `what`.
   [[noreturn]] void fail(std::string_view what) const;
 
  private:
@@ -66,7 +65,7 @@ class Json {
 
   std::shared_ptr<const File> file_;
   const nlohmann::json* value_;
-  std::string place_;  // "model.vocab[3]", empty for the whole
+  std::string place_;  // "model.vocab[3]"; empty for the root
 };
 
 }  // namespace xgrad::pretrained::detail

@@ -11,7 +11,7 @@
 
 namespace xgrad::pretrained::detail {
 
-/// A text that is made from another one, and the number of the character that each byte comes from.
+/// A text derived from another one, and the index of the source character of each byte.
 struct TextBuffer {
   std::string text;
   std::vector<std::uint32_t> sources;
@@ -20,7 +20,7 @@ struct TextBuffer {
   void append(char32_t character, std::uint32_t source);
 };
 
-/// A part of a text as a model reads it.
+/// A part of a text, as input of a model.
 struct Passage {
   std::string_view text;                   // UTF-8
   const std::uint32_t* sources = nullptr;  // of each byte; null if byte i comes from character first + i
@@ -33,24 +33,24 @@ struct Passage {
   Passage part(std::size_t begin, std::size_t end) const;
 };
 
-/// A part of the original text, whose first character has the number `first`. The buffer is for what the
-/// passage refers to.
+/// A part of the original text, whose first character has the index `first`. The buffer is storage for the
+/// passage.
 Passage unchanged(std::string_view text, std::uint32_t first, TextBuffer& buffer);
 
-/// BERT's normalisation as Hugging Face's Rust library does it:
+/// BERT's normalisation as in Hugging Face's Rust library:
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/normalizers/bert.rs
 class BertNormalizer {
  public:
   struct Options {
     bool clean_text = true;            // drop control characters; all white space becomes U+0020
-    bool handle_chinese_chars = true;  // blanks around them
-    bool strip_accents = true;         // decompose, then drop the marks without width
+    bool handle_chinese_chars = true;  // surround them with blanks
+    bool strip_accents = true;         // decompose, then remove nonspacing marks
     bool lowercase = true;
   };
 
   explicit BertNormalizer(const Options& options);
 
-  /// The same as of unchanged().
+  /// Normalizes a part of the original text; arguments as in unchanged().
   Passage operator()(std::string_view text, std::uint32_t first, TextBuffer& buffer) const;
 
   /// The normalised text.
@@ -60,7 +60,7 @@ class BertNormalizer {
   class Writer;
 
   Options options_;
-  std::array<char, 128> ascii_{};  // what an ASCII character becomes, 0 for nothing
+  std::array<char, 128> ascii_{};  // replacements of ASCII characters, 0 for none
 };
 
 }  // namespace xgrad::pretrained::detail

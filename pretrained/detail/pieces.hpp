@@ -19,19 +19,19 @@ struct Piece {
   bool added;  // found as an added token, not by the model
 };
 
-/// What is found in a text, in its order.
+/// The tokens of a text, in order.
 struct Pieces {
   std::vector<Piece> list;
   std::uint32_t words = 0;
   std::size_t limit = std::numeric_limits<std::size_t>::max();
 
-  /// Bytes [begin, end) of the passage are the token.
+  /// Adds bytes [begin, end) of the passage as the token.
   void add(const Passage& passage, std::uint32_t token, std::size_t begin, std::size_t end) {
     list.push_back({token, passage.source(begin), passage.source(end - 1) + 1, words, false});
   }
 
-  /// A model has put all of a word. Returns whether more is wanted: as in the library, a text is not read
-  /// further than to the word that reaches the limit, and what is longer counts as so long.
+  /// Marks the end of a word. Returns whether to continue: as in the library, reading stops after the word
+  /// that reaches the limit, and a longer text counts as of that length.
   bool end_word() {
     ++words;
     return list.size() < limit;

@@ -14,11 +14,11 @@
 #include "token_table.hpp"
 #include "word_piece.hpp"
 
-// Not installed: what a tokenizer's files say, checked.
+// Not installed: validated content of a tokenizer's files.
 
 namespace xgrad::pretrained::detail {
 
-/// What an encoding is made of: a text, the first or the second, or a special token.
+/// A part of an encoding: the first or the second text, or a special token.
 struct TemplatePart {
   enum class Kind { first, second, special } kind;
   std::uint32_t token;  // index of the special one
@@ -27,9 +27,9 @@ struct TemplatePart {
 
 using Template = std::vector<TemplatePart>;
 
-/// How the offsets of byte-level tokens leave out the blanks that belong to them.
+/// How the offsets of byte-level tokens exclude their blanks.
 struct TrimOffsets {
-  bool add_prefix_space;  // a single blank at the front was not in the text
+  bool add_prefix_space;  // a single leading blank was added to the text
 };
 
 struct WordPieceDecoder {
@@ -44,7 +44,7 @@ inline constexpr std::array role_names{"cls", "sep", "pad", "unk", "mask"};
 
 struct Pipeline {
   TokenTable tokens;
-  AddedTokens added, added_normalized;  // found in the text as it is, and in the normalised one
+  AddedTokens added, added_normalized;  // matched in the original text, and in the normalised one
   std::optional<BertNormalizer> normalizer;
   std::variant<WordPiece, BytePairs> model;
   Template single, pair;
@@ -54,8 +54,8 @@ struct Pipeline {
   std::optional<std::size_t> max_length;
 };
 
-/// Reads tokenizer.json, or vocab.txt, or vocab.json and merges.txt, and tokenizer_config.json if it is
-/// there. Throws FileError.
+/// Reads tokenizer.json, or vocab.txt, or vocab.json and merges.txt, and tokenizer_config.json if it exists.
+/// Throws FileError.
 Pipeline read_pipeline(const std::string& folder);
 
 }  // namespace xgrad::pretrained::detail

@@ -12,7 +12,7 @@
 
 namespace xgrad::pretrained::detail {
 
-/// Limits on what a file may ask for; real vocabularies stay far below.
+/// Limits on files; real vocabularies are far smaller.
 inline constexpr std::size_t most_tokens = 2'000'000, longest_token = 1000, most_token_bytes = 32'000'000;
 inline constexpr std::int64_t largest_id = 2'147'483'647;
 
@@ -23,21 +23,21 @@ struct StringHash {
 
 using TokenIds = std::unordered_map<std::string, std::int64_t, StringHash, std::equal_to<>>;
 
-/// Tokens and their ids, of which some may be missing between others. A token also has an index from 0 to
-/// size() - 1, in the order of the ids.
+/// Tokens and their ids, which may have gaps. A token also has an index from 0 to size() - 1, in the order of
+/// the ids.
 class TokenTable {
  public:
   struct Token {
     std::int64_t id;
     std::string text;
-    bool in_model = true;  // and not only added to it
-    bool special = false;  // left out by decode()
+    bool in_model = true;  // not only an added token
+    bool special = false;  // decode() can skip it
   };
 
   TokenTable() = default;
 
-  /// The tokens of a model and others that were added to them. Two tokens with one id throw FileError, which
-  /// names the file.
+  /// The tokens of a model and added tokens. Throws FileError, which names the file, for two tokens with one
+  /// id.
   TokenTable(const std::string& path, TokenIds model, const TokenIds& added);
 
   std::size_t size() const { return tokens_.size(); }
@@ -47,7 +47,7 @@ class TokenTable {
   std::optional<std::int64_t> id(std::string_view text) const;
   std::optional<std::uint32_t> index(std::int64_t id) const;
   std::optional<std::uint32_t> index(std::string_view text) const;
-  /// The same for a token of the model.
+  /// index() for tokens of the model only.
   std::optional<std::uint32_t> model_index(std::string_view text) const;
 
  private:

@@ -11,9 +11,9 @@
 
 namespace xgrad::pretrained::detail {
 
-/// Words by their bytes, so that the longest one at a place is found in one walk: a double array, whose node
-/// `n` has its child for the byte `b` in the cell base(n) + b if that cell names n as its parent (J. Aoe
-/// 1989, "An efficient digital search algorithm by using a double-array structure").
+/// A trie of words by bytes, which finds the longest match in one walk: a double array, whose node `n` has
+/// its child for the byte `b` in the cell base(n) + b if that cell names n as its parent (J. Aoe 1989,
+/// "An efficient digital search algorithm by using a double-array structure").
 class Trie {
  public:
   using Node = std::uint32_t;
@@ -25,13 +25,13 @@ class Trie {
     std::size_t length = 0;  // in bytes, 0 for none
   };
 
-  /// The words must be distinct. An empty one is never found.
+  /// The words must be distinct. An empty word is never found.
   explicit Trie(std::vector<std::pair<std::string_view, std::uint32_t>> words);
 
-  /// Where the bytes lead from the root.
+  /// The node that the bytes lead to from the root.
   Node walk(std::string_view bytes) const;
 
-  /// The longest word that the text begins with, read from `from` on.
+  /// The longest word at the beginning of the text, continued from node `from`.
   Match longest(Node from, std::string_view text) const {
     Match match;
     for (std::size_t i = 0; i < text.size(); ++i) {

@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-// Not installed: characters as Hugging Face's library sees them, which is not one version of Unicode.
+// Not installed: character properties of Hugging Face's library, which mixes versions of Unicode.
 
 namespace xgrad::pretrained::detail::unicode {
 
 struct Properties {
   std::uint16_t flags;
   std::uint8_t combining_class;  // canonical
-  std::int32_t to_lower;         // from the character to its lower case, or the first of it
+  std::int32_t to_lower;         // from the character to its lower case, or to the first character of it
 };
 
 #include "unicode_table.inc"
@@ -34,7 +34,7 @@ constexpr bool is(char32_t character, std::uint16_t flags) {
 /// The full canonical decomposition of a character that has the flag `decomposes`.
 std::span<const char32_t> decomposition(char32_t character);
 
-/// The first byte of what is not UTF-8, or npos.
+/// The index of the first byte that is not UTF-8, or npos.
 std::size_t find_invalid_utf8(std::string_view text);
 
 /// The length of the first character in bytes; the text must be UTF-8 and not empty.
@@ -53,7 +53,7 @@ inline char32_t first_of(std::string_view text) {
   return (first & 7) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
 }
 
-/// Where the last character begins.
+/// The index of the last character's first byte.
 inline std::size_t last_start(std::string_view text) {
   std::size_t start = text.size() - 1;
   while ((static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
@@ -63,7 +63,7 @@ inline std::size_t last_start(std::string_view text) {
 /// The last character of a text that must be UTF-8 and not empty.
 inline char32_t last_of(std::string_view text) { return first_of(text.substr(last_start(text))); }
 
-/// Without white space at the end, of a text that must be UTF-8.
+/// Strips trailing white space of a text that must be UTF-8.
 inline std::string_view without_spaces_at_the_end(std::string_view text) {
   while (!text.empty() && is(last_of(text), space)) text = text.substr(0, last_start(text));
   return text;
@@ -75,8 +75,8 @@ std::size_t count(std::string_view text);
 /// Appends the character in UTF-8.
 void append(std::string& text, char32_t character);
 
-/// The bytes as UTF-8, each longest part that begins no character replaced by one U+FFFD, as Rust's
-/// String::from_utf8_lossy and https://www.unicode.org/versions/latest/ (section 3.9) have it.
+/// The bytes as UTF-8, with each maximal invalid part replaced by one U+FFFD, as in Rust's
+/// String::from_utf8_lossy and https://www.unicode.org/versions/latest/ (section 3.9).
 std::string to_valid(std::string_view bytes);
 
 }  // namespace xgrad::pretrained::detail::unicode

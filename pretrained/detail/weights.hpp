@@ -15,42 +15,42 @@
 
 namespace xgrad::pretrained::detail {
 
-/// How a parameter starts that no file holds.
+/// Initialization of a parameter missing from the files.
 enum class Start {
   normal,  ///< drawn from N(0, initializer_range)
   zeros,
   ones,
 };
 
-/// Whose parameter it is.
+/// The part of a model that a parameter belongs to.
 enum class Part {
-  encoder,  ///< a folder without it is refused
-  head,     ///< may start fresh beside an encoder that is loaded
+  encoder,  ///< required in the folder
+  head,     ///< newly initialized if missing beside a loaded encoder
 };
 
-/// The parameters of a model folder by their names in a model for a task, "bert.embeddings.LayerNorm.weight",
-/// however the file spells them: with or without the prefix of the family, gamma and beta for weight and
-/// bias, decoder.bias for bias. What is not asked for is left.
+/// Parameters of a model folder by their names in a model for a task, "bert.embeddings.LayerNorm.weight", for
+/// all spellings in files: with or without the prefix of the family, gamma and beta for weight and bias,
+/// decoder.bias for bias. Ignores other parameters.
 class Weights {
  public:
-  /// Opens model.safetensors, or the files that model.safetensors.index.json lists. Throws FileError.
+  /// Opens model.safetensors, or the files listed in model.safetensors.index.json. Throws FileError.
   Weights(const std::string& folder, const Config& config);
 
-  /// No file: all parameters start fresh.
+  /// Without files: all parameters are newly initialized.
   explicit Weights(const Config& config) : config_(config) {}
 
-  /// Whether the files have it, or there are none.
+  /// Whether the files contain it; true without files.
   bool offers(const std::string& name) const;
 
-  /// The numbers of a parameter. Throws FileError for an encoder's that is missing and for one of another
-  /// shape or type, before anything is allocated.
+  /// The values of a parameter. Throws FileError for a missing parameter of the encoder and for one of
+  /// another shape or type, before allocating.
   template <class T>
   Array<T> take(const std::string& name, const Shape& shape, Start start, Part part);
 
-  /// Leaves out what files hold under names that begin so: it has another size now.
+  /// Ignores parameters in files whose names begin so: their size has changed.
   void forget(const std::string& prefix);
 
-  /// What to tell the user: names that started fresh, and names in the file that were not asked for.
+  /// Notes for the user: newly initialized parameters, and unused ones in the files.
   std::vector<std::string> notes() const;
 
  private:
@@ -64,7 +64,7 @@ class Weights {
 
   Config config_;
   std::string folder_;                 // empty without files
-  std::deque<SafetensorsFile> files_;  // which tensors point into
+  std::deque<SafetensorsFile> files_;  // storage of the tensors
   std::deque<std::string> paths_;
   std::map<std::string, Entry> entries_;  // by name, without the family's prefix
   std::vector<std::string> fresh_;
@@ -83,7 +83,7 @@ LayerNorm<T> take_norm(Weights& weights, const std::string& name, std::size_t si
   return {std::move(weight), weights.take<T>(name + ".bias", {size}, Start::zeros, part), eps};
 }
 
-/// "bert.", with which the names of an encoder begin in a model for a task.
+/// "bert.", the prefix of an encoder's parameters in a model for a task.
 std::string prefix_of(Family family);
 
 }  // namespace xgrad::pretrained::detail

@@ -12,8 +12,8 @@
 
 namespace xgrad::pretrained::detail {
 
-/// BERT's splitting at white space and punctuation, then the longest token that fits, again and again (M.
-/// Schuster and K. Nakajima 2012, "Japanese and Korean voice search"):
+/// BERT's splitting at white space and punctuation, then repeatedly the longest matching token (M. Schuster
+/// and K. Nakajima 2012, "Japanese and Korean voice search"):
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/models/wordpiece/mod.rs
 class WordPiece {
  public:
