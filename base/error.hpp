@@ -30,8 +30,8 @@ struct GraphError : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// A file that cannot be read or written, or violates its format: `model.safetensors: tensor "w": shape must
-/// hold integers from 0, got -2`.
+/// A file that cannot be read or written, or violates its format:
+/// `model.safetensors: tensor "w": shape must hold integers from 0, got -2`.
 struct FileError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

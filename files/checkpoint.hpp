@@ -45,8 +45,8 @@ void save_checkpoint(const TrainingParts& parts, const std::string& path, std::s
 
 /// Restores all parts and returns the number of completed steps: the run continues bit for bit as if
 /// uninterrupted. Throws FileError for a file that is broken or not a checkpoint, ValueError for one of
-/// another run, with all differences: "run.safetensors: --d-model must be as in the checkpoint, '64', got
-/// '32'". On failure, changes nothing.
+/// another run, with all differences:
+/// "run.safetensors: --d-model must be as in the checkpoint, '64', got '32'". On failure, changes nothing.
 ///
 /// With ranks, rank 0 reads the file and sends it to the others, which need no access to it.
 std::size_t load_checkpoint(const std::string& path, const TrainingParts& parts, const Metadata& config = {},

@@ -79,8 +79,8 @@ TensorView view_of(std::string name, const Array<T>& array) {
 
 /// The values as T. For float and double: from F64, F32, F16 and BF16, rounded if T is narrower. For
 /// std::int64_t: from I64 and all narrower integers. For bool: from BOOL, where every byte but 0 is true.
-/// Elements stored as T are copied bit for bit. Throws ValueError: `tensor "w": dtype must be F64, F32, F16
-/// or BF16, got I64`.
+/// Elements stored as T are copied bit for bit. Throws ValueError:
+/// `tensor "w": dtype must be F64, F32, F16 or BF16, got I64`.
 template <class T>
 Array<T> to_array(const TensorView& tensor);
 

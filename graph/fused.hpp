@@ -50,11 +50,11 @@ const V& variable_of_input(const Unread<V>& input) {
 
 }  // namespace detail
 
-/// record() for a fused op, one kernel in place of several single ops. `backward(dy, needs, inputs...,
-/// saved...)` is the kernel of its gradients. `composed(inputs...)` is the op composed of single ops: a
-/// backward that is itself recorded recomputes and differentiates it instead, so the op has derivatives of
-/// any order without formulas for them. A missing optional input is an undefined Variable for both. Pass
-/// Unread(x) for an input of which the kernel reads only whether it is defined.
+/// record() for a fused op, one kernel in place of several single ops.
+/// `backward(dy, needs, inputs..., saved...)` is the kernel of its gradients. `composed(inputs...)` is the op
+/// composed of single ops: a backward that is itself recorded recomputes and differentiates it instead, so
+/// the op has derivatives of any order without formulas for them. A missing optional input is an undefined
+/// Variable for both. Pass Unread(x) for an input of which the kernel reads only whether it is defined.
 template <class T, detail::Described O, class... V, class... A, class... S, class Composed, class F>
 Variable<T> fused(O& op, Variable<T>&& y, const Inputs<V...>& inputs, const Attributes<A...>& attributes,
                   const Saved<S...>& saved, Composed&& composed, F&& backward) {

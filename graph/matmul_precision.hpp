@@ -47,8 +47,8 @@ void force_float32_matmul_precision(bool forced);
 /// Name of the precision.
 std::string to_string(MatmulPrecision precision);
 
-/// Requests a precision on this thread for the lifetime of the object: `MatmulPrecisionGuard
-/// guard(MatmulPrecision::medium);`.
+/// Requests a precision on this thread for the lifetime of the object:
+/// `MatmulPrecisionGuard guard(MatmulPrecision::medium);`.
 class [[nodiscard]] MatmulPrecisionGuard {
  public:
   explicit MatmulPrecisionGuard(MatmulPrecision precision);

@@ -6,9 +6,9 @@
 
 namespace xgrad {
 
-/// record() for an op with several results, such as a matrix's eigenvalues and eigenvectors: `backward(dys,
-/// needs, saved...)` takes an array of their gradients, undefined for an unused result. Output(i) is result
-/// i.
+/// record() for an op with several results, such as a matrix's eigenvalues and eigenvectors:
+/// `backward(dys, needs, saved...)` takes an array of their gradients, undefined for an unused result.
+/// Output(i) is result i.
 template <class T, std::size_t M, detail::Described O, class... V, class... A, class... S, class F>
 std::array<Variable<T>, M> record_many(O& op, std::array<Variable<T>, M> ys, const Inputs<V...>& inputs,
                                        const Attributes<A...>& attributes, const Saved<S...>& saved,
@@ -18,8 +18,8 @@ std::array<Variable<T>, M> record_many(O& op, std::array<Variable<T>, M> ys, con
   return ys;
 }
 
-/// record() for an op with any number of inputs, which share one name in its description; `backward(dy,
-/// needs, saved...)` returns a vector of gradients.
+/// record() for an op with any number of inputs, which share one name in its description;
+/// `backward(dy, needs, saved...)` returns a vector of gradients.
 template <class T, detail::Described O, class... A, class... S, class F>
 Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& inputs,
                         const Attributes<A...>& attributes, const Saved<S...>& saved, F&& backward) {

@@ -8,8 +8,8 @@ namespace xgrad {
 /// y = x + weight[0 ... seq - 1]: a learned vector for each position; x and y (..., seq, d_model), weight
 /// (max_len, d_model), initialized standard normal.
 ///
-/// Throws ShapeError "LearnedPositionalEncoding: x may have max_len 10 positions at most, got 12 in (1, 12,
-/// 4)".
+/// Throws ShapeError
+/// "LearnedPositionalEncoding: x may have max_len 10 positions at most, got 12 in (1, 12, 4)".
 template <class T>
 class LearnedPositionalEncoding : public Module<T> {
  public:

@@ -80,8 +80,8 @@ std::vector<std::uint64_t> all_sum(Communicator& ranks, const std::vector<std::u
 /// Strings by name that must be the same on all ranks: options, versions, checksums.
 using Agreement = std::map<std::string, std::string>;
 
-/// Throws ValueError on all ranks, with the same text, unless all ranks pass the same: "rank 1 differs from
-/// rank 0: --steps is '100', not '200'; --lr is missing".
+/// Throws ValueError on all ranks, with the same text, unless all ranks pass the same:
+/// "rank 1 differs from rank 0: --steps is '100', not '200'; --lr is missing".
 void check_agreement(Communicator& ranks, const Agreement& mine);
 
 namespace detail {

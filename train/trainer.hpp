@@ -76,11 +76,11 @@ struct TrainingLog {
 /// and state of the default generator; rank 0 warns if their processors have different instruction sets, as
 /// the weights then depend on the assignment of work. An exception on one rank aborts the run of all.
 ///
-/// Throws std::runtime_error for a loss or a gradient norm that is not finite, "fit: the loss of step 12 is
-/// nan", without saving, so that the last checkpoint is from before that step. Throws std::runtime_error for
-/// a metrics file that cannot be opened or that, in a resumed run, has other content; if writing to it fails
-/// later, as on a full disk, the run saves, ends, and throws. Throws ValueError for an empty step, and any
-/// exception of the functions.
+/// Throws std::runtime_error for a loss or a gradient norm that is not finite,
+/// "fit: the loss of step 12 is nan", without saving, so that the last checkpoint is from before that step.
+/// Throws std::runtime_error for a metrics file that cannot be opened or that, in a resumed run, has other
+/// content; if writing to it fails later, as on a full disk, the run saves, ends, and throws. Throws
+/// ValueError for an empty step, and any exception of the functions.
 TrainingLog fit(std::size_t steps, const std::function<StepResult(std::size_t)>& step,
                 const FitOptions& options = {});
 

@@ -39,8 +39,8 @@ class Vocabulary {
   const std::vector<std::string>& tokens() const { return tokens_; }
   bool contains(std::string_view token) const;
 
-  /// The id of a token, or of `unknown`. Throws IndexError if both are missing: "Vocabulary: there is no
-  /// token 'shoe'".
+  /// The id of a token, or of `unknown`. Throws IndexError if both are missing:
+  /// "Vocabulary: there is no token 'shoe'".
   std::int64_t id(std::string_view token) const;
   std::vector<std::int64_t> ids(const std::vector<std::string>& tokens) const;
 

@@ -13,8 +13,9 @@ struct EmbeddingOptions {
 
 /// y[...] = weight[ids[...]]: ids of any shape, weight (V, D), y (ids' shape, D).
 ///
-/// Repeated ids add up in dweight. Throws IndexError "embedding: ids must be in [0, 6), got 7 (vocabulary
-/// size 6)". https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
+/// Repeated ids add up in dweight. Throws IndexError
+/// "embedding: ids must be in [0, 6), got 7 (vocabulary size 6)".
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
 template <class T>
 Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOptions options = {});
 

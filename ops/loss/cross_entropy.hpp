@@ -17,8 +17,9 @@ struct CrossEntropyOptions {
 /// d1, ...).
 ///
 /// dlogits = (softmax(logits) - onehot(target)) dloss, 0 where ignored; divided by the count for the mean.
-/// The mean over no target is nan. Throws IndexError "cross_entropy: target must be in [0, 3), got 5 (3
-/// classes)". https://pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
+/// The mean over no target is nan. Throws IndexError
+/// "cross_entropy: target must be in [0, 3), got 5 (3 classes)".
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
 template <class T>
 Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
                           const CrossEntropyOptions<std::type_identity_t<T>>& options = {});

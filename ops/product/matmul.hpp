@@ -9,8 +9,9 @@ namespace xgrad {
 ///
 /// a (..., n, k), b (..., k, m), y (..., n, m): the leading axes broadcast as batches. A 1-D operand is a row
 /// (a) or a column (b) whose added axis is removed from y; two of them give a scalar. da = dy b^T, db = a^T
-/// dy, summed over stretched batch axes. Throws ShapeError "matmul: inner axes must agree, got a (2, 3) and b
-/// (4, 5)". https://pytorch.org/docs/stable/generated/torch.matmul.html
+/// dy, summed over stretched batch axes. Throws ShapeError
+/// "matmul: inner axes must agree, got a (2, 3) and b (4, 5)".
+/// https://pytorch.org/docs/stable/generated/torch.matmul.html
 template <class T>
 Variable<T> matmul(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
