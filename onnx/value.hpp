@@ -8,15 +8,15 @@
 
 namespace xgrad::onnx {
 
-/// What flows through a graph: floats of any width as T, integers of any width as std::int64_t, conditions.
+/// A value of a graph: floats of any width as T, integers of any width as std::int64_t, conditions.
 template <class T>
 using Value = std::variant<Variable<T>, Ids, Mask>;
 
-/// Values by their names.
+/// Values by name.
 template <class T>
 using Values = std::map<std::string, Value<T>>;
 
-/// Its shape.
+/// The shape of a value.
 template <class T>
 const Shape& shape_of(const Value<T>& value) {
   return std::visit([](const auto& array) -> const Shape& { return array.shape(); }, value);

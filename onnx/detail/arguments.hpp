@@ -14,14 +14,14 @@
 
 namespace xgrad::onnx::detail {
 
-/// A node's attributes, each of which has to be read: one that an operator does not know would change what it
-/// computes.
+/// A node's attributes, all of which must be read: an attribute unknown to the operator would change its
+/// result.
 class Attributes {
  public:
   explicit Attributes(const Node& node) : node_(&node) {}
 
   std::int64_t integer(const char* name, std::int64_t otherwise);
-  /// The shortest decimal number that is this float: 1e-5 even if T is double.
+  /// The shortest decimal number equal to this float: 1e-5 even if T is double.
   double number(const char* name, double otherwise);
   std::string text(const char* name, const char* otherwise);
   std::optional<std::vector<std::int64_t>> integers(const char* name);
@@ -29,10 +29,10 @@ class Attributes {
   const Tensor* tensor(const char* name);
   bool has(const char* name) const { return find(name) != nullptr; }
 
-  /// For one that says nothing about the results.
+  /// Ignores an attribute that does not affect the results.
   void ignore(const char* name) { read_.insert(name); }
 
-  /// Throws ValueError for one that was not read.
+  /// Throws ValueError for an unread attribute.
   void check_all_read() const;
 
  private:
@@ -43,24 +43,23 @@ class Attributes {
   std::set<std::string, std::less<>> read_;
 };
 
-/// So many elements any file may ask for.
+/// Number of elements that any file may request.
 inline constexpr std::size_t always_allowed = std::size_t{1} << 28;
 
-/// Throws ValueError for more elements than a result may have: a file of some bytes must not ask for all
-/// memory.
+/// Throws ValueError if a result would have too many elements: a small file must not request all memory.
 void check_count(const Shape& result, std::size_t most = always_allowed);
 
-/// The lengths that two shapes broadcast to, if they do.
+/// The broadcast shape of two shapes, if they broadcast.
 Shape broadcast_lengths(const Shape& a, const Shape& b);
 
-/// Those of matmul(a, b), if there is such a product; without axes for those that vectors lack.
+/// The shape of matmul(a, b), if the product is valid; without the axes that vectors lack.
 Shape product_lengths(const Shape& a, const Shape& b);
 
-/// What a node was given.
+/// Arguments of a node.
 template <class T>
 class Arguments {
  public:
-  /// A null pointer stands for one that is left out; results may have `most` elements.
+  /// A null pointer is an omitted argument; results may have `most` elements.
   Arguments(std::span<const Value<T>* const> values, std::size_t most) : values_(values), most_(most) {}
 
   std::size_t size() const { return values_.size(); }
@@ -75,24 +74,24 @@ class Arguments {
   const Ids& integers(std::size_t i) const { return as<Ids>(i, "integers"); }
   const Mask& conditions(std::size_t i) const { return as<Mask>(i, "conditions"); }
 
-  /// Floats, or an undefined Variable.
+  /// Floats, or an undefined Variable if omitted.
   Variable<T> floats_or_none(std::size_t i) const { return has(i) ? floats(i) : Variable<T>(); }
 
   /// Throws ValueError for a result of too many elements. Every operator whose result can be larger than its
-  /// inputs asks before it makes it.
+  /// inputs calls it before allocating.
   void check_result(const Shape& shape) const { check_count(shape, most_); }
 
-  /// The same for what inputs broadcast to.
+  /// check_result() for the broadcast shape of inputs.
   void check_broadcast(std::initializer_list<std::size_t> inputs) const {
     Shape shape;
     for (const std::size_t i : inputs) shape = broadcast_lengths(shape, shape_of<T>(value(i)));
     check_result(shape);
   }
 
-  /// The same for the product of matrices of these shapes, stacked or not.
+  /// check_result() for the product of matrices of these shapes, stacked or not.
   void check_product(const Shape& a, const Shape& b) const { check_result(product_lengths(a, b)); }
 
-  /// The same node with other values.
+  /// The same limit with other values.
   Arguments with(std::span<const Value<T>* const> values) const { return {values, most_}; }
 
   /// The elements of a list or of a scalar.
@@ -118,11 +117,11 @@ class Arguments {
   std::size_t most_;
 };
 
-/// What a node computes: its results.
+/// Computes the results of a node.
 template <class T>
 using Operator = std::function<std::vector<Value<T>>(const Arguments<T>&)>;
 
-/// What an operator is made from.
+/// Input of MakeOperator.
 struct NodeDescription {
   Attributes& attributes;
   std::int64_t opset;

@@ -10,17 +10,17 @@
 #include "../../ops/pointwise/broadcast.hpp"
 #include "../../ops/reduce/detail/middle_axis.hpp"
 
-// Arrays of integers and conditions, for which there are no ops: a graph computes shapes and masks with them.
+// Arrays of integers and conditions, for shapes and masks in graphs; ops support floats only.
 namespace xgrad::onnx::detail {
 
-/// Calls f(i, place) for each element of `shape`, in its order, with its place by other strides.
+/// Calls f(i, place) for each element of `shape`, in order, with its offset by other strides.
 template <class F>
 void for_each_place(const Shape& shape, const xgrad::detail::Strides& strides, F f) {
   kernels::for_each_outer(kernels::merge_axes<1>(shape, {strides}, 0), 0,
                           [&](const auto& offset, std::size_t i) { f(i, offset[0]); });
 }
 
-/// x broadcast to a shape that it stretches to.
+/// x broadcast to a shape.
 template <class E>
 Array<E> stretched(const Array<E>& x, const Shape& shape) {
   if (same_shape(x.shape(), shape)) return x;
@@ -30,7 +30,7 @@ Array<E> stretched(const Array<E>& x, const Shape& shape) {
   return y;
 }
 
-/// The elements along these axes, which keep the length 1, put together by f, from `start` on.
+/// Reduces the elements along these axes, which keep length 1, by f, starting with `start`.
 template <class F>
 Ids reduced(const Ids& x, const std::vector<std::size_t>& axes, std::int64_t start, F f) {
   Shape shape = x.shape();
@@ -41,7 +41,7 @@ Ids reduced(const Ids& x, const std::vector<std::size_t>& axes, std::int64_t sta
   return y;
 }
 
-/// f of the elements of a and b, which broadcast.
+/// Applies f to the elements of a and b, which broadcast.
 template <class R, class E, class F>
 Array<R> zipped(const Array<E>& a, const Array<E>& b, F f) {
   const Shape shape = xgrad::detail::broadcast_shape("operands", a.shape(), b.shape());
@@ -58,7 +58,7 @@ Array<R> mapped(const Array<E>& x, F f) {
   return y;
 }
 
-/// The parts of x at these places along an axis.
+/// The elements of x at these indices along an axis.
 template <class E>
 Array<E> taken(const Array<E>& x, std::size_t axis, std::span<const std::size_t> places) {
   Shape shape = x.shape();
@@ -73,7 +73,7 @@ Array<E> taken(const Array<E>& x, std::size_t axis, std::span<const std::size_t>
   return y;
 }
 
-/// Joined along an axis.
+/// Joins arrays along an axis.
 template <class E>
 Array<E> joined(const std::vector<Array<E>>& parts, std::size_t axis) {
   Shape shape = parts.front().shape();

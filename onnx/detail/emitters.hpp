@@ -8,11 +8,11 @@
 
 namespace xgrad::onnx::detail {
 
-/// Makes the nodes of an op, and notes its result.
+/// Adds the nodes of an op, and registers its result.
 template <class T>
 using Emitter = void (*)(Exporter<T>& to, const OpPair<T>& op);
 
-/// By the names of xgrad's ops.
+/// Emitters by name of xgrad's ops.
 template <class T>
 using EmitterTable = std::map<std::string, Emitter<T>>;
 

@@ -17,7 +17,7 @@
 
 namespace xgrad::onnx::detail {
 
-/// A call of a model, and what it did.
+/// A traced call of a model.
 template <class T>
 struct TracedCall {
   Values<T> given;
@@ -25,20 +25,20 @@ struct TracedCall {
   Values<T> results;
 };
 
-/// Collected, so that all are named at once.
+/// Collected, so that all are reported at once.
 struct ExportProblem {
   std::string text;
 };
 
 [[noreturn]] inline void refuse(const std::string& text) { throw ExportProblem{text}; }
 
-/// An op in both calls.
+/// An op in both traced calls.
 template <class T>
 struct OpPair {
   const TracedOp<T>&first, &second;
 
   const OpInfo& info() const { return *first.op; }
-  /// Where the description has this input. Refuses an op that has the name of another, and other inputs.
+  /// Index of an input in the description. Refuses an op whose description lacks it.
   std::size_t place(std::string_view input) const {
     const auto& names = info().inputs;
     const auto found = std::find(names.begin(), names.end(), input);
@@ -50,14 +50,14 @@ struct OpPair {
   bool has(std::size_t input) const { return input < first.inputs.size() && first.inputs[input].defined(); }
   const Shape& shape(std::size_t input) const { return first.inputs[input].shape(); }
   bool has_attribute(const char* name) const { return first.attributes.contains(name); }
-  /// One that must not depend on lengths.
+  /// An attribute that must not depend on lengths.
   template <class V>
   const V& attribute(const char* name) const {
     const auto [one, other] = arrays<V>(name);
     if (one != other) refuse("whose " + std::string(name) + " depends on lengths");
     return one;
   }
-  /// One in both calls.
+  /// An array attribute in both calls.
   template <class A>
   std::pair<const A&, const A&> arrays(const char* name) const {
     return {value<A>(first, name), value<A>(second, name)};
@@ -73,37 +73,37 @@ struct OpPair {
   }
 };
 
-/// Makes the nodes of a graph from the ops of two calls with other lengths.
+/// Builds the nodes of a graph from the ops of two calls with different lengths.
 template <class T>
 class Exporter {
  public:
-  /// The axes of each input, by their numbers in `lengths`, or no_axis for a fixed one.
+  /// The axes of each input, as indices in `lengths`, or no_axis for a fixed length.
   using InputAxes = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
   static constexpr std::size_t no_axis = static_cast<std::size_t>(-1);
 
   Exporter(const Module<T>& model, const AxisLengths& lengths, const InputAxes& axes,
            const TracedCall<T>& first, const TracedCall<T>& second);
 
-  /// Throws ValueError that names all that cannot be exported.
+  /// Throws ValueError that names everything that cannot be exported.
   GraphWriter write();
 
-  // What emitters make nodes with: all of these return the name of a value, and throw ExportProblem.
+  // Used by emitters to add nodes: all of these return the name of a value, and throw ExportProblem.
 
   GraphWriter& graph() { return graph_; }
   const AxisLengths& lengths() const { return lengths_; }
 
-  /// An input of an op: what another op made, or a constant.
+  /// An input of an op: the result of another op, or a constant.
   std::string name_of(const OpPair<T>& op, std::size_t input);
   std::string name_of(const OpPair<T>& op, std::string_view input) { return name_of(op, op.place(input)); }
-  /// The same, or nothing for an input that the op was not given.
+  /// name_of(), or empty for an omitted input.
   std::string name_if_given(const OpPair<T>& op, std::string_view input) {
     return op.has(input) ? name_of(op, input) : std::string();
   }
-  /// Notes which value is the op's result.
+  /// Registers a value as the op's result.
   void result(const OpPair<T>& op, const std::string& name);
 
   std::string number(double value);
-  /// Integers and conditions that no op made, as a constant or from the input that they were made of.
+  /// Integers and conditions that are not results of ops, as a constant or derived from an input.
   std::string ids(const Ids& first, const Ids& second);
   std::string condition(const Mask& first, const Mask& second);
 
@@ -117,7 +117,7 @@ class Exporter {
  private:
   static constexpr std::int64_t float_type = std::is_same_v<T, float> ? 1 : 11;
 
-  /// Throws ValueError if it has been taken.
+  /// Throws ValueError for a duplicate.
   void take_name(const std::string& name, const char* of);
   void add_inputs();
   void add_parameters(const Module<T>& model);
@@ -126,7 +126,7 @@ class Exporter {
 
   std::string constant(const Variable<T>& first, const Variable<T>& second);
   std::string shares(const Variable<T>& first, const Variable<T>& second);
-  /// A condition where an input of integers is not one number, in the input's shape.
+  /// The condition that an input of integers is not equal to a number, in the input's shape.
   std::string not_equal(const std::string& input, std::int64_t number);
   std::string axis_length(std::size_t axis);
 

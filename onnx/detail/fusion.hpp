@@ -7,15 +7,15 @@
 
 namespace xgrad::onnx::detail {
 
-/// The domain of nodes that take the place of several.
+/// The domain of fused nodes.
 inline constexpr const char* fused_domain = "xgrad";
 
-/// The nodes of a graph in their order, with one in place of several that xgrad has a kernel for: products
-/// with transposed weights, gelu, sums that are normalized, attention in heads. What they compute stays the
-/// same, but that a float nearest to sqrt(2) stands for sqrt(2) itself.
+/// The nodes of a graph in order, with groups that match a kernel of xgrad fused: products with transposed
+/// weights, gelu, normalized sums, attention in heads. Results are the same, except that the float nearest to
+/// sqrt(2) is treated as sqrt(2) itself.
 std::vector<Node> fused(const Model& model);
 
-/// The operators of those nodes.
+/// The operators of fused nodes.
 template <class T>
 const OperatorTable<T>& fused_operators();
 

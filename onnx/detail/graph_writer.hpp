@@ -16,7 +16,7 @@
 
 namespace xgrad::onnx::detail {
 
-/// A node's attributes as they are written.
+/// Attributes of a node to write.
 class AttributeWriter {
  public:
   AttributeWriter& integer(std::string_view name, std::int64_t value);
@@ -29,44 +29,44 @@ class AttributeWriter {
   std::vector<MessageWriter> attributes_;
 };
 
-/// Puts the graph of an ONNX file together, node by node.
+/// Builds the graph of an ONNX file, node by node.
 class GraphWriter {
  public:
   using Names = std::vector<std::string>;
 
-  /// A name that begins like this and that no value has yet.
+  /// An unused name with this prefix.
   std::string new_name(const std::string& begin);
 
   /// Adds a node, and returns the name of its result, which begins with `scope`, or is `result` if given.
   std::string node(std::string_view op, const Names& inputs, const AttributeWriter& attributes = {},
                    const std::string& result = "");
 
-  /// Names that nodes get begin with this from now on.
+  /// Sets the prefix of names of subsequent nodes.
   void begin_scope(std::string scope) { scope_ = std::move(scope); }
 
-  /// Adds a constant of its own name; equal lists of integers are one. Constants that no node reads are left
-  /// out of the file.
+  /// Adds a named constant; equal lists of integers share one. Constants that no node reads are omitted from
+  /// the file.
   std::string integers(const std::vector<std::int64_t>& list);
   std::string integer(std::int64_t value);
   template <class E>
   void initializer(const std::string& name, const Shape& shape, std::span<const E> elements);
 
   struct Axis {
-    std::int64_t length;  ///< or -1
+    std::int64_t length;  ///< -1 if named
     std::string name;
   };
   void input(const std::string& name, std::int64_t type, const std::vector<Axis>& axes);
   void output(const std::string& name, std::int64_t type, const std::vector<Axis>& axes);
 
-  /// The whole file.
+  /// The complete file.
   std::vector<std::byte> file() const;
 
-  /// The same but for the elements of larger constants, which are appended to a file of this name in the same
+  /// The file without the elements of larger constants, which are appended to a file of this name in the same
   /// folder.
   std::vector<std::byte> file(const std::string& data_name, AtomicFile& data) const;
 
  private:
-  /// What a TensorProto says of its elements, and these.
+  /// The fields of a TensorProto about its elements, and the elements.
   struct Initializer {
     std::string name;
     MessageWriter description;

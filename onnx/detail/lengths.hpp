@@ -7,17 +7,17 @@
 
 namespace xgrad::onnx::detail {
 
-/// A length as a number times lengths of named axes.
+/// A length as an integer times lengths of named axes.
 struct SymbolicLength {
   std::size_t factor;
-  std::vector<std::size_t> axes = {};  ///< by their numbers
+  std::vector<std::size_t> axes = {};  ///< their indices
 
   bool is_fixed() const { return axes.empty(); }
 };
 
 using SymbolicShape = std::vector<SymbolicLength>;
 
-/// The named axes of an export, and their lengths in the two calls that are traced.
+/// The named axes of an export, and their lengths in the two traced calls.
 class AxisLengths {
  public:
   void add(const std::string& name, std::size_t first, std::size_t second) {
@@ -29,7 +29,8 @@ class AxisLengths {
   std::size_t size() const { return names_.size(); }
   const std::string& name(std::size_t axis) const { return names_[axis]; }
 
-  /// What a length is that was `first` in one call and `second` in the other: fixed if it did not change.
+  /// The symbolic length with the value `first` in one call and `second` in the other: fixed if they are
+  /// equal.
   std::optional<SymbolicLength> explain(std::size_t first, std::size_t second) const {
     if (first == second) return SymbolicLength{first};
     for (std::size_t subset = 1; subset < std::size_t{1} << names_.size(); ++subset) {

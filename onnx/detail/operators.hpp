@@ -8,15 +8,14 @@
 
 namespace xgrad::onnx::detail {
 
-/// The operators of ONNX's own domain that can be computed, by name.
-/// https://onnx.ai/onnx/operators/
+/// The supported operators of ONNX's default domain, by name. https://onnx.ai/onnx/operators/
 template <class T>
 using OperatorTable = std::map<std::string_view, MakeOperator<T>>;
 
 template <class T>
 const OperatorTable<T>& operators();
 
-// The parts of that table, a file each.
+// Parts of the table, one per source file.
 template <class T>
 void add_elementwise_operators(OperatorTable<T>& table);
 template <class T>
@@ -30,13 +29,13 @@ void add_constant_operators(OperatorTable<T>& table);
 template <class T>
 Value<T> value_of(const Tensor& tensor);
 
-/// An axis counted from the front; `rank` may be one that the result will have. Throws IndexError.
+/// An axis counted from the front; `rank` may be that of the result. Throws IndexError.
 std::size_t axis_of(std::int64_t axis, std::size_t rank);
 
-/// Each once, ascending. Throws IndexError, and ValueError for one that is named twice.
+/// Axes counted from the front, ascending. Throws IndexError, and ValueError for a duplicate.
 std::vector<std::size_t> axes_of(const std::vector<std::int64_t>& axes, std::size_t rank);
 
-/// The lengths of x from an axis on. Throws IndexError for one that x does not have.
+/// The lengths of x from an axis on. Throws IndexError for a missing axis.
 Dims normalized_shape(std::int64_t axis, const Shape& x);
 
 }  // namespace xgrad::onnx::detail

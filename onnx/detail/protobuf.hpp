@@ -7,19 +7,19 @@
 #include <string_view>
 #include <vector>
 
-// Messages of protocol buffers, the format of ONNX files, as fields without names.
+// Protocol buffer messages, the format of ONNX files, as fields by number.
 // https://protobuf.dev/programming-guides/encoding/
 namespace xgrad::onnx::detail {
 
-/// How a field is stored.
+/// Wire type of a field.
 enum class Wire : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
-/// Goes through the fields of a message, of which nothing is copied:
+/// Iterates over the fields of a message without copies:
 ///
 ///   for (MessageReader in(bytes); in.next();)
 ///     if (in.field() == 7) read_graph(in.bytes());
 ///
-/// Throws ValueError for bytes that are no message, and for a field that is not stored as it is asked for.
+/// Throws ValueError for an invalid message, and for a field of another wire type than requested.
 class MessageReader {
  public:
   explicit MessageReader(std::span<const std::byte> message) : message_(message) {}
@@ -34,7 +34,7 @@ class MessageReader {
   std::span<const std::byte> bytes() const;
   std::string text() const;
 
-  /// Appends what the field holds: one element, or several that are packed.
+  /// Appends the field's value: one element, or several packed ones.
   void append_to(std::vector<std::int64_t>& integers) const;
   void append_to(std::vector<float>& numbers) const;
   void append_to(std::vector<double>& numbers) const;
@@ -54,17 +54,17 @@ class MessageReader {
   std::span<const std::byte> bytes_;
 };
 
-/// Puts a message together, field by field.
+/// Builds a message, field by field.
 class MessageWriter {
  public:
   void integer(std::uint64_t field, std::int64_t value);
   void number(std::uint64_t field, float value);
   void text(std::uint64_t field, std::string_view value);
   void message(std::uint64_t field, const MessageWriter& value);
-  /// Packed.
+  /// A packed field.
   void integers(std::uint64_t field, std::span<const std::int64_t> values);
   void bytes(std::uint64_t field, std::span<const std::byte> value);
-  /// The fields of another one.
+  /// Appends the fields of another message.
   void append(const MessageWriter& fields);
 
   std::span<const std::byte> written() const { return bytes_; }

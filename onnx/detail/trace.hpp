@@ -11,11 +11,11 @@
 
 namespace xgrad::onnx::detail {
 
-/// An argument of an op, with arrays of its own.
+/// An attribute of an op, with copied arrays.
 using AttributeCopy = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                    std::vector<double>, Ids, Mask>;
 
-/// An op that a model called. Its Variables live on, so that each has an address of its own.
+/// A called op. Keeps its Variables alive, so that their addresses are unique.
 template <class T>
 struct TracedOp {
   const OpInfo* op;
@@ -25,7 +25,7 @@ struct TracedOp {
   std::map<std::string, AttributeCopy> attributes;
 };
 
-/// Keeps all ops of this thread, as long as one lives.
+/// Records all ops of this thread for the lifetime of the object.
 template <class T>
 class Trace : public Watcher {
  public:
