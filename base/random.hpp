@@ -50,7 +50,7 @@ class Mt19937 {
 
   std::array<std::uint32_t, state_size> state_, words_;  // words_ are the numbers of state_
   std::size_t position_;
-  std::vector<std::uint32_t> key_;  // key whose state is not computed yet, or empty
+  std::vector<std::uint32_t> key_;  // seed whose state is not computed yet, or empty
 };
 
 }  // namespace detail

@@ -49,7 +49,7 @@ class World : public Communicator {
 
   WorldOptions options_;
   std::vector<const Messages*> under_way_;
-  std::size_t done_ = 0;  // in messages
+  std::size_t done_ = 0;  // number of completed messages
   std::size_t rank_ = 0, size_ = 1;
   bool started_ = false;
   int exceptions_;  // in flight at construction

@@ -91,7 +91,7 @@ class Arguments {
   /// check_result() for the product of matrices of these shapes, stacked or not.
   void check_product(const Shape& a, const Shape& b) const { check_result(product_lengths(a, b)); }
 
-  /// The same limit with other values.
+  /// Arguments with other values and the same limit.
   Arguments with(std::span<const Value<T>* const> values) const { return {values, most_}; }
 
   /// The elements of a list or of a scalar.
