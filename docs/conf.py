@@ -51,6 +51,8 @@ class Headers(SphinxDirective):
     def run(self):
         text = []
         for header in sorted((root / self.arguments[0]).rglob("*.hpp")):
+            if "node_modules" in header.parts:
+                continue
             self.env.note_dependency(str(header))
             name = header.relative_to(root).as_posix()
             group = name.removesuffix(".hpp").replace("/", "_")

@@ -20,7 +20,7 @@ allowed[report]=$core
 
 # The first folder of each include's path; <xgrad/xgrad.hpp> reaches up to train.
 used_by() {
-  find "$1" -name '*.[ch]pp' -print0 | xargs -0 awk -F '["<>]' '
+  find "$1" -name node_modules -prune -o -name '*.[ch]pp' -print0 | xargs -0 awk -F '["<>]' '
     /^#include "/ { path = FILENAME "/../" $2 }
     /^#include <xgrad\// { path = $2; sub("^xgrad/", "", path) }
     /^#include ("|<xgrad\/)/ {

@@ -19,13 +19,13 @@ void write_text(const char* text) {
 }
 
 /// Names the test and lets what handled the signal before do so: a sanitizer, or the system.
-void name_test(int signal) {
+void name_test(int signal, siginfo_t* info, void*) {
   if (const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info()) {
     for (const char* part : {"died in ", test->test_suite_name(), ".", test->name(), "\n"}) write_text(part);
   }
   for (std::size_t i = 0; i < std::size(deadly); ++i)
     if (deadly[i] == signal) sigaction(signal, &before[i], nullptr);
-  raise(signal);
+  if (info->si_code <= 0) raise(signal);  // sent by a process; what the processor refuses happens again
 }
 
 class SkippedTests : public testing::EmptyTestEventListener {
@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   testing::UnitTest::GetInstance()->listeners().Append(new SkippedTests);
   struct sigaction action = {};
-  action.sa_handler = name_test;
+  action.sa_sigaction = name_test;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (std::size_t i = 0; i < std::size(deadly); ++i) sigaction(deadly[i], &action, &before[i]);
   return RUN_ALL_TESTS();
 }

@@ -22,7 +22,7 @@ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root ${http_proxy
   for package in $packages; do test -s "/usr/share/doc/$package/copyright"; done
 
   apt-get install --yes --no-install-recommends g++ cmake make pkg-config
-  ! objdump -p /usr/lib/*/libxgrad*.so | grep -E "RPATH|RUNPATH"
+  if objdump -p /usr/lib/*/libxgrad*.so | grep -E "RPATH|RUNPATH"; then exit 1; fi
   cmake -S /consumer -B /build -D CMAKE_BUILD_TYPE=Release -D with_mpi=ON
   cmake --build /build
   cd /build
@@ -40,7 +40,7 @@ chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root ${http_proxy
   ./files
   ./mpi
   apt-get remove --yes libxgrad-mpi-dev "libxgrad-mpi[0-9].*"
-  ! cmake -S /consumer -B /without -D with_mpi=ON
+  if cmake -S /consumer -B /without -D with_mpi=ON; then exit 1; fi
   cmake -S /consumer -B /without -D with_mpi=OFF
   apt-get remove --yes libxgrad-dev "libxgrad[0-9].*"
   test ! -e /usr/include/xgrad

@@ -17,13 +17,12 @@ inline std::optional<std::size_t> launched_rank() {
   return std::nullopt;
 }
 
-/// Minimum number of processes; 0 without a launcher.
+/// The number of processes: 1 if the launcher does not say, 0 without a launcher.
 inline std::size_t launched_processes() {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     if (const char* count = std::getenv(variable)) return std::strtoul(count, nullptr, 10);
   }
-  const std::optional<std::size_t> rank = launched_rank();
-  return rank ? *rank + 1 : 0;
+  return launched_rank() ? 1 : 0;
 }
 
 }  // namespace xgrad::detail

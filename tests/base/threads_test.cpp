@@ -257,6 +257,14 @@ TEST(NumThreadsAtStartTest, AreTheProcessorsThatTheProcessMayRunOn) {
   EXPECT_EQ(xgrad::num_threads(), static_cast<std::size_t>(CPU_COUNT(&allowed)));
 }
 
+/// Becomes a process that runs one test, whichever part of the tests this one runs.
+[[noreturn]] void run_alone(const char* filter) {
+  unsetenv("GTEST_TOTAL_SHARDS");
+  unsetenv("GTEST_SHARD_INDEX");
+  execl("/proc/self/exe", "xgrad_tests", filter, nullptr);
+  _exit(127);
+}
+
 TEST(NumThreadsAtStartTest, AreOneInAProcessBoundToOneProcessor) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -267,8 +275,7 @@ TEST(NumThreadsAtStartTest, AreOneInAProcessBoundToOneProcessor) {
     sched_setaffinity(0, sizeof one, &one);
     unsetenv("OPENBLAS_NUM_THREADS");
     unsetenv("OMP_NUM_THREADS");
-    execl("/proc/self/exe", "xgrad_tests", "--gtest_filter=*AreTheProcessorsThatTheProcessMayRunOn", nullptr);
-    _exit(127);
+    run_alone("--gtest_filter=*AreTheProcessorsThatTheProcessMayRunOn");
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -303,9 +310,7 @@ TEST(NumThreadsAtStartTest, AreTheFirstPositiveNumberOfTheVariables) {
       set("OPENBLAS_NUM_THREADS", openblas);
       set("OMP_NUM_THREADS", openmp);
       set("EXPECTED_THREADS", expected);
-      execl("/proc/self/exe", "xgrad_tests", "--gtest_filter=*NumThreadsAtStartTest.IsTheExpectedNumber",
-            nullptr);
-      _exit(127);
+      run_alone("--gtest_filter=*NumThreadsAtStartTest.IsTheExpectedNumber");
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);

@@ -231,7 +231,7 @@ TEST(DocsTest, TablesOfNamesAreInAProgram) {
 
 TEST(DocsTest, CodeInCommentsOfHeadersIsInASource) {
   std::size_t found = 0;
-  for (const char* folder : {"graph", "ops", "autograd", "models", "train", "files"}) {
+  for (const char* folder : {"base", "graph", "ops", "autograd", "models", "train", "files"}) {
     for (const fs::path& path : files_in(folder, ".hpp")) {
       std::vector<std::string> code;
       for (const std::string& line : lines_of(xgrad_tests::read_bytes(path))) {
