@@ -7,6 +7,7 @@
 #include "pack.hpp"
 #include "product_pieces.hpp"
 #include "register_tile.hpp"
+#include "small_gemm.hpp"
 
 // Products without BLAS.
 namespace xgrad::kernels {

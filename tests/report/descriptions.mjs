@@ -6,7 +6,7 @@ const headers = new URL("../../ops/", import.meta.url);
 const description = /^inline constexpr Op \w+\("(\w+)",\s*\{([^}]*)\}/gm;
 
 export const operands = Object.fromEntries(
-  readdirSync(headers)
+  readdirSync(headers, { recursive: true })
     .filter((name) => name.endsWith(".hpp"))
     .flatMap((name) => [...readFileSync(new URL(name, headers), "utf8").matchAll(description)])
     .map(([, op, inputs]) => [op, inputs.split(",").map((input) => input.trim().slice(1, -1))]),
