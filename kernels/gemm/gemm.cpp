@@ -19,12 +19,6 @@ void scale_rows(T beta, const Matrix<T>& c) {
   }
 }
 
-/// The first limit holds on every processor, and is known at once.
-bool is_looped(bool trans_b, std::size_t m, std::size_t n, std::size_t k) {
-  return is_small(trans_b, m, n, k, small_product) ||
-         is_small(trans_b, m, n, k, most_looped_product(trans_b));
-}
-
 /// By the matrix unit where there is one, else by vectors, which know one part alone.
 void rounded_gemm(Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
                   float beta, const Matrix<float>& c) {
@@ -50,7 +44,9 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
   if (m == 0 || n == 0) return;
   if (k == 0) return scale_rows(beta, c);
   // loops, bfloat16 numbers where these are asked for, or BLAS, in tiles where these are faster than one call
-  if (is_looped(b.transposed, m, n, k)) return small_gemm<T>(alpha, a, b, beta, c);
+  const auto is_looped = [&](std::size_t most) { return is_small(b.transposed, m, n, k, most); };
+  if (is_looped(small_product)) return small_gemm<T>(alpha, a, b, beta, c);  // known at once
+  if (is_looped(most_looped_product(b.transposed))) return small_gemm<T>(alpha, a, b, beta, c);
   if constexpr (std::is_same_v<T, float>) {
     const Parts parts = parts_in_use(parts_asked());
     if (parts != 0 && pays_to_round(m, n, k)) return rounded_gemm(parts, alpha, a, b, beta, c);
