@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
 # ./run.sh --ranks NUMBER NAME [ARGS]: the same for a training program, on so many processes that share the work, by MPI.
-# ./run.sh test [PATTERN] [CTEST ARGS]: the same for the tests, or those that have PATTERN in their names. ./run.sh docs: builds the documentation. ./run.sh learn [FILE]:
-# writes the page to learn from, learn.html unless another name is given. ./run.sh mutate [NUMBER...]
-# and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
+# ./run.sh test [PATTERN] [CTEST ARGS]: the same for the tests, or those that have PATTERN in their names. ./run.sh docs:
+# builds the documentation. ./run.sh learn [FILE]: writes the page to learn from, learn.html unless another name is given.
+# ./run.sh mutate [NUMBER...] and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
 # ./run.sh --yes ...: installs without asking; where there is no terminal, it never asks.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
 set -euo pipefail
@@ -293,7 +293,7 @@ build_docs() {
   (
     cd "$root"
     export XGRAD_FOLDERS
-    XGRAD_FOLDERS=$(sed -nE 's/^set\((core|component)_folders (.*)\)$/\2/p' cmake/folders.cmake | tr '\n' ' ')
+    XGRAD_FOLDERS=$(tests/folders.sh --list)
     doxygen docs/Doxyfile && sphinx-build -q -W --keep-going -d build/docs/doctrees docs build/docs/html
   ) >&2 || die 'the documentation does not build'
   say "it is at file://$root/build/docs/html/index.html"

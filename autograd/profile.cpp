@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "../base/detail/seconds_since.hpp"
 #include "../graph/variable.hpp"
 #include "../graph/watch.hpp"
 
@@ -17,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 class Profiler : public Watcher {
  public:
   Profile result() const {
-    Profile profile{ops_, {}, since(start_)};
+    Profile profile{ops_, {}, detail::seconds_since(start_)};
     for (const ModuleRow& module : modules_) profile.modules.push_back(module.row);
     std::stable_sort(profile.ops.begin(), profile.ops.end(), [](const ProfileRow& a, const ProfileRow& b) {
       return a.forward_seconds + a.backward_seconds > b.forward_seconds + b.backward_seconds;
@@ -32,10 +33,6 @@ class Profiler : public Watcher {
     ProfileRow row;
     std::size_t outer;  // its row, or none
   };
-
-  static double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  }
 
   void on_op(const OpEvent<float>& event) override { add_op(event); }
   void on_op(const OpEvent<double>& event) override { add_op(event); }
@@ -61,7 +58,7 @@ class Profiler : public Watcher {
     const std::size_t bytes = event.result.size() * sizeof(T);
     if (event.number != 0) origins_[event.number] = module;
     ++ops_[op].calls;
-    add(op, module, &ProfileRow::forward_seconds, since(last_));
+    add(op, module, &ProfileRow::forward_seconds, detail::seconds_since(last_));
     add(op, module, &ProfileRow::bytes, bytes);
     last_ = Clock::now();
   }
@@ -75,7 +72,7 @@ class Profiler : public Watcher {
     if (--backward_depth_ > 0) return;
     const auto origin = origins_.find(event.number);
     add(op_row(event.op.name), origin != origins_.end() ? origin->second : none,
-        &ProfileRow::backward_seconds, since(last_));
+        &ProfileRow::backward_seconds, detail::seconds_since(last_));
     last_ = Clock::now();
   }
 

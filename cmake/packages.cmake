@@ -16,7 +16,6 @@ set(about
     "xgrad records a graph while C++ code runs, differentiates it in reverse, and\n\
 composes its ops into attention and encoder models that can be trained.")
 
-set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libxgrad${soversion})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
@@ -52,7 +51,7 @@ if(BUILD_SHARED_LIBS)
   list(APPEND packages ${libraries})
   string(APPEND depends ", libxgrad${soversion} (= ${PROJECT_VERSION})")
   string(APPEND mpi_depends ", libxgrad-mpi${soversion} (= ${PROJECT_VERSION})")
-  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}) # where the own needs are
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}) # where libxgrad-mpi's own needs are
 else()
   if(XGRAD_BLAS)
     string(APPEND depends ", libopenblas-dev")

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Prints which folder uses which, counted in includes, and fails when one uses a folder that does not stand below it.
+# Prints which folder uses which, counted in includes, and fails when one uses a folder that does not stand below it. --list:
+# prints the folders of the library.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Each folder with those that it may use, from the ground up.
 library=$(sed -nE 's/^set\((core|component)_folders (.*)\)$/\2/p' cmake/folders.cmake | tr '\n' ' ')
+if [[ ${1:-} == --list ]]; then echo "$library" && exit; fi
 folders="$library apps learn"
 below=''
 declare -A allowed

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../base/detail/seconds_since.hpp"
 #include "../base/error.hpp"
 #include "../base/random.hpp"
 #include "../graph/matmul_precision.hpp"
@@ -20,10 +21,6 @@ namespace xgrad {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 void check_finite(const char* what, std::size_t step, double number) {
   if (std::isfinite(number)) return;
@@ -87,7 +84,7 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
     const Clock::time_point began = Clock::now();
     const StepResult result = step(log.steps);
     if (observed) call_observer(options.observe_step, log.steps);
-    metrics.write(log.steps, result, seconds_since(began));
+    metrics.write(log.steps, result, detail::seconds_since(began));
     check_finite("loss", log.steps, result.loss);
     check_finite("gradient norm", log.steps, result.grad_norm.value_or(0));
     log.losses.push_back(result.loss);
@@ -105,7 +102,7 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
     metrics.flush();
   }
   if (leads && !log.losses.empty()) call_observer(options.observe, log.steps);
-  log.seconds = seconds_since(start);
+  log.seconds = detail::seconds_since(start);
   return log;
 }
 

@@ -63,7 +63,7 @@ Shape einsum_lengths(const std::string& equation, const std::vector<Variable<T>>
   }
   Shape result;
   for (const auto& [label, length] : lengths) {
-    if (operands.size() > 2 || std::ranges::count(parsed.output, label) > 0) result.push_back(length);
+    if (operands.size() > 2 || xgrad::detail::contains(parsed.output, label)) result.push_back(length);
   }
   return result;
 }

@@ -16,11 +16,8 @@
 namespace xgrad {
 namespace {
 
+using detail::contains;
 using Labels = detail::EinsumLabels;
-
-bool contains(const Labels& labels, int label) {
-  return std::find(labels.begin(), labels.end(), label) != labels.end();
-}
 
 /// An operand on its way to the result.
 template <class T>

@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "../../base/detail/seconds_since.hpp"
+
 namespace xgrad::detail {
 namespace {
 
 constexpr std::size_t bar_width = 20;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// "12 s", "3:25 min" or "1:02:03 h".
 std::string duration(double seconds) {

@@ -98,9 +98,7 @@ EinsumEquation parse_einsum(std::string_view text, std::span<const Shape> operan
   for (const int label : result.output) {
     if (std::count(result.output.begin(), result.output.end(), label) > 1)
       fail<ValueError>("einsum: an axis may be in the output once, got '", equation, "'");
-    const auto has_label = [label](const Labels& labels) {
-      return std::find(labels.begin(), labels.end(), label) != labels.end();
-    };
+    const auto has_label = [label](const Labels& labels) { return contains(labels, label); };
     if (std::none_of(result.operands.begin(), result.operands.end(), has_label)) {
       fail<ValueError>("einsum: every axis of the output must be one of an operand, got '", equation, "'");
     }

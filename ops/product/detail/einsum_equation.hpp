@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,10 @@ namespace xgrad::detail {
 
 /// The axes of an operand: letters, and negative numbers for those of "...", -1 for the last one.
 using EinsumLabels = std::vector<int>;
+
+inline bool contains(const EinsumLabels& labels, int label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
 
 struct EinsumEquation {
   std::vector<EinsumLabels> operands;
