@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "../base/detail/product_precision.hpp"
 #include "../kernels/pointwise/binary.hpp"
 #include "detail/pass.hpp"
 #include "record.hpp"
@@ -149,7 +148,7 @@ class Pass {
   }
 
   void differentiate(Node<T>& node, Variable<T>* dys, std::size_t inputs) {
-    const kernels::PartsScope as_forward(static_cast<kernels::Parts>(node.precision));
+    const kernels::PartsScope as_forward(node.precision);
     if (!is_watched()) [[likely]]
       return node.differentiate(dys, Needs(needs_.data()), grads_.data());
     // an op with several results is known by the number of the first, which is the next one

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -161,19 +160,6 @@ struct GradOptions {
 template <class T>
 std::vector<Variable<T>> grad(const Variable<T>& output, const std::vector<Variable<T>>& inputs,
                               const GradOptions<std::type_identity_t<T>>& options = {});
-
-/// d(output)/d(leaf) for each of the leaves, as in grad(), but passes each gradient and its leaf's index to
-/// `take` as soon as it is complete, while the pass continues: `take` may send it to another process, or
-/// change the leaf and discard the gradient. Changes no grad(). Leaves come in the order of completion; with
-/// allow_unused, those that output does not depend on come first, with an undefined Variable. Under
-/// create_graph only, the operations of `take` are recorded. Throws as grad() does, before the first call of
-/// `take`; an op whose backward returns no gradient for anything that depends on a leaf is detected at the
-/// end. Also throws GraphError for a Variable that is not a leaf, and ValueError for a duplicate.
-/// https://pytorch.org/docs/stable/generated/torch.Tensor.register_post_accumulate_grad_hook.html
-template <class T>
-void grad_each(const Variable<T>& output, const std::vector<Variable<T>>& leaves,
-               const std::function<void(std::size_t, Variable<std::type_identity_t<T>>)>& take,
-               const GradOptions<std::type_identity_t<T>>& options = {});
 
 // Operators of Variable; defined in the ops library.
 template <class T>

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "../autograd/grad_each.hpp"
 #include "../base/error.hpp"
 #include "../base/random.hpp"
 #include "../kernels/pointwise/binary.hpp"

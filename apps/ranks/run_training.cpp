@@ -10,7 +10,7 @@
 #include <xgrad/mpi/world.hpp>
 #endif
 #include <xgrad/base/detail/launcher.hpp>
-#include <xgrad/graph/matmul_precision.hpp>
+#include <xgrad/ops/product/matmul_precision.hpp>
 #include <xgrad/train/communicator.hpp>
 
 #include "../common/program.hpp"

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "../../base/detail/product_precision.hpp"
 #include "../../base/detail/value.hpp"
-#include "../../graph/matmul_precision.hpp"
 #include "../op.hpp"
 
 namespace xgrad {
@@ -58,8 +58,8 @@ struct Node {
   bool released = false;
   std::uint8_t results = 1;  ///< number of results of the op; if several, each has a PartNode
   bool is_part = false;      ///< true for a PartNode
-  MatmulPrecision precision = float32_matmul_precision();  ///< of the forward, for the backward
-  const OpInfo* op;                                        ///< null for a leaf
+  kernels::Parts precision = kernels::parts_asked();  ///< of products in the forward, for the backward
+  const OpInfo* op;                                   ///< null for a leaf
   std::uint64_t order;       ///< greater than that of all inputs: creation order is a topological order
   Shape shape;               ///< of the value and of its gradient
   Ref<Value<T>> grad_value;  ///< the gradient accumulated so far in a backward pass

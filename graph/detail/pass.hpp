@@ -9,6 +9,8 @@
 namespace xgrad::detail {
 
 [[noreturn, gnu::cold]] void fail_released(const char* op);
+[[noreturn, gnu::cold]] void fail_unused(const char* what, const char* kind, std::size_t i,
+                                         const Shape& shape);
 
 template <class T>
 class Route {

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <xgrad/files/safetensors.hpp>
-#include <xgrad/graph/matmul_precision.hpp>
+#include <xgrad/ops/product/matmul_precision.hpp>
 
 #include "expect_error.hpp"
 #include "files.hpp"

@@ -1,7 +1,7 @@
 #include "matmul_precision.hpp"
 
-#include "../base/error.hpp"
-#include "../kernels/gemm/parts_in_use.hpp"
+#include "../../base/error.hpp"
+#include "../../kernels/gemm/parts_in_use.hpp"
 
 namespace xgrad {
 
