@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <xgrad/kernels/gemm/gemm.hpp>
+#include <xgrad/ops/product/matmul_precision.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../apps/common/program.hpp"
@@ -239,7 +239,7 @@ int main(int argc, char** argv) {
     const std::regex wanted(filter);
     xgrad::manual_seed(0);
     xgrad::set_num_threads(1);
-    std::printf("OpenBLAS core: %s; float64, us per call\n", xgrad::kernels::blas_core_name());
+    std::printf("OpenBLAS core: %s; float64, us per call\n", xgrad::blas_core_name());
     std::printf("%-20s %9s %12s %12s %12s %10s", "", "", "plain loops", "xgrad", "xgrad", "gradient");
     for (const Tape& tape : tapes) std::printf(" %12s %12s", tape.name, tape.name);
     std::printf("\n%-20s %9s %12s %12s %12s %10s", "function", "variables", "value", "value", "gradient",

@@ -21,7 +21,7 @@ namespace {
 
 using A = xgrad::kernels::Matrix<const float>;
 using C = xgrad::kernels::Matrix<float>;
-using xgrad::kernels::Parts;
+using xgrad::detail::Parts;
 
 /// C (m, n) = A B: y = x W^T in a forward pass, dx = dy W and dW = dy^T x in a backward.
 struct Product {
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   return apps::run_program("bench_products", [&] {
     xgrad::manual_seed(0);
     xgrad::set_num_threads(1);
-    std::printf("OpenBLAS core: %s\n", xgrad::kernels::blas_core_name());
+    std::printf("OpenBLAS core: %s\n", xgrad::blas_core_name());
     for (const std::string& config : configs) {
       std::printf("%-16s %5s %5s %5s %9s %9s", config.c_str(), "m", "n", "k", "xgrad", "one call");
       if (xgrad::kernels::has_bfloat16_instructions()) std::printf(" %9s", "bfloat16");

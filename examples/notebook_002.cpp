@@ -246,7 +246,7 @@ int main(int argc, char** argv) {
           right;
 
   // The library has this block as one module; its parts are named as in PyTorch.
-  const xgrad::EncoderLayer<double> layer({.d_model = d_model, .heads = 2, .d_ff = hidden_dim});
+  const xgrad::TransformerEncoderLayer<double> layer({.d_model = d_model, .heads = 2, .d_ff = hidden_dim});
   const std::vector<std::pair<std::string, xgrad::Module<double>>> parts{
       {"self_attn.", mha_64}, {"norm1.", ln1_64}, {"feed_forward.", ffn_64}, {"norm2.", ln2_64}};
   xgrad::StateDict<double> state;
@@ -254,6 +254,7 @@ int main(int argc, char** argv) {
     for (const auto& [name, array] : module.state_dict()) state[prefix + name] = array;
   }
   layer.load_state_dict(state);
-  right = examples::report_same("EncoderLayer", encode(), layer(pe_64(embed_64(token_ids)))) && right;
+  right =
+      examples::report_same("TransformerEncoderLayer", encode(), layer(pe_64(embed_64(token_ids)))) && right;
   return right ? 0 : 1;
 }

@@ -148,7 +148,7 @@ class Pass {
   }
 
   void differentiate(Node<T>& node, Variable<T>* dys, std::size_t inputs) {
-    const kernels::PartsScope as_forward(node.precision);
+    const PartsScope as_forward(node.precision);
     if (!is_watched()) [[likely]]
       return node.differentiate(dys, Needs(needs_.data()), grads_.data());
     // an op with several results is known by the number of the first, which is the next one

@@ -15,27 +15,28 @@ Mask padding_mask(const Ids& ids, std::int64_t pad_id) {
 }
 
 template <class T>
-Encoder<T>::Encoder(const EncoderConfig& config) : Module<T>("Encoder") {
-  detail::checked_size("Encoder", "layers", config.layers);
+TransformerEncoder<T>::TransformerEncoder(const EncoderConfig& config) : Module<T>("TransformerEncoder") {
+  detail::checked_size("TransformerEncoder", "layers", config.layers);
   for (std::size_t i = 0; i < config.layers; ++i) {
-    layers_.push_back(this->child("layers." + std::to_string(i), EncoderLayer<T>(config)));
+    layers_.push_back(this->child("layers." + std::to_string(i), TransformerEncoderLayer<T>(config)));
   }
   if (config.norm_first) norm_ = this->child("norm", LayerNorm<T>(config.d_model, config.eps));
 }
 
 template <class T>
-Variable<T> Encoder<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
+Variable<T> TransformerEncoder<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
   const auto scope = this->scope();
   Variable<T> y = x;
-  for (const EncoderLayer<T>& layer : layers_) y = layer(y, mask);
+  for (const TransformerEncoderLayer<T>& layer : layers_) y = layer(y, mask);
   return norm_ ? (*norm_)(y) : y;
 }
 
 template <class T>
-EncoderResult<T> Encoder<T>::with_weights(const Variable<T>& x, const AttentionMask<T>& mask) const {
+EncoderResult<T> TransformerEncoder<T>::with_weights(const Variable<T>& x,
+                                                     const AttentionMask<T>& mask) const {
   const auto scope = this->scope();
   EncoderResult<T> result{x, {}};
-  for (const EncoderLayer<T>& layer : layers_) {
+  for (const TransformerEncoderLayer<T>& layer : layers_) {
     AttentionResult<T> step = layer.with_weights(result.output, mask);
     result.output = std::move(step.output);
     result.weights.push_back(std::move(step.weights));
@@ -44,7 +45,7 @@ EncoderResult<T> Encoder<T>::with_weights(const Variable<T>& x, const AttentionM
   return result;
 }
 
-template class Encoder<float>;
-template class Encoder<double>;
+template class TransformerEncoder<float>;
+template class TransformerEncoder<double>;
 
 }  // namespace xgrad

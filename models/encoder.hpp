@@ -22,9 +22,9 @@ struct EncoderResult {
 /// x and y (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for an
 /// invalid config. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
 template <class T>
-class Encoder : public Module<T> {
+class TransformerEncoder : public Module<T> {
  public:
-  explicit Encoder(const EncoderConfig& config);
+  explicit TransformerEncoder(const EncoderConfig& config);
 
   Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
 
@@ -32,7 +32,7 @@ class Encoder : public Module<T> {
   EncoderResult<T> with_weights(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
 
  private:
-  std::vector<EncoderLayer<T>> layers_;
+  std::vector<TransformerEncoderLayer<T>> layers_;
   std::optional<LayerNorm<T>> norm_;
 };
 

@@ -6,10 +6,10 @@
 namespace xgrad {
 
 template <class T>
-EncoderLayer<T>::EncoderLayer(const EncoderConfig& config)
-    : Module<T>("EncoderLayer"),
+TransformerEncoderLayer<T>::TransformerEncoderLayer(const EncoderConfig& config)
+    : Module<T>("TransformerEncoderLayer"),
       norm_first_(config.norm_first),
-      dropout_(detail::checked_probability("EncoderLayer", "dropout", config.dropout)),
+      dropout_(detail::checked_probability("TransformerEncoderLayer", "dropout", config.dropout)),
       self_attn_(
           this->child("self_attn", MultiHeadAttention<T>(config.d_model, config.heads,
                                                          {.bias = config.bias, .dropout = config.dropout}))),
@@ -20,7 +20,7 @@ EncoderLayer<T>::EncoderLayer(const EncoderConfig& config)
 
 template <class T>
 template <class Attend>
-Variable<T> EncoderLayer<T>::forward(const Variable<T>& x, Attend&& attend) const {
+Variable<T> TransformerEncoderLayer<T>::forward(const Variable<T>& x, Attend&& attend) const {
   const auto scope = this->scope();
   const auto drop = [this](const Variable<T>& y) {
     return detail::dropout_if_training(y, dropout_, this->training());
@@ -37,12 +37,13 @@ Variable<T> EncoderLayer<T>::forward(const Variable<T>& x, Attend&& attend) cons
 }
 
 template <class T>
-Variable<T> EncoderLayer<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
+Variable<T> TransformerEncoderLayer<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
   return forward(x, [&](const Variable<T>& input) { return self_attn_(input, mask); });
 }
 
 template <class T>
-AttentionResult<T> EncoderLayer<T>::with_weights(const Variable<T>& x, const AttentionMask<T>& mask) const {
+AttentionResult<T> TransformerEncoderLayer<T>::with_weights(const Variable<T>& x,
+                                                            const AttentionMask<T>& mask) const {
   Variable<T> weights;
   Variable<T> output = forward(x, [&](const Variable<T>& input) {
     AttentionResult<T> result = self_attn_.with_weights(input, mask);
@@ -52,7 +53,7 @@ AttentionResult<T> EncoderLayer<T>::with_weights(const Variable<T>& x, const Att
   return {std::move(output), std::move(weights)};
 }
 
-template class EncoderLayer<float>;
-template class EncoderLayer<double>;
+template class TransformerEncoderLayer<float>;
+template class TransformerEncoderLayer<double>;
 
 }  // namespace xgrad

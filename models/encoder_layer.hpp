@@ -26,9 +26,9 @@ struct EncoderConfig {
 /// x and z (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for an
 /// invalid config. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html
 template <class T>
-class EncoderLayer : public Module<T> {
+class TransformerEncoderLayer : public Module<T> {
  public:
-  explicit EncoderLayer(const EncoderConfig& config);
+  explicit TransformerEncoderLayer(const EncoderConfig& config);
 
   Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask = {}) const;
 

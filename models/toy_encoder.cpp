@@ -47,7 +47,7 @@ ToyEncoder<T>::ToyEncoder(const ToyEncoderConfig& config)
       token_embedding_(this->child("token_embedding", Embedding<T>(config.vocab_size, config.encoder.d_model,
                                                                    {.padding_idx = config.pad_id}))),
       position_embedding_(make_positions()),
-      encoder_(this->child("encoder", Encoder<T>(config.encoder))),
+      encoder_(this->child("encoder", TransformerEncoder<T>(config.encoder))),
       token_head_(this->child("token_head", Linear<T>(config.encoder.d_model, config.vocab_size))) {
   if (config.classes > 0) {
     class_head_ = this->child("class_head", Linear<T>(config.encoder.d_model, config.classes));

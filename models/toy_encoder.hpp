@@ -68,7 +68,7 @@ class ToyEncoder : public Module<T> {
   ToyEncoderConfig config_;
   Embedding<T> token_embedding_;
   PositionEmbedding position_embedding_;
-  Encoder<T> encoder_;
+  TransformerEncoder<T> encoder_;
   Linear<T> token_head_;
   std::optional<Linear<T>> class_head_;
 };

@@ -145,7 +145,7 @@ class Compiler {
     for (const std::string& input : node.inputs)
       step.inputs.push_back(input.empty() ? no_slot : slot_of(input, step.name));
     try {
-      detail::Attributes attributes(node);
+      detail::NodeAttributes attributes(node);
       const bool is_fused = node.domain == detail::fused_domain;
       step.compute = (is_fused ? detail::fused_operators<T>() : detail::operators<T>())
                          .at(node.op)({attributes, model_.opset, node.inputs.size(), node.outputs.size()});

@@ -21,8 +21,8 @@
 #include "../base/file.hpp"
 #include "../base/random.hpp"
 #include "../base/threads.hpp"
-#include "../kernels/gemm/gemm.hpp"
 #include "../models/eval_mode.hpp"
+#include "../ops/product/matmul_precision.hpp"
 #include "detail/array_json.hpp"
 #include "detail/collected_run.hpp"
 #include "detail/page.hpp"
@@ -171,9 +171,8 @@ void Report::describe(const RunDescription& run) {
   if (run.seed) about["seed"] = std::to_string(*run.seed);
   if (run.parameter_count) about["parameter_count"] = *run.parameter_count;
   if (run.seconds) about["seconds"] = *run.seconds;
-  about["versions"] = {{"xgrad", XGRAD_VERSION},
-                       {"compiler", __VERSION__},
-                       {"OpenBLAS's processor", kernels::blas_core_name()}};
+  about["versions"] = {
+      {"xgrad", XGRAD_VERSION}, {"compiler", __VERSION__}, {"OpenBLAS's processor", blas_core_name()}};
   about["threads"] = num_threads();
   rusage usage = {};
   if (getrusage(RUSAGE_SELF, &usage) == 0)

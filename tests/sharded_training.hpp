@@ -51,7 +51,7 @@ struct Task {
     return {cross_entropy(scores, y, {.reduction = xgrad::Reduction::sum}), weight};
   }
 
-  xgrad::Encoder<float> encoder;
+  xgrad::TransformerEncoder<float> encoder;
   xgrad::Linear<float> head;
 };
 

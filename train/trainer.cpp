@@ -66,7 +66,7 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
                      {"the checksum of the default generator's state",
                       std::to_string(detail::checksum(std::as_bytes(std::span(random))))}});
     const std::string processors =
-        detail::disagreement(*options.ranks, {{"OpenBLAS's processor", kernels::blas_core_name()},
+        detail::disagreement(*options.ranks, {{"OpenBLAS's processor", blas_core_name()},
                                               {"the set of instructions", kernels::instruction_set()}});
     if (!processors.empty() && leads)
       std::fprintf(stderr, "warning: %s; another number of ranks can have other bits\n", processors.c_str());

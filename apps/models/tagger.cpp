@@ -115,7 +115,7 @@ TaggerModel::TaggerModel(const TaggerVocabulary& vocabulary, const xgrad::Encode
       after_(child("after", xgrad::Linear<float>(config.d_model, config.d_model))),
       norm_(child("norm", xgrad::LayerNorm<float>(config.d_model))),
       dropout_(config.dropout),
-      encoder_(child("encoder", xgrad::Encoder<float>(config))),
+      encoder_(child("encoder", xgrad::TransformerEncoder<float>(config))),
       head_(child("head", xgrad::Linear<float>(config.d_model, vocabulary.tags().size()))) {
   // Embeddings start small, so that what a word learns soon outweighs its random start.
   for (const auto& table : {words_.weight(), prefixes_.weight(), suffixes_.weight(), short_suffixes_.weight(),

@@ -74,7 +74,7 @@ class TaggerModel : public xgrad::Module<float> {
   xgrad::Linear<float> before_, after_;
   xgrad::LayerNorm<float> norm_;
   double dropout_;
-  xgrad::Encoder<float> encoder_;
+  xgrad::TransformerEncoder<float> encoder_;
   xgrad::Linear<float> head_;
 };
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
-#include <xgrad/files/checkpoint.hpp>
+#include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/train/adam.hpp>
 #include <xgrad/train/communicator.hpp>
 #include <xgrad/train/early_stopping.hpp>

@@ -105,7 +105,7 @@ class Pool {
     if (!lock.owns_lock()) return false;
     const std::size_t shares = std::min(threads, count), helpers = shares - 1;
     if (who == Helpers::woken) start_workers(helpers);
-    job_ = {task, context, shares, parts_asked()};
+    job_ = {task, context, shares, detail::parts_asked()};
     for (std::size_t i = 0; i < shares; ++i) {
       shares_[i].next.store(i * count / shares, std::memory_order_relaxed);
       shares_[i].end = (i + 1) * count / shares;
@@ -131,7 +131,7 @@ class Pool {
     Task task;
     const void* context;
     std::size_t shares;
-    Parts parts;  // asked for where the job begins
+    detail::Parts parts;  // asked for where the job begins
   };
 
   void start_workers(std::size_t wanted) {
@@ -179,7 +179,7 @@ class Pool {
 
   void work(std::size_t worker) {
     inside_task = true;
-    const PartsScope scope(job_.parts);
+    const detail::PartsScope scope(job_.parts);
     for (std::size_t i = 0; i < job_.shares; ++i) compute(shares_[(worker + i) % job_.shares], worker);
     inside_task = worker != 0;
   }

@@ -5,7 +5,7 @@
 #include <utility>
 
 // The requested precision of float matrix products, per thread or process.
-namespace xgrad::kernels {
+namespace xgrad::detail {
 
 /// Number of bfloat16 numbers per float in a product; 0: float32.
 using Parts = std::uint8_t;
@@ -35,4 +35,4 @@ class PartsScope {
   std::int16_t before_;
 };
 
-}  // namespace xgrad::kernels
+}  // namespace xgrad::detail

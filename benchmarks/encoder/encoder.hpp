@@ -22,11 +22,11 @@ class Encoder : public xgrad::Module<float> {
         token_embedding_(child("token_embedding", xgrad::Embedding<float>(size.vocab, size.d_model))),
         position_embedding_(
             child("position_embedding", xgrad::LearnedPositionalEncoding<float>(size.seq, size.d_model))),
-        encoder_(child("encoder", xgrad::Encoder<float>({.d_model = size.d_model,
-                                                         .heads = size.heads,
-                                                         .d_ff = size.d_ff,
-                                                         .layers = size.layers,
-                                                         .dropout = size.dropout}))),
+        encoder_(child("encoder", xgrad::TransformerEncoder<float>({.d_model = size.d_model,
+                                                                    .heads = size.heads,
+                                                                    .d_ff = size.d_ff,
+                                                                    .layers = size.layers,
+                                                                    .dropout = size.dropout}))),
         class_head_(child("class_head", xgrad::Linear<float>(size.d_model, size.classes))) {}
 
   xgrad::Variable<float> operator()(const xgrad::Ids& ids) const {
@@ -38,7 +38,7 @@ class Encoder : public xgrad::Module<float> {
  private:
   xgrad::Embedding<float> token_embedding_;
   xgrad::LearnedPositionalEncoding<float> position_embedding_;
-  xgrad::Encoder<float> encoder_;
+  xgrad::TransformerEncoder<float> encoder_;
   xgrad::Linear<float> class_head_;
 };
 // [encoder]

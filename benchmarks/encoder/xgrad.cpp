@@ -41,9 +41,9 @@ class Work {
   bench::Model description() const {
     const xgrad::NoGrad guard;
     set_mode(false);
-    return {xgrad::kernels::blas_core_name(), to_string(xgrad::matmul_precision_in_use()),
-            model_.parameter_count(),         cross_entropy(model_(ids_), labels_).item(),
-            {ids_.begin(), ids_.end()},       {labels_.begin(), labels_.end()}};
+    return {xgrad::blas_core_name(),    to_string(xgrad::matmul_precision_in_use()),
+            model_.parameter_count(),   cross_entropy(model_(ids_), labels_).item(),
+            {ids_.begin(), ids_.end()}, {labels_.begin(), labels_.end()}};
   }
 
   bench::Weights save(const std::string& path) const { return bench::save(model_, path); }

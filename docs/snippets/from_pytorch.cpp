@@ -189,7 +189,7 @@ void modules(const std::string& path) {
   Embedding<float>(10, 4, {.padding_idx = 0});
   LayerNorm<float>(4);
   MultiHeadAttention<float>(8, 2);
-  EncoderLayer<float>({.d_model = 8, .heads = 2, .d_ff = 16});
+  TransformerEncoderLayer<float>({.d_model = 8, .heads = 2, .d_ff = 16});
   const Net<float> model, net = model;
   model.named_parameters(), model.parameters();
   const StateDict<float> state = model.state_dict();

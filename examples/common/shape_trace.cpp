@@ -112,7 +112,7 @@ void ShapeTrace::add_attention(const Shape& q, const Shape& k, std::size_t v_wid
 }
 
 void ShapeTrace::on_module_end(const RunningModule& module) noexcept {
-  if (module.type == "EncoderLayer" && std::uncaught_exceptions() == 0)
+  if (module.type == "TransformerEncoderLayer" && std::uncaught_exceptions() == 0)
     rows_.push_back({"Feed forward", "Encoded", last_result_, "batch, seq, d_model"});
 }
 

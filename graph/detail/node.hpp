@@ -56,10 +56,10 @@ struct Node {
 
   RefCount refs;
   bool released = false;
-  std::uint8_t results = 1;  ///< number of results of the op; if several, each has a PartNode
-  bool is_part = false;      ///< true for a PartNode
-  kernels::Parts precision = kernels::parts_asked();  ///< of products in the forward, for the backward
-  const OpInfo* op;                                   ///< null for a leaf
+  std::uint8_t results = 1;         ///< number of results of the op; if several, each has a PartNode
+  bool is_part = false;             ///< true for a PartNode
+  Parts precision = parts_asked();  ///< of products in the forward, for the backward
+  const OpInfo* op;                 ///< null for a leaf
   std::uint64_t order;       ///< greater than that of all inputs: creation order is a topological order
   Shape shape;               ///< of the value and of its gradient
   Ref<Value<T>> grad_value;  ///< the gradient accumulated so far in a backward pass

@@ -20,8 +20,8 @@ void scale_rows(T beta, const Matrix<T>& c) {
 }
 
 /// By the matrix unit where there is one, else by vectors, which know one part alone.
-void rounded_gemm(Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
-                  float beta, const Matrix<float>& c) {
+void rounded_gemm(detail::Parts parts, float alpha, const Matrix<const float>& a,
+                  const Matrix<const float>& b, float beta, const Matrix<float>& c) {
   constexpr std::size_t least_product = std::size_t{1} << 20;
   if (parts == 2 || has_matrix_unit()) {
     return in_pieces<float>(least_product, onednn_rows, onednn_cols, a, b, c,
@@ -48,7 +48,7 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
   if (is_looped(small_product)) return small_gemm<T>(alpha, a, b, beta, c);  // known at once
   if (is_looped(most_looped_product(b.transposed))) return small_gemm<T>(alpha, a, b, beta, c);
   if constexpr (std::is_same_v<T, float>) {
-    const Parts parts = parts_in_use(parts_asked());
+    const detail::Parts parts = parts_in_use(detail::parts_asked());
     if (parts != 0 && pays_to_round(m, n, k)) return rounded_gemm(parts, alpha, a, b, beta, c);
   }
   large_gemm<T>(alpha, a, b, beta, c);

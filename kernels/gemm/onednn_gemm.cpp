@@ -147,7 +147,7 @@ bool has_matrix_unit() {
 }
 
 /// Bound by flops; rounding takes some tenth of it beside a matrix unit.
-void onednn_gemm(Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
+void onednn_gemm(detail::Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
                  float beta, const Matrix<float>& c) {
   thread_local dnnl::stream stream(engine());
   const OneOpenMpThread alone;
@@ -189,7 +189,7 @@ bool has_onednn() { return false; }
 
 bool has_matrix_unit() { return false; }
 
-void onednn_gemm(Parts, float, const Matrix<const float>&, const Matrix<const float>&, float,
+void onednn_gemm(detail::Parts, float, const Matrix<const float>&, const Matrix<const float>&, float,
                  const Matrix<float>&) {
   throw std::logic_error("onednn_gemm: the library was built without oneDNN");
 }

@@ -23,7 +23,7 @@ constexpr std::size_t onednn_rows = 128, onednn_cols = 1024;
 /// element of A and B, 1 or 2 (of two, the product of the small ones is left out), and the products are added
 /// in float. An infinite element of A or B gives nan with 2. Needs has_onednn(); what oneDNN throws, a
 /// std::exception, comes out.
-void onednn_gemm(Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
+void onednn_gemm(detail::Parts parts, float alpha, const Matrix<const float>& a, const Matrix<const float>& b,
                  float beta, const Matrix<float>& c);
 
 }  // namespace xgrad::kernels

@@ -22,7 +22,7 @@ bool has_fast_vectors() {
 
 }  // namespace
 
-Parts parts_in_use(Parts asked) {
+detail::Parts parts_in_use(detail::Parts asked) {
   if (asked == 2)
     return has_matrix_unit() || (has_onednn() && is_forced.load(std::memory_order_relaxed)) ? 2 : 0;
   return asked == 1 && (has_matrix_unit() || has_fast_vectors() || is_forced.load(std::memory_order_relaxed))

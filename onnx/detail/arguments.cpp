@@ -56,47 +56,47 @@ Shape product_lengths(const Shape& a, const Shape& b) {
   return all;
 }
 
-const Attribute* Attributes::find(std::string_view name) const {
+const Attribute* NodeAttributes::find(std::string_view name) const {
   const auto found = std::ranges::find(node_->attributes, name, &Attribute::name);
   return found == node_->attributes.end() ? nullptr : &*found;
 }
 
-const Attribute* Attributes::read(const char* name) {
+const Attribute* NodeAttributes::read(const char* name) {
   read_.insert(name);
   return find(name);
 }
 
-std::int64_t Attributes::integer(const char* name, std::int64_t otherwise) {
+std::int64_t NodeAttributes::integer(const char* name, std::int64_t otherwise) {
   const Attribute* const attribute = read(name);
   return attribute == nullptr ? otherwise : checked(*attribute, attribute->integer, "an integer");
 }
 
-double Attributes::number(const char* name, double otherwise) {
+double NodeAttributes::number(const char* name, double otherwise) {
   const Attribute* const attribute = read(name);
   return attribute == nullptr ? otherwise : decimal(checked(*attribute, attribute->number, "a float"));
 }
 
-std::string Attributes::text(const char* name, const char* otherwise) {
+std::string NodeAttributes::text(const char* name, const char* otherwise) {
   const Attribute* const attribute = read(name);
   return attribute == nullptr ? otherwise : checked(*attribute, attribute->text, "a text");
 }
 
-std::optional<std::vector<std::int64_t>> Attributes::integers(const char* name) {
+std::optional<std::vector<std::int64_t>> NodeAttributes::integers(const char* name) {
   const Attribute* const attribute = read(name);
   return attribute == nullptr ? std::nullopt : std::optional(attribute->integers);
 }
 
-std::optional<std::vector<float>> Attributes::numbers(const char* name) {
+std::optional<std::vector<float>> NodeAttributes::numbers(const char* name) {
   const Attribute* const attribute = read(name);
   return attribute == nullptr ? std::nullopt : std::optional(attribute->numbers);
 }
 
-const Tensor* Attributes::tensor(const char* name) {
+const Tensor* NodeAttributes::tensor(const char* name) {
   const Attribute* const attribute = read(name);
   return attribute == nullptr ? nullptr : &checked(*attribute, attribute->tensor, "a tensor");
 }
 
-void Attributes::check_all_read() const {
+void NodeAttributes::check_all_read() const {
   for (const Attribute& attribute : node_->attributes)
     if (!read_.contains(attribute.name))
       fail<ValueError>("attribute ", in_quotes(attribute.name), " is not supported");

@@ -16,9 +16,9 @@ namespace xgrad::onnx::detail {
 
 /// A node's attributes, all of which must be read: an attribute unknown to the operator would change its
 /// result.
-class Attributes {
+class NodeAttributes {
  public:
-  explicit Attributes(const Node& node) : node_(&node) {}
+  explicit NodeAttributes(const Node& node) : node_(&node) {}
 
   std::int64_t integer(const char* name, std::int64_t otherwise);
   /// The shortest decimal number equal to this float: 1e-5 even if T is double.
@@ -123,7 +123,7 @@ using Operator = std::function<std::vector<Value<T>>(const Arguments<T>&)>;
 
 /// Input of MakeOperator.
 struct NodeDescription {
-  Attributes& attributes;
+  NodeAttributes& attributes;
   std::int64_t opset;
   std::size_t inputs, outputs;
 };

@@ -29,7 +29,7 @@ Value<T> filled(const Value<T>& element, const Shape& shape) {
 
 template <class T>
 Operator<T> constant(const NodeDescription& node) {
-  Attributes& attributes = node.attributes;
+  NodeAttributes& attributes = node.attributes;
   Value<T> value;
   if (const Tensor* const tensor = attributes.tensor("value")) {
     value = value_of<T>(*tensor);

@@ -1,12 +1,13 @@
 #include "matmul_precision.hpp"
 
 #include "../../base/error.hpp"
+#include "../../kernels/gemm/gemm.hpp"
 #include "../../kernels/gemm/parts_in_use.hpp"
 
 namespace xgrad {
 
 void set_float32_matmul_precision(MatmulPrecision precision) {
-  kernels::parts_of_process.store(static_cast<kernels::Parts>(precision), std::memory_order_relaxed);
+  detail::parts_of_process.store(static_cast<detail::Parts>(precision), std::memory_order_relaxed);
 }
 
 void set_float32_matmul_precision(std::string_view precision) {
@@ -16,11 +17,13 @@ void set_float32_matmul_precision(std::string_view precision) {
                            "'");
 }
 
-MatmulPrecision float32_matmul_precision() { return static_cast<MatmulPrecision>(kernels::parts_asked()); }
+MatmulPrecision float32_matmul_precision() { return static_cast<MatmulPrecision>(detail::parts_asked()); }
 
 MatmulPrecision matmul_precision_in_use() {
-  return static_cast<MatmulPrecision>(kernels::parts_in_use(kernels::parts_asked()));
+  return static_cast<MatmulPrecision>(kernels::parts_in_use(detail::parts_asked()));
 }
+
+const char* blas_core_name() { return kernels::blas_core_name(); }
 
 void force_float32_matmul_precision(bool forced) { kernels::force_parts(forced); }
 
@@ -31,8 +34,8 @@ std::string to_string(MatmulPrecision precision) {
 }
 
 MatmulPrecisionGuard::MatmulPrecisionGuard(MatmulPrecision precision)
-    : before_(kernels::ask_on_this_thread(static_cast<std::int16_t>(precision))) {}
+    : before_(detail::ask_on_this_thread(static_cast<std::int16_t>(precision))) {}
 
-MatmulPrecisionGuard::~MatmulPrecisionGuard() { kernels::ask_on_this_thread(before_); }
+MatmulPrecisionGuard::~MatmulPrecisionGuard() { detail::ask_on_this_thread(before_); }
 
 }  // namespace xgrad

@@ -40,6 +40,10 @@ MatmulPrecision float32_matmul_precision();
 /// The precision that this processor uses for the requested one.
 MatmulPrecision matmul_precision_in_use();
 
+/// The processor for which OpenBLAS chose its kernels, such as "SkylakeX": products on another may differ in
+/// the last digits. "none" if the library was built without BLAS, "unknown" for another BLAS.
+const char* blas_core_name();
+
 /// Uses the requested precision even where it is no faster, to reproduce a training run on another processor.
 /// Default: off. `high` always needs oneDNN.
 void force_float32_matmul_precision(bool forced);

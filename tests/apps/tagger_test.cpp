@@ -325,7 +325,7 @@ TEST(TaggerModelTest, IsItsLayersOneAfterTheOther) {
   for (const auto& parameter : model.parameters()) parameter.assign(xgrad::normal<float>(parameter.shape()));
   const xgrad::StateDict<float> state = model.state_dict();
   const auto weight = [&](const std::string& name) { return xgrad::Variable<float>(state.at(name)); };
-  const xgrad::Encoder<float> encoder(config);
+  const xgrad::TransformerEncoder<float> encoder(config);
   xgrad::StateDict<float> of_encoder;
   for (const auto& [name, array] : state)
     if (name.starts_with("encoder.")) of_encoder[name.substr(8)] = array;

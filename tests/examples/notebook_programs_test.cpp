@@ -186,7 +186,7 @@ const Program programs[] = {
       {"gradient check of 220 numbers in double: passed"},
       {"the same loss in double:", "single_loss"},
       {"gradient check of 112 numbers in double: passed"},
-      {"the library's EncoderLayer gives the same output"}},
+      {"the library's TransformerEncoderLayer gives the same output"}},
      {"printed_encoder_out_cell69"}},  // of tensors that the notebook's text does not have
     {"003_padding_mask",
      {{"COMPLETE TRANSFORMER ATTENTION WALKTHROUGH"},

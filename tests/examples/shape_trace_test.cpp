@@ -113,7 +113,7 @@ TEST(ShapeTraceTest, OtherKeysGiveScoresOfTheirNumber) {
 }
 
 TEST(ShapeTraceTest, WhatABackwardComputesAndWhatFailsIsLeftOut) {
-  const xgrad::EncoderLayer<double> layer({.d_model = 4, .heads = 2, .d_ff = 8});
+  const xgrad::TransformerEncoderLayer<double> layer({.d_model = 4, .heads = 2, .d_ff = 8});
   const Variable<double> x(Array<double>({2, 3, 4}, 0.5), true), wide(Array<double>({2, 3, 6}, 0.5));
   const examples::ShapeTrace trace;
   const Variable<double> y = layer(x);

@@ -451,8 +451,8 @@ TEST(Safetensors, FilesAreThoseOfTheFormatsOwnWriter) {
 TEST(Safetensors, AModelsStateGoesThroughAFile) {
   const TemporaryFolder temporary;
   const std::string path = temporary.path("model.safetensors");
-  const xgrad::Encoder<float> saved({.d_model = 8, .heads = 2, .d_ff = 16, .layers = 2});
-  const xgrad::Encoder<float> loaded({.d_model = 8, .heads = 2, .d_ff = 16, .layers = 2});
+  const xgrad::TransformerEncoder<float> saved({.d_model = 8, .heads = 2, .d_ff = 16, .layers = 2});
+  const xgrad::TransformerEncoder<float> loaded({.d_model = 8, .heads = 2, .d_ff = 16, .layers = 2});
   xgrad::save_safetensors(saved.state_dict(), path);
   loaded.load_state_dict(xgrad::load_safetensors<float>(path));
   expect_same_state(loaded.state_dict(), saved.state_dict());

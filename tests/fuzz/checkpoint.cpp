@@ -1,6 +1,6 @@
 // Checkpoints: a refused one changes nothing
 #include <xgrad/base/random.hpp>
-#include <xgrad/files/checkpoint.hpp>
+#include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/models/linear.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/train/adam.hpp>

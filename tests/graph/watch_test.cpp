@@ -195,7 +195,7 @@ TEST(WatcherTest, NumbersLinkABackwardToItsOp) {
 }
 
 TEST(WatcherTest, IsToldWhichModuleCalls) {
-  const xgrad::EncoderLayer<float> layer({.d_model = 4, .heads = 2, .d_ff = 8});
+  const xgrad::TransformerEncoderLayer<float> layer({.d_model = 4, .heads = 2, .d_ff = 8});
   const V x = leaf({1, 3, 4});
   Log log;
   layer(x);
@@ -203,7 +203,7 @@ TEST(WatcherTest, IsToldWhichModuleCalls) {
   for (const std::string& line : log.take())
     (line.starts_with("begin") || line.starts_with("end") ? modules : ops).push_back(line);
   EXPECT_EQ(modules,
-            (Lines{"begin '' EncoderLayer", "begin 'self_attn' MultiHeadAttention",
+            (Lines{"begin '' TransformerEncoderLayer", "begin 'self_attn' MultiHeadAttention",
                    "begin 'self_attn.out_proj' Linear", "end 'self_attn.out_proj'", "end 'self_attn'",
                    "begin 'norm1' LayerNorm", "end 'norm1'", "begin 'feed_forward' FeedForward",
                    "begin 'feed_forward.linear2' Linear", "end 'feed_forward.linear2'", "end 'feed_forward'",
@@ -387,7 +387,7 @@ TEST(WatcherTest, WatchingNeverChangesABit) {
 }
 
 TEST(ProfileTest, CountsOpsModulesAndBytes) {
-  const xgrad::EncoderLayer<float> layer({.d_model = 4, .heads = 2, .d_ff = 8});
+  const xgrad::TransformerEncoderLayer<float> layer({.d_model = 4, .heads = 2, .d_ff = 8});
   const V x(Array<float>({2, 3, 4}, 0.5f));
   const xgrad::Profile profile = xgrad::profile([&] {
     sum(layer(x)).backward();
@@ -403,7 +403,7 @@ TEST(ProfileTest, CountsOpsModulesAndBytes) {
                          {"add_layer_norm", {4, 4 * bytes}},
                          {"linear_relu", {2, 4 * bytes}},
                          {"sum", {2, 2 * sizeof(float)}}}));
-  EXPECT_EQ(modules, (Counts{{"EncoderLayer", {2, 14 * bytes}},
+  EXPECT_EQ(modules, (Counts{{"TransformerEncoderLayer", {2, 14 * bytes}},
                              {"self_attn", {2, 4 * bytes}},
                              {"self_attn.out_proj", {2, 2 * bytes}},
                              {"norm1", {2, 2 * bytes}},
@@ -418,7 +418,7 @@ TEST(ProfileTest, CountsOpsModulesAndBytes) {
   EXPECT_GT(forward, 0);
   EXPECT_GT(backward, 0);
   EXPECT_LE(forward + backward, profile.seconds);
-  EXPECT_EQ(profile.modules.front().name, "EncoderLayer");
+  EXPECT_EQ(profile.modules.front().name, "TransformerEncoderLayer");
   EXPECT_LE(profile.modules.front().backward_seconds, backward);
 }
 

@@ -213,11 +213,11 @@ std::vector<xgrad::EncoderConfig> encoder_configs() {
   return configs;
 }
 
-TEST(ComposedModelsTest, EncoderLayer) {
+TEST(ComposedModelsTest, TransformerEncoderLayer) {
   const V x = normal({2, 3, 4}, 1);
   const Mask mask{{{{true, true, false}}}, {{{true, true, true}}}};
   for (const xgrad::EncoderConfig& config : encoder_configs()) {
-    const xgrad::EncoderLayer<double> model(config);
+    const xgrad::TransformerEncoderLayer<double> model(config);
     scramble(model);
     for (const bool training : {true, false}) {
       model.train(training);
@@ -260,7 +260,7 @@ TEST(ComposedModelsTest, Encoder) {
   const V x = normal({2, 3, 4}, 1);
   const Mask mask{{{{true, true, false}}}, {{{true, true, true}}}};
   for (const xgrad::EncoderConfig& config : encoder_configs()) {
-    const xgrad::Encoder<double> model(config);
+    const xgrad::TransformerEncoder<double> model(config);
     scramble(model);
     for (const bool training : {true, false}) {
       model.train(training);
@@ -273,7 +273,7 @@ TEST(ComposedModelsTest, Encoder) {
       expect_same_result(seeded(7, [&] { return model.with_weights(x, mask); }), want, what);
     }
   }
-  EXPECT_EQ(xgrad::Encoder<double>({.d_model = 4, .heads = 2, .d_ff = 6}).parameters().size(), 12u)
+  EXPECT_EQ(xgrad::TransformerEncoder<double>({.d_model = 4, .heads = 2, .d_ff = 6}).parameters().size(), 12u)
       << "one layer by default, without biases and a last norm";
 }
 

@@ -67,13 +67,13 @@ TEST(ModelNamesTest, AreThoseOfPyTorch) {
                     "norm2.weight (4)",
                     "norm2.bias (4)"};
   const xgrad::EncoderConfig encoder{.d_model = 4, .heads = 2, .d_ff = 8, .layers = 2, .norm_first = true};
-  EXPECT_EQ(names_of(xgrad::EncoderLayer<float>(encoder)), layer);
+  EXPECT_EQ(names_of(xgrad::TransformerEncoderLayer<float>(encoder)), layer);
   Names stack;
   for (const char* prefix : {"layers.0.", "layers.1."}) {
     for (const std::string& name : layer) stack.push_back(prefix + name);
   }
   stack.insert(stack.end(), {"norm.weight (4)", "norm.bias (4)"});
-  EXPECT_EQ(names_of(xgrad::Encoder<float>(encoder)), stack);
+  EXPECT_EQ(names_of(xgrad::TransformerEncoder<float>(encoder)), stack);
   Names toy{"token_embedding.weight (7, 4)", "position_embedding.pos_embedding.weight (5, 4)"};
   for (const std::string& name : stack) toy.push_back("encoder." + name);
   toy.insert(toy.end(), {"token_head.weight (7, 4)", "token_head.bias (7)", "class_head.weight (3, 4)",
@@ -207,11 +207,11 @@ TEST(ModelErrorsTest, NameTheSizeThatCannotBe) {
   EXPECT_EQ(config_error([](Config& c) { c.encoder.d_ff = 0; }),
             "FeedForward: d_ff must be at least 1, got 0");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.layers = 0; }),
-            "Encoder: layers must be at least 1, got 0");
+            "TransformerEncoder: layers must be at least 1, got 0");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.dropout = 1.5; }),
-            "EncoderLayer: dropout must be in [0, 1], got 1.5");
+            "TransformerEncoderLayer: dropout must be in [0, 1], got 1.5");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.dropout = std::nan(""); }),
-            "EncoderLayer: dropout must be in [0, 1], got nan");
+            "TransformerEncoderLayer: dropout must be in [0, 1], got nan");
   EXPECT_EQ(config_error([](Config& c) { c.encoder.eps = -1; }), "LayerNorm: eps must be at least 0, got -1");
   EXPECT_EQ(config_error([](Config& c) { c.vocab_size = 0; }),
             "ToyEncoder: vocab_size must be at least 1, got 0");
@@ -414,12 +414,12 @@ TEST(ModelsTest, DerivativesOfAnEncoderLayerAreThoseOfDifferences) {
   allowed = allowed && earlier;
   for (const bool norm_first : {false, true}) {
     xgrad::manual_seed(5);
-    const xgrad::EncoderLayer<double> layer({.d_model = 4,
-                                             .heads = 2,
-                                             .d_ff = 6,
-                                             .activation = xgrad::Activation::gelu,
-                                             .norm_first = norm_first,
-                                             .bias = true});
+    const xgrad::TransformerEncoderLayer<double> layer({.d_model = 4,
+                                                        .heads = 2,
+                                                        .d_ff = 6,
+                                                        .activation = xgrad::Activation::gelu,
+                                                        .norm_first = norm_first,
+                                                        .bias = true});
     std::vector<Variable<double>> checked = layer.parameters();
     for (const Variable<double>& parameter : checked)
       parameter.assign(xgrad::normal<double>(parameter.shape()));
@@ -434,8 +434,8 @@ TEST(ModelsTest, DerivativesOfAnEncoderLayerAreThoseOfDifferences) {
 }
 
 TEST(SummaryTest, ListsLayersParametersShapesAndCounts) {
-  EXPECT_EQ(summary(xgrad::EncoderLayer<float>({.d_model = 4, .heads = 2, .d_ff = 8})),
-            "EncoderLayer                     shape   parameters\n"
+  EXPECT_EQ(summary(xgrad::TransformerEncoderLayer<float>({.d_model = 4, .heads = 2, .d_ff = 8})),
+            "TransformerEncoderLayer          shape   parameters\n"
             "  self_attn: MultiHeadAttention\n"
             "    W_Q: Linear\n"
             "      weight                     (4, 4)          16\n"

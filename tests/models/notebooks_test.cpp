@@ -279,7 +279,7 @@ TYPED_TEST(NotebooksTest, EncoderLayerIsTheEncoderBlock) {
   const Notebook notebook("002_encoder_block");
   const EncoderBlock<T> block;
   block.load(notebook);
-  const xgrad::EncoderLayer<T> layer({.d_model = 4, .heads = 2, .d_ff = 8});
+  const xgrad::TransformerEncoderLayer<T> layer({.d_model = 4, .heads = 2, .d_ff = 8});
   xgrad::StateDict<T> state;
   for (const auto& [name, part] : std::map<std::string, xgrad::Module<T>>{{"self_attn.", block.mha},
                                                                           {"feed_forward.", block.ffn},

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/files/checkpoint.hpp>
+#include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/mpi/world.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/trainer.hpp>

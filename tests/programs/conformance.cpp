@@ -90,7 +90,7 @@ Variable<T> encoder_layer(const Call<T>& c, std::vector<Loaded<T>>& loaded) {
   const std::string activation = c.text("activation");
   if (activation != "relu" && activation != "gelu")
     throw xgrad::ValueError("there is no activation '" + activation + "'");
-  const xgrad::EncoderLayer<T> module(
+  const xgrad::TransformerEncoderLayer<T> module(
       {.d_model = c.x(3).shape(0),
        .heads = c.count("num_heads"),
        .d_ff = c.x(5).shape(0),

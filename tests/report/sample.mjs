@@ -45,13 +45,13 @@ const modules = {
   "": "ToyEncoder",
   embedding: "Embedding",
   position: "Embedding",
-  encoder: "Encoder",
+  encoder: "TransformerEncoder",
   head: "Linear",
 };
 for (let layer = 0; layer < layers; ++layer) {
   const name = `encoder.layers.${layer}`;
   Object.assign(modules, {
-    [name]: "EncoderLayer",
+    [name]: "TransformerEncoderLayer",
     [`${name}.self_attention`]: "MultiheadAttention",
     [`${name}.norm1`]: "LayerNorm",
     [`${name}.norm2`]: "LayerNorm",
@@ -276,12 +276,12 @@ export function largeAttentionRun() {
 export function largeGraphRun() {
   const { normal } = random(3);
   const values = [{ kind: "constant", name: "input", inputs: [], shape: [128, 768] }];
-  const names = { "": "Model", encoder: "Encoder", head: "Linear" };
+  const names = { "": "Model", encoder: "TransformerEncoder", head: "Linear" };
   const add = (value) => values.push({ shape: [128, 768], attributes: {}, ...value }) - 1;
   let x = 0;
   for (let layer = 0; layer < 12; ++layer) {
     const name = `encoder.layers.${layer}`;
-    names[name] = "EncoderLayer";
+    names[name] = "TransformerEncoderLayer";
     for (let part = 0; part < 11; ++part) {
       const module = `${name}.part${String.fromCharCode(97 + part)}`;
       names[module] = "Part";

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/files/checkpoint.hpp>
+#include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/ops/index/indexing.hpp>
 #include <xgrad/ops/loss/losses.hpp>
 #include <xgrad/ops/pointwise/elementwise.hpp>

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/base/random.hpp>
-#include <xgrad/files/checkpoint.hpp>
+#include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/models/eval_mode.hpp>
 #include <xgrad/models/feed_forward.hpp>
 #include <xgrad/train/data.hpp>

@@ -93,7 +93,7 @@ double largest(const Array<float>& a) { return largest_difference(a, Array<float
 /// A kernel that computes with so many bfloat16 numbers for each float.
 struct Way {
   std::string name;
-  xgrad::kernels::Parts parts;
+  xgrad::detail::Parts parts;
   std::function<void(float, const Operand&, const Operand&, float, const Result&)> gemm;
 };
 

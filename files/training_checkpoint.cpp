@@ -1,4 +1,4 @@
-#include "checkpoint.hpp"
+#include "training_checkpoint.hpp"
 
 #include <string_view>
 
