@@ -88,7 +88,7 @@ Values<T> examples(const std::vector<Input>& inputs,
 template <class T>
 detail::TracedCall<T> traced(const Forward<T>& forward, Values<T> given) {
   const NoGrad guard;
-  detail::Trace<T> trace;
+  xgrad::detail::Trace<T> trace(xgrad::detail::GradientOps::with);
   detail::TracedCall<T> call{std::move(given), {}, {}};
   call.results = forward(call.given);
   call.ops = trace.ops();

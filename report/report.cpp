@@ -134,7 +134,7 @@ Json tensor_json(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& g
 template <class T>
 struct Recording<T>::Impl {
   const std::uint64_t number = next_number();  // unlike an address it is never another one's
-  detail::Recorder<T> recorder;
+  detail::Trace<T> trace{detail::GradientOps::without};
   std::vector<ShownTensor<T>> tensors;
 };
 
@@ -294,7 +294,7 @@ ReportStep& ReportStep::recorded(const ReportExample& example, const Recording<T
   for (const auto& tensor : notes.tensors) {
     if (const auto* const variable = std::get_if<Variable<T>>(&tensor.value)) shown.push_back(*variable);
   }
-  const detail::RecordedGraph<T> graph = notes.recorder.graph_of(loss, names, shown);
+  const detail::RecordedGraph<T> graph = detail::recorded_graph(notes.trace.ops(), loss, names, shown);
   const std::size_t place = report_.add_graph(example.text, graph, step_);
   report_.add_attention(example, graph, place, step_);
   std::vector<Json>& tensors = report_.tensors[notes.number];

@@ -106,10 +106,11 @@ void Exporter<T>::add_parameters(const Module<T>& model) {
 template <class T>
 void Exporter<T>::add_op(const OpPair<T>& op) {
   if (names_.contains(address(op.first.result))) return;  // an input as it is
-  std::string scope = op.first.module;
+  const std::string module = op.first.modules.empty() ? "" : op.first.modules.front().name;
+  std::string scope = module;
   std::ranges::replace(scope, '.', '/');
   graph_.begin_scope(scope.empty() ? "" : scope + "/");
-  const std::string where = op.first.module.empty() ? "" : " in " + op.first.module;
+  const std::string where = module.empty() ? "" : " in " + module;
   try {
     if (op.info() != *op.second.op) refuse(std::string("other ops for other lengths: ") + op.second.op->name);
     const auto found = emitters<T>().find(op.info().name);

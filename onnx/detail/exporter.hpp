@@ -9,13 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "../../autograd/detail/trace.hpp"
 #include "../../models/module.hpp"
 #include "../value.hpp"
 #include "graph_writer.hpp"
 #include "lengths.hpp"
-#include "trace.hpp"
 
 namespace xgrad::onnx::detail {
+
+using xgrad::detail::TracedOp;
 
 /// A traced call of a model.
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "../../base/error.hpp"
@@ -16,12 +17,11 @@ nlohmann::json attribute_json(double number) {
   return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
 }
 
-nlohmann::json json_of(const Attribute::Value& value) {
+nlohmann::json json_of(const AttributeCopy& value) {
   return std::visit(
-      [](const auto& held) -> nlohmann::json {
-        using V = std::remove_cvref_t<decltype(held)>;
-        if constexpr (std::is_pointer_v<V>) {
-          return array_json(*held);
+      []<class V>(const V& held) -> nlohmann::json {
+        if constexpr (std::is_same_v<V, Ids> || std::is_same_v<V, Mask>) {
+          return array_json(held);
         } else if constexpr (std::is_same_v<V, double>) {
           return attribute_json(held);
         } else if constexpr (std::is_same_v<V, std::vector<double>>) {
@@ -34,6 +34,54 @@ nlohmann::json json_of(const Attribute::Value& value) {
       },
       value);
 }
+
+/// The values of a trace, inputs before results.
+template <class T>
+class Recorder {
+ public:
+  explicit Recorder(const std::vector<TracedOp<T>>& ops) {
+    for (const TracedOp<T>& op : ops) add(op);
+  }
+
+  std::optional<std::size_t> find(const Variable<T>& variable) const {
+    const auto found = ids_.find(key_of(variable));
+    return found == ids_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  RecordedGraph<T> graph;
+
+ private:
+  /// A detached variable has the same value, but no node.
+  using Key = std::pair<const void*, const void*>;
+
+  static Key key_of(const Variable<T>& variable) {
+    return {Access<T>::value(variable).get(), Access<T>::node(variable).get()};
+  }
+
+  void add(const TracedOp<T>& op) {
+    RecordedValue<T> value{RecordedValue<T>::Kind::op, op.op->name, {}, {},
+                           nlohmann::json::object(),   op.result,   {}};
+    for (const Variable<T>& input : op.inputs) value.inputs.push_back(id_of(input));
+    for (const auto& [name, attribute] : op.attributes) value.attributes[name] = json_of(attribute);
+    graph.operands.try_emplace(op.op->name, op.op->inputs.begin(), op.op->inputs.end());
+    if (!op.modules.empty()) value.module = op.modules.front().name;
+    for (const TracedModule& module : op.modules) graph.modules[module.name] = module.type;
+    add(std::move(value));
+  }
+
+  void add(RecordedValue<T> value) {
+    ids_[key_of(value.variable)] = graph.values.size();
+    graph.values.push_back(std::move(value));
+  }
+
+  std::optional<std::size_t> id_of(const Variable<T>& variable) {
+    if (!variable.defined()) return std::nullopt;
+    if (!find(variable)) add({RecordedValue<T>::Kind::constant, "", {}, {}, {}, variable, {}});
+    return find(variable);
+  }
+
+  std::map<Key, std::size_t> ids_;
+};
 
 /// Leaves out all that those with a mark were not computed from.
 template <class T>
@@ -76,31 +124,18 @@ void add_gradients(RecordedGraph<T>& graph) {
 }  // namespace
 
 template <class T>
-void Recorder<T>::on_op(const OpEvent<T>& event) {
-  if (event.in_backward) return;
-  RecordedValue<T> value{RecordedValue<T>::Kind::op, event.op.name, {}, {},
-                         nlohmann::json::object(),   event.result,  {}};
-  for (const Variable<T>* input : event.inputs) value.inputs.push_back(id_of(*input));
-  for (const Attribute& attribute : event.attributes)
-    value.attributes[attribute.name] = json_of(attribute.value);
-  graph_.operands.try_emplace(event.op.name, event.op.inputs.begin(), event.op.inputs.end());
-  if (event.module != nullptr) value.module = event.module->name;
-  for (const RunningModule* module = event.module; module != nullptr; module = module->outer)
-    graph_.modules[module->name] = module->type;
-  add(std::move(value));
-}
-
-template <class T>
-RecordedGraph<T> Recorder<T>::graph_of(const Variable<T>& loss, const std::vector<NamedParameter<T>>& names,
-                                       const std::vector<Variable<T>>& shown) const {
+RecordedGraph<T> recorded_graph(const std::vector<TracedOp<T>>& ops, const Variable<T>& loss,
+                                const std::vector<NamedParameter<T>>& names,
+                                const std::vector<Variable<T>>& shown) {
   if (loss.size() != 1) fail<ShapeError>("Report: the loss must be a scalar, got ", loss.shape());
-  const std::optional<std::size_t> place = find(loss);
+  Recorder<T> recorder(ops);
+  const std::optional<std::size_t> place = recorder.find(loss);
   if (!place)
     fail<GraphError>("Report: the loss must be computed by ops while it is watched, got another one");
-  RecordedGraph<T> graph = graph_;
+  RecordedGraph<T> graph = std::move(recorder.graph);
   graph.loss = *place;
   for (const auto& [name, parameter] : names) {
-    const auto id = find(parameter);
+    const auto id = recorder.find(parameter);
     if (!id || graph.values[*id].kind == RecordedValue<T>::Kind::op) continue;
     graph.values[*id].kind = RecordedValue<T>::Kind::parameter;
     graph.values[*id].name = name;
@@ -108,33 +143,19 @@ RecordedGraph<T> Recorder<T>::graph_of(const Variable<T>& loss, const std::vecto
   std::vector<bool> kept(graph.values.size());
   kept[*place] = true;
   for (const Variable<T>& variable : shown) {
-    if (const auto id = find(variable)) kept[*id] = true;
+    if (const auto id = recorder.find(variable)) kept[*id] = true;
   }
   keep_ancestors(graph, std::move(kept));
   add_gradients(graph);
   return graph;
 }
 
-template <class T>
-void Recorder<T>::add(RecordedValue<T> value) {
-  ids_[key_of(value.variable)] = graph_.values.size();
-  graph_.values.push_back(std::move(value));
-}
+#define XGRAD_INSTANTIATE(T)                                                                    \
+  template RecordedGraph<T> recorded_graph(const std::vector<TracedOp<T>>&, const Variable<T>&, \
+                                           const std::vector<NamedParameter<T>>&,               \
+                                           const std::vector<Variable<T>>&);
 
-template <class T>
-std::optional<std::size_t> Recorder<T>::find(const Variable<T>& variable) const {
-  const auto found = ids_.find(key_of(variable));
-  return found == ids_.end() ? std::nullopt : std::optional(found->second);
-}
-
-template <class T>
-std::optional<std::size_t> Recorder<T>::id_of(const Variable<T>& variable) {
-  if (!variable.defined()) return std::nullopt;
-  if (!find(variable)) add({RecordedValue<T>::Kind::constant, "", {}, {}, {}, variable, {}});
-  return find(variable);
-}
-
-template class Recorder<float>;
-template class Recorder<double>;
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
 
 }  // namespace xgrad::detail

@@ -4,13 +4,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "../../graph/variable.hpp"
-#include "../../graph/watch.hpp"
+#include "../../autograd/detail/trace.hpp"
 #include "../../models/module.hpp"
 
 // Not installed: the ops of a program.
@@ -38,33 +36,12 @@ struct RecordedGraph {
   std::size_t loss = 0;                                      ///< index in `values`
 };
 
-/// Records the ops of this thread for the lifetime of the object, except those of gradients.
+/// The ancestors of the loss and of other shown tensors among traced ops, with gradients; the leaves'
+/// grad() is unchanged. Named leaves are parameters. Throws ShapeError if the loss is not a scalar, GraphError
+/// if it was not traced.
 template <class T>
-class Recorder : public Watcher {
- public:
-  using Watcher::on_op;
-  void on_op(const OpEvent<T>& event) override;
-
-  /// The ancestors of the loss and of other shown tensors, with gradients; the leaves' grad() is unchanged.
-  /// Named leaves are parameters. Throws ShapeError if the loss is not a scalar, GraphError if it was not
-  /// recorded.
-  RecordedGraph<T> graph_of(const Variable<T>& loss, const std::vector<NamedParameter<T>>& names,
-                            const std::vector<Variable<T>>& shown = {}) const;
-
- private:
-  /// A detached variable has the same value, but no node.
-  using Key = std::pair<const void*, const void*>;
-
-  static Key key_of(const Variable<T>& variable) {
-    return {Access<T>::value(variable).get(), Access<T>::node(variable).get()};
-  }
-
-  void add(RecordedValue<T> value);
-  std::optional<std::size_t> find(const Variable<T>& variable) const;
-  std::optional<std::size_t> id_of(const Variable<T>& variable);
-
-  std::map<Key, std::size_t> ids_;
-  RecordedGraph<T> graph_;
-};
+RecordedGraph<T> recorded_graph(const std::vector<TracedOp<T>>& ops, const Variable<T>& loss,
+                                const std::vector<NamedParameter<T>>& names,
+                                const std::vector<Variable<T>>& shown);
 
 }  // namespace xgrad::detail

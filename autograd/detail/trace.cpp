@@ -1,12 +1,17 @@
 #include "trace.hpp"
 
-namespace xgrad::onnx::detail {
+#include <type_traits>
+
+namespace xgrad::detail {
 
 template <class T>
 void Trace<T>::on_op(const OpEvent<T>& event) {
-  TracedOp<T> op{&event.op, event.module != nullptr ? event.module->name : "", {}, event.result, {}};
+  if (event.in_backward && gradient_ops_ == GradientOps::without) return;
+  TracedOp<T>& op = ops_.emplace_back(TracedOp<T>{&event.op, {}, {}, event.result, {}});
+  for (const RunningModule* module = event.module; module != nullptr; module = module->outer)
+    op.modules.push_back({module->name, module->type});
   for (const Variable<T>* input : event.inputs) op.inputs.push_back(*input);
-  for (const xgrad::Attribute& attribute : event.attributes) {
+  for (const Attribute& attribute : event.attributes) {
     std::visit(
         [&]<class A>(const A& value) {
           if constexpr (std::is_pointer_v<A>) {
@@ -17,10 +22,9 @@ void Trace<T>::on_op(const OpEvent<T>& event) {
         },
         attribute.value);
   }
-  ops_.push_back(std::move(op));
 }
 
 template class Trace<float>;
 template class Trace<double>;
 
-}  // namespace xgrad::onnx::detail
+}  // namespace xgrad::detail
