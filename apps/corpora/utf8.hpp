@@ -2,20 +2,11 @@
 
 // Texts in UTF-8, and their code points.
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace apps {
-
-struct CodePoint {
-  char32_t value;
-  std::size_t bytes;
-};
-
-/// The code point at the start of a non-empty text, if it is strict UTF-8 (RFC 3629).
-std::optional<CodePoint> first_code_point(std::string_view text);
 
 /// The code points of a text, or nothing when it is not strict UTF-8.
 std::optional<std::u32string> decode_utf8(std::string_view text);

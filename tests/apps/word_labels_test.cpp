@@ -175,7 +175,7 @@ TEST(WordLabels, CodePointsOfEveryLengthGoThroughUtf8) {
        {"\x80", "\xBF", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80",
         "\xF8\x88\x80\x80\x80", "\xE7\x8C", "\xE7\x8C\x41", "\xC2\xC2"})
     EXPECT_EQ(apps::decode_utf8(wrong), std::nullopt) << wrong;
-  EXPECT_FALSE(apps::first_code_point(std::string_view("\xC2\x80", 1))) << "its rest is not the text's";
+  EXPECT_FALSE(apps::decode_utf8(std::string_view("\xC2\x80", 1))) << "its rest is not the text's";
 }
 
 TEST(WordLabels, TextsOfErrorsAreCutAfterFortyCharacters) {
