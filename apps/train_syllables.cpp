@@ -115,7 +115,7 @@ void show_silent_e(const WordClassifier& classifier) {
   std::printf(
       "layer %zu head %zu tells them apart: weight on the silent e of \"compute\" %.2f, "
       "on the sounded one of \"recipe\" %.2f\n\n",
-      best / heads + 1, best % heads + 1, silent[best], sounded[best]);
+      best / heads, best % heads, silent[best], sounded[best]);
 }
 
 /// Shows a word in the report.

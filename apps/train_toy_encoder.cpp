@@ -200,8 +200,8 @@ int run(const TrainingOptions& options) {
   show_attention(model, vocabulary, notebook);
   std::printf("\nthe heads that found the right word, and their mean weight on it in held-out sentences:\n");
   for (std::size_t kind = 0; kind < heads.size(); ++kind) {
-    std::printf("  hidden %-9s  layer %zu head %zu  %.2f\n", hidden_names[kind], heads[kind].layer + 1,
-                heads[kind].head + 1, heads[kind].weight);
+    std::printf("  hidden %-9s  layer %zu head %zu  %.2f\n", hidden_names[kind], heads[kind].layer,
+                heads[kind].head, heads[kind].weight);
   }
   nlohmann::json report = training_run.metrics(log);
   report.update({{"held_out_accuracy", reached}, {"attention_on_target", attention}});

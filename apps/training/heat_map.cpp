@@ -19,7 +19,7 @@ void print_attention_from(std::ostream& out, const std::vector<xgrad::Variable<f
   print_line();
   for (std::size_t layer = 0; layer < weights.size(); ++layer) {
     for (std::size_t head = 0; head < weights[layer].shape(1); ++head) {
-      std::snprintf(text, sizeof text, "  layer %zu head %zu", layer + 1, head + 1);
+      std::snprintf(text, sizeof text, "  layer %zu head %zu", layer, head);
       line = text;
       for (std::size_t key = 0; key < words.size(); ++key) {
         const float weight = weights[layer].value()(0, head, query, key);

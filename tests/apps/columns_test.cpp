@@ -58,10 +58,10 @@ TEST(HeatMapTest, IsALineForEachHeadOfTheWord) {
                        {"a", "extraordinary", "黑猫"});
   EXPECT_EQ(out.str(),
             "                  a        extraord 黑猫\n"
-            "  layer 1 head 1 0.00     0.19     0.21 ░░\n"
-            "  layer 1 head 2 0.39 ░░  0.41 ▒▒  0.59 ▒▒\n"
-            "  layer 2 head 1 0.61 ▓▓  0.79 ▓▓  0.81 ██\n"
-            "  layer 2 head 2 1.00 ██  0.50 ▒▒  0.12\n");
+            "  layer 0 head 0 0.00     0.19     0.21 ░░\n"
+            "  layer 0 head 1 0.39 ░░  0.41 ▒▒  0.59 ▒▒\n"
+            "  layer 1 head 0 0.61 ▓▓  0.79 ▓▓  0.81 ██\n"
+            "  layer 1 head 1 1.00 ██  0.50 ▒▒  0.12\n");
 }
 
 }  // namespace

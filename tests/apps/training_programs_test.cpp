@@ -311,7 +311,7 @@ TEST(ToyEncoderProgramTest, LearnsToFindTheHiddenWords) {
   EXPECT_NE(output.find("trained after 1000 steps, "), std::string::npos) << output;
   EXPECT_NE(output.find(" of 1654 hidden words\n"), std::string::npos) << output;
   for (const char* kind : {"noun     ", "adjective", "owner    "})
-    EXPECT_NE(output.find(std::string("  hidden ") + kind + "  layer 1 head "), std::string::npos) << output;
+    EXPECT_NE(output.find(std::string("  hidden ") + kind + "  layer 0 head "), std::string::npos) << output;
 }
 
 TEST(ToyEncoderProgramTest, TheSeedChoosesTheWeights) {
@@ -448,7 +448,7 @@ TEST_F(SyllablesProgramTest, EnglishIsComparedWithTheVowelRule) {
       << output;
   EXPECT_NE(output.find("attention from the class token over \"compute\":\n"
                         "                  [class]  c        o        m        p        u        t        e\n"
-                        "  layer 1 head 1 "),
+                        "  layer 0 head 0 "),
             std::string::npos)
       << output;
   EXPECT_NE(output.find("attention from the class token over \"recipe\":\n"), std::string::npos) << output;
