@@ -16,13 +16,13 @@ export interface Layer {
   shown: (Shown | null)[];
 }
 
-/** The layers of a run by the names of their modules, numbered where several have the same or none. */
+/** The layers of a run by the names of their modules, numbered from 0 where several have the same or none. */
 export function namedLayers(run: Run, example: string): { name: string; attention: Attention }[] {
   const layers = run.attention.filter((attention) => attention.example === example);
   return layers.map((attention) => {
     const { module } = attention;
     const alike = layers.filter((layer) => layer.module === module);
-    const number = alike.length > 1 ? ` ${alike.indexOf(attention) + 1}` : "";
+    const number = alike.length > 1 ? ` ${alike.indexOf(attention)}` : "";
     return { attention, name: module === "" ? `attention${number}` : module + (number && `, call${number}`) };
   });
 }
