@@ -549,10 +549,10 @@ test("a formula that was followed is left when another number is chosen, or the 
   await withStop("training", async (page) => {
     await page.getByText("The formula of this weight").click();
     await page.getByLabel("Layers").press("ArrowRight");
-    await page.getByRole("rowheader", { name: "layer 2, head 4" }).first().waitFor();
+    await page.getByRole("rowheader", { name: "layer 1 head 3" }).first().waitFor();
     await follow(page, "Weights", 7 * 8); // of the second layer
     await page.getByLabel("Layers").press("ArrowLeft");
-    await page.getByRole("rowheader", { name: "layer 2, head 4" }).first().waitFor({ state: "detached" });
+    await page.getByRole("rowheader", { name: "layer 1 head 3" }).first().waitFor({ state: "detached" });
     assert.match(await title(page), /^softmax/);
   });
 });
@@ -561,12 +561,12 @@ test("the stops say whose the numbers are", () =>
   withStop("backward", async (page) => {
     assert.equal(await page.locator(".whose").textContent(), "The block is the notebook's; the guess and its loss are added here.");
     await go(page, "softmax");
-    assert.doesNotMatch(await page.locator(".task").textContent(), /first head/);
+    assert.doesNotMatch(await page.locator(".task").textContent(), /head 0/);
     await go(page, "heads");
     await deeds.heads(page);
     await page.locator(".task.done").waitFor();
     await go(page, "softmax");
-    assert.match(await page.locator(".task").textContent(), /% now, in the first head\./);
+    assert.match(await page.locator(".task").textContent(), /% now, in head 0\./);
   }));
 
 test("a changed number is marked with all that follow from it", () =>

@@ -91,7 +91,7 @@ export function Figures({ walk, previous, items, settings, change, only }: Props
             <select value={shownHead} onChange={(event) => setHead(Number(event.currentTarget.value))}>
               {Array.from({ length: heads }, (_, k) => (
                 <option key={k} value={k}>
-                  {k + 1} of {heads}
+                  {k}
                 </option>
               ))}
             </select>
@@ -114,7 +114,7 @@ export function Figures({ walk, previous, items, settings, change, only }: Props
                   {!isIds && <Legend scale={scale} />}
                 </figcaption>
                 <Matrix
-                  name={`${item.caption}${at.offset > 0 ? `, head ${shownHead + 1}` : ""}`}
+                  name={`${item.caption}${at.offset > 0 ? `, head ${shownHead}` : ""}`}
                   picture={{ rows: at.rows, columns: at.columns, numbers, offset: at.offset, scale, masked, maskedOffset: at.offset }}
                   rowNames={rowNames.length > 0 ? rowNames : array.shape.length < 2 ? [walk.titleOf(item.name)] : []}
                   columnNames={columnNames}

@@ -92,7 +92,7 @@ export function headRows({ run }: State, place: number): HeadRow[] {
     return Array.from({ length: heads }, (_, head) => {
       const flat = (head * keys.length + place) * keys.length;
       const row = (numbers: ArrayLike<number> | null): number[] => keys.map((_, k) => numbers?.[flat + k] ?? 0);
-      return { name: run.attention.length > 1 ? `layer ${layer + 1}, head ${head + 1}` : `head ${head + 1}`, weights: row(weights), gradient: row(gradient), value, flat };
+      return { name: run.attention.length > 1 ? `layer ${layer} head ${head}` : `head ${head}`, weights: row(weights), gradient: row(gradient), value, flat };
     });
   });
 }

@@ -212,7 +212,7 @@ function Softmax({ walk, previous, settings, change }: StopProps) {
       <Task
         task={
           <>
-            Make <q>{words[from]}</q> give more than half of its attention to <q>{words[to]}</q>. It is {(100 * share).toFixed(1)} % now{walk.heads > 1 && ", in the first head"}. Hide words, or
+            Make <q>{words[from]}</q> give more than half of its attention to <q>{words[to]}</q>. It is {(100 * share).toFixed(1)} % now{walk.heads > 1 && ", in head 0"}. Hide words, or
             change weights.
           </>
         }
