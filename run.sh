@@ -2,7 +2,7 @@
 # ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
 # ./run.sh --ranks NUMBER NAME [ARGS]: the same for a training program, on so many processes that share the work, by MPI.
 # ./run.sh test [PATTERN] [CTEST ARGS]: the same for the tests, or those that have PATTERN in their names. ./run.sh docs:
-# builds the documentation. ./run.sh learn [FILE]: writes the page to learn from, learn.html unless another name is given.
+# builds the documentation. ./run.sh learn [FILE]: writes the interactive lesson, learn.html unless another name is given.
 # ./run.sh mutate [NUMBER...] and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
 # ./run.sh --yes ...: installs without asking; where there is no terminal, it never asks.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
@@ -49,7 +49,7 @@ list_names() {
   done
   printf '  %-24s %s\n' test 'run the whole test suite'
   printf '  %-24s %s\n' docs 'build the documentation'
-  printf '  %-24s %s\n' learn 'write a page to learn from, in which the library trains in the browser'
+  printf '  %-24s %s\n' learn 'write the interactive lesson, an HTML file in which the library trains'
   printf '  %-24s %s\n' mutate 'plant mistakes that the tests have to notice'
   printf '  %-24s %s\n' fuzz 'make up files for all readers, so many seconds each'
 }

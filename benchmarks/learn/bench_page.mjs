@@ -1,4 +1,4 @@
-// What the page to learn from costs: its size, the CPU seconds that Chromium takes until it is ready, for a report without
+// What the interactive lesson costs: its size, the CPU seconds that Chromium takes until it is ready, for a report without
 // content and for a blank page, the least of five times in turns, and those of 1,000 training steps in its worker and
 // natively, in turns.
 // node benchmarks/learn/bench_page.mjs PAGE PROGRAMS: learn.html, and the folder of answer_lesson.

@@ -1,4 +1,4 @@
-// Answers requests of the page that teaches, one a line, as the page's worker does
+// Answers requests of the interactive lesson, one a line, as the page's worker does
 #include <iostream>
 #include <string>
 

@@ -1,4 +1,4 @@
-// The page that teaches, in a browser: what it shows is what the library computes natively and what the notebook
+// The interactive lesson, in a browser: what it shows is what the library computes natively and what the notebook
 // prints, and it stays quiet. XGRAD_LEARN_PAGE names the page, XGRAD_PROGRAMS the folder of the native programs, and
 // XGRAD_COMPILE and XGRAD_LINK the beginning and the end of the compiler's command line; ctest sets them.
 

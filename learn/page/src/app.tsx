@@ -77,8 +77,8 @@ export function App({ core }: { core: Core }) {
         <h1>Attention, number by number</h1>
         {number === 0 && (
           <p class="lead">
-            Ten short stops from a sentence to a network that has learned something about it, and all the way back. You need to know what a product of two
-            matrices is, and no more. Every number here is computed by the C++ library xgrad itself, again whenever you change something; choose one to
+            An interactive lesson: ten short stops from a sentence to a network that has learned something about it, and all the way back. You need to know
+            what a product of two matrices is, and no more. Every number here is computed by the C++ library xgrad itself, again whenever you change something; choose one to
             see where it comes from.
           </p>
         )}
