@@ -289,8 +289,9 @@ Variable<T> gather(const Variable<T>& x, int dim, const Ids& index) {
   for (std::size_t k = 0; fits && k < x.dimension(); ++k)
     fits = k == axis || index.shape()[k] <= x.shape()[k];
   if (!fits) {
-    detail::fail<ShapeError>("gather: index must have x's rank and be nowhere longer but along axis ", axis,
-                             ", got x ", x.shape(), " and index ", index.shape());
+    detail::fail<ShapeError>(
+        "gather: index must have the rank of x and be no longer than x except along axis ", axis, ", got x ",
+        x.shape(), " and index ", index.shape());
   }
   Gathered how{detail::narrow_index("gather", index, axis, x.shape()[axis]),
                detail::row_major_strides(x.shape()), 0, axis};

@@ -133,9 +133,9 @@ Variable<T> scatter_add(const Variable<T>& x, int dim, const Ids& index, const V
   for (std::size_t k = 0; fits && k < part.size(); ++k)
     fits = part[k] <= given[k] && (k == m.axis || part[k] <= whole[k]);
   if (!fits && index.size() > 0) {
-    detail::fail<ShapeError>("scatter_add: index must be nowhere longer than src, nor than x but along axis ",
-                             m.axis, ", got x ", x.shape(), ", index ", index.shape(), " and src ",
-                             src.shape());
+    detail::fail<ShapeError>(
+        "scatter_add: index must be no longer than src, and no longer than x except along axis ", m.axis,
+        ", got x ", x.shape(), ", index ", index.shape(), " and src ", src.shape());
   }
   if (index.size() == 0) return reshape(x, x.shape());
   Variable<T> added = src;
@@ -166,9 +166,9 @@ Variable<T> index_add(const Variable<T>& x, int dim, const Ids& index, const Var
   Shape expected = x.shape();
   if (!expected.empty()) expected[m.axis] = count;
   if (source.shape() != expected || (expected.empty() && count != 1)) {
-    detail::fail<ShapeError>("index_add: source must have x's shape, but along axis ", m.axis,
-                             " index's length, got x ", x.shape(), ", index ", index.shape(), " and source ",
-                             source.shape());
+    detail::fail<ShapeError>(
+        "index_add: source must have the shape of x, with the length of index along axis ", m.axis,
+        ", got x ", x.shape(), ", index ", index.shape(), " and source ", source.shape());
   }
   detail::check_index("index_add", index, m.length);
   Variable<T> y = detail::copy_of(x);
@@ -185,12 +185,12 @@ Variable<T> index_put(const Variable<T>& x, const std::vector<Ids>& indices, con
                       bool accumulate) {
   if (indices.empty() || indices.size() > x.dimension()) {
     detail::fail<IndexError>(
-        "index_put: there must be ids for one axis at least, and for no more than x has, got ",
+        "index_put: there must be ids for at least one axis, and for at most all axes of x, got ",
         indices.size(), " for x ", x.shape());
   }
   const Places places = places_of(x.shape(), indices, accumulate);
   if (detail::common_shape(values.shape(), places.values) != places.values) {
-    detail::fail<ShapeError>("index_put: values must stretch to ", places.values, ", got ", values.shape());
+    detail::fail<ShapeError>("index_put: values must broadcast to ", places.values, ", got ", values.shape());
   }
   return put(x, places, detail::stretched(values, places.values));
 }
@@ -212,8 +212,7 @@ Ids one_hot(const Ids& ids, std::ptrdiff_t num_classes) {
   if (num_classes < -1 || num_classes == 0)
     detail::fail<ValueError>("one_hot: num_classes must be at least 1, got ", num_classes);
   if (num_classes == -1 && ids.size() == 0)
-    detail::fail<ValueError>("one_hot: num_classes must be given where there are no ids, got ids ",
-                             ids.shape());
+    detail::fail<ValueError>("one_hot: num_classes must be given if ids is empty, got ids ", ids.shape());
   const std::int64_t inferred =
       num_classes > 0 ? num_classes : *std::max_element(ids.storage().begin(), ids.storage().end()) + 1;
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(inferred, 0));

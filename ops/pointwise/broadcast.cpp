@@ -81,7 +81,7 @@ void stretch_axes(const T* x, const Shape& kept, const Shape& shape, T* y) {
 template <class T>
 Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
   if (!detail::stretches_to(x.shape(), shape)) {
-    detail::fail<ShapeError>("broadcast_to: x must stretch to shape, got x ", x.shape(), " and shape ",
+    detail::fail<ShapeError>("broadcast_to: x must broadcast to shape, got x ", x.shape(), " and shape ",
                              shape);
   }
   Variable<T> y = detail::empty<T>(shape, "broadcast_to");
@@ -94,7 +94,7 @@ Variable<T> broadcast_to(const Variable<T>& x, const Shape& shape) {
 template <class T>
 Variable<T> sum_to(const Variable<T>& x, const Shape& shape) {
   if (!detail::stretches_to(shape, x.shape())) {
-    detail::fail<ShapeError>("sum_to: shape must stretch to x, got x ", x.shape(), " and shape ", shape);
+    detail::fail<ShapeError>("sum_to: shape must broadcast to x, got x ", x.shape(), " and shape ", shape);
   }
   Variable<T> y = detail::empty<T>(shape, "sum_to");
   detail::reduce_axes(kernels::sum_middle<T>, x, shape, detail::data(y));

@@ -41,8 +41,8 @@ Factor<T> with_diagonals(Factor<T> factor) {
   while (const auto pair = repeated(labels)) {
     const auto [first, second] = *pair;
     if (x.shape()[first] != x.shape()[second]) {
-      detail::fail<ShapeError>("einsum: axes of one letter must have one length, got axes ", first, " and ",
-                               second, " of ", x.shape());
+      detail::fail<ShapeError>("einsum: axes with the same letter must have the same length, got axes ",
+                               first, " and ", second, " of ", x.shape());
     }
     const auto n = static_cast<std::ptrdiff_t>(x.shape()[first]);
     Shape order{first, second};
@@ -138,8 +138,8 @@ Variable<T> einsum(std::string_view equation, const std::vector<Variable<T>>& op
     for (std::size_t axis = 0; axis < labels.size(); ++axis) {
       std::size_t& length = lengths.emplace(labels[axis], 1).first->second;
       if (length != 1 && x.shape()[axis] != 1 && x.shape()[axis] != length) {
-        detail::fail<ShapeError>("einsum: axes of one letter must have one length, got operand ", i, " ",
-                                 operands[i].shape(), " where ", length, " came before");
+        detail::fail<ShapeError>("einsum: axes with the same letter must have the same length, got operand ",
+                                 i, " ", operands[i].shape(), " after length ", length);
       }
       if (length == 1) length = x.shape()[axis];
     }

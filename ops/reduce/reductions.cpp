@@ -204,7 +204,7 @@ Variable<T> power_norm(const Variable<T>& x, T p, const Reduced& result) {
 template <class T>
 Variable<T> norm_over(const Variable<T>& x, T p, const Reduced& result) {
   if (result.count == 0 && (p < 0 || std::isinf(p)))
-    detail::fail<ValueError>("norm: over no elements p must be finite and at least 0, got ", p, " for x ",
+    detail::fail<ValueError>("norm: without elements, p must be finite and at least 0, got ", p, " for x ",
                              x.shape());
   if (p == 1) return sum_over(abs(x), result);
   if (std::isinf(p)) {

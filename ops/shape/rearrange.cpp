@@ -71,8 +71,8 @@ Shape padded_shape(const Border& border, const Dims& pad, const Shape& shape) {
     std::ptrdiff_t length = static_cast<std::ptrdiff_t>(shape[axis]);
     if (__builtin_add_overflow(length, border.before[axis], &length) ||
         __builtin_add_overflow(length, border.after[axis], &length) || length < 0) {
-      detail::fail<ShapeError>("pad: axis ", axis, " cannot have the length that pad ", to_string(pad),
-                               " makes of x ", shape);
+      detail::fail<ShapeError>("pad: the padded length of axis ", axis, " must be in [0, 2^63), got x ",
+                               shape, " and pad ", to_string(pad));
     }
     longer[axis] = static_cast<std::size_t>(length);
   }
@@ -205,7 +205,7 @@ template <class T>
 Variable<T> repeat(const Variable<T>& x, const Dims& repeats) {
   const std::size_t rank = x.dimension();
   if (repeats.size() < rank || std::any_of(repeats.begin(), repeats.end(), [](auto n) { return n < 0; })) {
-    detail::fail<ShapeError>("repeat: repeats must be from 0 on and one for each axis or more, got ",
+    detail::fail<ShapeError>("repeat: repeats must be at least 0, and at least one for each axis, got ",
                              to_string(repeats), " for x ", x.shape());
   }
   const Strides strides = detail::row_major_strides(x.shape());

@@ -180,7 +180,7 @@ Variable<T> expand(const Variable<T>& x, const Dims& shape) {
     target.push_back(keeps ? x.shape()[axis - shift] : static_cast<std::size_t>(shape[axis]));
   }
   if (!fits || detail::common_shape(x.shape(), target) != target) {
-    detail::fail<ShapeError>("expand: x must stretch to shape, got x ", x.shape(), " and shape ",
+    detail::fail<ShapeError>("expand: x must broadcast to shape, got x ", x.shape(), " and shape ",
                              to_string(shape));
   }
   return broadcast_to(x, target);

@@ -68,8 +68,8 @@ EinsumEquation parse_einsum(std::string_view text, std::span<const Shape> operan
     }
   }
   if (terms.size() != operands.size()) {
-    fail<ValueError>("einsum: '", equation, "' must name as many operands as there are, got ",
-                     operands.size());
+    fail<ValueError>("einsum: '", equation, "' must have as many terms as operands, got ", terms.size(),
+                     " and ", operands.size());
   }
 
   EinsumEquation result;
@@ -97,10 +97,10 @@ EinsumEquation parse_einsum(std::string_view text, std::span<const Shape> operan
   result.output = labels_of(output, output.size() - (dots ? ellipsis.size() : 0) + broadcast_axes);
   for (const int label : result.output) {
     if (std::count(result.output.begin(), result.output.end(), label) > 1)
-      fail<ValueError>("einsum: an axis may be in the output once, got '", equation, "'");
+      fail<ValueError>("einsum: an axis may occur in the output only once, got '", equation, "'");
     const auto has_label = [label](const Labels& labels) { return contains(labels, label); };
     if (std::none_of(result.operands.begin(), result.operands.end(), has_label)) {
-      fail<ValueError>("einsum: every axis of the output must be one of an operand, got '", equation, "'");
+      fail<ValueError>("einsum: every axis of the output must occur in an operand, got '", equation, "'");
     }
   }
   return result;

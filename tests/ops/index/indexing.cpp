@@ -240,7 +240,7 @@ Op gather_op() {
     }));
   }
   const std::string shapes =
-      "gather: index must have x's rank and be nowhere longer but along axis 0, got x (2, 3) ";
+      "gather: index must have the rank of x and be no longer than x except along axis 0, got x (2, 3) ";
   op.errors = {
       error<IndexError>("gather: index must be in [0, 2), got 4294967297",
                         [] {

@@ -79,7 +79,8 @@ Op scatter_add_op() {
     }));
   }
   const std::string rule =
-      "scatter_add: index must be nowhere longer than src, nor than x but along axis 0, got x (2, 3), index ";
+      "scatter_add: index must be no longer than src, and no longer than x except along axis 0, got x (2, "
+      "3), index ";
   op.errors = {error<IndexError>("scatter_add: axis 2 is out of range for x (2, 3)",
                                  [] {
                                    xgrad::scatter_add(x(2, 3), 2, ids_of({1, 1}, {0}), x(1, 1));
@@ -126,7 +127,8 @@ Op index_add_op() {
         late_case({shape, with(shape, axis, shape[axis] + 7)}, [=, shape = shape, axis = axis] {
           return sample(shape, static_cast<int>(axis), scattered_ids({shape[axis] + 7}, shape[axis]), axis);
         }));
-  const std::string rule = "index_add: source must have x's shape, but along axis 0 index's length, got x ";
+  const std::string rule =
+      "index_add: source must have the shape of x, with the length of index along axis 0, got x ";
   op.errors = {error<IndexError>("index_add: axis 2 is out of range for x (2, 3)",
                                  [] { xgrad::index_add(x(2, 3), 2, ids_of({1}, {0}), x(2, 3)); }),
                error<IndexError>("index_add: index must be in [0, 2), got -1",
@@ -182,7 +184,7 @@ Op index_put_op() {
                               {500, 300}, accumulate));
   }
   const std::string too_many =
-      "index_put: there must be ids for one axis at least, and for no more than x has, got ";
+      "index_put: there must be ids for at least one axis, and for at most all axes of x, got ";
   op.errors = {
       error<IndexError>(too_many + "2 for x (3)",
                         [] {
@@ -197,7 +199,7 @@ Op index_put_op() {
                         [] {
                           xgrad::index_put(x(2, 3), {ids_of({2}, {0, 0}), ids_of({3}, {0, 0, 0})}, x(1));
                         }),
-      error<ShapeError>("index_put: values must stretch to (2, 3), got (3, 3)", [] {
+      error<ShapeError>("index_put: values must broadcast to (2, 3), got (3, 3)", [] {
         xgrad::index_put(x(2, 3), {ids_of({2}, {0, 1})}, x(3, 3));
       })};
   return op;
@@ -337,7 +339,7 @@ TEST(ScatterTest, OneHot) {
   EXPECT_EQ(message_of<ValueError>([] { xgrad::one_hot(ids_of({1}, {0}), 0); }),
             "one_hot: num_classes must be at least 1, got 0");
   EXPECT_EQ(message_of<ValueError>([] { xgrad::one_hot(ids_of({0}, {})); }),
-            "one_hot: num_classes must be given where there are no ids, got ids (0)");
+            "one_hot: num_classes must be given if ids is empty, got ids (0)");
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ Op broadcast_to_op() {
                                  {{300, 1, 7}, {300, 101, 7}}})
     op.large.push_back(make_case(
         {from}, [to = to](const auto& x) { return xgrad::broadcast_to(x[0], to); }, naive::broadcast_to(to)));
-  op.errors = {error<ShapeError>("broadcast_to: x must stretch to shape, got x (2, 3) and shape (3)",
+  op.errors = {error<ShapeError>("broadcast_to: x must broadcast to shape, got x (2, 3) and shape (3)",
                                  [] { xgrad::broadcast_to(x(2, 3), Shape{3}); }),
-               error<ShapeError>("broadcast_to: x must stretch to shape, got x (2) and shape (2, 3)", [] {
+               error<ShapeError>("broadcast_to: x must broadcast to shape, got x (2) and shape (2, 3)", [] {
                  xgrad::broadcast_to(x(2), Shape{2, 3});
                })};
   return op;
@@ -53,7 +53,7 @@ Op sum_to_op() {
                                  {long_vector, {}}})
     op.large.push_back(make_case(
         {from}, [to = to](const auto& x) { return xgrad::sum_to(x[0], to); }, naive_sum_to(to)));
-  op.errors = {error<ShapeError>("sum_to: shape must stretch to x, got x (2, 3) and shape (4)",
+  op.errors = {error<ShapeError>("sum_to: shape must broadcast to x, got x (2, 3) and shape (4)",
                                  [] { xgrad::sum_to(x(2, 3), Shape{4}); })};
   return op;
 }

@@ -90,19 +90,21 @@ Op einsum_op() {
   refused(shape, "einsum: operand 0 must have 3 axes for 'ijk', got (2, 3)", "ijk,jk->ik", {{2, 3}, {3, 4}});
   refused(shape, "einsum: operand 1 must have at least 2 axes for '...jk', got (3)", "ij,...jk->ik",
           {{2, 3}, {3}});
-  refused(shape, "einsum: axes of one letter must have one length, got operand 1 (4, 5) where 3 came before",
+  refused(shape,
+          "einsum: axes with the same letter must have the same length, got operand 1 (4, 5) after length 3",
           "ij,jk->ik", {{2, 3}, {4, 5}});
-  refused(shape, "einsum: axes of one letter must have one length, got axes 0 and 1 of (2, 3)", "ii->i",
+  refused(shape, "einsum: axes with the same letter must have the same length, got axes 0 and 1 of (2, 3)",
+          "ii->i", {{2, 3}});
+  refused(value, "einsum: 'ij,jk->ik' must have as many terms as operands, got 2 and 1", "ij,jk->ik",
           {{2, 3}});
-  refused(value, "einsum: 'ij,jk->ik' must name as many operands as there are, got 1", "ij,jk->ik", {{2, 3}});
-  refused(value, "einsum: 'ij' must name as many operands as there are, got 0", "ij", {});
+  refused(value, "einsum: 'ij' must have as many terms as operands, got 1 and 0", "ij", {});
   refused(value, "einsum: axes must be letters or one '...', got 'i1' in 'i1->i'", "i1->i", {{2, 3}});
   refused(value, "einsum: axes must be letters or one '...', got 'i..' in 'i..->i'", "i..->i", {{2, 3}});
   refused(value, "einsum: axes must be letters or one '...', got 'i->i' in 'i->i->i'", "i->i->i", {{2}});
   refused(value, "einsum: axes must be letters or one '...', got '......' in '......'", "......", {{2}});
   refused(value, "einsum: axes must be letters or one '...', got '...1' in '...1'", "...1", {{2}});
-  refused(value, "einsum: an axis may be in the output once, got 'i->ii'", "i->ii", {{2}});
-  refused(value, "einsum: every axis of the output must be one of an operand, got 'i->j'", "i->j", {{2}});
+  refused(value, "einsum: an axis may occur in the output only once, got 'i->ii'", "i->ii", {{2}});
+  refused(value, "einsum: every axis of the output must occur in an operand, got 'i->j'", "i->j", {{2}});
   return op;
 }
 

@@ -283,7 +283,7 @@ Op norm_op() {
           naive_norm(p, dims, false)));
     }
   }
-  const std::string none = "norm: over no elements p must be finite and at least 0, got ";
+  const std::string none = "norm: without elements, p must be finite and at least 0, got ";
   op.errors = {
       error<IndexError>("norm: axis 2 is out of range for x (2, 3)", [] { xgrad::norm(x(2, 3), 2, 2); }),
       error<ValueError>("norm: dims must name an axis once, got (0, 0) for x (2, 3)",

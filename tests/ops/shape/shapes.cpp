@@ -237,7 +237,7 @@ Op expand_op() {
       naive::broadcast_to(plane))};
   const auto refused = [](Dims shape) {
     return error<ShapeError>(
-        "expand: x must stretch to shape, got x (2, 1) and shape " + xgrad::to_string(shape),
+        "expand: x must broadcast to shape, got x (2, 1) and shape " + xgrad::to_string(shape),
         [shape] { xgrad::expand(x(2, 1), shape); });
   };
   op.errors = {refused({3, 3}), refused(2), refused({-1, 2, 1}), refused({2, -2})};
