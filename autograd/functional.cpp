@@ -193,8 +193,8 @@ class Rows {
     if (options.batched) {
       for (const Variable<T>& one : x) {
         if (one.dimension() == 0 || one.shape(0) != x[0].shape(0)) {
-          fail<ShapeError>(name, ": batched, all of x must have one first axis, got ", x[0].shape(), " and ",
-                           one.shape());
+          fail<ShapeError>(name, ": with batched, all of x must have the same length of the first axis, got ",
+                           x[0].shape(), " and ", one.shape());
         }
       }
       batch_ = x[0].shape(0);

@@ -61,7 +61,8 @@ Variable<T> implicit_function(const std::vector<Variable<T>>& theta, const Solve
   if (!y.defined())
     fail<GraphError>("implicit_function: solver must return a variable, got an undefined one");
   if (options.batched && y.dimension() == 0)
-    fail<ShapeError>("implicit_function: batched, y must have an axis of samples, got shape ", y.shape());
+    fail<ShapeError>("implicit_function: with batched, y must have an axis of samples, got shape ",
+                     y.shape());
   y = y.detach();
   if (!grad_enabled()) return y;
 

@@ -275,7 +275,7 @@ std::vector<std::byte> unpack(const std::string& file, zip_t* archive, zip_uint6
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
-  if (done != status.size) fail_to_unzip(file, "it has not the size that is said");
+  if (done != status.size) fail_to_unzip(file, "its size differs from that in the archive's directory");
   bytes.pop_back();
   return bytes;
 }

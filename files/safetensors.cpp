@@ -55,11 +55,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool key(std::string& key) override {
     if (place_ == Place::header) {
-      if (!names_.insert(key).second) fail("the name ", in_quotes(key), " must come once, got it twice");
+      if (!names_.insert(key).second) fail("the name ", in_quotes(key), " must be unique, got it twice");
       key_ = key;
     } else if (place_ == Place::metadata) {
       if (metadata.contains(key))
-        fail(metadata_key, ": the key ", in_quotes(key), " must come once, got it twice");
+        fail(metadata_key, ": the key ", in_quotes(key), " must be unique, got it twice");
       field_ = key;
     } else {
       const Entry& tensor = entries.back();
@@ -67,7 +67,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
                          : key == "shape"        ? tensor.shape.has_value()
                          : key == "data_offsets" ? tensor.offsets.has_value()
                                                  : unknown_field(key);
-      if (twice) fail(where(), key, " must come once, got it twice");
+      if (twice) fail(where(), key, " must be unique, got it twice");
       field_ = key;
     }
     return true;
@@ -199,7 +199,7 @@ void check_offsets(const std::string& path, const std::vector<Entry>& entries, s
                               entry.offsets->at(0), ", ", entry.offsets->at(1), "] ", parts...);
     };
     const std::size_t first = entry.offsets->at(0), last = entry.offsets->at(1);
-    if (first > last) fail("must not fall");
+    if (first > last) fail("must not decrease");
     if (last > data_size) fail("must stay in the data, got ", data_size, " bytes of it");
     const Shape shape(entry.shape->begin(), entry.shape->end());
     const std::optional<std::size_t> needed = byte_count(*entry.dtype, shape);
@@ -312,7 +312,7 @@ void write_safetensors(std::vector<TensorView> tensors, const std::string& path,
     if (!names.insert(tensor.name).second)
       detail::fail<ValueError>(
           "write_safetensors: the name ", in_quotes(tensor.name),
-          tensor.name == metadata_key ? " must not be a tensor's" : " must come once, got it twice");
+          tensor.name == metadata_key ? " must not be a tensor's" : " must be unique, got it twice");
     if (byte_count(tensor.dtype, tensor.shape) != tensor.bytes.size())
       detail::fail<ValueError>("write_safetensors: tensor ", in_quotes(tensor.name), ": shape ", tensor.shape,
                                " of ", to_string(tensor.dtype), " must fit its bytes, got ",

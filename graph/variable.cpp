@@ -20,7 +20,7 @@ Variable<T>::Variable(Array<T> array, bool requires_grad) {
   // before it becomes a value, which is recycled when it goes
   detail::check_count("Variable", array.shape());
   if (array.storage().size() != element_count(array.shape())) {
-    detail::fail<ShapeError>("Variable: the array must have its elements, got one that was moved from");
+    detail::fail<ShapeError>("Variable: the array must own its elements, got a moved-from array");
   }
   value_ = detail::Ref<detail::Value<T>>(new detail::Value<T>(std::move(array)));
   if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(shape()));
@@ -82,7 +82,8 @@ void Variable<T>::set_grad(Variable gradient) const {
                                  : detail::join({"variable ", to_string(shape()), " requires none"}));
   }
   if (!gradient.defined())
-    detail::fail<GraphError>("set_grad: the gradient is undefined; zero_grad() forgets one");
+    detail::fail<GraphError>(
+        "set_grad: the gradient must be defined, got an undefined one; zero_grad() clears it");
   if (gradient.shape() != shape()) {
     detail::fail<ShapeError>("set_grad: the gradient must have the variable's shape ", shape(), ", got ",
                              gradient.shape());

@@ -121,7 +121,7 @@ Variable<T> ToyEncoder<T>::class_logits(const Variable<T>& encoded, const Ids& i
   }
   if (ids.dimension() != 2 || encoded.dimension() != 3 || encoded.shape(0) != ids.shape(0) ||
       encoded.shape(1) != ids.shape(1)) {
-    detail::fail<ShapeError>("ToyEncoder: encoded (batch, seq, d_model) must go with ids (batch, seq), got ",
+    detail::fail<ShapeError>("ToyEncoder: encoded (batch, seq, d_model) must match ids (batch, seq), got ",
                              encoded.shape(), " and ", ids.shape());
   }
   return (*class_head_)(pool(encoded, ids));

@@ -105,8 +105,8 @@ Rule<T> sequential_rule(const Optimizer<T>& optimizer, const std::vector<LRSched
   std::vector<Rule<T>> rules;
   for (std::size_t i = 0; i < schedulers.size(); ++i) {
     if (&schedulers[i].optimizer() != &optimizer) {
-      detail::fail<ValueError>("SequentialLR: every scheduler must be of its optimizer, scheduler ", i,
-                               " is not");
+      detail::fail<ValueError>("SequentialLR: every scheduler must have the given optimizer, scheduler ", i,
+                               " has another");
     }
     if (i > 0 && milestones[i] <= milestones[i - 1]) {
       detail::fail<ValueError>("SequentialLR: milestones must rise from 1, got ", milestones[i], " after ",

@@ -42,8 +42,8 @@ void ExponentialMovingAverage<T>::copy_to(const Module<T>& other) const {
     return ours.first == target.first && same_shape(ours.second.shape(), target.second.shape());
   };
   if (!std::equal(parameters_.begin(), parameters_.end(), targets.begin(), targets.end(), fits)) {
-    detail::fail<ValueError>(class_name, ": copy_to needs a model of the same names and shapes, got ",
-                             other.type());
+    detail::fail<ValueError>(
+        class_name, ": copy_to needs a model with the same parameter names and shapes, got ", other.type());
   }
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i].second.assign(averages_[i]);
 }
@@ -75,7 +75,8 @@ void ExponentialMovingAverage<T>::swap() {
 
 template <class T>
 void ExponentialMovingAverage<T>::check_usable(const char* call, bool updated) const {
-  if (applied_) detail::fail<ValueError>(class_name, ": ", call, " must wait while the averages are applied");
+  if (applied_)
+    detail::fail<ValueError>(class_name, ": ", call, " must not be called while the averages are applied");
   if (!updated) detail::fail<ValueError>(class_name, ": ", call, " needs an update first");
 }
 

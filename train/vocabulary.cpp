@@ -45,7 +45,7 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, std::string unknown)
       detail::fail<ValueError>("Vocabulary: token ", i, " must be one line of text, got '",
                                on_one_line(tokens_[i]), "'");
     if (!ids_.emplace(tokens_[i], static_cast<std::int64_t>(i)).second)
-      detail::fail<ValueError>("Vocabulary: every token must be there once, got '", tokens_[i], "' twice");
+      detail::fail<ValueError>("Vocabulary: tokens must be unique, got '", tokens_[i], "' twice");
   }
   if (!unknown_.empty() && !contains(unknown_))
     detail::fail<ValueError>("Vocabulary: the unknown token '", unknown_, "' must be one of the tokens");
@@ -108,7 +108,8 @@ void Vocabulary::save(const std::string& path) const {
 Vocabulary Vocabulary::load(const std::string& path, std::string unknown) {
   const MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  if (!text.empty() && text.back() != '\n') detail::fail<FileError>(path, ": the last line must be whole");
+  if (!text.empty() && text.back() != '\n')
+    detail::fail<FileError>(path, ": the last line must end with a newline");
   std::vector<std::string> tokens;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);

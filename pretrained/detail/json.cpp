@@ -37,7 +37,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool key(std::string& key) override {
     const auto [place, is_new] = open_.back()->get_ref<nlohmann::json::object_t&>().try_emplace(key);
     if (!is_new)
-      xgrad::detail::fail<FileError>(path_, ": the key ", in_quotes(key), " must come once, got it twice");
+      xgrad::detail::fail<FileError>(path_, ": the key ", in_quotes(key), " must be unique, got it twice");
     member_ = &place->second;
     return true;
   }

@@ -453,7 +453,7 @@ TEST(TaggerTest, RefusesAFileThatIsNotItsOwn) {
     EXPECT_NE(text.find("and there are " + layers + " of them"), std::string::npos) << text;
   }
   EXPECT_EQ(message([](auto& metadata) { metadata["tags"] = "X\nX\n"; }),
-            ": Vocabulary: every token must be there once, got 'X' twice");
+            ": Vocabulary: tokens must be unique, got 'X' twice");
   EXPECT_NE(message([](auto& metadata) { metadata["d_ff"] = "8"; }).find("feed_forward.linear1.weight"),
             std::string::npos);
 }

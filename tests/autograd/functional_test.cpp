@@ -309,7 +309,7 @@ TEST(FunctionalTest, SaysWhatIsWrong) {
   EXPECT_EQ(message_of<ShapeError>([&] {
               jacobian(first, std::vector{x, Array<double>{1.0, 2.0}}, {.batched = true});
             }),
-            "jacobian: batched, all of x must have one first axis, got (3) and (2)");
+            "jacobian: with batched, all of x must have the same length of the first axis, got (3) and (2)");
   EXPECT_EQ(message_of<ShapeError>([&] {
               vjp(same, x, Array<double>{1.0, 2.0});
             }),

@@ -192,13 +192,13 @@ const BadHeader bad_headers[] = {
     {R"({"w":{"data_offsets":[0]}})", 0, R"(tensor "w": data_offsets must hold 2 integers, got 1)"},
     {R"({"w":{"data_offsets":[0,0,0]}})", 0, R"(tensor "w": data_offsets must hold 2 integers, got 3)"},
     {R"({"w":{"scale":1}})", 0, R"(tensor "w": must have only dtype, shape and data_offsets, got "scale")"},
-    {R"({"w":{"dtype":"U8","dtype":"U8"}})", 0, R"(tensor "w": dtype must come once, got it twice)"},
+    {R"({"w":{"dtype":"U8","dtype":"U8"}})", 0, R"(tensor "w": dtype must be unique, got it twice)"},
     {R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"w":{}})", 1,
-     R"(the name "w" must come once, got it twice)"},
+     R"(the name "w" must be unique, got it twice)"},
     {R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0077":{}})", 1,
-     R"(the name "w" must come once, got it twice)"},
+     R"(the name "w" must be unique, got it twice)"},
     {R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}})", 1,
-     R"(tensor "w": data_offsets [1, 0] must not fall)"},
+     R"(tensor "w": data_offsets [1, 0] must not decrease)"},
     {R"({"w":{"dtype":"U8","shape":[2],"data_offsets":[0,1]}})", 1,
      R"(tensor "w": data_offsets [0, 1] must hold the 2 bytes of shape (2) of U8, got 1)"},
     {R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", 2,
@@ -220,9 +220,9 @@ const BadHeader bad_headers[] = {
     {R"({"__metadata__":null})", 0, "__metadata__ must be an object, got null"},
     {R"({"__metadata__":{"a":1}})", 0, R"(__metadata__: "a" must be a string, got 1)"},
     {R"({"__metadata__":{"a":{}}})", 0, R"(__metadata__: "a" must be a string, got an object)"},
-    {R"({"__metadata__":{"a":"","a":""}})", 0, R"(__metadata__: the key "a" must come once, got it twice)"},
+    {R"({"__metadata__":{"a":"","a":""}})", 0, R"(__metadata__: the key "a" must be unique, got it twice)"},
     {R"({"__metadata__":{},"__metadata__":{}})", 0,
-     R"(the name "__metadata__" must come once, got it twice)"},
+     R"(the name "__metadata__" must be unique, got it twice)"},
     {R"({"a\nb":0})", 0, R"(tensor "a\nb": must be an object, got 0)"},
     {R"({"w":{"dtype":"I8","shape":[5],"data_offsets":[0,5]}})", 4,
      R"(tensor "w": data_offsets [0, 5] must stay in the data, got 4 bytes of it)"},
@@ -467,7 +467,7 @@ TEST(Safetensors, TensorsThatCannotBeWrittenAreRefusedAndNothingIsWritten) {
   const auto refusal = [&](std::vector<TensorView> tensors, const Metadata& metadata = {}) {
     return message_of<ValueError>([&] { xgrad::write_safetensors(std::move(tensors), path, metadata); });
   };
-  EXPECT_EQ(refusal({view, view}), R"(write_safetensors: the name "w" must come once, got it twice)");
+  EXPECT_EQ(refusal({view, view}), R"(write_safetensors: the name "w" must be unique, got it twice)");
   EXPECT_EQ(refusal({view_of("__metadata__", one)}),
             R"(write_safetensors: the name "__metadata__" must not be a tensor's)");
   EXPECT_EQ(refusal({view_of("\xff", one)}),

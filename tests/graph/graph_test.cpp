@@ -229,7 +229,7 @@ TEST(BackwardTest, TheGradientOfALeafCanBeSet) {
             "set_grad: only a leaf that requires a gradient keeps one, this variable (2) requires none");
   EXPECT_EQ(message_of<GraphError>([&] { V().set_grad(x); }), "set_grad: the variable is undefined");
   EXPECT_EQ(message_of<GraphError>([&] { x.set_grad(V()); }),
-            "set_grad: the gradient is undefined; zero_grad() forgets one");
+            "set_grad: the gradient must be defined, got an undefined one; zero_grad() clears it");
   EXPECT_EQ(message_of<ShapeError>([&] { x.set_grad(V(1.0f)); }),
             "set_grad: the gradient must have the variable's shape (2), got ()");
 }
@@ -1059,7 +1059,7 @@ TEST(VariableTest, AnArrayThatWasMovedFromIsRefused) {
   Array<double> array{1, 2};
   const D taken(std::move(array));
   EXPECT_EQ(message_of<ShapeError>([&] { const D empty(array); }),
-            "Variable: the array must have its elements, got one that was moved from");
+            "Variable: the array must own its elements, got a moved-from array");
   EXPECT_EQ(D(3.0).item(), 3) << "a new scalar is not the refused array, whose shape is ()";
 }
 

@@ -266,12 +266,12 @@ TEST(ModelErrorsTest, NameTheInputThatDoesNotFit) {
       xgrad_tests::message_of([&] {
         model.class_logits(model(sentences), Ids{{1, 2}});
       }),
-      "ToyEncoder: encoded (batch, seq, d_model) must go with ids (batch, seq), got (2, 4, 4) and (1, 2)");
+      "ToyEncoder: encoded (batch, seq, d_model) must match ids (batch, seq), got (2, 4, 4) and (1, 2)");
   EXPECT_EQ(
       xgrad_tests::message_of([&] {
         model.class_logits(model(sentences), Ids{{1, 2, 3}, {1, 2, 3}});
       }),
-      "ToyEncoder: encoded (batch, seq, d_model) must go with ids (batch, seq), got (2, 4, 4) and (2, 3)");
+      "ToyEncoder: encoded (batch, seq, d_model) must match ids (batch, seq), got (2, 4, 4) and (2, 3)");
   Config config = toy_config();
   config.classes = 0;
   EXPECT_EQ(xgrad_tests::message_of([&] { xgrad::ToyEncoder<float>(config).class_logits(sentences); }),

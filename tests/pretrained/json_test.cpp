@@ -48,7 +48,7 @@ TEST(JsonTest, NamesThePlaceOfWhatItRefuses) {
 
 TEST(JsonTest, RefusesWhatIsNotJson) {
   EXPECT_EQ(message_of<FileError>([] { Json::parse("f", R"({"a": 1, "a": 2})"); }),
-            "f: the key \"a\" must come once, got it twice");
+            "f: the key \"a\" must be unique, got it twice");
   EXPECT_EQ(message_of<FileError>([] { Json::parse("f", std::string("1\0", 2)); }),
             "f: must be JSON, got a zero byte");
   std::string zeros = "[0";

@@ -44,7 +44,7 @@ TEST(VocabularyTest, RefusesWhatItCannotName) {
   EXPECT_EQ(message_of([] {
               Vocabulary({"a", "b", "a"}, "");
             }),
-            "Vocabulary: every token must be there once, got 'a' twice");
+            "Vocabulary: tokens must be unique, got 'a' twice");
   EXPECT_EQ(message_of([] {
               Vocabulary({"a", ""}, "");
             }),
@@ -79,8 +79,8 @@ TEST(VocabularyTest, IsSavedAndLoaded) {
     folder.write("vocabulary", text);
     return message_of<xgrad::FileError>([&] { Vocabulary::load(path, ""); });
   };
-  EXPECT_EQ(message("a\nb"), path + ": the last line must be whole");
-  EXPECT_EQ(message("a\na\n"), path + ": Vocabulary: every token must be there once, got 'a' twice");
+  EXPECT_EQ(message("a\nb"), path + ": the last line must end with a newline");
+  EXPECT_EQ(message("a\na\n"), path + ": Vocabulary: tokens must be unique, got 'a' twice");
   EXPECT_EQ(message("a\n\n"), path + ": Vocabulary: token 1 must be one line of text, got ''");
   std::filesystem::remove(path);
   EXPECT_TRUE(message_of<xgrad::FileError>([&] { Vocabulary::load(path); }).starts_with(path));

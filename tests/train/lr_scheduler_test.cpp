@@ -225,7 +225,7 @@ TEST(LRSchedulerTest, RefusesBadArguments) {
   EXPECT_EQ(refusal([&] {
               xgrad::SequentialLR<double>(o, {step, foreign}, {4});
             }),
-            "SequentialLR: every scheduler must be of its optimizer, scheduler 1 is not");
+            "SequentialLR: every scheduler must have the given optimizer, scheduler 1 has another");
 }
 
 }  // namespace

@@ -99,17 +99,18 @@ TEST(MovingAverageTest, RefusesWhatHasNoMeaning) {
   EXPECT_EQ(message_of([&] { const auto applied = average.apply(); }), name + "apply needs an update first");
   average.update();
   EXPECT_EQ(message_of([&] { average.copy_to(Linear<float>(2, 3)); }),
-            name + "copy_to needs a model of the same names and shapes, got Linear");
+            name + "copy_to needs a model with the same parameter names and shapes, got Linear");
   EXPECT_EQ(message_of([&] { average.copy_to(Linear<float>(3, 2, false)); }),
-            name + "copy_to needs a model of the same names and shapes, got Linear");
+            name + "copy_to needs a model with the same parameter names and shapes, got Linear");
   EXPECT_EQ(message_of([&] { average.copy_to(Named()); }),
-            name + "copy_to needs a model of the same names and shapes, got Named");
+            name + "copy_to needs a model with the same parameter names and shapes, got Named");
   const auto applied = average.apply();
-  EXPECT_EQ(message_of([&] { average.update(); }), name + "update must wait while the averages are applied");
+  EXPECT_EQ(message_of([&] { average.update(); }),
+            name + "update must not be called while the averages are applied");
   EXPECT_EQ(message_of([&] { const auto again = average.apply(); }),
-            name + "apply must wait while the averages are applied");
+            name + "apply must not be called while the averages are applied");
   EXPECT_EQ(message_of([&] { average.state_dict(); }),
-            name + "state_dict must wait while the averages are applied");
+            name + "state_dict must not be called while the averages are applied");
 }
 
 }  // namespace
