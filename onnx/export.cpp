@@ -29,8 +29,7 @@ std::vector<std::pair<std::string, std::array<std::size_t, 3>>> named_lengths(
       if (name == nullptr) continue;
       if (std::ranges::any_of(all, [&](const auto& known) { return known.first == *name; })) continue;
       if (all.size() == std::size(usual))
-        fail<ValueError>("onnx::save: there may be ", std::size(usual), " named axes, ", *name,
-                         " is one more");
+        fail<ValueError>("onnx::save: at most ", std::size(usual), " axes may have names, got also ", *name);
       const auto found = given.find(*name);
       const auto& lengths = found != given.end() ? found->second : usual[all.size()];
       const bool all_differ =

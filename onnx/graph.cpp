@@ -95,7 +95,7 @@ std::map<std::string, std::size_t> checked_operators(const detail::Model& model)
     missing += (missing.empty() ? "" : ", ") + name;
   }
   if (!missing.empty()) fail<ValueError>("operators that are not supported: ", missing);
-  if (model.opset == 0) fail<ValueError>("no version of ONNX's operators is named (opset_import)");
+  if (model.opset == 0) fail<ValueError>("the version of ONNX's operators is missing (opset_import)");
   if (model.opset < first_opset || model.opset > last_opset)
     fail<ValueError>("operator sets ", first_opset, " to ", last_opset, " are supported, got ", model.opset);
   return counts;
@@ -135,7 +135,8 @@ class Compiler {
 
   std::size_t slot_of(const std::string& name, const std::string& reader) const {
     const auto found = slots_.find(name);
-    if (found == slots_.end()) fail<ValueError>(reader, ": no node before makes the value ", in_quotes(name));
+    if (found == slots_.end())
+      fail<ValueError>(reader, ": no earlier node computes the value ", in_quotes(name));
     return found->second;
   }
 

@@ -41,15 +41,15 @@ constexpr Names<ProblemType, 3> problems{
 
 /// Models that people try, and why they cannot be loaded.
 constexpr Names<const char*, 12> refused{
-    {{"deberta", "its attention to relative positions is not built"},
-     {"deberta-v2", "its attention to relative positions is not built"},
-     {"xlm-roberta", "its tokenizer, Unigram with a table of normalizations, is not built"},
-     {"camembert", "its tokenizer, Unigram, is not built"},
-     {"mpnet", "its biases of relative positions are not built"},
-     {"modernbert", "its rotary positions are not built"},
-     {"nomic_bert", "its rotary positions are not built"},
-     {"new", "its rotary positions are not built"},
-     {"albert", "layers that share weights are not built"},
+    {{"deberta", "its attention to relative positions is not supported"},
+     {"deberta-v2", "its attention to relative positions is not supported"},
+     {"xlm-roberta", "its tokenizer, Unigram with a table of normalizations, is not supported"},
+     {"camembert", "its tokenizer, Unigram, is not supported"},
+     {"mpnet", "its biases of relative positions are not supported"},
+     {"modernbert", "its rotary positions are not supported"},
+     {"nomic_bert", "its rotary positions are not supported"},
+     {"new", "its rotary positions are not supported"},
+     {"albert", "layers that share weights are not supported"},
      {"gpt2", "it is a decoder"},
      {"llama", "it is a decoder"},
      {"t5", "it has a decoder"}}};
@@ -126,17 +126,17 @@ Family family_of(const Json& json) {
   const Json name = json.at("model_type");
   if (const Family* const family = find(families, name.text())) return *family;
   const char* const* const reason = find(refused, name.text());
-  name.refuse(listed(families) + (reason == nullptr ? std::string(" (") + "the encoders that are built)"
+  name.refuse(listed(families) + (reason == nullptr ? std::string(" (the supported encoders)")
                                                     : std::string(", as ") + *reason));
 }
 
 /// What would change numbers and is not built.
 void check_variants(const Json& json) {
   if (const auto kind = json.find("position_embedding_type"); kind && kind->text() != "absolute")
-    kind->refuse("\"absolute\", as attention to relative positions is not built");
+    kind->refuse("\"absolute\", as attention to relative positions is not supported");
   for (const char* name : {"is_decoder", "add_cross_attention"}) {
     if (const auto decoder = json.find(name); decoder && decoder->boolean())
-      decoder->refuse("false, as only encoders are built");
+      decoder->refuse("false, as only encoders are supported");
   }
 }
 
@@ -170,7 +170,7 @@ std::string broken_rule(const Config& config) {
     return xgrad::detail::join({fields.heads, " must divide ", fields.hidden_size, ", got ",
                                 numbers(config.num_attention_heads, config.hidden_size)});
   if (config.model_type != Family::electra && config.embedding_size != config.hidden_size)
-    return "embedding_size must be hidden_size but in electra, got " +
+    return "embedding_size must equal hidden_size except in electra, got " +
            numbers(config.embedding_size, config.hidden_size);
   if (config.model_type == Family::distilbert && config.type_vocab_size != 0)
     return "type_vocab_size must be 0 in distilbert, got " + std::to_string(config.type_vocab_size);

@@ -64,7 +64,7 @@ struct Config {
   /// Reads config.json of a folder. Throws FileError for a missing or invalid field, and for unsupported
   /// models, with the reason:
   /// "model/config.json: model_type must be bert, distilbert, roberta or electra, got "deberta-v2": its
-  /// attention to relative positions is not built".
+  /// attention to relative positions is not supported".
   static Config from_folder(const std::string& folder);
 
   /// The maximum number of tokens of a sequence: max_position_embeddings, or less in RoBERTa, whose positions

@@ -241,7 +241,8 @@ Variable<T> SequenceClassifier<T>::operator()(const Input& input) const {
 template <class T>
 Variable<T> SequenceClassifier<T>::loss(const Input& input, const Ids& labels, Reduction reduction) const {
   if (this->config().id2label.size() == 1)
-    throw ValueError("SequenceClassifier: one label is a number, not a class: give the targets as an Array");
+    throw ValueError(
+        "SequenceClassifier: a model with one label predicts a number: pass the targets as an Array");
   return class_loss((*this)(input), labels, reduction);
 }
 

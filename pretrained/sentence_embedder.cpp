@@ -30,13 +30,13 @@ Pooling read_pooling(const Json& config) {
   std::optional<Pooling> pooling;
   for (const auto& [name, value] : config.members()) {
     if (!name.starts_with("pooling_mode_") || !value.boolean()) continue;
-    if (pooling) value.refuse("the only way to pool, as several at once are not built");
+    if (pooling) value.refuse("the only pooling mode, as several modes are not supported");
     if (name == "pooling_mode_mean_tokens") {
       pooling = Pooling::mean;
     } else if (name == "pooling_mode_cls_token") {
       pooling = Pooling::cls_token;
     } else {
-      value.refuse("false, as only the mean and the class token are built");
+      value.refuse("false, as only the mean and the class token are supported");
     }
   }
   if (!pooling) config.fail("pooling_mode_mean_tokens or pooling_mode_cls_token must be true");
@@ -58,7 +58,7 @@ Modules read_modules(const std::string& folder) {
     if (name.ends_with(".Pooling") && i == 1) {
       const Json path = list[i].at("path");
       if (path.text().empty() || path.text().find("..") != std::string::npos || path.text().front() == '/')
-        path.refuse("a folder of this one");
+        path.refuse("a folder inside this one");
       modules.files.push_back(path.text() + "/config.json");
       modules.pooling = read_pooling(Json::read(folder + "/" + modules.files.back()));
     } else if (name.ends_with(".Normalize") && i == 2) {
@@ -76,7 +76,7 @@ std::size_t read_max_length(const std::string& folder, const Tokenizer& tokenize
   const Json config = Json::read(path);
   const auto lower = config.find("do_lower_case");
   if (lower && lower->boolean() && tokenizer.encode("A").ids != tokenizer.encode("a").ids)
-    lower->refuse("false, as the tokenizer tells capitals from small letters");
+    lower->refuse("false, as the tokenizer distinguishes upper and lower case");
   const auto length = config.find("max_seq_length");
   if (!length) return most;
   return std::min(most, static_cast<std::size_t>(length->integer(1, 1 << 30)));

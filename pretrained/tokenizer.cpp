@@ -144,7 +144,7 @@ std::pair<std::size_t, std::size_t> lengths_within(std::size_t room, std::size_t
     return first > second ? std::pair(longer, shorter) : std::pair(shorter, longer);
   }
   if (options.truncation == Truncation::only_second && !is_pair)
-    fail<ValueError>("Tokenizer: truncation only_second must have a second text, got one text of ", first,
+    fail<ValueError>("Tokenizer: truncation only_second needs a second text, got one text of ", first,
                      " tokens for a max_length of ", most);
   const bool cut_first = options.truncation == Truncation::only_first;
   const std::size_t cut = cut_first ? first : second, kept = cut_first ? second : first;
@@ -340,7 +340,7 @@ Batch Tokenizer::encode(std::span<const std::string> texts, const EncodeOptions&
 Batch Tokenizer::encode(std::span<const std::string> texts, std::span<const std::string> seconds,
                         const EncodeOptions& options) const {
   if (texts.size() != seconds.size())
-    fail<ValueError>("Tokenizer: there must be as many seconds as texts, got ", seconds.size(), " for ",
+    fail<ValueError>("Tokenizer: there must be as many second texts as texts, got ", seconds.size(), " for ",
                      texts.size());
   Encoder encoder(impl_->pipeline, options, true);
   std::vector<Encoding> encodings;
@@ -396,7 +396,7 @@ bool Tokenizer::contains(std::int64_t id) const { return impl_->pipeline.tokens.
 
 const std::string& Tokenizer::token(std::int64_t id) const {
   const auto index = impl_->pipeline.tokens.index(id);
-  if (!index) fail<IndexError>("Tokenizer: the id must be one of a token, got ", id);
+  if (!index) fail<IndexError>("Tokenizer: the id must be that of a token, got ", id);
   return impl_->pipeline.tokens[*index].text;
 }
 

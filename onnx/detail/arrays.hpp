@@ -82,7 +82,7 @@ Array<E> joined(const std::vector<Array<E>>& parts, std::size_t axis) {
     Shape expected = part.shape();
     if (expected.size() == shape.size()) expected[axis] = shape[axis];
     if (!same_shape(expected, shape))
-      xgrad::detail::fail<ShapeError>("parts must agree but for the axis ", axis, ", got ",
+      xgrad::detail::fail<ShapeError>("parts must agree except in axis ", axis, ", got ",
                                       parts.front().shape(), " and ", part.shape());
     shape[axis] += part.shape()[axis];
   }

@@ -69,7 +69,7 @@ Operator<T> range_operator(const NodeDescription&) {
     const auto count_of = [&](double start, double limit, double delta) {
       if (delta == 0) fail<ValueError>("delta must not be 0");
       const double count = std::ceil((limit - start) / delta);
-      if (!(count < 1e15)) fail<ValueError>("there are no as many elements as ", count);
+      if (!(count < 1e15)) fail<ValueError>("the number of elements must be below 1e15, got ", count);
       const Shape shape{count > 0 ? static_cast<std::size_t>(count) : 0};
       given.check_result(shape);
       return shape;

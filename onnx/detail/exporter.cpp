@@ -57,7 +57,7 @@ GraphWriter Exporter<T>::write() {
   for (std::size_t i = 0; i < first_.ops.size(); ++i) add_op({first_.ops[i], second_.ops[i]});
   add_outputs();
   if (!problems_.empty()) {
-    std::string text = "onnx::save: what cannot be exported: ";
+    std::string text = "onnx::save: cannot export ";
     for (std::size_t i = 0; i < problems_.size(); ++i) text += (i == 0 ? "" : "; ") + problems_[i];
     throw ValueError(text);
   }
@@ -112,9 +112,10 @@ void Exporter<T>::add_op(const OpPair<T>& op) {
   graph_.begin_scope(scope.empty() ? "" : scope + "/");
   const std::string where = module.empty() ? "" : " in " + module;
   try {
-    if (op.info() != *op.second.op) refuse(std::string("other ops for other lengths: ") + op.second.op->name);
+    if (op.info() != *op.second.op)
+      refuse(std::string("which becomes another op for other lengths: ") + op.second.op->name);
     const auto found = emitters<T>().find(op.info().name);
-    if (found == emitters<T>().end()) refuse("there is no operator for it");
+    if (found == emitters<T>().end()) refuse("which has no ONNX operator");
     found->second(*this, op);
   } catch (const ExportProblem& problem) {
     const std::string text = "'" + std::string(op.info().name) + "'" + where + ", " + problem.text;
@@ -130,7 +131,7 @@ void Exporter<T>::add_outputs() {
     const Variable<T>* const floats = std::get_if<Variable<T>>(&value);
     const auto made = floats != nullptr ? names_.find(address(*floats)) : names_.end();
     if (made == names_.end()) {
-      problems_.push_back("the output " + in_quotes(name) + ", which no op of the model made");
+      problems_.push_back("the output " + in_quotes(name) + ", which no op of the model computed");
       continue;
     }
     std::vector<GraphWriter::Axis> axes;
@@ -155,7 +156,7 @@ void Exporter<T>::add_outputs() {
 
 template <class T>
 std::string Exporter<T>::name_of(const OpPair<T>& op, std::size_t input) {
-  if (!op.has(input)) refuse("without its input " + std::to_string(input));
+  if (!op.has(input)) refuse("which lacks its input " + std::to_string(input));
   const Variable<T>& first = op.first.inputs[input];
   const auto found = names_.find(address(first));
   if (found != names_.end()) return found->second;
@@ -222,7 +223,7 @@ std::string Exporter<T>::condition(const Mask& first, const Mask& second) {
     graph_.initializer(name, first.shape(), std::span<const bool>(first.data(), first.size()));
     return name;
   }
-  refuse("a condition " + to_string(first.shape()) + " that is not where an input is one number");
+  refuse("a condition " + to_string(first.shape()) + " that is not a comparison of an input with one number");
 }
 
 template <class T>
@@ -241,8 +242,7 @@ std::string Exporter<T>::shares(const Variable<T>& first, const Variable<T>& sec
     }
     return true;
   };
-  const std::string text =
-      "a constant " + to_string(first.shape()) + " that is not the same for other lengths";
+  const std::string text = "a constant " + to_string(first.shape()) + " that changes with the lengths";
   const Mask of_first = mask_of(first), of_second = mask_of(second);
   if (!are_shares(first, of_first) || !are_shares(second, of_second)) refuse(text);
   const std::string counts =
@@ -308,7 +308,7 @@ std::string Exporter<T>::ids(const Ids& first, const Ids& second) {
     const std::string places = graph_.node("Add", {range, graph_.integer(first.data()[0])});
     return graph_.node("Expand", {places, list(shape)});
   }
-  refuse("ids " + to_string(first.shape()) + " that are not made of an input in a known way");
+  refuse("ids " + to_string(first.shape()) + " that do not depend on an input in a supported way");
 }
 
 // ---- Shapes ----

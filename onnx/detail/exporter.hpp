@@ -44,7 +44,7 @@ struct OpPair {
   std::size_t place(std::string_view input) const {
     const auto& names = info().inputs;
     const auto found = std::find(names.begin(), names.end(), input);
-    if (found == names.end()) refuse("without an input " + std::string(input));
+    if (found == names.end()) refuse("which lacks an input " + std::string(input));
     return static_cast<std::size_t>(found - names.begin());
   }
   bool has(std::string_view input) const { return has(place(input)); }
@@ -70,7 +70,7 @@ struct OpPair {
   static const V& value(const TracedOp<T>& op, const char* name) {
     const auto found = op.attributes.find(name);
     const V* const value = found == op.attributes.end() ? nullptr : std::get_if<V>(&found->second);
-    if (value == nullptr) refuse("without an attribute " + std::string(name) + " of its type");
+    if (value == nullptr) refuse("which lacks an attribute " + std::string(name) + " of its type");
     return *value;
   }
 };

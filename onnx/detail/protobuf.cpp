@@ -17,7 +17,7 @@ bool MessageReader::next() {
   field_ = key >> 3;
   const std::uint64_t wire = key & 7;
   if (field_ == 0 || (wire > 2 && wire != 5))
-    fail<ValueError>("byte ", position_, " of a message: no field is stored as ", wire, " under number ",
+    fail<ValueError>("byte ", position_, " of a message: no field has wire type ", wire, " and number ",
                      field_);
   wire_ = static_cast<Wire>(wire);
   switch (wire_) {
@@ -93,15 +93,14 @@ std::uint64_t MessageReader::varint() {
 
 std::span<const std::byte> MessageReader::take(std::uint64_t size) {
   const std::size_t left = message_.size() - position_;
-  if (size > left)
-    fail<ValueError>("field ", field_, " must hold ", size, " bytes, of which there are ", left);
+  if (size > left) fail<ValueError>("field ", field_, " must hold ", size, " bytes, got ", left);
   position_ += static_cast<std::size_t>(size);
   return message_.subspan(position_ - static_cast<std::size_t>(size), static_cast<std::size_t>(size));
 }
 
 void MessageReader::expect(Wire wire, const char* what) const {
   if (wire_ != wire)
-    fail<ValueError>("field ", field_, " must hold ", what, ", it is stored as ", static_cast<int>(wire_));
+    fail<ValueError>("field ", field_, " must hold ", what, ", got wire type ", static_cast<int>(wire_));
 }
 
 void MessageWriter::varint(std::uint64_t value) {

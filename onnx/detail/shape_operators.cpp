@@ -115,7 +115,7 @@ Operator<T> reshape_operator(const NodeDescription& node) {
     for (std::size_t axis = 0; axis < wanted.size(); ++axis) {
       const std::int64_t length = wanted[axis];
       if (length < -1 || (length == -1 && open))
-        fail<ShapeError>("a shape has lengths and one -1 at most, got ",
+        fail<ShapeError>("a shape must have lengths from 0 and at most one -1, got ",
                          to_string(Dims(wanted.begin(), wanted.end())));
       if (length == -1) open = axis;
       const bool is_copied = length == 0 && !zero_is_length;
@@ -127,7 +127,7 @@ Operator<T> reshape_operator(const NodeDescription& node) {
     if (open) {
       const std::size_t known = element_count(shape), all = element_count(before);
       if (known == 0 || all % known != 0)
-        fail<ShapeError>("no length of axis ", *open, " makes a shape for the elements of ", before);
+        fail<ShapeError>("no length of axis ", *open, " keeps the number of elements of ", before);
       shape[*open] = all / known;
     }
     return {reshaped<T>(x, shape)};

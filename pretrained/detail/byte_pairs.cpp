@@ -175,7 +175,7 @@ BytePairs::BytePairs(const TokenTable& tokens, const std::vector<std::pair<std::
       const auto token = tokens.model_index(text);
       if (!token)
         xgrad::detail::fail<FileError>(where, ": merge ", rank, " of ", in_quotes(left), " and ",
-                                       in_quotes(right), " must be of tokens and make one, got no token ",
+                                       in_quotes(right), " must join two tokens into a token, got no token ",
                                        in_quotes(text));
       return *token;
     };

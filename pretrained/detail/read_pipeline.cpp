@@ -115,7 +115,7 @@ Merges read_merges_txt(const std::string& path) {
     if (line.starts_with(merges_header)) return;
     auto merge = merge_of(line);
     if (!merge)
-      fail<FileError>(path, ": line ", number + 1, " must be two tokens with a blank between, got ",
+      fail<FileError>(path, ": line ", number + 1, " must be two tokens separated by a blank, got ",
                       in_quotes(line.substr(0, longest_token)));
     if (merges.size() >= most_tokens) fail<FileError>(path, ": must have at most ", most_tokens, " merges");
     merges.push_back(std::move(*merge));
@@ -133,7 +133,7 @@ Merges read_merges(const Json& list) {
       merges.emplace_back(parts[0].text(), parts[1].text());
     } else if (!item.text().starts_with(merges_header)) {
       auto merge = merge_of(item.text());
-      if (!merge) item.refuse("two tokens with a blank between");
+      if (!merge) item.refuse("two tokens separated by a blank");
       merges.push_back(std::move(*merge));
     }
   }
@@ -374,7 +374,7 @@ AddedTokens matcher(TokenTable& tokens, const std::vector<Declared>& all, bool n
     if (token.normalized != normalized) continue;
     const std::string text = normalized && normalizer ? (*normalizer)(token.text) : token.text;
     if (text.empty())
-      token.place->fail("a character must be left of a normalised token, got " + in_quotes(token.text));
+      token.place->fail("a token must not be empty after normalisation, got " + in_quotes(token.text));
     if (!seen.insert(text).second)
       token.place->fail("normalised tokens must differ, got " + in_quotes(text) + " twice");
     result.push_back({text, index, token.single_word, token.lstrip, token.rstrip});
@@ -544,7 +544,7 @@ std::uint32_t required(const decltype(Pipeline::roles)& roles, Role role, const 
 void refuse_added_tokens_json(const std::string& folder) {
   const std::string path = in_folder(folder, "added_tokens.json");
   if (is_file(path))
-    fail<FileError>(path, ": must come with a tokenizer.json, which says how to find its tokens");
+    fail<FileError>(path, ": must come with a tokenizer.json, which defines how to find its tokens");
 }
 
 Pipeline read_vocab_txt_folder(const std::string& folder, const Config& config) {

@@ -50,8 +50,9 @@ std::vector<std::string> weight_files(const std::string& folder) {
   }
   if (exists(folder + "/pytorch_model.bin"))
     fail<FileError>(
-        folder, ": must hold model.safetensors, got pytorch_model.bin, a pickle, which may run anything; ",
-        "save it from Python by model.save_pretrained(folder, safe_serialization=True)");
+        folder,
+        ": must hold model.safetensors, got pytorch_model.bin, a pickle, which can run arbitrary code; ",
+        "save it from Python with model.save_pretrained(folder, safe_serialization=True)");
   fail<FileError>(folder, ": must hold model.safetensors or model.safetensors.index.json");
 }
 
@@ -114,7 +115,7 @@ Array<T> Weights::take(const std::string& name, const Shape& shape, Start start,
     constexpr std::size_t most = std::size_t{1} << 28;
     if (element_count(shape) > most)
       fail<FileError>(folder_, ": the parameter ", xgrad::detail::in_quotes(name),
-                      " is missing, and too large to start fresh: ", shape);
+                      " is missing, and too large to initialise: ", shape);
     fresh_.push_back(name);
   }
   switch (start) {
@@ -143,7 +144,7 @@ std::vector<std::string> Weights::notes() const {
     if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
     notes.push_back(text + what);
   };
-  note(fresh_, " start fresh, as the folder does not have them");
+  note(fresh_, " get initial values, as the folder does not have them");
   std::vector<std::string> left;
   for (const auto& [name, entry] : entries_) {
     if (!entry.taken) left.push_back(name);

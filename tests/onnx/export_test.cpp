@@ -308,31 +308,29 @@ TEST_F(OnnxRefusalTest, NamesOfInputsOutputsAndParametersDiffer) {
 }
 
 TEST_F(OnnxRefusalTest, AllOpsWithoutAnOperatorAreNamedAtOnce) {
-  EXPECT_EQ(
-      error([&](const Variable<float>& x) { return cumprod(lgamma(x) + lgamma(x * 2), 0); }),
-      "onnx::save: what cannot be exported: 'lgamma', there is no operator for it; 'cumprod', there is no "
-      "operator for it");
+  EXPECT_EQ(error([&](const Variable<float>& x) { return cumprod(lgamma(x) + lgamma(x * 2), 0); }),
+            "onnx::save: cannot export 'lgamma', which has no ONNX operator; 'cumprod', which has no ONNX "
+            "operator");
 }
 
 TEST_F(OnnxRefusalTest, LengthsThatAreBakedInAreNamed) {
   EXPECT_EQ(error([&](const Variable<float>& x) { return x * (1.0F / static_cast<float>(x.shape(0))); }),
-            "onnx::save: what cannot be exported: 'mul', whose other depends on lengths");
-  EXPECT_EQ(
-      error([&](const Variable<float>& x) {
-        Array<float> numbers = xt::ones<float>({x.shape(0), std::size_t{4}});
-        numbers(0, 1) = 0.3F;
-        return x + Variable<float>(numbers);
-      }),
-      "onnx::save: what cannot be exported: 'add', a constant (2, 4) that is not the same for other lengths");
+            "onnx::save: cannot export 'mul', whose other depends on lengths");
+  EXPECT_EQ(error([&](const Variable<float>& x) {
+              Array<float> numbers = xt::ones<float>({x.shape(0), std::size_t{4}});
+              numbers(0, 1) = 0.3F;
+              return x + Variable<float>(numbers);
+            }),
+            "onnx::save: cannot export 'add', a constant (2, 4) that changes with the lengths");
   EXPECT_EQ(error([&](const Variable<float>& x) {
               return slice(x, 0, static_cast<std::ptrdiff_t>(x.shape(0)) / 2);
             }),
-            "onnx::save: what cannot be exported: 'slice', whose start is 1 and 2");
+            "onnx::save: cannot export 'slice', whose start is 1 and 2");
 }
 
 TEST_F(OnnxRefusalTest, OutputsMustBeMadeOfOps) {
   EXPECT_EQ(error([&](const Variable<float>& x) { return Variable<float>(2 * x.value()); }),
-            "onnx::save: what cannot be exported: the output \"y\", which no op of the model made");
+            "onnx::save: cannot export the output \"y\", which no op of the model computed");
 }
 
 TEST_F(OnnxRefusalTest, WhatDependsOnValuesIsFoundByTheThirdCall) {

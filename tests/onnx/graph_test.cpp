@@ -218,7 +218,7 @@ TEST_F(OnnxFileTest, VeryManyInitializersAreRead) {
 TEST_F(OnnxFileTest, ValuesMustBeMadeOnceAndBeforeTheyAreRead) {
   model_.node("Add", {"later", "w"}, {"y"});
   model_.node("Neg", {"x"}, {"later"});
-  EXPECT_EQ(error(), "Add \"makes_y\": no node before makes the value \"later\"");
+  EXPECT_EQ(error(), "Add \"makes_y\": no earlier node computes the value \"later\"");
   model_ = {};
   model_.floats("w", {2}, {1, 2});
   model_.node("Neg", {"w"}, {"w"});
@@ -227,7 +227,7 @@ TEST_F(OnnxFileTest, ValuesMustBeMadeOnceAndBeforeTheyAreRead) {
   model_.floats("w", {2}, {1, 2});
   model_.node("Neg", {"w"}, {"v"});
   model_.output("y");
-  EXPECT_EQ(error(), "the outputs: no node before makes the value \"y\"");
+  EXPECT_EQ(error(), "the outputs: no earlier node computes the value \"y\"");
 }
 
 TEST_F(OnnxFileTest, OperatorSetsOfOtherVersionsAreRefused) {

@@ -127,7 +127,7 @@ TEST_F(OnnxProgramsTest, RunRefusesWhatDoesNotFit) {
   EXPECT_EQ(error_of("run_onnx " + folder_.path("missing")),
             "run_onnx: " + folder_.path("missing") + ": cannot be read: No such file or directory\n");
   EXPECT_EQ(error_of("run_onnx " + x),
-            "run_onnx: " + x + ": byte 2 of a message: no field is stored as 3 under number 1250\n");
+            "run_onnx: " + x + ": byte 2 of a message: no field has wire type 3 and number 1250\n");
   EXPECT_EQ(error_of(run), "run_onnx: input \"x\" is missing\n");
   EXPECT_EQ(error_of(run + " --input x", 2),
             "run_onnx: --input: must be NAME=FILE, got x; --help lists the arguments\n");

@@ -163,10 +163,12 @@ TEST(ModelFolderTest, AHeadThatIsMissingStartsFreshAndSaysSo) {
   const auto model =
       TokenClassifier<float>::from_folder(model_folder("bert_sentence"), notes.options({{"A", "B", "C"}}));
   const std::string folder = model_folder("bert_sentence");
-  EXPECT_EQ(notes.all,
-            (std::vector<std::string>{
-                folder + ": classifier.weight, classifier.bias start fresh, as the folder does not have them",
-                folder + ": pooler.dense.bias, pooler.dense.weight are not used"}));
+  EXPECT_EQ(
+      notes.all,
+      (std::vector<std::string>{
+          folder +
+              ": classifier.weight, classifier.bias get initial values, as the folder does not have them",
+          folder + ": pooler.dense.bias, pooler.dense.weight are not used"}));
   EXPECT_EQ(xgrad::to_string(model(some_input()).shape()), "(2, 5, 3)");
   EXPECT_EQ(model.config().id2label, (std::vector<std::string>{"A", "B", "C"}));
   const auto state = model.state_dict();
@@ -186,7 +188,8 @@ TEST(ModelFolderTest, OtherLabelsStartTheHeadFresh) {
   EXPECT_EQ(
       notes.all,
       (std::vector<std::string>{
-          folder + ": classifier.weight, classifier.bias start fresh, as the folder does not have them"}));
+          folder +
+          ": classifier.weight, classifier.bias get initial values, as the folder does not have them"}));
   EXPECT_EQ(xgrad::to_string(other(some_input()).shape()), "(2, 2)");
   EXPECT_EQ(message_of<ValueError>([&] {
               SequenceClassifier<float>::from_folder(folder, {.labels = std::vector<std::string>{}});
@@ -242,10 +245,11 @@ TEST(ModelFolderTest, RefusesTensorsThatDoNotFit) {
   EXPECT_EQ(loaded(copy.path()),
             copy.path() + ": must hold model.safetensors or model.safetensors.index.json");
   copy.write("pytorch_model.bin", "");
-  EXPECT_EQ(loaded(copy.path()),
-            copy.path() +
-                ": must hold model.safetensors, got pytorch_model.bin, a pickle, which may run anything; "
-                "save it from Python by model.save_pretrained(folder, safe_serialization=True)");
+  EXPECT_EQ(
+      loaded(copy.path()),
+      copy.path() +
+          ": must hold model.safetensors, got pytorch_model.bin, a pickle, which can run arbitrary code; "
+          "save it from Python with model.save_pretrained(folder, safe_serialization=True)");
 }
 
 TEST(ConfigTest, RefusesWhatIsNotBuilt) {
@@ -260,19 +264,18 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
   };
   EXPECT_EQ(refusal("model_type", "deberta-v2"),
             "model_type must be bert, distilbert, roberta or electra, as its attention to relative positions "
-            "is not "
-            "built, got \"deberta-v2\"");
-  EXPECT_EQ(
-      refusal("model_type", "what"),
-      "model_type must be bert, distilbert, roberta or electra (the encoders that are built), got \"what\"");
+            "is not supported, got \"deberta-v2\"");
+  EXPECT_EQ(refusal("model_type", "what"),
+            "model_type must be bert, distilbert, roberta or electra (the supported encoders), got \"what\"");
   EXPECT_EQ(refusal("model_type", nullptr), "model_type is missing");
-  EXPECT_EQ(
-      refusal("position_embedding_type", "relative_key"),
-      "position_embedding_type must be \"absolute\", as attention to relative positions is not built, got "
-      "\"relative_key\"");
-  EXPECT_EQ(refusal("is_decoder", true), "is_decoder must be false, as only encoders are built, got true");
+  EXPECT_EQ(refusal("position_embedding_type", "relative_key"),
+            "position_embedding_type must be \"absolute\", as attention to relative positions is not "
+            "supported, got "
+            "\"relative_key\"");
+  EXPECT_EQ(refusal("is_decoder", true),
+            "is_decoder must be false, as only encoders are supported, got true");
   EXPECT_EQ(refusal("add_cross_attention", true),
-            "add_cross_attention must be false, as only encoders are built, got true");
+            "add_cross_attention must be false, as only encoders are supported, got true");
   EXPECT_EQ(refusal("hidden_act", "mish"),
             "hidden_act must be gelu, gelu_new, gelu_pytorch_tanh, gelu_python, gelu_fast, relu, silu or "
             "swish, got "
@@ -337,7 +340,7 @@ TEST(ModelFolderTest, AHeadTooLargeToStartFreshIsRefused) {
   EXPECT_EQ(
       message_of<FileError>([&] { SequenceClassifier<float>::from_folder(copy.path()); }),
       copy.path() +
-          ": the parameter \"pooler.dense.weight\" is missing, and too large to start fresh: (70000, 70000)");
+          ": the parameter \"pooler.dense.weight\" is missing, and too large to initialise: (70000, 70000)");
 }
 
 TEST(ConfigTest, KeepsNullAndNewNames) {
@@ -368,7 +371,7 @@ TEST(ConfigTest, RefusesSizesThatDoNotFit) {
   };
   Config::of(Family::electra).check();
   EXPECT_EQ(refusal(Family::bert, [](Config& c) { c.hidden_size = 64, c.num_attention_heads = 4; }),
-            "Config: embedding_size must be hidden_size but in electra, got 768 and 64");
+            "Config: embedding_size must equal hidden_size except in electra, got 768 and 64");
   EXPECT_EQ(refusal(Family::distilbert, [](Config& c) { c.type_vocab_size = 2; }),
             "Config: type_vocab_size must be 0 in distilbert, got 2");
   EXPECT_EQ(refusal(Family::bert, [](Config& c) { c.num_attention_heads = 0; }),

@@ -74,13 +74,14 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
   copy.write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
   EXPECT_EQ(refusal(), pooling +
                            ": pooling_mode_max_tokens must be false, as only the mean and the class token "
-                           "are built, got true");
+                           "are supported, got true");
   copy.write("1_Pooling/config.json",
              R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})");
-  EXPECT_EQ(refusal(),
-            pooling +
-                ": pooling_mode_mean_tokens must be the only way to pool, as several at once are not "
-                "built, got true");
+  EXPECT_EQ(
+      refusal(),
+      pooling +
+          ": pooling_mode_mean_tokens must be the only pooling mode, as several modes are not supported, "
+          "got true");
   copy.write("1_Pooling/config.json", "{}");
   EXPECT_EQ(refusal(), pooling + ": pooling_mode_mean_tokens or pooling_mode_cls_token must be true");
   copy.write("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Dense"}])");
@@ -88,7 +89,8 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
             copy.path("modules.json") +
                 ": [1].type must be Transformer, Pooling or Normalize, in this order, got \"x.Dense\"");
   copy.write("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "../x"}])");
-  EXPECT_EQ(refusal(), copy.path("modules.json") + ": [1].path must be a folder of this one, got \"../x\"");
+  EXPECT_EQ(refusal(),
+            copy.path("modules.json") + ": [1].path must be a folder inside this one, got \"../x\"");
   copy.write("modules.json", R"([{"type": "x.Transformer"}])");
   copy.write("sentence_bert_config.json", R"({"max_seq_length": 0})");
   EXPECT_EQ(refusal(), copy.path("sentence_bert_config.json") +

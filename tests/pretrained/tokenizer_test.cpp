@@ -108,10 +108,10 @@ TEST(TokenizerTest, GivesTokensForIdsAndBack) {
   EXPECT_EQ(tokenizer.token_to_id("no such token"), std::nullopt);
   EXPECT_EQ(tokenizer.size(), uncased_json()["model"]["vocab"].size());
   EXPECT_EQ(message_of<IndexError>([&] { tokenizer.token(-1); }),
-            "Tokenizer: the id must be one of a token, got -1");
+            "Tokenizer: the id must be that of a token, got -1");
   const auto beyond = static_cast<std::int64_t>(tokenizer.size());
   EXPECT_EQ(message_of<IndexError>([&] { tokenizer.token(beyond); }),
-            "Tokenizer: the id must be one of a token, got " + std::to_string(beyond));
+            "Tokenizer: the id must be that of a token, got " + std::to_string(beyond));
 }
 
 TEST(TokenizerTest, DecodesWhatIsThere) {
@@ -198,7 +198,7 @@ TEST(TokenizerTest, RefusesArgumentsThatCannotBe) {
             "Tokenizer: without truncation there must be at most 4 tokens, got 5");
   EXPECT_EQ(
       refused({.max_length = 4, .truncation = Truncation::only_second}, false),
-      "Tokenizer: truncation only_second must have a second text, got one text of 3 tokens for a max_length "
+      "Tokenizer: truncation only_second needs a second text, got one text of 3 tokens for a max_length "
       "of 4");
   EXPECT_EQ(
       refused({.max_length = 5, .truncation = Truncation::only_first}, true),
@@ -212,7 +212,7 @@ TEST(TokenizerTest, RefusesArgumentsThatCannotBe) {
   EXPECT_EQ(message_of<ValueError>([&] { tokenizer.encode(texts); }),
             "Tokenizer: texts[1] must be UTF-8, got an invalid byte at 14");
   EXPECT_EQ(message_of<ValueError>([&] { tokenizer.encode(texts, std::vector<std::string>{"a"}); }),
-            "Tokenizer: there must be as many seconds as texts, got 1 for 2");
+            "Tokenizer: there must be as many second texts as texts, got 1 for 2");
   const char byte = 'a';
   EXPECT_EQ(message_of<ValueError>([&] { tokenizer.encode(std::string_view(&byte, std::size_t{1} << 32)); }),
             "Tokenizer: the text must have at most 4294967295 bytes, got 4294967296");
@@ -393,7 +393,7 @@ TEST(TokenizerTest, RefusesVocabulariesThatAreNotWhole) {
                     [](json& t) { t["added_tokens"][4]["normalized"] = true; }),
             "added_tokens[5]: normalised tokens must differ, got \"[mask]\" twice");
   EXPECT_EQ(refusal(with_added("\u0342", {{"normalized", true}}), [](json&) {}),
-            "added_tokens[5]: a character must be left of a normalised token, got \"\u0342\"");
+            "added_tokens[5]: a token must not be empty after normalisation, got \"\u0342\"");
   EXPECT_EQ(bert([](json& t) { t["post_processor"]["special_tokens"]["[SEP]"]["ids"][0] = 9999; }),
             "post_processor.special_tokens.[SEP].ids[0] must be the id of a token, got 9999");
   EXPECT_EQ(bert([](json& t) { t["post_processor"]["special_tokens"].erase("[SEP]"); }),
@@ -409,9 +409,9 @@ TEST(TokenizerTest, RefusesVocabulariesThatAreNotWhole) {
   EXPECT_EQ(roberta([](json& t) { t["model"]["vocab"].erase("a"); }),
             "model: the vocabulary must have a token for each of the 256 bytes, got none for \"a\"");
   EXPECT_EQ(roberta([](json& t) { t["model"]["merges"].push_back("a new"); }),
-            "model: merge 40 of \"a\" and \"new\" must be of tokens and make one, got no token \"new\"");
+            "model: merge 40 of \"a\" and \"new\" must join two tokens into a token, got no token \"new\"");
   EXPECT_EQ(roberta([](json& t) { t["model"]["merges"].push_back("a b c"); }),
-            "model.merges[40] must be two tokens with a blank between, got \"a b c\"");
+            "model.merges[40] must be two tokens separated by a blank, got \"a b c\"");
   EXPECT_EQ(roberta([](json& t) { t["model"]["merges"].push_back({"a"}); }),
             "model.merges[40] must be two tokens, got an array");
   EXPECT_EQ(roberta([](json& t) { t["post_processor"]["cls"] = {"<s>"}; }),
@@ -483,15 +483,16 @@ TEST(TokenizerTest, RefusesOlderFilesThatAreNotWhole) {
       refused_files({{"vocab.txt", vocab},
                      {"tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "a"}}})"}}),
       "FOLDER/tokenizer_config.json: added_tokens_decoder.x: the name must be an id");
-  EXPECT_EQ(refused_files({{"vocab.txt", vocab}, {"added_tokens.json", "{}"}}),
-            "FOLDER/added_tokens.json: must come with a tokenizer.json, which says how to find its tokens");
+  EXPECT_EQ(
+      refused_files({{"vocab.txt", vocab}, {"added_tokens.json", "{}"}}),
+      "FOLDER/added_tokens.json: must come with a tokenizer.json, which defines how to find its tokens");
 
   const std::string bytes = read_bytes(data + "/roberta_mlm/vocab.json");
   EXPECT_EQ(refused_files({{"vocab.json", bytes}, {"merges.txt", "#version: 0.2\na b c\n"}}),
-            "FOLDER/merges.txt: line 2 must be two tokens with a blank between, got \"a b c\"");
-  EXPECT_EQ(
-      refused_files({{"vocab.json", bytes}, {"merges.txt", "a new\n"}}),
-      "FOLDER/merges.txt: merge 0 of \"a\" and \"new\" must be of tokens and make one, got no token \"new\"");
+            "FOLDER/merges.txt: line 2 must be two tokens separated by a blank, got \"a b c\"");
+  EXPECT_EQ(refused_files({{"vocab.json", bytes}, {"merges.txt", "a new\n"}}),
+            "FOLDER/merges.txt: merge 0 of \"a\" and \"new\" must join two tokens into a token, got no token "
+            "\"new\"");
   EXPECT_EQ(refused_files({{"vocab.json", "{\"a\": 0}"}, {"merges.txt", ""}}),
             "FOLDER/vocab.json: the vocabulary must have the cls token, got no \"<s>\"");
 }
