@@ -256,7 +256,7 @@ tell_where_page_is() {
   local server
   if [[ ${SSH_CONNECTION:-} ]]; then
     read -r _ _ server _ <<<"$SSH_CONNECTION"
-    say "to look at it on your machine: scp ${USER:+$USER@}$server:$(printf %q "$1") ."
+    say "to view it on your machine: scp ${USER:+$USER@}$server:$(printf %q "$1") ."
   fi
 }
 

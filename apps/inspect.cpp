@@ -243,9 +243,9 @@ void inspect(const std::string& path) {
 int main(int argc, char** argv) {
   std::string path;
   CLI::App app(
-      "Lists what a file holds: names, types, shapes, the least and the largest number, how many are nan, "
-      "and metadata; inputs, outputs, operators and parameters (all as F32) of an ONNX file. Complex numbers "
-      "and the floats of 4 and 6 bits have no range.");
+      "Lists the contents of a file: names, types, shapes, the least and the largest number, the number of "
+      "nan, and metadata; inputs, outputs, operators and parameters (all as F32) of an ONNX file. Complex "
+      "numbers and the floats of 4 and 6 bits have no range.");
   app.add_option("file", path, "An .npy, an .npz, an .onnx or a safetensors file")->required();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
   return apps::run_program("inspect", [&] {

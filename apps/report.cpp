@@ -32,10 +32,10 @@ int main(int argc, char** argv) {
   std::vector<std::string> paths;
   std::string out;
   CLI::App app(
-      "Makes a page to look at of one or several training runs: of what --report wrote to a .json file, or "
-      "of what --log wrote to a .jsonl file. Several runs are compared.");
+      "Makes an HTML report of one training run, or a comparison of several, from the .json files of "
+      "--report or the .jsonl files of --log.");
   app.add_option("RUN", paths, "Files, .json or .jsonl")->required();
-  app.add_option("-o,--output", out, "The page to write")->required();
+  app.add_option("-o,--output", out, "The HTML file to write")->required();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
   return apps::run_program("report", [&] {
     std::vector<std::pair<std::string, std::string>> runs;

@@ -116,7 +116,7 @@ Confusion confusion(const Tagger& tagger, const std::vector<TaggedSentence>& sen
 }
 
 void print(const Confusion& confusion) {
-  std::printf("accuracy of each tag, and what it was taken for, in words:\n  %-6s %8s ", "", "right");
+  std::printf("accuracy of each tag, and its confusions, in words:\n  %-6s %8s ", "", "right");
   for (const std::string& tag : confusion.tags)
     std::printf(" %s", on_the_right(first_characters(tag, 6), 6).c_str());
   std::printf("\n");

@@ -119,7 +119,7 @@ if(XGRAD_BUILD_ONNX)
 endif()
 if(XGRAD_BUILD_REPORT)
   xgrad_install_pkg_config(
-    xgrad-report xgrad_report "reports of training runs, as a page to look at, for xgrad"
+    xgrad-report xgrad_report "reports of training runs as HTML pages, for xgrad"
     COMPONENT development
     REQUIRES "xgrad = ${PROJECT_VERSION}")
 endif()

@@ -230,7 +230,7 @@ void Report::log(const std::string& path) {
               value.is_null() ? std::nan("") : value.get<double>());
       }
     } else {
-      detail::fail<FileError>(at, ": must be a line of a training run's metrics, got another one");
+      detail::fail<FileError>(at, ": must be a line of a training run's metrics, got other JSON");
     }
   }
 }

@@ -73,7 +73,7 @@ void tell_where_it_is(const std::string& path) {
   parts >> client >> port >> server;
   const std::string host = server.find(':') == server.npos ? server : "[" + server + "]";
   const std::string source = (user != nullptr ? user + std::string("@") : "") + host + ":" + full;
-  std::fprintf(stderr, "to look at it on your machine: scp %s .\n", shell_word(source).c_str());
+  std::fprintf(stderr, "to view it on your machine: scp %s .\n", shell_word(source).c_str());
 }
 
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {

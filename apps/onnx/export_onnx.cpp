@@ -34,11 +34,9 @@ std::string prepare_folder(const fs::path& from, const fs::path& to) {
 int main(int argc, char** argv) {
   std::string model, out;
   CLI::App app(
-      "Writes an ONNX file that any runtime can run, and checks it: of a pretrained folder to FILE.onnx, or "
-      "to "
-      "onnx/model.onnx of a folder that gets the files of its tokenizer, too, as transformers.js loads it; "
-      "of a "
-      "model that train_tagger or train_syllables saved to FILE.onnx.");
+      "Writes a model as an ONNX file for any runtime, and checks the file. Writes a pretrained folder to "
+      "FILE.onnx, or to a folder for transformers.js, with onnx/model.onnx and the files of the tokenizer. "
+      "Writes a model saved by train_tagger or train_syllables to FILE.onnx.");
   app.add_option("model", model, "A pretrained folder, or a safetensors file")->required();
   app.add_option("out", out, "An .onnx file, or a folder")->required();
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;

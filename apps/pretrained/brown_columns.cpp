@@ -35,10 +35,10 @@ int main(int argc, char** argv) {
       "and a "
       "blank line after each sentence.");
   app.add_option("FILE", path, "The file to write")->required();
-  app.add_option("--sentences", count, "How many; all if there are not so many")
+  app.add_option("--sentences", count, "Number of sentences; all if there are fewer")
       ->check(in_range<std::size_t>(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--seed", seed, "Seed of what is drawn")
+  app.add_option("--seed", seed, "Seed of the random choice")
       ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;

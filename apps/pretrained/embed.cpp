@@ -76,14 +76,13 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Prints the vector of each text, or of each line of the input, as the folder of a sentence encoder "
-      "says "
-      "(modules.json): a line of numbers.");
+      "Prints the vector of each text, or of each line of the input, as a line of numbers. modules.json in "
+      "the folder of the sentence encoder defines the computation.");
   app.add_option("DIR", options.folder, "The model's folder")->required();
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
-  app.add_flag("--similar", options.similar, "Print a table of cosines instead: each text with each");
+  app.add_flag("--similar", options.similar, "Print a table of the cosines of all pairs of texts instead");
   app.add_option("--npy", options.npy, "Save the vectors to this file instead, (texts, size)");
-  app.add_option("--batch", options.batch, "Texts that are computed at once")
+  app.add_option("--batch", options.batch, "Texts per batch")
       ->check(in_range<std::size_t>(1, 4096))
       ->capture_default_str();
   if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;

@@ -333,16 +333,16 @@ int main(int argc, char** argv) {
   app.add_option("DIR", options.model, "The folder of the model")->required();
   app.add_option("DATA", options.data, "The file of texts and labels")->required();
   app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
-  app.add_option("--test", options.test, "Hold out the texts of this file, and not a tenth of DATA");
-  app.add_option("--epochs", options.epochs, "How often each text is seen, unless --steps says it")
+  app.add_option("--test", options.test, "Hold out the texts of this file instead of a tenth of DATA");
+  app.add_option("--epochs", options.epochs, "Passes over the texts; ignored with --steps")
       ->check(in_range<std::size_t>(1, 10'000))
       ->capture_default_str();
   app.add_option("--freeze", options.freeze,
-                 "Leave the embeddings and so many layers as they are; 0: train all")
+                 "Freeze the embeddings and the first layers, as many as this; 0: train all")
       ->check(in_range<std::size_t>(0, 1000))
       ->capture_default_str();
   app.add_option("--max-length", options.max_length,
-                 "The most tokens of a text; what the model can take if absent")
+                 "Maximum number of tokens of a text; by default that of the model")
       ->check(in_range<std::size_t>(3, 100'000));
   app.add_option("--patience", options.patience, "Epochs without progress before it stops")
       ->check(in_range<std::size_t>(1, 1'000'000))

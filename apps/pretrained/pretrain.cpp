@@ -295,15 +295,15 @@ int main(int argc, char** argv) {
       "your own.");
   app.add_option("model", options.model, "The folder of the model, such as tiny_bert's")->required();
   app.add_option("--text", options.text,
-                 "Train on this file, of texts with blank lines between, and not on the Brown corpus");
+                 "Train on this file of texts separated by blank lines instead of the Brown corpus");
   app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
   app.add_option("--max-length", options.max_length,
-                 "The most tokens of a piece of text; 128, or what the model can take if that is less")
+                 "Maximum number of tokens of a piece of text; by default 128, or the maximum of the model "
+                 "if that is less")
       ->check(in_range<std::size_t>(3, 4096));
   app.add_option("--short-length", options.short_length,
-                 "The most tokens of a piece in the first half of the steps; then it doubles until it is "
-                 "--max-length. A model that was pretrained before needs no short pieces: take --max-length "
-                 "for it")
+                 "Maximum number of tokens of a piece in the first half of the steps; then it doubles until "
+                 "it is --max-length. For a model that is already pretrained, use the value of --max-length")
       ->check(in_range<std::size_t>(3, 4096))
       ->capture_default_str();
   app.add_option("--evaluate-every", options.evaluate_every, "Steps between evaluations")

@@ -60,10 +60,10 @@ void add_options(CLI::App& app, TinyBertOptions& options) {
   const CLI::Validator sizes = in_range<std::size_t>(1, 4096);
   app.add_option("folder", options.folder, "The folder to write")->required();
   app.add_option("--text", options.text,
-                 "Take the vocabulary from this file, of texts with blank lines between, and not from the "
-                 "Brown corpus");
+                 "Take the vocabulary from this file of texts separated by blank lines instead of the Brown "
+                 "corpus");
   app.add_option("--vocab-size", options.vocab_size,
-                 "Tokens; characters and special tokens may be more than that")
+                 "Number of tokens; at least the characters and special tokens, even if they are more")
       ->check(in_range<std::size_t>(1, 1000000))
       ->capture_default_str();
   app.add_option("--hidden-size", options.hidden_size, "Width of the encoder")
@@ -78,13 +78,14 @@ void add_options(CLI::App& app, TinyBertOptions& options) {
   app.add_option("--intermediate-size", options.intermediate_size, "Width of the feed-forward layers")
       ->check(sizes)
       ->capture_default_str();
-  app.add_option("--max-length", options.max_length, "The most tokens of a text, [CLS] and [SEP] among them")
+  app.add_option("--max-length", options.max_length,
+                 "Maximum number of tokens of a text, including [CLS] and [SEP]")
       ->check(in_range<std::size_t>(3, 4096))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of the weights")
       ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
-  app.add_flag("--cased", options.cased, "Tell capitals from small letters, and keep accents");
+  app.add_flag("--cased", options.cased, "Distinguish upper and lower case, and keep accents");
 }
 
 }  // namespace

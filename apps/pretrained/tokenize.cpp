@@ -76,8 +76,9 @@ int main(int argc, char** argv) {
       "them.");
   app.add_option("DIR", options.folder, "The model's folder")->required();
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
-  app.add_option("--second", options.second, "A second text, which makes a pair of each");
-  app.add_option("--max-length", options.max_length, "The most tokens of a text, special ones among them")
+  app.add_option("--second", options.second, "A second text, to encode each text as a pair with it");
+  app.add_option("--max-length", options.max_length,
+                 "Maximum number of tokens of a text, including special tokens")
       ->check(in_range<std::size_t>(1, 1'000'000));
   auto* ids = app.add_flag("--ids", options.ids, "Print the numbers of the tokens instead");
   app.add_flag("--table", options.table, "A line for each token, with its number, place, word and type")

@@ -22,7 +22,7 @@ void RunReport::show(xgrad::ReportExample example, std::function<xgrad::Variable
 }
 
 void RunReport::resumed_after(std::size_t steps) {
-  note("The run was resumed after step " + std::to_string(steps) + "; what came before is not shown.");
+  note("The run was resumed after step " + std::to_string(steps) + "; earlier steps are not shown.");
 }
 
 void RunReport::observe(std::size_t done) {
@@ -66,7 +66,7 @@ bool RunReport::write(const xgrad::Metadata& options, std::optional<double> seco
   try {
     report_->write(options_.report);
   } catch (const xgrad::FileError& error) {
-    std::fprintf(stderr, "%s: the report is lost: %s\n", options_.program.c_str(), error.what());
+    std::fprintf(stderr, "%s: the report was not written: %s\n", options_.program.c_str(), error.what());
     return false;
   }
   tell_where_it_is(options_.report);

@@ -33,22 +33,23 @@ void add_options(CLI::App& app, RunOptions& options) {
   app.add_option("--shards", options.shards,
                  "Parts of a batch, which ranks share; 1, or 8 if there are several ranks")
       ->check(sizes);
-  app.add_option("--metrics", options.metrics, "Write what was reached to this JSON file");
+  app.add_option("--metrics", options.metrics, "Write the results to this JSON file");
   app.add_option("--log", options.log, "Write a line of JSON for each step to this file");
   app.add_option(
       "--report", options.report,
-      "Write a page to look at to this file: attention, graph, curves, parameters; or its data if the "
-      "name ends in .json");
+      "Write an HTML report to this file: attention, graph, curves, parameters; or its data if the name "
+      "ends in .json");
   auto* checkpoint = app.add_option("--checkpoint", options.checkpoint,
                                     "Save the run to this file every 1000 steps and at its end");
-  app.add_flag("--resume", options.resume, "Go on with the run that --checkpoint names")->needs(checkpoint);
+  app.add_flag("--resume", options.resume, "Resume the run saved in the file of --checkpoint")
+      ->needs(checkpoint);
   app.add_option("--precision", options.precision,
                  "Precision of matrix products: highest is float32; lower ones are faster on some processors")
       ->check(CLI::IsMember({"highest", "high", "medium"}))
       ->capture_default_str();
-  app.add_flag("--force-precision", options.force_precision,
-               "Compute with --precision also where it is no faster");
-  app.add_flag("--detect-anomaly", options.detect_anomaly, "Name the first op that makes a nan");
+  app.add_flag("--force-precision", options.force_precision, "Use --precision even if it is not faster");
+  app.add_flag("--detect-anomaly", options.detect_anomaly,
+               "Stop with an error that names the first op with a nan");
 }
 
 void add_options(CLI::App& app, TrainingOptions& options) {

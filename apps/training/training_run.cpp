@@ -166,7 +166,7 @@ xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& st
     throw;
   }
   if (log.interrupted && !options_.checkpoint.empty() && options_.leads()) {
-    std::fprintf(stderr, "interrupted after step %zu; the same command with --resume goes on from there\n",
+    std::fprintf(stderr, "interrupted after step %zu; the same command with --resume continues the run\n",
                  log.steps);
   }
   if (options_.ranks != nullptr && options_.leads())

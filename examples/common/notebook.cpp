@@ -14,7 +14,7 @@ namespace examples {
 
 NotebookReport::NotebookReport(int argc, char** argv, const std::string& title) {
   CLI::App app(title + ".");
-  app.add_option("--report", path_, "Write a page to look at to this file");
+  app.add_option("--report", path_, "Write an HTML report to this file");
   if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) std::exit(*exit_code);
   if (path_.empty()) return;
   report_.emplace(title);

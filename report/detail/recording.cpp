@@ -131,7 +131,7 @@ RecordedGraph<T> recorded_graph(const std::vector<TracedOp<T>>& ops, const Varia
   Recorder<T> recorder(ops);
   const std::optional<std::size_t> place = recorder.find(loss);
   if (!place)
-    fail<GraphError>("Report: the loss must be computed by ops while it is watched, got another one");
+    fail<GraphError>("Report: the loss must be computed by the recorded ops, got a variable from elsewhere");
   RecordedGraph<T> graph = std::move(recorder.graph);
   graph.loss = *place;
   for (const auto& [name, parameter] : names) {

@@ -299,7 +299,7 @@ TEST_F(ResumeTest, AResumedRunEndsAsAWholeOne) {
     EXPECT_STREQ(apps::outcome(first.log), "interrupted");
     EXPECT_EQ(first.metrics.at("interrupted"), true);
     EXPECT_NE(first.shown.find("interrupted after step " + std::to_string(step) +
-                               "; the same command with --resume goes on from there\n"),
+                               "; the same command with --resume continues the run\n"),
               std::string::npos)
         << first.shown;
     EXPECT_TRUE(second.shown.starts_with("resumed after step " + std::to_string(step) + "\n"))

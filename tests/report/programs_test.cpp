@@ -60,10 +60,9 @@ TEST_F(ReportProgramsTest, TellsWhereThePageIs) {
   const std::string here = "report: " + page + "\n";
   EXPECT_TRUE(xgrad_tests::run_command("env -u SSH_CONNECTION " XGRAD_PROGRAMS_DIR "/" + command)
                   .output.ends_with(here));
-  EXPECT_TRUE(
-      xgrad_tests::run_command("SSH_CONNECTION='10.0.0.1 5000 10.0.0.2 22' USER=me " XGRAD_PROGRAMS_DIR "/" +
-                               command)
-          .output.ends_with(here + "to look at it on your machine: scp me@10.0.0.2:" + page + " .\n"));
+  EXPECT_TRUE(xgrad_tests::run_command(
+                  "SSH_CONNECTION='10.0.0.1 5000 10.0.0.2 22' USER=me " XGRAD_PROGRAMS_DIR "/" + command)
+                  .output.ends_with(here + "to view it on your machine: scp me@10.0.0.2:" + page + " .\n"));
   EXPECT_TRUE(xgrad_tests::run_command(
                   "SSH_CONNECTION='fe80::1 5000 fe80::2 22' USER=me " XGRAD_PROGRAMS_DIR "/" + command)
                   .output.ends_with("scp me@[fe80::2]:" + page + " .\n"));
@@ -83,8 +82,9 @@ TEST_F(ReportProgramsTest, AReportThatCannotBeWrittenCostsNoModel) {
       "sh -c 'ulimit -f 200; exec " XGRAD_PROGRAMS_DIR "/train_syllables --steps 2 --save " + model +
       " --report " + page + "' 2>&1 >/dev/null");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.output.find("train_syllables: the report is lost: " + page + ": cannot be written"),
-            std::string::npos)
+  EXPECT_NE(
+      result.output.find("train_syllables: the report was not written: " + page + ": cannot be written"),
+      std::string::npos)
       << result.output;
   EXPECT_TRUE(std::filesystem::exists(model));
   EXPECT_FALSE(std::filesystem::exists(page));
@@ -135,7 +135,7 @@ TEST_F(ReportProgramsTest, RefusesWhatIsNoRun) {
             "report: " + bad + ": must be the data of a report, with \"format\": \"xgrad-report\"\n");
   const std::string lines = folder_.write("bad.jsonl", "1\n");
   EXPECT_EQ(error_of("report " + lines + " -o " + out),
-            "report: " + lines + ":1: must be a line of a training run's metrics, got another one\n");
+            "report: " + lines + ":1: must be a line of a training run's metrics, got other JSON\n");
   EXPECT_EQ(error_of("report " + bad, 2), "report: --output is required; --help lists the arguments\n");
   EXPECT_FALSE(std::filesystem::exists(out));
 }

@@ -319,7 +319,7 @@ TEST_F(ReportTest, RefusesALossThatItCannotSee) {
   const Variable<float> known = loss();
   EXPECT_EQ(
       message_of<xgrad::GraphError>([&] { report.step(0).observe(example_, model_, [&] { return known; }); }),
-      "Report: the loss must be computed by ops while it is watched, got another one");
+      "Report: the loss must be computed by the recorded ops, got a variable from elsewhere");
 }
 
 TEST(RecordingTest, ShowsTensorsInTheirOrderWithGradients) {
@@ -452,7 +452,7 @@ TEST(ReportLogTest, ReadsTheMetricsOfARun) {
     const std::string other = folder.write("other", text);
     return message_of<xgrad::FileError>([&] { Report("log").log(other); }).substr(other.size());
   };
-  const std::string no_line = ":1: must be a line of a training run's metrics, got another one";
+  const std::string no_line = ":1: must be a line of a training run's metrics, got other JSON";
   EXPECT_TRUE(refused("my notes\n").starts_with(":1: must be JSON: parse error"));
   EXPECT_EQ(refused("{\"run\": 5}\n"), no_line);
   EXPECT_EQ(refused("{\"step\": -1}\n"), no_line);
