@@ -25,6 +25,7 @@ namespace {
 constexpr xgrad::Op broken_op("broken", {"x"});
 
 using xgrad::Array, xgrad::MatmulPrecision, xgrad::MatmulPrecisionGuard, xgrad::Shape, xgrad::Variable;
+using xgrad::detail::Parts;
 using xgrad_tests::KeepNumThreads;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
@@ -93,7 +94,7 @@ double largest(const Array<float>& a) { return largest_difference(a, Array<float
 /// A kernel that computes with so many bfloat16 numbers for each float.
 struct Way {
   std::string name;
-  xgrad::detail::Parts parts;
+  Parts parts;
   std::function<void(float, const Operand&, const Operand&, float, const Result&)> gemm;
 };
 
