@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# tests/packages.sh DEBS BARE: installs the packages in the folder DEBS in a new root of Debian 12, and there
-# compiles and runs the programs of tests/consumer. Needs root's rights and debootstrap; BARE keeps the
-# bare root for the next time.
+# tests/packages.sh DEBS BARE: checks what the shared libraries beside the folder DEBS export, installs the packages in it in a
+# new root of Debian 12, and there compiles and runs the programs of tests/consumer. Needs root's rights and debootstrap; BARE
+# keeps the bare root for the next time.
 set -euo pipefail
 debs=$(readlink -f "$1")
 tests=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 
+"$tests/exports.sh" "$debs/.."
 root=$("$tests/debian_root.sh" bookworm "$2")
 trap 'rm -rf "$root"' EXIT
 mkdir "$root/debs"
