@@ -1,23 +1,26 @@
 # What the shared libraries export: all but the kernels, and but for these, the private parts. The names are those of
-# xgrad::detail that installed headers or another component calls; tests/exports.sh checks that each is there.
+# the namespaces detail that installed headers or another component calls; tests/exports.sh checks that each is there.
 set(exported_details
-    AdamBase AttributeList GradientExchange ModuleScope Node Tangents Trace TreeReduction Value
-    all_gather_numbers broadcast_shape broadcast_strides check_count checkpoint checksum common_shape disagreement dispose
-    fail_changed fail_once grad_down_to hessian hvp implicit_function in_backward in_quotes jacobian join jvp make_folder
-    make_value middle_axis next_order normalize_axis notify_op number_text packed_self_attention parse_einsum
-    parts_of_process parts_of_thread pool_allocate pool_release recording row_major_strides running_module single_ops
-    stretches_to times_repeated used_generator utf8 value_and_grad vjp watchers)
+    AdamBase all_gather_numbers array_from AttributeList broadcast_shape broadcast_strides build_fresh check_count checkpoint
+    checksum common_shape disagreement dispose fail_changed fail_once grad_down_to GradientExchange hessian hvp
+    implicit_function in_backward in_quotes jacobian join json_error jvp load make_folder make_value middle_axis ModuleScope
+    next_order Node normalize_axis notify_op number_text packed_self_attention parse_einsum parts_of_process parts_of_thread
+    pool_allocate pool_release recording row_major_strides running_module single_ops stretches_to Tangents times_repeated
+    Trace TreeReduction used_generator utf8 Value value_and_grad vjp watchers)
 
 # As a linker's script: g++ and clang hide a function template that is declared in a namespace with an attribute and defined
 # elsewhere, so an export macro would have to stand before each declaration.
 set(exports_map ${PROJECT_BINARY_DIR}/exports.map)
 set(exported)
+set(details 5xgrad6detail 5xgrad4onnx6detail 5xgrad10pretrained6detail)
 foreach(name IN LISTS exported_details)
   string(LENGTH ${name} length)
-  string(APPEND exported "    _ZN5xgrad6detail${length}${name}*; _ZNK5xgrad6detail${length}${name}*; _ZT?N5xgrad6detail${length}${name}*;\n")
+  foreach(namespace IN LISTS details)
+    string(APPEND exported "    _ZN${namespace}${length}${name}*; _ZNK${namespace}${length}${name}*; _ZT?N${namespace}${length}${name}*;\n")
+  endforeach()
 endforeach()
 set(hidden)
-foreach(namespace IN ITEMS 5xgrad7kernels 5xgrad6detail 5xgrad4onnx6detail 5xgrad10pretrained6detail)
+foreach(namespace IN ITEMS 5xgrad7kernels ${details})
   string(APPEND hidden "    _ZN${namespace}*; _ZNK${namespace}*; _ZT?N${namespace}*; _ZZN${namespace}*; _ZZNK${namespace}*; _ZGV*N${namespace}*;\n")
 endforeach()
 file(CONFIGURE OUTPUT ${exports_map} CONTENT "{\n  global:\n    *;\n${exported}  local:\n${hidden}};\n")
@@ -25,7 +28,7 @@ file(CONFIGURE OUTPUT ${exports_map} CONTENT "{\n  global:\n    *;\n${exported} 
 # Tests and benchmarks call private parts.
 function(xgrad_hide_private_symbols target)
   if(BUILD_SHARED_LIBS AND CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT XGRAD_BUILD_TESTS AND NOT XGRAD_BUILD_BENCHMARKS)
-    target_link_options(${target} PRIVATE LINKER:--version-script=${exports_map})
+    target_link_options(${target} PRIVATE LINKER:--version-script=${exports_map} LINKER:-z,defs)
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${exports_map})
   endif()
 endfunction()
