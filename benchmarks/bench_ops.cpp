@@ -11,7 +11,6 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../apps/common/program.hpp"
@@ -68,7 +67,7 @@ struct Times {
 nlohmann::ordered_json json_line(const std::string& op, std::size_t elements, const Times& times) {
   nlohmann::ordered_json line{{"op", op},
                               {"elements", elements},
-                              {"openblas_core", xgrad::kernels::blas_core_name()},
+                              {"openblas_core", xgrad::blas_core_name()},
                               {"no_grad_us", times.no_grad},
                               {"forward_us", times.forward},
                               {"backward_us", times.backward}};
@@ -140,7 +139,7 @@ int run(const Options& options) {
   at::set_num_threads(1);
 #endif
   if (show_table) {
-    std::printf("OpenBLAS core: %s\n", xgrad::kernels::blas_core_name());
+    std::printf("OpenBLAS core: %s\n", xgrad::blas_core_name());
     if (with_torch) std::printf("LibTorch %s, with at::set_num_threads(1)\n", torch_version);
   }
 

@@ -4,7 +4,7 @@ set(exported_details
     AdamBase all_gather_numbers array_from AttributeList broadcast_shape broadcast_strides build_fresh check_count checkpoint
     checksum common_shape disagreement dispose fail_changed fail_once grad_down_to GradientExchange hessian hvp
     implicit_function in_backward in_quotes jacobian join json_error jvp load make_folder make_value middle_axis ModuleScope
-    next_order Node normalize_axis notify_op number_text packed_self_attention parse_einsum parts_of_process parts_of_thread
+    Mt19937 next_order Node normalize_axis notify_op number_text packed_self_attention parse_einsum parts_of_process parts_of_thread
     pool_allocate pool_release recording row_major_strides running_module single_ops stretches_to Tangents times_repeated
     Trace TreeReduction used_generator utf8 Value value_and_grad vjp watchers)
 
@@ -25,10 +25,13 @@ foreach(namespace IN ITEMS 5xgrad7kernels ${details})
 endforeach()
 file(CONFIGURE OUTPUT ${exports_map} CONTENT "{\n  global:\n    *;\n${exported}  local:\n${hidden}};\n")
 
-# Tests and benchmarks call private parts.
+# Tests, benchmarks and fuzzers call private parts. What a sanitizer calls is in the program, so -z,defs is not for them.
 function(xgrad_hide_private_symbols target)
-  if(BUILD_SHARED_LIBS AND CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT XGRAD_BUILD_TESTS AND NOT XGRAD_BUILD_BENCHMARKS)
-    target_link_options(${target} PRIVATE LINKER:--version-script=${exports_map} LINKER:-z,defs)
+  if(BUILD_SHARED_LIBS AND CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT (XGRAD_BUILD_TESTS OR XGRAD_BUILD_BENCHMARKS OR XGRAD_BUILD_FUZZERS))
+    target_link_options(${target} PRIVATE LINKER:--version-script=${exports_map})
+    if(NOT CMAKE_CXX_FLAGS MATCHES -fsanitize)
+      target_link_options(${target} PRIVATE LINKER:-z,defs)
+    endif()
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${exports_map})
   endif()
 endfunction()

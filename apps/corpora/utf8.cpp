@@ -29,7 +29,8 @@ std::string printable(std::string_view text) {
   std::string out = "\"";
   for (int shown = 0; !text.empty(); ++shown) {
     if (shown == 40) return out + "...\"";
-    const auto [valid, bytes] = utf8::first_step(text);
+    const auto [valid, length] = utf8::first_step(text);
+    const std::size_t bytes = valid ? length : 1;
     if (valid && !is_control(utf8::first_of(text))) {
       out += text.substr(0, bytes);
     } else {

@@ -17,8 +17,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/mpi/world.hpp>
+#include <xgrad/ops/product/matmul_precision.hpp>
 
 #include "../../apps/common/program.hpp"
 #include "../encoder/configs.hpp"
@@ -228,7 +228,7 @@ void print(const Config& config, const std::vector<std::unique_ptr<Way>>& all, c
   const Size& size = config.size;
   std::printf("\n%s: %zu x %zu tokens, %zu rank%s, %zu thread%s each; OpenBLAS core %s\n", config.name,
               size.batch, size.seq, world.size(), world.size() == 1 ? "" : "s", xgrad::num_threads(),
-              xgrad::num_threads() == 1 ? "" : "s", xgrad::kernels::blas_core_name());
+              xgrad::num_threads() == 1 ? "" : "s", xgrad::blas_core_name());
   std::printf("%-34s %8s %8s %8s %8s %8s %8s\n", "", "step ms", "", "/ 1 rank", "waiting", "meantime", "MB");
   std::printf("%-34s %8s %8s %8s %8s %8s %8s\n", "", "median", "min", "", "ms", "ms", "sent");
   for (const auto& way : all) {

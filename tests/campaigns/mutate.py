@@ -241,9 +241,9 @@ def run_without_mistake(program):
             for suite in suites for test in suite["testsuite"] if test["status"] == "RUN"}
 
 
-def notice(mutant, seconds, likely):
+def notice(mutant, seconds, likely, with_other_processor):
     """The test that notices the mistake, and how: the likely one first, then fast ones with the file's name, then all others,
-    and products with other kernels of BLAS."""
+    and products with other kernels of BLAS, where these pass without a mistake."""
     program = mutant.build().tests
     fast = [test for test, time_taken in seconds.items() if time_taken < 0.1]
     name = Path(mutant.file).stem.replace("_", "")
@@ -255,7 +255,7 @@ def notice(mutant, seconds, likely):
         test, end = run_tests(program, mutant.key(), group, 60 + 5 * sum(seconds[test] for test in group))
         if test:
             return test, end
-    if mutant.build() is WITHOUT_BLAS:
+    if not with_other_processor:
         return "", ""
     return run_tests(program, mutant.key(), PRODUCTS, 300, OTHER_PROCESSOR)
 
@@ -282,17 +282,21 @@ def main():
     chosen = [mutant for mutant in mutants if not options.numbers or mutant.number in options.numbers]
     if options.sample is not None:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
-    seconds_of = {}
+    seconds_of, with_other_processor = {}, {}
     for build in dict.fromkeys(mutant.build() for mutant in chosen):
         build.make()
         seconds_of[build] = run_without_mistake(build.tests)
+        with_other_processor[build] = build is not WITHOUT_BLAS and not run_tests(build.tests, "0", PRODUCTS, 300, OTHER_PROCESSOR)[0]
+        if build is not WITHOUT_BLAS and not with_other_processor[build]:
+            say(f"left out, as they fail without a mistake: the products with {OTHER_PROCESSOR}")
 
     noticed_by = json.loads(NOTICED_BY.read_text()) if NOTICED_BY.exists() else {}
     survivors, start = [], time.monotonic()
     say(f"running the tests with {len(chosen)} mistakes ...")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
         running = {
-            threads.submit(notice, mutant, seconds_of[mutant.build()], noticed_by.get(str(mutant.key()))): mutant
+            threads.submit(notice, mutant, seconds_of[mutant.build()], noticed_by.get(str(mutant.key())),
+                           with_other_processor[mutant.build()]): mutant
             for mutant in chosen}
         for done, future in enumerate(concurrent.futures.as_completed(running), 1):
             mutant, (test, end) = running[future], future.result()

@@ -1,5 +1,5 @@
 // A product of doubles by OpenBLAS alone. OpenBLAS 0.3.34 dies of it where a processor that it knows as Zen 4
-// or later is told to use Haswell's kernels: https://github.com/OpenMathLib/OpenBLAS/issues/6021.
+// or later is told to use Haswell's kernels: their buffer on the stack is too small for its parts.
 
 #include <vector>
 

@@ -75,21 +75,4 @@ TEST(UnicodeTest, MarksAreSortedByTheirClasses) {
   EXPECT_EQ(passage.source(8), 9U);
 }
 
-TEST(UnicodeTest, FindsWhatIsNotUtf8) {
-  const std::string many(40, 'a');
-  EXPECT_EQ(unicode::find_invalid_utf8(many + "\u00e9\u20ac\U0001F600" + many), std::string::npos);
-  for (const char* broken : {"\x80", "\xC1\x80", "\xE0\x9F\x80", "\xED\xA0\x80", "\xF0\x8F\x80\x80",
-                             "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "\xE2\x82z", "\xFF"}) {
-    SCOPED_TRACE(json(std::string(broken).size()).dump());
-    EXPECT_EQ(unicode::find_invalid_utf8(many + "\u00e9" + broken), many.size() + 2);
-  }
-}
-
-TEST(UnicodeTest, ReplacesTheLongestBrokenParts) {
-  EXPECT_EQ(unicode::to_valid("a\xF0\x9F\x98z"), "a\ufffdz");
-  EXPECT_EQ(unicode::to_valid("\xED\xA0\x80"), "\ufffd\ufffd\ufffd");
-  EXPECT_EQ(unicode::to_valid("\xE2\x82\xE2\x82\xAC"), "\ufffd\u20ac");
-  EXPECT_EQ(unicode::to_valid("\xC0\xAF"), "\ufffd\ufffd");
-}
-
 }  // namespace

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include <xgrad/base/threads.hpp>
-#include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
@@ -66,9 +65,7 @@ class Work {
     const Variable<float> logits = forward();
     return {{logits.value().begin(), logits.value().end()}};
   }
-  bench::Classifier description() const {
-    return {xgrad::kernels::blas_core_name(), model_.parameter_count()};
-  }
+  bench::Classifier description() const { return {xgrad::blas_core_name(), model_.parameter_count()}; }
   bench::Weights save(const std::string& path) const { return bench::save(model_, path); }
 
  private:

@@ -342,8 +342,8 @@ TEST(OpTableTest, EveryHeaderHasARow) {
   const std::regex function("\n(?!struct|class|template|namespace|using|#|/)\\w[^\n]*\\(");
   EXPECT_GE(op_headers().size(), 14u);
   for (const std::string& header : op_headers()) {
-    const std::string text = declarations(header);
-    if (!std::regex_search(text, function) || text.find("Variable<") == text.npos) continue;  // no op
+    if (!std::regex_search(declarations(header), function)) continue;  // types alone
+    if (header == "product/matmul_precision") continue;                // a setting
     const std::string stem = stem_of(header);
     bool found = false;
     for (const Op& op : op_table()) found = found || op.name == stem || op.name.starts_with(stem + ".");
