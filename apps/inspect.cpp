@@ -11,7 +11,6 @@
 #include <type_traits>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
@@ -20,6 +19,7 @@
 #endif
 
 #include "common/columns.hpp"
+#include "common/command_line.hpp"
 #include "common/program.hpp"
 
 using xgrad::DType, xgrad::TensorView;
@@ -242,12 +242,12 @@ void inspect(const std::string& path) {
 
 int main(int argc, char** argv) {
   std::string path;
-  CLI::App app(
+  apps::CommandLine app(
       "Lists the contents of a file: names, types, shapes, the least and the largest number, the number of "
       "nan, and metadata; inputs, outputs, operators and parameters (all as F32) of an ONNX file. Complex "
       "numbers and the floats of 4 and 6 bits have no range.");
   app.add_option("file", path, "An .npy, an .npz, an .onnx or a safetensors file")->required();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("inspect", [&] {
     inspect(path);
     return 0;

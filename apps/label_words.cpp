@@ -1,9 +1,9 @@
 // Answers for words, given or piped in, with a model that train_syllables saved
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "common/command_line.hpp"
 #include "common/program.hpp"
 #include "models/word_classifier.hpp"
 
@@ -12,11 +12,11 @@ using namespace apps;
 int main(int argc, char** argv) {
   std::string path;
   std::vector<std::string> words;
-  CLI::App app(
+  CommandLine app(
       "Answers for words, or for each word of its input, with a model that train_syllables --save wrote.");
   app.add_option("model", path, "The file of the model")->required();
   app.add_option("words", words, "Words; without any, those of the input");
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("label_words", [&] {
     const WordClassifier classifier = WordClassifier::load(path);
     for (const std::string& word : words) print_answer(word, classifier.answer(word));

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/base/file.hpp>
 #include <xgrad/report.hpp>
 
+#include "common/command_line.hpp"
 #include "common/program.hpp"
 
 namespace {
@@ -31,12 +31,12 @@ std::string data_of(const std::string& path) {
 int main(int argc, char** argv) {
   std::vector<std::string> paths;
   std::string out;
-  CLI::App app(
+  apps::CommandLine app(
       "Makes an HTML report of one training run, or a comparison of several, from the .json files of "
       "--report or the .jsonl files of --log.");
   app.add_option("RUN", paths, "Files, .json or .jsonl")->required();
   app.add_option("-o,--output", out, "The HTML file to write")->required();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("report", [&] {
     std::vector<std::pair<std::string, std::string>> runs;
     runs.reserve(paths.size());

@@ -1,9 +1,9 @@
 // Tags the words of sentences, given or piped in, with a model that train_tagger saved
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "common/command_line.hpp"
 #include "common/program.hpp"
 #include "corpora/utf8.hpp"
 #include "models/tagger.hpp"
@@ -46,12 +46,12 @@ void print_tagged(const Tagger& tagger, const std::string& line) {
 int main(int argc, char** argv) {
   std::string path;
   std::vector<std::string> sentences;
-  CLI::App app(
+  CommandLine app(
       "Tags the words of sentences, or of each line of its input, with a model that train_tagger --save "
       "wrote.");
   app.add_option("model", path, "The file of the model")->required();
   app.add_option("sentences", sentences, "Sentences; without any, the lines of the input");
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("tag_words", [&] {
     const Tagger tagger = Tagger::load(path);
     for (const std::string& sentence : sentences) print_tagged(tagger, sentence);

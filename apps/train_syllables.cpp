@@ -4,12 +4,11 @@
 #include <iostream>
 #include <span>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "common/columns.hpp"
-#include "common/program.hpp"
+#include "common/command_line.hpp"
 #include "corpora/utf8.hpp"
 #include "models/word_classifier.hpp"
 #include "ranks/run_training.hpp"
@@ -215,7 +214,7 @@ int main(int argc, char** argv) {
   SyllableOptions options;
   static_cast<TrainingOptions&>(options) = {{.steps = 16000, .batch = 128, .lr = 3e-3},
                                             {.d_model = 32, .heads = 4, .d_ff = 64, .layers = 2}};
-  CLI::App app(
+  CommandLine app(
       "Trains a small encoder to tell the number of syllables of a word from its letters, on the CMU "
       "Pronouncing Dictionary or on words of your own.");
   add_options(app, options);
@@ -226,6 +225,6 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--save", options.save, "Save the model to this file, for label_words");
   app.add_option("words", options.words, "Words to answer for after the training");
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("train_syllables", options, run);
 }

@@ -5,12 +5,11 @@
 #include <set>
 #include <span>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "common/columns.hpp"
-#include "common/program.hpp"
+#include "common/command_line.hpp"
 #include "corpora/brown_corpus.hpp"
 #include "models/tagger.hpp"
 #include "ranks/run_training.hpp"
@@ -251,7 +250,7 @@ int main(int argc, char** argv) {
   TaggerOptions options;
   static_cast<TrainingOptions&>(options) = {{.steps = 4000, .batch = 48, .lr = 3e-3},
                                             {.d_model = 64, .heads = 4, .d_ff = 128, .layers = 3}};
-  CLI::App app(
+  CommandLine app(
       "Trains an encoder to name the part of speech of every word, on the Brown corpus or on files of "
       "your own.");
   add_options(app, options);
@@ -271,6 +270,6 @@ int main(int argc, char** argv) {
       ->check(in_range<std::size_t>(1, 1000000))
       ->capture_default_str();
   app.add_option("--save", options.save, "Save the model to this file, for tag_words");
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("train_tagger", options, run);
 }

@@ -5,12 +5,11 @@
 #include <span>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "cloze_task.hpp"
-#include "common/program.hpp"
+#include "common/command_line.hpp"
 #include "ranks/run_training.hpp"
 #include "training/heat_map.hpp"
 #include "training/training_run.hpp"
@@ -214,10 +213,10 @@ int run(const TrainingOptions& options) {
 int main(int argc, char** argv) {
   TrainingOptions options{{.steps = 4000, .batch = 64, .lr = 3e-3},
                           {.d_model = 32, .heads = 4, .d_ff = 64, .layers = 1}};
-  CLI::App app(
+  CommandLine app(
       "Trains a small encoder to fill in hidden words of sentences such as \"my shoes are small, my feet are "
       "big\", and shows which word each attention head looks at.");
   add_options(app, options);
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("train_toy_encoder", options, run);
 }

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "../apps/common/command_line.hpp"
 #include "../apps/common/program.hpp"
 #include "encoder/configs.hpp"
 #include "encoder/measuring.hpp"
@@ -367,21 +367,21 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  apps::CommandLine app(
       "Prints the time of a training step (zero_grad, forward, backward, Adam) and of a forward pass without "
       "gradients of an encoder, each config in a process of its own. GFLOP/s are those of its matrix "
       "products "
       "in CPU time with one thread, in wall time with more.");
   app.add_option("--config", options.configs, "Sizes of the encoder; the first five by default")
-      ->check(CLI::IsMember(config_names()));
+      ->check(apps::one_of(config_names()));
   app.add_option("--threads", options.threads, "Threads that an op may use")
       ->check(apps::in_range<std::size_t>(1, 1024))
       ->capture_default_str();
   app.add_option("--vs", options.peers, "Other libraries to measure beside, in turns")
-      ->check(CLI::IsMember(peer_names))
-      ->check(CLI::Validator(missing, ""));
+      ->check(apps::one_of(peer_names))
+      ->check(apps::Check{missing, ""});
   app.add_option("--precision", options.precision, "Precision of xgrad's matrix products")
-      ->check(CLI::IsMember({"highest", "high", "medium"}))
+      ->check(apps::one_of({"highest", "high", "medium"}))
       ->capture_default_str();
   app.add_option("--dropout", options.dropout,
                  "Probability of dropout in training steps: of attention weights, inner activations and what "
@@ -392,7 +392,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "Time of the training steps of each config, and of its passes")
       ->check(apps::in_range(1e-3, 1000.0))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
 
   return apps::run_program("bench_encoder", [&] {
     bench::prepare_to_compare(options.threads);

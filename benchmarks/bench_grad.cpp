@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../apps/common/command_line.hpp"
 #include "../apps/common/program.hpp"
 #include "in_turns.hpp"
 
@@ -43,14 +43,15 @@ void run(std::size_t ops, double seconds) {
 int main(int argc, char** argv) {
   std::vector<std::size_t> sizes{20, 200, 2000, 20000, 200000};
   double seconds = 0.5;
-  CLI::App app("Prints the time per operation of backward() and of grad() for the leaves, on one thread.");
+  apps::CommandLine app(
+      "Prints the time per operation of backward() and of grad() for the leaves, on one thread.");
   app.add_option("--ops", sizes, "Operations of the graphs")
       ->check(apps::in_range<std::size_t>(3, 10000000))
       ->capture_default_str();
   app.add_option("--seconds", seconds, "CPU time of each measurement")
       ->check(apps::in_range(1e-4, 100.0))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("bench_grad", [&] {
     xgrad::manual_seed(0);
     xgrad::set_num_threads(1);

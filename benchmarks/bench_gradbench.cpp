@@ -1,5 +1,6 @@
 // Gradients of GradBench's objective functions on one thread, beside CoDiPack's and Adept's where these are
 // found
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <regex>
@@ -7,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/ops/product/matmul_precision.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../apps/common/command_line.hpp"
 #include "../apps/common/program.hpp"
 #include "gradbench/objectives.hpp"
 #include "in_turns.hpp"
@@ -229,12 +230,13 @@ void run(const Problem& problem, double seconds) {
 int main(int argc, char** argv) {
   std::string filter;
   double seconds = 0.5;
-  CLI::App app("Prints the time of GradBench's objective functions and of their gradients, on one thread.");
+  apps::CommandLine app(
+      "Prints the time of GradBench's objective functions and of their gradients, on one thread.");
   app.add_option("--filter", filter, "Only the functions whose name matches this regular expression");
   app.add_option("--seconds", seconds, "CPU time of each measurement")
       ->check(apps::in_range(1e-4, 100.0))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("bench_gradbench", [&] {
     const std::regex wanted(filter);
     xgrad::manual_seed(0);

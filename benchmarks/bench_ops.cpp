@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../apps/common/command_line.hpp"
 #include "../apps/common/program.hpp"
 #include "../tests/ops/common/bench.hpp"
 #include "in_turns.hpp"
@@ -180,7 +180,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  apps::CommandLine app(
       "Prints the time per call of every op, forward without and with recording, and backward, on one "
       "thread.");
   app.add_option("--filter", options.filter, "Only the ops whose name matches this regular expression");
@@ -194,6 +194,6 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "CPU time of each measurement")
       ->check(apps::in_range(1e-4, 100.0))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("bench_ops", [&] { return run(options); });
 }

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/kernels/gemm/bfloat16.hpp>
 #include <xgrad/kernels/gemm/blas_call.hpp>
 #include <xgrad/kernels/gemm/gemm.hpp>
 #include <xgrad/kernels/gemm/onednn_gemm.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../apps/common/command_line.hpp"
 #include "../apps/common/program.hpp"
 #include "encoder/configs.hpp"
 #include "in_turns.hpp"
@@ -82,14 +82,14 @@ void run(const Product& product, double seconds) {
 int main(int argc, char** argv) {
   std::vector<std::string> configs{"small", "medium", "large", "longseq"};
   double seconds = 0.3;
-  CLI::App app("Prints GFLOP/s of float matrix products on one thread, in turns.");
+  apps::CommandLine app("Prints GFLOP/s of float matrix products on one thread, in turns.");
   app.add_option("--config", configs, "Sizes of bench_encoder")
-      ->check(CLI::IsMember(bench::config_names()))
+      ->check(apps::one_of(bench::config_names()))
       ->capture_default_str();
   app.add_option("--seconds", seconds, "CPU time of each measurement")
       ->check(apps::in_range(1e-4, 100.0))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("bench_products", [&] {
     xgrad::manual_seed(0);
     xgrad::set_num_threads(1);

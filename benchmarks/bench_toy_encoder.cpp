@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <ctime>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../apps/common/command_line.hpp"
 #include "../apps/common/program.hpp"
 #include "../apps/toy_language.hpp"
 
@@ -46,12 +46,12 @@ void run(std::size_t steps) {
 
 int main(int argc, char** argv) {
   std::size_t steps = 4000;
-  CLI::App app(
+  apps::CommandLine app(
       "Prints the time of so many steps of the toy encoder's training, and its first and last losses.");
   app.add_option("--steps", steps, "Steps")
       ->check(apps::in_range<std::size_t>(1, 1000000))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("bench_toy_encoder", [&] {
     run(steps);
     return 0;

@@ -11,48 +11,8 @@
 #include <filesystem>
 #include <iostream>
 #include <sstream>
-#include <vector>
-
-#include <CLI/CLI.hpp>
-#include <xgrad/base/detail/launcher.hpp>
-#include <xgrad/base/detail/parse.hpp>
-#include <xgrad/base/error.hpp>
 
 namespace apps {
-namespace {
-
-/// Flushes the output and returns the program's exit code: 1, and a line on stderr, if it could not be
-/// written.
-int finish(const std::string& name, int exit_code) {
-  std::cout.flush();
-  const bool flushed = std::fflush(stdout) == 0;
-  if (flushed && std::cout && std::ferror(stdout) == 0) return exit_code;
-  std::cerr << name << ": cannot write the output\n";
-  return 1;
-}
-
-/// Whether this is the rank that prints: rank 0, or a process that mpirun has not started.
-bool is_first_rank() { return xgrad::detail::launched_rank().value_or(0) == 0; }
-
-}  // namespace
-
-template <class T>
-CLI::Validator in_range(T least, T most) {
-  const std::string range =
-      xgrad::detail::join({"[", xgrad::detail::text(least), ", ", xgrad::detail::text(most), "]"});
-  const auto wrong = [=](const std::string& text) {
-    const std::optional<T> number = xgrad::detail::parsed<T>(text);
-    const bool right = number && least <= *number && *number <= most;
-    return right ? std::string() : "must be a number in " + range + ", got " + text;
-  };
-  return {wrong, "in " + range};
-}
-
-// std::size_t and std::uint64_t, whatever they are.
-template CLI::Validator in_range(double, double);
-template CLI::Validator in_range(unsigned, unsigned);
-template CLI::Validator in_range(unsigned long, unsigned long);
-template CLI::Validator in_range(unsigned long long, unsigned long long);
 
 std::string shell_word(const std::string& text) {
   constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:/@[]";
@@ -76,23 +36,12 @@ void tell_where_it_is(const std::string& path) {
   std::fprintf(stderr, "to view it on your machine: scp %s .\n", shell_word(source).c_str());
 }
 
-std::optional<int> parse(CLI::App& app, int argc, char** argv) {
-  const std::string name = std::filesystem::path(argv[0]).filename().string();
-  try {
-    app.parse(argc, argv);
-    return std::nullopt;
-  } catch (const CLI::Success& asked) {
-    return is_first_rank() ? finish(name, app.exit(asked)) : 0;
-  } catch (const CLI::ParseError& error) {
-    // Of several unknown arguments the first; where one is required, a mistyped one may be why it is missing.
-    const std::vector<std::string> unknown = app.remaining();
-    if (is_first_rank()) {
-      std::cerr << name << ": "
-                << (unknown.empty() ? error.what() : "there is no argument '" + unknown.front() + "'")
-                << "; --help lists the arguments\n";
-    }
-    return 2;
-  }
+int finish(const std::string& name, int exit_code) {
+  std::cout.flush();
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::cout && std::ferror(stdout) == 0) return exit_code;
+  std::cerr << name << ": cannot write the output\n";
+  return 1;
 }
 
 int run_program(const char* name, const std::function<int()>& body) {

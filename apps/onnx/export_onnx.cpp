@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/base/file.hpp>
 
+#include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "common/exports.hpp"
 
@@ -33,13 +33,13 @@ std::string prepare_folder(const fs::path& from, const fs::path& to) {
 
 int main(int argc, char** argv) {
   std::string model, out;
-  CLI::App app(
+  apps::CommandLine app(
       "Writes a model as an ONNX file for any runtime, and checks the file. Writes a pretrained folder to "
       "FILE.onnx, or to a folder for transformers.js, with onnx/model.onnx and the files of the tokenizer. "
       "Writes a model saved by train_tagger or train_syllables to FILE.onnx.");
   app.add_option("model", model, "A pretrained folder, or a safetensors file")->required();
   app.add_option("out", out, "An .onnx file, or a folder")->required();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("export_onnx", [&] {
     const bool is_file = out.ends_with(".onnx");
     if (!is_file && !fs::is_directory(model))

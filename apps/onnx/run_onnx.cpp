@@ -8,11 +8,11 @@
 #include <variant>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/onnx.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../common/command_line.hpp"
 #include "../common/program.hpp"
 
 using xgrad::DType, xgrad::Variable;
@@ -59,17 +59,17 @@ std::pair<std::string, std::string> parts_of(const std::string& text) {
 int main(int argc, char** argv) {
   std::string path;
   std::vector<std::string> inputs, outputs;
-  const CLI::Validator named_file(
-      [](const std::string& text) {
-        const std::size_t end = text.find('=');
-        return end == text.npos || end == 0 ? "must be NAME=FILE, got " + text : std::string();
-      },
-      "NAME=FILE");
-  CLI::App app("Runs an ONNX file. Prints all of its outputs, or saves those that --output names.");
+  const apps::Check named_file{[](const std::string& text) {
+                                 const std::size_t end = text.find('=');
+                                 return end == text.npos || end == 0 ? "must be NAME=FILE, got " + text
+                                                                     : std::string();
+                               },
+                               "NAME=FILE"};
+  apps::CommandLine app("Runs an ONNX file. Prints all of its outputs, or saves those that --output names.");
   app.add_option("file", path, "An .onnx file")->required();
   app.add_option("--input", inputs, "An npy file for an input; once for each")->check(named_file);
   app.add_option("--output", outputs, "An npy file to write an output to")->check(named_file);
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("run_onnx", [&] {
     const xgrad::NoGrad guard;
     const xgrad::onnx::Graph<float> graph(path);

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/base/file.hpp>
 #include <xgrad/train/data.hpp>
 
+#include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "../corpora/brown_corpus.hpp"
 
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   std::string path;
   std::size_t count = 1000;
   std::uint64_t seed = 0;
-  CLI::App app(
+  CommandLine app(
       "Writes sentences of the Brown corpus, drawn at random, a line for each word, with its part of speech, "
       "and a "
       "blank line after each sentence.");
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", seed, "Seed of the random choice")
       ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("brown_columns", [&] {
     std::vector<TaggedSentence> sentences;
     for (const TaggedFile& file : brown_corpus()) sentences.insert(sentences.end(), file.begin(), file.end());

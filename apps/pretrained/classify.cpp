@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "common/texts.hpp"
 #include "common/words.hpp"
@@ -93,13 +93,13 @@ void classify(const std::string& folder, const std::vector<std::string>& given, 
 int main(int argc, char** argv) {
   std::string folder;
   std::vector<std::string> texts;
-  CLI::App app(
+  CommandLine app(
       "Prints the probabilities of the labels of each text, or of each line of the input; with a model whose "
       "head "
       "labels tokens, each word with its label.");
   app.add_option("DIR", folder, "The model's folder")->required();
   app.add_option("TEXT", texts, "Texts; without any, the lines of the input");
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("classify", [&] {
     const xgrad::NoGrad guard;
     if (Config::from_folder(folder).architecture.ends_with("ForTokenClassification")) {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/files.hpp>
 #include <xgrad/pretrained.hpp>
 
+#include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "common/texts.hpp"
 
@@ -75,7 +75,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  CommandLine app(
       "Prints the vector of each text, or of each line of the input, as a line of numbers. modules.json in "
       "the folder of the sentence encoder defines the computation.");
   app.add_option("DIR", options.folder, "The model's folder")->required();
@@ -85,6 +85,6 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch, "Texts per batch")
       ->check(in_range<std::size_t>(1, 4096))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("embed", [&] { return run(options); });
 }

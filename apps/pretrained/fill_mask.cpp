@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../common/columns.hpp"
+#include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "common/texts.hpp"
 
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   std::string folder;
   std::vector<std::string> texts;
   std::size_t top = 5;
-  CLI::App app(
+  CommandLine app(
       "Prints the most probable words for each mask in a text, or in each line of the input; the mask is the "
       "tokenizer's, [MASK] or <mask>.");
   app.add_option("DIR", folder, "The model's folder")->required();
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   app.add_option("--top", top, "Guesses for each mask")
       ->check(in_range<std::size_t>(1, 1000))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("fill_mask", [&] {
     const Tokenizer tokenizer = Tokenizer::from_folder(folder);
     const auto model = MaskedLM<float>::from_folder(folder);

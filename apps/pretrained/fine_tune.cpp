@@ -9,12 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../common/program.hpp"
+#include "../common/command_line.hpp"
 #include "../corpora/labelled_texts.hpp"
 #include "../ranks/run_training.hpp"
 #include "../training/training_run.hpp"
@@ -326,7 +325,7 @@ int run(FineTuneOptions options) {
 int main(int argc, char** argv) {
   FineTuneOptions options;
   static_cast<RunOptions&>(options) = {.steps = 0, .batch = 32, .lr = 5e-5};
-  CLI::App app(
+  CommandLine app(
       "Fine-tunes a pretrained encoder to classify texts, lines `text<TAB>label`, or words, lines of columns "
       "with "
       "the word first and its label last and a blank line after each sentence.");
@@ -349,6 +348,6 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   add_options(app, options);
   app.get_option("--steps")->default_str("epochs");
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("fine_tune", options, run);
 }

@@ -7,12 +7,11 @@
 #include <map>
 #include <span>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
-#include "../common/program.hpp"
+#include "../common/command_line.hpp"
 #include "../corpora/plain_text.hpp"
 #include "../ranks/run_training.hpp"
 #include "../training/training_run.hpp"
@@ -290,7 +289,7 @@ int run(const PretrainOptions& options) {
 int main(int argc, char** argv) {
   PretrainOptions options;
   static_cast<RunOptions&>(options) = {.steps = 8000, .batch = 32, .lr = 1e-3};
-  CLI::App app(
+  CommandLine app(
       "Trains a BERT to predict hidden tokens, as it was pretrained, on the Brown corpus or on a text of "
       "your own.");
   app.add_option("model", options.model, "The folder of the model, such as tiny_bert's")->required();
@@ -310,6 +309,6 @@ int main(int argc, char** argv) {
       ->check(in_range<std::size_t>(1, 100000000))
       ->capture_default_str();
   add_options(app, options);
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("pretrain", options, run);
 }

@@ -5,10 +5,10 @@
 #include <limits>
 #include <stdexcept>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "../corpora/plain_text.hpp"
 
@@ -56,8 +56,8 @@ int run(const TinyBertOptions& options) {
   return 0;
 }
 
-void add_options(CLI::App& app, TinyBertOptions& options) {
-  const CLI::Validator sizes = in_range<std::size_t>(1, 4096);
+void add_options(CommandLine& app, TinyBertOptions& options) {
+  const Check sizes = in_range<std::size_t>(1, 4096);
   app.add_option("folder", options.folder, "The folder to write")->required();
   app.add_option("--text", options.text,
                  "Take the vocabulary from this file of texts separated by blank lines instead of the Brown "
@@ -92,11 +92,11 @@ void add_options(CLI::App& app, TinyBertOptions& options) {
 
 int main(int argc, char** argv) {
   TinyBertOptions options;
-  CLI::App app(
+  CommandLine app(
       "Makes a folder with a small BERT, as Hugging Face's libraries read it: random weights, and a "
       "WordPiece "
       "vocabulary of the Brown corpus or of a text of your own.");
   add_options(app, options);
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("tiny_bert", [&] { return run(options); });
 }

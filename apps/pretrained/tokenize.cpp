@@ -1,14 +1,15 @@
 // Splits texts into the tokens that a pretrained model knows
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <xgrad/pretrained.hpp>
 
 #include "../common/columns.hpp"
+#include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "common/texts.hpp"
 
@@ -71,7 +72,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  CommandLine app(
       "Prints the tokens of each text, or of each line of the input, as a pretrained model's tokenizer makes "
       "them.");
   app.add_option("DIR", options.folder, "The model's folder")->required();
@@ -83,6 +84,6 @@ int main(int argc, char** argv) {
   auto* ids = app.add_flag("--ids", options.ids, "Print the numbers of the tokens instead");
   app.add_flag("--table", options.table, "A line for each token, with its number, place, word and type")
       ->excludes(ids);
-  if (const std::optional<int> exit_code = parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("tokenize", [&] { return run(options); });
 }

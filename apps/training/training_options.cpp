@@ -3,23 +3,22 @@
 #include <limits>
 #include <span>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/train/communicator.hpp>
 
-#include "../common/program.hpp"
+#include "../common/command_line.hpp"
 
 namespace apps {
 namespace {
 
-CLI::Validator in_size_range() { return in_range<std::size_t>(1, 4096); }
+Check in_size_range() { return in_range<std::size_t>(1, 4096); }
 
 }  // namespace
 
 bool RunOptions::leads() const { return ranks == nullptr || ranks->rank() == 0; }
 
-void add_options(CLI::App& app, RunOptions& options) {
-  const CLI::Validator sizes = in_size_range();
+void add_options(CommandLine& app, RunOptions& options) {
+  const Check sizes = in_size_range();
   app.add_option("--seed", options.seed, "Seed of the initial weights and the batches")
       ->check(in_range<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
@@ -45,16 +44,16 @@ void add_options(CLI::App& app, RunOptions& options) {
       ->needs(checkpoint);
   app.add_option("--precision", options.precision,
                  "Precision of matrix products: highest is float32; lower ones are faster on some processors")
-      ->check(CLI::IsMember({"highest", "high", "medium"}))
+      ->check(one_of({"highest", "high", "medium"}))
       ->capture_default_str();
   app.add_flag("--force-precision", options.force_precision, "Use --precision even if it is not faster");
   app.add_flag("--detect-anomaly", options.detect_anomaly,
                "Stop with an error that names the first op with a nan");
 }
 
-void add_options(CLI::App& app, TrainingOptions& options) {
+void add_options(CommandLine& app, TrainingOptions& options) {
   add_options(app, static_cast<RunOptions&>(options));
-  const CLI::Validator sizes = in_size_range();
+  const Check sizes = in_size_range();
   app.add_option("--d-model", options.d_model, "Width of the encoder")->check(sizes)->capture_default_str();
   app.add_option("--heads", options.heads, "Attention heads; they divide the width")
       ->check(sizes)

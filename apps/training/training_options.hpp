@@ -10,15 +10,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <xgrad/base/file.hpp>
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace xgrad {
 class Communicator;
 }  // namespace xgrad
 
 namespace apps {
+
+class CommandLine;
 
 /// How a model is trained.
 struct RunOptions {
@@ -47,10 +45,10 @@ struct EncoderSizes {
 struct TrainingOptions : RunOptions, EncoderSizes {};
 
 /// Adds the options to a program's command line; the values that `options` holds are the defaults.
-void add_options(CLI::App& app, RunOptions& options);
+void add_options(CommandLine& app, RunOptions& options);
 
 /// The same with the sizes.
-void add_options(CLI::App& app, TrainingOptions& options);
+void add_options(CommandLine& app, TrainingOptions& options);
 
 /// Throws xgrad::FileError if a file cannot be written; to be called before a long training.
 void check_writable(const std::string& path);

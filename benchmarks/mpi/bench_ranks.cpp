@@ -15,11 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <xgrad/mpi/world.hpp>
 #include <xgrad/ops/product/matmul_precision.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../encoder/configs.hpp"
 #include "../encoder/encoder.hpp"
@@ -285,14 +284,14 @@ int main(int argc, char** argv) {
   std::vector<std::string> configs{"small", "medium"};
   double seconds = 3;
   std::size_t bucket_bytes = xgrad::ShardedStepOptions().bucket_bytes;
-  CLI::App app(
+  apps::CommandLine app(
       "Prints the time of a training step (zero_grad, forward, backward, Adam) of one rank and of all, in "
       "turns; of "
       "all, how long a rank waits for the others, how long it computes while gradients are on their way, and "
       "what "
       "it sends in a step. To be started by mpirun, or run.sh --ranks.");
   app.add_option("--config", configs, "Sizes of the encoder, as of bench_encoder")
-      ->check(CLI::IsMember(config_names()))
+      ->check(apps::one_of(config_names()))
       ->capture_default_str();
   app.add_option("--seconds", seconds, "Time of each line")
       ->check(apps::in_range(1e-3, 1000.0))
@@ -300,7 +299,7 @@ int main(int argc, char** argv) {
   app.add_option("--bucket", bucket_bytes, "Bytes of a bucket")
       ->check(apps::in_range<std::size_t>(1, std::size_t{1} << 40))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
 
   return apps::run_program("bench_ranks", [&] {
     World world;

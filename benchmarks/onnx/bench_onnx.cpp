@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/onnx.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../encoder/configs.hpp"
 #include "../encoder/measuring.hpp"
@@ -160,18 +160,18 @@ int main(int argc, char** argv) {
   std::vector<std::string> configs{"toy", "small", "medium", "large", "longseq"};
   std::string peer;
   double seconds = 3;
-  CLI::App app(
+  apps::CommandLine app(
       "Measures the forward pass of a fresh BERT, and of the graph that it is exported to and read back as.");
   app.add_option("--config", configs,
                  "Sizes of the encoder, as bench_encoder has them; the first five by default")
-      ->check(CLI::IsMember(bench::config_names()));
+      ->check(apps::one_of(bench::config_names()));
   app.add_option("--vs", peer, "Another library to measure beside, in turns")
-      ->check(CLI::IsMember({"onnxruntime"}))
-      ->check(CLI::Validator(bench::missing_onnxruntime, ""));
+      ->check(apps::one_of({"onnxruntime"}))
+      ->check(apps::Check{bench::missing_onnxruntime, ""});
   app.add_option("--seconds", seconds, "Time of each size")
       ->check(apps::in_range(1e-3, 1000.0))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("bench_onnx", [&] {
     bench::prepare_to_compare(1);
     const xgrad::NoGrad guard;

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../encoder/measuring.hpp"
 #include "workers/protocol.hpp"
@@ -201,24 +201,24 @@ int run(Options options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  apps::CommandLine app(
       "Prints the time of a fine-tuning step (zero_grad, forward with dropout, cross-entropy, backward, "
       "clip_grad_norm, AdamW) and of a forward pass without gradients of BERT's sequence classifier with "
       "random weights, for 32 texts of 8 to 128 tokens. xgrad skips padding, or, in lines of their own, does "
       "not; each library has a process of its own.");
   app.add_option("--config", options.configs, "Sizes of the classifier")
-      ->check(CLI::IsMember(config_names()))
+      ->check(apps::one_of(config_names()))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that an op may use")
       ->check(apps::in_range<std::size_t>(1, 1024))
       ->capture_default_str();
   app.add_option("--vs", options.peers, "Other libraries to measure beside, in turns")
-      ->check(CLI::IsMember({"libtorch", "libtorch-tuned"}))
+      ->check(apps::one_of({"libtorch", "libtorch-tuned"}))
       ->capture_default_str();
   app.add_option("--turns", options.turns, "How often each library takes its turn")
       ->check(apps::in_range<std::size_t>(1, 1000))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
 
   return apps::run_program("bench_pretrained", [&] {
     bench::prepare_to_compare(options.threads);

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../encoder/configs.hpp"
 #include "../encoder/temporary_file.hpp"
@@ -58,10 +57,10 @@ int measure(std::size_t runs) {
 
 int main(int argc, char** argv) {
   std::size_t runs = 11;
-  CLI::App app("Trains the toy encoder with and without a report, in turns.");
+  apps::CommandLine app("Trains the toy encoder with and without a report, in turns.");
   app.add_option("--runs", runs, "Pairs of trainings")
       ->check(apps::in_range<std::size_t>(1, 1000))
       ->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("bench_report", [&] { return measure(runs); });
 }

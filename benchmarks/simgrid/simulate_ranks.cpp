@@ -22,9 +22,9 @@
 #include <vector>
 
 #include <simgrid/version.h>
-#include <CLI/CLI.hpp>
 #include <simgrid/s4u.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../../base/error.hpp"
 #include "../../train/detail/gradient_exchange.hpp"
@@ -391,7 +391,7 @@ template void accumulate_three(double*, const double*, const double*, const doub
 }  // namespace xgrad::kernels
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  apps::CommandLine app(
       "Predicts the time of a training step that many machines share, each of which has a shard of its own "
       "as large "
       "as the batch of bench_encoder. The exchange is the library's own code; computing takes as long as one "
@@ -401,7 +401,7 @@ int main(int argc, char** argv) {
       ->check(apps::in_range<std::size_t>(2, 4096))
       ->capture_default_str();
   app.add_option("--config", options.configs, "Sizes of the encoder")
-      ->check(CLI::IsMember(config_names()))
+      ->check(apps::one_of(config_names()))
       ->capture_default_str();
   app.add_option("--step", options.steps,
                  "How long one machine takes for a step of each, in ms, as bench_encoder prints it")
@@ -419,7 +419,7 @@ int main(int argc, char** argv) {
       ->check(apps::in_range<std::size_t>(1, std::size_t{1} << 30))
       ->capture_default_str();
   app.add_flag("--check", options.check, "Send real numbers, and compare bits and time");
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
 
   return apps::run_program("simulate_ranks", [&] {
     if ((!options.check || !options.steps.empty()) && options.steps.size() != options.configs.size())

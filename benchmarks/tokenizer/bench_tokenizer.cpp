@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <xgrad/base/error.hpp>
 #include <xgrad/pretrained/tokenizer.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../encoder/temporary_file.hpp"
 
@@ -104,7 +104,7 @@ void print_row(const std::string& name, double rate, double bytes, double tokens
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Times a tokenizer on one thread, text by text.");
+  apps::CommandLine app("Times a tokenizer on one thread, text by text.");
   std::string folder, file, peer;
   double seconds = 2;
   app.add_option("folder", folder, "a model's folder, with a tokenizer.json or the older files")->required();
@@ -113,8 +113,8 @@ int main(int argc, char** argv) {
       ->check(apps::in_range(1e-3, 1e4))
       ->capture_default_str();
   app.add_option("--vs", peer, "also measure Hugging Face's Rust library, which npm fetches")
-      ->check(CLI::IsMember({"tokenizers"}));
-  if (const auto code = apps::parse(app, argc, argv)) return *code;
+      ->check(apps::one_of({"tokenizers"}));
+  if (const auto code = app.parse(argc, argv)) return *code;
   return apps::run_program("bench_tokenizer", [&] {
     const Tokenizer tokenizer = Tokenizer::from_folder(folder);
     const std::vector<std::string> texts = file.empty() ? random_texts(tokenizer) : read_lines(file);

@@ -6,16 +6,15 @@
 #include <filesystem>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
-
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 
 namespace examples {
 
 NotebookReport::NotebookReport(int argc, char** argv, const std::string& title) {
-  CLI::App app(title + ".");
+  apps::CommandLine app(title + ".");
   app.add_option("--report", path_, "Write an HTML report to this file");
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) std::exit(*exit_code);
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) std::exit(*exit_code);
   if (path_.empty()) return;
   report_.emplace(title);
   report_->describe({.program = std::filesystem::path(argv[0]).filename().string()});

@@ -4,13 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <iomanip>
+#include <iostream>
 #include <optional>
 
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
-
-#include "../../apps/common/program.hpp"
+#include "../../apps/common/command_line.hpp"
 
 namespace {
 
@@ -50,10 +49,10 @@ Array wave(const xgrad::Shape& shape, double first) {
 }
 
 Show::Show(int argc, char** argv) {
-  CLI::App app("Prints results, or how long they take.");
+  apps::CommandLine app("Prints results, or how long they take.");
   app.add_flag("--time", time_, "Print microseconds and megabytes instead");
   app.add_option("--only", only_, "Only the result of this name");
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) std::exit(*exit_code);
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) std::exit(*exit_code);
   xgrad::set_num_threads(1);
 }
 

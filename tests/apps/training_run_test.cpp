@@ -2,18 +2,22 @@
 
 #include "../../apps/training/training_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <iterator>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "expect_error.hpp"
 #include "files.hpp"
 #include "signals.hpp"
@@ -425,14 +429,24 @@ TEST_F(ResumeTest, WithoutACheckpointNothingIsSavedAndNothingSaidOfIt) {
 
 // ---- The command line and the files ----
 
+/// Reads a command line: its arguments, a blank between them.
+std::optional<int> parse(const std::string& arguments, TrainingOptions& options) {
+  std::istringstream stream("program " + arguments);
+  std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  apps::CommandLine app;
+  apps::add_options(app, options);
+  return app.parse(static_cast<int>(pointers.size()), pointers.data());
+}
+
 TEST(TrainingOptionsTest, AreReadFromTheCommandLine) {
   TrainingOptions options = small_options();
-  CLI::App app;
-  apps::add_options(app, options);
-  app.parse(
+  EXPECT_FALSE(parse(
       "--seed 18446744073709551615 --steps 100000000 --batch 2 --d-model 4096 --heads 6 --d-ff 7 --layers 64 "
       "--lr 0.25 --shards 8 --metrics m --log l --checkpoint c --resume --detect-anomaly "
-      "--precision medium --force-precision");
+      "--precision medium --force-precision",
+      options));
   EXPECT_EQ(options.seed, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(options.steps, 100000000u);
   EXPECT_EQ(options.batch, 2u);
@@ -452,14 +466,8 @@ TEST(TrainingOptionsTest, AreReadFromTheCommandLine) {
 }
 
 TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
-  const auto parsed = [](const std::string& arguments) {
-    TrainingOptions options = small_options();
-    CLI::App app;
-    apps::add_options(app, options);
-    app.parse(arguments);
-    return options;
-  };
-  const TrainingOptions options = parsed("");
+  TrainingOptions options = small_options();
+  EXPECT_FALSE(parse("", options));
   EXPECT_EQ(options.seed, 4u);
   EXPECT_EQ(options.steps, 10u);
   EXPECT_EQ(options.lr, 0.05);
@@ -468,6 +476,13 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
   EXPECT_FALSE(options.resume || options.detect_anomaly || options.force_precision);
   EXPECT_EQ(options.precision, "highest");
   EXPECT_EQ(TrainingOptions{}.seed, 0u);
+  const auto error_of = [](const std::string& arguments) {
+    TrainingOptions refused = small_options();
+    CapturedStderr err;
+    EXPECT_EQ(parse(arguments, refused), 2);
+    return err.text();
+  };
+  const std::string end = "; --help lists the arguments\n";
   const std::string sizes = "[1, 4096]";
   for (const auto& [option, value, range] : {std::array<std::string, 3>{"--batch", "0", sizes},
                                              {"--batch", "4097", sizes},
@@ -481,13 +496,11 @@ TEST(TrainingOptionsTest, KeepTheirDefaultsAndRefuseWhatCannotBe) {
                                              {"--lr", "10.5", "[1e-09, 10]"},
                                              {"--lr", "1e-10", "[1e-09, 10]"},
                                              {"--seed", "+1", "[0, 18446744073709551615]"}}) {
-    const std::string arguments = option + " " + value;
-    EXPECT_EQ(message_of<CLI::ParseError>([&] { parsed(arguments); }),
-              option + ": must be a number in " + range + ", got " + value);
+    EXPECT_EQ(error_of(option + " " + value),
+              "program: " + option + ": must be a number in " + range + ", got " + value + end);
   }
-  EXPECT_EQ(message_of<CLI::ParseError>([&] { parsed("--resume"); }), "--resume requires --checkpoint");
-  EXPECT_EQ(message_of<CLI::ParseError>([&] { parsed("--precision low"); }),
-            "--precision: low not in {highest,high,medium}");
+  EXPECT_EQ(error_of("--resume"), "program: --resume requires --checkpoint" + end);
+  EXPECT_EQ(error_of("--precision low"), "program: --precision: low not in {highest,high,medium}" + end);
 }
 
 TEST(RunMetricsFileTest, AppearsWholeWhenItIsWritten) {

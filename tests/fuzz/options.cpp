@@ -1,8 +1,12 @@
 // Command lines of the training programs, an argument a line
 // seeds: tests/fuzz/seeds/options
-#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "../../apps/common/program.hpp"
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/training/training_options.hpp"
 
 #include "input.hpp"
@@ -21,9 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   apps::TrainingOptions options{{.steps = 1, .batch = 1, .lr = 1},
                                 {.d_model = 1, .heads = 1, .d_ff = 1, .layers = 1}};
-  CLI::App app;
+  apps::CommandLine app;
   apps::add_options(app, options);
-  if (apps::parse(app, static_cast<int>(pointers.size()), pointers.data())) return 0;
+  if (app.parse(static_cast<int>(pointers.size()), pointers.data())) return 0;
   for (const std::size_t size_option : {options.batch, options.d_model, options.heads, options.d_ff})
     fuzz::require(size_option >= 1 && size_option <= 4096, "a size is in its range");
   fuzz::require(options.lr >= 1e-9 && options.lr <= 10, "the rate is in its range");

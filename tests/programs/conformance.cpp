@@ -5,12 +5,13 @@
 #include <new>
 #include <optional>
 #include <regex>
+#include <sstream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../npy.hpp"
 #include "../ops/common/call.hpp"
@@ -359,10 +360,10 @@ class Runner {
 
 int main(int argc, char** argv) {
   std::string folder, filter;
-  CLI::App app("Runs every case of a directory and compares values, gradients and refusals.");
-  app.add_option("DIR", folder, "directory with cases.json")->required()->check(CLI::ExistingDirectory);
+  apps::CommandLine app("Runs every case of a directory and compares values, gradients and refusals.");
+  app.add_option("DIR", folder, "directory with cases.json")->required()->check(apps::existing_folder());
   app.add_option("--filter", filter, "only cases whose id this regular expression finds");
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
 
   return apps::run_program("conformance", [&] {
     const std::regex wanted(filter);

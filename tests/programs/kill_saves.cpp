@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -13,11 +14,10 @@
 #include <iostream>
 #include <random>
 
-#include <CLI/CLI.hpp>
-
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 
 namespace {
@@ -201,11 +201,11 @@ void fill_disks(const fs::path& folder, std::size_t count, std::uint64_t seed) {
 int main(int argc, char** argv) {
   std::size_t count = 100;
   std::uint64_t seed = 1;
-  CLI::App app(
+  apps::CommandLine app(
       "Kills a process that saves checkpoints, and saves to full disks: the last file must load whole.");
   app.add_option("N", count, "How many times of each")->check(apps::in_range<std::size_t>(1, 1000000));
   app.add_option("--seed", seed, "Seed of the moments and the sizes");
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("kill_saves", [&] {
     std::string folder = (fs::temp_directory_path() / "xgrad_kill_saves_XXXXXX").string();
     check(::mkdtemp(folder.data()) != nullptr, folder);

@@ -11,12 +11,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include <xgrad/onnx.hpp>
 #include <xgrad/onnx/detail/operators.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 
 namespace {
@@ -115,17 +114,17 @@ std::map<std::string, std::string> read_expected(const std::string& path) {
 int main(int argc, char** argv) {
   std::string root, known;
   std::size_t at_least = 1;
-  CLI::App app(
+  apps::CommandLine app(
       "Computes ONNX's test cases, those of operators that are supported, and compares the results.");
   app.add_option("DIR", root, "folder of the cases, such as /usr/share/libonnx-testdata/data/node")
       ->required()
-      ->check(CLI::ExistingDirectory);
+      ->check(apps::existing_folder());
   app.add_option("--expected", known,
                  "file with lines \"CASE: what is wrong\" of those that are known to fail")
-      ->check(CLI::ExistingFile);
+      ->check(apps::existing_file());
   app.add_option("--at-least", at_least, "how many have to pass")
       ->check(apps::in_range<std::size_t>(0, 100000));
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("onnx_cases", [&] {
     std::map<std::string, std::string> expected = read_expected(known);
     std::vector<fs::path> folders;

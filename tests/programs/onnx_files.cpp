@@ -1,4 +1,5 @@
 // Writes an ONNX file of each kind of model, and what the model computes, for the tests with other runtimes
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -8,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <xgrad/files.hpp>
@@ -16,6 +16,7 @@
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../../apps/models/tagger.hpp"
 #include "../../apps/models/word_classifier.hpp"
@@ -122,10 +123,11 @@ ExportedModel toy_encoder() {
 
 int main(int argc, char** argv) {
   std::string data, out;
-  CLI::App app("Writes an ONNX file of each kind of model, and its inputs and outputs in JSON beside it.");
+  apps::CommandLine app(
+      "Writes an ONNX file of each kind of model, and its inputs and outputs in JSON beside it.");
   app.add_option("data", data, "The folder of pretrained folders")->required();
   app.add_option("out", out, "A folder, which is made")->required();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("onnx_files", [&] {
     xgrad::manual_seed(0);
     const fs::path models = fs::path(out) / "models";

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <xgrad/files.hpp>
 #include <xgrad/pretrained.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../pretrained/tokenizer_cases.hpp"
 #include "../pretrained/unicode_sweep.hpp"
@@ -435,15 +435,15 @@ std::set<std::string> folders_with(const std::string& name, const std::string& r
 
 int main(int argc, char** argv) {
   std::string root;
-  CLI::App app(
+  apps::CommandLine app(
       "Compares folders of pretrained models and tokenizers with what Hugging Face and PyTorch gave.");
   app.add_option("DIR", root,
                  "directory with model folders (case.json), tokenizer cases (cases.json) and characters "
                  "(sweep.json), "
                  "at any depth")
       ->required()
-      ->check(CLI::ExistingDirectory);
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+      ->check(apps::existing_folder());
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   std::cout.precision(3);
   return apps::run_program("pretrained_parity", [&] {
     const auto models = folders_with("case.json", root), cases = folders_with("cases.json", root),

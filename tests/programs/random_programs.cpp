@@ -1,17 +1,19 @@
 // Draws random programs of the library's ops and compares what they compute in several ways, and with PyTorch
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../ops/common/draw.hpp"
 #include "deviation.hpp"
@@ -651,13 +653,13 @@ int campaign(const Settings& settings) {
 
 int main(int argc, char** argv) {
   Settings settings;
-  CLI::App app("Draws random programs and compares their values and derivatives.");
+  apps::CommandLine app("Draws random programs and compares their values and derivatives.");
   app.add_option("--count", settings.count, "how many programs")->capture_default_str();
   app.add_option("--seed", settings.seed, "of what is drawn")->capture_default_str();
   app.add_option("--only", settings.only, "this program alone, and its text");
   app.add_flag("--without-torch", settings.without_torch, "do not compare with PyTorch");
   app.add_option("--python", settings.python, "a Python, which may have torch")->capture_default_str();
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
 
   return apps::run_program("random_programs", [&] { return campaign(settings); });
 }

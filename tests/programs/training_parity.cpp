@@ -1,13 +1,15 @@
 // Trains the encoder of a directory (expected.json and .npy files) step by step and compares it with PyTorch
+#include <algorithm>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <xgrad/xgrad.hpp>
 
+#include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../npy.hpp"
 #include "deviation.hpp"
@@ -340,9 +342,9 @@ class Parity {
 
 int main(int argc, char** argv) {
   std::string folder;
-  CLI::App app("Follows PyTorch's training runs: losses, first gradients and final weights.");
-  app.add_option("DIR", folder, "directory with expected.json")->required()->check(CLI::ExistingDirectory);
-  if (const std::optional<int> exit_code = apps::parse(app, argc, argv)) return *exit_code;
+  apps::CommandLine app("Follows PyTorch's training runs: losses, first gradients and final weights.");
+  app.add_option("DIR", folder, "directory with expected.json")->required()->check(apps::existing_folder());
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   std::cout.precision(3);
   return apps::run_program("training_parity", [&] {
     Parity parity(folder);

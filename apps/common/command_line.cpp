@@ -1,0 +1,151 @@
+#include "command_line.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <filesystem>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <xgrad/base/detail/launcher.hpp>
+#include <xgrad/base/detail/parse.hpp>
+#include <xgrad/base/error.hpp>
+
+#include "program.hpp"
+
+namespace apps {
+namespace {
+
+Check check_of(const CLI::Validator& validator) {
+  return {[validator](const std::string& text) { return validator(text); }, validator.get_description()};
+}
+
+/// Whether this is the rank that prints: rank 0, or a process that mpirun has not started.
+bool is_first_rank() { return xgrad::detail::launched_rank().value_or(0) == 0; }
+
+}  // namespace
+
+template <class T>
+Check in_range(T least, T most) {
+  const std::string range =
+      xgrad::detail::join({"[", xgrad::detail::text(least), ", ", xgrad::detail::text(most), "]"});
+  const auto error = [=](const std::string& text) {
+    const std::optional<T> number = xgrad::detail::parsed<T>(text);
+    const bool right = number && least <= *number && *number <= most;
+    return right ? std::string() : "must be a number in " + range + ", got " + text;
+  };
+  return {error, "in " + range};
+}
+
+// std::size_t and std::uint64_t, whatever they are.
+template Check in_range(double, double);
+template Check in_range(unsigned, unsigned);
+template Check in_range(unsigned long, unsigned long);
+template Check in_range(unsigned long long, unsigned long long);
+
+Check one_of(const std::vector<std::string>& texts) { return check_of(CLI::IsMember(texts)); }
+
+Check existing_folder() { return check_of(CLI::ExistingDirectory); }
+
+Check existing_file() { return check_of(CLI::ExistingFile); }
+
+Option* Option::required() {
+  option_->required();
+  return this;
+}
+
+Option* Option::check(const Check& check) {
+  option_->check(CLI::Validator(check.error, check.name));
+  return this;
+}
+
+Option* Option::capture_default_str() {
+  option_->capture_default_str();
+  return this;
+}
+
+Option* Option::default_str(const std::string& text) {
+  option_->default_str(text);
+  return this;
+}
+
+Option* Option::expected(int least, int most) {
+  option_->expected(least, most);
+  return this;
+}
+
+Option* Option::needs(Option* other) {
+  option_->needs(other->option_);
+  return this;
+}
+
+Option* Option::excludes(Option* other) {
+  option_->excludes(other->option_);
+  return this;
+}
+
+struct CommandLine::Parts {
+  explicit Parts(const std::string& description) : app(description) {}
+
+  Option* keep(CLI::Option* option) {
+    options.push_back(Option(option));
+    return &options.back();
+  }
+
+  CLI::App app;
+  std::deque<Option> options;  // which do not move as more are added
+};
+
+CommandLine::CommandLine(const std::string& description) : parts_(std::make_unique<Parts>(description)) {}
+
+CommandLine::~CommandLine() = default;
+
+template <class T>
+Option* CommandLine::add_option(const std::string& name, T& variable, const std::string& help) {
+  return parts_->keep(parts_->app.add_option(name, variable, help));
+}
+
+// What the programs have; of the unsigned types std::size_t and std::uint64_t, whatever they are.
+template Option* CommandLine::add_option(const std::string&, std::string&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, double&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, unsigned&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, unsigned long&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, unsigned long long&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::optional<std::string>&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::optional<unsigned>&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::optional<unsigned long>&,
+                                         const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::optional<unsigned long long>&,
+                                         const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::vector<std::size_t>&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::vector<double>&, const std::string&);
+
+Option* CommandLine::add_flag(const std::string& name, bool& variable, const std::string& help) {
+  return parts_->keep(parts_->app.add_flag(name, variable, help));
+}
+
+Option* CommandLine::get_option(const std::string& name) {
+  return parts_->keep(parts_->app.get_option(name));
+}
+
+std::optional<int> CommandLine::parse(int argc, char** argv) {
+  CLI::App& app = parts_->app;
+  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::Success& asked) {
+    return is_first_rank() ? finish(name, app.exit(asked)) : 0;
+  } catch (const CLI::ParseError& error) {
+    // Of several unknown arguments the first; where one is required, a mistyped one may be why it is missing.
+    const std::vector<std::string> unknown = app.remaining();
+    if (is_first_rank()) {
+      std::cerr << name << ": "
+                << (unknown.empty() ? error.what() : "there is no argument '" + unknown.front() + "'")
+                << "; --help lists the arguments\n";
+    }
+    return 2;
+  }
+}
+
+}  // namespace apps

@@ -1,0 +1,91 @@
+#pragma once
+
+// Command lines: which arguments a program takes, and what they say. CLI11 reads them, whose header takes
+// seconds to compile: only command_line.cpp includes it.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class Option;
+}  // namespace CLI
+
+namespace apps {
+
+/// What an argument must be.
+struct Check {
+  std::function<std::string(const std::string&)> error;  ///< of a text: what is wrong; empty if it is right
+  std::string name;                                      ///< of what is right, for the help
+};
+
+/// A number in [least, most]. CLI::Range would accept nan, and would turn -1 into the largest number of an
+/// unsigned type. T: double or an unsigned type.
+template <class T>
+Check in_range(T least, T most);
+
+Check one_of(const std::vector<std::string>& texts);
+
+Check existing_folder();
+Check existing_file();
+
+/// An argument of a command line, which owns it. Functions return it, so that calls can be chained.
+class Option {
+ public:
+  Option* required();
+
+  Option* check(const Check& check);
+
+  /// The value that the variable holds is the default that the help tells.
+  Option* capture_default_str();
+
+  /// The default that the help tells, which is also the value of an option that stands without one.
+  Option* default_str(const std::string& text);
+
+  /// How many values it takes, at least and at most.
+  Option* expected(int least, int most);
+
+  /// It is an error without the other one, or with it.
+  Option* needs(Option* other);
+  Option* excludes(Option* other);
+
+ private:
+  friend class CommandLine;
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  CLI::Option* option_;
+};
+
+/// The arguments of a program.
+class CommandLine {
+ public:
+  /// description: of what the program does, for its help.
+  explicit CommandLine(const std::string& description = "");
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+  ~CommandLine();
+
+  /// Adds an option, "--name" or "-n,--name", or an argument that is told by its place, "name"; parse()
+  /// writes to the variable. T: std::string, double, an unsigned type, an optional or a vector of some of
+  /// these, which command_line.cpp lists.
+  template <class T>
+  Option* add_option(const std::string& name, T& variable, const std::string& help);
+
+  /// Adds an option without a value.
+  Option* add_flag(const std::string& name, bool& variable, const std::string& help);
+
+  /// An option that was added.
+  Option* get_option(const std::string& name);
+
+  /// Reads the command line. Returns an exit code if the program should end: 0 after --help, 2 after an error
+  /// in the arguments, which is one line on stderr.
+  std::optional<int> parse(int argc, char** argv);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace apps
