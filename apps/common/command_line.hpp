@@ -1,7 +1,7 @@
 #pragma once
 
-// Command lines: which arguments a program takes, and what they say. CLI11 reads them, whose header takes
-// seconds to compile: only command_line.cpp includes it.
+// Command lines. CLI11 parses them; as its header takes seconds to compile, only command_line.cpp includes
+// it.
 
 #include <functional>
 #include <memory>
@@ -15,10 +15,10 @@ class Option;
 
 namespace apps {
 
-/// What an argument must be.
+/// A condition on an argument.
 struct Check {
-  std::function<std::string(const std::string&)> error;  ///< of a text: what is wrong; empty if it is right
-  std::string name;                                      ///< of what is right, for the help
+  std::function<std::string(const std::string&)> error;  ///< what is wrong with a text; empty if nothing is
+  std::string name;                                      ///< of the condition, for the help
 };
 
 /// A number in [least, most]. CLI::Range would accept nan, and would turn -1 into the largest number of an
@@ -31,23 +31,23 @@ Check one_of(const std::vector<std::string>& texts);
 Check existing_folder();
 Check existing_file();
 
-/// An argument of a command line, which owns it. Functions return it, so that calls can be chained.
+/// An argument of a command line, which owns it. Each function returns it, so that calls can be chained.
 class Option {
  public:
   Option* required();
 
   Option* check(const Check& check);
 
-  /// The value that the variable holds is the default that the help tells.
+  /// The help shows the value of the variable as the default.
   Option* capture_default_str();
 
-  /// The default that the help tells, which is also the value of an option that stands without one.
+  /// The default in the help, which is also the value of an option that is given without one.
   Option* default_str(const std::string& text);
 
-  /// How many values it takes, at least and at most.
+  /// The option takes at least and at most so many values.
   Option* expected(int least, int most);
 
-  /// It is an error without the other one, or with it.
+  /// The option is an error without the other one, or with it.
   Option* needs(Option* other);
   Option* excludes(Option* other);
 
@@ -67,8 +67,8 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
   ~CommandLine();
 
-  /// Adds an option, "--name" or "-n,--name", or an argument that is told by its place, "name"; parse()
-  /// writes to the variable. T: std::string, double, an unsigned type, an optional or a vector of some of
+  /// Adds an option, "--name" or "-n,--name", or a positional argument, "name"; parse() writes to
+  /// the variable. T: std::string, double, an unsigned type, an optional or a vector of some of
   /// these, which command_line.cpp lists.
   template <class T>
   Option* add_option(const std::string& name, T& variable, const std::string& help);
