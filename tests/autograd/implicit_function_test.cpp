@@ -190,7 +190,7 @@ TEST(ImplicitFunctionTest, RefusesWhatCannotBe) {
               implicit_function(V(1.0, true), itself, [](const V& y, const V& at) { return y - at; },
                                 {.batched = true});
             }),
-            "implicit_function: batched, y must have an axis of samples, got shape ()");
+            "implicit_function: with batched, y must have an axis of samples, got shape ()");
   EXPECT_EQ(
       message_of<GraphError>([&] { implicit_function(V(), itself, [](const V& y, const V&) { return y; }); }),
       "implicit_function: theta[0] is undefined");
