@@ -37,8 +37,8 @@ struct RecordedGraph {
 };
 
 /// The ancestors of the loss and of other shown tensors among traced ops, with gradients; the leaves'
-/// grad() is unchanged. Named leaves are parameters. Throws ShapeError if the loss is not a scalar, GraphError
-/// if it was not traced.
+/// grad() is unchanged. Named leaves are parameters. Throws ShapeError if the loss is not a scalar,
+/// GraphError if it was not traced.
 template <class T>
 RecordedGraph<T> recorded_graph(const std::vector<TracedOp<T>>& ops, const Variable<T>& loss,
                                 const std::vector<NamedParameter<T>>& names,
