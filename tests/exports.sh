@@ -12,8 +12,7 @@ kernels=$(grep -E '^_Z(N|NK|T.N|ZN|ZNK|GV.*N)5xgrad7kernels' <<<"$symbols" || tr
 # A mangled name has its length before it.
 exported=$(sed -nE 's/^_Z(N|NK|T.N)5xgrad(4onnx|10pretrained)?6detail([0-9]+)/\3 /p' <<<"$symbols" |
   awk '{ print substr($2, 1, $1) }' | sort -u)
-listed=$(awk '/^set\(exported_details/ { on = 1 } on { gsub(/^set\(exported_details/, ""); last = gsub(/\)/, ""); print } last { exit }' \
-  cmake/exports.cmake | tr -s ' ' '\n' | sed '/^$/d' | sort -u)
+listed=$(sed -n '/^set(exported_details/,/)/p' cmake/exports.cmake | sed 's/set(exported_details//; s/)//' | xargs -n 1 | sort -u)
 diff <(echo "$listed") <(echo "$exported") ||
   { echo 'the names in cmake/exports.cmake (<) are not those that are exported (>)' && exit 1; }
 echo "$(wc -l <<<"$exported") names of xgrad::detail and no kernel among $(wc -l <<<"$symbols") symbols"
