@@ -190,7 +190,7 @@ check_tools() {
 is_configured() { ! folder_of "$name" >/dev/null || grep -q "^build $name: phony " "$build/build.ninja"; }
 
 configure() {
-  local mpi=OFF onednn=OFF cache=$build/CMakeCache.txt # as installed: tests and programs follow
+  local mpi=OFF onednn=OFF unity=ON cache=$build/CMakeCache.txt # as installed: tests and programs follow
   if [[ $name != @(fuzz|learn) ]]; then
     if command -v mpicxx >/dev/null; then mpi=ON; fi
     if ${CXX:-c++} -E -x c++ -include dnnl.hpp /dev/null >/dev/null 2>&1; then onednn=ON; fi
@@ -199,7 +199,8 @@ configure() {
     grep -qx "XGRAD_BUILD_MPI:BOOL=$mpi" "$cache" && grep -qx "XGRAD_ONEDNN:BOOL=$onednn" "$cache" && is_configured; then
     return
   fi
-  settings+=(-D "XGRAD_BUILD_MPI=$mpi" -D "XGRAD_ONEDNN=$onednn")
+  if grep -qsx 'XGRAD_UNITY_BUILD:BOOL=OFF' "$cache"; then unity=OFF; fi # by a preset, for someone who changes sources
+  settings+=(-D "XGRAD_BUILD_MPI=$mpi" -D "XGRAD_ONEDNN=$onednn" -D "XGRAD_UNITY_BUILD=$unity")
   say 'configuring ...'
   local log
   log=$(mktemp)

@@ -157,9 +157,9 @@ std::pair<std::size_t, std::size_t> lengths_within(std::size_t room, std::size_t
 }
 
 /// Encodes one text, or one pair, after another.
-class Encoder {
+class TextEncoder {
  public:
-  Encoder(const Pipeline& pipeline, const EncodeOptions& options, bool is_pair)
+  TextEncoder(const Pipeline& pipeline, const EncodeOptions& options, bool is_pair)
       : pipeline_(pipeline),
         options_(options),
         is_pair_(is_pair),
@@ -316,18 +316,18 @@ Tokenizer Tokenizer::from_folder(const std::string& folder) {
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   check_text(text, "text", {});
-  return Encoder(impl_->pipeline, options, false)(text, {});
+  return TextEncoder(impl_->pipeline, options, false)(text, {});
 }
 
 Encoding Tokenizer::encode(std::string_view text, std::string_view second,
                            const EncodeOptions& options) const {
   check_text(text, "text", {});
   check_text(second, "second text", {});
-  return Encoder(impl_->pipeline, options, true)(text, second);
+  return TextEncoder(impl_->pipeline, options, true)(text, second);
 }
 
 Batch Tokenizer::encode(std::span<const std::string> texts, const EncodeOptions& options) const {
-  Encoder encoder(impl_->pipeline, options, false);
+  TextEncoder encoder(impl_->pipeline, options, false);
   std::vector<Encoding> encodings;
   encodings.reserve(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -342,7 +342,7 @@ Batch Tokenizer::encode(std::span<const std::string> texts, std::span<const std:
   if (texts.size() != seconds.size())
     fail<ValueError>("Tokenizer: there must be as many second texts as texts, got ", seconds.size(), " for ",
                      texts.size());
-  Encoder encoder(impl_->pipeline, options, true);
+  TextEncoder encoder(impl_->pipeline, options, true);
   std::vector<Encoding> encodings;
   encodings.reserve(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
