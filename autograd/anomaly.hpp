@@ -15,6 +15,10 @@ struct AnomalyError : std::runtime_error {
 /// "detect_anomaly: the result (3) of 'log' is nan at (1), and no input is". Reads each result once more, so
 /// training is slower. https://pytorch.org/docs/stable/autograd.html#torch.autograd.detect_anomaly
 class [[nodiscard]] DetectAnomaly : public Watcher {
+ public:
+  [[nodiscard]] DetectAnomaly() = default;
+
+ private:
   void on_op(const OpEvent<float>& event) override;
   void on_op(const OpEvent<double>& event) override;
   void on_backward_end(const BackwardEvent<float>& event) override;

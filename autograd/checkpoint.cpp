@@ -1,5 +1,6 @@
 #include "checkpoint.hpp"
 
+#include <cstring>
 #include <memory>
 #include <mutex>
 
@@ -40,21 +41,25 @@ Variable<T> detail::checkpoint(std::function<Variable<T>(const std::vector<Varia
   at.clear();
 
   const auto backward = [f = std::move(f), random,
-                         nodes = List(inputs.begin() + static_cast<std::ptrdiff_t>(x.size()), inputs.end()),
-                         shape = y.shape()](Variable<T> dy, Needs needs, const List& x) {
+                         nodes = List(inputs.begin() + static_cast<std::ptrdiff_t>(x.size()), inputs.end())](
+                            Variable<T> dy, Needs needs, const List& x, const Variable<T>& first) {
     const bool create_graph = grad_enabled();
     const EnableGrad guard;
     Generator again(*random);
     const UseGenerator same_numbers(again);
     List ends = called_again_with(x, needs);
     const Variable<T> y = f(ends);
-    if (y.shape() != shape)
-      fail<ShapeError>("checkpoint: f must return the same shape each time, first ", shape, ", then ",
+    if (y.shape() != first.shape())
+      fail<ShapeError>("checkpoint: f must return the same shape each time, first ", first.shape(), ", then ",
                        y.shape());
+    if (std::memcmp(data(y), data(first), y.size() * sizeof(T)) != 0)
+      fail<GraphError>(
+          "checkpoint: f must return the same values each time; what it reads, such as a parameter, has "
+          "changed");
     ends.insert(ends.end(), nodes.begin(), nodes.end());
     return needed_gradients(y, ends, ends.size(), needs, dy, create_graph);
   };
-  return record_list<T>(ops::checkpoint, std::move(y), inputs, Attributes(), Saved(x), backward);
+  return record_list<T>(ops::checkpoint, std::move(y), inputs, Attributes(), Saved(x, Output()), backward);
 }
 
 template <class T>

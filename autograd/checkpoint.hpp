@@ -28,7 +28,7 @@ Variable<T> checkpoint(std::function<Variable<T>(const std::vector<Variable<T>>&
 /// refer to objects destroyed before the backward pass, and must compute the same then: it draws the same
 /// random numbers, and must not depend on state that changes in between. Other Variables that f reads, such
 /// as a model's parameters, get gradients, too. Derivatives of any order. Throws ShapeError, in the backward
-/// pass, if f then returns another shape, and GraphError if x was changed in place.
+/// pass, if f then returns another shape, and GraphError if x was changed in place or f returns other values.
 ///
 /// Chen, Xu, Zhang and Guestrin, Training deep nets with sublinear memory cost (2016);
 /// https://pytorch.org/docs/stable/checkpoint.html

@@ -14,7 +14,8 @@ inline constexpr Op on_gradient("on_gradient", {"x"});
 
 /// y = x. `hook` is called with the gradient of y before it propagates to x: to print it, to gather
 /// statistics, or to replace it by the returned gradient of the same shape; a hook that returns nothing
-/// leaves it unchanged. Under create_graph, the ops of the hook are recorded.
+/// leaves it unchanged. Under create_graph, the ops of the hook are recorded. Throws GraphError, in the
+/// backward pass, if the hook assigns to its argument, which other gradients may share.
 ///
 ///   h = on_gradient(h, [](const Variable<>& dy) { return clamp(dy, -1, 1); });
 ///
@@ -23,12 +24,16 @@ template <class T, class F>
 Variable<T> on_gradient(const Variable<T>& x, F hook) {
   return record<T>(ops::on_gradient, x.detach(), Inputs(x), Saved(),
                    [hook = std::move(hook)](Variable<T> dy, Needs) -> Grads<T, 1> {
+                     const detail::SavedValue<T> before(detail::Access<T>::value(dy));
                      if constexpr (std::is_void_v<std::invoke_result_t<const F&, const Variable<T>&>>) {
                        hook(std::as_const(dy));
-                       return {std::move(dy)};
                      } else {
-                       return {hook(std::as_const(dy))};
+                       dy = hook(std::as_const(dy));
                      }
+                     if (before.value->version != before.version)
+                       detail::fail<GraphError>(
+                           "on_gradient: the hook must not change its argument, but return a gradient");
+                     return {std::move(dy)};
                    });
 }
 

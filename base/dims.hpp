@@ -8,12 +8,37 @@
 
 namespace xgrad {
 
+namespace detail {
+
+/// Any integer type but bool and those of characters, which mean something else.
+template <class I>
+concept Integer =
+    std::integral<I> && !std::same_as<I, bool> && !std::same_as<I, char> && !std::same_as<I, wchar_t> &&
+    !std::same_as<I, char8_t> && !std::same_as<I, char16_t> && !std::same_as<I, char32_t>;
+
+/// First member of a struct of options, so that each option needs its name: {.keepdim = true}, but not
+/// {true}.
+struct ByName {};
+
+}  // namespace detail
+
+/// An axis, an index or a length: an integer of any type, but no bool and no character.
+class Int {
+ public:
+  template <detail::Integer I>
+  constexpr Int(I value) noexcept : value_(static_cast<std::ptrdiff_t>(value)) {}
+  constexpr operator std::ptrdiff_t() const noexcept { return value_; }
+
+ private:
+  std::ptrdiff_t value_;
+};
+
 /// A list of axes or lengths: `1`, `{0, 2}`, `{batch, -1}` with integers of any types, or a Shape.
 class Dims {
  public:
-  template <std::integral... I>
-  requires(sizeof...(I) > 0 && !(std::same_as<I, bool> || ...)) Dims(I... items)
-      : items_{static_cast<std::ptrdiff_t>(items)...} {}
+  template <detail::Integer... I>
+  requires(sizeof...(I) > 0) Dims(I... items) : items_{static_cast<std::ptrdiff_t>(items)...} {}
+  Dims(Int item) : items_{static_cast<std::ptrdiff_t>(item)} {}
   template <std::input_iterator I>
   Dims(I first, I last) : items_(first, last) {}
   Dims(const Shape& shape) : items_(shape.begin(), shape.end()) {}

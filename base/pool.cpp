@@ -10,17 +10,18 @@
 #endif
 
 #include "detail/value.hpp"
-#include "detail/vectorized.hpp"
+
+#ifdef __linux__
+// The sanitizers', where the program has them; xgrad itself may be compiled without.
+extern "C" [[gnu::weak]] void __asan_init();
+extern "C" [[gnu::weak]] void __tsan_init();
+#endif
 
 namespace xgrad {
 namespace {
 
 constexpr std::size_t alignment = 64;
-#ifdef XGRAD_SANITIZED
-constexpr std::size_t largest_cached = 0;  // so that the sanitizer sees every use of memory after its release
-#else
 constexpr std::size_t largest_cached = std::size_t{1} << (sizeof(std::size_t) > 4 ? 32 : 30);
-#endif
 constexpr std::size_t cache_limit = std::size_t{1} << 30;  // bytes a thread keeps
 constexpr std::size_t class_count = 16 + 8 * 22 + 1;
 
@@ -40,6 +41,16 @@ SizeClass size_class(std::size_t bytes) {
   return {16 + (shift - 7) * 8 + (step - 9), step << shift};
 }
 
+/// Whether AddressSanitizer or ThreadSanitizer observes the process. Nothing is cached then, and no block is
+/// larger than requested: they detect every use of memory after its release or past its end.
+bool is_sanitized() noexcept {
+#ifdef __linux__
+  return __asan_init != nullptr || __tsan_init != nullptr;
+#else
+  return false;
+#endif
+}
+
 struct FreeBlock {
   FreeBlock* next;
 };
@@ -51,7 +62,7 @@ struct Pool {
   std::size_t system_allocations;
   std::ptrdiff_t live_blocks;
   bool registered;  // for emptying at thread exit
-  bool closed;
+  bool closed;      // caches nothing
 };
 constinit thread_local Pool pool{};
 
@@ -79,6 +90,7 @@ void register_thread_exit() {
   thread_local ThreadExit at_exit;
   static_cast<void>(&at_exit);
   pool.registered = true;
+  pool.closed = is_sanitized();
 }
 
 void* allocate_from_system(std::size_t bytes) {
@@ -102,7 +114,7 @@ void* pool_allocate(std::size_t bytes) {
   FreeBlock*& list = pool.free[wanted.index];
   FreeBlock* block = list;
   if (block == nullptr) {
-    void* fresh = allocate_from_system(wanted.capacity);
+    void* fresh = allocate_from_system(is_sanitized() ? bytes : wanted.capacity);
     ++pool.live_blocks;
     return fresh;
   }

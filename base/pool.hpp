@@ -32,7 +32,7 @@ void* pool_allocate(std::size_t bytes);
 /// Releases a block that pool_allocate(bytes) returned to any thread.
 void pool_release(void* block, std::size_t bytes) noexcept;
 
-/// Whether the calling thread may cache memory: false once it is ending.
+/// Whether the calling thread may cache memory: false once it is ending, and under a sanitizer.
 bool may_keep() noexcept;
 
 }  // namespace detail

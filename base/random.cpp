@@ -266,7 +266,7 @@ Array<T> uniform(const Shape& shape, double low, double high, Generator& generat
   Array<T> x = Array<T>::from_shape(shape);
   for (T& element : x.storage()) {
     element = std::fma(generator.uniform<T>(), range, from);
-    if (element == to) element = from;  // rounded up
+    if (element >= to) element = from;  // rounded up
   }
   return x;
 }

@@ -111,7 +111,8 @@ Generator& default_generator();
 /// object.
 class [[nodiscard]] UseGenerator : detail::ScopedValue<Generator*> {
  public:
-  explicit UseGenerator(Generator& generator) noexcept : ScopedValue(detail::used_generator, &generator) {}
+  [[nodiscard]] explicit UseGenerator(Generator& generator) noexcept
+      : ScopedValue(detail::used_generator, &generator) {}
 };
 
 /// Seeds the default generator: starts PyTorch's stream of this seed (torch.manual_seed).

@@ -314,7 +314,8 @@ NpzFile::NpzFile(const std::string& path) {
 
 template <class T>
 Array<T> load_npy(const std::string& path) {
-  return detail::array_from<T>(path, NpyFile(path).tensor(), false);
+  const NpyFile file(path);
+  return detail::array_from<T>(path, file.tensor(), false);
 }
 
 template <class T>

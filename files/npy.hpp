@@ -19,7 +19,8 @@ class NpyFile {
   explicit NpyFile(const std::string& path);
 
   /// The array, without a name; valid for the lifetime of this object.
-  const TensorView& tensor() const { return tensor_; }
+  const TensorView& tensor() const& { return tensor_; }
+  const TensorView& tensor() && = delete;
 
  private:
   MappedFile file_;
@@ -36,7 +37,8 @@ class NpzFile {
   explicit NpzFile(const std::string& path);
 
   /// In the order of the archive, with names without ".npy"; valid for the lifetime of this object.
-  const std::vector<TensorView>& tensors() const { return tensors_; }
+  const std::vector<TensorView>& tensors() const& { return tensors_; }
+  const std::vector<TensorView>& tensors() && = delete;
 
  private:
   std::vector<std::vector<std::byte>> contents_;

@@ -29,8 +29,10 @@ class SafetensorsFile {
   SafetensorsFile(const std::string& name, std::vector<std::byte> bytes);
 
   /// In the order of their bytes; valid for the lifetime of this object.
-  const std::vector<TensorView>& tensors() const { return tensors_; }
-  const Metadata& metadata() const { return metadata_; }
+  const std::vector<TensorView>& tensors() const& { return tensors_; }
+  const std::vector<TensorView>& tensors() && = delete;
+  const Metadata& metadata() const& { return metadata_; }
+  Metadata metadata() && { return std::move(metadata_); }
 
  private:
   void read(const std::string& path, std::span<const std::byte> bytes);

@@ -42,6 +42,8 @@ void add_attribute(AttributeList& list, const char* name, const A& value) {
     list.add(name, static_cast<double>(value));
   } else if constexpr (std::convertible_to<const A&, std::string_view>) {
     list.add(name, std::string_view(value));
+  } else if constexpr (std::convertible_to<const A&, std::int64_t>) {
+    list.add(name, static_cast<std::int64_t>(value));
   } else if constexpr (std::same_as<A, Ids> || std::same_as<A, Mask>) {
     list.add(name, &value);
   } else if constexpr (std::is_pointer_v<A>) {

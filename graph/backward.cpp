@@ -214,7 +214,7 @@ Variable<T> clone(const Variable<T>& gradient) {
 template <class T>
 Variable<T> first_gradient(const char* what, const Variable<T>& output, const Variable<T>& seed,
                            bool create_graph) {
-  if (!output.defined()) fail<GraphError>(what, ": the variable is undefined");
+  if (!output.defined()) fail<GraphError>(what, ": the variable is undefined (moved from?)");
   if (!output.requires_grad()) {
     fail<GraphError>(what, ": the variable ", output.shape(),
                      " has no graph: nothing it was computed from requires a gradient");
@@ -243,8 +243,10 @@ void run_along(Route<T>& route, const Ref<Node<T>>& root, Variable<T>&& first, b
 }
 
 void fail_released(const char* op) {
-  fail<GraphError>("backward: the graph through '", op,
-                   "' was released by an earlier backward; pass retain_graph there to go through it again");
+  fail<GraphError>(
+      "backward: the graph through '", op,
+      "' was released by an earlier backward; pass retain_graph there to go through it again, or detach() "
+      "what is carried over");
 }
 
 }  // namespace detail

@@ -15,13 +15,13 @@ inline bool grad_enabled() noexcept { return detail::recording; }
 /// Disables recording on this thread for the lifetime of the object: `NoGrad guard;` (torch.no_grad).
 class [[nodiscard]] NoGrad : detail::ScopedValue<bool> {
  public:
-  NoGrad() noexcept : ScopedValue(detail::recording, false) {}
+  [[nodiscard]] NoGrad() noexcept : ScopedValue(detail::recording, false) {}
 };
 
 /// Enables recording on this thread for the lifetime of the object, inside a NoGrad (torch.enable_grad).
 class [[nodiscard]] EnableGrad : detail::ScopedValue<bool> {
  public:
-  EnableGrad() noexcept : ScopedValue(detail::recording, true) {}
+  [[nodiscard]] EnableGrad() noexcept : ScopedValue(detail::recording, true) {}
 };
 
 }  // namespace xgrad

@@ -16,7 +16,8 @@ detail::LeafNode<T>* leaf_of(const Variable<T>& variable) noexcept {
 }  // namespace
 
 template <Real T>
-Variable<T>::Variable(Array<T> array, bool requires_grad) {
+Variable<T>::Variable(Owned owned, bool requires_grad) {
+  Array<T>& array = owned.array;
   // before it becomes a value, which is recycled when it goes
   detail::check_count("Variable", array.shape());
   if (array.storage().size() != element_count(array.shape())) {
@@ -27,13 +28,14 @@ Variable<T>::Variable(Array<T> array, bool requires_grad) {
 }
 
 template <Real T>
-Variable<T>::Variable(T scalar, bool requires_grad) : value_(detail::make_value<T>(Shape{}, "Variable")) {
-  *value_->array.data() = scalar;
+Variable<T>::Variable(Scalar scalar, bool requires_grad)
+    : value_(detail::make_value<T>(Shape{}, "Variable")) {
+  *value_->array.data() = scalar.value;
   if (requires_grad) node_ = detail::Ref<detail::Node<T>>(new detail::LeafNode<T>(Shape{}));
 }
 
 template <Real T>
-std::size_t Variable<T>::shape(int axis) const {
+std::size_t Variable<T>::shape(Int axis) const {
   return shape()[detail::normalize_axis("shape", axis, shape())];
 }
 

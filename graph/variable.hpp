@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../base/array.hpp"
+#include "../base/dims.hpp"
 #include "../base/error.hpp"
 #include "detail/node.hpp"
 #include "grad_mode.hpp"
@@ -34,6 +35,33 @@ Array<T> array_of(std::span<const E> elements) {
 template <class E>
 inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>::value;
 
+/// An expression whose elements are no ids.
+template <class E>
+concept FloatExpression =
+    is_expression<E> && std::floating_point<typename std::remove_cvref_t<E>::value_type>;
+
+/// Whether an expression has elements wider than T. A number in it does not count: in x * 0.5 the 0.5 is
+/// rounded to x's type.
+template <class T, class E>
+inline constexpr bool is_wider = std::floating_point<typename E::value_type> &&
+                                 (sizeof(typename E::value_type) > sizeof(T));
+template <class T, class E>
+inline constexpr bool is_wider<T, xt::xscalar<E>> = false;
+template <class T, class F, class... E>
+inline constexpr bool is_wider<T, xt::xfunction<F, E...>> =
+    std::floating_point<typename xt::xfunction<F, E...>::value_type> &&
+    (sizeof(typename xt::xfunction<F, E...>::value_type) > sizeof(T)) &&
+    (is_wider<T, std::remove_cvref_t<E>> || ...);
+
+/// The array of an expression.
+template <class T, class E>
+Array<T> evaluated(const xt::xexpression<E>& expression) {
+  static_assert(
+      !is_wider<T, E>,
+      "an array of double would be rounded to float: write xt::cast<float>(array) if that is meant");
+  return Array<T>(expression);
+}
+
 }  // namespace detail
 
 /// A handle to an array that may take part in differentiation: a shared value and an optional shared node of
@@ -49,34 +77,40 @@ class Variable {
 
   Variable() = default;
 
-  /// A scalar, of shape ().
-  Variable(T scalar, bool requires_grad = false);
+  /// A scalar, of shape (); rounded to T.
+  template <class S, std::same_as<bool> B = bool>
+  requires(std::floating_point<S> || detail::Integer<S>) Variable(S scalar, B requires_grad = false)
+      : Variable(Scalar{static_cast<T>(scalar)}, requires_grad) {}
 
-  /// A list with more than one element, of shape (N): Variable<double>({1.0, 2.0}).
+  /// A list, of shape (N): Variable<double>({1.0, 2.0}), Variable<double>({5}).
   template <class E, std::size_t N>
-  requires std::is_arithmetic_v<E> Variable(const E (&elements)[N], bool requires_grad = false)
+  requires(std::floating_point<E> || detail::Integer<E>)
+      Variable(const E (&elements)[N], bool requires_grad = false)
       : Variable(detail::array_of<T, E>(elements), requires_grad) {}
 
   /// Moves an array in. Throws ShapeError for a moved-from array.
-  Variable(Array<T> array, bool requires_grad = false);
+  template <std::same_as<bool> B = bool>
+  Variable(Array<T> array, B requires_grad = false) : Variable(Owned{std::move(array)}, requires_grad) {}
 
-  /// Evaluates any xtensor expression.
+  /// Evaluates any xtensor expression. One of double does not compile for float.
   template <class E>
   Variable(const xt::xexpression<E>& expression, bool requires_grad = false)
-      : Variable(Array<T>(expression), requires_grad) {}
+      : Variable(detail::evaluated<T>(expression), requires_grad) {}
 
   /// False for a default-constructed Variable.
   bool defined() const noexcept { return static_cast<bool>(value_); }
 
-  /// The array, valid for the lifetime of its handles. Throws GraphError for an undefined variable, as does
-  /// everything that reads a value.
-  const Array<T>& value() const { return checked("value").array; }
-  const Shape& shape() const { return value().shape(); }
-  std::size_t dimension() const { return value().dimension(); }
-  std::size_t size() const { return value().size(); }
+  /// The array, valid for the lifetime of its handles; of a temporary handle, a copy. Throws GraphError for
+  /// an undefined variable, as does everything that reads a value.
+  const Array<T>& value() const& { return checked("value").array; }
+  Array<T> value() && { return checked("value").array; }
+  const Shape& shape() const& { return checked("value").array.shape(); }
+  Shape shape() && { return checked("value").array.shape(); }
+  std::size_t dimension() const { return checked("value").array.dimension(); }
+  std::size_t size() const { return checked("value").array.size(); }
 
   /// The length of one axis; negative axes count from the end. Throws IndexError.
-  std::size_t shape(int axis) const;
+  std::size_t shape(Int axis) const;
 
   /// The only element. Throws ShapeError unless there is exactly one.
   T item() const;
@@ -117,6 +151,11 @@ class Variable {
   /// Replaces a leaf's elements in place, for all handles: optimizers, loading. The shape must not change.
   /// The backward of a recorded op that saved the old elements throws GraphError.
   void assign(const Array<T>& elements) const;
+  /// Evaluates an xtensor expression. One of double does not compile for float.
+  template <class E>
+  void assign(const xt::xexpression<E>& expression) const {
+    assign(detail::evaluated<T>(expression));
+  }
 
   friend Variable operator+(const Variable& a, const Variable& b) { return add(a, b); }
   friend Variable operator+(const Variable& a, T b) { return add(a, b); }
@@ -135,9 +174,18 @@ class Variable {
  private:
   friend struct detail::Access<T>;
 
+  struct Scalar {
+    T value;
+  };
+  struct Owned {
+    Array<T> array;
+  };
+  Variable(Scalar scalar, bool requires_grad);
+  Variable(Owned owned, bool requires_grad);
+
   detail::Value<T>& checked(const char* what) const {
     if (!value_) [[unlikely]]
-      detail::fail<GraphError>(what, ": the variable is undefined");
+      detail::fail<GraphError>(what, ": the variable is undefined (moved from?)");
     return *value_;
   }
 

@@ -133,14 +133,14 @@ class [[nodiscard]] ModuleScope {
 /// Disables watchers on this thread for the lifetime of the object: for ops inside an op.
 class [[nodiscard]] Unwatched : protected ScopedValue<Watcher*> {
  public:
-  Unwatched() noexcept : ScopedValue(watchers, nullptr) {}
+  [[nodiscard]] Unwatched() noexcept : ScopedValue(watchers, nullptr) {}
 };
 
 /// Replaces fused kernels with single ops for watchers of this thread, for the lifetime of the object;
 /// results are equal up to rounding.
 class [[nodiscard]] SingleOps : ScopedValue<bool> {
  public:
-  SingleOps() noexcept : ScopedValue(single_ops, true) {}
+  [[nodiscard]] SingleOps() noexcept : ScopedValue(single_ops, true) {}
 };
 
 /// Builds a list of attributes; out of line, as every op uses it.

@@ -19,8 +19,12 @@ class Embedding : public Module<T> {
   explicit Embedding(Array<T> weight, EmbeddingOptions options = {});
 
   Variable<T> operator()(const Ids& ids) const;
+  /// Ids are integers: xt::cast<std::int64_t>(ids).
+  template <detail::FloatExpression E>
+  Variable<T> operator()(const E& ids) const = delete;
 
-  const Variable<T>& weight() const { return weight_; }
+  const Variable<T>& weight() const& { return weight_; }
+  Variable<T> weight() && { return weight_; }
 
  private:
   EmbeddingOptions options_;

@@ -11,7 +11,7 @@ namespace xgrad {
 template <class T>
 class EvalMode {
  public:
-  explicit EvalMode(const Module<T>& module);
+  [[nodiscard]] explicit EvalMode(const Module<T>& module);
   EvalMode(const EvalMode&) = delete;
   EvalMode& operator=(const EvalMode&) = delete;
   ~EvalMode();

@@ -23,8 +23,10 @@ class LayerNorm : public Module<T> {
   /// The layer norm of x + residual.
   Variable<T> operator()(const Variable<T>& x, const Variable<T>& residual) const;
 
-  const Variable<T>& weight() const { return weight_; }
-  const Variable<T>& bias() const { return bias_; }
+  const Variable<T>& weight() const& { return weight_; }
+  Variable<T> weight() && { return weight_; }
+  const Variable<T>& bias() const& { return bias_; }
+  Variable<T> bias() && { return bias_; }
 
  private:
   Dims normalized_shape_;

@@ -20,8 +20,10 @@ class Linear : public Module<T> {
 
   Variable<T> operator()(const Variable<T>& x) const;
 
-  const Variable<T>& weight() const { return weight_; }
-  const Variable<T>& bias() const { return bias_; }  ///< undefined without a bias
+  const Variable<T>& weight() const& { return weight_; }
+  Variable<T> weight() && { return weight_; }
+  const Variable<T>& bias() const& { return bias_; }  ///< undefined without a bias
+  Variable<T> bias() && { return bias_; }
 
  private:
   Variable<T> weight_, bias_;

@@ -63,7 +63,8 @@ class Module {
   Module& operator=(const Module&) = default;
 
   /// The class name, as in summaries.
-  const std::string& type() const noexcept { return state_->type; }
+  const std::string& type() const& noexcept { return state_->type; }
+  std::string type() && { return state_->type; }
 
   /// In the order of declaration, the module's own before those of children: "layers.0.norm1.weight". A
   /// parameter with several names is listed once, under the first.

@@ -39,7 +39,8 @@ class ToyEncoder : public Module<T> {
  public:
   explicit ToyEncoder(const ToyEncoderConfig& config);
 
-  const ToyEncoderConfig& config() const { return config_; }
+  const ToyEncoderConfig& config() const& { return config_; }
+  ToyEncoderConfig config() && { return config_; }
 
   /// The encoded tokens, (batch, seq, d_model).
   Variable<T> operator()(const Ids& ids) const;

@@ -246,17 +246,17 @@ Graph<T>::Graph(const std::string& name, const detail::Model& model) : Module<T>
 }
 
 template <class T>
-const std::vector<ValueDescription>& Graph<T>::inputs() const {
+std::vector<ValueDescription> Graph<T>::inputs() const {
   return program_->inputs;
 }
 
 template <class T>
-const std::vector<ValueDescription>& Graph<T>::outputs() const {
+std::vector<ValueDescription> Graph<T>::outputs() const {
   return program_->outputs;
 }
 
 template <class T>
-const std::map<std::string, std::size_t>& Graph<T>::operators() const {
+std::map<std::string, std::size_t> Graph<T>::operators() const {
   return program_->operators;
 }
 

@@ -49,11 +49,11 @@ class Graph : public Module<T> {
   Graph(const std::string& name, std::span<const std::byte> bytes);
 
   /// The inputs of a call; those with an initializer have a default value.
-  const std::vector<ValueDescription>& inputs() const;
-  const std::vector<ValueDescription>& outputs() const;
+  std::vector<ValueDescription> inputs() const;
+  std::vector<ValueDescription> outputs() const;
 
   /// The number of nodes of each operator, by name.
-  const std::map<std::string, std::size_t>& operators() const;
+  std::map<std::string, std::size_t> operators() const;
 
   /// All outputs, by name. Throws ValueError for missing, unknown and mistyped inputs, ShapeError for those
   /// of another shape, and the errors of ops, prefixed with the node's name.

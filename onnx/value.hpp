@@ -18,8 +18,8 @@ using Values = std::map<std::string, Value<T>>;
 
 /// The shape of a value.
 template <class T>
-const Shape& shape_of(const Value<T>& value) {
-  return std::visit([](const auto& array) -> const Shape& { return array.shape(); }, value);
+Shape shape_of(const Value<T>& value) {
+  return std::visit([](const auto& array) -> Shape { return array.shape(); }, value);
 }
 
 }  // namespace xgrad::onnx

@@ -113,7 +113,8 @@ class Encoder : public Model<T> {
   /// All parameters that are not frozen.
   std::vector<NamedParameter<T>> trainable_parameters() const;
 
-  const Variable<T>& word_embeddings() const { return words_.weight(); }
+  const Variable<T>& word_embeddings() const& { return words_.weight(); }
+  Variable<T> word_embeddings() && { return words_.weight(); }
 
  private:
   struct Settings {

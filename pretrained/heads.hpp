@@ -9,7 +9,8 @@ namespace xgrad::pretrained {
 template <class T>
 class TaskModel : public Model<T> {
  public:
-  const Encoder<T>& encoder() const { return encoder_; }
+  const Encoder<T>& encoder() const& { return encoder_; }
+  Encoder<T> encoder() && { return encoder_; }
 
   /// All parameters not frozen by encoder().freeze().
   std::vector<NamedParameter<T>> trainable_parameters() const;

@@ -28,10 +28,12 @@ struct LoadOptions {
 template <class T>
 class Model : public Module<T> {
  public:
-  const Config& config() const { return config_; }
+  const Config& config() const& { return config_; }
+  Config config() && { return config_; }
 
   /// Hugging Face's name of this class, "BertForMaskedLM".
-  const std::string& architecture() const { return this->type(); }
+  const std::string& architecture() const& { return this->type(); }
+  std::string architecture() && { return this->type(); }
 
  protected:
   /// `task` is the suffix of the class name: "ForMaskedLM".

@@ -140,7 +140,7 @@ Variable<T> SentenceEmbedder<T>::embed(const Input& input) const {
   if (!normalizes_) return vectors;
   // As torch.nn.functional.normalize, for which a vector is never shorter than this.
   constexpr T shortest = T(1e-12);
-  return vectors / clamp(sqrt(sum(square(vectors), {1}, true)), shortest);
+  return vectors / clamp(sqrt(sum(square(vectors), {1}, {.keepdim = true})), shortest);
 }
 
 template <class T>

@@ -40,8 +40,10 @@ class SentenceEmbedder {
   /// Writes encoder, tokenizer and the files of the modules into a folder. Throws FileError.
   void save(const std::string& folder) const;
 
-  const Encoder<T>& encoder() const { return encoder_; }
-  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const Encoder<T>& encoder() const& { return encoder_; }
+  Encoder<T> encoder() && { return encoder_; }
+  const Tokenizer& tokenizer() const& { return tokenizer_; }
+  Tokenizer tokenizer() && { return tokenizer_; }
   Pooling pooling() const { return pooling_; }
   bool normalizes() const { return normalizes_; }
   /// Maximum number of tokens of a text, including [CLS] and [SEP].

@@ -394,7 +394,7 @@ std::optional<std::int64_t> Tokenizer::token_to_id(std::string_view token) const
 
 bool Tokenizer::contains(std::int64_t id) const { return impl_->pipeline.tokens.index(id).has_value(); }
 
-const std::string& Tokenizer::token(std::int64_t id) const {
+std::string Tokenizer::token(std::int64_t id) const {
   const auto index = impl_->pipeline.tokens.index(id);
   if (!index) fail<IndexError>("Tokenizer: the id must be that of a token, got ", id);
   return impl_->pipeline.tokens[*index].text;

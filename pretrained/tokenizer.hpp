@@ -105,7 +105,7 @@ class Tokenizer {
   bool contains(std::int64_t id) const;
 
   /// The token of an id. Throws IndexError for an unknown id.
-  const std::string& token(std::int64_t id) const;
+  std::string token(std::int64_t id) const;
 
   /// The number of tokens. Ids may be larger if they have gaps.
   std::size_t size() const;

@@ -225,6 +225,10 @@ Variable<T> LBFGS<T>::evaluate(const Closure& closure) {
     detail::fail<GraphError>("LBFGS: the closure must return the loss, got an undefined variable");
   if (loss.size() != 1)
     detail::fail<ShapeError>("LBFGS: the closure must return one number, the loss, got shape ", loss.shape());
+  if (std::none_of(this->parameters().begin(), this->parameters().end(),
+                   [](const Variable<T>& parameter) { return parameter.has_grad(); })) {
+    detail::fail<GraphError>("LBFGS: the closure must call backward(), but no parameter has a gradient");
+  }
   return loss;
 }
 

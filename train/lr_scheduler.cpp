@@ -126,7 +126,7 @@ Rule<T> sequential_rule(const Optimizer<T>& optimizer, const std::vector<LRSched
 
 template <class T>
 LRScheduler<T>::LRScheduler(Optimizer<T>& optimizer, Rule rule)
-    : optimizer_(&optimizer), rule_(std::move(rule)) {
+    : optimizer_(&optimizer), presence_(optimizer.presence_.observer()), rule_(std::move(rule)) {
   for (std::size_t g = 0; g < optimizer.groups_.size(); ++g) {
     std::optional<double>& initial_lr = optimizer.groups_[g].initial_lr;
     if (!initial_lr) initial_lr = optimizer.lr(g);
@@ -140,9 +140,16 @@ void LRScheduler<T>::step() {
 }
 
 template <class T>
+Optimizer<T>& LRScheduler<T>::scheduled() const {
+  if (presence_.expired())
+    detail::fail<ValueError>("LRScheduler: the optimizer was moved or destroyed; it must stay where it is");
+  return *optimizer_;
+}
+
+template <class T>
 std::vector<double> LRScheduler<T>::base_lrs() const {
   std::vector<double> rates;
-  for (const auto& group : optimizer_->groups_) rates.push_back(*group.initial_lr);
+  for (const auto& group : scheduled().groups_) rates.push_back(*group.initial_lr);
   return rates;
 }
 
@@ -158,7 +165,7 @@ std::vector<double> LRScheduler<T>::rates(std::size_t epoch) const {
 template <class T>
 void LRScheduler<T>::set_rates(std::size_t epoch) {
   const std::vector<double> wanted = rates(epoch);
-  for (std::size_t group = 0; group < wanted.size(); ++group) optimizer_->set_lr(group, wanted[group]);
+  for (std::size_t group = 0; group < wanted.size(); ++group) scheduled().set_lr(group, wanted[group]);
   last_epoch_ = epoch;
 }
 

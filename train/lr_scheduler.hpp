@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "optimizer.hpp"
@@ -10,8 +11,8 @@ namespace xgrad {
 /// Computes an optimizer's learning rates from the epoch (the number of calls of step()) and from the base
 /// rates, which the groups had when their first scheduler was created. The constructor sets the rates of
 /// epoch 0; call step() after each step of the optimizer. Current rates are overwritten: of two schedulers of
-/// one optimizer, the last one called wins; SequentialLR chains several. The optimizer must not be moved or
-/// destroyed while its schedulers are used.
+/// one optimizer, the last one called wins; SequentialLR chains several. Throws ValueError if the optimizer
+/// was moved or destroyed.
 ///
 /// The optimizer stores and saves the rates and the base rates; a scheduler's state is "last_epoch", and
 /// loading it sets no rates. https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
@@ -31,8 +32,9 @@ class LRScheduler : public Stateful {
   std::vector<double> get_last_lr() const { return rates(last_epoch_); }
   std::vector<double> base_lrs() const;
 
-  const Optimizer<T>& optimizer() const { return *optimizer_; }
-  const Rule& rule() const { return rule_; }
+  const Optimizer<T>& optimizer() const { return scheduled(); }
+  const Rule& rule() const& { return rule_; }
+  Rule rule() && { return std::move(rule_); }
 
  protected:
   void list_state(StateArchive& state) override;
@@ -40,8 +42,10 @@ class LRScheduler : public Stateful {
  private:
   std::vector<double> rates(std::size_t epoch) const;
   void set_rates(std::size_t epoch);
+  Optimizer<T>& scheduled() const;
 
   Optimizer<T>* optimizer_;
+  std::weak_ptr<const void> presence_;  // of the optimizer
   Rule rule_;
   std::size_t last_epoch_ = 0;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,29 @@ struct ParameterGroup {
 template <class T>
 class LRScheduler;
 
+namespace detail {
+
+/// A token of an object, which expires when the object is destroyed or moved from.
+class Presence {
+ public:
+  Presence() : token_(std::make_shared<char>()) {}
+  Presence(const Presence&) : Presence() {}
+  Presence(Presence&& other) : Presence() { other.token_.reset(); }
+  Presence& operator=(const Presence&) noexcept { return *this; }
+  Presence& operator=(Presence&& other) noexcept {
+    other.token_.reset();
+    return *this;
+  }
+  ~Presence() = default;
+
+  std::weak_ptr<const void> observer() const noexcept { return token_; }
+
+ private:
+  std::shared_ptr<char> token_;
+};
+
+}  // namespace detail
+
 /// Base of all optimizers: parameters in groups, each with its options, and in-place steps.
 ///
 /// The state dict contains the options of the groups and the state of each parameter that has been updated,
@@ -34,7 +58,8 @@ class Optimizer : public Stateful {
   void zero_grad() const;
 
   /// The parameters of all groups, in order.
-  const std::vector<Variable<T>>& parameters() const { return parameters_; }
+  const std::vector<Variable<T>>& parameters() const& { return parameters_; }
+  std::vector<Variable<T>> parameters() && { return std::move(parameters_); }
 
   std::size_t group_count() const { return groups_.size(); }
   /// The learning rate of a group. Throws IndexError for an invalid group.
@@ -53,7 +78,9 @@ class Optimizer : public Stateful {
 
   explicit Optimizer(const char* name) : name_(name) {}
   Optimizer(const Optimizer&) = default;
+  Optimizer(Optimizer&&) = default;
   Optimizer& operator=(const Optimizer&) = default;
+  Optimizer& operator=(Optimizer&&) = default;
 
   /// Throws ValueError for a parameter that is not a leaf that requires a gradient, or is a duplicate.
   void add_group(const std::vector<Variable<T>>& parameters);
@@ -82,6 +109,7 @@ class Optimizer : public Stateful {
   std::size_t checked(std::size_t group) const;
 
   const char* name_;
+  detail::Presence presence_;
   std::vector<Variable<T>> parameters_;
   std::vector<Group> groups_;
 };

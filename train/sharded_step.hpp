@@ -95,7 +95,8 @@ class ShardedStep {
 
   /// Times of every rank, in all calls so far; with ranks, without the last call, as ranks exchange them in
   /// the next.
-  const std::vector<RankTimes>& rank_times() const { return times_; }
+  const std::vector<RankTimes>& rank_times() const& { return times_; }
+  std::vector<RankTimes> rank_times() && { return std::move(times_); }
 
   /// Number of bytes sent by this rank in the last call, without those of comparisons.
   std::size_t bytes_sent() const { return bytes_sent_; }

@@ -123,7 +123,7 @@ Vocabulary Vocabulary::load(const std::string& path, std::string unknown) {
   }
 }
 
-const std::string& Vocabulary::token(std::int64_t id) const {
+std::string Vocabulary::token(std::int64_t id) const {
   if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size())
     detail::fail<IndexError>("Vocabulary: id must be in [0, ", tokens_.size(), "), got ", id);
   return tokens_[static_cast<std::size_t>(id)];

@@ -36,7 +36,8 @@ class Vocabulary {
   explicit Vocabulary(std::vector<std::string> tokens, std::string unknown = "[UNK]");
 
   std::size_t size() const { return tokens_.size(); }
-  const std::vector<std::string>& tokens() const { return tokens_; }
+  const std::vector<std::string>& tokens() const& { return tokens_; }
+  std::vector<std::string> tokens() && { return std::move(tokens_); }
   bool contains(std::string_view token) const;
 
   /// The id of a token, or of `unknown`. Throws IndexError if both are missing:
@@ -45,7 +46,7 @@ class Vocabulary {
   std::vector<std::int64_t> ids(const std::vector<std::string>& tokens) const;
 
   /// The token of an id. Throws IndexError for an id outside [0, size).
-  const std::string& token(std::int64_t id) const;
+  std::string token(std::int64_t id) const;
 
   /// Writes one token per line, as an AtomicFile. Throws FileError.
   void save(const std::string& path) const;

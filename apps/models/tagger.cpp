@@ -130,7 +130,7 @@ xgrad::Variable<float> TaggerModel::operator()(const WordFeatures& features) con
                                        suffixes_(features.suffixes) +
                                        short_suffixes_(features.short_suffixes) + shapes_(features.shapes);
   const xgrad::Variable<float> in_place = known + before_(shifted(known, 1)) + after_(shifted(known, -1));
-  const xgrad::Variable<float> x = dropout(norm_(positions_(in_place)), dropout_, training());
+  const xgrad::Variable<float> x = dropout(norm_(positions_(in_place)), dropout_, {.training = training()});
   return head_(encoder_(x, xgrad::padding_mask(features.shapes, 0)));
 }
 

@@ -21,7 +21,8 @@ using xgrad::onnx::Value, xgrad::onnx::Values;
 namespace {
 
 Value<float> load(const std::string& path) {
-  switch (xgrad::NpyFile(path).tensor().dtype) {
+  const xgrad::NpyFile file(path);
+  switch (file.tensor().dtype) {
     case DType::F64:
     case DType::F32:
     case DType::F16:

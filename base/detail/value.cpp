@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "../error.hpp"
-#include "vectorized.hpp"
 
 namespace xgrad::detail {
 namespace {
@@ -11,11 +10,7 @@ namespace {
 constexpr int bucket_bits = 8;
 constexpr std::size_t bucket_count = std::size_t{1} << bucket_bits;
 constexpr std::size_t values_per_bucket = 32;
-#ifdef XGRAD_SANITIZED
-constexpr std::size_t largest_recycled = 0;  // so that the sanitizer sees every use after disposal
-#else
 constexpr std::size_t largest_recycled = 1024;  // elements; above, building the shape no longer counts
-#endif
 
 /// The shape as a number, without a loop whose end the processor would have to guess: the rank, and four
 /// lengths, of which the last repeats. 0 for a shape that does not fit.

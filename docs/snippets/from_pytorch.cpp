@@ -103,7 +103,7 @@ void parts_and_reductions() {
   const Variable<float> values(Array<float>{5, 6});
   index(x, 0, range(1, 3));
   masked_select(x, mask);
-  index_put(x, {rows, columns}, values, true);
+  index_put(x, {rows, columns}, values, {.accumulate = true});
   {
     const Ids ids{{0, 1, 2, 3}};
     const Variable<float> src(xt::ones<float>({1, 4}));
@@ -115,9 +115,9 @@ void parts_and_reductions() {
   one_hot(ids, 4);
   amax(x), amin(x);
   { const auto [values, indices] = max(x, 1); }
-  sort(x, 1, true);
-  topk(x, 2, 1, false);
-  argmax(x, 1, true);
+  sort(x, 1, {.descending = true});
+  topk(x, 2, 1, {.largest = false});
+  argmax(x, 1, {.keepdim = true});
   xgrad::std(x, {0}, {.correction = 0});
   norm(x, 1, {0});
   pad(x, {1, 1}, Padding::reflect);
@@ -131,14 +131,14 @@ void parts_and_reductions() {
 
 void linear_algebra() {
   const Variable<double> a(Array<double>{{4, 1}, {1, 3}}), b = a;
-  cholesky(a, true);
-  solve(a, b, false);
+  cholesky(a, {.upper = true});
+  solve(a, b, {.left = false});
   solve_triangular(a, b, {.upper = true});
   lstsq(a, b);
   slogdet(a).logabsdet.item();
-  const auto [w, V] = eigh(a, 'U');
+  const auto [w, V] = eigh(a, {.upper = true});
   const auto [Q, R] = qr(a, QrMode::complete);
-  const auto [U, S, Vh] = svd(a, false);
+  const auto [U, S, Vh] = svd(a, {.full_matrices = false});
   pinv(a, 1e-10);
 }
 
@@ -149,14 +149,14 @@ void operations() {
   const Ids ids{0, 1};
   {
     const Variable<float> x(xt::ones<float>({6, 4, 2}));
-    sum(x, {0, 2}, true);
+    sum(x, {0, 2}, {.keepdim = true});
     reshape(x, {2, -1});
     slice(x, 0, 1, 5);
     select(x, 1, 3);
     index_select(x, 0, ids);
     linear(x, weight, bias);
     gelu(x, Gelu::tanh);
-    dropout(x, 0.1, true);
+    dropout(x, 0.1, {.training = false});
   }
   const Variable<float> logits = a;
   const Ids target = ids;

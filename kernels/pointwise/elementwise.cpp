@@ -11,7 +11,6 @@ namespace xgrad::kernels {
 
 namespace {
 
-constexpr double sqrt_half = 0.70710678118654752440;         // 1 / sqrt(2)
 constexpr double inverse_sqrt_2pi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 constexpr double sqrt_2_over_pi = 0.79788456080286535588;    // sqrt(2 / pi)
 constexpr double two_over_sqrt_pi = 1.12837916709551257390;  // 2 / sqrt(pi)
@@ -19,27 +18,18 @@ constexpr double gelu_cubic = 0.044715;
 
 constexpr std::size_t exp_cost = 2;  // of a function bound by flops, in additions, which wait for memory
 
-/// Phi(x), the cumulative distribution of the standard normal.
+/// Phi(x), the distribution function of the standard normal.
 template <typename T>
 XGRAD_INLINE T normal_cdf(T x) {
-  return T(0.5) * (T(1) + vectorized::erf(x * T(sqrt_half)));
+  return vectorized::normal_cdf_given_exp(x, vectorized::exp(T(-0.5) * x * x));
 }
 
-template <typename T>
-XGRAD_INLINE T normal_pdf(T x) {
-  return T(inverse_sqrt_2pi) * vectorized::exp(T(-0.5) * x * x);
-}
-
-/// Phi(x) + x phi(x); in float both take their exponential from one.
+/// Phi(x) + x phi(x), with 0 phi of infinities; both have one exponential.
 template <typename T>
 XGRAD_INLINE T gelu_derivative(T x) {
-  if constexpr (std::is_same_v<T, float>) {
-    const T e = vectorized::exp(T(-0.5) * x * x);
-    const T cdf = T(0.5) * (T(1) + vectorized::erf_given_exp(x * T(sqrt_half), e));
-    return cdf + vectorized::rounded(x * (T(inverse_sqrt_2pi) * e));
-  } else {
-    return normal_cdf(x) + vectorized::rounded(x * normal_pdf(x));
-  }
+  const T e = vectorized::exp(T(-0.5) * x * x);
+  const T slope = x * (T(inverse_sqrt_2pi) * e);
+  return vectorized::normal_cdf_given_exp(x, e) + vectorized::rounded(e == T(0) ? T(0) : slope);
 }
 
 /// 1 / (1 + e^-x), through e^-|x|, which does not overflow.
@@ -47,6 +37,13 @@ template <typename T>
 XGRAD_INLINE T sigmoid_of(T x) {
   const T e = vectorized::exp(-std::fabs(x));
   return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
+
+/// e / (1 + e)^2: s (1 - s) where neither factor cancels.
+template <typename T>
+XGRAD_INLINE T sigmoid_derivative(T x) {
+  const T e = vectorized::exp(-std::fabs(x)), larger = T(1) / (T(1) + e);
+  return e * larger * larger;
 }
 
 template <typename T>
@@ -88,17 +85,21 @@ XGRAD_INLINE T huber_of(T x, T delta) {
   return magnitude > delta ? far : near;
 }
 
-/// The tanh in gelu_tanh.
+/// (1 + tanh(u)) / 2 = 1 / (1 + e^(-2 u)) with the u of gelu_tanh: below 0 it does not cancel.
 template <typename T>
-XGRAD_INLINE T gelu_tanh_of(T x) {
-  return vectorized::tanh(T(sqrt_2_over_pi) * (x + T(gelu_cubic) * x * x * x));
+XGRAD_INLINE T gelu_tanh_share(T x) {
+  return sigmoid_of(T(2 * sqrt_2_over_pi) * (x + T(gelu_cubic) * x * x * x));
 }
 
+/// s + x s (1 - s) 2 u', with s the share; the second term is 0 long before x^2 overflows.
 template <typename T>
 XGRAD_INLINE T gelu_tanh_derivative(T x) {
-  const T t = gelu_tanh_of(x);
-  const T inner = T(sqrt_2_over_pi) * (T(1) + T(3 * gelu_cubic) * x * x);
-  return T(0.5) * (T(1) + t) + vectorized::rounded(T(0.5) * x * (T(1) - t * t) * inner);
+  constexpr T furthest = 32;
+  const T within = clamp_of(x, -furthest, furthest);
+  const T u = T(2 * sqrt_2_over_pi) * (within + T(gelu_cubic) * within * within * within);
+  const T e = vectorized::exp(-std::fabs(u)), larger = T(1) / (T(1) + e), smaller = e * larger;
+  const T slope = T(2 * sqrt_2_over_pi) * (T(1) + T(3 * gelu_cubic) * within * within);
+  return (u < T(0) ? smaller : larger) + vectorized::rounded(within * (smaller * larger) * slope);
 }
 
 constexpr std::size_t angle_block = 256;  // of which a buffer fits into the first cache
@@ -173,11 +174,12 @@ XGRAD_UNARY(cube, 1, x* x* x)
 XGRAD_UNARY(abs, 1, std::fabs(x))
 XGRAD_UNARY(tanh, exp_cost, vectorized::tanh(x))
 XGRAD_UNARY(sigmoid, exp_cost, sigmoid_of(x))
+XGRAD_UNARY(sigmoid_slope, exp_cost, sigmoid_derivative(x))
 XGRAD_UNARY(erf, exp_cost, vectorized::erf(x))
 XGRAD_UNARY(relu, 1, x < T(0) ? T(0) : x)
 XGRAD_UNARY(silu, exp_cost, x* sigmoid_of(x))
 XGRAD_UNARY(gelu, exp_cost, normal_cdf(x) * x)
-XGRAD_UNARY(gelu_tanh, exp_cost, T(0.5) * x * (T(1) + gelu_tanh_of(x)))
+XGRAD_UNARY(gelu_tanh, exp_cost, x* gelu_tanh_share(x))
 XGRAD_UNARY(expm1, exp_cost, vectorized::expm1(x))
 XGRAD_UNARY(log1p, exp_cost, vectorized::log1p(x))
 XGRAD_UNARY(log_sigmoid, exp_cost, log_sigmoid_of(x))
@@ -225,8 +227,8 @@ XGRAD_UNARY_GRAD(reciprocal_grad, 1, -g*(s* s))
 XGRAD_UNARY_GRAD(square_grad, 1, T(2) * s * g)
 XGRAD_UNARY_GRAD(cube_grad, 1, g*(T(3) * (s * s)))
 XGRAD_UNARY_GRAD(abs_grad, 1, (s > T(0) ? g : s < T(0) ? -g : T(0)))
-XGRAD_UNARY_GRAD(tanh_grad, 1, (T(1) - s * s) * g)
-XGRAD_UNARY_GRAD(sigmoid_grad, 1, (T(1) - s) * s * g)
+XGRAD_UNARY_GRAD(tanh_grad, exp_cost, T(4) * sigmoid_derivative(T(2) * s) * g)
+XGRAD_UNARY_GRAD(sigmoid_grad, exp_cost, sigmoid_derivative(s) * g)
 XGRAD_UNARY_GRAD(erf_grad, exp_cost, T(two_over_sqrt_pi) * vectorized::exp(-s * s) * g)
 XGRAD_UNARY_GRAD(silu_grad, exp_cost, silu_derivative(s) * g)
 XGRAD_UNARY_GRAD(relu_grad, 1, s <= T(0) ? T(0) : g)
@@ -272,7 +274,7 @@ XGRAD_UNARY_PARAMETER(elu, exp_cost, alpha, elu_of(x, alpha))
 XGRAD_UNARY_PARAMETER(huber, 1, delta, huber_of(x, delta))
 
 XGRAD_UNARY_PARAMETER_GRAD(leaky_relu_grad, 1, slope, g*(s > T(0) ? T(1) : slope))
-XGRAD_UNARY_PARAMETER_GRAD(elu_grad, exp_cost, alpha, g*(s <= T(0) ? alpha * vectorized::exp(s) : T(1)))
+XGRAD_UNARY_PARAMETER_GRAD(elu_grad, exp_cost, alpha, g*(s > T(0) ? T(1) : alpha * vectorized::exp(s)))
 XGRAD_UNARY_PARAMETER_GRAD(huber_grad, 1, delta, g* clamp_of(s, -delta, delta))
 
 }  // namespace xgrad::kernels

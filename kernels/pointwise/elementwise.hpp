@@ -30,6 +30,9 @@ template <typename T>
 void erf(const T* x, T* y, std::size_t n);
 template <typename T>
 void relu(const T* x, T* y, std::size_t n);
+/// sigmoid(x) (1 - sigmoid(x)).
+template <typename T>
+void sigmoid_slope(const T* x, T* y, std::size_t n);
 /// x sigmoid(x).
 template <typename T>
 void silu(const T* x, T* y, std::size_t n);
@@ -97,9 +100,9 @@ void cube_grad(const T* dy, const T* x, T* dx, std::size_t n);
 template <typename T>
 void abs_grad(const T* dy, const T* x, T* dx, std::size_t n);
 template <typename T>
-void tanh_grad(const T* dy, const T* y, T* dx, std::size_t n);
+void tanh_grad(const T* dy, const T* x, T* dx, std::size_t n);
 template <typename T>
-void sigmoid_grad(const T* dy, const T* y, T* dx, std::size_t n);
+void sigmoid_grad(const T* dy, const T* x, T* dx, std::size_t n);
 template <typename T>
 void erf_grad(const T* dy, const T* x, T* dx, std::size_t n);
 template <typename T>

@@ -178,17 +178,28 @@ XGRAD_INLINE T tanh(T x) {
   return std::copysign(magnitude < T(0.625) ? near : far, x);
 }
 
+/// erf near 0 from z = x^2: x + x Q(z).
+template <typename T>
+XGRAD_INLINE T erf_near_zero(T x, T z) {
+  if constexpr (std::is_same_v<T, float>) {
+    return x + x * horner(z, 1.28379166e-1F, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3,
+                          -5.96761703e-4);
+  } else {
+    return x + x * horner(z, T(1.2837916709551257e-1), -3.7612638903183706e-1, 1.1283791670952566e-1,
+                          -2.68661706445812e-2, 5.2239776193208944e-3, -8.5483266204960362e-4,
+                          1.2055316118709761e-4, -1.4925184187890294e-5, 1.6453475315805496e-6,
+                          -1.6259261839033794e-7, 1.3960732976865018e-8, -8.288287913458526e-10);
+  }
+}
+
 /// erf of a float, given e = exp(-x^2): 1 - e R((|x| - 2.5) / (|x| + 2.5)), R a least-maximum fit of e^(x^2)
 /// erfc(x) whose error is weighted by erfc; near 0 x + x Q(x^2), a minimax polynomial by N. Juffa.
 XGRAD_INLINE float erf_given_exp(float x, float e) {
   const float magnitude = std::fabs(x);
   const float t = magnitude > 4.0F ? 4.0F : magnitude;  // where 1 - erf rounds away; R does not hold beyond
-  const float z = t * t;
-  const float q =
-      horner(z, 1.28379166e-1F, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3, -5.96761703e-4);
   const float u = (t - 2.5F) / (t + 2.5F);
   const float r = horner(u, 2.10804924e-1F, -3.71762843e-1, 2.51580894e-1, -1.25052586e-1, 4.14745845e-2);
-  const float near = x + x * q;
+  const float near = erf_near_zero(x, t * t);
   const float far = std::copysign(1.0F - e * r, x);
   return magnitude > 0.927734375F ? far : near;
 }
@@ -203,21 +214,46 @@ XGRAD_INLINE T erf(T x) {
     return erf_given_exp(x, exp<true>(-t * t));
   } else {
     const T t = magnitude > T(6) ? T(6) : magnitude;  // where 1 - erf rounds away; P does not hold beyond
-    const T z = t * t;
-    const T q = horner(z, T(1.2837916709551257e-1), -3.7612638903183706e-1, 1.1283791670952566e-1,
-                       -2.68661706445812e-2, 5.2239776193208944e-3, -8.5483266204960362e-4,
-                       1.2055316118709761e-4, -1.4925184187890294e-5, 1.6453475315805496e-6,
-                       -1.6259261839033794e-7, 1.3960732976865018e-8, -8.288287913458526e-10);
     const T p =
         horner(t, T(-1.2837915022807372e-1), -6.366198877166919e-1, -1.0277239689104614e-1,
                1.9129124848813005e-2, 2.0443009169970773e-4, -1.6824272521141555e-3, 5.643309422183472e-4,
                9.0849244392018671e-6, -1.0047708569531659e-4, 5.845854055849686e-5, -2.1276100087818255e-5,
                5.6621046884419255e-6, -1.1422783359317945e-6, 1.742860444630443e-7, -1.9577503497308139e-8,
                1.5305808462602099e-9, -7.4437881920065493e-11, 1.6956331350714434e-12);
-    const T near = x + x * q;
+    const T near = erf_near_zero(x, t * t);
     const T far = std::copysign(T(1) - exp<true>(t * p - t), x);
     return magnitude > T(0.927734375) ? far : near;
   }
+}
+
+/// Phi(x) = erfc(-x / sqrt 2) / 2, the distribution function of the standard normal, given e = exp(-x^2 / 2).
+/// Below 0 it does not cancel: its relative error is that of e. With t = |x| / sqrt 2, e^(t^2) erfc(t)
+/// (1 + 2 t) is a polynomial in (t - k) / (t + k) from a least-maximum fit of the relative error (the form is
+/// that of M. Shepherd and J. Laframboise 1981); near 0 by erf_near_zero.
+template <typename T>
+XGRAD_INLINE T normal_cdf_given_exp(T x, T e) {
+  constexpr bool single = std::is_same_v<T, float>;
+  constexpr T furthest = single ? T(10.3) : T(27.3);  // where e is 0
+  const T z = x * T(0.70710678118654752440), magnitude = std::fabs(z);
+  const T t = magnitude > furthest ? furthest : magnitude;
+  constexpr T k = single ? T(2.5) : T(3);
+  const T q = (t - k) / (t + k);
+  T p;
+  if constexpr (single) {
+    p = horner(q, T(1.26483818), -0.1223574045, -0.09902392315, 0.1576539561, -0.1029843617, 0.03252609005,
+               0.001096613878, -0.003613390805);
+  } else {
+    p = horner(q, T(1.25300805826972965), -0.135621106124581698, -0.0475622943534507412, 0.129645158702841571,
+               -0.119273663415334282, 0.0683080273403224967, -0.0237705149163331807, 0.00252939189077093598,
+               0.00188869028908286575, -0.000779833085990206887, -0.000105158793373462567,
+               0.000125104375291132574, 4.94168625751849529e-6, -0.0000201178931461964897,
+               -6.97476326625547188e-7, 3.50161040886512007e-6, 2.75152717580865352e-7,
+               -6.26394144682971667e-7, -4.52785670073423726e-8, 7.55408577094118222e-8);
+  }
+  const T tail = T(0.5) * (e * p / (T(1) + T(2) * t));
+  const T near = T(0.5) * (T(1) + erf_near_zero(z, z * z));
+  const T far = x < T(0) ? tail : T(1) - tail;
+  return magnitude > T(0.927734375) ? far : near;
 }
 
 /// x - high - low, rounded once; low is far below high.

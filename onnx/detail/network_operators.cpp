@@ -80,7 +80,7 @@ Operator<T> einsum_operator(const NodeDescription& node) {
 }
 
 /// Before opset 13 over all axes from `axis` on, which is 1 unless it is given; since then over one.
-template <class T, Variable<T> (*f)(const Variable<T>&, int)>
+template <class T, Variable<T> (*f)(const Variable<T>&, Int)>
 Operator<T> softmax_operator(const NodeDescription& node) {
   const bool is_over_one = node.opset >= 13;
   const std::int64_t axis = node.attributes.integer("axis", is_over_one ? -1 : 1);
@@ -109,7 +109,7 @@ Operator<T> layer_normalization(const NodeDescription& node) {
     std::vector<std::ptrdiff_t> axes(normalized.size());
     std::iota(axes.begin(), axes.end(), static_cast<std::ptrdiff_t>(x.dimension() - normalized.size()));
     const Dims dims(axes.begin(), axes.end());
-    results.push_back(mean(x, dims, true));
+    results.push_back(mean(x, dims, {.keepdim = true}));
     results.push_back(rsqrt(var(x, dims, {.correction = 0, .keepdim = true}) + static_cast<T>(epsilon)));
     return results;
   };
@@ -119,7 +119,7 @@ Operator<T> layer_normalization(const NodeDescription& node) {
 struct Sum {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
-    return sum(x, axes, keepdims);
+    return sum(x, axes, {.keepdim = keepdims});
   }
   static constexpr std::int64_t start = 0;
   static std::int64_t joined(std::int64_t a, std::int64_t b) {
@@ -129,13 +129,13 @@ struct Sum {
 struct Mean : Sum {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
-    return mean(x, axes, keepdims);
+    return mean(x, axes, {.keepdim = keepdims});
   }
 };
 struct Largest {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
-    return amax(x, axes, keepdims);
+    return amax(x, axes, {.keepdim = keepdims});
   }
   static constexpr std::int64_t start = std::numeric_limits<std::int64_t>::min();
   static std::int64_t joined(std::int64_t a, std::int64_t b) { return std::max(a, b); }
@@ -143,7 +143,7 @@ struct Largest {
 struct Least {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
-    return amin(x, axes, keepdims);
+    return amin(x, axes, {.keepdim = keepdims});
   }
   static constexpr std::int64_t start = std::numeric_limits<std::int64_t>::max();
   static std::int64_t joined(std::int64_t a, std::int64_t b) { return std::min(a, b); }

@@ -16,16 +16,23 @@ class AttentionMask {
   AttentionMask() = default;  ///< no mask
   /// True where a query may attend to a key; the mask is moved in.
   AttentionMask(Mask allowed) : allowed_(std::make_shared<const Mask>(std::move(allowed))) {}
+  /// The same of an xtensor expression of bool.
+  template <class E>
+  requires(std::same_as<typename E::value_type, bool>) AttentionMask(const xt::xexpression<E>& allowed)
+      : AttentionMask(Mask(allowed)) {}
   /// A bool mask with a shared array.
   AttentionMask(std::shared_ptr<const Mask> allowed) : allowed_(std::move(allowed)) {}
   /// A bias added to the scores; it may require a gradient.
   AttentionMask(Variable<T> bias) : bias_(std::move(bias)) {}
 
   /// Null without a bool mask.
-  const Mask* allowed() const { return allowed_.get(); }
-  const std::shared_ptr<const Mask>& shared_allowed() const { return allowed_; }
+  const Mask* allowed() const& { return allowed_.get(); }
+  const Mask* allowed() && = delete;
+  const std::shared_ptr<const Mask>& shared_allowed() const& { return allowed_; }
+  std::shared_ptr<const Mask> shared_allowed() && { return std::move(allowed_); }
   /// Undefined without a bias.
-  const Variable<T>& bias() const { return bias_; }
+  const Variable<T>& bias() const& { return bias_; }
+  Variable<T> bias() && { return bias_; }
 
  private:
   std::shared_ptr<const Mask> allowed_;

@@ -18,6 +18,9 @@ struct EmbeddingOptions {
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
 template <class T>
 Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOptions options = {});
+/// Ids are integers: xt::cast<std::int64_t>(ids).
+template <class T, detail::FloatExpression E>
+Variable<T> embedding(const E& ids, const Variable<T>& weight, EmbeddingOptions options = {}) = delete;
 
 namespace ops {
 

@@ -94,8 +94,8 @@ struct Part {
 /// The part along one axis, with the names of taking it and of putting it back. Bounds are told as they were
 /// asked for: clamped ones would depend on the length of the axis.
 struct AxisPart : Part {
-  AxisPart(const Op<1, 4>& take, const Op<1, 4>& put, const Shape& whole, std::size_t dim,
-           std::ptrdiff_t start, std::optional<std::ptrdiff_t> end = {}, std::ptrdiff_t step = 1)
+  AxisPart(const Op<1, 4>& take, const Op<1, 4>& put, const Shape& whole, std::size_t dim, Int start,
+           std::optional<std::ptrdiff_t> end = {}, std::ptrdiff_t step = 1)
       : Part(whole), op(take), grad_op(put), dim(dim), start(start), end(end), step(step) {}
 
   auto attributes() const { return Attributes(dim, start, end, step); }
@@ -235,7 +235,7 @@ Variable<T> gather_back(const Variable<T>& y, const Gathered& how, const Shape& 
 }  // namespace
 
 template <class T>
-Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index) {
+Variable<T> select(const Variable<T>& x, Int dim, Int index) {
   const std::size_t axis = detail::normalize_axis("select", dim, x.shape());
   const std::ptrdiff_t position = place_of("select", index, axis, x.shape());
   AxisPart part(ops::select, ops::select_grad, x.shape(), axis, index);
@@ -244,8 +244,7 @@ Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index) {
 }
 
 template <class T>
-Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrdiff_t end,
-                  std::ptrdiff_t step) {
+Variable<T> slice(const Variable<T>& x, Int dim, Int start, Int end, Int step) {
   const std::size_t axis = detail::normalize_axis("slice", dim, x.shape());
   const auto [first, last] = bounds_of("slice", {start, end, step}, x.shape()[axis]);
   AxisPart part(ops::slice, ops::slice_grad, x.shape(), axis, start, end, step);
@@ -254,7 +253,8 @@ Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrd
 }
 
 template <class T>
-Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrdiff_t length) {
+Variable<T> narrow(const Variable<T>& x, Int dim, Int from, Int count) {
+  const std::ptrdiff_t start = from, length = count;
   const auto whole = static_cast<std::ptrdiff_t>(x.shape()[detail::normalize_axis("narrow", dim, x.shape())]);
   const std::ptrdiff_t first = start < 0 ? start + whole : start;
   if (first < 0 || length < 0 || first > whole || length > whole - first) {
@@ -266,7 +266,7 @@ Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptr
 }
 
 template <class T>
-Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index) {
+Variable<T> index_select(const Variable<T>& x, Int dim, const Ids& index) {
   if (x.dimension() == 0 && index.size() == 1)
     return reshape(index_select(reshape(x, 1), dim, index), Shape{});
   const std::size_t axis = detail::normalize_axis("index_select", dim, x.shape());
@@ -278,7 +278,7 @@ Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index) {
 }
 
 template <class T>
-Variable<T> gather(const Variable<T>& x, int dim, const Ids& index) {
+Variable<T> gather(const Variable<T>& x, Int dim, const Ids& index) {
   if (x.dimension() <= 1 && index.dimension() <= 1 && x.dimension() + index.dimension() < 2) {
     return reshape(gather(reshape(x, x.size()), dim, Ids(xt::reshape_view(index, {index.size()}))),
                    index.shape());
@@ -323,13 +323,13 @@ Variable<T> index(const Variable<T>& x, const std::vector<Index>& items) {
   return take(x, part);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                           \
-  template void detail::add_rows(const MiddleAxis&, const Ids&, const T*, T*);                         \
-  template Variable<T> select(const Variable<T>&, int, std::ptrdiff_t);                                \
-  template Variable<T> slice(const Variable<T>&, int, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t); \
-  template Variable<T> narrow(const Variable<T>&, int, std::ptrdiff_t, std::ptrdiff_t);                \
-  template Variable<T> index_select(const Variable<T>&, int, const Ids&);                              \
-  template Variable<T> gather(const Variable<T>&, int, const Ids&);                                    \
+#define XGRAD_INSTANTIATE(T)                                                   \
+  template void detail::add_rows(const MiddleAxis&, const Ids&, const T*, T*); \
+  template Variable<T> select(const Variable<T>&, Int, Int);                   \
+  template Variable<T> slice(const Variable<T>&, Int, Int, Int, Int);          \
+  template Variable<T> narrow(const Variable<T>&, Int, Int, Int);              \
+  template Variable<T> index_select(const Variable<T>&, Int, const Ids&);      \
+  template Variable<T> gather(const Variable<T>&, Int, const Ids&);            \
   template Variable<T> index(const Variable<T>&, const std::vector<Index>&);
 
 XGRAD_INSTANTIATE(float)

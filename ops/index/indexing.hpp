@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
@@ -14,29 +15,35 @@ namespace xgrad {
 /// = dy there, 0 elsewhere. Throws IndexError for an index out of range.
 /// https://pytorch.org/docs/stable/generated/torch.select.html
 template <class T>
-Variable<T> select(const Variable<T>& x, int dim, std::ptrdiff_t index);
+Variable<T> select(const Variable<T>& x, Int dim, Int index);
 
 /// Python's x[start:end:step] along `dim`: negative bounds count from the end, bounds out of range are
 /// clamped. Throws ValueError for a step below 1.
 template <class T>
-Variable<T> slice(const Variable<T>& x, int dim, std::ptrdiff_t start,
-                  std::ptrdiff_t end = std::numeric_limits<std::ptrdiff_t>::max(), std::ptrdiff_t step = 1);
+Variable<T> slice(const Variable<T>& x, Int dim, Int start,
+                  Int end = std::numeric_limits<std::ptrdiff_t>::max(), Int step = 1);
 
 /// x[start : start + length] along `dim`; a negative start counts from the end. Throws IndexError if the
 /// range exceeds the axis. https://pytorch.org/docs/stable/generated/torch.narrow.html
 template <class T>
-Variable<T> narrow(const Variable<T>& x, int dim, std::ptrdiff_t start, std::ptrdiff_t length);
+Variable<T> narrow(const Variable<T>& x, Int dim, Int start, Int length);
 
 /// Elements of x at the indices, ids (N) or (), along `dim`; gradients of repeated elements add up in dx. For
 /// a scalar, index 0 returns the scalar. https://pytorch.org/docs/stable/generated/torch.index_select.html
 template <class T>
-Variable<T> index_select(const Variable<T>& x, int dim, const Ids& index);
+Variable<T> index_select(const Variable<T>& x, Int dim, const Ids& index);
+/// Ids are integers: xt::cast<std::int64_t>(index).
+template <class T, detail::FloatExpression E>
+Variable<T> index_select(const Variable<T>& x, Int dim, const E& index) = delete;
 
 /// y[i, j, k] = x[index[i, j, k], j, k] for dim 0, and so on; y has the shape of index, which may be longer
 /// than x along `dim` only. Gradients of repeated elements add up in dx. A scalar counts as an array (1); an
 /// index without elements may have any shape. https://pytorch.org/docs/stable/generated/torch.gather.html
 template <class T>
-Variable<T> gather(const Variable<T>& x, int dim, const Ids& index);
+Variable<T> gather(const Variable<T>& x, Int dim, const Ids& index);
+/// Ids are integers: xt::cast<std::int64_t>(index).
+template <class T, detail::FloatExpression E>
+Variable<T> gather(const Variable<T>& x, Int dim, const E& index) = delete;
 
 /// Python's start:end:step, as an argument of slice.
 struct IndexRange {
@@ -44,10 +51,7 @@ struct IndexRange {
 };
 
 /// Every `step`-th element of an axis in [start, end).
-constexpr IndexRange range(std::ptrdiff_t start, std::ptrdiff_t end = IndexRange().end,
-                           std::ptrdiff_t step = 1) {
-  return {start, end, step};
-}
+constexpr IndexRange range(Int start, Int end = IndexRange().end, Int step = 1) { return {start, end, step}; }
 
 /// A whole axis.
 inline constexpr IndexRange all;

@@ -125,7 +125,7 @@ Variable<T> put(const Variable<T>& x, const Places& places, const Variable<T>& v
 }  // namespace
 
 template <class T>
-Variable<T> scatter_add(const Variable<T>& x, int dim, const Ids& index, const Variable<T>& src) {
+Variable<T> scatter_add(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& src) {
   const MiddleAxis m = detail::middle_axis("scatter_add", dim, x.shape());
   const Shape whole = with_an_axis(x.shape()), part = with_an_axis(index.shape()),
               given = with_an_axis(src.shape());
@@ -137,7 +137,13 @@ Variable<T> scatter_add(const Variable<T>& x, int dim, const Ids& index, const V
         "scatter_add: index must be no longer than src, and no longer than x except along axis ", m.axis,
         ", got x ", x.shape(), ", index ", index.shape(), " and src ", src.shape());
   }
-  if (index.size() == 0) return reshape(x, x.shape());
+  if (index.size() == 0) {
+    return record<T>(
+        ops::scatter_add, detail::copy_of(x), Inputs(x, src), Attributes(m.axis, index), Saved(),
+        [](Variable<T> dy, Needs needs) -> Grads<T, 2> {
+          return {std::move(dy), needs[1] ? Variable<T>(Array<T>(needs.shape(1), T{0})) : Variable<T>()};
+        });
+  }
   Variable<T> added = src;
   for (std::size_t k = 0; k < part.size(); ++k) {
     if (part[k] != given[k])
@@ -158,7 +164,7 @@ Variable<T> scatter_add(const Variable<T>& x, int dim, const Ids& index, const V
 }
 
 template <class T>
-Variable<T> index_add(const Variable<T>& x, int dim, const Ids& index, const Variable<T>& source) {
+Variable<T> index_add(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& source) {
   const MiddleAxis m = detail::middle_axis("index_add", dim, x.shape());
   const std::size_t count = index.size();
   if (index.dimension() > 1)
@@ -182,13 +188,13 @@ Variable<T> index_add(const Variable<T>& x, int dim, const Ids& index, const Var
 
 template <class T>
 Variable<T> index_put(const Variable<T>& x, const std::vector<Ids>& indices, const Variable<T>& values,
-                      bool accumulate) {
+                      IndexPutOptions options) {
   if (indices.empty() || indices.size() > x.dimension()) {
     detail::fail<IndexError>(
         "index_put: there must be ids for at least one axis, and for at most all axes of x, got ",
         indices.size(), " for x ", x.shape());
   }
-  const Places places = places_of(x.shape(), indices, accumulate);
+  const Places places = places_of(x.shape(), indices, options.accumulate);
   if (detail::common_shape(values.shape(), places.values) != places.values) {
     detail::fail<ShapeError>("index_put: values must broadcast to ", places.values, ", got ", values.shape());
   }
@@ -208,7 +214,8 @@ Variable<T> masked_select(const Variable<T>& x, const Mask& mask) {
   return index_select(reshape(detail::stretched(x, shape), whole.size()), 0, chosen);
 }
 
-Ids one_hot(const Ids& ids, std::ptrdiff_t num_classes) {
+Ids one_hot(const Ids& ids, Int num_classes_or_all) {
+  const std::ptrdiff_t num_classes = num_classes_or_all;
   if (num_classes < -1 || num_classes == 0)
     detail::fail<ValueError>("one_hot: num_classes must be at least 1, got ", num_classes);
   if (num_classes == -1 && ids.size() == 0)
@@ -229,10 +236,11 @@ Ids one_hot(const Ids& ids, std::ptrdiff_t num_classes) {
   return y;
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                             \
-  template Variable<T> scatter_add(const Variable<T>&, int, const Ids&, const Variable<T>&);             \
-  template Variable<T> index_add(const Variable<T>&, int, const Ids&, const Variable<T>&);               \
-  template Variable<T> index_put(const Variable<T>&, const std::vector<Ids>&, const Variable<T>&, bool); \
+#define XGRAD_INSTANTIATE(T)                                                                      \
+  template Variable<T> scatter_add(const Variable<T>&, Int, const Ids&, const Variable<T>&);      \
+  template Variable<T> index_add(const Variable<T>&, Int, const Ids&, const Variable<T>&);        \
+  template Variable<T> index_put(const Variable<T>&, const std::vector<Ids>&, const Variable<T>&, \
+                                 IndexPutOptions);                                                \
   template Variable<T> masked_select(const Variable<T>&, const Mask&);
 
 XGRAD_INSTANTIATE(float)

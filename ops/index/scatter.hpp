@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
@@ -15,13 +16,24 @@ namespace xgrad {
 /// at most as long as src along every axis, and as x along all but `dim`. dx = dy, dsrc = dy gathered, 0 for
 /// elements of src beyond index. https://pytorch.org/docs/stable/generated/torch.Tensor.scatter_add_.html
 template <class T>
-Variable<T> scatter_add(const Variable<T>& x, int dim, const Ids& index, const Variable<T>& src);
+Variable<T> scatter_add(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& src);
+/// Ids are integers: xt::cast<std::int64_t>(index).
+template <class T, detail::FloatExpression E>
+Variable<T> scatter_add(const Variable<T>& x, Int dim, const E& index, const Variable<T>& src) = delete;
 
 /// x with slice i of source along `dim` added to slice index[i]; index is (N) or (), and source has the shape
 /// of x except for the length N. dx = dy, dsource = the slices of dy.
 /// https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
 template <class T>
-Variable<T> index_add(const Variable<T>& x, int dim, const Ids& index, const Variable<T>& source);
+Variable<T> index_add(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& source);
+/// Ids are integers: xt::cast<std::int64_t>(index).
+template <class T, detail::FloatExpression E>
+Variable<T> index_add(const Variable<T>& x, Int dim, const E& index, const Variable<T>& source) = delete;
+
+struct IndexPutOptions {
+  detail::ByName by_name = {};
+  bool accumulate = false;  ///< add the values to x instead of replacing its elements
+};
 
 /// NumPy's x[indices[0], indices[1], ...] = values, or += values to accumulate. The ids, which may be
 /// negative, broadcast to one shape, and values to that shape followed by the remaining axes of x. dx = dy, 0
@@ -30,7 +42,7 @@ Variable<T> index_add(const Variable<T>& x, int dim, const Ids& index, const Var
 /// https://pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
 template <class T>
 Variable<T> index_put(const Variable<T>& x, const std::vector<Ids>& indices, const Variable<T>& values,
-                      bool accumulate = false);
+                      IndexPutOptions options = {});
 
 /// Elements of x where mask is true, in row-major order, as (N); x and mask broadcast. dx = dy there, 0
 /// elsewhere. https://pytorch.org/docs/stable/generated/torch.masked_select.html
@@ -40,7 +52,10 @@ Variable<T> masked_select(const Variable<T>& x, const Mask& mask);
 /// y[..., c] = 1 where c is the id, else 0; the default of num_classes is the largest id + 1. Throws
 /// IndexError for an id out of range, ValueError for num_classes below 1 and for the default without ids.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
-Ids one_hot(const Ids& ids, std::ptrdiff_t num_classes = -1);
+Ids one_hot(const Ids& ids, Int num_classes = -1);
+/// Ids are integers: xt::cast<std::int64_t>(ids).
+template <detail::FloatExpression E>
+Ids one_hot(const E& ids, Int num_classes = -1) = delete;
 
 namespace ops {
 

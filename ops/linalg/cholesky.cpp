@@ -32,9 +32,9 @@ Variable<T> kernel_grad(const Variable<T>& l, const Variable<T>& dl) {
 }  // namespace
 
 template <class T>
-Variable<T> cholesky(const Variable<T>& a, bool upper) {
+Variable<T> cholesky(const Variable<T>& a, CholeskyOptions options) {
   const std::size_t n = detail::matrix_order("cholesky", a.shape()), count = detail::matrix_count(a.shape());
-  if (upper) return mT(cholesky(a));
+  if (options.upper) return mT(cholesky(a));
   const detail::ExactProducts exact;
   Variable<T> l = detail::copy_of(a);
   T* to = detail::data(l);
@@ -59,7 +59,7 @@ Variable<T> cholesky(const Variable<T>& a, bool upper) {
                      }));
 }
 
-#define XGRAD_INSTANTIATE(T) template Variable<T> cholesky(const Variable<T>&, bool);
+#define XGRAD_INSTANTIATE(T) template Variable<T> cholesky(const Variable<T>&, CholeskyOptions);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -84,15 +84,15 @@ void check_axes(const char* op, const Diagonal& d) {
 }
 
 /// An offset that leads out of any array, without overflow.
-std::ptrdiff_t bounded(std::ptrdiff_t offset, std::size_t length) {
+std::ptrdiff_t bounded(Int offset, std::size_t length) {
   const auto most = static_cast<std::ptrdiff_t>(length);
-  return std::clamp(offset, -most, most);
+  return std::clamp<std::ptrdiff_t>(offset, -most, most);
 }
 
 }  // namespace
 
 template <class T>
-Variable<T> diagonal(const Variable<T>& x, std::ptrdiff_t offset, int dim1, int dim2) {
+Variable<T> diagonal(const Variable<T>& x, Int offset, Int dim1, Int dim2) {
   const Diagonal d{x.shape(), detail::normalize_axis("diagonal", dim1, x.shape()),
                    detail::normalize_axis("diagonal", dim2, x.shape()), offset};
   check_axes("diagonal", d);
@@ -101,7 +101,7 @@ Variable<T> diagonal(const Variable<T>& x, std::ptrdiff_t offset, int dim1, int 
 }
 
 template <class T>
-Variable<T> diag_embed(const Variable<T>& x, std::ptrdiff_t offset, int dim1, int dim2) {
+Variable<T> diag_embed(const Variable<T>& x, Int offset, Int dim1, Int dim2) {
   if (x.dimension() == 0) detail::fail<ShapeError>("diag_embed: x must have at least one axis, got ()");
   Shape shape = x.shape();
   shape.push_back(shape.back());
@@ -119,7 +119,7 @@ Variable<T> diag_embed(const Variable<T>& x, std::ptrdiff_t offset, int dim1, in
 }
 
 template <class T>
-Variable<T> diag(const Variable<T>& x, std::ptrdiff_t diagonal) {
+Variable<T> diag(const Variable<T>& x, Int diagonal) {
   if (x.dimension() == 1) return diag_embed(x, diagonal);
   if (x.dimension() == 2) return xgrad::diagonal(x, diagonal);
   detail::fail<ShapeError>("diag: x must be a vector or a matrix, got ", x.shape());
@@ -131,10 +131,10 @@ Variable<T> trace(const Variable<T>& x) {
   return sum(diagonal(x, 0, -2, -1), {-1});
 }
 
-#define XGRAD_INSTANTIATE(T)                                                     \
-  template Variable<T> diagonal(const Variable<T>&, std::ptrdiff_t, int, int);   \
-  template Variable<T> diag_embed(const Variable<T>&, std::ptrdiff_t, int, int); \
-  template Variable<T> diag(const Variable<T>&, std::ptrdiff_t);                 \
+#define XGRAD_INSTANTIATE(T)                                          \
+  template Variable<T> diagonal(const Variable<T>&, Int, Int, Int);   \
+  template Variable<T> diag_embed(const Variable<T>&, Int, Int, Int); \
+  template Variable<T> diag(const Variable<T>&, Int);                 \
   template Variable<T> trace(const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
@@ -12,18 +13,18 @@ namespace xgrad {
 /// offset exceeds x. dx = dy there, 0 elsewhere. Throws IndexError for a missing axis, ValueError for the
 /// same axis twice. https://pytorch.org/docs/stable/generated/torch.diagonal.html
 template <class T>
-Variable<T> diagonal(const Variable<T>& x, std::ptrdiff_t offset = 0, int dim1 = 0, int dim2 = 1);
+Variable<T> diagonal(const Variable<T>& x, Int offset = 0, Int dim1 = 0, Int dim2 = 1);
 
 /// Arrays with the last axis of x as their diagonal between the new axes dim1 and dim2, and 0 elsewhere:
 /// (..., n) becomes (..., n + |offset|, n + |offset|). dx = the diagonal of dy.
 /// https://pytorch.org/docs/stable/generated/torch.diag_embed.html
 template <class T>
-Variable<T> diag_embed(const Variable<T>& x, std::ptrdiff_t offset = 0, int dim1 = -2, int dim2 = -1);
+Variable<T> diag_embed(const Variable<T>& x, Int offset = 0, Int dim1 = -2, Int dim2 = -1);
 
 /// The diagonal of a matrix, or the matrix with a vector as its diagonal. Throws ShapeError for other ranks.
 /// https://pytorch.org/docs/stable/generated/torch.diag.html
 template <class T>
-Variable<T> diag(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
+Variable<T> diag(const Variable<T>& x, Int diagonal = 0);
 
 /// The sum of the diagonals of matrices (..., m, n): (...).
 /// https://pytorch.org/docs/stable/generated/torch.trace.html

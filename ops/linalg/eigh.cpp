@@ -17,15 +17,13 @@
 namespace xgrad {
 
 template <class T>
-EighResult<T> eigh(const Variable<T>& a, char uplo) {
+EighResult<T> eigh(const Variable<T>& a, EighOptions options) {
   const std::size_t n = detail::matrix_order("eigh", a.shape()), count = detail::matrix_count(a.shape());
-  if (uplo != 'L' && uplo != 'U')
-    detail::fail<ValueError>("eigh: uplo must be 'L' or 'U', got '", std::string(1, uplo), "'");
   Variable<T> w = detail::empty<T>(Shape(a.shape().begin(), a.shape().end() - 1)), v = detail::copy_of(a);
   T *values = detail::data(w), *vectors = detail::data(v);
   std::vector<char> converged(count);
   detail::for_each_matrix(count, n, [&](std::size_t i) {
-    converged[i] = kernels::eigh(vectors + i * n * n, values + i * n, n, uplo == 'L') ? 1 : 0;
+    converged[i] = kernels::eigh(vectors + i * n * n, values + i * n, n, !options.upper) ? 1 : 0;
   });
   const auto failed = std::find(converged.begin(), converged.end(), 0);
   if (failed != converged.end()) {
@@ -35,7 +33,7 @@ EighResult<T> eigh(const Variable<T>& a, char uplo) {
   }
   const detail::ExactProducts exact;
   auto results = record_many<T, 2>(
-      ops::eigh, {std::move(w), std::move(v)}, Inputs(a), Attributes(std::string(1, uplo)),
+      ops::eigh, {std::move(w), std::move(v)}, Inputs(a), Attributes(options.upper ? "U" : "L"),
       Saved(Output(0), Output(1)),
       [n](std::array<Variable<T>, 2> dys, Needs, Variable<T> w, Variable<T> v) -> Grads<T, 1> {
         Variable<T> inner;
@@ -56,7 +54,7 @@ EighResult<T> eigh(const Variable<T>& a, char uplo) {
   return {std::move(results[0]), std::move(results[1])};
 }
 
-#define XGRAD_INSTANTIATE(T) template EighResult<T> eigh(const Variable<T>&, char);
+#define XGRAD_INSTANTIATE(T) template EighResult<T> eigh(const Variable<T>&, EighOptions);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -65,7 +65,8 @@ std::shared_ptr<const detail::LuFactors<T>> invertible(const char* op, const Var
 }  // namespace
 
 template <class T>
-Variable<T> solve(const Variable<T>& a, const Variable<T>& b, bool left) {
+Variable<T> solve(const Variable<T>& a, const Variable<T>& b, SolveOptions options) {
+  const bool left = options.left;
   const std::size_t n = detail::matrix_order("solve", a.shape());
   const Shape of_vectors(a.shape().begin(), a.shape().end() - 1);
   if (b.dimension() == 1 || b.shape() == of_vectors) {
@@ -103,7 +104,7 @@ Variable<T> inv(const Variable<T>& a) {
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                               \
-  template Variable<T> solve(const Variable<T>&, const Variable<T>&, bool);                                \
+  template Variable<T> solve(const Variable<T>&, const Variable<T>&, SolveOptions);                        \
   template Variable<T> inv(const Variable<T>&);                                                            \
   template std::shared_ptr<const detail::LuFactors<T>> detail::lu_factors(const Variable<T>&);             \
   template Variable<T> detail::lu_solution(const Variable<T>&, const std::shared_ptr<const LuFactors<T>>&, \

@@ -90,7 +90,8 @@ std::array<Variable<T>, 3> recorded(const Variable<T>& a, std::array<Variable<T>
 }  // namespace
 
 template <class T>
-SvdResult<T> svd(const Variable<T>& a, bool full_matrices) {
+SvdResult<T> svd(const Variable<T>& a, SvdOptions options) {
+  const bool full_matrices = options.full_matrices;
   detail::check_matrices("svd", a.shape());
   const auto m = static_cast<std::ptrdiff_t>(a.shape(-2)), n = static_cast<std::ptrdiff_t>(a.shape(-1)),
              k = std::min(m, n);
@@ -136,8 +137,8 @@ Variable<T> pinv(const Variable<T>& a, std::optional<double> rtol) {
                    });
 }
 
-#define XGRAD_INSTANTIATE(T)                           \
-  template SvdResult<T> svd(const Variable<T>&, bool); \
+#define XGRAD_INSTANTIATE(T)                                 \
+  template SvdResult<T> svd(const Variable<T>&, SvdOptions); \
   template Variable<T> pinv(const Variable<T>&, std::optional<double>);
 
 XGRAD_INSTANTIATE(float)

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
@@ -13,6 +14,11 @@ struct SvdResult {
   Variable<T> U;   ///< (..., m, m), or (..., m, k)
   Variable<T> S;   ///< the singular values (..., k), descending
   Variable<T> Vh;  ///< (..., n, n), or (..., k, n)
+};
+
+struct SvdOptions {
+  detail::ByName by_name = {};
+  bool full_matrices = true;  ///< all columns of U and rows of Vh, not only k
 };
 
 /// a = U diag(S) Vh, with orthonormal columns of U and rows of Vh; all m and n of them if `full_matrices`,
@@ -27,7 +33,7 @@ struct SvdResult {
 /// Throws ValueError if the algorithm does not converge, as for nan.
 /// https://pytorch.org/docs/stable/generated/torch.linalg.svd.html
 template <class T>
-SvdResult<T> svd(const Variable<T>& a, bool full_matrices = true);
+SvdResult<T> svd(const Variable<T>& a, SvdOptions options = {});
 
 /// The pseudo-inverse p (..., n, m) of matrices a (..., m, n): V diag(1/S) U^T over the singular values above
 /// rtol times the largest; the default rtol is max(m, n) epsilon. Where the rank of a is constant, da = (1 -

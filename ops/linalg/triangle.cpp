@@ -9,7 +9,7 @@ namespace {
 
 /// Keeps the columns up to the diagonal, or from it on. Its gradient is the same of dy.
 template <class T>
-Variable<T> triangle(const Variable<T>& x, std::ptrdiff_t diagonal, bool lower) {
+Variable<T> triangle(const Variable<T>& x, Int diagonal, bool lower) {
   const Op<1, 1>& op = lower ? ops::tril : ops::triu;
   const std::size_t rank = x.dimension();
   if (rank < 2) detail::fail<ShapeError>(op.name, ": x must have at least two axes, got ", x.shape());
@@ -20,8 +20,8 @@ Variable<T> triangle(const Variable<T>& x, std::ptrdiff_t diagonal, bool lower) 
   T* to = detail::data(y);
   for (std::size_t r = 0; r < row_count(x.shape()); ++r, from += columns, to += columns) {
     const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(r) % rows;
-    const std::ptrdiff_t border =
-        std::clamp<std::ptrdiff_t>(std::clamp(diagonal, -rows, columns) + row + (lower ? 1 : 0), 0, columns);
+    const std::ptrdiff_t border = std::clamp<std::ptrdiff_t>(
+        std::clamp<std::ptrdiff_t>(diagonal, -rows, columns) + row + (lower ? 1 : 0), 0, columns);
     std::copy(from, from + columns, to);
     if (lower) {
       std::fill(to + border, to + columns, T{0});
@@ -37,18 +37,18 @@ Variable<T> triangle(const Variable<T>& x, std::ptrdiff_t diagonal, bool lower) 
 }  // namespace
 
 template <class T>
-Variable<T> tril(const Variable<T>& x, std::ptrdiff_t diagonal) {
+Variable<T> tril(const Variable<T>& x, Int diagonal) {
   return triangle(x, diagonal, true);
 }
 
 template <class T>
-Variable<T> triu(const Variable<T>& x, std::ptrdiff_t diagonal) {
+Variable<T> triu(const Variable<T>& x, Int diagonal) {
   return triangle(x, diagonal, false);
 }
 
-#define XGRAD_INSTANTIATE(T)                                     \
-  template Variable<T> tril(const Variable<T>&, std::ptrdiff_t); \
-  template Variable<T> triu(const Variable<T>&, std::ptrdiff_t);
+#define XGRAD_INSTANTIATE(T)                          \
+  template Variable<T> tril(const Variable<T>&, Int); \
+  template Variable<T> triu(const Variable<T>&, Int);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

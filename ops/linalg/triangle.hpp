@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
@@ -8,12 +9,12 @@ namespace xgrad {
 /// The lower triangle of the last two axes: y = x, but 0 where column - row > diagonal; dx = tril(dy).
 /// https://pytorch.org/docs/stable/generated/torch.tril.html
 template <class T>
-Variable<T> tril(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
+Variable<T> tril(const Variable<T>& x, Int diagonal = 0);
 
 /// The upper triangle of the last two axes: y = x, but 0 where column - row < diagonal; dx = triu(dy).
 /// https://pytorch.org/docs/stable/generated/torch.triu.html
 template <class T>
-Variable<T> triu(const Variable<T>& x, std::ptrdiff_t diagonal = 0);
+Variable<T> triu(const Variable<T>& x, Int diagonal = 0);
 
 namespace ops {
 

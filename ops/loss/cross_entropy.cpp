@@ -191,6 +191,8 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Variable<T>& target,
     detail::fail<ShapeError>("cross_entropy: target probabilities must have the shape of logits, got logits ",
                              logits.shape(), " and target ", target.shape());
   }
+  if (options.ignore_index >= 0)
+    detail::fail<ValueError>("cross_entropy: probabilities have no ignore_index, got ", options.ignore_index);
   const T share = static_cast<T>(options.label_smoothing);
   const Variable<T> smoothed =
       share == 0 ? target : target * (1 - share) + share / static_cast<T>(logits.shape()[class_axis]);

@@ -26,9 +26,15 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
 
 /// cross_entropy for targets that are probabilities of the classes, in the shape of logits: -sum(target
 /// weight log_softmax) over the classes; the mean divides by the number of such sums, and nothing is ignored.
+/// Throws ValueError for an ignore_index of 0 or more.
 template <class T>
 Variable<T> cross_entropy(const Variable<T>& logits, const Variable<T>& target,
                           const CrossEntropyOptions<std::type_identity_t<T>>& options = {});
+template <class T, detail::FloatExpression E>
+Variable<T> cross_entropy(const Variable<T>& logits, const E& target,
+                          const CrossEntropyOptions<std::type_identity_t<T>>& options = {}) {
+  return cross_entropy(logits, Variable<T>(target), options);
+}
 
 namespace ops {
 

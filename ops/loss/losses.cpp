@@ -22,10 +22,20 @@ Variable<T> reduced_losses(const Variable<T>& losses, Reduction reduction) {
   return reduction == Reduction::mean ? mean(losses) : sum(losses);
 }
 
-/// input - target; ShapeError in the name of `op`.
+/// Throws ShapeError, in the name of `op`, unless one broadcasts to the other: (N, 1) and (N) would give (N,
+/// N).
+template <class T>
+void check_operands(const char* op, const Variable<T>& input, const Variable<T>& target) {
+  const Shape shape = detail::broadcast_shape(op, input.shape(), target.shape(), "input", "target");
+  if (!same_shape(shape, input.shape()) && !same_shape(shape, target.shape())) {
+    detail::fail<ShapeError>(op, ": input or target must have the shape of both together ", shape,
+                             ", got input ", input.shape(), " and target ", target.shape());
+  }
+}
+
 template <class T>
 Variable<T> difference(const char* op, const Variable<T>& input, const Variable<T>& target) {
-  detail::broadcast_shape(op, input.shape(), target.shape(), "input", "target");
+  check_operands(op, input, target);
   return input - target;
 }
 
@@ -42,7 +52,7 @@ Variable<T> huber(const Variable<T>& d, T delta) {
 template <class T>
 Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                      Reduction reduction) {
-  detail::broadcast_shape("mse_loss", input.shape(), target.shape(), "input", "target");
+  check_operands("mse_loss", input, target);
   return reduced_losses(detail::squared_difference(input, target), reduction);
 }
 
@@ -69,10 +79,10 @@ Variable<T> smooth_l1_loss(const Variable<T>& input, const std::type_identity_t<
 
 template <class T>
 Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
-                   KlReduction reduction, bool log_target) {
-  detail::broadcast_shape("kl_div", input.shape(), target.shape(), "input", "target");
+                   KlReduction reduction, KlDivOptions options) {
+  check_operands("kl_div", input, target);
   const Variable<T> losses =
-      log_target ? exp(target) * (target - input) : xlogy(target, target) - target * input;
+      options.log_target ? exp(target) * (target - input) : xlogy(target, target) - target * input;
   if (reduction == KlReduction::none) return losses;
   if (reduction == KlReduction::mean) return mean(losses);
   const Variable<T> total = sum(losses);
@@ -140,14 +150,14 @@ Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
   return options.reduction == Reduction::mean ? sum(weighted) / sum(count) : sum(weighted);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                    \
-  template Variable<T> mse_loss(const Variable<T>&, const Variable<T>&, Reduction);             \
-  template Variable<T> l1_loss(const Variable<T>&, const Variable<T>&, Reduction);              \
-  template Variable<T> huber_loss(const Variable<T>&, const Variable<T>&, Reduction, T);        \
-  template Variable<T> smooth_l1_loss(const Variable<T>&, const Variable<T>&, Reduction, T);    \
-  template Variable<T> kl_div(const Variable<T>&, const Variable<T>&, KlReduction, bool);       \
-  template Variable<T> binary_cross_entropy_with_logits(const Variable<T>&, const Variable<T>&, \
-                                                        const BinaryCrossEntropyOptions<T>&);   \
+#define XGRAD_INSTANTIATE(T)                                                                      \
+  template Variable<T> mse_loss(const Variable<T>&, const Variable<T>&, Reduction);               \
+  template Variable<T> l1_loss(const Variable<T>&, const Variable<T>&, Reduction);                \
+  template Variable<T> huber_loss(const Variable<T>&, const Variable<T>&, Reduction, T);          \
+  template Variable<T> smooth_l1_loss(const Variable<T>&, const Variable<T>&, Reduction, T);      \
+  template Variable<T> kl_div(const Variable<T>&, const Variable<T>&, KlReduction, KlDivOptions); \
+  template Variable<T> binary_cross_entropy_with_logits(const Variable<T>&, const Variable<T>&,   \
+                                                        const BinaryCrossEntropyOptions<T>&);     \
   template Variable<T> nll_loss(const Variable<T>&, const Ids&, const NllLossOptions<T>&);
 
 XGRAD_INSTANTIATE(float)

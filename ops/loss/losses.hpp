@@ -1,8 +1,10 @@
 #pragma once
 
+#include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
+// Where two operands broadcast, one must have the shape of the result: otherwise ShapeError.
 // https://pytorch.org/docs/stable/nn.functional.html#loss-functions
 
 namespace xgrad {
@@ -46,6 +48,11 @@ enum class KlReduction {
   batchmean,  ///< divides by the length of the first axis: the mean divergence
 };
 
+struct KlDivOptions {
+  detail::ByName by_name = {};
+  bool log_target = false;  ///< target is a logarithm, as input is
+};
+
 /// The Kullback-Leibler divergence: loss = target (ln target - input), 0 - target input where target = 0,
 /// reduced, for input the logarithm of a probability; with log_target, target is a logarithm, too, and loss =
 /// e^target (target - input). dinput = -target dloss, or -e^target dloss. dtarget = (ln target + 1 - input)
@@ -53,7 +60,7 @@ enum class KlReduction {
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
 template <class T>
 Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
-                   KlReduction reduction = KlReduction::mean, bool log_target = false);
+                   KlReduction reduction = KlReduction::mean, KlDivOptions options = {});
 
 template <class T>
 struct BinaryCrossEntropyOptions {
@@ -86,6 +93,10 @@ struct NllLossOptions {
 template <class T>
 Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
                      const NllLossOptions<std::type_identity_t<T>>& options = {});
+/// Targets are integers: xt::cast<std::int64_t>(target).
+template <class T, detail::FloatExpression E>
+Variable<T> nll_loss(const Variable<T>& log_probs, const E& target,
+                     const NllLossOptions<std::type_identity_t<T>>& options = {}) = delete;
 
 namespace ops {
 

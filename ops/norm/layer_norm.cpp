@@ -16,8 +16,8 @@ template <class T>
 Variable<T> layer_norm_composed(const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                                 std::size_t rows, std::size_t cols, double eps) {
   const Variable<T> table = reshape(x, {rows, cols});
-  const Variable<T> centred = table - mean(table, 1, true);
-  const Variable<T> variance = mean(centred * centred, 1, true);
+  const Variable<T> centred = table - mean(table, 1, {.keepdim = true});
+  const Variable<T> variance = mean(centred * centred, 1, {.keepdim = true});
   // 0 times the variance is nan where that overflows, as in the kernel.
   Variable<T> y = centred / (sqrt(variance + static_cast<T>(eps)) + variance * 0);
   if (weight.defined()) y = y * reshape(weight, cols);

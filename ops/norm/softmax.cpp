@@ -11,7 +11,7 @@ namespace {
 
 /// f on rows along `dim`; only the last axis lies in memory as rows.
 template <class T>
-Variable<T> along(const char* op, const Variable<T>& x, int dim, Variable<T> (*f)(const Variable<T>&)) {
+Variable<T> along(const char* op, const Variable<T>& x, Int dim, Variable<T> (*f)(const Variable<T>&)) {
   if (x.dimension() == 0 && (dim == 0 || dim == -1)) return reshape(f(reshape(x, 1)), Shape{});
   const auto axis = static_cast<int>(detail::normalize_axis(op, dim, x.shape()));
   const int last = static_cast<int>(x.dimension()) - 1;
@@ -44,7 +44,7 @@ Variable<T> softmax_last(const Variable<T>& x) {
                          return {rows<T>(kernels::softmax_grad_rows<T>, dy, y)};
                        },
                        [](const Variable<T>& dy, Needs, const Variable<T>& y) -> Grads<T, 1> {
-                         return {y * (dy - sum(dy * y, -1, true))};
+                         return {y * (dy - sum(dy * y, -1, {.keepdim = true}))};
                        }));
 }
 // [softmax]
@@ -58,25 +58,25 @@ Variable<T> log_softmax_last(const Variable<T>& x) {
                          return {rows<T>(kernels::log_softmax_grad_rows<T>, dy, y)};
                        },
                        [](const Variable<T>& dy, Needs, const Variable<T>& y) -> Grads<T, 1> {
-                         return {dy - exp(y) * sum(dy, -1, true)};
+                         return {dy - exp(y) * sum(dy, -1, {.keepdim = true})};
                        }));
 }
 
 }  // namespace
 
 template <class T>
-Variable<T> softmax(const Variable<T>& x, int dim) {
+Variable<T> softmax(const Variable<T>& x, Int dim) {
   return along<T>("softmax", x, dim, softmax_last<T>);
 }
 
 template <class T>
-Variable<T> log_softmax(const Variable<T>& x, int dim) {
+Variable<T> log_softmax(const Variable<T>& x, Int dim) {
   return along<T>("log_softmax", x, dim, log_softmax_last<T>);
 }
 
 #define XGRAD_INSTANTIATE(T)                             \
-  template Variable<T> softmax(const Variable<T>&, int); \
-  template Variable<T> log_softmax(const Variable<T>&, int);
+  template Variable<T> softmax(const Variable<T>&, Int); \
+  template Variable<T> log_softmax(const Variable<T>&, Int);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

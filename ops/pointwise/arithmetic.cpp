@@ -150,14 +150,18 @@ Variable<T> pow(const Variable<T>& a, const Variable<T>& b) {
       ops::pow, map_pairs<T>(ops::pow.name, kernels::Binary::pow, kernels::pow<T>, a, b), Inputs(a, b),
       Saved(a, b, Output()),
       [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b, Variable<T> y) -> Grads<T, 2> {
+        // Where a recorded gradient is 0 by definition, a is 1: no derivative of it is 0 times infinity.
+        const auto without = [&](const Mask& mask) { return grad_enabled() ? masked_fill(a, mask, 1) : a; };
         Grads<T, 2> grads;
         if (needs[0]) {
-          const Mask constant = xt::equal(b.value(), T{0});
-          grads[0] = reduced(needs, 0, masked_fill(dy * (b * pow(a, b - 1)), constant, 0));
+          const Mask constant = xt::equal(b.value(), T{0}) && !(xt::abs(a.value()) > T{0});
+          grads[0] = reduced(needs, 0, masked_fill(dy * (b * pow(without(constant), b - 1)), constant, 0));
         }
         if (needs[1]) {
           const Mask zero = xt::equal(a.value(), T{0}) && b.value() >= T{0};
-          grads[1] = reduced(needs, 1, masked_fill(dy * (y * log(a)), zero, 0));
+          const Variable<T> base = without(zero);
+          if (grad_enabled()) y = pow(base, b);
+          grads[1] = reduced(needs, 1, masked_fill(dy * (y * log(base)), zero, 0));
         }
         return grads;
       });

@@ -10,10 +10,10 @@
 namespace xgrad {
 
 template <class T>
-Variable<T> dropout(const Variable<T>& x, double p, bool training) {
+Variable<T> dropout(const Variable<T>& x, double p, DropoutOptions options) {
   if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("dropout: p must be in [0, 1], got ", p);
   const Shape& shape = x.shape();
-  if (!training || p == 0) {
+  if (!options.training || p == 0) {
     return detail::same_elements(ops::dropout, x.detach(), x, Attributes(p, false));
   }
   // With p = 1 nothing is drawn.
@@ -26,7 +26,7 @@ Variable<T> dropout(const Variable<T>& x, double p, bool training) {
       [](Variable<T> dy, Needs, Variable<T> mask) -> Grads<T, 1> { return {detail::masked_mul(dy, mask)}; });
 }
 
-#define XGRAD_INSTANTIATE(T) template Variable<T> dropout(const Variable<T>&, double, bool);
+#define XGRAD_INSTANTIATE(T) template Variable<T> dropout(const Variable<T>&, double, DropoutOptions);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

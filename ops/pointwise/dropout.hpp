@@ -1,16 +1,22 @@
 #pragma once
 
+#include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
 namespace xgrad {
+
+struct DropoutOptions {
+  detail::ByName by_name = {};
+  bool training = true;
+};
 
 /// In training, y = x m / (1 - p) and dx = dy m / (1 - p), with a random m that is 0 with probability p, else
 /// 1; dx is exactly 0 where m is 0. Otherwise y = x and shares its elements. The mask is drawn from the
 /// default generator. Throws ValueError for p outside [0, 1].
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.dropout.html
 template <class T>
-Variable<T> dropout(const Variable<T>& x, double p = 0.5, bool training = true);
+Variable<T> dropout(const Variable<T>& x, double p = 0.5, DropoutOptions options = {});
 
 namespace detail {
 

@@ -9,11 +9,13 @@
 #include "../../kernels/pointwise/elementwise.hpp"
 #include "detail/pointwise.hpp"
 #include "masked_fill.hpp"
+#include "special.hpp"
 
 namespace xgrad {
 namespace ops {
 
 constexpr Op relu_grad("relu_grad", {"dy"});
+constexpr Op sigmoid_slope("sigmoid_slope", {"x"});
 
 }  // namespace ops
 
@@ -28,12 +30,22 @@ Variable<T> slopes(void (*f)(const T*, const T*, T*, std::size_t, P...), const V
   return map(f, Variable<T>(Array<T>(x.shape(), T{1})), x, p...);
 }
 
+/// s (1 - s) with s = sigmoid(x), and -s (1 - s) tanh(x / 2) as its derivative: neither cancels anywhere.
+template <class T>
+Variable<T> sigmoid_slope(const Variable<T>& x) {
+  return record<T>(ops::sigmoid_slope, map(kernels::sigmoid_slope<T>, x), Inputs(x), Saved(x, Output()),
+                   [](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+                     return {dy * (y * tanh(x * T(-0.5)))};
+                   });
+}
+
 template <class T>
 Variable<T> gelu_composed(const Variable<T>& x, Gelu approximate) {
   using namespace std::numbers;
-  if (approximate == Gelu::none) return x * (erf(x * (sqrt2_v<T> / 2)) + 1) * T(0.5);
-  const Variable<T> cubic = x + x * x * x * T(0.044715);
-  return x * (tanh(cubic * (sqrt2_v<T> * inv_sqrtpi_v<T>)) + 1) * T(0.5);
+  if (approximate == Gelu::none) return x * erfc(x * (sqrt2_v<T> / -2)) * T(0.5);
+  const Variable<T> within = clamp(x, -32, 32);  // beyond, tanh is 1 and x^3 may overflow
+  const Variable<T> cubic = within + within * within * within * T(0.044715);
+  return x * sigmoid(cubic * (2 * sqrt2_v<T> * inv_sqrtpi_v<T>));
 }
 
 }  // namespace
@@ -89,14 +101,14 @@ Variable<T> abs(const Variable<T>& x) {
 
 template <class T>
 Variable<T> tanh(const Variable<T>& x) {
-  return unary(ops::tanh, kernels::tanh<T>, kernels::tanh_grad<T>, x, Output(),
-               [](const Variable<T>& dy, const Variable<T>& y) { return dy * (1 - y * y); });
+  return unary(ops::tanh, kernels::tanh<T>, kernels::tanh_grad<T>, x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) { return dy * (sigmoid_slope(x * 2) * 4); });
 }
 
 template <class T>
 Variable<T> sigmoid(const Variable<T>& x) {
-  return unary(ops::sigmoid, kernels::sigmoid<T>, kernels::sigmoid_grad<T>, x, Output(),
-               [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y * (1 - y)); });
+  return unary(ops::sigmoid, kernels::sigmoid<T>, kernels::sigmoid_grad<T>, x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) { return dy * sigmoid_slope(x); });
 }
 
 template <class T>
@@ -149,11 +161,9 @@ Variable<T> log_sigmoid(const Variable<T>& x) {
 
 template <class T>
 Variable<T> silu(const Variable<T>& x) {
-  return unary(ops::silu, kernels::silu<T>, kernels::silu_grad<T>, x, x,
-               [](const Variable<T>& dy, const Variable<T>& x) {
-                 const Variable<T> s = sigmoid(x);
-                 return dy * (s + x * s * (1 - s));
-               });
+  return unary(
+      ops::silu, kernels::silu<T>, kernels::silu_grad<T>, x, x,
+      [](const Variable<T>& dy, const Variable<T>& x) { return dy * (sigmoid(x) + x * sigmoid_slope(x)); });
 }
 
 template <class T>

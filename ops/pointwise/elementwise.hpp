@@ -38,11 +38,11 @@ Variable<T> square(const Variable<T>& x);
 template <class T>
 Variable<T> abs(const Variable<T>& x);
 
-/// y = tanh(x), dx = dy (1 - y^2).
+/// y = tanh(x), dx = dy (1 - y^2), as 4 e / (1 + e)^2 with e = e^(-2 |x|), which does not cancel.
 template <class T>
 Variable<T> tanh(const Variable<T>& x);
 
-/// y = 1 / (1 + e^-x), dx = dy y (1 - y).
+/// y = 1 / (1 + e^-x), dx = dy y (1 - y), as e / (1 + e)^2 with e = e^-|x|, which does not cancel.
 template <class T>
 Variable<T> sigmoid(const Variable<T>& x);
 

@@ -20,8 +20,8 @@ Variable<T> exp2(const Variable<T>& x) {
 
 template <class T>
 Variable<T> expm1(const Variable<T>& x) {
-  return unary(ops::expm1, map(kernels::expm1<T>, x), x, Output(),
-               [](const Variable<T>& dy, const Variable<T>& y) { return dy * (y + 1); });
+  return unary(ops::expm1, map(kernels::expm1<T>, x), x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) { return dy * exp(x); });
 }
 
 template <class T>

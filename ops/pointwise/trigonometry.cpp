@@ -1,13 +1,27 @@
 #include "trigonometry.hpp"
 
+#include <limits>
+
 #include "../../kernels/pointwise/elementwise.hpp"
 #include "../../kernels/pointwise/special.hpp"
 #include "detail/pointwise.hpp"
 #include "elementwise.hpp"
+#include "masked_fill.hpp"
+#include "where.hpp"
 
 namespace xgrad {
 
 using detail::map, detail::unary;
+
+namespace {
+
+/// 1 - x^2 without cancelling, neither near 1 nor, in its derivatives, near 0.
+template <class T>
+Variable<T> one_minus_square(const Variable<T>& x) {
+  return where(Mask(xt::abs(x.value()) < T(0.5)), 1 - x * x, (1 - x) * (1 + x));
+}
+
+}  // namespace
 
 template <class T>
 Variable<T> sin(const Variable<T>& x) {
@@ -30,13 +44,14 @@ Variable<T> tan(const Variable<T>& x) {
 template <class T>
 Variable<T> asin(const Variable<T>& x) {
   return unary(ops::asin, map(kernels::asin<T>, x), x, x,
-               [](const Variable<T>& dy, const Variable<T>& x) { return dy * rsqrt(1 - x * x); });
+               [](const Variable<T>& dy, const Variable<T>& x) { return dy * rsqrt(one_minus_square(x)); });
 }
 
 template <class T>
 Variable<T> acos(const Variable<T>& x) {
-  return unary(ops::acos, map(kernels::acos<T>, x), x, x,
-               [](const Variable<T>& dy, const Variable<T>& x) { return -(dy * rsqrt(1 - x * x)); });
+  return unary(ops::acos, map(kernels::acos<T>, x), x, x, [](const Variable<T>& dy, const Variable<T>& x) {
+    return -(dy * rsqrt(one_minus_square(x)));
+  });
 }
 
 template <class T>
@@ -51,7 +66,15 @@ Variable<T> atan2(const Variable<T>& a, const Variable<T>& b) {
                    detail::map_pairs(ops::atan2.name, kernels::Binary::atan2, kernels::atan2<T>, a, b),
                    Inputs(a, b), Saved(a, b),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
-                     const Variable<T> part = dy / (a * a + b * b);
+                     // of a / s and b / s with a constant s, whose squares neither overflow nor vanish
+                     Array<T> s = xt::maximum(xt::abs(a.value()), xt::abs(b.value()));
+                     const Mask origin = xt::equal(s, T{0});
+                     constexpr T most = std::numeric_limits<T>::max();
+                     s = xt::where(origin, T{1}, xt::minimum(s, most));
+                     const Variable<T> scale(std::move(s));
+                     a = clamp(a, -most, most) / scale;
+                     b = clamp(b, -most, most) / scale;
+                     const Variable<T> part = dy / scale / masked_fill(a * a + b * b, origin, 1);
                      return {needs[0] ? detail::reduced(needs, 0, part * b) : Variable<T>(),
                              needs[1] ? detail::reduced(needs, 1, -(part * a)) : Variable<T>()};
                    });

@@ -5,6 +5,7 @@
 #include "../../kernels/gemm/gemm.hpp"
 #include "../../kernels/index/axes.hpp"
 #include "../pointwise/broadcast.hpp"
+#include "../pointwise/masked_fill.hpp"
 #include "../shape/shapes.hpp"
 
 namespace xgrad {
@@ -156,6 +157,8 @@ Variable<T> gemm(const Variable<T>& a, const Variable<T>& b, const Variable<T>& 
   if (!c.defined()) return y;
   if (detail::common_shape(y.shape(), c.shape()) != y.shape())
     detail::fail<ShapeError>("gemm: c must broadcast to the product ", y.shape(), ", got ", c.shape());
+  if (options.beta == 0)
+    return c.requires_grad() ? y + masked_fill(c, Mask(Shape{}, true), 0) : y;  // c may be nan
   return y + (options.beta == 1 ? c : mul(c, static_cast<T>(options.beta)));
 }
 

@@ -55,7 +55,7 @@ std::string to_string(MatmulPrecision precision);
 /// `MatmulPrecisionGuard guard(MatmulPrecision::medium);`.
 class [[nodiscard]] MatmulPrecisionGuard {
  public:
-  explicit MatmulPrecisionGuard(MatmulPrecision precision);
+  [[nodiscard]] explicit MatmulPrecisionGuard(MatmulPrecision precision);
   ~MatmulPrecisionGuard();
   MatmulPrecisionGuard(const MatmulPrecisionGuard&) = delete;
   MatmulPrecisionGuard& operator=(const MatmulPrecisionGuard&) = delete;

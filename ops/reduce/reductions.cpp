@@ -11,6 +11,7 @@
 #include "../pointwise/broadcast.hpp"
 #include "../pointwise/elementwise.hpp"
 #include "../pointwise/masked_fill.hpp"
+#include "../pointwise/rounding.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/middle_axis.hpp"
 #include "scans.hpp"
@@ -159,15 +160,15 @@ Variable<T> dispersion(const Op<1, 3>& op, const Variable<T>& x, const Dims& dim
   {
     const NoGrad guard;
     const detail::Unwatched parts;
-    const Variable<T> squares = square(x - mean(x, dims, true));
+    const Variable<T> squares = square(x - mean(x, dims, {.keepdim = true}));
     y = of(div(sum_over(squares, result), divisor));
   }
-  return record<T>(op, std::move(y), Inputs(x), Attributes(result.axes, options.keepdim, options.correction),
-                   saved,
-                   [kept = result.kept, dims, divisor, scale](Variable<T> dy, Needs, Variable<T> x,
-                                                              const auto&... y) -> Grads<T, 1> {
-                     return {with_kept_axes(scale(dy, divisor, y...), kept) * (x - mean(x, dims, true))};
-                   });
+  return record<T>(
+      op, std::move(y), Inputs(x), Attributes(result.axes, options.keepdim, options.correction), saved,
+      [kept = result.kept, dims, divisor, scale](Variable<T> dy, Needs, Variable<T> x,
+                                                 const auto&... y) -> Grads<T, 1> {
+        return {with_kept_axes(scale(dy, divisor, y...), kept) * (x - mean(x, dims, {.keepdim = true}))};
+      });
 }
 
 /// |x|^p, 0 where x = 0.
@@ -197,7 +198,7 @@ Variable<T> power_norm(const Variable<T>& x, T p, const Reduced& result) {
       [kept = result.kept, p](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
         if (p == 2) return {x * with_kept_axes(divided_or_zero(dy, y), kept)};
         const Variable<T> scale = divided_or_zero(dy, power_or_zero(y, p - 1));
-        return {x * power_or_zero(x, p - 2) * with_kept_axes(scale, kept)};
+        return {sign(x) * power_or_zero(x, p - 1) * with_kept_axes(scale, kept)};
       });
 }
 
@@ -228,8 +229,8 @@ Variable<T> sum(const Variable<T>& x) {
 }
 
 template <class T>
-Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return sum_over(x, reduced("sum", x.shape(), dims, keepdim));
+Variable<T> sum(const Variable<T>& x, const Dims& dims, ReduceOptions options) {
+  return sum_over(x, reduced("sum", x.shape(), dims, options.keepdim));
 }
 
 template <class T>
@@ -238,8 +239,8 @@ Variable<T> mean(const Variable<T>& x) {
 }
 
 template <class T>
-Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return mean_over(x, reduced("mean", x.shape(), dims, keepdim));
+Variable<T> mean(const Variable<T>& x, const Dims& dims, ReduceOptions options) {
+  return mean_over(x, reduced("mean", x.shape(), dims, options.keepdim));
 }
 
 template <class T>
@@ -248,8 +249,8 @@ Variable<T> amax(const Variable<T>& x) {
 }
 
 template <class T>
-Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return extreme(ops::amax, kernels::max_middle<T>, x, reduced("amax", x.shape(), dims, keepdim));
+Variable<T> amax(const Variable<T>& x, const Dims& dims, ReduceOptions options) {
+  return extreme(ops::amax, kernels::max_middle<T>, x, reduced("amax", x.shape(), dims, options.keepdim));
 }
 
 template <class T>
@@ -258,28 +259,32 @@ Variable<T> amin(const Variable<T>& x) {
 }
 
 template <class T>
-Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  return extreme(ops::amin, kernels::min_middle<T>, x, reduced("amin", x.shape(), dims, keepdim));
+Variable<T> amin(const Variable<T>& x, const Dims& dims, ReduceOptions options) {
+  return extreme(ops::amin, kernels::min_middle<T>, x, reduced("amin", x.shape(), dims, options.keepdim));
 }
 
 template <class T>
-Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim) {
-  const Reduced result = reduced("logsumexp", x.shape(), dims, keepdim);
-  Variable<T> y;
+Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, ReduceOptions options) {
+  const Reduced result = reduced("logsumexp", x.shape(), dims, options.keepdim);
+  Variable<T> y, shift = detail::empty<T>(result.kept, "logsumexp"), log_sum;
   {
     const NoGrad guard;
     const detail::Unwatched parts;
-    Variable<T> shift = detail::empty<T>(result.kept, "logsumexp");
     if (result.count > 0) detail::reduce_axes(kernels::max_middle<T>, x, result.kept, detail::data(shift));
     for (T *s = detail::data(shift), *end = s + shift.size(); s != end; ++s) {
       if (result.count == 0 || !std::isfinite(*s)) *s = 0;  // infinity - infinity would be nan
     }
-    y = log(detail::summed(exp(x - shift), result.kept)) + shift;
-    y = keepdim ? y : reshape(y, result.shape);
+    log_sum = log(detail::summed(exp(x - shift), result.kept));
+    y = log_sum + shift;
+    y = options.keepdim ? y : reshape(y, result.shape);
   }
-  return record<T>(ops::logsumexp, std::move(y), Inputs(x), result.attributes(), Saved(x, Output()),
-                   [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
-                     return {with_kept_axes(dy, kept) * exp(x - with_kept_axes(y, kept))};
+  return record<T>(ops::logsumexp, std::move(y), Inputs(x), result.attributes(), Saved(x, shift, log_sum),
+                   [kept = result.kept](Variable<T> dy, Needs, Variable<T> x, Variable<T> shift,
+                                        Variable<T> log_sum) -> Grads<T, 1> {
+                     // not e^(x - y): where |x| is large, y has lost the digits of log_sum
+                     const Variable<T> shifted = x - shift;
+                     if (grad_enabled()) log_sum = log(detail::summed(exp(shifted), kept));
+                     return {with_kept_axes(dy, kept) * exp(shifted - log_sum)};
                    });
 }
 
@@ -316,8 +321,8 @@ Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p) {
 }
 
 template <class T>
-Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims, bool keepdim) {
-  return norm_over(x, p, reduced("norm", x.shape(), dims, keepdim));
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims, ReduceOptions options) {
+  return norm_over(x, p, reduced("norm", x.shape(), dims, options.keepdim));
 }
 
 template <class T>
@@ -326,29 +331,29 @@ Variable<T> prod(const Variable<T>& x) {
 }
 
 template <class T>
-Variable<T> prod(const Variable<T>& x, int dim, bool keepdim) {
+Variable<T> prod(const Variable<T>& x, Int dim, ReduceOptions options) {
   return product_over(x, detail::middle_axis("prod", dim, x.shape()),
-                      reduced("prod", x.shape(), dim, keepdim));
+                      reduced("prod", x.shape(), dim, options.keepdim));
 }
 
-#define XGRAD_INSTANTIATE(T)                                             \
-  template Variable<T> sum(const Variable<T>&);                          \
-  template Variable<T> sum(const Variable<T>&, const Dims&, bool);       \
-  template Variable<T> mean(const Variable<T>&);                         \
-  template Variable<T> mean(const Variable<T>&, const Dims&, bool);      \
-  template Variable<T> amax(const Variable<T>&);                         \
-  template Variable<T> amax(const Variable<T>&, const Dims&, bool);      \
-  template Variable<T> amin(const Variable<T>&);                         \
-  template Variable<T> amin(const Variable<T>&, const Dims&, bool);      \
-  template Variable<T> logsumexp(const Variable<T>&, const Dims&, bool); \
-  template Variable<T> var(const Variable<T>&, VarOptions);              \
-  template Variable<T> var(const Variable<T>&, const Dims&, VarOptions); \
-  template Variable<T> std(const Variable<T>&, VarOptions);              \
-  template Variable<T> std(const Variable<T>&, const Dims&, VarOptions); \
-  template Variable<T> norm(const Variable<T>&, T);                      \
-  template Variable<T> norm(const Variable<T>&, T, const Dims&, bool);   \
-  template Variable<T> prod(const Variable<T>&);                         \
-  template Variable<T> prod(const Variable<T>&, int, bool);
+#define XGRAD_INSTANTIATE(T)                                                      \
+  template Variable<T> sum(const Variable<T>&);                                   \
+  template Variable<T> sum(const Variable<T>&, const Dims&, ReduceOptions);       \
+  template Variable<T> mean(const Variable<T>&);                                  \
+  template Variable<T> mean(const Variable<T>&, const Dims&, ReduceOptions);      \
+  template Variable<T> amax(const Variable<T>&);                                  \
+  template Variable<T> amax(const Variable<T>&, const Dims&, ReduceOptions);      \
+  template Variable<T> amin(const Variable<T>&);                                  \
+  template Variable<T> amin(const Variable<T>&, const Dims&, ReduceOptions);      \
+  template Variable<T> logsumexp(const Variable<T>&, const Dims&, ReduceOptions); \
+  template Variable<T> var(const Variable<T>&, VarOptions);                       \
+  template Variable<T> var(const Variable<T>&, const Dims&, VarOptions);          \
+  template Variable<T> std(const Variable<T>&, VarOptions);                       \
+  template Variable<T> std(const Variable<T>&, const Dims&, VarOptions);          \
+  template Variable<T> norm(const Variable<T>&, T);                               \
+  template Variable<T> norm(const Variable<T>&, T, const Dims&, ReduceOptions);   \
+  template Variable<T> prod(const Variable<T>&);                                  \
+  template Variable<T> prod(const Variable<T>&, Int, ReduceOptions);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

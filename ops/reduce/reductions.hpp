@@ -4,31 +4,36 @@
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
-// Reductions over all axes, or over dims, which may be negative; keepdim keeps them with length 1. Sums of
+// Reductions over all axes, or over dims, which may be negative: sum(x, {0, -1}, {.keepdim = true}). Sums of
 // float are accurate (blocked). Errors: IndexError for a missing axis, ValueError for a duplicate. The
 // overloads for a Shape exist because xtensor, whose type it is, has functions of these names.
 // https://pytorch.org/docs/stable/torch.html#reduction-ops
 
 namespace xgrad {
 
+struct ReduceOptions {
+  detail::ByName by_name = {};
+  bool keepdim = false;  ///< keep the reduced axes, with length 1
+};
+
 /// y = sum of x; dx = dy, repeated along the summed axes. The sum of no elements is 0.
 template <class T>
 Variable<T> sum(const Variable<T>& x);
 template <class T>
-Variable<T> sum(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+Variable<T> sum(const Variable<T>& x, const Dims& dims, ReduceOptions options = {});
 template <class T, std::same_as<Shape> S>
-Variable<T> sum(Variable<T> x, S dims, bool keepdim = false) {
-  return sum(x, Dims(dims), keepdim);
+Variable<T> sum(Variable<T> x, S dims, ReduceOptions options = {}) {
+  return sum(x, Dims(dims), options);
 }
 
 /// y = sum(x) / n with n the number of summed elements; dx = dy / n, repeated. nan over no elements.
 template <class T>
 Variable<T> mean(const Variable<T>& x);
 template <class T>
-Variable<T> mean(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+Variable<T> mean(const Variable<T>& x, const Dims& dims, ReduceOptions options = {});
 template <class T, std::same_as<Shape> S>
-Variable<T> mean(Variable<T> x, S dims, bool keepdim = false) {
-  return mean(x, Dims(dims), keepdim);
+Variable<T> mean(Variable<T> x, S dims, ReduceOptions options = {}) {
+  return mean(x, Dims(dims), options);
 }
 
 /// The largest element; nan if any element is nan. dx = dy at the largest element; equal ones share it
@@ -36,26 +41,27 @@ Variable<T> mean(Variable<T> x, S dims, bool keepdim = false) {
 template <class T>
 Variable<T> amax(const Variable<T>& x);
 template <class T>
-Variable<T> amax(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+Variable<T> amax(const Variable<T>& x, const Dims& dims, ReduceOptions options = {});
 template <class T, std::same_as<Shape> S>
-Variable<T> amax(Variable<T> x, S dims, bool keepdim = false) {
-  return amax(x, Dims(dims), keepdim);
+Variable<T> amax(Variable<T> x, S dims, ReduceOptions options = {}) {
+  return amax(x, Dims(dims), options);
 }
 /// The smallest element, as amax.
 template <class T>
 Variable<T> amin(const Variable<T>& x);
 template <class T>
-Variable<T> amin(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+Variable<T> amin(const Variable<T>& x, const Dims& dims, ReduceOptions options = {});
 template <class T, std::same_as<Shape> S>
-Variable<T> amin(Variable<T> x, S dims, bool keepdim = false) {
-  return amin(x, Dims(dims), keepdim);
+Variable<T> amin(Variable<T> x, S dims, ReduceOptions options = {}) {
+  return amin(x, Dims(dims), options);
 }
 
 /// y = ln(sum(e^x)), without overflow; dx = dy e^(x - y).
 template <class T>
-Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, bool keepdim = false);
+Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, ReduceOptions options = {});
 
 struct VarOptions {
+  detail::ByName by_name = {};
   std::size_t correction = 1;  ///< subtracted from n in the divisor: 1 for the variance of a sample
   bool keepdim = false;
 };
@@ -79,14 +85,15 @@ Variable<T> std(const Variable<T>& x, const Dims& dims, VarOptions options = {})
 template <class T>
 Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p = 2);
 template <class T>
-Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims, bool keepdim = false);
+Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims,
+                 ReduceOptions options = {});
 
 /// y = the product of x; dx = dy times the product of the other elements, also where x has zeros. The product
 /// of no elements is 1. https://pytorch.org/docs/stable/generated/torch.prod.html
 template <class T>
 Variable<T> prod(const Variable<T>& x);
 template <class T>
-Variable<T> prod(const Variable<T>& x, int dim, bool keepdim = false);
+Variable<T> prod(const Variable<T>& x, Int dim, ReduceOptions options = {});
 
 namespace ops {
 

@@ -77,12 +77,12 @@ Variable<T> running_product(const Variable<T>& x, const MiddleAxis& m) {
 }  // namespace
 
 template <class T>
-Variable<T> cumsum(const Variable<T>& x, int dim) {
+Variable<T> cumsum(const Variable<T>& x, Int dim) {
   return running_sum(x, middle_axis("cumsum", dim, x.shape()).axis, false);
 }
 
 template <class T>
-Variable<T> cumprod(const Variable<T>& x, int dim) {
+Variable<T> cumprod(const Variable<T>& x, Int dim) {
   const MiddleAxis m = middle_axis("cumprod", dim, x.shape());
   return fused<T>(
       ops::cumprod, products(x, m), Inputs(x), Attributes(m.axis), Saved(),
@@ -96,8 +96,8 @@ Variable<T> cumprod(const Variable<T>& x, int dim) {
 }
 
 #define XGRAD_INSTANTIATE(T)                            \
-  template Variable<T> cumsum(const Variable<T>&, int); \
-  template Variable<T> cumprod(const Variable<T>&, int);
+  template Variable<T> cumsum(const Variable<T>&, Int); \
+  template Variable<T> cumprod(const Variable<T>&, Int);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
@@ -11,12 +12,12 @@ namespace xgrad {
 /// y[i] = x[0] + ... + x[i]; dx[i] = dy[i] + ... + dy[n - 1].
 /// https://pytorch.org/docs/stable/generated/torch.cumsum.html
 template <class T>
-Variable<T> cumsum(const Variable<T>& x, int dim);
+Variable<T> cumsum(const Variable<T>& x, Int dim);
 
 /// y[i] = x[0] ... x[i]; dx[i] = y[i - 1] r[i] with r[i] = dy[i] + x[i + 1] r[i + 1], without a division by
 /// x, which may have zeros. https://pytorch.org/docs/stable/generated/torch.cumprod.html
 template <class T>
-Variable<T> cumprod(const Variable<T>& x, int dim);
+Variable<T> cumprod(const Variable<T>& x, Int dim);
 
 namespace ops {
 

@@ -42,7 +42,7 @@ Ids extreme_indices(const char* op, const Variable<T>& x, const MiddleAxis& m, b
 }
 
 template <class T>
-Ranked<T> extreme(const char* op, const Variable<T>& x, int dim, bool largest, bool keepdim) {
+Ranked<T> extreme(const char* op, const Variable<T>& x, Int dim, bool largest, bool keepdim) {
   const MiddleAxis m = middle_axis(op, dim, x.shape());
   Ids ids = extreme_indices(op, x, m, largest, with_length(x.shape(), m, 1));
   Variable<T> values = gather(x, dim, ids);
@@ -53,7 +53,7 @@ Ranked<T> extreme(const char* op, const Variable<T>& x, int dim, bool largest, b
 }
 
 template <class T>
-Ids arg_extreme(const char* op, const Variable<T>& x, int dim, bool largest, bool keepdim) {
+Ids arg_extreme(const char* op, const Variable<T>& x, Int dim, bool largest, bool keepdim) {
   const MiddleAxis m = middle_axis(op, dim, x.shape());
   return extreme_indices(op, x, m, largest,
                          keepdim ? with_length(x.shape(), m, 1) : without_axis(x.shape(), m));
@@ -71,7 +71,7 @@ Ids first_indices(const char* op, const Variable<T>& x, const MiddleAxis& m, std
 }
 
 template <class T>
-Ranked<T> ranked(const Variable<T>& x, int dim, Ids ids) {
+Ranked<T> ranked(const Variable<T>& x, Int dim, Ids ids) {
   Variable<T> values = gather(x, dim, ids);
   return {std::move(values), std::move(ids)};
 }
@@ -79,30 +79,30 @@ Ranked<T> ranked(const Variable<T>& x, int dim, Ids ids) {
 }  // namespace
 
 template <class T>
-Ranked<T> max(const Variable<T>& x, int dim, bool keepdim) {
-  return extreme("max", x, dim, true, keepdim);
+Ranked<T> max(const Variable<T>& x, Int dim, ReduceOptions options) {
+  return extreme("max", x, dim, true, options.keepdim);
 }
 
 template <class T>
-Ranked<T> min(const Variable<T>& x, int dim, bool keepdim) {
-  return extreme("min", x, dim, false, keepdim);
+Ranked<T> min(const Variable<T>& x, Int dim, ReduceOptions options) {
+  return extreme("min", x, dim, false, options.keepdim);
 }
 
 template <class T>
-Ranked<T> sort(const Variable<T>& x, int dim, bool descending) {
+Ranked<T> sort(const Variable<T>& x, Int dim, SortOptions options) {
   const MiddleAxis m = middle_axis("sort", dim, x.shape());
-  return ranked(x, dim, first_indices("sort", x, m, m.length, descending));
+  return ranked(x, dim, first_indices("sort", x, m, m.length, options.descending));
 }
 
 template <class T>
-Ranked<T> topk(const Variable<T>& x, std::ptrdiff_t k, int dim, bool largest) {
+Ranked<T> topk(const Variable<T>& x, Int k, Int dim, TopkOptions options) {
   const MiddleAxis m = middle_axis("topk", dim, x.shape());
   const std::ptrdiff_t least = x.dimension() == 0 ? 1 : 0, most = static_cast<std::ptrdiff_t>(m.length);
   if (k < least || k > most) {
     detail::fail<ValueError>("topk: k must be in [", least, ", ", most, "], got ", k, " for axis ", m.axis,
                              " of x ", x.shape());
   }
-  return ranked(x, dim, first_indices("topk", x, m, static_cast<std::size_t>(k), largest));
+  return ranked(x, dim, first_indices("topk", x, m, static_cast<std::size_t>(k), options.largest));
 }
 
 template <class T>
@@ -111,8 +111,8 @@ Ids argmax(const Variable<T>& x) {
 }
 
 template <class T>
-Ids argmax(const Variable<T>& x, int dim, bool keepdim) {
-  return arg_extreme("argmax", x, dim, true, keepdim);
+Ids argmax(const Variable<T>& x, Int dim, ReduceOptions options) {
+  return arg_extreme("argmax", x, dim, true, options.keepdim);
 }
 
 template <class T>
@@ -121,26 +121,26 @@ Ids argmin(const Variable<T>& x) {
 }
 
 template <class T>
-Ids argmin(const Variable<T>& x, int dim, bool keepdim) {
-  return arg_extreme("argmin", x, dim, false, keepdim);
+Ids argmin(const Variable<T>& x, Int dim, ReduceOptions options) {
+  return arg_extreme("argmin", x, dim, false, options.keepdim);
 }
 
 template <class T>
-Ids argsort(const Variable<T>& x, int dim, bool descending) {
+Ids argsort(const Variable<T>& x, Int dim, SortOptions options) {
   const MiddleAxis m = middle_axis("argsort", dim, x.shape());
-  return first_indices("argsort", x, m, m.length, descending);
+  return first_indices("argsort", x, m, m.length, options.descending);
 }
 
-#define XGRAD_INSTANTIATE(T)                                              \
-  template Ranked<T> max(const Variable<T>&, int, bool);                  \
-  template Ranked<T> min(const Variable<T>&, int, bool);                  \
-  template Ranked<T> sort(const Variable<T>&, int, bool);                 \
-  template Ranked<T> topk(const Variable<T>&, std::ptrdiff_t, int, bool); \
-  template Ids argmax(const Variable<T>&);                                \
-  template Ids argmax(const Variable<T>&, int, bool);                     \
-  template Ids argmin(const Variable<T>&);                                \
-  template Ids argmin(const Variable<T>&, int, bool);                     \
-  template Ids argsort(const Variable<T>&, int, bool);
+#define XGRAD_INSTANTIATE(T)                                          \
+  template Ranked<T> max(const Variable<T>&, Int, ReduceOptions);     \
+  template Ranked<T> min(const Variable<T>&, Int, ReduceOptions);     \
+  template Ranked<T> sort(const Variable<T>&, Int, SortOptions);      \
+  template Ranked<T> topk(const Variable<T>&, Int, Int, TopkOptions); \
+  template Ids argmax(const Variable<T>&);                            \
+  template Ids argmax(const Variable<T>&, Int, ReduceOptions);        \
+  template Ids argmin(const Variable<T>&);                            \
+  template Ids argmin(const Variable<T>&, Int, ReduceOptions);        \
+  template Ids argsort(const Variable<T>&, Int, SortOptions);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

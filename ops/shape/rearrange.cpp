@@ -25,7 +25,7 @@ using detail::MiddleAxis, detail::Strides;
 
 /// x moved on along the middle axis m.
 template <class T>
-Variable<T> rolled(const Variable<T>& x, const MiddleAxis& m, std::ptrdiff_t shift) {
+Variable<T> rolled(const Variable<T>& x, const MiddleAxis& m, Int shift) {
   const auto length = static_cast<std::ptrdiff_t>(std::max<std::size_t>(m.length, 1));
   const auto moved = static_cast<std::size_t>((shift % length + length) % length);
   const std::size_t row = m.length * m.inner, front = moved * m.inner, back = row - std::min(front, row);
@@ -68,7 +68,7 @@ Border border_of(const Dims& pad, const Shape& shape) {
 Shape padded_shape(const Border& border, const Dims& pad, const Shape& shape) {
   Shape longer = shape;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    std::ptrdiff_t length = static_cast<std::ptrdiff_t>(shape[axis]);
+    auto length = static_cast<std::ptrdiff_t>(shape[axis]);
     if (__builtin_add_overflow(length, border.before[axis], &length) ||
         __builtin_add_overflow(length, border.after[axis], &length) || length < 0) {
       detail::fail<ShapeError>("pad: the padded length of axis ", axis, " must be in [0, 2^63), got x ",
@@ -134,13 +134,16 @@ Variable<T> added_repeats(const Variable<T>& y, const Repeats& how) {
                    [how](Variable<T> dx, Needs) -> Grads<T, 1> { return {repeated(dx, how)}; });
 }
 
-/// Where the elements of a longer axis come from in one of length n, `before` of them in front of it.
-Ids sources(Padding mode, std::ptrdiff_t n, std::ptrdiff_t before, std::size_t length) {
-  Ids ids = Ids::from_shape({length});
-  for (std::size_t i = 0; i < length; ++i) {
+/// Where the elements of a padded axis come from in one of length n. A negative side is cut off, before a
+/// circular one repeats.
+Ids sources(Padding mode, std::ptrdiff_t n, std::ptrdiff_t before, std::ptrdiff_t after) {
+  Ids ids = Ids::from_shape({static_cast<std::size_t>(n + before + after)});
+  const std::ptrdiff_t cut = std::max<std::ptrdiff_t>(-before, 0);
+  const std::ptrdiff_t rest = n - cut - std::max<std::ptrdiff_t>(-after, 0);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
     const std::ptrdiff_t place = static_cast<std::ptrdiff_t>(i) - before;
     ids(i) = std::clamp<std::ptrdiff_t>(place, 0, n - 1);
-    if (mode == Padding::circular) ids(i) = (place + n) % n;
+    if (mode == Padding::circular) ids(i) = cut + (place - cut + rest) % rest;
     if (mode == Padding::reflect) ids(i) = n - 1 - std::abs(n - 1 - std::abs(place));
   }
   return ids;
@@ -185,7 +188,7 @@ Variable<T> flip(const Variable<T>& x, const Dims& dims) {
 }
 
 template <class T>
-Variable<T> roll(const Variable<T>& x, std::ptrdiff_t shift) {
+Variable<T> roll(const Variable<T>& x, Int shift) {
   return rolled(x, {.length = x.size()}, shift);
 }
 
@@ -195,6 +198,7 @@ Variable<T> roll(const Variable<T>& x, const Dims& shifts, const Dims& dims) {
     detail::fail<ValueError>("roll: there must be a shift for each axis, got shifts ", to_string(shifts),
                              " and dims ", to_string(dims));
   }
+  if (x.dimension() == 0) detail::fail<IndexError>("roll: a scalar has no axes, got dims ", to_string(dims));
   Variable<T> y = x;
   for (std::size_t k = 0; k < dims.size(); ++k)
     y = rolled(y, detail::middle_axis("roll", dims[k], x.shape()), shifts[k]);
@@ -233,18 +237,19 @@ Variable<T> pad(const Variable<T>& x, const Dims& pad, Padding mode, std::type_i
     const std::ptrdiff_t before = border.before[axis], after = border.after[axis];
     if (before == 0 && after == 0) continue;
     const auto n = static_cast<std::ptrdiff_t>(x.shape()[axis]), most = std::max(before, after);
-    if (n == 0 || (mode == Padding::reflect && most >= n) || (mode == Padding::circular && most > n)) {
+    const std::ptrdiff_t rest = n + std::min<std::ptrdiff_t>(before, 0) + std::min<std::ptrdiff_t>(after, 0);
+    if (n == 0 || (mode == Padding::reflect && most >= n) || (mode == Padding::circular && most > rest)) {
       detail::fail<ValueError>("pad: axis ", axis, " is too short for mode ", name_of(mode), ", got x ",
                                x.shape(), " and pad ", to_string(pad));
     }
-    y = index_select(y, static_cast<int>(axis), sources(mode, n, before, shape[axis]));
+    y = index_select(y, static_cast<int>(axis), sources(mode, n, before, after));
   }
   return y;
 }
 
 #define XGRAD_INSTANTIATE(T)                                               \
   template Variable<T> flip(const Variable<T>&, const Dims&);              \
-  template Variable<T> roll(const Variable<T>&, std::ptrdiff_t);           \
+  template Variable<T> roll(const Variable<T>&, Int);                      \
   template Variable<T> roll(const Variable<T>&, const Dims&, const Dims&); \
   template Variable<T> repeat(const Variable<T>&, const Dims&);            \
   template Variable<T> pad(const Variable<T>&, const Dims&, Padding, T);

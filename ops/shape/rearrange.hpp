@@ -19,7 +19,7 @@ Variable<T> flip(const Variable<T>& x, const Dims& dims);
 /// order. Throws ValueError unless each axis has a shift.
 /// https://pytorch.org/docs/stable/generated/torch.roll.html
 template <class T>
-Variable<T> roll(const Variable<T>& x, std::ptrdiff_t shift);
+Variable<T> roll(const Variable<T>& x, Int shift);
 template <class T>
 Variable<T> roll(const Variable<T>& x, const Dims& shifts, const Dims& dims);
 

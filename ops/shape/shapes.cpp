@@ -107,8 +107,8 @@ Variable<T> permute(const Variable<T>& x, const Dims& dims) {
 }
 
 template <class T>
-Variable<T> transpose(const Variable<T>& x, int dim0, int dim1) {
-  const auto of_scalar = [](int dim) { return dim == 0 || dim == -1; };
+Variable<T> transpose(const Variable<T>& x, Int dim0, Int dim1) {
+  const auto of_scalar = [](Int dim) { return dim == 0 || dim == -1; };
   if (x.dimension() == 0 && of_scalar(dim0) && of_scalar(dim1)) return reshape(x, x.shape());
   const std::size_t first = detail::normalize_axis("transpose", dim0, x.shape());
   const std::size_t second = detail::normalize_axis("transpose", dim1, x.shape());
@@ -119,7 +119,7 @@ Variable<T> transpose(const Variable<T>& x, int dim0, int dim1) {
 }
 
 template <class T>
-Variable<T> flatten(const Variable<T>& x, int start_dim, int end_dim) {
+Variable<T> flatten(const Variable<T>& x, Int start_dim, Int end_dim) {
   if (x.dimension() == 0 && start_dim >= -1 && start_dim <= 0 && end_dim >= -1 && end_dim <= 0)
     return reshape(x, 1);
   const std::size_t first = detail::normalize_axis("flatten", start_dim, x.shape());
@@ -140,7 +140,7 @@ Variable<T> flatten(const Variable<T>& x, int start_dim, int end_dim) {
 }
 
 template <class T>
-Variable<T> unsqueeze(const Variable<T>& x, int dim) {
+Variable<T> unsqueeze(const Variable<T>& x, Int dim) {
   Shape longer = x.shape();
   longer.push_back(1);
   const std::size_t place = detail::normalize_axis("unsqueeze", dim, longer, "x with one more axis");
@@ -161,7 +161,7 @@ Variable<T> squeeze(const Variable<T>& x) {
 }
 
 template <class T>
-Variable<T> squeeze(const Variable<T>& x, int dim) {
+Variable<T> squeeze(const Variable<T>& x, Int dim) {
   if (x.dimension() == 0 && (dim == 0 || dim == -1)) return reshape(x, x.shape());
   const std::size_t axis = detail::normalize_axis("squeeze", dim, x.shape());
   Shape shape = x.shape();
@@ -187,7 +187,7 @@ Variable<T> expand(const Variable<T>& x, const Dims& shape) {
 }
 
 template <class T>
-Variable<T> stack(const std::vector<Variable<T>>& parts, int dim) {
+Variable<T> stack(const std::vector<Variable<T>>& parts, Int dim) {
   if (parts.empty()) detail::fail<ValueError>("stack: parts must not be empty");
   for (const Variable<T>& part : parts) {
     if (!same_shape(part.shape(), parts[0].shape())) {
@@ -212,7 +212,7 @@ Variable<T> stack(const std::vector<Variable<T>>& parts, int dim) {
 }
 
 template <class T>
-std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths, int dim) {
+std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths, Int dim) {
   const std::size_t axis = detail::normalize_axis("split", dim, x.shape());
   std::ptrdiff_t end = 0;
   bool fits = true;
@@ -233,7 +233,7 @@ std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrd
 }
 
 template <class T>
-std::vector<Variable<T>> split(const Variable<T>& x, std::ptrdiff_t length, int dim) {
+std::vector<Variable<T>> split(const Variable<T>& x, Int length, Int dim) {
   if (length < 1) detail::fail<ValueError>("split: length must be at least 1, got ", length);
   const auto whole = static_cast<std::ptrdiff_t>(x.shape(dim));
   std::vector<std::ptrdiff_t> lengths(static_cast<std::size_t>(whole / length), length);
@@ -242,7 +242,7 @@ std::vector<Variable<T>> split(const Variable<T>& x, std::ptrdiff_t length, int 
 }
 
 template <class T>
-Variable<T> cat(const std::vector<Variable<T>>& parts, int dim) {
+Variable<T> cat(const std::vector<Variable<T>>& parts, Int dim) {
   if (parts.empty()) detail::fail<ValueError>("cat: parts must not be empty");
   const auto left_out = [](const Variable<T>& part) { return part.dimension() == 1 && part.size() == 0; };
   std::vector<Variable<T>> counted;
@@ -288,17 +288,17 @@ Variable<T> mT(const Variable<T>& x) {
 #define XGRAD_INSTANTIATE(T)                                                                            \
   template Variable<T> reshape(const Variable<T>&, const Dims&);                                        \
   template Variable<T> permute(const Variable<T>&, const Dims&);                                        \
-  template Variable<T> transpose(const Variable<T>&, int, int);                                         \
+  template Variable<T> transpose(const Variable<T>&, Int, Int);                                         \
   template Variable<T> mT(const Variable<T>&);                                                          \
-  template Variable<T> flatten(const Variable<T>&, int, int);                                           \
-  template Variable<T> unsqueeze(const Variable<T>&, int);                                              \
+  template Variable<T> flatten(const Variable<T>&, Int, Int);                                           \
+  template Variable<T> unsqueeze(const Variable<T>&, Int);                                              \
   template Variable<T> squeeze(const Variable<T>&);                                                     \
-  template Variable<T> squeeze(const Variable<T>&, int);                                                \
+  template Variable<T> squeeze(const Variable<T>&, Int);                                                \
   template Variable<T> expand(const Variable<T>&, const Dims&);                                         \
-  template Variable<T> cat(const std::vector<Variable<T>>&, int);                                       \
-  template Variable<T> stack(const std::vector<Variable<T>>&, int);                                     \
-  template std::vector<Variable<T>> split(const Variable<T>&, const std::vector<std::ptrdiff_t>&, int); \
-  template std::vector<Variable<T>> split(const Variable<T>&, std::ptrdiff_t, int);
+  template Variable<T> cat(const std::vector<Variable<T>>&, Int);                                       \
+  template Variable<T> stack(const std::vector<Variable<T>>&, Int);                                     \
+  template std::vector<Variable<T>> split(const Variable<T>&, const std::vector<std::ptrdiff_t>&, Int); \
+  template std::vector<Variable<T>> split(const Variable<T>&, Int, Int);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -22,7 +22,7 @@ Variable<T> permute(const Variable<T>& x, const Dims& dims);
 
 /// Swaps two axes. Throws IndexError for a missing axis.
 template <class T>
-Variable<T> transpose(const Variable<T>& x, int dim0, int dim1);
+Variable<T> transpose(const Variable<T>& x, Int dim0, Int dim1);
 
 /// Swaps the last two axes: transposes each matrix of a batch (torch.Tensor.mT). Throws ShapeError for fewer
 /// than two axes.
@@ -31,17 +31,17 @@ Variable<T> mT(const Variable<T>& x);
 
 /// Merges axes start_dim to end_dim, both included; a scalar becomes (1).
 template <class T>
-Variable<T> flatten(const Variable<T>& x, int start_dim = 0, int end_dim = -1);
+Variable<T> flatten(const Variable<T>& x, Int start_dim = 0, Int end_dim = -1);
 
 /// Inserts an axis of length 1 at `dim`, which may be x's rank.
 template <class T>
-Variable<T> unsqueeze(const Variable<T>& x, int dim);
+Variable<T> unsqueeze(const Variable<T>& x, Int dim);
 
 /// Removes the axes of length 1, or the axis `dim` if its length is 1.
 template <class T>
 Variable<T> squeeze(const Variable<T>& x);
 template <class T>
-Variable<T> squeeze(const Variable<T>& x, int dim);
+Variable<T> squeeze(const Variable<T>& x, Int dim);
 
 /// Broadcasts x to a shape, where -1 keeps x's length; new axes may precede. dx is summed over the added and
 /// stretched axes.
@@ -50,26 +50,26 @@ Variable<T> expand(const Variable<T>& x, const Dims& shape);
 
 /// Joins arrays along `dim`; the other lengths must agree. Skips parts of shape (0), as PyTorch does.
 template <class T>
-Variable<T> cat(const std::vector<Variable<T>>& parts, int dim = 0);
+Variable<T> cat(const std::vector<Variable<T>>& parts, Int dim = 0);
 template <class T>
-Variable<T> cat(std::initializer_list<Variable<T>> parts, int dim = 0) {
+Variable<T> cat(std::initializer_list<Variable<T>> parts, Int dim = 0) {
   return cat(std::vector<Variable<T>>(parts), dim);
 }
 
 /// Joins arrays of one shape along a new axis at `dim`.
 template <class T>
-Variable<T> stack(const std::vector<Variable<T>>& parts, int dim = 0);
+Variable<T> stack(const std::vector<Variable<T>>& parts, Int dim = 0);
 template <class T>
-Variable<T> stack(std::initializer_list<Variable<T>> parts, int dim = 0) {
+Variable<T> stack(std::initializer_list<Variable<T>> parts, Int dim = 0) {
   return stack(std::vector<Variable<T>>(parts), dim);
 }
 
 /// Splits x along `dim` into parts of these lengths, which must add up to its length; or into parts of one
 /// length, the last of which may be shorter.
 template <class T>
-std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths, int dim = 0);
+std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths, Int dim = 0);
 template <class T>
-std::vector<Variable<T>> split(const Variable<T>& x, std::ptrdiff_t length, int dim = 0);
+std::vector<Variable<T>> split(const Variable<T>& x, Int length, Int dim = 0);
 
 namespace ops {
 

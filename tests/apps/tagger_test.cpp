@@ -347,7 +347,7 @@ TEST(TaggerModelTest, IsItsLayersOneAfterTheOther) {
     x = layer_norm(x, {4}, weight("norm.weight"), weight("norm.bias"));
     xgrad::manual_seed(9);
     const xgrad::Variable<float> want =
-        linear(encoder(dropout(x, p, training), xgrad::padding_mask(features.words, 0)),
+        linear(encoder(dropout(x, p, {.training = training}), xgrad::padding_mask(features.words, 0)),
                weight("head.weight"), weight("head.bias"));
     xgrad::manual_seed(9);
     const xgrad::Variable<float> got = model(features);

@@ -165,7 +165,9 @@ TEST(FunctionalTest, HessianOfATextbook) {
 }
 
 TEST(FunctionalTest, HessiansOfSeveralInputsAreBlocksOfASymmetricMatrix) {
-  const auto f = [](const List& x) { return sum(exp(x[0] * sum(x[1], {-1}, true)) * x[0], {-1}); };
+  const auto f = [](const List& x) {
+    return sum(exp(x[0] * sum(x[1], {-1}, {.keepdim = true})) * x[0], {-1});
+  };
   const std::vector<Array<double>> x{random_array({3}, 1), random_array({2}, 2), random_array({4}, 3)};
   for (const std::size_t rows : {0, 2, 9}) {
     const auto h = hessian(f, x, {.rows = rows});

@@ -129,14 +129,15 @@ TEST(GradEachTest, RetainsAndRecordsAsGradDoes) {
   EXPECT_EQ(
       message_of<GraphError>([&] { grad_each(y, {x}, taken.take()); }),
       "backward: the graph through 'mul' was released by an earlier backward; pass retain_graph there to go "
-      "through it again");
+      "through it again, or detach() what is carried over");
   EXPECT_EQ(taken.first, (std::vector<float>{27, 27}));
 }
 
 TEST(GradEachTest, SaysThatItsCallbackReleasedTheGraph) {
   const auto released = [](const char* op) {
     return std::string("backward: the graph through '") + op +
-           "' was released by an earlier backward; pass retain_graph there to go through it again";
+           "' was released by an earlier backward; pass retain_graph there to go through it again, or "
+           "detach() what is carried over";
   };
   const V x(1.0f, true), w(2.0f, true);
   const V made = exp(x), other = made * 3.0f;

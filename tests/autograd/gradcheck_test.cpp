@@ -198,9 +198,9 @@ std::vector<Example> wrong_gradients() {
        [](const std::vector<V>& x) {
          return record<double>(norm_op, layer_norm(x[0].detach(), 4, {}, {}, 0), Inputs(x[0]),
                                Saved(x[0], Output()), [](V dy, Needs, V x, V y) -> Grads<double, 1> {
-                                 const V centred = x - mean(x, 1, true);
-                                 const V rstd = 1.0 / sqrt(mean(centred * centred, 1, true));
-                                 return {rstd * (dy - y * mean(dy * y, 1, true))};
+                                 const V centred = x - mean(x, 1, {.keepdim = true});
+                                 const V rstd = 1.0 / sqrt(mean(centred * centred, 1, {.keepdim = true}));
+                                 return {rstd * (dy - y * mean(dy * y, 1, {.keepdim = true}))};
                                });
        }},
       {"mean_not_divided",

@@ -172,7 +172,7 @@ TEST(ImplicitFunctionTest, RefusesWhatCannotBe) {
             "implicit_function: residual must return the shape of y (3), got ()");
   EXPECT_EQ(message_of<ValueError>([&] {
               implicit_function(theta, itself, [](const V& y, const V& at) {
-                return sum(y, {0}, true) - at;
+                return sum(y, {0}, {.keepdim = true}) - at;
               }).backward(theta);
             }),
             "implicit_function: the derivative of residual with respect to y must be invertible, pivot 2 of "

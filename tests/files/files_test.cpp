@@ -305,7 +305,8 @@ TEST(Safetensors, WhatTheFormatAllowsIsRead) {
   EXPECT_EQ(file.tensors()[1].name, "");
   EXPECT_EQ(file.tensors()[2].name, "b");
   EXPECT_EQ(bytes_of(file.tensors()[2]), "\1\1\1");
-  EXPECT_TRUE(SafetensorsFile(temporary.write("empty.safetensors", file_of("{}"))).tensors().empty());
+  const SafetensorsFile empty(temporary.write("empty.safetensors", file_of("{}")));
+  EXPECT_TRUE(empty.tensors().empty());
 }
 
 TEST(Safetensors, WhatIsNoReadableFileIsRefused) {

@@ -226,7 +226,8 @@ TEST(Npy, IntegersOfEveryWidthAreRead) {
   const TemporaryFolder temporary;
   const std::string path =
       temporary.write("u8.npy", file_of("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", 8));
-  EXPECT_EQ(NpyFile(path).tensor().dtype, xgrad::DType::U64);
+  const NpyFile file(path);
+  EXPECT_EQ(file.tensor().dtype, xgrad::DType::U64);
   EXPECT_EQ(message_of<FileError>([&] { xgrad::load_npy<std::int64_t>(path); }),
             path + ": dtype must be I64, I32, I16, I8, U32, U16 or U8, got U64");
 }

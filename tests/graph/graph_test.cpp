@@ -5,6 +5,9 @@
 #include <functional>
 #include <limits>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -12,6 +15,7 @@
 #include <xgrad/autograd/checkpoint.hpp>
 #include <xgrad/autograd/grad_each.hpp>
 #include <xgrad/autograd/gradcheck.hpp>
+#include <xgrad/graph/detail/leaf.hpp>
 #include <xgrad/graph/kernel_backward.hpp>
 #include <xgrad/graph/record_many.hpp>
 #include <xgrad/ops/attention/attention_with_weights.hpp>
@@ -51,10 +55,31 @@ Array<float> gradient(const V& y, const V& x) { return grad(y, {x})[0].value(); 
 
 // Variables
 
+// What a reference to a temporary's value would read after it, if the pool gave its memory to another value.
+TEST(VariableTest, ValueAndShapeOfATemporaryOutliveIt) {
+  static_assert(std::is_same_v<decltype(std::declval<V>().value()), Array<float>>);
+  static_assert(std::is_same_v<decltype(std::declval<V>().shape()), xgrad::Shape>);
+  static_assert(std::is_same_v<decltype(std::declval<const V&>().value()), const Array<float>&>);
+  const V x = vector({1, 2, 3}, false);
+  const Array<float>& sum = (x + 1.0f).value();
+  const xgrad::Shape& shape = reshape(x, {3, 1}).shape();
+  const auto view = xt::view((x + 3.0f).value(), 0);
+  const V other = x * 0.0f;
+  std::vector<float> elements;
+  for (const float element : (x * 2.0f).value()) {
+    elements.push_back(element);
+    static_cast<void>(x * 7.0f);
+  }
+  EXPECT_EQ(elements, (std::vector<float>{2, 4, 6}));
+  EXPECT_EQ(sum, (Array<float>{2, 3, 4}));
+  EXPECT_EQ(view(), 4.0f);
+  EXPECT_EQ(shape, (xgrad::Shape{3, 1}));
+}
+
 TEST(VariableTest, IsMadeOfScalarsArraysAndExpressions) {
   EXPECT_EQ(V(2.5f).item(), 2.5f);
   EXPECT_EQ(V(2.5f).dimension(), 0u);
-  const xt::xarray<double> plain{{1, 2}, {3, 4}};
+  const xt::xarray<float> plain{{1, 2}, {3, 4}};
   const V x(plain * 2, true);
   EXPECT_EQ(x.value(), (Array<float>{{2, 4}, {6, 8}}));
   EXPECT_EQ(xgrad::to_string(x.shape()), "(2, 2)");
@@ -111,13 +136,17 @@ TEST(VariableTest, ResultsNameTheirOp) {
 TEST(VariableTest, BadUsesAreRefused) {
   const V undefined, x = vector({1, 2}), y = x * x, fixed = vector({1, 2}, false);
   EXPECT_FALSE(undefined.defined());
-  EXPECT_EQ(message_of<GraphError>([&] { undefined.value(); }), "value: the variable is undefined");
-  EXPECT_EQ(message_of<GraphError>([&] { undefined.shape(); }), "value: the variable is undefined");
-  EXPECT_EQ(message_of<GraphError>([&] { undefined + x; }), "value: the variable is undefined");
-  EXPECT_EQ(message_of<GraphError>([&] { undefined.detach(); }), "detach: the variable is undefined");
-  EXPECT_EQ(message_of<GraphError>([&] { undefined.grad(); }), "grad: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined.value(); }),
+            "value: the variable is undefined (moved from?)");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined.shape(); }),
+            "value: the variable is undefined (moved from?)");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined + x; }), "value: the variable is undefined (moved from?)");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined.detach(); }),
+            "detach: the variable is undefined (moved from?)");
+  EXPECT_EQ(message_of<GraphError>([&] { undefined.grad(); }),
+            "grad: the variable is undefined (moved from?)");
   EXPECT_EQ(message_of<GraphError>([&] { undefined.assign(x.value()); }),
-            "assign: the variable is undefined");
+            "assign: the variable is undefined (moved from?)");
   EXPECT_EQ(message_of<ShapeError>([&] { x.item(); }),
             "item: the variable must have one element, got shape (2)");
   EXPECT_EQ(message_of<IndexError>([&] { x.shape(1); }), "shape: axis 1 is out of range for x (2)");
@@ -161,10 +190,12 @@ TEST(BackwardTest, NeedsASeedUnlessThereIsOneElement) {
 }
 
 TEST(BackwardTest, NeedsAGraph) {
-  EXPECT_EQ(message_of<GraphError>([] { V().backward(); }), "backward: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([] { V().backward(); }),
+            "backward: the variable is undefined (moved from?)");
   EXPECT_EQ(message_of<GraphError>([] { V(1.0f).backward(); }),
             "backward: the variable () has no graph: nothing it was computed from requires a gradient");
-  EXPECT_EQ(message_of<GraphError>([] { grad(V(), {V(1.0f, true)}); }), "grad: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([] { grad(V(), {V(1.0f, true)}); }),
+            "grad: the variable is undefined (moved from?)");
 }
 
 TEST(BackwardTest, OfALeafItselfIsItsSeed) {
@@ -181,7 +212,7 @@ TEST(BackwardTest, ASecondTimeNeedsTheGraphRetained) {
   EXPECT_EQ(x.grad().item(), 12);
   const std::string released =
       "backward: the graph through 'mul' was released by an earlier backward; pass retain_graph there to go "
-      "through it again";
+      "through it again, or detach() what is carried over";
   EXPECT_EQ(message_of<GraphError>([&] { y.backward(); }), released);
   EXPECT_EQ(message_of<GraphError>([&] { grad(exp(y), {x}); }), released);
   EXPECT_EQ(message_of<GraphError>([&] { exp(y).backward(); }), released);
@@ -217,7 +248,8 @@ TEST(BackwardTest, TheGradientOfALeafCanBeSet) {
 
   const float* elements = gradient.value().data();
   x.set_grad(std::move(gradient));
-  EXPECT_EQ(x.grad().value().data(), elements) << "what nobody else holds is not copied";
+  EXPECT_EQ(xgrad::detail::grad_of_leaf(x).value().data(), elements)
+      << "what nobody else holds is not copied";
 
   EXPECT_EQ(message_of<GraphError>([&] {
               (x * 2.0).set_grad(V(Array<float>{1, 2}));
@@ -227,7 +259,8 @@ TEST(BackwardTest, TheGradientOfALeafCanBeSet) {
               V(Array<float>{1, 2}).set_grad(V(Array<float>{1, 2}));
             }),
             "set_grad: only a leaf that requires a gradient keeps one, this variable (2) requires none");
-  EXPECT_EQ(message_of<GraphError>([&] { V().set_grad(x); }), "set_grad: the variable is undefined");
+  EXPECT_EQ(message_of<GraphError>([&] { V().set_grad(x); }),
+            "set_grad: the variable is undefined (moved from?)");
   EXPECT_EQ(message_of<GraphError>([&] { x.set_grad(V()); }),
             "set_grad: the gradient must be defined, got an undefined one; zero_grad() clears it");
   EXPECT_EQ(message_of<ShapeError>([&] { x.set_grad(V(1.0f)); }),
@@ -880,7 +913,7 @@ TEST(RecordManyTest, ResultsAreResultsLikeAnyOther) {
   EXPECT_EQ(
       message_of<GraphError>([&] { b.backward(); }),
       "backward: the graph through 'powers' was released by an earlier backward; pass retain_graph there to "
-      "go through it again")
+      "go through it again, or detach() what is carried over")
       << "the results share what is saved";
   EXPECT_NE(message_of<GraphError>([&] { grad(b, {x}); }).find("was released"), std::string::npos);
 }

@@ -97,7 +97,7 @@ TEST(WatcherTest, IsToldOfOpsWithInputsResultsAndAttributes) {
   const V x = leaf({2, 3});
   const Mask mask{{true, false, false}};
   Log log;
-  sum(x, {1, 0}, true);
+  sum(x, {1, 0}, {.keepdim = true});
   softmax(x);
   permute(x, {1, 0});
   clamp(x, {}, 0.5f);

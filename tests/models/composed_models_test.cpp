@@ -100,7 +100,7 @@ V composed_norm(const V& x, const State& state, const std::string& name, double 
 V composed_feed_forward(const V& x, const State& state, xgrad::Activation activation, double dropped) {
   const V inner = composed_linear(x, state, "linear1");
   const V active = activation == xgrad::Activation::relu ? relu(inner) : gelu(inner);
-  return composed_linear(dropout(active, dropped, true), state, "linear2");
+  return composed_linear(dropout(active, dropped), state, "linear2");
 }
 
 /// With the attention weights.
@@ -122,11 +122,11 @@ xgrad::AttentionResult<double> composed_layer(const V& x, const State& state,
     auto result =
         composed_attention(input, input, input, below(state, "self_attn."), mask, config.heads, dropped);
     weights = result.weights;
-    return dropout(result.output, dropped, true);
+    return dropout(result.output, dropped);
   };
   const auto feed = [&](const V& input) {
     return dropout(composed_feed_forward(input, below(state, "feed_forward."), config.activation, dropped),
-                   dropped, true);
+                   dropped);
   };
   const auto norm = [&](const V& input, const char* name) {
     return composed_norm(input, state, name, config.eps);

@@ -248,7 +248,7 @@ TEST_F(OnnxRefusalTest, WhatCanBeExportedIs) {
     const Variable<float> before =
         xgrad::cat({zeros, narrow(rows, 0, 0, static_cast<std::ptrdiff_t>(x.shape(0)) - 1)});
     const Variable<float> ones(Array<float>(xgrad::Shape{x.shape(0), 1}, 1.0F));
-    return xgrad::cat({rows + slice(before, 0, 0), mean(square(x), 1, true) + ones}, 1);
+    return xgrad::cat({rows + slice(before, 0, 0), mean(square(x), 1, {.keepdim = true}) + ones}, 1);
   };
   save(f);
   const Graph<float> graph(path_);

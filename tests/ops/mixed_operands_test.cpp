@@ -66,7 +66,7 @@ TEST_F(CallsTest, ReductionsTakeShapes) {
   EXPECT_EQ(sum(x, axes).value(), sums);
   EXPECT_EQ(sum(fixed_x, fixed).value(), sums);
   EXPECT_EQ(sum(x * 1, Shape{1}).value(), sums);
-  EXPECT_EQ(sum(x, axes, true).shape(), (Shape{2, 1}));
+  EXPECT_EQ(sum(x, axes, {.keepdim = true}).shape(), (Shape{2, 1}));
   EXPECT_EQ(sum(x, {0, 1}).item(), 12);
   EXPECT_EQ(mean(x, axes).value(), (Array<float>{3, 3}));
   EXPECT_EQ(amax(x, axes).value(), (Array<float>{4, 7}));

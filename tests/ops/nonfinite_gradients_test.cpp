@@ -212,7 +212,7 @@ TEST(EdgeGradientsTest, AnOpWithNothingToDoHasANodeOfItsOwn) {
   expect_own_result("expand", [](const V& x) { return expand(x, {2, 3}); });
   expect_own_result("broadcast_to", [](const V& x) { return xgrad::broadcast_to(x, x.shape()); });
   expect_own_result("sum_to", [](const V& x) { return xgrad::sum_to(x, x.shape()); });
-  expect_own_result("dropout", [](const V& x) { return dropout(x, 0.5, false); });
+  expect_own_result("dropout", [](const V& x) { return dropout(x, 0.5, {.training = false}); });
   expect_own_result("dropout", [](const V& x) { return dropout(x, 0.0); });
   expect_own_result("einsum", [](const V& x) { return xgrad::einsum<double>("ij->ij", {x}); });
   const V scalar(2.0, true);

@@ -331,4 +331,11 @@ TEST(LBFGSTest, RefusesWhatCannotBe) {
             "LBFGS: the closure must return the loss, got an undefined variable");
 }
 
+TEST(LBFGSTest, AClosureWithoutBackwardIsRefused) {
+  const Variable<double> x(Array<double>{1, 2}, true);
+  xgrad::LBFGS<double> optimizer({x});
+  EXPECT_EQ(message_of<xgrad::GraphError>([&] { optimizer.step([&] { return sum(x * x); }); }),
+            "LBFGS: the closure must call backward(), but no parameter has a gradient");
+}
+
 }  // namespace

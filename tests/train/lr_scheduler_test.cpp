@@ -1,4 +1,6 @@
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -226,6 +228,24 @@ TEST(LRSchedulerTest, RefusesBadArguments) {
               xgrad::SequentialLR<double>(o, {step, foreign}, {4});
             }),
             "SequentialLR: every scheduler must have the given optimizer, scheduler 1 has another");
+}
+
+TEST(LRSchedulerTest, NoticesThatItsOptimizerMovedOrWasDestroyed) {
+  const std::string error = "LRScheduler: the optimizer was moved or destroyed; it must stay where it is";
+  std::optional<xgrad::SGD<double>> sgd = optimizer_of({0.5});
+  xgrad::StepLR<double> scheduler(*sgd, 2);
+  scheduler.step();
+  const xgrad::SGD<double> moved = std::move(*sgd);
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { scheduler.step(); }), error);
+  xgrad::SGD<double> copied_from = optimizer_of({0.5});
+  xgrad::StepLR<double> other(copied_from, 2);
+  const xgrad::SGD<double> copy = copied_from;
+  EXPECT_EQ(message_of([&] { other.step(); }), "no exception") << "a copy leaves the optimizer where it is";
+  sgd.emplace(optimizer_of({0.5}));
+  xgrad::StepLR<double> last(*sgd, 2);
+  sgd.reset();
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { last.step(); }), error);
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { last.base_lrs(); }), error);
 }
 
 }  // namespace

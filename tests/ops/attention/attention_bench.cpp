@@ -20,7 +20,7 @@ const Rows rows("attention", [](const Sizes& s) -> std::vector<Row> {
        {{queries}, {queries}, {queries}},
        [](auto& a) { return scaled_dot_product_attention(a[0], a[1], a[2], {}, {.dropout_p = 0.1}); },
        [scale = 1 / std::sqrt(static_cast<double>(key))](auto& a) {
-         return matmul(dropout(softmax(matmul(a[0] * scale, a[1].transpose(-2, -1)), -1), 0.1, true), a[2]);
+         return matmul(dropout(softmax(matmul(a[0] * scale, a[1].transpose(-2, -1)), -1), 0.1), a[2]);
        }},
   };
 });

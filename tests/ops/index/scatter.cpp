@@ -153,7 +153,8 @@ Op index_put_op() {
     Shape from = common;
     from.insert(from.end(), shape.begin() + static_cast<std::ptrdiff_t>(indices.size()), shape.end());
     return make_case(
-        {shape, values}, [=](const auto& x) { return xgrad::index_put(x[0], indices, x[1], accumulate); },
+        {shape, values},
+        [=](const auto& x) { return xgrad::index_put(x[0], indices, x[1], {.accumulate = accumulate}); },
         put(
             [=](const Shape& place) {
               const Shape of_ids(place.begin(), place.begin() + static_cast<std::ptrdiff_t>(common.size()));
@@ -247,7 +248,7 @@ const Conformance conformance{
      [](const auto& c) {
        std::vector<Ids> indices;
        for (std::size_t i = 2; i < c.size(); ++i) indices.push_back(c.ids(i));
-       return index_put(c.x(), indices, c.x(1), c.flag("accumulate"));
+       return index_put(c.x(), indices, c.x(1), {.accumulate = c.flag("accumulate")});
      }},
     {"masked_select", [](const auto& c) { return masked_select(c.x(), c.mask(1)); }},
     {"one_hot", []<class T>(const Call<T>& c) {

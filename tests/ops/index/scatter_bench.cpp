@@ -13,7 +13,7 @@ const Rows rows("scatter", [](const Sizes& s) -> std::vector<Row> {
        [](auto& a) { return index_add(a[0], 0, a.ids, a[1]); }},
       {"index_put",
        {{{s.columns, s.columns}}, {s.matrix}},
-       [](auto& a) { return index_put(a[0], {a.ids}, a[1], true); },
+       [](auto& a) { return index_put(a[0], {a.ids}, a[1], {.accumulate = true}); },
        [](auto& a) { return a[0].index_put({a.ids}, a[1], true); }},
       {"masked_select", {{s.matrix}}, [](auto& a) { return masked_select(a[0], a.mask); }},
   };

@@ -17,7 +17,7 @@ using naive::Matrix, naive::of_matrices;
 const Rows rows([] {
   Op op{"cholesky"};
   const auto lower = [](const auto& x) { return xgrad::cholesky(definite(x[0])); };
-  const auto upper = [](const auto& x) { return xgrad::cholesky(definite(x[0]), true); };
+  const auto upper = [](const auto& x) { return xgrad::cholesky(definite(x[0]), {.upper = true}); };
   const Reference reference =
       of_matrices([](const auto& x) { return naive::cholesky(naive::definite(x[0])); });
   op.cases = make_cases(square_matrices, lower, reference);
@@ -37,8 +37,9 @@ const Rows rows([] {
   return std::vector<Op>{op};
 });
 
-const Conformance conformance{
-    {"cholesky", [](const auto& c) { return cholesky(c.x(), c.has_attr("upper") && c.flag("upper")); }}};
+const Conformance conformance{{"cholesky", [](const auto& c) {
+                                 return cholesky(c.x(), {.upper = c.has_attr("upper") && c.flag("upper")});
+                               }}};
 
 const Draws draws{matrix_draw("cholesky", [](Drawing& d, std::size_t n) {
   d.call("cholesky", {drawn_definite(d, n)}, {{"upper", d.chance(0.5)}});
@@ -47,7 +48,7 @@ const Draws draws{matrix_draw("cholesky", [](Drawing& d, std::size_t n) {
 TEST(CholeskyTest, ReadsTheLowerTriangleAndGivesASymmetricGradient) {
   const Variable<double> a(Array<double>{{4, nan}, {2, 5}}, true);
   EXPECT_EQ(cholesky(a).value(), (Array<double>{{2, 0}, {1, 2}}));
-  EXPECT_EQ(cholesky(a, true).value(), (Array<double>{{2, 1}, {0, 2}}));
+  EXPECT_EQ(cholesky(a, {.upper = true}).value(), (Array<double>{{2, 1}, {0, 2}}));
   const Array<double> da =
       grad(cholesky(a), {a}, {.seed = Variable<double>(Array<double>{{1, 0}, {2, 3}})})[0].value();
   EXPECT_EQ(da(0, 1), da(1, 0));

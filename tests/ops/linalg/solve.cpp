@@ -42,7 +42,7 @@ Op solve_op() {
     op.cases.push_back(one);
   for (const Case& one : make_cases(
            {{{3, 3}, {3, 3}}, {{2, 10, 10}, {4, 10}}},
-           [](const auto& x) { return xgrad::solve(dominant(x[0]), x[1], false); },
+           [](const auto& x) { return xgrad::solve(dominant(x[0]), x[1], {.left = false}); },
            of_matrices([](const auto& x) {
              return naive::transpose(
                  naive::solved(naive::transpose(naive::dominant(x[0])), naive::transpose(x[1])));
@@ -54,7 +54,7 @@ Op solve_op() {
                error<ShapeError>("solve: b must have 3 rows, got a (3, 3) and b (2, 3)",
                                  [] { xgrad::solve(x(3, 3), x(2, 3)); }),
                error<ShapeError>("solve: b must have 3 columns, got a (3, 3) and b (3, 2)",
-                                 [] { xgrad::solve(x(3, 3), x(3, 2), false); }),
+                                 [] { xgrad::solve(x(3, 3), x(3, 2), {.left = false}); }),
                error<ShapeError>("solve: the batch axes must broadcast, got a (2, 3, 3) and b (4, 3, 2)",
                                  [] { xgrad::solve(x(2, 3, 3), x(4, 3, 2)); }),
                error<ValueError>("solve: the matrix is singular, pivot 2 of 3 is 0",
@@ -83,7 +83,7 @@ const Rows rows([] { return std::vector<Op>{solve_op(), inv_op()}; });
 
 const Conformance conformance{
     {"solve",
-     [](const auto& c) { return solve(c.x(0), c.x(1), c.has_attr("left") ? c.flag("left") : true); }},
+     [](const auto& c) { return solve(c.x(0), c.x(1), {.left = !c.has_attr("left") || c.flag("left")}); }},
     {"inv", [](const auto& c) { return inv(c.x()); }}};
 
 const Draws draws{

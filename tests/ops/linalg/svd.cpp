@@ -52,7 +52,7 @@ const Reference naive_values =
 
 /// U diag(1, 2, ...) Vh, which does not depend on the signs of vectors that belong together.
 const auto of_vectors = [](const auto& x) {
-  const auto [u, s, vh] = xgrad::svd(apart(x[0]), false);
+  const auto [u, s, vh] = xgrad::svd(apart(x[0]), {.full_matrices = false});
   return matmul(weighted(u), vh);
 };
 const Reference naive_of_vectors = of_matrices([](const auto& x) {
@@ -91,7 +91,8 @@ const Rows rows([] { return std::vector<Op>{svd_op(), pinv_op()}; });
 const Conformance conformance{
     {"svd",
      [](const auto& c) {
-       const auto [u, s, vh] = svd(c.x(), c.has_attr("full_matrices") ? c.flag("full_matrices") : true);
+       const auto [u, s, vh] =
+           svd(c.x(), {.full_matrices = !c.has_attr("full_matrices") || c.flag("full_matrices")});
        return std::vector{u, s, vh};
      }},
     {"pinv", [](const auto& c) {

@@ -9,7 +9,7 @@ const Rows rows("svd", [](const Sizes& s) -> std::vector<Row> {
   return {
       {"svd, values",
        {{square(s)}},
-       [](auto& a) { return svd(a[0], false).S; },
+       [](auto& a) { return svd(a[0], {.full_matrices = false}).S; },
        [](auto& a) { return std::get<1>(linalg_svd(a[0], false)); }},
       {"pinv",
        {{square(s)}},

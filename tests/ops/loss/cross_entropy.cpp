@@ -242,10 +242,11 @@ const Conformance conformance{
 void draw_cross_entropy(Drawing& d) {
   const Classes c = draw_classes(d);
   if (c.target.empty()) return;
-  const Name target = d.chance(0.3) ? d.constant(d.shape(c.scores), {0.1, 1}) : c.target;
+  const bool probabilities = d.chance(0.3);
+  const Name target = probabilities ? d.constant(d.shape(c.scores), {0.1, 1}) : c.target;
   d.call("cross_entropy", {c.scores, target, c.weight},
          {{"reduction", draw_reduction(d)},
-          {"ignore_index", c.ignore_index},
+          {"ignore_index", probabilities ? -100 : c.ignore_index},
           {"label_smoothing", d.one_of({0.0, 0.0, 0.1, 1.0})}});
 }
 

@@ -124,7 +124,7 @@ Op kl_div_op() {
     return naive::binary([](double input, double target) { return std::exp(target) * (target - input); })(x);
   };
   const auto with = [](KlReduction reduction, bool log_target) {
-    return [=](const auto& x) { return xgrad::kl_div(x[0], x[1], reduction, log_target); };
+    return [=](const auto& x) { return xgrad::kl_div(x[0], x[1], reduction, {.log_target = log_target}); };
   };
   const auto sums = [](auto losses, double divisor) {
     return [=](const std::vector<Array<double>>& x) {
@@ -304,7 +304,10 @@ const Conformance conformance{
     {"huber_loss", [](const auto& c) { return huber_loss(c.x(), c.x(1), reduction(c), c.scalar("delta")); }},
     {"smooth_l1_loss",
      [](const auto& c) { return smooth_l1_loss(c.x(), c.x(1), reduction(c), c.scalar("beta")); }},
-    {"kl_div", [](const auto& c) { return kl_div(c.x(), c.x(1), kl_reduction(c), c.flag("log_target")); }},
+    {"kl_div",
+     [](const auto& c) {
+       return kl_div(c.x(), c.x(1), kl_reduction(c), {.log_target = c.flag("log_target")});
+     }},
     {"binary_cross_entropy_with_logits",
      [](const auto& c) {
        return binary_cross_entropy_with_logits(

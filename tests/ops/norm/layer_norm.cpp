@@ -182,7 +182,7 @@ TEST(LayerNormTest, ConstantRowsAndLargeMeansAreExact) {
   const Variable<float> y = layer_norm(flat, 4);
   EXPECT_EQ(y.value(), (Array<float>{{0, 0, 0, 0}}));
   y.backward(Variable<float>(Array<float>{{1, 2, 3, 4}}));
-  for (const float element : flat.grad().value().storage()) EXPECT_TRUE(std::isfinite(element));
+  for (const float element : flat.grad().value()) EXPECT_TRUE(std::isfinite(element));
 
   const Array<float> shifted{{10000, 10001, 10002, 10003}}, centred{{-1.5, -0.5, 0.5, 1.5}};
   expect_near(layer_norm(Variable<float>(shifted), 4).value(),

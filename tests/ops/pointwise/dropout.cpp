@@ -30,7 +30,7 @@ Op dropout_op() {
   op.cases = make_cases({{{5, 17}}, {{}}, {{0}}}, drop, reference);
   op.large = make_cases({{plane}}, drop, reference);
   op.cases.push_back(make_case(
-      {{2, 3}}, [](const auto& x) { return xgrad::dropout(x[0], 0.5, false); },
+      {{2, 3}}, [](const auto& x) { return xgrad::dropout(x[0], 0.5, {.training = false}); },
       naive::map([](double x) { return x; })));
   op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return xgrad::dropout(x[0], 0); },
@@ -38,17 +38,18 @@ Op dropout_op() {
   op.cases.push_back(make_case(
       {{2, 3}}, [](const auto& x) { return xgrad::dropout(x[0], 1); },
       naive::map([](double) { return 0.0; })));
-  op.errors = {
-      error<ValueError>("dropout: p must be in [0, 1], got 1.5", [] { xgrad::dropout(x(2), 1.5); }),
-      error<ValueError>("dropout: p must be in [0, 1], got -0.1", [] { xgrad::dropout(x(2), -0.1, false); }),
-      error<ValueError>("dropout: p must be in [0, 1], got nan", [] { xgrad::dropout(x(2), NAN); })};
+  op.errors = {error<ValueError>("dropout: p must be in [0, 1], got 1.5", [] { xgrad::dropout(x(2), 1.5); }),
+               error<ValueError>("dropout: p must be in [0, 1], got -0.1",
+                                 [] { xgrad::dropout(x(2), -0.1, {.training = false}); }),
+               error<ValueError>("dropout: p must be in [0, 1], got nan", [] { xgrad::dropout(x(2), NAN); })};
   return op;
 }
 
 const Rows rows([] { return std::vector<Op>{dropout_op()}; });
 
-const Conformance conformance{
-    {"dropout", [](const auto& c) { return dropout(c.x(), c.number("p"), c.flag("training")); }}};
+const Conformance conformance{{"dropout", [](const auto& c) {
+                                 return dropout(c.x(), c.number("p"), {.training = c.flag("training")});
+                               }}};
 
 void draw_dropout(Drawing& d) {
   const bool training = d.chance(0.7);

@@ -441,7 +441,7 @@ TEST_F(MatmulPrecisionTest, LinearAlgebraStaysAsItIs) {
       {"solve", {{square_matrix, one}, [](const List& x) { return solve(x[0] + x[1], x[0]); }}},
       {"lstsq", {{tall, scaled({256, 16})}, [](const List& x) { return lstsq(x[0], x[1]); }}},
       {"qr", {{wide}, [](const List& x) { return xgrad::qr(x[0]).R; }}},
-      {"svd", {{tall}, [](const List& x) { return xgrad::svd(x[0], false).S; }}},
+      {"svd", {{tall}, [](const List& x) { return xgrad::svd(x[0], {.full_matrices = false}).S; }}},
       {"eigh", {{square_matrix}, [](const List& x) { return xgrad::eigh(x[0]).eigenvectors; }}}};
   for (const auto& [name, op] : ops) {
     const auto& [inputs, f] = op;

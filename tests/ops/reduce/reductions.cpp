@@ -116,7 +116,7 @@ Op reduction_op(const std::string& name, const F& all, const G& some, Reference 
 Op sum_op() {
   const auto all = [](const auto& x) { return xgrad::sum(x[0]); };
   const auto some = [](const auto& x, const Dims& dims, bool keepdim) {
-    return xgrad::sum(x, dims, keepdim);
+    return xgrad::sum(x, dims, {.keepdim = keepdim});
   };
   Op op = reduction_op("sum", all, some, naive::sum);
   op.cases.push_back(make_case({{0}}, all, naive::sum(0, false)));
@@ -130,7 +130,7 @@ Op sum_op() {
 Op mean_op() {
   const auto all = [](const auto& x) { return xgrad::mean(x[0]); };
   const auto some = [](const auto& x, const Dims& dims, bool keepdim) {
-    return xgrad::mean(x, dims, keepdim);
+    return xgrad::mean(x, dims, {.keepdim = keepdim});
   };
   return reduction_op("mean", all, some, naive::mean);
 }
@@ -166,8 +166,10 @@ Op extreme_op(const char* name, const All& all, const Some& some, Reference (*re
 Op amax_op() {
   Op op = extreme_op(
       "amax", [](const auto& x) { return xgrad::amax(x[0]); },
-      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amax(x, dims, keepdim); }, naive_amax,
-      large_reductions());
+      [](const auto& x, const Dims& dims, bool keepdim) {
+        return xgrad::amax(x, dims, {.keepdim = keepdim});
+      },
+      naive_amax, large_reductions());
   op.errors.push_back(error<ValueError>("amax: there are no elements to choose from in x (0, 3)",
                                         [] { xgrad::amax(x(0, 3), 0); }));
   return op;
@@ -176,8 +178,10 @@ Op amax_op() {
 Op amin_op() {
   Op op = extreme_op(
       "amin", [](const auto& x) { return xgrad::amin(x[0]); },
-      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::amin(x, dims, keepdim); }, naive_amin,
-      large_reductions());
+      [](const auto& x, const Dims& dims, bool keepdim) {
+        return xgrad::amin(x, dims, {.keepdim = keepdim});
+      },
+      naive_amin, large_reductions());
   op.errors.push_back(
       error<ValueError>("amin: there are no elements to choose from in x (0)", [] { xgrad::amin(x(0)); }));
   return op;
@@ -191,7 +195,9 @@ Op logsumexp_op() {
         for (std::size_t axis = 0; axis < every.size(); ++axis) every[axis] = axis;
         return xgrad::logsumexp(x[0], every);
       },
-      [](const auto& x, const Dims& dims, bool keepdim) { return xgrad::logsumexp(x, dims, keepdim); },
+      [](const auto& x, const Dims& dims, bool keepdim) {
+        return xgrad::logsumexp(x, dims, {.keepdim = keepdim});
+      },
       naive_logsumexp, {{plane, 1}, {wide, 1}, {tall, 0}});
 }
 
@@ -269,7 +275,9 @@ Op norm_op() {
       if (p < 0 && shape.size() == 2 && shape[0] == 0) continue;
       op.cases.push_back(make_case(
           {Input(shape, range)},
-          [p, dims = dims](const auto& x) { return xgrad::norm(x[0], p, dims, dims.size() > 1); },
+          [p, dims = dims](const auto& x) {
+            return xgrad::norm(x[0], p, dims, {.keepdim = dims.size() > 1});
+          },
           naive_norm(p, dims, dims.size() > 1)));
     }
     op.cases.push_back(make_case(
@@ -322,7 +330,7 @@ Op prod_op() {
                                    {{}, -1}}) {
     for (const bool keepdim : {false, true}) {
       op.cases.push_back(make_case(
-          {shape}, [=, dim = dim](const auto& x) { return xgrad::prod(x[0], dim, keepdim); },
+          {shape}, [=, dim = dim](const auto& x) { return xgrad::prod(x[0], dim, {.keepdim = keepdim}); },
           naive_prod(dim, keepdim)));
     }
   }
@@ -350,11 +358,11 @@ const Rows rows([] {
 });
 
 const Conformance conformance{
-    {"sum", [](const auto& c) { return sum(c.x(), c.axes(), c.flag("keepdim")); }},
-    {"mean", [](const auto& c) { return mean(c.x(), c.axes(), c.flag("keepdim")); }},
-    {"amax", [](const auto& c) { return amax(c.x(), c.axes(), c.flag("keepdim")); }},
-    {"amin", [](const auto& c) { return amin(c.x(), c.axes(), c.flag("keepdim")); }},
-    {"logsumexp", [](const auto& c) { return logsumexp(c.x(), c.axes(), c.flag("keepdim")); }},
+    {"sum", [](const auto& c) { return sum(c.x(), c.axes(), {.keepdim = c.flag("keepdim")}); }},
+    {"mean", [](const auto& c) { return mean(c.x(), c.axes(), {.keepdim = c.flag("keepdim")}); }},
+    {"amax", [](const auto& c) { return amax(c.x(), c.axes(), {.keepdim = c.flag("keepdim")}); }},
+    {"amin", [](const auto& c) { return amin(c.x(), c.axes(), {.keepdim = c.flag("keepdim")}); }},
+    {"logsumexp", [](const auto& c) { return logsumexp(c.x(), c.axes(), {.keepdim = c.flag("keepdim")}); }},
     {"var",
      [](const auto& c) {
        return var(c.x(), c.axes(), {.correction = c.count("correction"), .keepdim = c.flag("keepdim")});
@@ -368,10 +376,10 @@ const Conformance conformance{
      [](const auto& c) {
        const double p = c.has_attr("p") ? c.number("p") : c.number("ord", 2);
        if (!c.has_attr("dim") && !c.flag("keepdim")) return norm(c.x(), p);
-       return norm(c.x(), p, c.axes(), c.flag("keepdim"));
+       return norm(c.x(), p, c.axes(), {.keepdim = c.flag("keepdim")});
      }},
     {"prod", [](const auto& c) {
-       return c.has_attr("dim") ? prod(c.x(), c.dim(), c.flag("keepdim")) : prod(c.x());
+       return c.has_attr("dim") ? prod(c.x(), c.dim(), {.keepdim = c.flag("keepdim")}) : prod(c.x());
      }}};
 
 Draw reduction_draw(const char* op) {

@@ -130,7 +130,9 @@ Op sort_op() {
     const std::size_t length = one.shape.empty() ? 1 : one.shape[one.axis];
     return make_case(
         {one.shape},
-        [descending, dim = one.dim](const auto& x) { return xgrad::sort(x[0], dim, descending).values; },
+        [descending, dim = one.dim](const auto& x) {
+          return xgrad::sort(x[0], dim, {.descending = descending}).values;
+        },
         naive_sorted(one.axis, length, descending));
   };
   for (const Sample& one : samples()) {
@@ -141,7 +143,7 @@ Op sort_op() {
     op.large.push_back(apart_case(
         one.shape,
         [dim = one.dim, descending = one.axis == 0](const auto& x) {
-          return xgrad::sort(x, dim, descending).values;
+          return xgrad::sort(x, dim, {.descending = descending}).values;
         },
         naive_sorted(one.axis, one.shape[one.axis], one.axis == 0)));
   }
@@ -156,7 +158,7 @@ Op topk_op() {
     return make_case(
         {one.shape},
         [=, dim = one.dim, k = static_cast<std::ptrdiff_t>(k)](const auto& x) {
-          return xgrad::topk(x[0], k, dim, largest).values;
+          return xgrad::topk(x[0], k, dim, {.largest = largest}).values;
         },
         naive_sorted(one.axis, k, largest));
   };
@@ -170,7 +172,7 @@ Op topk_op() {
     op.large.push_back(apart_case(
         one.shape,
         [dim = one.dim, largest = one.axis == 0](const auto& x) {
-          return xgrad::topk(x, 7, dim, largest).values;
+          return xgrad::topk(x, 7, dim, {.largest = largest}).values;
         },
         naive_sorted(one.axis, 7, one.axis == 0)));
   }
@@ -187,9 +189,13 @@ Op topk_op() {
 const Rows rows([] {
   return std::vector<Op>{
       extreme_op(
-          "max", [](const auto& x, int dim, bool keepdim) { return xgrad::max(x, dim, keepdim); }, true),
+          "max",
+          [](const auto& x, int dim, bool keepdim) { return xgrad::max(x, dim, {.keepdim = keepdim}); },
+          true),
       extreme_op(
-          "min", [](const auto& x, int dim, bool keepdim) { return xgrad::min(x, dim, keepdim); }, false),
+          "min",
+          [](const auto& x, int dim, bool keepdim) { return xgrad::min(x, dim, {.keepdim = keepdim}); },
+          false),
       sort_op(), topk_op()};
 });
 
@@ -199,20 +205,26 @@ Results<T> both(const xgrad::Ranked<T>& ranked) {
 }
 
 const Conformance conformance{
-    {"max", [](const auto& c) { return both(max(c.x(), c.dim(), c.flag("keepdim"))); }},
-    {"min", [](const auto& c) { return both(min(c.x(), c.dim(), c.flag("keepdim"))); }},
-    {"sort", [](const auto& c) { return both(sort(c.x(), c.dim(), c.flag("descending"))); }},
-    {"topk", [](const auto& c) { return both(topk(c.x(), c.integer("k"), c.dim(), c.flag("largest"))); }},
+    {"max", [](const auto& c) { return both(max(c.x(), c.dim(), {.keepdim = c.flag("keepdim")})); }},
+    {"min", [](const auto& c) { return both(min(c.x(), c.dim(), {.keepdim = c.flag("keepdim")})); }},
+    {"sort", [](const auto& c) { return both(sort(c.x(), c.dim(), {.descending = c.flag("descending")})); }},
+    {"topk",
+     [](const auto& c) {
+       return both(topk(c.x(), c.integer("k"), c.dim(), {.largest = c.flag("largest")}));
+     }},
     {"argmax",
      []<class T>(const Call<T>& c) {
-       return as_numbers<T>(c.has_attr("dim") ? argmax(c.x(), c.dim(), c.flag("keepdim")) : argmax(c.x()));
+       return as_numbers<T>(c.has_attr("dim") ? argmax(c.x(), c.dim(), {.keepdim = c.flag("keepdim")})
+                                              : argmax(c.x()));
      }},
     {"argmin",
      []<class T>(const Call<T>& c) {
-       return as_numbers<T>(c.has_attr("dim") ? argmin(c.x(), c.dim(), c.flag("keepdim")) : argmin(c.x()));
+       return as_numbers<T>(c.has_attr("dim") ? argmin(c.x(), c.dim(), {.keepdim = c.flag("keepdim")})
+                                              : argmin(c.x()));
      }},
-    {"argsort",
-     []<class T>(const Call<T>& c) { return as_numbers<T>(argsort(c.x(), c.dim(), c.flag("descending"))); }}};
+    {"argsort", []<class T>(const Call<T>& c) {
+       return as_numbers<T>(argsort(c.x(), c.dim(), {.descending = c.flag("descending")}));
+     }}};
 
 /// Whether no two elements are so near to each other that rounding could change their order.
 bool is_apart(const Array<double>& x) {
@@ -269,9 +281,9 @@ void check_indices(const Shape& shape, int dim) {
   const auto axis = static_cast<std::size_t>(dim);
   const auto n = static_cast<std::ptrdiff_t>(shape[axis]), k = std::min<std::ptrdiff_t>(n, 5);
   for (const bool descending : {false, true}) {
-    const auto sorted = sort(x, dim, descending);
-    const auto top = topk(x, k, dim, descending);
-    EXPECT_EQ(argsort(x, dim, descending), sorted.indices);
+    const auto sorted = sort(x, dim, {.descending = descending});
+    const auto top = topk(x, k, dim, {.largest = descending});
+    EXPECT_EQ(argsort(x, dim, {.descending = descending}), sorted.indices);
     naive::for_each_index(with(shape, axis, 1), [&](const Shape& first) {
       const std::vector<std::size_t> order = order_of(x.value(), first, axis, descending);
       for (std::ptrdiff_t i = 0; i < n; ++i) {
@@ -284,9 +296,9 @@ void check_indices(const Shape& shape, int dim) {
       }
     });
   }
-  const Ids largest = argmax(x, dim, true), smallest = argmin(x, dim, true);
-  EXPECT_EQ(max(x, dim, true).indices, largest);
-  EXPECT_EQ(min(x, dim, true).indices, smallest);
+  const Ids largest = argmax(x, dim, {.keepdim = true}), smallest = argmin(x, dim, {.keepdim = true});
+  EXPECT_EQ(max(x, dim, {.keepdim = true}).indices, largest);
+  EXPECT_EQ(min(x, dim, {.keepdim = true}).indices, smallest);
   naive::for_each_index(with(shape, axis, 1), [&](const Shape& first) {
     ASSERT_EQ(at(largest, first), static_cast<std::int64_t>(order_of(x.value(), first, axis, true)[0]));
     // a nan is the smallest, too
@@ -318,7 +330,7 @@ TEST(SortingTest, IndicesOfAllElements) {
   EXPECT_EQ(argmax(x), Ids(Shape{}, 1));
   EXPECT_EQ(argmin(x), Ids(Shape{}, 3));
   EXPECT_EQ(argmax(x, 0), ids_of({3}, {0, 0, 0}));
-  EXPECT_EQ(argmin(x, 1, true), ids_of({2, 1}, {0, 0}));
+  EXPECT_EQ(argmin(x, 1, {.keepdim = true}), ids_of({2, 1}, {0, 0}));
   EXPECT_EQ(message_of<ValueError>([] {
               xgrad::argmax(Variable<float>(Array<float>::from_shape({0, 2})));
             }),

@@ -1,0 +1,123 @@
+// Calls that would answer something else than what they say do not compile.
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/models/embedding.hpp>
+#include <xgrad/ops.hpp>
+
+namespace {
+
+using xgrad::Array, xgrad::Ids, xgrad::Mask;
+using V = xgrad::Variable<float>;
+using D = xgrad::Variable<double>;
+
+/// Whether f(arguments...) compiles.
+template <class F, class... A>
+concept Compiles = requires(F f, A... arguments) {
+  f(arguments...);
+};
+
+template <class X>
+concept ListInitialized = requires {
+  X{1, 1};
+};
+
+constexpr auto topk_of = [](auto... a) -> decltype(topk(a...)) { return topk(a...); };
+constexpr auto sort_of = [](auto... a) -> decltype(sort(a...)) { return sort(a...); };
+constexpr auto sum_of = [](auto... a) -> decltype(sum(a...)) { return sum(a...); };
+constexpr auto softmax_of = [](auto... a) -> decltype(softmax(a...)) { return softmax(a...); };
+constexpr auto cholesky_of = [](auto... a) -> decltype(cholesky(a...)) { return cholesky(a...); };
+constexpr auto eigh_of = [](auto... a) -> decltype(eigh(a...)) { return eigh(a...); };
+constexpr auto solve_of = [](auto... a) -> decltype(solve(a...)) { return solve(a...); };
+constexpr auto svd_of = [](auto... a) -> decltype(svd(a...)) { return svd(a...); };
+constexpr auto dropout_of = [](auto... a) -> decltype(dropout(a...)) { return dropout(a...); };
+constexpr auto narrow_of = [](auto... a) -> decltype(narrow(a...)) { return narrow(a...); };
+constexpr auto gather_of = [](auto... a) -> decltype(gather(a...)) { return gather(a...); };
+constexpr auto select_of = [](auto... a) -> decltype(index_select(a...)) { return index_select(a...); };
+constexpr auto embedding_of = [](auto... a) -> decltype(embedding(a...)) { return embedding(a...); };
+constexpr auto one_hot_of = [](auto... a) -> decltype(one_hot(a...)) { return one_hot(a...); };
+constexpr auto nll_of = [](auto... a) -> decltype(nll_loss(a...)) { return nll_loss(a...); };
+
+TEST(RefusedCallsTest, BoolsAndCharactersAreNoAxesAndNoOptions) {
+  static_assert(Compiles<decltype(topk_of), V, int, int>);
+  static_assert(Compiles<decltype(topk_of), V, std::size_t, std::int64_t>);
+  static_assert(!Compiles<decltype(topk_of), V, int, bool>);
+  static_assert(!Compiles<decltype(topk_of), V, int, int, bool>);
+  static_assert(!Compiles<decltype(sort_of), V, bool>);
+  static_assert(!Compiles<decltype(sort_of), V, int, bool>);
+  static_assert(!Compiles<decltype(sum_of), V, int, bool>);
+  static_assert(!Compiles<decltype(sum_of), V, bool>);
+  static_assert(!Compiles<decltype(softmax_of), V, bool>);
+  static_assert(!Compiles<decltype(softmax_of), V, char>);
+  static_assert(!Compiles<decltype(softmax_of), V, double>);
+  static_assert(!Compiles<decltype(cholesky_of), V, char>);
+  static_assert(!Compiles<decltype(cholesky_of), V, bool>);
+  static_assert(!Compiles<decltype(eigh_of), V, char>);
+  static_assert(!Compiles<decltype(solve_of), V, V, bool>);
+  static_assert(!Compiles<decltype(svd_of), V, bool>);
+  static_assert(!Compiles<decltype(dropout_of), V, double, bool>);
+  static_assert(Compiles<decltype(narrow_of), V, int, std::size_t, int>);
+  static_assert(!Compiles<decltype(narrow_of), V, int, bool, int>);
+  static_assert(!std::constructible_from<xgrad::ReduceOptions, bool>);
+}
+
+TEST(RefusedCallsTest, FloatsAreNoIds) {
+  static_assert(Compiles<decltype(gather_of), V, int, Ids>);
+  static_assert(Compiles<decltype(gather_of), V, int, xt::xarray<int>>);
+  static_assert(!Compiles<decltype(gather_of), V, int, Array<float>>);
+  static_assert(!Compiles<decltype(select_of), V, int, Array<double>>);
+  static_assert(!Compiles<decltype(embedding_of), Array<float>, V>);
+  static_assert(Compiles<decltype(embedding_of), Ids, V>);
+  static_assert(!Compiles<decltype(one_hot_of), Array<float>>);
+  static_assert(!Compiles<decltype(nll_of), V, Array<float>>);
+  static_assert(!std::invocable<const xgrad::Embedding<float>&, Array<float>>);
+  static_assert(std::invocable<const xgrad::Embedding<float>&, Ids>);
+}
+
+TEST(RefusedCallsTest, FloatTargetsOfClassesAreProbabilities) {
+  const V logits(Array<float>{{1, 2}, {3, 5}});
+  const Array<float> probabilities{{0.25, 0.75}, {1, 0}};
+  EXPECT_EQ(cross_entropy(logits, probabilities).item(), cross_entropy(logits, V(probabilities)).item());
+}
+
+TEST(RefusedCallsTest, DoublesAreNotRoundedWithoutACast) {
+  const Array<double> wide{1, 2};
+  const Array<float> narrow{1, 2};
+  static_assert(xgrad::detail::is_wider<float, Array<double>>);
+  static_assert(!xgrad::detail::is_wider<double, Array<float>>);
+  static_assert(!xgrad::detail::is_wider<float, decltype(narrow * 0.5)>);
+  static_assert(xgrad::detail::is_wider<float, decltype(narrow * wide)>);
+  static_assert(xgrad::detail::is_wider<float, decltype(xt::sin(wide))>);
+  static_assert(!xgrad::detail::is_wider<float, decltype(xt::cast<float>(wide))>);
+  EXPECT_EQ(V(xt::cast<float>(wide)).value(), narrow);
+  EXPECT_EQ(V(narrow * 0.5).value(), (Array<float>{0.5, 1}));
+  EXPECT_EQ(D(narrow).value(), wide);
+}
+
+TEST(RefusedCallsTest, AListHasOneAxis) {
+  static_assert(!ListInitialized<V>);
+  EXPECT_EQ(V({2.5f}).value(), (Array<float>{2.5}));
+  EXPECT_EQ(V({5}).value(), (Array<float>{5}));
+  EXPECT_EQ(V({5, 6}).value(), (Array<float>{5, 6}));
+  EXPECT_EQ(V(2.5).dimension(), 0u);
+}
+
+TEST(RefusedCallsTest, AxesInBracesAreAxes) {
+  const V x(Array<float>{{1, 3}, {5, 9}});
+  EXPECT_EQ(var(x, {0}).value(), (Array<float>{8, 18}));
+  EXPECT_EQ(xgrad::std(x, {0}).value(), (Array<float>{std::sqrt(8.0f), std::sqrt(18.0f)}));
+  EXPECT_EQ(var(x, {0}, {.correction = 0}).value(), (Array<float>{4, 9}));
+}
+
+TEST(RefusedCallsTest, ExpressionsAreMasks) {
+  const V q(xt::ones<float>({1, 2, 4}));
+  const Array<float> seen{{1, 0}, {1, 1}};
+  const Mask mask = seen > 0.5f;
+  EXPECT_EQ(scaled_dot_product_attention(q, q, q, seen > 0.5f).value(),
+            scaled_dot_product_attention(q, q, q, mask).value());
+}
+
+}  // namespace
