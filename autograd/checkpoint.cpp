@@ -52,9 +52,9 @@ Variable<T> detail::checkpoint(std::function<Variable<T>(const std::vector<Varia
     if (y.shape() != first.shape())
       fail<ShapeError>("checkpoint: f must return the same shape each time, first ", first.shape(), ", then ",
                        y.shape());
-    if (std::memcmp(data(y), data(first), y.size() * sizeof(T)) != 0)
+    if (y.size() > 0 && std::memcmp(data(y), data(first), y.size() * sizeof(T)) != 0)
       fail<GraphError>(
-          "checkpoint: f must return the same values each time; what it reads, such as a parameter, has "
+          "checkpoint: f must return the same values each time; what it reads, such as a parameter, may have "
           "changed");
     ends.insert(ends.end(), nodes.begin(), nodes.end());
     return needed_gradients(y, ends, ends.size(), needs, dy, create_graph);

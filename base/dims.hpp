@@ -3,6 +3,8 @@
 #include <concepts>
 #include <cstddef>
 #include <iterator>
+#include <limits>
+#include <utility>
 
 #include "array.hpp"
 
@@ -22,11 +24,14 @@ struct ByName {};
 
 }  // namespace detail
 
-/// An axis, an index or a length: an integer of any type, but no bool and no character.
+/// An axis, an index or a length: an integer of any type, but no bool and no character. What is larger than
+/// any length, such as n - 1 for an unsigned n of 0, stays large.
 class Int {
  public:
   template <detail::Integer I>
-  constexpr Int(I value) noexcept : value_(static_cast<std::ptrdiff_t>(value)) {}
+  constexpr Int(I value) noexcept
+      : value_(std::in_range<std::ptrdiff_t>(value) ? static_cast<std::ptrdiff_t>(value)
+                                                    : std::numeric_limits<std::ptrdiff_t>::max()) {}
   constexpr operator std::ptrdiff_t() const noexcept { return value_; }
 
  private:
@@ -37,7 +42,7 @@ class Int {
 class Dims {
  public:
   template <detail::Integer... I>
-  requires(sizeof...(I) > 0) Dims(I... items) : items_{static_cast<std::ptrdiff_t>(items)...} {}
+  requires(sizeof...(I) > 0) Dims(I... items) : items_{static_cast<std::ptrdiff_t>(Int(items))...} {}
   Dims(Int item) : items_{static_cast<std::ptrdiff_t>(item)} {}
   template <std::input_iterator I>
   Dims(I first, I last) : items_(first, last) {}

@@ -49,7 +49,7 @@ std::string text(const V& part) {
     return number_text(part);
   } else if constexpr (std::is_integral_v<V>) {
     return std::to_string(part);
-  } else if constexpr (std::is_convertible_v<const V&, std::ptrdiff_t>) {
+  } else if constexpr (std::is_convertible_v<const V&, std::ptrdiff_t> && !std::is_enum_v<V>) {
     return std::to_string(static_cast<std::ptrdiff_t>(part));
   } else {
     return std::string(std::string_view(part));

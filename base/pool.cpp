@@ -10,11 +10,13 @@
 #endif
 
 #include "detail/value.hpp"
+#include "detail/vectorized.hpp"
 
 #ifdef __linux__
 // The sanitizers', where the program has them; xgrad itself may be compiled without.
 extern "C" [[gnu::weak]] void __asan_init();
 extern "C" [[gnu::weak]] void __tsan_init();
+extern "C" [[gnu::weak]] void __msan_init();
 #endif
 
 namespace xgrad {
@@ -41,11 +43,13 @@ SizeClass size_class(std::size_t bytes) {
   return {16 + (shift - 7) * 8 + (step - 9), step << shift};
 }
 
-/// Whether AddressSanitizer or ThreadSanitizer observes the process. Nothing is cached then, and no block is
+/// Whether a sanitizer of memory or threads observes the process. Nothing is cached then, and no block is
 /// larger than requested: they detect every use of memory after its release or past its end.
 bool is_sanitized() noexcept {
-#ifdef __linux__
-  return __asan_init != nullptr || __tsan_init != nullptr;
+#if defined(XGRAD_SANITIZED)
+  return true;
+#elif defined(__linux__)
+  return __asan_init != nullptr || __tsan_init != nullptr || __msan_init != nullptr;
 #else
   return false;
 #endif

@@ -77,10 +77,15 @@ class Variable {
 
   Variable() = default;
 
-  /// A scalar, of shape (); rounded to T.
+  /// A scalar, of shape (); rounded to T. B is bool: in V{1, 1} an integer is no requires_grad.
   template <class S, std::same_as<bool> B = bool>
   requires(std::floating_point<S> || detail::Integer<S>) Variable(S scalar, B requires_grad = false)
       : Variable(Scalar{static_cast<T>(scalar)}, requires_grad) {}
+
+  /// A bool or a character is no number.
+  template <std::integral S>
+  requires(!detail::Integer<S>) Variable(S scalar, bool requires_grad = false)
+  = delete;
 
   /// A list, of shape (N): Variable<double>({1.0, 2.0}), Variable<double>({5}).
   template <class E, std::size_t N>
@@ -142,7 +147,7 @@ class Variable {
   /// backward() for any shape, from `seed` = d(loss)/d(this), which must have this shape.
   void backward(const Variable& seed, BackwardOptions options = {}) const;
 
-  /// Use backward({.retain_graph = true}): a bool would convert to a seed.
+  /// Use backward({.retain_graph = true}).
   void backward(bool) const = delete;
 
   /// The same value without its graph; shares the array.

@@ -42,7 +42,8 @@ struct LBFGSOptions {
 /// PyTorch's, with the same bits for any number of threads. The state dict contains the options, where
 /// line_search_fn is 0 or 1, and the history, so that a loaded optimizer continues as the saved one. Throws
 /// ValueError for invalid options, and from a step() without a closure, which a reference to Optimizer
-/// allows. https://pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
+/// allows; GraphError if no parameter has a gradient after a call of the closure.
+/// https://pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
 template <class T>
 class LBFGS : public Optimizer<T> {
  public:

@@ -142,7 +142,8 @@ void LRScheduler<T>::step() {
 template <class T>
 Optimizer<T>& LRScheduler<T>::scheduled() const {
   if (presence_.expired())
-    detail::fail<ValueError>("LRScheduler: the optimizer was moved or destroyed; it must stay where it is");
+    detail::fail<ValueError>(
+        "LRScheduler: the optimizer was moved, assigned to or destroyed; it must stay where it is");
   return *optimizer_;
 }
 

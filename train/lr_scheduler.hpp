@@ -12,7 +12,7 @@ namespace xgrad {
 /// rates, which the groups had when their first scheduler was created. The constructor sets the rates of
 /// epoch 0; call step() after each step of the optimizer. Current rates are overwritten: of two schedulers of
 /// one optimizer, the last one called wins; SequentialLR chains several. Throws ValueError if the optimizer
-/// was moved or destroyed.
+/// was moved, assigned to or destroyed.
 ///
 /// The optimizer stores and saves the rates and the base rates; a scheduler's state is "last_epoch", and
 /// loading it sets no rates. https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate

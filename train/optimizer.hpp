@@ -21,15 +21,19 @@ class LRScheduler;
 
 namespace detail {
 
-/// A token of an object, which expires when the object is destroyed or moved from.
+/// A token of an object, which expires when the object is destroyed, moved from or assigned to.
 class Presence {
  public:
   Presence() : token_(std::make_shared<char>()) {}
   Presence(const Presence&) : Presence() {}
   Presence(Presence&& other) : Presence() { other.token_.reset(); }
-  Presence& operator=(const Presence&) noexcept { return *this; }
-  Presence& operator=(Presence&& other) noexcept {
+  Presence& operator=(const Presence&) {
+    token_ = std::make_shared<char>();
+    return *this;
+  }
+  Presence& operator=(Presence&& other) {
     other.token_.reset();
+    token_ = std::make_shared<char>();
     return *this;
   }
   ~Presence() = default;

@@ -58,7 +58,7 @@ inline constexpr IndexRange all;
 
 /// An item of index(): an element, which removes the axis, or a range.
 struct Index {
-  Index(std::integral auto element) : range{static_cast<std::ptrdiff_t>(element)}, is_range(false) {}
+  Index(detail::Integer auto element) : range{static_cast<std::ptrdiff_t>(element)}, is_range(false) {}
   Index(IndexRange elements) : range(elements) {}
 
   IndexRange range;

@@ -28,8 +28,8 @@ template <class T>
 void check_operands(const char* op, const Variable<T>& input, const Variable<T>& target) {
   const Shape shape = detail::broadcast_shape(op, input.shape(), target.shape(), "input", "target");
   if (!same_shape(shape, input.shape()) && !same_shape(shape, target.shape())) {
-    detail::fail<ShapeError>(op, ": input or target must have the shape of both together ", shape,
-                             ", got input ", input.shape(), " and target ", target.shape());
+    detail::fail<ShapeError>(op, ": one of input and target must broadcast to the other, got input ",
+                             input.shape(), " and target ", target.shape());
   }
 }
 

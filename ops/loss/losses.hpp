@@ -13,14 +13,14 @@ namespace xgrad {
 enum class Reduction { none, mean, sum };
 
 /// loss = (input - target)^2, reduced; dinput = 2 (input - target) dloss, dtarget = -dinput, divided by the
-/// number of elements for the mean. The two broadcast.
+/// number of elements for the mean. One must broadcast to the other.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
 template <class T>
 Variable<T> mse_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                      Reduction reduction = Reduction::mean);
 
 /// loss = |input - target|, reduced; dinput = sign(input - target) dloss, dtarget = -dinput, divided by the
-/// number of elements for the mean. The two broadcast.
+/// number of elements for the mean. One must broadcast to the other.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.l1_loss.html
 template <class T>
 Variable<T> l1_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
@@ -28,7 +28,7 @@ Variable<T> l1_loss(const Variable<T>& input, const std::type_identity_t<Variabl
 
 /// loss = d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), reduced, for d = input - target (Huber
 /// 1964); dinput = min(max(d, -delta), delta) dloss, dtarget = -dinput, divided by the number of elements for
-/// the mean. The two broadcast. Throws ValueError unless delta > 0.
+/// the mean. One must broadcast to the other. Throws ValueError unless delta > 0.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.huber_loss.html
 template <class T>
 Variable<T> huber_loss(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
@@ -56,8 +56,8 @@ struct KlDivOptions {
 /// The Kullback-Leibler divergence: loss = target (ln target - input), 0 - target input where target = 0,
 /// reduced, for input the logarithm of a probability; with log_target, target is a logarithm, too, and loss =
 /// e^target (target - input). dinput = -target dloss, or -e^target dloss. dtarget = (ln target + 1 - input)
-/// dloss, nan where target is 0, as in PyTorch; or e^target (target - input + 1) dloss. The two broadcast.
-/// https://pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
+/// dloss, nan where target is 0, as in PyTorch; or e^target (target - input + 1) dloss. One must broadcast to
+/// the other. https://pytorch.org/docs/stable/generated/torch.nn.functional.kl_div.html
 template <class T>
 Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
                    KlReduction reduction = KlReduction::mean, KlDivOptions options = {});

@@ -1,5 +1,7 @@
 #include "arithmetic.hpp"
 
+#include <limits>
+
 #include "../../graph/kernel_backward.hpp"
 #include "../../kernels/pointwise/binary.hpp"
 #include "../../kernels/pointwise/elementwise.hpp"
@@ -154,7 +156,9 @@ Variable<T> pow(const Variable<T>& a, const Variable<T>& b) {
         const auto without = [&](const Mask& mask) { return grad_enabled() ? masked_fill(a, mask, 1) : a; };
         Grads<T, 2> grads;
         if (needs[0]) {
-          const Mask constant = xt::equal(b.value(), T{0}) && !(xt::abs(a.value()) > T{0});
+          // b a^(b - 1) is 0 at b = 0, but its derivative by b is a^-1 where that is finite
+          Mask constant = xt::equal(b.value(), T{0});
+          if (grad_enabled()) constant = constant && !(xt::abs(a.value()) >= std::numeric_limits<T>::min());
           grads[0] = reduced(needs, 0, masked_fill(dy * (b * pow(without(constant), b - 1)), constant, 0));
         }
         if (needs[1]) {

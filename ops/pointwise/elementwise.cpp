@@ -42,8 +42,8 @@ Variable<T> sigmoid_slope(const Variable<T>& x) {
 template <class T>
 Variable<T> gelu_composed(const Variable<T>& x, Gelu approximate) {
   using namespace std::numbers;
-  if (approximate == Gelu::none) return x * erfc(x * (sqrt2_v<T> / -2)) * T(0.5);
-  const Variable<T> within = clamp(x, -32, 32);  // beyond, tanh is 1 and x^3 may overflow
+  const Variable<T> within = clamp(x, -40, 40);  // beyond, both factors are 0 or 1, and x^3 may overflow
+  if (approximate == Gelu::none) return x * erfc(within * (sqrt2_v<T> / -2)) * T(0.5);
   const Variable<T> cubic = within + within * within * within * T(0.044715);
   return x * sigmoid(cubic * (2 * sqrt2_v<T> * inv_sqrtpi_v<T>));
 }

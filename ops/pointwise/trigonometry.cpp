@@ -62,22 +62,22 @@ Variable<T> atan(const Variable<T>& x) {
 
 template <class T>
 Variable<T> atan2(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>(ops::atan2,
-                   detail::map_pairs(ops::atan2.name, kernels::Binary::atan2, kernels::atan2<T>, a, b),
-                   Inputs(a, b), Saved(a, b),
-                   [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
-                     // of a / s and b / s with a constant s, whose squares neither overflow nor vanish
-                     Array<T> s = xt::maximum(xt::abs(a.value()), xt::abs(b.value()));
-                     const Mask origin = xt::equal(s, T{0});
-                     constexpr T most = std::numeric_limits<T>::max();
-                     s = xt::where(origin, T{1}, xt::minimum(s, most));
-                     const Variable<T> scale(std::move(s));
-                     a = clamp(a, -most, most) / scale;
-                     b = clamp(b, -most, most) / scale;
-                     const Variable<T> part = dy / scale / masked_fill(a * a + b * b, origin, 1);
-                     return {needs[0] ? detail::reduced(needs, 0, part * b) : Variable<T>(),
-                             needs[1] ? detail::reduced(needs, 1, -(part * a)) : Variable<T>()};
-                   });
+  return record<T>(
+      ops::atan2, detail::map_pairs(ops::atan2.name, kernels::Binary::atan2, kernels::atan2<T>, a, b),
+      Inputs(a, b), Saved(a, b),
+      [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+        // of a / s and b / s with a constant s, whose squares neither overflow nor vanish
+        Array<T> s = xt::maximum(xt::abs(a.value()), xt::abs(b.value()));
+        const Mask origin = xt::equal(s, T{0});
+        constexpr T most = std::numeric_limits<T>::max();
+        s = xt::where(origin, T{1}, xt::minimum(s, most));
+        const Variable<T> scale(std::move(s));
+        a = clamp(a, -most, most) / scale;
+        b = clamp(b, -most, most) / scale;
+        const Variable<T> part = masked_fill(dy / scale / masked_fill(a * a + b * b, origin, 1), origin, 0);
+        return {needs[0] ? detail::reduced(needs, 0, part * b) : Variable<T>(),
+                needs[1] ? detail::reduced(needs, 1, -(part * a)) : Variable<T>()};
+      });
 }
 
 template <class T>

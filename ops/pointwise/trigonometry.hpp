@@ -33,7 +33,7 @@ template <class T>
 Variable<T> atan(const Variable<T>& x);
 
 /// The angle in [-pi, pi] of the point with ordinate a and abscissa b: atan(a / b) in the quadrant of their
-/// signs. da = dy b / (a^2 + b^2), db = -dy a / (a^2 + b^2), nan at the origin. The two broadcast, or throw
+/// signs. da = dy b / (a^2 + b^2), db = -dy a / (a^2 + b^2), 0 at the origin. The two broadcast, or throw
 /// ShapeError; one may be a number. https://pytorch.org/docs/stable/generated/torch.atan2.html
 template <class T>
 Variable<T> atan2(const Variable<T>& a, const Variable<T>& b);

@@ -87,6 +87,9 @@ Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p = 2);
 template <class T>
 Variable<T> norm(const Variable<T>& x, std::type_identity_t<T> p, const Dims& dims,
                  ReduceOptions options = {});
+/// Axes come after p: norm(x, 2, {0}).
+template <class T, class I, std::size_t N>
+Variable<T> norm(const Variable<T>& x, const I (&dims)[N], ReduceOptions options = {}) = delete;
 
 /// y = the product of x; dx = dy times the product of the other elements, also where x has zeros. The product
 /// of no elements is 1. https://pytorch.org/docs/stable/generated/torch.prod.html

@@ -38,8 +38,8 @@ enum class Padding {
 
 /// x padded before and after: pad has two numbers for the last axis, two for the one before it, and so on,
 /// for any number of axes. Negative numbers crop. Throws ShapeError if an axis would get a negative length,
-/// and ValueError unless pad has pairs, reflect adds less than an axis's length, circular no more than that,
-/// and replicate to no axis of length 0.
+/// and ValueError unless pad has pairs, reflect adds less than an axis's length, circular no more than what
+/// negative numbers leave of it, and replicate to no axis of length 0.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
 template <class T>
 Variable<T> pad(const Variable<T>& x, const Dims& pad, Padding mode = Padding::constant,

@@ -69,6 +69,11 @@ Variable<T> stack(std::initializer_list<Variable<T>> parts, Int dim = 0) {
 template <class T>
 std::vector<Variable<T>> split(const Variable<T>& x, const std::vector<std::ptrdiff_t>& lengths, Int dim = 0);
 template <class T>
+std::vector<Variable<T>> split(const Variable<T>& x, std::initializer_list<std::ptrdiff_t> lengths,
+                               Int dim = 0) {
+  return split(x, std::vector<std::ptrdiff_t>(lengths), dim);
+}
+template <class T>
 std::vector<Variable<T>> split(const Variable<T>& x, Int length, Int dim = 0);
 
 namespace ops {

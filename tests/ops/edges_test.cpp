@@ -58,6 +58,7 @@ TEST(EdgesTest, Atan2NeitherOverflowsNorVanishes) {
     EXPECT_NEAR(found[1] * size, -3.0f / 25, 1e-6f) << size;
   }
   EXPECT_EQ(gradients<double>(f, 0, 0), (std::vector<double>{0, 0})) << "as PyTorch since 2.13";
+  EXPECT_EQ(second_derivatives(f, 0, 0), (std::vector<double>{0, 0, 0}));
   EXPECT_LT(std::abs(gradients<double>(f, 2, inf)[0]), 1e-300);
   EXPECT_EQ(gradients<double>(f, inf, 2)[0], 0);
 }
@@ -73,6 +74,8 @@ TEST(EdgesTest, SecondDerivativesOfPowAreThoseOfTheFormula) {
   }
   EXPECT_EQ(gradients<double>(f, 0, 0), (std::vector<double>{0, 0}));
   EXPECT_EQ(gradients<double>(f, nan, 0)[0], 0) << "a^0 is 1";
+  const auto g = [](const V& a, const V& b) { return pow(a, b); };
+  EXPECT_EQ(gradients<float>(g, 1e-40f, 0)[0], 0) << "1 / a overflows";
 }
 
 TEST(EdgesTest, FmodCountsWholeQuotients) {
@@ -87,6 +90,24 @@ TEST(EdgesTest, FmodCountsWholeQuotients) {
 TEST(EdgesTest, ExpOfNegativesIsTheDerivativeOfExpm1) {
   const V x(-20.0f, true);
   EXPECT_EQ(grad(expm1(x), {x})[0].item(), exp(x).item());
+}
+
+TEST(EdgesTest, GeluHasTheSlopesOfItsAsymptotesAtInfinity) {
+  for (const xgrad::Gelu form : {xgrad::Gelu::none, xgrad::Gelu::tanh}) {
+    for (const bool recorded : {false, true}) {
+      const D x(Array<double>{inf, -inf, 1e200, -1e200}, true);
+      EXPECT_EQ(grad(sum(gelu(x, form)), {x}, {.create_graph = recorded})[0].value(),
+                (Array<double>{1, 0, 1, 0}))
+          << recorded;
+    }
+  }
+}
+
+TEST(EdgesTest, GeluInDoubleHasAnExactTail) {
+  for (double x = -5; x > -37; x -= 1.5) {
+    const double expected = 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    EXPECT_NEAR(gelu(D(x)).item(), expected, 1e-13 * x * x * std::abs(expected)) << x;
+  }
 }
 
 TEST(EdgesTest, EluPassesNanOn) {
@@ -139,15 +160,15 @@ TEST(EdgesTest, ACheckpointNoticesAChangedParameter) {
   const V w(2.0f, true), x(3.0f, true);
   const V y = xgrad::checkpoint([w](const V& at) { return at * w; }, x);
   w.assign(Array<float>(5.0f));
-  EXPECT_EQ(
-      message_of<GraphError>([&] { y.backward(); }),
-      "checkpoint: f must return the same values each time; what it reads, such as a parameter, has changed");
+  EXPECT_EQ(message_of<GraphError>([&] { y.backward(); }),
+            "checkpoint: f must return the same values each time; what it reads, such as a parameter, may "
+            "have changed");
 }
 
 TEST(EdgesTest, LossesDoNotBroadcastColumnsAgainstRows) {
   const V column(xt::ones<float>({3, 1})), row(xt::ones<float>({3}));
   const std::string rest =
-      ": input or target must have the shape of both together (3, 3), got input (3, 1) and target (3)";
+      ": one of input and target must broadcast to the other, got input (3, 1) and target (3)";
   const auto error = [](auto f) { return message_of<xgrad::ShapeError>(f); };
   EXPECT_EQ(error([&] { mse_loss(column, row); }), "mse_loss" + rest);
   EXPECT_EQ(error([&] { l1_loss(column, row); }), "l1_loss" + rest);

@@ -2,15 +2,22 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include <xgrad/models/embedding.hpp>
+#include <xgrad/models/layer_norm.hpp>
+#include <xgrad/models/linear.hpp>
 #include <xgrad/ops.hpp>
+
+#include "expect_error.hpp"
 
 namespace {
 
 using xgrad::Array, xgrad::Ids, xgrad::Mask;
+using xgrad_tests::message_of;
 using V = xgrad::Variable<float>;
 using D = xgrad::Variable<double>;
 
@@ -18,6 +25,11 @@ using D = xgrad::Variable<double>;
 template <class F, class... A>
 concept Compiles = requires(F f, A... arguments) {
   f(arguments...);
+};
+
+template <class X>
+concept Positional = requires {
+  X{true};
 };
 
 template <class X>
@@ -61,7 +73,13 @@ TEST(RefusedCallsTest, BoolsAndCharactersAreNoAxesAndNoOptions) {
   static_assert(!Compiles<decltype(dropout_of), V, double, bool>);
   static_assert(Compiles<decltype(narrow_of), V, int, std::size_t, int>);
   static_assert(!Compiles<decltype(narrow_of), V, int, bool, int>);
-  static_assert(!std::constructible_from<xgrad::ReduceOptions, bool>);
+  static_assert(!Positional<xgrad::ReduceOptions> && !Positional<xgrad::SortOptions> &&
+                !Positional<xgrad::TopkOptions> && !Positional<xgrad::CholeskyOptions> &&
+                !Positional<xgrad::EighOptions> && !Positional<xgrad::SolveOptions> &&
+                !Positional<xgrad::SvdOptions> && !Positional<xgrad::DropoutOptions> &&
+                !Positional<xgrad::KlDivOptions> && !Positional<xgrad::IndexPutOptions>);
+  static_assert(!std::constructible_from<V, bool> && !std::constructible_from<V, char>);
+  static_assert(!std::constructible_from<xgrad::Index, bool>);
 }
 
 TEST(RefusedCallsTest, FloatsAreNoIds) {
@@ -110,6 +128,27 @@ TEST(RefusedCallsTest, AxesInBracesAreAxes) {
   EXPECT_EQ(var(x, {0}).value(), (Array<float>{8, 18}));
   EXPECT_EQ(xgrad::std(x, {0}).value(), (Array<float>{std::sqrt(8.0f), std::sqrt(18.0f)}));
   EXPECT_EQ(var(x, {0}, {.correction = 0}).value(), (Array<float>{4, 9}));
+}
+
+TEST(RefusedCallsTest, LargeUnsignedNumbersStayLarge) {
+  const std::size_t none = 0;
+  EXPECT_EQ(message_of<xgrad::IndexError>([&] {
+              select(V({1, 2}), 0, none - 1);
+            }),
+            "select: index 9223372036854775807 is out of range for axis 0 of x (2)");
+}
+
+TEST(RefusedCallsTest, LengthsInBracesAreLengths) {
+  const auto parts = split(V({1, 2, 3}), {1, 2}, 0);
+  EXPECT_EQ(parts[1].value(), (Array<float>{2, 3}));
+  EXPECT_EQ(split(V({1, 2}), {2}, 0).size(), 1u);
+}
+
+TEST(RefusedCallsTest, AccessorsOfTemporariesReturnByValue) {
+  static_assert(std::is_same_v<decltype(std::declval<xgrad::Linear<float>>().weight()), V>);
+  static_assert(std::is_same_v<decltype(std::declval<xgrad::LayerNorm<float>>().bias()), V>);
+  static_assert(std::is_same_v<decltype(std::declval<xgrad::Embedding<float>>().weight()), V>);
+  static_assert(std::is_same_v<decltype(std::declval<const xgrad::Linear<float>&>().weight()), const V&>);
 }
 
 TEST(RefusedCallsTest, ExpressionsAreMasks) {

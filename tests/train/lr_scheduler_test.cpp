@@ -231,7 +231,8 @@ TEST(LRSchedulerTest, RefusesBadArguments) {
 }
 
 TEST(LRSchedulerTest, NoticesThatItsOptimizerMovedOrWasDestroyed) {
-  const std::string error = "LRScheduler: the optimizer was moved or destroyed; it must stay where it is";
+  const std::string error =
+      "LRScheduler: the optimizer was moved, assigned to or destroyed; it must stay where it is";
   std::optional<xgrad::SGD<double>> sgd = optimizer_of({0.5});
   xgrad::StepLR<double> scheduler(*sgd, 2);
   scheduler.step();
@@ -241,6 +242,10 @@ TEST(LRSchedulerTest, NoticesThatItsOptimizerMovedOrWasDestroyed) {
   xgrad::StepLR<double> other(copied_from, 2);
   const xgrad::SGD<double> copy = copied_from;
   EXPECT_EQ(message_of([&] { other.step(); }), "no exception") << "a copy leaves the optimizer where it is";
+  copied_from = optimizer_of({0.25});
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { other.step(); }), error) << "its base rates are gone";
+  xgrad::StepLR<double> of_the_new(copied_from, 1);
+  EXPECT_EQ(message_of([&] { of_the_new.step(); }), "no exception");
   sgd.emplace(optimizer_of({0.5}));
   xgrad::StepLR<double> last(*sgd, 2);
   sgd.reset();
