@@ -21,13 +21,13 @@ constexpr std::size_t exp_cost = 2;  // of a function bound by flops, in additio
 /// Phi(x), the distribution function of the standard normal.
 template <typename T>
 XGRAD_INLINE T normal_cdf(T x) {
-  return vectorized::normal_cdf_given_exp(x, vectorized::exp(T(-0.5) * x * x));
+  return vectorized::normal_cdf_given_exp(x, vectorized::exp_nonpositive(T(-0.5) * x * x));
 }
 
 /// Phi(x) + x phi(x), with 0 phi of infinities; both have one exponential.
 template <typename T>
 XGRAD_INLINE T gelu_derivative(T x) {
-  const T e = vectorized::exp(T(-0.5) * x * x);
+  const T e = vectorized::exp_nonpositive(T(-0.5) * x * x);
   const T slope = x * (T(inverse_sqrt_2pi) * e);
   return vectorized::normal_cdf_given_exp(x, e) + vectorized::rounded(e == T(0) ? T(0) : slope);
 }

@@ -237,7 +237,8 @@ XGRAD_INLINE T normal_cdf_given_exp(T x, T e) {
   const T z = x * T(0.70710678118654752440), magnitude = std::fabs(z);
   const T t = magnitude > furthest ? furthest : magnitude;
   constexpr T k = single ? T(2.5) : T(3);
-  const T q = (t - k) / (t + k);
+  const T double_and_one = T(1) + T(2) * t, inverse = T(1) / ((t + k) * double_and_one);  // one division
+  const T q = (t - k) * (double_and_one * inverse);
   T p;
   if constexpr (single) {
     p = horner(q, T(1.26483818), -0.1223574045, -0.09902392315, 0.1576539561, -0.1029843617, 0.03252609005,
@@ -250,7 +251,7 @@ XGRAD_INLINE T normal_cdf_given_exp(T x, T e) {
                -6.97476326625547188e-7, 3.50161040886512007e-6, 2.75152717580865352e-7,
                -6.26394144682971667e-7, -4.52785670073423726e-8, 7.55408577094118222e-8);
   }
-  const T tail = T(0.5) * (e * p / (T(1) + T(2) * t));
+  const T tail = T(0.5) * (e * p * ((t + k) * inverse));
   const T near = T(0.5) * (T(1) + erf_near_zero(z, z * z));
   const T far = x < T(0) ? tail : T(1) - tail;
   return magnitude > T(0.927734375) ? far : near;
