@@ -166,7 +166,8 @@ std::vector<double> LRScheduler<T>::rates(std::size_t epoch) const {
 template <class T>
 void LRScheduler<T>::set_rates(std::size_t epoch) {
   const std::vector<double> wanted = rates(epoch);
-  for (std::size_t group = 0; group < wanted.size(); ++group) scheduled().set_lr(group, wanted[group]);
+  Optimizer<T>& optimizer = scheduled();
+  for (std::size_t group = 0; group < wanted.size(); ++group) optimizer.set_lr(group, wanted[group]);
   last_epoch_ = epoch;
 }
 

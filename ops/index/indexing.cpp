@@ -253,10 +253,9 @@ Variable<T> slice(const Variable<T>& x, Int dim, Int start, Int end, Int step) {
 }
 
 template <class T>
-Variable<T> narrow(const Variable<T>& x, Int dim, Int from, Int count) {
-  const std::ptrdiff_t start = from, length = count;
+Variable<T> narrow(const Variable<T>& x, Int dim, Int start, Int length) {
   const auto whole = static_cast<std::ptrdiff_t>(x.shape()[detail::normalize_axis("narrow", dim, x.shape())]);
-  const std::ptrdiff_t first = start < 0 ? start + whole : start;
+  const std::ptrdiff_t first = start + (start < 0 ? whole : 0);
   if (first < 0 || length < 0 || first > whole || length > whole - first) {
     detail::fail<IndexError>("narrow: start ", start, " and length ", length, " are out of range for axis ",
                              dim, " of x ", x.shape());

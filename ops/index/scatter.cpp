@@ -214,14 +214,13 @@ Variable<T> masked_select(const Variable<T>& x, const Mask& mask) {
   return index_select(reshape(detail::stretched(x, shape), whole.size()), 0, chosen);
 }
 
-Ids one_hot(const Ids& ids, Int num_classes_or_all) {
-  const std::ptrdiff_t num_classes = num_classes_or_all;
+Ids one_hot(const Ids& ids, Int num_classes) {
   if (num_classes < -1 || num_classes == 0)
     detail::fail<ValueError>("one_hot: num_classes must be at least 1, got ", num_classes);
   if (num_classes == -1 && ids.size() == 0)
     detail::fail<ValueError>("one_hot: num_classes must be given if ids is empty, got ids ", ids.shape());
-  const std::int64_t inferred =
-      num_classes > 0 ? num_classes : *std::max_element(ids.storage().begin(), ids.storage().end()) + 1;
+  std::int64_t inferred = num_classes;
+  if (num_classes == -1) inferred = *std::max_element(ids.storage().begin(), ids.storage().end()) + 1;
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(inferred, 0));
   detail::check_index("one_hot", ids, count);
   Shape shape = ids.shape();

@@ -16,9 +16,10 @@ Variable<T> flat(const Op<1, 0>& op, void (*f)(const T*, T*, std::size_t), const
   });
 }
 
-/// a / b without its fraction, for y = fmod(a, b); a / b may round up to the next whole number.
+/// a / b without its fraction; a / b itself may round up to the next whole number.
 template <class T>
-Variable<T> quotient(const Variable<T>& a, const Variable<T>& b, const Variable<T>& y) {
+Variable<T> quotient(const Variable<T>& a, const Variable<T>& b) {
+  const Variable<T> y = fmod(a, b);
   return where(Mask(xt::isnan(y.value())), trunc(a / b), round((a - y) / b));
 }
 
@@ -51,13 +52,13 @@ Variable<T> sign(const Variable<T>& x) {
 
 template <class T>
 Variable<T> fmod(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>(
-      ops::fmod, detail::map_pairs(ops::fmod.name, kernels::Binary::fmod, kernels::fmod<T>, a, b),
-      Inputs(a, b), Saved(if_requires_grad(b, a), if_requires_grad(b, b), Output()),
-      [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b, Variable<T> y) -> Grads<T, 2> {
-        return {detail::reduced(needs, 0, dy),
-                needs[1] ? detail::reduced(needs, 1, -(dy * quotient(a, b, y))) : Variable<T>()};
-      });
+  return record<T>(ops::fmod,
+                   detail::map_pairs(ops::fmod.name, kernels::Binary::fmod, kernels::fmod<T>, a, b),
+                   Inputs(a, b), Saved(if_requires_grad(b, a), if_requires_grad(b, b)),
+                   [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+                     return {detail::reduced(needs, 0, dy),
+                             needs[1] ? detail::reduced(needs, 1, -(dy * quotient(a, b))) : Variable<T>()};
+                   });
 }
 
 #define XGRAD_INSTANTIATE(T)                      \
