@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+#include "../array.hpp"
+
+namespace xgrad::detail {
+
+/// An array of shape (N).
+template <class T, class E>
+Array<T> array_of(std::span<const E> elements) {
+  Array<T> array = Array<T>::from_shape({elements.size()});
+  std::transform(elements.begin(), elements.end(), array.data(), [](E e) { return static_cast<T>(e); });
+  return array;
+}
+
+template <class E>
+inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>::value;
+
+/// An expression whose elements are no ids.
+template <class E>
+concept FloatExpression =
+    is_expression<E> && std::floating_point<typename std::remove_cvref_t<E>::value_type>;
+
+template <class T, class V>
+inline constexpr bool is_wider_number = std::floating_point<V> && (sizeof(V) > sizeof(T));
+
+/// Whether an expression has elements wider than T. A number in it does not count: in x * 0.5 the 0.5 is
+/// rounded to x's type.
+template <class T, class E>
+inline constexpr bool is_wider = is_wider_number<T, typename E::value_type>;
+template <class T, class E>
+inline constexpr bool is_wider<T, xt::xscalar<E>> = false;
+template <class T, class F, class... E>
+inline constexpr bool is_wider<T, xt::xfunction<F, E...>> =
+    is_wider_number<T, typename xt::xfunction<F, E...>::value_type> &&
+    (is_wider<T, std::remove_cvref_t<E>> || ...);
+
+/// The array of an expression.
+template <class T, class E>
+Array<T> evaluated(const xt::xexpression<E>& expression) {
+  static_assert(
+      !is_wider<T, E>,
+      "an array of double would be rounded to float: write xt::cast<float>(array) if that is meant");
+  return Array<T>(expression);
+}
+
+}  // namespace xgrad::detail
