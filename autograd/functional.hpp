@@ -16,12 +16,14 @@
 #include <utility>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
 
 /// Options of derivatives.
 struct DerivativeOptions {
+  detail::ByName by_name = {};
   /// Record the derivative, so that it is differentiable: with respect to the ancestors of x, if x is a
   /// Variable, and to everything else that f reads.
   bool create_graph = false;
@@ -29,6 +31,7 @@ struct DerivativeOptions {
 
 /// Options of jacobian() and hessian().
 struct JacobianOptions {
+  detail::ByName by_name = {};
   /// 0: calls f once on x, with a separate pass for each row of the result. Otherwise calls f once on this
   /// many copies of x, joined along a new first axis, with one pass for as many rows: faster if f is a chain
   /// of small ops; 32 is a good number for long chains. f must then map each copy independently: (rows, ...)

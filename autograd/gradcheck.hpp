@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
 
 struct GradcheckOptions {
+  detail::ByName by_name = {};
   double eps = 1e-6;   ///< step of the central difference
   double atol = 1e-5;  ///< |analytic - numeric| <= atol + rtol |numeric|
   double rtol = 1e-3;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "../graph/op.hpp"
 #include "../graph/variable.hpp"
 
@@ -12,6 +13,7 @@ namespace xgrad {
 
 /// Options of implicit_function().
 struct ImplicitOptions {
+  detail::ByName by_name = {};
   /// The first axis of y counts independent samples: residual(y, theta)[i] depends on no sample of y but
   /// y[i], which gives a small system of equations for each instead of one large system.
   bool batched = false;

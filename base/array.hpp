@@ -14,7 +14,7 @@ template <class T>
 concept Real = std::same_as<T, float> || std::same_as<T, double>;
 
 /// An xtensor array, row-major and contiguous; functions of xt::xarray apply to it. As in xtensor, Ids
-/// ids({2, 3}) has the two values 2 and 3; Ids::from_shape({2, 3}) has two rows of three.
+/// ids({2, 3}) has the two values 2 and 3; zeros<std::int64_t>({2, 3}) has two rows of three.
 template <class T>
 using Array = xt::xarray<T, xt::layout_type::row_major, PoolAllocator<T>>;
 

@@ -18,9 +18,8 @@ concept Integer =
     std::integral<I> && !std::same_as<I, bool> && !std::same_as<I, char> && !std::same_as<I, wchar_t> &&
     !std::same_as<I, char8_t> && !std::same_as<I, char16_t> && !std::same_as<I, char32_t>;
 
-/// First member of a struct of options, so that each option needs its name: {.keepdim = true}, but not
-/// {true}.
-struct ByName {};
+template <class N>
+concept Number = std::floating_point<N> || Integer<N>;
 
 }  // namespace detail
 

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "detail/module_frame.hpp"
+
 namespace xgrad {
 
 std::string to_string(const Shape& shape) {
@@ -15,11 +17,20 @@ std::string to_string(const Shape& shape) {
 
 namespace detail {
 
+constinit thread_local const ModuleFrame* module_frame = nullptr;
+
 std::string join(std::initializer_list<std::string> parts) {
   std::string whole;
   for (const std::string& part : parts) whole += part;
   return whole;
 }
+
+std::string module_prefix() {
+  const std::string name = module_frame != nullptr ? module_frame->name(*module_frame) : "";
+  return name.empty() ? name : name + ": ";
+}
+
+std::string error_text(std::initializer_list<std::string> parts) { return module_prefix() + join(parts); }
 
 void check_count(const char* op, const Shape& shape) {
   constexpr std::size_t limit = static_cast<std::size_t>(-1) >> 4;

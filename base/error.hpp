@@ -39,6 +39,10 @@ struct FileError : std::runtime_error {
 namespace detail {
 
 std::string join(std::initializer_list<std::string> parts);
+/// The name of the module that runs, and ": "; empty if none runs or it has no name.
+std::string module_prefix();
+/// The text after the name of the module that runs: "layers.0.norm1: layer_norm: ...".
+std::string error_text(std::initializer_list<std::string> parts);
 std::string number_text(double number);
 
 template <class V>
@@ -60,10 +64,11 @@ std::string text(const V& part) {
 /// memory.
 void check_count(const char* op, const Shape& shape);
 
-/// Throws an Error whose message is the concatenated parts. Formats text only here, on failure.
+/// Throws an Error whose message is the concatenated parts, after the name of the module that runs. Formats
+/// text only here, on failure.
 template <class Error, class... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(const Parts&... parts) {
-  throw Error(join({text(parts)...}));
+  throw Error(error_text({text(parts)...}));
 }
 
 }  // namespace detail

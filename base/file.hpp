@@ -17,7 +17,8 @@ class MappedFile {
   /// Throws FileError if the path cannot be opened or is not a regular file.
   explicit MappedFile(const std::string& path);
 
-  std::span<const std::byte> bytes() const { return {first_.get(), first_.get_deleter().size}; }
+  std::span<const std::byte> bytes() const& { return {first_.get(), first_.get_deleter().size}; }
+  std::span<const std::byte> bytes() && = delete;
 
  private:
   struct Unmap {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "array.hpp"
+#include "detail/by_name.hpp"
 
 // Prints arrays as PyTorch prints tensors:
 //
@@ -19,6 +20,7 @@
 namespace xgrad {
 
 struct PrintOptions {
+  detail::ByName by_name = {};
   int precision = 4;                  ///< digits after the decimal point
   std::size_t threshold = 1000;       ///< arrays with more elements are summarized
   std::size_t edgeitems = 3;          ///< elements shown at each end of a summarized axis

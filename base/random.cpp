@@ -355,6 +355,119 @@ Array<T> bernoulli(const Shape& shape, double p, Generator& generator) {
   return x;
 }
 
+template <class T>
+Array<T> bernoulli(const Array<T>& p, Generator& generator) {
+  for (const T one : p.storage())
+    if (!(one >= 0 && one <= 1))
+      detail::fail<ValueError>("bernoulli: every probability must be in [0, 1], got ", one);
+  Array<T> x = Array<T>::from_shape(p.shape());
+  const std::lock_guard lock(generator.mutex());
+  std::transform(p.storage().begin(), p.storage().end(), x.data(),
+                 [&](T one) { return static_cast<T>(generator.uniform<T>() < one); });
+  return x;
+}
+
+namespace {
+
+/// -ln(1 - u) / rate, in double.
+double exponential_number(double rate, Generator& generator) {
+  return -1 / rate * std::log1p(-generator.uniform<double>());
+}
+
+/// The indices of the largest weight / e, largest first, where the e are exponentially distributed: those
+/// that would come first if each came at a random time with its weight as rate.
+template <class T>
+void draw_without_replacement(std::span<const T> weights, std::span<std::int64_t> drawn,
+                              Generator& generator) {
+  std::vector<T> scores;
+  scores.reserve(weights.size());
+  for (const T weight : weights) scores.push_back(weight / static_cast<T>(exponential_number(1, generator)));
+  std::vector<std::int64_t> order(weights.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(drawn.size()), order.end(),
+                    [&](std::int64_t a, std::int64_t b) {
+                      const T first = scores[static_cast<std::size_t>(a)],
+                              second = scores[static_cast<std::size_t>(b)];
+                      return first > second || (first == second && a < b);
+                    });
+  std::copy_n(order.begin(), drawn.size(), drawn.begin());
+}
+
+/// The first index up to which the weights add up to a random share of their sum or more.
+template <class T>
+void draw_with_replacement(std::span<const T> weights, std::span<std::int64_t> drawn, Generator& generator) {
+  std::vector<T> shares(weights.size());
+  std::partial_sum(weights.begin(), weights.end(), shares.begin());
+  const T total = shares.back();
+  for (T& share : shares) share /= total;
+  for (std::int64_t& index : drawn) {
+    const double share = generator.uniform<double>();
+    index = std::lower_bound(shares.begin(), shares.end(), share) - shares.begin();
+  }
+}
+
+}  // namespace
+
+template <class T>
+Array<T> exponential(const Shape& shape, double rate, Generator& generator) {
+  detail::check_count("exponential", shape);
+  if (!(rate > 0)) detail::fail<ValueError>("exponential: rate must be above 0, got ", rate);
+  const std::lock_guard lock(generator.mutex());
+  Array<T> x = Array<T>::from_shape(shape);
+  for (T& element : x.storage()) element = static_cast<T>(exponential_number(rate, generator));
+  return x;
+}
+
+namespace {
+
+template <class T>
+void check_weights(std::span<const T> weights, std::size_t row, std::size_t samples, bool replacement) {
+  std::size_t positive = 0;
+  T sum = 0;
+  for (const T weight : weights) {
+    if (!(weight >= 0)) detail::fail<ValueError>("multinomial: weights must be at least 0, got ", weight);
+    positive += weight > 0;
+    sum += weight;
+  }
+  if (positive == 0 || !std::isfinite(sum)) {
+    detail::fail<ValueError>(
+        "multinomial: the weights of a row must add up to more than 0 and be finite, got ", sum, " in row ",
+        row);
+  }
+  if (!replacement && positive < samples) {
+    detail::fail<ValueError>("multinomial: num_samples without replacement must be at most ", positive,
+                             ", the number of weights above 0 in row ", row, ", got ", samples);
+  }
+}
+
+}  // namespace
+
+template <class T>
+Ids multinomial(const Array<T>& weights, Int num_samples, MultinomialOptions options, Generator& generator) {
+  Shape shape = weights.shape();
+  if (shape.size() != 1 && shape.size() != 2)
+    detail::fail<ShapeError>("multinomial: weights must be (N) or (rows, N), got ", shape);
+  if (num_samples < 1)
+    detail::fail<ValueError>("multinomial: num_samples must be at least 1, got ", num_samples);
+  const std::size_t rows = row_count(shape), n = shape.back(),
+                    samples = static_cast<std::size_t>(num_samples);
+  const auto row_of = [&](std::size_t row) { return std::span<const T>(weights.data() + row * n, n); };
+  for (std::size_t row = 0; row < rows; ++row) check_weights(row_of(row), row, samples, options.replacement);
+  shape.back() = samples;
+  detail::check_count("multinomial", shape);
+  Ids drawn = Ids::from_shape(shape);
+  const std::lock_guard lock(generator.mutex());
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::span<std::int64_t> to(drawn.data() + row * samples, samples);
+    if (options.replacement && samples > 1) {
+      draw_with_replacement(row_of(row), to, generator);
+    } else {
+      draw_without_replacement(row_of(row), to, generator);
+    }
+  }
+  return drawn;
+}
+
 Array<std::uint8_t> detail::bernoulli_bits(std::size_t rows, std::size_t cols, double p,
                                            Generator& generator) {
   detail::check_count("bernoulli", {rows, cols});
@@ -376,5 +489,11 @@ template Array<float> normal(const Shape&, double, double, Generator&);
 template Array<double> normal(const Shape&, double, double, Generator&);
 template Array<float> bernoulli(const Shape&, double, Generator&);
 template Array<double> bernoulli(const Shape&, double, Generator&);
+template Array<float> bernoulli(const Array<float>&, Generator&);
+template Array<double> bernoulli(const Array<double>&, Generator&);
+template Array<float> exponential(const Shape&, double, Generator&);
+template Array<double> exponential(const Shape&, double, Generator&);
+template Ids multinomial(const Array<float>&, Int, MultinomialOptions, Generator&);
+template Ids multinomial(const Array<double>&, Int, MultinomialOptions, Generator&);
 
 }  // namespace xgrad

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "array.hpp"
+#include "detail/by_name.hpp"
 #include "detail/scoped_value.hpp"
+#include "dims.hpp"
 
 namespace xgrad {
 
@@ -144,6 +146,29 @@ Ids randperm(std::int64_t count, Generator& generator = default_generator());
 /// 1 with probability p, else 0 (torch.Tensor.bernoulli_). Throws ValueError for p outside [0, 1].
 template <class T>
 Array<T> bernoulli(const Shape& shape, double p, Generator& generator = default_generator());
+
+/// 1 with the probability of each element of p, else 0 (torch.bernoulli). Throws ValueError for one outside
+/// [0, 1].
+template <class T>
+Array<T> bernoulli(const Array<T>& p, Generator& generator = default_generator());
+
+/// Exponentially distributed with this rate: the density is rate e^(-rate x) from 0
+/// (torch.Tensor.exponential_). Throws ValueError unless rate > 0.
+template <class T>
+Array<T> exponential(const Shape& shape, double rate = 1, Generator& generator = default_generator());
+
+struct MultinomialOptions {
+  detail::ByName by_name = {};
+  bool replacement = false;  ///< an index may be drawn more than once
+};
+
+/// For each row of weights (N) or (rows, N), num_samples indices, each drawn with a probability proportional
+/// to its weight: (num_samples) or (rows, num_samples). Throws ShapeError for other shapes, ValueError for
+/// weights that are negative, for a row whose sum is 0 or not finite, and for more samples without
+/// replacement than weights above 0. https://pytorch.org/docs/stable/generated/torch.multinomial.html
+template <class T>
+Ids multinomial(const Array<T>& weights, Int num_samples, MultinomialOptions options = {},
+                Generator& generator = default_generator());
 
 namespace detail {
 

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   const std::string sentence = "Time flies fast";
   const std::vector<std::string> tokens = xgrad::whitespace_tokens(xgrad::to_ascii_lowercase(sentence));
 
-  xgrad::Ids ids = xgrad::Ids::from_shape({tokens.size() + 2});
+  xgrad::Ids ids = xgrad::zeros<std::int64_t>({tokens.size() + 2});
   ids(0) = vocab.at("<bos>");
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const auto known = vocab.find(tokens[i]);

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   std::erase(sentence, ',');
   const std::vector<std::string> tokens = xgrad::whitespace_tokens(sentence);
   std::vector<std::string> vocab;  // a word's id is its place
-  xgrad::Ids token_ids = xgrad::Ids::from_shape({tokens.size()});
+  xgrad::Ids token_ids = xgrad::zeros<std::int64_t>({tokens.size()});
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const auto found = std::find(vocab.begin(), vocab.end(), tokens[i]);
     token_ids(i) = found - vocab.begin();

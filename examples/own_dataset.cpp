@@ -31,7 +31,7 @@ int main() {
   const auto step = [&](std::size_t) -> xgrad::StepResult {
     const std::vector<std::size_t> chosen = batches.next();
     std::vector<std::vector<std::int64_t>> rows;
-    xgrad::Ids labels = xgrad::Ids::from_shape({chosen.size()});
+    xgrad::Ids labels = xgrad::zeros<std::int64_t>({chosen.size()});
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       rows.push_back(vocabulary.ids(texts[chosen[i]]));
       labels(i) = dataset()[chosen[i]].label;
@@ -44,7 +44,8 @@ int main() {
   };
   xgrad::fit(200, step);
 
-  const xgrad::NoGrad guard;
+  const xgrad::NoGrad no_grad;
+  const xgrad::EvalMode eval_mode(model);
   for (const std::string text :
        {"a fine day", "not a fine day", "a long film", "dull", "not long", "I did not like a film"}) {
     const auto scores =

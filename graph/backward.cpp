@@ -87,7 +87,7 @@ class Pass {
   }
 
   bool is_needed(const Ref<Node<T>>& input) const {
-    return input && (route_ == nullptr || route_->leads_to(*input));
+    return input && !input->frozen && (route_ == nullptr || route_->leads_to(*input));
   }
 
   void collect(const Ref<Node<T>>& node, Variable<T>&& grad) {
@@ -126,7 +126,10 @@ class Pass {
       needs_[i] = is_needed(inputs[i]) ? &inputs[i]->shape : nullptr;
       any = any || needs_[i] != nullptr;
     }
-    if (!any) return;
+    if (!any) {
+      if (!retain_ && route_ == nullptr) release(node);
+      return;
+    }
     if (node.results > 1) [[unlikely]] {
       differentiate(node, take_parts(node).data(), inputs.size());
     } else {
@@ -142,7 +145,10 @@ class Pass {
       collect(inputs[i], std::move(grad));
     }
     if (route_ != nullptr) route_->passed(inputs);
-    if (retain_) return;
+    if (!retain_) release(node);
+  }
+
+  static void release(Node<T>& node) {
     node.release();
     node.released = true;
   }

@@ -43,10 +43,16 @@ const Variable<T>& if_requires_grad(const Variable<T>& input, const Variable<T>&
 
 namespace detail {
 
+/// Empty if the variable requires no gradient.
+template <class T>
+Ref<Node<T>> node_to_record(const Variable<T>& v) {
+  return v.requires_grad() ? Access<T>::node(v) : Ref<Node<T>>();
+}
+
 template <class T, class... V>
 std::array<Ref<Node<T>>, sizeof...(V)> nodes_of(const Inputs<V...>& inputs) {
   return std::apply(
-      [](const auto&... input) { return std::array<Ref<Node<T>>, sizeof...(V)>{Access<T>::node(input)...}; },
+      [](const auto&... input) { return std::array<Ref<Node<T>>, sizeof...(V)>{node_to_record(input)...}; },
       inputs.variables);
 }
 

@@ -29,7 +29,7 @@ Variable<T> record_list(O& op, Variable<T>&& y, const std::vector<Variable<T>>& 
   if (grad_enabled() && std::any_of(inputs.begin(), inputs.end(), requires_grad)) {
     std::vector<detail::Ref<detail::Node<T>>> nodes;
     nodes.reserve(inputs.size());
-    for (const Variable<T>& input : inputs) nodes.push_back(detail::Access<T>::node(input));
+    for (const Variable<T>& input : inputs) nodes.push_back(detail::node_to_record(input));
     detail::add_node<1>(op, &result, std::move(nodes), std::forward<F>(backward), saved);
   }
   if (detail::is_watched()) [[unlikely]] {

@@ -77,7 +77,7 @@ template <Real T>
 void Variable<T>::set_grad(Variable gradient) const {
   checked("set_grad");
   detail::LeafNode<T>* leaf = leaf_of(*this);
-  if (leaf == nullptr) {
+  if (leaf == nullptr || leaf->frozen) {
     detail::fail<GraphError>("set_grad: only a leaf that requires a gradient keeps one, this ",
                              requires_grad()
                                  ? detail::join({"is the result of '", op(), "'"})

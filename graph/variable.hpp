@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../base/array.hpp"
+#include "../base/detail/by_name.hpp"
 #include "../base/detail/expression.hpp"
 #include "../base/dims.hpp"
 #include "../base/error.hpp"
@@ -15,6 +16,7 @@ namespace xgrad {
 
 /// How backward() treats the graph (torch.Tensor.backward).
 struct BackwardOptions {
+  detail::ByName by_name = {};
   bool retain_graph = false;  ///< keep the saved values, for another backward
   bool create_graph = false;  ///< record the backward pass; implies retain_graph
 };
@@ -41,7 +43,7 @@ class Variable {
 
   /// A scalar, of shape (); rounded to T. B is bool: in V{1, 1} an integer is no requires_grad.
   template <class S, std::same_as<bool> B = bool>
-  requires(std::floating_point<S> || detail::Integer<S>) Variable(S scalar, B requires_grad = false)
+  requires detail::Number<S> Variable(S scalar, B requires_grad = false)
       : Variable(Scalar{static_cast<T>(scalar)}, requires_grad) {}
 
   /// A bool or a character is no number.
@@ -50,9 +52,8 @@ class Variable {
   = delete;
 
   /// A list, of shape (N): Variable<double>({1.0, 2.0}), Variable<double>({5}).
-  template <class E, std::size_t N>
-  requires(std::floating_point<E> || detail::Integer<E>)
-      Variable(const E (&elements)[N], bool requires_grad = false)
+  template <class E, std::size_t N, std::same_as<bool> B = bool>
+  requires detail::Number<E> Variable(const E (&elements)[N], B requires_grad = false)
       : Variable(detail::array_of<T, E>(elements), requires_grad) {}
 
   /// Moves an array in. Throws ShapeError for a moved-from array.
@@ -60,8 +61,8 @@ class Variable {
   Variable(Array<T> array, B requires_grad = false) : Variable(Owned{std::move(array)}, requires_grad) {}
 
   /// Evaluates any xtensor expression. One of double does not compile for float.
-  template <class E>
-  Variable(const xt::xexpression<E>& expression, bool requires_grad = false)
+  template <class E, std::same_as<bool> B = bool>
+  Variable(const xt::xexpression<E>& expression, B requires_grad = false)
       : Variable(detail::evaluated<T>(expression), requires_grad) {}
 
   /// False for a default-constructed Variable.
@@ -82,8 +83,9 @@ class Variable {
   /// The only element. Throws ShapeError unless there is exactly one.
   T item() const;
 
-  /// True for a leaf created with requires_grad, and for a result recorded from one.
-  bool requires_grad() const noexcept { return static_cast<bool>(node_); }
+  /// True for a leaf created with requires_grad, unless Module::requires_grad(false) has frozen it, and for a
+  /// result recorded from one.
+  bool requires_grad() const noexcept { return node_ && !node_->frozen; }
 
   /// True unless this is the result of a recorded op.
   bool is_leaf() const noexcept { return !node_ || node_->is_leaf(); }
@@ -124,18 +126,43 @@ class Variable {
     assign(detail::evaluated<T>(expression));
   }
 
+  // A number, of any type, is rounded to T.
   friend Variable operator+(const Variable& a, const Variable& b) { return add(a, b); }
-  friend Variable operator+(const Variable& a, T b) { return add(a, b); }
-  friend Variable operator+(T a, const Variable& b) { return add(b, a); }
+  template <detail::Number N>
+  friend Variable operator+(const Variable& a, N b) {
+    return add(a, static_cast<T>(b));
+  }
+  template <detail::Number N>
+  friend Variable operator+(N a, const Variable& b) {
+    return add(b, static_cast<T>(a));
+  }
   friend Variable operator-(const Variable& a, const Variable& b) { return sub(a, b); }
-  friend Variable operator-(const Variable& a, T b) { return sub(a, b); }
-  friend Variable operator-(T a, const Variable& b) { return add(neg(b), a); }
+  template <detail::Number N>
+  friend Variable operator-(const Variable& a, N b) {
+    return sub(a, static_cast<T>(b));
+  }
+  template <detail::Number N>
+  friend Variable operator-(N a, const Variable& b) {
+    return add(neg(b), static_cast<T>(a));
+  }
   friend Variable operator*(const Variable& a, const Variable& b) { return mul(a, b); }
-  friend Variable operator*(const Variable& a, T b) { return mul(a, b); }
-  friend Variable operator*(T a, const Variable& b) { return mul(b, a); }
+  template <detail::Number N>
+  friend Variable operator*(const Variable& a, N b) {
+    return mul(a, static_cast<T>(b));
+  }
+  template <detail::Number N>
+  friend Variable operator*(N a, const Variable& b) {
+    return mul(b, static_cast<T>(a));
+  }
   friend Variable operator/(const Variable& a, const Variable& b) { return div(a, b); }
-  friend Variable operator/(const Variable& a, T b) { return div(a, b); }
-  friend Variable operator/(T a, const Variable& b) { return div(Variable(a), b); }
+  template <detail::Number N>
+  friend Variable operator/(const Variable& a, N b) {
+    return div(a, static_cast<T>(b));
+  }
+  template <detail::Number N>
+  friend Variable operator/(N a, const Variable& b) {
+    return div(Variable(a), b);
+  }
   friend Variable operator-(const Variable& a) { return neg(a); }
 
  private:
@@ -163,6 +190,7 @@ class Variable {
 /// Options of grad() (torch.autograd.grad).
 template <class T>
 struct GradOptions {
+  detail::ByName by_name = {};
   Variable<T> seed = {};      ///< d(loss)/d(output), of its shape; required unless output has one element
   bool retain_graph = false;  ///< keep the saved values, for another backward
   bool create_graph = false;  ///< record, so that the gradients are differentiable; implies retain_graph
@@ -210,10 +238,9 @@ concept VariableAndExpression = (is_variable<std::remove_cvref_t<A>> && is_expre
 
 /// The same, but the other may also be a number.
 template <class A, class B>
-concept VariableAndConstant =
-    VariableAndExpression<A, B> ||
-    (is_variable<std::remove_cvref_t<A>>&& std::is_arithmetic_v<std::remove_cvref_t<B>>) ||
-    (std::is_arithmetic_v<std::remove_cvref_t<A>> && is_variable<std::remove_cvref_t<B>>);
+concept VariableAndConstant = VariableAndExpression<A, B> ||
+                              (is_variable<std::remove_cvref_t<A>>&& Number<std::remove_cvref_t<B>>) ||
+                              (Number<std::remove_cvref_t<A>> && is_variable<std::remove_cvref_t<B>>);
 
 template <class A, class B>
 using variable_of =
@@ -222,7 +249,7 @@ using variable_of =
 /// Returns a Variable unchanged, a number or an expression as a constant.
 template <class V, class X>
 V as_variable(X&& x) {
-  if constexpr (std::is_arithmetic_v<std::remove_cvref_t<X>>) {
+  if constexpr (Number<std::remove_cvref_t<X>>) {
     return V(static_cast<typename V::value_type>(x));
   } else {
     return V(std::forward<X>(x));
@@ -234,17 +261,17 @@ V as_variable(X&& x) {
 // Variable with xtensor expression. Without these overloads, xtensor's operators would treat the Variable as
 // a scalar.
 template <class A, class B>
-requires detail::VariableAndExpression<A, B>
-auto operator+(A&& a, B&& b) { return add(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+requires detail::VariableAndExpression<A, B> detail::variable_of<A, B>
+operator+(A&& a, B&& b) { return add(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
 template <class A, class B>
-requires detail::VariableAndExpression<A, B>
-auto operator-(A&& a, B&& b) { return sub(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+requires detail::VariableAndExpression<A, B> detail::variable_of<A, B>
+operator-(A&& a, B&& b) { return sub(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
 template <class A, class B>
-requires detail::VariableAndExpression<A, B>
-auto operator*(A&& a, B&& b) { return mul(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+requires detail::VariableAndExpression<A, B> detail::variable_of<A, B>
+operator*(A&& a, B&& b) { return mul(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
 template <class A, class B>
-requires detail::VariableAndExpression<A, B>
-auto operator/(A&& a, B&& b) { return div(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+requires detail::VariableAndExpression<A, B> detail::variable_of<A, B>
+operator/(A&& a, B&& b) { return div(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
 
 namespace detail {
 

@@ -34,19 +34,18 @@ class Notification : Unwatched {
   }
 };
 
-const RunningModule* running_module() noexcept { return innermost; }
-
-ModuleScope::ModuleScope(std::unique_ptr<RunningModule> module) {
-  if (module == nullptr) return;
-  module->outer = innermost;
-  Notification().all([&](Watcher& watcher) { watcher.on_module_begin(*module); });
-  innermost = module_ = module.release();
+/// A module that calls a forward pass of its own is already known.
+void ModuleScope::begin() {
+  if (innermost != nullptr && frame_.outer != nullptr && frame_.outer->module == frame_.module) return;
+  watched_ = new RunningModule{.name = frame_.name(frame_), .type = *frame_.type, .outer = innermost};
+  Notification().all([this](Watcher& watcher) { watcher.on_module_begin(*watched_); });
+  innermost = watched_;
 }
 
 void ModuleScope::end() noexcept {
-  Notification().all([this](Watcher& watcher) { watcher.on_module_end(*module_); });
-  innermost = module_->outer;
-  delete module_;
+  Notification().all([this](Watcher& watcher) { watcher.on_module_end(*watched_); });
+  innermost = watched_->outer;
+  delete watched_;
 }
 
 void AttributeList::add(const char* name, bool value) { set(attributes_.emplace_back(), name, value); }

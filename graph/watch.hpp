@@ -3,7 +3,6 @@
 // To observe what a program computes, derive from Watcher, as DetectAnomaly and profile() do.
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "../base/array.hpp"
+#include "../base/detail/module_frame.hpp"
 #include "../base/detail/scoped_value.hpp"
 #include "op.hpp"
 
@@ -37,9 +37,7 @@ struct Attribute {
 
 /// A module whose forward pass is running.
 struct RunningModule {
-  virtual ~RunningModule() = default;
-
-  std::string name;  ///< "layers.0.norm1", as in named_parameters() of the outermost, which has ""
+  std::string name;  ///< "layers.0.norm1", as in named_parameters() of the outermost that runs, which has ""
   std::string type;  ///< "LayerNorm"
   const RunningModule* outer = nullptr;  ///< the module that called this one; null for the outermost
 };
@@ -109,25 +107,29 @@ extern constinit thread_local bool in_backward;
 /// Whether this thread runs fused ops as the single ops they are composed of.
 extern constinit thread_local bool single_ops;
 
-/// The innermost module that runs on this thread, tracked only while there are watchers.
-const RunningModule* running_module() noexcept;
-
-/// Notifies watchers that a module runs, for the lifetime of the object; does nothing without a module.
+/// Lets errors and watchers know that a module runs, for the lifetime of the object.
 class [[nodiscard]] ModuleScope {
  public:
-  ModuleScope() = default;
-  explicit ModuleScope(std::unique_ptr<RunningModule> module);
+  ModuleScope(const void* module, const std::string& type, std::string (*name)(const ModuleFrame&))
+      : frame_{module, &type, name, module_frame} {
+    if (is_watched()) [[unlikely]]
+      begin();
+    module_frame = &frame_;
+  }
   ~ModuleScope() {
-    if (module_ != nullptr) [[unlikely]]
+    module_frame = frame_.outer;
+    if (watched_ != nullptr) [[unlikely]]
       end();
   }
   ModuleScope(const ModuleScope&) = delete;
   ModuleScope& operator=(const ModuleScope&) = delete;
 
  private:
+  [[gnu::cold, gnu::noinline]] void begin();
   [[gnu::cold, gnu::noinline]] void end() noexcept;
 
-  RunningModule* module_ = nullptr;  // owned
+  ModuleFrame frame_;
+  RunningModule* watched_ = nullptr;  // owned
 };
 
 /// Disables watchers on this thread for the lifetime of the object: for ops inside an op.

@@ -11,30 +11,77 @@ namespace {
 template <class T>
 using State = detail::ModuleState<T>;
 
+/// `list` is ModuleState's parameters or buffers.
 template <class T>
-void list_parameters(const State<T>& state, const std::string& prefix, std::vector<NamedParameter<T>>& list) {
-  for (const auto& [name, parameter] : state.parameters) list.emplace_back(prefix + name, parameter);
-  for (const auto& [name, child] : state.children) list_parameters(*child, prefix + name + ".", list);
+using ListOfState = std::vector<NamedParameter<T>> State<T>::*;
+
+template <class T>
+void add_named(const State<T>& state, ListOfState<T> list, const std::string& prefix,
+               std::vector<NamedParameter<T>>& found) {
+  for (const auto& [name, one] : state.*list) found.emplace_back(prefix + name, one);
+  for (const auto& [name, child] : state.children) add_named(*child, list, prefix + name + ".", found);
 }
 
 /// Under all their names.
 template <class T>
-std::vector<NamedParameter<T>> all_parameters(const State<T>& state) {
-  std::vector<NamedParameter<T>> list;
-  list_parameters(state, "", list);
-  return list;
+std::vector<NamedParameter<T>> all_named(const State<T>& state, ListOfState<T> list) {
+  std::vector<NamedParameter<T>> found;
+  add_named(state, list, "", found);
+  return found;
+}
+
+/// Parameters, then buffers.
+template <class T>
+std::vector<NamedParameter<T>> all_saved(const State<T>& state) {
+  std::vector<NamedParameter<T>> found = all_named(state, &State<T>::parameters);
+  add_named(state, &State<T>::buffers, "", found);
+  return found;
 }
 
 /// The same for two Variables only if they are one.
 template <class T>
 const void* identity(const Variable<T>& x) {
-  return detail::Access<T>::node(x).get();
+  return detail::Access<T>::value(x).get();
+}
+
+/// Each once, under the first of its names.
+template <class T>
+std::vector<NamedParameter<T>> unique(std::vector<NamedParameter<T>> all) {
+  std::unordered_set<const void*> seen;
+  std::erase_if(all, [&](const NamedParameter<T>& one) { return !seen.insert(identity(one.second)).second; });
+  return all;
 }
 
 template <class T>
-struct Running final : RunningModule {
-  const State<T>* state;
-};
+void freeze(const Variable<T>& parameter, bool on) {
+  detail::Access<T>::node(parameter)->frozen = on;
+  if (on) parameter.zero_grad();
+}
+
+template <class T>
+void freeze_all(const State<T>& state, bool on) {
+  detail::for_each_module(state, [on](const State<T>& each) {
+    for (const auto& [name, parameter] : each.parameters) freeze(parameter, on);
+  });
+}
+
+/// The parameter or submodule of this dotted name; returns false if there is none.
+template <class T>
+bool freeze_part(const State<T>& state, std::string_view name, bool on) {
+  for (const auto& [own, parameter] : state.parameters) {
+    if (own != name) continue;
+    freeze(parameter, on);
+    return true;
+  }
+  for (const auto& [own, child] : state.children) {
+    if (own == name) {
+      freeze_all(*child, on);
+      return true;
+    }
+    if (name.starts_with(own + ".") && freeze_part(*child, name.substr(own.size() + 1), on)) return true;
+  }
+  return false;
+}
 
 /// The dotted name of a module below another one; nothing if it is not there.
 template <class T>
@@ -48,17 +95,16 @@ std::optional<std::string> path(const State<T>& from, const State<T>* to) {
 
 /// What is wrong with a state dict, one phrase for each entry.
 template <class T>
-std::vector<std::string> mismatches(const std::vector<NamedParameter<T>>& parameters,
-                                    const StateDict<T>& state) {
+std::vector<std::string> mismatches(const std::vector<NamedParameter<T>>& saved, const StateDict<T>& state) {
   std::vector<std::string> found;
   StateDict<T> unexpected = state;
-  for (const auto& [name, parameter] : parameters) {
+  for (const auto& [name, one] : saved) {
     const auto entry = state.find(name);
     unexpected.erase(name);
     if (entry == state.end()) {
       found.push_back("'" + name + "' is missing");
-    } else if (!same_shape(entry->second.shape(), parameter.shape())) {
-      found.push_back("'" + name + "' must have shape " + to_string(parameter.shape()) + ", got " +
+    } else if (!same_shape(entry->second.shape(), one.shape())) {
+      found.push_back("'" + name + "' must have shape " + to_string(one.shape()) + ", got " +
                       to_string(entry->second.shape()));
     }
   }
@@ -75,11 +121,12 @@ Module<T>::Module(std::string type) : state_(std::make_shared<State<T>>()) {
 
 template <class T>
 std::vector<NamedParameter<T>> Module<T>::named_parameters() const {
-  std::vector<NamedParameter<T>> unique;
-  std::unordered_set<const void*> seen;
-  for (NamedParameter<T>& candidate : all_parameters(*state_))
-    if (seen.insert(identity(candidate.second)).second) unique.push_back(std::move(candidate));
-  return unique;
+  return unique(all_named(*state_, &State<T>::parameters));
+}
+
+template <class T>
+std::vector<NamedParameter<T>> Module<T>::named_buffers() const {
+  return unique(all_named(*state_, &State<T>::buffers));
 }
 
 template <class T>
@@ -103,24 +150,36 @@ std::size_t Module<T>::parameter_count() const {
 template <class T>
 StateDict<T> Module<T>::state_dict() const {
   StateDict<T> state;
-  for (const auto& [name, parameter] : all_parameters(*state_)) state.emplace(name, parameter.value());
+  for (const auto& [name, saved] : all_saved(*state_)) state.emplace(name, saved.value());
   return state;
 }
 
 template <class T>
 void Module<T>::load_state_dict(const StateDict<T>& state) const {
-  const std::vector<NamedParameter<T>> parameters = all_parameters(*state_);
+  const std::vector<NamedParameter<T>> saved = all_saved(*state_);
   std::string message;
-  for (const std::string& mismatch : mismatches(parameters, state)) {
+  for (const std::string& mismatch : mismatches(saved, state)) {
     message += (message.empty() ? "load_state_dict: " : "; ") + mismatch;
   }
   if (!message.empty()) throw ValueError(message);
-  for (const auto& [name, parameter] : parameters) parameter.assign(state.at(name));
+  for (const auto& [name, one] : saved) one.assign(state.at(name));
 }
 
 template <class T>
 void Module<T>::train(bool on) const {
   detail::for_each_module(*state_, [on](State<T>& state) { state.training = on; });
+}
+
+template <class T>
+void Module<T>::requires_grad(bool on) const {
+  freeze_all(*state_, !on);
+}
+
+template <class T>
+void Module<T>::requires_grad(std::string_view name, bool on) const {
+  if (!freeze_part(*state_, name, !on))
+    detail::fail<ValueError>(type(), ": requires_grad needs the name of a parameter or a submodule, got '",
+                             name, "'");
 }
 
 template <class T>
@@ -131,25 +190,29 @@ void Module<T>::zero_grad() const {
 }
 
 template <class T>
-std::unique_ptr<RunningModule> Module<T>::running() const {
-  auto module = std::make_unique<Running<T>>();
-  module->type = state_->type;
-  module->state = state_.get();
-  const RunningModule* const outer = detail::running_module();
-  if (outer == nullptr) return module;
-  module->name = outer->name;
-  const auto* const parent = dynamic_cast<const Running<T>*>(outer);
-  if (parent != nullptr && parent->state == module->state) return nullptr;
-  if (!module->name.empty()) module->name += ".";
-  const auto name = parent != nullptr ? path(*parent->state, module->state) : std::nullopt;
-  module->name += name.value_or(state_->type);  // its type, if it is no child of the one that calls it
-  return module;
+std::string Module<T>::name_of(const detail::ModuleFrame& frame) {
+  if (frame.outer == nullptr) return "";
+  std::string name = frame.outer->name(*frame.outer);
+  if (frame.outer->module == frame.module) return name;
+  if (!name.empty()) name += ".";
+  const auto state_of = [](const detail::ModuleFrame& one) {
+    return static_cast<const State<T>*>(one.module);
+  };
+  const bool same_type = frame.outer->name == frame.name;
+  const auto own = same_type ? path(*state_of(*frame.outer), state_of(frame)) : std::nullopt;
+  return name + own.value_or(*frame.type);  // its type, if it is no child of the one that calls it
 }
 
 template <class T>
 Variable<T> Module<T>::parameter(std::string name, Array<T> initial) {
   declare(name);
   return state_->parameters.emplace_back(std::move(name), Variable<T>(std::move(initial), true)).second;
+}
+
+template <class T>
+Variable<T> Module<T>::buffer(std::string name, Array<T> initial) {
+  declare(name);
+  return state_->buffers.emplace_back(std::move(name), Variable<T>(std::move(initial))).second;
 }
 
 template <class T>

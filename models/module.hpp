@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -26,16 +27,16 @@ namespace detail {
 template <class T>
 struct ModuleState {
   std::string type;
-  std::vector<NamedParameter<T>> parameters;
+  std::vector<NamedParameter<T>> parameters, buffers;
   std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
-  std::unordered_set<std::string> names;  // of parameters and children: an imported graph may have very many
+  std::unordered_set<std::string> names;  // of all of these: an imported graph may have very many
   bool training = true;
 };
 
 }  // namespace detail
 
-/// Base class of layers and models: an object with parameters, which the constructor declares and thereby
-/// registers; forward is a const operator().
+/// Base class of layers and models: an object with parameters and buffers, which the constructor declares and
+/// thereby registers; forward is a const operator().
 ///
 ///   template <class T>
 ///   class Projection : public xgrad::Module<T> {
@@ -43,7 +44,7 @@ struct ModuleState {
 ///     explicit Projection(std::size_t size)
 ///         : xgrad::Module<T>("Projection"),
 ///           linear_(this->child("linear", xgrad::Linear<T>(size, size))),
-///           scale_(this->parameter("scale", xt::ones<T>({size}))) {}
+///           scale_(this->parameter("scale", xgrad::ones<T>({size}))) {}
 ///     xgrad::Variable<T> operator()(const xgrad::Variable<T>& x) const {
 ///       const auto scope = this->scope();
 ///       return linear_(x) * scale_;
@@ -72,14 +73,17 @@ class Module {
   /// The parameters without their names.
   std::vector<Variable<T>> parameters() const;
 
+  /// The buffers, in the same order and under such names.
+  std::vector<NamedParameter<T>> named_buffers() const;
+
   /// The number of elements of all parameters.
   std::size_t parameter_count() const;
 
-  /// Copies of all parameters; a parameter with several names occurs under each.
+  /// Copies of all parameters and buffers; one with several names occurs under each.
   StateDict<T> state_dict() const;
 
-  /// Assigns to all parameters. Throws ValueError that names every missing, unexpected and misshapen entry,
-  /// without changes: "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)".
+  /// Assigns to all parameters and buffers. Throws ValueError that names every missing, unexpected and
+  /// misshapen entry, without changes: "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)".
   void load_state_dict(const StateDict<T>& state) const;
 
   /// Sets the mode of this module and its submodules; dropout is active in training only.
@@ -87,25 +91,37 @@ class Module {
   void eval() const { train(false); }
   bool training() const noexcept { return state_->training; }
 
+  /// Freezes all parameters (false), or lets them be trained again (true): frozen ones require no gradient
+  /// and have none, and optimizers skip them. A parameter with several names is frozen under each. Must not
+  /// be called while another thread computes.
+  /// https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.requires_grad_
+  void requires_grad(bool on) const;
+  /// The same for a part of the model: the submodule or parameter of this dotted name, "encoder.layers.0".
+  /// Throws ValueError for a name that is neither.
+  void requires_grad(std::string_view name, bool on) const;
+  /// A name alone would be converted to true.
+  void requires_grad(const char* name) const = delete;
+
   /// Resets the gradients of all parameters.
   void zero_grad() const;
 
   const detail::ModuleState<T>& state() const noexcept { return *state_; }
 
  protected:
-  /// First line of a forward pass, `const auto scope = this->scope();`: watchers attribute all ops until the
-  /// end of the block to this module.
-  detail::ModuleScope scope() const {
-    if (!detail::is_watched()) [[likely]]
-      return {};
-    return detail::ModuleScope(running());
-  }
+  /// First line of a forward pass, `const auto scope = this->scope();`: errors and watchers attribute all ops
+  /// until the end of the block to this module.
+  detail::ModuleScope scope() const { return {state_.get(), state_->type, name_of}; }
 
   /// `type` is the class name for summaries.
   explicit Module(std::string type);
 
   /// Registers a new parameter and returns it. Throws ValueError for a duplicate name.
   Variable<T> parameter(std::string name, Array<T> initial);
+
+  /// Registers an array that is saved and loaded with the parameters but not trained, such as a running mean,
+  /// and returns a constant of it, which assign() changes for all copies. Throws ValueError for a duplicate
+  /// name.
+  Variable<T> buffer(std::string name, Array<T> initial);
 
   /// Registers a submodule and returns it. Throws ValueError for a duplicate name.
   template <class M>
@@ -120,8 +136,8 @@ class Module {
 
   void add_child(std::string name, const Module& module);
   void declare(const std::string& name);
-  /// For watchers; null if this module is already the innermost running one.
-  [[gnu::cold, gnu::noinline]] std::unique_ptr<RunningModule> running() const;
+  /// The dotted name of a running module.
+  static std::string name_of(const detail::ModuleFrame& frame);
 
   std::shared_ptr<detail::ModuleState<T>> state_;
 };

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "../base/detail/by_name.hpp"
 #include "../ops/attention/attention_with_weights.hpp"
 #include "linear.hpp"
 
 namespace xgrad {
 
 struct MultiHeadAttentionOptions {
+  detail::ByName by_name = {};
   bool bias = false;   ///< biases of the four projections
   double dropout = 0;  ///< of the attention weights
 };
@@ -16,8 +18,9 @@ struct MultiHeadAttentionOptions {
 ///
 /// q (batch, L, d_model), k and v (batch, S, d_model); the mask broadcasts to (batch, heads, L, S), such as
 /// padding_mask()'s. Throws ValueError "MultiHeadAttention: d_model must be divisible by heads, got 6 and 4",
-/// ShapeError for incompatible shapes.
-/// https://pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
+/// ShapeError for incompatible shapes, and for a mask (L, S) where batch = L, which may be meant as (batch,
+/// S), or (heads, L, S) where batch = heads: (1, L, S), (1, heads, L, S) and (batch, 1, 1, S) cannot be
+/// misread. https://pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
 template <class T>
 class MultiHeadAttention : public Module<T> {
  public:

@@ -5,7 +5,7 @@
 namespace xgrad {
 
 template <class T>
-SelfAttention<T>::SelfAttention(std::size_t d_model, int row_dim, int col_dim)
+SelfAttention<T>::SelfAttention(std::size_t d_model, Int row_dim, Int col_dim)
     : Module<T>("SelfAttention"),
       row_dim_(row_dim),
       col_dim_(col_dim),

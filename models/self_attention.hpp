@@ -13,7 +13,7 @@ namespace xgrad {
 template <class T>
 class SelfAttention : public Module<T> {
  public:
-  explicit SelfAttention(std::size_t d_model, int row_dim = 0, int col_dim = 1);
+  explicit SelfAttention(std::size_t d_model, Int row_dim = 0, Int col_dim = 1);
 
   Variable<T> operator()(const Variable<T>& x) const;
 
@@ -23,7 +23,7 @@ class SelfAttention : public Module<T> {
  private:
   void check(const Variable<T>& x) const;
 
-  int row_dim_, col_dim_;
+  std::ptrdiff_t row_dim_, col_dim_;
   Linear<T> W_q_, W_k_, W_v_;
 };
 

@@ -15,6 +15,8 @@ void add_rows(const detail::ModuleState<T>& state, std::size_t depth, std::vecto
   for (const auto& [name, parameter] : state.parameters) {
     rows.push_back({indent + name, to_string(parameter.shape()), std::to_string(parameter.size())});
   }
+  for (const auto& [name, buffer] : state.buffers)
+    rows.push_back({indent + name, to_string(buffer.shape()), "buffer"});
   for (const auto& [name, child] : state.children) {
     rows.push_back({indent + name + ": " + child->type, "", ""});
     add_rows(*child, depth + 1, rows);

@@ -54,6 +54,16 @@ class ToyEncoder : public Module<T> {
   /// Class logits, (batch, classes). Throws ValueError if the config has no classes.
   Variable<T> class_logits(const Ids& ids) const;
 
+  /// Ids are integers: xt::cast<std::int64_t>(ids).
+  template <detail::FloatExpression E>
+  Variable<T> operator()(const E& ids) const = delete;
+  template <detail::FloatExpression E>
+  EncoderResult<T> with_weights(const E& ids) const = delete;
+  template <detail::FloatExpression E>
+  Variable<T> token_logits(const E& ids) const = delete;
+  template <detail::FloatExpression E>
+  Variable<T> class_logits(const E& ids) const = delete;
+
   /// The heads applied to encoded tokens.
   Variable<T> token_logits(const Variable<T>& encoded) const;
   Variable<T> class_logits(const Variable<T>& encoded, const Ids& ids) const;

@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "../train/communicator.hpp"
 
 namespace xgrad::mpi {
 
 struct WorldOptions {
+  detail::ByName by_name = {};
   /// Timeout without any message from other ranks, after which the run ends; the missing ranks are named
   /// after a tenth of this. Both are ten times as long at the end of the program, where rank 0 may print and
   /// write a lot.

@@ -68,16 +68,21 @@ std::string name_of(const detail::Node& node, std::size_t number) {
   return node.op + " " + in_quotes(node.name);
 }
 
-/// Rethrows what is being thrown, with the step's name in front.
+/// Rethrows what is being thrown, with the step's name in front, but behind that of the module that runs.
 [[noreturn]] void rethrow_with(const std::string& name) {
+  const auto named = [&](const std::string& text) {
+    const std::string module = xgrad::detail::module_prefix();
+    const std::size_t begin = text.starts_with(module) ? module.size() : 0;
+    return text.substr(0, begin) + name + ": " + text.substr(begin);
+  };
   try {
     throw;
   } catch (const ShapeError& error) {
-    throw ShapeError(name + ": " + error.what());
+    throw ShapeError(named(error.what()));
   } catch (const IndexError& error) {
-    throw IndexError(name + ": " + error.what());
+    throw IndexError(named(error.what()));
   } catch (const std::invalid_argument& error) {
-    throw ValueError(name + ": " + error.what());
+    throw ValueError(named(error.what()));
   }
 }
 

@@ -126,7 +126,7 @@ Variable<T> detail::activation(HiddenAct act, const Variable<T>& x) {
     case HiddenAct::gelu_tanh:
       return gelu(x, Gelu::tanh);
     case HiddenAct::gelu_fast:
-      return x * (tanh((x * T(0.7978845608)) * (square(x) * T(0.044715) + T(1))) + T(1)) * T(0.5);
+      return x * sigmoid((x * T(2 * 0.7978845608)) * (square(x) * T(0.044715) + T(1)));
     case HiddenAct::gelu:
       break;
   }
@@ -271,16 +271,12 @@ EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions option
     packing = packing_of(*input.attention_mask);
   const detail::Packing* const packed = packing ? &*packing : nullptr;
   EncoderOutput<T> output;
-  std::optional<NoGrad> frozen;
-  if (settings_->frozen) frozen.emplace();
   Variable<T> x = embed(input, packed);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    if (settings_->frozen == i) frozen.reset();
     if (options.hidden_states) output.hidden_states.push_back(x);
     Variable<T>* const attention = options.attentions ? &output.attentions.emplace_back() : nullptr;
     x = layers_[i](x, mask, packed, attention);
   }
-  frozen.reset();
   if (packed != nullptr) {
     const Array<T> tokens = xt::cast<T>(xt::not_equal(xt::expand_dims(*input.attention_mask, 2), 0));
     x = unpacked(x, *packed) * Variable<T>(tokens);
@@ -302,21 +298,12 @@ void Encoder<T>::freeze(std::optional<std::size_t> layers) const {
   if (layers && *layers > layers_.size())
     xgrad::detail::fail<ValueError>("Encoder: freeze must name at most the ", layers_.size(), " layers, got ",
                                     *layers);
-  settings_->frozen = layers;
-}
-
-template <class T>
-std::vector<NamedParameter<T>> Encoder<T>::trainable_parameters() const {
-  std::vector<NamedParameter<T>> list = this->named_parameters();
-  if (!settings_->frozen) return list;
-  std::vector<std::string> frozen{"embeddings"};
-  for (std::size_t i = 0; i < *settings_->frozen; ++i)
-    frozen.push_back(names_of(this->config().model_type).layers + std::to_string(i) + ".");
-  std::erase_if(list, [&](const NamedParameter<T>& entry) {
-    return std::ranges::any_of(frozen,
-                               [&](const std::string& begin) { return entry.first.starts_with(begin); });
-  });
-  return list;
+  const bool embeddings = !layers;
+  for (const Embedding<T>* const table : {&words_, &positions_}) table->requires_grad(embeddings);
+  if (types_) types_->requires_grad(embeddings);
+  norm_.requires_grad(embeddings);
+  if (project_) project_->requires_grad(embeddings);
+  for (std::size_t i = 0; i < layers_.size(); ++i) layers_[i].requires_grad(!layers || i >= *layers);
 }
 
 template Variable<float> detail::activation(HiddenAct, const Variable<float>&);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "../models/embedding.hpp"
 #include "../models/layer_norm.hpp"
 #include "../models/linear.hpp"
@@ -16,6 +17,7 @@ namespace xgrad::pretrained {
 
 /// Optional outputs of an encoder.
 struct OutputOptions {
+  xgrad::detail::ByName by_name = {};
   bool hidden_states = false;
   bool attentions = false;
   bool padding = false;  ///< compute hidden states of padding even with skip_padding()
@@ -98,11 +100,10 @@ class Encoder : public Model<T> {
   Variable<T> pool(const Variable<T>& hidden) const;
   bool has_pooler() const { return pooler_.has_value(); }
 
-  /// Freezes the embeddings and the first `layers` layers, which then get no gradients; without a number,
-  /// unfreezes all. Applies to all copies. Throws ValueError for more layers than the encoder has.
+  /// Freezes the embeddings and the first `layers` layers, which then get no gradients, and lets the other
+  /// layers be trained; without a number, all of them. Applies to all copies. Throws ValueError for more
+  /// layers than the encoder has.
   void freeze(std::optional<std::size_t> layers) const;
-  /// Whether the embeddings, and possibly layers, are frozen.
-  bool is_frozen() const { return settings_->frozen.has_value(); }
 
   /// Enables or disables setting hidden states of padding to 0 instead of computing them, in batches whose
   /// sequences begin with tokens. The other hidden states are unchanged, except for other random draws in
@@ -110,15 +111,11 @@ class Encoder : public Model<T> {
   /// called while another thread computes.
   void skip_padding(bool on = true) const { settings_->skip_padding = on; }
 
-  /// All parameters that are not frozen.
-  std::vector<NamedParameter<T>> trainable_parameters() const;
-
   const Variable<T>& word_embeddings() const& { return words_.weight(); }
   Variable<T> word_embeddings() && { return words_.weight(); }
 
  private:
   struct Settings {
-    std::optional<std::size_t> frozen;
     bool skip_padding = false;
   };
 

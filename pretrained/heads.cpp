@@ -98,12 +98,11 @@ TaskModel<T>::TaskModel(const Config& config, Weights& weights, const char* task
 
 template <class T>
 std::vector<NamedParameter<T>> TaskModel<T>::trainable_parameters() const {
+  std::vector<NamedParameter<T>> list = this->named_parameters();
+  std::erase_if(list, [](const NamedParameter<T>& entry) { return !entry.second.requires_grad(); });
   const std::string prefix = detail::prefix_of(this->config().model_type);
-  std::vector<NamedParameter<T>> list;
-  for (auto& [name, parameter] : encoder_.trainable_parameters()) list.emplace_back(prefix + name, parameter);
-  for (auto& entry : this->named_parameters()) {
-    if (!entry.first.starts_with(prefix)) list.push_back(entry);
-  }
+  std::ranges::stable_partition(
+      list, [&](const NamedParameter<T>& entry) { return entry.first.starts_with(prefix); });
   return list;
 }
 
@@ -143,8 +142,7 @@ Variable<T> LanguageModel<T>::token_logits(const Variable<T>& hidden) const {
   const Family family = this->config().model_type;
   const bool gelu_always = family == Family::roberta || family == Family::electra;
   const HiddenAct act = gelu_always ? HiddenAct::gelu : this->config().hidden_act;
-  const bool frozen = this->config().tie_word_embeddings && this->encoder().is_frozen();
-  return linear(norm_(detail::activation(act, dense_(hidden))), frozen ? decoder_.detach() : decoder_, bias_);
+  return linear(norm_(detail::activation(act, dense_(hidden))), decoder_, bias_);
 }
 
 template <class T>

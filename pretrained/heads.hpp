@@ -12,7 +12,7 @@ class TaskModel : public Model<T> {
   const Encoder<T>& encoder() const& { return encoder_; }
   Encoder<T> encoder() && { return encoder_; }
 
-  /// All parameters not frozen by encoder().freeze().
+  /// All parameters that are not frozen, the encoder's first.
   std::vector<NamedParameter<T>> trainable_parameters() const;
 
  protected:
@@ -81,6 +81,12 @@ class PreTraining : public LanguageModel<T> {
   /// The sum of both cross-entropies, for labels of tokens (batch, length), ignored where -100, and of text
   /// pairs (batch).
   Variable<T> loss(const Input& input, const Ids& tokens, const Ids& next) const;
+  /// Labels are integers: xt::cast<std::int64_t>(labels).
+  template <class A, class B>
+  requires(xgrad::detail::FloatExpression<A> ||
+           xgrad::detail::FloatExpression<B>) Variable<T> loss(const Input& input, const A& tokens,
+                                                               const B& next)
+  const = delete;
 
  private:
   Linear<T> next_;
@@ -172,6 +178,12 @@ class QuestionAnswerer : public TaskModel<T> {
   /// Half the sum of both cross-entropies, over all positions including padding, as in Hugging Face; ignores
   /// labels (batch) beyond the length.
   Variable<T> loss(const Input& input, const Ids& start, const Ids& end) const;
+  /// Labels are integers: xt::cast<std::int64_t>(labels).
+  template <class A, class B>
+  requires(xgrad::detail::FloatExpression<A> ||
+           xgrad::detail::FloatExpression<B>) Variable<T> loss(const Input& input, const A& start,
+                                                               const B& end)
+  const = delete;
 
  private:
   Linear<T> outputs_;

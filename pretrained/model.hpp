@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "../models/module.hpp"
 #include "config.hpp"
 
@@ -15,6 +16,7 @@ class Weights;
 }
 
 struct LoadOptions {
+  xgrad::detail::ByName by_name = {};
   /// Class labels of a head, by id; those of config.json if absent. If their number differs from the
   /// folder's, the head is newly initialized.
   std::optional<std::vector<std::string>> labels = {};

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "input.hpp"
 
 namespace xgrad::pretrained {
@@ -24,6 +25,7 @@ enum class Truncation {
 };
 
 struct EncodeOptions {
+  xgrad::detail::ByName by_name = {};
   /// Maximum number of tokens, including special tokens. Empty: no limit, not even the model's.
   std::optional<std::size_t> max_length = {};
   Truncation truncation = Truncation::longest_first;

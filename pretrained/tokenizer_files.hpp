@@ -4,9 +4,12 @@
 #include <span>
 #include <string>
 
+#include "../base/detail/by_name.hpp"
+
 namespace xgrad::pretrained {
 
 struct WordPieceFileOptions {
+  xgrad::detail::ByName by_name = {};
   bool lowercase = true;         ///< and remove accents, as in uncased models
   std::size_t max_length = 512;  ///< maximum number of tokens of the model, including special tokens
 };

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
+
 namespace xgrad::pretrained {
 
 struct WordPieceTrainerOptions {
+  xgrad::detail::ByName by_name = {};
   /// Target size. The special tokens and the alphabet are always included, even if they exceed it.
   std::size_t vocab_size = 30000;
   std::uint64_t min_frequency = 2;    ///< minimum count of a pair of adjacent pieces to be merged

@@ -73,6 +73,7 @@ typename AdamBase<T>::Moments AdamBase<T>::zero_moments(std::size_t parameter) c
 
 template <class T>
 void AdamBase<T>::step() {
+  this->check_gradients();
   std::vector<kernels::AdamArrays<T>, PoolAllocator<kernels::AdamArrays<T>>> all;
   all.reserve(this->parameters().size());
   for (std::size_t g = 0; g < options_.size(); ++g) {

@@ -2,11 +2,13 @@
 
 #include <utility>
 
+#include "../base/detail/by_name.hpp"
 #include "optimizer.hpp"
 
 namespace xgrad {
 
 struct AdamOptions {
+  detail::ByName by_name = {};
   double lr = 1e-3;
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-8;
@@ -14,6 +16,7 @@ struct AdamOptions {
 };
 
 struct AdamWOptions {
+  detail::ByName by_name = {};
   double lr = 1e-3;
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-8;

@@ -2,11 +2,13 @@
 
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "../graph/variable.hpp"
 
 namespace xgrad {
 
 struct ClipGradNormOptions {
+  detail::ByName by_name = {};
   bool error_if_nonfinite = false;  ///< throw for an infinite or nan norm, without changes
 };
 

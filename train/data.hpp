@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "../base/random.hpp"
 #include "stateful.hpp"
 
@@ -21,6 +22,7 @@ std::vector<std::vector<std::size_t>> random_split(std::size_t count, const std:
                                                    Generator& generator = default_generator());
 
 struct BatchSamplerOptions {
+  detail::ByName by_name = {};
   std::size_t batch_size = 1;
   bool shuffle = true;
   bool drop_last = false;  ///< drop the last incomplete batch of an epoch

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "../base/detail/by_name.hpp"
 #include "stateful.hpp"
 
 namespace xgrad {
 
 struct EarlyStoppingOptions {
+  detail::ByName by_name = {};
   std::size_t patience = 5;  ///< evaluations without an improvement before stopping
   double min_delta = 0;      ///< an improvement must exceed this
 };

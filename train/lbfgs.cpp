@@ -225,10 +225,8 @@ Variable<T> LBFGS<T>::evaluate(const Closure& closure) {
     detail::fail<GraphError>("LBFGS: the closure must return the loss, got an undefined variable");
   if (loss.size() != 1)
     detail::fail<ShapeError>("LBFGS: the closure must return one number, the loss, got shape ", loss.shape());
-  if (std::none_of(this->parameters().begin(), this->parameters().end(),
-                   [](const Variable<T>& parameter) { return parameter.has_grad(); })) {
+  if (!this->has_gradients())
     detail::fail<GraphError>("LBFGS: the closure must call backward(), but no parameter has a gradient");
-  }
   return loss;
 }
 
@@ -286,6 +284,11 @@ void LBFGS<T>::turn(const Array<T>& gradient) {
       const double beta = dot(history_[i].gradient, direction_) * history_[i].ro;
       add_scaled(direction_, alpha[i] - beta, history_[i].step);
     }
+  }
+  T* to = direction_.data();
+  for (const Variable<T>& parameter : this->parameters()) {  // what was frozen since has a history
+    if (!parameter.requires_grad()) std::fill_n(to, parameter.size(), T{0});
+    to += parameter.size();
   }
   previous_gradient_ = gradient;
 }

@@ -3,6 +3,7 @@
 #include <deque>
 #include <functional>
 
+#include "../base/detail/by_name.hpp"
 #include "optimizer.hpp"
 
 namespace xgrad {
@@ -14,6 +15,7 @@ enum class LineSearch {
 };
 
 struct LBFGSOptions {
+  detail::ByName by_name = {};
   double lr = 1;
   std::size_t max_iter = 20;  ///< maximum number of directions per step
   /// Maximum number of closure calls per step; a line search may make one more. Default: max_iter * 5 / 4.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "optimizer.hpp"
 
 namespace xgrad {
@@ -70,6 +71,7 @@ class ConstantLR : public LRScheduler<T> {
 };
 
 struct LinearLROptions {
+  detail::ByName by_name = {};
   double start_factor = 1.0 / 3;
   double end_factor = 1;
   std::size_t total_iters = 5;

@@ -13,7 +13,7 @@ constexpr const char* class_name = "ExponentialMovingAverage";
 
 template <class T>
 ExponentialMovingAverage<T>::ExponentialMovingAverage(const Module<T>& model, double decay)
-    : decay_(decay), parameters_(model.named_parameters()) {
+    : decay_(decay), parameters_(model.named_parameters()), buffers_(model.named_buffers()) {
   if (!(decay >= 0 && decay <= 1)) {
     detail::fail<ValueError>(class_name, ": decay must be in [0, 1], got ", decay);
   }
@@ -37,15 +37,21 @@ void ExponentialMovingAverage<T>::update() {
 template <class T>
 void ExponentialMovingAverage<T>::copy_to(const Module<T>& other) const {
   check_usable("copy_to", n_averaged_ > 0);
-  const std::vector<NamedParameter<T>> targets = other.named_parameters();
-  const auto fits = [](const NamedParameter<T>& ours, const NamedParameter<T>& target) {
-    return ours.first == target.first && same_shape(ours.second.shape(), target.second.shape());
+  using Named = std::vector<NamedParameter<T>>;
+  const Named targets = other.named_parameters(), buffers = other.named_buffers();
+  const auto fit = [](const Named& ours, const Named& theirs) {
+    return std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(),
+                      [](const auto& a, const auto& b) {
+                        return a.first == b.first && same_shape(a.second.shape(), b.second.shape());
+                      });
   };
-  if (!std::equal(parameters_.begin(), parameters_.end(), targets.begin(), targets.end(), fits)) {
+  if (!fit(parameters_, targets) || !fit(buffers_, buffers)) {
     detail::fail<ValueError>(
-        class_name, ": copy_to needs a model with the same parameter names and shapes, got ", other.type());
+        class_name, ": copy_to needs a model with the same names and shapes of parameters and buffers, got ",
+        other.type());
   }
   for (std::size_t i = 0; i < targets.size(); ++i) targets[i].second.assign(averages_[i]);
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].second.assign(buffers_[i].second.value());
 }
 
 template <class T>

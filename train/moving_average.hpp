@@ -19,8 +19,8 @@ class ExponentialMovingAverage : public Stateful {
   double decay() const { return decay_; }
   std::size_t n_averaged() const { return n_averaged_; }
 
-  /// Assigns the averages to another model. Throws ValueError for other names or shapes, and before the first
-  /// update.
+  /// Assigns the averages, and the model's buffers, to another model. Throws ValueError for other names or
+  /// shapes, and before the first update.
   void copy_to(const Module<T>& other) const;
 
   /// Replaces the model's parameters with the averages for the lifetime of the object.
@@ -50,7 +50,7 @@ class ExponentialMovingAverage : public Stateful {
   void check_usable(const char* call, bool updated) const;
 
   double decay_;
-  std::vector<NamedParameter<T>> parameters_;
+  std::vector<NamedParameter<T>> parameters_, buffers_;
   std::vector<Array<T>> averages_;
   std::size_t n_averaged_ = 0;
   bool applied_ = false;

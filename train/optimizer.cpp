@@ -1,5 +1,6 @@
 #include "optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -16,6 +17,18 @@ void Optimizer<T>::add_group(const std::vector<Variable<T>>& parameters) {
 template <class T>
 void Optimizer<T>::check_not_empty() const {
   if (parameters_.empty()) detail::fail<ValueError>(name_, ": there must be parameters, got none");
+}
+
+template <class T>
+bool Optimizer<T>::has_gradients() const {
+  return std::any_of(parameters_.begin(), parameters_.end(), [](const auto& one) { return one.has_grad(); });
+}
+
+template <class T>
+void Optimizer<T>::check_gradients() const {
+  if (has_gradients()) return;
+  detail::fail<GraphError>(name_, ": step needs a gradient, got none for the ", parameters_.size(),
+                           " parameters; call backward() first, on a loss that depends on them");
 }
 
 template <class T>
@@ -69,7 +82,7 @@ void check_parameters(const char* object, const std::vector<Variable<T>>& parame
   std::unordered_map<const Node<T>*, std::size_t> positions;
   for (std::size_t position = 0; position < parameters.size(); ++position) {
     const Variable<T>& parameter = parameters[position];
-    if (!parameter.is_leaf() || !parameter.requires_grad()) {
+    if (!parameter.is_leaf() || !Access<T>::node(parameter)) {
       fail<ValueError>(object, ": every parameter must be a leaf that requires a gradient, parameter ",
                        position, " is not");
     }

@@ -55,7 +55,8 @@ template <class T>
 class Optimizer : public Stateful {
  public:
   /// Updates every parameter that has a gradient, and skips the others. As backward() adds to gradients,
-  /// several calls before a step, each of a loss divided by their number, amount to one large batch.
+  /// several calls before a step, each of a loss divided by their number, amount to one large batch. Throws
+  /// GraphError if no parameter has a gradient.
   virtual void step() = 0;
 
   /// Resets the gradients of all parameters.
@@ -90,6 +91,10 @@ class Optimizer : public Stateful {
   void add_group(const std::vector<Variable<T>>& parameters);
   /// Throws ValueError if no group has parameters.
   void check_not_empty() const;
+  /// Whether a parameter has a gradient.
+  bool has_gradients() const;
+  /// Throws GraphError if none has.
+  void check_gradients() const;
 
   const std::vector<Group>& groups() const { return groups_; }
 

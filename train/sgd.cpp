@@ -39,6 +39,7 @@ SGD<T>::SGD(const std::vector<Group>& groups) : Optimizer<T>("SGD") {
 
 template <class T>
 void SGD<T>::step() {
+  this->check_gradients();
   for (std::size_t g = 0; g < options_.size(); ++g) {
     const SGDOptions& options = options_[g];
     const auto& group = this->groups()[g];

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "../base/detail/by_name.hpp"
 #include "optimizer.hpp"
 
 namespace xgrad {
 
 struct SGDOptions {
+  detail::ByName by_name = {};
   double lr = 1e-3;
   double momentum = 0;
   double dampening = 0;

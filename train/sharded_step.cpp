@@ -122,8 +122,10 @@ std::string summary(const std::vector<RankTimes>& times) {
 template <class T>
 ShardedStep<T>::ShardedStep(std::vector<Variable<T>> parameters, ShardedStepOptions options)
     : parameters_(std::move(parameters)), options_(options) {
-  if (parameters_.empty()) detail::fail<ValueError>("ShardedStep: there must be parameters, got none");
   detail::check_parameters("ShardedStep", parameters_);
+  std::erase_if(parameters_, [](const Variable<T>& parameter) { return !parameter.requires_grad(); });
+  if (parameters_.empty())
+    detail::fail<ValueError>("ShardedStep: there must be parameters that require gradients, got none");
   if (options_.shards == 0) detail::fail<ValueError>("ShardedStep: shards must be at least 1, got 0");
   if (options_.shards < rank_count()) {
     detail::fail<ValueError>("ShardedStep: ", rank_count(), " ranks need at least ", rank_count(),

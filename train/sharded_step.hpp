@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "../graph/variable.hpp"
 #include "communicator.hpp"
 #include "detail/gradient_exchange.hpp"
@@ -31,6 +32,7 @@ struct BatchLoss {
 };
 
 struct ShardedStepOptions {
+  detail::ByName by_name = {};
   std::size_t shards = 8;         ///< number of parts of a batch
   std::uint64_t seed = 0;         ///< of the random numbers of the shards
   Communicator* ranks = nullptr;  ///< ranks that share the work; null: this process alone

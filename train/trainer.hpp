@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
 #include "communicator.hpp"
 
 namespace xgrad {
@@ -20,6 +21,7 @@ struct StepResult {
 };
 
 struct FitOptions {
+  detail::ByName by_name = {};
   bool progress = true;        ///< show step, loss, speed and remaining time on stderr
   std::size_t first_step = 0;  ///< the first step of a resumed run
   std::string metrics = {};    ///< path of a file for one line of JSON per step

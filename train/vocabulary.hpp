@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "../base/detail/by_name.hpp"
+
 namespace xgrad {
 
 /// Words separated by whitespace: space, tab, newline, carriage return, form feed and vertical tab, but not
@@ -17,6 +19,7 @@ std::vector<std::string> whitespace_tokens(std::string_view text);
 std::string to_ascii_lowercase(std::string_view text);
 
 struct VocabularyOptions {
+  detail::ByName by_name = {};
   std::size_t min_freq = 1;                                ///< minimum count of a token
   std::size_t max_tokens = 0;                              ///< maximum size, including specials; 0: no limit
   std::vector<std::string> specials = {"[PAD]", "[UNK]"};  ///< the first ids

@@ -48,8 +48,9 @@ void RunReport::add(std::size_t step, const xgrad::StepResult& result) {
 void RunReport::profile() {
   if (!report_ || !example_) return;
   const xgrad::EvalMode eval(model_);
-  report_->profile(
-      xgrad::profile([this] { grad(example_->loss(), model_.parameters(), {.allow_unused = true}); }));
+  std::vector<xgrad::Variable<float>> trained = model_.parameters();
+  std::erase_if(trained, [](const auto& parameter) { return !parameter.requires_grad(); });
+  report_->profile(xgrad::profile([&] { grad(example_->loss(), trained, {.allow_unused = true}); }));
 }
 
 void RunReport::note(const std::string& text) {

@@ -1,9 +1,16 @@
 // What the tables of the pages "Coming from PyTorch" and "Coming from LibTorch" say in xgrad
 #include <functional>
 #include <iostream>
+#include <sstream>
 
 #include <xgrad/files.hpp>
 #include <xgrad/xgrad.hpp>
+
+#if __has_include(<xtensor/io/xcsv.hpp>)  // since xtensor 0.26
+#include <xtensor/io/xcsv.hpp>
+#else
+#include <xtensor/xcsv.hpp>
+#endif
 
 namespace {
 
@@ -62,6 +69,21 @@ void variables_and_gradients() {
   set_print_options(before);
 }
 
+void making_arrays() {
+  zeros<float>({2, 3}), ones<float>({2, 3}), full<float>({2, 3}, 7);
+  arange<float>({6}), arange<float>({2, 3}), arange<float>({3}, 1, 2);
+  zeros<std::int64_t>({2, 3}), full<bool>({2, 3}, true);
+  const std::vector<float> numbers(6);
+  Array<float>(xt::adapt(numbers, {2, 3}));
+  const Ids ids{1, 2, 3, 4};
+  reshape(ids, {2, -1});
+  const Array<float> p{0.25f, 0.75f}, weights{1, 2, 3};
+  bernoulli(p), exponential<float>({3}, 2);
+  multinomial(weights, 2, {.replacement = true});
+  std::istringstream file("1,2\n3,4\n");
+  Array<float>(xt::load_csv<float>(file));
+}
+
 void derivatives_as_calls() {
   const auto volume = [](const Variable<double>& x) { return prod(x, -1); };
   {
@@ -97,7 +119,7 @@ void derivatives_as_calls() {
 }
 
 void parts_and_reductions() {
-  const Variable<float> x(xt::ones<float>({4, 4}));
+  const Variable<float> x(ones<float>({4, 4}));
   const Ids rows{0, 1}, columns{2, 3};
   const Mask mask = xt::eye<bool>(4);
   const Variable<float> values(Array<float>{5, 6});
@@ -106,11 +128,11 @@ void parts_and_reductions() {
   index_put(x, {rows, columns}, values, {.accumulate = true});
   {
     const Ids ids{{0, 1, 2, 3}};
-    const Variable<float> src(xt::ones<float>({1, 4}));
+    const Variable<float> src(ones<float>({1, 4}));
     scatter_add(x, 0, ids, src);
   }
   const Ids ids{0, 1};
-  const Variable<float> source(xt::ones<float>({2, 4}));
+  const Variable<float> source(ones<float>({2, 4}));
   index_add(x, 0, ids, source);
   one_hot(ids, 4);
   amax(x), amin(x);
@@ -123,7 +145,7 @@ void parts_and_reductions() {
   pad(x, {1, 1}, Padding::reflect);
   roll(x, {1, 2}, {0, 1});
   mT(x);
-  const Variable<float> input = x, target(Array<float>(xt::ones<float>({4, 4}) / 4)), w = target;
+  const Variable<float> input = x, target(full<float>({4, 4}, 0.25)), w = target;
   l1_loss(input, target, Reduction::sum);
   kl_div(input, target, KlReduction::batchmean);
   binary_cross_entropy_with_logits(input, target, {.pos_weight = w});
@@ -143,12 +165,12 @@ void linear_algebra() {
 }
 
 void operations() {
-  const Variable<float> a(xt::ones<float>({2, 2})), b = a, weight = a, bias(xt::ones<float>({2}));
+  const Variable<float> a(ones<float>({2, 2})), b = a, weight = a, bias(ones<float>({2}));
   matmul(a, b);
   pow(a, b);
   const Ids ids{0, 1};
   {
-    const Variable<float> x(xt::ones<float>({6, 4, 2}));
+    const Variable<float> x(ones<float>({6, 4, 2}));
     sum(x, {0, 2}, {.keepdim = true});
     reshape(x, {2, -1});
     slice(x, 0, 1, 5);
@@ -172,16 +194,17 @@ class Net : public Module<T> {
   Net()
       : Module<T>("Net"),
         linear_(this->child("linear", Linear<T>(4, 2))),
-        scale_(this->parameter("scale", xt::ones<T>({4}))) {}
+        scale_(this->parameter("scale", ones<T>({4}))),
+        mean_(this->buffer("mean", zeros<T>({4}))) {}
 
   Variable<T> operator()(const Variable<T>& x) const {
     const auto scope = this->scope();
-    return linear_(x * scale_);
+    return linear_((x - mean_) * scale_);
   }
 
  private:
   Linear<T> linear_;
-  Variable<T> scale_;
+  Variable<T> scale_, mean_;
 };
 
 void modules(const std::string& path) {
@@ -195,13 +218,15 @@ void modules(const std::string& path) {
   const StateDict<float> state = model.state_dict();
   model.load_state_dict(state);
   model.train(), model.eval(), model.training();
+  { const EvalMode guard(model); }
+  model.requires_grad("linear", false), model.requires_grad(true);
   save_safetensors(model.state_dict(), path);
   load_safetensors<float>(path);
-  const Variable<float> x(xt::ones<float>({3, 4}));
+  const Variable<float> x(ones<float>({3, 4}));
   net(x);
   const std::size_t i = 0, j = 1;
   x.value()(i, j), x.value().data();
-  const auto array = xt::zeros<float>({2});
+  const auto array = zeros<float>({2});
   const Variable<float> from_array = Variable<float>(array);
 }
 
@@ -210,7 +235,9 @@ void training() {
   const std::vector<Variable<float>> parameters = model.parameters(), biases = parameters;
   AdamW<float> optimizer(model.parameters(), {.lr = 1e-3});
   AdamW<float>({{.parameters = biases, .options = {.weight_decay = 0}}});
-  optimizer.zero_grad(), optimizer.step();
+  optimizer.zero_grad();
+  sum(model(Variable<float>(ones<float>({3, 4})))).backward();
+  optimizer.step();
   LBFGS<float> lbfgs(parameters, {.line_search_fn = LineSearch::strong_wolfe});
   const auto closure = [&] {
     lbfgs.zero_grad();
@@ -233,6 +260,7 @@ void training() {
 
 int main(int argc, char** argv) {
   variables_and_gradients();
+  making_arrays();
   derivatives_as_calls();
   operations();
   parts_and_reductions();

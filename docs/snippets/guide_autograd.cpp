@@ -122,7 +122,7 @@ void errors() {
   });
   show([] {
     // [wrong shape]
-    const Variable<double> a(xt::ones<double>({2, 3})), b(xt::ones<double>({4, 5}));
+    const Variable<double> a(xgrad::ones<double>({2, 3})), b(xgrad::ones<double>({4, 5}));
     matmul(a, b);
     // [wrong shape]
   });

@@ -142,7 +142,7 @@ void eigenvectors() {
   const auto lowest = [](const Variable<double>& a) { return select(eigh(a).eigenvalues, 0, 0); };
   const auto projector = [](const Variable<double>& a) {  // of the lowest eigenvector; its sign cancels
     const Variable<double> v = narrow(eigh(a).eigenvectors, 1, 0, 1);
-    return sum(matmul(v, mT(v)) * xt::arange<double>(2));
+    return sum(matmul(v, mT(v)) * xgrad::arange<double>({2}));
   };
   std::cout << value_and_grad(lowest, a).second << '\n' << value_and_grad(projector, a).second << '\n';
   // [eigenvectors]

@@ -14,7 +14,7 @@ class Projection : public xgrad::Module<T> {
   explicit Projection(std::size_t size)
       : xgrad::Module<T>("Projection"),
         linear_(this->child("linear", xgrad::Linear<T>(size, size))),
-        scale_(this->parameter("scale", xt::ones<T>({size}))) {}
+        scale_(this->parameter("scale", xgrad::ones<T>({size}))) {}
   xgrad::Variable<T> operator()(const xgrad::Variable<T>& x) const {
     const auto scope = this->scope();
     return linear_(x) * scale_;

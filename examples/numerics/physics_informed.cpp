@@ -9,8 +9,7 @@ Variable u(const Variable& x, const Parameters& p) {
 }
 
 Variable loss(const Parameters& p, const Array& points) {
-  const Variable x(points, true),
-      ends(Array::from_shape({2, 1}) * 0.0 + xt::linspace(-1.0, 1.0, 2).reshape({2, 1}));
+  const Variable x(points, true), ends(xgrad::arange<double>({2, 1}, -1, 2));
   const Variable slope = grad(sum(u(x, p)), {x}, {.create_graph = true})[0];
   const Variable curvature = grad(sum(slope), {x}, {.create_graph = true})[0];
   return mean(square(curvature + pi * pi * sin(pi * x.detach()))) + sum(square(u(ends, p)));

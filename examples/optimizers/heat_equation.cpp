@@ -29,7 +29,7 @@ int main() {
   const Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> factors(implicit_step(0.1));
   // [solve]
   const auto solve = [&](const Array<double>& now) {  // its own transpose: the matrix is symmetric
-    Array<double> next = Array<double>::from_shape({cells});
+    Array<double> next = xgrad::zeros<double>({cells});
     Eigen::Map<Eigen::VectorXd>(next.data(), cells) =
         factors.solve(Eigen::Map<const Eigen::VectorXd>(now.data(), cells));
     return next;
@@ -40,9 +40,9 @@ int main() {
     return heat;
   };
 
-  Array<double> truth = xt::zeros<double>({cells});
+  Array<double> truth = xgrad::zeros<double>({cells});
   truth(5 * side + 4) = truth(11 * side + 9) = 10;
-  const Variable<double> measured = later(truth), start(Array<double>(xt::zeros<double>({cells})), true);
+  const Variable<double> measured = later(truth), start(Array<double>(xgrad::zeros<double>({cells})), true);
   xgrad::LBFGS<double> optimizer({start},
                                  {.max_iter = 200, .line_search_fn = xgrad::LineSearch::strong_wolfe});
   optimizer.step([&] {

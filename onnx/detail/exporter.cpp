@@ -93,14 +93,15 @@ void Exporter<T>::add_inputs() {
 
 template <class T>
 void Exporter<T>::add_parameters(const Module<T>& model) {
-  for (const auto& [name, parameter] : model.named_parameters()) {
+  std::vector<NamedParameter<T>> saved = model.named_parameters();
+  for (NamedParameter<T>& buffer : model.named_buffers()) saved.push_back(std::move(buffer));
+  for (const auto& [name, one] : saved) {
     take_name(name, "parameter");
-    names_[address(parameter)] = name;
+    names_[address(one)] = name;
   }
   // all have their names before the first is written, as no other value may take one
-  for (const auto& [name, parameter] : model.named_parameters())
-    graph_.initializer(name, parameter.shape(),
-                       std::span<const T>(parameter.value().data(), parameter.size()));
+  for (const auto& [name, one] : saved)
+    graph_.initializer(name, one.shape(), std::span<const T>(one.value().data(), one.size()));
 }
 
 template <class T>

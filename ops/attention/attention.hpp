@@ -2,12 +2,14 @@
 
 #include <optional>
 
+#include "../../base/detail/by_name.hpp"
 #include "../../graph/op.hpp"
 #include "attention_mask.hpp"
 
 namespace xgrad {
 
 struct AttentionOptions {
+  detail::ByName by_name = {};
   double dropout_p = 0;              ///< dropout of the attention weights; 0 except in training
   bool is_causal = false;            ///< query i attends to the keys j <= i only
   std::optional<double> scale = {};  ///< 1 / sqrt(E) if absent

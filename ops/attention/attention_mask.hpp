@@ -8,8 +8,8 @@
 namespace xgrad {
 
 /// Attention mask: a bool array (true: the query may attend to the key) or a bias added to the scores. It
-/// broadcasts to the scores, (..., L, S) or (..., num_heads, L, S). An undefined Variable is no mask. Copies
-/// share the array.
+/// broadcasts to the scores, (..., L, S) or (..., num_heads, L, S): one of keys of each sequence is (batch,
+/// 1, 1, S), as padding_mask()'s. An undefined Variable is no mask. Copies share the array.
 template <class T>
 class AttentionMask {
  public:

@@ -2,12 +2,14 @@
 
 #include <optional>
 
+#include "../../base/detail/by_name.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
 namespace xgrad {
 
 struct EmbeddingOptions {
+  detail::ByName by_name = {};
   std::optional<std::int64_t> padding_idx = {};  ///< this row gets no gradient; may be negative
 };
 

@@ -187,14 +187,15 @@ Variable<T> index_add(const Variable<T>& x, Int dim, const Ids& index, const Var
 }
 
 template <class T>
-Variable<T> index_put(const Variable<T>& x, const std::vector<Ids>& indices, const Variable<T>& values,
+Variable<T> index_put(const Variable<T>& x, const IndexArrays& indices, const Variable<T>& values,
                       IndexPutOptions options) {
-  if (indices.empty() || indices.size() > x.dimension()) {
+  const std::vector<Ids>& arrays = indices.arrays();
+  if (arrays.empty() || arrays.size() > x.dimension()) {
     detail::fail<IndexError>(
         "index_put: there must be ids for at least one axis, and for at most all axes of x, got ",
-        indices.size(), " for x ", x.shape());
+        arrays.size(), " for x ", x.shape());
   }
-  const Places places = places_of(x.shape(), indices, options.accumulate);
+  const Places places = places_of(x.shape(), arrays, options.accumulate);
   if (detail::common_shape(values.shape(), places.values) != places.values) {
     detail::fail<ShapeError>("index_put: values must broadcast to ", places.values, ", got ", values.shape());
   }
@@ -235,11 +236,11 @@ Ids one_hot(const Ids& ids, Int num_classes) {
   return y;
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                      \
-  template Variable<T> scatter_add(const Variable<T>&, Int, const Ids&, const Variable<T>&);      \
-  template Variable<T> index_add(const Variable<T>&, Int, const Ids&, const Variable<T>&);        \
-  template Variable<T> index_put(const Variable<T>&, const std::vector<Ids>&, const Variable<T>&, \
-                                 IndexPutOptions);                                                \
+#define XGRAD_INSTANTIATE(T)                                                                 \
+  template Variable<T> scatter_add(const Variable<T>&, Int, const Ids&, const Variable<T>&); \
+  template Variable<T> index_add(const Variable<T>&, Int, const Ids&, const Variable<T>&);   \
+  template Variable<T> index_put(const Variable<T>&, const IndexArrays&, const Variable<T>&, \
+                                 IndexPutOptions);                                           \
   template Variable<T> masked_select(const Variable<T>&, const Mask&);
 
 XGRAD_INSTANTIATE(float)

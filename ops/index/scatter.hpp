@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
+#include "../../base/detail/by_name.hpp"
 #include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
@@ -30,6 +34,33 @@ Variable<T> index_add(const Variable<T>& x, Int dim, const Ids& index, const Var
 template <class T, detail::FloatExpression E>
 Variable<T> index_add(const Variable<T>& x, Int dim, const E& index, const Variable<T>& source) = delete;
 
+/// A list of ids, one for each of the leading axes. Arrays of floating-point numbers are none.
+class IndexArrays {
+ public:
+  class Item {
+   public:
+    Item(Ids ids) : ids_(std::move(ids)) {}
+    Item(std::initializer_list<std::int64_t> ids) : ids_(ids) {}
+    template <detail::FloatExpression E>
+    Item(const E& ids) = delete;
+
+   private:
+    friend class IndexArrays;
+    Ids ids_;
+  };
+
+  IndexArrays(std::initializer_list<Item> items) {
+    for (const Item& item : items) arrays_.push_back(item.ids_);
+  }
+  IndexArrays(std::vector<Ids> arrays) : arrays_(std::move(arrays)) {}
+
+  const std::vector<Ids>& arrays() const& { return arrays_; }
+  std::vector<Ids> arrays() && { return std::move(arrays_); }
+
+ private:
+  std::vector<Ids> arrays_;
+};
+
 struct IndexPutOptions {
   detail::ByName by_name = {};
   bool accumulate = false;  ///< add the values to x instead of replacing its elements
@@ -41,7 +72,7 @@ struct IndexPutOptions {
 /// stored, and only it gets a gradient.
 /// https://pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
 template <class T>
-Variable<T> index_put(const Variable<T>& x, const std::vector<Ids>& indices, const Variable<T>& values,
+Variable<T> index_put(const Variable<T>& x, const IndexArrays& indices, const Variable<T>& values,
                       IndexPutOptions options = {});
 
 /// Elements of x where mask is true, in row-major order, as (N); x and mask broadcast. dx = dy there, 0

@@ -36,16 +36,25 @@ std::array<Variable<T>, 2> tall_qr(const Variable<T>& a, bool complete) {
               "backward: 'qr' has no gradient in mode complete for matrices with more rows than columns, ",
               q.shape(-2), " and ", r.shape(-1));
         }
+        // dA = Q triu(dR) + (Q L + dQ - Q K) R^-T with K = Q^T dQ, P = triu(dR) R^T and L the strict lower
+        // triangle of K - K^T + P^T - P: what R^-T amplifies has no terms that cancel
         const auto& [dq, dr] = dys;
-        Variable<T> m;
-        if (dr.defined()) m = detail::matrix_product(r, false, dr, true);
-        if (dq.defined()) {
-          const Variable<T> of_q = detail::matrix_product(dq, true, q, false);
-          m = m.defined() ? m - of_q : -of_q;
+        Variable<T> upper, skew, outside;
+        if (dr.defined()) {
+          upper = triu(dr);
+          const Variable<T> p = detail::matrix_product(upper, false, r, true);
+          skew = mT(p) - p;
         }
-        Variable<T> inner = matmul(q, tril(m) + mT(tril(m, -1)));
-        if (dq.defined()) inner = dq + inner;
-        return {detail::triangular_solution(r, inner, {.upper = true, .left = false, .transposed = true})};
+        if (dq.defined()) {
+          const Variable<T> k = detail::matrix_product(q, true, dq, false), of_q = k - mT(k);
+          skew = skew.defined() ? skew + of_q : of_q;
+          if (q.shape(-2) > q.shape(-1)) outside = dq - matmul(q, k);
+        }
+        Variable<T> inner = matmul(q, tril(skew, -1));
+        if (outside.defined()) inner = inner + outside;
+        const Variable<T> da =
+            detail::triangular_solution(r, inner, {.upper = true, .left = false, .transposed = true});
+        return {upper.defined() ? da + matmul(q, upper) : da};
       });
 }
 

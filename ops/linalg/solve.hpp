@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../base/detail/by_name.hpp"
 #include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "../../base/detail/by_name.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
 namespace xgrad {
 
 struct SolveTriangularOptions {
+  detail::ByName by_name = {};
   bool upper = false;          ///< the triangle of a that is read
   bool left = true;            ///< a X = b, else X a = b
   bool unitriangular = false;  ///< assume ones on the diagonal of a, which is not read

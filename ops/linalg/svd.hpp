@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "../../base/detail/by_name.hpp"
 #include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"

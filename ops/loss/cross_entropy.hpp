@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../base/detail/by_name.hpp"
 #include "../../graph/op.hpp"
 #include "losses.hpp"
 
@@ -7,6 +8,7 @@ namespace xgrad {
 
 template <class T>
 struct CrossEntropyOptions {
+  detail::ByName by_name = {};
   Variable<T> weight = {};                ///< of each class (C); it gets no gradient
   std::int64_t ignore_index = -100;       ///< targets with this id are ignored
   Reduction reduction = Reduction::mean;  ///< mean: over the weights of the targets not ignored

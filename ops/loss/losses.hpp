@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../base/detail/by_name.hpp"
 #include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
@@ -64,6 +65,7 @@ Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable
 
 template <class T>
 struct BinaryCrossEntropyOptions {
+  detail::ByName by_name = {};
   Variable<T> weight = {};      ///< of each element; it broadcasts
   Variable<T> pos_weight = {};  ///< of the term y ln sigmoid(x); it broadcasts
   Reduction reduction = Reduction::mean;
@@ -80,6 +82,7 @@ Variable<T> binary_cross_entropy_with_logits(
 
 template <class T>
 struct NllLossOptions {
+  detail::ByName by_name = {};
   Variable<T> weight = {};           ///< of each class (C); it gets no gradient
   std::int64_t ignore_index = -100;  ///< targets with this id are ignored
   Reduction reduction =

@@ -31,8 +31,9 @@ Variable<T> pow(const Variable<T>& a, std::type_identity_t<T> b);
 template <class T>
 Variable<T> pow(std::type_identity_t<T> a, const Variable<T>& b);
 template <class A, class B>
-requires detail::VariableAndExpression<A, B>
-auto pow(A&& a, B&& b) { return pow(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+requires detail::VariableAndExpression<A, B> detail::variable_of<A, B> pow(A&& a, B&& b) {
+  return pow(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b));
+}
 
 /// The larger of a and b; nan if either is nan. The gradient goes to the larger operand, half to each where
 /// they are equal. https://pytorch.org/docs/stable/generated/torch.maximum.html
@@ -42,14 +43,12 @@ Variable<T> maximum(const Variable<T>& a, const Variable<T>& b);
 template <class T>
 Variable<T> minimum(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
-requires detail::VariableAndConstant<A, B>
-auto maximum(A&& a, B&& b) {
+requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> maximum(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
   return maximum(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }
 template <class A, class B>
-requires detail::VariableAndConstant<A, B>
-auto minimum(A&& a, B&& b) {
+requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> minimum(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
   return minimum(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }

@@ -148,7 +148,8 @@ Variable<T> elu(const Variable<T>& x, std::type_identity_t<T> alpha) {
       ops::elu, kernels::elu<T>, kernels::elu_grad<T>, x, x,
       [alpha](const Variable<T>& dy, const Variable<T>& x) {
         // e^x of the negative elements alone, for it may overflow
-        return dy * exp(clamp(x, {}, 0)) * slopes(kernels::leaky_relu_grad<T>, x, alpha);
+        const Mask positive = x.value() > T{0};
+        return dy * exp(masked_fill(x, positive, 0)) * slopes(kernels::leaky_relu_grad<T>, x, alpha);
       },
       alpha);
 }

@@ -34,8 +34,7 @@ Variable<T> log10(const Variable<T>& x);
 template <class T>
 Variable<T> xlogy(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
-requires detail::VariableAndConstant<A, B>
-auto xlogy(A&& a, B&& b) {
+requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> xlogy(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
   return xlogy(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }

@@ -57,7 +57,8 @@ Variable<T> fmod(const Variable<T>& a, const Variable<T>& b) {
                    Inputs(a, b), Saved(if_requires_grad(b, a), if_requires_grad(b, b)),
                    [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
                      return {detail::reduced(needs, 0, dy),
-                             needs[1] ? detail::reduced(needs, 1, -(dy * quotient(a, b))) : Variable<T>()};
+                             needs[1] ? detail::reduced(needs, 1, -(dy * quotient(a.detach(), b.detach())))
+                                      : Variable<T>()};
                    });
 }
 

@@ -34,8 +34,7 @@ Variable<T> sign(const Variable<T>& x);
 template <class T>
 Variable<T> fmod(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
-requires detail::VariableAndConstant<A, B>
-auto fmod(A&& a, B&& b) {
+requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> fmod(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
   return fmod(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }

@@ -72,8 +72,11 @@ Variable<T> atan2(const Variable<T>& a, const Variable<T>& b) {
         constexpr T most = std::numeric_limits<T>::max();
         s = xt::where(origin, T{1}, xt::minimum(s, most));
         const Variable<T> scale(std::move(s));
-        a = clamp(a, -most, most) / scale;
-        b = clamp(b, -most, most) / scale;
+        const auto finite = [&](const Variable<T>& v) {  // nan stays
+          return where(Mask(xt::isinf(v.value())), clamp(v.detach(), -most, most), v);
+        };
+        a = finite(a) / scale;
+        b = finite(b) / scale;
         const Variable<T> part = masked_fill(dy / scale / masked_fill(a * a + b * b, origin, 1), origin, 0);
         return {needs[0] ? detail::reduced(needs, 0, part * b) : Variable<T>(),
                 needs[1] ? detail::reduced(needs, 1, -(part * a)) : Variable<T>()};

@@ -38,8 +38,7 @@ Variable<T> atan(const Variable<T>& x);
 template <class T>
 Variable<T> atan2(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
-requires detail::VariableAndConstant<A, B>
-auto atan2(A&& a, B&& b) {
+requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> atan2(A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
   return atan2(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }

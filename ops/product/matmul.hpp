@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../base/detail/by_name.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
 
@@ -15,8 +16,9 @@ namespace xgrad {
 template <class T>
 Variable<T> matmul(const Variable<T>& a, const Variable<T>& b);
 template <class A, class B>
-requires detail::VariableAndExpression<A, B>
-auto matmul(A&& a, B&& b) { return matmul(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b)); }
+requires detail::VariableAndExpression<A, B> detail::variable_of<A, B> matmul(A&& a, B&& b) {
+  return matmul(detail::variable_of<A, B>(a), detail::variable_of<A, B>(b));
+}
 
 /// Matrix products of batches: a (B, n, k), b (B, k, m), y (B, n, m), without broadcasting.
 /// https://pytorch.org/docs/stable/generated/torch.bmm.html
@@ -24,6 +26,7 @@ template <class T>
 Variable<T> bmm(const Variable<T>& a, const Variable<T>& b);
 
 struct GemmOptions {
+  detail::ByName by_name = {};
   double alpha = 1, beta = 1;
   bool trans_a = false, trans_b = false;
 };

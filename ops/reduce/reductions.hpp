@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../base/detail/by_name.hpp"
 #include "../../base/dims.hpp"
 #include "../../graph/op.hpp"
 #include "../../graph/variable.hpp"
@@ -62,7 +63,7 @@ Variable<T> logsumexp(const Variable<T>& x, const Dims& dims, ReduceOptions opti
 
 struct VarOptions {
   detail::ByName by_name = {};
-  std::size_t correction = 1;  ///< subtracted from n in the divisor: 1 for the variance of a sample
+  double correction = 1;  ///< subtracted from n in the divisor: 1 for the variance of a sample
   bool keepdim = false;
 };
 

@@ -11,31 +11,6 @@
 namespace xgrad {
 namespace {
 
-/// `shape` with its -1, if any, replaced by the length that makes the count come out.
-Shape inferred(const Shape& from, const Dims& shape) {
-  const std::size_t count = element_count(from);
-  const auto refuse = [&](const char* why) {
-    detail::fail<ShapeError>("reshape: ", why, ", got x ", from, " and shape ", to_string(shape));
-  };
-  Shape result;
-  std::size_t known = 1;
-  std::ptrdiff_t open = -1;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (shape[axis] < -1) refuse("a length must be at least 0, or -1 once");
-    if (shape[axis] == -1 && open >= 0) refuse("only one length can be -1");
-    if (shape[axis] == -1) open = static_cast<std::ptrdiff_t>(axis);
-    result.push_back(shape[axis] == -1 ? 1 : static_cast<std::size_t>(shape[axis]));
-    if (__builtin_mul_overflow(known, result.back(), &known))
-      refuse("the number of elements must not change");
-  }
-  if (open >= 0) {
-    if (known == 0) refuse("-1 cannot be inferred beside a length of 0");
-    result[static_cast<std::size_t>(open)] = count / known;
-  }
-  if (open >= 0 ? count % known != 0 : count != known) refuse("the number of elements must not change");
-  return result;
-}
-
 /// An array of `shape` from those of the parts, which follow each other for every index of the axes before
 /// `axis`.
 template <class T>
@@ -61,6 +36,30 @@ Variable<T> joined(const std::vector<Variable<T>>& parts, std::size_t axis, cons
 
 }  // namespace
 
+Shape detail::reshaped(const Shape& from, const Dims& shape) {
+  const std::size_t count = element_count(from);
+  const auto refuse = [&](const char* why) {
+    fail<ShapeError>("reshape: ", why, ", got x ", from, " and shape ", to_string(shape));
+  };
+  Shape result;
+  std::size_t known = 1;
+  std::ptrdiff_t open = -1;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] < -1) refuse("a length must be at least 0, or -1 once");
+    if (shape[axis] == -1 && open >= 0) refuse("only one length can be -1");
+    if (shape[axis] == -1) open = static_cast<std::ptrdiff_t>(axis);
+    result.push_back(shape[axis] == -1 ? 1 : static_cast<std::size_t>(shape[axis]));
+    if (__builtin_mul_overflow(known, result.back(), &known))
+      refuse("the number of elements must not change");
+  }
+  if (open >= 0) {
+    if (known == 0) refuse("-1 cannot be inferred beside a length of 0");
+    result[static_cast<std::size_t>(open)] = count / known;
+  }
+  if (open >= 0 ? count % known != 0 : count != known) refuse("the number of elements must not change");
+  return result;
+}
+
 std::string to_string(const Dims& dims) {
   std::string text = "(";
   for (std::size_t i = 0; i < dims.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(dims[i]);
@@ -69,7 +68,7 @@ std::string to_string(const Dims& dims) {
 
 template <class T>
 Variable<T> reshape(const Variable<T>& x, const Dims& shape) {
-  const Shape to = inferred(x.shape(), shape);
+  const Shape to = detail::reshaped(x.shape(), shape);
   Variable<T> y = detail::empty<T>(to);
   std::copy_n(detail::data(x), x.size(), detail::data(y));
   return record<T>(ops::reshape, std::move(y), Inputs(x), Attributes(to), Saved(),

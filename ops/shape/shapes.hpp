@@ -16,6 +16,20 @@ namespace xgrad {
 template <class T>
 Variable<T> reshape(const Variable<T>& x, const Dims& shape);
 
+namespace detail {
+
+/// `shape` with its -1, if any, replaced by the length that makes the count of elements come out.
+Shape reshaped(const Shape& from, const Dims& shape);
+
+}  // namespace detail
+
+/// The same of an array, such as Ids or a Mask.
+template <class T>
+Array<T> reshape(Array<T> x, const Dims& shape) {
+  x.reshape(detail::reshaped(x.shape(), shape));
+  return x;
+}
+
 /// Axis k of the result is axis dims[k] of x; dims contains each axis once.
 template <class T>
 Variable<T> permute(const Variable<T>& x, const Dims& dims);

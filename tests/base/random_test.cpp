@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <xgrad/base/creation.hpp>
 #include <xgrad/base/error.hpp>
 #include <xgrad/models/embedding.hpp>
 #include <xgrad/models/linear.hpp>
@@ -50,6 +51,14 @@ Ids raw32(std::size_t count) {
   return words;
 }
 
+/// Those of make_cases.py.
+template <class T>
+Array<T> probabilities(const Shape& shape) {
+  Array<T> p = xgrad::arange<T>(shape);
+  for (T& one : p) one = std::fmod(one, T{17}) / 16;
+  return p;
+}
+
 template <class T>
 Array<T> draw(const std::string& op, const json& call) {
   const Shape shape = shape_of(call);
@@ -58,6 +67,8 @@ Array<T> draw(const std::string& op, const json& call) {
   if (op == "uniform_") return xgrad::uniform<T>(shape, call.at("low"), call.at("high"));
   if (op == "normal_") return xgrad::normal<T>(shape, call.at("mean"), call.at("std"));
   if (op == "bernoulli_") return xgrad::bernoulli<T>(shape, call.at("p"));
+  if (op == "bernoulli") return xgrad::bernoulli<T>(probabilities<T>(shape));
+  if (op == "exponential_") return xgrad::exponential<T>(shape, call.at("rate"));
   if (op == "dropout_ones") {
     return xgrad::dropout(xgrad::Variable<T>(xt::ones<T>(shape)), call.at("p")).value();
   }
@@ -91,6 +102,12 @@ xgrad::StateDict<T> initialised(const std::string& op, const json& call) {
 
 template <class T>
 void check_call_of(const std::string& op, const json& call) {
+  if (op == "multinomial") {
+    return expect_file(
+        xgrad::multinomial(probabilities<T>(shape_of(call)), call.at("num_samples").get<std::size_t>(),
+                           {.replacement = call.at("replacement").get<bool>()}),
+        call, call.at("file"));
+  }
   if (!call.contains("files")) return expect_file(draw<T>(op, call), call, call.at("file"));
   const xgrad::StateDict<T> state = initialised<T>(op, call);
   EXPECT_EQ(state.size(), call.at("files").size());
@@ -148,6 +165,47 @@ TEST(RandomTest, UniformNumbersThatAreRoundedUpToTheEndAreTheBeginning) {
   const Array<float> x = xgrad::uniform<float>({1501}, 1000, 1001);
   EXPECT_LT(*std::max_element(x.begin(), x.end()), 1001.0F);
   EXPECT_EQ(x(1500), 1000.0F);
+}
+
+TEST(RandomTest, SamplesAreDrawnWithTheirProbabilities) {
+  using xgrad_tests::message_of;
+  xgrad::manual_seed(1);
+  const Array<double> x = xgrad::exponential<double>({20000}, 4);
+  EXPECT_NEAR(xt::mean(x)(), 0.25, 0.01);
+  const Array<float> weights{1, 0, 3, 4};
+  const Ids drawn = xgrad::multinomial(weights, 20000, {.replacement = true});
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_NEAR(static_cast<double>(std::count(drawn.begin(), drawn.end(), i)) / 20000, weights(i) / 8, 0.01);
+  Ids all = xgrad::multinomial(weights, 3);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, (Ids{0, 2, 3}));
+
+  EXPECT_EQ(
+      message_of<xgrad::ValueError>([&] { xgrad::multinomial(weights, 4); }),
+      "multinomial: num_samples without replacement must be at most 3, the number of weights above 0 in "
+      "row 0, got 4");
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { xgrad::multinomial(weights, 0); }),
+            "multinomial: num_samples must be at least 1, got 0");
+  EXPECT_EQ(message_of<xgrad::ValueError>([] {
+              xgrad::multinomial(Array<float>{{1, 2}, {0, 0}}, 1);
+            }),
+            "multinomial: the weights of a row must add up to more than 0 and be finite, got 0 in row 1");
+  EXPECT_EQ(message_of<xgrad::ValueError>([] {
+              xgrad::multinomial(Array<float>{3e38f, 3e38f, 1}, 1);
+            }),
+            "multinomial: the weights of a row must add up to more than 0 and be finite, got inf in row 0");
+  EXPECT_EQ(message_of<xgrad::ValueError>([] {
+              xgrad::multinomial(Array<float>{1, -2}, 1);
+            }),
+            "multinomial: weights must be at least 0, got -2");
+  EXPECT_EQ(message_of<xgrad::ShapeError>([] { xgrad::multinomial(Array<float>(1.0f), 1); }),
+            "multinomial: weights must be (N) or (rows, N), got ()");
+  EXPECT_EQ(message_of<xgrad::ValueError>([] { xgrad::exponential<float>({2}, 0); }),
+            "exponential: rate must be above 0, got 0");
+  EXPECT_EQ(message_of<xgrad::ValueError>([] {
+              xgrad::bernoulli(Array<float>{0.5f, 1.5f});
+            }),
+            "bernoulli: every probability must be in [0, 1], got 1.5");
 }
 
 TEST(RandomTest, BlocksOfNumbersAreThoseDrawnOneByOne) {

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <map>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -110,7 +111,7 @@ TEST(ModuleTest, RefusesAStateDictThatDoesNotFit) {
 /// Declares what it is told to.
 struct Custom : xgrad::Module<float> {
   Custom() : Module("Custom") {}
-  using Module::child, Module::parameter;
+  using Module::buffer, Module::child, Module::parameter;
 };
 
 TEST(ModuleTest, RefusesNamesThatAreTaken) {
@@ -138,6 +139,139 @@ TEST(ModuleTest, ASharedParameterIsTrainedOnceAndStoredUnderAllItsNames) {
   EXPECT_EQ(names_of(module), std::vector<std::string>{"a.weight (2, 2)"});
   EXPECT_EQ(module.parameter_count(), 4u);
   EXPECT_EQ(module.state_dict().size(), 2u);
+}
+
+TEST(ModuleTest, BuffersAreSavedAndLoadedButNotTrained) {
+  Custom module, inner;
+  const Variable<float> mean = inner.buffer("mean", xgrad::zeros<float>({2}));
+  module.parameter("w", xgrad::ones<float>({2}));
+  module.child("norm", inner);
+  EXPECT_FALSE(mean.requires_grad());
+  EXPECT_EQ(names_of(module), std::vector<std::string>{"w (2)"});
+  ASSERT_EQ(module.named_buffers().size(), 1u);
+  EXPECT_EQ(module.named_buffers()[0].first, "norm.mean");
+  xgrad::StateDict<float> state = module.state_dict();
+  EXPECT_EQ(state.size(), 2u);
+  state.at("norm.mean") = Array<float>{3, 4};
+  module.load_state_dict(state);
+  EXPECT_EQ(mean.value(), (Array<float>{3, 4}));
+  state.erase("norm.mean");
+  EXPECT_EQ(xgrad_tests::message_of([&] { module.load_state_dict(state); }),
+            "load_state_dict: 'norm.mean' is missing");
+  EXPECT_EQ(xgrad_tests::message_of([&] { inner.buffer("mean", xgrad::zeros<float>({2})); }),
+            "Custom: the name 'mean' must not be declared twice");
+}
+
+TEST(ModuleTest, FrozenPartsGetNoGradients) {
+  const xgrad::ToyEncoder<double> model(toy_config());
+  const auto loss = [&] { return sum(square(model.class_logits(sentences))); };
+  const Variable<double> before = loss();
+  before.backward({.retain_graph = true});
+  std::map<std::string, Array<double>> whole;
+  for (const auto& [name, parameter] : model.named_parameters())
+    if (parameter.has_grad()) whole[name] = parameter.grad().value();
+
+  const auto frozen = [](const std::string& name) {
+    return name.starts_with("token_embedding.") || name.starts_with("encoder.layers.1.") ||
+           name == "class_head.bias";
+  };
+  for (const char* part : {"token_embedding", "encoder.layers.1", "class_head.bias"})
+    model.requires_grad(part, false);
+  for (int graph = 0; graph < 2; ++graph) {  // one that was recorded before, and a new one
+    graph == 0 ? before.backward() : loss().backward();
+    for (const auto& [name, parameter] : model.named_parameters()) {
+      SCOPED_TRACE(name);
+      EXPECT_EQ(parameter.requires_grad(), !frozen(name));
+      EXPECT_EQ(parameter.has_grad(), whole.contains(name) && !frozen(name));
+    }
+    for (const auto& [name, parameter] : model.named_parameters()) {
+      if (graph == 1 && parameter.has_grad()) {
+        EXPECT_EQ(parameter.grad().value(), whole[name]) << name;
+      }
+    }
+    model.zero_grad();
+  }
+
+  xgrad::SGD<double> optimizer(model.parameters());
+  const xgrad::StateDict<double> start = model.state_dict();
+  loss().backward();
+  optimizer.step();
+  for (const auto& [name, array] : model.state_dict())
+    EXPECT_EQ(array == start.at(name), frozen(name) || !whole.contains(name)) << name;
+
+  model.requires_grad(false);
+  EXPECT_FALSE(loss().requires_grad());
+  model.requires_grad(true);
+  loss().backward();
+  for (const auto& [name, parameter] : model.named_parameters())
+    EXPECT_EQ(parameter.has_grad(), whole.contains(name)) << name;
+  for (const char* name : {"encoder.layers.2", "encoder.layers", "layers.0", ""}) {
+    EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([&] { model.requires_grad(name, false); }),
+              std::string("ToyEncoder: requires_grad needs the name of a parameter or a submodule, got '") +
+                  name + "'");
+  }
+}
+
+TEST(ModuleTest, WhatIsFrozenIsLeftAlone) {
+  using xgrad_tests::message_of;
+  const xgrad::Linear<double> layer(3, 2);
+  const Variable<double> x(Array<double>{{1, 2, 3}}, true), weight = layer.weight(), bias = layer.bias();
+  const auto loss = [&] { return sum(square(layer(x) - 1)); };
+  xgrad::SGD<double> sgd(layer.parameters(), {.lr = 0.1, .momentum = 0.9});
+  xgrad::LBFGS<double> lbfgs(layer.parameters(), {.max_iter = 2});
+  const auto closure = [&] {
+    lbfgs.zero_grad();
+    const Variable<double> y = loss();
+    y.backward();
+    return y;
+  };
+  loss().backward();
+  sgd.step();
+  lbfgs.step(closure);
+
+  layer.requires_grad("weight", false);
+  const Array<double> before = weight.value(), bias_before = bias.value();
+  closure();
+  sgd.step();
+  lbfgs.step(closure);
+  EXPECT_EQ(weight.value(), before);
+  EXPECT_NE(bias.value(), bias_before);
+  xgrad::ShardedStep<double> sharded(layer.parameters(), {.shards = 1});
+  sharded.backward(0, std::vector<std::size_t>{0},
+                   [&](auto) { return xgrad::WeightedLoss<double>{.sum = loss(), .weight = 1}; });
+  EXPECT_FALSE(weight.has_grad());
+  EXPECT_TRUE(bias.has_grad());
+
+  const auto expected = grad(loss(), {x, bias});
+  const Variable<double> again =
+      sum(square(xgrad::checkpoint([&](const Variable<double>& in) { return layer(in); }, x) - 1));
+  const auto found = grad(again, {x, bias});
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(found[i].value(), expected[i].value());
+  EXPECT_EQ(message_of<xgrad::GraphError>([&] { weight.set_grad(weight); }),
+            "set_grad: only a leaf that requires a gradient keeps one, this variable (2, 3) requires none");
+  EXPECT_EQ(message_of<xgrad::GraphError>([&] { grad(loss(), {weight}); }),
+            "grad: input 0 does not require a gradient");
+  EXPECT_EQ(message_of<xgrad::GraphError>([&] { grad_each(loss(), {weight}, [](std::size_t, auto) {}); }),
+            "grad_each: leaf 0 must be a leaf that requires a gradient, got one that does not require any");
+
+  const Variable<double> recorded = sum(layer(x.detach()));
+  layer.requires_grad(false);
+  recorded.backward();
+  EXPECT_FALSE(bias.has_grad());
+  EXPECT_NE(message_of<xgrad::GraphError>([&] { recorded.backward(); }).find("was released"),
+            std::string::npos);
+}
+
+TEST(ModuleTest, SecondDerivativesPassFrozenParameters) {
+  const xgrad::Linear<double> layer(3, 2);
+  layer.requires_grad(false);
+  const Variable<double> x(Array<double>{{1, 2, 3}}, true);
+  const Variable<double> dx = grad(sum(square(layer(x))), {x}, {.create_graph = true})[0];
+  const Variable<double> d2x = grad(sum(square(dx)), {x})[0];
+  const Array<double> w = layer.weight().value();
+  const Variable<double> expected =
+      4.0 * matmul(matmul(dx.detach(), Variable<double>(xt::transpose(w))), Variable<double>(w));
+  EXPECT_LT(largest_difference(d2x.value(), expected.value()), 1e-12);
 }
 
 TEST(ModuleTest, CopiesAreHandlesToOneModule) {
@@ -261,7 +395,7 @@ TEST(ModelErrorsTest, NameTheInputThatDoesNotFit) {
   EXPECT_EQ(xgrad_tests::message_of([&] {
               model(Ids{{1, 7}});
             }),
-            "embedding: ids must be in [0, 7), got 7 (vocabulary size 7)");
+            "token_embedding: embedding: ids must be in [0, 7), got 7 (vocabulary size 7)");
   EXPECT_EQ(
       xgrad_tests::message_of([&] {
         model.class_logits(model(sentences), Ids{{1, 2}});
@@ -294,6 +428,92 @@ TEST(ModelErrorsTest, NameTheInputThatDoesNotFit) {
               xgrad::padding_mask(Ids{1, 2}, 0);
             }),
             "padding_mask: ids must be (batch, seq), got (2)");
+}
+
+/// Passes on what a child of a child cannot take.
+struct Inner : xgrad::Module<float> {
+  Inner() : Module("Inner"), linear(child("linear1", xgrad::Linear<float>(3, 2))) {}
+  Variable<float> operator()(const Variable<float>& x) const {
+    const auto scope = this->scope();
+    return linear(x);
+  }
+  xgrad::Linear<float> linear;
+};
+
+struct Outer : xgrad::Module<float> {
+  Outer() : Module("Outer"), inner(child("layers.4", Inner())), alone(2, 2) {}
+  Variable<float> operator()(const Variable<float>& x, bool with_child) const {
+    const auto scope = this->scope();
+    return with_child ? inner(x) : alone(x);
+  }
+  Inner inner;
+  xgrad::Linear<float> alone;
+};
+
+/// The error of linear for x and a weight (out, in).
+std::string message_of_linear(const Variable<float>& x, std::size_t out, std::size_t in) {
+  return xgrad_tests::message_of<xgrad::ShapeError>([&] {
+    linear(x, Variable<float>(xgrad::zeros<float>({out, in})), Variable<float>());
+  });
+}
+
+TEST(ModelErrorsTest, NameThePlaceInTheModel) {
+  const Outer model;
+  const Variable<float> x(xgrad::zeros<float>({1, 4}));
+  const std::string text = message_of_linear(x, 2, 3);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { model(x, true); }), "layers.4.linear1: " + text);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { model.inner(x); }), "linear1: " + text);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { model.inner.linear(x); }), text);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { model(x, false); }),
+            "Linear: " + message_of_linear(x, 2, 2))
+      << "no child of it: its type";
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { model.inner.linear(x); }), text)
+      << "nothing runs";
+}
+
+TEST(ModelErrorsTest, AnomaliesNameThePlaceInTheModel) {
+  const Outer model;
+  const xgrad::DetectAnomaly guard;
+  const Variable<float> x(Array<float>{{1, 2, std::nanf("")}}), ones(xgrad::ones<float>({1, 3}));
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::AnomalyError>([&] { model(x, true); }),
+            "layers.4.linear1: detect_anomaly: the result (1, 2) of 'linear' is nan at (0, 0); so was input "
+            "0 (1, 3) "
+            "at (0, 2)");
+  const Variable<float> y = model(ones, true);
+  EXPECT_EQ(
+      xgrad_tests::message_of<xgrad::AnomalyError>([&] {
+        y.backward(Variable<float>(xgrad::full<float>({1, 2}, std::nanf(""))));
+      }),
+      "layers.4.linear1: detect_anomaly: the gradient (2, 3) that 'linear' passes back to input 1 is nan at "
+      "(0, 0)");
+}
+
+TEST(ModelErrorsTest, AMaskForEachSequenceIsNotTakenForOneOfQueries) {
+  const xgrad::MultiHeadAttention<float> attention(4, 2);
+  const Variable<float> x(xgrad::normal<float>({3, 3, 4}));
+  const Mask mask{{true, false, false}, {true, true, false}, {true, true, true}};
+  const std::string text =
+      "MultiHeadAttention: mask must have rows for queries or for sequences, got mask (3, 3) for q (3, 3, "
+      "4): "
+      "reshape it to (1, 3, 3) or (3, 1, 1, 3)";
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { attention(x, mask); }), text);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { attention.with_weights(x, mask); }), text);
+  const auto of_queries = attention.with_weights(x, reshape(mask, {1, 3, 3})).weights.value();
+  const auto of_sequences = attention.with_weights(x, reshape(mask, {3, 1, 1, 3})).weights.value();
+  EXPECT_EQ(of_queries(2, 0, 0, 1), 0);
+  EXPECT_NE(of_queries(0, 0, 2, 1), 0);
+  EXPECT_NE(of_sequences(2, 0, 0, 1), 0);
+  EXPECT_EQ(of_sequences(0, 0, 2, 1), 0);
+  const Variable<float> one(xgrad::normal<float>({1, 1, 4}));
+  EXPECT_EQ(attention(one, xgrad::full<bool>({1, 1}, true)).value(), attention(one).value());
+  const Variable<float> two(xgrad::normal<float>({2, 3, 4}));
+  EXPECT_EQ(
+      xgrad_tests::message_of<xgrad::ShapeError>([&] {
+        attention(two, xgrad::full<bool>({2, 3, 3}, true));
+      }),
+      "MultiHeadAttention: mask must have a first axis for heads or for sequences, got mask (2, 3, 3) for q "
+      "(2, 3, 4): reshape it to (1, 2, 3, 3) or (2, 1, 3, 3)");
+  EXPECT_EQ(attention(two, mask).value(), attention(two, reshape(mask, {1, 3, 3})).value());
 }
 
 TEST(ModelsTest, SinusoidalEncodingIsThatOfThePaper) {

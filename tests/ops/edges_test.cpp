@@ -1,4 +1,5 @@
 // Gradients at the edges of a function: overflow, infinities, zeros, nan, empty and masked inputs.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -85,6 +86,7 @@ TEST(EdgesTest, FmodCountsWholeQuotients) {
   const float step = 0.1f, whole = std::nearbyint((below - std::fmod(below, step)) / step);
   EXPECT_EQ(gradients<float>(f, below, step)[1], -whole);
   EXPECT_EQ(second_derivatives(f, 7, inf), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(second_derivatives(f, inf, 2), (std::vector<double>{0, 0, 0}));
 }
 
 TEST(EdgesTest, ExpOfNegativesIsTheDerivativeOfExpm1) {
@@ -116,6 +118,18 @@ TEST(EdgesTest, EluPassesNanOn) {
   EXPECT_TRUE(std::isnan(grad(elu(x), {x}, {.create_graph = true})[0].item()));
 }
 
+TEST(EdgesTest, SecondDerivativesOfNanAreNan) {
+  const auto f = [](const auto& a, const auto& b) { return atan2(a, b); };
+  for (const double d : second_derivatives(f, nan, nan)) EXPECT_TRUE(std::isnan(d));
+  for (const auto& g : {+[](const D& x) { return elu(x); }, +[](const D& x) { return log_sigmoid(x); },
+                        +[](const D& x) { return softplus(x); }, +[](const D& x) { return gelu(x); },
+                        +[](const D& x) { return silu(x); }, +[](const D& x) { return lgamma(x); }}) {
+    const D x(nan, true);
+    const D slope = grad(g(x), {x}, {.create_graph = true})[0];
+    EXPECT_TRUE(std::isnan(grad(slope, {x})[0].item()));
+  }
+}
+
 TEST(EdgesTest, NormOfANegativePowerHasNoNanAtInfinity) {
   const D x(Array<double>{1, inf}, true);
   EXPECT_EQ(grad(norm(x, -1), {x})[0].value(), (Array<double>{1, 0}));
@@ -128,6 +142,39 @@ TEST(EdgesTest, ScatterAddOfNothingHasZeroGradients) {
   const auto found = grad(sum(y), {x, src});
   EXPECT_EQ(found[0].value(), (Array<float>{1, 1}));
   EXPECT_EQ(found[1].value(), (Array<float>{0, 0}));
+}
+
+TEST(EdgesTest, QrHasPreciseSecondDerivativesInFloat) {
+  // far from orthogonal columns: what cancels is amplified
+  const Array<float> a{{-0.5122127f, -0.79437786f, -0.10413653f}, {-0.48921323f, -0.6516217f, -0.5179744f}};
+  const auto second = []<class T>(const Array<T>& at) {
+    const Variable<T> x(at, true);
+    const auto [q, r] = qr(x);
+    const Variable<T> dx = grad(sum(sin(q)) + sum(cos(r)), {x}, {.create_graph = true})[0];
+    return grad(sum(square(dx)), {x})[0].value();
+  };
+  for (const bool wide : {true, false}) {
+    const Array<float> at = wide ? a : Array<float>(xt::transpose(a));
+    const Array<float> found = second(at);
+    const Array<double> expected = second(Array<double>(at));
+    const double largest = *std::max_element(expected.begin(), expected.end());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_NEAR(found.data()[i], expected.data()[i], 2e-4 * largest) << wide << " " << i;
+  }
+}
+
+TEST(EdgesTest, LeastSquaresOfNanAreNan) {
+  for (std::size_t at = 0; at < 9; ++at) {
+    Array<float> a{{2, 1, 0}, {1, 3, 1}, {0, 1, 4}};
+    a.data()[at] = std::numeric_limits<float>::quiet_NaN();
+    for (const float x : lstsq(V(a), reshape(V({1, 2, 3}), {3, 1})).value()) EXPECT_TRUE(std::isnan(x)) << at;
+  }
+}
+
+TEST(EdgesTest, TheCorrectionOfAVarianceMayBeAnyNumber) {
+  const D x(Array<double>{1, 2, 6});
+  EXPECT_EQ(var(x, 0, {.correction = 0.5}).item(), 14 / 2.5);
+  EXPECT_EQ(var(x, 0, {.correction = -1}).item(), 14 / 4.0);
 }
 
 TEST(EdgesTest, GemmDoesNotReadCIfBetaIsZero) {

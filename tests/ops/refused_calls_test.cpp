@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/base/random.hpp>
 #include <xgrad/models/embedding.hpp>
 #include <xgrad/models/layer_norm.hpp>
 #include <xgrad/models/linear.hpp>
+#include <xgrad/models/toy_encoder.hpp>
 #include <xgrad/ops.hpp>
 
 #include "expect_error.hpp"
@@ -51,6 +53,12 @@ constexpr auto gather_of = [](auto... a) -> decltype(gather(a...)) { return gath
 constexpr auto select_of = [](auto... a) -> decltype(index_select(a...)) { return index_select(a...); };
 constexpr auto embedding_of = [](auto... a) -> decltype(embedding(a...)) { return embedding(a...); };
 constexpr auto one_hot_of = [](auto... a) -> decltype(one_hot(a...)) { return one_hot(a...); };
+constexpr auto put_of = [](auto x, auto a, auto b, auto values) -> decltype(index_put(x, {a, b}, values)) {
+  return index_put(x, {a, b}, values);
+};
+constexpr auto padding_of = [](auto... a) -> decltype(padding_mask(a...)) { return padding_mask(a...); };
+constexpr auto maximum_of = [](auto... a) -> decltype(maximum(a...)) { return maximum(a...); };
+constexpr auto product_of = [](auto a, auto b) -> decltype(a * b) { return a * b; };
 constexpr auto nll_of = [](auto... a) -> decltype(nll_loss(a...)) { return nll_loss(a...); };
 
 TEST(RefusedCallsTest, BoolsAndCharactersAreNoAxesAndNoOptions) {
@@ -77,7 +85,13 @@ TEST(RefusedCallsTest, BoolsAndCharactersAreNoAxesAndNoOptions) {
                 !Positional<xgrad::TopkOptions> && !Positional<xgrad::CholeskyOptions> &&
                 !Positional<xgrad::EighOptions> && !Positional<xgrad::SolveOptions> &&
                 !Positional<xgrad::SvdOptions> && !Positional<xgrad::DropoutOptions> &&
-                !Positional<xgrad::KlDivOptions> && !Positional<xgrad::IndexPutOptions>);
+                !Positional<xgrad::KlDivOptions> && !Positional<xgrad::IndexPutOptions> &&
+                !Positional<xgrad::AttentionOptions> && !Positional<xgrad::EmbeddingOptions> &&
+                !Positional<xgrad::SolveTriangularOptions> && !Positional<xgrad::GemmOptions> &&
+                !Positional<xgrad::CrossEntropyOptions<float>> &&
+                !Positional<xgrad::BinaryCrossEntropyOptions<float>> &&
+                !Positional<xgrad::NllLossOptions<float>> && !Positional<xgrad::BackwardOptions> &&
+                !Positional<xgrad::GradOptions<float>> && !Positional<xgrad::MultinomialOptions>);
   static_assert(!std::constructible_from<V, bool> && !std::constructible_from<V, char>);
   static_assert(!std::constructible_from<xgrad::Index, bool>);
 }
@@ -93,12 +107,32 @@ TEST(RefusedCallsTest, FloatsAreNoIds) {
   static_assert(!Compiles<decltype(nll_of), V, Array<float>>);
   static_assert(!std::invocable<const xgrad::Embedding<float>&, Array<float>>);
   static_assert(std::invocable<const xgrad::Embedding<float>&, Ids>);
+  static_assert(!Compiles<decltype(put_of), V, Array<float>, Array<float>, V>);
+  static_assert(!Compiles<decltype(put_of), V, Ids, Array<float>, V>);
+  static_assert(Compiles<decltype(put_of), V, Ids, Ids, V>);
+  static_assert(!Compiles<decltype(padding_of), Array<float>, int> &&
+                Compiles<decltype(padding_of), Ids, int>);
+  static_assert(!std::invocable<const xgrad::ToyEncoder<float>&, Array<float>>);
+  static_assert(std::invocable<const xgrad::ToyEncoder<float>&, Ids>);
 }
 
 TEST(RefusedCallsTest, FloatTargetsOfClassesAreProbabilities) {
   const V logits(Array<float>{{1, 2}, {3, 5}});
   const Array<float> probabilities{{0.25, 0.75}, {1, 0}};
   EXPECT_EQ(cross_entropy(logits, probabilities).item(), cross_entropy(logits, V(probabilities)).item());
+}
+
+TEST(RefusedCallsTest, NumbersOfAnyTypeAreOperands) {
+  static_assert(Compiles<decltype(product_of), V, double> && Compiles<decltype(product_of), std::size_t, V>);
+  static_assert(!Compiles<decltype(product_of), V, bool> && !Compiles<decltype(product_of), V, char>);
+  static_assert(!Compiles<decltype(product_of), V, D>);
+  static_assert(Compiles<decltype(maximum_of), V, int> && !Compiles<decltype(maximum_of), V, bool>);
+  const V x({6, 9});
+  const std::size_t n = 3;
+  const double half = 0.5;
+  EXPECT_EQ((x / n).value(), (Array<float>{2, 3}));
+  EXPECT_EQ((n - x).value(), (Array<float>{-3, -6}));
+  EXPECT_EQ((half * x + 1).value(), (Array<float>{4, 5.5}));
 }
 
 TEST(RefusedCallsTest, DoublesAreNotRoundedWithoutACast) {

@@ -163,7 +163,9 @@ TEST_F(FineTuneTest, ResumesAndRepeatsToTheBit) {
                                 before = xgrad::load_safetensors<float>(model_folder("bert_classifier") +
                                                                         "/model.safetensors");
   EXPECT_TRUE(trained.contains("bert.embeddings.word_embeddings.weight"));
-  output_of(command("bert_classifier", "texts.tsv", "--steps 4 --freeze 2 2>/dev/null"));
+  output_of(command("bert_classifier", "texts.tsv",
+                    "--steps 4 --freeze 2 --report " + folder_.path("report.html") + " 2>/dev/null"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("report.html")));
   const auto frozen = xgrad::load_safetensors<float>(weights);
   for (const auto& [name, array] : before) {
     if (!name.starts_with("bert.encoder") && !name.starts_with("bert.embeddings")) continue;

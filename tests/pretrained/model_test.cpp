@@ -597,7 +597,8 @@ TEST(PretrainedTest, RefusesInputThatDoesNotFit) {
             "Encoder: attention_mask must have the shape of input_ids, got (1, 1) and (1, 2)");
   EXPECT_EQ(refusal({Ids{{1, 2}}, {}, Ids::from_shape({1, 1})}),
             "Encoder: token_type_ids must have the shape of input_ids, got (1, 1) and (1, 2)");
-  EXPECT_EQ(refusal({Ids{{1, 30}}}), "embedding: ids must be in [0, 30), got 30 (vocabulary size 30)");
+  EXPECT_EQ(refusal({Ids{{1, 30}}}),
+            "embeddings.word_embeddings: embedding: ids must be in [0, 30), got 30 (vocabulary size 30)");
   Config electra = small_config(Family::electra);
   EXPECT_EQ(message_of<ValueError>([&] { PreTraining<float>{electra}; }),
             "PreTraining: needs a bert model, as no other has this head");

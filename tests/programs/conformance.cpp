@@ -75,7 +75,12 @@ xgrad::AttentionMask<T> attention_mask(const Call<T>& c, std::size_t first) {
     if (blocked->dimension() != 2) throw BadEntry("key_padding_mask must have two axes");
     blocked->reshape({blocked->shape(0), 1, 1, blocked->shape(1)});
   }
-  if (c.has(first + 1)) blocked = blocked ? Mask(*blocked || c.mask(first + 1)) : c.mask(first + 1);
+  if (c.has(first + 1)) {
+    Mask of_queries = c.mask(first + 1);
+    if (of_queries.dimension() == 2)
+      of_queries = reshape(of_queries, {1, of_queries.shape(0), of_queries.shape(1)});
+    blocked = blocked ? Mask(*blocked || of_queries) : of_queries;
+  }
   return blocked ? xgrad::AttentionMask<T>(Mask(!*blocked)) : xgrad::AttentionMask<T>();
 }
 
@@ -303,6 +308,67 @@ class Runner {
       const Array<T> got = input.has_grad() ? input.grad().value() : Array<T>(input.shape(), T{0});
       const std::string wrong =
           difference("gradient of input " + std::to_string(i), got, numbers<T>(gradients[i]), rtol, atol);
+      if (!wrong.empty()) return wrong;
+    }
+    if (!test.contains("second") || !loaded.empty()) return "";
+    for (const Value<T>& input : inputs)
+      if (input.numbers.defined()) input.numbers.zero_grad();
+    return second_difference(compute(), inputs, test);
+  }
+
+  /// The seeds of the outputs, as leaves; undefined for outputs without one.
+  template <class T>
+  Results<T> seed_leaves(const Results<T>& outputs, const json& test) const {
+    const json& given = entry(test, "grad_output");
+    const json files =
+        given.is_array() ? list_entry(test, "grad_output", outputs.size()) : json::array({given});
+    Results<T> seeds;
+    for (const json& file : files)
+      seeds.push_back(file.is_null() ? Variable<T>() : Variable<T>(numbers<T>(file), true));
+    return seeds;
+  }
+
+  /// What is wrong with the derivatives of the gradients' weighted sum, by the inputs and by the seeds.
+  template <class T>
+  std::string second_difference(const Results<T>& outputs, const std::vector<Value<T>>& inputs,
+                                const json& test) const {
+    const json& second = entry(test, "second");
+    const json& weights = list_entry(second, "weights", inputs.size());
+    const Results<T> seeds = seed_leaves<T>(outputs, test);
+    Variable<T> total(0), weighted(0);
+    for (std::size_t k = 0; k < seeds.size(); ++k)
+      if (seeds[k].defined()) total = total + sum(outputs[k] * seeds[k]);
+    std::vector<Variable<T>> by;
+    std::vector<Array<T>> factors;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (weights[i].is_null()) continue;
+      if (!inputs[i].numbers.defined())
+        throw BadEntry("weights[" + std::to_string(i) + "] is not of numbers");
+      by.push_back(inputs[i].numbers);
+      factors.push_back(numbers<T>(weights[i]));
+    }
+    const Results<T> gradients = grad(total, by, {.create_graph = true, .allow_unused = true});
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      if (gradients[i].defined()) weighted = weighted + sum(gradients[i] * factors[i]);
+    if (weighted.requires_grad()) weighted.backward();
+
+    const double rtol = tolerance(second, "rtol"), atol = tolerance(second, "atol");
+    const auto compare = [&](const std::string& what, const Variable<T>& leaf,
+                             const json& file) -> std::string {
+      if (file.is_null()) return "";
+      const Array<T> got = leaf.has_grad() ? leaf.grad().value() : Array<T>(leaf.shape(), T{0});
+      return difference("second derivative by " + what, got, numbers<T>(file), rtol, atol);
+    };
+    const json& of_inputs = list_entry(second, "grad_inputs", inputs.size());
+    const json& of_seeds = list_entry(second, "grad_seeds", seeds.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].numbers.defined()) continue;
+      const std::string wrong = compare("input " + std::to_string(i), inputs[i].numbers, of_inputs[i]);
+      if (!wrong.empty()) return wrong;
+    }
+    for (std::size_t k = 0; k < seeds.size(); ++k) {
+      if (!seeds[k].defined()) continue;
+      const std::string wrong = compare("seed " + std::to_string(k), seeds[k], of_seeds[k]);
       if (!wrong.empty()) return wrong;
     }
     return "";

@@ -98,12 +98,15 @@ TEST(MovingAverageTest, RefusesWhatHasNoMeaning) {
   EXPECT_EQ(message_of([&] { average.copy_to(model); }), name + "copy_to needs an update first");
   EXPECT_EQ(message_of([&] { const auto applied = average.apply(); }), name + "apply needs an update first");
   average.update();
-  EXPECT_EQ(message_of([&] { average.copy_to(Linear<float>(2, 3)); }),
-            name + "copy_to needs a model with the same parameter names and shapes, got Linear");
-  EXPECT_EQ(message_of([&] { average.copy_to(Linear<float>(3, 2, false)); }),
-            name + "copy_to needs a model with the same parameter names and shapes, got Linear");
-  EXPECT_EQ(message_of([&] { average.copy_to(Named()); }),
-            name + "copy_to needs a model with the same parameter names and shapes, got Named");
+  EXPECT_EQ(
+      message_of([&] { average.copy_to(Linear<float>(2, 3)); }),
+      name + "copy_to needs a model with the same names and shapes of parameters and buffers, got Linear");
+  EXPECT_EQ(
+      message_of([&] { average.copy_to(Linear<float>(3, 2, false)); }),
+      name + "copy_to needs a model with the same names and shapes of parameters and buffers, got Linear");
+  EXPECT_EQ(
+      message_of([&] { average.copy_to(Named()); }),
+      name + "copy_to needs a model with the same names and shapes of parameters and buffers, got Named");
   const auto applied = average.apply();
   EXPECT_EQ(message_of([&] { average.update(); }),
             name + "update must not be called while the averages are applied");

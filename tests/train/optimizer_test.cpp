@@ -198,6 +198,23 @@ TEST(OptimizerTest, RefusesBadOptions) {
             "AdamW: eps must be finite and at least 0, got -2");
 }
 
+TEST(OptimizerTest, AStepWithoutAnyGradientIsRefused) {
+  const Variable<float> p(Array<float>{1}, true), q(Array<float>{1}, true);
+  const std::string text =
+      ": step needs a gradient, got none for the 2 parameters; call backward() first, on a loss "
+      "that depends on them";
+  xgrad::SGD<float> sgd({p, q});
+  xgrad::Adam<float> adam({p, q});
+  EXPECT_EQ(message_of<xgrad::GraphError>([&] { sgd.step(); }), "SGD" + text);
+  EXPECT_EQ(message_of<xgrad::GraphError>([&] { adam.step(); }), "Adam" + text);
+  EXPECT_EQ(adam.state_dict(), xgrad::Adam<float>({p, q}).state_dict());
+  sum(q).backward();
+  sgd.step();
+  adam.step();
+  EXPECT_EQ(p.value()(0), 1.0F);
+  EXPECT_LT(q.value()(0), 1.0F);
+}
+
 TEST(OptimizerTest, ABackwardThroughChangedParametersIsRefused) {
   const Variable<double> p = sloped(1.0, 2.0);
   const Variable<double> loss = sum(p * p);

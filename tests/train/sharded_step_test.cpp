@@ -397,7 +397,7 @@ TEST(ShardedStepTest, RanksHaveToAgreeInEachStep) {
 TEST(ShardedStepTest, RefusesWhatIsNoBatch) {
   const Line line;
   EXPECT_EQ(message_of([&] { ShardedStep<double>(std::vector<Variable<double>>{}); }),
-            "ShardedStep: there must be parameters, got none");
+            "ShardedStep: there must be parameters that require gradients, got none");
   EXPECT_EQ(message_of([&] {
               ShardedStep<double>({line.w, line.w * 2.0});
             }),

@@ -24,6 +24,7 @@ INTERVALS = [(-0.5, 0.5), (-0.37, 1.9), (0, 3), (1000, 1001), (2, 2), (-1e-3, 1e
 NORMALS = [(0, 0.02), (0.25, 0.02), (-3, 2), (1e4, 1e-3), (5, 0)]
 RANGES = [(0, 1), (0, 20), (-5, 7), (0, 2**28 - 1), (0, 2**28), (-(2**30), 2**30), (0, 2**32 - 1), (0, 2**32), (-7, 2**33), (-(2**63), 2**63 - 1)]
 PROBABILITIES = [0, 0.1, 0.3, 0.5, 2 / 3, 0.9, 1]
+RATES = [1, 0.3, 1e-3, 1e6]
 FLOATS = ["float32", "float64"]
 
 
@@ -60,12 +61,20 @@ class Encoder(nn.Module):
         return nn.ModuleDict({"self_attn": nn.ModuleDict(projections), "feed_forward": nn.ModuleDict(inner), **norms})
 
 
+def probabilities(shape, dtype):
+    """0, 1/16, ..., 1, 0, ... in row-major order."""
+    return (torch.arange(numpy.prod(shape, dtype=int)) % 17 / 16).to(dtype).reshape(shape)
+
+
 DRAWS = {
     "rand": lambda a, shape, dtype: torch.rand(shape, dtype=dtype),
     "randn": lambda a, shape, dtype: torch.randn(shape, dtype=dtype),
     "uniform_": lambda a, shape, dtype: torch.empty(shape, dtype=dtype).uniform_(a["low"], a["high"]),
     "normal_": lambda a, shape, dtype: torch.empty(shape, dtype=dtype).normal_(a["mean"], a["std"]),
     "bernoulli_": lambda a, shape, dtype: torch.empty(shape, dtype=dtype).bernoulli_(a["p"]),
+    "bernoulli": lambda a, shape, dtype: torch.bernoulli(probabilities(shape, dtype)),
+    "exponential_": lambda a, shape, dtype: torch.empty(shape, dtype=dtype).exponential_(a["rate"]),
+    "multinomial": lambda a, shape, dtype: torch.multinomial(probabilities(shape, dtype), a["num_samples"], a["replacement"]),
     "dropout_ones": lambda a, shape, dtype: nn.functional.dropout(torch.ones(shape, dtype=dtype), a["p"]),
     "randint": lambda a, shape, dtype: torch.randint(a["low"], a["high"], shape),
     "randperm": lambda a, shape, dtype: torch.randperm(shape[0])[:: a.get("stride", 1)],
@@ -127,6 +136,8 @@ def kinds():
         yield from ({"op": "uniform_", "dtype": dtype, "low": low, "high": high} for low, high in INTERVALS)
         yield from ({"op": "normal_", "dtype": dtype, "mean": mean, "std": std} for mean, std in NORMALS)
         yield from ({"op": op, "dtype": dtype, "p": p} for op in ("bernoulli_", "dropout_ones") for p in PROBABILITIES)
+        yield {"op": "bernoulli", "dtype": dtype}
+        yield from ({"op": "exponential_", "dtype": dtype, "rate": rate} for rate in RATES)
     yield from ({"op": "randint", "dtype": "int64", "low": low, "high": high} for low, high in RANGES)
     yield {"op": "randperm", "dtype": "int64"}
 
@@ -150,11 +161,18 @@ def any_call():
     return call | sizes | {"classes": some(5), "pad_id": 0, "bias": chosen.random() < 0.5, "norm_first": chosen.random() < 0.5}
 
 
+def samples():
+    """Up to all of the 37 of 40 weights that are not zero."""
+    for dtype, replacement, rows, count in itertools.product(FLOATS, [False, True], [[], [3]], [1, 2, 37]):
+        yield {"op": "multinomial", "dtype": dtype, "replacement": replacement, "num_samples": count, "shape": [*rows, 40]}
+
+
 sequences = [
     sequence(" ".join(map(str, kind.values())) + f", seed {number}", number, [kind | {"shape": [size]} for size in SIZES])
     for number in SEEDS
     for kind in kinds()
 ]
+sequences += [sequence(f"multinomial, seed {number}", number, list(samples())) for number in SEEDS]
 for program in range(250):
     number = chosen.choice([chosen.getrandbits(64), chosen.choice(SEEDS)])
     sequences.append(sequence(f"program {program}", number, [any_call() for _ in range(25)]))

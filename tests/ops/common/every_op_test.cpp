@@ -5,8 +5,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <regex>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -205,6 +207,79 @@ TEST_P(OpTest, UndefinedInputsAreRefusedOrOptional) {
 
 TEST_P(OpTest, BadArgumentsAreRefusedWithTheirShapes) {
   for (const ErrorCase& one : op().errors) EXPECT_EQ(one.message(), one.expected);
+}
+
+// Edges
+
+/// y, or nothing if the op refuses its inputs.
+template <class T>
+std::optional<Variable<T>> result_of(const Case& sample, const std::vector<Array<double>>& elements) {
+  try {
+    return function_of<T>(sample)(leaves<T>(elements));
+  } catch (const ValueError&) {
+    return std::nullopt;
+  }
+}
+
+/// What depends on an element is nan if the element is.
+template <class T>
+void expect_nan_passed_on(const Case& sample, std::vector<Array<double>> elements, std::mt19937_64& random) {
+  const std::vector<Array<double>> others = draw(sample.inputs, random);
+  const std::optional<Variable<T>> before = result_of<T>(sample, elements);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (elements[i].size() == 0) continue;
+    double& element = elements[i].data()[random() % elements[i].size()];
+    const double kept = element;
+    element = others[i].data()[0];
+    const std::optional<Variable<T>> changed = result_of<T>(sample, elements);
+    element = nan;
+    const std::optional<Variable<T>> after = result_of<T>(sample, elements);
+    element = kept;
+    if (!before || !changed || !after) continue;
+    for (std::size_t k = 0; k < before->size(); ++k) {
+      if (before->value().data()[k] == changed->value().data()[k]) continue;
+      EXPECT_TRUE(std::isnan(after->value().data()[k]))
+          << "input " << i << ", element " << k << " of the result";
+    }
+  }
+}
+
+TEST_P(OpTest, NanIsPassedOn) {
+  // nan is the largest number of all that are sorted, and has the sign 0, as in PyTorch
+  for (const char* name : {"sorting.sort", "sorting.topk", "rounding.sign"})
+    if (op().name == name) return;
+  std::mt19937_64 random(GetParam());
+  for_each_case([&](const Case& sample, const std::vector<Array<double>>& elements) {
+    expect_nan_passed_on<float>(sample, elements, random);
+    expect_nan_passed_on<double>(sample, elements, random);
+  });
+}
+
+/// The inputs, with 0 in place of an axis's length.
+std::vector<Input> without(std::size_t length, std::vector<Input> inputs) {
+  for (Input& input : inputs) std::replace(input.shape.begin(), input.shape.end(), length, std::size_t{0});
+  return inputs;
+}
+
+TEST_P(OpTest, InputsWithoutElementsAreRefusedOrHaveGradients) {
+  if (op().name == "linear_map") return;  // whose function is the caller's, for a length that it knows
+  std::mt19937_64 random(GetParam());
+  for_each_case([&](const Case& sample, const std::vector<Array<double>>& elements) {
+    std::set<std::size_t> lengths;
+    for (const Array<double>& one : elements) lengths.insert(one.shape().begin(), one.shape().end());
+    for (const std::size_t length : lengths) {
+      const std::vector<Array<double>> fewer = draw(without(length, sample.inputs), random);
+      const Inputs<float> x = leaves<float>(fewer);
+      std::vector<Array<float>> found;
+      const std::string error = message_of([&] { found = gradients(sample.in_float(x), x); });
+      if (error == "no exception") {
+        for (std::size_t i = 0; i < x.size(); ++i)
+          EXPECT_EQ(xgrad::to_string(found[i].shape()), xgrad::to_string(x[i].shape()));
+      } else {
+        EXPECT_NE(error.find(": "), std::string::npos) << error;
+      }
+    }
+  });
 }
 
 // Large arrays

@@ -51,11 +51,13 @@ const Rows rows([] {
   const std::vector<std::vector<Input>> some{{{3, 3}, {3, 2}}, {{12, 12}, {12, 5}}, {{2, 4, 4}, {2, 4, 4}}};
   for (const bool upper : {false, true}) {
     for (const bool left : {true, false}) {
-      for (const Case& one : triangular_cases(left && !upper ? lists : some, {upper, left}))
+      for (const Case& one : triangular_cases(left && !upper ? lists : some, {.upper = upper, .left = left}))
         op.cases.push_back(one);
     }
-    for (const Case& one : triangular_cases({{{3, 3}, {3, 2}}}, {upper, true, true})) op.cases.push_back(one);
-    for (const Case& one : triangular_cases({{{2, 3, 3}, {3, 2}}}, {upper, false, true}))
+    for (const Case& one : triangular_cases({{{3, 3}, {3, 2}}}, {.upper = upper, .unitriangular = true}))
+      op.cases.push_back(one);
+    for (const Case& one :
+         triangular_cases({{{2, 3, 3}, {3, 2}}}, {.upper = upper, .left = false, .unitriangular = true}))
       op.cases.push_back(one);
   }
   op.large = triangular_cases({{{5000, 4, 4}, {5000, 4, 2}}, {{40, 20, 20}, {20, 30}}}, {});

@@ -203,7 +203,7 @@ Op logsumexp_op() {
 
 Op var_op() {
   Op op{"reductions.var"};
-  for (const std::size_t correction : {0, 1}) {
+  for (const double correction : {0, 1}) {
     for (const bool keepdim : {false, true}) {
       for (const Dims& dims : {Dims{0}, Dims{-1}, Dims{0, 2}, Dims{0, 1, 2}}) {
         op.cases.push_back(make_case(
@@ -211,7 +211,7 @@ Op var_op() {
             [=](const auto& x) {
               return xgrad::var(x[0], dims, {.correction = correction, .keepdim = keepdim});
             },
-            naive_var(dims, keepdim, static_cast<double>(correction))));
+            naive_var(dims, keepdim, correction)));
       }
     }
   }
@@ -235,14 +235,14 @@ Reference naive_std(Dims axes, bool keepdim, double correction) {
 
 Op std_op() {
   Op op{"reductions.std"};
-  for (const std::size_t correction : {0, 1}) {
+  for (const double correction : {0, 1}) {
     for (const Dims& dims : {Dims{0}, Dims{-1}, Dims{0, 2}, Dims{0, 1, 2}}) {
       op.cases.push_back(make_case(
           {{2, 3, 17}},
           [=](const auto& x) {
             return xgrad::std(x[0], dims, {.correction = correction, .keepdim = correction > 0});
           },
-          naive_std(dims, correction > 0, static_cast<double>(correction))));
+          naive_std(dims, correction > 0, correction)));
     }
   }
   op.cases.push_back(make_case(
@@ -365,12 +365,12 @@ const Conformance conformance{
     {"logsumexp", [](const auto& c) { return logsumexp(c.x(), c.axes(), {.keepdim = c.flag("keepdim")}); }},
     {"var",
      [](const auto& c) {
-       return var(c.x(), c.axes(), {.correction = c.count("correction"), .keepdim = c.flag("keepdim")});
+       return var(c.x(), c.axes(), {.correction = c.number("correction"), .keepdim = c.flag("keepdim")});
      }},
     {"std",
      [](const auto& c) {
        return xgrad::std(c.x(), c.axes(),
-                         {.correction = c.count("correction"), .keepdim = c.flag("keepdim")});
+                         {.correction = c.number("correction"), .keepdim = c.flag("keepdim")});
      }},
     {"norm",
      [](const auto& c) {
@@ -513,7 +513,7 @@ TEST(ReductionsTest, LogsumexpOfInfinities) {
 
 TEST(ReductionsTest, AVarianceWithoutDegreesOfFreedomIsInfiniteOrNan) {
   const Variable<float> x(Array<float>{1, 3}, true), constant(Array<float>{2, 2});
-  for (const std::size_t correction : {2, 3, 100}) {
+  for (const double correction : {2, 3, 100}) {
     EXPECT_EQ(var(x, {.correction = correction}).item(), inf) << correction;
     EXPECT_EQ(var(x, 0, {.correction = correction}).item(), inf) << correction;
     EXPECT_TRUE(std::isnan(var(constant, {.correction = correction}).item())) << correction;

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "array.hpp"
+#include "error.hpp"
+
+// Arrays by shape, with elements of any type: zeros<float>({2, 3}), full<bool>({n, n}, true),
+// arange<std::int64_t>({2, 3}). Each throws ShapeError for more elements than fit in memory.
+// https://pytorch.org/docs/stable/torch.html#creation-ops
+
+namespace xgrad {
+
+namespace detail {
+
+template <class T>
+Array<T> filled(const char* op, const Shape& shape, T value) {
+  check_count(op, shape);
+  Array<T> x = Array<T>::from_shape(shape);
+  x.fill(value);
+  return x;
+}
+
+/// How arange computes: in double for float.
+template <class T>
+using CountedIn = std::conditional_t<std::floating_point<T>, double, T>;
+
+}  // namespace detail
+
+/// An array of this shape with equal elements. One of integers takes no floating-point value.
+template <class T, class V>
+requires(std::convertible_to<V, T> &&
+         (std::floating_point<T> || !std::floating_point<V>)) Array<T> full(const Shape& shape, V value) {
+  return detail::filled("full", shape, static_cast<T>(value));
+}
+
+/// An array of this shape of 0, or of false.
+template <class T>
+Array<T> zeros(const Shape& shape) {
+  return detail::filled("zeros", shape, T{});
+}
+
+/// An array of this shape of 1, or of true.
+template <class T>
+Array<T> ones(const Shape& shape) {
+  return detail::filled("ones", shape, T{1});
+}
+
+/// start, start + step, start + 2 step, ... in row-major order; for float computed in double.
+template <class T>
+requires(!std::same_as<T, bool>) Array<T> arange(const Shape& shape, detail::CountedIn<T> start = 0,
+                                                 detail::CountedIn<T> step = 1) {
+  Array<T> x = detail::filled("arange", shape, T{});
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x.data()[i] = static_cast<T>(start + step * static_cast<detail::CountedIn<T>>(i));
+  return x;
+}
+
+}  // namespace xgrad
