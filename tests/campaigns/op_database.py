@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""op_database.py FOLDER CONFORMANCE: all samples of PyTorch's op database, OpInfo, of the ops that xgrad has.
+
+Writes them to FOLDER as conformance cases (tests/data/conformance_format.md) in double and in float, with values, gradients
+and derivatives of gradients, runs the program CONFORMANCE on them, and compares what differs with op_database.md beside this
+file, which lists by op how many cases differ on purpose. Fails if there are more, or fewer cases, and says where there are fewer
+differences. Needs PyTorch 2.13.
+"""
+
+import collections
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "programs"))
+import opinfo_cases  # noqa: E402
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from opinfo_cases import OPS, TYPES, Op, excess  # noqa: E402
+
+MOST_ELEMENTS = 100_000  # of all inputs of a case
+opinfo_cases.MOST_SCALE = 1e3
+
+
+def has_no_dtype(x, a):
+    return a.get("dtype") is None
+
+
+def reduction(name, **options):
+    f = getattr(torch, name)
+    return Op(name, "input dim=None keepdim=False", **options,
+              call=lambda x, a: f(x["input"]) if a["dim"] is None else f(x["input"], a["dim"], a["keepdim"]))
+
+
+def var(x, a):
+    return torch.var(x["input"], dim=a["dim"], correction=a["correction"], keepdim=a["keepdim"])
+
+
+MORE = [
+    *(Op(name, "input") for name in "abs neg exp log sqrt rsqrt reciprocal square tanh sigmoid erf".split()),
+    *(Op(name, "input", f"nn.functional.{name}") for name in ("relu", "silu")),
+    Op("gelu", "input approximate='none'", "nn.functional.gelu"),
+    Op("softplus", "input beta=1 threshold=20", "nn.functional.softplus"),
+    *(Op(name, "input other alpha=1") for name in ("add", "sub")),
+    Op("mul", "input other"),
+    Op("div", "input other", variant="no_rounding_mode"),
+    Op("pow", "input exponent"),
+    Op("maximum", "input other"),
+    Op("minimum", "input other"),
+    Op("where", "condition input other", order="condition input other", call=lambda x, a: torch.where(x["condition"], x["input"], x["other"])),
+    Op("masked_fill", "input mask value=0"),
+    Op("matmul", "input other"),
+    Op("bmm", "input mat2"),
+    Op("linear", "input weight bias", "nn.functional.linear"),
+    reduction("sum", wanted=has_no_dtype),
+    reduction("mean", wanted=has_no_dtype),
+    reduction("amax"),
+    reduction("amin"),
+    reduction("logsumexp"),
+    Op("var", "input dim=None correction=1 keepdim=False", call=var, wanted=opinfo_cases.has_plain_std),
+    Op("reshape", "input shape=()"),
+    Op("flatten", "input start_dim=0 end_dim=-1"),
+    Op("transpose", "input dim0=0 dim1=1"),
+    Op("permute", "input dims=()"),
+    Op("unsqueeze", "input dim=0"),
+    Op("expand", "input shape=()", call=lambda x, a: x["input"].expand(a["shape"])),
+    Op("narrow", "input dim=0 start=0 length=0", wanted=lambda x, a: isinstance(a["start"], int)),
+    Op("select", "input dim=0 index=0"),
+    Op("tril", "input diagonal=0"),
+    Op("triu", "input diagonal=0"),
+    Op("index_select", "input dim=0 index"),
+    Op("gather", "input dim=0 index"),
+    Op("embedding", "ids weight padding_idx=None", "nn.functional.embedding", order="weight ids",
+       call=lambda x, a: F.embedding(x["ids"], x["weight"], a["padding_idx"])),
+    Op("softmax", "input dim=0", "softmax"),
+    Op("log_softmax", "input dim=0", "log_softmax"),
+    Op("layer_norm", "input normalized_shape=() weight bias eps=1e-05", "nn.functional.layer_norm", order="input weight bias"),
+    Op("mse_loss", "input target reduction='mean'", "nn.functional.mse_loss"),
+    Op("nll_loss", "input target weight reduction='mean' ignore_index=-100", "nn.functional.nll_loss", order="input target weight"),
+    Op("cross_entropy", "input target weight reduction='mean' ignore_index=-100 label_smoothing=0.0", "nn.functional.cross_entropy",
+       order="input target weight"),
+]
+
+
+def all_samples(op):
+    """PyTorch's reference inputs, its sample inputs among them."""
+    opinfo_cases.start_generators()
+    options = opinfo_cases.options(op)
+    try:
+        yield from op.info.reference_inputs(**options)
+    except ValueError:  # some of where() have gradients of conditions
+        yield from op.info.sample_inputs(**options)
+
+
+def samples_of(op):
+    """(name, source, inputs, attributes) of the samples that the op takes; None for one that it does not."""
+    for i, sample in enumerate(all_samples(op)):
+        name, source = f"r{i:03}", f"reference input {i}"
+        try:
+            found = op.arguments(sample)
+        except TypeError:
+            found = None
+        taken = found and op.wanted(*found) and all(x is None or not x.is_complex() for x in found[0].values())
+        yield (name, source, *found) if taken else None
+
+
+class Folder:
+    """cases.json and the arrays that it names."""
+
+    def __init__(self, path):
+        self.path, self.cases = pathlib.Path(path), []
+        (self.path / "data").mkdir(parents=True, exist_ok=True)
+
+    def add(self, x):
+        if x is None:
+            return None
+        x = x.to(torch.int64) if x.dtype in (torch.int32, torch.int16, torch.int8, torch.uint8) else x
+        array = numpy.ascontiguousarray(x.detach().numpy(force=True)).reshape(tuple(x.shape))
+        name = f"data/{hashlib.sha256(array.tobytes() + str((array.dtype, array.shape)).encode()).hexdigest()[:20]}.npy"
+        with open(self.path / name, "wb") as file:
+            numpy.lib.format.write_array(file, array, version=(1, 0))
+        return name
+
+
+def weight_of(x):
+    """A number for each element: sin(3 i + 1)."""
+    return (3 * torch.arange(x.numel(), dtype=torch.float64) + 1).sin().to(x.dtype).reshape(x.shape)
+
+
+def second(op, inputs, attributes, dtype, seeds, as_stored):
+    """(names of inputs with a weight, derivatives by the inputs, derivatives by the seeds) in a type, or None."""
+    leaves = {name: opinfo_cases.started(x.to(dtype) if x is not None and x.is_floating_point() else x,
+                                         x is not None and x.is_floating_point() and x.requires_grad)
+              for name, x in inputs.items()}
+    outputs = op.results(leaves, attributes)
+    moving = [k for k, y in enumerate(outputs) if y.requires_grad]
+    by = [x for x in leaves.values() if x is not None and x.requires_grad]
+    if not moving or not by:
+        return None
+    given = [seeds(k, outputs[k]).to(dtype).requires_grad_() for k in moving]
+    first = torch.autograd.grad([outputs[k] for k in moving], by, given, create_graph=True, allow_unused=True)
+    total = sum((g * weight_of(g).to(as_stored).to(g.dtype)).sum() for g in first if g is not None)
+    if not isinstance(total, torch.Tensor) or not total.requires_grad:
+        return None
+    found = torch.autograd.grad(total, [*by, *given], allow_unused=True)
+    filled = [torch.zeros_like(x) if g is None else g for x, g in zip([*by, *given], found)]
+    numbers = iter(filled)
+    of_inputs = {name: next(numbers) if x is not None and x.requires_grad else None for name, x in leaves.items()}
+    of_seeds = dict(zip(moving, numbers))
+    return of_inputs, of_seeds
+
+
+def add_second(op, folder, case, inputs, attributes, dtype):
+    """Adds the derivatives of gradients, where PyTorch has them and is sure of them."""
+    _, _, rtol, atol = TYPES[dtype]
+    exact = {k: x if x is None or not x.is_floating_point()
+             else x.detach().to(dtype).to(torch.float64).requires_grad_(x.requires_grad) for k, x in inputs.items()}
+    seeds = opinfo_cases.seed(dtype)
+    try:
+        wanted = second(op, exact, attributes, torch.float64, seeds, dtype)
+        in_type = second(op, exact, attributes, dtype, seeds, dtype) if dtype == torch.float32 else wanted
+    except RuntimeError:
+        return
+    if wanted is None:
+        return
+    off = max((excess(g, w.to(dtype), rtol, atol)
+               for got, want in zip(in_type, wanted) for g, w in zip(got.values(), want.values()) if w is not None), default=0)
+    scale = max(1.0, 4 * off)
+    if scale > opinfo_cases.MOST_SCALE:
+        return
+    of_inputs, of_seeds = wanted
+    outputs = len(case["outputs"])
+    case["second"] = {
+        "weights": [folder.add(weight_of(g).to(dtype)) if g is not None else None for g in of_inputs.values()],
+        "grad_inputs": [folder.add(g.to(dtype)) if g is not None else None for g in of_inputs.values()],
+        "grad_seeds": [folder.add(of_seeds[k].to(dtype)) if k in of_seeds else None for k in range(outputs)],
+        "rtol": rtol * scale, "atol": atol * scale}
+
+
+def write(path):
+    """Writes all cases; returns how many, and how many have derivatives of gradients."""
+    left_out = collections.Counter()
+    folder = Folder(path)
+    opinfo_cases.MOST_ELEMENTS = MOST_ELEMENTS
+    for op in [*OPS, *MORE]:
+        if op.info is None:
+            continue
+        for sample in samples_of(op):
+            if sample is None:
+                left_out["another signature"] += 1
+                continue
+            name, source, inputs, attributes = sample
+            if sum(x.numel() for x in inputs.values() if x is not None) > MOST_ELEMENTS:
+                left_out["too large"] += 1
+                continue
+            for dtype in TYPES:
+                try:
+                    why = opinfo_cases.case(op, folder, name, source, inputs, attributes, dtype)
+                except RuntimeError:
+                    why = "PyTorch refuses it"
+                if why:
+                    left_out["PyTorch is far off" if why.startswith("PyTorch is off") else why] += 1
+                    continue
+                folder.cases[-1]["source"] = f"torch {torch.__version__} {op.source}, {source}"
+                add_second(op, folder, folder.cases[-1], inputs, attributes, dtype)
+    (folder.path / "cases.json").write_text("[\n" + ",\n".join(map(json.dumps, folder.cases)) + "\n]\n")
+    counts = len(folder.cases), sum("second" in case for case in folder.cases)
+    print("{} cases, {} with derivatives of gradients".format(*counts))
+    for why, count in left_out.most_common():
+        print(f"left out: {count} samples, {why}")
+    return counts
+
+
+def differences(path, conformance):
+    """The ids of the cases that fail."""
+    run = subprocess.run([conformance, path], capture_output=True, text=True)
+    if run.returncode not in (0, 1):
+        sys.exit(f"{conformance} failed: {run.stderr}")
+    (pathlib.Path(path) / "failures.txt").write_text(run.stdout)
+    print(run.stdout.splitlines()[-1])
+    return [line.split()[1] for line in run.stdout.splitlines() if line.startswith("FAILED")]
+
+
+def listed():
+    """What op_database.md says: numbers of cases, and of those that differ, op -> (in double, in float)."""
+    text = (HERE / "op_database.md").read_text()
+    counts = map(int, re.search(r"(\d+) cases, (\d+) with", text).groups())
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \|", text, re.M)
+    return tuple(counts), {op: (int(double), int(single)) for op, double, single in rows}
+
+
+def main(path, conformance):
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    counts, known = listed()
+    written = write(path)
+    # a processor may round some of PyTorch's numbers so far off that they count for nothing
+    failed = any(now < 0.99 * wanted for now, wanted in zip(written, counts))
+    if failed:
+        print(f"op_database.md lists {counts[0]} cases, {counts[1]} with derivatives of gradients")
+    found = collections.Counter((case.split(".")[1], case.endswith(".f64")) for case in differences(path, conformance))
+    for op in sorted({op for op, _ in found} | set(known)):
+        now = (found[op, True], found[op, False])
+        wanted = known.get(op, (0, 0))
+        if now == wanted:
+            continue
+        failed = failed or now[0] > wanted[0] or now[1] > wanted[1]
+        print(f"{op}: {now[0]} cases in double and {now[1]} in float differ, op_database.md lists {wanted[0]} and {wanted[1]}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__.splitlines()[0])
+    main(*sys.argv[1:])
