@@ -107,7 +107,7 @@ void grad_each(const Variable<T>& output, const std::vector<Variable<T>>& leaves
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     if (leaves[i].requires_grad() && leaves[i].is_leaf()) continue;
     const std::string given = !leaves[i].defined()  ? "an undefined variable"
-                              : leaves[i].is_leaf() ? "one that does not require any"
+                              : leaves[i].is_leaf() ? "one that does not require any, or is frozen"
                                                     : detail::join({"the result of '", leaves[i].op(), "'"});
     detail::fail<GraphError>("grad_each: leaf ", i, " must be a leaf that requires a gradient, got ", given);
   }

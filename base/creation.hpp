@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "array.hpp"
+#include "dims.hpp"
 #include "error.hpp"
 
 // Arrays by shape, with elements of any type: zeros<float>({2, 3}), full<bool>({n, n}, true),
@@ -22,16 +23,17 @@ Array<T> filled(const char* op, const Shape& shape, T value) {
   return x;
 }
 
-/// How arange computes: in double for float.
-template <class T>
-using CountedIn = std::conditional_t<std::floating_point<T>, double, T>;
+/// A value of an element: a number for numbers, which is whole for integers, a bool for bool.
+template <class V, class T>
+concept FillsArrayOf = (std::same_as<T, bool> && std::same_as<V, bool>) ||
+                       (!std::same_as<T, bool> && Number<V> &&
+                        (std::floating_point<T> || !std::floating_point<V>));
 
 }  // namespace detail
 
 /// An array of this shape with equal elements. One of integers takes no floating-point value.
-template <class T, class V>
-requires(std::convertible_to<V, T> &&
-         (std::floating_point<T> || !std::floating_point<V>)) Array<T> full(const Shape& shape, V value) {
+template <class T, detail::FillsArrayOf<T> V>
+Array<T> full(const Shape& shape, V value) {
   return detail::filled("full", shape, static_cast<T>(value));
 }
 
@@ -48,12 +50,12 @@ Array<T> ones(const Shape& shape) {
 }
 
 /// start, start + step, start + 2 step, ... in row-major order; for float computed in double.
-template <class T>
-requires(!std::same_as<T, bool>) Array<T> arange(const Shape& shape, detail::CountedIn<T> start = 0,
-                                                 detail::CountedIn<T> step = 1) {
+template <class T, detail::FillsArrayOf<T> A = T, detail::FillsArrayOf<T> B = T>
+requires(!std::same_as<T, bool>) Array<T> arange(const Shape& shape, A start = 0, B step = 1) {
+  using Sum = std::conditional_t<std::floating_point<T>, double, T>;
   Array<T> x = detail::filled("arange", shape, T{});
   for (std::size_t i = 0; i < x.size(); ++i)
-    x.data()[i] = static_cast<T>(start + step * static_cast<detail::CountedIn<T>>(i));
+    x.data()[i] = static_cast<T>(static_cast<Sum>(start) + static_cast<Sum>(step) * static_cast<Sum>(i));
   return x;
 }
 

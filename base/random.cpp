@@ -254,7 +254,7 @@ void set_rng_state(const std::string& state) {
   generator.set_state(state);
 }
 
-template <class T>
+template <Real T>
 Array<T> uniform(const Shape& shape, double low, double high, Generator& generator) {
   detail::check_count("uniform", shape);
   const T from = static_cast<T>(low), to = static_cast<T>(high), range = to - from;
@@ -271,7 +271,7 @@ Array<T> uniform(const Shape& shape, double low, double high, Generator& generat
   return x;
 }
 
-template <class T>
+template <Real T>
 Array<T> normal(const Shape& shape, double mean, double std, Generator& generator) {
   detail::check_count("normal", shape);
   if (!(std >= 0)) detail::fail<ValueError>("normal: std must be at least 0, got ", std);
@@ -342,7 +342,7 @@ void draw_bernoulli(std::size_t size, double p, Generator& generator, const Take
 
 }  // namespace
 
-template <class T>
+template <Real T>
 Array<T> bernoulli(const Shape& shape, double p, Generator& generator) {
   detail::check_count("bernoulli", shape);
   if (!(p >= 0 && p <= 1)) detail::fail<ValueError>("bernoulli: p must be in [0, 1], got ", p);
@@ -355,7 +355,7 @@ Array<T> bernoulli(const Shape& shape, double p, Generator& generator) {
   return x;
 }
 
-template <class T>
+template <Real T>
 Array<T> bernoulli(const Array<T>& p, Generator& generator) {
   for (const T one : p.storage())
     if (!(one >= 0 && one <= 1))
@@ -408,7 +408,7 @@ void draw_with_replacement(std::span<const T> weights, std::span<std::int64_t> d
 
 }  // namespace
 
-template <class T>
+template <Real T>
 Array<T> exponential(const Shape& shape, double rate, Generator& generator) {
   detail::check_count("exponential", shape);
   if (!(rate > 0)) detail::fail<ValueError>("exponential: rate must be above 0, got ", rate);
@@ -442,7 +442,7 @@ void check_weights(std::span<const T> weights, std::size_t row, std::size_t samp
 
 }  // namespace
 
-template <class T>
+template <Real T>
 Ids multinomial(const Array<T>& weights, Int num_samples, MultinomialOptions options, Generator& generator) {
   Shape shape = weights.shape();
   if (shape.size() != 1 && shape.size() != 2)

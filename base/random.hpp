@@ -127,12 +127,12 @@ void set_rng_state(const std::string& state);
 
 /// Uniform in [low, high) (torch.Tensor.uniform_). Throws ValueError unless low <= high
 /// and high - low is finite in T.
-template <class T>
+template <Real T>
 Array<T> uniform(const Shape& shape, double low = 0, double high = 1,
                  Generator& generator = default_generator());
 
 /// Normal with this mean and standard deviation (torch.Tensor.normal_). Throws ValueError for a std below 0.
-template <class T>
+template <Real T>
 Array<T> normal(const Shape& shape, double mean = 0, double std = 1,
                 Generator& generator = default_generator());
 
@@ -144,17 +144,17 @@ Ids randint(std::int64_t low, std::int64_t high, const Shape& shape,
 Ids randperm(std::int64_t count, Generator& generator = default_generator());
 
 /// 1 with probability p, else 0 (torch.Tensor.bernoulli_). Throws ValueError for p outside [0, 1].
-template <class T>
+template <Real T>
 Array<T> bernoulli(const Shape& shape, double p, Generator& generator = default_generator());
 
 /// 1 with the probability of each element of p, else 0 (torch.bernoulli). Throws ValueError for one outside
 /// [0, 1].
-template <class T>
+template <Real T>
 Array<T> bernoulli(const Array<T>& p, Generator& generator = default_generator());
 
 /// Exponentially distributed with this rate: the density is rate e^(-rate x) from 0
 /// (torch.Tensor.exponential_). Throws ValueError unless rate > 0.
-template <class T>
+template <Real T>
 Array<T> exponential(const Shape& shape, double rate = 1, Generator& generator = default_generator());
 
 struct MultinomialOptions {
@@ -166,7 +166,7 @@ struct MultinomialOptions {
 /// to its weight: (num_samples) or (rows, num_samples). Throws ShapeError for other shapes, ValueError for
 /// weights that are negative, for a row whose sum is 0 or not finite, and for more samples without
 /// replacement than weights above 0. https://pytorch.org/docs/stable/generated/torch.multinomial.html
-template <class T>
+template <Real T>
 Ids multinomial(const Array<T>& weights, Int num_samples, MultinomialOptions options = {},
                 Generator& generator = default_generator());
 

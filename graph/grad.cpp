@@ -130,7 +130,8 @@ std::vector<Variable<T>> detail::grad_down_to(const std::vector<Variable<T>>& en
   Variable<T> first = first_gradient("grad", output, options.seed, options.create_graph);
   if (inputs.empty()) fail<ValueError>("grad: inputs must not be empty");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].requires_grad()) fail<GraphError>("grad: input ", i, " does not require a gradient");
+    if (!inputs[i].requires_grad())
+      fail<GraphError>("grad: input ", i, " does not require a gradient, or is frozen");
   }
   const Ref<Node<T>> root = Access<T>::node(output);
   TowardsInputs<T> route(root, inputs, ends);

@@ -17,10 +17,12 @@ class Embedding : public Module<T> {
 
   /// With the given weight. Throws ShapeError unless weight is (vocabulary, dim).
   explicit Embedding(Array<T> weight, EmbeddingOptions options = {});
+  /// A number is no weight.
+  explicit Embedding(detail::Number auto) = delete;
 
   Variable<T> operator()(const Ids& ids) const;
   /// Ids are integers: xt::cast<std::int64_t>(ids).
-  template <detail::FloatExpression E>
+  template <detail::NoIds E>
   Variable<T> operator()(const E& ids) const = delete;
 
   const Variable<T>& weight() const& { return weight_; }

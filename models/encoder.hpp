@@ -10,7 +10,7 @@ namespace xgrad {
 /// 1, seq): it broadcasts over heads and queries. Throws ShapeError for ids of another rank.
 Mask padding_mask(const Ids& ids, std::int64_t pad_id);
 /// Ids are integers: xt::cast<std::int64_t>(ids).
-template <detail::FloatExpression E>
+template <detail::NoIds E>
 Mask padding_mask(const E& ids, std::int64_t pad_id) = delete;
 
 /// Result of with_weights().

@@ -17,6 +17,8 @@ class Linear : public Module<T> {
 
   /// With the given weight and bias. Throws ShapeError unless weight is (out, in) and bias (out) or absent.
   explicit Linear(Array<T> weight, std::optional<Array<T>> bias = {});
+  /// A number is no weight.
+  explicit Linear(detail::Number auto) = delete;
 
   Variable<T> operator()(const Variable<T>& x) const;
 

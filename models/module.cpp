@@ -65,22 +65,25 @@ void freeze_all(const State<T>& state, bool on) {
   });
 }
 
-/// The parameter or submodule of this dotted name; returns false if there is none.
+/// The parameter or submodule of this dotted name, or all below it; returns false if there is none.
 template <class T>
 bool freeze_part(const State<T>& state, std::string_view name, bool on) {
+  const std::string below = std::string(name) + ".";
+  bool found = false;
   for (const auto& [own, parameter] : state.parameters) {
-    if (own != name) continue;
+    if (own != name && !own.starts_with(below)) continue;
     freeze(parameter, on);
-    return true;
+    found = true;
   }
   for (const auto& [own, child] : state.children) {
-    if (own == name) {
+    if (own == name || own.starts_with(below)) {
       freeze_all(*child, on);
-      return true;
+      found = true;
+    } else if (name.starts_with(own + ".")) {
+      found = freeze_part(*child, name.substr(own.size() + 1), on) || found;
     }
-    if (name.starts_with(own + ".") && freeze_part(*child, name.substr(own.size() + 1), on)) return true;
   }
-  return false;
+  return found;
 }
 
 /// The dotted name of a module below another one; nothing if it is not there.
@@ -177,7 +180,7 @@ void Module<T>::requires_grad(bool on) const {
 
 template <class T>
 void Module<T>::requires_grad(std::string_view name, bool on) const {
-  if (!freeze_part(*state_, name, !on))
+  if (name.empty() || !freeze_part(*state_, name, !on))
     detail::fail<ValueError>(type(), ": requires_grad needs the name of a parameter or a submodule, got '",
                              name, "'");
 }
@@ -222,12 +225,23 @@ void Module<T>::add_child(std::string name, const Module& module) {
       detail::fail<ValueError>(type(), ": the child '", name, "' must not contain its parent");
     }
   });
+  for (const std::string& other : state_->names) {
+    if (other.starts_with(name + "."))
+      detail::fail<ValueError>(type(), ": the name '", other, "' must not be below that of the child '", name,
+                               "'");
+  }
   declare(name);
   state_->children.emplace_back(std::move(name), module.state_);
 }
 
 template <class T>
 void Module<T>::declare(const std::string& name) {
+  if (name.empty()) detail::fail<ValueError>(type(), ": a name must not be empty");
+  for (const auto& [child, state] : state_->children) {
+    if (name.starts_with(child + "."))
+      detail::fail<ValueError>(type(), ": the name '", name, "' must not be below that of the child '", child,
+                               "'");
+  }
   if (!state_->names.insert(name).second)
     detail::fail<ValueError>(type(), ": the name '", name, "' must not be declared twice");
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <concepts>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
@@ -96,11 +98,17 @@ class Module {
   /// be called while another thread computes.
   /// https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.requires_grad_
   void requires_grad(bool on) const;
-  /// The same for a part of the model: the submodule or parameter of this dotted name, "encoder.layers.0".
-  /// Throws ValueError for a name that is neither.
+  /// The same for parts of the model: the submodule or parameter of each dotted name, or all below it, as in
+  /// "encoder.layers.0" and "encoder.layers". Throws ValueError for another name.
   void requires_grad(std::string_view name, bool on) const;
-  /// A name alone would be converted to true.
-  void requires_grad(const char* name) const = delete;
+  void requires_grad(std::initializer_list<const char*> names, bool on) const {
+    for (const char* name : names) requires_grad(std::string_view(name), on);
+  }
+  /// What is not a bool, such as a name, is not converted to one.
+  template <class B>
+  requires(!std::same_as<B, bool>) void requires_grad(B on) const = delete;
+  template <class B>
+  requires(!std::same_as<B, bool>) void requires_grad(std::string_view name, B on) const = delete;
 
   /// Resets the gradients of all parameters.
   void zero_grad() const;
@@ -115,13 +123,23 @@ class Module {
   /// `type` is the class name for summaries.
   explicit Module(std::string type);
 
-  /// Registers a new parameter and returns it. Throws ValueError for a duplicate name.
+  /// Registers a new parameter and returns it. Throws ValueError for an empty name, and for one that another
+  /// entry has or that begins with a child's name and a dot.
   Variable<T> parameter(std::string name, Array<T> initial);
+  /// The same of an expression. One of double does not compile for float.
+  template <class E>
+  Variable<T> parameter(std::string name, const xt::xexpression<E>& initial) {
+    return parameter(std::move(name), detail::evaluated<T>(initial));
+  }
 
   /// Registers an array that is saved and loaded with the parameters but not trained, such as a running mean,
   /// and returns a constant of it, which assign() changes for all copies. Throws ValueError for a duplicate
   /// name.
   Variable<T> buffer(std::string name, Array<T> initial);
+  template <class E>
+  Variable<T> buffer(std::string name, const xt::xexpression<E>& initial) {
+    return buffer(std::move(name), detail::evaluated<T>(initial));
+  }
 
   /// Registers a submodule and returns it. Throws ValueError for a duplicate name.
   template <class M>

@@ -22,16 +22,20 @@ template <class T>
 void check_mask(const AttentionMask<T>& mask, const Shape& q, const Shape& k, std::size_t heads) {
   if (mask.allowed() == nullptr && !mask.bias().defined()) return;
   const Shape& shape = mask.allowed() != nullptr ? mask.allowed()->shape() : mask.bias().shape();
-  const std::size_t batch = q[0];
-  if (batch == 1 || shape.size() < 2 || shape[0] != batch || shape.back() != k[1]) return;
-  if (shape.size() == 2 && q[1] == batch) {
-    detail::fail<ShapeError>(name, ": mask must have rows for queries or for sequences, got mask ", shape,
-                             " for q ", q, ": reshape it to ", Shape{1, shape[0], shape[1]}, " or ",
+  const std::size_t batch = q[0], rank = shape.size();
+  if (batch == 1 || rank < 2 || shape[0] != batch || shape.back() != k[1]) return;
+  if (rank == 2 && q[1] != batch) {
+    detail::fail<ShapeError>(name, ": mask ", shape, " for the keys of sequences must be ",
                              Shape{batch, 1, 1, shape[1]});
   }
-  if (shape.size() == 3 && heads == batch) {
-    detail::fail<ShapeError>(name, ": mask must have a first axis for heads or for sequences, got mask ",
-                             shape, " for q ", q, ": reshape it to ", Shape{1, shape[0], shape[1], shape[2]},
+  if (rank == 2) {
+    detail::fail<ShapeError>(name, ": mask ", shape, " may be for queries or for sequences, as there are ",
+                             batch, " of each: reshape it to ", Shape{1, shape[0], shape[1]}, " or ",
+                             Shape{batch, 1, 1, shape[1]});
+  }
+  if (rank == 3 && heads == batch) {
+    detail::fail<ShapeError>(name, ": mask ", shape, " may be for heads or for sequences, as there are ",
+                             batch, " of each: reshape it to ", Shape{1, shape[0], shape[1], shape[2]},
                              " or ", Shape{batch, 1, shape[1], shape[2]});
   }
 }

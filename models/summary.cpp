@@ -13,7 +13,8 @@ template <class T>
 void add_rows(const detail::ModuleState<T>& state, std::size_t depth, std::vector<Row>& rows) {
   const std::string indent(2 * depth, ' ');
   for (const auto& [name, parameter] : state.parameters) {
-    rows.push_back({indent + name, to_string(parameter.shape()), std::to_string(parameter.size())});
+    rows.push_back({indent + name, to_string(parameter.shape()),
+                    (parameter.requires_grad() ? "" : "frozen ") + std::to_string(parameter.size())});
   }
   for (const auto& [name, buffer] : state.buffers)
     rows.push_back({indent + name, to_string(buffer.shape()), "buffer"});

@@ -55,13 +55,13 @@ class ToyEncoder : public Module<T> {
   Variable<T> class_logits(const Ids& ids) const;
 
   /// Ids are integers: xt::cast<std::int64_t>(ids).
-  template <detail::FloatExpression E>
+  template <detail::NoIds E>
   Variable<T> operator()(const E& ids) const = delete;
-  template <detail::FloatExpression E>
+  template <detail::NoIds E>
   EncoderResult<T> with_weights(const E& ids) const = delete;
-  template <detail::FloatExpression E>
+  template <detail::NoIds E>
   Variable<T> token_logits(const E& ids) const = delete;
-  template <detail::FloatExpression E>
+  template <detail::NoIds E>
   Variable<T> class_logits(const E& ids) const = delete;
 
   /// The heads applied to encoded tokens.

@@ -83,9 +83,8 @@ class PreTraining : public LanguageModel<T> {
   Variable<T> loss(const Input& input, const Ids& tokens, const Ids& next) const;
   /// Labels are integers: xt::cast<std::int64_t>(labels).
   template <class A, class B>
-  requires(xgrad::detail::FloatExpression<A> ||
-           xgrad::detail::FloatExpression<B>) Variable<T> loss(const Input& input, const A& tokens,
-                                                               const B& next)
+  requires(xgrad::detail::NoIds<A> ||
+           xgrad::detail::NoIds<B>) Variable<T> loss(const Input& input, const A& tokens, const B& next)
   const = delete;
 
  private:
@@ -180,9 +179,8 @@ class QuestionAnswerer : public TaskModel<T> {
   Variable<T> loss(const Input& input, const Ids& start, const Ids& end) const;
   /// Labels are integers: xt::cast<std::int64_t>(labels).
   template <class A, class B>
-  requires(xgrad::detail::FloatExpression<A> ||
-           xgrad::detail::FloatExpression<B>) Variable<T> loss(const Input& input, const A& start,
-                                                               const B& end)
+  requires(xgrad::detail::NoIds<A> || xgrad::detail::NoIds<B>) Variable<T> loss(const Input& input,
+                                                                                const A& start, const B& end)
   const = delete;
 
  private:

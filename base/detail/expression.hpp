@@ -21,10 +21,19 @@ Array<T> array_of(std::span<const E> elements) {
 template <class E>
 inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>::value;
 
-/// An expression whose elements are no ids.
+/// An expression of floating-point numbers.
 template <class E>
 concept FloatExpression =
     is_expression<E> && std::floating_point<typename std::remove_cvref_t<E>::value_type>;
+
+/// An expression whose elements are no ids: of floating-point numbers, or a mask.
+template <class E>
+concept NoIds = is_expression<E> &&(std::floating_point<typename std::remove_cvref_t<E>::value_type> ||
+                                    std::same_as<typename std::remove_cvref_t<E>::value_type, bool>);
+
+/// An expression whose elements are not true or false.
+template <class E>
+concept NoMask = is_expression<E> && !std::same_as<typename std::remove_cvref_t<E>::value_type, bool>;
 
 template <class T, class V>
 inline constexpr bool is_wider_number = std::floating_point<V> && (sizeof(V) > sizeof(T));

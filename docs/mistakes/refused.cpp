@@ -46,16 +46,17 @@ void options(const Variable<float>& x, const Variable<float>& a, const Variable<
   narrow(x, 0, 0, 1);
   sum(x).backward(true);  // error
   sum(x).backward({.retain_graph = true});
-  model.requires_grad("encoder");  // error
-  model.requires_grad("encoder", false);
+  model.requires_grad("encoder");                // error
+  model.requires_grad("encoder", "token_head");  // error
+  model.requires_grad({"encoder", "token_head"}, false);
   maximum(x, true);  // error
   maximum(x, 1);
   // [options]
 }
 
 void ids(const Models& models, const Variable<float>& x, const Variable<float>& weight,
-         const Variable<float>& log_p, const Array<float>& floats, const Ids& integers,
-         const Array<float>& p) {
+         const Variable<float>& log_p, const Array<float>& floats, const Ids& integers, const Array<float>& p,
+         const Mask& mask) {
   // [ids]
   embedding(floats, weight);  // error
   embedding(xt::cast<std::int64_t>(floats), weight);
@@ -69,6 +70,10 @@ void ids(const Models& models, const Variable<float>& x, const Variable<float>& 
   index_select(x, 0, integers);
   index_put(x, {floats}, weight);  // error
   index_put(x, {integers}, weight);
+  index_select(x, 0, mask);  // error
+  masked_select(x, mask);
+  masked_fill(x, integers, 0);  // error
+  masked_fill(x, mask, 0);
   one_hot(floats);  // error
   one_hot(integers);
   padding_mask(floats, 0);  // error
@@ -92,7 +97,6 @@ void types(const Variable<float>& x, const Variable<double>& y, const Array<doub
   x + Variable<float>(xt::cast<float>(y.value()));
   const Variable<float> ones{1, 1};  // error
   const Variable<float> list({1, 1});
-  const Array<float> column{{1}, {2}};  // error
   const Array<float> reshaped = reshape(Array<float>{1, 2}, {2, 1});
   const Variable<float> truth(true);  // error
   const Variable<float> one(1, true);

@@ -77,6 +77,10 @@ void making_arrays() {
   Array<float>(xt::adapt(numbers, {2, 3}));
   const Ids ids{1, 2, 3, 4};
   reshape(ids, {2, -1});
+  const Variable<float> x(ones<float>({2}));
+  Mask(x.value() > 3);
+  const std::size_t n = 4;
+  Mask(xt::tril(full<bool>({n, n}, true)));
   const Array<float> p{0.25f, 0.75f}, weights{1, 2, 3};
   bernoulli(p), exponential<float>({3}, 2);
   multinomial(weights, 2, {.replacement = true});
@@ -195,16 +199,22 @@ class Net : public Module<T> {
       : Module<T>("Net"),
         linear_(this->child("linear", Linear<T>(4, 2))),
         scale_(this->parameter("scale", ones<T>({4}))),
-        mean_(this->buffer("mean", zeros<T>({4}))) {}
+        mean_(this->buffer("mean", zeros<T>({4}))),
+        embedding_(this->child("embedding", Embedding<T>(10, 4))) {
+    layers_.push_back(this->child("layers.0", Linear<T>(4, 4)));
+  }
 
   Variable<T> operator()(const Variable<T>& x) const {
     const auto scope = this->scope();
-    return linear_((x - mean_) * scale_);
+    linear(x, embedding_.weight(), {});
+    return linear_(layers_[0]((x - mean_) * scale_));
   }
 
  private:
   Linear<T> linear_;
   Variable<T> scale_, mean_;
+  Embedding<T> embedding_;
+  std::vector<Linear<T>> layers_;
 };
 
 void modules(const std::string& path) {

@@ -79,9 +79,10 @@ XGRAD_PARALLEL_KERNEL(add_scaled, n, 1,
 
 XGRAD_PARALLEL_KERNEL(average_step, n, 1, (T * average, const T* x, std::size_t n, double decay),
                       (average, x, n, decay)) {
-  const T keep = T(decay), take = T(1 - decay);
+  const T take = T(1 - decay);
   XGRAD_INDEPENDENT
-  for (std::size_t i = begin; i < end; ++i) average[i] = keep * average[i] + take * x[i];
+  for (std::size_t i = begin; i < end; ++i)
+    average[i] += take * (x[i] - average[i]);  // none of what does not change
 }
 
 }  // namespace xgrad::kernels

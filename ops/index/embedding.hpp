@@ -21,7 +21,7 @@ struct EmbeddingOptions {
 template <class T>
 Variable<T> embedding(const Ids& ids, const Variable<T>& weight, EmbeddingOptions options = {});
 /// Ids are integers: xt::cast<std::int64_t>(ids).
-template <class T, detail::FloatExpression E>
+template <class T, detail::NoIds E>
 Variable<T> embedding(const E& ids, const Variable<T>& weight, EmbeddingOptions options = {}) = delete;
 
 namespace ops {

@@ -33,7 +33,7 @@ Variable<T> narrow(const Variable<T>& x, Int dim, Int start, Int length);
 template <class T>
 Variable<T> index_select(const Variable<T>& x, Int dim, const Ids& index);
 /// Ids are integers: xt::cast<std::int64_t>(index).
-template <class T, detail::FloatExpression E>
+template <class T, detail::NoIds E>
 Variable<T> index_select(const Variable<T>& x, Int dim, const E& index) = delete;
 
 /// y[i, j, k] = x[index[i, j, k], j, k] for dim 0, and so on; y has the shape of index, which may be longer
@@ -42,7 +42,7 @@ Variable<T> index_select(const Variable<T>& x, Int dim, const E& index) = delete
 template <class T>
 Variable<T> gather(const Variable<T>& x, Int dim, const Ids& index);
 /// Ids are integers: xt::cast<std::int64_t>(index).
-template <class T, detail::FloatExpression E>
+template <class T, detail::NoIds E>
 Variable<T> gather(const Variable<T>& x, Int dim, const E& index) = delete;
 
 /// Python's start:end:step, as an argument of slice.

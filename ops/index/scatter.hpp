@@ -22,7 +22,7 @@ namespace xgrad {
 template <class T>
 Variable<T> scatter_add(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& src);
 /// Ids are integers: xt::cast<std::int64_t>(index).
-template <class T, detail::FloatExpression E>
+template <class T, detail::NoIds E>
 Variable<T> scatter_add(const Variable<T>& x, Int dim, const E& index, const Variable<T>& src) = delete;
 
 /// x with slice i of source along `dim` added to slice index[i]; index is (N) or (), and source has the shape
@@ -31,7 +31,7 @@ Variable<T> scatter_add(const Variable<T>& x, Int dim, const E& index, const Var
 template <class T>
 Variable<T> index_add(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& source);
 /// Ids are integers: xt::cast<std::int64_t>(index).
-template <class T, detail::FloatExpression E>
+template <class T, detail::NoIds E>
 Variable<T> index_add(const Variable<T>& x, Int dim, const E& index, const Variable<T>& source) = delete;
 
 /// A list of ids, one for each of the leading axes. Arrays of floating-point numbers are none.
@@ -41,7 +41,8 @@ class IndexArrays {
    public:
     Item(Ids ids) : ids_(std::move(ids)) {}
     Item(std::initializer_list<std::int64_t> ids) : ids_(ids) {}
-    template <detail::FloatExpression E>
+    Item(std::initializer_list<bool> mask) = delete;
+    template <detail::NoIds E>
     Item(const E& ids) = delete;
 
    private:
@@ -79,13 +80,16 @@ Variable<T> index_put(const Variable<T>& x, const IndexArrays& indices, const Va
 /// elsewhere. https://pytorch.org/docs/stable/generated/torch.masked_select.html
 template <class T>
 Variable<T> masked_select(const Variable<T>& x, const Mask& mask);
+/// A mask is of bool: compare the numbers.
+template <class T, detail::NoMask E>
+Variable<T> masked_select(const Variable<T>& x, const E& mask) = delete;
 
 /// y[..., c] = 1 where c is the id, else 0; the default of num_classes is the largest id + 1. Throws
 /// IndexError for an id out of range, ValueError for num_classes below 1 and for the default without ids.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
 Ids one_hot(const Ids& ids, Int num_classes = -1);
 /// Ids are integers: xt::cast<std::int64_t>(ids).
-template <detail::FloatExpression E>
+template <detail::NoIds E>
 Ids one_hot(const E& ids, Int num_classes = -1) = delete;
 
 namespace ops {

@@ -37,6 +37,12 @@ Variable<T> cross_entropy(const Variable<T>& logits, const E& target,
                           const CrossEntropyOptions<std::type_identity_t<T>>& options = {}) {
   return cross_entropy(logits, Variable<T>(target), options);
 }
+/// A mask is neither.
+template <class T, detail::NoIds E>
+requires(!detail::FloatExpression<E>) Variable<T> cross_entropy(
+    const Variable<T>& logits, const E& target,
+    const CrossEntropyOptions<std::type_identity_t<T>>& options = {})
+= delete;
 
 namespace ops {
 

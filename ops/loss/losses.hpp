@@ -97,7 +97,7 @@ template <class T>
 Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
                      const NllLossOptions<std::type_identity_t<T>>& options = {});
 /// Targets are integers: xt::cast<std::int64_t>(target).
-template <class T, detail::FloatExpression E>
+template <class T, detail::NoIds E>
 Variable<T> nll_loss(const Variable<T>& log_probs, const E& target,
                      const NllLossOptions<std::type_identity_t<T>>& options = {}) = delete;
 

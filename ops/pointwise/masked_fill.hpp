@@ -10,6 +10,9 @@ namespace xgrad {
 /// https://pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html
 template <class T>
 Variable<T> masked_fill(const Variable<T>& x, const Mask& mask, std::type_identity_t<T> value);
+/// A mask is of bool: compare the numbers.
+template <class T, detail::NoMask E>
+Variable<T> masked_fill(const Variable<T>& x, const E& mask, std::type_identity_t<T> value) = delete;
 
 namespace ops {
 

@@ -14,12 +14,18 @@ Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>
 /// where() for any expression as the condition and an expression or a number as a or b. It has the signature
 /// of xt::where, and is preferred because it is constrained.
 template <class C, class A, class B>
-requires(detail::is_expression<C> && (detail::is_variable<std::remove_cvref_t<A>> ||
-                                      detail::is_variable<std::remove_cvref_t<B>>)) auto where(C&& condition,
-                                                                                               A&& a, B&& b) {
+requires(detail::is_expression<C> && !detail::NoMask<C> &&
+         (detail::is_variable<std::remove_cvref_t<A>> ||
+          detail::is_variable<std::remove_cvref_t<B>>)) auto where(C&& condition, A&& a, B&& b) {
   using V = detail::variable_of<A, B>;
   return where<typename V::value_type>(condition, detail::as_variable<V>(a), detail::as_variable<V>(b));
 }
+
+/// A condition is of bool: compare the numbers.
+template <detail::NoMask C, class A, class B>
+requires(detail::is_variable<std::remove_cvref_t<A>> ||
+         detail::is_variable<std::remove_cvref_t<B>>) void where(const C& condition, const A& a,
+                                                                 const B& b) = delete;
 
 namespace ops {
 

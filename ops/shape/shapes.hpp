@@ -23,11 +23,12 @@ Shape reshaped(const Shape& from, const Dims& shape);
 
 }  // namespace detail
 
-/// The same of an array, such as Ids or a Mask.
-template <class T>
-Array<T> reshape(Array<T> x, const Dims& shape) {
-  x.reshape(detail::reshaped(x.shape(), shape));
-  return x;
+/// The same of an array or an expression, such as Ids or a Mask.
+template <class E>
+Array<typename E::value_type> reshape(const xt::xexpression<E>& x, const Dims& shape) {
+  Array<typename E::value_type> y(x);
+  y.reshape(detail::reshaped(y.shape(), shape));
+  return y;
 }
 
 /// Axis k of the result is axis dims[k] of x; dims contains each axis once.

@@ -183,7 +183,8 @@ TEST(GradEachTest, SaysWhatIsWrong) {
   EXPECT_EQ(message_of<GraphError>([&] {
               grad_each(sum(x), {x, V(1.0f)}, taken.take());
             }),
-            "grad_each: leaf 1 must be a leaf that requires a gradient, got one that does not require any");
+            "grad_each: leaf 1 must be a leaf that requires a gradient, got one that does not require any, "
+            "or is frozen");
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { grad_each(sum(x), {}, taken.take()); }),
             "grad_each: leaves must not be empty");
   EXPECT_EQ(message_of<GraphError>([&] { grad_each(V(1.0f), {x}, taken.take()); }),

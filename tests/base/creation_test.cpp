@@ -18,6 +18,11 @@ concept Fills = requires(V value) {
   xgrad::full<T>(Shape{2}, value);
 };
 
+template <class T, class V>
+concept Counts = requires(V value) {
+  xgrad::arange<T>(Shape{2}, value);
+};
+
 TEST(CreationTest, ArraysHaveTheShapeThatIsGiven) {
   EXPECT_EQ(xgrad::zeros<std::int64_t>({2, 3}), (Ids{{0, 0, 0}, {0, 0, 0}}));
   EXPECT_EQ(xgrad::ones<float>({3}), (Array<float>{1, 1, 1}));
@@ -33,7 +38,8 @@ TEST(CreationTest, ArraysHaveTheShapeThatIsGiven) {
 
 TEST(CreationTest, IntegersAreNotFilledWithFractions) {
   static_assert(Fills<std::int64_t, int> && Fills<float, double> && Fills<bool, bool>);
-  static_assert(!Fills<std::int64_t, double> && !Fills<bool, float>);
+  static_assert(!Fills<std::int64_t, double> && !Fills<bool, float> && !Fills<std::int64_t, bool>);
+  static_assert(!Counts<std::int64_t, double> && Counts<std::int64_t, std::size_t> && Counts<float, double>);
 }
 
 TEST(CreationTest, ArangeCountsInRowMajorOrder) {
@@ -50,6 +56,8 @@ TEST(CreationTest, ArraysThatAreNoVariablesAreReshaped) {
               xgrad::reshape(Ids{1, 2, 3}, {2, 2});
             }),
             "reshape: the number of elements must not change, got x (3) and shape (2, 2)");
+  EXPECT_EQ(xgrad::reshape(Ids{1, 2} + 1, {2, 1}).shape(), (Shape{2, 1}));
+  EXPECT_EQ(xgrad::reshape(xt::xarray<float>{1, 2} > 1, -1), (Mask{false, true}));
 }
 
 #ifdef XTENSOR_ENABLE_ASSERT

@@ -391,9 +391,9 @@ TEST(GradTest, UnusedInputsAreAnErrorUnlessAllowed) {
   EXPECT_TRUE(grads[0].defined());
   EXPECT_FALSE(grads[1].defined());
   EXPECT_EQ(message_of<GraphError>([&] { grad(sum(x), {V(1.0f)}); }),
-            "grad: input 0 does not require a gradient");
+            "grad: input 0 does not require a gradient, or is frozen");
   EXPECT_EQ(message_of<GraphError>([&] { grad(sum(x), {V()}); }),
-            "grad: input 0 does not require a gradient");
+            "grad: input 0 does not require a gradient, or is frozen");
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { grad(sum(x), {}); }), "grad: inputs must not be empty");
 }
 
