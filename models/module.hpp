@@ -133,15 +133,16 @@ class Module {
   }
 
   /// Registers an array that is saved and loaded with the parameters but not trained, such as a running mean,
-  /// and returns a constant of it, which assign() changes for all copies. Throws ValueError for a duplicate
-  /// name.
+  /// and returns a constant of it, which assign() changes for all copies. Throws ValueError for a name as
+  /// parameter() does.
   Variable<T> buffer(std::string name, Array<T> initial);
   template <class E>
   Variable<T> buffer(std::string name, const xt::xexpression<E>& initial) {
     return buffer(std::move(name), detail::evaluated<T>(initial));
   }
 
-  /// Registers a submodule and returns it. Throws ValueError for a duplicate name.
+  /// Registers a submodule and returns it. Throws ValueError for a name as parameter() does, and for one with
+  /// which and a dot that of another entry begins.
   template <class M>
   M child(std::string name, M module) {
     add_child(std::move(name), module);

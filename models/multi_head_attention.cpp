@@ -20,8 +20,8 @@ std::size_t checked_heads(std::size_t d_model, std::size_t heads) {
 /// A mask's first axis may be meant to be that of the sequences, where it has their number.
 template <class T>
 void check_mask(const AttentionMask<T>& mask, const Shape& q, const Shape& k, std::size_t heads) {
-  if (mask.allowed() == nullptr && !mask.bias().defined()) return;
-  const Shape& shape = mask.allowed() != nullptr ? mask.allowed()->shape() : mask.bias().shape();
+  if (mask.shape() == nullptr) return;
+  const Shape& shape = *mask.shape();
   const std::size_t batch = q[0], rank = shape.size();
   if (batch == 1 || rank < 2 || shape[0] != batch || shape.back() != k[1]) return;
   if (rank == 2 && q[1] != batch) {

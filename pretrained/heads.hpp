@@ -58,6 +58,9 @@ class MaskedLM : public LanguageModel<T> {
 
   /// The mean or the sum of the cross-entropies of the labels (batch, length) that are not -100.
   Variable<T> loss(const Input& input, const Ids& labels, Reduction reduction = Reduction::mean) const;
+  /// Labels are integers: xt::cast<std::int64_t>(labels).
+  template <xgrad::detail::NoIds E>
+  Variable<T> loss(const Input& input, const E& labels, Reduction reduction = Reduction::mean) const = delete;
 };
 
 /// BERT's two pre-training tasks: masked tokens, and whether the second text follows the first (class 0) or
@@ -106,6 +109,9 @@ class NextSentence : public TaskModel<T> {
 
   /// The mean cross-entropy of labels (batch).
   Variable<T> loss(const Input& input, const Ids& labels) const;
+  /// Labels are integers: xt::cast<std::int64_t>(labels).
+  template <xgrad::detail::NoIds E>
+  Variable<T> loss(const Input& input, const E& labels) const = delete;
 
  private:
   Linear<T> next_;
@@ -151,6 +157,9 @@ class TokenClassifier : public TaskModel<T> {
 
   /// The mean or the sum of the cross-entropies of the labels (batch, length) that are not -100.
   Variable<T> loss(const Input& input, const Ids& labels, Reduction reduction = Reduction::mean) const;
+  /// Labels are integers: xt::cast<std::int64_t>(labels).
+  template <xgrad::detail::NoIds E>
+  Variable<T> loss(const Input& input, const E& labels, Reduction reduction = Reduction::mean) const = delete;
 
  private:
   Variable<T> dropped(const Input& input) const;
@@ -202,6 +211,9 @@ class Discriminator : public TaskModel<T> {
 
   /// The mean binary cross-entropy over all tokens except padding; labels (batch, length) are 0 or 1.
   Variable<T> loss(const Input& input, const Ids& labels) const;
+  /// Labels are integers: xt::cast<std::int64_t>(labels).
+  template <xgrad::detail::NoIds E>
+  Variable<T> loss(const Input& input, const E& labels) const = delete;
 
  private:
   Linear<T> dense_, prediction_;

@@ -30,6 +30,12 @@ class AttentionMask {
   const Mask* allowed() && = delete;
   const std::shared_ptr<const Mask>& shared_allowed() const& { return allowed_; }
   std::shared_ptr<const Mask> shared_allowed() && { return std::move(allowed_); }
+  /// That of the mask or the bias; null without either.
+  const Shape* shape() const& {
+    if (allowed_ != nullptr) return &allowed_->shape();
+    return bias_.defined() ? &bias_.shape() : nullptr;
+  }
+  const Shape* shape() && = delete;
   /// Undefined without a bias.
   const Variable<T>& bias() const& { return bias_; }
   Variable<T> bias() && { return bias_; }

@@ -586,6 +586,22 @@ TEST(PretrainedTest, ProblemTypesHaveTheirLosses) {
             "SequenceClassifier: targets must be (batch, labels), got (3) for logits (2, 1)");
 }
 
+/// Whether Model takes labels of this type.
+template <class Model, class Labels>
+concept TakesLabels = requires(const Model& model, const Input& input, const Labels& labels) {
+  model.loss(input, labels);
+};
+
+TEST(PretrainedTest, LabelsAreIntegers) {
+  static_assert(TakesLabels<MaskedLM<float>, Ids> && !TakesLabels<MaskedLM<float>, Array<float>>);
+  static_assert(TakesLabels<TokenClassifier<float>, Ids> &&
+                !TakesLabels<TokenClassifier<float>, Array<float>>);
+  static_assert(TakesLabels<NextSentence<float>, Ids> && !TakesLabels<NextSentence<float>, Array<double>>);
+  static_assert(TakesLabels<Discriminator<float>, Ids> && !TakesLabels<Discriminator<float>, xgrad::Mask>);
+  static_assert(TakesLabels<SequenceClassifier<float>, Ids> &&
+                TakesLabels<SequenceClassifier<float>, Array<float>>);
+}
+
 TEST(PretrainedTest, RefusesInputThatDoesNotFit) {
   const Encoder<float> encoder(small_config());
   const auto refusal = [&](const Input& input) { return message_of([&] { encoder(input); }); };

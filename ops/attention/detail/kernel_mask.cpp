@@ -49,10 +49,9 @@ Mask hidden_keys(const Mask* allowed, bool is_causal, const Shape& scores) {
 
 template <class T>
 void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores) {
-  if (mask.allowed() == nullptr && !mask.bias().defined()) return;
-  const Shape& shape = mask.allowed() != nullptr ? mask.allowed()->shape() : mask.bias().shape();
-  if (!stretches_to(shape, scores))
-    fail<ShapeError>(op, ": attn_mask must broadcast to the scores ", scores, ", got ", shape);
+  const Shape* const shape = mask.shape();
+  if (shape != nullptr && !stretches_to(*shape, scores))
+    fail<ShapeError>(op, ": attn_mask must broadcast to the scores ", scores, ", got ", *shape);
 }
 
 template <class T>
