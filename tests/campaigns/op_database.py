@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""op_database.py FOLDER CONFORMANCE: all samples of PyTorch's op database, OpInfo, of the ops that xgrad has.
+"""op_database.py FOLDER CONFORMANCE: all samples of PyTorch's databases of ops, modules and optimizers that xgrad has.
 
 Writes them to FOLDER as conformance cases (tests/data/conformance_format.md) in double and in float, with values, gradients
 and derivatives of gradients, runs the program CONFORMANCE on them, and compares what differs with op_database.md beside this
@@ -9,6 +9,7 @@ differences. Needs PyTorch 2.13.
 
 import collections
 import hashlib
+import itertools
 import json
 import pathlib
 import re
@@ -23,7 +24,9 @@ sys.path.insert(0, str(HERE.parent / "programs"))
 import opinfo_cases  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
-from opinfo_cases import OPS, TYPES, Op, excess  # noqa: E402
+from opinfo_cases import OPS, TYPES, Op, excess, plain  # noqa: E402
+from torch.testing._internal.common_modules import module_db  # noqa: E402
+from torch.testing._internal.common_optimizers import optim_db  # noqa: E402
 
 MOST_ELEMENTS = 100_000  # of all inputs of a case
 opinfo_cases.MOST_SCALE = 1e3
@@ -88,6 +91,142 @@ MORE = [
        order="input target weight"),
 ]
 
+BY_NAME = {op.name: op for op in [*OPS, *MORE]}
+
+# Modules that are a function of inputs and parameters, and the op that it is.
+MODULES = {
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits", "CrossEntropyLoss": "cross_entropy", "ELU": "elu", "Embedding": "embedding",
+    "GELU": "gelu", "HuberLoss": "huber_loss", "KLDivLoss": "kl_div", "L1Loss": "l1_loss", "LayerNorm": "layer_norm",
+    "LeakyReLU": "leaky_relu", "Linear": "linear", "LogSigmoid": "log_sigmoid", "LogSoftmax": "log_softmax", "MSELoss": "mse_loss",
+    "NLLLoss": "nll_loss", "ReLU": "relu", "SiLU": "silu", "Sigmoid": "sigmoid", "SmoothL1Loss": "smooth_l1_loss", "Softmax": "softmax",
+    "Softplus": "softplus", "Tanh": "tanh",
+}
+PADS = {"Circular": "circular", "Constant": "constant", "Reflection": "reflect", "Replication": "replicate", "Zero": "constant"}
+
+
+class Attention:
+    """nn.MultiheadAttention or nn.TransformerEncoderLayer as an op of its inputs, parameters and masks."""
+
+    kind, graph, defaults, is_smooth, variant = "", None, (), True, ""
+
+    def __init__(self, module):
+        self.module = module.train()
+        self.is_layer = isinstance(module, torch.nn.TransformerEncoderLayer)
+        self.name = "transformer_encoder_layer" if self.is_layer else "multi_head_attention"
+        self.source = type(module).__name__
+        self.attention = module.self_attn if self.is_layer else module
+
+    def arguments(self, given):
+        """The inputs by their names, and the attributes; None if the module has what the op has not."""
+        of_heads = self.attention
+        if of_heads.in_proj_bias is None or of_heads.bias_k is not None or of_heads.add_zero_attn:
+            return None
+        names = ["src"] if self.is_layer else ["query", "key", "value"]
+        values = dict(zip(names, given.args), **given.kwargs)
+        if values[names[0]].dim() == 3 and not of_heads.batch_first:
+            return None
+        inputs = {name: values[name] if values[name].dim() == 3 else values[name].detach()[None].requires_grad_() for name in names}
+        inputs |= {name: p.detach().clone().requires_grad_() for name, p in self.module.named_parameters()}
+        padding = values.get("src_key_padding_mask" if self.is_layer else "key_padding_mask")
+        inputs["key_padding_mask"] = padding[None] if padding is not None and padding.dim() == 1 else padding
+        mask = values.get("src_mask" if self.is_layer else "attn_mask")
+        heads = of_heads.num_heads
+        inputs["attn_mask"] = mask.unflatten(0, (-1, heads)) if mask is not None and mask.dim() == 3 else mask
+        attributes = {"num_heads": heads}
+        if self.is_layer:
+            activation = "gelu" if self.module.activation_relu_or_gelu == 2 else "relu"
+            attributes |= {"activation": activation, "norm_first": self.module.norm_first, "eps": self.module.norm1.eps}
+        return inputs, attributes
+
+    def results(self, inputs, attributes):
+        inputs = dict(inputs)
+        padding, mask = inputs.pop("key_padding_mask"), inputs.pop("attn_mask")
+        mask = mask.flatten(0, 1) if mask is not None and mask.dim() == 4 else mask
+        names = ["src"] if self.is_layer else ["query", "key", "value"]
+        arguments = [x if self.attention.batch_first else x.transpose(0, 1) for x in map(inputs.pop, names)]
+        masks = {"src_key_padding_mask": padding, "src_mask": mask} if self.is_layer else {"key_padding_mask": padding, "attn_mask": mask}
+        y = torch.func.functional_call(self.module, inputs, tuple(arguments), masks)
+        y = y if self.is_layer else y[0]
+        return [y if self.attention.batch_first else y.transpose(0, 1)]
+
+
+def module_case(module, given):
+    """(op, inputs, attributes) of a module and what it is called with; None if no op takes them."""
+    name = type(module).__name__
+    if name in ("MultiheadAttention", "TransformerEncoderLayer"):
+        op = Attention(module)
+        found = op.arguments(given)
+        return found and (op, *found)
+    pad = next((PADS[kind] for kind in PADS if name.startswith(kind + "Pad")), None)
+    op = BY_NAME["pad" if pad else MODULES[name]]
+    if pad:
+        attributes = {"pad": list(module.padding), "mode": pad, "value": getattr(module, "value", 0.0)}
+        results = lambda x, a: F.pad(x["input"], a["pad"], a["mode"], a["value"] if pad == "constant" else None)  # noqa: E731
+        op = next(o for o in OPS if o.name == "pad" and o.kind == pad)
+        op.call = op.call or results
+    else:
+        attributes = {name: getattr(module, name, default) for name, default in op.defaults.items()}
+    attributes = {name: plain(list(value) if isinstance(value, tuple) else value) for name, value in attributes.items()}
+    own = {name: x.detach().requires_grad_(isinstance(x, torch.nn.Parameter))
+           for name, x in [*module.named_parameters(), *module.named_buffers()] if x is not None}
+    if not set(own) <= set(op.inputs):
+        return None
+    rest = [name for name in op.inputs if name not in own]
+    inputs = {name: own.get(name) for name in op.inputs}
+    inputs.update(zip(rest, given.args), **given.kwargs)
+    if any(not isinstance(x, (torch.Tensor, type(None))) for x in inputs.values()):
+        return None
+    expected = module(*given.args, **given.kwargs)
+    assert torch.equal(op.results(inputs, attributes)[0].nan_to_num(3), expected.nan_to_num(3)), name
+    return op, inputs, attributes
+
+
+def module_samples():
+    """(name, source, op, inputs, attributes) of PyTorch's inputs of modules; None for one that no op takes."""
+    for info in module_db:
+        cls = info.module_cls
+        known = cls.__name__ in MODULES or cls in (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer)
+        if cls.__module__.startswith("torch.nn.") and (known or cls.__module__.endswith("padding")):
+            opinfo_cases.start_generators()
+            samples = info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=True)
+            for i, sample in enumerate(samples):
+                made = sample.constructor_input
+                module = cls(*made.args, **made.kwargs).double()
+                found = module_case(module, sample.forward_input)
+                yield (f"{cls.__name__}.m{i:03}", f"{cls.__name__}, module input {i}", *found) if found else None
+
+
+def add_optimizers(folder, left_out):
+    """Cases of SGD, Adam and AdamW: five steps, with each of PyTorch's options, for each of three shapes."""
+    for info in optim_db:
+        name = info.optim_cls.__name__
+        if name not in ("SGD", "Adam", "AdamW"):
+            continue
+        for (i, sample), shape, dtype in itertools.product(enumerate(info.optim_inputs_func("cpu")), [(), (7,), (3, 4)], TYPES):
+            options = {key: float(x) if isinstance(x, torch.Tensor) else x for key, x in sample.kwargs.items()}
+            if options.get("maximize") or options.get("amsgrad"):
+                left_out["an option that xgrad has not"] += 1
+                continue
+            opinfo_cases.start_generators()
+            type_name, ending, rtol, atol = TYPES[dtype]
+            numbers = [torch.randn(shape, dtype=torch.float64).to(dtype) for _ in range(6)]
+            exact = opinfo_cases.started(numbers[0].double(), True)
+            optimizer = info.optim_cls([exact], **options)
+            for gradient in numbers[1:]:
+                exact.grad = gradient.double()
+                optimizer.step()
+            group = optimizer.param_groups[0]
+            wanted = ["momentum", "dampening", "nesterov"] if name == "SGD" else ["eps"]
+            attributes = {key: group[key] for key in ["lr", "weight_decay", *wanted]}
+            if name != "SGD":
+                attributes |= dict(zip(["beta1", "beta2"], group["betas"]))
+            shown = "x".join(map(str, shape)) or "number"
+            folder.cases.append({
+                "id": f"opinfo.optim_{name.lower()}.{shown}.o{i:03}.{ending}", "op": f"optim_{name.lower()}", "dtype": type_name,
+                "attrs": attributes, "inputs": list(map(folder.add, numbers)), "outputs": [folder.add(exact.to(dtype))],
+                "grad_output": None, "grad_inputs": [None] * len(numbers), "rtol": rtol, "atol": atol,
+                "source": f"torch {torch.__version__} {name}, optimizer input {i}", "tags": []})
+
 
 def all_samples(op):
     """PyTorch's reference inputs, its sample inputs among them."""
@@ -99,9 +238,22 @@ def all_samples(op):
         yield from op.info.sample_inputs(**options)
 
 
+def with_arrays(op, sample):
+    """The sample with arrays without axes in place of numbers that are inputs."""
+    def of(name, x):
+        return torch.tensor(x, dtype=torch.float64) if name in op.inputs and type(x) in (int, float) else x
+
+    names = iter(op.order)
+    sample.input = of(next(names), sample.input)
+    sample.args = tuple(of(next(names, None), x) for x in sample.args)
+    sample.kwargs = {name: of(name, x) for name, x in sample.kwargs.items()}
+    return sample
+
+
 def samples_of(op):
     """(name, source, inputs, attributes) of the samples that the op takes; None for one that it does not."""
     for i, sample in enumerate(all_samples(op)):
+        sample = with_arrays(op, sample)
         name, source = f"r{i:03}", f"reference input {i}"
         try:
             found = op.arguments(sample)
@@ -184,32 +336,39 @@ def add_second(op, folder, case, inputs, attributes, dtype):
         "rtol": rtol * scale, "atol": atol * scale}
 
 
+def every_sample():
+    """(name, source, op, inputs, attributes) of all ops and modules; None for one that no op takes."""
+    for op in [*OPS, *MORE]:
+        if op.info is not None:
+            for sample in samples_of(op):
+                yield (*sample[:2], op, *sample[2:]) if sample else None
+    yield from module_samples()
+
+
 def write(path):
     """Writes all cases; returns how many, and how many have derivatives of gradients."""
     left_out = collections.Counter()
     folder = Folder(path)
     opinfo_cases.MOST_ELEMENTS = MOST_ELEMENTS
-    for op in [*OPS, *MORE]:
-        if op.info is None:
+    for sample in every_sample():
+        if sample is None:
+            left_out["another signature"] += 1
             continue
-        for sample in samples_of(op):
-            if sample is None:
-                left_out["another signature"] += 1
+        name, source, op, inputs, attributes = sample
+        if sum(x.numel() for x in inputs.values() if x is not None) > MOST_ELEMENTS:
+            left_out["too large"] += 1
+            continue
+        for dtype in TYPES:
+            try:
+                why = opinfo_cases.case(op, folder, name, source, inputs, attributes, dtype)
+            except RuntimeError:
+                why = "PyTorch refuses it"
+            if why:
+                left_out["PyTorch is far off" if why.startswith("PyTorch is off") else why] += 1
                 continue
-            name, source, inputs, attributes = sample
-            if sum(x.numel() for x in inputs.values() if x is not None) > MOST_ELEMENTS:
-                left_out["too large"] += 1
-                continue
-            for dtype in TYPES:
-                try:
-                    why = opinfo_cases.case(op, folder, name, source, inputs, attributes, dtype)
-                except RuntimeError:
-                    why = "PyTorch refuses it"
-                if why:
-                    left_out["PyTorch is far off" if why.startswith("PyTorch is off") else why] += 1
-                    continue
-                folder.cases[-1]["source"] = f"torch {torch.__version__} {op.source}, {source}"
-                add_second(op, folder, folder.cases[-1], inputs, attributes, dtype)
+            folder.cases[-1]["source"] = f"torch {torch.__version__} {op.source}, {source}"
+            add_second(op, folder, folder.cases[-1], inputs, attributes, dtype)
+    add_optimizers(folder, left_out)
     (folder.path / "cases.json").write_text("[\n" + ",\n".join(map(json.dumps, folder.cases)) + "\n]\n")
     counts = len(folder.cases), sum("second" in case for case in folder.cases)
     print("{} cases, {} with derivatives of gradients".format(*counts))
