@@ -204,17 +204,13 @@ class Pass {
 
 }  // namespace
 
-namespace ops {
-
-constexpr Op clone("clone", {"gradient"});
-
-}  // namespace ops
+constexpr Op clone_op("clone", {"gradient"});
 
 template <class T>
 Variable<T> clone(const Variable<T>& gradient) {
   Variable<T> y = empty<T>(gradient.shape());
   std::copy_n(data(gradient), y.size(), data(y));
-  return same_elements(ops::clone, std::move(y), gradient);
+  return same_elements(clone_op, std::move(y), gradient);
 }
 
 template <class T>

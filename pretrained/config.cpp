@@ -103,9 +103,9 @@ constexpr Fields fields_of(Family family) {
 }
 
 /// Reads fields that are there, and leaves the others as they are.
-class Reader {
+class FieldReader {
  public:
-  explicit Reader(const Json& json) : json_(json) {}
+  explicit FieldReader(const Json& json) : json_(json) {}
 
   void size(const char* name, std::size_t& value, std::int64_t lowest = 1) const {
     if (const auto found = json_.find(name))
@@ -145,7 +145,7 @@ std::vector<std::string> labels_of(const Json& json) {
   const auto names = json.find("id2label");
   if (!names) {
     std::size_t count = 2;
-    Reader(json).size("num_labels", count);
+    FieldReader(json).size("num_labels", count);
     if (count > most_labels) json.at("num_labels").refuse("at most " + std::to_string(most_labels));
     for (std::size_t id = 0; id < count; ++id) labels.push_back("LABEL_" + std::to_string(id));
     return labels;
@@ -189,7 +189,7 @@ Config config_in(const Json& json) {
   const bool distilbert = family == Family::distilbert;
   Config config = Config::of(family);
   const Fields fields = fields_of(config.model_type);
-  const Reader read(json);
+  const FieldReader read(json);
   read.size("vocab_size", config.vocab_size);
   read.size(fields.hidden_size, config.hidden_size);
   read.size(fields.layers, config.num_hidden_layers, 0);

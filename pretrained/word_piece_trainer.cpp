@@ -22,12 +22,12 @@ using xgrad::detail::fail;
 
 constexpr std::string_view continuation = "##";
 
-using Piece = std::uint32_t;  // the id of its token
-using Pair = std::uint64_t;   // two pieces side by side, ordered by the first, then by the second
+using TokenId = std::uint32_t;  // the id of its token
+using Pair = std::uint64_t;     // two pieces side by side, ordered by the first, then by the second
 
-Pair pair_of(Piece first, Piece second) { return Pair{first} << 32 | second; }
-Piece first_of(Pair pair) { return static_cast<Piece>(pair >> 32); }
-Piece second_of(Pair pair) { return static_cast<Piece>(pair); }
+Pair pair_of(TokenId first, TokenId second) { return Pair{first} << 32 | second; }
+TokenId first_of(Pair pair) { return static_cast<TokenId>(pair >> 32); }
+TokenId second_of(Pair pair) { return static_cast<TokenId>(pair); }
 
 using WordCounts = std::unordered_map<std::string, std::int64_t, detail::StringHash, std::equal_to<>>;
 using CharacterCounts = std::map<char32_t, std::int64_t>;
@@ -80,14 +80,14 @@ std::set<char32_t> alphabet_of(const WordCounts& words, std::size_t limit) {
 class Vocabulary {
  public:
   /// The id of a token, which is added if it is new.
-  Piece add(std::string_view token) {
-    const auto [entry, is_new] = ids_.try_emplace(std::string(token), static_cast<Piece>(tokens_.size()));
+  TokenId add(std::string_view token) {
+    const auto [entry, is_new] = ids_.try_emplace(std::string(token), static_cast<TokenId>(tokens_.size()));
     if (is_new) tokens_.emplace_back(token);
     return entry->second;
   }
 
   /// The two as one token.
-  Piece add(Pair pair) {
+  TokenId add(Pair pair) {
     std::string_view second = tokens_[second_of(pair)];
     if (second.starts_with(continuation)) second.remove_prefix(continuation.size());
     return add(tokens_[first_of(pair)] + std::string(second));
@@ -97,15 +97,15 @@ class Vocabulary {
   std::vector<std::string> take() { return std::move(tokens_); }
 
  private:
-  std::unordered_map<std::string, Piece> ids_;
+  std::unordered_map<std::string, TokenId> ids_;
   std::vector<std::string> tokens_;
 };
 
 /// Replaces the pair in a word by the piece `merged`, and calls on_change(pair, number) for each other pair
 /// that comes (1) or goes (-1).
 template <class OnChange>
-void merge(std::vector<Piece>& word, Pair pair, Piece merged, OnChange&& on_change) {
-  const Piece first = first_of(pair), second = second_of(pair);
+void merge(std::vector<TokenId>& word, Pair pair, TokenId merged, OnChange&& on_change) {
+  const TokenId first = first_of(pair), second = second_of(pair);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < word.size(); ++i, ++kept) {
     if (i + 1 == word.size() || word[i] != first || word[i + 1] != second) {
@@ -129,7 +129,7 @@ void merge(std::vector<Piece>& word, Pair pair, Piece merged, OnChange&& on_chan
 /// Words as pieces, and the pairs in them, the most frequent one first.
 class Merger {
  public:
-  void add_word(std::vector<Piece> pieces, std::int64_t count) {
+  void add_word(std::vector<TokenId> pieces, std::int64_t count) {
     const auto number = static_cast<std::uint32_t>(words_.size());
     for (std::size_t i = 1; i < pieces.size(); ++i)
       change(pair_of(pieces[i - 1], pieces[i]), 1, count, number);
@@ -155,7 +155,7 @@ class Merger {
 
  private:
   struct Word {
-    std::vector<Piece> pieces;
+    std::vector<TokenId> pieces;
     std::int64_t count;
   };
 
@@ -177,7 +177,7 @@ class Merger {
     if (places.empty() || places.back() != word) places.push_back(word);
   }
 
-  void merge_in_words(const Candidate& best, Piece merged) {
+  void merge_in_words(const Candidate& best, TokenId merged) {
     for (const std::uint32_t number : std::exchange(places_[best.places], {})) {
       Word& word = words_[number];
       merge(word.pieces, best.pair, merged,
@@ -218,9 +218,9 @@ void add_alphabet(const WordCounts& words, const std::set<char32_t>& alphabet, V
   for (const auto& [character, bytes] : continuing) vocabulary.add(std::string(continuation) + bytes);
 }
 
-std::vector<Piece> pieces_of(std::string_view word, const std::set<char32_t>& alphabet,
-                             Vocabulary& vocabulary) {
-  std::vector<Piece> pieces;
+std::vector<TokenId> pieces_of(std::string_view word, const std::set<char32_t>& alphabet,
+                               Vocabulary& vocabulary) {
+  std::vector<TokenId> pieces;
   bool is_first = true;
   for_each_character(word, [&](char32_t character, std::string_view bytes) {
     const std::string prefix(std::exchange(is_first, false) ? "" : continuation);

@@ -16,7 +16,7 @@
 namespace xgrad {
 namespace {
 
-constexpr const char* name = ops::self_attention.name;
+constexpr const char* op_name = ops::self_attention.name;
 
 /// x (..., L, in) as the projections see it, and where their results lie: q, k and v (..., L, width), one
 /// after the other in one array.
@@ -41,11 +41,11 @@ template <class T>
 Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
   const Variable<T>&weight = projection.weight, &bias = projection.bias;
   if (weight.dimension() != 2 || x.dimension() < 2 || weight.shape()[1] != x.shape().back()) {
-    detail::fail<ShapeError>(name, ": x must be (..., L, in) and the weight of ", part, " (out, in), got x ",
-                             x.shape(), " and weight ", weight.shape());
+    detail::fail<ShapeError>(op_name, ": x must be (..., L, in) and the weight of ", part,
+                             " (out, in), got x ", x.shape(), " and weight ", weight.shape());
   }
   if (bias.defined() && bias.shape() != Shape{weight.shape()[0]}) {
-    detail::fail<ShapeError>(name, ": the bias of ", part, " must be (", weight.shape()[0], "), got ",
+    detail::fail<ShapeError>(op_name, ": the bias of ", part, " must be (", weight.shape()[0], "), got ",
                              bias.shape());
   }
   Shape shape = x.shape();
@@ -69,14 +69,14 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
   const Projected parts{row_count(x.shape()),
                         x.shape().back(),
                         {q->weight.shape()[0], k->weight.shape()[0], v->weight.shape()[0]}};
-  Variable<T> qkv = detail::empty<T>(parts.shape(), name);
+  Variable<T> qkv = detail::empty<T>(parts.shape(), op_name);
   for (std::size_t part = 0; part < 3; ++part) {
     const Variable<T>&weight = projections[part]->weight, &bias = projections[part]->bias;
     kernels::linear_rows<T>(
         {detail::data(x), parts.rows, parts.in}, {detail::data(weight), parts.widths[part], parts.in},
         bias.defined() ? detail::data(bias) : nullptr, detail::data(qkv) + parts.begin(part));
   }
-  Variable<T> y = detail::empty<T>(out_shape, name);
+  Variable<T> y = detail::empty<T>(out_shape, op_name);
   const bool recorded = will_record(x, q->weight, k->weight, v->weight, q->bias, k->bias, v->bias, mask_bias);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto& [plan, row] = blocks[i];
@@ -142,7 +142,7 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
   const Shape q_shape = projected_shape(x, "q", q), k_shape = projected_shape(x, "k", k),
               v_shape = projected_shape(x, "v", v);
   const detail::SharedPlan plan =
-      detail::plan_attention<T>(name, q_shape, k_shape, v_shape, attn_mask, options);
+      detail::plan_attention<T>(op_name, q_shape, k_shape, v_shape, attn_mask, options);
   using V = Variable<T>;
   return attend<T>(
       x, {&q, &k, &v}, v_shape, attn_mask.bias(), std::array<Block, 1>{Block{plan, 0}}, std::array<V, 1>(),
@@ -167,7 +167,7 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
   std::vector<Block> blocks;
   std::size_t row = 0;
   for (const std::size_t length : lengths) {
-    blocks.push_back({plan_attention<T>(name, some_rows(q_shape, length), some_rows(k_shape, length),
+    blocks.push_back({plan_attention<T>(op_name, some_rows(q_shape, length), some_rows(k_shape, length),
                                         some_rows(v_shape, length), {}, options),
                       row});
     row += length;

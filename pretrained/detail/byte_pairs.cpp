@@ -19,38 +19,38 @@ using xgrad::detail::in_quotes;
 
 constexpr std::uint32_t none = ~std::uint32_t{0};
 
-enum class Kind : std::uint8_t { other, space, letter, number };
+enum class LetterKind : std::uint8_t { other, space, letter, number };
 
-constexpr Kind kind_of(char32_t character) {
+constexpr LetterKind letter_kind_of(char32_t character) {
   const std::uint16_t flags = unicode::properties_of(character).flags;
-  return flags & unicode::letter   ? Kind::letter
-         : flags & unicode::number ? Kind::number
-         : flags & unicode::space  ? Kind::space
-                                   : Kind::other;
+  return flags & unicode::letter   ? LetterKind::letter
+         : flags & unicode::number ? LetterKind::number
+         : flags & unicode::space  ? LetterKind::space
+                                   : LetterKind::other;
 }
 
-constexpr std::array<Kind, 128> ascii_kinds() {
-  std::array<Kind, 128> kinds{};
-  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = kind_of(static_cast<char32_t>(i));
+constexpr std::array<LetterKind, 128> ascii_letter_kinds() {
+  std::array<LetterKind, 128> kinds{};
+  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = letter_kind_of(static_cast<char32_t>(i));
   return kinds;
 }
 
-constexpr std::array<Kind, 128> ascii = ascii_kinds();
+constexpr std::array<LetterKind, 128> ascii = ascii_letter_kinds();
 
-Kind first_kind(std::string_view text) {
+LetterKind first_kind(std::string_view text) {
   const auto byte = static_cast<unsigned char>(text.front());
-  return byte < ascii.size() ? ascii[byte] : kind_of(unicode::first_of(text));
+  return byte < ascii.size() ? ascii[byte] : letter_kind_of(unicode::first_of(text));
 }
 
 /// The bytes of the characters of that kind which the text begins with.
-std::size_t run_length(std::string_view text, Kind kind) {
+std::size_t run_length(std::string_view text, LetterKind kind) {
   std::size_t i = 0;
   while (i < text.size() && first_kind(text.substr(i)) == kind) i += unicode::first_length(text.substr(i));
   return i;
 }
 
 /// Part of a word, with its length in bytes.
-struct Part {
+struct WordPart {
   std::uint32_t token, length;
 };
 
@@ -58,13 +58,13 @@ struct Part {
 /// that what a thread keeps is of fixed size whatever the texts are.
 class WordCache {
  public:
-  std::span<const Part> find(std::uint64_t owner, std::string_view word) {
+  std::span<const WordPart> find(std::uint64_t owner, std::string_view word) {
     const Entry& entry = entries_[place(owner, word)];
     if (entry.owner != owner || std::string_view(entry.word, entry.length) != word) return {};
     return {entry.parts, entry.count};
   }
 
-  void keep(std::uint64_t owner, std::string_view word, std::span<const Part> parts) {
+  void keep(std::uint64_t owner, std::string_view word, std::span<const WordPart> parts) {
     if (word.size() > longest_word || parts.size() > most_parts) return;
     Entry& entry = entries_[place(owner, word)];
     entry.owner = owner;
@@ -81,7 +81,7 @@ class WordCache {
     std::uint64_t owner = 0;
     std::uint8_t length = 0, count = 0;
     char word[longest_word];
-    Part parts[most_parts];
+    WordPart parts[most_parts];
   };
 
   static std::size_t place(std::uint64_t owner, std::string_view word) {
@@ -122,14 +122,14 @@ std::size_t first_word(std::string_view text) {
       if (text.starts_with(ending)) return ending.size();
     }
   }
-  const Kind kind = first_kind(text);
-  if (kind != Kind::space) return run_length(text, kind);
+  const LetterKind kind = first_kind(text);
+  if (kind != LetterKind::space) return run_length(text, kind);
   if (text.front() == ' ' && text.size() > 1) {
-    const Kind next = first_kind(text.substr(1));
-    if (next != Kind::space) return 1 + run_length(text.substr(1), next);
+    const LetterKind next = first_kind(text.substr(1));
+    if (next != LetterKind::space) return 1 + run_length(text.substr(1), next);
   }
   // The last blank belongs to what follows, unless it is the only one.
-  const std::size_t blanks = run_length(text, Kind::space);
+  const std::size_t blanks = run_length(text, LetterKind::space);
   if (blanks == text.size() || blanks == unicode::first_length(text)) return blanks;
   return unicode::last_start(text.substr(0, blanks));
 }
@@ -150,7 +150,7 @@ struct BytePairs::Work {
 
   std::vector<Symbol> symbols;
   std::vector<Candidate> candidates;  // a heap, the first merge to make at its front
-  std::vector<Part> parts;            // the result
+  std::vector<WordPart> parts;        // the result
 };
 
 BytePairs::BytePairs(const TokenTable& tokens, const std::vector<std::pair<std::string, std::string>>& merges,
@@ -241,13 +241,13 @@ void BytePairs::add_word(const Passage& passage, std::size_t begin, std::size_t 
                          Pieces& pieces) const {
   thread_local WordCache cache;
   const std::string_view word = passage.text.substr(begin, end - begin);
-  std::span<const Part> parts = cache.find(number_, word);
+  std::span<const WordPart> parts = cache.find(number_, word);
   if (parts.empty()) {
     merge(word, work);
     parts = work.parts;
     cache.keep(number_, word, parts);
   }
-  for (const Part& part : parts) {
+  for (const WordPart& part : parts) {
     pieces.add(passage, part.token, begin, begin + part.length);
     begin += part.length;
   }

@@ -400,9 +400,9 @@ void rename_normalized(TokenTable& tokens, const std::vector<Declared>& all,
 }
 
 /// tokenizer_config.json, if it is there.
-class Config {
+class TokenizerConfig {
  public:
-  explicit Config(const std::string& folder) {
+  explicit TokenizerConfig(const std::string& folder) {
     const std::string path = in_folder(folder, "tokenizer_config.json");
     if (is_file(path)) file_ = Json::read(path);
   }
@@ -471,7 +471,8 @@ constexpr RoleTexts bert_texts{"[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]"};
 constexpr RoleTexts roberta_texts{"<s>", "</s>", "<pad>", "<unk>", "<mask>"};
 
 /// The special tokens that the configuration names, or else those with the usual texts.
-decltype(Pipeline::roles) read_roles(const Config& config, const TokenTable& tokens, const RoleTexts& usual) {
+decltype(Pipeline::roles) read_roles(const TokenizerConfig& config, const TokenTable& tokens,
+                                     const RoleTexts& usual) {
   decltype(Pipeline::roles) roles;
   for (std::size_t i = 0; i < roles.size(); ++i) {
     const auto token = config.token(static_cast<Role>(i));
@@ -482,7 +483,7 @@ decltype(Pipeline::roles) read_roles(const Config& config, const TokenTable& tok
   return roles;
 }
 
-Pipeline read_tokenizer_json(const std::string& path, const Config& config) {
+Pipeline read_tokenizer_json(const std::string& path, const TokenizerConfig& config) {
   const Json file = Json::read(path);
   if (const auto version = file.find("version"); version && version->text() != "1.0") version->refuse("1.0");
   const Json model = file.at("model"), pre_tokenizer = file.at("pre_tokenizer");
@@ -515,7 +516,8 @@ Pipeline read_tokenizer_json(const std::string& path, const Config& config) {
 
 /// What the files without tokenizer.json declare: the tokens with a role, those of the usual texts if the
 /// vocabulary has them, and the others of the configuration.
-std::vector<Declared> declared_tokens(const Config& config, const TokenIds& vocab, const RoleTexts& usual) {
+std::vector<Declared> declared_tokens(const TokenizerConfig& config, const TokenIds& vocab,
+                                      const RoleTexts& usual) {
   std::vector<Declared> all = config.other_tokens(), result;
   for (std::size_t i = 0; i < usual.size(); ++i) {
     if (auto token = config.token(static_cast<Role>(i))) {
@@ -547,7 +549,7 @@ void refuse_added_tokens_json(const std::string& folder) {
     fail<FileError>(path, ": must come with a tokenizer.json, which defines how to find its tokens");
 }
 
-Pipeline read_vocab_txt_folder(const std::string& folder, const Config& config) {
+Pipeline read_vocab_txt_folder(const std::string& folder, const TokenizerConfig& config) {
   const std::string path = in_folder(folder, "vocab.txt");
   constexpr std::size_t most_characters = 100;
   constexpr std::string_view prefix = "##";
@@ -584,7 +586,7 @@ Pipeline read_vocab_txt_folder(const std::string& folder, const Config& config) 
           .max_length = config.max_length()};
 }
 
-Pipeline read_merges_folder(const std::string& folder, const Config& config) {
+Pipeline read_merges_folder(const std::string& folder, const TokenizerConfig& config) {
   const std::string path = in_folder(folder, "vocab.json"), merges = in_folder(folder, "merges.txt");
   config.check_class({"RobertaTokenizer"});
   const bool add_prefix_space = config.flag("add_prefix_space", false);
@@ -622,7 +624,7 @@ Pipeline read_merges_folder(const std::string& folder, const Config& config) {
 }  // namespace
 
 Pipeline read_pipeline(const std::string& folder) {
-  const Config config(folder);
+  const TokenizerConfig config(folder);
   const std::string json = in_folder(folder, "tokenizer.json");
   if (is_file(json)) return read_tokenizer_json(json, config);
   refuse_added_tokens_json(folder);
