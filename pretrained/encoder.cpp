@@ -185,7 +185,9 @@ Variable<T> detail::EncoderLayer<T>::operator()(const Variable<T>& x, const Atte
   } else {
     context = self_attention(x, projection(query_), projection(key_), projection(value_), mask, options);
   }
-  const Variable<T> y = norm1_(drop(out_(context)), x);
+  const bool drops_attention = config_.model_type != Family::distilbert;
+  const Variable<T> attended = out_(context);
+  const Variable<T> y = norm1_(drops_attention ? drop(attended) : attended, x);
   return norm2_(drop(down_(activation(config_.hidden_act, up_(y)))), y);
 }
 

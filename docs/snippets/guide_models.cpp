@@ -85,6 +85,20 @@ void attention() {
   const auto [output, weights] = attend.with_weights(x, xgrad::padding_mask(ids, 0));
   std::cout << weights << '\n';
   // [attention]
+
+  std::cout << "# rotary\n";
+  {
+    // [rotary]
+    // four heads of queries, two of keys and values, of 6 positions
+    const Variable<float> queries(xgrad::normal<float>({1, 6, 16})), keys(xgrad::normal<float>({1, 6, 8}));
+    const auto [cos, sin] = xgrad::rotary_tables<float>({.dim = 4}, 6);
+    const Variable<float> near = scaled_dot_product_attention(
+        rotary(queries, cos, sin, {.num_heads = 4}), rotary(keys, cos, sin, {.num_heads = 2}), keys, {},
+        {.is_causal = true, .num_heads = 4, .num_kv_heads = 2, .window_left = 2});
+    const Variable<float> hidden = gated(near, queries, xgrad::Gate::silu);  // SwiGLU
+    std::cout << xgrad::to_string(rms_norm(hidden, 16, {}, {.eps = 1e-6}).shape()) << '\n';
+    // [rotary]
+  }
 }
 
 void random_numbers() {

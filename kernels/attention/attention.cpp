@@ -11,7 +11,6 @@
 #include "../../base/detail/parallel.hpp"
 #include "../gemm/gemm.hpp"
 #include "../lanes.hpp"
-#include "../rows/softmax.hpp"
 #include "../rows/softmax_row.hpp"
 
 namespace xgrad::kernels {
@@ -54,17 +53,26 @@ XGRAD_INLINE void add_bias(const T* bias, std::ptrdiff_t stride, T* scores, std:
   }
 }
 
+/// Keys from `begin` on, up to `end`.
+struct Keys {
+  std::size_t begin, end;
+
+  std::size_t count() const { return end - begin; }
+};
+
 /// The mask of one head, or of the queries that begin at one of its rows.
 template <typename T>
 struct HeadMask {
   const bool* allowed;
   const T* bias;
   std::ptrdiff_t query_stride, key_stride;
-  bool causal;
+  KeyWindow window;
   std::size_t first_query;
 
   /// Whether a query may be left without any key; a causal mask shows each query one.
-  bool may_hide_all_keys() const { return allowed != nullptr || bias != nullptr; }
+  bool may_hide_all_keys() const {
+    return allowed != nullptr || bias != nullptr || window.left != KeyWindow::unlimited;
+  }
 
   HeadMask from(std::size_t query) const {
     const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(query) * query_stride;
@@ -72,38 +80,48 @@ struct HeadMask {
             bias ? bias + offset : nullptr,
             query_stride,
             key_stride,
-            causal,
+            window,
             query};
+  }
+
+  /// The keys among `all` that come into question for query `row`.
+  Keys keys(std::size_t row, const Keys& all) const {
+    const std::size_t query = first_query + row;
+    const std::size_t end = std::max(all.begin, window.end(query, all.end));
+    return {std::clamp(window.begin(query), all.begin, end), end};
   }
 };
 
-/// Hides what query `row` may not see, adds the bias, and returns how many keys come into question.
+/// Hides what query `row` may not see of these keys, and adds the bias.
 template <typename T>
-XGRAD_INLINE std::size_t mask_row(const HeadMask<T>& mask, std::size_t row, T* scores, std::size_t cols) {
-  const std::size_t visible = mask.causal ? std::min(cols, mask.first_query + row + 1) : cols;
-  const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(row) * mask.query_stride;
-  if (mask.allowed) hide_keys(mask.allowed + offset, mask.key_stride, scores, visible);
-  if (mask.bias) add_bias(mask.bias + offset, mask.key_stride, scores, visible);
-  return visible;
+XGRAD_INLINE void mask_row(const HeadMask<T>& mask, std::size_t row, const Keys& keys, T* scores) {
+  const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(row) * mask.query_stride +
+                                static_cast<std::ptrdiff_t>(keys.begin) * mask.key_stride;
+  if (mask.allowed) hide_keys(mask.allowed + offset, mask.key_stride, scores, keys.count());
+  if (mask.bias) add_bias(mask.bias + offset, mask.key_stride, scores, keys.count());
 }
 
-/// scores (rows, cols) <- softmax(scores + mask), in place; a row without any key becomes zeros.
-/// `statistics` may be null. Bound by the exponentials.
+/// scores, whose columns are these keys, <- softmax(scores + mask), in place; a row without any key becomes
+/// zeros. `statistics` may be null. Bound by the exponentials.
 XGRAD_KERNEL(void, masked_softmax_rows,
-             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, T* statistics),
-             (mask, rows, cols, scores, statistics)) {
+             (const HeadMask<T>& mask, const Keys& keys, const Matrix<T>& scores, T* statistics),
+             (mask, keys, scores, statistics)) {
   constexpr T hidden = -std::numeric_limits<T>::infinity();
-  for (std::size_t r = 0; r < rows; ++r, scores += cols) {
-    const std::size_t visible = mask_row(mask, r, scores, cols);
-    with_length(visible, [&](auto n) XGRAD_INLINE_LAMBDA {
-      T max = max_lanes(scores, n), scale = 0;
-      if (max == hidden && std::all_of(scores, scores + n, [&](T s) { return s == hidden; })) {
-        std::fill_n(scores, cols, T(0));
+  T* row = scores.data;
+  for (std::size_t r = 0; r < scores.rows; ++r, row += scores.stride) {
+    const Keys seen = mask.keys(r, keys);
+    T* const first = row + (seen.begin - keys.begin);
+    mask_row(mask, r, seen, first);
+    std::fill(row, first, T(0));
+    with_length(seen.count(), [&](auto n) XGRAD_INLINE_LAMBDA {
+      T max = max_lanes(first, n), scale = 0;
+      if (max == hidden && std::all_of(first, first + n, [&](T s) { return s == hidden; })) {
+        std::fill_n(first, n, T(0));
         max = 0;
       } else {
-        scale = softmax_row(scores, scores, n, max);
-        std::fill(scores + n, scores + cols, T(0));
+        scale = softmax_row(first, first, n, max);
       }
+      std::fill(first + n, row + scores.cols, T(0));
       if (statistics) {
         statistics[2 * r] = max;
         statistics[2 * r + 1] = scale;
@@ -114,16 +132,31 @@ XGRAD_KERNEL(void, masked_softmax_rows,
 
 /// The same probabilities again, to the bit.
 XGRAD_KERNEL(void, masked_softmax_from_statistics,
-             (const HeadMask<T>& mask, std::size_t rows, std::size_t cols, T* scores, const T* statistics),
-             (mask, rows, cols, scores, statistics)) {
-  for (std::size_t r = 0; r < rows; ++r, scores += cols) {
-    const std::size_t visible = mask_row(mask, r, scores, cols);
+             (const HeadMask<T>& mask, const Keys& keys, const Matrix<T>& scores, const T* statistics),
+             (mask, keys, scores, statistics)) {
+  T* row = scores.data;
+  for (std::size_t r = 0; r < scores.rows; ++r, row += scores.stride) {
+    const Keys seen = mask.keys(r, keys);
+    T* const first = row + (seen.begin - keys.begin);
+    mask_row(mask, r, seen, first);
     const T max = statistics[2 * r], scale = statistics[2 * r + 1];
+    std::fill(row, first, T(0));
+    const std::size_t n = seen.count();
     XGRAD_INDEPENDENT
-    for (std::size_t i = 0; i < visible; ++i)
-      scores[i] = vectorized::exp_nonpositive(scores[i] - max) * scale;
-    std::fill(scores + visible, scores + cols, T(0));
+    for (std::size_t i = 0; i < n; ++i) first[i] = vectorized::exp_nonpositive(first[i] - max) * scale;
+    std::fill(first + n, row + scores.cols, T(0));
   }
+}
+
+/// dscores <- probs (dscores - sum(dscores probs)) of each row.
+XGRAD_KERNEL(void, softmax_grad_in_place, (const Matrix<const T>& probs, const Matrix<T>& dscores),
+             (probs, dscores)) {
+  with_length(dscores.cols, [&](auto n) XGRAD_INLINE_LAMBDA {
+    for (std::size_t r = 0; r < dscores.rows; ++r) {
+      T* const row = dscores.data + r * dscores.stride;
+      softmax_grad_row<T>(row, probs.data + r * probs.stride, row, n);
+    }
+  });
 }
 
 /// Whether the probabilities of a query are all 0: it may attend to no key.
@@ -157,19 +190,54 @@ void add_over_queries(const HeadMask<T>& mask, const Matrix<const T>& probs, T a
   } while (begin < a.rows);
 }
 
-/// y = x scale where a bit is set, else 0, for the rows of x; each begins at a byte of `bits`. y may be x.
-XGRAD_KERNEL(void, dropout_rows, (const std::uint8_t* bits, T scale, const Matrix<const T>& x, T* y),
-             (bits, scale, x, y)) {
+template <typename T>
+void clear_rows(const Matrix<T>& y, std::size_t begin, std::size_t end) {
+  for (std::size_t r = begin; r < end; ++r) std::fill_n(y.data + r * y.stride, y.cols, T(0));
+}
+
+/// The sum over queries of what blocks of them, and the heads that share keys, give to a range of the keys'
+/// rows. What nothing was given to is 0.
+template <typename T>
+class KeyGradient {
+ public:
+  explicit KeyGradient(const Matrix<T>& sum) : sum_(sum) {}
+
+  void add(const HeadMask<T>& mask, const Matrix<const T>& probs, T alpha, const Matrix<const T>& a,
+           const Matrix<const T>& b, const Keys& keys) {
+    const bool is_first = written_ <= keys.begin;
+    clear_rows(sum_, written_, is_first ? keys.begin : keys.end);
+    add_over_queries<T>(mask, probs, alpha, a, b, is_first ? T(0) : T(1),
+                        sum_.some_rows(keys.begin, keys.count()));
+    written_ = std::max(written_, keys.end);
+  }
+  /// Of a head's queries all are added.
+  void finish() {
+    clear_rows(sum_, written_, sum_.rows);
+    written_ = sum_.rows;
+  }
+
+ private:
+  Matrix<T> sum_;
+  std::size_t written_ = 0;  // rows
+};
+
+/// y = x scale where a bit is set, else 0, for the rows of x; each begins at a byte of `bits`, `bit_stride`
+/// after that of the row before. y, with the stride of x, may be x.
+XGRAD_KERNEL(void, dropout_rows,
+             (const std::uint8_t* bits, std::size_t bit_stride, T scale, const Matrix<const T>& x, T* y),
+             (bits, bit_stride, scale, x, y)) {
   using Integer = std::make_signed_t<vectorized::Bits<T>>;
   constexpr std::size_t group = 8;
   typedef Integer Integers __attribute__((vector_size(group * sizeof(T))));
   typedef T Row __attribute__((vector_size(group * sizeof(T))));
   constexpr Integers places = {1, 2, 4, 8, 16, 32, 64, 128};
-  const T* from = x.data;
   for (std::size_t r = 0; r < x.rows; ++r) {
-    for (std::size_t left = x.cols; left > 0; ++bits) {
+    const T* from = x.data + r * x.stride;
+    T* to = y + r * x.stride;
+    const std::uint8_t* byte = bits + r * bit_stride;
+    for (std::size_t left = x.cols; left > 0; ++byte) {
       const std::size_t n = std::min(left, group);
-      const Integers set = ((Integers{} + Integer{*bits}) & places) == places;  // all bits of the kept
+      const Integers set = ((Integers{} + Integer{*byte}) & places) == places;  // all bits of the kept
       if (n == group) {
         Row row;
         std::memcpy(&row, from, sizeof row);
@@ -177,11 +245,11 @@ XGRAD_KERNEL(void, dropout_rows, (const std::uint8_t* bits, T scale, const Matri
         Integers kept;
         std::memcpy(&kept, &row, sizeof kept);
         kept &= set;
-        std::memcpy(y, &kept, sizeof kept);
+        std::memcpy(to, &kept, sizeof kept);
       } else {
-        for (std::size_t i = 0; i < n; ++i) y[i] = set[i] != 0 ? from[i] * scale : T(0);
+        for (std::size_t i = 0; i < n; ++i) to[i] = set[i] != 0 ? from[i] * scale : T(0);
       }
-      from += n, y += n, left -= n;
+      from += n, to += n, left -= n;
     }
   }
 }
@@ -204,33 +272,41 @@ class Head {
   /// `rows` queries of q, out and the like; the keys of k and v.
   template <typename U>
   Matrix<U> q(U* array, std::size_t query, std::size_t rows) const {
-    return part(array, sizes_.q_len, sizes_.head_dim).some_rows(query, rows);
+    return of_head(array, sizes_.q_len, sizes_.head_dim).some_rows(query, rows);
   }
   template <typename U>
   Matrix<U> out(U* array, std::size_t query, std::size_t rows) const {
-    return part(array, sizes_.q_len, sizes_.v_dim).some_rows(query, rows);
+    return of_head(array, sizes_.q_len, sizes_.v_dim).some_rows(query, rows);
   }
   template <typename U>
   Matrix<U> k(U* array) const {
-    return part(array, sizes_.k_len, sizes_.head_dim);
+    return of_keys(array, sizes_.head_dim);
   }
   template <typename U>
   Matrix<U> v(U* array) const {
-    return part(array, sizes_.k_len, sizes_.v_dim);
+    return of_keys(array, sizes_.v_dim);
   }
 
-  /// The row of `query` in an array like the scores, in the statistics, which may be null, and in the bits of
-  /// dropout.
+  /// Those that `rows` queries may see at most, from a multiple of eight on: dropout has a bit for each.
+  Keys keys(const KeyWindow& window, std::size_t query, std::size_t rows) const {
+    const std::size_t end = window.end(query + rows - 1, sizes_.k_len);
+    return {std::min(window.begin(query) / 8 * 8, end), end};
+  }
+
+  /// The scores of some queries and keys in an array like the scores; the row of `query` in the statistics,
+  /// which may be null, and in the bits of dropout.
   template <typename U>
-  U* scores(U* array, std::size_t query) const {
-    return array + (number_ * sizes_.q_len + query) * sizes_.k_len;
+  Matrix<U> scores(U* array, std::size_t query, std::size_t rows, const Keys& keys) const {
+    return {array + (number_ * sizes_.q_len + query) * sizes_.k_len + keys.begin, rows, keys.count(),
+            sizes_.k_len};
   }
   template <typename U>
   U* statistics(U* array, std::size_t query) const {
     return array ? array + 2 * (number_ * sizes_.q_len + query) : nullptr;
   }
-  const std::uint8_t* kept(const AttentionInput<T>& input, std::size_t query) const {
-    return input.dropout.kept + (number_ * sizes_.q_len + query) * bytes_of_bits(sizes_.k_len);
+  const std::uint8_t* kept(const AttentionInput<T>& input, std::size_t query, const Keys& keys) const {
+    return input.dropout.kept + (number_ * sizes_.q_len + query) * bytes_of_bits(sizes_.k_len) +
+           keys.begin / 8;
   }
 
   HeadMask<T> mask(const AttentionInput<T>& input) const {
@@ -245,36 +321,46 @@ class Head {
     }
     return {allowed,           mask.bias ? mask.bias + offset : nullptr,
             mask.query_stride, mask.key_stride,
-            input.causal,      0};
+            input.window,      0};
   }
 
  private:
   template <typename U>
-  Matrix<U> part(U* array, std::size_t length, std::size_t dim) const {
+  Matrix<U> of_head(U* array, std::size_t length, std::size_t dim) const {
     return {array + (batch_ * length * sizes_.heads + head_) * dim, length, dim, sizes_.heads * dim};
+  }
+  template <typename U>
+  Matrix<U> of_keys(U* array, std::size_t dim) const {
+    const std::size_t kv_head = head_ / (sizes_.heads / sizes_.kv_heads);
+    return {array + (batch_ * sizes_.k_len * sizes_.kv_heads + kv_head) * dim, sizes_.k_len, dim,
+            sizes_.kv_heads * dim};
   }
 
   const AttentionSizes& sizes_;
   std::size_t number_, batch_, head_;
 };
 
-/// How many pieces of work all heads are, of several heads where one is little: then an even number, as that
-/// of parallel_pieces.
-std::size_t head_pieces(const AttentionSizes& sizes) {
+/// How many pieces of work all heads are, `together` of which are never divided, of more heads where these
+/// are little work: then an even number, as that of parallel_pieces.
+std::size_t head_pieces(const AttentionSizes& sizes, std::size_t together) {
   constexpr std::size_t piece_work = std::size_t{1} << 17, exponential = 32;  // in multiplications
-  const std::size_t work = sizes.q_len * sizes.k_len * (sizes.head_dim + sizes.v_dim + exponential);
-  const std::size_t heads = sizes.batch * sizes.heads;
-  if (work > piece_work) return heads;
-  return std::max<std::size_t>(heads / (piece_work / std::max<std::size_t>(work, 1) + 1) / 2 * 2, 1);
+  const std::size_t work =
+      together * sizes.q_len * sizes.k_len * (sizes.head_dim + sizes.v_dim + exponential);
+  const std::size_t units = sizes.batch * sizes.heads / together;
+  if (work > piece_work) return units;
+  return std::max<std::size_t>(units / (piece_work / std::max<std::size_t>(work, 1) + 1) / 2 * 2, 1);
 }
 
-/// Calls f(head, scratch) for each head of each batch.
+/// Calls f(number, scratch) for the numbers of the heads of all batches, of which each `together` stay on one
+/// thread, in order.
 template <typename T, typename F>
-void for_each_head(const AttentionSizes& sizes, const AttentionWorkers<T>& workers, const F& f) {
-  const std::size_t heads = sizes.batch * sizes.heads, pieces = head_pieces(sizes);
+void for_each_head(const AttentionSizes& sizes, std::size_t together, const AttentionWorkers<T>& workers,
+                   const F& f) {
+  const std::size_t units = sizes.batch * sizes.heads / together, pieces = head_pieces(sizes, together);
   const auto piece = [&](std::size_t i, std::size_t worker) {
-    for (std::size_t number = i * heads / pieces; number < (i + 1) * heads / pieces; ++number)
-      f(Head<T>(sizes, number), workers.scratch + worker * attention_scratch(sizes));
+    const std::size_t end = (i + 1) * units / pieces * together;
+    for (std::size_t number = i * units / pieces * together; number < end; number += together)
+      f(number, workers.scratch + worker * attention_scratch(sizes));
   };
   parallel_for(pieces, piece, workers.count);
 }
@@ -282,7 +368,7 @@ void for_each_head(const AttentionSizes& sizes, const AttentionWorkers<T>& worke
 }  // namespace
 
 std::size_t attention_workers(const AttentionSizes& sizes) {
-  return std::clamp<std::size_t>(head_pieces(sizes), 1, available_threads());
+  return std::clamp<std::size_t>(head_pieces(sizes, 1), 1, available_threads());
 }
 
 std::size_t attention_scratch(const AttentionSizes& sizes) {
@@ -295,21 +381,25 @@ void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>&
                        const AttentionWorkers<T>& workers, T* out) {
   const AttentionSizes& sizes = input.sizes;
   const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
-  for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {
+  for_each_head<T>(sizes, 1, workers, [&](std::size_t number, T* own_scratch) {
+    const Head<T> head(sizes, number);
     const HeadMask<T> mask = head.mask(input);
     for (std::size_t query = 0; query < sizes.q_len; query += block) {
       const std::size_t rows = std::min(block, sizes.q_len - query);
-      const Matrix<T> probs(record.probs ? head.scores(record.probs, query) : own_scratch, rows, k_len);
-      gemm<T>(input.scale, head.q(input.q, query, rows), head.k(input.k).transpose(), 0, probs);
-      masked_softmax_rows<T>(mask.from(query), rows, k_len, probs.data,
-                             head.statistics(record.statistics, query));
+      const Keys keys = head.keys(input.window, query, rows);
+      const Matrix<T> probs = record.probs ? head.scores(record.probs, query, rows, keys)
+                                           : Matrix<T>(own_scratch + keys.begin, rows, keys.count(), k_len);
+      gemm<T>(input.scale, head.q(input.q, query, rows),
+              head.k(input.k).some_rows(keys.begin, keys.count()).transpose(), 0, probs);
+      masked_softmax_rows<T>(mask.from(query), keys, probs, head.statistics(record.statistics, query));
       Matrix<T> weights = probs;
       if (input.dropout.kept) {
-        weights.data = own_scratch + block * k_len;
-        dropout_rows<T>(head.kept(input, query), input.dropout.scale, probs, weights.data);
+        weights.data = own_scratch + block * k_len + keys.begin;
+        dropout_rows<T>(head.kept(input, query, keys), bytes_of_bits(k_len), input.dropout.scale, probs,
+                        weights.data);
       }
       const Matrix<T> y = head.out(out, query, rows);
-      gemm<T>(1, weights, head.v(input.v), 0, y);
+      gemm<T>(1, weights, head.v(input.v).some_rows(keys.begin, keys.count()), 0, y);
       clear_rows_without_keys<T>(mask, probs, y);
     }
   });
@@ -320,46 +410,67 @@ void attention_backward(const T* dout, const AttentionInput<T>& input, const Att
                         const AttentionWorkers<T>& workers, const AttentionGrads<T>& grads) {
   const AttentionSizes& sizes = input.sizes;
   const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
-  for_each_head(sizes, workers, [&](const Head<T>& head, T* own_scratch) {
-    const HeadMask<T> mask = head.mask(input);
-    std::size_t query = 0;
-    do {  // once without any query, too: dk and dv are 0 then
-      const std::size_t rows = std::min(block, sizes.q_len - query);
-      const Matrix<const T> q = head.q(input.q, query, rows), dy = head.out(dout, query, rows);
-      Matrix<const T> probs(own_scratch, rows, k_len);
-      if (record.statistics) {
-        gemm<T>(input.scale, q, head.k(input.k).transpose(), 0, {own_scratch, rows, k_len});
-        masked_softmax_from_statistics<T>(mask.from(query), rows, k_len, own_scratch,
-                                          head.statistics(record.statistics, query));
-      } else {
-        probs.data = head.scores(record.probs, query);
-      }
-      T* const scratch = own_scratch + block * k_len;
-      const std::uint8_t* const kept = input.dropout.kept ? head.kept(input, query) : nullptr;
-      const T beta = query > 0 ? T(1) : T(0);  // keeps what earlier queries added to dk and dv
-      if (grads.dv) {
-        Matrix<const T> weights = probs;
-        if (kept) {
-          dropout_rows<T>(kept, input.dropout.scale, probs, scratch);
-          weights.data = scratch;
+  if (sizes.batch * sizes.heads == 0) return;
+  const std::size_t together = sizes.heads / sizes.kv_heads;  // heads that add to the same dk and dv
+  for_each_head<T>(sizes, together, workers, [&](std::size_t first, T* own_scratch) {
+    const Head<T> shared(sizes, first);
+    const Matrix<T> none(nullptr, 0, 0);
+    KeyGradient<T> dk(grads.dk ? shared.k(grads.dk) : none), dv(grads.dv ? shared.v(grads.dv) : none);
+    for (std::size_t number = first; number < first + together; ++number) {
+      const Head<T> head(sizes, number);
+      const HeadMask<T> mask = head.mask(input);
+      for (std::size_t query = 0; query < sizes.q_len; query += block) {
+        const std::size_t rows = std::min(block, sizes.q_len - query);
+        const Keys keys = head.keys(input.window, query, rows);
+        const Matrix<const T> q = head.q(input.q, query, rows), dy = head.out(dout, query, rows);
+        const auto of_keys = [&](const Matrix<const T>& all) {
+          return all.some_rows(keys.begin, keys.count());
+        };
+        const auto in_scratch = [&](std::size_t part) {
+          return Matrix<T>(own_scratch + part * block * k_len + keys.begin, rows, keys.count(), k_len);
+        };
+        Matrix<const T> probs = in_scratch(0);
+        if (record.statistics) {
+          gemm<T>(input.scale, q, of_keys(head.k(input.k)).transpose(), 0, in_scratch(0));
+          masked_softmax_from_statistics<T>(mask.from(query), keys, in_scratch(0),
+                                            head.statistics(record.statistics, query));
+        } else {
+          probs = head.scores(record.probs, query, rows, keys);
         }
-        add_over_queries<T>(mask, probs, 1, weights, dy, beta, head.v(grads.dv));
+        const auto drop = [&](const Matrix<const T>& x, T* y) {
+          dropout_rows<T>(head.kept(input, query, keys), bytes_of_bits(k_len), input.dropout.scale, x, y);
+        };
+        if (grads.dv) {
+          Matrix<const T> weights = probs;
+          if (input.dropout.kept) {
+            weights = in_scratch(1);
+            drop(probs, in_scratch(1).data);
+          }
+          dv.add(mask, probs, 1, weights, dy, keys);
+        }
+        Matrix<T> dscores = in_scratch(1);
+        if (grads.dscores) {
+          const Matrix<T> all = head.scores(grads.dscores, query, rows, {0, k_len});
+          for (std::size_t r = 0; r < rows && keys.count() < k_len; ++r)
+            std::fill_n(all.data + r * k_len, k_len, T(0));
+          dscores = head.scores(grads.dscores, query, rows, keys);
+        }
+        if (grads.dq || grads.dk || grads.dscores) {
+          gemm<T>(1, dy, of_keys(head.v(input.v)).transpose(), 0, dscores);
+          if (input.dropout.kept) drop(dscores, dscores.data);
+          softmax_grad_in_place<T>(probs, dscores);
+          clear_rows_without_keys<T>(mask, probs, dscores);
+        }
+        if (grads.dq) {
+          const Matrix<T> dq = head.q(grads.dq, query, rows);
+          gemm<T>(input.scale, dscores, of_keys(head.k(input.k)), 0, dq);
+          clear_rows_without_keys<T>(mask, probs, dq);
+        }
+        if (grads.dk) dk.add(mask, probs, input.scale, dscores, q, keys);
       }
-      const Matrix<T> dscores(grads.dscores ? head.scores(grads.dscores, query) : scratch, rows, k_len);
-      if (grads.dq || grads.dk || grads.dscores) {
-        gemm<T>(1, dy, head.v(input.v).transpose(), 0, dscores);
-        if (kept) dropout_rows<T>(kept, input.dropout.scale, dscores, dscores.data);
-        softmax_grad_rows<T>(dscores.data, probs.data, dscores.data, rows, k_len);
-        clear_rows_without_keys<T>(mask, probs, dscores);
-      }
-      if (grads.dq) {
-        const Matrix<T> dq = head.q(grads.dq, query, rows);
-        gemm<T>(input.scale, dscores, head.k(input.k), 0, dq);
-        clear_rows_without_keys<T>(mask, probs, dq);
-      }
-      if (grads.dk) add_over_queries<T>(mask, probs, input.scale, dscores, q, beta, head.k(grads.dk));
-      query += block;
-    } while (query < sizes.q_len);
+      dk.finish();
+      dv.finish();
+    }
   });
 }
 

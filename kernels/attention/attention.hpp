@@ -1,14 +1,31 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace xgrad::kernels {
 
-/// q is (batch, q_len, heads * head_dim), k (batch, k_len, heads * head_dim), v (batch, k_len, heads *
-/// v_dim), out (batch, q_len, heads * v_dim), the probabilities (batch, heads, q_len, k_len).
+/// q is (batch, q_len, heads * head_dim), k (batch, k_len, kv_heads * head_dim), v (batch, k_len, kv_heads *
+/// v_dim), out (batch, q_len, heads * v_dim), the probabilities (batch, heads, q_len, k_len). kv_heads
+/// divides heads: each head of k and v serves heads / kv_heads heads of q that follow each other.
 struct AttentionSizes {
-  std::size_t batch, heads, q_len, k_len, head_dim, v_dim;
+  std::size_t batch, heads, kv_heads, q_len, k_len, head_dim, v_dim;
+};
+
+/// The keys that a query sees beside what a mask hides: query i the keys i - left to i + right.
+struct KeyWindow {
+  static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
+  std::size_t left = unlimited, right = unlimited;
+
+  bool is_limited() const { return left != unlimited || right != unlimited; }
+  /// The first key of a query, and the one behind its last, of `keys`; begin may be beyond end.
+  std::size_t begin(std::size_t query) const { return query > left ? query - left : 0; }
+  std::size_t end(std::size_t query, std::size_t keys) const {
+    return right >= keys ? keys : std::min(keys, query + right + 1);
+  }
 };
 
 /// Either `allowed` (true: the query may attend to the key), or `bias`, added to the scores, or neither. The
@@ -28,14 +45,14 @@ struct DropoutView {
   T scale = 1;
 };
 
-/// What attention is computed from. `causal`: query i sees the keys j <= i.
+/// What attention is computed from.
 template <typename T>
 struct AttentionInput {
   AttentionSizes sizes;
   const T *q, *k, *v;
   T scale;
   MaskView<T> mask;
-  bool causal;
+  KeyWindow window;
   DropoutView<T> dropout;
 };
 

@@ -277,4 +277,31 @@ XGRAD_UNARY_PARAMETER_GRAD(leaky_relu_grad, 1, slope, g*(s > T(0) ? T(1) : slope
 XGRAD_UNARY_PARAMETER_GRAD(elu_grad, exp_cost, alpha, g*(s > T(0) ? T(1) : alpha * vectorized::exp(s)))
 XGRAD_UNARY_PARAMETER_GRAD(huber_grad, 1, delta, g* clamp_of(s, -delta, delta))
 
+/// y = f(g) x and its gradients, where g is the gate and t = dy x the gradient of f(g).
+#define XGRAD_GATED(name, cost, value, gate_gradient)                                             \
+  XGRAD_PARALLEL_KERNEL(gated_##name, n, cost, (const T* gate, const T* x, T* y, std::size_t n),  \
+                        (gate, x, y, n)) {                                                        \
+    XGRAD_INDEPENDENT                                                                             \
+    for (std::size_t i = begin; i < end; ++i) {                                                   \
+      const T g = gate[i];                                                                        \
+      y[i] = (value)*x[i];                                                                        \
+    }                                                                                             \
+  }                                                                                               \
+  XGRAD_PARALLEL_KERNEL(gated_##name##_grad, n, 2 * cost,                                         \
+                        (const T* dy, const T* gate, const T* x, T* dgate, T* dx, std::size_t n), \
+                        (dy, gate, x, dgate, dx, n)) {                                            \
+    XGRAD_INDEPENDENT                                                                             \
+    for (std::size_t i = begin; i < end; ++i) {                                                   \
+      const T g = gate[i], d = dy[i], t = d * x[i];                                               \
+      dgate[i] = gate_gradient;                                                                   \
+      dx[i] = d * (value);                                                                        \
+    }                                                                                             \
+  }
+
+XGRAD_GATED(sigmoid, exp_cost, sigmoid_of(g), t* sigmoid_derivative(g))
+XGRAD_GATED(relu, 1, (g < T(0) ? T(0) : g), (g <= T(0) ? T(0) : t))
+XGRAD_GATED(silu, exp_cost, g* sigmoid_of(g), t* silu_derivative(g))
+XGRAD_GATED(gelu, exp_cost, normal_cdf(g) * g, t* gelu_derivative(g))
+XGRAD_GATED(gelu_tanh, exp_cost, g* gelu_tanh_share(g), t* gelu_tanh_derivative(g))
+
 }  // namespace xgrad::kernels

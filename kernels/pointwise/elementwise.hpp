@@ -131,4 +131,27 @@ void huber_grad(const T* dy, const T* x, T* dx, std::size_t n, T delta);
 template <typename T>
 void clamp_grad(const T* dy, const T* x, T* dx, std::size_t n, T low, T high);
 
+// y[i] = f(gate[i]) x[i], and the gradients of both, dgate = dy x f'(gate) and dx = dy f(gate).
+
+template <typename T>
+void gated_sigmoid(const T* gate, const T* x, T* y, std::size_t n);
+template <typename T>
+void gated_relu(const T* gate, const T* x, T* y, std::size_t n);
+template <typename T>
+void gated_silu(const T* gate, const T* x, T* y, std::size_t n);
+template <typename T>
+void gated_gelu(const T* gate, const T* x, T* y, std::size_t n);
+template <typename T>
+void gated_gelu_tanh(const T* gate, const T* x, T* y, std::size_t n);
+template <typename T>
+void gated_sigmoid_grad(const T* dy, const T* gate, const T* x, T* dgate, T* dx, std::size_t n);
+template <typename T>
+void gated_relu_grad(const T* dy, const T* gate, const T* x, T* dgate, T* dx, std::size_t n);
+template <typename T>
+void gated_silu_grad(const T* dy, const T* gate, const T* x, T* dgate, T* dx, std::size_t n);
+template <typename T>
+void gated_gelu_grad(const T* dy, const T* gate, const T* x, T* dgate, T* dx, std::size_t n);
+template <typename T>
+void gated_gelu_tanh_grad(const T* dy, const T* gate, const T* x, T* dgate, T* dx, std::size_t n);
+
 }  // namespace xgrad::kernels

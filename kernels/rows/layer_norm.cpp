@@ -31,17 +31,27 @@ XGRAD_INLINE void normalize_row(const T* x, const T* weight, const T* bias, T* y
 }
 
 /// dx = rstd (g - mean(g) - xhat mean(g xhat)) with g = dy weight, or dy, the gradient of xhat.
-template <bool weighted, typename T>
+template <bool weighted, bool centred, typename T>
 XGRAD_INLINE void normalize_grad_row(const T* dy, const T* weight, const T* x, T mean, T rstd, T* dx,
                                      std::size_t n) {
   const auto g = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return weighted ? dy[i] * weight[i] : dy[i]; };
   const auto xhat = [=](std::size_t i) XGRAD_INLINE_LAMBDA { return (x[i] - mean) * rstd; };
-  const T g_mean = sum_lanes<T>(n, g) / T(n);
+  const T g_mean = centred ? sum_lanes<T>(n, g) / T(n) : T(0);
   const T gx_mean = sum_lanes<T>(n, [=](std::size_t i) XGRAD_INLINE_LAMBDA { return g(i) * xhat(i); }) / T(n);
   // written out: clang checks for overlaps where lambdas that a loop calls read the arrays
   XGRAD_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i)
     dx[i] = rstd * ((weighted ? dy[i] * weight[i] : dy[i]) - g_mean - (x[i] - mean) * rstd * gx_mean);
+}
+
+template <bool weighted, typename T>
+XGRAD_INLINE void normalize_grad_row(const T* dy, const T* weight, const T* x, const T* mean, T rstd, T* dx,
+                                     std::size_t n) {
+  if (mean) {
+    normalize_grad_row<weighted, true>(dy, weight, x, *mean, rstd, dx, n);
+  } else {
+    normalize_grad_row<weighted, false>(dy, weight, x, T(0), rstd, dx, n);
+  }
 }
 
 /// x, or x + residual, which y then holds.
@@ -76,7 +86,7 @@ XGRAD_KERNEL(void, normalize_grad_rows,
           const std::size_t at = r * cols + left;
           const T* dy_row = dy + at;
           const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, sum, n);
-          const T mu = mean[r], scale = rstd[r];
+          const T mu = mean ? mean[r] : T(0), scale = rstd[r];
           XGRAD_INDEPENDENT
           for (std::size_t i = 0; i < n; ++i) {
             weight_sum[i] += dy_row[i] * ((x_row[i] - mu) * scale);
@@ -93,9 +103,9 @@ XGRAD_KERNEL(void, normalize_grad_rows,
         const T* dy_row = dy + at;
         const T* x_row = sum_row(x + at, residual ? residual + at : nullptr, dx + at, cols);
         if (weight) {
-          normalize_grad_row<true>(dy_row, weight, x_row, mean[r], rstd[r], dx + at, cols);
+          normalize_grad_row<true>(dy_row, weight, x_row, mean ? mean + r : nullptr, rstd[r], dx + at, cols);
         } else {
-          normalize_grad_row<false>(dy_row, weight, x_row, mean[r], rstd[r], dx + at, cols);
+          normalize_grad_row<false>(dy_row, weight, x_row, mean ? mean + r : nullptr, rstd[r], dx + at, cols);
         }
       }
     }
@@ -113,13 +123,15 @@ XGRAD_PARALLEL_KERNEL(normalize_rows, rows, 8 * input.cols,
       const T* row =
           sum_row(input.x + r * cols, input.residual ? input.residual + r * cols : nullptr, to, cols);
       const T mean =
-          sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols);
+          statistics.mean
+              ? sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols)
+              : T(0);
       const auto square = [row, mean](std::size_t i)
                               XGRAD_INLINE_LAMBDA { return (row[i] - mean) * (row[i] - mean); };
       const T variance = sum_lanes<T>(cols, square) / T(cols);
       // 0 times the variance is nan where that is infinite: 1 / infinity would hide the overflow.
       const T rstd = T(1) / std::sqrt(variance + eps) + T(0) * variance;
-      statistics.mean[r] = mean;
+      if (statistics.mean) statistics.mean[r] = mean;
       statistics.rstd[r] = rstd;
       normalize_row(row, input.weight, input.bias, to, mean, rstd, cols);
     }
@@ -157,7 +169,8 @@ void layer_norm_grad_rows(const T* dy, const LayerNormInput<T>& input,
     const LayerNormInput<T> part{end - begin,  cols,
                                  input.x + at, input.residual ? input.residual + at : nullptr,
                                  input.weight, input.bias};
-    normalize_grad_rows<T>(dy + at, part, {statistics.mean + begin, statistics.rstd + begin},
+    normalize_grad_rows<T>(dy + at, part,
+                           {statistics.mean ? statistics.mean + begin : nullptr, statistics.rstd + begin},
                            {grads.dx ? grads.dx + at : nullptr, grads.dweight ? sums : nullptr,
                             grads.dbias ? sums + pieces * cols : nullptr});
   });

@@ -13,7 +13,8 @@ struct LayerNormInput {
   const T *x, *residual, *weight, *bias;
 };
 
-/// The mean of each row and rstd = 1 / sqrt(variance + eps), with the biased variance: (rows) each.
+/// The mean of each row and rstd = 1 / sqrt(variance + eps), with the biased variance: (rows) each. Without a
+/// mean, where that is null, rows are not centred: mean is 0 below, and the variance is the mean square.
 template <typename T>
 struct LayerNormStatistics {
   T *mean, *rstd;
@@ -35,7 +36,7 @@ std::size_t layer_norm_grad_scratch(std::size_t rows, std::size_t cols);
 
 /// With xhat = (x - mean) rstd and g = dy weight:
 /// dx = rstd (g - mean(g) - xhat mean(g xhat)), dweight = sum over rows of dy xhat, dbias = sum over rows of
-/// dy. dx may be dy without a residual.
+/// dy; mean(g) is left out where rows are not centred. dx may be dy without a residual.
 template <typename T>
 void layer_norm_grad_rows(const T* dy, const LayerNormInput<T>& input,
                           const LayerNormStatistics<const T>& statistics, const LayerNormGrads<T>& grads,

@@ -7,6 +7,7 @@
 #include "../../graph/record.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
+#include "../../ops/pointwise/gated.hpp"
 #include "../../ops/pointwise/masked_fill.hpp"
 #include "../../ops/pointwise/rounding.hpp"
 #include "../../ops/pointwise/trigonometry.hpp"
@@ -60,10 +61,9 @@ void emit_composed_unary(Exporter<T>& to, const OpPair<T>& op) {
 
 /// x / 2 (1 + erf(x / sqrt 2)), or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), which runtimes fuse.
 template <class T>
-void emit_gelu(Exporter<T>& to, const OpPair<T>& op) {
-  const std::string x = to.name_of(op, 0);
+std::string gelu(Exporter<T>& to, const std::string& x, bool exact) {
   std::string inner;
-  if (op.template attribute<std::string>("approximate") == "none") {
+  if (exact) {
     inner = to.graph().node("Erf", {to.graph().node("Div", {x, to.number(std::sqrt(2.0))})});
   } else {
     const std::string cube = to.graph().node("Pow", {x, to.number(3)});
@@ -72,7 +72,28 @@ void emit_gelu(Exporter<T>& to, const OpPair<T>& op) {
         to.graph().node("Tanh", {to.graph().node("Mul", {sum, to.number(std::sqrt(2 / std::acos(-1.0)))})});
   }
   const std::string product = to.graph().node("Mul", {x, to.graph().node("Add", {inner, to.number(1)})});
-  to.result(op, to.graph().node("Mul", {product, to.number(0.5)}));
+  return to.graph().node("Mul", {product, to.number(0.5)});
+}
+
+template <class T>
+void emit_gelu(Exporter<T>& to, const OpPair<T>& op) {
+  const bool exact = op.template attribute<std::string>("approximate") == "none";
+  to.result(op, gelu(to, to.name_of(op, 0), exact));
+}
+
+template <class T>
+void emit_gated(Exporter<T>& to, const OpPair<T>& op) {
+  const std::string gate = to.name_of(op, "gate"), f = op.template attribute<std::string>("function");
+  std::string opened;
+  if (f == "relu") {
+    opened = to.graph().node("Relu", {gate});
+  } else if (f == "gelu" || f == "gelu_tanh") {
+    opened = gelu(to, gate, f == "gelu");
+  } else {
+    opened = to.graph().node("Sigmoid", {gate});
+    if (f == "silu") opened = to.graph().node("Mul", {gate, opened});
+  }
+  to.result(op, to.graph().node("Mul", {opened, to.name_of(op, "x")}));
 }
 
 template <class T>
@@ -107,6 +128,7 @@ void add_elementwise_emitters(EmitterTable<T>& all) {
   for (const auto& [op, name] : binary_operators()) all[op] = &emit_binary<T>;
   add_emitter(all, &emit_composed_unary<T>, {&ops::rsqrt, &ops::square, &ops::cube, &ops::silu});
   add_emitter(all, &emit_gelu<T>, {&ops::gelu});
+  add_emitter(all, &emit_gated<T>, {&ops::gated});
   add_emitter(all, &emit_clamp<T>, {&ops::clamp});
   add_emitter(all, &emit_where<T>, {&ops::where});
   add_emitter(all, &emit_masked_fill<T>, {&ops::masked_fill});

@@ -5,9 +5,11 @@
 #include <tuple>
 #include <utility>
 
+#include "../../ops/attention/rotary.hpp"
 #include "../../ops/attention/self_attention.hpp"
 #include "../../ops/index/embedding.hpp"
 #include "../../ops/norm/layer_norm.hpp"
+#include "../../ops/norm/rms_norm.hpp"
 #include "../../ops/norm/softmax.hpp"
 #include "../../ops/product/linear.hpp"
 #include "../../ops/product/matmul.hpp"
@@ -78,23 +80,106 @@ void emit_layer_norm(Exporter<T>& to, const OpPair<T>& op) {
                               .number("epsilon", static_cast<float>(op.template attribute<double>("eps")))));
 }
 
+/// Of single operators: RMSNormalization is of operator set 23.
+template <class T>
+void emit_rms_norm(Exporter<T>& to, const OpPair<T>& op) {
+  const std::string x = to.name_of(op, "x");
+  const std::size_t count = op.template attribute<std::vector<std::int64_t>>("normalized_shape").size();
+  std::vector<std::int64_t> axes(count);
+  std::iota(axes.begin(), axes.end(), -static_cast<std::int64_t>(count));
+  const std::string square = to.graph().node("ReduceMean", {to.graph().node("Mul", {x, x})},
+                                             AttributeWriter().integer("keepdims", 1).integers("axes", axes));
+  const std::string root = to.graph().node(
+      "Sqrt", {to.graph().node("Add", {square, to.number(op.template attribute<double>("eps"))})});
+  std::string y = to.graph().node("Div", {x, root});
+  if (op.has("weight")) {
+    std::string weight = to.name_of(op, "weight");
+    if (const double offset = op.template attribute<double>("offset"); offset != 0)
+      weight = to.graph().node("Add", {weight, to.number(offset)});
+    y = to.graph().node("Mul", {y, weight});
+  }
+  to.result(op, y);
+}
+
+/// Of single operators: RotaryEmbedding is of operator set 23.
+template <class T>
+void emit_rotary(Exporter<T>& to, const OpPair<T>& op) {
+  const std::int64_t heads = op.template attribute<std::int64_t>("num_heads");
+  const bool interleaved = op.template attribute<bool>("interleaved");
+  const auto rank = static_cast<std::int64_t>(op.shape("x").size());
+  const auto width = static_cast<std::int64_t>(op.shape("x").back());
+  const auto pairs = static_cast<std::int64_t>(op.shape("cos").back());
+  const std::int64_t rest = width / heads - 2 * pairs;
+  std::vector<std::int64_t> split(static_cast<std::size_t>(rank) + 1, 0);
+  split[static_cast<std::size_t>(rank) - 1] = heads;
+  split[static_cast<std::size_t>(rank)] = -1;
+  const std::string by_head = to.graph().node("Reshape", {to.name_of(op, "x"), to.graph().integers(split)});
+  const auto part = [&](const std::string& x, std::int64_t begin, std::int64_t end, std::int64_t step) {
+    return to.graph().node("Slice", {x, to.graph().integers({begin}), to.graph().integers({end}),
+                                     to.graph().integers({-1}), to.graph().integers({step})});
+  };
+  const std::string a = interleaved ? part(by_head, 0, 2 * pairs, 2) : part(by_head, 0, pairs, 1);
+  const std::string b = interleaved ? part(by_head, 1, 2 * pairs, 2) : part(by_head, pairs, 2 * pairs, 1);
+  const auto angle = [&](const char* name) {
+    return to.graph().node("Unsqueeze", {to.name_of(op, name), to.graph().integers({-2})});
+  };
+  const std::string cos = angle("cos"), sin = angle("sin");
+  const auto product = [&](const std::string& x, const std::string& by) {
+    return to.graph().node("Mul", {x, by});
+  };
+  std::string first = to.graph().node("Sub", {product(a, cos), product(b, sin)});
+  std::string second = to.graph().node("Add", {product(b, cos), product(a, sin)});
+  const auto joined = [&](const GraphWriter::Names& parts) {
+    return to.graph().node("Concat", parts, AttributeWriter().integer("axis", -1));
+  };
+  GraphWriter::Names turned{first, second};
+  if (interleaved) {
+    for (std::string& one : turned) one = to.graph().node("Unsqueeze", {one, to.graph().integers({-1})});
+    std::vector<std::int64_t> flat(static_cast<std::size_t>(rank) + 1, 0);
+    flat.back() = 2 * pairs;
+    turned = {to.graph().node("Reshape", {joined(turned), to.graph().integers(flat)})};
+  }
+  if (rest > 0) turned.push_back(part(by_head, 2 * pairs, 2 * pairs + rest, 1));
+  std::vector<std::int64_t> whole(static_cast<std::size_t>(rank), 0);
+  whole.back() = width;
+  const std::string y = turned.size() > 1 ? joined(turned) : turned.front();
+  to.result(op, to.graph().node("Reshape", {y, to.graph().integers(whole)}));
+}
+
+/// x with each head along the axis `times` times in a row.
+template <class T>
+std::string heads_repeated(Exporter<T>& to, const std::string& x, std::size_t axis, std::int64_t times) {
+  std::vector<std::int64_t> repeats(axis + 4, 1), factors(axis + 3, 1);
+  repeats[axis + 1] = factors[axis] = times;
+  const std::string apart =
+      to.graph().node("Unsqueeze", {x, to.graph().integers({static_cast<std::int64_t>(axis) + 1})});
+  const std::string repeated = to.graph().node("Expand", {apart, to.graph().integers(repeats)});
+  const std::string shape =
+      to.graph().node("Mul", {to.graph().node("Shape", {x}), to.graph().integers(factors)});
+  return to.graph().node("Reshape", {repeated, shape});
+}
+
 /// Of q, k and v with `rank` axes, in heads if there are any; `scores` is the shape of the scores.
 template <class T>
 std::string attention(Exporter<T>& to, const OpPair<T>& op, GraphWriter::Names qkv, std::size_t rank,
                       const std::string& bias, const std::pair<Shape, Shape>& scores) {
   const std::int64_t heads = op.template attribute<std::int64_t>("num_heads");
+  const std::int64_t kv_heads =
+      op.has_attribute("num_kv_heads") ? op.template attribute<std::int64_t>("num_kv_heads") : heads;
   if (heads == 0) {
     qkv[1] = last_axes_swapped(to, qkv[1], rank);
   } else {
     std::vector<std::int64_t> split(rank + 1, 0), perm = counting(rank + 1);
-    split[rank - 1] = heads;
     split[rank] = -1;
     std::swap(perm[rank - 2], perm[rank - 1]);
     std::vector<std::int64_t> turned = perm;  // of k, whose last two axes are swapped, too
     std::swap(turned[rank - 1], turned[rank]);
-    for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t i = 0; i < 3; ++i) {
+      split[rank - 1] = i == 0 ? heads : kv_heads;
       qkv[i] = to.transposed(to.graph().node("Reshape", {qkv[i], to.graph().integers(split)}),
                              i == 1 ? turned : perm);
+      if (i > 0 && kv_heads != heads) qkv[i] = heads_repeated(to, qkv[i], rank - 2, heads / kv_heads);
+    }
     ++rank;
   }
   std::string s = to.graph().node("MatMul", {qkv[0], qkv[1]});
@@ -107,15 +192,24 @@ std::string attention(Exporter<T>& to, const OpPair<T>& op, GraphWriter::Names q
   if (op.has_attribute("attn_mask"))
     shown(std::apply([&](const Mask& a, const Mask& b) { return to.condition(a, b); },
                      op.template arrays<Mask>("attn_mask")));
-  if (op.template attribute<bool>("is_causal")) {
+  const bool is_causal = op.template attribute<bool>("is_causal");
+  if (is_causal || op.has_attribute("window_left") || op.has_attribute("window_right")) {
     const SymbolicShape shape = to.explained(scores.first, scores.second);
     const auto range = [&](const SymbolicLength& length) {
       const std::string count = to.graph().node("Squeeze", {to.list({length}), to.graph().integers({0})});
       return to.graph().node("Range", {to.graph().integer(0), count, to.graph().integer(1)});
     };
+    const std::string keys = range(shape.back());
     const std::string queries =
         to.graph().node("Unsqueeze", {range(shape[shape.size() - 2]), to.graph().integers({1})});
-    shown(to.graph().node("LessOrEqual", {range(shape.back()), queries}));
+    if (is_causal) shown(to.graph().node("LessOrEqual", {keys, queries}));
+    const auto end_of_window = [&](const char* name, const char* step) {
+      return to.graph().node(step, {queries, to.graph().integer(op.template attribute<std::int64_t>(name))});
+    };
+    if (op.has_attribute("window_left"))
+      shown(to.graph().node("GreaterOrEqual", {keys, end_of_window("window_left", "Sub")}));
+    if (op.has_attribute("window_right"))
+      shown(to.graph().node("LessOrEqual", {keys, end_of_window("window_right", "Add")}));
   }
   const std::string weights = to.graph().node("Softmax", {s}, AttributeWriter().integer("axis", -1));
   const std::string y = to.graph().node("MatMul", {weights, qkv[2]});
@@ -187,6 +281,8 @@ template <class T>
 void add_network_emitters(EmitterTable<T>& all) {
   add_emitter(all, &emit_linear<T>, {&ops::linear, &ops::linear_relu});
   add_emitter(all, &emit_layer_norm<T>, {&ops::layer_norm, &ops::add_layer_norm});
+  add_emitter(all, &emit_rms_norm<T>, {&ops::rms_norm});
+  add_emitter(all, &emit_rotary<T>, {&ops::rotary});
   add_emitter(all, &emit_reduction<T>, {&ops::sum, &ops::mean, &ops::amax, &ops::amin});
   add_emitter(all, &emit_softmax<T>, {&ops::softmax, &ops::log_softmax});
   add_emitter(all, &emit_matmul<T>, {&ops::matmul});

@@ -14,16 +14,15 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
   constexpr const char* name = ops::scaled_dot_product_attention.name;
   const detail::SharedPlan plan =
       detail::plan_attention<T>(name, q.shape(), k.shape(), v.shape(), attn_mask, options);
-  Shape shape = q.shape();
-  shape.back() = v.shape().back();
-  Variable<T> y = detail::empty<T>(shape, name);
+  Variable<T> y = detail::empty<T>(detail::output_shape(*plan, q.shape()), name);
   const Variable<T>& bias = attn_mask.bias();
   const Variable<T> saved =
       detail::attention_forward<T>(*plan, {detail::data(q), detail::data(k), detail::data(v)}, bias,
                                    will_record(q, k, v, bias), detail::data(y));
   return fused<T>(
       ops::scaled_dot_product_attention, std::move(y), Inputs(q, k, v, bias),
-      Attributes(options.num_heads, plan->scale, options.is_causal, options.dropout_p, attn_mask.allowed()),
+      Attributes(options.num_heads, detail::kv_heads_attribute(*plan), plan->scale, options.is_causal,
+                 options.window_left, options.window_right, options.dropout_p, attn_mask.allowed()),
       Saved(saved),
       [plan](const Variable<T>& q, const Variable<T>& k, const Variable<T>& v, const Variable<T>& bias) {
         return detail::attention_composed(*plan, q, k, v, bias).output;

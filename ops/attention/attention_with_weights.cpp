@@ -24,6 +24,16 @@ Variable<T> split_heads(const Variable<T>& x, std::size_t heads) {
   return transpose(reshape(x, shape), -3, -2);
 }
 
+/// (..., G, S, E) as (..., H, S, E): each head `times` times in a row.
+template <class T>
+Variable<T> repeat_heads(const Variable<T>& x, std::size_t times) {
+  if (times == 1) return x;
+  Shape repeated = x.shape(), joined = x.shape();
+  repeated.insert(repeated.end() - 2, times);
+  joined[joined.size() - 3] *= times;
+  return reshape(expand(unsqueeze(x, -3), Dims(repeated)), joined);
+}
+
 template <class T>
 Variable<T> merge_heads(const Variable<T>& x, std::size_t heads) {
   if (heads == 0) return x;
@@ -70,13 +80,14 @@ template <class T>
 AttentionResult<T> attention_composed(const AttentionPlan& plan, const Variable<T>& q, const Variable<T>& k,
                                       const Variable<T>& v, const Variable<T>& bias) {
   const std::size_t heads = plan.scores.size() > plan.batch_axes + 2 ? plan.sizes.heads : 0;
+  const std::size_t kv_heads = heads > 0 ? plan.sizes.kv_heads : 0, times = heads > 0 ? heads / kv_heads : 1;
   const Variable<T> queries = split_heads(q, heads);
-  const Variable<T> keys = split_heads(k, heads);
-  const Variable<T> values = split_heads(v, heads);
+  const Variable<T> keys = repeat_heads(split_heads(k, kv_heads), times);
+  const Variable<T> values = repeat_heads(split_heads(v, kv_heads), times);
 
   const auto scores_of = [&](const Variable<T>& from) {
     const Variable<T> scores = matmul(from, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
-    return masked_scores(scores, plan.allowed.get(), bias, plan.is_causal);
+    return masked_scores(scores, plan.allowed.get(), bias, plan.window);
   };
   Variable<T> scores = scores_of(queries);
   // What hidden keys and values hold, be it nan, has no part in a query without a key.

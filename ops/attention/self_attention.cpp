@@ -82,7 +82,7 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
     const auto& [plan, row] = blocks[i];
     const auto [queries, keys, values] = parts.of(detail::data(std::as_const(qkv)), row);
     saved[i] = detail::attention_forward<T>(*plan, {queries, keys, values}, mask_bias, recorded,
-                                            detail::data(y) + row * parts.widths[2]);
+                                            detail::data(y) + row * out_shape.back());
   }
   using V = Variable<T>;
   return fused<T>(
@@ -107,7 +107,7 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
           const auto& [plan, row] = blocks[i];
           const auto [queries, keys, values] = parts.of(detail::data(qkv), row);
           const auto [dq, dk, dv] = parts.of(gradients, row);
-          detail::attention_backward<T>(*plan, detail::data(dy) + row * parts.widths[2],
+          detail::attention_backward<T>(*plan, detail::data(dy) + row * dy.shape().back(),
                                         {queries, keys, values}, mask_bias, saved[i],
                                         {dq, dk, dv, detail::data_if_needed(dscores)});
         }
@@ -145,11 +145,13 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
       detail::plan_attention<T>(op_name, q_shape, k_shape, v_shape, attn_mask, options);
   using V = Variable<T>;
   return attend<T>(
-      x, {&q, &k, &v}, v_shape, attn_mask.bias(), std::array<Block, 1>{Block{plan, 0}}, std::array<V, 1>(),
+      x, {&q, &k, &v}, detail::output_shape(*plan, q_shape), attn_mask.bias(),
+      std::array<Block, 1>{Block{plan, 0}}, std::array<V, 1>(),
       [plan](const V& q, const V& k, const V& v, const V& mask_bias) {
         return detail::attention_composed(*plan, q, k, v, mask_bias).output;
       },
-      Attributes(options.num_heads, plan->scale, options.is_causal, options.dropout_p, attn_mask.allowed(),
+      Attributes(options.num_heads, detail::kv_heads_attribute(*plan), plan->scale, options.is_causal,
+                 options.window_left, options.window_right, options.dropout_p, attn_mask.allowed(),
                  std::nullopt));
 }
 
@@ -174,7 +176,8 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
   }
   using V = Variable<T>;
   return attend<T>(
-      x, {&q, &k, &v}, v_shape, V(), blocks, std::vector<V>(blocks.size()),
+      x, {&q, &k, &v}, output_shape(*blocks.front().plan, q_shape), V(), blocks,
+      std::vector<V>(blocks.size()),
       [blocks](const V& q, const V& k, const V& v, const V&) {
         std::vector<V> parts;
         for (const auto& [plan, row] : blocks) {
@@ -186,7 +189,8 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
         }
         return cat(parts);
       },
-      Attributes(options.num_heads, blocks.front().plan->scale, options.is_causal, options.dropout_p,
+      Attributes(options.num_heads, kv_heads_attribute(*blocks.front().plan), blocks.front().plan->scale,
+                 options.is_causal, options.window_left, options.window_right, options.dropout_p,
                  std::nullopt, lengths));
 }
 

@@ -15,9 +15,9 @@ struct Projection {
 /// y = scaled_dot_product_attention(linear(x, q), linear(x, k), linear(x, v), attn_mask, options), as one
 /// node of the graph: the three projections share x and its gradient.
 ///
-/// x (..., L, in), the weights of q and k (H E, in), that of v (H Ev, in), y (..., L, H Ev). With dq, dk and
-/// dv the gradients of the projections: dx = the sum of dq weight over the three, dweight = dq^T x, dbias =
-/// the sum of dq's rows. Throws ShapeError for incompatible shapes.
+/// x (..., L, in), the weights of q (H E, in), k (G E, in) and v (G Ev, in), y (..., L, H Ev). With dq, dk
+/// and dv the gradients of the projections: dx = the sum of dq weight over the three, dweight = dq^T x, dbias
+/// = the sum of dq's rows. Throws ShapeError for incompatible shapes.
 template <class T>
 Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,
                            const Projection<std::type_identity_t<T>>& k,
@@ -30,7 +30,8 @@ namespace ops {
 inline constexpr Op self_attention("self_attention",
                                    {"x", "q_weight", "k_weight", "v_weight", "q_bias", "k_bias", "v_bias",
                                     "attn_bias"},
-                                   {"num_heads", "scale", "is_causal", "dropout_p", "attn_mask", "lengths"});
+                                   {"num_heads", "num_kv_heads", "scale", "is_causal", "window_left",
+                                    "window_right", "dropout_p", "attn_mask", "lengths"});
 
 }  // namespace ops
 }  // namespace xgrad

@@ -107,13 +107,13 @@ TYPED_TEST(SoftmaxRowsTest, Attention) {
         if (!allowed[i * static_cast<std::size_t>(stride)]) scores[i] = -std::numeric_limits<T>::infinity();
       }
       const bool none = std::all_of(scores.begin(), scores.end(), [](T s) { return s < 0 && std::isinf(s); });
-      const kernels::AttentionSizes sizes{1, 1, 1, n, 1, 1};
+      const kernels::AttentionSizes sizes{1, 1, 1, 1, n, 1, 1};
       const T one = 1;
       std::vector<T> v(n), probs(n), scratch(kernels::attention_scratch(sizes));
       T out;
       kernels::MaskView<T> mask;
       if (stride > 0) mask.allowed = allowed.get(), mask.key_stride = stride;
-      kernels::attention_forward<T>({sizes, &one, row.data(), v.data(), 1, mask, false, {}},
+      kernels::attention_forward<T>({sizes, &one, row.data(), v.data(), 1, mask, {}, {}},
                                     {probs.data(), nullptr}, {1, scratch.data()}, &out);
       expect_equal(probs, none ? std::vector<T>(n) : softmax(scores), "attention");
     }

@@ -259,6 +259,34 @@ TEST_F(OnnxRefusalTest, WhatCanBeExportedIs) {
   EXPECT_EQ((*graph.outputs()[0].shape)[1].fixed, 9U);
 }
 
+/// What encoders of today are made of.
+TEST_F(OnnxRefusalTest, RotatedHeadsInAWindowNormsAndGatesAreExported) {
+  const xgrad::RotaryTables<float> tables = xgrad::rotary_tables<float>({.dim = 2}, 40);
+  const Variable<float> scale(Array<float>{0.5F, -1, 2, 3});
+  for (const bool interleaved : {false, true}) {
+    for (const xgrad::Gate gate : {xgrad::Gate::sigmoid, xgrad::Gate::relu, xgrad::Gate::silu,
+                                   xgrad::Gate::gelu, xgrad::Gate::gelu_tanh}) {
+      const auto f = [&](const Variable<float>& x) {
+        const auto first = [&](const Variable<float>& table) { return narrow(table, 0, 0, x.shape(0)); };
+        const Variable<float> cos = first(tables.cos), sin = first(tables.sin);
+        const Variable<float> q =
+            rotary(x, cos, sin, {.num_heads = interleaved ? std::size_t{1} : 2, .interleaved = interleaved});
+        const Variable<float> key = narrow(x, 1, 1, 2);
+        const Variable<float> y = scaled_dot_product_attention(
+            q, key, key, {}, {.num_heads = 2, .num_kv_heads = 1, .window_left = 2, .window_right = 1});
+        return gated(rms_norm(y, 4, scale, {.offset = interleaved ? 1.0 : 0.0}), x, gate);
+      };
+      save(f);
+      const Graph<float> graph(path_);
+      for (const std::size_t rows : {2, 7}) {
+        const Variable<float> x(xgrad::normal<float>({rows, 4}));
+        const Array<float> y = std::get<Variable<float>>(graph({{"x", x}}).at("y")).value();
+        EXPECT_LE(deviation(y, f(x).value()), 1e-6) << rows;
+      }
+    }
+  }
+}
+
 TEST_F(OnnxRefusalTest, PartsHaveTheBoundsThatWereAskedFor) {
   const auto f = [](const Variable<float>& x) {
     const auto rows = static_cast<std::ptrdiff_t>(x.shape(0));

@@ -182,7 +182,7 @@ TEST(OpListsTest, OpsHaveFormulasOrAReason) {
   expect_all_but(
       have,
       {{"a report shows the single ops that it is made of",
-        {"add_layer_norm", "scaled_dot_product_attention", "self_attention"}},
+        {"add_layer_norm", "gated", "rms_norm", "rotary", "scaled_dot_product_attention", "self_attention"}},
        {"its elements are those of x", {"alias", "on_gradient"}},
        {"it calls a function of the program", {"checkpoint", "implicit_function"}},
        {"an element depends on the whole matrix", linear_algebra},

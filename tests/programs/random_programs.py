@@ -92,6 +92,30 @@ def layer_norm(x, a, weight, bias):
     return y if bias is None else y + bias
 
 
+def rms_norm(x, a):
+    axes = tuple(range(-len(a["normalized_shape"]), 0))
+    y = x[0] * torch.rsqrt((x[0] * x[0]).mean(axes, keepdim=True) + a["eps"])
+    return y if x[1] is None else y * (x[1] + a["offset"])
+
+
+def rotary(x, a):
+    pairs = x[1].shape[-1]
+    heads = x[0].unflatten(-1, (a["num_heads"], x[0].shape[-1] // a["num_heads"]))
+    turned, rest = heads[..., :2 * pairs], heads[..., 2 * pairs:]
+    cos, sin = x[1].unsqueeze(-2), x[2].unsqueeze(-2)
+    if a["interleaved"]:
+        u, v = turned[..., 0::2], turned[..., 1::2]
+        turned = torch.stack([u * cos - v * sin, v * cos + u * sin], -1).flatten(-2)
+    else:
+        u, v = turned[..., :pairs], turned[..., pairs:]
+        turned = torch.cat([u * cos - v * sin, v * cos + u * sin], -1)
+    return torch.cat([turned, rest], -1).flatten(-2)
+
+
+gates = {"sigmoid": torch.sigmoid, "relu": torch.relu, "silu": F.silu, "gelu": F.gelu,
+         "gelu_tanh": lambda g: F.gelu(g, approximate="tanh")}
+
+
 def masked_fill(x, a):
     x, mask = torch.broadcast_tensors(*x)
     return x.masked_fill(mask, float(a["value"]))
@@ -152,7 +176,10 @@ def attention(q, k, v, mask, a):
     """The output and the weights; zeros where a query may attend to nothing."""
     heads = a["num_heads"]
     if heads:
-        q, k, v = (x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(-3, -2) for x in (q, k, v))
+        kv_heads = a["num_kv_heads"] or heads
+        q, k, v = (x.unflatten(-1, (n, x.shape[-1] // n)).transpose(-3, -2)
+                   for x, n in zip((q, k, v), (heads, kv_heads, kv_heads)))
+        k, v = (x.repeat_interleave(heads // kv_heads, -3) for x in (k, v))
     scale = 1 / math.sqrt(q.shape[-1]) if a["scale"] is None else a["scale"]
     scores = q @ k.transpose(-2, -1) * scale
     allowed = torch.ones(scores.shape, dtype=torch.bool)
@@ -162,6 +189,10 @@ def attention(q, k, v, mask, a):
         scores = scores + mask
     if a["is_causal"]:
         allowed = allowed.tril()
+    if a["window_left"] is not None:
+        allowed = allowed.triu(-a["window_left"])
+    if a["window_right"] is not None:
+        allowed = allowed.tril(a["window_right"])
     some = allowed.any(-1, keepdim=True)
     scores = scores.masked_fill(~allowed & some, -math.inf)
     weights = torch.softmax(scores, -1) * some
@@ -298,6 +329,10 @@ ops = {
     "log_softmax": lambda x, a: torch.log_softmax(x[0], a["dim"]),
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),
     "add_layer_norm": lambda x, a: layer_norm(x[0] + x[1], a, x[2], x[3]),
+    "rms_norm": rms_norm,
+    "rotary": rotary,
+    "gated": lambda x, a: gates[a["function"]](x[0]) * x[1],
+    "glu": lambda x, a: F.glu(x[0], a["dim"]),
     "mse_loss": mse_loss,
     "l1_loss": l1_loss,
     "huber_loss": huber_loss,

@@ -28,8 +28,7 @@ kernels::AttentionInput<T> kernel_input(const AttentionPlan& plan, const KernelM
                                         const QueriesKeysValues<T>& from) {
   kernels::DropoutView<T> dropout;
   if (plan.kept) dropout = {plan.kept->data(), dropout_scale<T>(plan.dropout_p)};
-  return {plan.sizes,  from.q,         from.k, from.v, static_cast<T>(plan.scale),
-          mask.view(), plan.is_causal, dropout};
+  return {plan.sizes, from.q, from.k, from.v, static_cast<T>(plan.scale), mask.view(), plan.window, dropout};
 }
 
 /// With p = 1, dropout draws nothing.
@@ -63,15 +62,25 @@ SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const 
   if (!(options.dropout_p >= 0 && options.dropout_p <= 1))
     fail<ValueError>(op, ": dropout_p must be in [0, 1], got ", options.dropout_p);
   const std::size_t rank = q.size(), heads = std::max<std::size_t>(options.num_heads, 1);
+  const std::size_t kv_heads = options.num_kv_heads > 0 ? options.num_kv_heads : heads;
+  if (heads % kv_heads != 0) {
+    fail<ValueError>(op, ": num_kv_heads must divide num_heads, got num_kv_heads ", kv_heads,
+                     " and num_heads ", options.num_heads);
+  }
   const bool same_batch = rank >= 2 && k.size() == rank && v.size() == rank &&
                           std::equal(q.begin(), q.end() - 2, k.begin()) &&
                           std::equal(q.begin(), q.end() - 2, v.begin());
-  if (!same_batch || k[rank - 1] != q[rank - 1] || k[rank - 2] != v[rank - 2]) {
+  if (!same_batch || k[rank - 1] * (heads / kv_heads) != q[rank - 1] || k[rank - 2] != v[rank - 2]) {
     fail<ShapeError>(op, ": q (..., L, E), k (..., S, E) and v (..., S, Ev) must fit together, got q ", q,
-                     ", k ", k, " and v ", v);
+                     ", k ", k, " and v ", v,
+                     kv_heads == heads
+                         ? std::string()
+                         : join({", with ", text(heads), " heads of q and ", text(kv_heads), " of k and v"}));
   }
-  if (q[rank - 1] % heads != 0 || v[rank - 1] % heads != 0) {
-    fail<ShapeError>(op, ": the last axes of q and v must be divisible by num_heads ", heads, ", got q ", q,
+  if (q[rank - 1] % heads != 0 || v[rank - 1] % kv_heads != 0) {
+    fail<ShapeError>(op, ": the last axes of q and v must be divisible by ",
+                     kv_heads == heads ? "num_heads " : "num_heads and num_kv_heads ", heads,
+                     kv_heads == heads ? std::string() : join({" and ", text(kv_heads)}), ", got q ", q,
                      " and v ", v);
   }
   const auto shared = std::allocate_shared<AttentionPlan>(PoolAllocator<AttentionPlan>());
@@ -79,10 +88,11 @@ SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const 
   plan.op = op;
   plan.scores = Shape(q.begin(), q.end() - 2);
   plan.batch_axes = rank - 2;
-  plan.is_causal = options.is_causal;
+  plan.window = {options.window_left.value_or(kernels::KeyWindow::unlimited),
+                 options.is_causal ? 0 : options.window_right.value_or(kernels::KeyWindow::unlimited)};
   plan.dropout_p = options.dropout_p;
-  plan.sizes = {element_count(plan.scores), heads, q[rank - 2], k[rank - 2], q[rank - 1] / heads,
-                v[rank - 1] / heads};
+  plan.sizes = {element_count(plan.scores), heads, kv_heads, q[rank - 2], k[rank - 2], q[rank - 1] / heads,
+                v[rank - 1] / kv_heads};
   const std::size_t head_dim = plan.sizes.head_dim;
   plan.scale = options.scale.value_or(head_dim > 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : 0);
   if (options.num_heads > 0) plan.scores.push_back(heads);
@@ -92,6 +102,16 @@ SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const 
   plan.allowed = mask.shared_allowed();
   if (plan.dropout_p > 0) plan.kept = std::make_shared<const Array<std::uint8_t>>(drawn_dropout(plan));
   return shared;
+}
+
+std::optional<std::size_t> kv_heads_attribute(const AttentionPlan& plan) {
+  if (plan.sizes.kv_heads == plan.sizes.heads) return std::nullopt;
+  return plan.sizes.kv_heads;
+}
+
+Shape output_shape(const AttentionPlan& plan, Shape q) {
+  q.back() = plan.sizes.heads * plan.sizes.v_dim;
+  return q;
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "../../pointwise/dropout.hpp"
 #include "../attention.hpp"
@@ -18,7 +19,7 @@ struct AttentionPlan {
   kernels::AttentionSizes sizes;
   std::size_t batch_axes;
   double scale;
-  bool is_causal;
+  kernels::KeyWindow window;
   Shape scores;  // (..., L, S), or (..., H, L, S) with num_heads
   std::shared_ptr<const Mask> allowed;
   double dropout_p;
@@ -33,6 +34,12 @@ using SharedPlan = std::shared_ptr<const AttentionPlan>;
 template <class T>
 SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const Shape& v,
                           const AttentionMask<T>& mask, const AttentionOptions& options);
+
+/// num_kv_heads where it differs from num_heads.
+std::optional<std::size_t> kv_heads_attribute(const AttentionPlan& plan);
+
+/// The shape of the output, for q of this shape.
+Shape output_shape(const AttentionPlan& plan, Shape q);
 
 template <class T>
 struct QueriesKeysValues {

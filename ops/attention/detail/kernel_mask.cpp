@@ -34,13 +34,14 @@ bool set_strides(const Shape& mask, const Shape& scores, std::size_t batch_axes,
 }
 
 /// True where the query may not attend to the key.
-Mask hidden_keys(const Mask* allowed, bool is_causal, const Shape& scores) {
+Mask hidden_keys(const Mask* allowed, const kernels::KeyWindow& window, const Shape& scores) {
   Mask hidden = xt::zeros<bool>(scores);
   if (allowed != nullptr) hidden = !xt::broadcast(*allowed, scores);
-  if (!is_causal) return hidden;
+  if (!window.is_limited()) return hidden;
   const std::size_t L = scores[scores.size() - 2], S = scores[scores.size() - 1];
   for (std::size_t i = 0; i < hidden.size(); ++i) {
-    if (i % S > i / S % L) hidden.data()[i] = true;
+    const std::size_t key = i % S, query = i / S % L;
+    if (key < window.begin(query) || key >= window.end(query, S)) hidden.data()[i] = true;
   }
   return hidden;
 }
@@ -56,11 +57,10 @@ void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& score
 
 template <class T>
 Variable<T> masked_scores(const Variable<T>& scores, const Mask* allowed, const Variable<T>& bias,
-                          bool is_causal) {
+                          const kernels::KeyWindow& window) {
   const Variable<T> sum = bias.defined() ? scores + bias : scores;
-  if (allowed == nullptr && !is_causal) return sum;
-  return masked_fill(sum, hidden_keys(allowed, is_causal, scores.shape()),
-                     -std::numeric_limits<T>::infinity());
+  if (allowed == nullptr && !window.is_limited()) return sum;
+  return masked_fill(sum, hidden_keys(allowed, window, scores.shape()), -std::numeric_limits<T>::infinity());
 }
 
 template <class T>
@@ -83,9 +83,10 @@ const M* KernelMask<T>::read(const Array<M>& mask, std::optional<Array<M>>& stre
   return stretched->data();
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                     \
-  template void check_mask(const char*, const AttentionMask<T>&, const Shape&);                  \
-  template Variable<T> masked_scores(const Variable<T>&, const Mask*, const Variable<T>&, bool); \
+#define XGRAD_INSTANTIATE(T)                                                              \
+  template void check_mask(const char*, const AttentionMask<T>&, const Shape&);           \
+  template Variable<T> masked_scores(const Variable<T>&, const Mask*, const Variable<T>&, \
+                                     const kernels::KeyWindow&);                          \
   template class KernelMask<T>;
 
 XGRAD_INSTANTIATE(float)

@@ -12,11 +12,11 @@ namespace xgrad::detail {
 template <class T>
 void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores);
 
-/// scores + mask: adds the bias, and sets -inf where the query may not attend to the key, with `is_causal`
-/// also for keys j > i. `allowed` and bias are optional.
+/// scores + mask: adds the bias, and sets -inf where the query may not attend to the key, also for keys
+/// outside of the window. `allowed` and bias are optional.
 template <class T>
 Variable<T> masked_scores(const Variable<T>& scores, const Mask* allowed, const Variable<T>& bias,
-                          bool is_causal);
+                          const kernels::KeyWindow& window);
 
 /// A mask for the kernels: a view of the mask itself, or of its stretched elements if strides cannot express
 /// how it broadcasts. The first `batch_axes` axes of the scores are those of the batch.

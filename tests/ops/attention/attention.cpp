@@ -9,6 +9,7 @@
 
 #include <xgrad/ops/attention/attention_with_weights.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
+#include <xgrad/ops/shape/shapes.hpp>
 
 #include "../common/attention.hpp"
 #include "../common/call.hpp"
@@ -26,10 +27,34 @@ const Rows rows([] {
   return std::vector<Op>{op};
 });
 
-const Conformance conformance{{"scaled_dot_product_attention", [](const auto& c) {
-                                 return scaled_dot_product_attention(
-                                     c.x(), c.x(1), c.x(2), attention_mask(c, 3), attention_options(c));
-                               }}};
+/// Heads (..., H, L, E) side by side, (..., L, H E), and apart again.
+template <class T>
+Variable<T> joined_heads(const Variable<T>& x) {
+  const Variable<T> y = transpose(x, -3, -2);
+  Shape shape(y.shape().begin(), y.shape().end() - 1);
+  shape.back() *= y.shape().back();
+  return reshape(y, shape);
+}
+template <class T>
+Variable<T> split_heads(const Variable<T>& x, std::size_t heads) {
+  Shape shape = x.shape();
+  shape.back() = heads;
+  shape.push_back(x.shape().back() / heads);
+  return transpose(reshape(x, shape), -3, -2);
+}
+
+/// With PyTorch's enable_gqa, heads have an axis.
+const Conformance conformance{
+    {"scaled_dot_product_attention", [](const auto& c) {
+       xgrad::AttentionOptions options = attention_options(c);
+       if (!c.has_attr("enable_gqa") || !c.flag("enable_gqa"))
+         return scaled_dot_product_attention(c.x(), c.x(1), c.x(2), attention_mask(c, 3), options);
+       options.num_heads = c.x().shape(-3);
+       options.num_kv_heads = c.x(1).shape(-3);
+       return split_heads(scaled_dot_product_attention(joined_heads(c.x()), joined_heads(c.x(1)),
+                                                       joined_heads(c.x(2)), attention_mask(c, 3), options),
+                          options.num_heads);
+     }}};
 
 void draw_attention(Drawing& d) {
   const DrawnAttention call = draw_attention_operands(d);

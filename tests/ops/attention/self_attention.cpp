@@ -29,14 +29,16 @@ Op self_attention_op() {
       {{2, 3, 2}, 4, 4, true, {.heads = 2}, {2, 1, 3}},
       {{0, 3, 2}, 2, 2, true},
       {{2, 0, 2}, 2, 2, true},
-      {{17, 6}, 10, 6, true, {.heads = 2}}};
+      {{17, 6}, 10, 6, true, {.heads = 2}},
+      {{2, 5, 3}, 8, 6, true, {.heads = 4, .kv_heads = 2, .left = 1, .right = 2}}};
   const std::vector<Sample> large = {{{7, 41, 5}, 12, 9, true, {.heads = 3, .causal = true}}};
   const auto make = [](const Sample& sample) {
     const std::size_t in = sample.x.back();
-    std::vector<Input> inputs{sample.x, Shape{sample.out, in}, Shape{sample.out, in},
-                              Shape{sample.v_out, in}};
+    const std::size_t k_out = sample.out / sample.how.q_parts() * sample.how.kv_parts();
+    std::vector<Input> inputs{sample.x};
+    for (const std::size_t width : {sample.out, k_out, sample.v_out}) inputs.push_back(Shape{width, in});
     if (sample.biases) {
-      for (const std::size_t length : {sample.out, sample.out, sample.v_out}) inputs.push_back(Shape{length});
+      for (const std::size_t width : {sample.out, k_out, sample.v_out}) inputs.push_back(Shape{width});
     }
     const std::size_t projections = inputs.size();
     if (!sample.bias.empty()) inputs.push_back(sample.bias);
@@ -46,9 +48,8 @@ Op self_attention_op() {
       if (how.allowed) mask = *how.allowed;
       if (x.size() > projections) mask = x.back();
       const auto bias = [&](std::size_t part) { return biases ? x[4 + part] : V(); };
-      return xgrad::self_attention(
-          x[0], {x[1], bias(0)}, {x[2], bias(1)}, {x[3], bias(2)}, mask,
-          xgrad::AttentionOptions{.is_causal = how.causal, .scale = how.scale, .num_heads = how.heads});
+      return xgrad::self_attention(x[0], {x[1], bias(0)}, {x[2], bias(1)}, {x[3], bias(2)}, mask,
+                                   how.options());
     };
     const Reference reference = [how = sample.how, biases = sample.biases, projections](const auto& x) {
       std::decay_t<decltype(x)> attended;
@@ -104,15 +105,16 @@ void draw_self_attention(Drawing& d) {
   const Shape& shape = d.shape(x);
   const std::size_t heads = d.below(3), in = shape.back(), length = shape[shape.size() - 2];
   const std::size_t parts = std::max<std::size_t>(heads, 1);
-  const std::size_t out = parts * (1 + d.below(3)), v_out = parts * (1 + d.below(3));
+  const std::size_t kv_parts = heads == 2 && d.chance(0.4) ? 1 : parts;
+  const std::size_t head_dim = 1 + d.below(3), v_dim = 1 + d.below(3);
   std::vector<Name> inputs{x};
-  for (const std::size_t width : {out, out, v_out}) {
+  for (const std::size_t width : {parts * head_dim, kv_parts * head_dim, kv_parts * v_dim}) {
     inputs.push_back(d.numbers(Shape{width, in}));
     inputs.push_back(d.chance(0.7) ? d.numbers(Shape{width}) : Name());
   }
   const Shape batch(shape.begin(), shape.end() - 2);
   inputs.push_back(draw_attention_mask(d, batch, heads, length, length));
-  d.call("self_attention", inputs, draw_attention_attrs(d, heads));
+  d.call("self_attention", inputs, draw_attention_attrs(d, heads, kv_parts == parts ? 0 : kv_parts));
 }
 
 const Draws draws{{"self_attention", draw_self_attention}};

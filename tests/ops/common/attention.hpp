@@ -24,12 +24,25 @@ struct Attention {
   bool causal = false;
   std::optional<double> scale = {};
   std::optional<xgrad::Mask> allowed = {};
+  std::size_t kv_heads = 0;
+  std::optional<std::size_t> left = {}, right = {};  // of the window
+
+  std::size_t q_parts() const { return std::max<std::size_t>(heads, 1); }
+  std::size_t kv_parts() const { return kv_heads > 0 ? kv_heads : q_parts(); }
+  xgrad::AttentionOptions options() const {
+    return {.is_causal = causal,
+            .scale = scale,
+            .num_heads = heads,
+            .num_kv_heads = kv_heads,
+            .window_left = left,
+            .window_right = right};
+  }
 };
 
 /// The weights (..., H, L, S) of q, k, v and perhaps a bias; zeros where a query may attend to nothing.
 inline Numbers weights_of(const Arguments& x, const Attention& how) {
   const Numbers &q = x[0], &k = x[1];
-  const std::size_t H = std::max<std::size_t>(how.heads, 1), rank = q.dimension();
+  const std::size_t H = how.q_parts(), shared = H / how.kv_parts(), rank = q.dimension();
   const std::size_t L = q.shape()[rank - 2], S = k.shape()[rank - 2], E = q.shape().back() / H;
   const Shape batch(q.shape().begin(), q.shape().end() - 2);
   const double scale = how.scale.value_or(1 / std::sqrt(static_cast<double>(E)));
@@ -42,10 +55,12 @@ inline Numbers weights_of(const Arguments& x, const Attention& how) {
     for (std::size_t j = 0; j < S; ++j) {
       const Shape score_index = how.heads > 0 ? joined(place, {h, i, j}) : joined(place, {i, j});
       if (how.causal && j > i) continue;
+      if (how.left && j + *how.left < i) continue;
+      if (how.right && j > i + *how.right) continue;
       if (how.allowed && !at(*how.allowed, score_index)) continue;
       double score = 0;
-      for (std::size_t e = h * E; e < (h + 1) * E; ++e)
-        score += at(q, joined(place, {i, e})) * at(k, joined(place, {j, e}));
+      for (std::size_t e = 0; e < E; ++e)
+        score += at(q, joined(place, {i, h * E + e})) * at(k, joined(place, {j, h / shared * E + e}));
       score = score * scale + (x.size() > 3 ? at(x[3], score_index) : 0);
       weight[j] = std::exp(score);
       total += weight[j];
@@ -59,13 +74,13 @@ inline Reference naive_attention(Attention how) {
   return [how](const Arguments& x) {
     const Numbers weights = weights_of(x, how);
     const Numbers& v = x[2];
-    const std::size_t H = std::max<std::size_t>(how.heads, 1), Ev = v.shape().back() / H;
-    return generated(with(x[0].shape(), x[0].dimension() - 1, v.shape().back()), [&](const Shape& index) {
+    const std::size_t H = how.q_parts(), shared = H / how.kv_parts(), Ev = v.shape().back() / how.kv_parts();
+    return generated(with(x[0].shape(), x[0].dimension() - 1, H * Ev), [&](const Shape& index) {
       const Shape place(index.begin(), index.end() - 2);
-      const std::size_t i = index[index.size() - 2], e = index.back();
+      const std::size_t i = index[index.size() - 2], h = index.back() / Ev, e = index.back() % Ev;
       double total = 0;
       for (std::size_t j = 0; j < v.shape()[v.dimension() - 2]; ++j)
-        total += at(weights, joined(place, {e / Ev, i, j})) * at(v, joined(place, {j, e}));
+        total += at(weights, joined(place, {h, i, j})) * at(v, joined(place, {j, h / shared * Ev + e}));
       return total;
     });
   };
@@ -123,7 +138,15 @@ inline std::vector<AttentionSample> attention_samples() {
           {{0, 3, 2}, {0, 4, 2}, {0, 4, 2}, {}},
           {{0, 2}, {4, 2}, {4, 2}, {}},
           {{3, 2}, {0, 2}, {0, 2}, {}},
-          {{17, 6}, {19, 6}, {19, 6}, {.heads = 2}}};
+          {{17, 6}, {19, 6}, {19, 6}, {.heads = 2}},
+          {{2, 3, 8}, {2, 5, 4}, {2, 5, 6}, {.heads = 4, .kv_heads = 2}},
+          {{3, 6}, {4, 2}, {4, 2}, {.heads = 3, .causal = true, .kv_heads = 1}, {3, 1, 4}},
+          {{5, 2}, {5, 2}, {5, 3}, {.left = 1, .right = 1}},
+          {{5, 2}, {7, 2}, {7, 2}, {.heads = 1, .right = 2}},
+          {{2, 7, 4}, {2, 3, 4}, {2, 3, 4}, {.heads = 2, .left = 2}},
+          {{6, 4}, {6, 2}, {6, 2}, {.heads = 2, .causal = true, .kv_heads = 1, .left = 0}},
+          {{3, 2}, {4, 2}, {4, 2}, {.allowed = some, .left = 1}},
+          {{4, 2}, {4, 2}, {4, 2}, {.left = 2, .right = 0}, {4, 4}}};
 }
 
 /// Heads that are shared out, several and one at a time, and queries that are worked on in blocks.
@@ -131,7 +154,9 @@ inline std::vector<AttentionSample> large_attention_samples() {
   return {{{7, 40, 12}, {7, 41, 12}, {7, 41, 9}, {.heads = 3}},
           {{5, 61, 6}, {5, 103, 6}, {5, 103, 4}, {.heads = 2, .causal = true}, {2, 61, 103}},
           {{3, 70, 1}, {3, 5003, 1}, {3, 5003, 1}, {.allowed = scattered_mask({3, 1, 5003})}},
-          {{1, 140, 2}, {1, 4001, 2}, {1, 4001, 1}, {.causal = true}}};
+          {{1, 140, 2}, {1, 4001, 2}, {1, 4001, 1}, {.causal = true}},
+          {{3, 90, 8}, {3, 91, 4}, {3, 91, 2}, {.heads = 4, .kv_heads = 2}},
+          {{1, 150, 4}, {1, 4001, 2}, {1, 4001, 2}, {.heads = 2, .kv_heads = 1, .left = 40, .right = 30}}};
 }
 
 /// f is given q, k, v, the mask and the options.
@@ -146,8 +171,7 @@ std::vector<Case> attention_cases(const std::vector<AttentionSample>& samples, c
       xgrad::AttentionMask<typename std::decay_t<decltype(x[0])>::value_type> mask;
       if (how.allowed) mask = *how.allowed;
       if (x.size() > 3) mask = x[3];
-      return f(x[0], x[1], x[2], mask,
-               xgrad::AttentionOptions{.is_causal = how.causal, .scale = how.scale, .num_heads = how.heads});
+      return f(x[0], x[1], x[2], mask, how.options());
     };
     cases.push_back(make_case(inputs, call, reference(sample.how)));
   }
@@ -171,6 +195,12 @@ Op attention_op(const char* name, const F& f, Reference (*reference)(Attention))
       refused(fit + "(2, 3, 2), k (2, 4, 2) and v (1, 4, 2)", {2, 3, 2}, {2, 4, 2}, {1, 4, 2}),
       refused("the last axes of q and v must be divisible by num_heads 2, got q (3, 3) and v (4, 3)", {3, 3},
               {4, 3}, {4, 3}, {}, {.num_heads = 2}),
+      refused(fit + "(3, 8), k (4, 8) and v (4, 4), with 4 heads of q and 2 of k and v", {3, 8}, {4, 8},
+              {4, 4}, {}, {.num_heads = 4, .num_kv_heads = 2}),
+      refused(
+          "the last axes of q and v must be divisible by num_heads and num_kv_heads 4 and 2, got q (3, 8) "
+          "and v (4, 3)",
+          {3, 8}, {4, 4}, {4, 3}, {}, {.num_heads = 4, .num_kv_heads = 2}),
       refused("attn_mask must broadcast to the scores (3, 4), got (2, 3, 4)", {3, 2}, {4, 2}, {4, 2},
               Mask(Shape{2, 3, 4}, true)),
       refused("attn_mask must broadcast to the scores (3, 4), got (3)", {3, 2}, {4, 2}, {4, 2},
@@ -186,12 +216,15 @@ xgrad::AttentionMask<T> attention_mask(const Call<T>& c, std::size_t i) {
   return c.is_mask(i) ? xgrad::AttentionMask<T>(c.mask(i)) : xgrad::AttentionMask<T>(c.x(i));
 }
 
-/// The attributes is_causal, scale and perhaps num_heads.
+/// The attributes is_causal and scale, and perhaps num_heads, num_kv_heads and the window.
 template <class T>
 xgrad::AttentionOptions attention_options(const Call<T>& c) {
   xgrad::AttentionOptions options{.is_causal = c.flag("is_causal")};
   if (c.has_attr("scale")) options.scale = c.number("scale");
   if (c.has_attr("num_heads")) options.num_heads = c.count("num_heads");
+  if (c.has_attr("num_kv_heads")) options.num_kv_heads = c.count("num_kv_heads");
+  if (c.has_attr("window_left")) options.window_left = c.count("window_left");
+  if (c.has_attr("window_right")) options.window_right = c.count("window_right");
   return options;
 }
 
@@ -204,9 +237,15 @@ inline Name draw_attention_mask(Drawing& d, const Shape& batch, std::size_t head
   return kind < 0.7 ? d.mask(d.narrowed(scores)) : d.numbers(d.narrowed(scores));
 }
 
-inline std::vector<Attr> draw_attention_attrs(Drawing& d, std::size_t heads) {
+inline std::vector<Attr> draw_attention_attrs(Drawing& d, std::size_t heads, std::size_t kv_heads) {
+  const auto end_of_window = [&] {
+    return d.chance(0.8) ? Attr::Value(nullptr) : static_cast<std::ptrdiff_t>(d.below(4));
+  };
   return {{"num_heads", static_cast<std::ptrdiff_t>(heads)},
+          {"num_kv_heads", static_cast<std::ptrdiff_t>(kv_heads)},
           {"is_causal", d.chance(0.3)},
+          {"window_left", end_of_window()},
+          {"window_right", end_of_window()},
           {"scale", d.chance(0.7) ? Attr::Value(nullptr) : d.uniform(0.2, 1)}};
 }
 
@@ -217,7 +256,8 @@ struct DrawnAttention {
 };
 
 inline DrawnAttention draw_attention_operands(Drawing& d) {
-  const std::size_t heads = d.below(3), parts = std::max<std::size_t>(heads, 1);
+  const std::size_t heads = d.below(5), parts = std::max<std::size_t>(heads, 1);
+  const std::size_t kv_parts = heads > 0 && heads % 2 == 0 && d.chance(0.5) ? heads / 2 : parts;
   Name q = d.numbers(2);
   if (d.shape(q).back() % parts != 0 || d.shape(q).back() == 0) {
     const Shape& shape = d.shape(q);
@@ -225,9 +265,11 @@ inline DrawnAttention draw_attention_operands(Drawing& d) {
   }
   const Shape shape = d.shape(q), batch(shape.begin(), shape.end() - 2);
   const std::size_t queries = shape[shape.size() - 2], keys = d.chance(0.5) ? queries : d.length();
-  const Name k = d.numbers(joined(batch, {keys, shape.back()}));
-  const Name v = d.numbers(joined(batch, {keys, d.chance(0.5) ? shape.back() : parts * (1 + d.below(3))}));
-  return {{q, k, v, draw_attention_mask(d, batch, heads, queries, keys)}, draw_attention_attrs(d, heads)};
+  const std::size_t width = shape.back() / parts * kv_parts;
+  const Name k = d.numbers(joined(batch, {keys, width}));
+  const Name v = d.numbers(joined(batch, {keys, d.chance(0.5) ? width : kv_parts * (1 + d.below(3))}));
+  return {{q, k, v, draw_attention_mask(d, batch, heads, queries, keys)},
+          draw_attention_attrs(d, heads, kv_parts == parts ? 0 : kv_parts)};
 }
 
 }  // namespace xgrad_tests
