@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "../base/dims.hpp"
 #include "module.hpp"
 
@@ -15,9 +17,9 @@ class LayerNorm : public Module<T> {
  public:
   explicit LayerNorm(Dims normalized_shape, double eps = 1e-5);
 
-  /// With the given weight and bias, whose shape is `normalized_shape`. Throws ShapeError unless their shapes
-  /// are equal.
-  LayerNorm(Array<T> weight, Array<T> bias, double eps = 1e-5);
+  /// With the given weight and bias, whose shape is `normalized_shape`, or without a bias. Throws ShapeError
+  /// unless their shapes are equal.
+  LayerNorm(Array<T> weight, std::optional<Array<T>> bias, double eps = 1e-5);
 
   Variable<T> operator()(const Variable<T>& x) const;
   /// The layer norm of x + residual.
@@ -25,7 +27,7 @@ class LayerNorm : public Module<T> {
 
   const Variable<T>& weight() const& { return weight_; }
   Variable<T> weight() && { return weight_; }
-  const Variable<T>& bias() const& { return bias_; }
+  const Variable<T>& bias() const& { return bias_; }  ///< undefined without a bias
   Variable<T> bias() && { return bias_; }
 
  private:

@@ -2,16 +2,37 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace xgrad::pretrained {
 
-/// Encoder families, which differ in names and details: BERT (Devlin et al. 2019, arXiv:1810.04805; MiniLM,
-/// bge, e5 and gte have its layout), DistilBERT (Sanh et al. 2019, arXiv:1910.01108), RoBERTa (Liu et al.
-/// 2019, arXiv:1907.11692), ELECTRA (Clark et al. 2020, arXiv:2003.10555).
-enum class Family { bert, distilbert, roberta, electra };
+namespace detail {
+struct FamilyOptions;
+}
+
+/// Encoder families, each of which a file of pretrained/families/ describes: BERT (Devlin et al. 2019,
+/// arXiv:1810.04805; MiniLM, bge, e5 and gte have its layout), DistilBERT (Sanh et al. 2019,
+/// arXiv:1910.01108), RoBERTa (Liu et al. 2019, arXiv:1907.11692), XLM-RoBERTa (Conneau et al. 2020,
+/// arXiv:1911.02116), CamemBERT (Martin et al. 2020, arXiv:1911.03894), ELECTRA (Clark et al. 2020,
+/// arXiv:2003.10555), MPNet (Song et al. 2020, arXiv:2004.09297), ALBERT (Lan et al. 2020, arXiv:1909.11942),
+/// ModernBERT (Warner et al. 2024, arXiv:2412.13663), EuroBERT (Boizard et al. 2025, arXiv:2503.05500), and
+/// the encoder of T5 (Raffel et al. 2020, arXiv:1910.10683).
+enum class Family {
+  bert,
+  distilbert,
+  roberta,
+  electra,
+  xlm_roberta,
+  camembert,
+  mpnet,
+  albert,
+  modernbert,
+  eurobert,
+  t5
+};
 
 /// Activation function of a feed-forward network, as in `hidden_act`.
 enum class HiddenAct {
@@ -20,6 +41,7 @@ enum class HiddenAct {
   gelu_fast,  ///< gelu_tanh with 0.7978845608 for sqrt(2 / pi)
   relu,
   silu,  ///< silu, swish: x sigmoid(x)
+  tanh,
 };
 
 /// Kind of a sequence's labels.
@@ -36,7 +58,7 @@ struct Config {
   Family model_type = Family::bert;
   std::size_t vocab_size = 30522;
   std::size_t hidden_size = 768;
-  std::size_t embedding_size = 768;  ///< equals hidden_size except in ELECTRA
+  std::size_t embedding_size = 768;  ///< equals hidden_size except in ELECTRA and ALBERT
   std::size_t num_hidden_layers = 12;
   std::size_t num_attention_heads = 12;  ///< must divide hidden_size
   std::size_t intermediate_size = 3072;
@@ -54,6 +76,7 @@ struct Config {
   std::vector<std::string> id2label = {"LABEL_0", "LABEL_1"};
   std::optional<ProblemType> problem_type = {};
   std::string architecture = {};  ///< the saved class, "BertForMaskedLM"; empty if missing in config.json
+  std::shared_ptr<const detail::FamilyOptions> own = {};  ///< what its family alone has
 
   /// The default config of a family.
   static Config of(Family family);
@@ -63,8 +86,8 @@ struct Config {
 
   /// Reads config.json of a folder. Throws FileError for a missing or invalid field, and for unsupported
   /// models, with the reason:
-  /// "model/config.json: model_type must be bert, distilbert, roberta or electra, got "deberta-v2": its
-  /// attention to relative positions is not supported".
+  /// "model/config.json: model_type must be albert, bert, [...] or xlm-roberta, as its attention to relative
+  /// positions is not supported, got "deberta-v2"".
   static Config from_folder(const std::string& folder);
 
   /// The maximum number of tokens of a sequence: max_position_embeddings, or less in RoBERTa, whose positions

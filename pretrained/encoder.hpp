@@ -35,49 +35,12 @@ struct EncoderOutput {
 enum class Pooler { none, needed, if_stored };
 
 namespace detail {
-
-/// A batch without its padding rows: the indices of the kept rows among batch * length, their number per
-/// sequence, and the kept row for each row of the batch (any row for padding).
-struct Packing {
-  std::size_t batch, length;
-  std::vector<std::size_t> lengths;
-  Ids rows, places;
-};
-
-/// y = LayerNorm(x + dropout(dense(attention(x)))), z = LayerNorm(y + dropout(dense(act(dense(y))))), all
-/// with biases (Devlin et al. 2019, arXiv:1810.04805).
 template <class T>
-class EncoderLayer : public Module<T> {
- public:
-  EncoderLayer(const Config& config, Weights& weights, const std::string& name);
+class Body;
+}
 
-  /// x (batch, length, hidden_size), or (rows, hidden_size) with a packing. Stores the weights in `attention`
-  /// unless it is null.
-  Variable<T> operator()(const Variable<T>& x, const AttentionMask<T>& mask, const Packing* packing,
-                         Variable<T>* attention) const;
-
- private:
-  Linear<T> linear(Weights& weights, const std::string& layer, const char* name, std::size_t in,
-                   std::size_t out);
-  LayerNorm<T> norm(Weights& weights, const std::string& layer, const char* name);
-  Variable<T> drop(const Variable<T>& x) const;
-
-  Config config_;
-  Linear<T> query_, key_, value_, out_;
-  LayerNorm<T> norm1_;
-  Linear<T> up_, down_;
-  LayerNorm<T> norm2_;
-};
-
-/// Applies `act` to each element.
-template <class T>
-Variable<T> activation(HiddenAct act, const Variable<T>& x);
-
-}  // namespace detail
-
-/// BERT's encoder, or that of a related family: embeddings of words, positions and types, and layers of
-/// attention and feed-forward networks, each followed by a LayerNorm. Results equal those of Hugging Face's
-/// modules, including the order of random draws in training.
+/// The encoder of a family: embeddings, and layers of attention and feed-forward networks. Results equal
+/// those of Hugging Face's modules, including the order of random draws in training.
 /// https://huggingface.co/docs/transformers/model_doc/bert#transformers.BertModel
 template <class T>
 class Encoder : public Model<T> {
@@ -111,22 +74,17 @@ class Encoder : public Model<T> {
   /// called while another thread computes.
   void skip_padding(bool on = true) const { settings_->skip_padding = on; }
 
-  const Variable<T>& word_embeddings() const& { return words_.weight(); }
-  Variable<T> word_embeddings() && { return words_.weight(); }
+  Variable<T> word_embeddings() const;
 
  private:
   struct Settings {
     bool skip_padding = false;
   };
 
-  Variable<T> embed(const Input& input, const detail::Packing* packing) const;
-  Variable<T> positions(const Ids& ids, const detail::Packing* packing) const;
+  Encoder(const Config& config, detail::Weights& weights, Pooler pooler,
+          std::shared_ptr<const detail::Body<T>> body);
 
-  Embedding<T> words_, positions_;
-  std::optional<Embedding<T>> types_;
-  LayerNorm<T> norm_;
-  std::optional<Linear<T>> project_;
-  std::vector<detail::EncoderLayer<T>> layers_;
+  std::shared_ptr<const detail::Body<T>> body_;
   std::optional<Linear<T>> pooler_;
   std::shared_ptr<Settings> settings_ = std::make_shared<Settings>();
 };

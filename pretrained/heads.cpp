@@ -11,36 +11,16 @@
 #include "../ops/product/linear.hpp"
 #include "../ops/reduce/reductions.hpp"
 #include "../ops/shape/shapes.hpp"
+#include "detail/family.hpp"
 #include "detail/ids.hpp"
-#include "detail/weights.hpp"
 
 namespace xgrad::pretrained {
 namespace {
 
-using detail::Part, detail::Start, detail::take_linear, detail::take_norm, detail::Weights;
+using detail::FamilyInfo, detail::From, detail::info_of, detail::Part, detail::SequenceForm,
+    detail::SequencePool, detail::Start, detail::TokenForm, detail::TransformForm, detail::Weights;
 
 constexpr std::int64_t ignored_label = -100;
-
-/// How a family spells what predicts tokens.
-struct PredictorNames {
-  const char *dense, *norm, *bias, *decoder;
-};
-
-PredictorNames names_of(const Config& config) {
-  switch (config.model_type) {
-    case Family::bert:
-      return {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
-              "cls.predictions.bias", "cls.predictions.decoder.weight"};
-    case Family::distilbert:
-      return {"vocab_transform", "vocab_layer_norm", "vocab_projector.bias", "vocab_projector.weight"};
-    case Family::roberta:
-      return {"lm_head.dense", "lm_head.layer_norm", "lm_head.bias", "lm_head.decoder.weight"};
-    case Family::electra:
-      break;
-  }
-  return {"generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head.bias",
-          "generator_lm_head.weight"};
-}
 
 /// The family's name, under which its encoder stands in a model for a task.
 std::string encoder_name(Family family) {
@@ -55,6 +35,31 @@ const Config& only(Family family, const Config& config, const char* head) {
     xgrad::detail::fail<ValueError>(head, ": needs ", family == Family::bert ? "a bert" : "an electra",
                                     " model, as no other has this head");
   return config;
+}
+
+/// What a family says of a head. Throws ValueError if it has none.
+template <class Form>
+Form form_of(Form (*FamilyInfo::*head)(const Config&), const Config& config, const char* name) {
+  const FamilyInfo& family = info_of(config.model_type);
+  if (family.*head == nullptr)
+    xgrad::detail::fail<ValueError>(name, ": is no head of ", family.model_type, " models");
+  return (family.*head)(config);
+}
+
+SequenceForm sequence_form(const Config& config) {
+  return form_of(&FamilyInfo::sequences, config, "SequenceClassifier");
+}
+TokenForm token_form(const Config& config) { return form_of(&FamilyInfo::tokens, config, "TokenClassifier"); }
+TokenForm answer_form(const Config& config) {
+  return form_of(&FamilyInfo::answers, config, "QuestionAnswerer");
+}
+
+/// The mean of the hidden states of a sequence's tokens.
+template <class T>
+Variable<T> mean_of_tokens(const Variable<T>& hidden, const Input& input) {
+  if (!input.attention_mask) return mean(hidden, 1);
+  const Variable<T> tokens(Array<T>(xt::cast<T>(*input.attention_mask)));
+  return sum(hidden * unsqueeze(tokens, 2), 1) / sum(tokens, 1, {.keepdim = true});
 }
 
 /// The rows of hidden states (batch, length, size) that have a label, and the labels: what is ignored need
@@ -113,36 +118,59 @@ Variable<T> TaskModel<T>::drop(const Variable<T>& x, double probability) const {
 
 template <class T>
 Linear<T> TaskModel<T>::linear(Weights& weights, const std::string& name, std::size_t in_features,
-                               std::size_t out_features) {
-  return this->child(name, take_linear<T>(weights, name, in_features, out_features, Part::head));
+                               std::size_t out_features, bool bias) {
+  Array<T> weight = weights.take<T>(name + ".weight", {out_features, in_features}, Start::normal, Part::head);
+  std::optional<Array<T>> shift;
+  if (bias) shift = weights.take<T>(name + ".bias", {out_features}, Start::zeros, Part::head);
+  return this->child(name, Linear<T>(std::move(weight), std::move(shift)));
+}
+
+template <class T>
+detail::Transform<T> TaskModel<T>::transform(Weights& weights, const TransformForm& form) {
+  std::optional<Linear<T>> dense;
+  if (form.dense != nullptr)
+    dense = linear(weights, form.dense, this->config().hidden_size, form.out, form.dense_bias);
+  std::optional<LayerNorm<T>> norm;
+  if (form.norm != nullptr) {
+    const std::string name = form.norm;
+    Array<T> weight = weights.take<T>(name + ".weight", {form.out}, Start::ones, Part::head);
+    std::optional<Array<T>> bias;
+    if (form.norm_bias) bias = weights.take<T>(name + ".bias", {form.out}, Start::zeros, Part::head);
+    norm = this->child(name, LayerNorm<T>(std::move(weight), std::move(bias), this->config().layer_norm_eps));
+  }
+  return {std::move(dense), std::move(norm), form.act};
+}
+
+template <class T>
+Variable<T> detail::Transform<T>::operator()(const Variable<T>& x) const {
+  const Variable<T> y = dense ? activation(act, (*dense)(x)) : x;
+  return norm ? (*norm)(y) : y;
 }
 
 template <class T>
 LanguageModel<T>::LanguageModel(const Config& config, Weights& weights, const char* task, Pooler pooler)
     : TaskModel<T>(config, weights, task, pooler),
-      dense_(this->linear(weights, names_of(config).dense, config.hidden_size, config.embedding_size)),
-      norm_(this->child(names_of(config).norm,
-                        take_norm<T>(weights, names_of(config).norm, config.embedding_size,
-                                     config.layer_norm_eps, Part::head))),
-      bias_(this->parameter(names_of(config).bias, weights.take<T>(names_of(config).bias, {config.vocab_size},
-                                                                   Start::zeros, Part::head))),
+      transform_(this->transform(weights, form_of(&FamilyInfo::prediction, config, "MaskedLM"))),
       decoder_(this->encoder().word_embeddings()) {
-  const char* const name = names_of(config).decoder;
+  const FamilyInfo& family = info_of(config.model_type);
+  const TransformForm form = family.prediction(config);
+  if (form.logits_bias) {
+    bias_ = this->parameter(
+        family.prediction_bias,
+        weights.take<T>(family.prediction_bias, {config.vocab_size}, Start::zeros, Part::head));
+  }
   if (config.tie_word_embeddings) {
-    weights.forget(name);
+    weights.forget(family.decoder);
   } else {
-    decoder_ = this->parameter(
-        name, weights.take<T>(name, {config.vocab_size, config.embedding_size}, Start::normal, Part::head));
+    decoder_ = this->parameter(family.decoder, weights.take<T>(family.decoder, {config.vocab_size, form.out},
+                                                               Start::normal, Part::head));
   }
   this->eval();
 }
 
 template <class T>
 Variable<T> LanguageModel<T>::token_logits(const Variable<T>& hidden) const {
-  const Family family = this->config().model_type;
-  const bool gelu_always = family == Family::roberta || family == Family::electra;
-  const HiddenAct act = gelu_always ? HiddenAct::gelu : this->config().hidden_act;
-  return linear(norm_(detail::activation(act, dense_(hidden))), decoder_, bias_);
+  return linear(transform_(hidden), decoder_, bias_);
 }
 
 template <class T>
@@ -204,18 +232,12 @@ Variable<T> NextSentence<T>::loss(const Input& input, const Ids& labels) const {
 template <class T>
 SequenceClassifier<T>::SequenceClassifier(const Config& config, Weights& weights)
     : TaskModel<T>(config, weights, "ForSequenceClassification",
-                   config.model_type == Family::bert ? Pooler::needed : Pooler::none),
-      dense_(
-          config.model_type == Family::bert
-              ? std::nullopt
-              : std::optional(this->linear(
-                    weights, config.model_type == Family::distilbert ? "pre_classifier" : "classifier.dense",
-                    config.hidden_size, config.hidden_size))),
-      classifier_(this->linear(weights,
-                               config.model_type == Family::bert || config.model_type == Family::distilbert
-                                   ? "classifier"
-                                   : "classifier.out_proj",
-                               config.hidden_size, config.id2label.size())) {
+                   sequence_form(config).pool == SequencePool::pooler ? Pooler::needed : Pooler::none),
+      transform_(sequence_form(config).transform
+                     ? std::optional(this->transform(weights, *sequence_form(config).transform))
+                     : std::nullopt),
+      classifier_(this->linear(weights, sequence_form(config).classifier, config.hidden_size,
+                               config.id2label.size())) {
   this->eval();
 }
 
@@ -223,17 +245,15 @@ template <class T>
 Variable<T> SequenceClassifier<T>::operator()(const Input& input) const {
   const auto scope = this->scope();
   const EncoderOutput<T> output = this->encoder()(input);
-  const double p = this->config().classifier_dropout;
-  if (!dense_) return classifier_(this->drop(output.pooler_output, p));
-  const Variable<T> first = select(output.last_hidden_state, 1, 0);
-  switch (this->config().model_type) {
-    case Family::distilbert:
-      return classifier_(this->drop(relu((*dense_)(first)), p));
-    case Family::roberta:
-      return classifier_(this->drop(tanh((*dense_)(this->drop(first, p))), p));
-    default:
-      return classifier_(this->drop(gelu((*dense_)(this->drop(first, p))), p));
-  }
+  const SequenceForm form = sequence_form(this->config());
+  Variable<T> x = output.pooler_output;
+  if (form.pool == SequencePool::first) x = select(output.last_hidden_state, 1, 0);
+  if (form.pool == SequencePool::mean) x = mean_of_tokens(output.last_hidden_state, input);
+  if (form.pool == SequencePool::late) x = output.last_hidden_state;
+  x = this->drop(x, form.drop_before);
+  if (transform_) x = (*transform_)(x);
+  const Variable<T> logits = classifier_(this->drop(x, form.drop_after));
+  return form.pool == SequencePool::late ? mean_of_tokens(logits, input) : logits;
 }
 
 template <class T>
@@ -263,16 +283,18 @@ Variable<T> SequenceClassifier<T>::loss(const Input& input, const Array<T>& targ
 template <class T>
 TokenClassifier<T>::TokenClassifier(const Config& config, Weights& weights)
     : TaskModel<T>(config, weights, "ForTokenClassification"),
-      classifier_(this->linear(weights, "classifier", config.hidden_size, config.id2label.size())) {
+      transform_(token_form(config).transform
+                     ? std::optional(this->transform(weights, *token_form(config).transform))
+                     : std::nullopt),
+      classifier_(
+          this->linear(weights, token_form(config).classifier, config.hidden_size, config.id2label.size())) {
   this->eval();
 }
 
 template <class T>
 Variable<T> TokenClassifier<T>::dropped(const Input& input) const {
-  const Config& config = this->config();
-  const double p =
-      config.model_type == Family::distilbert ? config.hidden_dropout_prob : config.classifier_dropout;
-  return this->drop(this->hidden(input), p);
+  const Variable<T> hidden = this->hidden(input);
+  return this->drop(transform_ ? (*transform_)(hidden) : hidden, token_form(this->config()).drop);
 }
 
 template <class T>
@@ -290,16 +312,20 @@ Variable<T> TokenClassifier<T>::loss(const Input& input, const Ids& labels, Redu
 template <class T>
 QuestionAnswerer<T>::QuestionAnswerer(const Config& config, Weights& weights)
     : TaskModel<T>(config, weights, "ForQuestionAnswering"),
-      outputs_(this->linear(weights, "qa_outputs", config.hidden_size, 2)) {
+      transform_(answer_form(config).transform
+                     ? std::optional(this->transform(weights, *answer_form(config).transform))
+                     : std::nullopt),
+      outputs_(this->linear(weights, answer_form(config).classifier, config.hidden_size, 2)) {
   this->eval();
 }
 
 template <class T>
 typename QuestionAnswerer<T>::Logits QuestionAnswerer<T>::operator()(const Input& input) const {
   const auto scope = this->scope();
-  const double p = this->config().model_type == Family::distilbert ? this->config().qa_dropout : 0;
   const Variable<T> hidden = this->encoder()(input, {.padding = true}).last_hidden_state;
-  const Variable<T> logits = outputs_(this->drop(hidden, p));
+  const Variable<T> x =
+      this->drop(transform_ ? (*transform_)(hidden) : hidden, answer_form(this->config()).drop);
+  const Variable<T> logits = outputs_(x);
   return {select(logits, 2, 0), select(logits, 2, 1)};
 }
 
@@ -347,6 +373,7 @@ Variable<T> Discriminator<T>::loss(const Input& input, const Ids& labels) const 
 }
 
 #define XGRAD_INSTANTIATE(T)            \
+  template struct detail::Transform<T>; \
   template class TaskModel<T>;          \
   template class LanguageModel<T>;      \
   template class MaskedLM<T>;           \

@@ -5,6 +5,22 @@
 
 namespace xgrad::pretrained {
 
+namespace detail {
+
+struct TransformForm;
+
+/// norm(act(dense(x))), of which both layers may be absent.
+template <class T>
+struct Transform {
+  std::optional<Linear<T>> dense;
+  std::optional<LayerNorm<T>> norm;
+  HiddenAct act;
+
+  Variable<T> operator()(const Variable<T>& x) const;
+};
+
+}  // namespace detail
+
 /// Base class of encoders with a head for a task. https://huggingface.co/docs/transformers/model_doc/bert
 template <class T>
 class TaskModel : public Model<T> {
@@ -21,7 +37,8 @@ class TaskModel : public Model<T> {
   Variable<T> hidden(const Input& input) const { return encoder_(input).last_hidden_state; }
   Variable<T> drop(const Variable<T>& x, double probability) const;
   Linear<T> linear(detail::Weights& weights, const std::string& name, std::size_t in_features,
-                   std::size_t out_features);
+                   std::size_t out_features, bool bias = true);
+  detail::Transform<T> transform(detail::Weights& weights, const detail::TransformForm& form);
 
  private:
   Encoder<T> encoder_;
@@ -38,8 +55,7 @@ class LanguageModel : public TaskModel<T> {
   Variable<T> token_logits(const Variable<T>& hidden) const;
 
  private:
-  Linear<T> dense_;
-  LayerNorm<T> norm_;
+  detail::Transform<T> transform_;
   Variable<T> bias_, decoder_;
 };
 
@@ -138,7 +154,7 @@ class SequenceClassifier : public TaskModel<T> {
   Variable<T> loss(const Input& input, const Array<T>& targets) const;
 
  private:
-  std::optional<Linear<T>> dense_;
+  std::optional<detail::Transform<T>> transform_;
   Linear<T> classifier_;
 };
 
@@ -163,6 +179,8 @@ class TokenClassifier : public TaskModel<T> {
 
  private:
   Variable<T> dropped(const Input& input) const;
+
+  std::optional<detail::Transform<T>> transform_;
   Linear<T> classifier_;
 };
 
@@ -193,6 +211,7 @@ class QuestionAnswerer : public TaskModel<T> {
   const = delete;
 
  private:
+  std::optional<detail::Transform<T>> transform_;
   Linear<T> outputs_;
 };
 

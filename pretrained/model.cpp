@@ -4,25 +4,17 @@
 
 #include "../base/file.hpp"
 #include "../files/safetensors.hpp"
+#include "detail/family.hpp"
 #include "detail/folder_files.hpp"
 #include "detail/weights.hpp"
 
 namespace xgrad::pretrained {
-namespace {
-
-std::string class_of(Family family, const std::string& task) {
-  const char* name = "Bert";
-  if (family == Family::distilbert) name = "DistilBert";
-  if (family == Family::roberta) name = "Roberta";
-  if (family == Family::electra) name = "Electra";
-  return name + task;
-}
-
-}  // namespace
-
 template <class T>
 Model<T>::Model(const Config& config, const std::string& task)
-    : Module<T>(class_of(config.model_type, task)), config_(config) {}
+    : Module<T>(detail::info_of(config.model_type).class_name + task), config_(config) {}
+
+template <class T>
+Model<T>::Model(const Config& config, const Module<T>& body) : Module<T>(body), config_(config) {}
 
 template <class T>
 void save_folder(const Model<T>& model, const std::string& folder) {

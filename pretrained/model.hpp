@@ -40,6 +40,8 @@ class Model : public Module<T> {
  protected:
   /// `task` is the suffix of the class name: "ForMaskedLM".
   Model(const Config& config, const std::string& task);
+  /// A body without a task.
+  Model(const Config& config, const Module<T>& body);
 
  private:
   Config config_;

@@ -190,6 +190,22 @@ void operations() {
   const Variable<float> q = a, k = a, v = a;
   const Mask mask{{true, false}};
   scaled_dot_product_attention(q, k, v, mask);
+  {
+    const Variable<float> q(xgrad::normal<float>({3, 16})), k(xgrad::normal<float>({3, 4})), v = k;
+    scaled_dot_product_attention(q, k, v, {}, {.num_heads = 8, .num_kv_heads = 2});
+  }
+  {
+    const Variable<float> x(xgrad::normal<float>({3, 4})), weight(xgrad::normal<float>({4})), gate = x,
+                                                                                              up = x;
+    rms_norm(x, 4, weight, {.eps = 1e-6});
+    gated(gate, up, Gate::silu);
+    glu(x);
+    using T = float;
+    const std::size_t length = 3;
+    const auto [cos, sin] = rotary_tables<T>({.dim = 64}, length);
+    const Variable<float> q(xgrad::normal<float>({length, 512}));
+    rotary(q, cos, sin, {.num_heads = 8});
+  }
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 
 #include "../../base/error.hpp"
 #include "../../base/random.hpp"
+#include "family.hpp"
 #include "folder_files.hpp"
 #include "json.hpp"
 
@@ -58,19 +59,7 @@ std::vector<std::string> weight_files(const std::string& folder) {
 
 }  // namespace
 
-std::string prefix_of(Family family) {
-  switch (family) {
-    case Family::bert:
-      return "bert.";
-    case Family::distilbert:
-      return "distilbert.";
-    case Family::roberta:
-      return "roberta.";
-    case Family::electra:
-      break;
-  }
-  return "electra.";
-}
+std::string prefix_of(Family family) { return info_of(family).prefix; }
 
 Weights::Weights(const std::string& folder, const Config& config) : config_(config), folder_(folder) {
   for (const std::string& path : weight_files(folder)) add(path);

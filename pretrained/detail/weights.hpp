@@ -70,19 +70,6 @@ class Weights {
   std::vector<std::string> fresh_;
 };
 
-/// weight and bias under `name`.
-template <class T>
-Linear<T> take_linear(Weights& weights, const std::string& name, std::size_t in_features,
-                      std::size_t out_features, Part part) {
-  Array<T> weight = weights.take<T>(name + ".weight", {out_features, in_features}, Start::normal, part);
-  return Linear<T>(std::move(weight), weights.take<T>(name + ".bias", {out_features}, Start::zeros, part));
-}
-template <class T>
-LayerNorm<T> take_norm(Weights& weights, const std::string& name, std::size_t size, double eps, Part part) {
-  Array<T> weight = weights.take<T>(name + ".weight", {size}, Start::ones, part);
-  return {std::move(weight), weights.take<T>(name + ".bias", {size}, Start::zeros, part), eps};
-}
-
 /// "bert.", the prefix of an encoder's parameters in a model for a task.
 std::string prefix_of(Family family);
 

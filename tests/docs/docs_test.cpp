@@ -64,7 +64,7 @@ bool is_checked(const std::string& path) {
   const auto is_in = [&](const char* folder) { return path.starts_with(folder); };
   return is_in("docs/snippets/") || is_in("docs/transcripts/") || is_in("docs/project/") ||
          is_in("docs/mistakes/") || is_in("examples/") || is_in("ops/") || is_in("tests/ops/") ||
-         is_in("benchmarks/encoder/");
+         is_in("benchmarks/encoder/") || is_in("pretrained/families/");
 }
 
 std::vector<fs::path> transcripts() { return files_in("docs/transcripts", ".txt"); }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/pretrained.hpp>
+#include <xgrad/pretrained/detail/body.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../expect_error.hpp"
@@ -145,6 +146,12 @@ TEST(ModelFolderTest, SavingWhatWasLoadedGivesTheSameBytes) {
   expect_round_trip<TokenClassifier<float>>("distilbert_tokens");
   expect_round_trip<Discriminator<float>>("electra_discriminator");
   expect_round_trip<MaskedLM<double>>("roberta_mlm");
+  expect_round_trip<MaskedLM<float>>("mpnet_mlm");
+  expect_round_trip<SequenceClassifier<float>>("albert_groups");
+  expect_round_trip<SequenceClassifier<float>>("modernbert_cls");
+  expect_round_trip<MaskedLM<float>>("eurobert_mlm");
+  expect_round_trip<Encoder<float>>("t5_gated");
+  expect_round_trip<QuestionAnswerer<float>>("distilbert_qa");
 }
 
 TEST(ModelFolderTest, NamesAreThoseOfTheFile) {
@@ -262,11 +269,13 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
     const std::string begin = copy.path("config.json") + ": ";
     return message.starts_with(begin) ? message.substr(begin.size()) : message;
   };
+  const std::string families =
+      "model_type must be albert, bert, camembert, distilbert, electra, eurobert, modernbert, mpnet, "
+      "roberta, t5 "
+      "or xlm-roberta";
   EXPECT_EQ(refusal("model_type", "deberta-v2"),
-            "model_type must be bert, distilbert, roberta or electra, as its attention to relative positions "
-            "is not supported, got \"deberta-v2\"");
-  EXPECT_EQ(refusal("model_type", "what"),
-            "model_type must be bert, distilbert, roberta or electra (the supported encoders), got \"what\"");
+            families + ", as its attention to relative positions is not supported, got \"deberta-v2\"");
+  EXPECT_EQ(refusal("model_type", "what"), families + " (the supported encoders), got \"what\"");
   EXPECT_EQ(refusal("model_type", nullptr), "model_type is missing");
   EXPECT_EQ(refusal("position_embedding_type", "relative_key"),
             "position_embedding_type must be \"absolute\", as attention to relative positions is not "
@@ -276,10 +285,14 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
             "is_decoder must be false, as only encoders are supported, got true");
   EXPECT_EQ(refusal("add_cross_attention", true),
             "add_cross_attention must be false, as only encoders are supported, got true");
-  EXPECT_EQ(refusal("hidden_act", "mish"),
-            "hidden_act must be gelu, gelu_new, gelu_pytorch_tanh, gelu_python, gelu_fast, relu, silu or "
-            "swish, got "
-            "\"mish\"");
+  EXPECT_EQ(
+      refusal("hidden_act", "mish"),
+      "hidden_act must be gelu, gelu_new, gelu_pytorch_tanh, gelu_python, gelu_fast, relu, silu, swish or "
+      "tanh, got \"mish\"");
+  EXPECT_EQ(
+      refusal("use_magic", true),
+      "the field \"use_magic\" of a bert model is not known, and may change what it computes; remove it if "
+      "it does not");
   EXPECT_EQ(refusal("hidden_size", "wide"),
             "hidden_size must be a whole number from 1 to 16777216, got \"wide\"");
   EXPECT_EQ(refusal("hidden_size", 1e300),
@@ -371,7 +384,7 @@ TEST(ConfigTest, RefusesSizesThatDoNotFit) {
   };
   Config::of(Family::electra).check();
   EXPECT_EQ(refusal(Family::bert, [](Config& c) { c.hidden_size = 64, c.num_attention_heads = 4; }),
-            "Config: embedding_size must equal hidden_size except in electra, got 768 and 64");
+            "Config: embedding_size must equal hidden_size except in electra and albert, got 768 and 64");
   EXPECT_EQ(refusal(Family::distilbert, [](Config& c) { c.type_vocab_size = 2; }),
             "Config: type_vocab_size must be 0 in distilbert, got 2");
   EXPECT_EQ(refusal(Family::bert, [](Config& c) { c.num_attention_heads = 0; }),
@@ -380,6 +393,54 @@ TEST(ConfigTest, RefusesSizesThatDoNotFit) {
             "Config: max_position_embeddings must be above pad_token_id + 1");
   EXPECT_EQ(refusal(Family::roberta, [](Config& c) { c.vocab_size = 1; }),
             "Config: pad_token_id must be below vocab_size, got 1 and 1");
+}
+
+TEST(ConfigTest, RefusesFieldsOfFamiliesThatDoNotFit) {
+  const auto refusal = [](const char* folder, const char* field, const nlohmann::json& value) {
+    const FolderCopy copy(folder);
+    copy.configure([&](nlohmann::json& config) { config[field] = value; });
+    const std::string message = message_of<FileError>([&] { Config::from_folder(copy.path()); });
+    const std::string begin = copy.path("config.json") + ": ";
+    return message.starts_with(begin) ? message.substr(begin.size()) : message;
+  };
+  EXPECT_EQ(refusal("mpnet_mlm", "relative_attention_num_buckets", 16),
+            "relative_attention_num_buckets must be at least 32");
+  EXPECT_EQ(refusal("mpnet_mlm", "pad_token_id", 0), "pad_token_id must be 1 in mpnet");
+  EXPECT_EQ(refusal("modernbert_cls", "classifier_pooling", "max"),
+            "classifier_pooling must be cls or mean, got \"max\"");
+  EXPECT_EQ(refusal("modernbert_cls", "layer_types", {"full_attention"}),
+            "layer_types must be 4 types, as num_hidden_layers says, got an array");
+  EXPECT_EQ(refusal("modernbert_cls", "num_attention_heads", 32),
+            "hidden_size / num_attention_heads must be even, got 1");
+  EXPECT_EQ(
+      refusal("eurobert_mlm", "rope_parameters", {{"rope_type", "spiral"}}),
+      "rope_parameters.rope_type must be default, linear, dynamic, llama3, yarn or longrope, got \"spiral\"");
+  EXPECT_EQ(refusal("eurobert_mlm", "rope_parameters", {{"rope_type", "yarn"}, {"factor", "much"}}),
+            "rope_parameters.factor must be a number from 0 to 1e+12, got \"much\"");
+  EXPECT_EQ(refusal("eurobert_mlm", "num_key_value_heads", 3),
+            "num_key_value_heads must divide num_attention_heads, got 3 and 4");
+  EXPECT_EQ(
+      refusal("t5_gated", "feed_forward_proj", "gated-mish"),
+      "feed_forward_proj must be a function, or gated- and a function: gelu, gelu_new, gelu_pytorch_tanh, "
+      "gelu_python, gelu_fast, relu, silu, swish or tanh, got \"gated-mish\"");
+  EXPECT_EQ(message_of<ValueError>([] { SequenceClassifier<float>::from_folder(model_folder("t5_gated")); }),
+            "SequenceClassifier: is no head of t5 models");
+}
+
+TEST(ConfigTest, OwnFieldsOfFamiliesAreWrittenForNewModels) {
+  for (const Family family : {Family::xlm_roberta, Family::camembert, Family::mpnet, Family::albert,
+                              Family::modernbert, Family::eurobert, Family::t5}) {
+    const Config config = Config::of(family);
+    config.check();
+    const FolderCopy copy("bert_classifier");
+    copy.write("config.json", config.json("Model", "float32"));
+    const Config read = Config::from_folder(copy.path());
+    EXPECT_EQ(read.model_type, family);
+    EXPECT_EQ(read.hidden_size, config.hidden_size);
+    EXPECT_EQ(read.embedding_size, config.embedding_size);
+    EXPECT_EQ(read.hidden_act, config.hidden_act);
+    EXPECT_EQ(read.json("Model", "float32"), config.json("Model", "float32"));
+  }
 }
 
 TEST(ConfigTest, ReadsAndWritesAllFields) {

@@ -135,8 +135,12 @@ int main(int argc, char** argv) {
     std::set<fs::path> folders;  // sorted, so that each gets the same examples every time
     for (const auto& entry : fs::directory_iterator(data))
       if (fs::exists(entry.path() / "config.json")) folders.insert(entry.path());
-    for (const fs::path& folder : folders)
+    for (const fs::path& folder : folders) {
+      // whose biases of relative positions cannot be exported
+      const auto family = pretrained::Config::from_folder(folder.string()).model_type;
+      if (family == pretrained::Family::mpnet || family == pretrained::Family::t5) continue;
       write(out, folder.filename().string(), apps::exported_model(folder.string()));
+    }
     write(out, "bert_questions", fresh<pretrained::QuestionAnswerer<float>>((models / "questions").string()));
     write(out, "bert_next_sentence", fresh<pretrained::NextSentence<float>>((models / "next").string()));
     write(out, "tagger", tagger((models / "tagger.safetensors").string()));

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "../../models/embedding.hpp"
+#include "../../models/rms_norm.hpp"
+#include "../../ops/pointwise/dropout.hpp"
+#include "weights.hpp"
+
+// Not installed: modules that are put together from the weights of a folder.
+namespace xgrad::pretrained::detail {
+
+/// Where a module's parameters come from: names that begin with `prefix`, "encoder.layer.0.".
+struct From {
+  Weights& weights;
+  std::string prefix;
+  Part part = Part::encoder;
+
+  From below(const std::string& name) const { return {weights, prefix + name + ".", part}; }
+};
+
+struct LinearForm {
+  std::size_t in, out;
+  bool bias = true;
+};
+
+/// Base class of such modules: each call takes the parameters of a part and declares it under its name.
+template <class T>
+class Assembled : public Module<T> {
+ protected:
+  explicit Assembled(std::string type) : Module<T>(std::move(type)) {}
+
+  Linear<T> linear(const From& from, const std::string& name, const LinearForm& form) {
+    const std::string full = from.prefix + name;
+    Array<T> weight = from.weights.take<T>(full + ".weight", {form.out, form.in}, Start::normal, from.part);
+    std::optional<Array<T>> bias;
+    if (form.bias) bias = from.weights.take<T>(full + ".bias", {form.out}, Start::zeros, from.part);
+    return this->child(name, Linear<T>(std::move(weight), std::move(bias)));
+  }
+
+  LayerNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps,
+                    bool has_bias = true) {
+    const std::string full = from.prefix + name;
+    Array<T> weight = from.weights.take<T>(full + ".weight", {size}, Start::ones, from.part);
+    std::optional<Array<T>> bias;
+    if (has_bias) bias = from.weights.take<T>(full + ".bias", {size}, Start::zeros, from.part);
+    return this->child(name, LayerNorm<T>(std::move(weight), std::move(bias), eps));
+  }
+
+  RMSNorm<T> rms_norm(const From& from, const std::string& name, std::size_t size, double eps) {
+    Array<T> weight = from.weights.take<T>(from.prefix + name + ".weight", {size}, Start::ones, from.part);
+    return this->child(name, RMSNorm<T>(std::move(weight), eps));
+  }
+
+  Embedding<T> embedding(const From& from, const std::string& name, std::size_t count, std::size_t size,
+                         std::optional<std::int64_t> padding = {}) {
+    Array<T> weight =
+        from.weights.take<T>(from.prefix + name + ".weight", {count, size}, Start::normal, from.part);
+    return this->child(name, Embedding<T>(std::move(weight), {.padding_idx = padding}));
+  }
+
+  /// Dropout in training.
+  Variable<T> drop(const Variable<T>& x, double probability) const {
+    return xgrad::detail::dropout_if_training(x, probability, this->training());
+  }
+};
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "family.hpp"
+
+// Not installed: the body of BERT, which its relatives have, too.
+namespace xgrad::pretrained::detail {
+
+/// How a relative differs.
+struct BertForm {
+  BlockNames names;
+  const char* layers;                 ///< "encoder.layer."
+  bool drops_attention = true;        ///< the output of attention
+  bool counts_after_padding = false;  ///< of TokenEmbeddings
+};
+
+/// Embeddings of words, positions and types, their norm, and blocks (Devlin et al. 2019, arXiv:1810.04805).
+template <class T>
+class BertBody : public Body<T> {
+ public:
+  BertBody(const Config& config, Weights& weights, const BertForm& form);
+
+  Variable<T> operator()(const EncoderCall<T>& call) const override;
+  const Embedding<T>& words() const override { return embeddings_.words(); }
+  std::vector<std::string> embedding_names() const override { return names_; }
+  std::string layer_name(std::size_t i) const override { return layer_names_ + std::to_string(i); }
+  bool packs() const override { return true; }
+
+ private:
+  const char* layer_names_;
+  std::vector<std::string> names_{"embeddings"};
+  TokenEmbeddings<T> embeddings_;
+  std::optional<Linear<T>> project_;  // to the width of the layers
+  std::vector<PostNormBlock<T>> layers_;
+};
+
+inline constexpr BlockNames bert_names{
+    "attention.self.query",       "attention.self.key", "attention.self.value", "attention.output.dense",
+    "attention.output.LayerNorm", "intermediate.dense", "output.dense",         "output.LayerNorm"};
+
+/// The sizes of a config's blocks.
+BlockForm block_form(const Config& config);
+
+}  // namespace xgrad::pretrained::detail

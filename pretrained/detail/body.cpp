@@ -1,0 +1,213 @@
+#include "body.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "../../ops/attention/attention_with_weights.hpp"
+#include "../../ops/attention/detail/packed_self_attention.hpp"
+#include "../../ops/attention/rotary.hpp"
+#include "../../ops/attention/self_attention.hpp"
+#include "../../ops/index/indexing.hpp"
+#include "../../ops/pointwise/arithmetic.hpp"
+#include "../../ops/pointwise/dropout.hpp"
+#include "../../ops/pointwise/elementwise.hpp"
+#include "../../ops/pointwise/gated.hpp"
+#include "../../ops/pointwise/masked_fill.hpp"
+#include "../../ops/product/linear.hpp"
+#include "family.hpp"
+#include "ids.hpp"
+
+namespace xgrad::pretrained::detail {
+namespace {
+
+template <class T>
+Variable<T> project(const Variable<T>& x, const Projection<T>& by) {
+  return linear(x, by.weight, by.bias);
+}
+
+}  // namespace
+
+Packing::Packing(const Ids& tokens) : batch(tokens.shape(0)), length(tokens.shape(1)), lengths(batch) {
+  std::vector<std::int64_t> kept;
+  places = Ids::from_shape({tokens.size()});
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const bool is_token = tokens.data()[i] != 0;
+    places(i) = is_token ? static_cast<std::int64_t>(kept.size()) : 0;
+    if (!is_token) continue;
+    kept.push_back(static_cast<std::int64_t>(i));
+    ++lengths[i / length];
+  }
+  rows = ids_of(kept);
+}
+
+Ids packed(const Ids& ids, const Packing* packing) {
+  if (packing == nullptr) return ids;
+  Ids left = Ids::from_shape(packing->rows.shape());
+  std::ranges::transform(packing->rows, left.begin(), [&](std::int64_t row) { return ids.data()[row]; });
+  return left;
+}
+
+Ids counted_positions(const Ids& ids) {
+  Ids numbers = Ids::from_shape(ids.shape());
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    numbers.data()[i] = static_cast<std::int64_t>(i % ids.shape(1));
+  return numbers;
+}
+
+Ids positions_after_padding(const Ids& ids, std::int64_t pad) {
+  Ids numbers = Ids::from_shape(ids.shape());
+  for (std::size_t row = 0; row < ids.shape(0); ++row) {
+    std::int64_t last = pad;
+    for (std::size_t i = 0; i < ids.shape(1); ++i) numbers(row, i) = ids(row, i) == pad ? pad : ++last;
+  }
+  return numbers;
+}
+
+template <class T>
+AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias) {
+  if (mask.allowed() == nullptr) return bias;
+  return masked_fill(bias, Mask(!*mask.allowed()), -std::numeric_limits<T>::infinity());
+}
+
+template <class T>
+Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x,
+                   const Projection<T>& q, const Projection<T>& k, const Projection<T>& v,
+                   const AttentionOptions& given) {
+  AttentionOptions options = given;
+  options.window_left = options.window_right = sight.window;
+  if (sight.rotary == nullptr && call.attentions == nullptr) {
+    return call.packing != nullptr
+               ? xgrad::detail::packed_self_attention(x, q, k, v, call.packing->lengths, options)
+               : self_attention(x, q, k, v, sight.mask, options);
+  }
+  Variable<T> queries = project(x, q), keys = project(x, k);
+  const Variable<T> values = project(x, v);
+  if (sight.rotary != nullptr) {
+    const std::size_t kv_heads = options.num_kv_heads > 0 ? options.num_kv_heads : options.num_heads;
+    queries = rotary(queries, sight.rotary->cos, sight.rotary->sin, {.num_heads = options.num_heads});
+    keys = rotary(keys, sight.rotary->cos, sight.rotary->sin, {.num_heads = kv_heads});
+  }
+  if (call.attentions == nullptr)
+    return scaled_dot_product_attention(queries, keys, values, sight.mask, options);
+  AttentionResult<T> result = attention_with_weights(queries, keys, values, sight.mask, options);
+  call.attentions->push_back(std::move(result.weights));
+  return std::move(result.output);
+}
+
+template <class T>
+Variable<T> activation(HiddenAct act, const Variable<T>& x) {
+  switch (act) {
+    case HiddenAct::relu:
+      return relu(x);
+    case HiddenAct::silu:
+      return silu(x);
+    case HiddenAct::gelu_tanh:
+      return gelu(x, Gelu::tanh);
+    case HiddenAct::gelu_fast:
+      return x * sigmoid((x * T(2 * 0.7978845608)) * (square(x) * T(0.044715) + T(1)));
+    case HiddenAct::tanh:
+      return tanh(x);
+    case HiddenAct::gelu:
+      break;
+  }
+  return gelu(x);
+}
+
+template <class T>
+Body<T>::Body(const Config& config)
+    : Assembled<T>(info_of(config.model_type).class_name + std::string("Model")) {}
+
+template <class T>
+Variable<T> gated_activation(HiddenAct f, const Variable<T>& gate, const Variable<T>& x) {
+  switch (f) {
+    case HiddenAct::relu:
+      return gated(gate, x, Gate::relu);
+    case HiddenAct::silu:
+      return gated(gate, x, Gate::silu);
+    case HiddenAct::gelu:
+      return gated(gate, x, Gate::gelu);
+    case HiddenAct::gelu_tanh:
+      return gated(gate, x, Gate::gelu_tanh);
+    case HiddenAct::gelu_fast:
+    case HiddenAct::tanh:
+      break;
+  }
+  return activation(f, gate) * x;
+}
+
+template <class T>
+TokenEmbeddings<T>::TokenEmbeddings(const Config& config, const From& from, bool counts_after_padding)
+    : Assembled<T>("Embeddings"),
+      counts_after_padding_(counts_after_padding),
+      pad_(config.pad_token_id.value_or(0)),
+      drop_(config.hidden_dropout_prob),
+      words_(this->embedding(from, "word_embeddings", config.vocab_size, config.embedding_size,
+                             config.pad_token_id)),
+      positions_(this->embedding(from, "position_embeddings", config.max_position_embeddings,
+                                 config.embedding_size,
+                                 counts_after_padding ? config.pad_token_id : std::nullopt)),
+      types_(config.type_vocab_size == 0
+                 ? std::nullopt
+                 : std::optional(this->embedding(from, "token_type_embeddings", config.type_vocab_size,
+                                                 config.embedding_size))),
+      norm_(this->norm(from, "LayerNorm", config.embedding_size, config.layer_norm_eps)) {}
+
+template <class T>
+Variable<T> TokenEmbeddings<T>::positions(const EncoderCall<T>& call) const {
+  const Ids& ids = call.input.input_ids;
+  if (counts_after_padding_) return positions_(packed(positions_after_padding(ids, pad_), call.packing));
+  if (call.packing != nullptr) return positions_(packed(counted_positions(ids), call.packing));
+  return narrow(positions_.weight(), 0, 0, ids.shape(1));
+}
+
+template <class T>
+Variable<T> TokenEmbeddings<T>::operator()(const EncoderCall<T>& call) const {
+  const auto scope = this->scope();
+  Variable<T> sum = words_(packed(call.input.input_ids, call.packing));
+  if (types_) {
+    sum = sum + (call.input.token_type_ids ? (*types_)(packed(*call.input.token_type_ids, call.packing))
+                                           : select(types_->weight(), 0, 0));
+  }
+  return this->drop(norm_(sum + positions(call)), drop_);
+}
+
+template <class T>
+PostNormBlock<T>::PostNormBlock(const BlockForm& form, const From& from, const BlockNames& names)
+    : Assembled<T>("EncoderLayer"),
+      form_(form),
+      query_(this->linear(from, names.query, {form.size, form.size})),
+      key_(this->linear(from, names.key, {form.size, form.size})),
+      value_(this->linear(from, names.value, {form.size, form.size})),
+      out_(this->linear(from, names.out, {form.size, form.size})),
+      norm1_(this->norm(from, names.norm1, form.size, form.eps)),
+      up_(this->linear(from, names.up, {form.size, form.inner})),
+      down_(this->linear(from, names.down, {form.inner, form.size})),
+      norm2_(this->norm(from, names.norm2, form.size, form.eps)) {}
+
+template <class T>
+Variable<T> PostNormBlock<T>::operator()(const EncoderCall<T>& call, const Sight<T>& sight,
+                                         const Variable<T>& x) const {
+  const auto scope = this->scope();
+  const AttentionOptions options{.dropout_p = this->training() ? form_.drop_weights : 0,
+                                 .num_heads = form_.heads};
+  const Variable<T> context =
+      attend(call, sight, x, projection(query_), projection(key_), projection(value_), options);
+  const Variable<T> y = norm1_(this->drop(out_(context), form_.drop_attention), x);
+  return norm2_(this->drop(down_(activation(form_.act, up_(y))), form_.drop_output), y);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                    \
+  template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);             \
+  template Variable<T> attend(const EncoderCall<T>&, const Sight<T>&, const Variable<T>&,       \
+                              const Projection<T>&, const Projection<T>&, const Projection<T>&, \
+                              const AttentionOptions&);                                         \
+  template Variable<T> activation(HiddenAct, const Variable<T>&);                               \
+  template Variable<T> gated_activation(HiddenAct, const Variable<T>&, const Variable<T>&);     \
+  template class Body<T>;                                                                       \
+  template class TokenEmbeddings<T>;                                                            \
+  template class PostNormBlock<T>;
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,155 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "../../models/rotary_tables.hpp"
+#include "../../ops/attention/self_attention.hpp"
+#include "../input.hpp"
+#include "assembled.hpp"
+
+// Not installed: what the families of encoders are made of.
+namespace xgrad::pretrained::detail {
+
+/// A batch without its padding rows: the indices of the kept rows among batch * length, their number per
+/// sequence, and the kept row for each row of the batch (any row for padding).
+struct Packing {
+  std::size_t batch, length;
+  std::vector<std::size_t> lengths;
+  Ids rows, places;
+
+  /// Of the tokens that a mask (batch, length) shows.
+  explicit Packing(const Ids& tokens);
+};
+
+/// The ids of tokens, without those of padding; all without a packing.
+Ids packed(const Ids& ids, const Packing* packing);
+
+/// (batch, length), 0 to length - 1 in each row.
+Ids counted_positions(const Ids& ids);
+/// (batch, length): pad for the token pad, else pad plus how many other tokens there are up to here.
+Ids positions_after_padding(const Ids& ids, std::int64_t pad);
+
+/// One forward pass.
+template <class T>
+struct EncoderCall {
+  const Input& input;
+  AttentionMask<T> mask;                              ///< (batch, 1, 1, length), or none
+  const Packing* packing = nullptr;                   ///< null unless the body packs
+  std::vector<Variable<T>>* hidden_states = nullptr;  ///< where they are kept, or null
+  std::vector<Variable<T>>* attentions = nullptr;
+
+  void keep(const Variable<T>& hidden) const {
+    if (hidden_states != nullptr) hidden_states->push_back(hidden);
+  }
+};
+
+/// How queries see keys, beside their heads.
+template <class T>
+struct Sight {
+  AttentionMask<T> mask = {};
+  const RotaryTables<T>* rotary = nullptr;
+  std::optional<std::size_t> window = {};  ///< to both sides
+};
+
+/// The mask of a call and a bias (heads, length, length), for an AttentionMask.
+template <class T>
+AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias);
+
+template <class T>
+Projection<T> projection(const Linear<T>& linear) {
+  return {linear.weight(), linear.bias()};
+}
+
+/// Attention of x (batch, length, size), or (rows, size) with a packing, to itself, by heads.
+template <class T>
+Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x,
+                   const Projection<T>& q, const Projection<T>& k, const Projection<T>& v,
+                   const AttentionOptions& options);
+
+/// What runs between ids and hidden states. Its parameters have the names of Hugging Face's class without a
+/// head.
+template <class T>
+class Body : public Assembled<T> {
+ public:
+  virtual ~Body() = default;
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+
+  /// The last hidden states; keeps those of the embeddings and of each layer but the last.
+  virtual Variable<T> operator()(const EncoderCall<T>& call) const = 0;
+
+  /// The embeddings of words, whose weight is that of token prediction, too.
+  virtual const Embedding<T>& words() const = 0;
+
+  /// The names of what comes before the layers, and of layer i, for freezing.
+  virtual std::vector<std::string> embedding_names() const = 0;
+  virtual std::string layer_name(std::size_t i) const = 0;
+
+  /// Whether it computes packed batches.
+  virtual bool packs() const { return false; }
+
+ protected:
+  explicit Body(const Config& config);
+};
+
+/// Applies `act` to each element.
+template <class T>
+Variable<T> activation(HiddenAct act, const Variable<T>& x);
+
+/// drop(norm(words + types + positions)), each of which is learned; types may be absent.
+template <class T>
+class TokenEmbeddings : public Assembled<T> {
+ public:
+  /// With `counts_after_padding` positions begin behind that of padding, which has one of its own.
+  TokenEmbeddings(const Config& config, const From& from, bool counts_after_padding);
+
+  Variable<T> operator()(const EncoderCall<T>& call) const;
+  const Embedding<T>& words() const { return words_; }
+
+ private:
+  Variable<T> positions(const EncoderCall<T>& call) const;
+
+  bool counts_after_padding_;
+  std::int64_t pad_;
+  double drop_;
+  Embedding<T> words_, positions_;
+  std::optional<Embedding<T>> types_;
+  LayerNorm<T> norm_;
+};
+
+/// f(gate) x.
+template <class T>
+Variable<T> gated_activation(HiddenAct f, const Variable<T>& gate, const Variable<T>& x);
+
+/// The names of the parts of a block in files.
+struct BlockNames {
+  const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;
+};
+
+/// The sizes of a block, its function, and where it drops.
+struct BlockForm {
+  std::size_t size, heads, inner;
+  HiddenAct act;
+  double eps;
+  double drop_weights, drop_attention, drop_output;  ///< of attention weights, its output, the block's output
+};
+
+/// y = norm1(x + drop(out(attention(x)))), z = norm2(y + drop(down(act(up(y))))), all with biases (Devlin et
+/// al. 2019, arXiv:1810.04805).
+template <class T>
+class PostNormBlock : public Assembled<T> {
+ public:
+  PostNormBlock(const BlockForm& form, const From& from, const BlockNames& names);
+
+  Variable<T> operator()(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x) const;
+
+ private:
+  BlockForm form_;
+  Linear<T> query_, key_, value_, out_;
+  LayerNorm<T> norm1_;
+  Linear<T> up_, down_;
+  LayerNorm<T> norm2_;
+};
+
+}  // namespace xgrad::pretrained::detail

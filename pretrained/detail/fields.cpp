@@ -1,0 +1,82 @@
+#include "fields.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "../../base/error.hpp"
+#include "../../files/tensor_view.hpp"
+
+namespace xgrad::pretrained::detail {
+namespace {
+
+constexpr std::int64_t largest_size = std::int64_t{1} << 24;
+
+std::string shortest(double value) {
+  std::string text;
+  for (int digits = 1; digits <= 17; ++digits) {
+    char buffer[40];
+    std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
+    text = buffer;
+    if (std::strtod(buffer, nullptr) == value) break;
+  }
+  return text.find_first_of(".e") == text.npos ? text + ".0" : text;
+}
+
+}  // namespace
+
+std::optional<Json> Fields::found(const char* name) {
+  known_.insert(name);
+  return json_ == nullptr ? std::nullopt : json_->find(name);
+}
+
+void Fields::put(const char* name, std::string json) {
+  if (json_ == nullptr) written_[name] = std::move(json);
+}
+
+void Fields::size(const char* name, std::size_t& value, std::int64_t lowest) {
+  if (const auto found = this->found(name))
+    value = static_cast<std::size_t>(found->integer(lowest, largest_size));
+  put(name, std::to_string(value));
+}
+
+void Fields::probability(const char* name, double& value) {
+  if (const auto found = this->found(name)) value = found->number(0, 1);
+  put(name, shortest(value));
+}
+
+void Fields::number(const char* name, double& value) {
+  if (const auto found = this->found(name)) value = found->number(0, 1e9);
+  put(name, shortest(value));
+}
+
+void Fields::flag(const char* name, bool& value) {
+  if (const auto found = this->found(name)) value = found->boolean();
+  put(name, value ? "true" : "false");
+}
+
+void Fields::id(const char* name, std::optional<std::int64_t>& value, std::size_t count) {
+  if (json_ != nullptr && json_->is_null(name)) value.reset();
+  if (const auto found = this->found(name)) value = found->integer(0, static_cast<std::int64_t>(count) - 1);
+  put(name, value ? std::to_string(*value) : "null");
+}
+
+void Fields::must_be(const char* name, const char* text, const char* why) {
+  if (const auto found = this->found(name); found && !(found->is_string() && found->text() == text))
+    found->refuse(xgrad::detail::join({"\"", text, "\", as ", why}));
+}
+
+void Fields::must_be(const char* name, bool value, const char* why) {
+  if (const auto found = this->found(name); found && found->boolean() != value)
+    found->refuse(xgrad::detail::join({value ? "true" : "false", ", as ", why}));
+}
+
+void Fields::refuse_others(const char* model_type) const {
+  for (const auto& [name, value] : json_->members()) {
+    if (!known_.contains(name))
+      json_->fail(xgrad::detail::join(
+          {"the field ", xgrad::detail::in_quotes(name), " of a ", model_type,
+           " model is not known, and may change what it computes; remove it if it does not"}));
+  }
+}
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "json.hpp"
+
+// Not installed: the fields of a config.json, named once for reading and writing.
+namespace xgrad::pretrained::detail {
+
+/// What a text in a config stands for. The first name of a value is the one that is written.
+template <class Value>
+using Names = std::vector<std::pair<const char*, Value>>;
+
+/// "a, b or c".
+template <class Value>
+std::string listed(const Names<Value>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i].first);
+  return text;
+}
+
+/// A family names each field with the member that it is stored in. Reading sets the members that the file has
+/// and leaves the others as they are; writing collects the members.
+class Fields {
+ public:
+  /// Reads. Throws FileError for a value of another type or out of range.
+  explicit Fields(const Json& json) : json_(&json) {}
+  /// Writes.
+  Fields() = default;
+
+  void size(const char* name, std::size_t& value, std::int64_t lowest = 1);
+  void probability(const char* name, double& value);
+  void number(const char* name, double& value);
+  void flag(const char* name, bool& value);
+  /// An id below `count`, or null.
+  void id(const char* name, std::optional<std::int64_t>& value, std::size_t count);
+
+  template <class Value>
+  void choice(const char* name, Value& value, const Names<Value>& names) {
+    if (const auto found = this->found(name)) {
+      for (const auto& [known, meant] : names) {
+        if (found->text() == known) {
+          value = meant;
+          return;
+        }
+      }
+      found->refuse(listed(names));
+    }
+    for (const auto& [known, meant] : names) {
+      if (value == meant) return put(name, '"' + std::string(known) + '"');
+    }
+  }
+
+  /// A field whose other values are not built: it must be this text or bool, or be absent; `why` follows
+  /// "as".
+  void must_be(const char* name, const char* text, const char* why);
+  void must_be(const char* name, bool value, const char* why);
+
+  /// Fields that change nothing here.
+  void ignore(std::initializer_list<const char*> names) { known_.insert(names.begin(), names.end()); }
+
+  /// The file when reading, for what has a form of its own; null when writing.
+  const Json* json() const { return json_; }
+  /// The field when it is read and there.
+  std::optional<Json> found(const char* name);
+
+  /// What is written: JSON by name.
+  const std::map<std::string, std::string>& written() const { return written_; }
+  void put(const char* name, std::string json);
+
+  /// Throws FileError that names a field of the file that no call above has named.
+  void refuse_others(const char* model_type) const;
+
+ private:
+  const Json* json_ = nullptr;
+  std::set<std::string> known_;
+  std::map<std::string, std::string> written_;
+};
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,66 @@
+#include "rotary_fields.hpp"
+
+namespace xgrad::pretrained::detail {
+namespace {
+
+constexpr double most = 1e12;
+
+std::optional<double> number_in(const Json& parameters, const char* name) {
+  if (const auto found = parameters.find(name)) return found->number(0, most);
+  return std::nullopt;
+}
+
+std::size_t positions_in(const Json& parameters, std::size_t otherwise) {
+  const auto found = parameters.find("original_max_position_embeddings");
+  return found ? static_cast<std::size_t>(found->integer(1, 1 << 28)) : otherwise;
+}
+
+std::vector<double> numbers_in(const Json& list) {
+  std::vector<double> numbers;
+  for (const Json& item : list.items()) numbers.push_back(item.number(0, most));
+  return numbers;
+}
+
+}  // namespace
+
+void read_rotary(const Json& parameters, std::size_t max_positions, RotaryConfig& config) {
+  if (const auto theta = number_in(parameters, "rope_theta")) config.theta = *theta;
+  auto type = parameters.find("rope_type");
+  if (!type) type = parameters.find("type");
+  const std::string kind = type ? type->text() : "default";
+  const auto required = [&](const char* name) { return parameters.at(name).number(0, most); };
+  const std::size_t original = positions_in(parameters, max_positions);
+  const double ratio = static_cast<double>(max_positions) / static_cast<double>(original);
+  if (kind == "default") {
+    config.scaling = std::monostate();
+  } else if (kind == "linear") {
+    config.scaling = LinearScaling{required("factor")};
+  } else if (kind == "dynamic") {
+    config.scaling = DynamicScaling{.factor = required("factor"), .max_positions = max_positions};
+  } else if (kind == "llama3") {
+    config.scaling = Llama3Scaling{.factor = required("factor"),
+                                   .low_freq_factor = required("low_freq_factor"),
+                                   .high_freq_factor = required("high_freq_factor"),
+                                   .original_max_positions = original};
+  } else if (kind == "yarn") {
+    YarnScaling yarn{.factor = number_in(parameters, "factor").value_or(ratio),
+                     .original_max_positions = original};
+    yarn.beta_fast = number_in(parameters, "beta_fast").value_or(yarn.beta_fast);
+    yarn.beta_slow = number_in(parameters, "beta_slow").value_or(yarn.beta_slow);
+    if (const auto truncate = parameters.find("truncate")) yarn.truncate = truncate->boolean();
+    yarn.attention_factor = number_in(parameters, "attention_factor");
+    yarn.mscale = number_in(parameters, "mscale").value_or(0);
+    yarn.mscale_all_dim = number_in(parameters, "mscale_all_dim").value_or(0);
+    config.scaling = yarn;
+  } else if (kind == "longrope") {
+    config.scaling = LongScaling{.short_factors = numbers_in(parameters.at("short_factor")),
+                                 .long_factors = numbers_in(parameters.at("long_factor")),
+                                 .factor = number_in(parameters, "factor").value_or(ratio),
+                                 .original_max_positions = original,
+                                 .attention_factor = number_in(parameters, "attention_factor")};
+  } else {
+    type->refuse("default, linear, dynamic, llama3, yarn or longrope");
+  }
+}
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,53 @@
+#include "../detail/bert_body.hpp"
+
+// ELECTRA (Clark et al. 2020, arXiv:2003.10555): BERT without a pooler, whose embeddings may be narrower than
+// its layers.
+namespace xgrad::pretrained::detail {
+namespace {
+
+template <class T>
+std::shared_ptr<const Body<T>> electra_body(const Config& config, Weights& weights) {
+  return std::make_shared<const BertBody<T>>(config, weights,
+                                             BertForm{.names = bert_names, .layers = "encoder.layer."});
+}
+
+}  // namespace
+
+const FamilyInfo electra{
+    .family = Family::electra,
+    .model_type = "electra",
+    .class_name = "Electra",
+    .prefix = "electra.",
+    .narrow_embeddings = true,
+    .defaults =
+        [](Config& config) {
+          config.hidden_size = 256;
+          config.num_attention_heads = 4;
+          config.intermediate_size = 1024;
+          config.embedding_size = 128;
+        },
+    .fields =
+        [](Fields& fields, Config& config) {
+          bert_fields(fields, config);
+          fields.size("embedding_size", config.embedding_size);
+          fields.must_be("position_embedding_type", "absolute",
+                         "attention to relative positions is not supported");
+          // of the summary that no supported head has
+          fields.ignore({"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"});
+        },
+    .float_body = electra_body<float>,
+    .double_body = electra_body<double>,
+    .prediction =
+        [](const Config& config) {
+          return TransformForm{.dense = "generator_predictions.dense",
+                               .norm = "generator_predictions.LayerNorm",
+                               .act = HiddenAct::gelu,
+                               .out = config.embedding_size};
+        },
+    .prediction_bias = "generator_lm_head.bias",
+    .decoder = "generator_lm_head.weight",
+    .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::gelu); },
+    .tokens = plain_tokens,
+    .answers = plain_answers};
+
+}  // namespace xgrad::pretrained::detail

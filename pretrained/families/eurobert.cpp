@@ -1,0 +1,186 @@
+#include "../../ops/index/indexing.hpp"
+#include "../../ops/pointwise/arithmetic.hpp"
+#include "../detail/family.hpp"
+#include "../detail/rotary_fields.hpp"
+
+// EuroBERT (Boizard et al. 2025, arXiv:2503.05500): Llama's blocks without a causal mask. Norms by the mean
+// square, rotary positions, fewer heads of keys and values, a gated feed-forward network.
+namespace xgrad::pretrained::detail {
+namespace {
+
+struct EuroBertOptions : FamilyOptions {
+  std::size_t kv_heads = 0;  // 0: as many as of queries
+  std::size_t head_dim = 0;  // 0: hidden_size over the heads
+  bool attention_bias = false, mlp_bias = false;
+  SequencePool pool = SequencePool::late;
+  RotaryConfig rotary;
+};
+
+const Names<SequencePool>& eurobert_pools() {
+  static const Names<SequencePool> names{
+      {"late", SequencePool::late}, {"bos", SequencePool::first}, {"mean", SequencePool::mean}};
+  return names;
+}
+
+std::size_t eurobert_head_dim(const Config& config) {
+  const std::size_t given = options_of<EuroBertOptions>(config).head_dim;
+  return given > 0 ? given : config.hidden_size / config.num_attention_heads;
+}
+
+template <class T>
+class EuroBertLayer : public Assembled<T> {
+ public:
+  EuroBertLayer(const Config& config, const From& from)
+      : Assembled<T>("EncoderLayer"),
+        config_(config),
+        query_(heads(from, "self_attn.q_proj", config.num_attention_heads)),
+        key_(heads(from, "self_attn.k_proj", kv_heads())),
+        value_(heads(from, "self_attn.v_proj", kv_heads())),
+        out_(this->linear(from, "self_attn.o_proj",
+                          {config.num_attention_heads * eurobert_head_dim(config), config.hidden_size,
+                           own().attention_bias})),
+        gate_(this->linear(from, "mlp.gate_proj",
+                           {config.hidden_size, config.intermediate_size, own().mlp_bias})),
+        up_(this->linear(from, "mlp.up_proj",
+                         {config.hidden_size, config.intermediate_size, own().mlp_bias})),
+        down_(this->linear(from, "mlp.down_proj",
+                           {config.intermediate_size, config.hidden_size, own().mlp_bias})),
+        norm1_(this->rms_norm(from, "input_layernorm", config.hidden_size, config.layer_norm_eps)),
+        norm2_(this->rms_norm(from, "post_attention_layernorm", config.hidden_size, config.layer_norm_eps)) {}
+
+  Variable<T> operator()(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x) const {
+    const auto scope = this->scope();
+    const AttentionOptions options{.dropout_p = this->training() ? config_.attention_probs_dropout_prob : 0,
+                                   .num_heads = config_.num_attention_heads,
+                                   .num_kv_heads = kv_heads()};
+    const Variable<T> y = x + out_(attend(call, sight, norm1_(x), projection(query_), projection(key_),
+                                          projection(value_), options));
+    const Variable<T> n = norm2_(y);
+    return y + down_(gated_activation(config_.hidden_act, gate_(n), up_(n)));
+  }
+
+ private:
+  const EuroBertOptions& own() const { return options_of<EuroBertOptions>(config_); }
+  std::size_t kv_heads() const { return own().kv_heads > 0 ? own().kv_heads : config_.num_attention_heads; }
+  Linear<T> heads(const From& from, const char* name, std::size_t count) {
+    return this->linear(from, name,
+                        {config_.hidden_size, count * eurobert_head_dim(config_), own().attention_bias});
+  }
+
+  Config config_;
+  Linear<T> query_, key_, value_, out_, gate_, up_, down_;
+  RMSNorm<T> norm1_, norm2_;
+};
+
+template <class T>
+class EuroBertBody : public Body<T> {
+ public:
+  EuroBertBody(const Config& config, Weights& weights)
+      : Body<T>(config),
+        words_(this->embedding({weights, ""}, "embed_tokens", config.vocab_size, config.hidden_size,
+                               config.pad_token_id)) {
+    const From from{weights, ""};
+    for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
+      const std::string name = layer_name(i);
+      layers_.push_back(this->child(name, EuroBertLayer<T>(config, from.below(name))));
+    }
+    norm_ = this->rms_norm(from, "norm", config.hidden_size, config.layer_norm_eps);
+    RotaryConfig rotary = options_of<EuroBertOptions>(config).rotary;
+    rotary.dim = eurobert_head_dim(config);
+    tables_ = rotary_tables<T>(rotary, config.max_position_embeddings);
+  }
+
+  Variable<T> operator()(const EncoderCall<T>& call) const override {
+    const std::size_t length = call.input.input_ids.shape(1);
+    const RotaryTables<T> rotary{narrow(tables_.cos, 0, 0, length), narrow(tables_.sin, 0, 0, length)};
+    Variable<T> x = words_(call.input.input_ids);
+    for (const EuroBertLayer<T>& layer : layers_) {
+      call.keep(x);
+      x = layer(call, {.mask = call.mask, .rotary = &rotary}, x);
+    }
+    return (*norm_)(x);
+  }
+
+  const Embedding<T>& words() const override { return words_; }
+  std::vector<std::string> embedding_names() const override { return {"embed_tokens"}; }
+  std::string layer_name(std::size_t i) const override { return "layers." + std::to_string(i); }
+
+ private:
+  Embedding<T> words_;
+  std::vector<EuroBertLayer<T>> layers_;
+  std::optional<RMSNorm<T>> norm_;  // declared behind the layers, as in files
+  RotaryTables<T> tables_;
+};
+
+}  // namespace
+
+const FamilyInfo eurobert{
+    .family = Family::eurobert,
+    .model_type = "eurobert",
+    .class_name = "EuroBert",
+    .prefix = "model.",
+    .free_heads = true,
+    .defaults =
+        [](Config& config) {
+          config.vocab_size = 128256;
+          config.max_position_embeddings = 8192;
+          config.type_vocab_size = 0;
+          config.pad_token_id = 128001;
+          config.layer_norm_eps = 1e-5;
+          config.hidden_act = HiddenAct::silu;
+          config.hidden_dropout_prob = config.attention_probs_dropout_prob = config.classifier_dropout = 0;
+          config.tie_word_embeddings = false;
+          changed_options<EuroBertOptions>(config);
+        },
+    .fields =
+        [](Fields& fields, Config& config) {
+          EuroBertOptions& options = changed_options<EuroBertOptions>(config);
+          fields.size("hidden_size", config.hidden_size);
+          fields.size("num_hidden_layers", config.num_hidden_layers, 0);
+          fields.size("num_attention_heads", config.num_attention_heads);
+          fields.size("intermediate_size", config.intermediate_size);
+          fields.size("num_key_value_heads", options.kv_heads, 0);
+          fields.size("head_dim", options.head_dim, 0);
+          fields.number("rms_norm_eps", config.layer_norm_eps);
+          fields.choice("hidden_act", config.hidden_act, activation_names());
+          fields.choice("classifier_pooling", options.pool, eurobert_pools());
+          fields.probability("attention_dropout", config.attention_probs_dropout_prob);
+          fields.flag("attention_bias", options.attention_bias);
+          fields.flag("mlp_bias", options.mlp_bias);
+          fields.number("rope_theta", options.rotary.theta);
+          for (const char* const name : {"rope_scaling", "rope_parameters"}) {
+            if (const auto rotary = fields.found(name))
+              read_rotary(*rotary, config.max_position_embeddings, options.rotary);
+          }
+          fields.ignore({"pretraining_tp", "mask_token_id"});
+        },
+    .broken_rule = [](const Config& config) -> std::string {
+      const std::size_t kv_heads = options_of<EuroBertOptions>(config).kv_heads;
+      if (kv_heads > 0 && config.num_attention_heads % kv_heads != 0)
+        return "num_key_value_heads must divide num_attention_heads, got " + std::to_string(kv_heads) +
+               " and " + std::to_string(config.num_attention_heads);
+      return eurobert_head_dim(config) % 2 == 0 && eurobert_head_dim(config) > 0 ? ""
+                                                                                 : "head_dim must be even";
+    },
+    .float_body = make_body<float, EuroBertBody>,
+    .double_body = make_body<double, EuroBertBody>,
+    .prediction =
+        [](const Config& config) {
+          return TransformForm{.dense = nullptr,
+                               .norm = nullptr,
+                               .act = HiddenAct::gelu,
+                               .out = config.hidden_size,
+                               .logits_bias = options_of<EuroBertOptions>(config).mlp_bias};
+        },
+    .prediction_bias = "lm_head.bias",
+    .decoder = "lm_head.weight",
+    .sequences =
+        [](const Config& config) {
+          return SequenceForm{
+              .pool = options_of<EuroBertOptions>(config).pool,
+              .transform = TransformForm{
+                  .dense = "dense", .norm = nullptr, .act = HiddenAct::gelu, .out = config.hidden_size}};
+        },
+    .tokens = [](const Config&) { return TokenForm(); }};
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,100 @@
+#include "../../models/relative_positions.hpp"
+#include "../detail/bert_body.hpp"
+
+// MPNet (Song et al. 2020, arXiv:2004.09297): BERT's blocks, RoBERTa's positions, and a bias of the scores by
+// distance, which all layers share.
+namespace xgrad::pretrained::detail {
+namespace {
+
+constexpr std::size_t mpnet_buckets = 32;  // of distances, whatever the size of the table
+constexpr BlockNames mpnet_names{"attention.attn.q", "attention.attn.k",    "attention.attn.v",
+                                 "attention.attn.o", "attention.LayerNorm", "intermediate.dense",
+                                 "output.dense",     "output.LayerNorm"};
+
+struct MPNetOptions : FamilyOptions {
+  std::size_t table = mpnet_buckets;
+};
+
+template <class T>
+class MPNetBody : public Body<T> {
+ public:
+  MPNetBody(const Config& config, Weights& weights)
+      : Body<T>(config),
+        embeddings_(this->child("embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."}, true))) {
+    const From from{weights, ""};
+    for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
+      const std::string name = layer_name(i);
+      layers_.push_back(
+          this->child(name, PostNormBlock<T>(block_form(config), from.below(name), mpnet_names)));
+    }
+    bias_ = this->embedding(from, "encoder.relative_attention_bias", options_of<MPNetOptions>(config).table,
+                            config.num_attention_heads);
+  }
+
+  Variable<T> operator()(const EncoderCall<T>& call) const override {
+    const std::size_t length = call.input.input_ids.shape(1);
+    const Ids distances =
+        relative_position_buckets(length, length, {.num_buckets = mpnet_buckets, .max_distance = 128});
+    const AttentionMask<T> mask = with_bias(call.mask, relative_position_bias(bias_->weight(), distances));
+    Variable<T> x = embeddings_(call);
+    for (const PostNormBlock<T>& layer : layers_) {
+      call.keep(x);
+      x = layer(call, {.mask = mask}, x);
+    }
+    return x;
+  }
+
+  const Embedding<T>& words() const override { return embeddings_.words(); }
+  std::vector<std::string> embedding_names() const override { return {"embeddings"}; }
+  std::string layer_name(std::size_t i) const override { return "encoder.layer." + std::to_string(i); }
+
+ private:
+  TokenEmbeddings<T> embeddings_;
+  std::vector<PostNormBlock<T>> layers_;
+  std::optional<Embedding<T>> bias_;  // declared behind the layers, as in files
+};
+
+}  // namespace
+
+const FamilyInfo mpnet{
+    .family = Family::mpnet,
+    .model_type = "mpnet",
+    .class_name = "MPNet",
+    .prefix = "mpnet.",
+    .pooler = "pooler.dense",
+    .defaults =
+        [](Config& config) {
+          config.vocab_size = 30527;
+          config.type_vocab_size = 0;
+          config.pad_token_id = 1;
+          config.own = std::make_shared<MPNetOptions>();
+        },
+    .fields =
+        [](Fields& fields, Config& config) {
+          bert_fields(fields, config);
+          fields.size("relative_attention_num_buckets", changed_options<MPNetOptions>(config).table);
+        },
+    .broken_rule = [](const Config& config) -> std::string {
+      if (config.pad_token_id != 1) return "pad_token_id must be 1 in mpnet";
+      if (config.max_position_embeddings <= 2) return "max_position_embeddings must be above 2";
+      return options_of<MPNetOptions>(config).table >= mpnet_buckets
+                 ? ""
+                 : "relative_attention_num_buckets must be at least 32";
+    },
+    .first_position = [](const Config&) -> std::size_t { return 2; },
+    .float_body = make_body<float, MPNetBody>,
+    .double_body = make_body<double, MPNetBody>,
+    .prediction =
+        [](const Config& config) {
+          return TransformForm{.dense = "lm_head.dense",
+                               .norm = "lm_head.layer_norm",
+                               .act = HiddenAct::gelu,
+                               .out = config.hidden_size};
+        },
+    .prediction_bias = "lm_head.bias",
+    .decoder = "lm_head.decoder.weight",
+    .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::tanh); },
+    .tokens = plain_tokens,
+    .answers = plain_answers};
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,65 @@
+#include "../detail/bert_body.hpp"
+
+// RoBERTa (Liu et al. 2019, arXiv:1907.11692) and those that differ in their texts and tokens alone:
+// XLM-RoBERTa (Conneau et al. 2020, arXiv:1911.02116) and CamemBERT (Martin et al. 2020, arXiv:1911.03894).
+namespace xgrad::pretrained::detail {
+namespace {
+
+constexpr BertForm roberta_form{
+    .names = bert_names, .layers = "encoder.layer.", .counts_after_padding = true};
+
+template <class T>
+std::shared_ptr<const Body<T>> roberta_body(const Config& config, Weights& weights) {
+  return std::make_shared<const BertBody<T>>(config, weights, roberta_form);
+}
+
+std::size_t behind_padding(const Config& config) {
+  return static_cast<std::size_t>(config.pad_token_id.value_or(0)) + 1;
+}
+
+constexpr FamilyInfo roberta_relative(Family family, const char* model_type, const char* class_name) {
+  return {.family = family,
+          .model_type = model_type,
+          .class_name = class_name,
+          .prefix = "roberta.",
+          .pooler = "pooler.dense",
+          .defaults =
+              [](Config& config) {
+                config.vocab_size = 50265;
+                config.pad_token_id = 1;
+              },
+          .fields =
+              [](Fields& fields, Config& config) {
+                bert_fields(fields, config);
+                fields.must_be("position_embedding_type", "absolute",
+                               "attention to relative positions is not supported");
+              },
+          .broken_rule = [](const Config& config) -> std::string {
+            return config.max_position_embeddings > behind_padding(config)
+                       ? ""
+                       : "max_position_embeddings must be above pad_token_id + 1";
+          },
+          .first_position = behind_padding,
+          .float_body = roberta_body<float>,
+          .double_body = roberta_body<double>,
+          .prediction =
+              [](const Config& config) {
+                return TransformForm{.dense = "lm_head.dense",
+                                     .norm = "lm_head.layer_norm",
+                                     .act = HiddenAct::gelu,
+                                     .out = config.embedding_size};
+              },
+          .prediction_bias = "lm_head.bias",
+          .decoder = "lm_head.decoder.weight",
+          .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::tanh); },
+          .tokens = plain_tokens,
+          .answers = plain_answers};
+}
+
+}  // namespace
+
+const FamilyInfo roberta = roberta_relative(Family::roberta, "roberta", "Roberta");
+const FamilyInfo xlm_roberta = roberta_relative(Family::xlm_roberta, "xlm-roberta", "XLMRoberta");
+const FamilyInfo camembert = roberta_relative(Family::camembert, "camembert", "Camembert");
+
+}  // namespace xgrad::pretrained::detail

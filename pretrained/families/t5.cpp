@@ -1,0 +1,182 @@
+#include <algorithm>
+
+#include "../../models/relative_positions.hpp"
+#include "../../ops/pointwise/arithmetic.hpp"
+#include "../../ops/pointwise/dropout.hpp"
+#include "../detail/family.hpp"
+
+// The encoder of T5 (Raffel et al. 2020, arXiv:1910.10683): norms by the mean square in front of each part,
+// no biases, scores that are not scaled, and a bias of the scores by distance, which all layers share.
+namespace xgrad::pretrained::detail {
+namespace {
+
+struct T5Options : FamilyOptions {
+  std::size_t head_dim = 64, buckets = 32, max_distance = 128;
+  bool gated = false;
+};
+
+template <class T>
+class T5Layer : public Assembled<T> {
+ public:
+  T5Layer(const Config& config, const From& from, bool has_bias)
+      : Assembled<T>("EncoderLayer"),
+        config_(config),
+        query_(heads(from, "layer.0.SelfAttention.q")),
+        key_(heads(from, "layer.0.SelfAttention.k")),
+        value_(heads(from, "layer.0.SelfAttention.v")),
+        out_(this->linear(from, "layer.0.SelfAttention.o", {inner(), config.hidden_size, false})),
+        bias_(has_bias ? std::optional(this->embedding(from, "layer.0.SelfAttention.relative_attention_bias",
+                                                       own().buckets, config.num_attention_heads))
+                       : std::nullopt),
+        norm1_(this->rms_norm(from, "layer.0.layer_norm", config.hidden_size, config.layer_norm_eps)),
+        gate_(own().gated ? std::optional(wide(from, "layer.1.DenseReluDense.wi_0")) : std::nullopt),
+        up_(wide(from, own().gated ? "layer.1.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi")),
+        down_(this->linear(from, "layer.1.DenseReluDense.wo",
+                           {config.intermediate_size, config.hidden_size, false})),
+        norm2_(this->rms_norm(from, "layer.1.layer_norm", config.hidden_size, config.layer_norm_eps)) {}
+
+  Variable<T> operator()(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x) const {
+    const auto scope = this->scope();
+    const double p = config_.hidden_dropout_prob;
+    const AttentionOptions options{
+        .dropout_p = this->training() ? p : 0, .scale = 1.0, .num_heads = config_.num_attention_heads};
+    const Variable<T> context =
+        attend(call, sight, norm1_(x), projection(query_), projection(key_), projection(value_), options);
+    const Variable<T> y = x + this->drop(out_(context), p), n = norm2_(y);
+    const Variable<T> inner = gate_ ? gated_activation(config_.hidden_act, (*gate_)(n), up_(n))
+                                    : activation(config_.hidden_act, up_(n));
+    return y + this->drop(down_(this->drop(inner, p)), p);
+  }
+
+  /// The table of the first layer.
+  const Variable<T>& bias() const { return bias_->weight(); }
+
+ private:
+  const T5Options& own() const { return options_of<T5Options>(config_); }
+  std::size_t inner() const { return own().head_dim * config_.num_attention_heads; }
+  Linear<T> heads(const From& from, const char* name) {
+    return this->linear(from, name, {config_.hidden_size, inner(), false});
+  }
+  Linear<T> wide(const From& from, const char* name) {
+    return this->linear(from, name, {config_.hidden_size, config_.intermediate_size, false});
+  }
+
+  Config config_;
+  Linear<T> query_, key_, value_, out_;
+  std::optional<Embedding<T>> bias_;
+  RMSNorm<T> norm1_;
+  std::optional<Linear<T>> gate_;
+  Linear<T> up_, down_;
+  RMSNorm<T> norm2_;
+};
+
+template <class T>
+class T5Body : public Body<T> {
+ public:
+  T5Body(const Config& config, Weights& weights)
+      : Body<T>(config),
+        config_(config),
+        words_(this->embedding({weights, ""}, "shared", config.vocab_size, config.hidden_size)) {
+    const From from{weights, ""};
+    for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
+      const std::string name = layer_name(i);
+      layers_.push_back(this->child(name, T5Layer<T>(config, from.below(name), i == 0)));
+    }
+    norm_ = this->rms_norm(from, "encoder.final_layer_norm", config.hidden_size, config.layer_norm_eps);
+  }
+
+  Variable<T> operator()(const EncoderCall<T>& call) const override {
+    const double p = config_.hidden_dropout_prob;
+    const std::size_t length = call.input.input_ids.shape(1);
+    const T5Options& options = options_of<T5Options>(config_);
+    Variable<T> x = this->drop(words_(call.input.input_ids), p);
+    AttentionMask<T> mask = call.mask;
+    if (!layers_.empty()) {
+      const Ids distances = relative_position_buckets(
+          length, length, {.num_buckets = options.buckets, .max_distance = options.max_distance});
+      mask = with_bias(call.mask, relative_position_bias(layers_.front().bias(), distances));
+    }
+    for (const T5Layer<T>& layer : layers_) {
+      call.keep(x);
+      x = layer(call, {.mask = mask}, x);
+    }
+    return this->drop((*norm_)(x), p);
+  }
+
+  const Embedding<T>& words() const override { return words_; }
+  std::vector<std::string> embedding_names() const override { return {"shared"}; }
+  std::string layer_name(std::size_t i) const override { return "encoder.block." + std::to_string(i); }
+
+ private:
+  Config config_;
+  Embedding<T> words_;
+  std::vector<T5Layer<T>> layers_;
+  std::optional<RMSNorm<T>> norm_;  // declared behind the layers, as in files
+};
+
+/// "relu", or "gated-gelu", whose gelu is that of tanh.
+void t5_function(Fields& fields, Config& config, T5Options& options) {
+  if (const auto found = fields.found("feed_forward_proj")) {
+    const std::string& text = found->text();
+    const std::string begin = "gated-";
+    options.gated = text.starts_with(begin);
+    const std::string name = options.gated ? text.substr(begin.size()) : text;
+    const Names<HiddenAct>& names = activation_names();
+    const auto known =
+        std::find_if(names.begin(), names.end(), [&](const auto& one) { return name == one.first; });
+    if (known == names.end()) found->refuse("a function, or gated- and a function: " + listed(names));
+    config.hidden_act = text == "gated-gelu" ? HiddenAct::gelu_tanh : known->second;
+  }
+  const bool usual = options.gated && config.hidden_act == HiddenAct::gelu_tanh;
+  for (const auto& [name, act] : activation_names()) {
+    if (act != config.hidden_act) continue;
+    fields.put("feed_forward_proj",
+               std::string(options.gated ? "\"gated-" : "\"") + (usual ? "gelu" : name) + '"');
+    break;
+  }
+  fields.ignore({"dense_act_fn", "is_gated_act"});  // as feed_forward_proj says
+}
+
+}  // namespace
+
+const FamilyInfo t5{.family = Family::t5,
+                    .model_type = "t5",
+                    .class_name = "T5Encoder",
+                    .prefix = "transformer.",
+                    .free_heads = true,
+                    .defaults =
+                        [](Config& config) {
+                          config.vocab_size = 32128;
+                          config.hidden_size = 512;
+                          config.num_hidden_layers = 6;
+                          config.num_attention_heads = 8;
+                          config.intermediate_size = 2048;
+                          config.max_position_embeddings = std::size_t{1} << 24;  // its biases have no end
+                          config.type_vocab_size = 0;
+                          config.layer_norm_eps = 1e-6;
+                          config.hidden_act = HiddenAct::relu;
+                          changed_options<T5Options>(config);
+                        },
+                    .fields =
+                        [](Fields& fields, Config& config) {
+                          T5Options& options = changed_options<T5Options>(config);
+                          fields.size("d_model", config.hidden_size);
+                          fields.size("num_layers", config.num_hidden_layers, 0);
+                          fields.size("num_heads", config.num_attention_heads);
+                          fields.size("d_ff", config.intermediate_size);
+                          fields.size("d_kv", options.head_dim);
+                          fields.size("relative_attention_num_buckets", options.buckets, 4);
+                          fields.size("relative_attention_max_distance", options.max_distance);
+                          fields.number("layer_norm_epsilon", config.layer_norm_eps);
+                          fields.probability("dropout_rate", config.hidden_dropout_prob);
+                          if (fields.json() != nullptr)
+                            config.attention_probs_dropout_prob = config.hidden_dropout_prob;
+                          t5_function(fields, config, options);
+                          // of the decoder, of initial values, and of texts
+                          fields.ignore({"classifier_dropout", "initializer_factor", "n_positions",
+                                         "num_decoder_layers", "scale_decoder_outputs"});
+                        },
+                    .float_body = make_body<float, T5Body>,
+                    .double_body = make_body<double, T5Body>};
+
+}  // namespace xgrad::pretrained::detail
