@@ -172,9 +172,9 @@ class TextEncoder {
     if (*options.max_length < special_)
       fail<ValueError>("Tokenizer: max_length must be at least ", special_, " for ",
                        is_pair ? "a pair" : "a text", " with special tokens, got ", *options.max_length);
-    if (options.truncation == Truncation::none) return;
-    second_.limit = *options.max_length;
-    if (options.truncation != Truncation::only_second) first_.limit = *options.max_length;
+    // Which of two texts is the longer one shows only when both are read to their ends.
+    if (!is_pair && options.truncation != Truncation::none && options.truncation != Truncation::only_second)
+      first_.limit = *options.max_length;
   }
 
   /// The texts must have been checked. Without a pair, the second is not read.
@@ -279,6 +279,20 @@ std::string decoded(const std::vector<std::string_view>& tokens, const detail::B
   std::string bytes;
   for (const std::string_view token : tokens) alphabet.decode(token, bytes);
   return detail::unicode::to_valid(bytes);
+}
+
+std::string decoded(const std::vector<std::string_view>& tokens, const detail::MetaspaceDecoder& decoder) {
+  std::string text;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    std::string_view rest = tokens[i];
+    for (std::size_t blank; (blank = rest.find(decoder.blank)) != rest.npos;) {
+      text += rest.substr(0, blank);
+      if (i > 0 || !decoder.drops_first) text += ' ';
+      rest.remove_prefix(blank + decoder.blank.size());
+    }
+    text += rest;
+  }
+  return text;
 }
 
 std::string decoded(const std::vector<std::string_view>& tokens, std::monostate) {

@@ -55,8 +55,10 @@ struct Batch : Input {
 };
 
 /// Converts texts to the token ids of a pretrained model, and back. Reads a model's folder and gives exactly
-/// the results of Hugging Face's Rust library `tokenizers` 0.23 (https://github.com/huggingface/tokenizers):
-/// WordPiece as in BERT, DistilBERT and ELECTRA, and byte-level byte pair encoding as in RoBERTa.
+/// the results of Hugging Face's Rust library `tokenizers` 0.23.3
+/// (https://github.com/huggingface/tokenizers): WordPiece as in BERT, DistilBERT, ELECTRA and MPNet,
+/// byte-level byte pair encoding as in RoBERTa and ModernBERT, and SentencePiece's Unigram as in XLM-RoBERTa,
+/// ALBERT and T5.
 ///
 ///     const auto tokenizer = xgrad::pretrained::Tokenizer::from_folder("all-MiniLM-L6-v2");
 ///     const auto batch = tokenizer.encode(texts, {.max_length = 128});
@@ -69,7 +71,7 @@ class Tokenizer {
   /// with the options of tokenizer_config.json. Ignores the truncation and padding of tokenizer.json.
   ///
   /// Throws FileError for a folder without these files, for an incomplete file, and for unsupported rules,
-  /// such as a Unigram model. The limits are 1000 bytes per token and 2 million tokens.
+  /// such as a WordLevel model. The limits are 1000 bytes per token and 2 million tokens.
   static Tokenizer from_folder(const std::string& folder);
 
   /// Encodes a text in UTF-8. Recognizes special tokens in it, such as [MASK].

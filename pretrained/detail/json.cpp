@@ -191,6 +191,8 @@ void Json::refuse(std::string_view expected) const {
                                  ", got ", shown(*value_));
 }
 
+std::string Json::place() const { return place_.empty() ? file_->path : file_->path + ": " + place_; }
+
 void Json::fail(std::string_view what) const {
   xgrad::detail::fail<FileError>(file_->path, ": ", place_, place_.empty() ? "" : ": ", what);
 }

@@ -48,6 +48,9 @@ class Json {
   /// The members of an object, in alphabetical order of names.
   std::vector<std::pair<std::string, Json>> members() const;
 
+  /// The file and the place in it, as errors name them.
+  std::string place() const;
+
   /// The value as JSON.
   std::string dump() const;
 

@@ -2,7 +2,7 @@
 """Prints unicode_table.inc: what the tokenizer has to know of each character.
 
 The facts are what Hugging Face's library `tokenizers` 0.23.2 does to every one of the 1,112,064 characters, as
-tests/data/pretrained/unicode/{sweep,patterns}.json hold it: categories of Unicode 8.0 for BERT's rules, newer ones
+tests/data/pretrained/unicode/{sweep,patterns,normalization}.json hold it: categories of Unicode 8.0 for BERT's rules, newer ones
 for GPT-2's pattern, and the decompositions that it knows. Nothing is read from this Python's own tables, so that the
 output does not depend on its version. Hangul syllables are decomposed by a rule and are not in the table.
 
@@ -14,7 +14,8 @@ import pathlib
 import textwrap
 
 CHARACTERS = 0x110000
-FLAGS = ["removed", "space", "punctuation", "mark", "chinese", "letter", "number", "word", "decomposes"]
+FLAGS = ["removed", "space", "punctuation", "mark", "chinese", "letter", "number", "word", "decomposes",
+         "combining"]
 DOTTED_I = 0x130  # the only character whose lower case has two; unicode.hpp knows the second
 
 
@@ -47,6 +48,7 @@ def records():
         "letter": patterns["letters"],
         "number": patterns["numbers"],
         "word": patterns["words"],
+        "combining": read("normalization.json")["combining"],
     }
     flags, classes, lower = [0] * CHARACTERS, [0] * CHARACTERS, [0] * CHARACTERS
     for bit, name in enumerate(FLAGS):
@@ -59,6 +61,17 @@ def records():
         assert len(lowered) == (2 if character == DOTTED_I else 1)
         lower[character] = lowered[0] - character
     return list(zip(flags, classes, lower)), decompositions
+
+
+def compositions(decompositions):
+    """(first, second, composed) for each pair that NFC composes."""
+    otherwise = set(members(read("normalization.json")["composed_otherwise"]))
+    composed = {tuple(parts): character for character, parts in decompositions.items() if character not in otherwise}
+    pairs = []
+    for parts, character in composed.items():
+        first = parts[0] if len(parts) == 2 else composed[parts[:-1]]
+        pairs.append((first, parts[-1], character))
+    return sorted(pairs)
 
 
 def two_stages(items, size):
@@ -75,6 +88,17 @@ def array(kind, name, values):
     return f"inline constexpr {kind} {name}[] = {{\n{body}}};\n"
 
 
+def print_map(keys, starts, values, texts):
+    """A map from characters to texts, as three arrays."""
+    places, text = [], []
+    for character in sorted(texts):
+        places.append(len(text))
+        text += texts[character]
+    print(array("char32_t", keys, sorted(texts)))
+    print(array("std::uint16_t", starts, [*places, len(text)]))
+    print(array("char32_t", values, text))
+
+
 def main():
     items, decompositions = records()
     numbers = {}
@@ -82,12 +106,6 @@ def main():
     bits = min(range(4, 10), key=lambda bits: sum(map(len, two_stages(kinds, 1 << bits))))
     blocks, rows = two_stages(kinds, 1 << bits)
     assert len(numbers) <= 1 << 16 and max(blocks) < 1 << 16
-    starts, text = [], []
-    for character in sorted(decompositions):
-        starts.append(len(text))
-        text += decompositions[character]
-    starts.append(len(text))
-
     print("// Written by make_unicode_table.py.\n")
     for bit, name in enumerate(FLAGS):
         print(f"inline constexpr std::uint16_t {name} = {1 << bit};")
@@ -95,9 +113,11 @@ def main():
     print(array("Properties", "properties", (f"{{{f}, {c}, {lower}}}" for f, c, lower in numbers)))
     print(array("std::uint16_t", "blocks", blocks))
     print(array("std::uint16_t", "rows", rows))
-    print(array("char32_t", "decomposing", sorted(decompositions)))
-    print(array("std::uint16_t", "decomposition_starts", starts))
-    print(array("char32_t", "decompositions", text), end="")
+    print_map("decomposing", "decomposition_starts", "decompositions", decompositions)
+    compatibilities = mapping(read("normalization.json")["compatibility"])
+    print_map("compatible", "compatibility_starts", "compatibilities", compatibilities)
+    pairs = (f"{{{first}, {second}, {composed}}}" for first, second, composed in compositions(decompositions))
+    print(array("Composition", "compositions", pairs), end="")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,11 @@ void TextBuffer::append(char32_t character, std::uint32_t source) {
   sources.resize(text.size(), source);
 }
 
+void append_lower(TextBuffer& buffer, char32_t character, std::uint32_t source) {
+  buffer.append(character + static_cast<char32_t>(unicode::properties_of(character).to_lower), source);
+  if (character == unicode::dotted_capital_i) buffer.append(unicode::dot_above, source);
+}
+
 Passage Passage::part(std::size_t begin, std::size_t end) const {
   return {text.substr(begin, end - begin), sources == nullptr ? nullptr : sources + begin,
           first + static_cast<std::uint32_t>(begin)};
@@ -117,10 +122,11 @@ class BertNormalizer::Writer {
   }
 
   void put_lowered(char32_t character, std::uint32_t source) {
-    const std::int32_t to_lower = options_.lowercase ? unicode::properties_of(character).to_lower : 0;
-    buffer_.append(character + static_cast<char32_t>(to_lower), source);
-    if (options_.lowercase && character == unicode::dotted_capital_i)
-      buffer_.append(unicode::dot_above, source);
+    if (options_.lowercase) {
+      append_lower(buffer_, character, source);
+    } else {
+      buffer_.append(character, source);
+    }
   }
 
   const Options& options_;

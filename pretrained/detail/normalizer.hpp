@@ -20,6 +20,9 @@ struct TextBuffer {
   void append(char32_t character, std::uint32_t source);
 };
 
+/// Appends the character in lower case.
+void append_lower(TextBuffer& buffer, char32_t character, std::uint32_t source);
+
 /// A part of a text, as input of a model.
 struct Passage {
   std::string_view text;                   // UTF-8

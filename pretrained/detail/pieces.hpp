@@ -30,8 +30,8 @@ struct Pieces {
     list.push_back({token, passage.source(begin), passage.source(end - 1) + 1, words, false});
   }
 
-  /// Marks the end of a word. Returns whether to continue: as in the library, reading stops after the word
-  /// that reaches the limit, and a longer text counts as of that length.
+  /// Marks the end of a word. Returns whether to continue: reading stops after the word that reaches the
+  /// limit.
   bool end_word() {
     ++words;
     return list.size() < limit;

@@ -10,8 +10,9 @@
 
 #include "added_tokens.hpp"
 #include "byte_pairs.hpp"
-#include "normalizer.hpp"
+#include "text_steps.hpp"
 #include "token_table.hpp"
+#include "unigram.hpp"
 #include "word_piece.hpp"
 
 // Not installed: validated content of a tokenizer's files.
@@ -39,20 +40,29 @@ struct WordPieceDecoder {
 
 struct ByteLevelDecoder {};
 
+struct MetaspaceDecoder {
+  std::string blank;
+  bool drops_first;  // blanks of the first token
+};
+
 enum class Role { cls, sep, pad, unk, mask };
 inline constexpr std::array role_names{"cls", "sep", "pad", "unk", "mask"};
 
 struct Pipeline {
   TokenTable tokens;
   AddedTokens added, added_normalized;  // matched in the original text, and in the normalised one
-  std::optional<BertNormalizer> normalizer;
-  std::variant<WordPiece, BytePairs> model;
+  std::optional<Normalizer> normalizer;
+  std::variant<WordPiece, BytePairs, Unigram> model;
   Template single, pair;
   std::optional<TrimOffsets> trim_offsets;
-  std::variant<std::monostate, WordPieceDecoder, ByteLevelDecoder> decoder;  // nothing: blanks between tokens
-  std::array<std::optional<std::uint32_t>, role_names.size()> roles;         // indices of the special tokens
+  /// Nothing: blanks between tokens.
+  std::variant<std::monostate, WordPieceDecoder, ByteLevelDecoder, MetaspaceDecoder> decoder;
+  std::array<std::optional<std::uint32_t>, role_names.size()> roles;  // indices of the special tokens
   std::optional<std::size_t> max_length;
 };
+
+/// The normalizer of a tokenizer.json. Throws FileError.
+std::optional<Normalizer> read_normalizer(const std::optional<Json>& part);
 
 /// Reads tokenizer.json, or vocab.txt, or vocab.json and merges.txt, and tokenizer_config.json if it exists.
 /// Throws FileError.

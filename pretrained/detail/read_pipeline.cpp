@@ -94,6 +94,18 @@ TokenIds read_vocab_txt(const std::string& path) {
   return collector.take();
 }
 
+/// The tokens of [["<s>", 0], ["▁the", -3.5], ...], whose ids are their places, and their scores.
+TokenIds read_scored_vocab(const std::string& path, const Json& vocab, std::vector<double>& scores) {
+  TokenCollector collector(path);
+  for (const Json& item : vocab.items()) {
+    const std::vector<Json> pair = item.items();
+    if (pair.size() != 2) item.refuse("a token and its score");
+    collector.add(pair[0].text(), static_cast<std::int64_t>(scores.size()));
+    scores.push_back(pair[1].number(-1e300, 1e300));
+  }
+  return collector.take();
+}
+
 TokenIds read_vocab(const std::string& path, const Json& vocab) {
   TokenCollector collector(path);
   for (const auto& [text, id] : vocab.members()) collector.add(text, id.integer(0, largest_id));
@@ -143,17 +155,28 @@ Merges read_merges(const Json& list) {
 /// The type of a part of tokenizer.json.
 const std::string& type_of(const Json& part) { return part.at("type").text(); }
 
-std::optional<BertNormalizer> read_normalizer(const std::optional<Json>& part) {
-  if (!part) return std::nullopt;
-  if (type_of(*part) == "Lowercase") return BertNormalizer({false, false, false, true});
-  if (type_of(*part) != "BertNormalizer")
-    part->at("type").refuse("BertNormalizer or Lowercase, or no normalizer");
-  BertNormalizer::Options options;
-  options.clean_text = part->at("clean_text").boolean();
-  options.handle_chinese_chars = part->at("handle_chinese_chars").boolean();
-  options.lowercase = part->at("lowercase").boolean();
-  options.strip_accents = flag(*part, "strip_accents", options.lowercase);
-  return BertNormalizer(options);
+/// A step of a normalizer that is not BERT's.
+TextSteps::Step read_step(const Json& part) {
+  const std::string& type = type_of(part);
+  if (type == "Precompiled") {
+    const Json map = part.at("precompiled_charsmap");
+    return Charsmap(decoded_base64(map), map.place());
+  }
+  if (type == "Strip") return Strip{part.at("strip_left").boolean(), part.at("strip_right").boolean()};
+  if (type == "StripAccents") return StripAccents{};
+  if (type == "Lowercase") return Lowercase{};
+  if (type == "NFD" || type == "NFC" || type == "NFKD" || type == "NFKC")
+    return NormalForm{.compatibility = type[2] == 'K', .composes = type.back() == 'C'};
+  if (type != "Replace")
+    part.at("type").refuse(
+        "NFC, NFD, NFKC, NFKD, Lowercase, Precompiled, Replace, Strip or StripAccents, or BertNormalizer "
+        "alone");
+  const Json pattern = part.at("pattern");
+  const auto text = pattern.find("String");
+  if (!text && pattern.at("Regex").text() != " {2,}")
+    pattern.at("Regex").refuse("\" {2,}\", as other patterns are not supported");
+  if (text && text->text().empty()) text->refuse("a text that is not empty");
+  return Replace(text ? text->text() : "", part.at("content").text());
 }
 
 std::uint32_t known(const TokenTable& tokens, const Json& id) {
@@ -263,18 +286,59 @@ PostProcessor read_post_processor(const TokenTable& tokens, const std::optional<
   return result;
 }
 
+/// In its old and its new spelling.
+Metaspace read_metaspace(const Json& part) {
+  if (type_of(part) != "Metaspace") part.at("type").refuse("Metaspace for a Unigram model");
+  Metaspace result{.prepend = flag(part, "add_prefix_space", true) ? Metaspace::Prepend::always
+                                                                   : Metaspace::Prepend::never,
+                   .blank = part.at("replacement").text(),
+                   .split = flag(part, "split", true)};
+  if (unicode::count(result.blank) != 1) part.at("replacement").refuse("one character");
+  if (const auto shown = part.find("str_rep"); shown && shown->text() != result.blank)
+    shown->refuse("the replacement");
+  const auto scheme = part.find("prepend_scheme");
+  if (!scheme) return result;
+  if (scheme->text() == "always") {
+    result.prepend = Metaspace::Prepend::always;
+  } else if (scheme->text() == "first") {
+    result.prepend = Metaspace::Prepend::first;
+  } else if (scheme->text() == "never") {
+    result.prepend = Metaspace::Prepend::never;
+  } else {
+    scheme->refuse("always, first or never");
+  }
+  return result;
+}
+
+/// A Metaspace, which may come in a sequence, after a split at white space.
+Metaspace read_metaspaces(const Json& pre_tokenizer) {
+  if (type_of(pre_tokenizer) != "Sequence") return read_metaspace(pre_tokenizer);
+  const Json list = pre_tokenizer.at("pretokenizers");
+  std::vector<Json> parts = list.items();
+  const bool splits_first = !parts.empty() && type_of(parts.front()) == "WhitespaceSplit";
+  if (parts.size() != (splits_first ? 2U : 1U)) list.refuse("Metaspace, or WhitespaceSplit and Metaspace");
+  Metaspace result = read_metaspace(parts.back());
+  result.splits_spaces_first = splits_first;
+  return result;
+}
+
 decltype(Pipeline::decoder) read_decoder(const std::optional<Json>& part) {
   if (!part) return {};
   if (type_of(*part) == "ByteLevel") return ByteLevelDecoder{};
-  if (type_of(*part) != "WordPiece") part->at("type").refuse("WordPiece or ByteLevel, or no decoder");
+  if (type_of(*part) == "Metaspace") {
+    const Metaspace metaspace = read_metaspace(*part);
+    return MetaspaceDecoder{metaspace.blank, metaspace.prepend != Metaspace::Prepend::never};
+  }
+  if (type_of(*part) != "WordPiece")
+    part->at("type").refuse("WordPiece, ByteLevel or Metaspace, or no decoder");
   return WordPieceDecoder{part->at("prefix").text(), part->at("cleanup").boolean()};
 }
 
 /// Older files do not name the type.
 std::string model_type(const Json& model) {
   if (const auto type = model.find("type")) {
-    if (type->text() != "WordPiece" && type->text() != "BPE")
-      type->refuse("WordPiece, or BPE of bytes: other models are not supported");
+    if (type->text() != "WordPiece" && type->text() != "BPE" && type->text() != "Unigram")
+      type->refuse("WordPiece, Unigram, or BPE of bytes: other models are not supported");
     return type->text();
   }
   return model.find("merges") ? "BPE" : "WordPiece";
@@ -302,6 +366,16 @@ BytePairs read_byte_pairs(const std::string& path, const TokenTable& tokens, con
   const BytePairs::Options options{.add_prefix_space = pre_tokenizer.at("add_prefix_space").boolean(),
                                    .use_regex = flag(pre_tokenizer, "use_regex", true)};
   return {tokens, read_merges(model.at("merges")), options, path + ": model"};
+}
+
+Unigram read_unigram(const TokenTable& tokens, const Json& model, const std::vector<double>& scores,
+                     const Json& pre_tokenizer) {
+  std::vector<double> of_tokens(tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i].in_model) of_tokens[i] = scores[static_cast<std::size_t>(tokens[i].id)];
+  const std::uint32_t unknown = known(tokens, model.at("unk_id"));
+  return {tokens, std::move(of_tokens), unknown, flag(model, "byte_fallback", false),
+          read_metaspaces(pre_tokenizer)};
 }
 
 WordPiece read_word_piece(const TokenTable& tokens, const Json& model, const Json& pre_tokenizer) {
@@ -365,7 +439,7 @@ TokenIds new_tokens(const TokenIds& model, std::vector<Declared>& tokens) {
 
 /// The tokens to find in the text, or those to find in the normalised one, which are normalised themselves.
 AddedTokens matcher(TokenTable& tokens, const std::vector<Declared>& all, bool normalized,
-                    const std::optional<BertNormalizer>& normalizer) {
+                    const std::optional<Normalizer>& normalizer) {
   std::vector<AddedToken> result;
   std::unordered_set<std::string> seen;
   for (const Declared& token : all) {
@@ -385,7 +459,7 @@ AddedTokens matcher(TokenTable& tokens, const std::vector<Declared>& all, bool n
 /// As in the library, a token that is normalised has its normalised text, and is special if a special token
 /// has that text.
 void rename_normalized(TokenTable& tokens, const std::vector<Declared>& all,
-                       const std::optional<BertNormalizer>& normalizer) {
+                       const std::optional<Normalizer>& normalizer) {
   if (!normalizer) return;
   std::unordered_set<std::string_view> specials;
   for (const Declared& token : all) {
@@ -488,18 +562,24 @@ Pipeline read_tokenizer_json(const std::string& path, const TokenizerConfig& con
   if (const auto version = file.find("version"); version && version->text() != "1.0") version->refuse("1.0");
   const Json model = file.at("model"), pre_tokenizer = file.at("pre_tokenizer");
   const std::string type = model_type(model);
-  TokenIds vocab = read_vocab(path, model.at("vocab"));
+  std::vector<double> scores;
+  TokenIds vocab = type == "Unigram" ? read_scored_vocab(path, model.at("vocab"), scores)
+                                     : read_vocab(path, model.at("vocab"));
   std::vector<Declared> added = read_added_tokens(file.find("added_tokens"));
   const TokenIds new_ids = new_tokens(vocab, added);
   TokenTable tokens(path, std::move(vocab), new_ids);
-  decltype(Pipeline::model) reads =
-      type == "BPE" ? decltype(Pipeline::model)(read_byte_pairs(path, tokens, model, pre_tokenizer))
-                    : read_word_piece(tokens, model, pre_tokenizer);
-  std::optional<BertNormalizer> normalizer = read_normalizer(file.find("normalizer"));
+  const auto read_model = [&]() -> decltype(Pipeline::model) {
+    if (type == "BPE") return read_byte_pairs(path, tokens, model, pre_tokenizer);
+    if (type == "Unigram") return read_unigram(tokens, model, scores, pre_tokenizer);
+    return read_word_piece(tokens, model, pre_tokenizer);
+  };
+  decltype(Pipeline::model) reads = read_model();
+  std::optional<Normalizer> normalizer = read_normalizer(file.find("normalizer"));
   AddedTokens raw = matcher(tokens, added, false, normalizer);
   AddedTokens normalized = matcher(tokens, added, true, normalizer);
   PostProcessor post = read_post_processor(tokens, file.find("post_processor"));
-  auto roles = read_roles(config, tokens, type == "BPE" ? roberta_texts : bert_texts);
+  const bool has_bert_texts = type == "WordPiece" || tokens.index(bert_texts.front());
+  auto roles = read_roles(config, tokens, has_bert_texts ? bert_texts : roberta_texts);
   rename_normalized(tokens, added, normalizer);
   return {.tokens = std::move(tokens),
           .added = std::move(raw),
@@ -559,7 +639,7 @@ Pipeline read_vocab_txt_folder(const std::string& folder, const TokenizerConfig&
   options.handle_chinese_chars = config.flag("tokenize_chinese_chars", true);
   options.lowercase = config.flag("do_lower_case", true);
   options.strip_accents = config.flag("strip_accents", options.lowercase);
-  const std::optional<BertNormalizer> normalizer(options);
+  const std::optional<Normalizer> normalizer{BertNormalizer(options)};
   TokenIds vocab = read_vocab_txt(path);
   std::vector<Declared> added = declared_tokens(config, vocab, bert_texts);
   const TokenIds new_ids = new_tokens(vocab, added);
@@ -622,6 +702,24 @@ Pipeline read_merges_folder(const std::string& folder, const TokenizerConfig& co
 }
 
 }  // namespace
+
+std::optional<Normalizer> read_normalizer(const std::optional<Json>& part) {
+  if (!part) return std::nullopt;
+  const std::string& type = type_of(*part);
+  if (type != "BertNormalizer") {
+    std::vector<TextSteps::Step> steps;
+    const std::vector<Json> parts =
+        type == "Sequence" ? part->at("normalizers").items() : std::vector<Json>{*part};
+    for (const Json& one : parts) steps.push_back(read_step(one));
+    return TextSteps(std::move(steps));
+  }
+  BertNormalizer::Options options;
+  options.clean_text = part->at("clean_text").boolean();
+  options.handle_chinese_chars = part->at("handle_chinese_chars").boolean();
+  options.lowercase = part->at("lowercase").boolean();
+  options.strip_accents = flag(*part, "strip_accents", options.lowercase);
+  return BertNormalizer(options);
+}
 
 Pipeline read_pipeline(const std::string& folder) {
   const TokenizerConfig config(folder);

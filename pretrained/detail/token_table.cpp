@@ -50,4 +50,13 @@ std::optional<std::uint32_t> TokenTable::model_index(std::string_view text) cons
   return found && tokens_[*found].in_model ? found : std::nullopt;
 }
 
+std::vector<std::pair<std::string_view, std::uint32_t>> model_words(const TokenTable& tokens) {
+  std::vector<std::pair<std::string_view, std::uint32_t>> words;
+  words.reserve(tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].in_model) words.emplace_back(tokens[i].text, static_cast<std::uint32_t>(i));
+  }
+  return words;
+}
+
 }  // namespace xgrad::pretrained::detail

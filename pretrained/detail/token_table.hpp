@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 // Not installed.
@@ -54,5 +55,8 @@ class TokenTable {
   TokenIds ids_;
   std::vector<Token> tokens_;
 };
+
+/// The model's tokens with their indices, for a Trie.
+std::vector<std::pair<std::string_view, std::uint32_t>> model_words(const TokenTable& tokens);
 
 }  // namespace xgrad::pretrained::detail

@@ -31,15 +31,22 @@ class Trie {
   /// The node that the bytes lead to from the root.
   Node walk(std::string_view bytes) const;
 
-  /// The longest word at the beginning of the text, continued from node `from`.
-  Match longest(Node from, std::string_view text) const {
-    Match match;
+  /// Calls f(match) for each word at the beginning of the text, continued from node `from`, the shortest
+  /// first.
+  template <class F>
+  void for_each_match(Node from, std::string_view text, F&& f) const {
     for (std::size_t i = 0; i < text.size(); ++i) {
       from = child(from, text[i]);
       if (from == no_node) break;
-      if (cells_[from].value != no_value) match = {cells_[from].value, i + 1};
+      if (cells_[from].value != no_value) f(Match{cells_[from].value, i + 1});
     }
-    return match;
+  }
+
+  /// The longest of these words.
+  Match longest(Node from, std::string_view text) const {
+    Match longest;
+    for_each_match(from, text, [&](const Match& match) { longest = match; });
+    return longest;
   }
 
  private:

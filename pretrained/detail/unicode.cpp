@@ -2,14 +2,36 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 namespace xgrad::pretrained::detail::unicode {
+namespace {
+
+/// The text of a character in a map that is three arrays; empty without one.
+std::span<const char32_t> text_of(std::span<const char32_t> keys, std::span<const std::uint16_t> starts,
+                                  std::span<const char32_t> texts, char32_t character) {
+  const auto place = std::ranges::lower_bound(keys, character);
+  if (place == keys.end() || *place != character) return {};
+  const auto index = static_cast<std::size_t>(place - keys.begin());
+  return texts.subspan(starts[index], starts[index + 1] - starts[index]);
+}
+
+}  // namespace
 
 std::span<const char32_t> decomposition(char32_t character) {
-  const auto* const place = std::ranges::lower_bound(decomposing, character);
-  const auto index = static_cast<std::size_t>(place - std::begin(decomposing));
-  return std::span(decompositions)
-      .subspan(decomposition_starts[index], decomposition_starts[index + 1] - decomposition_starts[index]);
+  return text_of(decomposing, decomposition_starts, decompositions, character);
+}
+
+std::span<const char32_t> compatibility(char32_t character) {
+  return text_of(compatible, compatibility_starts, compatibilities, character);
+}
+
+char32_t composed(char32_t first, char32_t second) {
+  const auto* const place =
+      std::ranges::lower_bound(compositions, std::tie(first, second), {},
+                               [](const Composition& one) { return std::tie(one.first, one.second); });
+  const bool found = place != std::end(compositions) && place->first == first && place->second == second;
+  return found ? place->composed : 0;
 }
 
 }  // namespace xgrad::pretrained::detail::unicode

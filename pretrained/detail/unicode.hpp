@@ -19,6 +19,11 @@ struct Properties {
   std::int32_t to_lower;         // from the character to its lower case, or to the first character of it
 };
 
+/// Two characters that NFC composes.
+struct Composition {
+  char32_t first, second, composed;
+};
+
 #include "unicode_table.inc"
 
 /// The second character of the lower case of U+0130, the only one that has two.
@@ -36,6 +41,12 @@ constexpr bool is(char32_t character, std::uint16_t flags) {
 
 /// The full canonical decomposition of a character that has the flag `decomposes`.
 std::span<const char32_t> decomposition(char32_t character);
+
+/// The full compatibility decomposition where it is not the canonical one, else empty.
+std::span<const char32_t> compatibility(char32_t character);
+
+/// The character that two are composed to, or 0.
+char32_t composed(char32_t first, char32_t second);
 
 /// Strips trailing white space of a text that must be UTF-8.
 inline std::string_view without_spaces_at_the_end(std::string_view text) {

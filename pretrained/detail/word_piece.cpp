@@ -1,27 +1,11 @@
 #include "word_piece.hpp"
 
-#include <utility>
-#include <vector>
-
 #include "bert_words.hpp"
 
 namespace xgrad::pretrained::detail {
-namespace {
-
-std::vector<std::pair<std::string_view, std::uint32_t>> words_of(const TokenTable& tokens) {
-  std::vector<std::pair<std::string_view, std::uint32_t>> words;
-  words.reserve(tokens.size());
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].in_model) words.emplace_back(tokens[i].text, static_cast<std::uint32_t>(i));
-  }
-  return words;
-}
-
-}  // namespace
-
 WordPiece::WordPiece(const TokenTable& tokens, std::string_view prefix, std::uint32_t unknown,
                      std::size_t most_characters)
-    : trie_(words_of(tokens)),
+    : trie_(model_words(tokens)),
       continuation_(trie_.walk(prefix)),
       unknown_(unknown),
       most_characters_(most_characters) {}

@@ -8,6 +8,7 @@
 
 #include "../../pretrained/detail/byte_pairs.hpp"
 #include "../../pretrained/detail/normalizer.hpp"
+#include "../../pretrained/detail/pipeline.hpp"
 #include "../files.hpp"
 #include "unicode_sweep.hpp"
 
@@ -44,6 +45,39 @@ TEST(UnicodeTest, EveryCharacterHasItsClass) {
     if (!right && wrong++ < 10) ADD_FAILURE() << std::hex << static_cast<std::uint32_t>(c);
   }
   EXPECT_EQ(wrong, 0U);
+}
+
+xgrad::pretrained::detail::Normalizer normalizer(const char* type) {
+  namespace detail = xgrad::pretrained::detail;
+  const json rules = {{"type", type}};
+  return *detail::read_normalizer(detail::Json::parse("rules", rules.dump()));
+}
+
+TEST(UnicodeTest, EveryCharacterHasItsNormalForms) {
+  const json facts = read_sweep("normalization.json");
+  const auto changed = members(facts, "composed_otherwise"), marks = members(facts, "combining");
+  const xgrad_tests::CharacterMap compatible(facts, "compatibility");
+  const auto nfc = normalizer("NFC"), nfd = normalizer("NFD"), nfkd = normalizer("NFKD"),
+             strip = normalizer("StripAccents");
+  std::size_t wrong = 0;
+  for (const char32_t c : all_characters()) {
+    const std::string text = text_of(c), decomposed = nfd(text), simpler = compatible(c);
+    const bool right = (nfc(text) != text) == changed[c] && nfc(decomposed) == nfc(text) &&
+                       nfkd(text) == (simpler == text ? decomposed : simpler) &&
+                       strip(text).empty() == marks[c];
+    if (!right && wrong++ < 10) ADD_FAILURE() << std::hex << static_cast<std::uint32_t>(c);
+  }
+  EXPECT_EQ(wrong, 0U);
+}
+
+TEST(UnicodeTest, NormalFormsOrderAndComposeMarks) {
+  EXPECT_EQ(normalizer("NFD")("\u1e9b\u0323"), "\u017f\u0323\u0307");
+  EXPECT_EQ(normalizer("NFC")("\u1e9b\u0323"), "\u1e9b\u0323");
+  EXPECT_EQ(normalizer("NFKD")("\u1e9b\u0323"), "s\u0323\u0307");
+  EXPECT_EQ(normalizer("NFKC")("\u1e9b\u0323"), "\u1e69");
+  EXPECT_EQ(normalizer("NFC")("\u1112\u1161\u11ab"), "\ud55c");
+  EXPECT_EQ(normalizer("NFD")("\ud55c\uae00"), "\u1112\u1161\u11ab\u1100\u1173\u11af");
+  EXPECT_EQ(normalizer("NFC")("a\u0308\u0301 a\u0327\u0301"), "\u00e4\u0301 \u00e1\u0327");
 }
 
 TEST(UnicodeTest, SplitsAsGpt2) {

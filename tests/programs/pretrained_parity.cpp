@@ -18,6 +18,8 @@
 
 #include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
+#include "../pretrained/folder_cases.hpp"
+#include "../pretrained/normalizer_cases.hpp"
 #include "../pretrained/tokenizer_cases.hpp"
 #include "../pretrained/unicode_sweep.hpp"
 #include "deviation.hpp"
@@ -553,16 +555,36 @@ std::optional<Tally> compare_refusal(const std::string& folder) {
   return tally;
 }
 
-/// The texts and pairs of a folder with cases.json.
+/// The texts and pairs of a folder with cases.json (TokenizerCases) or tokenizer_cases.json (FolderCases).
+template <class Cases>
 Tally compare_tokenizer_cases(const std::string& folder) {
   Tally tally;
   const auto note = [&](const std::string& name, bool right) {
     tally.count(right);
     if (!right) std::cout << "FAILED  " << folder << ": " << name << '\n';
   };
-  xgrad_tests::TokenizerCases(folder, note).compare();
+  try {
+    Cases(folder, note).compare();
+  } catch (const xgrad::FileError& error) {
+    note(error.what(), false);
+  }
   std::cout << std::filesystem::path(folder).filename().string() << ": " << tally.passed + tally.failed
-            << " texts and pairs\n";
+            << " comparisons of texts, pairs and batches\n";
+  return tally;
+}
+
+/// The files of a folder "normalizers".
+Tally compare_normalizers(const std::string& folder) {
+  Tally tally;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".json") continue;
+    const std::string path = file.path().string();
+    xgrad_tests::compare_normalizer(path, [&](const std::string& name, bool right) {
+      tally.count(right);
+      if (!right) std::cout << "FAILED  " << path << ": " << name << '\n';
+    });
+  }
+  std::cout << "normalizers: " << tally.passed + tally.failed << " comparisons\n";
   return tally;
 }
 
@@ -577,6 +599,15 @@ Tally compare_characters(const std::string& folder) {
   std::cout << std::filesystem::path(folder).filename().string() << ": " << tally.passed + tally.failed
             << " comparisons of " << xgrad_tests::all_characters().size() << " characters\n";
   return tally;
+}
+
+/// The folders of that name below `root`.
+std::set<std::string> folders_named(const std::string& name, const std::string& root) {
+  std::set<std::string> folders;
+  for (const auto& one : std::filesystem::recursive_directory_iterator(root)) {
+    if (one.is_directory() && one.path().filename() == name) folders.insert(one.path().string());
+  }
+  return folders;
 }
 
 /// The folders below `root` with a file of that name.
@@ -595,24 +626,29 @@ int main(int argc, char** argv) {
   apps::CommandLine app(
       "Compares folders of pretrained models and tokenizers with what Hugging Face and PyTorch gave.");
   app.add_option("DIR", root,
-                 "directory with model folders (case.json), tokenizer cases (cases.json) and characters "
-                 "(sweep.json), "
-                 "at any depth")
+                 "directory with model folders (case.json), tokenizer cases (cases.json, "
+                 "tokenizer_cases.json, normalizers) and characters (sweep.json), at any depth")
       ->required()
       ->check(apps::existing_folder());
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   std::cout.precision(3);
   return apps::run_program("pretrained_parity", [&] {
     const auto models = folders_with("case.json", root), cases = folders_with("cases.json", root),
-               sweeps = folders_with("sweep.json", root);
-    if (models.empty() && cases.empty() && sweeps.empty())
-      throw std::runtime_error(root + ": must hold folders with case.json, cases.json or sweep.json");
+               folder_cases = folders_with("tokenizer_cases.json", root),
+               normalizers = folders_named("normalizers", root), sweeps = folders_with("sweep.json", root);
+    if (models.empty() && cases.empty() && folder_cases.empty() && normalizers.empty() && sweeps.empty())
+      throw std::runtime_error(
+          root + ": must hold folders with case.json, cases.json, tokenizer_cases.json " + "or sweep.json");
     Tally all;
     for (const std::string& folder : models) {
       const std::optional<Tally> refusal = compare_refusal(folder);
       all += refusal ? *refusal : Folder(folder).run();
     }
-    for (const std::string& folder : cases) all += compare_tokenizer_cases(folder);
+    for (const std::string& folder : cases)
+      all += compare_tokenizer_cases<xgrad_tests::TokenizerCases>(folder);
+    for (const std::string& folder : folder_cases)
+      all += compare_tokenizer_cases<xgrad_tests::FolderCases>(folder);
+    for (const std::string& folder : normalizers) all += compare_normalizers(folder);
     for (const std::string& folder : sweeps) all += compare_characters(folder);
     std::cout << all.passed << " passed, " << all.failed << " failed\n";
     return all.failed > 0 ? 1 : 0;
