@@ -1,41 +1,51 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "encoder.hpp"
+#include "pooling.hpp"
 #include "tokenizer.hpp"
 
 namespace xgrad::pretrained {
 
 namespace detail {
 class CopiedFiles;
-}
+template <class T>
+struct SentenceModules;
+}  // namespace detail
 
-/// Pooling of the hidden states of a text into one vector.
-enum class Pooling {
-  mean,       ///< the mean over all tokens except padding
-  cls_token,  ///< the hidden state of the first token
+struct EmbedOptions {
+  xgrad::detail::ByName by_name = {};
+  std::size_t batch_size = 32;  ///< texts at a time
+  /// Name of the prompt that goes before each text. Empty: the folder's default prompt, if it has one.
+  std::optional<std::string> prompt_name = {};
+  /// The prompt itself, instead of one with a name; "" for none.
+  std::optional<std::string> prompt = {};
 };
 
-/// Embeds texts with a folder of sentence-transformers: an encoder, pooling and normalization (Reimers and
-/// Gurevych 2019, arXiv:1908.10084). https://sbert.net
+/// Embeds texts with a folder of sentence-transformers: an encoder, pooling, and modules that work on vectors
+/// (Reimers and Gurevych 2019, arXiv:1908.10084). https://sbert.net
 template <class T>
 class SentenceEmbedder {
  public:
-  /// Reads an encoder and its tokenizer, and modules.json with the modules it lists; without it, uses mean
-  /// pooling and no normalization. Throws FileError for unreadable files and for unsupported modules.
+  /// Reads an encoder and its tokenizer, modules.json with the modules it lists (Pooling, then any of Dense,
+  /// LayerNorm and Normalize), prompts and the maximum length; without modules.json, uses mean pooling.
+  /// Throws FileError for unreadable files and for unsupported modules.
   static SentenceEmbedder from_folder(const std::string& folder, const LoadOptions& options = {});
 
-  /// The vectors (texts, hidden_size). Encodes texts of similar length together, `batch_size` at a time,
-  /// without recording gradients. Strips white space at the ends of texts, and truncates long texts. Throws
-  /// ValueError for a text that is not UTF-8 and for a batch_size of 0.
-  Array<T> operator()(std::span<const std::string> texts, std::size_t batch_size = 32) const;
+  /// The vectors (texts, size()). Encodes texts of similar length together, without recording gradients, and
+  /// truncates long texts with their prompt. Throws ValueError for a text that is not UTF-8, for a batch_size
+  /// of 0 and for an unknown prompt_name.
+  Array<T> operator()(std::span<const std::string> texts, const EmbedOptions& options = {}) const;
 
-  /// The differentiable vectors (batch, hidden_size) of tokens.
-  Variable<T> embed(const Input& input) const;
+  /// The differentiable vectors (batch, size()) of tokens, of which the first `prompt_length` of each text
+  /// are of a prompt.
+  Variable<T> embed(const Input& input, std::size_t prompt_length = 0) const;
 
   /// Writes encoder, tokenizer and the files of the modules into a folder. Throws FileError.
   void save(const std::string& folder) const;
@@ -44,24 +54,26 @@ class SentenceEmbedder {
   Encoder<T> encoder() && { return encoder_; }
   const Tokenizer& tokenizer() const& { return tokenizer_; }
   Tokenizer tokenizer() && { return tokenizer_; }
-  Pooling pooling() const { return pooling_; }
-  bool normalizes() const { return normalizes_; }
+  /// Size of a vector.
+  std::size_t size() const;
+  /// The poolings whose vectors come one after the other.
+  std::vector<Pooling> poolings() const;
+  /// The folder's prompts by name.
+  std::map<std::string, std::string> prompts() const;
+  /// How many tokens a prompt is, with those in front of it.
+  std::size_t prompt_length(const std::string& prompt) const;
   /// Maximum number of tokens of a text, including [CLS] and [SEP].
   std::size_t max_length() const { return max_length_; }
 
  private:
-  SentenceEmbedder(Encoder<T> encoder, Tokenizer tokenizer);
+  SentenceEmbedder(Encoder<T> encoder, Tokenizer tokenizer,
+                   std::shared_ptr<const detail::SentenceModules<T>> modules);
 
   Encoder<T> encoder_;
   Tokenizer tokenizer_;
-  Pooling pooling_ = Pooling::mean;
-  bool normalizes_ = false;
   std::size_t max_length_;
+  std::shared_ptr<const detail::SentenceModules<T>> modules_;
   std::shared_ptr<const detail::CopiedFiles> files_;  // modules.json and the files it lists
 };
-
-/// The vector of each text (batch, hidden_size) from hidden states (batch, length, hidden_size).
-template <class T>
-Variable<T> pool(const Variable<T>& hidden, const Input& input, Pooling pooling);
 
 }  // namespace xgrad::pretrained

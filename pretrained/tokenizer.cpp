@@ -328,6 +328,13 @@ Tokenizer Tokenizer::from_folder(const std::string& folder) {
   return Tokenizer(std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, names}}));
 }
 
+Tokenizer Tokenizer::lowercased() const {
+  auto copy = std::make_shared<Impl>(*impl_);
+  std::optional<detail::Normalizer>& normalizer = copy->pipeline.normalizer;
+  normalizer = normalizer ? normalizer->lowercased() : detail::TextSteps({detail::Lowercase{}});
+  return Tokenizer(std::move(copy));
+}
+
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   check_text(text, "text", {});
   return TextEncoder(impl_->pipeline, options, false)(text, {});

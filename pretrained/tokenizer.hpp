@@ -74,6 +74,9 @@ class Tokenizer {
   /// such as a WordLevel model. The limits are 1000 bytes per token and 2 million tokens.
   static Tokenizer from_folder(const std::string& folder);
 
+  /// The same tokenizer, which lowers texts before anything else, but for the special tokens in them.
+  Tokenizer lowercased() const;
+
   /// Encodes a text in UTF-8. Recognizes special tokens in it, such as [MASK].
   ///
   /// Throws ValueError for a text that is not UTF-8 or has 4 GiB, and for a max_length without room for the

@@ -20,6 +20,7 @@ namespace {
 
 struct Options {
   std::string folder, npy;
+  std::optional<std::string> prompt_name;
   std::vector<std::string> texts;
   std::size_t batch = texts_of_a_batch;
   bool similar = false;
@@ -54,7 +55,8 @@ int run(const Options& options) {
   std::vector<float> all;  // what is compared or saved together
   std::size_t count = 0;
   for_each_text(options.texts, texts_at_once, [&](std::span<const std::string> texts) {
-    const Array<float> vectors = embedder(texts, options.batch);
+    const Array<float> vectors =
+        embedder(texts, {.batch_size = options.batch, .prompt_name = options.prompt_name});
     count += texts.size();
     if (options.similar || !options.npy.empty()) {
       all.insert(all.end(), vectors.begin(), vectors.end());
@@ -62,8 +64,7 @@ int run(const Options& options) {
       print_vectors(vectors);
     }
   });
-  const std::size_t size = embedder.encoder().config().hidden_size;
-  Array<float> vectors = Array<float>::from_shape({count, size});
+  Array<float> vectors = Array<float>::from_shape({count, embedder.size()});
   if (all.empty()) return 0;
   std::ranges::copy(all, vectors.begin());
   if (!options.npy.empty()) xgrad::save_npy(vectors, options.npy);
@@ -82,6 +83,8 @@ int main(int argc, char** argv) {
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   app.add_flag("--similar", options.similar, "Print a table of the cosines of all pairs of texts instead");
   app.add_option("--npy", options.npy, "Save the vectors to this file instead, (texts, size)");
+  app.add_option("--prompt-name", options.prompt_name,
+                 "Name of the prompt that goes before each text, instead of the folder's default one");
   app.add_option("--batch", options.batch, "Texts per batch")
       ->check(in_range<std::size_t>(1, 4096))
       ->capture_default_str();

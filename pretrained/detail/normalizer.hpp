@@ -53,6 +53,12 @@ class BertNormalizer {
 
   explicit BertNormalizer(const Options& options);
 
+  BertNormalizer lowercased() const {
+    Options options = options_;
+    options.lowercase = true;
+    return BertNormalizer(options);
+  }
+
   /// Normalizes a part of the original text; arguments as in unchanged().
   Passage operator()(std::string_view text, std::uint32_t first, TextBuffer& buffer) const;
 

@@ -69,6 +69,12 @@ Passage TextSteps::operator()(std::string_view text, std::uint32_t first, TextBu
   return {buffer.text, buffer.sources.data()};
 }
 
+TextSteps TextSteps::lowercased() const {
+  std::vector<Step> steps{Lowercase{}};
+  steps.insert(steps.end(), steps_.begin(), steps_.end());
+  return TextSteps(std::move(steps));
+}
+
 std::string Normalizer::operator()(std::string_view text) const {
   TextBuffer buffer;
   return std::string((*this)(text, 0, buffer).text);

@@ -50,6 +50,8 @@ class TextSteps {
 
   explicit TextSteps(std::vector<Step> steps) : steps_(std::move(steps)) {}
 
+  TextSteps lowercased() const;
+
   /// Arguments as in unchanged().
   Passage operator()(std::string_view text, std::uint32_t first, TextBuffer& buffer) const;
 
@@ -70,6 +72,11 @@ class Normalizer {
 
   /// The normalised text.
   std::string operator()(std::string_view text) const;
+
+  /// The same, of a text in lower case.
+  Normalizer lowercased() const {
+    return std::visit([](const auto& rules) { return Normalizer(rules.lowercased()); }, rules_);
+  }
 
  private:
   std::variant<BertNormalizer, TextSteps> rules_;

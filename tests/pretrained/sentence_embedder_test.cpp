@@ -1,6 +1,14 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include <xgrad/pretrained.hpp>
+#include <xgrad/xgrad.hpp>
 
 #include "../expect_error.hpp"
 #include "folder.hpp"
@@ -16,12 +24,12 @@ const std::vector<std::string> sentences{"the old house", "a", "my shoes are sma
 TEST(SentenceEmbedderTest, OrderAndBatchesDoNotMatter) {
   const auto embedder = SentenceEmbedder<double>::from_folder(model_folder("bert_sentence"));
   EXPECT_EQ(embedder.max_length(), 16U);
-  EXPECT_EQ(embedder.pooling(), Pooling::mean);
-  EXPECT_TRUE(embedder.normalizes());
+  EXPECT_EQ(embedder.poolings(), std::vector{Pooling::mean});
+  EXPECT_EQ(embedder.size(), 32U);
   const Array<double> all = embedder(sentences);
   ASSERT_EQ(xgrad::to_string(all.shape()), "(4, 32)");
   for (const std::size_t batch_size : {std::size_t{1}, std::size_t{3}}) {
-    const Array<double> difference = xt::abs(embedder(sentences, batch_size) - all);
+    const Array<double> difference = xt::abs(embedder(sentences, {.batch_size = batch_size}) - all);
     EXPECT_LT(xt::amax(difference)(), 1e-14);
   }
   for (std::size_t i = 0; i < sentences.size(); ++i) {
@@ -32,7 +40,7 @@ TEST(SentenceEmbedderTest, OrderAndBatchesDoNotMatter) {
   EXPECT_EQ(xgrad::to_string(embedder(std::vector<std::string>()).shape()), "(0, 32)");
   const std::vector<std::string> padded{"  the old house\u3000\n"};
   xgrad_tests::expect_same_bits(embedder(padded), embedder(std::vector<std::string>{"the old house"}));
-  EXPECT_EQ(message_of<xgrad::ValueError>([&] { embedder(sentences, 0); }),
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { embedder(sentences, {.batch_size = 0}); }),
             "SentenceEmbedder: batch_size must be at least 1, got 0");
 }
 
@@ -43,10 +51,10 @@ TEST(SentenceEmbedderTest, PoolsTheFirstTokenIfAsked) {
   copy.write("modules.json", R"([{"type": "sentence_transformers.models.Transformer", "path": ""},
                                  {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}])");
   const auto embedder = SentenceEmbedder<double>::from_folder(copy.path());
-  EXPECT_FALSE(embedder.normalizes());
+  EXPECT_EQ(embedder.poolings(), std::vector{Pooling::cls_token});
   const Batch batch = embedder.tokenizer().encode(sentences, {.max_length = 16});
   const Array<double> hidden = embedder.encoder()(batch).last_hidden_state.value();
-  const Array<double> vectors = embedder(sentences, 4);
+  const Array<double> vectors = embedder(sentences, {.batch_size = 4});
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     for (std::size_t k = 0; k < 32; ++k) EXPECT_NEAR(vectors(i, k), hidden(i, 0, k), 1e-14);
   }
@@ -65,36 +73,117 @@ TEST(SentenceEmbedderTest, IsSavedWithAllFiles) {
             saved + "/vocab.txt: cannot be made a folder: Not a directory");
 }
 
+TEST(SentenceEmbedderTest, PromptsGoBeforeTexts) {
+  const auto embedder = SentenceEmbedder<double>::from_folder(model_folder("st_prompt_left_out_cls"));
+  const std::string prompt = "read the new story: ";
+  EXPECT_EQ(embedder.prompts(), (std::map<std::string, std::string>{{"document", ""}, {"query", prompt}}));
+  EXPECT_EQ(embedder.prompt_length(""), 0U);
+  EXPECT_GT(embedder.prompt_length(prompt), 5U);
+  const Array<double> named = embedder(sentences, {.prompt_name = "query"});
+  xgrad_tests::expect_same_bits(named, embedder(sentences, {.prompt = prompt}));
+  xgrad_tests::expect_same_bits(embedder(sentences), embedder(sentences, {.prompt_name = "document"}));
+  EXPECT_GT(xt::amax(xt::abs(named - embedder(sentences)))(), 1e-3);
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { embedder(sentences, {.prompt_name = "quest"}); }),
+            "SentenceEmbedder: prompt_name must be one of document, query, got \"quest\"");
+  const auto without = SentenceEmbedder<double>::from_folder(model_folder("bert_sentence"));
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { without(sentences, {.prompt_name = "query"}); }),
+            "SentenceEmbedder: prompt_name must be empty, as there are no prompts, got \"query\"");
+
+  const FolderCopy copy("st_prompt_left_out_cls");
+  copy.write("config_sentence_transformers.json",
+             R"({"prompts": {"q": "read: "}, "default_prompt_name": "q"})");
+  const auto with_default = SentenceEmbedder<double>::from_folder(copy.path());
+  xgrad_tests::expect_same_bits(with_default(sentences), embedder(sentences, {.prompt = "read: "}));
+  xgrad_tests::expect_same_bits(with_default(sentences, {.prompt = ""}), embedder(sentences));
+  copy.write("config_sentence_transformers.json", R"({"default_prompt_name": "q"})");
+  EXPECT_EQ(message_of<FileError>([&] { SentenceEmbedder<double>::from_folder(copy.path()); }),
+            copy.path("config_sentence_transformers.json") +
+                ": default_prompt_name must be a name in prompts, got \"q\"");
+}
+
+TEST(SentenceEmbedderTest, GradientsOfPoolingsAreRight) {
+  std::mt19937 bits(3);
+  std::normal_distribution<double> normal;
+  Array<double> states = Array<double>::from_shape({3, 4, 2});
+  std::ranges::generate(states, [&] { return normal(bits); });
+  const Input input{.input_ids = xgrad::Ids({3, 4}, 1),
+                    .attention_mask = xgrad::Ids{{1, 1, 1, 1}, {1, 1, 0, 0}, {0, 1, 1, 1}}};
+  const xgrad::Variable<double> hidden(states, true);
+  for (const Pooling pooling : {Pooling::mean, Pooling::cls_token, Pooling::max, Pooling::mean_sqrt,
+                                Pooling::weighted_mean, Pooling::last_token}) {
+    for (const std::size_t left_out : {std::size_t{0}, std::size_t{1}})
+      EXPECT_TRUE(xgrad::gradcheck(
+          [&](const auto& inputs) { return pool(inputs[0], input, pooling, left_out); }, {hidden}));
+  }
+}
+
+TEST(SentenceEmbedderTest, PoolsWhatIsLeft) {
+  const Input input{.input_ids = xgrad::Ids({2, 3}, 1), .attention_mask = xgrad::Ids{{1, 1, 1}, {0, 1, 1}}};
+  Array<double> states = Array<double>::from_shape({2, 3, 1});
+  std::ranges::copy(std::vector<double>{1, 2, 4, 100, 8, 6}, states.begin());
+  const xgrad::Variable<double> hidden(states);
+  const auto pooled = [&](Pooling pooling, std::size_t left_out = 0) {
+    const Array<double> vectors = pool(hidden, input, pooling, left_out).value();
+    return std::vector<double>(vectors.begin(), vectors.end());
+  };
+  using Vector = std::vector<double>;
+  EXPECT_EQ(pooled(Pooling::cls_token), (Vector{1, 8}));
+  EXPECT_EQ(pooled(Pooling::cls_token, 1), (Vector{2, 6}));
+  EXPECT_EQ(pooled(Pooling::last_token), (Vector{4, 6}));
+  EXPECT_EQ(pooled(Pooling::max), (Vector{4, 8}));
+  EXPECT_EQ(pooled(Pooling::mean, 1), (Vector{3, 6}));
+  EXPECT_DOUBLE_EQ(pooled(Pooling::mean_sqrt)[1], 14 / std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(pooled(Pooling::weighted_mean)[0], (1 + 4 + 12) / 6.0);
+  EXPECT_DOUBLE_EQ(pooled(Pooling::weighted_mean)[1], (8 + 12) / 3.0);
+  EXPECT_EQ(xgrad::to_string(pool(hidden, input, std::vector{Pooling::max, Pooling::mean}).shape()),
+            "(2, 2)");
+}
+
 TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
-  const FolderCopy copy("bert_sentence");
+  const FolderCopy copy("st_dense_identity");
   const auto refusal = [&] {
     return message_of<FileError>([&] { SentenceEmbedder<float>::from_folder(copy.path()); });
   };
-  const std::string pooling = copy.path("1_Pooling/config.json");
-  copy.write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
-  EXPECT_EQ(refusal(), pooling +
-                           ": pooling_mode_max_tokens must be false, as only the mean and the class token "
-                           "are supported, got true");
-  copy.write("1_Pooling/config.json",
-             R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})");
+  const auto refusal_of = [&](const std::string& file, const char* text) {
+    const std::string before = read_bytes(copy.path(file));
+    copy.write(file, text);
+    const std::string message = refusal();
+    copy.write(file, before);
+    EXPECT_TRUE(message.starts_with(copy.path() + "/")) << message;
+    return message.substr(copy.path().size() + 1);
+  };
+  EXPECT_EQ(refusal_of("1_Pooling/config.json", R"({"pooling_mode": "median"})"),
+            "1_Pooling/config.json: pooling_mode must be cls, lasttoken, max, mean, mean_sqrt_len_tokens or "
+            "weightedmean, got \"median\"");
+  EXPECT_EQ(refusal_of("1_Pooling/config.json", R"({"pooling_mode": []})"),
+            "1_Pooling/config.json: pooling_mode must be one or more modes, got an array");
+  EXPECT_EQ(refusal_of("1_Pooling/config.json", R"({"embedding_dimension": 25})"),
+            "1_Pooling/config.json: embedding_dimension must be the encoder's hidden_size 24, got 25");
+  EXPECT_EQ(refusal_of("2_Dense/config.json", R"({"in_features": 40, "out_features": 40})"),
+            "2_Dense/config.json: in_features must be the size 24 of what comes before, got 40");
+  EXPECT_EQ(refusal_of("2_Dense/config.json", R"({"in_features": 24, "out_features": 41})"),
+            "2_Dense/model.safetensors: linear.weight must have the shape (41, 24), got (40, 24)");
+  EXPECT_EQ(refusal_of("3_Dense/config.json", R"({"in_features": 40, "out_features": 16})"),
+            "3_Dense/model.safetensors: must hold the tensor linear.bias");
   EXPECT_EQ(
-      refusal(),
-      pooling +
-          ": pooling_mode_mean_tokens must be the only pooling mode, as several modes are not supported, "
-          "got true");
-  copy.write("1_Pooling/config.json", "{}");
-  EXPECT_EQ(refusal(), pooling + ": pooling_mode_mean_tokens or pooling_mode_cls_token must be true");
-  copy.write("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Dense"}])");
-  EXPECT_EQ(refusal(),
-            copy.path("modules.json") +
-                ": [1].type must be Transformer, Pooling or Normalize, in this order, got \"x.Dense\"");
-  copy.write("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "../x"}])");
-  EXPECT_EQ(refusal(),
-            copy.path("modules.json") + ": [1].path must be a folder inside this one, got \"../x\"");
-  copy.write("modules.json", R"([{"type": "x.Transformer"}])");
-  copy.write("sentence_bert_config.json", R"({"max_seq_length": 0})");
-  EXPECT_EQ(refusal(), copy.path("sentence_bert_config.json") +
-                           ": max_seq_length must be a whole number from 1 to 1073741824, got 0");
+      refusal_of("2_Dense/config.json",
+                 R"({"in_features": 24, "out_features": 40, "activation_function": "os.system"})"),
+      "2_Dense/config.json: activation_function must be one of torch.nn's ELU, GELU, Identity, LeakyReLU, "
+      "LogSigmoid, ReLU, SiLU, Sigmoid, Softplus, Tanh, got \"os.system\"");
+  EXPECT_EQ(refusal_of("4_LayerNorm/config.json", R"({"dimension": 17})"),
+            "4_LayerNorm/config.json: dimension must be the size 16 of what comes before, got 17");
+  EXPECT_EQ(refusal_of("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Dense"}])"),
+            "modules.json: [1].type must be Pooling, got \"x.Dense\"");
+  EXPECT_EQ(refusal_of("modules.json", R"([{"type": "x.BoW"}])"),
+            "modules.json: [0].type must be Transformer, got \"x.BoW\"");
+  const std::string pooling = R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "1_Pooling"}, )";
+  EXPECT_EQ(refusal_of("modules.json", (pooling + R"({"type": "x.CNN", "path": "2_Dense"}])").c_str()),
+            "modules.json: [2].type must be Dense, LayerNorm or Normalize, got \"x.CNN\"");
+  EXPECT_EQ(
+      refusal_of("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "../x"}])"),
+      "modules.json: [1].path must be a folder inside this one, got \"../x\"");
+  EXPECT_EQ(refusal_of("sentence_bert_config.json", R"({"max_seq_length": 0})"),
+            "sentence_bert_config.json: max_seq_length must be a whole number from 1 to 1073741824, got 0");
 }
 
 }  // namespace

@@ -356,19 +356,35 @@ class Folder {
   template <class T>
   void compare_sentences() {
     const auto embedder = SentenceEmbedder<T>::from_folder(path_, quietly());
+    const json prompt_of = case_.value("prompt_of", json{{"sentences", ""}});
+    for (const auto& [name, prompt_name] : prompt_of.items())
+      compare_sentences(embedder, name, prompt_name.template get<std::string>());
+  }
+
+  template <class T>
+  void compare_sentences(const SentenceEmbedder<T>& embedder, const std::string& name,
+                         const std::string& prompt_name) {
+    const std::string prompt = prompt_name.empty() ? "" : embedder.prompts().at(prompt_name);
     const auto sentences = entry_as<std::vector<std::string>>(case_, "sentences");
-    const Batch batch = embedder.tokenizer().encode(sentences, {.max_length = embedder.max_length()});
-    const Input want = input("sentences");
-    compare_ids("sentences.input_ids", batch.input_ids, want.input_ids);
-    compare_ids("sentences.attention_mask", *batch.attention_mask, *want.attention_mask);
+    std::vector<std::string> texts;
+    for (const std::string& sentence : sentences) texts.push_back(prompt + sentence);
+    const Batch batch = embedder.tokenizer().encode(texts, {.max_length = embedder.max_length()});
+    const Input want = input(name);
+    compare_ids(name + ".input_ids", batch.input_ids, want.input_ids);
+    compare_ids(name + ".attention_mask", *batch.attention_mask, *want.attention_mask);
     if (want.token_type_ids)
-      compare_ids("sentences.token_type_ids", *batch.token_type_ids, *want.token_type_ids);
-    const Variable<T> hidden = embedder.encoder()(batch).last_hidden_state;
-    compare("sentences.pooled", pool(hidden, batch, embedder.pooling()));
-    compare("sentences.embedding", embedder.embed(batch));
-    compare("sentences.embedding", Variable<T>(embedder(sentences, 5)));
+      compare_ids(name + ".token_type_ids", *batch.token_type_ids, *want.token_type_ids);
+    compare(name + ".embedding", embedder.embed(batch, embedder.prompt_length(prompt)));
+    compare(name + ".embedding", Variable<T>(embedder(sentences, {.batch_size = 5, .prompt = prompt})));
     embedder.encoder().skip_padding();
-    compare("sentences.embedding", Variable<T>(embedder(sentences)));
+    EmbedOptions named;  // with the folder's default prompt, unless another one is asked for
+    if (prompt_name.empty()) {
+      named.prompt = "";
+    } else if (case_.value("default_prompt_name", json()) != prompt_name) {
+      named.prompt_name = prompt_name;
+    }
+    compare(name + ".embedding", Variable<T>(embedder(sentences, named)));
+    embedder.encoder().skip_padding(false);
   }
 
   template <class T>

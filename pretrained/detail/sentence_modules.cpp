@@ -1,0 +1,243 @@
+#include "sentence_modules.hpp"
+
+#include <algorithm>
+
+#include "../../base/error.hpp"
+#include "../../files/safetensors.hpp"
+#include "../../ops/norm/layer_norm.hpp"
+#include "../../ops/pointwise/elementwise.hpp"
+#include "../../ops/product/linear.hpp"
+#include "../../ops/reduce/reductions.hpp"
+#include "folder_files.hpp"
+#include "json.hpp"
+
+namespace xgrad::pretrained::detail {
+namespace {
+
+using xgrad::detail::fail;
+
+const std::map<std::string, Pooling> pooling_names{{"cls", Pooling::cls_token},
+                                                   {"max", Pooling::max},
+                                                   {"mean", Pooling::mean},
+                                                   {"mean_sqrt_len_tokens", Pooling::mean_sqrt},
+                                                   {"weightedmean", Pooling::weighted_mean},
+                                                   {"lasttoken", Pooling::last_token}};
+
+/// The flags of older files, in the order of the vectors.
+constexpr std::pair<const char*, Pooling> pooling_flags[] = {
+    {"pooling_mode_cls_token", Pooling::cls_token},
+    {"pooling_mode_max_tokens", Pooling::max},
+    {"pooling_mode_mean_tokens", Pooling::mean},
+    {"pooling_mode_mean_sqrt_len_tokens", Pooling::mean_sqrt},
+    {"pooling_mode_weightedmean_tokens", Pooling::weighted_mean},
+    {"pooling_mode_lasttoken", Pooling::last_token}};
+
+template <class T>
+using VectorFunction = Variable<T> (*)(const Variable<T>&);
+
+template <class T>
+VectorFunction<T> function_of(const Json& name) {
+  using X = const Variable<T>&;
+  static const std::map<std::string, VectorFunction<T>> functions{
+      {"Tanh", [](X x) { return tanh(x); }},
+      {"Identity", [](X x) { return x; }},
+      {"ReLU", [](X x) { return relu(x); }},
+      {"GELU", [](X x) { return gelu(x); }},
+      {"SiLU", [](X x) { return silu(x); }},
+      {"Sigmoid", [](X x) { return sigmoid(x); }},
+      {"ELU", [](X x) { return elu(x); }},
+      {"LeakyReLU", [](X x) { return leaky_relu(x); }},
+      {"LogSigmoid", [](X x) { return log_sigmoid(x); }},
+      {"Softplus", [](X x) { return softplus(x); }}};
+  const std::string& text = name.text();
+  const auto found = functions.find(text.substr(text.rfind('.') + 1));
+  if (!text.starts_with("torch.nn.") || found == functions.end()) {
+    std::string names;
+    for (const auto& [known, function] : functions) names += (names.empty() ? "" : ", ") + known;
+    name.refuse("one of torch.nn's " + names);
+  }
+  return found->second;
+}
+
+/// A tensor of a module's model.safetensors.
+template <class T>
+Variable<T> tensor_of(const SafetensorsFile& file, const std::string& path, const std::string& name,
+                      const Shape& shape) {
+  const auto& tensors = file.tensors();
+  const auto found = std::ranges::find(tensors, name, &TensorView::name);
+  if (found == tensors.end()) fail<FileError>(path, ": must hold the tensor ", name);
+  if (!same_shape(found->shape, shape))
+    fail<FileError>(path, ": ", name, " must have the shape ", shape, ", got ", found->shape);
+  return Variable<T>(to_array<T>(*found));
+}
+
+std::string weights_of(const std::string& folder) {
+  const std::string path = folder + "/model.safetensors";
+  if (!exists(path) && exists(folder + "/pytorch_model.bin"))
+    fail<FileError>(folder, ": must hold model.safetensors, got pytorch_model.bin, a pickle, which can run ",
+                    "arbitrary code");
+  return path;
+}
+
+std::size_t size_in(const Json& config, const char* name) {
+  constexpr std::int64_t most = 1 << 20;
+  return static_cast<std::size_t>(config.at(name).integer(1, most));
+}
+
+/// The folder of a module, inside that of the encoder.
+std::string path_of(const Json& module) {
+  const Json path = module.at("path");
+  if (path.text().empty() || path.text().find("..") != std::string::npos || path.text().front() == '/')
+    path.refuse("a folder inside this one");
+  return path.text();
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> run(const VectorModule<T>& module, const Variable<T>& x) {
+  if (const auto* const dense = std::get_if<DenseModule<T>>(&module))
+    return dense->function(linear(x, dense->weight, dense->bias));
+  if (const auto* const norm = std::get_if<LayerNormModule<T>>(&module))
+    return layer_norm(x, {x.shape(1)}, norm->weight, norm->bias);
+  // As torch.nn.functional.normalize, for which a vector is never shorter than this.
+  constexpr T shortest = T(1e-12);
+  return x / clamp(sqrt(sum(square(x), {1}, {.keepdim = true})), shortest);
+}
+
+template <class T>
+SentenceModules<T>::SentenceModules(const std::string& folder, std::size_t hidden_size)
+    : size(hidden_size), files{"modules.json", "config_sentence_transformers.json"} {
+  if (exists(folder + "/modules.json")) read_modules(folder, hidden_size);
+  read_encoder_options(folder);
+  read_prompts(folder);
+}
+
+template <class T>
+void SentenceModules<T>::read_modules(const std::string& folder, std::size_t hidden_size) {
+  const Json all = Json::read(folder + "/modules.json");
+  const std::vector<Json> list = all.items();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json type = list[i].at("type");
+    const std::string name = type.text().substr(type.text().rfind('.') + 1);
+    if (i == 0) {
+      if (name != "Transformer") type.refuse("Transformer");
+      if (const auto path = list[i].find("path"); path && !path->text().empty())
+        path->refuse("empty, as the encoder has to be in this folder");
+      continue;
+    }
+    if (i == 1 && name != "Pooling") type.refuse("Pooling");
+    if (name == "Normalize") {
+      vectors.emplace_back(NormalizeModule{});
+      continue;
+    }
+    const std::string path = path_of(list[i]);
+    files.push_back(path + "/config.json");
+    if (i == 1) {
+      read_pooling(folder + "/" + files.back(), hidden_size);
+    } else if (name == "Dense" || name == "LayerNorm") {
+      files.push_back(path + "/model.safetensors");
+      name == "Dense" ? read_dense(folder + "/" + path) : read_layer_norm(folder + "/" + path);
+    } else {
+      type.refuse("Dense, LayerNorm or Normalize");
+    }
+  }
+}
+
+template <class T>
+void SentenceModules<T>::read_pooling(const std::string& path, std::size_t hidden_size) {
+  const Json config = Json::read(path);
+  poolings.clear();
+  if (const auto mode = config.find("pooling_mode")) {
+    for (const Json& one : mode->is_array() ? mode->items() : std::vector<Json>{*mode}) {
+      const auto found = pooling_names.find(one.text());
+      if (found == pooling_names.end())
+        one.refuse("cls, lasttoken, max, mean, mean_sqrt_len_tokens or weightedmean");
+      poolings.push_back(found->second);
+    }
+    if (poolings.empty()) mode->refuse("one or more modes");
+  } else {
+    for (const auto& [flag, pooling] : pooling_flags) {
+      const auto value = config.find(flag);
+      if (value && value->boolean()) poolings.push_back(pooling);
+    }
+    if (poolings.empty()) poolings.push_back(Pooling::mean);
+  }
+  for (const char* name : {"embedding_dimension", "word_embedding_dimension"}) {
+    const auto given = config.find(name);
+    if (given && given->integer(1, 1 << 20) != static_cast<std::int64_t>(hidden_size))
+      given->refuse("the encoder's hidden_size " + std::to_string(hidden_size));
+  }
+  if (const auto include = config.find("include_prompt")) pools_prompt = include->boolean();
+  size = poolings.size() * hidden_size;
+}
+
+template <class T>
+void SentenceModules<T>::read_dense(const std::string& folder) {
+  const Json config = Json::read(folder + "/config.json");
+  const std::size_t in = size_in(config, "in_features"), out = size_in(config, "out_features");
+  if (in != size)
+    config.at("in_features").refuse("the size " + std::to_string(size) + " of what comes before");
+  for (const char* name : {"module_input_name", "module_output_name"}) {
+    const auto given = config.find(name);
+    if (given && given->text() != "sentence_embedding") given->refuse("sentence_embedding");
+  }
+  const std::string path = weights_of(folder);
+  const SafetensorsFile file(path);
+  DenseModule<T> dense;
+  dense.weight = tensor_of<T>(file, path, "linear.weight", {out, in});
+  const auto has_bias = config.find("bias");
+  if (!has_bias || has_bias->boolean()) dense.bias = tensor_of<T>(file, path, "linear.bias", {out});
+  const auto function = config.find("activation_function");
+  dense.function = function ? function_of<T>(*function) : [](const Variable<T>& x) { return tanh(x); };
+  vectors.emplace_back(std::move(dense));
+  size = out;
+}
+
+template <class T>
+void SentenceModules<T>::read_layer_norm(const std::string& folder) {
+  const Json config = Json::read(folder + "/config.json");
+  if (size_in(config, "dimension") != size)
+    config.at("dimension").refuse("the size " + std::to_string(size) + " of what comes before");
+  const std::string path = weights_of(folder);
+  const SafetensorsFile file(path);
+  vectors.emplace_back(LayerNormModule<T>{tensor_of<T>(file, path, "norm.weight", {size}),
+                                          tensor_of<T>(file, path, "norm.bias", {size})});
+}
+
+template <class T>
+void SentenceModules<T>::read_encoder_options(const std::string& folder) {
+  for (const char* kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
+    const std::string name = std::string("sentence_") + kind + "_config.json";
+    if (!exists(folder + "/" + name)) continue;
+    files.push_back(name);
+    const Json config = Json::read(folder + "/" + name);
+    if (const auto length = config.find("max_seq_length"))
+      max_length = static_cast<std::size_t>(length->integer(1, 1 << 30));
+    if (const auto lower = config.find("do_lower_case")) lowers = lower->boolean();
+    return;
+  }
+}
+
+template <class T>
+void SentenceModules<T>::read_prompts(const std::string& folder) {
+  const std::string path = folder + "/config_sentence_transformers.json";
+  if (!exists(path)) return;
+  const Json config = Json::read(path);
+  if (const auto all = config.find("prompts")) {
+    for (const auto& [name, text] : all->members()) prompts.emplace(name, text.text());
+  }
+  const auto name = config.find("default_prompt_name");
+  if (!name) return;
+  default_prompt = name->text();
+  if (!prompts.contains(*default_prompt)) name->refuse("a name in prompts");
+}
+
+#define XGRAD_INSTANTIATE(T)          \
+  template struct SentenceModules<T>; \
+  template Variable<T> run(const VectorModule<T>&, const Variable<T>&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::pretrained::detail
