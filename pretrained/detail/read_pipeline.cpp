@@ -623,10 +623,16 @@ std::uint32_t required(const decltype(Pipeline::roles)& roles, Role role, const 
   return *roles[i];
 }
 
-void refuse_added_tokens_json(const std::string& folder) {
+/// What only added_tokens.json names could be found in several ways.
+void check_added_tokens_json(const std::string& folder, const TokenTable& tokens) {
   const std::string path = in_folder(folder, "added_tokens.json");
-  if (is_file(path))
-    fail<FileError>(path, ": must come with a tokenizer.json, which defines how to find its tokens");
+  if (!is_file(path)) return;
+  for (const auto& [text, id] : Json::read(path).members()) {
+    if (tokens.id(text) != id.integer(0, largest_id))
+      id.fail(
+          "must repeat an id of the vocabulary, or come with a tokenizer.json, which defines how to find " +
+          in_quotes(text));
+  }
 }
 
 Pipeline read_vocab_txt_folder(const std::string& folder, const TokenizerConfig& config) {
@@ -725,10 +731,13 @@ Pipeline read_pipeline(const std::string& folder) {
   const TokenizerConfig config(folder);
   const std::string json = in_folder(folder, "tokenizer.json");
   if (is_file(json)) return read_tokenizer_json(json, config);
-  refuse_added_tokens_json(folder);
-  if (is_file(in_folder(folder, "vocab.txt"))) return read_vocab_txt_folder(folder, config);
+  const auto checked = [&](Pipeline pipeline) {
+    check_added_tokens_json(folder, pipeline.tokens);
+    return pipeline;
+  };
+  if (is_file(in_folder(folder, "vocab.txt"))) return checked(read_vocab_txt_folder(folder, config));
   if (is_file(in_folder(folder, "vocab.json")) && is_file(in_folder(folder, "merges.txt")))
-    return read_merges_folder(folder, config);
+    return checked(read_merges_folder(folder, config));
   fail<FileError>(folder,
                   ": must be a folder with a tokenizer.json, with a vocab.txt, or with a vocab.json and a ",
                   "merges.txt");

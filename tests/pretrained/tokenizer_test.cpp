@@ -102,6 +102,16 @@ INSTANTIATE_TEST_SUITE_P(TokenizerTest, ModelFolder,
                          testing::Values("bert_pretraining", "bert_sentence", "bert_classifier",
                                          "distilbert_tokens", "roberta_mlm", "electra_discriminator"));
 
+TEST(TokenizerTest, TakesAddedTokensThatRepeatTheVocabulary) {
+  for (const char* added : {"{}", R"({"[MASK]": 4, "[CLS]": 2})"}) {
+    const TemporaryFolder folder;
+    fs::copy(data + "/tokenizer/vocab_uncased.txt", folder.path("vocab.txt"));
+    folder.write("added_tokens.json", added);
+    EXPECT_EQ(Tokenizer::from_folder(folder.path("")).encode("the old [MASK]").ids,
+              (std::vector<std::int64_t>{2, 471, 472, 4, 3}));
+  }
+}
+
 TEST(TokenizerTest, KnowsItsSpecialTokens) {
   const Tokenizer bert = from_json(uncased_json());
   EXPECT_EQ(bert.cls_id(), 2);
@@ -503,8 +513,13 @@ TEST(TokenizerTest, RefusesOlderFilesThatAreNotWhole) {
                      {"tokenizer_config.json", R"({"added_tokens_decoder": {"x": {"content": "a"}}})"}}),
       "FOLDER/tokenizer_config.json: added_tokens_decoder.x: the name must be an id");
   EXPECT_EQ(
-      refused_files({{"vocab.txt", vocab}, {"added_tokens.json", "{}"}}),
-      "FOLDER/added_tokens.json: must come with a tokenizer.json, which defines how to find its tokens");
+      refused_files({{"vocab.txt", vocab}, {"added_tokens.json", R"({"[SEP]": 9})"}}),
+      "FOLDER/added_tokens.json: [SEP]: must repeat an id of the vocabulary, or come with a tokenizer.json, "
+      "which defines how to find \"[SEP]\"");
+  EXPECT_EQ(
+      refused_files({{"vocab.txt", vocab}, {"added_tokens.json", R"({"<new>": 3})"}}),
+      "FOLDER/added_tokens.json: <new>: must repeat an id of the vocabulary, or come with a tokenizer.json, "
+      "which defines how to find \"<new>\"");
 
   const std::string bytes = read_bytes(data + "/roberta_mlm/vocab.json");
   EXPECT_EQ(refused_files({{"vocab.json", bytes}, {"merges.txt", "#version: 0.2\na b c\n"}}),
