@@ -491,8 +491,11 @@ class TokenizerConfig {
   std::optional<std::size_t> max_length() const {
     constexpr double none_from = 1e9;
     const auto value = find("model_max_length");
-    if (!value || value->number(1, 1e300) >= none_from) return std::nullopt;
-    return static_cast<std::size_t>(value->integer(1, static_cast<std::int64_t>(none_from)));
+    if (!value) return std::nullopt;
+    const double length = value->number(1, 1e300);  // Python also writes 512.0
+    if (length >= none_from) return std::nullopt;
+    if (length != std::floor(length)) value->refuse("a whole number");
+    return static_cast<std::size_t>(length);
   }
 
   std::optional<Declared> token(Role role) const {

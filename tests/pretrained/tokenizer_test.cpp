@@ -112,6 +112,13 @@ TEST(TokenizerTest, TakesAddedTokensThatRepeatTheVocabulary) {
   }
 }
 
+TEST(TokenizerTest, TakesALengthThatIsWrittenAsAFraction) {
+  const TemporaryFolder folder;
+  fs::copy(data + "/tokenizer/vocab_uncased.txt", folder.path("vocab.txt"));
+  folder.write("tokenizer_config.json", R"({"model_max_length": 512.0})");
+  EXPECT_EQ(Tokenizer::from_folder(folder.path("")).max_length(), 512U);
+}
+
 TEST(TokenizerTest, KnowsItsSpecialTokens) {
   const Tokenizer bert = from_json(uncased_json());
   EXPECT_EQ(bert.cls_id(), 2);
@@ -503,6 +510,8 @@ TEST(TokenizerTest, RefusesOlderFilesThatAreNotWhole) {
       "FOLDER/tokenizer_config.json: do_basic_tokenize must be true, got false");
   EXPECT_EQ(refused_files({{"vocab.txt", vocab}, {"tokenizer_config.json", R"({"model_max_length": 0})"}}),
             "FOLDER/tokenizer_config.json: model_max_length must be a number from 1 to 1e+300, got 0");
+  EXPECT_EQ(refused_files({{"vocab.txt", vocab}, {"tokenizer_config.json", R"({"model_max_length": 5.5})"}}),
+            "FOLDER/tokenizer_config.json: model_max_length must be a whole number, got 5.5");
   EXPECT_EQ(
       refused_files({{"vocab.txt", vocab},
                      {"tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})"}}),
