@@ -12,7 +12,7 @@ void transform(const TextBuffer& from, std::span<const Change> changes, TextBuff
     std::size_t place = std::min(offset, from.text.size() - 1);
     if (change > 0 && offset > 0) place = offset - 1;
     to.append(character, from.sources[place]);
-    for (std::ptrdiff_t i = change; i <= 0 && offset < from.text.size(); ++i)
+    for (std::int32_t i = change; i <= 0 && offset < from.text.size(); ++i)
       offset += xgrad::detail::utf8::first_length(std::string_view(from.text).substr(offset));
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "normalizer.hpp"
@@ -13,7 +13,7 @@ namespace xgrad::pretrained::detail {
 /// than the one that it stands for.
 struct Change {
   char32_t character;
-  std::ptrdiff_t change;
+  std::int32_t change;
 };
 
 /// Writes characters with their sources:

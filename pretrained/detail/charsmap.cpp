@@ -15,7 +15,7 @@ using namespace xgrad::detail::utf8;
 
 /// `now` instead of `before`. As in the library, characters that go count with the last one written.
 void replace(std::vector<Change>& changes, std::string_view before, std::string_view now) {
-  const auto more = static_cast<std::ptrdiff_t>(count(now)) - static_cast<std::ptrdiff_t>(count(before));
+  const auto more = static_cast<std::int32_t>(count(now)) - static_cast<std::int32_t>(count(before));
   for (; !now.empty(); now.remove_prefix(first_length(now))) changes.push_back({first_of(now), 0});
   if (more > 0) {
     for (auto change = changes.end() - more; change != changes.end(); ++change) change->change = 1;

@@ -73,6 +73,10 @@ void compose(std::vector<Change>& parts) {
 }  // namespace
 
 void NormalForm::operator()(const TextBuffer& from, TextBuffer& to) const {
+  if (std::ranges::all_of(from.text, [](char byte) { return static_cast<unsigned char>(byte) < 0x80; })) {
+    to = from;
+    return;
+  }
   std::vector<Change> parts;
   parts.reserve(from.text.size());
   for (std::string_view rest = from.text; !rest.empty(); rest.remove_prefix(unicode::first_length(rest)))

@@ -57,6 +57,8 @@ void Lowercase::operator()(const TextBuffer& from, TextBuffer& to) const {
 
 Passage TextSteps::operator()(std::string_view text, std::uint32_t first, TextBuffer& buffer) const {
   buffer.clear();
+  buffer.text.reserve(text.size());
+  buffer.sources.reserve(text.size());
   for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(unicode::first_length(rest)))
     buffer.append(unicode::first_of(rest), first++);
   TextBuffer next;
