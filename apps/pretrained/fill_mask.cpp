@@ -33,9 +33,10 @@ void print_guesses(const Tokenizer& tokenizer, const Array<float>& probabilities
   for (std::size_t i = 0; i < top; ++i) {
     const auto id = static_cast<std::int64_t>(order[i]);
     ids[place] = id;
-    const std::string token = tokenizer.contains(id) ? tokenizer.token(id) : "";
+    const std::string token = tokenizer.decode(std::vector{id}, false);
     std::printf("  %6.2f %%  %s %s\n", 100 * double{probabilities(0, place, order[i])},
-                on_the_left(token, 16).c_str(), tokenizer.decode(ids).c_str());
+                on_the_left(token.substr(std::min(token.find_first_not_of(' '), token.size())), 16).c_str(),
+                tokenizer.decode(ids).c_str());
   }
 }
 
@@ -61,6 +62,10 @@ int main(int argc, char** argv) {
     const xgrad::NoGrad guard;
     for_each_text(texts, 1, [&](std::span<const std::string> some) {
       for (const std::string& text : some) {
+        if (text.find_first_not_of(" \t") == text.npos) {  // between paragraphs
+          std::printf("\n");
+          continue;
+        }
         const Batch batch = tokenizer.encode(std::vector{text}, {.max_length = model.config().max_length()});
         const Encoding& encoding = batch.encodings.front();
         if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())

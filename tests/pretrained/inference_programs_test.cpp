@@ -80,6 +80,12 @@ TEST(FillMaskTest, PrintsTheMostProbableTokens) {
     before = probability;
   }
   EXPECT_EQ(guesses, 6U);
+  const std::string roberta =
+      xgrad_tests::run_command("printf 'my <mask>\\n\\nold <mask>\\n' | " XGRAD_PROGRAMS_DIR "/fill_mask " +
+                               model_folder("roberta_mlm") + " --top 300 2>/dev/null")
+          .output;
+  EXPECT_NE(roberta.find("\n\nold <mask>\n"), roberta.npos);  // goes on after an empty line
+  EXPECT_EQ(roberta.find("\u0120"), roberta.npos);            // a blank among byte symbols
   EXPECT_EQ(error_of("fill_mask " + model_folder("roberta_mlm") + " 'no mask'"),
             "fill_mask: a text must have the mask <mask> among the 64 tokens that the model takes, got \"no "
             "mask\"\n");
