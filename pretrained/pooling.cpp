@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../ops/index/indexing.hpp"
+#include "../ops/pointwise/arithmetic.hpp"
 #include "../ops/pointwise/masked_fill.hpp"
 #include "../ops/product/matmul.hpp"
 #include "../ops/reduce/reductions.hpp"
@@ -95,8 +96,12 @@ Variable<T> pooled(const Variable<T>& hidden, const Tokens& tokens, Pooling pool
       return weighted(
           hidden, tokens, [&](std::size_t row, std::size_t i) { return T(i + 1 - tokens.begins[row]); },
           same);
-    case Pooling::last_token:
-      return at_place(hidden, tokens, last);
+    case Pooling::last_token: {
+      Array<T> any = Array<T>::from_shape({tokens.batch, 1});  // without a token the vector is 0
+      for (std::size_t row = 0; row < tokens.batch; ++row)
+        any(row, 0) = tokens.counts(row, last(row)) ? 1 : 0;
+      return at_place(hidden, tokens, last) * Variable<T>(std::move(any));
+    }
     case Pooling::mean:
       break;
   }

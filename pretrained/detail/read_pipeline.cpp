@@ -373,8 +373,16 @@ Unigram read_unigram(const TokenTable& tokens, const Json& model, const std::vec
   std::vector<double> of_tokens(tokens.size());
   for (std::size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i].in_model) of_tokens[i] = scores[static_cast<std::size_t>(tokens[i].id)];
-  const std::uint32_t unknown = known(tokens, model.at("unk_id"));
-  return {tokens, std::move(of_tokens), unknown, flag(model, "byte_fallback", false),
+  if (model.is_null("unk_id")) model.fail("unk_id must be the id of a token, got null");
+  const Json id = model.at("unk_id");
+  const std::uint32_t unknown = known(tokens, id);
+  if (!tokens[unknown].in_model) id.refuse("the id of a token of model.vocab");
+  constexpr double penalty = 10;  // of an unknown character, below the rarest token
+  return {tokens,
+          std::move(of_tokens),
+          unknown,
+          std::ranges::min(scores) - penalty,
+          flag(model, "byte_fallback", false),
           read_metaspaces(pre_tokenizer)};
 }
 

@@ -117,6 +117,7 @@ template <class T>
 void SentenceModules<T>::read_modules(const std::string& folder, std::size_t hidden_size) {
   const Json all = Json::read(folder + "/modules.json");
   const std::vector<Json> list = all.items();
+  if (list.size() < 2) all.fail("must list Transformer and Pooling");
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Json type = list[i].at("type");
     const std::string name = type.text().substr(type.text().rfind('.') + 1);

@@ -72,6 +72,8 @@ Passage TextSteps::operator()(std::string_view text, std::uint32_t first, TextBu
 }
 
 TextSteps TextSteps::lowercased() const {
+  if (std::ranges::any_of(steps_, [](const Step& step) { return std::holds_alternative<Lowercase>(step); }))
+    return *this;
   std::vector<Step> steps{Lowercase{}};
   steps.insert(steps.end(), steps_.begin(), steps_.end());
   return TextSteps(std::move(steps));

@@ -39,18 +39,13 @@ struct Unigram::Work {
 };
 
 Unigram::Unigram(const TokenTable& tokens, std::vector<double> scores, std::uint32_t unknown,
-                 bool byte_fallback, Metaspace metaspace)
+                 double unknown_score, bool byte_fallback, Metaspace metaspace)
     : trie_(model_words(tokens)),
       scores_(std::move(scores)),
       unknown_(unknown),
+      unknown_score_(unknown_score),
       bytes_(byte_tokens_of(tokens, byte_fallback)),
-      metaspace_(std::move(metaspace)) {
-  constexpr double penalty = 10;
-  double lowest = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    if (tokens[i].in_model) lowest = std::min(lowest, scores_[i]);
-  unknown_score_ = lowest - penalty;
-}
+      metaspace_(std::move(metaspace)) {}
 
 bool Unigram::operator()(const Passage& passage, Pieces& pieces) const {
   Work work;

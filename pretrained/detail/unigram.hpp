@@ -28,8 +28,8 @@ class Unigram {
  public:
   /// The score of each token by its index; what no token covers is the token `unknown`, runs of it one, or
   /// with `byte_fallback` the tokens of its bytes.
-  Unigram(const TokenTable& tokens, std::vector<double> scores, std::uint32_t unknown, bool byte_fallback,
-          Metaspace metaspace);
+  Unigram(const TokenTable& tokens, std::vector<double> scores, std::uint32_t unknown, double unknown_score,
+          bool byte_fallback, Metaspace metaspace);
 
   /// Returns Pieces::end_word() of the last word.
   bool operator()(const Passage& passage, Pieces& pieces) const;

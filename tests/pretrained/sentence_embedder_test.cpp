@@ -130,6 +130,7 @@ TEST(SentenceEmbedderTest, PoolsWhatIsLeft) {
   EXPECT_EQ(pooled(Pooling::cls_token), (Vector{1, 8}));
   EXPECT_EQ(pooled(Pooling::cls_token, 1), (Vector{2, 6}));
   EXPECT_EQ(pooled(Pooling::last_token), (Vector{4, 6}));
+  EXPECT_EQ(pooled(Pooling::last_token, 2), (Vector{4, 0}));  // nothing is left of the second text
   EXPECT_EQ(pooled(Pooling::max), (Vector{4, 8}));
   EXPECT_EQ(pooled(Pooling::mean, 1), (Vector{3, 6}));
   EXPECT_DOUBLE_EQ(pooled(Pooling::mean_sqrt)[1], 14 / std::sqrt(2.0));
@@ -174,7 +175,8 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
             "4_LayerNorm/config.json: dimension must be the size 16 of what comes before, got 17");
   EXPECT_EQ(refusal_of("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Dense"}])"),
             "modules.json: [1].type must be Pooling, got \"x.Dense\"");
-  EXPECT_EQ(refusal_of("modules.json", R"([{"type": "x.BoW"}])"),
+  EXPECT_EQ(refusal_of("modules.json", "[]"), "modules.json: must list Transformer and Pooling");
+  EXPECT_EQ(refusal_of("modules.json", R"([{"type": "x.BoW"}, {"type": "x.Pooling"}])"),
             "modules.json: [0].type must be Transformer, got \"x.BoW\"");
   const std::string pooling = R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "1_Pooling"}, )";
   EXPECT_EQ(refusal_of("modules.json", (pooling + R"({"type": "x.CNN", "path": "2_Dense"}])").c_str()),

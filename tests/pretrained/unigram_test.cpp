@@ -68,6 +68,13 @@ TEST(UnigramTest, FallsBackToBytesThatAreAllThere) {
   EXPECT_EQ(read(without).encode("\u00e9a").ids, (Ids{1, 0, 2}));
 }
 
+TEST(UnigramTest, RepeatedTokensCountForTheScoreOfWhatIsUnknown) {
+  json tokenizer = small_unigram(metaspace());
+  tokenizer["model"]["vocab"] =
+      json::parse(R"([["<unk>", 0], ["\u2581", -2], ["\u00e9a", -20], ["b", -100], ["b", -20], ["ab", -1]])");
+  EXPECT_EQ(read(tokenizer).encode("\u00e9ab").ids, (Ids{1, 2, 4}));
+}
+
 TEST(UnigramTest, PrependsABlankAsItIsTold) {
   const auto ids = [](const char* scheme) {
     return read(small_unigram(metaspace(scheme))).encode("<unk>ab").ids;
@@ -89,7 +96,8 @@ TEST(UnigramTest, RefusesWhatIsNotWhole) {
     const std::string message = xgrad_tests::message_of<FileError>([&] { read(tokenizer); });
     return message.substr(message.find("tokenizer.json: ") + 16);
   };
-  EXPECT_EQ(refusal([](json& t) { t["model"]["unk_id"] = nullptr; }), "model: unk_id is missing");
+  EXPECT_EQ(refusal([](json& t) { t["model"]["unk_id"] = nullptr; }),
+            "model: unk_id must be the id of a token, got null");
   EXPECT_EQ(refusal([](json& t) { t["model"]["unk_id"] = 9; }),
             "model.unk_id must be the id of a token, got 9");
   EXPECT_EQ(refusal([](json& t) { t["model"]["vocab"][3] = json::array({"b"}); }),
