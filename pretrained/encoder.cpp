@@ -58,15 +58,6 @@ Variable<T> unpacked(const Variable<T>& x, const Packing& packing) {
   return reshape(index_select(x, 0, packing.places), {packing.batch, packing.length, x.shape(1)});
 }
 
-/// A linear layer under its own name, not below a module.
-template <class T>
-Linear<T> take_pooler(Weights& weights, const std::string& name, std::size_t size) {
-  Array<T> weight =
-      weights.take<T>(name + ".weight", {size, size}, detail::Start::normal, detail::Part::head);
-  return Linear<T>(std::move(weight),
-                   weights.take<T>(name + ".bias", {size}, detail::Start::zeros, detail::Part::head));
-}
-
 }  // namespace
 
 template <class T>
@@ -80,7 +71,8 @@ Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler,
   const char* const name = detail::info_of(config.model_type).pooler;
   const bool stored = name != nullptr && weights.offers(std::string(name) + ".weight");
   if (name != nullptr && (pooler == Pooler::needed || (pooler == Pooler::if_stored && stored)))
-    pooler_ = this->child(name, take_pooler<T>(weights, name, config.hidden_size));
+    pooler_ = this->child(name, detail::take_linear<T>({weights, "", detail::Part::head}, name,
+                                                       {config.hidden_size, config.hidden_size}));
   this->eval();
 }
 

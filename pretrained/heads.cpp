@@ -119,10 +119,8 @@ Variable<T> TaskModel<T>::drop(const Variable<T>& x, double probability) const {
 template <class T>
 Linear<T> TaskModel<T>::linear(Weights& weights, const std::string& name, std::size_t in_features,
                                std::size_t out_features, bool bias) {
-  Array<T> weight = weights.take<T>(name + ".weight", {out_features, in_features}, Start::normal, Part::head);
-  std::optional<Array<T>> shift;
-  if (bias) shift = weights.take<T>(name + ".bias", {out_features}, Start::zeros, Part::head);
-  return this->child(name, Linear<T>(std::move(weight), std::move(shift)));
+  const From from{weights, "", Part::head};
+  return this->child(name, detail::take_linear<T>(from, name, {in_features, out_features, bias}));
 }
 
 template <class T>
@@ -132,11 +130,9 @@ detail::Transform<T> TaskModel<T>::transform(Weights& weights, const TransformFo
     dense = linear(weights, form.dense, this->config().hidden_size, form.out, form.dense_bias);
   std::optional<LayerNorm<T>> norm;
   if (form.norm != nullptr) {
-    const std::string name = form.norm;
-    Array<T> weight = weights.take<T>(name + ".weight", {form.out}, Start::ones, Part::head);
-    std::optional<Array<T>> bias;
-    if (form.norm_bias) bias = weights.take<T>(name + ".bias", {form.out}, Start::zeros, Part::head);
-    norm = this->child(name, LayerNorm<T>(std::move(weight), std::move(bias), this->config().layer_norm_eps));
+    const From from{weights, "", Part::head};
+    norm = this->child(form.norm, detail::take_norm<T>(from, form.norm, form.out,
+                                                       this->config().layer_norm_eps, form.norm_bias));
   }
   return {std::move(dense), std::move(norm), form.act};
 }

@@ -25,6 +25,26 @@ struct LinearForm {
   bool bias = true;
 };
 
+/// Layers of the parameters under a name.
+template <class T>
+Linear<T> take_linear(const From& from, const std::string& name, const LinearForm& form) {
+  const std::string full = from.prefix + name;
+  Array<T> weight = from.weights.take<T>(full + ".weight", {form.out, form.in}, Start::normal, from.part);
+  std::optional<Array<T>> bias;
+  if (form.bias) bias = from.weights.take<T>(full + ".bias", {form.out}, Start::zeros, from.part);
+  return Linear<T>(std::move(weight), std::move(bias));
+}
+
+template <class T>
+LayerNorm<T> take_norm(const From& from, const std::string& name, std::size_t size, double eps,
+                       bool has_bias = true) {
+  const std::string full = from.prefix + name;
+  Array<T> weight = from.weights.take<T>(full + ".weight", {size}, Start::ones, from.part);
+  std::optional<Array<T>> bias;
+  if (has_bias) bias = from.weights.take<T>(full + ".bias", {size}, Start::zeros, from.part);
+  return LayerNorm<T>(std::move(weight), std::move(bias), eps);
+}
+
 /// Base class of such modules: each call takes the parameters of a part and declares it under its name.
 template <class T>
 class Assembled : public Module<T> {
@@ -32,20 +52,12 @@ class Assembled : public Module<T> {
   explicit Assembled(std::string type) : Module<T>(std::move(type)) {}
 
   Linear<T> linear(const From& from, const std::string& name, const LinearForm& form) {
-    const std::string full = from.prefix + name;
-    Array<T> weight = from.weights.take<T>(full + ".weight", {form.out, form.in}, Start::normal, from.part);
-    std::optional<Array<T>> bias;
-    if (form.bias) bias = from.weights.take<T>(full + ".bias", {form.out}, Start::zeros, from.part);
-    return this->child(name, Linear<T>(std::move(weight), std::move(bias)));
+    return this->child(name, take_linear<T>(from, name, form));
   }
 
   LayerNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps,
                     bool has_bias = true) {
-    const std::string full = from.prefix + name;
-    Array<T> weight = from.weights.take<T>(full + ".weight", {size}, Start::ones, from.part);
-    std::optional<Array<T>> bias;
-    if (has_bias) bias = from.weights.take<T>(full + ".bias", {size}, Start::zeros, from.part);
-    return this->child(name, LayerNorm<T>(std::move(weight), std::move(bias), eps));
+    return this->child(name, take_norm<T>(from, name, size, eps, has_bias));
   }
 
   RMSNorm<T> rms_norm(const From& from, const std::string& name, std::size_t size, double eps) {

@@ -27,6 +27,14 @@ void bert_fields(Fields& fields, Config& config) {
   fields.probability("classifier_dropout", config.classifier_dropout);
 }
 
+void absolute_positions(Fields& fields) {
+  fields.must_be("position_embedding_type", "absolute", "attention to relative positions is not supported");
+}
+
+SequenceForm pooled_sequences(const Config& config) {
+  return {.pool = SequencePool::pooler, .drop_after = config.classifier_dropout};
+}
+
 SequenceForm dense_sequences(const Config& config, HiddenAct act) {
   return {
       .pool = SequencePool::first,

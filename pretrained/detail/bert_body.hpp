@@ -33,9 +33,17 @@ class BertBody : public Body<T> {
   std::vector<PostNormBlock<T>> layers_;
 };
 
+/// A maker of such bodies, for FamilyInfo.
+template <class T, const BertForm& form>
+std::shared_ptr<const Body<T>> make_bert_body(const Config& config, Weights& weights) {
+  return std::make_shared<const BertBody<T>>(config, weights, form);
+}
+
 inline constexpr BlockNames bert_names{
     "attention.self.query",       "attention.self.key", "attention.self.value", "attention.output.dense",
     "attention.output.LayerNorm", "intermediate.dense", "output.dense",         "output.LayerNorm"};
+
+inline constexpr BertForm bert_form{.names = bert_names, .layers = "encoder.layer."};
 
 /// The sizes of a config's blocks.
 BlockForm block_form(const Config& config);

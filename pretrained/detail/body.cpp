@@ -70,6 +70,11 @@ AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias
 }
 
 template <class T>
+RotaryTables<T> first_rows(const RotaryTables<T>& tables, std::size_t length) {
+  return {narrow(tables.cos, 0, 0, length), narrow(tables.sin, 0, 0, length)};
+}
+
+template <class T>
 Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x,
                    const Projection<T>& q, const Projection<T>& k, const Projection<T>& v,
                    const AttentionOptions& given) {
@@ -197,6 +202,7 @@ Variable<T> PostNormBlock<T>::operator()(const EncoderCall<T>& call, const Sight
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                    \
+  template RotaryTables<T> first_rows(const RotaryTables<T>&, std::size_t);                     \
   template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);             \
   template Variable<T> attend(const EncoderCall<T>&, const Sight<T>&, const Variable<T>&,       \
                               const Projection<T>&, const Projection<T>&, const Projection<T>&, \

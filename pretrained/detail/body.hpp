@@ -56,6 +56,10 @@ struct Sight {
 template <class T>
 AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias);
 
+/// The rows of the first positions.
+template <class T>
+RotaryTables<T> first_rows(const RotaryTables<T>& tables, std::size_t length);
+
 template <class T>
 Projection<T> projection(const Linear<T>& linear) {
   return {linear.weight(), linear.bias()};

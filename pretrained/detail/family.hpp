@@ -124,6 +124,10 @@ extern const FamilyInfo albert, bert, camembert, distilbert, electra, eurobert, 
 
 /// hidden_size and the other sizes, dropouts and the function by BERT's names.
 void bert_fields(Fields& fields, Config& config);
+/// Refuses positions other than learned ones.
+void absolute_positions(Fields& fields);
+/// The pooler: BERT's head of sequences.
+SequenceForm pooled_sequences(const Config& config);
 /// x_0 through a layer of its own: RoBERTa's head of sequences.
 SequenceForm dense_sequences(const Config& config, HiddenAct act);
 TokenForm plain_tokens(const Config& config);

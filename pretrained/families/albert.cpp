@@ -95,8 +95,7 @@ const FamilyInfo albert{
           fields.size("num_hidden_groups", options.groups);
           fields.size("inner_group_num", options.blocks);
           fields.probability("classifier_dropout_prob", config.classifier_dropout);
-          fields.must_be("position_embedding_type", "absolute",
-                         "attention to relative positions is not supported");
+          absolute_positions(fields);
           fields.ignore({"down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"});
         },
     .float_body = make_body<float, AlbertBody>,
@@ -110,10 +109,7 @@ const FamilyInfo albert{
         },
     .prediction_bias = "predictions.bias",
     .decoder = "predictions.decoder.weight",
-    .sequences =
-        [](const Config& config) {
-          return SequenceForm{.pool = SequencePool::pooler, .drop_after = config.classifier_dropout};
-        },
+    .sequences = pooled_sequences,
     .tokens = plain_tokens,
     .answers = plain_answers};
 

@@ -2,15 +2,6 @@
 
 // BERT (Devlin et al. 2019, arXiv:1810.04805), whose layout MiniLM, bge, e5 and gte have.
 namespace xgrad::pretrained::detail {
-namespace {
-
-template <class T>
-std::shared_ptr<const Body<T>> bert_body(const Config& config, Weights& weights) {
-  return std::make_shared<const BertBody<T>>(config, weights,
-                                             BertForm{.names = bert_names, .layers = "encoder.layer."});
-}
-
-}  // namespace
 
 const FamilyInfo bert{.family = Family::bert,
                       .model_type = "bert",
@@ -20,11 +11,10 @@ const FamilyInfo bert{.family = Family::bert,
                       .fields =
                           [](Fields& fields, Config& config) {
                             bert_fields(fields, config);
-                            fields.must_be("position_embedding_type", "absolute",
-                                           "attention to relative positions is not supported");
+                            absolute_positions(fields);
                           },
-                      .float_body = bert_body<float>,
-                      .double_body = bert_body<double>,
+                      .float_body = make_bert_body<float, bert_form>,
+                      .double_body = make_bert_body<double, bert_form>,
                       .prediction =
                           [](const Config& config) {
                             return TransformForm{.dense = "cls.predictions.transform.dense",
@@ -34,11 +24,7 @@ const FamilyInfo bert{.family = Family::bert,
                           },
                       .prediction_bias = "cls.predictions.bias",
                       .decoder = "cls.predictions.decoder.weight",
-                      .sequences =
-                          [](const Config& config) {
-                            return SequenceForm{.pool = SequencePool::pooler,
-                                                .drop_after = config.classifier_dropout};
-                          },
+                      .sequences = pooled_sequences,
                       .tokens = plain_tokens,
                       .answers = plain_answers};
 

@@ -11,11 +11,6 @@ constexpr BertForm distilbert_form{
     .layers = "transformer.layer.",
     .drops_attention = false};
 
-template <class T>
-std::shared_ptr<const Body<T>> distilbert_body(const Config& config, Weights& weights) {
-  return std::make_shared<const BertBody<T>>(config, weights, distilbert_form);
-}
-
 }  // namespace
 
 const FamilyInfo distilbert{
@@ -46,8 +41,8 @@ const FamilyInfo distilbert{
       if (config.type_vocab_size == 0) return "";
       return "type_vocab_size must be 0 in distilbert, got " + std::to_string(config.type_vocab_size);
     },
-    .float_body = distilbert_body<float>,
-    .double_body = distilbert_body<double>,
+    .float_body = make_bert_body<float, distilbert_form>,
+    .double_body = make_bert_body<double, distilbert_form>,
     .prediction =
         [](const Config& config) {
           return TransformForm{.dense = "vocab_transform",

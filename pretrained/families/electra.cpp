@@ -3,15 +3,6 @@
 // ELECTRA (Clark et al. 2020, arXiv:2003.10555): BERT without a pooler, whose embeddings may be narrower than
 // its layers.
 namespace xgrad::pretrained::detail {
-namespace {
-
-template <class T>
-std::shared_ptr<const Body<T>> electra_body(const Config& config, Weights& weights) {
-  return std::make_shared<const BertBody<T>>(config, weights,
-                                             BertForm{.names = bert_names, .layers = "encoder.layer."});
-}
-
-}  // namespace
 
 const FamilyInfo electra{
     .family = Family::electra,
@@ -30,13 +21,12 @@ const FamilyInfo electra{
         [](Fields& fields, Config& config) {
           bert_fields(fields, config);
           fields.size("embedding_size", config.embedding_size);
-          fields.must_be("position_embedding_type", "absolute",
-                         "attention to relative positions is not supported");
+          absolute_positions(fields);
           // of the summary that no supported head has
           fields.ignore({"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"});
         },
-    .float_body = electra_body<float>,
-    .double_body = electra_body<double>,
+    .float_body = make_bert_body<float, bert_form>,
+    .double_body = make_bert_body<double, bert_form>,
     .prediction =
         [](const Config& config) {
           return TransformForm{.dense = "generator_predictions.dense",

@@ -91,8 +91,7 @@ class EuroBertBody : public Body<T> {
   }
 
   Variable<T> operator()(const EncoderCall<T>& call) const override {
-    const std::size_t length = call.input.input_ids.shape(1);
-    const RotaryTables<T> rotary{narrow(tables_.cos, 0, 0, length), narrow(tables_.sin, 0, 0, length)};
+    const RotaryTables<T> rotary = first_rows(tables_, call.input.input_ids.shape(1));
     Variable<T> x = words_(call.input.input_ids);
     for (const EuroBertLayer<T>& layer : layers_) {
       call.keep(x);

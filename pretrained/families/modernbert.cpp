@@ -97,10 +97,7 @@ class ModernBertBody : public Body<T> {
 
   Variable<T> operator()(const EncoderCall<T>& call) const override {
     const std::size_t length = call.input.input_ids.shape(1);
-    const auto first = [length](const RotaryTables<T>& all) {
-      return RotaryTables<T>{narrow(all.cos, 0, 0, length), narrow(all.sin, 0, 0, length)};
-    };
-    const RotaryTables<T> global = first(global_), local = first(local_);
+    const RotaryTables<T> global = first_rows(global_, length), local = first_rows(local_, length);
     Variable<T> x = this->drop(norm_(words_(call.input.input_ids)), own().embedding_dropout);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       call.keep(x);

@@ -8,11 +8,6 @@ namespace {
 constexpr BertForm roberta_form{
     .names = bert_names, .layers = "encoder.layer.", .counts_after_padding = true};
 
-template <class T>
-std::shared_ptr<const Body<T>> roberta_body(const Config& config, Weights& weights) {
-  return std::make_shared<const BertBody<T>>(config, weights, roberta_form);
-}
-
 std::size_t behind_padding(const Config& config) {
   return static_cast<std::size_t>(config.pad_token_id.value_or(0)) + 1;
 }
@@ -31,8 +26,7 @@ constexpr FamilyInfo roberta_relative(Family family, const char* model_type, con
           .fields =
               [](Fields& fields, Config& config) {
                 bert_fields(fields, config);
-                fields.must_be("position_embedding_type", "absolute",
-                               "attention to relative positions is not supported");
+                absolute_positions(fields);
               },
           .broken_rule = [](const Config& config) -> std::string {
             return config.max_position_embeddings > behind_padding(config)
@@ -40,8 +34,8 @@ constexpr FamilyInfo roberta_relative(Family family, const char* model_type, con
                        : "max_position_embeddings must be above pad_token_id + 1";
           },
           .first_position = behind_padding,
-          .float_body = roberta_body<float>,
-          .double_body = roberta_body<double>,
+          .float_body = make_bert_body<float, roberta_form>,
+          .double_body = make_bert_body<double, roberta_form>,
           .prediction =
               [](const Config& config) {
                 return TransformForm{.dense = "lm_head.dense",
