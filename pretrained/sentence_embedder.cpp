@@ -33,7 +33,7 @@ template <class T>
 SentenceEmbedder<T>::SentenceEmbedder(Encoder<T> encoder, Tokenizer tokenizer,
                                       std::shared_ptr<const detail::SentenceModules<T>> modules)
     : encoder_(std::move(encoder)),
-      tokenizer_(modules->lowers ? tokenizer.lowercased() : std::move(tokenizer)),
+      tokenizer_(std::move(tokenizer)),
       max_length_(std::min(encoder_.config().max_length(),
                            modules->max_length.value_or(tokenizer_.max_length().value_or(SIZE_MAX)))),
       modules_(std::move(modules)) {}
@@ -42,7 +42,8 @@ template <class T>
 SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, const LoadOptions& options) {
   Encoder<T> encoder = Encoder<T>::from_folder(folder, options);
   auto modules = std::make_shared<const detail::SentenceModules<T>>(folder, encoder.config().hidden_size);
-  SentenceEmbedder embedder(std::move(encoder), Tokenizer::from_folder(folder), std::move(modules));
+  Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = modules->lowers});
+  SentenceEmbedder embedder(std::move(encoder), std::move(tokenizer), std::move(modules));
   embedder.files_ = std::make_shared<const detail::CopiedFiles>(folder, embedder.modules_->files);
   return embedder;
 }

@@ -320,19 +320,12 @@ struct Tokenizer::Impl {
 
 Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
-Tokenizer Tokenizer::from_folder(const std::string& folder) {
+Tokenizer Tokenizer::from_folder(const std::string& folder, const TokenizerOptions& options) {
   static const std::vector<std::string> names{
       "tokenizer.json", "tokenizer_config.json",   "vocab.txt",        "vocab.json",
       "merges.txt",     "special_tokens_map.json", "added_tokens.json"};
-  Pipeline pipeline = detail::read_pipeline(folder);
+  Pipeline pipeline = detail::read_pipeline(folder, options.lowercase);
   return Tokenizer(std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, names}}));
-}
-
-Tokenizer Tokenizer::lowercased() const {
-  auto copy = std::make_shared<Impl>(*impl_);
-  std::optional<detail::Normalizer>& normalizer = copy->pipeline.normalizer;
-  normalizer = normalizer ? normalizer->lowercased() : detail::TextSteps({detail::Lowercase{}});
-  return Tokenizer(std::move(copy));
 }
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {

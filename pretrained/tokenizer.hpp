@@ -32,6 +32,11 @@ struct EncodeOptions {
   bool add_special_tokens = true;  ///< such as [CLS] and [SEP]
 };
 
+struct TokenizerOptions {
+  xgrad::detail::ByName by_name = {};
+  bool lowercase = false;  ///< lower texts before anything else, but for the special tokens in them
+};
+
 /// A text, or a pair of texts, as tokens; every vector has one entry per token. Tokens added by the
 /// tokenizer, such as [CLS], belong to no word and no text.
 struct Encoding {
@@ -72,10 +77,7 @@ class Tokenizer {
   ///
   /// Throws FileError for a folder without these files, for an incomplete file, and for unsupported rules,
   /// such as a WordLevel model. The limits are 1000 bytes per token and 2 million tokens.
-  static Tokenizer from_folder(const std::string& folder);
-
-  /// The same tokenizer, which lowers texts before anything else, but for the special tokens in them.
-  Tokenizer lowercased() const;
+  static Tokenizer from_folder(const std::string& folder, const TokenizerOptions& options = {});
 
   /// Encodes a text in UTF-8. Recognizes special tokens in it, such as [MASK].
   ///

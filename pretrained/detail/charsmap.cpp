@@ -24,6 +24,11 @@ void replace(std::vector<Change>& changes, std::string_view before, std::string_
   }
 }
 
+/// Of a unit of the double array, as https://github.com/s-yata/darts-clone lays it out: the byte that leads
+/// to it, and how far away its children are.
+std::uint32_t label_of(std::uint32_t unit) { return unit & (1U << 31 | 0xFF); }
+std::size_t offset_of(std::uint32_t unit) { return unit >> 10 << ((unit & 1U << 9) >> 6); }
+
 constexpr std::string_view base64_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 }  // namespace
@@ -67,20 +72,19 @@ Charsmap::Charsmap(std::string_view bytes, const std::string& where) {
   if (find_invalid_utf8(texts_) != std::string_view::npos)
     xgrad::detail::fail<FileError>(where, ": the texts behind its double array must be UTF-8");
   for (std::size_t byte = 1; byte < begins_.size(); ++byte) {
-    const std::size_t node = (units_[0] >> 10 << ((units_[0] & 1U << 9) >> 6)) ^ byte;
-    begins_[byte] = node < units_.size() && (units_[node] & (1U << 31 | 0xFF)) == byte;
+    const std::size_t node = offset_of(units_[0]) ^ byte;
+    begins_[byte] = node < units_.size() && label_of(units_[node]) == byte;
   }
 }
 
 std::optional<std::string_view> Charsmap::find(std::string_view text) const {
-  const auto offset = [](std::uint32_t unit) -> std::size_t { return unit >> 10 << ((unit & 1U << 9) >> 6); };
-  std::size_t node = offset(units_[0]);
+  std::size_t node = offset_of(units_[0]);
   for (const char letter : text) {
     const auto byte = static_cast<unsigned char>(letter);
     node ^= byte;
-    if (byte == 0 || node >= units_.size() || (units_[node] & (1U << 31 | 0xFF)) != byte) break;
+    if (byte == 0 || node >= units_.size() || label_of(units_[node]) != byte) break;
     const std::uint32_t unit = units_[node];
-    node ^= offset(unit);
+    node ^= offset_of(unit);
     if ((unit >> 8 & 1) == 0) continue;
     const std::size_t begin = node < units_.size() ? units_[node] & ~(1U << 31) : texts_.size();
     if (begin >= texts_.size() || (static_cast<unsigned char>(texts_[begin]) & 0xC0) == 0x80) break;
@@ -103,9 +107,10 @@ void Charsmap::operator()(const TextBuffer& from, TextBuffer& to) const {
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view cluster = text.substr(i, unicode::first_grapheme(text.substr(i)));
     i += cluster.size();
-    if (cluster.size() < looked_up_whole && put(cluster)) continue;
-    for (std::string_view rest = cluster; !rest.empty(); rest.remove_prefix(first_length(rest)))
+    const bool whole = cluster.size() < looked_up_whole && put(cluster);
+    for (std::string_view rest = whole ? "" : cluster; !rest.empty(); rest.remove_prefix(first_length(rest)))
       if (!put(rest.substr(0, first_length(rest)))) changes.push_back({first_of(rest), 0});
+    to.check(changes.size());
   }
   transform(from, changes, to);
 }

@@ -29,6 +29,14 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
+void refuse_pickle(const std::string& folder) {
+  if (exists(folder + "/pytorch_model.bin"))
+    xgrad::detail::fail<FileError>(
+        folder,
+        ": must hold model.safetensors, got pytorch_model.bin, a pickle, which can run arbitrary code; ",
+        "save it from Python with model.save_pretrained(folder, safe_serialization=True)");
+}
+
 void write_file(const std::string& path, std::span<const std::byte> bytes) {
   AtomicFile file(path);
   file.write(bytes);

@@ -29,6 +29,9 @@ class CopiedFiles {
 /// Whether the path exists.
 bool exists(const std::string& path);
 
+/// Throws FileError if the folder's weights are a pickle.
+void refuse_pickle(const std::string& folder);
+
 /// Writes a file as an AtomicFile. Throws FileError.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 inline void write_file(const std::string& path, std::string_view text) {

@@ -1,6 +1,7 @@
 #include "normal_form.hpp"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "changes.hpp"
@@ -9,27 +10,13 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-// https://www.unicode.org/versions/latest/ (section 3.12)
-constexpr char32_t first_syllable = 0xAC00, lead_base = 0x1100, vowel_base = 0x1161, trail_base = 0x11A7;
-constexpr char32_t leads = 19, vowels = 21, trails = 28, syllables = leads * vowels * trails;
-
 std::uint8_t class_of(char32_t character) { return unicode::properties_of(character).combining_class; }
 
 void decompose(char32_t character, bool compatibility, std::vector<Change>& parts) {
-  const auto put = [&parts, size = parts.size()](char32_t part) {
-    parts.push_back({part, parts.size() == size ? 0 : 1});
-  };
-  if (const char32_t syllable = character - first_syllable; syllable < syllables) {
-    put(lead_base + syllable / (vowels * trails));
-    put(vowel_base + syllable / trails % vowels);
-    if (syllable % trails != 0) put(trail_base + syllable % trails);
-    return;
-  }
-  std::span<const char32_t> text;
-  if (compatibility) text = unicode::compatibility(character);
-  if (text.empty() && unicode::is(character, unicode::decomposes)) text = unicode::decomposition(character);
-  if (text.empty()) text = std::span(&character, 1);
-  std::ranges::for_each(text, put);
+  const auto put = [&](char32_t part, bool leads) { parts.push_back({part, leads ? 0 : 1}); };
+  const auto simpler = compatibility ? unicode::compatibility(character) : std::span<const char32_t>();
+  if (simpler.empty()) return unicode::decompose(character, put);
+  for (std::size_t i = 0; i < simpler.size(); ++i) put(simpler[i], i == 0);
 }
 
 /// Sorts each run of marks by their classes.
@@ -43,14 +30,6 @@ void sort_marks(std::vector<Change>& parts) {
   }
 }
 
-char32_t composed(char32_t first, char32_t second) {
-  const char32_t lead = first - lead_base, vowel = second - vowel_base;
-  if (lead < leads && vowel < vowels) return first_syllable + (lead * vowels + vowel) * trails;
-  const char32_t syllable = first - first_syllable, trail = second - trail_base;
-  if (syllable < syllables && syllable % trails == 0 && trail > 0 && trail < trails) return first + trail;
-  return unicode::composed(first, second);
-}
-
 /// Composes each character with the last starter unless one between them blocks it.
 void compose(std::vector<Change>& parts) {
   std::vector<Change> result;
@@ -59,7 +38,7 @@ void compose(std::vector<Change>& parts) {
     const std::uint8_t own = class_of(part.character);
     const bool is_next = starter + 1 == result.size();
     if (starter < result.size() && (is_next || class_of(result.back().character) < own)) {
-      if (const char32_t both = composed(result[starter].character, part.character)) {
+      if (const char32_t both = unicode::composed(result[starter].character, part.character)) {
         result[starter] = {both, result[starter].change + part.change - 1};
         continue;
       }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "../../base/error.hpp"
 #include "unicode.hpp"
 
 namespace xgrad::pretrained::detail {
@@ -10,6 +11,11 @@ namespace xgrad::pretrained::detail {
 void TextBuffer::clear() {
   text.clear();
   sources.clear();
+}
+
+void TextBuffer::check(std::size_t size) const {
+  if (size > most)
+    throw ValueError("Tokenizer: the normalizer makes a text more than 100 times as long as it is");
 }
 
 void TextBuffer::append(char32_t character, std::uint32_t source) {
@@ -89,24 +95,8 @@ class BertNormalizer::Writer {
   };
 
   void put_composed(char32_t character, std::uint32_t source) {
-    // https://www.unicode.org/versions/latest/ (section 3.12)
-    constexpr char32_t first_syllable = 0xAC00, syllables = 11172, vowels = 21, trailing = 28;
-    constexpr char32_t lead_base = 0x1100, vowel_base = 0x1161, trail_base = 0x11A7;
-    if (!options_.strip_accents) {
-      put_lowered(character, source);
-    } else if (const char32_t syllable = character - first_syllable; syllable < syllables) {
-      put_decomposed(lead_base + syllable / (vowels * trailing), source, true);
-      put_decomposed(vowel_base + syllable / trailing % vowels, source, false);
-      if (syllable % trailing != 0) put_decomposed(trail_base + syllable % trailing, source, false);
-    } else if (unicode::is(character, unicode::decomposes)) {
-      bool leads = true;
-      for (const char32_t part : unicode::decomposition(character)) {
-        put_decomposed(part, source, leads);
-        leads = false;
-      }
-    } else {
-      put_decomposed(character, source, true);
-    }
+    if (!options_.strip_accents) return put_lowered(character, source);
+    unicode::decompose(character, [&](char32_t part, bool leads) { put_decomposed(part, source, leads); });
   }
 
   void put_decomposed(char32_t character, std::uint32_t source, bool leads) {

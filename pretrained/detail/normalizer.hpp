@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,11 @@ namespace xgrad::pretrained::detail {
 struct TextBuffer {
   std::string text;
   std::vector<std::uint32_t> sources;
+  std::size_t most = std::numeric_limits<std::size_t>::max();  // bytes; clear() leaves it
 
   void clear();
+  /// Throws ValueError if so many bytes are more than `most`.
+  void check(std::size_t size) const;
   void append(char32_t character, std::uint32_t source);
 };
 

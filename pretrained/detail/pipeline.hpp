@@ -65,7 +65,7 @@ struct Pipeline {
 std::optional<Normalizer> read_normalizer(const std::optional<Json>& part);
 
 /// Reads tokenizer.json, or vocab.txt, or vocab.json and merges.txt, and tokenizer_config.json if it exists.
-/// Throws FileError.
-Pipeline read_pipeline(const std::string& folder);
+/// With `lowers` texts are lowered before anything else. Throws FileError.
+Pipeline read_pipeline(const std::string& folder, bool lowers);
 
 }  // namespace xgrad::pretrained::detail

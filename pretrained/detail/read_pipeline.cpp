@@ -445,6 +445,17 @@ TokenIds new_tokens(const TokenIds& model, std::vector<Declared>& tokens) {
   return added;
 }
 
+/// The text of a token as a normalizer makes it.
+std::string normalized_text(const Declared& token, const std::optional<Normalizer>& normalizer) {
+  if (!normalizer) return token.text;
+  try {
+    return (*normalizer)(token.text);
+  } catch (const ValueError& error) {
+    if (token.place) token.place->fail(error.what());
+    throw;
+  }
+}
+
 /// The tokens to find in the text, or those to find in the normalised one, which are normalised themselves.
 AddedTokens matcher(TokenTable& tokens, const std::vector<Declared>& all, bool normalized,
                     const std::optional<Normalizer>& normalizer) {
@@ -454,7 +465,7 @@ AddedTokens matcher(TokenTable& tokens, const std::vector<Declared>& all, bool n
     const std::uint32_t index = *tokens.index(token.text);
     if (token.special) tokens[index].special = true;
     if (token.normalized != normalized) continue;
-    const std::string text = normalized && normalizer ? (*normalizer)(token.text) : token.text;
+    const std::string text = normalized ? normalized_text(token, normalizer) : token.text;
     if (text.empty())
       token.place->fail("a token must not be empty after normalisation, got " + in_quotes(token.text));
     if (!seen.insert(text).second)
@@ -476,7 +487,7 @@ void rename_normalized(TokenTable& tokens, const std::vector<Declared>& all,
   for (const Declared& token : all) {
     if (!token.normalized) continue;
     TokenTable::Token& entry = tokens[*tokens.index(token.text)];
-    entry.text = (*normalizer)(token.text);
+    entry.text = normalized_text(token, normalizer);
     entry.special = specials.contains(entry.text);
   }
 }
@@ -484,9 +495,15 @@ void rename_normalized(TokenTable& tokens, const std::vector<Declared>& all,
 /// tokenizer_config.json, if it is there.
 class TokenizerConfig {
  public:
-  explicit TokenizerConfig(const std::string& folder) {
+  TokenizerConfig(const std::string& folder, bool lowers) : lowers_(lowers) {
     const std::string path = in_folder(folder, "tokenizer_config.json");
     if (is_file(path)) file_ = Json::read(path);
+  }
+
+  /// The normalizer, of texts in lower case where that was asked for.
+  std::optional<Normalizer> adapted(std::optional<Normalizer> normalizer) const {
+    if (!lowers_) return normalizer;
+    return normalizer ? normalizer->lowercased() : TextSteps({Lowercase{}});
   }
 
   std::optional<Json> find(const std::string& name) const { return file_ ? file_->find(name) : std::nullopt; }
@@ -549,6 +566,7 @@ class TokenizerConfig {
 
  private:
   std::optional<Json> file_;
+  bool lowers_;
 };
 
 using RoleTexts = std::array<std::string_view, role_names.size()>;
@@ -585,7 +603,7 @@ Pipeline read_tokenizer_json(const std::string& path, const TokenizerConfig& con
     return read_word_piece(tokens, model, pre_tokenizer);
   };
   decltype(Pipeline::model) reads = read_model();
-  std::optional<Normalizer> normalizer = read_normalizer(file.find("normalizer"));
+  const std::optional<Normalizer> normalizer = config.adapted(read_normalizer(file.find("normalizer")));
   AddedTokens raw = matcher(tokens, added, false, normalizer);
   AddedTokens normalized = matcher(tokens, added, true, normalizer);
   PostProcessor post = read_post_processor(tokens, file.find("post_processor"));
@@ -656,7 +674,7 @@ Pipeline read_vocab_txt_folder(const std::string& folder, const TokenizerConfig&
   options.handle_chinese_chars = config.flag("tokenize_chinese_chars", true);
   options.lowercase = config.flag("do_lower_case", true);
   options.strip_accents = config.flag("strip_accents", options.lowercase);
-  const std::optional<Normalizer> normalizer{BertNormalizer(options)};
+  const std::optional<Normalizer> normalizer = config.adapted(BertNormalizer(options));
   TokenIds vocab = read_vocab_txt(path);
   std::vector<Declared> added = declared_tokens(config, vocab, bert_texts);
   const TokenIds new_ids = new_tokens(vocab, added);
@@ -703,12 +721,14 @@ Pipeline read_merges_folder(const std::string& folder, const TokenizerConfig& co
   const std::uint32_t sep = required(roles, Role::sep, path, roberta_texts);
   PostProcessor post = PostProcessor::roberta(cls, sep);
   BytePairs model(tokens, read_merges_txt(merges), {.add_prefix_space = add_prefix_space}, merges);
-  AddedTokens raw = matcher(tokens, added, false, {});
-  AddedTokens normalized = matcher(tokens, added, true, {});
+  const std::optional<Normalizer> normalizer = config.adapted(std::nullopt);
+  AddedTokens raw = matcher(tokens, added, false, normalizer);
+  AddedTokens normalized = matcher(tokens, added, true, normalizer);
+  rename_normalized(tokens, added, normalizer);
   return {.tokens = std::move(tokens),
           .added = std::move(raw),
           .added_normalized = std::move(normalized),
-          .normalizer = {},
+          .normalizer = normalizer,
           .model = std::move(model),
           .single = std::move(post.single),
           .pair = std::move(post.pair),
@@ -738,8 +758,8 @@ std::optional<Normalizer> read_normalizer(const std::optional<Json>& part) {
   return BertNormalizer(options);
 }
 
-Pipeline read_pipeline(const std::string& folder) {
-  const TokenizerConfig config(folder);
+Pipeline read_pipeline(const std::string& folder, bool lowers) {
+  const TokenizerConfig config(folder, lowers);
   const std::string json = in_folder(folder, "tokenizer.json");
   if (is_file(json)) return read_tokenizer_json(json, config);
   const auto checked = [&](Pipeline pipeline) {

@@ -68,14 +68,12 @@ Variable<T> tensor_of(const SafetensorsFile& file, const std::string& path, cons
   if (found == tensors.end()) fail<FileError>(path, ": must hold the tensor ", name);
   if (!same_shape(found->shape, shape))
     fail<FileError>(path, ": ", name, " must have the shape ", shape, ", got ", found->shape);
-  return Variable<T>(to_array<T>(*found));
+  return Variable<T>(xgrad::detail::array_from<T>(path, *found));
 }
 
 std::string weights_of(const std::string& folder) {
   const std::string path = folder + "/model.safetensors";
-  if (!exists(path) && exists(folder + "/pytorch_model.bin"))
-    fail<FileError>(folder, ": must hold model.safetensors, got pytorch_model.bin, a pickle, which can run ",
-                    "arbitrary code");
+  if (!exists(path)) refuse_pickle(folder);
   return path;
 }
 

@@ -24,6 +24,7 @@ void Replace::operator()(const TextBuffer& from, TextBuffer& to) const {
         from_.empty() ? std::min(text.find_first_not_of(' ', found), text.size()) : found + wanted.size();
     copy(from, done, found, to);
     to.text += to_;
+    to.check(to.text.size());
     to.sources.resize(to.text.size(), from.sources[end - 1]);
     done = end;
   }
@@ -61,7 +62,9 @@ Passage TextSteps::operator()(std::string_view text, std::uint32_t first, TextBu
   buffer.sources.reserve(text.size());
   for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(unicode::first_length(rest)))
     buffer.append(unicode::first_of(rest), first++);
+  constexpr std::size_t growth = 100, room = 1000;  // a short text may become far longer
   TextBuffer next;
+  buffer.most = next.most = growth * text.size() + room;
   for (const Step& step : steps_) {
     if (buffer.text.empty()) break;
     next.clear();

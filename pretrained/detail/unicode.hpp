@@ -48,6 +48,35 @@ std::span<const char32_t> compatibility(char32_t character);
 /// The character that two are composed to, or 0.
 char32_t composed(char32_t first, char32_t second);
 
+/// Hangul's syllables, which have a rule instead of a table:
+/// https://www.unicode.org/versions/latest/ (section 3.12)
+namespace hangul {
+
+inline constexpr char32_t first_syllable = 0xAC00, lead_base = 0x1100, vowel_base = 0x1161,
+                          trail_base = 0x11A7;
+inline constexpr char32_t leads = 19, vowels = 21, trails = 28, syllables = leads * vowels * trails;
+
+}  // namespace hangul
+
+/// Calls put(part, leads) for each character of the full canonical decomposition; the first leads.
+template <class F>
+void decompose(char32_t character, F&& put) {
+  using namespace hangul;
+  if (const char32_t syllable = character - first_syllable; syllable < syllables) {
+    put(lead_base + syllable / (vowels * trails), true);
+    put(vowel_base + syllable / trails % vowels, false);
+    if (syllable % trails != 0) put(trail_base + syllable % trails, false);
+  } else if (is(character, decomposes)) {
+    bool leads = true;
+    for (const char32_t part : decomposition(character)) {
+      put(part, leads);
+      leads = false;
+    }
+  } else {
+    put(character, true);
+  }
+}
+
 /// Strips trailing white space of a text that must be UTF-8.
 inline std::string_view without_spaces_at_the_end(std::string_view text) {
   while (!text.empty() && is(last_of(text), space)) text = text.substr(0, last_start(text));

@@ -49,11 +49,7 @@ std::vector<std::string> weight_files(const std::string& folder) {
     }
     return {names.begin(), names.end()};
   }
-  if (exists(folder + "/pytorch_model.bin"))
-    fail<FileError>(
-        folder,
-        ": must hold model.safetensors, got pytorch_model.bin, a pickle, which can run arbitrary code; ",
-        "save it from Python with model.save_pretrained(folder, safe_serialization=True)");
+  refuse_pickle(folder);
   fail<FileError>(folder, ": must hold model.safetensors or model.safetensors.index.json");
 }
 

@@ -119,6 +119,20 @@ TEST(TokenizerTest, TakesALengthThatIsWrittenAsAFraction) {
   EXPECT_EQ(Tokenizer::from_folder(folder.path("")).max_length(), 512U);
 }
 
+TEST(TokenizerTest, LowersTextsIfAsked) {
+  json tokenizer = read_json(data + "/st_lower/tokenizer.json");
+  const auto ids = [&](const char* text) {
+    return Tokenizer::from_folder(JsonFolder(tokenizer).path(), {.lowercase = true}).encode(text).ids;
+  };
+  EXPECT_EQ(ids("A [MASK] B"), (std::vector<std::int64_t>{2, 17, 4, 18, 3}));
+  for (json& token : tokenizer["added_tokens"])
+    if (token["content"] == "[MASK]") token["normalized"] = true;
+  EXPECT_EQ(ids("A [MASK] b"), (std::vector<std::int64_t>{2, 17, 4, 18, 3}));
+  EXPECT_EQ(ids("A [mask] b"), (std::vector<std::int64_t>{2, 17, 4, 18, 3}));
+  const Tokenizer bytes = Tokenizer::from_folder(data + "/roberta_mlm", {.lowercase = true});
+  EXPECT_EQ(bytes.encode("Old HOUSE <mask>").ids, bytes.encode("old house <mask>").ids);
+}
+
 TEST(TokenizerTest, KnowsItsSpecialTokens) {
   const Tokenizer bert = from_json(uncased_json());
   EXPECT_EQ(bert.cls_id(), 2);

@@ -42,6 +42,13 @@ Tokenizer read(const json& tokenizer) {
   return Tokenizer::from_folder(folder.path(""));
 }
 
+/// What reading it is refused with, after the name of the file.
+std::string refusal_of(const json& tokenizer) {
+  const std::string message = xgrad_tests::message_of<FileError>([&] { read(tokenizer); });
+  const std::string file = "tokenizer.json: ";
+  return message.substr(message.find(file) + file.size());
+}
+
 using Ids = std::vector<std::int64_t>;
 
 TEST(UnigramTest, TakesTheBestPath) {
@@ -93,8 +100,7 @@ TEST(UnigramTest, RefusesWhatIsNotWhole) {
   const auto refusal = [](const std::function<void(json&)>& change) {
     json tokenizer = small_unigram(metaspace());
     change(tokenizer);
-    const std::string message = xgrad_tests::message_of<FileError>([&] { read(tokenizer); });
-    return message.substr(message.find("tokenizer.json: ") + 16);
+    return refusal_of(tokenizer);
   };
   EXPECT_EQ(refusal([](json& t) { t["model"]["unk_id"] = nullptr; }),
             "model: unk_id must be the id of a token, got null");
@@ -120,8 +126,7 @@ TEST(UnigramTest, RefusesCharacterMapsThatAreNotWhole) {
   const auto refusal = [](const char* map) {
     json tokenizer = small_unigram(metaspace());
     tokenizer["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", map}};
-    const std::string message = xgrad_tests::message_of<FileError>([&] { read(tokenizer); });
-    return message.substr(message.find("tokenizer.json: ") + 16);
+    return refusal_of(tokenizer);
   };
   const std::string place = "normalizer.precompiled_charsmap: ";
   EXPECT_EQ(refusal("AAA"), place + "must be base64, a multiple of four digits");
@@ -136,12 +141,25 @@ TEST(UnigramTest, RefusesCharacterMapsThatAreNotWhole) {
   EXPECT_EQ(read(tokenizer).encode("ab").ids, (Ids{5, 3}));
 }
 
+TEST(NormalizerTest, DoesNotGrowTextsWithoutEnd) {
+  json tokenizer = small_unigram(metaspace());
+  json steps = json::array();
+  for (int i = 0; i < 60; ++i)
+    steps.push_back({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
+  tokenizer["normalizer"] = {{"type", "Sequence"}, {"normalizers", steps}};
+  const Tokenizer grows = read(tokenizer);
+  const std::string message = "Tokenizer: the normalizer makes a text more than 100 times as long as it is";
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([&] { grows.encode("a"); }), message);
+  EXPECT_EQ(grows.encode("b").ids, (Ids{1, 3}));
+  tokenizer["added_tokens"].push_back({{"id", 9}, {"content", "aq"}, {"normalized", true}});
+  EXPECT_EQ(refusal_of(tokenizer), "added_tokens[1]: " + message);
+}
+
 TEST(NormalizerTest, RefusesPatternsThatItDoesNotKnow) {
   json tokenizer = small_unigram(metaspace());
   const auto refusal = [&](const json& pattern) {
     tokenizer["normalizer"] = {{"type", "Replace"}, {"pattern", pattern}, {"content", "x"}};
-    const std::string message = xgrad_tests::message_of<FileError>([&] { read(tokenizer); });
-    return message.substr(message.find("tokenizer.json: ") + 16);
+    return refusal_of(tokenizer);
   };
   EXPECT_EQ(refusal({{"Regex", "a+"}}),
             "normalizer.pattern.Regex must be \" {2,}\", as other patterns are not supported, got \"a+\"");
