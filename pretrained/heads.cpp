@@ -106,8 +106,8 @@ std::vector<NamedParameter<T>> TaskModel<T>::trainable_parameters() const {
   std::vector<NamedParameter<T>> list = this->named_parameters();
   std::erase_if(list, [](const NamedParameter<T>& entry) { return !entry.second.requires_grad(); });
   const std::string prefix = detail::prefix_of(this->config().model_type);
-  std::ranges::stable_partition(
-      list, [&](const NamedParameter<T>& entry) { return entry.first.starts_with(prefix); });
+  std::stable_partition(list.begin(), list.end(),
+                        [&](const NamedParameter<T>& entry) { return entry.first.starts_with(prefix); });
   return list;
 }
 

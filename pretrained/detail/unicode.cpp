@@ -29,9 +29,11 @@ std::span<const char32_t> compatibility(char32_t character) {
 char32_t composed(char32_t first, char32_t second) {
   using namespace hangul;
   const char32_t lead = first - lead_base, vowel = second - vowel_base;
-  if (lead < leads && vowel < vowels) return first_syllable + (lead * vowels + vowel) * trails;
+  if (lead < lead_count && vowel < vowel_count)
+    return first_syllable + (lead * vowel_count + vowel) * trail_count;
   const char32_t syllable = first - first_syllable, trail = second - trail_base;
-  if (syllable < syllables && syllable % trails == 0 && trail > 0 && trail < trails) return first + trail;
+  if (syllable < syllables && syllable % trail_count == 0 && trail > 0 && trail < trail_count)
+    return first + trail;
   const auto* const place =
       std::ranges::lower_bound(compositions, std::tie(first, second), {},
                                [](const Composition& one) { return std::tie(one.first, one.second); });

@@ -54,7 +54,8 @@ namespace hangul {
 
 inline constexpr char32_t first_syllable = 0xAC00, lead_base = 0x1100, vowel_base = 0x1161,
                           trail_base = 0x11A7;
-inline constexpr char32_t leads = 19, vowels = 21, trails = 28, syllables = leads * vowels * trails;
+inline constexpr char32_t lead_count = 19, vowel_count = 21, trail_count = 28;
+inline constexpr char32_t syllables = lead_count * vowel_count * trail_count;
 
 }  // namespace hangul
 
@@ -63,9 +64,9 @@ template <class F>
 void decompose(char32_t character, F&& put) {
   using namespace hangul;
   if (const char32_t syllable = character - first_syllable; syllable < syllables) {
-    put(lead_base + syllable / (vowels * trails), true);
-    put(vowel_base + syllable / trails % vowels, false);
-    if (syllable % trails != 0) put(trail_base + syllable % trails, false);
+    put(lead_base + syllable / (vowel_count * trail_count), true);
+    put(vowel_base + syllable / trail_count % vowel_count, false);
+    if (syllable % trail_count != 0) put(trail_base + syllable % trail_count, false);
   } else if (is(character, decomposes)) {
     bool leads = true;
     for (const char32_t part : decomposition(character)) {
