@@ -41,6 +41,10 @@ if(XGRAD_BUILD_FILES)
   xgrad_install_headers(files development files)
   install(FILES cmake/FindLibZip.cmake DESTINATION ${package_dir})
 endif()
+if(XGRAD_BUILD_TOKENIZERS)
+  xgrad_install(xgrad_tokenizers xgradTokenizersTargets "")
+  xgrad_install_headers(tokenizers development tokenizers)
+endif()
 if(XGRAD_BUILD_PRETRAINED)
   xgrad_install(xgrad_pretrained xgradPretrainedTargets "")
   xgrad_install_headers(pretrained development pretrained)
@@ -105,11 +109,17 @@ if(XGRAD_BUILD_FILES)
     REQUIRES "xgrad = ${PROJECT_VERSION}"
     STATIC_REQUIRES libzip)
 endif()
+if(XGRAD_BUILD_TOKENIZERS)
+  xgrad_install_pkg_config(
+    xgrad-tokenizers xgrad_tokenizers "tokenizers of pretrained models, for xgrad"
+    COMPONENT development
+    REQUIRES "xgrad = ${PROJECT_VERSION}")
+endif()
 if(XGRAD_BUILD_PRETRAINED)
   xgrad_install_pkg_config(
-    xgrad-pretrained xgrad_pretrained "pretrained encoders and their tokenizers for xgrad"
+    xgrad-pretrained xgrad_pretrained "pretrained encoders for xgrad"
     COMPONENT development
-    REQUIRES "xgrad-files = ${PROJECT_VERSION}")
+    REQUIRES "xgrad-files = ${PROJECT_VERSION}" "xgrad-tokenizers = ${PROJECT_VERSION}")
 endif()
 if(XGRAD_BUILD_ONNX)
   xgrad_install_pkg_config(

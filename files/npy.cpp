@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad {

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad {

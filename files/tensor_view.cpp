@@ -5,8 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include <nlohmann/json.hpp>
-
+#include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad {
@@ -164,22 +163,6 @@ float bfloat16_to_float(std::uint16_t bits) {
 }
 
 namespace detail {
-
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 200;
-  const bool cut = text.size() > longest;
-  const nlohmann::json shown = std::string(text.substr(0, longest)) + (cut ? "..." : "");
-  return shown.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string json_error(std::string_view what) {
-  constexpr std::size_t longest = 300;
-  // "[...] parse error at line 1, column 2: syntax error ...; last read: '...'"
-  std::string reason(what);
-  reason.erase(std::min({reason.find("; last read"), reason.size(), longest}));
-  reason.erase(0, reason.find("] ") + 2);
-  return reason;
-}
 
 template <class T>
 Array<T> array_from(const std::string& path, const TensorView& tensor, bool named) {

@@ -92,13 +92,6 @@ float bfloat16_to_float(std::uint16_t bits);
 
 namespace detail {
 
-/// The text in double quotes with JSON's escapes, on one line; a long text is truncated.
-std::string in_quotes(std::string_view text);
-
-/// The message of a JSON exception, "parse error at line 1, column 2: syntax error ...", without its number
-/// and the last token; a long message is truncated.
-std::string json_error(std::string_view what);
-
 /// to_array, with its error as a FileError that begins with the path of the file and, if `named`, the
 /// tensor's name.
 template <class T>

@@ -6,9 +6,9 @@
 #include <optional>
 #include <span>
 
+#include "../base/detail/json_text.hpp"
 #include "../base/file.hpp"
 #include "../base/random.hpp"
-#include "../files/tensor_view.hpp"
 #include "../graph/grad_mode.hpp"
 #include "detail/exporter.hpp"
 #include "graph.hpp"

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "../base/detail/json_text.hpp"
 #include "detail/fusion.hpp"
 #include "detail/operators.hpp"
 

@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
+#include "../base/detail/folder_files.hpp"
 #include "../base/file.hpp"
 #include "../files/safetensors.hpp"
 #include "detail/family.hpp"
-#include "detail/folder_files.hpp"
 #include "detail/weights.hpp"
 
 namespace xgrad::pretrained {
@@ -22,7 +22,7 @@ void save_folder(const Model<T>& model, const std::string& folder) {
   const bool is_double = std::is_same_v<T, double>;
   const std::string text = model.config().json(model.architecture(), is_double ? "float64" : "float32");
   save_safetensors(model.state_dict(), folder + "/model.safetensors", {{"format", "pt"}});
-  detail::write_file(folder + "/config.json", text);
+  xgrad::detail::write_file(folder + "/config.json", text);
 }
 
 void detail::load(const std::string& folder, const LoadOptions& options, const char* head,

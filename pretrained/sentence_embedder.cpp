@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <numeric>
 
+#include "../base/detail/folder_files.hpp"
+#include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
-#include "../files/tensor_view.hpp"
 #include "../graph/grad_mode.hpp"
-#include "detail/folder_files.hpp"
+#include "batch.hpp"
 #include "detail/sentence_modules.hpp"
 
 namespace xgrad::pretrained {
+
+using tokenizers::Encoding, tokenizers::Tokenizer;
+
 namespace {
 
 /// The prompt that goes before texts.
@@ -44,7 +48,7 @@ SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, 
   auto modules = std::make_shared<const detail::SentenceModules<T>>(folder, encoder.config().hidden_size);
   Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = modules->lowers});
   SentenceEmbedder embedder(std::move(encoder), std::move(tokenizer), std::move(modules));
-  embedder.files_ = std::make_shared<const detail::CopiedFiles>(folder, embedder.modules_->files);
+  embedder.files_ = std::make_shared<const xgrad::detail::CopiedFiles>(folder, embedder.modules_->files);
   return embedder;
 }
 
@@ -101,7 +105,7 @@ Array<T> SentenceEmbedder<T>::operator()(std::span<const std::string> texts,
     const std::size_t count = std::min(batch_size, texts.size() - begin);
     std::vector<std::string> chosen;
     for (std::size_t i = 0; i < count; ++i) chosen.push_back(prompt + texts[order[begin + i]]);
-    const Variable<T> rows = embed(tokenizer_.encode(chosen, {.max_length = max_length_}), of_prompt);
+    const Variable<T> rows = embed(encode(tokenizer_, chosen, {.max_length = max_length_}), of_prompt);
     for (std::size_t i = 0; i < count; ++i)
       std::copy_n(&rows.value()(i, 0), vectors.shape(1), &vectors(order[begin + i], 0));
   }

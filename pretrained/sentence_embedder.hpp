@@ -7,14 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "../tokenizers/tokenizer.hpp"
 #include "encoder.hpp"
 #include "pooling.hpp"
-#include "tokenizer.hpp"
+
+namespace xgrad::detail {
+class CopiedFiles;
+}  // namespace xgrad::detail
 
 namespace xgrad::pretrained {
 
 namespace detail {
-class CopiedFiles;
 template <class T>
 struct SentenceModules;
 }  // namespace detail
@@ -52,8 +55,8 @@ class SentenceEmbedder {
 
   const Encoder<T>& encoder() const& { return encoder_; }
   Encoder<T> encoder() && { return encoder_; }
-  const Tokenizer& tokenizer() const& { return tokenizer_; }
-  Tokenizer tokenizer() && { return tokenizer_; }
+  const tokenizers::Tokenizer& tokenizer() const& { return tokenizer_; }
+  tokenizers::Tokenizer tokenizer() && { return tokenizer_; }
   /// Size of a vector.
   std::size_t size() const;
   /// The poolings whose vectors come one after the other.
@@ -66,14 +69,14 @@ class SentenceEmbedder {
   std::size_t max_length() const { return max_length_; }
 
  private:
-  SentenceEmbedder(Encoder<T> encoder, Tokenizer tokenizer,
+  SentenceEmbedder(Encoder<T> encoder, tokenizers::Tokenizer tokenizer,
                    std::shared_ptr<const detail::SentenceModules<T>> modules);
 
   Encoder<T> encoder_;
-  Tokenizer tokenizer_;
+  tokenizers::Tokenizer tokenizer_;
   std::size_t max_length_;
   std::shared_ptr<const detail::SentenceModules<T>> modules_;
-  std::shared_ptr<const detail::CopiedFiles> files_;  // modules.json and the files it lists
+  std::shared_ptr<const xgrad::detail::CopiedFiles> files_;  // modules.json and the files it lists
 };
 
 }  // namespace xgrad::pretrained

@@ -16,6 +16,7 @@
 using namespace apps;
 using namespace xgrad::pretrained;
 using xgrad::Array;
+using xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
 
 namespace {
 
@@ -80,7 +81,7 @@ void classify(const std::string& folder, const std::vector<std::string>& given, 
   for_each_text(given, texts_of_a_batch, [&](std::span<const std::string> texts) {
     for (std::size_t begin = 0; begin < texts.size(); begin += texts_of_a_batch) {
       const auto part = texts.subspan(begin, std::min(texts_of_a_batch, texts.size() - begin));
-      const Batch batch = tokenizer.encode(part, {.max_length = model.config().max_length()});
+      const Batch batch = encode(tokenizer, part, {.max_length = model.config().max_length()});
       const Array<float> logits = model(batch).value();
       for (std::size_t i = 0; i < part.size(); ++i)
         std::puts(show(model.config(), part[i], batch.encodings[i], logits, i).c_str());

@@ -18,6 +18,7 @@
 using namespace apps;
 using namespace xgrad::pretrained;
 using xgrad::Array, xgrad::Variable;
+using xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
 
 namespace {
 
@@ -66,7 +67,7 @@ int main(int argc, char** argv) {
           std::printf("\n");
           continue;
         }
-        const Batch batch = tokenizer.encode(std::vector{text}, {.max_length = model.config().max_length()});
+        const Batch batch = encode(tokenizer, std::vector{text}, {.max_length = model.config().max_length()});
         const Encoding& encoding = batch.encodings.front();
         if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
           throw std::runtime_error("a text must have the mask " + tokenizer.token(mask) + " among the " +

@@ -22,6 +22,7 @@
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;
+namespace tokenizers = xgrad::tokenizers;
 using xgrad::Ids;
 
 namespace {
@@ -34,7 +35,7 @@ struct FineTuneOptions : RunOptions {
 
 /// A text as the model takes it, with a label, or with one for each token, -100 where there is none.
 struct Example {
-  pretrained::Encoding encoding;
+  tokenizers::Encoding encoding;
   std::vector<std::int64_t> labels;
   std::size_t asked;  ///< labels to predict, those of words that were cut off among them
 };
@@ -56,7 +57,7 @@ class Reader {
  public:
   static constexpr std::int64_t unknown_label = -1;
 
-  Reader(const pretrained::Tokenizer& tokenizer, const std::vector<std::string>& labels,
+  Reader(const tokenizers::Tokenizer& tokenizer, const std::vector<std::string>& labels,
          std::size_t max_length, bool of_words)
       : tokenizer_(tokenizer), max_length_(max_length), of_words_(of_words) {
     for (const std::string& label : labels) ids_.emplace(label, ids_.size());
@@ -77,7 +78,7 @@ class Reader {
   }
 
   Batch batch(std::span<const Example> examples, std::span<const std::size_t> chosen) const {
-    std::vector<pretrained::Encoding> encodings;
+    std::vector<tokenizers::Encoding> encodings;
     std::vector<std::vector<std::int64_t>> labels;
     Batch batch;
     for (const std::size_t i : chosen) {
@@ -88,7 +89,7 @@ class Reader {
       batch.labelled += static_cast<std::size_t>(
           std::ranges::count_if(example.labels, [](std::int64_t label) { return label >= 0; }));
     }
-    pretrained::Batch padded = tokenizer_.pad(std::move(encodings));
+    pretrained::Batch padded = pretrained::pad(tokenizer_, std::move(encodings));
     batch.input = {std::move(padded.input_ids), std::move(padded.attention_mask),
                    std::move(padded.token_type_ids)};
     batch.labels = xgrad::pad_sequence(labels, -100);
@@ -102,7 +103,7 @@ class Reader {
     return found == ids_.end() ? unknown_label : static_cast<std::int64_t>(found->second);
   }
 
-  const pretrained::Tokenizer& tokenizer_;
+  const tokenizers::Tokenizer& tokenizer_;
   std::size_t max_length_;
   bool of_words_;
   std::map<std::string, std::size_t> ids_;
@@ -225,7 +226,7 @@ std::vector<Example> examples_of(const Reader& reader, const std::vector<Labelle
   return examples;
 }
 
-void save(const Model& model, const pretrained::Tokenizer& tokenizer, const std::string& folder) {
+void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std::string& folder) {
   if (folder.empty()) return;  // as on all ranks but the first
   model.visit([&](const auto& m) { save_folder(m, folder); });
   tokenizer.save(folder);
@@ -233,7 +234,7 @@ void save(const Model& model, const pretrained::Tokenizer& tokenizer, const std:
 
 /// Shows the first text in the report that is short enough to be read there; there may be none.
 void show_in_report(TrainingRun& run, const Model& model, const Reader& reader,
-                    const pretrained::Tokenizer& tokenizer, const std::vector<Example>& examples,
+                    const tokenizers::Tokenizer& tokenizer, const std::vector<Example>& examples,
                     const std::vector<LabelledText>& texts, const std::vector<std::string>& labels) {
   constexpr std::size_t longest = 64;
   const auto example = std::ranges::find_if(examples, [](const Example& one) {
@@ -268,7 +269,7 @@ int run(FineTuneOptions options) {
   const LabelledSplit split = read_labelled(options.data, options.test);
   xgrad::manual_seed(options.seed);
   const pretrained::Config config = pretrained::Config::from_folder(options.model);
-  const auto tokenizer = pretrained::Tokenizer::from_folder(options.model);
+  const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
   const std::size_t most = config.max_length(),
                     max_length = std::min(options.max_length.value_or(most), most);
   const std::vector<std::string> labels = labels_for(split.labels(), config);

@@ -20,6 +20,7 @@
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;
+namespace tokenizers = xgrad::tokenizers;
 using Model = pretrained::MaskedLM<float>;
 
 namespace {
@@ -159,8 +160,8 @@ Lengths lengths_of(const PretrainOptions& options, const Model& model) {
   return {options.short_length, last, options.steps};
 }
 
-pretrained::Tokenizer load_tokenizer(const PretrainOptions& options, const Model& model) {
-  const auto tokenizer = pretrained::Tokenizer::from_folder(options.model);
+tokenizers::Tokenizer load_tokenizer(const PretrainOptions& options, const Model& model) {
+  const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
   if (tokenizer.size() > model.config().vocab_size)
     throw std::invalid_argument(options.model + ": the tokenizer must have at most " +
                                 std::to_string(model.config().vocab_size) + " tokens, as the model, got " +
@@ -203,14 +204,14 @@ class Evaluations {
   nlohmann::json all_ = nlohmann::json::array();
 };
 
-void save(const Model& model, const pretrained::Tokenizer& tokenizer, const std::string& folder) {
+void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std::string& folder) {
   if (folder.empty()) return;
   save_folder(model, folder);
   tokenizer.save(folder);
 }
 
 /// Shows a piece of text in the report, and guesses for what is hidden in it.
-void show_in_report(TrainingRun& run, const Model& model, const pretrained::Tokenizer& tokenizer,
+void show_in_report(TrainingRun& run, const Model& model, const tokenizers::Tokenizer& tokenizer,
                     const MaskedPiece& piece) {
   const MaskedBatch batch = batch_of({&piece, 1}, tokenizer.pad_id());
   std::vector<std::string> vocabulary;

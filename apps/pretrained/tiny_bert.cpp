@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include <xgrad/pretrained.hpp>
+#include <xgrad/tokenizers.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../common/command_line.hpp"
@@ -14,6 +15,7 @@
 
 using namespace apps;
 namespace pretrained = xgrad::pretrained;
+namespace tokenizers = xgrad::tokenizers;
 
 namespace {
 
@@ -43,13 +45,13 @@ int run(const TinyBertOptions& options) {
   const std::vector<std::string> texts = texts_of(options.text);
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::string> vocabulary =
-      pretrained::train_word_piece(texts, {.vocab_size = options.vocab_size, .lowercase = !options.cased});
+      tokenizers::train_word_piece(texts, {.vocab_size = options.vocab_size, .lowercase = !options.cased});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
 
   xgrad::manual_seed(options.seed);
   const pretrained::MaskedLM<float> model(config_of(options, vocabulary.size()));
   save_folder(model, options.folder);
-  pretrained::write_word_piece(options.folder, vocabulary,
+  tokenizers::write_word_piece(options.folder, vocabulary,
                                {.lowercase = !options.cased, .max_length = options.max_length});
   std::printf("%zu tokens from %zu texts in %.1f s, %zu parameters\n", vocabulary.size(), texts.size(),
               seconds.count(), model.parameter_count());

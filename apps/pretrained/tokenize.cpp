@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/pretrained.hpp>
+#include <xgrad/tokenizers.hpp>
 
 #include "../common/columns.hpp"
 #include "../common/command_line.hpp"
@@ -14,7 +14,7 @@
 #include "common/texts.hpp"
 
 using namespace apps;
-using namespace xgrad::pretrained;
+using xgrad::tokenizers::EncodeOptions, xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
 
 namespace {
 

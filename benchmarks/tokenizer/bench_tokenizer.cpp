@@ -13,13 +13,13 @@
 
 #include <nlohmann/json.hpp>
 #include <xgrad/base/error.hpp>
-#include <xgrad/pretrained/tokenizer.hpp>
+#include <xgrad/tokenizers/tokenizer.hpp>
 
 #include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
 #include "../encoder/temporary_file.hpp"
 
-using nlohmann::json, xgrad::pretrained::Tokenizer;
+using nlohmann::json, xgrad::tokenizers::Tokenizer;
 
 namespace {
 

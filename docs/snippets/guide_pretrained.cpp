@@ -7,35 +7,37 @@
 namespace {
 
 namespace pretrained = xgrad::pretrained;
+namespace tokenizers = xgrad::tokenizers;
 
 void tokens(const std::string& folder) {
   std::cout << "# tokens\n";
   // [tokens]
-  const auto tokenizer = pretrained::Tokenizer::from_folder(folder);
-  const pretrained::Encoding encoding = tokenizer.encode("The jury said", {.max_length = 16});
+  const auto tokenizer = tokenizers::Tokenizer::from_folder(folder);
+  const tokenizers::Encoding encoding = tokenizer.encode("The jury said", {.max_length = 16});
   for (std::size_t i = 0; i < encoding.size(); ++i) {
     const auto [begin, end] = encoding.offsets[i];
     std::cout << tokenizer.token(encoding.ids[i]) << " " << begin << "-" << end << '\n';
   }
 
   const std::vector<std::string> texts{"The jury said", "It is late."};
-  const pretrained::Batch batch = tokenizer.encode(texts, {.max_length = 16});  // padded to one length
+  const pretrained::Batch batch =
+      pretrained::encode(tokenizer, texts, {.max_length = 16});  // padded to one length
   std::cout << xgrad::to_string(batch.input_ids.shape()) << '\n';
   // [tokens]
 }
 
 void models(const std::string& folder) {
   std::cout << "# models\n";
-  const auto tokenizer = pretrained::Tokenizer::from_folder(folder);
+  const auto tokenizer = tokenizers::Tokenizer::from_folder(folder);
   // [models]
   const auto encoder = pretrained::Encoder<float>::from_folder(folder);
-  const pretrained::Batch batch = tokenizer.encode(std::vector<std::string>{"The jury said"});
+  const pretrained::Batch batch = pretrained::encode(tokenizer, std::vector<std::string>{"The jury said"});
   const auto output = encoder(batch, {.hidden_states = true, .attentions = true});
   std::cout << xgrad::to_string(output.last_hidden_state.shape()) << ", " << output.hidden_states.size()
             << " hidden states, attention " << xgrad::to_string(output.attentions[0].shape()) << '\n';
 
   const auto model = pretrained::MaskedLM<float>::from_folder(folder);
-  const pretrained::Batch hidden = tokenizer.encode(std::vector<std::string>{"The [MASK] said"});
+  const pretrained::Batch hidden = pretrained::encode(tokenizer, std::vector<std::string>{"The [MASK] said"});
   std::cout << xgrad::to_string(model(hidden).shape()) << '\n';  // logits of every token at every place
   // [models]
 }
@@ -52,14 +54,14 @@ void vectors(const std::string& folder) {
 void training(const std::string& folder) {
   std::cout << "# training\n";
   // [training]
-  const auto tokenizer = pretrained::Tokenizer::from_folder(folder);
+  const auto tokenizer = tokenizers::Tokenizer::from_folder(folder);
   const auto model = pretrained::SequenceClassifier<float>::from_folder(
       folder, {.labels = std::vector<std::string>{"late", "early"}});
   model.train();
   model.encoder().skip_padding();
 
   const std::vector<std::string> texts{"It is late.", "It was early in the day."};
-  const pretrained::Batch batch = tokenizer.encode(texts, {.max_length = 16});
+  const pretrained::Batch batch = pretrained::encode(tokenizer, texts, {.max_length = 16});
   const xgrad::Ids labels{0, 1};
   constexpr std::size_t steps = 40;
   xgrad::AdamW<float> optimizer(

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../base/detail/parse.hpp"
 
 namespace xgrad::onnx::detail {

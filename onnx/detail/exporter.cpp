@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
-#include "../../files/tensor_view.hpp"
 #include "emitters.hpp"
 
 namespace xgrad::onnx::detail {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
 #include "operators.hpp"
 #include "protobuf.hpp"

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
-#include "../../files/tensor_view.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {

@@ -2,40 +2,15 @@
 
 // Not installed: files of a model's folder.
 
-#include <cstddef>
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+
+#include "../../base/detail/folder_files.hpp"
 
 namespace xgrad::pretrained::detail {
 
-/// Contents of files of a folder, to be written when the model is saved.
-class CopiedFiles {
- public:
-  CopiedFiles() = default;
-
-  /// Reads the existing files among `names`. Throws FileError.
-  CopiedFiles(const std::string& folder, std::span<const std::string> names);
-
-  /// Writes each as an AtomicFile, and creates missing folders. Throws FileError.
-  void write(const std::string& folder) const;
-
- private:
-  std::vector<std::pair<std::string, std::vector<std::byte>>> files_;
-};
-
-/// Whether the path exists.
-bool exists(const std::string& path);
+using xgrad::detail::exists;
 
 /// Throws FileError if the folder's weights are a pickle.
 void refuse_pickle(const std::string& folder);
-
-/// Writes a file as an AtomicFile. Throws FileError.
-void write_file(const std::string& path, std::span<const std::byte> bytes);
-inline void write_file(const std::string& path, std::string_view text) {
-  write_file(path, std::as_bytes(std::span(text)));
-}
 
 }  // namespace xgrad::pretrained::detail

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
 #include "../../base/random.hpp"
 #include "family.hpp"

@@ -276,8 +276,6 @@ TEST(Safetensors, LongPartsOfBadHeadersAreCutAndNestingIsRefused) {
     EXPECT_TRUE(message.starts_with(path + ": ")) << message.substr(0, 1000);
     EXPECT_LT(message.size(), path.size() + 500) << message.substr(0, 1000);
   }
-  EXPECT_EQ(xgrad::detail::in_quotes(std::string(200, 'a')), '"' + std::string(200, 'a') + '"');
-  EXPECT_EQ(xgrad::detail::in_quotes(std::string(201, 'a')), '"' + std::string(200, 'a') + "...\"");
 }
 
 TEST(Safetensors, ZeroBytesAndLongHeadersAreRefused) {

@@ -1,6 +1,6 @@
 // The files of a tokenizer: what is read splits any text and puts it together again
 // seeds: tests/data/pretrained/roberta_mlm tests/data/pretrained/bert_sentence
-#include <xgrad/pretrained/tokenizer.hpp>
+#include <xgrad/tokenizers/tokenizer.hpp>
 
 #include "model_folder.hpp"
 
@@ -14,9 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                         {{"vocab.json", R"({"<s>": 0, "</s>": 1, "<unk>": 2, "a": 3, "b": 4, "ab": 5})"}})};
   const fuzz::InputFile input(data, size);
   for (const fuzz::ModelFolder& folder : folders) {
-    std::optional<xgrad::pretrained::Tokenizer> tokenizer;
+    std::optional<xgrad::tokenizers::Tokenizer> tokenizer;
     if (!fuzz::accepts<xgrad::FileError>(
-            [&] { tokenizer = xgrad::pretrained::Tokenizer::from_folder(folder.path()); }))
+            [&] { tokenizer = xgrad::tokenizers::Tokenizer::from_folder(folder.path()); }))
       continue;
     fuzz::accepts<xgrad::ValueError>([&] {
       const auto encoding = tokenizer->encode("a [MASK]\xc3\xa9 ab's 12", "b<mask>", {.max_length = 12});

@@ -16,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 using namespace xgrad::pretrained;
+using xgrad::tokenizers::Tokenizer;
 using xgrad_tests::error_of, xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::read_bytes,
     xgrad_tests::run_program;
 

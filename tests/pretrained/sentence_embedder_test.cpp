@@ -52,7 +52,7 @@ TEST(SentenceEmbedderTest, PoolsTheFirstTokenIfAsked) {
                                  {"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}])");
   const auto embedder = SentenceEmbedder<double>::from_folder(copy.path());
   EXPECT_EQ(embedder.poolings(), std::vector{Pooling::cls_token});
-  const Batch batch = embedder.tokenizer().encode(sentences, {.max_length = 16});
+  const Batch batch = encode(embedder.tokenizer(), sentences, {.max_length = 16});
   const Array<double> hidden = embedder.encoder()(batch).last_hidden_state.value();
   const Array<double> vectors = embedder(sentences, {.batch_size = 4});
   for (std::size_t i = 0; i < sentences.size(); ++i) {

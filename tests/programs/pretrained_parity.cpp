@@ -18,10 +18,10 @@
 
 #include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
-#include "../pretrained/folder_cases.hpp"
-#include "../pretrained/normalizer_cases.hpp"
-#include "../pretrained/tokenizer_cases.hpp"
-#include "../pretrained/unicode_sweep.hpp"
+#include "../tokenizers/folder_cases.hpp"
+#include "../tokenizers/normalizer_cases.hpp"
+#include "../tokenizers/tokenizer_cases.hpp"
+#include "../tokenizers/unicode_sweep.hpp"
 #include "deviation.hpp"
 #include "json_file.hpp"
 
@@ -31,6 +31,7 @@ using nlohmann::json;
 using namespace xgrad::pretrained;
 using xgrad::Array, xgrad::Ids, xgrad::NamedParameter, xgrad::SafetensorsFile, xgrad::TensorView,
     xgrad::Variable;
+using xgrad::tokenizers::EncodeOptions, xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
 using xgrad_tests::entry, xgrad_tests::entry_as, xgrad_tests::list_entry;
 
 /// How much was compared.
@@ -378,7 +379,7 @@ class Folder {
     const auto sentences = entry_as<std::vector<std::string>>(case_, "sentences");
     std::vector<std::string> texts;
     for (const std::string& sentence : sentences) texts.push_back(prompt + sentence);
-    const Batch batch = embedder.tokenizer().encode(texts, {.max_length = embedder.max_length()});
+    const Batch batch = encode(embedder.tokenizer(), texts, {.max_length = embedder.max_length()});
     const Input want = input(name);
     compare_ids(name + ".input_ids", batch.input_ids, want.input_ids);
     compare_ids(name + ".attention_mask", *batch.attention_mask, *want.attention_mask);

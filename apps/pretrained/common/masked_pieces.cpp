@@ -19,7 +19,7 @@ void append_parts(const Piece& piece, std::size_t max_length, std::vector<Piece>
   }
 }
 
-std::vector<Piece> pieces_of(const xgrad::pretrained::Tokenizer& tokenizer,
+std::vector<Piece> pieces_of(const xgrad::tokenizers::Tokenizer& tokenizer,
                              const std::vector<std::string>& texts, std::size_t max_length) {
   std::vector<Piece> pieces;
   for (const std::string& text : texts) {
@@ -32,7 +32,7 @@ std::vector<Piece> pieces_of(const xgrad::pretrained::Tokenizer& tokenizer,
   return pieces;
 }
 
-TokenMask::TokenMask(const xgrad::pretrained::Tokenizer& tokenizer)
+TokenMask::TokenMask(const xgrad::tokenizers::Tokenizer& tokenizer)
     : mask_id_(tokenizer.mask_id()), vocabulary_(static_cast<std::int64_t>(tokenizer.size())) {}
 
 MaskedPiece TokenMask::operator()(const Piece& piece) const {

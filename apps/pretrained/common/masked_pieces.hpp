@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <xgrad/pretrained/input.hpp>
-#include <xgrad/pretrained/tokenizer.hpp>
+#include <xgrad/tokenizers/tokenizer.hpp>
 
 namespace apps {
 
@@ -22,7 +22,7 @@ using Piece = std::vector<std::int64_t>;
 void append_parts(const Piece& piece, std::size_t max_length, std::vector<Piece>& parts);
 
 /// The texts in pieces of at most `max_length` tokens, which is 3 or more; no piece is of two texts.
-std::vector<Piece> pieces_of(const xgrad::pretrained::Tokenizer& tokenizer,
+std::vector<Piece> pieces_of(const xgrad::tokenizers::Tokenizer& tokenizer,
                              const std::vector<std::string>& texts, std::size_t max_length);
 
 struct MaskedPiece {
@@ -33,7 +33,7 @@ struct MaskedPiece {
 /// Hides tokens.
 class TokenMask {
  public:
-  explicit TokenMask(const xgrad::pretrained::Tokenizer& tokenizer);
+  explicit TokenMask(const xgrad::tokenizers::Tokenizer& tokenizer);
 
   /// Draws 15 % of the tokens, at least one, from the default generator: 80 % of these become [MASK], 10 % a
   /// random token, and 10 % stay.

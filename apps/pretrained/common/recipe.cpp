@@ -16,7 +16,7 @@ TrainingRecipe hugging_face_recipe(const RunOptions& options,
           }};
 }
 
-std::vector<std::string> tokens_of(const xgrad::pretrained::Tokenizer& tokenizer,
+std::vector<std::string> tokens_of(const xgrad::tokenizers::Tokenizer& tokenizer,
                                    const std::vector<std::int64_t>& ids) {
   std::vector<std::string> tokens;
   tokens.reserve(ids.size());

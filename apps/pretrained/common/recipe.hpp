@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/pretrained/tokenizer.hpp>
+#include <xgrad/tokenizers/tokenizer.hpp>
 
 #include "../../training/training_run.hpp"
 
@@ -19,7 +19,7 @@ TrainingRecipe hugging_face_recipe(const RunOptions& options,
                                    const std::vector<xgrad::NamedParameter<float>>& parameters);
 
 /// The tokens of ids.
-std::vector<std::string> tokens_of(const xgrad::pretrained::Tokenizer& tokenizer,
+std::vector<std::string> tokens_of(const xgrad::tokenizers::Tokenizer& tokenizer,
                                    const std::vector<std::int64_t>& ids);
 
 /// Prints what loading a folder has to tell, on rank 0.

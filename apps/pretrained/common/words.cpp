@@ -20,7 +20,7 @@ std::vector<std::size_t> word_begins(const std::string& text) {
   return begins;
 }
 
-std::vector<std::optional<std::size_t>> first_tokens(const xgrad::pretrained::Encoding& encoding,
+std::vector<std::optional<std::size_t>> first_tokens(const xgrad::tokenizers::Encoding& encoding,
                                                      const std::vector<std::size_t>& begins) {
   std::vector<std::optional<std::size_t>> tokens(begins.size());
   std::size_t word = 0;

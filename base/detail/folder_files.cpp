@@ -1,0 +1,38 @@
+#include "folder_files.hpp"
+
+#include <filesystem>
+
+#include "../error.hpp"
+#include "../file.hpp"
+
+namespace xgrad::detail {
+
+CopiedFiles::CopiedFiles(const std::string& folder, std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    const std::string path = join({folder, "/", name});
+    if (!exists(path)) continue;
+    const MappedFile file(path);
+    files_.emplace_back(name, std::vector<std::byte>(file.bytes().begin(), file.bytes().end()));
+  }
+}
+
+void CopiedFiles::write(const std::string& folder) const {
+  for (const auto& [name, bytes] : files_) {
+    const std::string path = join({folder, "/", name});
+    make_folder(std::filesystem::path(path).parent_path().string());
+    write_file(path, bytes);
+  }
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace xgrad::detail

@@ -1,0 +1,38 @@
+#pragma once
+
+// Not installed: files of a folder.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace xgrad::detail {
+
+/// Contents of files of a folder, to be written into another one.
+class CopiedFiles {
+ public:
+  CopiedFiles() = default;
+
+  /// Reads the existing files among `names`. Throws FileError.
+  CopiedFiles(const std::string& folder, std::span<const std::string> names);
+
+  /// Writes each as an AtomicFile, and creates missing folders. Throws FileError.
+  void write(const std::string& folder) const;
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::byte>>> files_;
+};
+
+/// Whether the path exists.
+bool exists(const std::string& path);
+
+/// Writes a file as an AtomicFile. Throws FileError.
+void write_file(const std::string& path, std::span<const std::byte> bytes);
+inline void write_file(const std::string& path, std::string_view text) {
+  write_file(path, std::as_bytes(std::span(text)));
+}
+
+}  // namespace xgrad::detail

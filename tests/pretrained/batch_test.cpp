@@ -1,0 +1,44 @@
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/pretrained.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "folder.hpp"
+
+namespace {
+
+using namespace xgrad::pretrained;
+using xgrad::Ids, xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
+
+TEST(BatchTest, IsPaddedToTheLongest) {
+  const auto tokenizer = Tokenizer::from_folder(xgrad_tests::model_folder("bert_sentence"));
+  const std::vector<std::string> texts{"the old house", "red"}, seconds{"red", "red red"};
+  const std::vector<Encoding> rows = tokenizer.pad(tokenizer.encode(texts));
+  const std::size_t length = rows[0].size();
+  ASSERT_GT(length, 3U);
+
+  const Batch batch = encode(tokenizer, texts);
+  ASSERT_EQ(batch.input_ids.shape(), (xgrad::Shape{2, length}));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(batch.encodings[i].ids, rows[i].ids);
+    for (std::size_t k = 0; k < length; ++k) {
+      EXPECT_EQ(batch.input_ids(i, k), rows[i].ids[k]);
+      EXPECT_EQ((*batch.attention_mask)(i, k), rows[i].attention_mask[k]);
+      EXPECT_EQ((*batch.token_type_ids)(i, k), rows[i].type_ids[k]);
+    }
+  }
+
+  const Batch pairs = encode(tokenizer, texts, seconds, {.max_length = 6});
+  const std::vector<Encoding> pair_rows = tokenizer.pad(tokenizer.encode(texts, seconds, {.max_length = 6}));
+  EXPECT_EQ(pairs.input_ids, pad(tokenizer, pair_rows).input_ids);
+  EXPECT_EQ((*pairs.token_type_ids)(0, 5), 1);
+
+  const Batch none = encode(tokenizer, std::vector<std::string>());
+  EXPECT_EQ(xgrad::to_string(none.input_ids.shape()), "(0, 0)");
+  EXPECT_TRUE(none.encodings.empty());
+}
+
+}  // namespace

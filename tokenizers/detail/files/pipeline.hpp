@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "../models/added_tokens.hpp"
+#include "../models/byte_pairs.hpp"
+#include "../models/token_table.hpp"
+#include "../models/unigram.hpp"
+#include "../models/word_piece.hpp"
+#include "../normalizers/text_steps.hpp"
+
+// Not installed: validated content of a tokenizer's files.
+
+namespace xgrad::tokenizers::detail {
+
+/// A part of an encoding: the first or the second text, or a special token.
+struct TemplatePart {
+  enum class Kind { first, second, special } kind;
+  std::uint32_t token;  // index of the special one
+  std::int64_t type_id;
+};
+
+using Template = std::vector<TemplatePart>;
+
+/// How the offsets of byte-level tokens exclude their blanks.
+struct TrimOffsets {
+  bool add_prefix_space;  // a single leading blank was added to the text
+};
+
+struct WordPieceDecoder {
+  std::string prefix;
+  bool cleanup;
+};
+
+struct ByteLevelDecoder {};
+
+struct MetaspaceDecoder {
+  std::string blank;
+  bool drops_first;  // blanks of the first token
+};
+
+enum class Role { cls, sep, pad, unk, mask };
+inline constexpr std::array role_names{"cls", "sep", "pad", "unk", "mask"};
+
+struct Pipeline {
+  TokenTable tokens;
+  AddedTokens added, added_normalized;  // matched in the original text, and in the normalised one
+  std::optional<Normalizer> normalizer;
+  std::variant<WordPiece, BytePairs, Unigram> model;
+  Template single, pair;
+  std::optional<TrimOffsets> trim_offsets;
+  /// Nothing: blanks between tokens.
+  std::variant<std::monostate, WordPieceDecoder, ByteLevelDecoder, MetaspaceDecoder> decoder;
+  std::array<std::optional<std::uint32_t>, role_names.size()> roles;  // indices of the special tokens
+  std::optional<std::size_t> max_length;
+};
+
+/// The normalizer of a tokenizer.json. Throws FileError.
+std::optional<Normalizer> read_normalizer(const std::optional<Json>& part);
+
+/// Reads tokenizer.json, or vocab.txt, or vocab.json and merges.txt, and tokenizer_config.json if it exists.
+/// With `lowers` texts are lowered before anything else. Throws FileError.
+Pipeline read_pipeline(const std::string& folder, bool lowers);
+
+}  // namespace xgrad::tokenizers::detail

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pieces.hpp"
+#include "token_table.hpp"
+#include "trie.hpp"
+
+// Not installed.
+
+namespace xgrad::tokenizers::detail {
+
+/// How blanks are shown before a text is read.
+struct Metaspace {
+  enum class Prepend { always, first, never } prepend;
+  std::string blank;                 // U+2581
+  bool split;                        // words begin with it
+  bool splits_spaces_first = false;  // and white space is removed before
+};
+
+/// The most likely segmentation into tokens, by their log probabilities (T. Kudo 2018, arXiv:1804.10959):
+/// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/models/unigram/model.rs
+class Unigram {
+ public:
+  /// The score of each token by its index; what no token covers is the token `unknown`, runs of it one, or
+  /// with `byte_fallback` the tokens of its bytes.
+  Unigram(const TokenTable& tokens, std::vector<double> scores, std::uint32_t unknown, double unknown_score,
+          bool byte_fallback, Metaspace metaspace);
+
+  /// Returns Pieces::end_word() of the last word.
+  bool operator()(const Passage& passage, Pieces& pieces) const;
+
+ private:
+  struct Node;
+  struct Work;
+
+  bool read_part(const Passage& part, Work& work, Pieces& pieces) const;
+  void segment(const Passage& word, Work& work, Pieces& pieces) const;
+  void add_unknown(const Passage& word, std::size_t begin, std::size_t end, Pieces& pieces) const;
+
+  Trie trie_;
+  std::vector<double> scores_;
+  std::uint32_t unknown_;
+  double unknown_score_;
+  std::array<std::uint32_t, 256> bytes_;  // tokens, or Trie::no_value
+  Metaspace metaspace_;
+};
+
+}  // namespace xgrad::tokenizers::detail

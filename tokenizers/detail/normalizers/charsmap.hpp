@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../files/json.hpp"
+#include "normalizer.hpp"
+
+// Not installed.
+
+namespace xgrad::tokenizers::detail {
+
+/// SentencePiece's precompiled map from characters to characters (T. Kudo and J. Richardson 2018,
+/// arXiv:1808.06226), as Hugging Face's library applies it: to grapheme clusters of less than six bytes, or
+/// else to their characters, of each the shortest entry that it begins with.
+/// https://github.com/huggingface/spm_precompiled
+class Charsmap {
+ public:
+  /// Of a file's bytes: the size of a double array, the array, and texts that end with a zero. Throws
+  /// FileError, which begins with `where`.
+  Charsmap(std::string_view bytes, const std::string& where);
+
+  void operator()(const TextBuffer& from, TextBuffer& to) const;
+
+ private:
+  /// What stands for the text, if it begins with an entry.
+  std::optional<std::string_view> find(std::string_view text) const;
+
+  std::vector<std::uint32_t> units_;  // of the double array
+  std::string texts_;
+  std::array<bool, 256> begins_{};  // whether an entry may begin with the byte
+};
+
+/// The bytes of a text in base64; throws FileError for any other text.
+std::string decoded_base64(const Json& text);
+
+}  // namespace xgrad::tokenizers::detail

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../base/detail/by_name.hpp"
+
+namespace xgrad::tokenizers {
+
+/// Text to truncate if an encoding exceeds EncodeOptions::max_length. Tokens are removed from its end.
+enum class Truncation {
+  longest_first,  ///< the longer one, then both; of an odd rest, the second gets more unless shorter
+  only_first,     ///< the first; an error if it is too short
+  only_second,    ///< the second
+  none,           ///< neither: a longer encoding is an error
+};
+
+struct EncodeOptions {
+  xgrad::detail::ByName by_name = {};
+  /// Maximum number of tokens, including special tokens. Empty: no limit, not even the model's.
+  std::optional<std::size_t> max_length = {};
+  Truncation truncation = Truncation::longest_first;
+  bool add_special_tokens = true;  ///< such as [CLS] and [SEP]
+};
+
+struct TokenizerOptions {
+  xgrad::detail::ByName by_name = {};
+  bool lowercase = false;  ///< lower texts before anything else, but for the special tokens in them
+};
+
+/// A text, or a pair of texts, as tokens; every vector has one entry per token. Tokens added by the
+/// tokenizer, such as [CLS], belong to no word and no text.
+struct Encoding {
+  std::vector<std::int64_t> ids;             ///< Tokenizer::token() returns their texts
+  std::vector<std::int64_t> type_ids;        ///< 0 for the first text and 1 for the second, in most models
+  std::vector<std::uint8_t> special;         ///< 1 for a token added by the tokenizer, or padding
+  std::vector<std::uint8_t> attention_mask;  ///< 0 for padding, otherwise 1
+  /// Start and end of the token in its text, in characters (code points) of the original text. (0, 0) for an
+  /// added token.
+  std::vector<std::pair<std::size_t, std::size_t>> offsets;
+  /// The index of the word in its text: words are separated by white space and punctuation, and each
+  /// punctuation character is a word. Use it to assign labels of words to tokens.
+  std::vector<std::optional<std::size_t>> words;
+  std::vector<std::optional<std::size_t>> sequences;  ///< 0 for the first text, 1 for the second
+
+  std::size_t size() const { return ids.size(); }
+};
+
+/// Converts texts to the token ids of a pretrained model, and back. Reads a model's folder and gives exactly
+/// the results of Hugging Face's Rust library `tokenizers` 0.23.3
+/// (https://github.com/huggingface/tokenizers): WordPiece as in BERT, DistilBERT, ELECTRA and MPNet,
+/// byte-level byte pair encoding as in RoBERTa and ModernBERT, and SentencePiece's Unigram as in XLM-RoBERTa,
+/// ALBERT and T5.
+///
+///     const auto tokenizer = xgrad::tokenizers::Tokenizer::from_folder("all-MiniLM-L6-v2");
+///     const auto encoding = tokenizer.encode("The jury said", {.max_length = 128});
+///
+/// Copies share their data. All functions are thread-safe.
+class Tokenizer {
+ public:
+  /// Reads tokenizer.json, or if it is missing, vocab.txt (WordPiece) or vocab.json and merges.txt (RoBERTa)
+  /// with the options of tokenizer_config.json. Ignores the truncation and padding of tokenizer.json.
+  ///
+  /// Throws FileError for a folder without these files, for an incomplete file, and for unsupported rules,
+  /// such as a WordLevel model. The limits are 1000 bytes per token and 2 million tokens.
+  static Tokenizer from_folder(const std::string& folder, const TokenizerOptions& options = {});
+
+  /// Encodes a text in UTF-8. Recognizes special tokens in it, such as [MASK].
+  ///
+  /// Throws ValueError for a text that is not UTF-8 or has 4 GiB, and for a max_length without room for the
+  /// special tokens or unreachable by Truncation.
+  Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+  /// Encodes a pair, such as a question and a paragraph.
+  Encoding encode(std::string_view text, std::string_view second, const EncodeOptions& options = {}) const;
+
+  /// Encodes many texts, without padding.
+  std::vector<Encoding> encode(std::span<const std::string> texts, const EncodeOptions& options = {}) const;
+  std::vector<Encoding> encode(std::initializer_list<std::string> texts,
+                               const EncodeOptions& options = {}) const;
+
+  /// Encodes many pairs: texts[i] with seconds[i]. Also throws ValueError for different numbers of both.
+  std::vector<Encoding> encode(std::span<const std::string> texts, std::span<const std::string> seconds,
+                               const EncodeOptions& options = {}) const;
+  std::vector<Encoding> encode(std::initializer_list<std::string> texts,
+                               std::initializer_list<std::string> seconds,
+                               const EncodeOptions& options = {}) const;
+
+  /// Pads encodings with pad_id() to the length of the longest. Throws ValueError if they need padding and
+  /// the padding token is missing.
+  /// https://huggingface.co/docs/transformers/main_classes/tokenizer#transformers.PreTrainedTokenizerBase.pad
+  std::vector<Encoding> pad(std::vector<Encoding> encodings) const;
+
+  /// The text of the tokens, without unknown ids, and without special tokens if requested. May differ from
+  /// the encoded text: case, accents and blanks may be lost.
+  std::string decode(std::span<const std::int64_t> ids, bool skip_special_tokens = true) const;
+
+  /// The id of a token such as "##ing"; empty for an unknown token.
+  std::optional<std::int64_t> token_to_id(std::string_view token) const;
+
+  /// Whether a token has this id; ids may have gaps.
+  bool contains(std::int64_t id) const;
+
+  /// The token of an id. Throws IndexError for an unknown id.
+  std::string token(std::int64_t id) const;
+
+  /// The number of tokens. Ids may be larger if they have gaps.
+  std::size_t size() const;
+
+  /// Ids of the special tokens; RoBERTa's <s> and </s> are cls and sep. Each throws ValueError if the token
+  /// is missing in the vocabulary.
+  std::int64_t cls_id() const;
+  std::int64_t sep_id() const;
+  std::int64_t pad_id() const;
+  std::int64_t unk_id() const;
+  std::int64_t mask_id() const;
+
+  /// Writes the files that it was read from into a folder, which is created if missing. Throws FileError.
+  void save(const std::string& folder) const;
+
+  /// The maximum input length in tokenizer_config.json (model_max_length), including special tokens. encode()
+  /// ignores it unless it is passed as EncodeOptions::max_length.
+  std::optional<std::size_t> max_length() const;
+
+ private:
+  struct Impl;
+
+  explicit Tokenizer(std::shared_ptr<const Impl> impl);
+
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace xgrad::tokenizers

@@ -1,0 +1,148 @@
+#include "tokenizer_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+#include <unordered_set>
+
+#include <nlohmann/json.hpp>
+
+#include "../base/detail/folder_files.hpp"
+#include "../base/detail/json_text.hpp"
+#include "../base/error.hpp"
+#include "../base/file.hpp"
+#include "detail/unicode/unicode.hpp"
+
+namespace xgrad::tokenizers {
+namespace {
+
+namespace unicode = detail::unicode;
+using nlohmann::ordered_json;
+using xgrad::detail::fail, xgrad::detail::in_quotes, xgrad::detail::make_folder, xgrad::detail::write_file;
+
+constexpr std::array<const char*, 5> special_tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+constexpr const char* unknown = "[UNK]";
+constexpr const char* prefix = "##";
+
+bool has_space(std::string_view text) {
+  for (; !text.empty(); text.remove_prefix(unicode::first_length(text)))
+    if (unicode::is(unicode::first_of(text), unicode::space)) return true;
+  return false;
+}
+
+void check(std::span<const std::string> vocabulary) {
+  std::unordered_set<std::string_view> seen;
+  for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string& token = vocabulary[id];
+    if (unicode::find_invalid_utf8(token) != token.npos)
+      fail<ValueError>("write_word_piece: a token must be UTF-8, got something else for the id ", id);
+    if (token.empty() || has_space(token))
+      fail<ValueError>("write_word_piece: a token must have characters and no white space, got ",
+                       in_quotes(token), " for the id ", id);
+    if (!seen.insert(token).second)
+      fail<ValueError>("write_word_piece: tokens must differ, got ", in_quotes(token), " twice");
+  }
+  for (const char* token : special_tokens) {
+    if (!seen.contains(token))
+      fail<ValueError>("write_word_piece: the vocabulary must have ", token, ", got ", vocabulary.size(),
+                       " tokens without it");
+  }
+}
+
+std::size_t id_of(std::span<const std::string> vocabulary, const char* token) {
+  return static_cast<std::size_t>(std::distance(vocabulary.begin(), std::ranges::find(vocabulary, token)));
+}
+
+ordered_json added_tokens(std::span<const std::string> vocabulary) {
+  ordered_json all = ordered_json::array();
+  for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+    if (std::ranges::find(special_tokens, vocabulary[id]) == special_tokens.end()) continue;
+    all.push_back({{"id", id},
+                   {"content", vocabulary[id]},
+                   {"single_word", false},
+                   {"lstrip", false},
+                   {"rstrip", false},
+                   {"normalized", false},
+                   {"special", true}});
+  }
+  return all;
+}
+
+/// [CLS] A [SEP], and [CLS] A [SEP] B [SEP].
+ordered_json post_processor(std::span<const std::string> vocabulary) {
+  const auto part = [](const char* kind, const char* id, int type_id) {
+    return ordered_json{{kind, {{"id", id}, {"type_id", type_id}}}};
+  };
+  const ordered_json single{part("SpecialToken", "[CLS]", 0), part("Sequence", "A", 0),
+                            part("SpecialToken", "[SEP]", 0)};
+  ordered_json pair = single;
+  pair.push_back(part("Sequence", "B", 1));
+  pair.push_back(part("SpecialToken", "[SEP]", 1));
+  ordered_json specials;
+  for (const char* token : {"[CLS]", "[SEP]"}) {
+    specials[token] = {{"id", token},
+                       {"ids", ordered_json::array({id_of(vocabulary, token)})},
+                       {"tokens", ordered_json::array({token})}};
+  }
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", specials}};
+}
+
+ordered_json model(std::span<const std::string> vocabulary) {
+  ordered_json ids = ordered_json::object();
+  // Looking a name up in an ordered object would take as long as all that is before it.
+  auto& members = ids.get_ref<ordered_json::object_t&>();
+  members.reserve(vocabulary.size());
+  for (std::size_t id = 0; id < vocabulary.size(); ++id)
+    static_cast<ordered_json::object_t::Container&>(members).emplace_back(vocabulary[id], id);
+  return {{"type", "WordPiece"},
+          {"unk_token", unknown},
+          {"continuing_subword_prefix", prefix},
+          {"max_input_chars_per_word", 100},
+          {"vocab", ids}};
+}
+
+ordered_json tokenizer(std::span<const std::string> vocabulary, bool lowercase) {
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", added_tokens(vocabulary)},
+          {"normalizer",
+           {{"type", "BertNormalizer"},
+            {"clean_text", true},
+            {"handle_chinese_chars", true},
+            {"strip_accents", nullptr},
+            {"lowercase", lowercase}}},
+          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+          {"post_processor", post_processor(vocabulary)},
+          {"decoder", {{"type", "WordPiece"}, {"prefix", prefix}, {"cleanup", true}}},
+          {"model", model(vocabulary)}};
+}
+
+ordered_json tokenizer_config(const WordPieceFileOptions& options) {
+  return {{"do_lower_case", options.lowercase},
+          {"strip_accents", nullptr},
+          {"tokenize_chinese_chars", true},
+          {"cls_token", "[CLS]"},
+          {"mask_token", "[MASK]"},
+          {"pad_token", "[PAD]"},
+          {"sep_token", "[SEP]"},
+          {"unk_token", unknown},
+          {"tokenizer_class", "BertTokenizer"},
+          {"model_max_length", options.max_length}};
+}
+
+}  // namespace
+
+void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
+                      const WordPieceFileOptions& options) {
+  check(vocabulary);
+  make_folder(folder);
+  std::string lines;
+  for (const std::string& token : vocabulary) lines += token + '\n';
+  write_file(folder + "/vocab.txt", lines);
+  write_file(folder + "/tokenizer_config.json", tokenizer_config(options).dump(2) + '\n');
+  write_file(folder + "/tokenizer.json", tokenizer(vocabulary, options.lowercase).dump(2) + '\n');
+}
+
+}  // namespace xgrad::tokenizers
