@@ -27,11 +27,6 @@ std::optional<Shape> first_nan(const Array<T>& x) {
 /// Blames the op whose result, or whose gradients, hold a nan, not the ops that compute the gradients.
 template <class T>
 void DetectAnomaly::check(const OpEvent<T>& event) {
-  if (event.number != 0 && event.module != nullptr && !event.module->name.empty()) {
-    constexpr std::size_t limit = 1 << 20;  // a graph of more ops has no names for the oldest
-    callers_[event.number] = &*modules_.insert(event.module->name).first;
-    if (callers_.size() > limit) callers_.erase(callers_.begin());
-  }
   if (event.in_backward) return;
   const std::optional<Shape> at = first_nan(event.result.value());
   if (!at) return;
@@ -53,11 +48,8 @@ void DetectAnomaly::check(const BackwardEvent<T>& event) {
     const Variable<T>& gradient = event.gradients[i];
     const std::optional<Shape> at = gradient.defined() ? first_nan(gradient.value()) : std::nullopt;
     if (!at) continue;
-    const auto caller = callers_.find(event.number);
-    // without the name of the module that runs, which may call backward() itself
-    throw AnomalyError(join({caller != callers_.end() ? *caller->second + ": " : "",
-                             "detect_anomaly: the gradient ", text(gradient.shape()), " that '",
-                             event.op.name, "' passes back to input ", text(i), " is nan at ", text(*at)}));
+    fail<AnomalyError>("detect_anomaly: the gradient ", gradient.shape(), " that '", event.op.name,
+                       "' passes back to input ", i, " is nan at ", *at);
   }
 }
 

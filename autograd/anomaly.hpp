@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -19,7 +16,7 @@ struct AnomalyError : std::runtime_error {
 /// Detects nan on this thread for the lifetime of the object: the first op whose result has a nan, and the
 /// first whose backward returns one, throws an AnomalyError that names it, after the module that called it:
 /// "encoder.norm: detect_anomaly: the result (3) of 'log' is nan at (1), and no input is". Reads each result
-/// once more, so training is slower. Modules of gradients are known for the last million ops of this thread.
+/// once more, so training is slower.
 /// https://pytorch.org/docs/stable/autograd.html#torch.autograd.detect_anomaly
 class [[nodiscard]] DetectAnomaly : public Watcher {
  public:
@@ -35,9 +32,6 @@ class [[nodiscard]] DetectAnomaly : public Watcher {
   void check(const OpEvent<T>& event);
   template <class T>
   void check(const BackwardEvent<T>& event);
-
-  std::set<std::string> modules_;
-  std::map<std::uint64_t, const std::string*> callers_;  // of the newest recorded ops, by their numbers
 };
 
 }  // namespace xgrad

@@ -17,8 +17,6 @@ std::string to_string(const Shape& shape) {
 
 namespace detail {
 
-constinit thread_local const ModuleFrame* module_frame = nullptr;
-
 std::string join(std::initializer_list<std::string> parts) {
   std::string whole;
   for (const std::string& part : parts) whole += part;
@@ -26,7 +24,7 @@ std::string join(std::initializer_list<std::string> parts) {
 }
 
 std::string module_prefix() {
-  const std::string name = module_frame != nullptr ? module_frame->name(*module_frame) : "";
+  const std::string name = module_frame != nullptr ? name_of(*module_frame) : "";
   return name.empty() ? name : name + ": ";
 }
 

@@ -108,6 +108,8 @@ class Pass {
   }
 
   void visit(Node<T>& node) {
+    const ModuleFrame caller{node.module, nullptr, module_frame};
+    const ScopedValue<const ModuleFrame*> named(module_frame, &caller);
     Variable<T> dy = take_pending(node);
     if (route_ != nullptr) {
       if (!route_->arrive(node, dy)) return;

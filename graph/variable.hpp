@@ -236,25 +236,9 @@ template <class A, class B>
 concept VariableAndExpression = (is_variable<std::remove_cvref_t<A>> && is_expression<B>) ||
                                 (is_expression<A> && is_variable<std::remove_cvref_t<B>>);
 
-/// The same, but the other may also be a number.
-template <class A, class B>
-concept VariableAndConstant = VariableAndExpression<A, B> ||
-                              (is_variable<std::remove_cvref_t<A>>&& Number<std::remove_cvref_t<B>>) ||
-                              (Number<std::remove_cvref_t<A>> && is_variable<std::remove_cvref_t<B>>);
-
 template <class A, class B>
 using variable_of =
     std::conditional_t<is_variable<std::remove_cvref_t<A>>, std::remove_cvref_t<A>, std::remove_cvref_t<B>>;
-
-/// Returns a Variable unchanged, a number or an expression as a constant.
-template <class V, class X>
-V as_variable(X&& x) {
-  if constexpr (Number<std::remove_cvref_t<X>>) {
-    return V(static_cast<typename V::value_type>(x));
-  } else {
-    return V(std::forward<X>(x));
-  }
-}
 
 }  // namespace detail
 

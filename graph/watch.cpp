@@ -36,8 +36,8 @@ class Notification : Unwatched {
 
 /// A module that calls a forward pass of its own is already known.
 void ModuleScope::begin() {
-  if (innermost != nullptr && frame_.outer != nullptr && frame_.outer->module == frame_.module) return;
-  watched_ = new RunningModule{.name = frame_.name(frame_), .type = *frame_.type, .outer = innermost};
+  if (innermost != nullptr && frame_.outer != nullptr && frame_.outer->id == frame_.id) return;
+  watched_ = new RunningModule{.name = name_of(frame_), .type = *frame_.type, .outer = innermost};
   Notification().all([this](Watcher& watcher) { watcher.on_module_begin(*watched_); });
   innermost = watched_;
 }

@@ -110,8 +110,7 @@ extern constinit thread_local bool single_ops;
 /// Lets errors and watchers know that a module runs, for the lifetime of the object.
 class [[nodiscard]] ModuleScope {
  public:
-  ModuleScope(const void* module, const std::string& type, std::string (*name)(const ModuleFrame&))
-      : frame_{module, &type, name, module_frame} {
+  ModuleScope(std::uint64_t module, const std::string& type) : frame_{module, &type, module_frame} {
     if (is_watched()) [[unlikely]]
       begin();
     module_frame = &frame_;

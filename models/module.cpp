@@ -1,6 +1,5 @@
 #include "module.hpp"
 
-#include <optional>
 #include <unordered_set>
 
 #include "detail/for_each_module.hpp"
@@ -84,16 +83,6 @@ bool freeze_part(const State<T>& state, std::string_view name, bool on) {
     }
   }
   return found;
-}
-
-/// The dotted name of a module below another one; nothing if it is not there.
-template <class T>
-std::optional<std::string> path(const State<T>& from, const State<T>* to) {
-  for (const auto& [name, child] : from.children) {
-    if (child.get() == to) return name;
-    if (const std::optional<std::string> rest = path(*child, to)) return name + "." + *rest;
-  }
-  return std::nullopt;
 }
 
 /// What is wrong with a state dict, one phrase for each entry.
@@ -193,20 +182,6 @@ void Module<T>::zero_grad() const {
 }
 
 template <class T>
-std::string Module<T>::name_of(const detail::ModuleFrame& frame) {
-  if (frame.outer == nullptr) return "";
-  std::string name = frame.outer->name(*frame.outer);
-  if (frame.outer->module == frame.module) return name;
-  if (!name.empty()) name += ".";
-  const auto state_of = [](const detail::ModuleFrame& one) {
-    return static_cast<const State<T>*>(one.module);
-  };
-  const bool same_type = frame.outer->name == frame.name;
-  const auto own = same_type ? path(*state_of(*frame.outer), state_of(frame)) : std::nullopt;
-  return name + own.value_or(*frame.type);  // its type, if it is no child of the one that calls it
-}
-
-template <class T>
 Variable<T> Module<T>::parameter(std::string name, Array<T> initial) {
   declare(name);
   return state_->parameters.emplace_back(std::move(name), Variable<T>(std::move(initial), true)).second;
@@ -231,6 +206,7 @@ void Module<T>::add_child(std::string name, const Module& module) {
                                "'");
   }
   declare(name);
+  module.state_->place.add_to(state_->place, name);
   state_->children.emplace_back(std::move(name), module.state_);
 }
 

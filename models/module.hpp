@@ -33,6 +33,7 @@ struct ModuleState {
   std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
   std::unordered_set<std::string> names;  // of all of these: an imported graph may have very many
   bool training = true;
+  ModulePlace place;
 };
 
 }  // namespace detail
@@ -118,7 +119,7 @@ class Module {
  protected:
   /// First line of a forward pass, `const auto scope = this->scope();`: errors and watchers attribute all ops
   /// until the end of the block to this module.
-  detail::ModuleScope scope() const { return {state_.get(), state_->type, name_of}; }
+  detail::ModuleScope scope() const { return {state_->place.id(), state_->type}; }
 
   /// `type` is the class name for summaries.
   explicit Module(std::string type);
@@ -155,8 +156,6 @@ class Module {
 
   void add_child(std::string name, const Module& module);
   void declare(const std::string& name);
-  /// The dotted name of a running module.
-  static std::string name_of(const detail::ModuleFrame& frame);
 
   std::shared_ptr<detail::ModuleState<T>> state_;
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "../../base/detail/module_frame.hpp"
 #include "../../base/detail/product_precision.hpp"
 #include "../../base/detail/value.hpp"
 #include "../op.hpp"
@@ -61,10 +62,11 @@ struct Node {
   bool frozen = false;              ///< a leaf that gets no gradient for now
   Parts precision = parts_asked();  ///< of products in the forward, for the backward
   const OpInfo* op;                 ///< null for a leaf
-  std::uint64_t order;       ///< greater than that of all inputs: creation order is a topological order
-  Shape shape;               ///< of the value and of its gradient
-  Ref<Value<T>> grad_value;  ///< the gradient accumulated so far in a backward pass
-  Ref<Node> grad_node;       ///< its node, under create_graph
+  std::uint64_t order;  ///< greater than that of all inputs: creation order is a topological order
+  const std::uint64_t module = running_module();  ///< that called the op, for errors in its backward
+  Shape shape;                                    ///< of the value and of its gradient
+  Ref<Value<T>> grad_value;                       ///< the gradient accumulated so far in a backward pass
+  Ref<Node> grad_node;                            ///< its node, under create_graph
   const void* grad_owner = nullptr;  ///< the pass that accumulates it; a backward may run a nested pass
   std::size_t number = static_cast<std::size_t>(-1);  ///< index in the NodeSet that it was last inserted into
   Node* next_dead = nullptr;                          ///< in the list of nodes to be freed

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "../../graph/op.hpp"
-#include "../../graph/variable.hpp"
+#include "detail/operands.hpp"
 
 // add, sub, mul, div and neg, the operators + - * /, are declared with Variable. Two operands broadcast as in
 // NumPy: shapes are aligned at their last axes, and an axis of length 1 stretches to the other's length. The

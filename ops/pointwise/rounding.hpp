@@ -1,7 +1,7 @@
 #pragma once
 
 #include "../../graph/op.hpp"
-#include "../../graph/variable.hpp"
+#include "detail/operands.hpp"
 
 // Elementwise piecewise constant functions, and the remainder; y has the shape of x. The gradient of the
 // former is 0. nan stays nan, but its sign is 0. https://pytorch.org/docs/stable/torch.html#pointwise-ops

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "../../graph/op.hpp"
-#include "../../graph/variable.hpp"
+#include "detail/operands.hpp"
 
 // Elementwise trigonometric and hyperbolic functions, in radians; y has the shape of x. nan stays nan. tanh
 // is in elementwise.hpp. https://pytorch.org/docs/stable/torch.html#pointwise-ops

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "../../graph/op.hpp"
-#include "../../graph/variable.hpp"
+#include "detail/operands.hpp"
 
 namespace xgrad {
 

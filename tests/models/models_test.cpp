@@ -508,6 +508,72 @@ TEST(ModelErrorsTest, AnomaliesNameThePlaceInTheModel) {
       "(0, 0)");
 }
 
+TEST(ModelErrorsTest, ErrorsOfABackwardNameThePlaceInTheModel) {
+  const Outer model;
+  const Variable<float> x(xgrad::ones<float>({1, 3}), true);
+  const auto message = [](const Variable<float>& loss) {
+    return xgrad_tests::message_of<xgrad::GraphError>([&] { loss.backward(); });
+  };
+  Variable<float> loss = sum(model(x, true));
+  model.inner.linear.weight().assign(xgrad::ones<float>({2, 3}));
+  EXPECT_TRUE(message(loss).starts_with("layers.4.linear1: backward: value 1 that 'linear' saved"))
+      << message(loss);
+  loss = sum(model.inner.linear(x));
+  loss.backward();
+  EXPECT_TRUE(message(loss).starts_with("backward: the graph through 'sum' was released")) << "in no module";
+  {
+    const Outer shorter_lived;
+    loss = sum(shorter_lived(x, true));
+    shorter_lived.inner.linear.weight().assign(xgrad::ones<float>({2, 3}));
+  }
+  EXPECT_TRUE(message(loss).starts_with("backward: value 1 that 'linear' saved")) << message(loss);
+}
+
+struct Checkpointed : xgrad::Module<float> {
+  Checkpointed() : Module("Checkpointed"), outer(child("outer", Outer())) {}
+  Variable<float> operator()(const Variable<float>& x) const {
+    const auto scope = this->scope();
+    return xgrad::checkpoint([this](const Variable<float>& at) { return outer(at, true); }, x);
+  }
+  Outer outer;
+};
+
+TEST(ModelErrorsTest, ModulesHaveTheSameNamesInTheSecondRunOfACheckpoint) {
+  struct Names : xgrad::Watcher {
+    void on_module_begin(const xgrad::RunningModule& module) noexcept override {
+      list.push_back(module.name);
+    }
+    std::vector<std::string> list;
+  };
+  const Checkpointed model;
+  const Variable<float> x(xgrad::ones<float>({1, 3}), true);
+  Names first;
+  const Variable<float> loss = sum(model(x));
+  EXPECT_EQ(first.list, (std::vector<std::string>{"", "outer", "outer.layers.4", "outer.layers.4.linear1"}));
+  Names second;
+  loss.backward();
+  EXPECT_EQ(second.list, (std::vector<std::string>{"outer", "outer.layers.4", "outer.layers.4.linear1"}));
+}
+
+TEST(ModelErrorsTest, AModuleWithTwoParentsIsNamedByTheOneThatCallsIt) {
+  const Inner shared;
+  struct Parent : xgrad::Module<float> {
+    Parent(const char* name, const Inner& inner) : Module("Parent"), inner_(child(name, inner)) {}
+    Variable<float> operator()(const Variable<float>& x) const {
+      const auto scope = this->scope();
+      return inner_(x);
+    }
+
+   private:
+    Inner inner_;
+  };
+  const Parent encoder("encoder", shared), decoder("decoder", shared);
+  const Variable<float> x(xgrad::zeros<float>({1, 4}));
+  const std::string text = message_of_linear(x, 2, 3);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { encoder(x); }), "encoder.linear1: " + text);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { decoder(x); }), "decoder.linear1: " + text);
+}
+
 TEST(ModelErrorsTest, AMaskForEachSequenceIsNotTakenForOneOfQueries) {
   const xgrad::MultiHeadAttention<float> attention(4, 2);
   const Variable<float> x(xgrad::normal<float>({3, 3, 4}));
