@@ -18,6 +18,7 @@ class CopiedFiles;
 namespace xgrad::pretrained {
 
 namespace detail {
+struct TextOptions;
 template <class T>
 struct SentenceModules;
 }  // namespace detail
@@ -37,7 +38,8 @@ template <class T>
 class SentenceEmbedder {
  public:
   /// Reads an encoder and its tokenizer, modules.json with the modules it lists (Pooling, then any of Dense,
-  /// LayerNorm and Normalize), prompts and the maximum length; without modules.json, uses mean pooling.
+  /// LayerNorm and Normalize), prompts, the maximum length and truncate_dim; without modules.json, uses mean
+  /// pooling.
   /// Throws FileError for unreadable files and for unsupported modules.
   static SentenceEmbedder from_folder(const std::string& folder, const LoadOptions& options = {});
 
@@ -57,7 +59,8 @@ class SentenceEmbedder {
   Encoder<T> encoder() && { return encoder_; }
   const tokenizers::Tokenizer& tokenizer() const& { return tokenizer_; }
   tokenizers::Tokenizer tokenizer() && { return tokenizer_; }
-  /// Size of a vector.
+  /// Size of a vector: truncate_dim, if that is smaller than what the modules give, whose first numbers are
+  /// kept. They are not normalized again.
   std::size_t size() const;
   /// The poolings whose vectors come one after the other.
   std::vector<Pooling> poolings() const;
@@ -70,11 +73,13 @@ class SentenceEmbedder {
 
  private:
   SentenceEmbedder(Encoder<T> encoder, tokenizers::Tokenizer tokenizer,
+                   std::shared_ptr<const detail::TextOptions> texts,
                    std::shared_ptr<const detail::SentenceModules<T>> modules);
 
   Encoder<T> encoder_;
   tokenizers::Tokenizer tokenizer_;
   std::size_t max_length_;
+  std::shared_ptr<const detail::TextOptions> texts_;
   std::shared_ptr<const detail::SentenceModules<T>> modules_;
   std::shared_ptr<const xgrad::detail::CopiedFiles> files_;  // modules.json and the files it lists
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -10,22 +11,30 @@
 
 #include "../common/command_line.hpp"
 #include "../common/program.hpp"
+#include "../corpora/utf8.hpp"
 #include "common/texts.hpp"
 #include "common/words.hpp"
 
 using namespace apps;
 using namespace xgrad::pretrained;
 using xgrad::Array;
-using xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
+using xgrad::tokenizers::EncodeOptions, xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
 
 namespace {
+
+/// What the logits of a model mean. One label that is no number has a probability of its own, of which the
+/// others are not the rest: as in transformers' pipeline.
+ProblemType problem_of(const Config& config) {
+  using enum ProblemType;
+  const bool one = config.id2label.size() == 1;
+  const ProblemType problem = config.problem_type.value_or(single_label_classification);
+  return one && problem == single_label_classification ? multi_label_classification : problem;
+}
 
 /// "good 0.93  bad 0.05  neither 0.02", the most probable first; a number for regression.
 std::string verdict(const Config& config, const float* logits) {
   const std::size_t count = config.id2label.size();
-  const bool one = count == 1;
-  const ProblemType problem =
-      config.problem_type.value_or(one ? ProblemType::regression : ProblemType::single_label_classification);
+  const ProblemType problem = problem_of(config);
   std::vector<std::pair<double, std::size_t>> scores;
   double sum = 0;
   const double largest = *std::max_element(logits, logits + count);
@@ -72,16 +81,43 @@ std::string labelled_words(const Config& config, const std::string& text, const 
   return line;
 }
 
+struct Options {
+  std::string folder;
+  std::vector<std::string> texts;
+  std::optional<std::string> second;
+  bool pairs = false;
+};
+
+/// The texts as tokens; pairs if the options ask for them.
+Batch encoded(const Tokenizer& tokenizer, const Options& options, std::span<const std::string> texts,
+              std::size_t max_length) {
+  const EncodeOptions limit{.max_length = max_length};
+  if (options.second) {
+    const std::vector<std::string> seconds(texts.size(), *options.second);
+    return encode(tokenizer, texts, seconds, limit);
+  }
+  if (!options.pairs) return encode(tokenizer, texts, limit);
+  std::vector<std::string> firsts, seconds;
+  for (const std::string& text : texts) {
+    const std::size_t tab = text.find('\t');
+    if (tab == text.npos || text.find('\t', tab + 1) != text.npos)
+      throw std::runtime_error("a pair must be a text, a tab and a text, got " + printable(text));
+    firsts.push_back(text.substr(0, tab));
+    seconds.push_back(text.substr(tab + 1));
+  }
+  return encode(tokenizer, firsts, seconds, limit);
+}
+
 /// Prints show(config, text, encoding, logits, row) for each text.
 template <class Model, class Show>
-void classify(const std::string& folder, const std::vector<std::string>& given, const Show& show) {
-  const Tokenizer tokenizer = Tokenizer::from_folder(folder);
-  const Model model = Model::from_folder(folder);
+void classify(const Options& options, const Show& show) {
+  const Tokenizer tokenizer = Tokenizer::from_folder(options.folder);
+  const Model model = Model::from_folder(options.folder);
   model.encoder().skip_padding();
-  for_each_text(given, texts_of_a_batch, [&](std::span<const std::string> texts) {
+  for_each_text(options.texts, texts_of_a_batch, [&](std::span<const std::string> texts) {
     for (std::size_t begin = 0; begin < texts.size(); begin += texts_of_a_batch) {
       const auto part = texts.subspan(begin, std::min(texts_of_a_batch, texts.size() - begin));
-      const Batch batch = encode(tokenizer, part, {.max_length = model.config().max_length()});
+      const Batch batch = encoded(tokenizer, options, part, model.config().max_length());
       const Array<float> logits = model(batch).value();
       for (std::size_t i = 0; i < part.size(); ++i)
         std::puts(show(model.config(), part[i], batch.encodings[i], logits, i).c_str());
@@ -92,21 +128,25 @@ void classify(const std::string& folder, const std::vector<std::string>& given, 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string folder;
-  std::vector<std::string> texts;
+  Options options;
   CommandLine app(
       "Prints the probabilities of the labels of each text, or of each line of the input; with a model whose "
-      "head "
-      "labels tokens, each word with its label.");
-  app.add_option("DIR", folder, "The model's folder")->required();
-  app.add_option("TEXT", texts, "Texts; without any, the lines of the input");
+      "head labels tokens, each word with its label.");
+  app.add_option("DIR", options.folder, "The model's folder")->required();
+  app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
+  Option* const second =
+      app.add_option("--second", options.second, "Classify each text with this second one");
+  app.add_flag("--pairs", options.pairs, "Each text is a pair: a text, a tab and a second text")
+      ->excludes(second);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("classify", [&] {
     const xgrad::NoGrad guard;
-    if (Config::from_folder(folder).architecture.ends_with("ForTokenClassification")) {
-      classify<TokenClassifier<float>>(folder, texts, labelled_words);
+    if (!Config::from_folder(options.folder).architecture.ends_with("ForTokenClassification")) {
+      classify<SequenceClassifier<float>>(options, labelled_text);
+    } else if (options.second || options.pairs) {
+      throw std::runtime_error(options.folder + ": labels words, not pairs of texts");
     } else {
-      classify<SequenceClassifier<float>>(folder, texts, labelled_text);
+      classify<TokenClassifier<float>>(options, labelled_words);
     }
     return 0;
   });

@@ -51,6 +51,17 @@ void vectors(const std::string& folder) {
   // [vectors]
 }
 
+void pairs(const std::string& folder) {
+  std::cout << "# pairs\n";
+  // [pairs]
+  const auto reranker = pretrained::CrossEncoder<float>::from_folder(
+      folder, {.labels = std::vector<std::string>{"score"}});  // new weights, as the folder has no scores
+  const std::vector<std::string> documents{"The jury said", "It is late.", "It was early."};
+  const auto ranked = reranker.rank("When was it?", documents);  // (index, score), the highest score first
+  std::cout << ranked.size() << (ranked[0].second >= ranked[1].second ? " sorted" : " unsorted") << '\n';
+  // [pairs]
+}
+
 void training(const std::string& folder) {
   std::cout << "# training\n";
   // [training]
@@ -89,5 +100,6 @@ int main(int argc, char** argv) {
   tokens(folder);
   models(folder);
   vectors(folder);
+  pairs(folder);
   training(folder);
 }

@@ -10,6 +10,7 @@
 #include "../../ops/reduce/reductions.hpp"
 #include "folder_files.hpp"
 #include "json.hpp"
+#include "named_function.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {
@@ -31,33 +32,6 @@ constexpr std::pair<const char*, Pooling> pooling_flags[] = {
     {"pooling_mode_mean_sqrt_len_tokens", Pooling::mean_sqrt},
     {"pooling_mode_weightedmean_tokens", Pooling::weighted_mean},
     {"pooling_mode_lasttoken", Pooling::last_token}};
-
-template <class T>
-using VectorFunction = Variable<T> (*)(const Variable<T>&);
-
-template <class T>
-VectorFunction<T> function_of(const Json& name) {
-  using X = const Variable<T>&;
-  static const std::map<std::string, VectorFunction<T>> functions{
-      {"Tanh", [](X x) { return tanh(x); }},
-      {"Identity", [](X x) { return x; }},
-      {"ReLU", [](X x) { return relu(x); }},
-      {"GELU", [](X x) { return gelu(x); }},
-      {"SiLU", [](X x) { return silu(x); }},
-      {"Sigmoid", [](X x) { return sigmoid(x); }},
-      {"ELU", [](X x) { return elu(x); }},
-      {"LeakyReLU", [](X x) { return leaky_relu(x); }},
-      {"LogSigmoid", [](X x) { return log_sigmoid(x); }},
-      {"Softplus", [](X x) { return softplus(x); }}};
-  const std::string& text = name.text();
-  const auto found = functions.find(text.substr(text.rfind('.') + 1));
-  if (!text.starts_with("torch.nn.") || found == functions.end()) {
-    std::string names;
-    for (const auto& [known, function] : functions) names += (names.empty() ? "" : ", ") + known;
-    name.refuse("one of torch.nn's " + names);
-  }
-  return found->second;
-}
 
 /// A tensor of a module's model.safetensors.
 template <class T>
@@ -104,11 +78,10 @@ Variable<T> run(const VectorModule<T>& module, const Variable<T>& x) {
 }
 
 template <class T>
-SentenceModules<T>::SentenceModules(const std::string& folder, std::size_t hidden_size)
-    : size(hidden_size), files{"modules.json", "config_sentence_transformers.json"} {
-  if (exists(folder + "/modules.json")) read_modules(folder, hidden_size);
-  read_encoder_options(folder);
-  read_prompts(folder);
+SentenceModules<T>::SentenceModules(const std::string& folder, std::size_t hidden_size) : size(hidden_size) {
+  if (!exists(folder + "/modules.json")) return;
+  files.push_back("modules.json");
+  read_modules(folder, hidden_size);
 }
 
 template <class T>
@@ -181,6 +154,8 @@ void SentenceModules<T>::read_dense(const std::string& folder) {
     const auto given = config.find(name);
     if (given && given->text() != "sentence_embedding") given->refuse("sentence_embedding");
   }
+  if (const auto residual = config.find("use_residual"); residual && residual->boolean())
+    residual->refuse("false, as residual connections are not supported");
   const std::string path = weights_of(folder);
   const SafetensorsFile file(path);
   DenseModule<T> dense;
@@ -188,7 +163,7 @@ void SentenceModules<T>::read_dense(const std::string& folder) {
   const auto has_bias = config.find("bias");
   if (!has_bias || has_bias->boolean()) dense.bias = tensor_of<T>(file, path, "linear.bias", {out});
   const auto function = config.find("activation_function");
-  dense.function = function ? function_of<T>(*function) : [](const Variable<T>& x) { return tanh(x); };
+  dense.function = function ? function_named<T>(*function) : [](const Variable<T>& x) { return tanh(x); };
   vectors.emplace_back(std::move(dense));
   size = out;
 }
@@ -202,34 +177,6 @@ void SentenceModules<T>::read_layer_norm(const std::string& folder) {
   const SafetensorsFile file(path);
   vectors.emplace_back(LayerNormModule<T>{tensor_of<T>(file, path, "norm.weight", {size}),
                                           tensor_of<T>(file, path, "norm.bias", {size})});
-}
-
-template <class T>
-void SentenceModules<T>::read_encoder_options(const std::string& folder) {
-  for (const char* kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
-    const std::string name = std::string("sentence_") + kind + "_config.json";
-    if (!exists(folder + "/" + name)) continue;
-    files.push_back(name);
-    const Json config = Json::read(folder + "/" + name);
-    if (const auto length = config.find("max_seq_length"))
-      max_length = static_cast<std::size_t>(length->integer(1, 1 << 30));
-    if (const auto lower = config.find("do_lower_case")) lowers = lower->boolean();
-    return;
-  }
-}
-
-template <class T>
-void SentenceModules<T>::read_prompts(const std::string& folder) {
-  const std::string path = folder + "/config_sentence_transformers.json";
-  if (!exists(path)) return;
-  const Json config = Json::read(path);
-  if (const auto all = config.find("prompts")) {
-    for (const auto& [name, text] : all->members()) prompts.emplace(name, text.text());
-  }
-  const auto name = config.find("default_prompt_name");
-  if (!name) return;
-  default_prompt = name->text();
-  if (!prompts.contains(*default_prompt)) name->refuse("a name in prompts");
 }
 
 #define XGRAD_INSTANTIATE(T)          \

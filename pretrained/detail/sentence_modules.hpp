@@ -1,14 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "../../graph/variable.hpp"
 #include "../pooling.hpp"
+#include "named_function.hpp"
 
 // Not installed: the files of a folder of sentence-transformers.
 
@@ -18,7 +16,7 @@ namespace xgrad::pretrained::detail {
 template <class T>
 struct DenseModule {
   Variable<T> weight, bias;  // the bias may be undefined
-  Variable<T> (*function)(const Variable<T>&);
+  VectorFunction<T> function;
 };
 
 template <class T>
@@ -45,11 +43,6 @@ struct SentenceModules {
   std::size_t size;                // of a vector
   std::vector<std::string> files;  // what save() copies
 
-  std::map<std::string, std::string> prompts;
-  std::optional<std::string> default_prompt;
-  std::optional<std::size_t> max_length;
-  bool lowers = false;
-
   /// Throws FileError for unreadable files and for unsupported modules.
   SentenceModules(const std::string& folder, std::size_t hidden_size);
 
@@ -58,8 +51,6 @@ struct SentenceModules {
   void read_pooling(const std::string& path, std::size_t hidden_size);
   void read_dense(const std::string& folder);
   void read_layer_norm(const std::string& folder);
-  void read_encoder_options(const std::string& folder);
-  void read_prompts(const std::string& folder);
 };
 
 }  // namespace xgrad::pretrained::detail

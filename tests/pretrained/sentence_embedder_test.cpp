@@ -101,6 +101,21 @@ TEST(SentenceEmbedderTest, PromptsGoBeforeTexts) {
                 ": default_prompt_name must be a name in prompts, got \"q\"");
 }
 
+TEST(SentenceEmbedderTest, TruncatesVectorsBehindAllModules) {
+  const FolderCopy copy("bert_sentence");
+  const Array<double> whole = SentenceEmbedder<double>::from_folder(copy.path())(sentences);
+  copy.write("config_sentence_transformers.json", R"({"truncate_dim": 5})");
+  const auto embedder = SentenceEmbedder<double>::from_folder(copy.path());
+  EXPECT_EQ(embedder.size(), 5U);
+  xgrad_tests::expect_same_bits<double>(embedder(sentences), xt::view(whole, xt::all(), xt::range(0, 5)));
+  copy.write("config_sentence_transformers.json", R"({"truncate_dim": 33})");
+  xgrad_tests::expect_same_bits(SentenceEmbedder<double>::from_folder(copy.path())(sentences), whole);
+  copy.write("config_sentence_transformers.json", R"({"truncate_dim": -1})");
+  EXPECT_EQ(message_of<FileError>([&] { SentenceEmbedder<double>::from_folder(copy.path()); }),
+            copy.path("config_sentence_transformers.json") +
+                ": truncate_dim must be a whole number from 1 to 1073741824, got -1");
+}
+
 TEST(SentenceEmbedderTest, GradientsOfPoolingsAreRight) {
   std::mt19937 bits(3);
   std::normal_distribution<double> normal;
@@ -171,6 +186,10 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
                  R"({"in_features": 24, "out_features": 40, "activation_function": "os.system"})"),
       "2_Dense/config.json: activation_function must be one of torch.nn's ELU, GELU, Identity, LeakyReLU, "
       "LogSigmoid, ReLU, SiLU, Sigmoid, Softplus, Tanh, got \"os.system\"");
+  EXPECT_EQ(refusal_of("3_Dense/config.json",
+                       R"({"in_features": 40, "out_features": 16, "bias": false, "use_residual": true})"),
+            "3_Dense/config.json: use_residual must be false, as residual connections are not supported, got "
+            "true");
   EXPECT_EQ(refusal_of("4_LayerNorm/config.json", R"({"dimension": 17})"),
             "4_LayerNorm/config.json: dimension must be the size 16 of what comes before, got 17");
   EXPECT_EQ(refusal_of("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Dense"}])"),

@@ -245,6 +245,7 @@ class Folder {
     compare_outputs<T>();
     if (case_.contains("dropout_loss_float32")) compare_dropout<T>();
     if (case_.contains("sentences")) attempt(type, [&] { compare_sentences<T>(); });
+    if (case_.contains("pairs")) attempt(type, [&] { compare_pairs<T>(); });
     if (case_.contains("train")) {
       follow_training<T>();
       if (case_.at("train").contains("dropout")) follow_dropout<T>();
@@ -396,6 +397,27 @@ class Folder {
     }
     compare(name + ".embedding", Variable<T>(embedder(sentences, named)));
     embedder.encoder().skip_padding(false);
+  }
+
+  template <class T>
+  void compare_pairs() {
+    const auto encoder = CrossEncoder<T>::from_folder(path_, quietly());
+    std::vector<std::string> texts, seconds;
+    for (const json& pair : list_entry(case_, "pairs")) {
+      texts.push_back(pair.at(0).get<std::string>());
+      seconds.push_back(pair.at(1).get<std::string>());
+    }
+    const Batch batch = encode(encoder.tokenizer(), texts, seconds, {.max_length = encoder.max_length()});
+    const Input want = input("pairs");
+    compare_ids("pairs.input_ids", batch.input_ids, want.input_ids);
+    compare_ids("pairs.attention_mask", *batch.attention_mask, *want.attention_mask);
+    if (want.token_type_ids) compare_ids("pairs.token_type_ids", *batch.token_type_ids, *want.token_type_ids);
+    const auto compare_column = [&](const std::string& name, const Variable<T>& column) {
+      compare(name, xgrad::flatten(column), largest(name), float_rounding);  // the reference is one of floats
+    };
+    compare_column("pairs.logits", encoder.classifier()(batch));
+    compare_column("pairs.scores", encoder.scores(batch));
+    compare_column("pairs.scores", Variable<T>(encoder(texts, seconds, {.batch_size = 3})));
   }
 
   template <class T>

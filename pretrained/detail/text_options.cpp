@@ -1,0 +1,59 @@
+#include "text_options.hpp"
+
+#include "../../base/detail/json_text.hpp"
+#include "../../base/error.hpp"
+#include "../../files/tensor_view.hpp"
+#include "folder_files.hpp"
+#include "json.hpp"
+
+namespace xgrad::pretrained::detail {
+
+TextOptions::TextOptions(const std::string& folder) {
+  read_encoder_options(folder);
+  read_model_options(folder);
+}
+
+void TextOptions::read_encoder_options(const std::string& folder) {
+  for (const char* kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
+    const std::string name = std::string("sentence_") + kind + "_config.json";
+    if (!exists(folder + "/" + name)) continue;
+    files.push_back(name);
+    const Json config = Json::read(folder + "/" + name);
+    if (const auto length = config.find("max_seq_length"))
+      max_length = static_cast<std::size_t>(length->integer(1, 1 << 30));
+    if (const auto lower = config.find("do_lower_case")) lowers = lower->boolean();
+    return;
+  }
+}
+
+void TextOptions::read_model_options(const std::string& folder) {
+  const std::string file = "config_sentence_transformers.json";
+  if (!exists(folder + "/" + file)) return;
+  files.push_back(file);
+  const Json config = Json::read(folder + "/" + file);
+  if (const auto all = config.find("prompts")) {
+    for (const auto& [name, text] : all->members()) prompts.emplace(name, text.text());
+  }
+  if (const auto size = config.find("truncate_dim"))
+    truncate_dim = static_cast<std::size_t>(size->integer(1, 1 << 30));
+  const auto name = config.find("default_prompt_name");
+  if (!name) return;
+  default_prompt = name->text();
+  if (!prompts.contains(*default_prompt)) name->refuse("a name in prompts");
+}
+
+std::string TextOptions::prompt(const char* caller, const std::optional<std::string>& prompt,
+                                const std::optional<std::string>& name) const {
+  if (prompt) return *prompt;
+  const std::optional<std::string>& chosen = name ? name : default_prompt;
+  if (!chosen) return "";
+  const auto found = prompts.find(*chosen);
+  if (found != prompts.end()) return found->second;
+  std::string names;
+  for (const auto& [known, text] : prompts) names += (names.empty() ? "" : ", ") + known;
+  xgrad::detail::fail<ValueError>(caller, ": prompt_name must be ",
+                                  names.empty() ? "empty, as there are no prompts" : "one of " + names,
+                                  ", got ", xgrad::detail::in_quotes(*chosen));
+}
+
+}  // namespace xgrad::pretrained::detail

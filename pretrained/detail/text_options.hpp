@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+// Not installed: how a folder of sentence-transformers treats texts and vectors, but for modules.
+
+namespace xgrad::pretrained::detail {
+
+/// sentence_bert_config.json, or what older files call it, and config_sentence_transformers.json.
+struct TextOptions {
+  std::map<std::string, std::string> prompts;
+  std::optional<std::string> default_prompt;
+  std::optional<std::size_t> max_length;
+  std::optional<std::size_t> truncate_dim;  // of the vectors
+  bool lowers = false;
+  std::vector<std::string> files;  // that were read
+
+  /// Throws FileError.
+  explicit TextOptions(const std::string& folder);
+
+  /// What goes before texts: `prompt`, or else that of this name, or else the default one. Throws ValueError,
+  /// which begins with `caller`, for an unknown name.
+  std::string prompt(const char* caller, const std::optional<std::string>& prompt,
+                     const std::optional<std::string>& name) const;
+
+ private:
+  void read_encoder_options(const std::string& folder);
+  void read_model_options(const std::string& folder);
+};
+
+}  // namespace xgrad::pretrained::detail
