@@ -6,9 +6,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include <nlohmann/json.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/vocabulary.hpp>
 
+#include "csv_reader.hpp"
 #include "line_reader.hpp"
 #include "utf8.hpp"
 #include "word_labels.hpp"
@@ -16,18 +18,221 @@
 namespace apps {
 namespace {
 
+using nlohmann::json;
+
 /// The texts of a file, and whether their words have the labels.
 struct LabelledTexts {
   std::vector<LabelledText> texts;
   bool of_words = false;
+  bool named = true;  ///< whether the file names its columns
+  std::vector<std::string> notes;
 };
 
-/// "text<TAB>label".
-LabelledText labelled_line(const LineReader& reader, const std::string& line) {
-  const std::size_t tab = line.rfind('\t');
-  if (tab == line.npos || tab == 0 || tab + 1 == line.size())
-    reader.fail("a line must be a text, a tab and a label", line);
-  return {line.substr(0, tab), {line.substr(tab + 1)}};
+constexpr const char* blanks = " \t";
+
+bool is_blank(const std::string& line) { return line.find_first_not_of(blanks) == line.npos; }
+
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(blanks);
+  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields;
+  std::size_t begin = 0;
+  for (std::size_t tab; (tab = line.find('\t', begin)) != line.npos; begin = tab + 1)
+    fields.push_back(line.substr(begin, tab - begin));
+  fields.push_back(line.substr(begin));
+  return fields;
+}
+
+/// `"a", "b"`, of which an error shows the first.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
+  return names.size() > most ? text + " and " + std::to_string(names.size() - most) + " more" : text;
+}
+
+std::string at_line(const std::string& path, std::size_t line) {
+  return path + ":" + std::to_string(line) + ": ";
+}
+
+[[noreturn]] void fail(const std::string& path, std::size_t line, const std::string& what) {
+  throw std::runtime_error(at_line(path, line) + what);
+}
+
+/// The columns of a table that are read.
+class Columns {
+ public:
+  /// By the names in the first line.
+  Columns(const std::vector<std::string>& names, const LabelledForm& form, const std::string& path,
+          std::size_t line)
+      : count_(names.size()) {
+    label_ = place_of(names, form.label.value_or("label"), "--label", path, line);
+    if (form.second) second_ = place_of(names, *form.second, "--second", path, line);
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (i != label_ && i != second_ && !names[i].empty()) others.push_back(i);
+    }
+    const bool is_named = form.text || others.size() != 1;
+    text_ = is_named ? place_of(names, form.text.value_or("text"), "--text", path, line) : others.front();
+    std::vector<std::string> unused;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (i != label_ && i != second_ && i != text_) unused.push_back(names[i]);
+    }
+    if (!unused.empty()) note_ = path + ": columns that are not used: " + listed(unused);
+  }
+
+  /// Without names: the text, the second text of a pair, and the label.
+  explicit Columns(bool pairs)
+      : text_(0),
+        second_(pairs ? std::optional<std::size_t>(1) : std::nullopt),
+        label_(pairs ? 2 : 1),
+        count_(label_ + 1) {}
+
+  std::size_t count() const { return count_; }
+  const std::string& note() const { return note_; }
+
+  LabelledText text_of(const std::vector<std::string>& fields, const std::string& path,
+                       std::size_t line) const {
+    LabelledText text{fields[text_], {}, {trimmed(fields[label_])}, {line}};
+    if (second_) text.second = fields[*second_];
+    if (is_blank(text.text)) fail(path, line, "a text must not be blank");
+    if (text.labels.front().empty()) fail(path, line, "a label must not be blank");
+    return text;
+  }
+
+ private:
+  static std::size_t place_of(const std::vector<std::string>& names, const std::string& name,
+                              const char* option, const std::string& path, std::size_t line) {
+    const auto count = std::ranges::count(names, name);
+    if (count != 1)
+      fail(path, line,
+           std::string("the columns must have one of the name ") + printable(name) + ", or that of " +
+               option + ", got " + listed(names));
+    return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  }
+
+  std::size_t text_ = 0;
+  std::optional<std::size_t> second_;
+  std::size_t label_ = 0, count_;
+  std::string note_;
+};
+
+void note_blank_lines(std::size_t count, const std::string& path, LabelledTexts& all) {
+  if (count > 0)
+    all.notes.push_back(path + ": " + std::to_string(count) + " blank line" + (count == 1 ? "" : "s") +
+                        " left out");
+}
+
+/// Lines of columns, with tabs between. The first one names them if it has a column `label`, or if names are
+/// given.
+LabelledTexts read_lines(const std::string& path, const LabelledForm& form) {
+  LabelledTexts all;
+  LineReader reader(path);
+  std::optional<Columns> columns;
+  std::size_t blank_lines = 0;
+  for (std::string line; reader.next(line);) {
+    if (is_blank(line)) {
+      ++blank_lines;
+      continue;
+    }
+    const std::vector<std::string> fields = fields_of(line);
+    if (!columns) {
+      const bool named = form.text || form.second || form.label || std::ranges::count(fields, "label") == 1;
+      if (named && form.pairs)
+        reader.fail("the first line must be a pair and a label, or --second name a column instead of --pairs",
+                    line);
+      all.named = named;
+      if (named) {
+        columns.emplace(fields, form, path, reader.number());
+        continue;
+      }
+      columns.emplace(form.pairs);
+    }
+    if (fields.size() != columns->count())
+      reader.fail(columns->count() == 2
+                      ? "a line must be a text, a tab and a label"
+                      : "a line must have " + std::to_string(columns->count()) + " columns with tabs between",
+                  line);
+    all.texts.push_back(columns->text_of(fields, path, reader.number()));
+  }
+  note_blank_lines(blank_lines, path, all);
+  if (columns && !columns->note().empty()) all.notes.push_back(columns->note());
+  return all;
+}
+
+LabelledTexts read_csv(const std::string& path, const LabelledForm& form) {
+  LabelledTexts all;
+  CsvReader reader(path);
+  std::vector<std::string> fields;
+  if (!reader.next(fields)) return all;
+  const Columns columns(fields, form, path, reader.line());
+  while (reader.next(fields)) {
+    if (fields.size() != columns.count())
+      fail(path, reader.line(),
+           "a record must have " + std::to_string(columns.count()) + " fields, as the first one, got " +
+               std::to_string(fields.size()));
+    all.texts.push_back(columns.text_of(fields, path, reader.line()));
+  }
+  note_blank_lines(reader.blank_lines(), path, all);
+  if (!columns.note().empty()) all.notes.push_back(columns.note());
+  return all;
+}
+
+/// An object in a line, whose keys are unique.
+json object_in(const LineReader& reader, const std::string& line) {
+  std::set<std::string> keys;
+  bool unique = true;
+  const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::key && depth == 1)
+      unique = keys.insert(parsed.get<std::string>()).second && unique;
+    return true;
+  };
+  json object = json::parse(line, check, false);
+  if (!object.is_object()) reader.fail("a line must be a JSON object", line);
+  if (!unique) reader.fail("an object must have each key once", line);
+  return object;
+}
+
+LabelledTexts read_jsonl(const std::string& path, const LabelledForm& form) {
+  LabelledTexts all;
+  LineReader reader(path);
+  std::size_t blank_lines = 0;
+  for (std::string line; reader.next(line);) {
+    if (is_blank(line)) {
+      ++blank_lines;
+      continue;
+    }
+    const json object = object_in(reader, line);
+    const auto member = [&](const std::string& name, const char* option) -> const json& {
+      const auto found = object.find(name);
+      if (found == object.end())
+        reader.fail("an object must have the key " + printable(name) + ", or that of " + option, line);
+      return *found;
+    };
+    const auto text = [&](const std::string& name, const char* option) {
+      const json& value = member(name, option);
+      if (!value.is_string())
+        reader.fail("the value of " + printable(name) + " must be a string", value.dump());
+      return value.get<std::string>();
+    };
+    const json& label = member(form.label.value_or("label"), "--label");
+    if (!label.is_string() && !label.is_number_integer() && !label.is_boolean())
+      reader.fail("a label must be a string, a whole number or a bool", label.dump());
+    LabelledText read{text(form.text.value_or("text"), "--text"),
+                      {},
+                      {trimmed(label.is_string() ? label.get<std::string>() : label.dump())},
+                      {reader.number()}};
+    if (form.second) read.second = text(*form.second, "--second");
+    if (is_blank(read.text)) reader.fail("a text must not be blank", line);
+    if (read.labels.front().empty()) reader.fail("a label must not be blank", line);
+    all.texts.push_back(std::move(read));
+  }
+  note_blank_lines(blank_lines, path, all);
+  return all;
 }
 
 /// Adds the word of a line "word ... label" to the sentence.
@@ -39,76 +244,165 @@ void add_word(const LineReader& reader, const std::string& line, LabelledText& s
   if (!sentence.text.empty()) sentence.text += ' ';
   sentence.text += columns.front();
   sentence.labels.push_back(columns.back());
+  sentence.lines.push_back(reader.number());
 }
 
-LabelledTexts read_labelled_texts(const std::string& path) {
-  LabelledTexts all;
-  {
-    LineReader reader(path);
-    for (std::string line; reader.next(line);) {
-      if (!decode_utf8(line)) reader.fail("a line must be valid UTF-8", line);
-      all.of_words = all.of_words || line.find_first_not_of(" \t") == line.npos;
-    }
-  }
+LabelledTexts read_words(const std::string& path) {
+  LabelledTexts all{.texts = {}, .of_words = true, .named = true, .notes = {}};
   LineReader reader(path);
   LabelledText sentence;
   const auto end_sentence = [&] {
     if (!sentence.labels.empty()) all.texts.push_back(std::exchange(sentence, {}));
   };
   for (std::string line; reader.next(line);) {
-    if (!all.of_words) {
-      all.texts.push_back(labelled_line(reader, line));
-    } else if (line.find_first_not_of(" \t") == line.npos) {
+    if (is_blank(line)) {
       end_sentence();
     } else {
       add_word(reader, line, sentence);
     }
   }
   end_sentence();
+  return all;
+}
+
+/// What a file without a telling name has, "lines" or "words". Sentences of words have blank lines between;
+/// a text with a blank in front of the tab is none of their words.
+std::string format_in(const std::string& path) {
+  LineReader reader(path);
+  bool has_tabs = false, has_texts = false, has_blank_lines = false, has_gaps = false, is_first = true;
+  for (std::string line; reader.next(line);) {
+    if (!decode_utf8(line)) reader.fail("a line must be valid UTF-8", line);
+    if (is_blank(line)) {
+      has_blank_lines = true;
+      continue;
+    }
+    const std::size_t tab = line.rfind('\t');
+    has_tabs = has_tabs || tab != line.npos;
+    has_texts = has_texts || (tab != line.npos && line.find(' ') < tab);
+    has_gaps = has_gaps || (has_blank_lines && !is_first);
+    is_first = false;
+  }
+  return (has_tabs ? has_gaps && !has_texts : has_blank_lines) ? "words" : "lines";
+}
+
+std::string format_of(const std::string& path, const LabelledForm& form) {
+  std::string name = path;
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  const std::string told = form.format;
+  const std::string in_lines = format_in(path);  // which checks that the file is UTF-8, too
+  if (!told.empty()) return told;
+  if (name.ends_with(".csv")) return "csv";
+  if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return "jsonl";
+  for (const char* ending : {".conll", ".conllu", ".bio", ".iob", ".iob2"}) {
+    if (name.ends_with(ending)) return "words";
+  }
+  return form.text || form.second || form.label || form.pairs ? "lines" : in_lines;
+}
+
+LabelledTexts read_labelled_texts(const std::string& path, const LabelledForm& form) {
+  const std::string format = format_of(path, form);
+  if (format == "words" && (form.text || form.second || form.label || form.pairs))
+    throw std::runtime_error(path + ": has words with labels, which have no names of columns and no pairs");
+  if (format != "lines" && form.pairs)
+    throw std::runtime_error(path + ": has named columns: --second must name that of second texts");
+  LabelledTexts all = format == "csv"     ? read_csv(path, form)
+                      : format == "jsonl" ? read_jsonl(path, form)
+                      : format == "words" ? read_words(path)
+                                          : read_lines(path, form);
   if (all.texts.empty()) throw std::runtime_error(path + ": must hold texts with labels, got none");
   return all;
+}
+
+std::map<std::string, std::size_t> counts_of(const std::vector<LabelledText>& texts) {
+  std::map<std::string, std::size_t> counts;
+  for (const LabelledText& text : texts)
+    for (const std::string& label : text.labels) ++counts[label];
+  return counts;
+}
+
+/// Whether the first text's label is the only one that no other text has: a name of a column, most likely.
+bool seems_named(const std::vector<LabelledText>& texts) {
+  const auto counts = counts_of(texts);
+  return counts.at(texts.front().labels.front()) == 1 &&
+         std::ranges::count_if(counts, [](const auto& entry) { return entry.second == 1; }) == 1;
+}
+
+/// A label that no text to train on has cannot be predicted.
+void check_labels(const std::vector<LabelledText>& test, const std::vector<std::string>& labels,
+                  const std::string& path, const std::string& data) {
+  for (const LabelledText& text : test) {
+    for (std::size_t i = 0; i < text.labels.size(); ++i) {
+      if (!std::ranges::binary_search(labels, text.labels[i]))
+        fail(path, text.lines[i],
+             "a label must be one of those in " + data + ", " + listed(labels) + ", got " +
+                 printable(text.labels[i]));
+    }
+  }
+}
+
+/// A tenth of the texts becomes held out, but for those whose labels no other text has.
+void hold_out(std::vector<LabelledText> texts, LabelledSplit& split) {
+  xgrad::Generator generator(0);  // the same texts in every run
+  const std::size_t count = texts.size() / 10;
+  const auto parts = xgrad::random_split(texts.size(), {count, texts.size() - count}, generator);
+  std::set<std::string> known;
+  for (const std::size_t i : parts[1]) {
+    known.insert(texts[i].labels.begin(), texts[i].labels.end());
+    split.train.push_back(std::move(texts[i]));
+  }
+  for (const std::size_t i : parts[0]) {
+    const auto is_known = [&](const std::string& label) { return known.contains(label); };
+    const bool can_be_predicted = std::ranges::all_of(texts[i].labels, is_known);
+    known.insert(texts[i].labels.begin(), texts[i].labels.end());
+    (can_be_predicted ? split.test : split.train).push_back(std::move(texts[i]));
+  }
 }
 
 }  // namespace
 
 std::vector<std::string> LabelledSplit::labels() const {
-  std::set<std::string> found;
-  for (const LabelledText& text : train) found.insert(text.labels.begin(), text.labels.end());
-  return {found.begin(), found.end()};
+  std::vector<std::string> labels;
+  for (const auto& [label, count] : counts_of(train)) labels.push_back(label);
+  return labels;
 }
 
-LabelledSplit read_labelled(const std::string& data, const std::string& test) {
-  LabelledTexts all = read_labelled_texts(data);
-  LabelledSplit split{.train = {}, .test = {}, .of_words = all.of_words};
+LabelledSplit read_labelled(const std::string& data, const std::string& test, const LabelledForm& form) {
+  LabelledTexts all = read_labelled_texts(data, form);
+  LabelledSplit split{.train = {}, .test = {}, .of_words = all.of_words, .notes = std::move(all.notes)};
+  const bool has_names = !all.named && seems_named(all.texts);
+  const std::size_t first_line = all.texts.front().lines.front();
+  const std::string first_label = all.texts.front().labels.front();
   if (!test.empty()) {
-    LabelledTexts held_out = read_labelled_texts(test);
+    LabelledTexts held_out = read_labelled_texts(test, form);
     if (held_out.of_words != all.of_words)
       throw std::runtime_error(test + ": must label " + (all.of_words ? "words" : "texts") + ", as " + data +
                                " does");
     split.train = std::move(all.texts);
     split.test = std::move(held_out.texts);
+    split.notes.insert(split.notes.end(), held_out.notes.begin(), held_out.notes.end());
   } else {
-    const std::size_t held_out = all.texts.size() / 10;
-    if (held_out == 0)
+    if (all.texts.size() < 10)
       throw std::runtime_error(data + ": must hold 10 texts or more, one of them held out, got " +
                                std::to_string(all.texts.size()));
-    xgrad::Generator generator(0);  // the same texts in every run
-    const auto parts =
-        xgrad::random_split(all.texts.size(), {held_out, all.texts.size() - held_out}, generator);
-    for (const std::size_t i : parts[0]) split.test.push_back(std::move(all.texts[i]));
-    for (const std::size_t i : parts[1]) split.train.push_back(std::move(all.texts[i]));
+    hold_out(std::move(all.texts), split);
+    if (split.test.empty())
+      throw std::runtime_error(data + ": must have labels that several texts have, got none to hold out");
   }
-  const std::size_t labels = split.labels().size();
-  if (labels < 2 || labels > max_classes)
+  const std::vector<std::string> labels = split.labels();
+  if (labels.size() < 2 || labels.size() > max_classes)
     throw std::runtime_error(data + ": must have 2 to " + std::to_string(max_classes) + " labels, got " +
-                             std::to_string(labels));
+                             std::to_string(labels.size()));
+  check_labels(split.test, labels, test, data);
+  if (has_names)
+    fail(data, first_line,
+         "the first label must be that of another line, too, as all others are; if the line names "
+         "the columns, --label must be the name of the labels; got " +
+             printable(first_label));
   return split;
 }
 
 double most_frequent_label_accuracy(const LabelledSplit& split) {
-  std::map<std::string, std::size_t> counts;
-  for (const LabelledText& text : split.train)
-    for (const std::string& label : text.labels) ++counts[label];
+  const auto counts = counts_of(split.train);
   const auto best = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
   std::size_t right = 0, all = 0;
   for (const LabelledText& text : split.test) {

@@ -29,6 +29,7 @@ namespace {
 
 struct FineTuneOptions : RunOptions {
   std::string model, data, test, save;
+  LabelledForm form;
   std::size_t epochs = 3, freeze = 0, patience = 3;
   std::optional<std::size_t> max_length;
 };
@@ -37,7 +38,8 @@ struct FineTuneOptions : RunOptions {
 struct Example {
   tokenizers::Encoding encoding;
   std::vector<std::int64_t> labels;
-  std::size_t asked;  ///< labels to predict, those of words that were cut off among them
+  std::size_t asked;    ///< labels to predict, those of words that were cut off among them
+  bool is_cut = false;  ///< whether the text has more tokens
 };
 
 struct Batch {
@@ -55,24 +57,24 @@ struct Score {
 /// Makes examples of texts, and batches of examples.
 class Reader {
  public:
-  static constexpr std::int64_t unknown_label = -1;
-
   Reader(const tokenizers::Tokenizer& tokenizer, const std::vector<std::string>& labels,
          std::size_t max_length, bool of_words)
       : tokenizer_(tokenizer), max_length_(max_length), of_words_(of_words) {
-    for (const std::string& label : labels) ids_.emplace(label, ids_.size());
+    for (const std::string& label : labels) ids_.emplace(label, static_cast<std::int64_t>(ids_.size()));
   }
 
   Example operator()(const LabelledText& text) const {
-    Example example{tokenizer_.encode(text.text, {.max_length = max_length_}), {}, text.labels.size()};
+    Example example{encoded(text, max_length_ + 1), {}, text.labels.size()};
+    example.is_cut = example.encoding.size() > max_length_;
+    if (example.is_cut) example.encoding = encoded(text, max_length_);
     if (!of_words_) {
-      example.labels = {id_of(text.labels.front())};
+      example.labels = {ids_.at(text.labels.front())};
       return example;
     }
     example.labels.assign(example.encoding.size(), -100);
     const auto tokens = first_tokens(example.encoding, word_begins(text.text));
     for (std::size_t word = 0; word < tokens.size(); ++word) {
-      if (tokens[word]) example.labels[*tokens[word]] = id_of(text.labels[word]);
+      if (tokens[word]) example.labels[*tokens[word]] = ids_.at(text.labels[word]);
     }
     return example;
   }
@@ -97,16 +99,16 @@ class Reader {
   }
 
  private:
-  /// A label that is not in the training texts is never right.
-  std::int64_t id_of(const std::string& label) const {
-    const auto found = ids_.find(label);
-    return found == ids_.end() ? unknown_label : static_cast<std::int64_t>(found->second);
+  tokenizers::Encoding encoded(const LabelledText& text, std::size_t max_length) const {
+    const tokenizers::EncodeOptions limit{.max_length = max_length};
+    return text.second ? tokenizer_.encode(text.text, *text.second, limit)
+                       : tokenizer_.encode(text.text, limit);
   }
 
   const tokenizers::Tokenizer& tokenizer_;
   std::size_t max_length_;
   bool of_words_;
-  std::map<std::string, std::size_t> ids_;
+  std::map<std::string, std::int64_t> ids_;
 };
 
 using Classifier = std::variant<pretrained::SequenceClassifier<float>, pretrained::TokenClassifier<float>>;
@@ -213,8 +215,10 @@ std::vector<std::string> labels_for(const std::vector<std::string>& found, const
 std::uint64_t checksum_of(const LabelledSplit& split) {
   std::uint64_t sum = 0;
   for (const std::vector<LabelledText>* texts : {&split.train, &split.test}) {
-    for (const LabelledText& text : *texts)
+    for (const LabelledText& text : *texts) {
       sum = apps::checksum_of(text.labels, apps::checksum_of({&text.text, 1}, sum));
+      if (text.second) sum = apps::checksum_of({&*text.second, 1}, sum);
+    }
   }
   return sum;
 }
@@ -230,6 +234,11 @@ void save(const Model& model, const tokenizers::Tokenizer& tokenizer, const std:
   if (folder.empty()) return;  // as on all ranks but the first
   model.visit([&](const auto& m) { save_folder(m, folder); });
   tokenizer.save(folder);
+}
+
+/// A text in the report.
+std::string shown(const LabelledText& text) {
+  return text.second ? text.text + " / " + *text.second : text.text;
 }
 
 /// Shows the first text in the report that is short enough to be read there; there may be none.
@@ -249,7 +258,7 @@ void show_in_report(TrainingRun& run, const Model& model, const Reader& reader,
     return all.sum / static_cast<float>(all.weight);
   };
   const std::vector<std::string> tokens = tokens_of(tokenizer, example->encoding.ids);
-  const std::string text = texts[place].text;
+  const std::string text = shown(texts[place]);
   const auto predictions = [=](xgrad::ReportStep& step) {
     const xgrad::Array<float> probabilities = model.probabilities(batch);
     for (std::size_t i = 0; i < batch.labels.size(); ++i) {
@@ -266,7 +275,9 @@ void show_in_report(TrainingRun& run, const Model& model, const Reader& reader,
 int run(FineTuneOptions options) {
   MetricsFile metrics(options.metrics);
   check_writable_folder(options.save);
-  const LabelledSplit split = read_labelled(options.data, options.test);
+  const LabelledSplit split = read_labelled(options.data, options.test, options.form);
+  const auto note = note_of(options);
+  for (const std::string& left_out : split.notes) note(left_out);
   xgrad::manual_seed(options.seed);
   const pretrained::Config config = pretrained::Config::from_folder(options.model);
   const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
@@ -277,8 +288,13 @@ int run(FineTuneOptions options) {
   const Reader reader(tokenizer, labels, max_length, split.of_words);
   std::vector<Example> training = examples_of(reader, split.train);
   // A sentence of which the tokenizer leaves nothing has nothing to learn.
-  std::erase_if(training, [](const Example& example) { return std::ranges::max(example.labels) < 0; });
+  const std::size_t empty =
+      std::erase_if(training, [](const Example& example) { return std::ranges::max(example.labels) < 0; });
+  if (empty > 0)
+    note(std::to_string(empty) + " sentences are left out, as the tokenizer leaves no word of them");
   const std::vector<Example> held_out = examples_of(reader, split.test);
+  const auto cut = std::ranges::count_if(training, &Example::is_cut);
+  if (cut > 0) note(std::to_string(cut) + " texts are cut to " + std::to_string(max_length) + " tokens");
   std::vector<std::size_t> lengths;
   lengths.reserve(training.size());
   for (const Example& example : training) lengths.push_back(example.encoding.size());
@@ -327,13 +343,22 @@ int main(int argc, char** argv) {
   FineTuneOptions options;
   static_cast<RunOptions&>(options) = {.steps = 0, .batch = 32, .lr = 5e-5};
   CommandLine app(
-      "Fine-tunes a pretrained encoder to classify texts, lines `text<TAB>label`, or words, lines of columns "
-      "with "
-      "the word first and its label last and a blank line after each sentence.");
+      "Fine-tunes a pretrained encoder to classify texts, in lines `text<TAB>label`, CSV or JSONL, or words, "
+      "in lines of columns with the word first and its label last and a blank line after each sentence.");
   app.add_option("DIR", options.model, "The folder of the model")->required();
   app.add_option("DATA", options.data, "The file of texts and labels")->required();
   app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
   app.add_option("--test", options.test, "Hold out the texts of this file instead of a tenth of DATA");
+  app.add_option("--format", options.form.format,
+                 "Format of the files: lines, words, csv or jsonl; by default that of their names or lines")
+      ->check(one_of({"lines", "words", "csv", "jsonl"}));
+  app.add_option("--text", options.form.text,
+                 "Name of the column of texts; by default 'text', or the only one");
+  app.add_option("--label", options.form.label, "Name of the column of labels; by default 'label'");
+  Option* const second =
+      app.add_option("--second", options.form.second, "Classify pairs: name of the column of second texts");
+  app.add_flag("--pairs", options.form.pairs, "Classify pairs in lines `text<TAB>second text<TAB>label`")
+      ->excludes(second);
   app.add_option("--epochs", options.epochs, "Passes over the texts; ignored with --steps")
       ->check(in_range<std::size_t>(1, 10'000))
       ->capture_default_str();

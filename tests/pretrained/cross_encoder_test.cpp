@@ -38,7 +38,7 @@ class CrossEncoderTest : public testing::Test {
   /// What the function makes of the logit of a pair, with the logit in front.
   std::pair<double, double> score() const {
     const CrossEncoder<double> encoder = load();
-    const Batch batch = encoder.tokenizer().encode(Texts{"my feet"}, Texts{"the old house"});
+    const Batch batch = encode(encoder.tokenizer(), Texts{"my feet"}, Texts{"the old house"});
     return {encoder.classifier()(batch).value()(0, 0), encoder.scores(batch).value()(0, 0)};
   }
 
@@ -82,7 +82,7 @@ TEST_F(CrossEncoderTest, TheNewestFileNamesTheFunction) {
 
 TEST_F(CrossEncoderTest, SeveralLabelsHaveTheirLogits) {
   const auto encoder = CrossEncoder<double>::from_folder(xgrad_tests::model_folder("bert_classifier"));
-  const Batch batch = encoder.tokenizer().encode(Texts{"my feet"}, Texts{"the old house"});
+  const Batch batch = encode(encoder.tokenizer(), Texts{"my feet"}, Texts{"the old house"});
   xgrad_tests::expect_same_bits(encoder.scores(batch).value(), encoder.classifier()(batch).value());
   EXPECT_EQ(message_of<ValueError>([&] { encoder.rank("a", Texts{"b"}); }),
             "CrossEncoder: rank needs a model of one label, got 3");
@@ -165,7 +165,7 @@ TEST_F(CrossEncoderTest, ProgramsTakePairs) {
   // One label has a probability, if it is no number.
   const auto classified = [&](const std::string& more) { return output_of("classify " + folder + more); };
   const auto logit = [&] {
-    const Batch batch = encoder.tokenizer().encode(Texts{"my feet"}, Texts{"feet"});
+    const Batch batch = encode(encoder.tokenizer(), Texts{"my feet"}, Texts{"feet"});
     return double{encoder.classifier()(batch).value()(0, 0)};
   };
   char probability[32], number[32];

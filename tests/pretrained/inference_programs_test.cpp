@@ -179,6 +179,27 @@ TEST_F(FineTuneTest, ResumesAndRepeatsToTheBit) {
   }
 }
 
+TEST_F(FineTuneTest, LearnsLabelsOfPairsInCsv) {
+  std::string records = "id,premise,hypothesis,label\r\n";
+  for (int i = 0; i < 30; ++i) {
+    records += i % 2 == 0 ? "1,\"my shoes, my feet\",feet,yes \r\n"
+                          : "2,the old house,\"it is a \"\"shoe\"\"\",no\r\n";
+  }
+  folder_.write("pairs.csv", records);
+  const std::string run =
+      command("bert_sentence", "pairs.csv", "--text premise --second hypothesis --epochs 20 --batch 8");
+  EXPECT_TRUE(output_of(run + " 2>/dev/null").starts_with("27 texts to train on, 3 held out, 2 labels, "));
+  EXPECT_EQ(output_of("classify " + folder_.path("out") +
+                      " --pairs \"$(printf 'my shoes, my feet\\tfeet')\" \"$(printf 'the old house\\tit is a "
+                      "\\\"shoe\\\"')\" | cut -d ' ' -f 1"),
+            "yes\nno\n");
+  EXPECT_EQ(xgrad_tests::run_program(run + " --steps 1 --max-length 9 2>&1 >/dev/null | grep -v weights")
+                .output.find(folder_.path("pairs.csv") + ": columns that are not used: \"id\"\n"),
+            0U);
+  const std::string cut = xgrad_tests::run_program(run + " --steps 1 --max-length 7 2>&1 >/dev/null").output;
+  EXPECT_NE(cut.find(" texts are cut to 7 tokens\n"), cut.npos) << cut;
+}
+
 TEST_F(FineTuneTest, RefusesFilesThatDoNotFit) {
   const auto refusal = [&](const std::string& text, const std::string& more = "") {
     folder_.write("bad", text);
@@ -194,6 +215,8 @@ TEST_F(FineTuneTest, RefusesFilesThatDoNotFit) {
   EXPECT_EQ(refusal("a\tx\n", "--test " + folder_.path("texts.tsv")),
             ": must have 2 to 1000 labels, got 1\n");
   EXPECT_EQ(refusal("a\xff\tx\n"), ":1: a line must be valid UTF-8, got \"a\\xFF\\x09x\"\n");
+  EXPECT_EQ(refusal("it was new\tnew\n", "--test " + folder_.path("texts.tsv")),
+            ": must have 2 to 1000 labels, got 1\n");
   EXPECT_EQ(error_of(command("bert_sentence", "texts.tsv", "--test " + folder_.path("words.conll"))),
             "fine_tune: " + folder_.path("words.conll") + ": must label texts, as " +
                 folder_.path("texts.tsv") + " does\n");
