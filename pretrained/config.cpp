@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "../base/error.hpp"
+#include "../tokenizers/detail/files/model_folder.hpp"
 #include "detail/family.hpp"
+#include "detail/folder_files.hpp"
 
 namespace xgrad::pretrained {
 namespace {
@@ -36,18 +38,35 @@ const Names<const char*>& refused() {
   return names;
 }
 
-Family family_of(const Json& json) {
-  const Json name = json.at("model_type");
-  Names<Family> families;
+/// The family of the class that the config names, "BertForMaskedLM", if it names one.
+std::optional<Family> family_of_class(const Json& json) {
+  const auto classes = json.find("architectures");
+  if (!classes || classes->items().empty()) return std::nullopt;
+  const std::string name = classes->items().front().text();
   for (const FamilyInfo* const one : all_families()) {
-    if (name.text() == one->model_type) return one->family;
-    families.emplace_back(one->model_type, one->family);
+    const std::string begin = one->class_name;
+    if (name.starts_with(begin + "For") || name == begin + "Model") return one->family;
+  }
+  return std::nullopt;
+}
+
+Family family_of(const Json& json) {
+  Names<Family> families;
+  for (const FamilyInfo* const one : all_families()) families.emplace_back(one->model_type, one->family);
+  const auto name = json.find("model_type");
+  if (!name) {  // as in files of 2019
+    if (const auto family = family_of_class(json)) return *family;
+    json.fail("model_type is missing, and architectures names no class that tells it: add \"model_type\", " +
+              detail::listed(families));
+  }
+  for (const auto& [known, family] : families) {
+    if (name->text() == known) return family;
   }
   std::string reason = " (the supported encoders)";
   for (const auto& [known, why] : refused()) {
-    if (name.text() == known) reason = std::string(", as ") + why;
+    if (name->text() == known) reason = std::string(", as ") + why;
   }
-  name.refuse(detail::listed(families) + reason);
+  name->refuse(detail::listed(families) + reason);
 }
 
 /// Fields that say nothing of what an encoder computes: of the program that wrote them, of generated texts,
@@ -207,6 +226,7 @@ std::map<std::string, std::string> written(Config config) {
 }  // namespace
 
 Config Config::from_folder(const std::string& folder) {
+  tokenizers::detail::check_folder(folder);
   const Json json = Json::read(folder + "/config.json");
   Config config = config_in(json);
   config.read_ = json.dump();

@@ -84,8 +84,9 @@ struct Config {
   /// Throws ValueError for inconsistent sizes. Every loaded config is checked.
   void check() const;
 
-  /// Reads config.json of a folder. Throws FileError for a missing or invalid field, and for unsupported
-  /// models, with the reason:
+  /// Reads config.json of a folder. A file without model_type has that of the class in `architectures`.
+  /// Throws FileError for a missing or invalid field, for a path that is no folder of a model, and for
+  /// unsupported models, with the reason:
   /// "model/config.json: model_type must be albert, bert, [...] or xlm-roberta, as its attention to relative
   /// positions is not supported, got "deberta-v2"".
   static Config from_folder(const std::string& folder);

@@ -6,6 +6,7 @@
 
 #include "../base/detail/folder_files.hpp"
 #include "../base/error.hpp"
+#include "detail/files/model_folder.hpp"
 #include "detail/files/pipeline.hpp"
 #include "detail/unicode/unicode.hpp"
 
@@ -326,6 +327,7 @@ Tokenizer Tokenizer::from_folder(const std::string& folder, const TokenizerOptio
   static const std::vector<std::string> names{
       "tokenizer.json", "tokenizer_config.json",   "vocab.txt",        "vocab.json",
       "merges.txt",     "special_tokens_map.json", "added_tokens.json"};
+  detail::check_folder(folder);
   Pipeline pipeline = detail::read_pipeline(folder, options.lowercase);
   return Tokenizer(std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, names}}));
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <xgrad/base/file.hpp>
+#include <xgrad/pretrained/find_model.hpp>
 
 #include "../common/command_line.hpp"
 #include "../common/program.hpp"
@@ -37,10 +38,12 @@ int main(int argc, char** argv) {
       "Writes a model as an ONNX file for any runtime, and checks the file. Writes a pretrained folder to "
       "FILE.onnx, or to a folder for transformers.js, with onnx/model.onnx and the files of the tokenizer. "
       "Writes a model saved by train_tagger or train_syllables to FILE.onnx.");
-  app.add_option("model", model, "A pretrained folder, or a safetensors file")->required();
+  app.add_option("model", model, "A pretrained folder, its name in the hub's cache, or a safetensors file")
+      ->required();
   app.add_option("out", out, "An .onnx file, or a folder")->required();
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("export_onnx", [&] {
+    if (!model.ends_with(".safetensors")) model = xgrad::pretrained::find_model(model);
     const bool is_file = out.ends_with(".onnx");
     if (!is_file && !fs::is_directory(model))
       throw std::runtime_error(out + ": the file must end with .onnx");

@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Prints the probabilities of the labels of each text, or of each line of the input; with a model whose "
       "head labels tokens, each word with its label.");
-  app.add_option("DIR", options.folder, "The model's folder")->required();
+  app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")->required();
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   Option* const second =
       app.add_option("--second", options.second, "Classify each text with this second one");
@@ -141,6 +141,7 @@ int main(int argc, char** argv) {
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("classify", [&] {
     const xgrad::NoGrad guard;
+    options.folder = find_model(options.folder);
     if (!Config::from_folder(options.folder).architecture.ends_with("ForTokenClassification")) {
       classify<SequenceClassifier<float>>(options, labelled_text);
     } else if (options.second || options.pairs) {

@@ -50,7 +50,7 @@ void print_vectors(const Array<float>& vectors) {
 }
 
 int run(const Options& options) {
-  const auto embedder = SentenceEmbedder<float>::from_folder(options.folder);
+  const auto embedder = SentenceEmbedder<float>::from_folder(find_model(options.folder));
   embedder.encoder().skip_padding();
   std::vector<float> all;  // what is compared or saved together
   std::size_t count = 0;
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Prints the vector of each text, or of each line of the input, as a line of numbers. modules.json in "
       "the folder of the sentence encoder defines the computation.");
-  app.add_option("DIR", options.folder, "The model's folder")->required();
+  app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")->required();
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   app.add_flag("--similar", options.similar, "Print a table of the cosines of all pairs of texts instead");
   app.add_option("--npy", options.npy, "Save the vectors to this file instead, (texts, size)");

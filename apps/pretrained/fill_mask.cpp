@@ -50,13 +50,14 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Prints the most probable words for each mask in a text, or in each line of the input; the mask is the "
       "tokenizer's, [MASK] or <mask>.");
-  app.add_option("DIR", folder, "The model's folder")->required();
+  app.add_option("DIR", folder, "The model's folder, or its name in the hub's cache")->required();
   app.add_option("TEXT", texts, "Texts; without any, the lines of the input");
   app.add_option("--top", top, "Guesses for each mask")
       ->check(in_range<std::size_t>(1, 1000))
       ->capture_default_str();
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("fill_mask", [&] {
+    folder = find_model(folder);
     const Tokenizer tokenizer = Tokenizer::from_folder(folder);
     const auto model = MaskedLM<float>::from_folder(folder);
     const std::int64_t mask = tokenizer.mask_id();

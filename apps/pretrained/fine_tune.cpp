@@ -275,6 +275,7 @@ void show_in_report(TrainingRun& run, const Model& model, const Reader& reader,
 int run(FineTuneOptions options) {
   MetricsFile metrics(options.metrics);
   check_writable_folder(options.save);
+  options.model = pretrained::find_model(options.model);
   const LabelledSplit split = read_labelled(options.data, options.test, options.form);
   const auto note = note_of(options);
   for (const std::string& left_out : split.notes) note(left_out);
@@ -345,7 +346,7 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Fine-tunes a pretrained encoder to classify texts, in lines `text<TAB>label`, CSV or JSONL, or words, "
       "in lines of columns with the word first and its label last and a blank line after each sentence.");
-  app.add_option("DIR", options.model, "The folder of the model")->required();
+  app.add_option("DIR", options.model, "The folder of the model, or its name in the hub's cache")->required();
   app.add_option("DATA", options.data, "The file of texts and labels")->required();
   app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
   app.add_option("--test", options.test, "Hold out the texts of this file instead of a tenth of DATA");

@@ -234,8 +234,9 @@ void show_in_report(TrainingRun& run, const Model& model, const tokenizers::Toke
       [=] { return model.loss(batch.input, batch.labels); }, predictions);
 }
 
-int run(const PretrainOptions& options) {
+int run(PretrainOptions options) {
   MetricsFile metrics(options.metrics);
+  options.model = pretrained::find_model(options.model);
   xgrad::manual_seed(options.seed);
   const Model model = Model::from_folder(options.model, {.note = note_of(options)});
   const auto tokenizer = load_tokenizer(options, model);
@@ -293,7 +294,9 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Trains a BERT to predict hidden tokens, as it was pretrained, on the Brown corpus or on a text of "
       "your own.");
-  app.add_option("model", options.model, "The folder of the model, such as tiny_bert's")->required();
+  app.add_option("model", options.model,
+                 "The folder of the model, such as tiny_bert's, or its name in the hub's cache")
+      ->required();
   app.add_option("--text", options.text,
                  "Train on this file of texts separated by blank lines instead of the Brown corpus");
   app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();

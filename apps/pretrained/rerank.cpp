@@ -25,7 +25,7 @@ struct Options {
 };
 
 int run(const Options& options) {
-  const auto encoder = CrossEncoder<float>::from_folder(options.folder);
+  const auto encoder = CrossEncoder<float>::from_folder(find_model(options.folder));
   encoder.classifier().encoder().skip_padding();
   std::vector<std::string> all;
   for_each_text(options.texts, texts_at_once, [&](std::span<const std::string> texts) {
@@ -45,7 +45,9 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Prints each text, or each line of the input, behind its score with the query, the highest score "
       "first.");
-  app.add_option("DIR", options.folder, "The folder of a cross-encoder with one label")->required();
+  app.add_option("DIR", options.folder,
+                 "The folder of a cross-encoder with one label, or its name in the hub's cache")
+      ->required();
   app.add_option("QUERY", options.query, "The query, the first text of each pair")->required();
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   app.add_option("--top", options.top, "Print only so many texts")

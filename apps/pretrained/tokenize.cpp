@@ -52,7 +52,7 @@ void print_tokens(const Tokenizer& tokenizer, const Encoding& encoding, bool ids
 }
 
 int run(const Options& options) {
-  const Tokenizer tokenizer = Tokenizer::from_folder(options.folder);
+  const Tokenizer tokenizer = Tokenizer::from_folder(find_model(options.folder));
   const EncodeOptions how{.max_length = options.max_length};
   for_each_text(options.texts, 1, [&](std::span<const std::string> texts) {
     for (const std::string& text : texts) {
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Prints the tokens of each text, or of each line of the input, as a pretrained model's tokenizer makes "
       "them.");
-  app.add_option("DIR", options.folder, "The model's folder")->required();
+  app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")->required();
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   app.add_option("--second", options.second, "A second text, to encode each text as a pair with it");
   app.add_option("--max-length", options.max_length,

@@ -105,7 +105,7 @@ TEST_F(OnnxProgramsTest, ExportRefusesWhatIsNoModel) {
   const std::string missing = folder_.path("missing"), out = folder_.path("out");
   EXPECT_EQ(error_of("export_onnx", 2), "export_onnx: model is required; --help lists the arguments\n");
   EXPECT_EQ(error_of("export_onnx " + missing + " " + out + ".onnx"),
-            "export_onnx: " + missing + ": cannot be read: No such file or directory\n");
+            "export_onnx: " + missing + ": must be the folder of a model, got no such path\n");
   EXPECT_EQ(error_of("export_onnx " + classifier + "/model.safetensors " + out),
             "export_onnx: " + out + ": the file must end with .onnx\n");
   EXPECT_EQ(error_of("export_onnx " + classifier + "/model.safetensors " + out + ".onnx"),

@@ -276,7 +276,21 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
   EXPECT_EQ(refusal("model_type", "deberta-v2"),
             families + ", as its attention to relative positions is not supported, got \"deberta-v2\"");
   EXPECT_EQ(refusal("model_type", "what"), families + " (the supported encoders), got \"what\"");
-  EXPECT_EQ(refusal("model_type", nullptr), "model_type is missing");
+  EXPECT_EQ(refusal("model_type", nullptr), "no exception");  // the class tells it
+  copy.write("config.json", original);
+  for (const nlohmann::json& classes :
+       {nlohmann::json(nullptr), nlohmann::json::array(), nlohmann::json{"BertiForMaskedLM"}}) {
+    copy.configure([&](nlohmann::json& config) {
+      config.erase("model_type");
+      config["architectures"] = classes;
+    });
+    EXPECT_EQ(
+        message_of<FileError>([&] { Config::from_folder(copy.path()); }),
+        copy.path("config.json") +
+            ": model_type is missing, and architectures names no class that tells it: add \"model_type\", "
+            "albert, bert, camembert, distilbert, electra, eurobert, modernbert, mpnet, roberta, t5 or "
+            "xlm-roberta");
+  }
   EXPECT_EQ(refusal("position_embedding_type", "relative_key"),
             "position_embedding_type must be \"absolute\", as attention to relative positions is not "
             "supported, got "

@@ -185,7 +185,7 @@ TEST_F(PretrainingTest, RefusesWhatCannotBe) {
   EXPECT_EQ(error_of("pretrain " + folder_.path("model"), 2),
             "pretrain: --save is required; --help lists the arguments\n");
   EXPECT_EQ(error_of("pretrain " + missing + " --save " + missing),
-            "pretrain: " + missing + "/config.json: cannot be read: No such file or directory\n");
+            "pretrain: " + missing + ": must be the folder of a model, got no such path\n");
   EXPECT_EQ(error_of(pretrain("out", "--max-length 17")),
             "pretrain: --max-length must be at most 16, as the model's, got 17\n");
   EXPECT_EQ(error_of(pretrain("text", "")),

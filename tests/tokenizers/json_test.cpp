@@ -1,6 +1,8 @@
 #include "../../tokenizers/detail/files/json.hpp"
 #include "../../base/error.hpp"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "../expect_error.hpp"
@@ -23,6 +25,22 @@ TEST(JsonTest, ReadsValuesOfTheTypeThatIsAskedFor) {
   const auto members = json.at("b").members();
   ASSERT_EQ(members.size(), 2U);
   EXPECT_EQ(members[0].first, "c");
+}
+
+TEST(JsonTest, ReadsTheNumbersOfPython) {
+  const Json json =
+      Json::parse("f", R"({"a": NaN, "b": [-Infinity, Infinity], "c": "a \"NaN\\", "NaN": "Infinity"})");
+  EXPECT_EQ(message_of<FileError>([&] { json.at("a").number(-1, 1); }),
+            "f: a must be a number from -1 to 1, got nan");
+  EXPECT_EQ(message_of<FileError>([&] { json.at("a").text(); }), "f: a must be a string, got nan");
+  EXPECT_EQ(message_of<FileError>([&] { json.at("b").items()[0].integer(0, 1); }),
+            "f: b[0] must be a whole number from 0 to 1, got -inf");
+  EXPECT_TRUE(std::isinf(json.at("b").items()[1].number(0, INFINITY)));
+  EXPECT_EQ(json.at("c").text(), "a \"NaN\\");
+  EXPECT_EQ(json.at("NaN").text(), "Infinity");
+  EXPECT_EQ(json.dump(), R"({"NaN":"Infinity","a":null,"b":[null,null],"c":"a \"NaN\\"})");
+  EXPECT_NE(message_of<FileError>([&] { Json::parse("f", "[NaNa]"); }).find("f: must be JSON"),
+            std::string::npos);
 }
 
 TEST(JsonTest, NamesThePlaceOfWhatItRefuses) {

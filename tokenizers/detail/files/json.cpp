@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -16,6 +18,40 @@ using xgrad::detail::in_quotes;
 
 constexpr std::size_t most_bytes = std::size_t{128} << 20, most_values = 8'000'000, most_levels = 64;
 
+/// The numbers that Python writes, and JSON does not have; one stands in the text as a string that begins so.
+constexpr std::pair<std::string_view, double> python_numbers[] = {
+    {"NaN", std::numeric_limits<double>::quiet_NaN()},
+    {"Infinity", std::numeric_limits<double>::infinity()},
+    {"-Infinity", -std::numeric_limits<double>::infinity()}};
+constexpr char python_mark = '\x7f';
+
+/// The text with such numbers, outside of strings, as marked strings.
+std::string with_marks(std::string_view text) {
+  std::string marked;
+  marked.reserve(text.size());
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size();) {
+    if (!in_string) {
+      const auto begins = [&](const auto& entry) { return text.substr(i).starts_with(entry.first); };
+      const auto found = std::ranges::find_if(python_numbers, begins);
+      if (found != std::end(python_numbers)) {
+        marked += '"';
+        marked += python_mark;
+        marked += found->first;
+        marked += '"';
+        i += found->first.size();
+        continue;
+      }
+    }
+    if (in_string && text[i] == '\\' && i + 1 < text.size())
+      marked += text[i++];
+    else if (text[i] == '"')
+      in_string = !in_string;
+    marked += text[i++];
+  }
+  return marked;
+}
+
 /// Builds the document from nlohmann's SAX events, which show what its own builder would not: keys that come
 /// twice, and how deep and how large it gets before it is there.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
@@ -27,7 +63,13 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(std::int64_t value) override { return put(value); }
   bool number_unsigned(std::uint64_t value) override { return put(value); }
   bool number_float(double value, const std::string&) override { return put(value); }
-  bool string(std::string& value) override { return put(std::move(value)); }
+  bool string(std::string& value) override {
+    if (value.starts_with(python_mark)) {
+      for (const auto& [name, number] : python_numbers)
+        if (value.substr(1) == name) return put(number);
+    }
+    return put(std::move(value));
+  }
   bool binary(nlohmann::json::binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(nlohmann::json::object()); }
   bool start_array(std::size_t) override { return open(nlohmann::json::array()); }
@@ -84,6 +126,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 std::string shown(const nlohmann::json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    return xgrad::detail::text(value.get<double>());
   return value.is_string() ? in_quotes(value.get_ref<const std::string&>()) : value.dump();
 }
 
@@ -110,6 +154,8 @@ Json Json::parse(const std::string& path, std::string_view text) {
     xgrad::detail::fail<FileError>(path, ": must be JSON, got a zero byte");
   auto file = std::make_shared<File>(File{path, {}});
   Builder builder(file->path, file->root);
+  std::string marked;
+  if (text.find("NaN") != text.npos || text.find("Infinity") != text.npos) text = marked = with_marks(text);
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   const nlohmann::json* const root = &file->root;
   return {std::move(file), root, ""};

@@ -20,7 +20,7 @@ namespace xgrad::tokenizers::detail {
 class Json {
  public:
   /// Reads a file: UTF-8, at most 128 MB, 64 levels and 8 million values, without duplicate keys in an
-  /// object. Throws FileError otherwise.
+  /// object. NaN, Infinity and -Infinity are numbers, as Python writes them. Throws FileError otherwise.
   static Json read(const std::string& path);
 
   /// Parses a text; `path` is its name in errors.
@@ -51,7 +51,7 @@ class Json {
   /// The file and the place in it, as errors name them.
   std::string place() const;
 
-  /// The value as JSON.
+  /// The value as JSON, in which NaN and infinite numbers are null.
   std::string dump() const;
 
   /// Throws FileError: the location, then "must be `expected`, got " and this value.

@@ -1,0 +1,30 @@
+#include "model_folder.hpp"
+
+#include <filesystem>
+
+#include "../../../base/detail/folder_files.hpp"
+#include "../../../base/detail/json_text.hpp"
+#include "../../../base/error.hpp"
+#include "json.hpp"
+
+namespace xgrad::tokenizers::detail {
+
+void check_folder(const std::string& folder) {
+  std::error_code error;
+  const auto status = std::filesystem::status(folder, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_directory(status))
+    xgrad::detail::fail<FileError>(
+        folder,
+        ": must be a folder with config.json, model.safetensors and the files of a "
+        "tokenizer, got a file; save one from Python with "
+        "model.save_pretrained(folder) and tokenizer.save_pretrained(folder)");
+  const std::string adapter = folder + "/adapter_config.json";
+  if (xgrad::detail::exists(folder + "/config.json") || !xgrad::detail::exists(adapter)) return;
+  const auto base = Json::read(adapter).find("base_model_name_or_path");
+  xgrad::detail::fail<FileError>(
+      folder, ": must be a whole model, got an adapter",
+      base ? " of " + xgrad::detail::in_quotes(base->text()) : "",
+      ", which is not supported; save both as one from Python with model.merge_and_unload()");
+}
+
+}  // namespace xgrad::tokenizers::detail

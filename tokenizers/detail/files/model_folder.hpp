@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+// Not installed.
+
+namespace xgrad::tokenizers::detail {
+
+/// Throws FileError for a file in place of a model's folder, and for a folder of an adapter alone.
+void check_folder(const std::string& folder);
+
+}  // namespace xgrad::tokenizers::detail
