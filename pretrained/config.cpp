@@ -31,8 +31,6 @@ const Names<const char*>& refused() {
   static const Names<const char*> names{
       {"deberta", "its attention to relative positions is not supported"},
       {"deberta-v2", "its attention to relative positions is not supported"},
-      {"nomic_bert", "its block is not supported"},
-      {"new", "its block is not supported"},
       {"gpt2", "it is a decoder"},
       {"llama", "it is a decoder"}};
   return names;
@@ -201,7 +199,7 @@ void name_fields(Fields& fields, Config& config) {
 
 Config config_in(const Json& json) {
   Config config = Config::of(family_of(json));
-  Fields fields(json);
+  Fields fields(json, info_of(config.model_type).other_fields);
   name_fields(fields, config);
   fields.refuse_others(info_of(config.model_type).model_type);
   config.id2label = labels_of(json);

@@ -18,8 +18,10 @@ struct FamilyOptions;
 /// arXiv:1910.01108), RoBERTa (Liu et al. 2019, arXiv:1907.11692), XLM-RoBERTa (Conneau et al. 2020,
 /// arXiv:1911.02116), CamemBERT (Martin et al. 2020, arXiv:1911.03894), ELECTRA (Clark et al. 2020,
 /// arXiv:2003.10555), MPNet (Song et al. 2020, arXiv:2004.09297), ALBERT (Lan et al. 2020, arXiv:1909.11942),
-/// ModernBERT (Warner et al. 2024, arXiv:2412.13663), EuroBERT (Boizard et al. 2025, arXiv:2503.05500), and
-/// the encoder of T5 (Raffel et al. 2020, arXiv:1910.10683).
+/// ModernBERT (Warner et al. 2024, arXiv:2412.13663), EuroBERT (Boizard et al. 2025, arXiv:2503.05500), the
+/// encoder of T5 (Raffel et al. 2020, arXiv:1910.10683), Nomic BERT (Nussbaum et al. 2024, arXiv:2402.01613),
+/// GTE (Zhang et al. 2024, arXiv:2407.19669) as Hugging Face's class and, gte_new, as the code on the hub
+/// spells it, and Jina Embeddings v3 (Sturua et al. 2024, arXiv:2409.10173).
 enum class Family {
   bert,
   distilbert,
@@ -31,7 +33,11 @@ enum class Family {
   albert,
   modernbert,
   eurobert,
-  t5
+  t5,
+  nomic_bert,
+  gte,
+  gte_new,
+  jina_embeddings_v3
 };
 
 /// Activation function of a feed-forward network, as in `hidden_act`.

@@ -21,7 +21,9 @@ void save_folder(const Model<T>& model, const std::string& folder) {
   xgrad::detail::make_folder(folder);
   const bool is_double = std::is_same_v<T, double>;
   const std::string text = model.config().json(model.architecture(), is_double ? "float64" : "float32");
-  save_safetensors(model.state_dict(), folder + "/model.safetensors", {{"format", "pt"}});
+  const detail::FamilyInfo& family = detail::info_of(model.config().model_type);
+  save_safetensors(detail::as_stored(family.stored_as, family.prefix, model.state_dict()),
+                   folder + "/model.safetensors", {{"format", "pt"}});
   xgrad::detail::write_file(folder + "/config.json", text);
 }
 

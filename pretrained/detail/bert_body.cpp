@@ -1,5 +1,7 @@
 #include "bert_body.hpp"
 
+#include "rotary_fields.hpp"
+
 namespace xgrad::pretrained::detail {
 
 BlockForm block_form(const Config& config) {
@@ -28,7 +30,8 @@ void bert_fields(Fields& fields, Config& config) {
 }
 
 void absolute_positions(Fields& fields) {
-  fields.must_be("position_embedding_type", "absolute", "attention to relative positions is not supported");
+  fields.must_be("position_embedding_type", "absolute",
+                 "other positions than learned ones are not supported");
 }
 
 SequenceForm pooled_sequences(const Config& config) {
@@ -53,8 +56,8 @@ template <class T>
 BertBody<T>::BertBody(const Config& config, Weights& weights, const BertForm& form)
     : Body<T>(config),
       layer_names_(form.layers),
-      embeddings_(this->child(
-          "embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."}, form.counts_after_padding))) {
+      embeddings_(
+          this->child("embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."}, form.positions))) {
   const From from{weights, ""};
   if (config.embedding_size != config.hidden_size) {
     project_ = this->linear(from, "embeddings_project", {config.embedding_size, config.hidden_size});
@@ -62,6 +65,13 @@ BertBody<T>::BertBody(const Config& config, Weights& weights, const BertForm& fo
   }
   BlockForm block = block_form(config);
   if (!form.drops_attention) block.drop_attention = 0;
+  if (form.drops_inner) block.drop_inner = config.hidden_dropout_prob;
+  block.biases = form.biases;
+  if (form.positions == Positions::rotary) {
+    RotaryConfig rotary = options_of<RotaryOptions>(config).rotary;
+    rotary.dim = block.head_dim = head_dim(config);
+    rotary_.emplace(rotary, config.max_position_embeddings);
+  }
   for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
     const std::string name = layer_name(i);
     layers_.push_back(this->child(name, PostNormBlock<T>(block, from.below(name), form.names)));
@@ -72,9 +82,11 @@ template <class T>
 Variable<T> BertBody<T>::operator()(const EncoderCall<T>& call) const {
   Variable<T> x = embeddings_(call);
   if (project_) x = (*project_)(x);
+  std::optional<RotaryTables<T>> rotary;
+  if (rotary_) rotary = (*rotary_)(call.input.input_ids.shape(1));
   for (const PostNormBlock<T>& layer : layers_) {
     call.keep(x);
-    x = layer(call, {.mask = call.mask}, x);
+    x = layer(call, {.mask = call.mask, .rotary = rotary ? &*rotary : nullptr}, x);
   }
   return x;
 }

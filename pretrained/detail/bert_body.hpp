@@ -8,9 +8,11 @@ namespace xgrad::pretrained::detail {
 /// How a relative differs.
 struct BertForm {
   BlockNames names;
-  const char* layers;                 ///< "encoder.layer."
-  bool drops_attention = true;        ///< the output of attention
-  bool counts_after_padding = false;  ///< of TokenEmbeddings
+  const char* layers;                        ///< "encoder.layer."
+  bool drops_attention = true;               ///< the output of attention
+  bool drops_inner = false;                  ///< what `down` gets
+  Positions positions = Positions::counted;  ///< rotary: the config has RotaryOptions
+  BlockBiases biases = {};
 };
 
 /// Embeddings of words, positions and types, their norm, and blocks (Devlin et al. 2019, arXiv:1810.04805).
@@ -23,7 +25,7 @@ class BertBody : public Body<T> {
   const Embedding<T>& words() const override { return embeddings_.words(); }
   std::vector<std::string> embedding_names() const override { return names_; }
   std::string layer_name(std::size_t i) const override { return layer_names_ + std::to_string(i); }
-  bool packs() const override { return true; }
+  bool packs() const override { return !rotary_; }
 
  private:
   const char* layer_names_;
@@ -31,6 +33,7 @@ class BertBody : public Body<T> {
   TokenEmbeddings<T> embeddings_;
   std::optional<Linear<T>> project_;  // to the width of the layers
   std::vector<PostNormBlock<T>> layers_;
+  std::optional<RotaryPositions<T>> rotary_;
 };
 
 /// A maker of such bodies, for FamilyInfo.

@@ -20,9 +20,16 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
+constexpr std::size_t most_kept_angles = std::size_t{1} << 22;
+
 template <class T>
 Variable<T> project(const Variable<T>& x, const Projection<T>& by) {
   return linear(x, by.weight, by.bias);
+}
+
+/// Of queries, keys and values.
+std::size_t width_of(const BlockForm& form) {
+  return form.head_dim == 0 ? form.size : form.heads * form.head_dim;
 }
 
 }  // namespace
@@ -70,8 +77,17 @@ AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias
 }
 
 template <class T>
-RotaryTables<T> first_rows(const RotaryTables<T>& tables, std::size_t length) {
-  return {narrow(tables.cos, 0, 0, length), narrow(tables.sin, 0, 0, length)};
+RotaryPositions<T>::RotaryPositions(const RotaryConfig& config, std::size_t max_length) : config_(config) {
+  const bool depends = std::holds_alternative<DynamicScaling>(config.scaling) ||
+                       std::holds_alternative<LongScaling>(config.scaling);
+  const std::size_t rows = most_kept_angles / std::max<std::size_t>(config.dim, 1);
+  kept_ = rotary_tables<T>(config, depends ? 0 : std::min(max_length, rows));
+}
+
+template <class T>
+RotaryTables<T> RotaryPositions<T>::operator()(std::size_t length) const {
+  if (length > kept_.cos.shape(0)) return rotary_tables<T>(config_, length);
+  return {narrow(kept_.cos, 0, 0, length), narrow(kept_.sin, 0, 0, length)};
 }
 
 template <class T>
@@ -141,16 +157,18 @@ Variable<T> gated_activation(HiddenAct f, const Variable<T>& gate, const Variabl
 }
 
 template <class T>
-TokenEmbeddings<T>::TokenEmbeddings(const Config& config, const From& from, bool counts_after_padding)
+TokenEmbeddings<T>::TokenEmbeddings(const Config& config, const From& from, Positions positions)
     : Assembled<T>("Embeddings"),
-      counts_after_padding_(counts_after_padding),
+      counts_after_padding_(positions == Positions::after_padding),
       pad_(config.pad_token_id.value_or(0)),
       drop_(config.hidden_dropout_prob),
       words_(this->embedding(from, "word_embeddings", config.vocab_size, config.embedding_size,
                              config.pad_token_id)),
-      positions_(this->embedding(from, "position_embeddings", config.max_position_embeddings,
-                                 config.embedding_size,
-                                 counts_after_padding ? config.pad_token_id : std::nullopt)),
+      positions_(positions == Positions::rotary
+                     ? std::nullopt
+                     : std::optional(this->embedding(
+                           from, "position_embeddings", config.max_position_embeddings, config.embedding_size,
+                           counts_after_padding_ ? config.pad_token_id : std::nullopt))),
       types_(config.type_vocab_size == 0
                  ? std::nullopt
                  : std::optional(this->embedding(from, "token_type_embeddings", config.type_vocab_size,
@@ -160,9 +178,9 @@ TokenEmbeddings<T>::TokenEmbeddings(const Config& config, const From& from, bool
 template <class T>
 Variable<T> TokenEmbeddings<T>::positions(const EncoderCall<T>& call) const {
   const Ids& ids = call.input.input_ids;
-  if (counts_after_padding_) return positions_(packed(positions_after_padding(ids, pad_), call.packing));
-  if (call.packing != nullptr) return positions_(packed(counted_positions(ids), call.packing));
-  return narrow(positions_.weight(), 0, 0, ids.shape(1));
+  if (counts_after_padding_) return (*positions_)(packed(positions_after_padding(ids, pad_), call.packing));
+  if (call.packing != nullptr) return (*positions_)(packed(counted_positions(ids), call.packing));
+  return narrow(positions_->weight(), 0, 0, ids.shape(1));
 }
 
 template <class T>
@@ -173,20 +191,23 @@ Variable<T> TokenEmbeddings<T>::operator()(const EncoderCall<T>& call) const {
     sum = sum + (call.input.token_type_ids ? (*types_)(packed(*call.input.token_type_ids, call.packing))
                                            : select(types_->weight(), 0, 0));
   }
-  return this->drop(norm_(sum + positions(call)), drop_);
+  return this->drop(norm_(positions_ ? sum + positions(call) : sum), drop_);
 }
 
 template <class T>
 PostNormBlock<T>::PostNormBlock(const BlockForm& form, const From& from, const BlockNames& names)
     : Assembled<T>("EncoderLayer"),
       form_(form),
-      query_(this->linear(from, names.query, {form.size, form.size})),
-      key_(this->linear(from, names.key, {form.size, form.size})),
-      value_(this->linear(from, names.value, {form.size, form.size})),
-      out_(this->linear(from, names.out, {form.size, form.size})),
+      query_(this->linear(from, names.query, {form.size, width_of(form), form.biases.attention})),
+      key_(this->linear(from, names.key, {form.size, width_of(form), form.biases.attention})),
+      value_(this->linear(from, names.value, {form.size, width_of(form), form.biases.attention})),
+      out_(this->linear(from, names.out, {width_of(form), form.size, form.biases.attention})),
       norm1_(this->norm(from, names.norm1, form.size, form.eps)),
-      up_(this->linear(from, names.up, {form.size, form.inner})),
-      down_(this->linear(from, names.down, {form.inner, form.size})),
+      gate_(names.gate == nullptr
+                ? std::nullopt
+                : std::optional(this->linear(from, names.gate, {form.size, form.inner, form.biases.up}))),
+      up_(this->linear(from, names.up, {form.size, form.inner, form.biases.up})),
+      down_(this->linear(from, names.down, {form.inner, form.size, form.biases.down})),
       norm2_(this->norm(from, names.norm2, form.size, form.eps)) {}
 
 template <class T>
@@ -198,11 +219,13 @@ Variable<T> PostNormBlock<T>::operator()(const EncoderCall<T>& call, const Sight
   const Variable<T> context =
       attend(call, sight, x, projection(query_), projection(key_), projection(value_), options);
   const Variable<T> y = norm1_(this->drop(out_(context), form_.drop_attention), x);
-  return norm2_(this->drop(down_(activation(form_.act, up_(y))), form_.drop_output), y);
+  const Variable<T> inner =
+      gate_ ? gated_activation(form_.act, (*gate_)(y), up_(y)) : activation(form_.act, up_(y));
+  return norm2_(this->drop(down_(this->drop(inner, form_.drop_inner)), form_.drop_output), y);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                    \
-  template RotaryTables<T> first_rows(const RotaryTables<T>&, std::size_t);                     \
+  template class RotaryPositions<T>;                                                            \
   template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);             \
   template Variable<T> attend(const EncoderCall<T>&, const Sight<T>&, const Variable<T>&,       \
                               const Projection<T>&, const Projection<T>&, const Projection<T>&, \

@@ -56,9 +56,20 @@ struct Sight {
 template <class T>
 AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias);
 
-/// The rows of the first positions.
+/// The tables of rotary positions for sequences of any length. Those of short ones are kept, where the length
+/// does not change the angles.
 template <class T>
-RotaryTables<T> first_rows(const RotaryTables<T>& tables, std::size_t length);
+class RotaryPositions {
+ public:
+  /// Throws ValueError as rotary_tables does.
+  RotaryPositions(const RotaryConfig& config, std::size_t max_length);
+
+  RotaryTables<T> operator()(std::size_t length) const;
+
+ private:
+  RotaryConfig config_;
+  RotaryTables<T> kept_;
+};
 
 template <class T>
 Projection<T> projection(const Linear<T>& linear) {
@@ -101,12 +112,18 @@ class Body : public Assembled<T> {
 template <class T>
 Variable<T> activation(HiddenAct act, const Variable<T>& x);
 
-/// drop(norm(words + types + positions)), each of which is learned; types may be absent.
+/// Where the positions of tokens are.
+enum class Positions {
+  counted,        ///< learned, from 0
+  after_padding,  ///< learned, behind that of padding, which has one of its own
+  rotary,         ///< in attention
+};
+
+/// drop(norm(words + types + positions)), each of which is learned; types and positions may be absent.
 template <class T>
 class TokenEmbeddings : public Assembled<T> {
  public:
-  /// With `counts_after_padding` positions begin behind that of padding, which has one of its own.
-  TokenEmbeddings(const Config& config, const From& from, bool counts_after_padding);
+  TokenEmbeddings(const Config& config, const From& from, Positions positions);
 
   Variable<T> operator()(const EncoderCall<T>& call) const;
   const Embedding<T>& words() const { return words_; }
@@ -117,8 +134,8 @@ class TokenEmbeddings : public Assembled<T> {
   bool counts_after_padding_;
   std::int64_t pad_;
   double drop_;
-  Embedding<T> words_, positions_;
-  std::optional<Embedding<T>> types_;
+  Embedding<T> words_;
+  std::optional<Embedding<T>> positions_, types_;
   LayerNorm<T> norm_;
 };
 
@@ -126,9 +143,15 @@ class TokenEmbeddings : public Assembled<T> {
 template <class T>
 Variable<T> gated_activation(HiddenAct f, const Variable<T>& gate, const Variable<T>& x);
 
-/// The names of the parts of a block in files.
+/// The names of the parts of a block.
 struct BlockNames {
   const char *query, *key, *value, *out, *norm1, *up, *down, *norm2;
+  const char* gate = nullptr;  ///< null: the feed-forward network is not gated
+};
+
+/// The parts of a block that have biases, beside the norms.
+struct BlockBiases {
+  bool attention = true, up = true, down = true;
 };
 
 /// The sizes of a block, its function, and where it drops.
@@ -137,10 +160,13 @@ struct BlockForm {
   HiddenAct act;
   double eps;
   double drop_weights, drop_attention, drop_output;  ///< of attention weights, its output, the block's output
+  double drop_inner = 0;                             ///< of what `down` gets
+  std::size_t head_dim = 0;                          ///< 0: size / heads
+  BlockBiases biases = {};
 };
 
-/// y = norm1(x + drop(out(attention(x)))), z = norm2(y + drop(down(act(up(y))))), all with biases (Devlin et
-/// al. 2019, arXiv:1810.04805).
+/// y = norm1(x + drop(out(attention(x)))), z = norm2(y + drop(down(drop(act(up(y)))))) (Devlin et al. 2019,
+/// arXiv:1810.04805), or with act(gate(y)) up(y) for act(up(y)) (Shazeer 2020, arXiv:2002.05202).
 template <class T>
 class PostNormBlock : public Assembled<T> {
  public:
@@ -152,6 +178,7 @@ class PostNormBlock : public Assembled<T> {
   BlockForm form_;
   Linear<T> query_, key_, value_, out_;
   LayerNorm<T> norm1_;
+  std::optional<Linear<T>> gate_;
   Linear<T> up_, down_;
   LayerNorm<T> norm2_;
 };

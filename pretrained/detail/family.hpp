@@ -6,6 +6,7 @@
 
 #include "body.hpp"
 #include "fields.hpp"
+#include "stored_as.hpp"
 
 // Not installed: what a family of encoders says of itself, in a file of pretrained/families/.
 namespace xgrad::pretrained::detail {
@@ -45,12 +46,15 @@ struct TokenForm {
 /// A family: names, a reader of its config.json, a body, and heads.
 struct FamilyInfo {
   Family family;
-  const char* model_type;          ///< "bert"
-  const char* class_name;          ///< "Bert"
-  const char* prefix;              ///< "bert.", of a body's parameters in a model for a task
-  const char* pooler = nullptr;    ///< "pooler.dense", null for families without
-  bool narrow_embeddings = false;  ///< embedding_size is a field of its own
-  bool free_heads = false;         ///< the sizes of heads do not add up to hidden_size
+  const char* model_type;                       ///< "bert"
+  const char* class_name;                       ///< "Bert"
+  const char* prefix;                           ///< "bert.", of a body's parameters in a model for a task
+  const char* old_prefix = nullptr;             ///< another one, in files of other programs
+  const char* pooler = nullptr;                 ///< "pooler.dense", null for families without
+  bool narrow_embeddings = false;               ///< embedding_size is a field of its own
+  bool free_heads = false;                      ///< the sizes of heads do not add up to hidden_size
+  std::span<const StoredAs> stored_as = {};     ///< names in files, where they are others
+  std::span<const Spelling> other_fields = {};  ///< second names of fields
 
   void (*defaults)(Config&) = nullptr;
   /// Names the fields beside those that all families have.
@@ -117,8 +121,8 @@ const Names<HiddenAct>& activation_names();
 
 // The families
 
-extern const FamilyInfo albert, bert, camembert, distilbert, electra, eurobert, modernbert, mpnet, roberta,
-    t5, xlm_roberta;
+extern const FamilyInfo albert, bert, camembert, distilbert, electra, eurobert, gte, gte_new,
+    jina_embeddings_v3, modernbert, mpnet, nomic_bert, roberta, t5, xlm_roberta;
 
 // Shared by BERT and those that keep its layout
 

@@ -26,7 +26,13 @@ std::string shortest(double value) {
 
 std::optional<Json> Fields::found(const char* name) {
   known_.insert(name);
-  return json_ == nullptr ? std::nullopt : json_->find(name);
+  std::optional<Json> found = json_ == nullptr ? std::nullopt : json_->find(name);
+  for (const auto& [main, other] : spellings_) {
+    if (std::string_view(main) != name) continue;
+    known_.insert(other);
+    if (!found) found = json_->find(other);
+  }
+  return found;
 }
 
 void Fields::put(const char* name, std::string json) {
@@ -68,6 +74,15 @@ void Fields::must_be(const char* name, const char* text, const char* why) {
 void Fields::must_be(const char* name, bool value, const char* why) {
   if (const auto found = this->found(name); found && found->boolean() != value)
     found->refuse(xgrad::detail::join({value ? "true" : "false", ", as ", why}));
+}
+
+void Fields::must_be(const char* name, double value, const char* why) {
+  if (const auto found = this->found(name); found && found->number(-1e9, 1e9) != value)
+    found->refuse(xgrad::detail::join({shortest(value), ", as ", why}));
+}
+
+void Fields::must_be_null(const char* name, const char* why) {
+  if (const auto found = this->found(name)) found->refuse(xgrad::detail::join({"null, as ", why}));
 }
 
 void Fields::refuse_others(const char* model_type) const {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,12 +29,18 @@ std::string listed(const Names<Value>& names) {
   return text;
 }
 
+/// Another name of a field, in configs of other programs.
+struct Spelling {
+  const char *name, *other;
+};
+
 /// A family names each field with the member that it is stored in. Reading sets the members that the file has
 /// and leaves the others as they are; writing collects the members.
 class Fields {
  public:
   /// Reads. Throws FileError for a value of another type or out of range.
-  explicit Fields(const Json& json) : json_(&json) {}
+  explicit Fields(const Json& json, std::span<const Spelling> spellings = {})
+      : json_(&json), spellings_(spellings) {}
   /// Writes.
   Fields() = default;
 
@@ -64,13 +71,16 @@ class Fields {
   /// "as".
   void must_be(const char* name, const char* text, const char* why);
   void must_be(const char* name, bool value, const char* why);
+  void must_be(const char* name, double value, const char* why);
+  /// The same for null.
+  void must_be_null(const char* name, const char* why);
 
   /// Fields that change nothing here.
   void ignore(std::initializer_list<const char*> names) { known_.insert(names.begin(), names.end()); }
 
   /// The file when reading, for what has a form of its own; null when writing.
   const Json* json() const { return json_; }
-  /// The field when it is read and there.
+  /// The field when it is read and there; under another name only if it is not there under this one.
   std::optional<Json> found(const char* name);
 
   /// What is written: JSON by name.
@@ -82,6 +92,7 @@ class Fields {
 
  private:
   const Json* json_ = nullptr;
+  std::span<const Spelling> spellings_;
   std::set<std::string> known_;
   std::map<std::string, std::string> written_;
 };

@@ -1,9 +1,15 @@
 #include "rotary_fields.hpp"
 
+#include <algorithm>
+#include <cmath>
+
+#include "../../base/error.hpp"
+
 namespace xgrad::pretrained::detail {
 namespace {
 
 constexpr double most = 1e12;
+constexpr std::size_t most_head_dim = 65536;
 
 std::optional<double> number_in(const Json& parameters, const char* name) {
   if (const auto found = parameters.find(name)) return found->number(0, most);
@@ -22,6 +28,41 @@ std::vector<double> numbers_in(const Json& list) {
 }
 
 }  // namespace
+
+std::size_t head_dim(const Config& config) {
+  const std::size_t given = options_of<RotaryOptions>(config).head_dim;
+  return given > 0 ? given : config.hidden_size / std::max<std::size_t>(config.num_attention_heads, 1);
+}
+
+void rotary_fields(Fields& fields, const Config& config, RotaryOptions& options) {
+  fields.number("rope_theta", options.rotary.theta);
+  for (const char* const name : {"rope_scaling", "rope_parameters"}) {
+    if (const auto rotary = fields.found(name))
+      read_rotary(*rotary, config.max_position_embeddings, options.rotary);
+  }
+}
+
+void head_dim_field(Fields& fields, const Config& config, RotaryOptions& options) {
+  if (const auto given = fields.found("head_dim"))
+    options.head_dim = static_cast<std::size_t>(given->integer(1, most_head_dim));
+  fields.put("head_dim", std::to_string(head_dim(config)));
+}
+
+std::string broken_rotary_rule(const Config& config) {
+  RotaryConfig rotary = options_of<RotaryOptions>(config).rotary;
+  rotary.dim = head_dim(config);
+  if (rotary.dim == 0 || rotary.dim % 2 != 0 || rotary.dim > most_head_dim)
+    return "head_dim, or hidden_size / num_attention_heads, must be an even number up to " +
+           std::to_string(most_head_dim) + ", got " + std::to_string(rotary.dim);
+  try {
+    const Array<float> cos = rotary_tables<float>(rotary, 2).cos.value();
+    if (!std::all_of(cos.begin(), cos.end(), [](float one) { return std::isfinite(one); }))
+      return "rope_theta and the scaling must give finite angles";
+  } catch (const ValueError& error) {
+    return error.what();
+  }
+  return "";
+}
 
 void read_rotary(const Json& parameters, std::size_t max_positions, RotaryConfig& config) {
   if (const auto theta = number_in(parameters, "rope_theta")) config.theta = *theta;

@@ -1,13 +1,31 @@
 #pragma once
 
 #include "../../models/rotary_tables.hpp"
-#include "json.hpp"
+#include "family.hpp"
 
 // Not installed: rotary positions in a config.json.
 namespace xgrad::pretrained::detail {
 
+/// The options of families with one kind of rotary positions.
+struct RotaryOptions : FamilyOptions {
+  RotaryConfig rotary;       // without dim
+  std::size_t head_dim = 0;  // 0: hidden_size over the heads
+};
+
+/// The size of a head of a config with RotaryOptions.
+std::size_t head_dim(const Config& config);
+
 /// Reads theta and the scaling of an object with rope_type (or type, as before), rope_theta and what the type
 /// needs, into `config`. Throws FileError for a type that is not known and for what it lacks.
 void read_rotary(const Json& parameters, std::size_t max_positions, RotaryConfig& config);
+
+/// rope_theta with rope_scaling, as transformers 4 writes them, and rope_parameters of 5.
+void rotary_fields(Fields& fields, const Config& config, RotaryOptions& options);
+
+/// The field head_dim.
+void head_dim_field(Fields& fields, const Config& config, RotaryOptions& options);
+
+/// The rule that the heads or the rotary positions of a config with RotaryOptions break, or empty.
+std::string broken_rotary_rule(const Config& config);
 
 }  // namespace xgrad::pretrained::detail

@@ -1,6 +1,7 @@
 #include "weights.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
@@ -17,8 +18,12 @@ using xgrad::detail::fail;
 bool ends_with(const std::string& name, std::string_view end) { return name.ends_with(end); }
 
 /// The name that a current file would have, without the family's prefix; empty for what is no parameter.
-std::string modern_name(std::string name, const std::string& prefix) {
-  if (name.starts_with(prefix)) name.erase(0, prefix.size());
+std::string modern_name(std::string name, const FamilyInfo& family) {
+  for (const char* const prefix : {family.prefix, family.old_prefix}) {
+    if (prefix == nullptr || !name.starts_with(prefix)) continue;
+    name.erase(0, std::strlen(prefix));
+    break;
+  }
   if (ends_with(name, "position_ids")) return "";  // a buffer of older files
   const auto replace_end = [&](std::string_view from, std::string_view to) {
     if (ends_with(name, from)) name.replace(name.size() - from.size(), from.size(), to);
@@ -35,6 +40,11 @@ std::string shown(const std::string& name) {
   const bool plain =
       name.size() < 200 && std::ranges::all_of(name, [](char c) { return c > ' ' && c < 127; });
   return plain ? name : xgrad::detail::in_quotes(name);
+}
+
+/// LoRA's matrices, or a weight to which they are added.
+bool is_of_adapter(const std::string& name) {
+  return name.find(".parametrizations.") != name.npos || name.find(".lora_") != name.npos;
 }
 
 /// The files of the folder that hold the weights.
@@ -65,20 +75,27 @@ Weights::Weights(const std::string& folder, const Config& config) : config_(conf
 void Weights::add(const std::string& path) {
   paths_.push_back(path);
   files_.emplace_back(path);
-  const std::string prefix = prefix_of(config_.model_type);
+  const FamilyInfo& family = info_of(config_.model_type);
   for (const TensorView& tensor : files_.back().tensors()) {
-    const std::string name = modern_name(tensor.name, prefix);
+    if (is_of_adapter(tensor.name))
+      fail<FileError>(path, ": tensor ", xgrad::detail::in_quotes(tensor.name),
+                      " belongs to an adapter (LoRA), which is not supported; merge it into the weights");
+    const std::string name = modern_name(tensor.name, family);
     if (name.empty()) continue;
-    const auto [entry, is_new] = entries_.try_emplace(name, Entry{&tensor, &paths_.back()});
-    if (is_new) continue;
-    // A bias that two layers share may be there twice.
-    if (tensor.name.ends_with("decoder.bias")) continue;
-    if (entry->second.tensor->name.ends_with("decoder.bias")) {
-      entry->second = {&tensor, &paths_.back()};
-    } else {
-      fail<FileError>(path, ": tensor ", xgrad::detail::in_quotes(tensor.name), " is the same parameter as ",
-                      xgrad::detail::in_quotes(entry->second.tensor->name));
-    }
+    for (const auto& [parameter, part, parts] : parts_of(family.stored_as, name))
+      enter(parameter, {&tensor, &paths_.back(), part, parts});
+  }
+}
+
+void Weights::enter(const std::string& name, const Entry& entry) {
+  const auto [known, is_new] = entries_.try_emplace(name, entry);
+  // A bias that two layers share may be there twice.
+  if (is_new || entry.tensor->name.ends_with("decoder.bias")) return;
+  if (known->second.tensor->name.ends_with("decoder.bias")) {
+    known->second = entry;
+  } else {
+    fail<FileError>(*entry.path, ": tensor ", xgrad::detail::in_quotes(entry.tensor->name),
+                    " is the same parameter as ", xgrad::detail::in_quotes(known->second.tensor->name));
   }
 }
 
@@ -86,14 +103,18 @@ bool Weights::offers(const std::string& name) const { return folder_.empty() || 
 
 template <class T>
 Array<T> Weights::take(const std::string& name, const Shape& shape, Start start, Part part) {
-  const auto found = entries_.find(modern_name(name, prefix_of(config_.model_type)));
+  const auto found = entries_.find(modern_name(name, info_of(config_.model_type)));
   if (found != entries_.end()) {
-    const TensorView& tensor = *found->second.tensor;
-    if (!same_shape(tensor.shape, shape))
-      fail<FileError>(*found->second.path, ": tensor ", xgrad::detail::in_quotes(tensor.name),
-                      ": shape must be ", shape, " as config.json says, got ", tensor.shape);
-    found->second.taken = true;
-    return xgrad::detail::array_from<T>(*found->second.path, tensor);
+    auto& [tensor, path, part, parts, taken] = found->second;
+    Shape whole = shape;
+    whole[0] *= parts;
+    if (!same_shape(tensor->shape, whole))
+      fail<FileError>(*path, ": tensor ", xgrad::detail::in_quotes(tensor->name), ": shape must be ", whole,
+                      " as config.json says, got ", tensor->shape);
+    taken = true;
+    const std::size_t size = tensor->bytes.size() / parts;
+    return xgrad::detail::array_from<T>(
+        *path, {tensor->name, tensor->dtype, shape, tensor->bytes.subspan(part * size, size)});
   }
   if (!folder_.empty()) {
     if (part == Part::encoder)

@@ -30,10 +30,11 @@ enum class Part {
 
 /// Parameters of a model folder by their names in a model for a task, "bert.embeddings.LayerNorm.weight", for
 /// all spellings in files: with or without the prefix of the family, gamma and beta for weight and bias,
-/// decoder.bias for bias. Ignores other parameters.
+/// decoder.bias for bias, and as the family's stored_as says. Ignores other parameters.
 class Weights {
  public:
-  /// Opens model.safetensors, or the files listed in model.safetensors.index.json. Throws FileError.
+  /// Opens model.safetensors, or the files listed in model.safetensors.index.json. Throws FileError, also for
+  /// a file with adapters.
   Weights(const std::string& folder, const Config& config);
 
   /// Without files: all parameters are newly initialized.
@@ -57,10 +58,12 @@ class Weights {
   struct Entry {
     const TensorView* tensor;
     const std::string* path;
+    std::size_t part, parts;  // of the tensor
     bool taken = false;
   };
 
   void add(const std::string& path);
+  void enter(const std::string& name, const Entry& entry);
 
   Config config_;
   std::string folder_;                 // empty without files

@@ -8,23 +8,16 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-struct EuroBertOptions : FamilyOptions {
+struct EuroBertOptions : RotaryOptions {
   std::size_t kv_heads = 0;  // 0: as many as of queries
-  std::size_t head_dim = 0;  // 0: hidden_size over the heads
   bool attention_bias = false, mlp_bias = false;
   SequencePool pool = SequencePool::late;
-  RotaryConfig rotary;
 };
 
 const Names<SequencePool>& eurobert_pools() {
   static const Names<SequencePool> names{
       {"late", SequencePool::late}, {"bos", SequencePool::first}, {"mean", SequencePool::mean}};
   return names;
-}
-
-std::size_t eurobert_head_dim(const Config& config) {
-  const std::size_t given = options_of<EuroBertOptions>(config).head_dim;
-  return given > 0 ? given : config.hidden_size / config.num_attention_heads;
 }
 
 template <class T>
@@ -36,9 +29,9 @@ class EuroBertLayer : public Assembled<T> {
         query_(heads(from, "self_attn.q_proj", config.num_attention_heads)),
         key_(heads(from, "self_attn.k_proj", kv_heads())),
         value_(heads(from, "self_attn.v_proj", kv_heads())),
-        out_(this->linear(from, "self_attn.o_proj",
-                          {config.num_attention_heads * eurobert_head_dim(config), config.hidden_size,
-                           own().attention_bias})),
+        out_(this->linear(
+            from, "self_attn.o_proj",
+            {config.num_attention_heads * head_dim(config), config.hidden_size, own().attention_bias})),
         gate_(this->linear(from, "mlp.gate_proj",
                            {config.hidden_size, config.intermediate_size, own().mlp_bias})),
         up_(this->linear(from, "mlp.up_proj",
@@ -63,8 +56,7 @@ class EuroBertLayer : public Assembled<T> {
   const EuroBertOptions& own() const { return options_of<EuroBertOptions>(config_); }
   std::size_t kv_heads() const { return own().kv_heads > 0 ? own().kv_heads : config_.num_attention_heads; }
   Linear<T> heads(const From& from, const char* name, std::size_t count) {
-    return this->linear(from, name,
-                        {config_.hidden_size, count * eurobert_head_dim(config_), own().attention_bias});
+    return this->linear(from, name, {config_.hidden_size, count * head_dim(config_), own().attention_bias});
   }
 
   Config config_;
@@ -86,12 +78,12 @@ class EuroBertBody : public Body<T> {
     }
     norm_ = this->rms_norm(from, "norm", config.hidden_size, config.layer_norm_eps);
     RotaryConfig rotary = options_of<EuroBertOptions>(config).rotary;
-    rotary.dim = eurobert_head_dim(config);
-    tables_ = rotary_tables<T>(rotary, config.max_position_embeddings);
+    rotary.dim = head_dim(config);
+    rotary_.emplace(rotary, config.max_position_embeddings);
   }
 
   Variable<T> operator()(const EncoderCall<T>& call) const override {
-    const RotaryTables<T> rotary = first_rows(tables_, call.input.input_ids.shape(1));
+    const RotaryTables<T> rotary = (*rotary_)(call.input.input_ids.shape(1));
     Variable<T> x = words_(call.input.input_ids);
     for (const EuroBertLayer<T>& layer : layers_) {
       call.keep(x);
@@ -108,7 +100,7 @@ class EuroBertBody : public Body<T> {
   Embedding<T> words_;
   std::vector<EuroBertLayer<T>> layers_;
   std::optional<RMSNorm<T>> norm_;  // declared behind the layers, as in files
-  RotaryTables<T> tables_;
+  std::optional<RotaryPositions<T>> rotary_;
 };
 
 }  // namespace
@@ -139,18 +131,14 @@ const FamilyInfo eurobert{
           fields.size("num_attention_heads", config.num_attention_heads);
           fields.size("intermediate_size", config.intermediate_size);
           fields.size("num_key_value_heads", options.kv_heads, 0);
-          fields.size("head_dim", options.head_dim, 0);
+          head_dim_field(fields, config, options);
           fields.number("rms_norm_eps", config.layer_norm_eps);
           fields.choice("hidden_act", config.hidden_act, activation_names());
           fields.choice("classifier_pooling", options.pool, eurobert_pools());
           fields.probability("attention_dropout", config.attention_probs_dropout_prob);
           fields.flag("attention_bias", options.attention_bias);
           fields.flag("mlp_bias", options.mlp_bias);
-          fields.number("rope_theta", options.rotary.theta);
-          for (const char* const name : {"rope_scaling", "rope_parameters"}) {
-            if (const auto rotary = fields.found(name))
-              read_rotary(*rotary, config.max_position_embeddings, options.rotary);
-          }
+          rotary_fields(fields, config, options);
           fields.ignore({"pretraining_tp", "mask_token_id"});
         },
     .broken_rule = [](const Config& config) -> std::string {
@@ -158,8 +146,7 @@ const FamilyInfo eurobert{
       if (kv_heads > 0 && config.num_attention_heads % kv_heads != 0)
         return "num_key_value_heads must divide num_attention_heads, got " + std::to_string(kv_heads) +
                " and " + std::to_string(config.num_attention_heads);
-      return eurobert_head_dim(config) % 2 == 0 && eurobert_head_dim(config) > 0 ? ""
-                                                                                 : "head_dim must be even";
+      return broken_rotary_rule(config);
     },
     .float_body = make_body<float, EuroBertBody>,
     .double_body = make_body<double, EuroBertBody>,

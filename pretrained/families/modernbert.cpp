@@ -85,8 +85,8 @@ class ModernBertBody : public Body<T> {
         words_(this->embedding({weights, ""}, "embeddings.tok_embeddings", config.vocab_size,
                                config.hidden_size, config.pad_token_id)),
         norm_(norm_of(weights, "embeddings.norm")),
-        global_(tables(own().global)),
-        local_(tables(own().local)) {
+        global_(positions(own().global)),
+        local_(positions(own().local)) {
     const From from{weights, ""};
     for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
       const std::string name = layer_name(i);
@@ -97,7 +97,7 @@ class ModernBertBody : public Body<T> {
 
   Variable<T> operator()(const EncoderCall<T>& call) const override {
     const std::size_t length = call.input.input_ids.shape(1);
-    const RotaryTables<T> global = first_rows(global_, length), local = first_rows(local_, length);
+    const RotaryTables<T> global = global_(length), local = local_(length);
     Variable<T> x = this->drop(norm_(words_(call.input.input_ids)), own().embedding_dropout);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       call.keep(x);
@@ -118,15 +118,15 @@ class ModernBertBody : public Body<T> {
   LayerNorm<T> norm_of(Weights& weights, const char* name) {
     return this->norm({weights, ""}, name, config_.hidden_size, config_.layer_norm_eps, own().norm_bias);
   }
-  RotaryTables<T> tables(RotaryConfig rotary) const {
+  RotaryPositions<T> positions(RotaryConfig rotary) const {
     rotary.dim = config_.hidden_size / config_.num_attention_heads;
-    return rotary_tables<T>(rotary, config_.max_position_embeddings);
+    return {rotary, config_.max_position_embeddings};
   }
 
   Config config_;
   Embedding<T> words_;
   LayerNorm<T> norm_;
-  RotaryTables<T> global_, local_;
+  RotaryPositions<T> global_, local_;
   std::vector<ModernBertLayer<T>> layers_;
   std::optional<LayerNorm<T>> final_norm_;  // declared behind the layers, as in files
 };

@@ -6,7 +6,7 @@ namespace xgrad::pretrained::detail {
 namespace {
 
 constexpr BertForm roberta_form{
-    .names = bert_names, .layers = "encoder.layer.", .counts_after_padding = true};
+    .names = bert_names, .layers = "encoder.layer.", .positions = Positions::after_padding};
 
 std::size_t behind_padding(const Config& config) {
   return static_cast<std::size_t>(config.pad_token_id.value_or(0)) + 1;

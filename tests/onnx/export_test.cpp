@@ -217,7 +217,8 @@ TEST_P(OnnxPretrainedTest, EncodersOfEveryFamilyGetTheSameGradients) {
 INSTANTIATE_TEST_SUITE_P(Families, OnnxPretrainedTest,
                          testing::Values(Family::bert, Family::distilbert, Family::roberta, Family::electra,
                                          Family::xlm_roberta, Family::albert, Family::modernbert,
-                                         Family::eurobert));
+                                         Family::eurobert, Family::nomic_bert, Family::gte,
+                                         Family::jina_embeddings_v3));
 
 /// A module with one parameter w (4), and what a test makes of it.
 struct Small : Module<float> {

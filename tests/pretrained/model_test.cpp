@@ -33,9 +33,16 @@ struct Notes {
   std::vector<std::string> all;
 };
 
-Array<double> hidden(const std::string& folder) {
+Array<double> hidden(const std::string& folder, const Input& input = some_input()) {
   Notes notes;
-  return Encoder<double>::from_folder(folder, notes.options())(some_input()).last_hidden_state.value();
+  return Encoder<double>::from_folder(folder, notes.options())(input).last_hidden_state.value();
+}
+
+std::set<std::string> names_in(const std::string& file) {
+  std::set<std::string> names;
+  const xgrad::SafetensorsFile opened(file);
+  for (const TensorView& tensor : opened.tensors()) names.insert(tensor.name);
+  return names;
 }
 
 TEST(ModelFolderTest, SpellingsOfNamesAreOneModel) {
@@ -154,13 +161,110 @@ TEST(ModelFolderTest, SavingWhatWasLoadedGivesTheSameBytes) {
   expect_round_trip<QuestionAnswerer<float>>("distilbert_qa");
 }
 
+TEST(ModelFolderTest, FusedTensorsAreTakenApartAndJoined) {
+  const std::string folder = model_folder("gte_mlm");
+  Notes notes;
+  const auto model = MaskedLM<float>::from_folder(folder, notes.options());
+  EXPECT_TRUE(notes.all.empty()) << notes.all.front();
+  const auto parameters = model.state_dict();
+  const xgrad::SafetensorsFile file(folder + "/model.safetensors");
+  for (const TensorView& tensor : file.tensors()) {
+    const auto expect_rows = [&](std::size_t begin, std::size_t end, const std::string& name) {
+      const Array<float> rows = xt::view(xgrad::to_array<float>(tensor), xt::range(begin, end));
+      xgrad_tests::expect_same_bits(parameters.at(name), rows);
+    };
+    if (tensor.name == "gte.encoder.layer.1.attention.qkv_proj.bias") {
+      expect_rows(0, 8, "gte.layers.1.self_attn.q_proj.bias");
+      expect_rows(8, 16, "gte.layers.1.self_attn.k_proj.bias");
+      expect_rows(16, 24, "gte.layers.1.self_attn.v_proj.bias");
+    }
+    if (tensor.name == "gte.encoder.layer.0.mlp.up_gate_proj.weight") {
+      expect_rows(0, 12, "gte.layers.0.mlp.up_proj.weight");
+      expect_rows(12, 24, "gte.layers.0.mlp.gate_proj.weight");
+    }
+  }
+  const xgrad_tests::TemporaryFolder saved;
+  save_folder(model, saved.path("model"));
+  EXPECT_TRUE(read_bytes(saved.path("model/model.safetensors")) == read_bytes(folder + "/model.safetensors"));
+  EXPECT_EQ(nlohmann::json::parse(read_bytes(saved.path("model/config.json"))),
+            nlohmann::json::parse(read_bytes(folder + "/config.json")));
+}
+
+/// What a model of the folder predicts. It must have all parameters, and no others.
+Array<double> predicted(const std::string& folder) {
+  Notes notes;
+  const auto model = MaskedLM<double>::from_folder(folder, notes.options());
+  EXPECT_TRUE(notes.all.empty()) << notes.all.front();
+  return model(some_input()).value();
+}
+
+TEST(ModelFolderTest, FusedTensorsMayBeStoredApart) {
+  const FolderCopy copy("gte_mlm");
+  const Array<double> expected = predicted(copy.path());
+  const auto parameters = MaskedLM<float>::from_folder(copy.path()).state_dict();
+  xgrad::save_safetensors(parameters, copy.path("model.safetensors"));
+  xgrad_tests::expect_same_bits(predicted(copy.path()), expected);
+}
+
+TEST(ModelFolderTest, SpellingsOfGteAreOneModel) {
+  const FolderCopy copy("gte_mlm");
+  const double slower = std::pow(8, 2 / 4.0);
+  copy.configure([&](nlohmann::json& config) {
+    config["rope_parameters"] = {{"rope_type", "linear"}, {"rope_theta", 160000}, {"factor", slower}};
+  });
+  const Array<double> expected = predicted(copy.path());
+  copy.configure([](nlohmann::json& config) {
+    config.erase("rope_parameters");
+    config.update({{"model_type", "new"},
+                   {"rope_theta", 20000},
+                   {"rope_scaling", {{"type", "ntk"}, {"factor", 8}}},
+                   {"position_embedding_type", "rope"},
+                   {"layer_norm_type", "layer_norm"},
+                   {"logn_attention_scale", false},
+                   {"pack_qkv", true},
+                   {"unpad_inputs", "true"}});
+  });
+  copy.rename([](std::string name) { return name.replace(0, name.starts_with("gte.") ? 4 : 0, "new."); });
+  copy.rename([](const std::string& name) { return name.substr(name.starts_with("new.lm_head.") ? 4 : 0); });
+  xgrad_tests::expect_same_bits(predicted(copy.path()), expected);
+  save_folder(MaskedLM<float>::from_folder(copy.path()), copy.path("saved"));
+  EXPECT_EQ(names_in(copy.path("saved/model.safetensors")), names_in(copy.path("model.safetensors")));
+  EXPECT_EQ(MaskedLM<float>::from_folder(copy.path("saved")).architecture(), "NewForMaskedLM");
+}
+
+TEST(ModelFolderTest, RefusesFusedTensorsThatDoNotFit) {
+  const auto loaded = [](const FolderCopy& copy) {
+    return message_of<FileError>([&] { MaskedLM<float>::from_folder(copy.path()); });
+  };
+  const FolderCopy wide("gte_mlm");
+  wide.configure([](nlohmann::json& config) { config["intermediate_size"] = 16'000'000; });
+  EXPECT_EQ(loaded(wide), wide.path("model.safetensors") +
+                              ": tensor \"gte.encoder.layer.0.mlp.up_gate_proj.weight\": shape must be "
+                              "(32000000, 8) as config.json says, got (24, 8)");
+  const FolderCopy twice("gte_mlm");
+  twice.rename([](const std::string& name) {
+    return name == "gte.encoder.layer.0.mlp.down_proj.weight" ? "layers.0.mlp.gate_proj.weight" : name;
+  });
+  EXPECT_EQ(loaded(twice), twice.path("model.safetensors") +
+                               ": tensor \"layers.0.mlp.gate_proj.weight\" is the same parameter as "
+                               "\"gte.encoder.layer.0.mlp.up_gate_proj.weight\"");
+  const FolderCopy adapted("gte_mlm");
+  adapted.rename([](const std::string& name) {
+    return name == "gte.encoder.layer.0.mlp.down_proj.weight"
+               ? "gte.encoder.layer.0.mlp.down_proj.parametrizations.weight.original"
+               : name;
+  });
+  EXPECT_EQ(loaded(adapted),
+            adapted.path("model.safetensors") +
+                ": tensor \"gte.encoder.layer.0.mlp.down_proj.parametrizations.weight.original\" belongs to "
+                "an adapter (LoRA), which is not supported; merge it into the weights");
+}
+
 TEST(ModelFolderTest, NamesAreThoseOfTheFile) {
   const auto model = MaskedLM<float>::from_folder(model_folder("roberta_mlm"));
-  const xgrad::SafetensorsFile file(model_folder("roberta_mlm") + "/model.safetensors");
-  std::set<std::string> stored, ours;
-  for (const TensorView& tensor : file.tensors()) stored.insert(tensor.name);
+  std::set<std::string> ours;
   for (const auto& [name, parameter] : model.named_parameters()) ours.insert(name);
-  EXPECT_EQ(ours, stored);
+  EXPECT_EQ(ours, names_in(model_folder("roberta_mlm") + "/model.safetensors"));
   EXPECT_EQ(model.architecture(), "RobertaForMaskedLM");
 }
 
@@ -270,9 +374,8 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
     return message.starts_with(begin) ? message.substr(begin.size()) : message;
   };
   const std::string families =
-      "model_type must be albert, bert, camembert, distilbert, electra, eurobert, modernbert, mpnet, "
-      "roberta, t5 "
-      "or xlm-roberta";
+      "model_type must be albert, bert, camembert, distilbert, electra, eurobert, gte, jina_embeddings_v3, "
+      "modernbert, mpnet, new, nomic_bert, roberta, t5 or xlm-roberta";
   EXPECT_EQ(refusal("model_type", "deberta-v2"),
             families + ", as its attention to relative positions is not supported, got \"deberta-v2\"");
   EXPECT_EQ(refusal("model_type", "what"), families + " (the supported encoders), got \"what\"");
@@ -292,9 +395,8 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
             "xlm-roberta");
   }
   EXPECT_EQ(refusal("position_embedding_type", "relative_key"),
-            "position_embedding_type must be \"absolute\", as attention to relative positions is not "
-            "supported, got "
-            "\"relative_key\"");
+            "position_embedding_type must be \"absolute\", as other positions than learned ones are not "
+            "supported, got \"relative_key\"");
   EXPECT_EQ(refusal("is_decoder", true),
             "is_decoder must be false, as only encoders are supported, got true");
   EXPECT_EQ(refusal("add_cross_attention", true),
@@ -443,7 +545,8 @@ TEST(ConfigTest, RefusesFieldsOfFamiliesThatDoNotFit) {
 
 TEST(ConfigTest, OwnFieldsOfFamiliesAreWrittenForNewModels) {
   for (const Family family : {Family::xlm_roberta, Family::camembert, Family::mpnet, Family::albert,
-                              Family::modernbert, Family::eurobert, Family::t5}) {
+                              Family::modernbert, Family::eurobert, Family::t5, Family::nomic_bert,
+                              Family::gte, Family::gte_new, Family::jina_embeddings_v3}) {
     const Config config = Config::of(family);
     config.check();
     const FolderCopy copy("bert_classifier");
@@ -492,6 +595,188 @@ Config small_config(Family family = Family::bert) {
   config.max_position_embeddings = 12;
   config.initializer_range = 0.3;
   return config;
+}
+
+/// A new model of a family in a folder whose config.json a test may change.
+class NewFolder {
+ public:
+  explicit NewFolder(Family family) {
+    Config config = small_config(family);
+    config.pad_token_id = 0;
+    xgrad::manual_seed(6);
+    save_folder(MaskedLM<double>(config), path());
+  }
+
+  std::string path() const { return folder_.path("model"); }
+
+  void configure(const std::function<void(nlohmann::json&)>& change) const {
+    nlohmann::json config = nlohmann::json::parse(read_bytes(path() + "/config.json"));
+    change(config);
+    folder_.write("model/config.json", config.dump());
+  }
+
+  /// The error about config.json, without its path.
+  std::string refusal() const {
+    const std::string message = message_of<FileError>([&] { Config::from_folder(path()); });
+    const std::string begin = path() + "/config.json: ";
+    return message.starts_with(begin) ? message.substr(begin.size()) : message;
+  }
+
+ private:
+  xgrad_tests::TemporaryFolder folder_;
+};
+
+/// The config of a nomic_bert model as the code beside the models on the hub writes it.
+nlohmann::json nomic_config() {
+  return {{"model_type", "nomic_bert"},
+          {"vocab_size", 30},
+          {"n_embd", 8},
+          {"n_layer", 3},
+          {"n_head", 2},
+          {"n_inner", 16},
+          {"n_positions", 12},
+          {"activation_function", "swiglu"},
+          {"layer_norm_epsilon", 1e-12},
+          {"resid_pdrop", 0.25},
+          {"embd_pdrop", 0.5},
+          {"attn_pdrop", 0.125},
+          {"initializer_range", 0.02},
+          {"max_trained_positions", 4},
+          {"pad_vocab_size_multiple", 2},
+          {"prenorm", false},
+          {"qkv_proj_bias", false},
+          {"rotary_emb_base", 100},
+          {"rotary_emb_fraction", 1.0},
+          {"rotary_emb_scale_base", nullptr},
+          {"rotary_scaling_factor", nullptr},
+          {"scale_attn_weights", true},
+          {"type_vocab_size", 2}};
+}
+
+TEST(ConfigTest, NomicBertHasTwoSpellings) {
+  const NewFolder folder(Family::nomic_bert);
+  folder.configure([](nlohmann::json& config) { config["rope_theta"] = 100; });
+  const Array<double> expected = predicted(folder.path());
+  folder.configure([](nlohmann::json& config) { config = nomic_config(); });
+  xgrad_tests::expect_same_bits(predicted(folder.path()), expected);
+  Config config = Config::from_folder(folder.path());
+  EXPECT_EQ(config.hidden_size, 8U);
+  EXPECT_EQ(config.max_length(), 12U);
+  EXPECT_EQ(config.hidden_act, HiddenAct::silu);
+  EXPECT_EQ(config.hidden_dropout_prob, 0.25);
+  EXPECT_EQ(config.attention_probs_dropout_prob, 0.125);
+  EXPECT_EQ(config.classifier_dropout, 0.5);
+  const nlohmann::json before = nomic_config(),
+                       same = nlohmann::json::parse(config.json("NomicBertModel", "float32"));
+  for (const auto& [name, value] : before.items()) EXPECT_EQ(same.at(name), value) << name;
+  EXPECT_FALSE(same.contains("hidden_size"));
+
+  config.hidden_act = HiddenAct::gelu;
+  config.intermediate_size = 20;
+  folder.configure(
+      [&](nlohmann::json& json) { json = nlohmann::json::parse(config.json("NomicBertModel", "float32")); });
+  config = Config::from_folder(folder.path());
+  EXPECT_EQ(config.hidden_act, HiddenAct::gelu) << "the name of Hugging Face's class goes before";
+  EXPECT_EQ(config.intermediate_size, 20U);
+  folder.configure([](nlohmann::json& json) {
+    json = nomic_config();
+    json["n_inner"] = nullptr;
+  });
+  EXPECT_EQ(Config::from_folder(folder.path()).intermediate_size, 32U) << "4 n_embd";
+}
+
+TEST(ConfigTest, RefusesBlocksThatTheCodeOnTheHubHas) {
+  const auto refusal = [](Family family, const char* field, const nlohmann::json& value) {
+    const NewFolder folder(family);
+    folder.configure([&](nlohmann::json& config) {
+      if (family == Family::nomic_bert) config = nomic_config();
+      config[field] = value;
+    });
+    return folder.refusal();
+  };
+  EXPECT_EQ(refusal(Family::nomic_bert, "prenorm", true),
+            "prenorm must be false, as other blocks are not supported, got true");
+  EXPECT_EQ(refusal(Family::nomic_bert, "activation_function", "gelu"),
+            "activation_function must be swiglu or geglu, got \"gelu\"");
+  EXPECT_EQ(refusal(Family::nomic_bert, "rotary_emb_fraction", 0.5),
+            "rotary_emb_fraction must be 1.0, as all of a head is rotated, got 0.5");
+  EXPECT_EQ(refusal(Family::nomic_bert, "rotary_emb_scale_base", 512),
+            "rotary_emb_scale_base must be null, as scaled rotary positions are not supported, got 512");
+  EXPECT_EQ(refusal(Family::nomic_bert, "pad_vocab_size_multiple", 64),
+            "pad_vocab_size_multiple must be a divisor of vocab_size, got 64");
+  EXPECT_EQ(refusal(Family::nomic_bert, "head_dim", 3),
+            "head_dim, or hidden_size / num_attention_heads, must be an even number up to 65536, got 3");
+  EXPECT_EQ(refusal(Family::nomic_bert, "rotary_emb_base", 0),
+            "rope_theta and the scaling must give finite angles");
+  EXPECT_EQ(refusal(Family::jina_embeddings_v3, "rope_scaling", {{"type", "linear"}, {"factor", 0}}),
+            "rope_theta and the scaling must give finite angles");
+  EXPECT_EQ(refusal(Family::nomic_bert, "moe_every_n_layers", 2),
+            "the field \"moe_every_n_layers\" of a nomic_bert model is not known, and may change what it "
+            "computes; remove it if it does not");
+  EXPECT_EQ(refusal(Family::gte, "layer_norm_type", "rms_norm"),
+            "layer_norm_type must be \"layer_norm\", as other norms are not supported, got \"rms_norm\"");
+  EXPECT_EQ(refusal(Family::gte, "logn_attention_scale", true),
+            "logn_attention_scale must be false, as scores that grow with the length are not supported, got "
+            "true");
+  EXPECT_EQ(refusal(Family::gte, "rope_scaling", {{"type", "ntk"}, {"factor", 2}, {"mixed_b", 0.5}}),
+            "rope_scaling.mixed_b must be null, as a mixed scaling is not supported, got 0.5");
+  EXPECT_EQ(refusal(Family::gte, "rope_parameters",
+                    {{"rope_type", "longrope"}, {"short_factor", {1}}, {"long_factor", {1, 2}}}),
+            "rotary_tables: LongScaling needs dim / 2 = 2 factors, got 1");
+  EXPECT_EQ(refusal(Family::jina_embeddings_v3, "lora_adaptations", {"retrieval.query"}),
+            "lora_adaptations must be null, as adapters of tasks are not supported, got an array");
+}
+
+TEST(PretrainedTest, RotaryPositionsFollowTheLengthOfASequence) {
+  const NewFolder folder(Family::nomic_bert);
+  const std::string original = read_bytes(folder.path() + "/config.json");
+  const auto states = [&](const nlohmann::json& fields, const Ids& ids) {
+    folder.configure([&](nlohmann::json& config) {
+      config = nlohmann::json::parse(original);
+      config.erase("rope_theta");
+      config.update(fields);
+    });
+    return hidden(folder.path(), {ids});
+  };
+  const auto rotary = [](nlohmann::json fields) {
+    fields["rope_theta"] = fields.value("rope_theta", 100.0);
+    return nlohmann::json{{"rope_parameters", fields}};
+  };
+  const auto expect_near = [](const Array<double>& got, const Array<double>& want) {
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got.data()[i], want.data()[i], 1e-13);
+  };
+  const Ids shorter{{5, 6, 7, 8}}, longer{{5, 6, 7, 8, 9}};
+  const nlohmann::json plain = rotary({{"rope_type", "default"}}),
+                       slower = rotary({{"rope_type", "linear"}, {"factor", 2}});
+  EXPECT_FALSE(states(plain, longer) == states(slower, longer));
+
+  const nlohmann::json on_the_hub{
+      {"rotary_emb_base", 100}, {"rotary_scaling_factor", 2}, {"max_trained_positions", 4}};
+  xgrad_tests::expect_same_bits(states(on_the_hub, shorter), states(plain, shorter));
+  const double theta = 100 * std::pow(2 * 5 / 4.0 - 1, 4 / (4 - 2.0));
+  expect_near(states(on_the_hub, longer),
+              states(rotary({{"rope_type", "default"}, {"rope_theta", theta}}), longer));
+
+  const nlohmann::json of_two_lengths = rotary({{"rope_type", "longrope"},
+                                                {"short_factor", {1, 1}},
+                                                {"long_factor", {2, 2}},
+                                                {"attention_factor", 1},
+                                                {"original_max_position_embeddings", 4}});
+  expect_near(states(of_two_lengths, shorter), states(plain, shorter));
+  expect_near(states(of_two_lengths, longer), states(slower, longer));
+}
+
+TEST(PretrainedTest, PositionsThatNoTextReachesTakeNoMemory) {
+  for (const Family family : {Family::nomic_bert, Family::eurobert, Family::modernbert}) {
+    Config config = small_config(family);
+    config.hidden_size = config.embedding_size = 4096;
+    config.num_attention_heads = 1;
+    config.num_hidden_layers = 0;
+    config.pad_token_id = 0;
+    config.max_position_embeddings = std::size_t{1} << 24;  // times 4096 angles
+    const Encoder<double> encoder(config);
+    EXPECT_EQ(xgrad::to_string(encoder({Ids{{5, 6, 7}}}).last_hidden_state.shape()), "(1, 3, 4096)");
+  }
 }
 
 TEST(PretrainedTest, ActivationsAreTheirFormulas) {

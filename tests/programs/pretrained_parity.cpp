@@ -18,6 +18,7 @@
 
 #include "../../apps/common/command_line.hpp"
 #include "../../apps/common/program.hpp"
+#include "../temporary_folder.hpp"
 #include "../tokenizers/folder_cases.hpp"
 #include "../tokenizers/normalizer_cases.hpp"
 #include "../tokenizers/tokenizer_cases.hpp"
@@ -108,6 +109,7 @@ struct Task {
   std::vector<NamedParameter<T>> parameters;
   std::function<Arrays<T>(const Input&)> logits;  // by head
   std::function<Variable<T>(const Input&, const Labels&)> loss;
+  std::function<void(const std::string&)> save;  // to a folder
 };
 
 LoadOptions quietly() {
@@ -116,9 +118,12 @@ LoadOptions quietly() {
 
 template <class T, class Model, class Logits, class Loss>
 Task<T> task_of(const Model& model, Logits logits, Loss loss) {
-  return {model.encoder(), model, model.trainable_parameters(),
+  return {model.encoder(),
+          model,
+          model.trainable_parameters(),
           [model, logits](const Input& input) { return logits(model(input)); },
-          [model, loss](const Input& input, const Labels& labels) { return loss(model, input, labels); }};
+          [model, loss](const Input& input, const Labels& labels) { return loss(model, input, labels); },
+          [model](const std::string& folder) { save_folder(model, folder); }};
 }
 
 /// For a model whose head gives one array of logits.
@@ -189,10 +194,14 @@ Task<T> load_task(const std::string& folder, const std::string& architecture) {
   }
   if (is("Model")) {
     const auto encoder = Encoder<T>::from_folder(folder, quietly());
-    return {encoder, encoder, encoder.named_parameters(), [](const Input&) { return Arrays<T>(); },
+    return {encoder,
+            encoder,
+            encoder.named_parameters(),
+            [](const Input&) { return Arrays<T>(); },
             [encoder](const Input& input, const Labels& labels) {
               return sum(encoder(input).last_hidden_state * Variable<T>(labels.numbers<T>("probe")));
-            }};
+            },
+            [encoder](const std::string& to) { save_folder(encoder, to); }};
   }
   throw std::runtime_error(folder + "/case.json: xgrad has no " + architecture);
 }
@@ -209,6 +218,7 @@ class Folder {
 
   Tally run() {
     attempt("tokens", [&] { compare_tokens(); });
+    if (case_.contains("stored_as")) attempt("saved", [&] { compare_saved(); });
     attempt("double", [&] { compare_all<double>("double"); });
     attempt("float", [&] { compare_all<float>("float"); });
     std::cout << std::filesystem::path(path_).filename().string() << ", " << architecture_ << ": "
@@ -363,6 +373,18 @@ class Folder {
       note(name, 0, encoding.ids == all_ids[i].get<std::vector<std::int64_t>>());
       note(name, 0, tokens == all_tokens[i].get<std::vector<std::string>>());
     }
+  }
+
+  /// What is saved are the tensors of the file, which are not the parameters.
+  void compare_saved() {
+    type_ = "saved";
+    const xgrad_tests::TemporaryFolder folder;
+    load_task<float>(path_, architecture_).save(folder.path("model"));
+    const Tensors stored(path_ + "/model.safetensors"), saved(folder.path("model/model.safetensors"));
+    for (const std::string& name : stored.names(""))
+      note("saved " + name, 0, saved.has(name) && saved.array<float>(name) == stored.array<float>(name));
+    for (const std::string& name : saved.names(""))
+      if (!stored.has(name)) note("saved " + name + ", which is no tensor of the file", INFINITY, false);
   }
 
   template <class T>

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../../models/module.hpp"
+
+// Not installed: parameters that files store under other names, or several in one tensor.
+namespace xgrad::pretrained::detail {
+
+/// A tensor in files, and the parameters that it holds in equal parts, one after another along axis 0. The
+/// names go on with ".weight" and ".bias"; * stands for the number of a layer.
+struct StoredAs {
+  const char* tensor;                          ///< "encoder.layers.*.attn.Wqkv"
+  std::array<const char*, 3> parameters = {};  ///< "layers.*.self_attn.q_proj" ...; null behind the last
+
+  std::size_t parts() const;
+};
+
+/// A part of a tensor: the parameter, and its place.
+struct StoredPart {
+  std::string parameter;
+  std::size_t part, parts;
+};
+
+/// The parameters of a tensor in a file: itself, unless `all` names it. Names are without a family's prefix.
+std::vector<StoredPart> parts_of(std::span<const StoredAs> all, const std::string& tensor);
+
+/// Renames parameters, and joins those of one tensor, for a file. Names may have the prefix.
+template <class T>
+StateDict<T> as_stored(std::span<const StoredAs> all, std::string_view prefix, StateDict<T> parameters);
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,109 @@
+#include <cmath>
+
+#include "../detail/bert_body.hpp"
+#include "../detail/rotary_fields.hpp"
+
+// GTE (Zhang et al. 2024, arXiv:2407.19669): BERT's blocks with rotary positions and a gated feed-forward
+// network. Its models on the hub were written by code beside them, which names the family "new".
+namespace xgrad::pretrained::detail {
+namespace {
+
+constexpr BertForm gte_form{.names = {.query = "self_attn.q_proj",
+                                      .key = "self_attn.k_proj",
+                                      .value = "self_attn.v_proj",
+                                      .out = "self_attn.o_proj",
+                                      .norm1 = "post_attention_layernorm",
+                                      .up = "mlp.up_proj",
+                                      .down = "mlp.down_proj",
+                                      .norm2 = "post_mlp_layernorm",
+                                      .gate = "mlp.gate_proj"},
+                            .layers = "layers.",
+                            .drops_inner = true,
+                            .positions = Positions::rotary,
+                            .biases = {.up = false}};
+
+constexpr StoredAs gte_stored_as[]{
+    {"encoder.layer.*.attention.qkv_proj",
+     {"layers.*.self_attn.q_proj", "layers.*.self_attn.k_proj", "layers.*.self_attn.v_proj"}},
+    {"encoder.layer.*.attention.o_proj", {"layers.*.self_attn.o_proj"}},
+    {"encoder.layer.*.mlp.up_gate_proj", {"layers.*.mlp.up_proj", "layers.*.mlp.gate_proj"}},
+    {"encoder.layer.*.mlp.down_proj", {"layers.*.mlp.down_proj"}},
+    {"encoder.layer.*.attn_ln", {"layers.*.post_attention_layernorm"}},
+    {"encoder.layer.*.mlp_ln", {"layers.*.post_mlp_layernorm"}},
+    {"lm_head.norm", {"lm_head.layer_norm"}}};
+
+/// A larger theta, and slower angles (Su 2023, https://kexue.fm/archives/9706). False for other scalings.
+bool read_ntk(Fields& fields, const Config& config, RotaryConfig& rotary) {
+  const auto scaling = fields.found("rope_scaling");
+  const auto type = scaling ? scaling->find("type") : std::nullopt;
+  if (!type || !type->is_string() || type->text() != "ntk") return false;
+  if (const auto mixed = scaling->find("mixed_b")) mixed->refuse("null, as a mixed scaling is not supported");
+  const double factor = scaling->at("factor").number(1, 1e6);
+  fields.number("rope_theta", rotary.theta);
+  rotary.theta *= factor;
+  rotary.scaling = LinearScaling{std::pow(factor, 2 / static_cast<double>(head_dim(config)))};
+  return true;
+}
+
+void gte_fields(Fields& fields, Config& config) {
+  RotaryOptions& options = changed_options<RotaryOptions>(config);
+  bert_fields(fields, config);
+  if (!read_ntk(fields, config, options.rotary)) rotary_fields(fields, config, options);
+  fields.must_be("position_embedding_type", "rope", "learned positions are not supported");
+  fields.must_be("layer_norm_type", "layer_norm", "other norms are not supported");
+  fields.must_be("logn_attention_scale", false, "scores that grow with the length are not supported");
+  fields.must_be("pack_qkv", true, "queries, keys and values in one tensor are supported");
+  // of the scale above, of kernels, and of other outputs
+  fields.ignore(
+      {"logn_attention_clip1", "matryoshka_dimensions", "unpad_inputs", "use_memory_efficient_attention"});
+}
+
+constexpr FamilyInfo gte_spelling(Family family, const char* model_type, const char* class_name,
+                                  const char* prefix, const char* other_prefix, void (*defaults)(Config&)) {
+  return {.family = family,
+          .model_type = model_type,
+          .class_name = class_name,
+          .prefix = prefix,
+          .old_prefix = other_prefix,
+          .pooler = "pooler.dense",
+          .stored_as = gte_stored_as,
+          .defaults = defaults,
+          .fields = gte_fields,
+          .broken_rule = broken_rotary_rule,
+          .float_body = make_bert_body<float, gte_form>,
+          .double_body = make_bert_body<double, gte_form>,
+          .prediction =
+              [](const Config& config) {
+                return TransformForm{
+                    .dense = "lm_head.dense",
+                    .norm = "lm_head.layer_norm",
+                    .act = config.model_type == Family::gte ? HiddenAct::gelu : config.hidden_act,
+                    .out = config.hidden_size};
+              },
+          .prediction_bias = "lm_head.decoder.bias",
+          .decoder = "lm_head.decoder.weight",
+          .sequences = pooled_sequences,
+          .tokens = plain_tokens};
+}
+
+}  // namespace
+
+const FamilyInfo gte = gte_spelling(Family::gte, "gte", "Gte", "gte.", "new.", [](Config& config) {
+  config.vocab_size = 250048;
+  config.max_position_embeddings = 8192;
+  config.type_vocab_size = 1;
+  config.pad_token_id = 1;
+  config.attention_probs_dropout_prob = 0;
+  changed_options<RotaryOptions>(config).rotary.theta = 160000;
+});
+
+const FamilyInfo gte_new = gte_spelling(Family::gte_new, "new", "New", "new.", "gte.", [](Config& config) {
+  config.vocab_size = 30528;
+  config.max_position_embeddings = 2048;
+  config.type_vocab_size = 1;
+  config.pad_token_id.reset();
+  config.attention_probs_dropout_prob = 0;
+  changed_options<RotaryOptions>(config).rotary.theta = 10000;
+});
+
+}  // namespace xgrad::pretrained::detail
