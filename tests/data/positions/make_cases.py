@@ -16,6 +16,7 @@ torch.float = torch.float32 = torch.float64
 torch.Tensor.float = torch.Tensor.double
 
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS  # noqa: E402
+from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position  # noqa: E402
 from transformers.models.t5.modeling_t5 import T5Attention  # noqa: E402
 
 
@@ -62,9 +63,24 @@ bucket_cases = [
     buckets(30, 30, bidirectional=False, num_buckets=6, max_distance=9),
 ]
 
+def signed_buckets(length, num_buckets, max_distance):
+    distances = torch.arange(length)
+    found = make_log_bucket_position(distances, num_buckets, max_distance).long() if num_buckets else distances
+    return {"length": length, "num_buckets": num_buckets, "max_distance": max_distance, "buckets": found.tolist()}
+
+
+signed_bucket_cases = [
+    signed_buckets(6, 0, 4),
+    signed_buckets(12, 2, 5),
+    signed_buckets(20, 7, 10),
+    signed_buckets(40, 18, 37),
+    signed_buckets(5, 32, 4),
+    signed_buckets(600, 256, 512),
+]
+
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__.splitlines()[0])
-    lists = {"rotary": rotary_cases, "buckets": bucket_cases}
+    lists = {"rotary": rotary_cases, "buckets": bucket_cases, "signed_buckets": signed_bucket_cases}
     text = ",\n".join(f'"{name}": [\n' + ",\n".join(map(json.dumps, cases)) + "\n]" for name, cases in lists.items())
     (pathlib.Path(sys.argv[1]) / "cases.json").write_text("{" + text + "}\n")
