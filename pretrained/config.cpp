@@ -28,11 +28,7 @@ const Names<ProblemType>& problems() {
 
 /// Models that people try, and why they cannot be loaded.
 const Names<const char*>& refused() {
-  static const Names<const char*> names{
-      {"deberta", "its attention to relative positions is not supported"},
-      {"deberta-v2", "its attention to relative positions is not supported"},
-      {"gpt2", "it is a decoder"},
-      {"llama", "it is a decoder"}};
+  static const Names<const char*> names{{"gpt2", "it is a decoder"}, {"llama", "it is a decoder"}};
   return names;
 }
 
@@ -174,7 +170,7 @@ std::string broken_rule(const Config& config) {
     return "num_attention_heads must divide hidden_size, got " +
            numbers(config.num_attention_heads, config.hidden_size);
   if (!family.narrow_embeddings && config.embedding_size != config.hidden_size)
-    return "embedding_size must equal hidden_size except in electra and albert, got " +
+    return std::string("embedding_size must equal hidden_size in ") + family.model_type + ", got " +
            numbers(config.embedding_size, config.hidden_size);
   if (config.pad_token_id && static_cast<std::size_t>(*config.pad_token_id) >= config.vocab_size)
     return "pad_token_id must be below vocab_size, got " +

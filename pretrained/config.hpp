@@ -18,6 +18,7 @@ struct FamilyOptions;
 /// arXiv:1910.01108), RoBERTa (Liu et al. 2019, arXiv:1907.11692), XLM-RoBERTa (Conneau et al. 2020,
 /// arXiv:1911.02116), CamemBERT (Martin et al. 2020, arXiv:1911.03894), ELECTRA (Clark et al. 2020,
 /// arXiv:2003.10555), MPNet (Song et al. 2020, arXiv:2004.09297), ALBERT (Lan et al. 2020, arXiv:1909.11942),
+/// DeBERTa (He et al. 2020, arXiv:2006.03654), DeBERTa v2 and v3 (He et al. 2021, arXiv:2111.09543),
 /// ModernBERT (Warner et al. 2024, arXiv:2412.13663), EuroBERT (Boizard et al. 2025, arXiv:2503.05500), the
 /// encoder of T5 (Raffel et al. 2020, arXiv:1910.10683), Nomic BERT (Nussbaum et al. 2024, arXiv:2402.01613),
 /// GTE (Zhang et al. 2024, arXiv:2407.19669) as Hugging Face's class and, gte_new, as the code on the hub
@@ -31,6 +32,8 @@ enum class Family {
   camembert,
   mpnet,
   albert,
+  deberta,
+  deberta_v2,
   modernbert,
   eurobert,
   t5,
@@ -64,7 +67,7 @@ struct Config {
   Family model_type = Family::bert;
   std::size_t vocab_size = 30522;
   std::size_t hidden_size = 768;
-  std::size_t embedding_size = 768;  ///< equals hidden_size except in ELECTRA and ALBERT
+  std::size_t embedding_size = 768;  ///< equals hidden_size except in ALBERT, DeBERTa and ELECTRA
   std::size_t num_hidden_layers = 12;
   std::size_t num_attention_heads = 12;  ///< must divide hidden_size
   std::size_t intermediate_size = 3072;
@@ -93,8 +96,8 @@ struct Config {
   /// Reads config.json of a folder. A file without model_type has that of the class in `architectures`.
   /// Throws FileError for a missing or invalid field, for a path that is no folder of a model, and for
   /// unsupported models, with the reason:
-  /// "model/config.json: model_type must be albert, bert, [...] or xlm-roberta, as its attention to relative
-  /// positions is not supported, got "deberta-v2"".
+  /// "model/config.json: model_type must be albert, bert, [...] or xlm-roberta, as it is a decoder, got
+  /// "gpt2"".
   static Config from_folder(const std::string& folder);
 
   /// The maximum number of tokens of a sequence: max_position_embeddings, or less in RoBERTa, whose positions

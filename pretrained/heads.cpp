@@ -151,9 +151,9 @@ LanguageModel<T>::LanguageModel(const Config& config, Weights& weights, const ch
   const FamilyInfo& family = info_of(config.model_type);
   const TransformForm form = family.prediction(config);
   if (form.logits_bias) {
-    bias_ = this->parameter(
-        family.prediction_bias,
-        weights.take<T>(family.prediction_bias, {config.vocab_size}, Start::zeros, Part::head));
+    const char* const name =
+        form.logits_bias_name != nullptr ? form.logits_bias_name : family.prediction_bias;
+    bias_ = this->parameter(name, weights.take<T>(name, {config.vocab_size}, Start::zeros, Part::head));
   }
   if (config.tie_word_embeddings) {
     weights.forget(family.decoder);

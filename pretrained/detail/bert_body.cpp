@@ -15,7 +15,7 @@ BlockForm block_form(const Config& config) {
           .drop_output = config.hidden_dropout_prob};
 }
 
-void bert_fields(Fields& fields, Config& config) {
+void block_fields(Fields& fields, Config& config) {
   fields.size("hidden_size", config.hidden_size);
   fields.size("num_hidden_layers", config.num_hidden_layers, 0);
   fields.size("num_attention_heads", config.num_attention_heads);
@@ -25,6 +25,10 @@ void bert_fields(Fields& fields, Config& config) {
   fields.choice("hidden_act", config.hidden_act, activation_names());
   fields.probability("hidden_dropout_prob", config.hidden_dropout_prob);
   fields.probability("attention_probs_dropout_prob", config.attention_probs_dropout_prob);
+}
+
+void bert_fields(Fields& fields, Config& config) {
+  block_fields(fields, config);
   if (fields.json() != nullptr) config.classifier_dropout = config.hidden_dropout_prob;
   fields.probability("classifier_dropout", config.classifier_dropout);
 }
@@ -56,8 +60,8 @@ template <class T>
 BertBody<T>::BertBody(const Config& config, Weights& weights, const BertForm& form)
     : Body<T>(config),
       layer_names_(form.layers),
-      embeddings_(
-          this->child("embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."}, form.positions))) {
+      embeddings_(this->child("embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."},
+                                                               {.positions = form.positions}))) {
   const From from{weights, ""};
   if (config.embedding_size != config.hidden_size) {
     project_ = this->linear(from, "embeddings_project", {config.embedding_size, config.hidden_size});

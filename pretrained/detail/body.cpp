@@ -77,6 +77,15 @@ AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias
 }
 
 template <class T>
+Variable<T> without_padding(const EncoderCall<T>& call, const Variable<T>& x) {
+  if (call.mask.allowed() == nullptr) return x;
+  Shape rows{x.shape(0), x.shape(1), 1};
+  Array<T> tokens = Array<T>::from_shape(rows);
+  std::copy(call.mask.allowed()->begin(), call.mask.allowed()->end(), tokens.begin());
+  return x * Variable<T>(std::move(tokens));
+}
+
+template <class T>
 RotaryPositions<T>::RotaryPositions(const RotaryConfig& config, std::size_t max_length) : config_(config) {
   const bool depends = std::holds_alternative<DynamicScaling>(config.scaling) ||
                        std::holds_alternative<LongScaling>(config.scaling);
@@ -88,6 +97,15 @@ template <class T>
 RotaryTables<T> RotaryPositions<T>::operator()(std::size_t length) const {
   if (length > kept_.cos.shape(0)) return rotary_tables<T>(config_, length);
   return {narrow(kept_.cos, 0, 0, length), narrow(kept_.sin, 0, 0, length)};
+}
+
+template <class T>
+Variable<T> attend(const EncoderCall<T>& call, const AttentionMask<T>& mask, const Variable<T>& queries,
+                   const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& options) {
+  if (call.attentions == nullptr) return scaled_dot_product_attention(queries, keys, values, mask, options);
+  AttentionResult<T> result = attention_with_weights(queries, keys, values, mask, options);
+  call.attentions->push_back(std::move(result.weights));
+  return std::move(result.output);
 }
 
 template <class T>
@@ -108,11 +126,7 @@ Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Vari
     queries = rotary(queries, sight.rotary->cos, sight.rotary->sin, {.num_heads = options.num_heads});
     keys = rotary(keys, sight.rotary->cos, sight.rotary->sin, {.num_heads = kv_heads});
   }
-  if (call.attentions == nullptr)
-    return scaled_dot_product_attention(queries, keys, values, sight.mask, options);
-  AttentionResult<T> result = attention_with_weights(queries, keys, values, sight.mask, options);
-  call.attentions->push_back(std::move(result.weights));
-  return std::move(result.output);
+  return attend(call, sight.mask, queries, keys, values, options);
 }
 
 template <class T>
@@ -157,28 +171,35 @@ Variable<T> gated_activation(HiddenAct f, const Variable<T>& gate, const Variabl
 }
 
 template <class T>
-TokenEmbeddings<T>::TokenEmbeddings(const Config& config, const From& from, Positions positions)
+TokenEmbeddings<T>::TokenEmbeddings(const Config& config, const From& from, const EmbeddingsForm& form)
     : Assembled<T>("Embeddings"),
-      counts_after_padding_(positions == Positions::after_padding),
+      form_(form),
       pad_(config.pad_token_id.value_or(0)),
       drop_(config.hidden_dropout_prob),
       words_(this->embedding(from, "word_embeddings", config.vocab_size, config.embedding_size,
                              config.pad_token_id)),
-      positions_(positions == Positions::rotary
-                     ? std::nullopt
-                     : std::optional(this->embedding(
+      positions_(form.positions == Positions::counted || form.positions == Positions::after_padding
+                     ? std::optional(this->embedding(
                            from, "position_embeddings", config.max_position_embeddings, config.embedding_size,
-                           counts_after_padding_ ? config.pad_token_id : std::nullopt))),
+                           form.positions == Positions::after_padding ? config.pad_token_id : std::nullopt))
+                     : std::nullopt),
       types_(config.type_vocab_size == 0
                  ? std::nullopt
                  : std::optional(this->embedding(from, "token_type_embeddings", config.type_vocab_size,
                                                  config.embedding_size))),
-      norm_(this->norm(from, "LayerNorm", config.embedding_size, config.layer_norm_eps)) {}
+      project_(form.project == nullptr
+                   ? std::nullopt
+                   : std::optional(this->linear(from, form.project,
+                                                {config.embedding_size, config.hidden_size, false}))),
+      norm_(this->norm(from, "LayerNorm",
+                       form.project == nullptr ? config.embedding_size : config.hidden_size,
+                       config.layer_norm_eps)) {}
 
 template <class T>
 Variable<T> TokenEmbeddings<T>::positions(const EncoderCall<T>& call) const {
   const Ids& ids = call.input.input_ids;
-  if (counts_after_padding_) return (*positions_)(packed(positions_after_padding(ids, pad_), call.packing));
+  if (form_.positions == Positions::after_padding)
+    return (*positions_)(packed(positions_after_padding(ids, pad_), call.packing));
   if (call.packing != nullptr) return (*positions_)(packed(counted_positions(ids), call.packing));
   return narrow(positions_->weight(), 0, 0, ids.shape(1));
 }
@@ -191,49 +212,70 @@ Variable<T> TokenEmbeddings<T>::operator()(const EncoderCall<T>& call) const {
     sum = sum + (call.input.token_type_ids ? (*types_)(packed(*call.input.token_type_ids, call.packing))
                                            : select(types_->weight(), 0, 0));
   }
-  return this->drop(norm_(positions_ ? sum + positions(call) : sum), drop_);
+  if (positions_) sum = sum + positions(call);
+  Variable<T> x = norm_(project_ ? (*project_)(sum) : sum);
+  if (form_.hides_padding) x = without_padding(call, x);
+  return this->drop(x, drop_);
+}
+
+template <class T>
+typename AfterAttention<T>::Layers AfterAttention<T>::layers(const From& from, const BlockNames& names) {
+  const BlockBiases& has = form_.biases;
+  Linear<T> out = this->linear(from, names.out, {width_of(form_), form_.size, has.attention});
+  LayerNorm<T> norm1 = this->norm(from, names.norm1, form_.size, form_.eps);
+  std::optional<Linear<T>> gate;
+  if (names.gate != nullptr) gate = this->linear(from, names.gate, {form_.size, form_.inner, has.up});
+  Linear<T> up = this->linear(from, names.up, {form_.size, form_.inner, has.up});
+  Linear<T> down = this->linear(from, names.down, {form_.inner, form_.size, has.down});
+  return {std::move(out), std::move(norm1), std::move(gate),
+          std::move(up),  std::move(down),  this->norm(from, names.norm2, form_.size, form_.eps)};
+}
+
+template <class T>
+Variable<T> AfterAttention<T>::after_attention(const Layers& layers, const Variable<T>& context,
+                                               const Variable<T>& x) const {
+  const Variable<T> y = layers.norm1(this->drop(layers.out(context), form_.drop_attention), x);
+  const Variable<T> inner = layers.gate ? gated_activation(form_.act, (*layers.gate)(y), layers.up(y))
+                                        : activation(form_.act, layers.up(y));
+  return layers.norm2(this->drop(layers.down(this->drop(inner, form_.drop_inner)), form_.drop_output), y);
+}
+
+template <class T>
+AttentionOptions AfterAttention<T>::attention_options() const {
+  return {.dropout_p = this->training() ? form_.drop_weights : 0, .num_heads = form_.heads};
 }
 
 template <class T>
 PostNormBlock<T>::PostNormBlock(const BlockForm& form, const From& from, const BlockNames& names)
-    : Assembled<T>("EncoderLayer"),
-      form_(form),
+    : AfterAttention<T>(form),
       query_(this->linear(from, names.query, {form.size, width_of(form), form.biases.attention})),
       key_(this->linear(from, names.key, {form.size, width_of(form), form.biases.attention})),
       value_(this->linear(from, names.value, {form.size, width_of(form), form.biases.attention})),
-      out_(this->linear(from, names.out, {width_of(form), form.size, form.biases.attention})),
-      norm1_(this->norm(from, names.norm1, form.size, form.eps)),
-      gate_(names.gate == nullptr
-                ? std::nullopt
-                : std::optional(this->linear(from, names.gate, {form.size, form.inner, form.biases.up}))),
-      up_(this->linear(from, names.up, {form.size, form.inner, form.biases.up})),
-      down_(this->linear(from, names.down, {form.inner, form.size, form.biases.down})),
-      norm2_(this->norm(from, names.norm2, form.size, form.eps)) {}
+      layers_(this->layers(from, names)) {}
 
 template <class T>
 Variable<T> PostNormBlock<T>::operator()(const EncoderCall<T>& call, const Sight<T>& sight,
                                          const Variable<T>& x) const {
   const auto scope = this->scope();
-  const AttentionOptions options{.dropout_p = this->training() ? form_.drop_weights : 0,
-                                 .num_heads = form_.heads};
-  const Variable<T> context =
-      attend(call, sight, x, projection(query_), projection(key_), projection(value_), options);
-  const Variable<T> y = norm1_(this->drop(out_(context), form_.drop_attention), x);
-  const Variable<T> inner =
-      gate_ ? gated_activation(form_.act, (*gate_)(y), up_(y)) : activation(form_.act, up_(y));
-  return norm2_(this->drop(down_(this->drop(inner, form_.drop_inner)), form_.drop_output), y);
+  const Variable<T> context = attend(call, sight, x, projection(query_), projection(key_), projection(value_),
+                                     this->attention_options());
+  return this->after_attention(layers_, context, x);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                    \
-  template class RotaryPositions<T>;                                                            \
-  template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);             \
-  template Variable<T> attend(const EncoderCall<T>&, const Sight<T>&, const Variable<T>&,       \
-                              const Projection<T>&, const Projection<T>&, const Projection<T>&, \
-                              const AttentionOptions&);                                         \
-  template Variable<T> activation(HiddenAct, const Variable<T>&);                               \
-  template Variable<T> gated_activation(HiddenAct, const Variable<T>&, const Variable<T>&);     \
-  template class Body<T>;                                                                       \
-  template class TokenEmbeddings<T>;                                                            \
+#define XGRAD_INSTANTIATE(T)                                                                      \
+  template class RotaryPositions<T>;                                                              \
+  template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);               \
+  template Variable<T> without_padding(const EncoderCall<T>&, const Variable<T>&);                \
+  template Variable<T> attend(const EncoderCall<T>&, const AttentionMask<T>&, const Variable<T>&, \
+                              const Variable<T>&, const Variable<T>&, const AttentionOptions&);   \
+  template Variable<T> attend(const EncoderCall<T>&, const Sight<T>&, const Variable<T>&,         \
+                              const Projection<T>&, const Projection<T>&, const Projection<T>&,   \
+                              const AttentionOptions&);                                           \
+  template Variable<T> activation(HiddenAct, const Variable<T>&);                                 \
+  template Variable<T> gated_activation(HiddenAct, const Variable<T>&, const Variable<T>&);       \
+  template class Body<T>;                                                                         \
+  template class TokenEmbeddings<T>;                                                              \
+  template class AfterAttention<T>;                                                               \
   template class PostNormBlock<T>;
 
 XGRAD_INSTANTIATE(float)

@@ -56,6 +56,10 @@ struct Sight {
 template <class T>
 AttentionMask<T> with_bias(const AttentionMask<T>& mask, const Variable<T>& bias);
 
+/// x (batch, length, size), 0 where padding is.
+template <class T>
+Variable<T> without_padding(const EncoderCall<T>& call, const Variable<T>& x);
+
 /// The tables of rotary positions for sequences of any length. Those of short ones are kept, where the length
 /// does not change the angles.
 template <class T>
@@ -75,6 +79,11 @@ template <class T>
 Projection<T> projection(const Linear<T>& linear) {
   return {linear.weight(), linear.bias()};
 }
+
+/// Attention of queries to keys (batch, length, size) by heads; keeps the weights if the call wants them.
+template <class T>
+Variable<T> attend(const EncoderCall<T>& call, const AttentionMask<T>& mask, const Variable<T>& queries,
+                   const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& options);
 
 /// Attention of x (batch, length, size), or (rows, size) with a packing, to itself, by heads.
 template <class T>
@@ -117,13 +126,22 @@ enum class Positions {
   counted,        ///< learned, from 0
   after_padding,  ///< learned, behind that of padding, which has one of its own
   rotary,         ///< in attention
+  none,           ///< not in the embeddings
 };
 
-/// drop(norm(words + types + positions)), each of which is learned; types and positions may be absent.
+/// How embeddings of tokens differ.
+struct EmbeddingsForm {
+  Positions positions = Positions::counted;
+  const char* project = nullptr;  ///< to the width of the layers, in front of the norm
+  bool hides_padding = false;     ///< is 0 where padding is
+};
+
+/// drop(norm(project(words + types + positions))), each of which is learned; all but the words and the norm
+/// may be absent.
 template <class T>
 class TokenEmbeddings : public Assembled<T> {
  public:
-  TokenEmbeddings(const Config& config, const From& from, Positions positions);
+  TokenEmbeddings(const Config& config, const From& from, const EmbeddingsForm& form);
 
   Variable<T> operator()(const EncoderCall<T>& call) const;
   const Embedding<T>& words() const { return words_; }
@@ -131,11 +149,12 @@ class TokenEmbeddings : public Assembled<T> {
  private:
   Variable<T> positions(const EncoderCall<T>& call) const;
 
-  bool counts_after_padding_;
+  EmbeddingsForm form_;
   std::int64_t pad_;
   double drop_;
   Embedding<T> words_;
   std::optional<Embedding<T>> positions_, types_;
+  std::optional<Linear<T>> project_;
   LayerNorm<T> norm_;
 };
 
@@ -165,22 +184,45 @@ struct BlockForm {
   BlockBiases biases = {};
 };
 
-/// y = norm1(x + drop(out(attention(x)))), z = norm2(y + drop(down(drop(act(up(y)))))) (Devlin et al. 2019,
-/// arXiv:1810.04805), or with act(gate(y)) up(y) for act(up(y)) (Shazeer 2020, arXiv:2002.05202).
+/// y = norm1(x + drop(out(context))), z = norm2(y + drop(down(drop(act(up(y)))))), or with act(gate(y)) up(y)
+/// (Shazeer 2020, arXiv:2002.05202) for act(up(y)): what follows attention in a block (Devlin et al. 2019,
+/// arXiv:1810.04805), whose base class this is.
 template <class T>
-class PostNormBlock : public Assembled<T> {
+class AfterAttention : public Assembled<T> {
+ protected:
+  struct Layers {
+    Linear<T> out;
+    LayerNorm<T> norm1;
+    std::optional<Linear<T>> gate;
+    Linear<T> up, down;
+    LayerNorm<T> norm2;
+  };
+
+  explicit AfterAttention(const BlockForm& form) : Assembled<T>("EncoderLayer"), form_(form) {}
+
+  /// Declares the layers, after those of attention, as in files.
+  Layers layers(const From& from, const BlockNames& names);
+  Variable<T> after_attention(const Layers& layers, const Variable<T>& context, const Variable<T>& x) const;
+
+  /// Of attention, without a scale.
+  AttentionOptions attention_options() const;
+  const BlockForm& form() const { return form_; }
+
+ private:
+  BlockForm form_;
+};
+
+/// A block of attention by heads and what follows it.
+template <class T>
+class PostNormBlock : public AfterAttention<T> {
  public:
   PostNormBlock(const BlockForm& form, const From& from, const BlockNames& names);
 
   Variable<T> operator()(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x) const;
 
  private:
-  BlockForm form_;
-  Linear<T> query_, key_, value_, out_;
-  LayerNorm<T> norm1_;
-  std::optional<Linear<T>> gate_;
-  Linear<T> up_, down_;
-  LayerNorm<T> norm2_;
+  Linear<T> query_, key_, value_;
+  typename AfterAttention<T>::Layers layers_;
 };
 
 }  // namespace xgrad::pretrained::detail

@@ -17,7 +17,8 @@ struct TransformForm {
   HiddenAct act;
   std::size_t out;
   bool dense_bias = true, norm_bias = true;
-  bool logits_bias = true;  ///< of the logits of tokens
+  bool logits_bias = true;                 ///< of the logits of tokens
+  const char* logits_bias_name = nullptr;  ///< that of the family if null
 };
 
 /// What a sequence is classified by.
@@ -121,12 +122,14 @@ const Names<HiddenAct>& activation_names();
 
 // The families
 
-extern const FamilyInfo albert, bert, camembert, distilbert, electra, eurobert, gte, gte_new,
-    jina_embeddings_v3, modernbert, mpnet, nomic_bert, roberta, t5, xlm_roberta;
+extern const FamilyInfo albert, bert, camembert, deberta, deberta_v2, distilbert, electra, eurobert, gte,
+    gte_new, jina_embeddings_v3, modernbert, mpnet, nomic_bert, roberta, t5, xlm_roberta;
 
 // Shared by BERT and those that keep its layout
 
-/// hidden_size and the other sizes, dropouts and the function by BERT's names.
+/// hidden_size and the other sizes, dropouts of the layers and the function by BERT's names.
+void block_fields(Fields& fields, Config& config);
+/// block_fields and the dropout of classifiers.
 void bert_fields(Fields& fields, Config& config);
 /// Refuses positions other than learned ones.
 void absolute_positions(Fields& fields);

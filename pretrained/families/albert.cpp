@@ -19,8 +19,7 @@ class AlbertBody : public Body<T> {
   AlbertBody(const Config& config, Weights& weights)
       : Body<T>(config),
         config_(config),
-        embeddings_(this->child("embeddings",
-                                TokenEmbeddings<T>(config, {weights, "embeddings."}, Positions::counted))),
+        embeddings_(this->child("embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."}, {}))),
         project_(this->linear({weights, ""}, "encoder.embedding_hidden_mapping_in",
                               {config.embedding_size, config.hidden_size})) {
     const From from{weights, ""};

@@ -5,8 +5,9 @@ namespace xgrad::pretrained::detail {
 
 const std::vector<const FamilyInfo*>& all_families() {
   static const std::vector<const FamilyInfo*> all{
-      &albert,     &bert,  &camembert, &distilbert, &electra, &eurobert, &gte,        &jina_embeddings_v3,
-      &modernbert, &mpnet, &gte_new,   &nomic_bert, &roberta, &t5,       &xlm_roberta};
+      &albert,   &bert, &camembert,          &deberta,    &deberta_v2, &distilbert, &electra,
+      &eurobert, &gte,  &jina_embeddings_v3, &modernbert, &mpnet,      &gte_new,    &nomic_bert,
+      &roberta,  &t5,   &xlm_roberta};
   return all;
 }
 

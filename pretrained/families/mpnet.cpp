@@ -20,8 +20,8 @@ class MPNetBody : public Body<T> {
  public:
   MPNetBody(const Config& config, Weights& weights)
       : Body<T>(config),
-        embeddings_(this->child(
-            "embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."}, Positions::after_padding))) {
+        embeddings_(this->child("embeddings", TokenEmbeddings<T>(config, {weights, "embeddings."},
+                                                                 {.positions = Positions::after_padding}))) {
     const From from{weights, ""};
     for (std::size_t i = 0; i < config.num_hidden_layers; ++i) {
       const std::string name = layer_name(i);

@@ -157,6 +157,8 @@ TEST(ModelFolderTest, SavingWhatWasLoadedGivesTheSameBytes) {
   expect_round_trip<SequenceClassifier<float>>("albert_groups");
   expect_round_trip<SequenceClassifier<float>>("modernbert_cls");
   expect_round_trip<MaskedLM<float>>("eurobert_mlm");
+  expect_round_trip<SequenceClassifier<float>>("deberta_cls");
+  expect_round_trip<MaskedLM<float>>("deberta_v2_mlm");
   expect_round_trip<Encoder<float>>("t5_gated");
   expect_round_trip<QuestionAnswerer<float>>("distilbert_qa");
 }
@@ -374,10 +376,9 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
     return message.starts_with(begin) ? message.substr(begin.size()) : message;
   };
   const std::string families =
-      "model_type must be albert, bert, camembert, distilbert, electra, eurobert, gte, jina_embeddings_v3, "
-      "modernbert, mpnet, new, nomic_bert, roberta, t5 or xlm-roberta";
-  EXPECT_EQ(refusal("model_type", "deberta-v2"),
-            families + ", as its attention to relative positions is not supported, got \"deberta-v2\"");
+      "model_type must be albert, bert, camembert, deberta, deberta-v2, distilbert, electra, eurobert, gte, "
+      "jina_embeddings_v3, modernbert, mpnet, new, nomic_bert, roberta, t5 or xlm-roberta";
+  EXPECT_EQ(refusal("model_type", "gpt2"), families + ", as it is a decoder, got \"gpt2\"");
   EXPECT_EQ(refusal("model_type", "what"), families + " (the supported encoders), got \"what\"");
   EXPECT_EQ(refusal("model_type", nullptr), "no exception");  // the class tells it
   copy.write("config.json", original);
@@ -387,12 +388,10 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
       config.erase("model_type");
       config["architectures"] = classes;
     });
-    EXPECT_EQ(
-        message_of<FileError>([&] { Config::from_folder(copy.path()); }),
-        copy.path("config.json") +
-            ": model_type is missing, and architectures names no class that tells it: add \"model_type\", "
-            "albert, bert, camembert, distilbert, electra, eurobert, modernbert, mpnet, roberta, t5 or "
-            "xlm-roberta");
+    EXPECT_EQ(message_of<FileError>([&] { Config::from_folder(copy.path()); }),
+              copy.path("config.json") +
+                  ": model_type is missing, and architectures names no class that tells it: add "
+                  "\"model_type\", " families.substr(std::string("model_type must be ").size()));
   }
   EXPECT_EQ(refusal("position_embedding_type", "relative_key"),
             "position_embedding_type must be \"absolute\", as other positions than learned ones are not "
@@ -500,7 +499,7 @@ TEST(ConfigTest, RefusesSizesThatDoNotFit) {
   };
   Config::of(Family::electra).check();
   EXPECT_EQ(refusal(Family::bert, [](Config& c) { c.hidden_size = 64, c.num_attention_heads = 4; }),
-            "Config: embedding_size must equal hidden_size except in electra and albert, got 768 and 64");
+            "Config: embedding_size must equal hidden_size in bert, got 768 and 64");
   EXPECT_EQ(refusal(Family::distilbert, [](Config& c) { c.type_vocab_size = 2; }),
             "Config: type_vocab_size must be 0 in distilbert, got 2");
   EXPECT_EQ(refusal(Family::bert, [](Config& c) { c.num_attention_heads = 0; }),
@@ -536,6 +535,36 @@ TEST(ConfigTest, RefusesFieldsOfFamiliesThatDoNotFit) {
   EXPECT_EQ(refusal("eurobert_mlm", "num_key_value_heads", 3),
             "num_key_value_heads must divide num_attention_heads, got 3 and 4");
   EXPECT_EQ(
+      refusal("deberta_cls", "pos_att_type", "c2p|p2p"),
+      "pos_att_type must be c2p and p2c, each at most once, in a list or with | between, got \"c2p|p2p\"");
+  EXPECT_EQ(refusal("deberta_cls", "pos_att_type", {"c2p", "c2p"}),
+            "pos_att_type must be c2p and p2c, each at most once, in a list or with | between, got an array");
+  EXPECT_EQ(refusal("deberta_cls", "talking_head", true),
+            "talking_head must be false, as heads are not mixed, got true");
+  EXPECT_EQ(refusal("deberta_cls", "pooler_hidden_size", 16),
+            "pooler_hidden_size must be 8, as hidden_size, got 16");
+  EXPECT_EQ(refusal("deberta_cls", "max_relative_positions", -2),
+            "max_relative_positions must be a whole number from -1 to 16777216, got -2");
+  EXPECT_EQ(refusal("deberta_cls", "legacy", false),
+            "embedding_size must equal hidden_size where legacy is false");
+  EXPECT_EQ(
+      refusal("deberta_cls", "position_buckets", 8),
+      "the field \"position_buckets\" of a deberta model is not known, and may change what it computes; "
+      "remove it if it does not");
+  EXPECT_EQ(refusal("deberta_v2_mlm", "tie_word_embeddings", false),
+            "tie_word_embeddings must be true where legacy is false");
+  EXPECT_EQ(refusal("deberta_v2_mlm", "attention_head_size", 8),
+            "attention_head_size must be hidden_size / num_attention_heads, got 8");
+  EXPECT_EQ(refusal("deberta_v2_mlm", "conv_kernel_size", 4),
+            "conv_kernel_size must be 0, or odd and at most 255, got 4");
+  EXPECT_EQ(refusal("deberta_v2_mlm", "conv_groups", 3), "conv_groups must divide hidden_size, got 3 and 8");
+  EXPECT_EQ(refusal("deberta_v2_mlm", "norm_rel_ebd", "rms_norm"),
+            "norm_rel_ebd must be layer_norm or none, got \"rms_norm\"");
+  EXPECT_EQ(refusal("deberta_v2_mlm", "position_buckets", 1),
+            "position_buckets must be -1 or at least 2, got 1");
+  EXPECT_EQ(refusal("deberta_v2_mlm", "max_relative_positions", 4),
+            "max_relative_positions must be above 4, as position_buckets says, got 4");
+  EXPECT_EQ(
       refusal("t5_gated", "feed_forward_proj", "gated-mish"),
       "feed_forward_proj must be a function, or gated- and a function: gelu, gelu_new, gelu_pytorch_tanh, "
       "gelu_python, gelu_fast, relu, silu, swish or tanh, got \"gated-mish\"");
@@ -544,9 +573,10 @@ TEST(ConfigTest, RefusesFieldsOfFamiliesThatDoNotFit) {
 }
 
 TEST(ConfigTest, OwnFieldsOfFamiliesAreWrittenForNewModels) {
-  for (const Family family : {Family::xlm_roberta, Family::camembert, Family::mpnet, Family::albert,
-                              Family::modernbert, Family::eurobert, Family::t5, Family::nomic_bert,
-                              Family::gte, Family::gte_new, Family::jina_embeddings_v3}) {
+  for (const Family family :
+       {Family::xlm_roberta, Family::camembert, Family::mpnet, Family::albert, Family::deberta,
+        Family::deberta_v2, Family::modernbert, Family::eurobert, Family::t5, Family::nomic_bert, Family::gte,
+        Family::gte_new, Family::jina_embeddings_v3}) {
     const Config config = Config::of(family);
     config.check();
     const FolderCopy copy("bert_classifier");

@@ -136,9 +136,10 @@ int main(int argc, char** argv) {
     for (const auto& entry : fs::directory_iterator(data))
       if (fs::exists(entry.path() / "config.json")) folders.insert(entry.path());
     for (const fs::path& folder : folders) {
-      // whose biases of relative positions cannot be exported
+      // whose scores of relative positions cannot be exported
       const auto family = pretrained::Config::from_folder(folder.string()).model_type;
-      if (family == pretrained::Family::mpnet || family == pretrained::Family::t5) continue;
+      using enum pretrained::Family;
+      if (family == mpnet || family == t5 || family == deberta || family == deberta_v2) continue;
       write(out, folder.filename().string(), apps::exported_model(folder.string()));
     }
     write(out, "bert_questions", fresh<pretrained::QuestionAnswerer<float>>((models / "questions").string()));
