@@ -113,8 +113,7 @@ Variable<T> disentangled_bias(const Variable<T>& q, const Variable<T>& k, const 
       rows.shape(1) != k.shape(1) || !fits(pos_k) || !fits(pos_q)) {
     detail::fail<ShapeError>(
         "disentangled_bias: q (batch, L, H E), k (batch, S, H E), positions (R, H E) and rows (L, S) must "
-        "fit "
-        "together, got q ",
+        "fit together, got q ",
         q.shape(), ", k ", k.shape(), ", pos_k ", pos_k.defined() ? pos_k.shape() : Shape(), ", pos_q ",
         pos_q.defined() ? pos_q.shape() : Shape(), " and rows ", rows.shape(), ", with ", heads, " heads");
   }

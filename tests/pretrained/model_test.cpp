@@ -365,6 +365,16 @@ TEST(ModelFolderTest, RefusesTensorsThatDoNotFit) {
           "save it from Python with model.save_pretrained(folder, safe_serialization=True)");
 }
 
+TEST(ModelFolderTest, RefusesTablesOfPositionsThatDoNotFit) {
+  const FolderCopy copy("deberta_cls");
+  copy.configure([](nlohmann::json& config) { config["max_relative_positions"] = 1 << 24; });
+  EXPECT_EQ(
+      message_of<FileError>([&] { Encoder<float>::from_folder(copy.path()); }),
+      copy.path("model.safetensors") +
+          ": tensor \"deberta.encoder.rel_embeddings.weight\": shape must be (33554432, 8) as config.json "
+          "says, got (14, 8)");
+}
+
 TEST(ConfigTest, RefusesWhatIsNotBuilt) {
   const FolderCopy copy("bert_classifier");
   const std::string original = read_bytes(copy.path("config.json"));
@@ -856,6 +866,16 @@ TEST(PretrainedTest, FrozenLayersGetNoGradientsAndTheOthersTheSame) {
     EXPECT_EQ(model.trainable_parameters().size(), whole.size());
     EXPECT_EQ(message_of<ValueError>([&] { model.encoder().freeze(4); }),
               "Encoder: freeze must name at most the 3 layers, got 4");
+  }
+}
+
+TEST(PretrainedTest, PositionsThatLayersShareAreFrozenWithTheEmbeddings) {
+  const auto model = MaskedLM<double>::from_folder(model_folder("deberta_v2_mlm"));
+  model.encoder().freeze(1);
+  model.loss(some_input(), Ids{{2, -100, 9, -100, 3}, {-100, 11, -100, -100, -100}}).backward();
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    const bool trains = name.find("layer.1.") != name.npos || name.starts_with("lm_predictions.");
+    EXPECT_EQ(parameter.has_grad(), trains) << name;
   }
 }
 
