@@ -128,7 +128,7 @@ DisentangledSight<T>::DisentangledSight(const EncoderCall<T>& call, const Config
   }
   if (call.mask.allowed() != nullptr) {
     padding = !*call.mask.allowed();
-    padding->reshape({padding->shape(0), 1, length, 1});
+    padding->reshape(Shape{padding->shape(0), 1, length, 1});
   }
 }
 
