@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <xgrad/pretrained/find_model.hpp>
 #include <xgrad/tokenizers.hpp>
 
 #include "../common/columns.hpp"
@@ -52,7 +53,7 @@ void print_tokens(const Tokenizer& tokenizer, const Encoding& encoding, bool ids
 }
 
 int run(const Options& options) {
-  const Tokenizer tokenizer = Tokenizer::from_folder(find_model(options.folder));
+  const Tokenizer tokenizer = Tokenizer::from_folder(xgrad::pretrained::find_model(options.folder));
   const EncodeOptions how{.max_length = options.max_length};
   for_each_text(options.texts, 1, [&](std::span<const std::string> texts) {
     for (const std::string& text : texts) {
