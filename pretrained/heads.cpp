@@ -37,6 +37,12 @@ const Config& only(Family family, const Config& config, const char* head) {
   return config;
 }
 
+/// The config of a model whose classes are the start and the end, which config.json has to say, too.
+Config with_two_labels(Config config) {
+  if (config.id2label.size() != 2) config.id2label = {"LABEL_0", "LABEL_1"};
+  return config;
+}
+
 /// What a family says of a head. Throws ValueError if it has none.
 template <class Form>
 Form form_of(Form (*FamilyInfo::*head)(const Config&), const Config& config, const char* name) {
@@ -307,7 +313,7 @@ Variable<T> TokenClassifier<T>::loss(const Input& input, const Ids& labels, Redu
 
 template <class T>
 QuestionAnswerer<T>::QuestionAnswerer(const Config& config, Weights& weights)
-    : TaskModel<T>(config, weights, "ForQuestionAnswering"),
+    : TaskModel<T>(with_two_labels(config), weights, "ForQuestionAnswering"),
       transform_(answer_form(config).transform
                      ? std::optional(this->transform(weights, *answer_form(config).transform))
                      : std::nullopt),

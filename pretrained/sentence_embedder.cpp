@@ -45,6 +45,16 @@ void SentenceEmbedder<T>::save(const std::string& folder) const {
   save_folder(encoder_, folder);
   tokenizer_.save(folder);
   files_->write(folder);
+  modules_->save(folder, encoder_.config().hidden_size);
+}
+
+template <class T>
+std::vector<NamedParameter<T>> SentenceEmbedder<T>::trainable_parameters() const {
+  std::vector<NamedParameter<T>> list = encoder_.named_parameters();
+  std::erase_if(list, [](const NamedParameter<T>& entry) { return !entry.second.requires_grad(); });
+  const std::vector<NamedParameter<T>> of_modules = modules_->parameters();
+  list.insert(list.end(), of_modules.begin(), of_modules.end());
+  return list;
 }
 
 template <class T>
@@ -73,7 +83,7 @@ template <class T>
 Variable<T> SentenceEmbedder<T>::embed(const Input& input, std::size_t prompt_length) const {
   Variable<T> vectors = pool(encoder_(input).last_hidden_state, input, std::span(modules_->poolings),
                              modules_->pools_prompt ? 0 : prompt_length);
-  for (const detail::VectorModule<T>& module : modules_->vectors) vectors = detail::run(module, vectors);
+  for (const detail::NamedModule<T>& one : modules_->vectors) vectors = detail::run(one.module, vectors);
   return size() < modules_->size ? narrow(vectors, 1, 0, size()) : vectors;
 }
 

@@ -52,7 +52,12 @@ class SentenceEmbedder {
   /// are of a prompt.
   Variable<T> embed(const Input& input, std::size_t prompt_length = 0) const;
 
-  /// Writes encoder, tokenizer and the files of the modules into a folder. Throws FileError.
+  /// All parameters that are not frozen: the encoder's, then those of Dense and LayerNorm by the place of the
+  /// module, "2.linear.weight".
+  std::vector<NamedParameter<T>> trainable_parameters() const;
+
+  /// Writes encoder, tokenizer and the files of the modules into a folder, which sentence-transformers opens.
+  /// Saving an unchanged one gives the same bytes. Throws FileError.
   void save(const std::string& folder) const;
 
   const Encoder<T>& encoder() const& { return encoder_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../../base/error.hpp"
+#include "../../base/file.hpp"
 #include "../../files/safetensors.hpp"
 #include "../../ops/norm/layer_norm.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
@@ -42,7 +43,7 @@ Variable<T> tensor_of(const SafetensorsFile& file, const std::string& path, cons
   if (found == tensors.end()) fail<FileError>(path, ": must hold the tensor ", name);
   if (!same_shape(found->shape, shape))
     fail<FileError>(path, ": ", name, " must have the shape ", shape, ", got ", found->shape);
-  return Variable<T>(xgrad::detail::array_from<T>(path, *found));
+  return Variable<T>(xgrad::detail::array_from<T>(path, *found), true);
 }
 
 std::string weights_of(const std::string& folder) {
@@ -54,6 +55,18 @@ std::string weights_of(const std::string& folder) {
 std::size_t size_in(const Json& config, const char* name) {
   constexpr std::int64_t most = 1 << 20;
   return static_cast<std::size_t>(config.at(name).integer(1, most));
+}
+
+/// The weights of a module by their names in its file.
+template <class T>
+std::vector<NamedParameter<T>> weights_in(const VectorModule<T>& module) {
+  if (const auto* const norm = std::get_if<LayerNormModule<T>>(&module))
+    return {{"norm.weight", norm->weight}, {"norm.bias", norm->bias}};
+  const auto* const dense = std::get_if<DenseModule<T>>(&module);
+  if (dense == nullptr) return {};
+  std::vector<NamedParameter<T>> weights{{"linear.weight", dense->weight}};
+  if (dense->bias.defined()) weights.emplace_back("linear.bias", dense->bias);
+  return weights;
 }
 
 /// The folder of a module, inside that of the encoder.
@@ -100,16 +113,17 @@ void SentenceModules<T>::read_modules(const std::string& folder, std::size_t hid
     }
     if (i == 1 && name != "Pooling") type.refuse("Pooling");
     if (name == "Normalize") {
-      vectors.emplace_back(NormalizeModule{});
+      vectors.push_back({std::to_string(i), "", NormalizeModule{}});
       continue;
     }
     const std::string path = path_of(list[i]);
     files.push_back(path + "/config.json");
     if (i == 1) {
       read_pooling(folder + "/" + files.back(), hidden_size);
-    } else if (name == "Dense" || name == "LayerNorm") {
-      files.push_back(path + "/model.safetensors");
-      name == "Dense" ? read_dense(folder + "/" + path) : read_layer_norm(folder + "/" + path);
+    } else if (name == "Dense") {
+      vectors.push_back({std::to_string(i), path, read_dense(folder + "/" + path)});
+    } else if (name == "LayerNorm") {
+      vectors.push_back({std::to_string(i), path, read_layer_norm(folder + "/" + path)});
     } else {
       type.refuse("Dense, LayerNorm or Normalize");
     }
@@ -145,7 +159,7 @@ void SentenceModules<T>::read_pooling(const std::string& path, std::size_t hidde
 }
 
 template <class T>
-void SentenceModules<T>::read_dense(const std::string& folder) {
+DenseModule<T> SentenceModules<T>::read_dense(const std::string& folder) {
   const Json config = Json::read(folder + "/config.json");
   const std::size_t in = size_in(config, "in_features"), out = size_in(config, "out_features");
   if (in != size)
@@ -164,19 +178,48 @@ void SentenceModules<T>::read_dense(const std::string& folder) {
   if (!has_bias || has_bias->boolean()) dense.bias = tensor_of<T>(file, path, "linear.bias", {out});
   const auto function = config.find("activation_function");
   dense.function = function ? function_named<T>(*function) : [](const Variable<T>& x) { return tanh(x); };
-  vectors.emplace_back(std::move(dense));
   size = out;
+  return dense;
 }
 
 template <class T>
-void SentenceModules<T>::read_layer_norm(const std::string& folder) {
+LayerNormModule<T> SentenceModules<T>::read_layer_norm(const std::string& folder) const {
   const Json config = Json::read(folder + "/config.json");
   if (size_in(config, "dimension") != size)
     config.at("dimension").refuse("the size " + std::to_string(size) + " of what comes before");
   const std::string path = weights_of(folder);
   const SafetensorsFile file(path);
-  vectors.emplace_back(LayerNormModule<T>{tensor_of<T>(file, path, "norm.weight", {size}),
-                                          tensor_of<T>(file, path, "norm.bias", {size})});
+  return {tensor_of<T>(file, path, "norm.weight", {size}), tensor_of<T>(file, path, "norm.bias", {size})};
+}
+
+template <class T>
+std::vector<NamedParameter<T>> SentenceModules<T>::parameters() const {
+  std::vector<NamedParameter<T>> all;
+  for (const NamedModule<T>& one : vectors) {
+    for (const auto& [name, weight] : weights_in(one.module)) all.emplace_back(one.name + "." + name, weight);
+  }
+  return all;
+}
+
+template <class T>
+void SentenceModules<T>::save(const std::string& folder, std::size_t hidden_size) const {
+  for (const NamedModule<T>& one : vectors) {
+    StateDict<T> state;
+    for (const auto& [name, weight] : weights_in(one.module)) state.emplace(name, weight.value());
+    if (state.empty()) continue;
+    xgrad::detail::make_folder(folder + "/" + one.path);
+    save_safetensors(state, folder + "/" + one.path + "/model.safetensors");
+  }
+  if (!files.empty()) return;
+  xgrad::detail::make_folder(folder + "/1_Pooling");
+  write_file(folder + "/1_Pooling/config.json",
+             "{\n  \"word_embedding_dimension\": " + std::to_string(hidden_size) +
+                 ",\n  \"pooling_mode_mean_tokens\": true\n}\n");
+  write_file(folder + "/modules.json", R"([
+  {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+  {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
+]
+)");
 }
 
 #define XGRAD_INSTANTIATE(T)          \

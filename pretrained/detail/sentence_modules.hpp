@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "../../models/module.hpp"
 #include "../pooling.hpp"
 #include "named_function.hpp"
 
@@ -31,6 +32,13 @@ struct NormalizeModule {};
 template <class T>
 using VectorModule = std::variant<DenseModule<T>, LayerNormModule<T>, NormalizeModule>;
 
+/// A module of modules.json, with the name and the folder that it has there.
+template <class T>
+struct NamedModule {
+  std::string name, path;
+  VectorModule<T> module;
+};
+
 template <class T>
 Variable<T> run(const VectorModule<T>& module, const Variable<T>& x);
 
@@ -39,18 +47,24 @@ template <class T>
 struct SentenceModules {
   std::vector<Pooling> poolings{Pooling::mean};
   bool pools_prompt = true;
-  std::vector<VectorModule<T>> vectors;
+  std::vector<NamedModule<T>> vectors;
   std::size_t size;                // of a vector
-  std::vector<std::string> files;  // what save() copies
+  std::vector<std::string> files;  // that were read, but for weights; none without modules.json
 
   /// Throws FileError for unreadable files and for unsupported modules.
   SentenceModules(const std::string& folder, std::size_t hidden_size);
 
+  /// The weights of all modules, "2.linear.weight".
+  std::vector<NamedParameter<T>> parameters() const;
+
+  /// Writes the weights, and without modules.json the files of mean pooling. Throws FileError.
+  void save(const std::string& folder, std::size_t hidden_size) const;
+
  private:
   void read_modules(const std::string& folder, std::size_t hidden_size);
   void read_pooling(const std::string& path, std::size_t hidden_size);
-  void read_dense(const std::string& folder);
-  void read_layer_norm(const std::string& folder);
+  DenseModule<T> read_dense(const std::string& folder);
+  LayerNormModule<T> read_layer_norm(const std::string& folder) const;
 };
 
 }  // namespace xgrad::pretrained::detail

@@ -310,6 +310,14 @@ TEST(ModelFolderTest, OtherLabelsStartTheHeadFresh) {
             "from_folder: labels must have one or more, got none");
 }
 
+TEST(ModelFolderTest, AnswersHaveTwoLabels) {  // or transformers refuses the folder
+  const xgrad_tests::TemporaryFolder folder;
+  const QuestionAnswerer<float> model(Config::from_folder(model_folder("bert_classifier")));
+  save_folder(model, folder.path("saved"));
+  const auto config = nlohmann::json::parse(read_bytes(folder.path("saved/config.json")));
+  EXPECT_EQ(config.at("id2label"), (nlohmann::json{{"0", "LABEL_0"}, {"1", "LABEL_1"}}));
+}
+
 TEST(ModelFolderTest, WithTiedWeightsTheEmbeddingWins) {
   const FolderCopy copy("roberta_mlm");
   copy.change([](std::vector<TensorView>& tensors) {

@@ -73,6 +73,47 @@ TEST(SentenceEmbedderTest, IsSavedWithAllFiles) {
             saved + "/vocab.txt: cannot be made a folder: Not a directory");
 }
 
+TEST(SentenceEmbedderTest, ModulesAreTrainedAndSaved) {
+  const std::string original = model_folder("st_dense_identity");
+  const xgrad_tests::TemporaryFolder folder;
+  const auto embedder = SentenceEmbedder<float>::from_folder(original);
+  embedder.save(folder.path("same"));
+  for (const std::string file :
+       {"2_Dense/model.safetensors", "3_Dense/model.safetensors", "2_Dense/config.json",
+        "4_LayerNorm/model.safetensors", "4_LayerNorm/config.json", "modules.json"})
+    EXPECT_TRUE(read_bytes(folder.path("same/" + file)) == read_bytes(original + "/" + file)) << file;
+
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : embedder.trainable_parameters()) names.push_back(name);
+  const std::vector<std::string> of_modules{"2.linear.weight", "2.linear.bias", "3.linear.weight",
+                                            "4.norm.weight", "4.norm.bias"};
+  ASSERT_EQ(names.size(), embedder.encoder().named_parameters().size() + of_modules.size());
+  EXPECT_TRUE(std::equal(of_modules.rbegin(), of_modules.rend(), names.rbegin()));
+  const Array<float> before = embedder(sentences);
+  xgrad::AdamW<float> optimizer(decay_groups(embedder.trainable_parameters(), {.lr = 0.1}));
+  const Batch batch = embedder.tokenizer().encode(sentences, {.max_length = embedder.max_length()});
+  xgrad::sum(xgrad::select(embedder.embed(batch), 1, 0)).backward();
+  optimizer.step();
+  const Array<float> after = embedder(sentences);
+  EXPECT_GT(xt::amax(xt::abs(after - before))(), 1e-3F);
+  embedder.save(folder.path("trained"));
+  for (const std::string file : {"2_Dense/model.safetensors", "4_LayerNorm/model.safetensors"})
+    EXPECT_FALSE(read_bytes(folder.path("trained/" + file)) == read_bytes(original + "/" + file)) << file;
+  xgrad_tests::expect_same_bits(SentenceEmbedder<float>::from_folder(folder.path("trained"))(sentences),
+                                after);
+}
+
+TEST(SentenceEmbedderTest, WithoutModulesItIsSavedWithThoseOfMeanPooling) {
+  const xgrad_tests::TemporaryFolder folder;
+  const auto embedder = SentenceEmbedder<float>::from_folder(model_folder("bert_classifier"),
+                                                             {.note = [](const std::string&) {}});
+  embedder.save(folder.path("saved"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("saved/modules.json")));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("saved/1_Pooling/config.json")));
+  xgrad_tests::expect_same_bits(SentenceEmbedder<float>::from_folder(folder.path("saved"))(sentences),
+                                embedder(sentences));
+}
+
 TEST(SentenceEmbedderTest, PromptsGoBeforeTexts) {
   const auto embedder = SentenceEmbedder<double>::from_folder(model_folder("st_prompt_left_out_cls"));
   const std::string prompt = "read the new story: ";
