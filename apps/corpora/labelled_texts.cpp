@@ -269,18 +269,20 @@ LabelledTexts read_words(const std::string& path) {
 /// a text with a blank in front of the tab is none of their words.
 std::string format_in(const std::string& path) {
   LineReader reader(path);
-  bool has_tabs = false, has_texts = false, has_blank_lines = false, has_gaps = false, is_first = true;
+  bool has_lines = false, has_tabs = false, has_texts = false, has_blank_lines = false, is_behind_gap = false,
+       has_gaps = false;
   for (std::string line; reader.next(line);) {
     if (!decode_utf8(line)) reader.fail("a line must be valid UTF-8", line);
     if (is_blank(line)) {
       has_blank_lines = true;
+      is_behind_gap = has_lines;
       continue;
     }
     const std::size_t tab = line.rfind('\t');
     has_tabs = has_tabs || tab != line.npos;
     has_texts = has_texts || (tab != line.npos && line.find(' ') < tab);
-    has_gaps = has_gaps || (has_blank_lines && !is_first);
-    is_first = false;
+    has_gaps = has_gaps || is_behind_gap;
+    has_lines = true;
   }
   return (has_tabs ? has_gaps && !has_texts : has_blank_lines) ? "words" : "lines";
 }
@@ -293,7 +295,7 @@ std::string format_of(const std::string& path, const LabelledForm& form) {
   if (!told.empty()) return told;
   if (name.ends_with(".csv")) return "csv";
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return "jsonl";
-  for (const char* ending : {".conll", ".conllu", ".bio", ".iob", ".iob2"}) {
+  for (const char* ending : {".conll", ".bio", ".iob", ".iob2"}) {
     if (name.ends_with(ending)) return "words";
   }
   return form.text || form.second || form.label || form.pairs ? "lines" : in_lines;

@@ -55,6 +55,8 @@ TEST_F(LabelledTextsTest, BlankLinesDoNotMakeTextsWords) {
     const std::string count = lines.find("\n\n") == lines.npos ? "1 blank line" : "11 blank lines";
     EXPECT_EQ(split_.notes, Strings{folder_.path("texts") + ": " + count + " left out"});
   }
+  read("texts", "\n" + repeated("good\tpos\nbad\tneg\n"));
+  EXPECT_FALSE(split_.of_words);
 }
 
 TEST_F(LabelledTextsTest, SentencesOfWordsHaveBlankLines) {
