@@ -22,7 +22,7 @@ void CsvReader::read_field(std::string& text, std::size_t& place, std::vector<st
   const std::size_t begin = place;
   std::string& field = fields.emplace_back();
   if (begin == text.size() || text[begin] != '"') {
-    place = std::min(text.find(',', begin), text.size());
+    place = std::min(text.find(separator_, begin), text.size());
     field = text.substr(begin, place - begin);
     if (field.find('"') != field.npos)
       lines_.fail("a field with quotes in it must begin and end with one, and have each of its own twice",
@@ -43,9 +43,10 @@ void CsvReader::read_field(std::string& text, std::size_t& place, std::vector<st
       continue;
     }
     place = quote + 1;
-    if (place == text.size() || text[place] == ',') return;
+    if (place == text.size() || text[place] == separator_) return;
     if (text[place] != '"')
-      lines_.fail("a closing quote must be followed by a comma or the end of the line", text.substr(begin));
+      lines_.fail("a closing quote must be followed by a separator or the end of the line",
+                  text.substr(begin));
     field += '"';
     ++place;
   }

@@ -8,13 +8,13 @@
 
 namespace apps {
 
-/// The records of a file of comma-separated values (RFC 4180), plain or compressed by gzip. A field
-/// in quotes may have commas, line ends (as LF) and quotes, each written twice; one without has no quote.
-/// Blank lines between records are left out. Throws std::runtime_error, `FILE:LINE: what must hold, got
-/// what`, also for records of more than max_line_bytes.
+/// The records of a file of comma-separated values (RFC 4180), or of another separator, plain or compressed
+/// by gzip. A field in quotes may have separators, line ends (as LF) and quotes, each written twice; one
+/// without has no quote. Blank lines between records are left out. Throws std::runtime_error, `FILE:LINE:
+/// what must hold, got what`, also for records of more than max_line_bytes.
 class CsvReader {
  public:
-  explicit CsvReader(const std::string& path) : lines_(path) {}
+  explicit CsvReader(const std::string& path, char separator = ',') : lines_(path), separator_(separator) {}
 
   /// Reads the next record; false at the end of the file.
   bool next(std::vector<std::string>& fields);
@@ -30,6 +30,7 @@ class CsvReader {
   void read_field(std::string& text, std::size_t& place, std::vector<std::string>& fields);
 
   LineReader lines_;
+  char separator_;
   std::size_t line_ = 0, blank_lines_ = 0;
 };
 

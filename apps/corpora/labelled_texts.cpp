@@ -127,6 +127,18 @@ void note_blank_lines(std::size_t count, const std::string& path, LabelledTexts&
                         " left out");
 }
 
+/// Whether the field is in quotes and has doubled ones in it, as a writer of CSV makes them.
+bool is_quoted(const std::string& field) {
+  if (field.size() < 4 || field.front() != '"' || field.back() != '"') return false;
+  const std::string inner = field.substr(1, field.size() - 2);
+  std::size_t quote = inner.find('"');
+  if (quote == inner.npos) return false;
+  for (; quote != inner.npos; quote = inner.find('"', quote + 2)) {
+    if (quote + 1 == inner.size() || inner[quote + 1] != '"') return false;
+  }
+  return true;
+}
+
 /// Lines of columns, with tabs between. The first one names them if it has a column `label`, or if names are
 /// given.
 LabelledTexts read_lines(const std::string& path, const LabelledForm& form) {
@@ -157,6 +169,10 @@ LabelledTexts read_lines(const std::string& path, const LabelledForm& form) {
                       ? "a line must be a text, a tab and a label"
                       : "a line must have " + std::to_string(columns->count()) + " columns with tabs between",
                   line);
+    if (form.format.empty() && std::any_of(fields.begin(), fields.end(), is_quoted))
+      reader.fail(
+          "a text with doubled quotes in quotes is read by --format tsv, and as it is by --format lines",
+          line);
     all.texts.push_back(columns->text_of(fields, path, reader.number()));
   }
   note_blank_lines(blank_lines, path, all);
@@ -164,9 +180,9 @@ LabelledTexts read_lines(const std::string& path, const LabelledForm& form) {
   return all;
 }
 
-LabelledTexts read_csv(const std::string& path, const LabelledForm& form) {
+LabelledTexts read_csv(const std::string& path, const LabelledForm& form, char separator) {
   LabelledTexts all;
-  CsvReader reader(path);
+  CsvReader reader(path, separator);
   std::vector<std::string> fields;
   if (!reader.next(fields)) return all;
   const Columns columns(fields, form, path, reader.line());
@@ -307,7 +323,8 @@ LabelledTexts read_labelled_texts(const std::string& path, const LabelledForm& f
     throw std::runtime_error(path + ": has words with labels, which have no names of columns and no pairs");
   if (format != "lines" && form.pairs)
     throw std::runtime_error(path + ": has named columns: --second must name that of second texts");
-  LabelledTexts all = format == "csv"     ? read_csv(path, form)
+  LabelledTexts all = format == "csv"     ? read_csv(path, form, ',')
+                      : format == "tsv"   ? read_csv(path, form, '\t')
                       : format == "jsonl" ? read_jsonl(path, form)
                       : format == "words" ? read_words(path)
                                           : read_lines(path, form);

@@ -18,7 +18,7 @@ struct LabelledText {
 
 /// How files hold texts and labels.
 struct LabelledForm {
-  /// "lines", "words", "csv" or "jsonl"; empty: as the ending of the file's name or its lines tell.
+  /// "lines", "words", "csv", "tsv" or "jsonl"; empty: as the ending of the file's name or its lines tell.
   std::string format = {};
   /// Names of columns, which the first line has then, or of members of objects.
   std::optional<std::string> text = {}, second = {}, label = {};
@@ -36,10 +36,12 @@ struct LabelledSplit {
 };
 
 /// Reads UTF-8 files, plain or compressed by gzip, of one of these formats:
-/// - lines: a text, a tab and a label, with tabs between more columns if the first line names them;
+/// - lines: a text, a tab and a label, with tabs between more columns if the first line names them; quotes
+/// are
+///   as any character;
 /// - words: sentences with a blank line after each, lines of columns, of which the first is a word and the
 ///   last its label (CoNLL);
-/// - csv: comma-separated values (RFC 4180), of which the first record names the columns;
+/// - csv: comma-separated values (RFC 4180), of which the first record names the columns; tsv: with tabs;
 /// - jsonl: an object in each line.
 ///
 /// The default names are `label`, and `text` or that of the only other column. Blanks around labels are

@@ -350,9 +350,10 @@ int main(int argc, char** argv) {
   app.add_option("DATA", options.data, "The file of texts and labels")->required();
   app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
   app.add_option("--test", options.test, "Hold out the texts of this file instead of a tenth of DATA");
-  app.add_option("--format", options.form.format,
-                 "Format of the files: lines, words, csv or jsonl; by default that of their names or lines")
-      ->check(one_of({"lines", "words", "csv", "jsonl"}));
+  app.add_option(
+         "--format", options.form.format,
+         "Format of the files: lines, words, csv, tsv or jsonl; by default that of their names or lines")
+      ->check(one_of({"lines", "words", "csv", "tsv", "jsonl"}));
   app.add_option("--text", options.form.text,
                  "Name of the column of texts; by default 'text', or the only one");
   app.add_option("--label", options.form.label, "Name of the column of labels; by default 'label'");

@@ -1,5 +1,6 @@
 // Files of texts with labels, as people have them.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -137,9 +138,24 @@ TEST_F(LabelledTextsTest, ReadsCsv) {
             ":2: a field with quotes in it must begin and end with one, and have each of its own twice, got "
             "\"a\"b\"");
   EXPECT_EQ(refusal("texts.csv", "text,label\n\"a\"b,c\n"),
-            ":2: a closing quote must be followed by a comma or the end of the line, got \"\"a\"b,c\"");
+            ":2: a closing quote must be followed by a separator or the end of the line, got \"\"a\"b,c\"");
   EXPECT_EQ(refusal("texts.csv", "text,label\n\"a\nb,c\n"),
             ":4: a quote must be closed, got \"\"a\\x0Ab,c\"");
+}
+
+TEST_F(LabelledTextsTest, QuotesInLinesAreNotGuessed) {
+  const std::string lines = "text\tlabel\n" + repeated("\"a \"\"good\"\" film\"\tpos\na bad film\tneg\n");
+  EXPECT_EQ(
+      refusal("texts", lines),
+      ":2: a text with doubled quotes in quotes is read by --format tsv, and as it is by --format lines, got "
+      "\"\"a \"\"good\"\" film\"\\x09pos\"");
+  const auto text_of = [&](const LabelledForm& form) {
+    const auto texts = read("texts", lines, form);
+    return std::ranges::find(texts, Strings{"pos"}, &LabelledText::labels)->text;
+  };
+  EXPECT_EQ(text_of({.format = "tsv"}), "a \"good\" film");
+  EXPECT_EQ(text_of({.format = "lines"}), "\"a \"\"good\"\" film\"");
+  EXPECT_EQ(read("texts", repeated("\"yes\" or \"no\"\tpos\n\"\"\tneg\n\"a\"\"\tneg\n")).size(), 30U);
 }
 
 TEST_F(LabelledTextsTest, RecordsOfCsvHaveAllTheirFields) {

@@ -6,7 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fuzz::InputFile input(data, size);
-  for (const char* format : {"", "lines", "words", "csv", "jsonl"}) {
+  for (const char* format : {"", "lines", "words", "csv", "tsv", "jsonl"}) {
     fuzz::accepts<std::runtime_error>([&] {
       const apps::LabelledSplit split = apps::read_labelled(input.path(), "", {.format = format});
       for (const auto* texts : {&split.train, &split.test}) {

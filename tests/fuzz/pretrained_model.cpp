@@ -42,7 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::ModelFolder("config.json", without("config.json")),
       fuzz::ModelFolder("model.safetensors.index.json", without("model.safetensors")),
       fuzz::ModelFolder("model.safetensors", without("model.safetensors")),
-      fuzz::ModelFolder("modules.json", rest), fuzz::ModelFolder("sentence_bert_config.json", rest)};
+      fuzz::ModelFolder("modules.json", rest),
+      fuzz::ModelFolder("config_sentence_transformers.json", rest),
+      fuzz::ModelFolder("sentence_bert_config.json", rest)};
   const fuzz::InputFile input(data, size);
   const pretrained::LoadOptions quietly{.labels = {}, .note = [](const std::string&) {}};
   for (const fuzz::ModelFolder& folder : folders) {
@@ -52,6 +54,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     });
     fuzz::accepts<xgrad::FileError>(
         [&] { pretrained::SentenceEmbedder<float>::from_folder(folder.path(), quietly); });
+    fuzz::accepts<xgrad::FileError, xgrad::ValueError>(
+        [&] { pretrained::CrossEncoder<float>::from_folder(folder.path(), quietly); });
   }
   return 0;
 }
