@@ -1,4 +1,4 @@
-// Lists what a safetensors, npy, npz or ONNX file holds
+// Lists what a safetensors, torch, npy, npz or ONNX file holds
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -67,25 +67,6 @@ Range range_of(const TensorView& tensor) {
   return range_of<T>(tensor, [](T number) { return number; });
 }
 
-// The floats of 8 bits, https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8
-
-/// 1 sign, 4 exponent and 3 fraction bits; no infinities, and one nan of either sign.
-float e4m3_to_float(std::uint8_t bits) {
-  const int exponent = bits >> 3 & 15, fraction = bits & 7;
-  if (exponent == 15 && fraction == 7) return std::numeric_limits<float>::quiet_NaN();
-  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -9)
-                                        : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
-  return bits >> 7 ? -magnitude : magnitude;
-}
-
-/// 1 sign, 5 exponent and 2 fraction bits: the upper byte of a half.
-float e5m2_to_float(std::uint8_t bits) { return xgrad::half_to_float(static_cast<std::uint16_t>(bits << 8)); }
-
-/// 8 exponent bits: a power of two.
-float e8m0_to_float(std::uint8_t bits) {
-  return bits == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, bits - 127);
-}
-
 /// Complex numbers have no order, but can be nan.
 Range range_of_complex(const TensorView& tensor) {
   using Complex = std::array<float, 2>;
@@ -107,11 +88,12 @@ Range range_of(const TensorView& tensor) {
     case DType::BF16:
       return range_of<std::uint16_t>(tensor, xgrad::bfloat16_to_float);
     case DType::F8_E4M3:
-      return range_of<std::uint8_t>(tensor, e4m3_to_float);
     case DType::F8_E5M2:
-      return range_of<std::uint8_t>(tensor, e5m2_to_float);
+    case DType::F8_E4M3FNUZ:
+    case DType::F8_E5M2FNUZ:
     case DType::F8_E8M0:
-      return range_of<std::uint8_t>(tensor, e8m0_to_float);
+      return range_of<std::uint8_t>(
+          tensor, [&](std::uint8_t bits) { return xgrad::float8_to_float(tensor.dtype, bits); });
     case DType::I64:
       return range_of<std::int64_t>(tensor);
     case DType::I32:
@@ -222,6 +204,10 @@ void inspect_onnx(const std::string& path) {
 
 #endif
 
+bool is_torch_file(const std::string& path) {
+  return path.ends_with(".bin") || path.ends_with(".pt") || path.ends_with(".pth");
+}
+
 void inspect(const std::string& path) {
 #ifdef XGRAD_APPS_ONNX
   if (path.ends_with(".onnx")) return inspect_onnx(path);
@@ -231,6 +217,11 @@ void inspect(const std::string& path) {
     print({file.tensor()}, {});
   } else if (path.ends_with(".npz")) {
     const xgrad::NpzFile file(path);
+    print(file.tensors(), {});
+    for (const auto& [name, reason] : file.others())
+      std::printf("not shown, %s: %s\n", in_quotes(name).c_str(), reason.c_str());
+  } else if (is_torch_file(path)) {
+    const xgrad::TorchFile file(path);
     print(file.tensors(), {});
   } else {
     const xgrad::SafetensorsFile file(path);
@@ -246,7 +237,8 @@ int main(int argc, char** argv) {
       "Lists the contents of a file: names, types, shapes, the least and the largest number, the number of "
       "nan, and metadata; inputs, outputs, operators and parameters (all as F32) of an ONNX file. Complex "
       "numbers and the floats of 4 and 6 bits have no range.");
-  app.add_option("file", path, "An .npy, an .npz, an .onnx or a safetensors file")->required();
+  app.add_option("file", path, "An .npy, an .npz, an .onnx, a safetensors file, or torch's .bin, .pt or .pth")
+      ->required();
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("inspect", [&] {
     inspect(path);

@@ -126,6 +126,16 @@ void remove_stale_files(const std::string& folder) {
 
 }  // namespace
 
+void MappedFile::release(std::span<const std::byte> bytes) const {
+  const std::span<const std::byte> all = this->bytes();
+  if (bytes.empty() || bytes.data() < all.data() || bytes.data() >= all.data() + all.size()) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = static_cast<std::size_t>(bytes.data() - all.data()), first = begin / page * page;
+  // It is advice: where the system does not take it, the memory stays.
+  static_cast<void>(
+      ::madvise(const_cast<std::byte*>(all.data()) + first, begin - first + bytes.size(), MADV_DONTNEED));
+}
+
 void MappedFile::Unmap::operator()(const std::byte* first) const noexcept {
   ::munmap(const_cast<std::byte*>(first), size);
 }

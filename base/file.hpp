@@ -20,6 +20,10 @@ class MappedFile {
   std::span<const std::byte> bytes() const& { return {first_.get(), first_.get_deleter().size}; }
   std::span<const std::byte> bytes() && = delete;
 
+  /// Gives the memory of these bytes back to the system, which reads them again when they are used. Bytes
+  /// that are not the file's are left alone.
+  void release(std::span<const std::byte> bytes) const;
+
  private:
   struct Unmap {
     std::size_t size;

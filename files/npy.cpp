@@ -9,6 +9,7 @@
 
 #include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
+#include "detail/row_major.hpp"
 
 namespace xgrad {
 namespace {
@@ -26,6 +27,11 @@ constexpr std::pair<std::string_view, DType> dtype_names[] = {
     {"b1", DType::BOOL}, {"i1", DType::I8},  {"i2", DType::I16}, {"i4", DType::I32},
     {"i8", DType::I64},  {"u1", DType::U8},  {"u2", DType::U16}, {"u4", DType::U32},
     {"u8", DType::U64},  {"f2", DType::F16}, {"f4", DType::F32}, {"f8", DType::F64}};
+
+/// An array of elements that are no numbers.
+struct OtherElements : FileError {
+  using FileError::FileError;
+};
 
 /// What the header of an npy file says.
 struct NpyHeader {
@@ -48,7 +54,7 @@ class HeaderParser {
       const std::string key = string();
       expect(":");
       if (key == "descr" && !descr) {
-        if (next() == '[') fail("descr must be one type for all elements, got a structure");
+        if (next() == '[') fail_as<OtherElements>("descr must be one type for all elements, got a structure");
         descr = string();
       } else if (key == "fortran_order" && !fortran_order) {
         fortran_order = boolean();
@@ -66,9 +72,13 @@ class HeaderParser {
   }
 
  private:
+  template <class Error, class... Parts>
+  [[noreturn]] void fail_as(const Parts&... parts) const {
+    detail::fail<Error>(file_, ": ", parts...);
+  }
   template <class... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
-    detail::fail<FileError>(file_, ": ", parts...);
+    fail_as<FileError>(parts...);
   }
 
   /// The next character that is not white space; 0 at the end.
@@ -115,6 +125,7 @@ class HeaderParser {
       if (error != std::errc())
         fail("shape must hold integers from 0 to 2^64 - 1, got ", in_quotes(rest_.substr(0, 20)));
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // Python 2's long integers
       shape.push_back(length);
       const bool comma = accept(",");
       if (!comma && (next() != ')' || shape.size() == 1))  // (3) is not a tuple in Python
@@ -129,8 +140,9 @@ class HeaderParser {
         if (descr.compare(1, std::string::npos, name) == 0) return dtype;
       }
     }
-    fail("descr must be bool, an integer or a float of 2, 4 or 8 bytes, got ", in_quotes(descr),
-         descr.find('O') == std::string::npos ? "" : " (pickled Python objects are never read)");
+    fail_as<OtherElements>(
+        "descr must be bool, an integer or a float of 2, 4 or 8 bytes, got ", in_quotes(descr),
+        descr.find('O') == std::string::npos ? "" : " (pickled Python objects are never read)");
   }
 
   const std::string& file_;
@@ -141,25 +153,18 @@ class HeaderParser {
 std::vector<std::byte> reorder(const NpyHeader& header, std::span<const std::byte> data,
                                std::size_t element_size) {
   const Shape& shape = header.shape;
-  std::vector<std::size_t> strides(shape.size()), index(shape.size());
+  std::vector<std::size_t> strides(shape.size());
   std::size_t stride = element_size;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::size_t axis = header.fortran_order ? i : shape.size() - 1 - i;
     strides[axis] = stride;
     stride *= shape[axis];
   }
-  std::vector<std::byte> reordered(data.size());
-  std::size_t source = 0;
-  for (auto to = reordered.begin(); to != reordered.end();) {
-    const std::span<const std::byte> element = data.subspan(source, element_size);
-    to = header.big_endian ? std::reverse_copy(element.begin(), element.end(), to)
-                           : std::copy(element.begin(), element.end(), to);
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      source += strides[axis];
-      if (++index[axis] < shape[axis]) break;
-      source -= strides[axis] * shape[axis];
-      index[axis] = 0;
-    }
+  std::vector<std::byte> reordered = detail::row_major(data, shape, strides, element_size);
+  if (header.big_endian) {
+    const auto step = static_cast<std::ptrdiff_t>(element_size);
+    for (auto element = reordered.begin(); element != reordered.end(); element += step)
+      std::reverse(element, element + step);
   }
   return reordered;
 }
@@ -306,10 +311,15 @@ NpzFile::NpzFile(const std::string& path) {
     const std::string where = path + ": entry " + in_quotes(name);
     if (!name.ends_with(".npy")) detail::fail<FileError>(where, ": must be an npy file");
     std::vector<std::byte> content = unpack(where, archive.get(), index, packed_left), reordered;
-    TensorView tensor = read_npy(where, content, reordered);
-    tensor.name = name.substr(0, name.size() - 4);
-    contents_.push_back(reordered.empty() ? std::move(content) : std::move(reordered));
-    tensors_.push_back(std::move(tensor));
+    name.erase(name.size() - 4);
+    try {
+      TensorView tensor = read_npy(where, content, reordered);
+      tensor.name = std::move(name);
+      contents_.push_back(reordered.empty() ? std::move(content) : std::move(reordered));
+      tensors_.push_back(std::move(tensor));
+    } catch (const OtherElements& error) {
+      others_.push_back({std::move(name), error.what()});
+    }
   }
 }
 
@@ -331,6 +341,7 @@ void save_npy(const Array<T>& array, const std::string& path) {
 template <class T>
 StateDict<T> load_npz(const std::string& path) {
   const NpzFile file(path);
+  if (!file.others().empty()) throw FileError(file.others().front().reason);
   StateDict<T> arrays;
   for (const TensorView& tensor : file.tensors()) arrays[tensor.name] = detail::array_from<T>(path, tensor);
   return arrays;

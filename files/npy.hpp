@@ -28,6 +28,11 @@ class NpyFile {
   TensorView tensor_;
 };
 
+/// An array of an npz file whose elements are no numbers, such as texts or Python objects.
+struct OtherArray {
+  std::string name, reason;
+};
+
 /// An npz file: a zip archive, stored or deflated, of npy files.
 /// https://numpy.org/doc/stable/reference/generated/numpy.savez.html
 class NpzFile {
@@ -40,9 +45,13 @@ class NpzFile {
   const std::vector<TensorView>& tensors() const& { return tensors_; }
   const std::vector<TensorView>& tensors() && = delete;
 
+  /// The arrays that cannot be read, with the error of each.
+  const std::vector<OtherArray>& others() const { return others_; }
+
  private:
   std::vector<std::vector<std::byte>> contents_;
   std::vector<TensorView> tensors_;
+  std::vector<OtherArray> others_;
 };
 
 /// The array of an npy file as float, double, std::int64_t (Ids) or bool (Mask), converted as `to_array`
@@ -54,7 +63,8 @@ Array<T> load_npy(const std::string& path);
 template <class T>
 void save_npy(const Array<T>& array, const std::string& path);
 
-/// The arrays of an npz file by name, converted as `to_array` does. Throws FileError.
+/// The arrays of an npz file by name, converted as `to_array` does. Throws FileError, also for an array of
+/// others().
 template <class T>
 StateDict<T> load_npz(const std::string& path);
 

@@ -122,7 +122,10 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(std::int64_t value) override { refuse(std::to_string(value)); }
   bool number_float(double, const std::string& text) override { refuse(text.substr(0, longest_part)); }
   bool boolean(bool value) override { refuse(value ? "true" : "false"); }
-  bool null() override { refuse("null"); }
+  bool null() override {
+    if (place_ != Place::header || key_ != metadata_key) refuse("null");
+    return true;
+  }
   bool binary(nlohmann::json::binary_t&) override { refuse("binary data"); }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
@@ -171,8 +174,19 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::unordered_set<std::string> names_;
 };
 
+/// Throws FileError for a file of torch.save, whose first bytes would be read as a length.
+void refuse_torch_file(const std::string& path, std::span<const std::byte> file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (text.size() > 8 && text[8] == '{') return;
+  const bool is_zip = text.starts_with("PK\3\4"), is_pickle = text.starts_with("\x80\2");
+  if (is_zip || is_pickle)
+    detail::fail<FileError>(path, ": must be a safetensors file, got a ", is_zip ? "zip archive" : "pickle",
+                            ", as torch.save writes; load_torch reads these");
+}
+
 /// The JSON header, without the 8 bytes of its length.
 std::span<const std::byte> header_of(const std::string& path, std::span<const std::byte> file) {
+  refuse_torch_file(path, file);
   if (file.size() < 8)
     detail::fail<FileError>(path, ": must begin with 8 bytes for the header's length, got ", file.size(),
                             " bytes in all");
@@ -289,11 +303,18 @@ void SafetensorsFile::read(const std::string& path, std::span<const std::byte> b
   metadata_ = std::move(reader.metadata);
 }
 
+void SafetensorsFile::release(const TensorView& tensor) const {
+  if (file_) file_->release(tensor.bytes);
+}
+
 template <class T>
 StateDict<T> load_safetensors(const std::string& path) {
   const SafetensorsFile file(path);
   StateDict<T> state;
-  for (const TensorView& tensor : file.tensors()) state[tensor.name] = detail::array_from<T>(path, tensor);
+  for (const TensorView& tensor : file.tensors()) {
+    state[tensor.name] = detail::array_from<T>(path, tensor);
+    file.release(tensor);
+  }
   return state;
 }
 

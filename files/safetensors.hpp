@@ -34,6 +34,9 @@ class SafetensorsFile {
   const Metadata& metadata() const& { return metadata_; }
   Metadata metadata() && { return std::move(metadata_); }
 
+  /// Gives the memory of a tensor that has been copied back to the system; it may be read again.
+  void release(const TensorView& tensor) const;
+
  private:
   void read(const std::string& path, std::span<const std::byte> bytes);
 
@@ -43,8 +46,8 @@ class SafetensorsFile {
   Metadata metadata_;
 };
 
-/// All tensors of a file, for `Module::load_state_dict`; names are the same as in PyTorch. Converts F64, F32,
-/// F16 and BF16 to T. Throws FileError for a broken file, and for tensors of another dtype.
+/// All tensors of a file, for `Module::load_state_dict`; names are the same as in PyTorch. Converts
+/// floats to T as to_array does. Throws FileError for a broken file, and for tensors of another dtype.
 template <class T>
 StateDict<T> load_safetensors(const std::string& path);
 

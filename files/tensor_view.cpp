@@ -1,7 +1,9 @@
 #include "tensor_view.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -19,20 +21,20 @@ struct DTypeRow {
 };
 
 /// In the order of DType.
-constexpr std::array<DTypeRow, 20> dtypes{{{"BOOL", 8},    {"F4", 4},   {"F6_E2M3", 6}, {"F6_E3M2", 6},
-                                           {"U8", 8},      {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8},
-                                           {"F8_E8M0", 8}, {"I16", 16}, {"U16", 16},    {"F16", 16},
-                                           {"BF16", 16},   {"I32", 32}, {"U32", 32},    {"F32", 32},
-                                           {"C64", 64},    {"F64", 64}, {"I64", 64},    {"U64", 64}}};
+constexpr std::array<DTypeRow, 22> dtypes{
+    {{"BOOL", 8},    {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"U8", 8},          {"I8", 8},
+     {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},
+     {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"I32", 32},        {"U32", 32},        {"F32", 32},
+     {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64}}};
 static_assert(dtypes.size() == static_cast<std::size_t>(DType::U64) + 1);
 
 const DTypeRow& row_of(DType dtype) { return dtypes[static_cast<std::size_t>(dtype)]; }
 
 /// The types that to_array<T> converts, for the error.
 template <class T>
-constexpr const char* accepted = "F64, F32, F16 or BF16";
+constexpr const char* accepted = "F64, F32, F16, BF16 or F8";
 template <>
-constexpr const char* accepted<std::int64_t> = "I64, I32, I16, I8, U32, U16 or U8";
+constexpr const char* accepted<std::int64_t> = "an integer";
 template <>
 constexpr const char* accepted<bool> = "BOOL";
 
@@ -69,6 +71,13 @@ bool convert_any(const TensorView& from, Array<T>& to) {
       case DType::BF16:
         convert<std::uint16_t>(from, to, bfloat16_to_float);
         return true;
+      case DType::F8_E4M3:
+      case DType::F8_E5M2:
+      case DType::F8_E4M3FNUZ:
+      case DType::F8_E5M2FNUZ:
+      case DType::F8_E8M0:
+        convert<std::uint8_t>(from, to, [&](std::uint8_t bits) { return float8_to_float(from.dtype, bits); });
+        return true;
       default:
         return false;
     }
@@ -84,6 +93,8 @@ bool convert_any(const TensorView& from, Array<T>& to) {
         return convert<std::int16_t>(from, to);
       case DType::I8:
         return convert<std::int8_t>(from, to);
+      case DType::U64:
+        return convert<std::uint64_t>(from, to);
       case DType::U32:
         return convert<std::uint32_t>(from, to);
       case DType::U16:
@@ -136,6 +147,10 @@ Array<T> converted(const TensorView& tensor, const std::string& subject) {
   } else if (!convert_any(tensor, array)) {
     detail::fail<ValueError>(subject, "dtype must be ", accepted<T>, ", got ", to_string(tensor.dtype));
   }
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    if (tensor.dtype == DType::U64 && std::any_of(array.begin(), array.end(), [](T id) { return id < 0; }))
+      detail::fail<ValueError>(subject, "integers of U64 must be below 2^63");
+  }
   return array;
 }
 
@@ -160,6 +175,22 @@ float half_to_float(std::uint16_t bits) {
 
 float bfloat16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+float float8_to_float(DType dtype, std::uint8_t bits) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  if (dtype == DType::F8_E8M0) return bits == 0xff ? nan : std::ldexp(1.0F, bits - 127);
+  if (dtype == DType::F8_E5M2) return half_to_float(static_cast<std::uint16_t>(bits << 8));
+  const bool is_fnuz = dtype != DType::F8_E4M3;
+  if (is_fnuz ? bits == 0x80 : (bits & 0x7f) == 0x7f) return nan;
+  const int fraction_bits = dtype == DType::F8_E5M2FNUZ ? 2 : 3, bias = dtype == DType::F8_E5M2FNUZ ? 16
+                                                                        : is_fnuz                   ? 8
+                                                                                                    : 7;
+  const int exponent = (bits & 0x7f) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
+  const int significand = exponent == 0 ? fraction : fraction + (1 << fraction_bits);
+  const float magnitude =
+      std::ldexp(static_cast<float>(significand), std::max(exponent, 1) - bias - fraction_bits);
+  return bits >> 7 ? -magnitude : magnitude;
 }
 
 namespace detail {

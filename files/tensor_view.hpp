@@ -25,6 +25,8 @@ enum class DType {
   F8_E5M2,
   F8_E4M3,
   F8_E8M0,
+  F8_E4M3FNUZ,
+  F8_E5M2FNUZ,
   I16,
   U16,
   F16,
@@ -77,10 +79,10 @@ TensorView view_of(std::string name, const Array<T>& array) {
           std::as_bytes(std::span<const T>(array.data(), array.size()))};
 }
 
-/// The values as T. For float and double: from F64, F32, F16 and BF16, rounded if T is narrower. For
-/// std::int64_t: from I64 and all narrower integers. For bool: from BOOL, where every byte but 0 is true.
-/// Elements stored as T are copied bit for bit. Throws ValueError:
-/// `tensor "w": dtype must be F64, F32, F16 or BF16, got I64`.
+/// The values as T. For float and double: from F64, F32, F16, BF16 and the floats of 8 bits, rounded if T is
+/// narrower. For std::int64_t: from all integers, those of U64 below 2^63. For bool: from BOOL, where every
+/// byte but 0 is true. Elements stored as T are copied bit for bit. Throws ValueError:
+/// `tensor "w": dtype must be F64, F32, F16, BF16 or F8, got I64`.
 template <class T>
 Array<T> to_array(const TensorView& tensor);
 
@@ -89,6 +91,11 @@ float half_to_float(std::uint16_t bits);
 
 /// The value of a bfloat16, the upper half of a float.
 float bfloat16_to_float(std::uint16_t bits);
+
+/// The value of a float of 8 bits, F8_E4M3, F8_E5M2, F8_E4M3FNUZ, F8_E5M2FNUZ or F8_E8M0: exact.
+/// https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8 (E4M3, E5M2)
+/// https://arxiv.org/abs/2206.02915 (FNUZ: no infinities, no -0, and one nan in its place)
+float float8_to_float(DType dtype, std::uint8_t bits);
 
 namespace detail {
 

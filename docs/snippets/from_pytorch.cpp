@@ -248,6 +248,7 @@ void modules(const std::string& path) {
   model.requires_grad("linear", false), model.requires_grad(true);
   save_safetensors(model.state_dict(), path);
   load_safetensors<float>(path);
+  [[maybe_unused]] const auto of_torch = [&] { return load_torch<float>(path); };
   const Variable<float> x(ones<float>({3, 4}));
   net(x);
   const std::size_t i = 0, j = 1;

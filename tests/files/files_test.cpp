@@ -217,7 +217,8 @@ const BadHeader bad_headers[] = {
      R"(tensor "w": shape (0, 4294967296, 4294967296) of F32 must take a whole number of bytes, below 2^57)"},
     {R"({"w":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1,
      R"(tensor "w": shape (3) of F4 must take a whole number of bytes, below 2^57)"},
-    {R"({"__metadata__":null})", 0, "__metadata__ must be an object, got null"},
+    {R"({"__metadata__":[]})", 0, "__metadata__ must be an object, got an array"},
+    {R"({"w":null})", 0, R"(tensor "w": must be an object, got null)"},
     {R"({"__metadata__":{"a":1}})", 0, R"(__metadata__: "a" must be a string, got 1)"},
     {R"({"__metadata__":{"a":{}}})", 0, R"(__metadata__: "a" must be a string, got an object)"},
     {R"({"__metadata__":{"a":"","a":""}})", 0, R"(__metadata__: the key "a" must be unique, got it twice)"},
@@ -231,6 +232,59 @@ const BadHeader bad_headers[] = {
     {"{\"\\ud800\":{}}", 0, "the header must be JSON, got a parse error"},
     {"{\"\xc0\x80\":{}}", 0, "the header must be JSON, got a parse error"},
 };
+
+TEST(Safetensors, NoMetadataMayBeWrittenAsNull) {
+  const TemporaryFolder temporary;
+  const std::string header = R"({"__metadata__":null,"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+  const SafetensorsFile file(temporary.write("null.safetensors", file_of(header, 1)));
+  EXPECT_EQ(file.metadata(), Metadata());
+  EXPECT_EQ(file.tensors().size(), 1u);
+}
+
+TEST(Safetensors, FilesOfPyTorchAreNamed) {
+  const std::string data = XGRAD_TEST_DATA_DIR "/torch/";
+  EXPECT_EQ(
+      message_of<FileError>([&] { xgrad::load_safetensors<float>(data + "zip.bin"); }),
+      data +
+          "zip.bin: must be a safetensors file, got a zip archive, as torch.save writes; load_torch reads "
+          "these");
+  EXPECT_EQ(
+      message_of<FileError>([&] { xgrad::load_safetensors<float>(data + "legacy.bin"); }),
+      data +
+          "legacy.bin: must be a safetensors file, got a pickle, as torch.save writes; load_torch reads "
+          "these");
+}
+
+/// The memory of files that this process has mapped, in bytes.
+std::size_t mapped_memory() {
+  std::ifstream status("/proc/self/status");
+  std::size_t all = 0;
+  for (std::string name; status >> name;) {
+    std::size_t size = 0;
+    if ((name == "RssFile:" || name == "RssShmem:") && status >> size) all += 1024 * size;
+  }
+  return all;
+}
+
+TEST(Safetensors, ReleasedTensorsTakeNoMemoryAndCanBeReadAgain) {
+  const TemporaryFolder temporary;
+  constexpr std::size_t size = std::size_t{1} << 22, bytes = 4 * size;
+  const std::string path = temporary.path("large.safetensors");
+  const Array<float> large = xt::ones<float>({size}), small{1, 2};
+  xgrad::save_safetensors<float>({{"a", small}, {"b", large}, {"c", small}}, path);
+  const SafetensorsFile file(path);
+  const std::size_t before = mapped_memory();
+  for (int i = 0; i < 2; ++i) {
+    expect_same_bits(xgrad::to_array<float>(file.tensors()[1]), large);
+    EXPECT_GT(mapped_memory(), before + bytes / 2);
+    file.release(file.tensors()[1]);
+    EXPECT_LT(mapped_memory(), before + bytes / 4);
+  }
+  file.release({"elsewhere", DType::F32, {2}, std::as_bytes(std::span(small.data(), 2))});
+  EXPECT_EQ(small(1), 2);
+  expect_same_bits(xgrad::to_array<float>(file.tensors()[0]), small);
+  expect_same_bits(xgrad::to_array<float>(file.tensors()[2]), small);
+}
 
 TEST(Safetensors, BadHeadersAreRefused) {
   const TemporaryFolder temporary;
@@ -365,6 +419,28 @@ TEST(FileTypes, FloatsOfAllWidthsBecomeFloatAndDouble) {
   EXPECT_EQ(xgrad::load_safetensors<float>(path).at("w")(0), static_cast<float>(1.0 / 3));
 }
 
+TEST(FileTypes, FloatsOfEightBitsHavePyTorchsValues) {
+  const std::string data = XGRAD_TEST_DATA_DIR "/torch/";
+  const SafetensorsFile eight(data + "expected.safetensors"), wide(data + "float8.safetensors");
+  ASSERT_EQ(wide.tensors().size(), 4u);
+  for (const TensorView& tensor : wide.tensors()) {
+    const auto& all = eight.tensors();
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const TensorView& other) { return other.name == tensor.name; });
+    ASSERT_NE(found, all.end()) << tensor.name;
+    const Array<float> got = xgrad::to_array<float>(*found), expected = xgrad::to_array<float>(tensor);
+    for (std::size_t bits = 0; bits < 256; ++bits) {
+      EXPECT_EQ(std::isnan(got(bits)), std::isnan(expected(bits))) << tensor.name << bits;
+      if (std::isnan(expected(bits))) continue;
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(got(bits)), std::bit_cast<std::uint32_t>(expected(bits)))
+          << tensor.name << bits;
+    }
+  }
+  EXPECT_EQ(xgrad::float8_to_float(DType::F8_E8M0, 0), 0x1p-127F);
+  EXPECT_EQ(xgrad::float8_to_float(DType::F8_E8M0, 254), 0x1p127F);
+  EXPECT_TRUE(std::isnan(xgrad::float8_to_float(DType::F8_E8M0, 255)));
+}
+
 TEST(FileTypes, IntegersBecomeInt64AndOthersAreRefusedByName) {
   const std::int8_t small[] = {-128, 127};
   const std::int16_t i16[] = {-32768, 32767};
@@ -390,7 +466,11 @@ TEST(FileTypes, IntegersBecomeInt64AndOthersAreRefusedByName) {
   EXPECT_EQ(message_of<ValueError>([&] {
               xgrad::to_array<std::int64_t>({"u", DType::U64, {1}, std::as_bytes(std::span(large))});
             }),
-            R"(tensor "u": dtype must be I64, I32, I16, I8, U32, U16 or U8, got U64)");
+            R"(tensor "u": integers of U64 must be below 2^63)");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              xgrad::to_array<std::int64_t>({"h", DType::F16, {1}, std::as_bytes(std::span(u16).first(1))});
+            }),
+            R"(tensor "h": dtype must be an integer, got F16)");
   EXPECT_EQ(message_of<ValueError>([&] {
               xgrad::to_array<bool>({"b", DType::U8, {2}, std::as_bytes(std::span(small))});
             }),
@@ -405,7 +485,7 @@ TEST(FileTypes, IntegersBecomeInt64AndOthersAreRefusedByName) {
   const xgrad::Ids ids{1, 2};
   xgrad::write_safetensors({view_of("ids", ids)}, path);
   EXPECT_EQ(message_of<FileError>([&] { xgrad::load_safetensors<float>(path); }),
-            path + R"(: tensor "ids": dtype must be F64, F32, F16 or BF16, got I64)");
+            path + R"(: tensor "ids": dtype must be F64, F32, F16, BF16 or F8, got I64)");
 }
 
 // ---- writing ----

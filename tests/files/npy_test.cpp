@@ -44,7 +44,7 @@ TEST(Npy, FilesOfNumpyAreRead) {
   expect_same_bits(xgrad::load_npy<std::int64_t>(folder + "int8.npy"), Ids{{-128, 127}});
   expect_same_bits(xgrad::load_npy<bool>(folder + "mask.npy"), Mask{true, false, true});
   EXPECT_EQ(message_of<FileError>([] { xgrad::load_npy<float>(folder + "int8.npy"); }),
-            folder + R"(int8.npy: dtype must be F64, F32, F16 or BF16, got I8)");
+            folder + R"(int8.npy: dtype must be F64, F32, F16, BF16 or F8, got I8)");
 }
 
 TEST(Npy, ColumnsOfThreeAxesAreReordered) {
@@ -224,12 +224,22 @@ TEST(Npy, IntegersOfEveryWidthAreRead) {
   expect_integers<std::uint16_t>("u2");
   expect_integers<std::uint32_t>("u4");
   const TemporaryFolder temporary;
-  const std::string path =
-      temporary.write("u8.npy", file_of("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", 8));
-  const NpyFile file(path);
-  EXPECT_EQ(file.tensor().dtype, xgrad::DType::U64);
-  EXPECT_EQ(message_of<FileError>([&] { xgrad::load_npy<std::int64_t>(path); }),
-            path + ": dtype must be I64, I32, I16, I8, U32, U16 or U8, got U64");
+  const auto path = [&](std::uint64_t number) {
+    return temporary.write("u8.npy", file_of("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }") +
+                                         bytes_of({number}, false));
+  };
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  expect_same_bits(xgrad::load_npy<std::int64_t>(path(most)), Ids{most});
+  const std::string above = path(std::uint64_t{1} << 63);
+  EXPECT_EQ(message_of<FileError>([&] { xgrad::load_npy<std::int64_t>(above); }),
+            above + ": integers of U64 must be below 2^63");
+}
+
+TEST(Npy, LengthsOfPython2AreRead) {
+  const TemporaryFolder temporary;
+  const std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2L, 3L), }";
+  expect_same_bits(xgrad::load_npy<std::int64_t>(temporary.write("long.npy", file_of(header, 6))),
+                   Ids{{1, 1, 1}, {1, 1, 1}});
 }
 
 TEST(Npy, FloatsOfEitherByteOrderAreRead) {
@@ -275,8 +285,9 @@ TEST(Npz, WhatIsSavedIsLoadedBitForBitAndTheSameEveryTime) {
 
   xgrad::save_npz<bool>({{"mask", {true, false}}}, temporary.path("mask.npz"));
   expect_same_bits(xgrad::load_npz<bool>(temporary.path("mask.npz")).at("mask"), Mask{true, false});
-  EXPECT_EQ(message_of<FileError>([&] { xgrad::load_npz<float>(temporary.path("mask.npz")); }),
-            temporary.path("mask.npz") + R"(: tensor "mask": dtype must be F64, F32, F16 or BF16, got BOOL)");
+  EXPECT_EQ(
+      message_of<FileError>([&] { xgrad::load_npz<float>(temporary.path("mask.npz")); }),
+      temporary.path("mask.npz") + R"(: tensor "mask": dtype must be F64, F32, F16, BF16 or F8, got BOOL)");
 }
 
 TEST(Npz, WhatCannotBeSavedIsRefused) {
@@ -397,6 +408,40 @@ std::string bytes_file(const std::string& bytes) {
 }
 
 std::string zeros_file(std::size_t count) { return bytes_file(std::string(count, '\0')); }
+
+TEST(Npz, ArraysOfNoNumbersDoNotHideTheOthers) {
+  const TemporaryFolder temporary;
+  const auto other = [](const std::string& descr) {
+    return file_of("{'descr': " + descr + ", 'fortran_order': False, 'shape': (), }", 3);
+  };
+  // As scipy.sparse.save_npz writes them
+  const std::string path = temporary.write(
+      "sparse.npz",
+      zip_of({stored("format.npy", other("'|S3'")), stored("data.npy", bytes_file("\1\2")),
+              stored("object.npy", other("'|O'")), stored("both.npy", other("[('a', '<f4')]"))}));
+  const NpzFile file(path);
+  ASSERT_EQ(file.tensors().size(), 1u);
+  EXPECT_EQ(file.tensors()[0].name, "data");
+  EXPECT_EQ(xgrad::to_array<std::int64_t>(file.tensors()[0]), (Ids{1, 2}));
+  ASSERT_EQ(file.others().size(), 3u);
+  EXPECT_EQ(file.others()[0].name, "format");
+  const std::string reason =
+      path +
+      ": entry \"format.npy\": descr must be bool, an integer or a float of 2, 4 or 8 bytes, got \"|S3\"";
+  EXPECT_EQ(file.others()[0].reason, reason);
+  EXPECT_EQ(file.others()[1].name, "object");
+  EXPECT_EQ(file.others()[2].name, "both");
+  EXPECT_EQ(message_of<FileError>([&] { xgrad::load_npz<std::int64_t>(path); }), reason);
+  const std::string shown = xgrad_tests::output_of("inspect " + path);
+  EXPECT_NE(shown.find("\n1 tensor, 2 elements, 2 bytes\nnot shown, \"format\": " + reason + "\n"),
+            std::string::npos)
+      << shown;
+
+  const std::string broken =
+      temporary.write("broken.npz", zip_of({stored("a.npy", file_of("{'descr': 1}"))}));
+  EXPECT_EQ(message_of<FileError>([&] { NpzFile opened(broken); }),
+            broken + ": entry \"a.npy\": the header must have a string next, got \"1}\"");
+}
 
 TEST(Npz, WhatIsPackedAsWellAsDeflateCanIsRead) {
   const TemporaryFolder temporary;
