@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../base/detail/folder_files.hpp"
 #include "../base/error.hpp"
 #include "../tokenizers/detail/files/model_folder.hpp"
 #include "detail/family.hpp"
-#include "detail/folder_files.hpp"
 
 namespace xgrad::pretrained {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "../base/detail/folder_files.hpp"
 #include "../base/error.hpp"
 #include "../graph/grad_mode.hpp"
 #include "../ops/pointwise/elementwise.hpp"
 #include "batch.hpp"
-#include "detail/folder_files.hpp"
 #include "detail/json.hpp"
 #include "detail/named_function.hpp"
 #include "detail/similar_lengths.hpp"
@@ -24,7 +24,7 @@ using detail::Json;
 /// before.
 std::optional<Json> activation_name(const std::string& folder) {
   const std::string newest = folder + "/config_sentence_transformers.json";
-  if (detail::exists(newest)) {
+  if (xgrad::detail::exists(newest)) {
     if (auto name = Json::read(newest).find("activation_fn")) return name;
   }
   const Json config = Json::read(folder + "/config.json");
@@ -44,7 +44,7 @@ detail::VectorFunction<T> activation_of(const std::string& folder, std::size_t l
 /// Throws FileError for modules beside the classifier.
 void check_modules(const std::string& folder) {
   const std::string path = folder + "/modules.json";
-  if (!detail::exists(path)) return;
+  if (!xgrad::detail::exists(path)) return;
   const Json all = Json::read(path);
   const std::vector<Json> list = all.items();
   if (list.size() != 1) all.fail("must list Transformer alone, as other modules are not supported");

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <string_view>
 
+#include "../base/detail/folder_files.hpp"
 #include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
 #include "../base/file.hpp"
 #include "../files/tensor_view.hpp"
-#include "detail/folder_files.hpp"
 
 namespace xgrad::pretrained {
 namespace {
@@ -55,18 +55,18 @@ std::string folder_in_cache(const std::string& name) {
 }  // namespace
 
 std::string find_model(const std::string& name) {
-  if (detail::exists(name)) return name;
+  if (xgrad::detail::exists(name)) return name;
   const std::string folder = folder_in_cache(name);
   if (folder.empty()) fail<FileError>(name, ": must be the folder of a model, got no such path");
   const std::string model = hub_cache() + "/" + folder, branch = model + "/refs/main";
-  if (!detail::exists(model)) {
+  if (!xgrad::detail::exists(model)) {
     std::error_code error;
     const std::string here = std::filesystem::current_path(error).string() + "/" + name;
     fail<FileError>(name,
                     ": must be the folder of a model or the name of one in the hub's cache, got neither ",
                     here, " nor ", model);
   }
-  if (!detail::exists(branch))
+  if (!xgrad::detail::exists(branch))
     fail<FileError>(name, ": is not complete in the hub's cache, as there is no ", branch);
   const MappedFile file(branch);
   std::string_view snapshot(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
@@ -75,7 +75,7 @@ std::string find_model(const std::string& name) {
     fail<FileError>(branch, ": must name a snapshot, got ",
                     xgrad::detail::in_quotes(std::string(snapshot.substr(0, 100))));
   const std::string path = xgrad::detail::join({model, "/snapshots/", std::string(snapshot)});
-  if (!detail::exists(path))
+  if (!xgrad::detail::exists(path))
     fail<FileError>(name, ": is not complete in the hub's cache, as there is no ", path);
   return path;
 }

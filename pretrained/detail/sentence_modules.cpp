@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
+#include "../../base/detail/folder_files.hpp"
 #include "../../base/error.hpp"
 #include "../../base/file.hpp"
-#include "../../files/safetensors.hpp"
 #include "../../ops/norm/layer_norm.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
 #include "../../ops/product/linear.hpp"
 #include "../../ops/reduce/reductions.hpp"
-#include "folder_files.hpp"
 #include "json.hpp"
 #include "named_function.hpp"
+#include "weight_files.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {
@@ -34,22 +34,22 @@ constexpr std::pair<const char*, Pooling> pooling_flags[] = {
     {"pooling_mode_weightedmean_tokens", Pooling::weighted_mean},
     {"pooling_mode_lasttoken", Pooling::last_token}};
 
-/// A tensor of a module's model.safetensors.
+/// A tensor of a module's weights.
 template <class T>
-Variable<T> tensor_of(const SafetensorsFile& file, const std::string& path, const std::string& name,
-                      const Shape& shape) {
+Variable<T> tensor_of(const WeightFile& file, const std::string& name, const Shape& shape) {
+  const std::string& path = file.path();
   const auto& tensors = file.tensors();
   const auto found = std::ranges::find(tensors, name, &TensorView::name);
   if (found == tensors.end()) fail<FileError>(path, ": must hold the tensor ", name);
   if (!same_shape(found->shape, shape))
     fail<FileError>(path, ": ", name, " must have the shape ", shape, ", got ", found->shape);
-  return Variable<T>(xgrad::detail::array_from<T>(path, *found), true);
+  return Variable<T>(file.array<T>(*found), true);
 }
 
-std::string weights_of(const std::string& folder) {
-  const std::string path = folder + "/model.safetensors";
-  if (!exists(path)) refuse_pickle(folder);
-  return path;
+WeightFile weights_of(const std::string& folder) {
+  const std::string path = folder + "/model.safetensors", torch = folder + "/pytorch_model.bin";
+  if (xgrad::detail::exists(path) || !xgrad::detail::exists(torch)) return {path, WeightFormat::safetensors};
+  return {torch, WeightFormat::torch};
 }
 
 std::size_t size_in(const Json& config, const char* name) {
@@ -92,7 +92,7 @@ Variable<T> run(const VectorModule<T>& module, const Variable<T>& x) {
 
 template <class T>
 SentenceModules<T>::SentenceModules(const std::string& folder, std::size_t hidden_size) : size(hidden_size) {
-  if (!exists(folder + "/modules.json")) return;
+  if (!xgrad::detail::exists(folder + "/modules.json")) return;
   files.push_back("modules.json");
   read_modules(folder, hidden_size);
 }
@@ -170,12 +170,11 @@ DenseModule<T> SentenceModules<T>::read_dense(const std::string& folder) {
   }
   if (const auto residual = config.find("use_residual"); residual && residual->boolean())
     residual->refuse("false, as residual connections are not supported");
-  const std::string path = weights_of(folder);
-  const SafetensorsFile file(path);
+  const WeightFile file = weights_of(folder);
   DenseModule<T> dense;
-  dense.weight = tensor_of<T>(file, path, "linear.weight", {out, in});
+  dense.weight = tensor_of<T>(file, "linear.weight", {out, in});
   const auto has_bias = config.find("bias");
-  if (!has_bias || has_bias->boolean()) dense.bias = tensor_of<T>(file, path, "linear.bias", {out});
+  if (!has_bias || has_bias->boolean()) dense.bias = tensor_of<T>(file, "linear.bias", {out});
   const auto function = config.find("activation_function");
   dense.function = function ? function_named<T>(*function) : [](const Variable<T>& x) { return tanh(x); };
   size = out;
@@ -187,9 +186,8 @@ LayerNormModule<T> SentenceModules<T>::read_layer_norm(const std::string& folder
   const Json config = Json::read(folder + "/config.json");
   if (size_in(config, "dimension") != size)
     config.at("dimension").refuse("the size " + std::to_string(size) + " of what comes before");
-  const std::string path = weights_of(folder);
-  const SafetensorsFile file(path);
-  return {tensor_of<T>(file, path, "norm.weight", {size}), tensor_of<T>(file, path, "norm.bias", {size})};
+  const WeightFile file = weights_of(folder);
+  return {tensor_of<T>(file, "norm.weight", {size}), tensor_of<T>(file, "norm.bias", {size})};
 }
 
 template <class T>
@@ -212,10 +210,10 @@ void SentenceModules<T>::save(const std::string& folder, std::size_t hidden_size
   }
   if (!files.empty()) return;
   xgrad::detail::make_folder(folder + "/1_Pooling");
-  write_file(folder + "/1_Pooling/config.json",
-             "{\n  \"word_embedding_dimension\": " + std::to_string(hidden_size) +
-                 ",\n  \"pooling_mode_mean_tokens\": true\n}\n");
-  write_file(folder + "/modules.json", R"([
+  xgrad::detail::write_file(folder + "/1_Pooling/config.json",
+                            "{\n  \"word_embedding_dimension\": " + std::to_string(hidden_size) +
+                                ",\n  \"pooling_mode_mean_tokens\": true\n}\n");
+  xgrad::detail::write_file(folder + "/modules.json", R"([
   {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
   {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
 ]

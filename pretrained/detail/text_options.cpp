@@ -1,9 +1,9 @@
 #include "text_options.hpp"
 
+#include "../../base/detail/folder_files.hpp"
 #include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
 #include "../../files/tensor_view.hpp"
-#include "folder_files.hpp"
 #include "json.hpp"
 
 namespace xgrad::pretrained::detail {
@@ -16,7 +16,7 @@ TextOptions::TextOptions(const std::string& folder) {
 void TextOptions::read_encoder_options(const std::string& folder) {
   for (const char* kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     const std::string name = std::string("sentence_") + kind + "_config.json";
-    if (!exists(folder + "/" + name)) continue;
+    if (!xgrad::detail::exists(folder + "/" + name)) continue;
     files.push_back(name);
     const Json config = Json::read(folder + "/" + name);
     if (const auto length = config.find("max_seq_length"))
@@ -28,7 +28,7 @@ void TextOptions::read_encoder_options(const std::string& folder) {
 
 void TextOptions::read_model_options(const std::string& folder) {
   const std::string file = "config_sentence_transformers.json";
-  if (!exists(folder + "/" + file)) return;
+  if (!xgrad::detail::exists(folder + "/" + file)) return;
   files.push_back(file);
   const Json config = Json::read(folder + "/" + file);
   if (const auto all = config.find("prompts")) {

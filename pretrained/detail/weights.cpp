@@ -7,8 +7,6 @@
 #include "../../base/error.hpp"
 #include "../../base/random.hpp"
 #include "family.hpp"
-#include "folder_files.hpp"
-#include "json.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {
@@ -47,43 +45,25 @@ bool is_of_adapter(const std::string& name) {
   return name.find(".parametrizations.") != name.npos || name.find(".lora_") != name.npos;
 }
 
-/// The files of the folder that hold the weights.
-std::vector<std::string> weight_files(const std::string& folder) {
-  const std::string one = folder + "/model.safetensors", index = one + ".index.json";
-  if (exists(one)) return {one};
-  if (exists(index)) {
-    std::set<std::string> names;
-    for (const auto& [name, file] : Json::read(index).at("weight_map").members()) {
-      const std::string& path = file.text();
-      if (path.find('/') != path.npos || path.empty()) file.refuse("a file of the same folder");
-      names.insert(xgrad::detail::join({folder, "/", path}));
-    }
-    return {names.begin(), names.end()};
-  }
-  refuse_pickle(folder);
-  fail<FileError>(folder, ": must hold model.safetensors or model.safetensors.index.json");
-}
-
 }  // namespace
 
 std::string prefix_of(Family family) { return info_of(family).prefix; }
 
 Weights::Weights(const std::string& folder, const Config& config) : config_(config), folder_(folder) {
-  for (const std::string& path : weight_files(folder)) add(path);
+  open_weight_files(folder, files_);
+  for (const WeightFile& file : files_) add(file);
 }
 
-void Weights::add(const std::string& path) {
-  paths_.push_back(path);
-  files_.emplace_back(path);
+void Weights::add(const WeightFile& file) {
   const FamilyInfo& family = info_of(config_.model_type);
-  for (const TensorView& tensor : files_.back().tensors()) {
+  for (const TensorView& tensor : file.tensors()) {
     if (is_of_adapter(tensor.name))
-      fail<FileError>(path, ": tensor ", xgrad::detail::in_quotes(tensor.name),
+      fail<FileError>(file.path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
                       " belongs to an adapter (LoRA), which is not supported; merge it into the weights");
     const std::string name = modern_name(tensor.name, family);
     if (name.empty()) continue;
     for (const auto& [parameter, part, parts] : parts_of(family.stored_as, name))
-      enter(parameter, {&tensor, &paths_.back(), part, parts});
+      enter(parameter, {&tensor, &file, part, parts});
   }
 }
 
@@ -94,7 +74,7 @@ void Weights::enter(const std::string& name, const Entry& entry) {
   if (known->second.tensor->name.ends_with("decoder.bias")) {
     known->second = entry;
   } else {
-    fail<FileError>(*entry.path, ": tensor ", xgrad::detail::in_quotes(entry.tensor->name),
+    fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(entry.tensor->name),
                     " is the same parameter as ", xgrad::detail::in_quotes(known->second.tensor->name));
   }
 }
@@ -105,16 +85,15 @@ template <class T>
 Array<T> Weights::take(const std::string& name, const Shape& shape, Start start, Part part) {
   const auto found = entries_.find(modern_name(name, info_of(config_.model_type)));
   if (found != entries_.end()) {
-    auto& [tensor, path, part, parts, taken] = found->second;
+    auto& [tensor, file, part, parts, taken] = found->second;
     Shape whole = shape;
     whole[0] *= parts;
     if (!same_shape(tensor->shape, whole))
-      fail<FileError>(*path, ": tensor ", xgrad::detail::in_quotes(tensor->name), ": shape must be ", whole,
-                      " as config.json says, got ", tensor->shape);
+      fail<FileError>(file->path(), ": tensor ", xgrad::detail::in_quotes(tensor->name), ": shape must be ",
+                      whole, " as config.json says, got ", tensor->shape);
     taken = true;
     const std::size_t size = tensor->bytes.size() / parts;
-    return xgrad::detail::array_from<T>(
-        *path, {tensor->name, tensor->dtype, shape, tensor->bytes.subspan(part * size, size)});
+    return file->array<T>({tensor->name, tensor->dtype, shape, tensor->bytes.subspan(part * size, size)});
   }
   if (!folder_.empty()) {
     if (part == Part::encoder)

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "../../files/safetensors.hpp"
 #include "../../models/layer_norm.hpp"
 #include "../../models/linear.hpp"
 #include "../config.hpp"
+#include "weight_files.hpp"
 
 namespace xgrad::pretrained::detail {
 
@@ -33,8 +33,7 @@ enum class Part {
 /// decoder.bias for bias, and as the family's stored_as says. Ignores other parameters.
 class Weights {
  public:
-  /// Opens model.safetensors, or the files listed in model.safetensors.index.json. Throws FileError, also for
-  /// a file with adapters.
+  /// Opens the folder's WeightFiles. Throws FileError, also for a file with adapters.
   Weights(const std::string& folder, const Config& config);
 
   /// Without files: all parameters are newly initialized.
@@ -57,18 +56,17 @@ class Weights {
  private:
   struct Entry {
     const TensorView* tensor;
-    const std::string* path;
+    const WeightFile* file;
     std::size_t part, parts;  // of the tensor
     bool taken = false;
   };
 
-  void add(const std::string& path);
+  void add(const WeightFile& file);
   void enter(const std::string& name, const Entry& entry);
 
   Config config_;
-  std::string folder_;                 // empty without files
-  std::deque<SafetensorsFile> files_;  // storage of the tensors
-  std::deque<std::string> paths_;
+  std::string folder_;                    // empty without files
+  std::deque<WeightFile> files_;          // storage of the tensors
   std::map<std::string, Entry> entries_;  // by name, without the family's prefix
   std::vector<std::string> fresh_;
 };

@@ -42,6 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::ModelFolder("config.json", without("config.json")),
       fuzz::ModelFolder("model.safetensors.index.json", without("model.safetensors")),
       fuzz::ModelFolder("model.safetensors", without("model.safetensors")),
+      fuzz::ModelFolder("pytorch_model.bin", without("model.safetensors")),
       fuzz::ModelFolder("modules.json", rest),
       fuzz::ModelFolder("config_sentence_transformers.json", rest),
       fuzz::ModelFolder("sentence_bert_config.json", rest)};

@@ -8,11 +8,13 @@
 #include <xgrad/xgrad.hpp>
 
 #include "../expect_error.hpp"
+#include "../torch_writer.hpp"
 #include "folder.hpp"
 
 namespace {
 
 using namespace xgrad::pretrained;
+namespace torch = xgrad_tests::torch;
 using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::TensorView, xgrad::ValueError,
     xgrad::Variable;
 using xgrad_tests::FolderCopy, xgrad_tests::message_of, xgrad_tests::model_folder, xgrad_tests::read_bytes;
@@ -88,6 +90,32 @@ TEST(ModelFolderTest, WeightsMayBeInSeveralFiles) {
   EXPECT_EQ(message_of<FileError>([&] { hidden(copy.path()); }),
             copy.path("model.safetensors.index.json") +
                 ": weight_map.x must be a file of the same folder, got \"../part0\"");
+}
+
+TEST(ModelFolderTest, FilesOfTorchAreRead) {
+  const Array<double> expected = hidden(model_folder("bert_pretraining"));
+  const FolderCopy copy("bert_pretraining");
+  const xgrad::SafetensorsFile file(model_folder("bert_pretraining") + "/model.safetensors");
+  const std::vector<TensorView>& tensors = file.tensors();
+  const auto middle = tensors.begin() + static_cast<std::ptrdiff_t>(tensors.size() / 2);
+  nlohmann::json index;
+  for (auto tensor = tensors.begin(); tensor != tensors.end(); ++tensor)
+    index["weight_map"][tensor->name] = tensor < middle ? "part1" : "part2";
+  copy.write("part1", torch::file_of({tensors.begin(), middle}));
+  copy.write("part2", torch::file_of({middle, tensors.end()}));
+  copy.write("pytorch_model.bin.index.json", index.dump());
+  copy.write("pytorch_model.bin", "broken");
+  xgrad_tests::expect_same_bits(hidden(copy.path()), expected);  // from model.safetensors
+  std::filesystem::remove(copy.path("model.safetensors"));
+  EXPECT_EQ(message_of<FileError>([&] { hidden(copy.path()); }),
+            copy.path("pytorch_model.bin") +
+                ": must be a file of torch.save, a zip archive or a pickle, got \"broken\"");
+  copy.write("pytorch_model.bin", torch::file_of(tensors));
+  std::filesystem::remove(copy.path("part1"));  // the whole file comes first
+  xgrad_tests::expect_same_bits(hidden(copy.path()), expected);
+  copy.write("part1", torch::file_of({tensors.begin(), middle}));
+  std::filesystem::remove(copy.path("pytorch_model.bin"));
+  xgrad_tests::expect_same_bits(hidden(copy.path()), expected);
 }
 
 TEST(ModelFolderTest, HalvesAreConverted) {
@@ -363,14 +391,13 @@ TEST(ModelFolderTest, RefusesTensorsThatDoNotFit) {
                                      ": tensor \"bert.embeddings.LayerNorm.weight\" is the same parameter as "
                                      "\"bert.embeddings.LayerNorm.gamma\"");
   std::filesystem::remove(copy.path("model.safetensors"));
-  EXPECT_EQ(loaded(copy.path()),
-            copy.path() + ": must hold model.safetensors or model.safetensors.index.json");
-  copy.write("pytorch_model.bin", "");
-  EXPECT_EQ(
-      loaded(copy.path()),
-      copy.path() +
-          ": must hold model.safetensors, got pytorch_model.bin, a pickle, which can run arbitrary code; "
-          "save it from Python with model.save_pretrained(folder, safe_serialization=True)");
+  EXPECT_EQ(loaded(copy.path()), copy.path() +
+                                     ": must hold model.safetensors or pytorch_model.bin, or one of "
+                                     "model.safetensors.index.json and pytorch_model.bin.index.json");
+  copy.write("pytorch_model.bin",
+             torch::zip_archive({{"a/data.pkl", torch::pickle(torch::global("posix", "system"))}}));
+  EXPECT_EQ(loaded(copy.path()), copy.path("pytorch_model.bin") +
+                                     ": the pickle names posix.system, which weights may not contain");
 }
 
 TEST(ModelFolderTest, RefusesTablesOfPositionsThatDoNotFit) {

@@ -11,6 +11,7 @@
 #include <xgrad/xgrad.hpp>
 
 #include "../expect_error.hpp"
+#include "../torch_writer.hpp"
 #include "folder.hpp"
 
 namespace {
@@ -194,6 +195,22 @@ TEST(SentenceEmbedderTest, PoolsWhatIsLeft) {
   EXPECT_DOUBLE_EQ(pooled(Pooling::weighted_mean)[1], (8 + 12) / 3.0);
   EXPECT_EQ(xgrad::to_string(pool(hidden, input, std::vector{Pooling::max, Pooling::mean}).shape()),
             "(2, 2)");
+}
+
+TEST(SentenceEmbedderTest, WeightsOfModulesMayBeFilesOfTorch) {
+  const FolderCopy copy("st_dense_identity");
+  const Array<double> expected = SentenceEmbedder<double>::from_folder(copy.path())(sentences);
+  for (const std::string folder : {"", "2_Dense/", "3_Dense/", "4_LayerNorm/"}) {
+    const std::string path = copy.path(folder + "model.safetensors");
+    const xgrad::SafetensorsFile weights(path);
+    copy.write(folder + "pytorch_model.bin", xgrad_tests::torch::file_of(weights.tensors()));
+    std::filesystem::remove(path);
+  }
+  const auto embedder = SentenceEmbedder<double>::from_folder(copy.path());
+  xgrad_tests::expect_same_bits(embedder(sentences), expected);
+  embedder.save(copy.path("saved"));
+  xgrad_tests::expect_same_bits(SentenceEmbedder<double>::from_folder(copy.path("saved"))(sentences),
+                                expected);
 }
 
 TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "../../files/safetensors.hpp"
+#include "../../files/torch_file.hpp"
+
+// Not installed: the files of a folder that hold weights.
+
+namespace xgrad::pretrained::detail {
+
+enum class WeightFormat { safetensors, torch };
+
+/// A file of weights in either format.
+class WeightFile {
+ public:
+  /// Throws FileError.
+  WeightFile(std::string path, WeightFormat format);
+
+  const std::string& path() const { return path_; }
+  const std::vector<TensorView>& tensors() const;
+
+  /// A tensor of this file as T. Throws FileError for other types.
+  template <class T>
+  Array<T> array(const TensorView& tensor) const {
+    Array<T> array = xgrad::detail::array_from<T>(path_, tensor);
+    std::visit([&](const auto& file) { file.release(tensor); },
+               file_);  // or the file would take as much again
+    return array;
+  }
+
+ private:
+  std::string path_;
+  std::variant<SafetensorsFile, TorchFile> file_;
+};
+
+/// Opens the first of these that the folder has, in the order of transformers: model.safetensors, the files
+/// listed in model.safetensors.index.json, pytorch_model.bin, those in pytorch_model.bin.index.json. Throws
+/// FileError.
+void open_weight_files(const std::string& folder, std::deque<WeightFile>& files);
+
+}  // namespace xgrad::pretrained::detail
