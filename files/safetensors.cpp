@@ -178,7 +178,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 void refuse_torch_file(const std::string& path, std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.size() > 8 && text[8] == '{') return;
-  const bool is_zip = text.starts_with("PK\3\4"), is_pickle = text.starts_with("\x80\2");
+  const bool is_zip = text.starts_with("PK\3\4"), is_pickle = text.starts_with("\x80\2\x8a");
   if (is_zip || is_pickle)
     detail::fail<FileError>(path, ": must be a safetensors file, got a ", is_zip ? "zip archive" : "pickle",
                             ", as torch.save writes; load_torch reads these");

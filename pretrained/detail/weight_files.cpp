@@ -1,5 +1,6 @@
 #include "weight_files.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "../../base/detail/folder_files.hpp"
@@ -34,6 +35,26 @@ const std::vector<TensorView>& WeightFile::tensors() const {
   const auto* const torch = std::get_if<TorchFile>(&file_);
   return torch != nullptr ? torch->tensors() : std::get<SafetensorsFile>(file_).tensors();
 }
+
+template <class T>
+Array<T> WeightFile::array(const TensorView& tensor) const {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  const std::size_t count = element_count(tensor.shape);
+  Array<T> array = Array<T>::from_shape(tensor.shape);
+  std::span<const std::byte> bytes = tensor.bytes;
+  for (std::size_t begin = 0; begin < count; begin += most) {
+    TensorView piece{tensor.name, tensor.dtype, {std::min(most, count - begin)}, bytes};
+    piece.bytes = bytes.first(*byte_count(piece.dtype, piece.shape));
+    const Array<T> part = xgrad::detail::array_from<T>(path_, piece);
+    std::copy_n(part.data(), part.size(), array.data() + begin);
+    std::visit([&](const auto& file) { file.release(piece); }, file_);
+    bytes = bytes.subspan(piece.bytes.size());
+  }
+  return array;
+}
+
+template Array<float> WeightFile::array(const TensorView&) const;
+template Array<double> WeightFile::array(const TensorView&) const;
 
 void open_weight_files(const std::string& folder, std::deque<WeightFile>& files) {
   for (const auto& [name, format] : {std::pair{"/model.safetensors", WeightFormat::safetensors},

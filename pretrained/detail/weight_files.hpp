@@ -24,14 +24,10 @@ class WeightFile {
   const std::string& path() const { return path_; }
   const std::vector<TensorView>& tensors() const;
 
-  /// A tensor of this file as T. Throws FileError for other types.
+  /// A tensor of this file as T, converted in pieces, so that the file's memory is given back as it is read.
+  /// Throws FileError for other types.
   template <class T>
-  Array<T> array(const TensorView& tensor) const {
-    Array<T> array = xgrad::detail::array_from<T>(path_, tensor);
-    std::visit([&](const auto& file) { file.release(tensor); },
-               file_);  // or the file would take as much again
-    return array;
-  }
+  Array<T> array(const TensorView& tensor) const;
 
  private:
   std::string path_;
