@@ -107,21 +107,24 @@ inline std::string file_of(const std::vector<xgrad::TensorView>& tensors) {
   return legacy_file(dict(items), storages);
 }
 
-/// A zip archive of stored members, with sizes of 64 bits if asked for.
+/// A zip archive of stored members, if asked for with places of 64 bits, and with sizes of as many after the
+/// first member.
 inline std::string zip_archive(const std::vector<std::pair<std::string, std::string>>& members,
                                bool of_64_bits = false) {
   std::string all, directory;
-  const auto size_field = [&](std::uint64_t size) {
-    return little_endian(of_64_bits ? 0xffffffff : size, 4);
+  const auto field = [](std::uint64_t number, bool is_elsewhere) {
+    return little_endian(is_elsewhere ? 0xffffffff : number, 4);
   };
   for (const auto& [name, bytes] : members) {
-    const std::string sizes = little_endian(bytes.size(), 8) + little_endian(bytes.size(), 8),
-                      extra = of_64_bits ? little_endian(1, 2) + little_endian(24, 2) + sizes +
-                                               little_endian(all.size(), 8)
-                                         : "";
-    directory += "PK\1\2" + std::string(16, '\0') + size_field(bytes.size()) + size_field(bytes.size()) +
-                 little_endian(name.size(), 2) + little_endian(extra.size(), 2) + std::string(10, '\0') +
-                 size_field(all.size()) + name + extra;
+    const bool long_sizes = of_64_bits && !all.empty();
+    const std::string size = little_endian(bytes.size(), 8),
+                      numbers = (long_sizes ? size + size : "") + little_endian(all.size(), 8),
+                      extra =
+                          of_64_bits ? little_endian(1, 2) + little_endian(numbers.size(), 2) + numbers : "";
+    directory += "PK\1\2" + std::string(16, '\0') + field(bytes.size(), long_sizes) +
+                 field(bytes.size(), long_sizes) + little_endian(name.size(), 2) +
+                 little_endian(extra.size(), 2) + std::string(10, '\0') + field(all.size(), of_64_bits) +
+                 name + extra;
     all +=
         "PK\3\4" + std::string(22, '\0') + little_endian(name.size(), 2) + little_endian(0, 2) + name + bytes;
   }
@@ -134,7 +137,7 @@ inline std::string zip_archive(const std::vector<std::pair<std::string, std::str
     all += "PK\6\7" + std::string(4, '\0') + little_endian(end, 8) + little_endian(1, 4);
   }
   return all + "PK\5\6" + std::string(6, '\0') + little_endian(members.size(), 2) +
-         size_field(directory.size()) + size_field(begin) + std::string(2, '\0');
+         field(directory.size(), of_64_bits) + field(begin, of_64_bits) + std::string(2, '\0');
 }
 
 }  // namespace xgrad_tests::torch
