@@ -76,7 +76,7 @@ CrossEncoder<T> CrossEncoder<T>::from_folder(const std::string& folder, const Lo
   const Activation activation = activation_of<T>(folder, classifier.config().id2label.size());
   Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers});
   std::vector<std::string> names = texts->files;
-  names.push_back("modules.json");
+  names.emplace_back("modules.json");
   auto files = std::make_shared<const xgrad::detail::CopiedFiles>(folder, names);
   return {std::move(classifier), std::move(tokenizer), activation, std::move(texts), std::move(files)};
 }

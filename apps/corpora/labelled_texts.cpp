@@ -87,8 +87,7 @@ class Columns {
 
   /// Without names: the text, the second text of a pair, and the label.
   explicit Columns(bool pairs)
-      : text_(0),
-        second_(pairs ? std::optional<std::size_t>(1) : std::nullopt),
+      : second_(pairs ? std::optional<std::size_t>(1) : std::nullopt),
         label_(pairs ? 2 : 1),
         count_(label_ + 1) {}
 

@@ -93,7 +93,7 @@ Variable<T> run(const VectorModule<T>& module, const Variable<T>& x) {
 template <class T>
 SentenceModules<T>::SentenceModules(const std::string& folder, std::size_t hidden_size) : size(hidden_size) {
   if (!xgrad::detail::exists(folder + "/modules.json")) return;
-  files.push_back("modules.json");
+  files.emplace_back("modules.json");
   read_modules(folder, hidden_size);
 }
 
@@ -117,13 +117,14 @@ void SentenceModules<T>::read_modules(const std::string& folder, std::size_t hid
       continue;
     }
     const std::string path = path_of(list[i]);
+    const std::string below = xgrad::detail::join({folder, "/", path});
     files.push_back(path + "/config.json");
     if (i == 1) {
-      read_pooling(folder + "/" + files.back(), hidden_size);
+      read_pooling(below + "/config.json", hidden_size);
     } else if (name == "Dense") {
-      vectors.push_back({std::to_string(i), path, read_dense(folder + "/" + path)});
+      vectors.push_back({std::to_string(i), path, read_dense(below)});
     } else if (name == "LayerNorm") {
-      vectors.push_back({std::to_string(i), path, read_layer_norm(folder + "/" + path)});
+      vectors.push_back({std::to_string(i), path, read_layer_norm(below)});
     } else {
       type.refuse("Dense, LayerNorm or Normalize");
     }
@@ -205,8 +206,9 @@ void SentenceModules<T>::save(const std::string& folder, std::size_t hidden_size
     StateDict<T> state;
     for (const auto& [name, weight] : weights_in(one.module)) state.emplace(name, weight.value());
     if (state.empty()) continue;
-    xgrad::detail::make_folder(folder + "/" + one.path);
-    save_safetensors(state, folder + "/" + one.path + "/model.safetensors");
+    const std::string below = xgrad::detail::join({folder, "/", one.path});
+    xgrad::detail::make_folder(below);
+    save_safetensors(state, below + "/model.safetensors");
   }
   if (!files.empty()) return;
   xgrad::detail::make_folder(folder + "/1_Pooling");

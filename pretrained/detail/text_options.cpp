@@ -16,9 +16,10 @@ TextOptions::TextOptions(const std::string& folder) {
 void TextOptions::read_encoder_options(const std::string& folder) {
   for (const char* kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     const std::string name = std::string("sentence_") + kind + "_config.json";
-    if (!xgrad::detail::exists(folder + "/" + name)) continue;
+    const std::string path = xgrad::detail::join({folder, "/", name});
+    if (!xgrad::detail::exists(path)) continue;
     files.push_back(name);
-    const Json config = Json::read(folder + "/" + name);
+    const Json config = Json::read(path);
     if (const auto length = config.find("max_seq_length"))
       max_length = static_cast<std::size_t>(length->integer(1, 1 << 30));
     if (const auto lower = config.find("do_lower_case")) lowers = lower->boolean();
@@ -27,10 +28,11 @@ void TextOptions::read_encoder_options(const std::string& folder) {
 }
 
 void TextOptions::read_model_options(const std::string& folder) {
-  const std::string file = "config_sentence_transformers.json";
-  if (!xgrad::detail::exists(folder + "/" + file)) return;
+  const std::string file = "config_sentence_transformers.json",
+                    path = xgrad::detail::join({folder, "/", file});
+  if (!xgrad::detail::exists(path)) return;
   files.push_back(file);
-  const Json config = Json::read(folder + "/" + file);
+  const Json config = Json::read(path);
   if (const auto all = config.find("prompts")) {
     for (const auto& [name, text] : all->members()) prompts.emplace(name, text.text());
   }
