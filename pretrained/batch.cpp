@@ -2,25 +2,31 @@
 
 #include <algorithm>
 
+#include "../base/error.hpp"
+
 namespace xgrad::pretrained {
 
-using tokenizers::EncodeOptions, tokenizers::Encoding, tokenizers::Tokenizer;
+using tokenizers::EncodeOptions, tokenizers::Encoding, tokenizers::PadOptions, tokenizers::Tokenizer;
 
-Batch encode(const Tokenizer& tokenizer, std::span<const std::string> texts, const EncodeOptions& options) {
-  return pad(tokenizer, tokenizer.encode(texts, options));
+Batch encode(const Tokenizer& tokenizer, std::span<const std::string> texts, const EncodeOptions& options,
+             const PadOptions& padding) {
+  return pad(tokenizer, tokenizer.encode(texts, options), padding);
 }
 
 Batch encode(const Tokenizer& tokenizer, std::span<const std::string> texts,
-             std::span<const std::string> seconds, const EncodeOptions& options) {
-  return pad(tokenizer, tokenizer.encode(texts, seconds, options));
+             std::span<const std::string> seconds, const EncodeOptions& options, const PadOptions& padding) {
+  return pad(tokenizer, tokenizer.encode(texts, seconds, options), padding);
 }
 
-Batch pad(const Tokenizer& tokenizer, std::vector<Encoding> encodings) {
-  encodings = tokenizer.pad(std::move(encodings));
+Batch pad(const Tokenizer& tokenizer, std::vector<Encoding> encodings, const PadOptions& padding) {
+  encodings = tokenizer.pad(std::move(encodings), padding);
   const std::size_t length = encodings.empty() ? 0 : encodings.front().size();
   const Shape shape{encodings.size(), length};
   Ids ids(shape), mask(shape), types(shape);
   for (std::size_t i = 0; i < encodings.size(); ++i) {
+    if (encodings[i].size() != length)
+      xgrad::detail::fail<ShapeError>("pad: encodings of a batch must have one length, got ", length, " and ",
+                                      encodings[i].size(), " tokens");
     const std::size_t row = i * length;
     std::ranges::copy(encodings[i].ids, ids.data() + row);
     std::ranges::copy(encodings[i].attention_mask, mask.data() + row);

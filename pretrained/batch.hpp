@@ -9,7 +9,7 @@
 
 namespace xgrad::pretrained {
 
-/// Texts as one input of a model: (batch, length), padded at the ends to the length of the longest.
+/// Texts as one input of a model: (batch, length).
 struct Batch : Input {
   std::vector<tokenizers::Encoding> encodings;  ///< the rows
 };
@@ -20,13 +20,16 @@ struct Batch : Input {
 ///
 /// Throws what Tokenizer::encode() and pad() throw.
 Batch encode(const tokenizers::Tokenizer& tokenizer, std::span<const std::string> texts,
-             const tokenizers::EncodeOptions& options = {});
+             const tokenizers::EncodeOptions& options = {}, const tokenizers::PadOptions& padding = {});
 
 /// Encodes pairs as one batch: texts[i] with seconds[i].
 Batch encode(const tokenizers::Tokenizer& tokenizer, std::span<const std::string> texts,
-             std::span<const std::string> seconds, const tokenizers::EncodeOptions& options = {});
+             std::span<const std::string> seconds, const tokenizers::EncodeOptions& options = {},
+             const tokenizers::PadOptions& padding = {});
 
-/// Pads encodings by Tokenizer::pad().
-Batch pad(const tokenizers::Tokenizer& tokenizer, std::vector<tokenizers::Encoding> encodings);
+/// Pads encodings by Tokenizer::pad(), and makes them one batch. Throws ShapeError if they still differ in
+/// length.
+Batch pad(const tokenizers::Tokenizer& tokenizer, std::vector<tokenizers::Encoding> encodings,
+          const tokenizers::PadOptions& padding = {});
 
 }  // namespace xgrad::pretrained

@@ -1,11 +1,13 @@
 #include "tokenizer.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <tuple>
 
 #include "../base/detail/folder_files.hpp"
 #include "../base/error.hpp"
+#include "detail/decoders.hpp"
 #include "detail/files/model_folder.hpp"
 #include "detail/files/pipeline.hpp"
 #include "detail/unicode/unicode.hpp"
@@ -19,6 +21,7 @@ using detail::Pieces;
 using detail::Pipeline;
 using detail::Role;
 using detail::TemplatePart;
+using detail::TokenTable;
 using xgrad::detail::fail;
 
 constexpr std::size_t most_bytes = std::numeric_limits<std::uint32_t>::max();
@@ -28,8 +31,7 @@ bool is_blank(char32_t character) {
   return character == shown_blank || detail::unicode::is(character, detail::unicode::space);
 }
 
-/// The number of blanks that the text begins and ends with.
-std::pair<std::uint32_t, std::uint32_t> blanks_of(std::string_view text) {
+detail::Blanks blanks_of(std::string_view text) {
   std::uint32_t before = 0, after = 0;
   for (std::string_view rest = text; !rest.empty() && is_blank(detail::unicode::first_of(rest)); ++before)
     rest.remove_prefix(detail::unicode::first_length(rest));
@@ -38,10 +40,10 @@ std::pair<std::uint32_t, std::uint32_t> blanks_of(std::string_view text) {
   return {before, after};
 }
 
-/// Leaves the blanks of a token out of its offsets:
+/// Leaves the blanks of a token out of its offsets; it may be the first one of an encoding:
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/pre_tokenizers/byte_level.rs
-void trim(Piece& piece, std::string_view text, bool is_first, const detail::TrimOffsets& options) {
-  auto [before, after] = blanks_of(text);
+void trim(Piece& piece, const detail::Blanks& blanks, bool is_first, const detail::TrimOffsets& options) {
+  const auto [before, after] = blanks;
   const bool not_in_text = (is_first || piece.begin == 0) && options.add_prefix_space && before == 1;
   if (!not_in_text) piece.begin = std::min(piece.begin + before, piece.end);
   if (piece.end >= after) piece.end = std::max(piece.end - after, piece.begin);
@@ -55,6 +57,7 @@ class Reader {
   /// The pieces are emptied first; their limit stays.
   void read(std::string_view text, Pieces& pieces) {
     pieces.list.clear();
+    pieces.added_blanks.clear();
     pieces.words = 0;
     std::size_t counted = 0;  // bytes of which the characters are counted
     std::uint32_t characters = 0;
@@ -73,12 +76,6 @@ class Reader {
           const std::uint32_t first = character_at(begin);
           add(token, text.substr(begin, end - begin), first, character_at(end), pieces);
         });
-    if (!pipeline_.trim_offsets) return;
-    bool is_first = true;
-    for (Piece& piece : pieces.list) {
-      if (!piece.added) trim(piece, pipeline_.tokens[piece.token].text, is_first, *pipeline_.trim_offsets);
-      is_first = false;
-    }
   }
 
  private:
@@ -103,9 +100,9 @@ class Reader {
   /// An added token, which was found as that text.
   void add(std::uint32_t token, std::string_view text, std::uint32_t begin, std::uint32_t end,
            Pieces& pieces) const {
-    Piece piece{token, begin, end, pieces.words++, true};
-    if (pipeline_.trim_offsets) trim(piece, text, pieces.list.empty(), *pipeline_.trim_offsets);
-    pieces.list.push_back(piece);
+    if (pipeline_.trim_offsets) pieces.added_blanks.push_back(blanks_of(text));
+    const auto place = static_cast<std::uint32_t>(pieces.added_blanks.size());
+    pieces.list.push_back({token, begin, end, pieces.words++, place});
   }
 
   const Pipeline& pipeline_;
@@ -131,9 +128,6 @@ std::pair<std::size_t, std::size_t> lengths_within(std::size_t room, std::size_t
                                                    bool is_pair, const EncodeOptions& options) {
   if (room == 0) return {0, 0};
   const std::size_t most = *options.max_length;
-  if (options.truncation == Truncation::none)
-    fail<ValueError>("Tokenizer: without truncation there must be at most ", most, " tokens, got ",
-                     first + second + most - room);
   if (options.truncation == Truncation::longest_first) {
     if (!is_pair) return {room, 0};
     std::size_t shorter = std::min(first, second), longer = room - std::min(shorter, room);
@@ -156,24 +150,51 @@ std::pair<std::size_t, std::size_t> lengths_within(std::size_t room, std::size_t
                    : std::pair(kept, std::min(cut, room - kept));
 }
 
+/// Tokens of a text that are in one encoding.
+struct Window {
+  std::size_t begin, end;
+};
+
+/// What stays of so many tokens, and then what does not fit, in windows of the same size that overlap by the
+/// stride: https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/tokenizer/encoding.rs
+std::vector<Window> windows_of(std::size_t size, std::size_t kept, const EncodeOptions& options, Side side) {
+  if (kept >= size) return {{0, size}};
+  if (kept == 0) return {{0, 0}, {0, size}};
+  if (options.stride >= kept)
+    fail<ValueError>("Tokenizer: stride must be below the number of tokens of a text that stay, ", kept,
+                     ", got ", options.stride);
+  const std::size_t step = kept - options.stride;
+  std::vector<Window> windows;
+  for (std::size_t moved = 0;; moved += step) {
+    const std::size_t most = std::min(moved + kept, size);
+    windows.push_back(side == Side::right ? Window{moved, most} : Window{size - most, size - moved});
+    if (most == size || !options.return_overflowing_tokens) return windows;
+  }
+}
+
 /// Encodes one text, or one pair, after another.
 class TextEncoder {
  public:
   TextEncoder(const Pipeline& pipeline, const EncodeOptions& options, bool is_pair)
       : pipeline_(pipeline),
         options_(options),
+        side_(options.truncation_side.value_or(pipeline.truncation_side)),
         is_pair_(is_pair),
         template_(is_pair ? pipeline.pair : pipeline.single),
         reader_(pipeline) {
     if (options.add_special_tokens)
       special_ = static_cast<std::size_t>(
           std::ranges::count(template_, TemplatePart::Kind::special, &TemplatePart::kind));
-    if (!options.max_length) return;
+    if (!truncates()) return;
     if (*options.max_length < special_)
       fail<ValueError>("Tokenizer: max_length must be at least ", special_, " for ",
                        is_pair ? "a pair" : "a text", " with special tokens, got ", *options.max_length);
+    if (options.stride > *options.max_length - special_)
+      fail<ValueError>("Tokenizer: stride must be at most max_length without special tokens, ",
+                       *options.max_length - special_, ", got ", options.stride);
     // Which of two texts is the longer one shows only when both are read to their ends.
-    if (!is_pair && options.truncation != Truncation::none && options.truncation != Truncation::only_second)
+    if (!is_pair && side_ == Side::right && !options.return_overflowing_tokens &&
+        options.truncation != Truncation::only_second)
       first_.limit = *options.max_length;
   }
 
@@ -181,130 +202,106 @@ class TextEncoder {
   Encoding operator()(std::string_view text, std::string_view second) {
     reader_.read(text, first_);
     if (is_pair_) reader_.read(second, second_);
-    std::size_t first_length = first_.list.size(), second_length = second_.list.size();
-    if (options_.max_length) {
+    const std::size_t first_size = first_.list.size(), second_size = second_.list.size();
+    std::pair kept(first_size, second_size);
+    if (truncates()) {
       const std::size_t room = *options_.max_length - special_;
-      if (first_length + second_length > room)
-        std::tie(first_length, second_length) =
-            lengths_within(room, first_length, second_length, is_pair_, options_);
+      if (first_size + second_size > room)
+        kept = lengths_within(room, first_size, second_size, is_pair_, options_);
     }
-    reserve(first_length + second_length + special_);
-    for (const TemplatePart& part : template_) {
-      if (part.kind == TemplatePart::Kind::special) {
-        if (options_.add_special_tokens) add_special(part);
-      } else {
-        const bool is_first = part.kind == TemplatePart::Kind::first;
-        add_text(is_first ? first_ : second_, is_first ? first_length : second_length, part.type_id,
-                 is_first ? 0 : 1);
-      }
+    const std::vector<Window> firsts = windows_of(first_size, kept.first, options_, side_),
+                              seconds = windows_of(second_size, kept.second, options_, side_);
+    Encoding whole = encoding_of(firsts.front(), seconds.front());
+    if (!options_.return_overflowing_tokens) return whole;
+    for (std::size_t i = 1; i < firsts.size(); ++i) {
+      for (const Window& second_window : seconds)
+        whole.overflowing.push_back(encoding_of(firsts[i], second_window));
     }
-    return std::move(encoding_);
+    for (std::size_t i = 1; i < seconds.size(); ++i)
+      whole.overflowing.push_back(encoding_of(firsts.front(), seconds[i]));
+    return whole;
   }
 
  private:
-  void reserve(std::size_t size) {
-    encoding_ = {};
-    encoding_.ids.reserve(size);
-    encoding_.type_ids.reserve(size);
-    encoding_.special.reserve(size);
-    encoding_.attention_mask.reserve(size);
-    encoding_.offsets.reserve(size);
-    encoding_.words.reserve(size);
-    encoding_.sequences.reserve(size);
-  }
+  bool truncates() const { return options_.max_length && options_.truncation != Truncation::do_not_truncate; }
 
-  void add_special(const TemplatePart& part) {
-    encoding_.ids.push_back(pipeline_.tokens[part.token].id);
-    encoding_.type_ids.push_back(part.type_id);
-    encoding_.special.push_back(1);
-    encoding_.attention_mask.push_back(1);
-    encoding_.offsets.emplace_back(0, 0);
-    encoding_.words.emplace_back();
-    encoding_.sequences.emplace_back();
-  }
-
-  void add_text(const Pieces& pieces, std::size_t length, std::int64_t type_id, std::size_t sequence) {
-    for (std::size_t i = 0; i < length; ++i) {
-      const Piece& piece = pieces.list[i];
-      encoding_.ids.push_back(pipeline_.tokens[piece.token].id);
-      encoding_.offsets.emplace_back(piece.begin, piece.end);
-      encoding_.words.emplace_back(piece.word);
+  Encoding encoding_of(const Window& first, const Window& second) const {
+    Encoding encoding;
+    const std::size_t size = first.end - first.begin + second.end - second.begin + special_;
+    encoding.ids.reserve(size);
+    encoding.type_ids.reserve(size);
+    encoding.special.reserve(size);
+    encoding.attention_mask.reserve(size);
+    encoding.offsets.reserve(size);
+    encoding.words.reserve(size);
+    encoding.sequences.reserve(size);
+    for (const TemplatePart& part : template_) {
+      if (part.kind == TemplatePart::Kind::special) {
+        if (options_.add_special_tokens) add_special(part, encoding);
+      } else if (part.kind == TemplatePart::Kind::first) {
+        add_text(first_, first, part.type_id, 0, encoding);
+      } else {
+        add_text(second_, second, part.type_id, 1, encoding);
+      }
     }
-    const std::size_t size = encoding_.ids.size();
-    encoding_.type_ids.resize(size, type_id);
-    encoding_.special.resize(size, 0);
-    encoding_.attention_mask.resize(size, 1);
-    encoding_.sequences.resize(size, sequence);
+    return encoding;
+  }
+
+  void add_special(const TemplatePart& part, Encoding& encoding) const {
+    encoding.ids.push_back(pipeline_.tokens[part.token].id);
+    encoding.type_ids.push_back(part.type_id);
+    encoding.special.push_back(1);
+    encoding.attention_mask.push_back(1);
+    encoding.offsets.emplace_back(0, 0);
+    encoding.words.emplace_back();
+    encoding.sequences.emplace_back();
+  }
+
+  void add_text(const Pieces& pieces, const Window& window, std::int64_t type_id, std::size_t sequence,
+                Encoding& encoding) const {
+    for (std::size_t i = window.begin; i < window.end; ++i) {
+      Piece piece = pieces.list[i];
+      const TokenTable::Token& token = pipeline_.tokens[piece.token];
+      if (pipeline_.trim_offsets) {
+        const bool is_first = i == window.begin;
+        trim(piece, piece.added == 0 ? blanks_of(token.text) : pieces.added_blanks[piece.added - 1], is_first,
+             *pipeline_.trim_offsets);
+      }
+      encoding.ids.push_back(token.id);
+      encoding.offsets.emplace_back(piece.begin, piece.end);
+      encoding.words.emplace_back(piece.word);
+    }
+    const std::size_t size = encoding.ids.size();
+    encoding.type_ids.resize(size, type_id);
+    encoding.special.resize(size, 0);
+    encoding.attention_mask.resize(size, 1);
+    encoding.sequences.resize(size, sequence);
   }
 
   const Pipeline& pipeline_;
   const EncodeOptions& options_;
+  const Side side_;
   const bool is_pair_;
   const detail::Template& template_;
   std::size_t special_ = 0;
   Reader reader_;
   Pieces first_, second_;
-  Encoding encoding_;
 };
 
-/// As the library's decoder does to each token:
-/// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/decoders/wordpiece.rs
-void clean_up(std::string& token) {
-  constexpr std::pair<std::string_view, std::string_view> replacements[] = {
-      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
-      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-  for (const auto& [from, to] : replacements) {
-    for (std::size_t i = 0; (i = token.find(from, i)) != token.npos; i += to.size())
-      token.replace(i, from.size(), to);
-  }
-}
-
-std::string decoded(const std::vector<std::string_view>& tokens, const detail::WordPieceDecoder& decoder) {
-  std::string text;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const std::string_view token = tokens[i];
-    std::string piece;
-    if (i == 0) {
-      piece = token;
-    } else if (token.starts_with(decoder.prefix)) {
-      piece = token.substr(decoder.prefix.size());
-    } else {
-      piece = ' ' + std::string(token);
-    }
-    if (decoder.cleanup) clean_up(piece);
-    text += piece;
-  }
-  return text;
-}
-
-std::string decoded(const std::vector<std::string_view>& tokens, const detail::ByteLevelDecoder&) {
-  const detail::ByteAlphabet alphabet;
-  std::string bytes;
-  for (const std::string_view token : tokens) alphabet.decode(token, bytes);
-  return detail::unicode::to_valid(bytes);
-}
-
-std::string decoded(const std::vector<std::string_view>& tokens, const detail::MetaspaceDecoder& decoder) {
-  std::string text;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    std::string_view rest = tokens[i];
-    for (std::size_t blank; (blank = rest.find(decoder.blank)) != rest.npos;) {
-      text += rest.substr(0, blank);
-      if (i > 0 || !decoder.drops_first) text += ' ';
-      rest.remove_prefix(blank + decoder.blank.size());
-    }
-    text += rest;
-  }
-  return text;
-}
-
-std::string decoded(const std::vector<std::string_view>& tokens, std::monostate) {
-  std::string text;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (i > 0) text += ' ';
-    text += tokens[i];
-  }
-  return text;
+/// Pads an encoding, and those that overflow from it.
+void pad_to(std::size_t length, Side side, std::int64_t id, Encoding& encoding) {
+  for (Encoding& part : encoding.overflowing) pad_to(length, side, id, part);
+  if (encoding.size() >= length) return;
+  const auto pad = [&](auto& values, const auto& value) {
+    values.insert(side == Side::right ? values.end() : values.begin(), length - values.size(), value);
+  };
+  pad(encoding.ids, id);
+  pad(encoding.type_ids, std::int64_t{0});
+  pad(encoding.special, std::uint8_t{1});
+  pad(encoding.attention_mask, std::uint8_t{0});
+  pad(encoding.offsets, std::pair<std::size_t, std::size_t>());
+  pad(encoding.words, std::optional<std::size_t>());
+  pad(encoding.sequences, std::optional<std::size_t>());
 }
 
 }  // namespace
@@ -324,11 +321,21 @@ struct Tokenizer::Impl {
 Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Tokenizer Tokenizer::from_folder(const std::string& folder, const TokenizerOptions& options) {
-  static const std::vector<std::string> names{
-      "tokenizer.json", "tokenizer_config.json",   "vocab.txt",        "vocab.json",
-      "merges.txt",     "special_tokens_map.json", "added_tokens.json"};
+  static const std::vector<std::string> names{"tokenizer.json",    "tokenizer_config.json",
+                                              "vocab.txt",         "vocab.json",
+                                              "merges.txt",        "special_tokens_map.json",
+                                              "added_tokens.json", "sentencepiece.bpe.model",
+                                              "spiece.model",      "spm.model",
+                                              "tokenizer.model"};
   detail::check_folder(folder);
   Pipeline pipeline = detail::read_pipeline(folder, options.lowercase);
+  for (const std::string& note : pipeline.notes) {
+    if (options.note) {
+      options.note(note);
+    } else {
+      std::fprintf(stderr, "%s\n", note.c_str());
+    }
+  }
   return Tokenizer(std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, names}}));
 }
 
@@ -384,30 +391,38 @@ std::vector<Encoding> Tokenizer::encode(std::initializer_list<std::string> texts
   return encode(std::span(texts), std::span(seconds), options);
 }
 
-std::vector<Encoding> Tokenizer::pad(std::vector<Encoding> encodings) const {
+std::vector<Encoding> Tokenizer::pad(std::vector<Encoding> encodings, const PadOptions& options) const {
+  if (options.padding == Padding::do_not_pad) return encodings;
   std::size_t length = 0;
-  for (const Encoding& encoding : encodings) length = std::max(length, encoding.size());
-  for (Encoding& encoding : encodings) {
-    if (encoding.size() == length) continue;
-    encoding.ids.resize(length, pad_id());
-    encoding.type_ids.resize(length, 0);
-    encoding.special.resize(length, 1);
-    encoding.attention_mask.resize(length, 0);
-    encoding.offsets.resize(length);
-    encoding.words.resize(length);
-    encoding.sequences.resize(length);
+  if (options.padding == Padding::longest) {
+    for (const Encoding& encoding : encodings) length = std::max(length, encoding.size());
+  } else if (const auto most = options.max_length ? options.max_length : max_length()) {
+    length = *most;
+  } else {
+    throw ValueError("Tokenizer: padding to max_length needs a max_length, as the folder has none");
   }
+  if (const std::size_t multiple = options.pad_to_multiple_of.value_or(1); multiple == 0) {
+    throw ValueError("Tokenizer: pad_to_multiple_of must be at least 1, got 0");
+  } else if (length % multiple != 0) {
+    length += multiple - length % multiple;
+  }
+  const auto is_short = [&](const Encoding& one) { return one.size() < length; };
+  const bool pads = std::ranges::any_of(encodings, [&](const Encoding& one) {
+    return is_short(one) || std::ranges::any_of(one.overflowing, is_short);
+  });
+  if (!pads) return encodings;
+  const Side side = options.padding_side.value_or(impl_->pipeline.padding_side);
+  for (Encoding& encoding : encodings) pad_to(length, side, pad_id(), encoding);
   return encodings;
 }
 
 std::string Tokenizer::decode(std::span<const std::int64_t> ids, bool skip_special_tokens) const {
-  std::vector<std::string_view> tokens;
+  std::vector<std::uint32_t> tokens;
   for (const std::int64_t id : ids) {
     const auto index = impl_->pipeline.tokens.index(id);
-    if (!index || (skip_special_tokens && impl_->pipeline.tokens[*index].special)) continue;
-    tokens.emplace_back(impl_->pipeline.tokens[*index].text);
+    if (index && !(skip_special_tokens && impl_->pipeline.tokens[*index].special)) tokens.push_back(*index);
   }
-  return std::visit([&](const auto& decoder) { return decoded(tokens, decoder); }, impl_->pipeline.decoder);
+  return detail::decoded(impl_->pipeline, tokens);
 }
 
 std::optional<std::int64_t> Tokenizer::token_to_id(std::string_view token) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -15,25 +16,51 @@
 
 namespace xgrad::tokenizers {
 
-/// Text to truncate if an encoding exceeds EncodeOptions::max_length. Tokens are removed from its end.
+/// Text to truncate if an encoding exceeds EncodeOptions::max_length.
 enum class Truncation {
-  longest_first,  ///< the longer one, then both; of an odd rest, the second gets more unless shorter
-  only_first,     ///< the first; an error if it is too short
-  only_second,    ///< the second
-  none,           ///< neither: a longer encoding is an error
+  longest_first,    ///< the longer one, then both; of an odd rest, the second gets more unless shorter
+  only_first,       ///< the first; an error if it is too short
+  only_second,      ///< the second
+  do_not_truncate,  ///< neither: the encoding stays longer
 };
+
+/// The end of a text at which tokens are removed, or padding is added.
+enum class Side { left, right };
 
 struct EncodeOptions {
   xgrad::detail::ByName by_name = {};
   /// Maximum number of tokens, including special tokens. Empty: no limit, not even the model's.
   std::optional<std::size_t> max_length = {};
   Truncation truncation = Truncation::longest_first;
-  bool add_special_tokens = true;  ///< such as [CLS] and [SEP]
+  /// Where tokens are removed; absent: the truncation_side of tokenizer_config.json, or else right.
+  std::optional<Side> truncation_side = {};
+  std::size_t stride = 0;                  ///< number of tokens that overflowing windows repeat
+  bool return_overflowing_tokens = false;  ///< in Encoding::overflowing
+  bool add_special_tokens = true;          ///< such as [CLS] and [SEP]
+};
+
+/// The length to which Tokenizer::pad() pads.
+enum class Padding {
+  longest,     ///< that of the longest encoding
+  max_length,  ///< PadOptions::max_length, or else Tokenizer::max_length(); longer encodings stay
+  do_not_pad,
+};
+
+struct PadOptions {
+  xgrad::detail::ByName by_name = {};
+  Padding padding = Padding::longest;
+  std::optional<std::size_t> max_length = {};
+  std::optional<std::size_t> pad_to_multiple_of = {};  ///< the length is rounded up to a multiple of it
+  /// Where padding is added; absent: the padding_side of tokenizer_config.json, or else right.
+  std::optional<Side> padding_side = {};
 };
 
 struct TokenizerOptions {
   xgrad::detail::ByName by_name = {};
   bool lowercase = false;  ///< lower texts before anything else, but for the special tokens in them
+  /// Called with notes for the user: where tokenizer_config.json contradicts tokenizer.json, which counts.
+  /// Printed on stderr if absent.
+  std::function<void(const std::string&)> note = {};
 };
 
 /// A text, or a pair of texts, as tokens; every vector has one entry per token. Tokens added by the
@@ -50,6 +77,9 @@ struct Encoding {
   /// punctuation character is a word. Use it to assign labels of words to tokens.
   std::vector<std::optional<std::size_t>> words;
   std::vector<std::optional<std::size_t>> sequences;  ///< 0 for the first text, 1 for the second
+  /// What truncation removed, in encodings of the same form: each part of the first text with each part of
+  /// the second, but for the parts of this encoding together. Empty unless asked for.
+  std::vector<Encoding> overflowing;
 
   std::size_t size() const { return ids.size(); }
 };
@@ -75,8 +105,9 @@ class Tokenizer {
 
   /// Encodes a text in UTF-8. Recognizes special tokens in it, such as [MASK].
   ///
-  /// Throws ValueError for a text that is not UTF-8 or has 4 GiB, and for a max_length without room for the
-  /// special tokens or unreachable by Truncation.
+  /// Throws ValueError for a text that is not UTF-8 or has 4 GiB, for a max_length without room for the
+  /// special tokens or unreachable by Truncation, and for a stride that is not below the number of tokens
+  /// that stay of a truncated text.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   /// Encodes a pair, such as a question and a paragraph.
@@ -94,10 +125,10 @@ class Tokenizer {
                                std::initializer_list<std::string> seconds,
                                const EncodeOptions& options = {}) const;
 
-  /// Pads encodings with pad_id() to the length of the longest. Throws ValueError if they need padding and
-  /// the padding token is missing.
+  /// Pads encodings, and those that overflow from them, with pad_id(). Throws ValueError if they need padding
+  /// and the padding token is missing, for Padding::max_length without one, and for a multiple of 0.
   /// https://huggingface.co/docs/transformers/main_classes/tokenizer#transformers.PreTrainedTokenizerBase.pad
-  std::vector<Encoding> pad(std::vector<Encoding> encodings) const;
+  std::vector<Encoding> pad(std::vector<Encoding> encodings, const PadOptions& options = {}) const;
 
   /// The text of the tokens, without unknown ids, and without special tokens if requested. May differ from
   /// the encoded text: case, accents and blanks may be lost.

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "../../base/array.hpp"
+#include "../../base/detail/protobuf.hpp"
 #include "../../base/file.hpp"
-#include "protobuf.hpp"
 
 namespace xgrad::onnx::detail {
+
+using xgrad::detail::MessageWriter;
 
 /// Attributes of a node to write.
 class AttributeWriter {

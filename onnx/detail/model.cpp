@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "../../base/detail/json_text.hpp"
+#include "../../base/detail/protobuf.hpp"
 #include "../../base/error.hpp"
 #include "operators.hpp"
-#include "protobuf.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
 
-using xgrad::detail::fail, xgrad::detail::in_quotes;
+using xgrad::detail::fail, xgrad::detail::in_quotes, xgrad::detail::MessageReader;
 
 struct DataType {
   const char* name;

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include <xgrad/onnx/detail/protobuf.hpp>
+#include <xgrad/base/detail/protobuf.hpp>
 
 namespace xgrad_tests {
 
-using xgrad::onnx::detail::MessageWriter;
+using xgrad::detail::MessageWriter;
 
 /// The bytes of an ONNX model, put together field by field, as no exporter would write them.
 class ModelBuilder {

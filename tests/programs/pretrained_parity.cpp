@@ -20,6 +20,7 @@
 #include "../../apps/common/program.hpp"
 #include "../temporary_folder.hpp"
 #include "../tokenizers/folder_cases.hpp"
+#include "../tokenizers/library_cases.hpp"
 #include "../tokenizers/normalizer_cases.hpp"
 #include "../tokenizers/tokenizer_cases.hpp"
 #include "../tokenizers/unicode_sweep.hpp"
@@ -626,7 +627,8 @@ std::optional<Tally> compare_refusal(const std::string& folder) {
   return tally;
 }
 
-/// The texts and pairs of a folder with cases.json (TokenizerCases) or tokenizer_cases.json (FolderCases).
+/// The texts and pairs of a folder with cases.json (TokenizerCases or LibraryCases) or tokenizer_cases.json
+/// (FolderCases).
 template <class Cases>
 Tally compare_tokenizer_cases(const std::string& folder) {
   Tally tally;
@@ -715,8 +717,11 @@ int main(int argc, char** argv) {
       const std::optional<Tally> refusal = compare_refusal(folder);
       all += refusal ? *refusal : Folder(folder).run();
     }
-    for (const std::string& folder : cases)
-      all += compare_tokenizer_cases<xgrad_tests::TokenizerCases>(folder);
+    for (const std::string& folder : cases) {
+      const bool is_of_files = xgrad_tests::read_json(folder + "/cases.json").contains("settings");
+      all += is_of_files ? compare_tokenizer_cases<xgrad_tests::TokenizerCases>(folder)
+                         : compare_tokenizer_cases<xgrad_tests::LibraryCases>(folder);
+    }
     for (const std::string& folder : folder_cases)
       all += compare_tokenizer_cases<xgrad_tests::FolderCases>(folder);
     for (const std::string& folder : normalizers) all += compare_normalizers(folder);

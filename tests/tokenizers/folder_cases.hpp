@@ -25,16 +25,15 @@ class FolderCases {
           tokenizer_.encode(entry_as<std::string>(one, "text"), {.add_special_tokens = false});
       note_("without special tokens, " + entry(one, "text").dump(), json(encoding.ids) == entry(one, "ids"));
     }
-    for (const json& one : list_entry(cases_, "pairs")) {
-      if (is_supported(one)) note_("pair, " + settings_of(one), is_right_pair(one));
-    }
-    for (const json& one : list_entry(cases_, "batches")) {
-      if (is_supported(one)) note_("batch, " + settings_of(one), is_right_batch(one));
-    }
+    for (const json& one : list_entry(cases_, "pairs"))
+      note_("pair, " + settings_of(one), is_right_pair(one));
+    for (const json& one : list_entry(cases_, "batches"))
+      note_("batch, " + settings_of(one), is_right_batch(one));
   }
 
  private:
   using Encoding = xgrad::tokenizers::Encoding;
+  using Side = xgrad::tokenizers::Side;
   using json = nlohmann::json;
 
   void compare_string(const json& one) const {
@@ -48,10 +47,10 @@ class FolderCases {
           json(tokenizer_.decode(encoding.ids)) == entry(one, "decoded_skip"));
   }
 
-  /// Texts are cut and padded at their ends, and what is cut away is not returned.
-  static bool is_supported(const json& one) {
-    return entry(one, "direction") == "right" && one.value("stride", 0) == 0 &&
-           one.value("length", json()).is_null() && one.value("pad_to_multiple_of", json()).is_null();
+  static Side side_of(const json& one) {
+    const auto side = entry_as<std::string>(one, "direction");
+    if (side != "left" && side != "right") bad_entry("direction", "left or right", side);
+    return side == "left" ? Side::left : Side::right;
   }
 
   static std::string settings_of(const json& one) {
@@ -66,7 +65,19 @@ class FolderCases {
            json(encoding.special) == entry(one, "special_tokens_mask") &&
            json(encoding.offsets) == entry(one, "offsets") &&
            to_json(encoding.words) == entry(one, "words") &&
-           to_json(encoding.sequences) == entry(one, "sequences");
+           json(encoding.attention_mask) == entry(one, "attention_mask") &&
+           to_json(encoding.sequences) == entry(one, "sequences") &&
+           overflows_alike(encoding, list_entry(one, "overflowing"));
+  }
+
+  static bool overflows_alike(const Encoding& encoding, const json& wanted) {
+    bool same = encoding.overflowing.size() == wanted.size();
+    for (std::size_t i = 0; same && i < wanted.size(); ++i) {
+      const Encoding& part = encoding.overflowing[i];
+      same = json(part.ids) == entry(wanted[i], "ids") && json(part.offsets) == entry(wanted[i], "offsets") &&
+             json(part.attention_mask) == entry(wanted[i], "attention_mask");
+    }
+    return same;
   }
 
   bool is_right_pair(const json& one) const {
@@ -78,6 +89,9 @@ class FolderCases {
     if (!entry(one, "max_length").is_null()) {
       options.max_length = entry_as<std::size_t>(one, "max_length");
       options.truncation = strategies.at(entry_as<std::string>(one, "strategy"));
+      options.truncation_side = side_of(one);
+      options.stride = entry_as<std::size_t>(one, "stride");
+      options.return_overflowing_tokens = true;
     }
     try {
       const Encoding encoding = encode(tokenizer_, entry(one, "a"), entry(one, "b"), options);
@@ -87,17 +101,21 @@ class FolderCases {
     }
   }
 
-  /// The rows of the file are padded.
   bool is_right_batch(const json& one) const {
+    xgrad::tokenizers::PadOptions options;
+    options.padding_side = side_of(one);
+    if (!entry(one, "length").is_null()) {
+      options.padding = xgrad::tokenizers::Padding::max_length;
+      options.max_length = entry_as<std::size_t>(one, "length");
+    }
+    if (!entry(one, "pad_to_multiple_of").is_null())
+      options.pad_to_multiple_of = entry_as<std::size_t>(one, "pad_to_multiple_of");
     const std::vector<Encoding> encodings =
-        tokenizer_.pad(tokenizer_.encode(entry_as<std::vector<std::string>>(one, "texts")));
+        tokenizer_.pad(tokenizer_.encode(entry_as<std::vector<std::string>>(one, "texts")), options);
     const json& rows = list_entry(one, "rows");
     bool right = rows.size() == encodings.size();
-    for (std::size_t row = 0; right && row < rows.size(); ++row) {
-      right = json(encodings[row].ids) == entry(rows.at(row), "ids") &&
-              json(encodings[row].attention_mask) == entry(rows.at(row), "attention_mask") &&
-              json(encodings[row].type_ids) == entry(rows.at(row), "type_ids");
-    }
+    for (std::size_t row = 0; right && row < rows.size(); ++row)
+      right = is_same(encodings[row], rows.at(row));
     return right;
   }
 

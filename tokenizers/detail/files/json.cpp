@@ -172,6 +172,11 @@ std::optional<Json> Json::find(const std::string& name) const {
   return below(name, *found);
 }
 
+bool Json::flag(const std::string& name, bool otherwise) const {
+  const std::optional<Json> value = find(name);
+  return value ? value->boolean() : otherwise;
+}
+
 bool Json::is_null(const std::string& name) const {
   if (!is_object()) refuse("an object");
   return value_->contains(name) && value_->at(name).is_null();

@@ -31,6 +31,9 @@ class Json {
   /// find() for a required member. Throws FileError if it is missing.
   Json at(const std::string& name) const;
 
+  /// A boolean member, or `otherwise` if it is missing or null.
+  bool flag(const std::string& name, bool otherwise) const;
+
   /// Whether the member with this name exists and is null. Throws FileError unless this is an object.
   bool is_null(const std::string& name) const;
 

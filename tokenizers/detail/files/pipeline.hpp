@@ -8,8 +8,10 @@
 #include <variant>
 #include <vector>
 
+#include "../../tokenizer.hpp"
 #include "../models/added_tokens.hpp"
 #include "../models/byte_pairs.hpp"
+#include "../models/sentence_piece.hpp"
 #include "../models/token_table.hpp"
 #include "../models/unigram.hpp"
 #include "../models/word_piece.hpp"
@@ -45,6 +47,14 @@ struct MetaspaceDecoder {
   bool drops_first;  // blanks of the first token
 };
 
+/// sentencepiece's own rules; types of the tokens by their indices.
+struct SentencePieceDecoder {
+  std::vector<SentencePiece::Type> types;
+  std::string unknown;    // stands for the unknown token
+  bool drops_blank;       // the first one of a text
+  bool drops_all_blanks;  // of tokens before any other text
+};
+
 enum class Role { cls, sep, pad, unk, mask };
 inline constexpr std::array role_names{"cls", "sep", "pad", "unk", "mask"};
 
@@ -52,19 +62,23 @@ struct Pipeline {
   TokenTable tokens;
   AddedTokens added, added_normalized;  // matched in the original text, and in the normalised one
   std::optional<Normalizer> normalizer;
-  std::variant<WordPiece, BytePairs, Unigram> model;
+  std::variant<WordPiece, BytePairs, Unigram, SentencePiece> model;
   Template single, pair;
   std::optional<TrimOffsets> trim_offsets;
   /// Nothing: blanks between tokens.
-  std::variant<std::monostate, WordPieceDecoder, ByteLevelDecoder, MetaspaceDecoder> decoder;
+  std::variant<std::monostate, WordPieceDecoder, ByteLevelDecoder, MetaspaceDecoder, SentencePieceDecoder>
+      decoder;
   std::array<std::optional<std::uint32_t>, role_names.size()> roles;  // indices of the special tokens
   std::optional<std::size_t> max_length;
+  Side truncation_side = Side::right, padding_side = Side::right;
+  std::vector<std::string> notes = {};  // for the user
 };
 
 /// The normalizer of a tokenizer.json. Throws FileError.
 std::optional<Normalizer> read_normalizer(const std::optional<Json>& part);
 
-/// Reads tokenizer.json, or vocab.txt, or vocab.json and merges.txt, and tokenizer_config.json if it exists.
+/// Reads tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or a model of sentencepiece, and what
+/// TokenizerConfig reads.
 /// With `lowers` texts are lowered before anything else. Throws FileError.
 Pipeline read_pipeline(const std::string& folder, bool lowers);
 

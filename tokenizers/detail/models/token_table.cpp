@@ -50,6 +50,16 @@ std::optional<std::uint32_t> TokenTable::model_index(std::string_view text) cons
   return found && tokens_[*found].in_model ? found : std::nullopt;
 }
 
+ByteTokens byte_tokens_of(const TokenTable& tokens) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  ByteTokens bytes;
+  for (std::size_t byte = 0; byte < bytes.size(); ++byte) {
+    const std::string text = {'<', '0', 'x', digits[byte / 16], digits[byte % 16], '>'};
+    bytes[byte] = tokens.model_index(text).value_or(no_token);
+  }
+  return bytes;
+}
+
 std::vector<std::pair<std::string_view, std::uint32_t>> model_words(const TokenTable& tokens) {
   std::vector<std::pair<std::string_view, std::uint32_t>> words;
   words.reserve(tokens.size());

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +57,14 @@ class TokenTable {
   TokenIds ids_;
   std::vector<Token> tokens_;
 };
+
+/// Stands for the index of a token that is missing.
+inline constexpr std::uint32_t no_token = std::numeric_limits<std::uint32_t>::max();
+
+using ByteTokens = std::array<std::uint32_t, 256>;
+
+/// The index of the token "<0x0A>" of each byte, or no_token.
+ByteTokens byte_tokens_of(const TokenTable& tokens);
 
 /// The model's tokens with their indices, for a Trie.
 std::vector<std::pair<std::string_view, std::uint32_t>> model_words(const TokenTable& tokens);

@@ -10,42 +10,29 @@ namespace xgrad::tokenizers::detail {
 namespace {
 
 constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+constexpr double unknown_penalty = 10;  // of an unknown character, below the rarest token
 
-/// The token "<0x0A>" of each byte.
-std::array<std::uint32_t, 256> byte_tokens_of(const TokenTable& tokens, bool byte_fallback) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::array<std::uint32_t, 256> bytes;
-  bytes.fill(Trie::no_value);
-  for (std::size_t byte = 0; byte_fallback && byte < bytes.size(); ++byte) {
-    const std::string text = {'<', '0', 'x', digits[byte / 16], digits[byte % 16], '>'};
-    if (const auto token = tokens.model_index(text)) bytes[byte] = *token;
-  }
-  return bytes;
+std::vector<double> by_index(const TokenTable& tokens, const std::vector<double>& scores) {
+  std::vector<double> result(tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (tokens[i].in_model) result[i] = scores[static_cast<std::size_t>(tokens[i].id)];
+  return result;
 }
 
 }  // namespace
 
-/// The best segmentation that ends at a byte.
-struct Unigram::Node {
-  double score = 0;
-  std::size_t begin = nowhere;  // of its last token
-  std::uint32_t token = 0;
-};
-
 struct Unigram::Work {
   TextBuffer shown;
-  std::vector<Node> ends;
-  std::vector<std::size_t> path;
+  BestPath::Work path;
 };
 
-Unigram::Unigram(const TokenTable& tokens, std::vector<double> scores, std::uint32_t unknown,
-                 double unknown_score, bool byte_fallback, Metaspace metaspace)
-    : trie_(model_words(tokens)),
-      scores_(std::move(scores)),
-      unknown_(unknown),
-      unknown_score_(unknown_score),
-      bytes_(byte_tokens_of(tokens, byte_fallback)),
-      metaspace_(std::move(metaspace)) {}
+Unigram::Unigram(const TokenTable& tokens, const std::vector<double>& scores, std::uint32_t unknown,
+                 bool byte_fallback, Metaspace metaspace)
+    : best_path_(model_words(tokens), by_index(tokens, scores),
+                 {.unknown = unknown, .unknown_score = std::ranges::min(scores) - unknown_penalty}),
+      metaspace_(std::move(metaspace)) {
+  if (byte_fallback) bytes_ = byte_tokens_of(tokens);
+}
 
 bool Unigram::operator()(const Passage& passage, Pieces& pieces) const {
   Work work;
@@ -100,49 +87,29 @@ bool Unigram::read_part(const Passage& part, Work& work, Pieces& pieces) const {
 }
 
 void Unigram::segment(const Passage& word, Work& work, Pieces& pieces) const {
-  std::vector<Node>& ends = work.ends;
-  ends.assign(word.text.size() + 1, {});
-  const auto offer = [&](std::size_t begin, std::size_t end, std::uint32_t token, double score) {
-    Node& node = ends[end];
-    const double whole = score + ends[begin].score;
-    if (node.begin == nowhere || whole > node.score) node = {whole, begin, token};
-  };
-  for (std::size_t begin = 0; begin < word.text.size();) {
-    const std::size_t next = begin + unicode::first_length(word.text.substr(begin));
-    bool covers_character = false;
-    trie_.for_each_match(Trie::root, word.text.substr(begin), [&](const Trie::Match& match) {
-      offer(begin, begin + match.length, match.value, scores_[match.value]);
-      covers_character |= begin + match.length == next;
-    });
-    if (!covers_character) offer(begin, next, unknown_, unknown_score_);
-    begin = next;
-  }
-  work.path.clear();
-  for (std::size_t end = word.text.size(); end > 0; end = ends[end].begin) work.path.push_back(end);
   std::size_t unknown_begin = nowhere;
-  for (auto end = work.path.rbegin(); end != work.path.rend(); ++end) {
-    const Node& node = ends[*end];
-    if (node.token == unknown_) {
-      if (unknown_begin == nowhere) unknown_begin = node.begin;
-      continue;
+  best_path_(word.text, work.path, [&](std::uint32_t token, std::size_t begin, std::size_t end) {
+    if (token == best_path_.unknown()) {
+      if (unknown_begin == nowhere) unknown_begin = begin;
+      return;
     }
-    if (unknown_begin != nowhere) add_unknown(word, unknown_begin, node.begin, pieces);
+    if (unknown_begin != nowhere) add_unknown(word, unknown_begin, begin, pieces);
     unknown_begin = nowhere;
-    pieces.add(word, node.token, node.begin, *end);
-  }
+    pieces.add(word, token, begin, end);
+  });
   if (unknown_begin != nowhere) add_unknown(word, unknown_begin, word.text.size(), pieces);
 }
 
 void Unigram::add_unknown(const Passage& word, std::size_t begin, std::size_t end, Pieces& pieces) const {
   const std::string_view text = word.text.substr(begin, end - begin);
-  const auto token_of = [&](char byte) { return bytes_[static_cast<unsigned char>(byte)]; };
+  const auto token_of = [&](char byte) { return (*bytes_)[static_cast<unsigned char>(byte)]; };
   // A run may happen to be a token.
-  if (const Trie::Match match = trie_.longest(Trie::root, text); match.length == text.size()) {
-    pieces.add(word, match.value, begin, end);
-  } else if (std::ranges::find(text, Trie::no_value, token_of) == text.end()) {
+  if (const std::uint32_t token = best_path_.find(text); token != no_token) {
+    pieces.add(word, token, begin, end);
+  } else if (bytes_ && std::ranges::find(text, no_token, token_of) == text.end()) {
     for (const char byte : text) pieces.add(word, token_of(byte), begin, end);
   } else {
-    pieces.add(word, unknown_, begin, end);
+    pieces.add(word, best_path_.unknown(), begin, end);
   }
 }
 

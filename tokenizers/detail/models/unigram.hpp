@@ -1,14 +1,14 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "best_path.hpp"
 #include "pieces.hpp"
 #include "token_table.hpp"
-#include "trie.hpp"
 
 // Not installed.
 
@@ -26,27 +26,23 @@ struct Metaspace {
 /// https://github.com/huggingface/tokenizers/blob/main/tokenizers/src/models/unigram/model.rs
 class Unigram {
  public:
-  /// The score of each token by its index; what no token covers is the token `unknown`, runs of it one, or
-  /// with `byte_fallback` the tokens of its bytes.
-  Unigram(const TokenTable& tokens, std::vector<double> scores, std::uint32_t unknown, double unknown_score,
+  /// The score of each token by its id; what no token covers is the token `unknown`, runs of it one, or with
+  /// `byte_fallback` the tokens of its bytes.
+  Unigram(const TokenTable& tokens, const std::vector<double>& scores, std::uint32_t unknown,
           bool byte_fallback, Metaspace metaspace);
 
   /// Returns Pieces::end_word() of the last word.
   bool operator()(const Passage& passage, Pieces& pieces) const;
 
  private:
-  struct Node;
   struct Work;
 
   bool read_part(const Passage& part, Work& work, Pieces& pieces) const;
   void segment(const Passage& word, Work& work, Pieces& pieces) const;
   void add_unknown(const Passage& word, std::size_t begin, std::size_t end, Pieces& pieces) const;
 
-  Trie trie_;
-  std::vector<double> scores_;
-  std::uint32_t unknown_;
-  double unknown_score_;
-  std::array<std::uint32_t, 256> bytes_;  // tokens, or Trie::no_value
+  BestPath best_path_;
+  std::optional<ByteTokens> bytes_;  // with byte_fallback
   Metaspace metaspace_;
 };
 

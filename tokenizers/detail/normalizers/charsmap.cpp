@@ -76,10 +76,11 @@ Charsmap::Charsmap(std::string_view bytes, const std::string& where) {
   }
 }
 
-std::optional<std::string_view> Charsmap::find(std::string_view text) const {
+template <class F>
+void Charsmap::for_each_entry(std::string_view text, F&& f) const {
   std::size_t node = offset_of(units_[0]);
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
     node ^= byte;
     if (byte == 0 || node >= units_.size() || label_of(units_[node]) != byte) break;
     const std::uint32_t unit = units_[node];
@@ -88,9 +89,18 @@ std::optional<std::string_view> Charsmap::find(std::string_view text) const {
     const std::size_t begin = node < units_.size() ? units_[node] & ~(1U << 31) : texts_.size();
     if (begin >= texts_.size() || (static_cast<unsigned char>(texts_[begin]) & 0xC0) == 0x80) break;
     const std::string_view rest = std::string_view(texts_).substr(begin);
-    return rest.substr(0, rest.find('\0'));
+    if (!f(Entry{rest.substr(0, rest.find('\0')), i + 1})) break;
   }
-  return std::nullopt;
+}
+
+std::optional<Charsmap::Entry> Charsmap::longest(std::string_view text) const {
+  std::optional<Entry> found;
+  if (begins_[static_cast<unsigned char>(text.front())])
+    for_each_entry(text, [&](const Entry& entry) {
+      found = entry;
+      return true;
+    });
+  return found;
 }
 
 void Charsmap::operator()(const TextBuffer& from, TextBuffer& to) const {
@@ -99,9 +109,14 @@ void Charsmap::operator()(const TextBuffer& from, TextBuffer& to) const {
   changes.reserve(from.text.size());
   const std::string_view text = from.text;
   const auto put = [&](std::string_view part) {
-    const auto now = begins_[static_cast<unsigned char>(part.front())] ? find(part) : std::nullopt;
-    if (now) replace(changes, part, *now);
-    return now.has_value();
+    bool found = false;
+    if (begins_[static_cast<unsigned char>(part.front())])
+      for_each_entry(part, [&](const Entry& entry) {
+        replace(changes, part, entry.text);
+        found = true;
+        return false;
+      });
+    return found;
   };
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view cluster = text.substr(i, unicode::first_grapheme(text.substr(i)));

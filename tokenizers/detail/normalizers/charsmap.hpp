@@ -27,9 +27,19 @@ class Charsmap {
 
   void operator()(const TextBuffer& from, TextBuffer& to) const;
 
+  /// What stands for a beginning of a text.
+  struct Entry {
+    std::string_view text;
+    std::size_t length;  // of the beginning, in bytes
+  };
+
+  /// The longest entry that the text begins with, which sentencepiece takes.
+  std::optional<Entry> longest(std::string_view text) const;
+
  private:
-  /// What stands for the text, if it begins with an entry.
-  std::optional<std::string_view> find(std::string_view text) const;
+  /// Calls f(entry) for the entries that the text begins with, the shortest first, until it returns false.
+  template <class F>
+  void for_each_entry(std::string_view text, F&& f) const;
 
   std::vector<std::uint32_t> units_;  // of the double array
   std::string texts_;

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-// Protocol buffer messages, the format of ONNX files, as fields by number.
+// Protocol buffer messages, the format of ONNX and SentencePiece files, as fields by number.
 // https://protobuf.dev/programming-guides/encoding/
-namespace xgrad::onnx::detail {
+namespace xgrad::detail {
 
 /// Wire type of a field.
 enum class Wire : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
@@ -76,4 +76,4 @@ class MessageWriter {
   std::vector<std::byte> bytes_;
 };
 
-}  // namespace xgrad::onnx::detail
+}  // namespace xgrad::detail

@@ -3,11 +3,9 @@
 #include <bit>
 #include <cstring>
 
-#include "../../base/error.hpp"
+#include "../error.hpp"
 
-namespace xgrad::onnx::detail {
-
-using xgrad::detail::fail;
+namespace xgrad::detail {
 
 static_assert(std::endian::native == std::endian::little, "fixed fields are read as they lie in memory");
 
@@ -145,4 +143,4 @@ void MessageWriter::integers(std::uint64_t field, std::span<const std::int64_t> 
   message(field, packed);
 }
 
-}  // namespace xgrad::onnx::detail
+}  // namespace xgrad::detail

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "pipeline.hpp"
+#include "tokenizer_config.hpp"
+
+// Not installed: tokenizers by the files that a folder has. All functions throw FileError.
+
+namespace xgrad::tokenizers::detail {
+
+/// By the tokenizer.json at the path.
+Pipeline read_tokenizer_json(const std::string& path, const TokenizerConfig& config);
+
+/// By vocab.txt, as transformers' BertTokenizer reads it.
+Pipeline read_vocab_txt_folder(const std::string& folder, const TokenizerConfig& config);
+
+/// By vocab.json and merges.txt, as transformers' RobertaTokenizer reads them.
+Pipeline read_merges_folder(const std::string& folder, const TokenizerConfig& config);
+
+/// By a model of sentencepiece at the path, as the folder's class of transformers reads it, or sentencepiece
+/// itself if the folder names no class.
+Pipeline read_sentence_piece_folder(const std::string& folder, const std::string& path,
+                                    const TokenizerConfig& config);
+
+}  // namespace xgrad::tokenizers::detail
