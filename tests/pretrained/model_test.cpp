@@ -436,7 +436,8 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
     EXPECT_EQ(message_of<FileError>([&] { Config::from_folder(copy.path()); }),
               copy.path("config.json") +
                   ": model_type is missing, and architectures names no class that tells it: add "
-                  "\"model_type\", " families.substr(std::string("model_type must be ").size()));
+                  "\"model_type\", " +
+                  families.substr(std::string("model_type must be ").size()));
   }
   EXPECT_EQ(refusal("position_embedding_type", "relative_key"),
             "position_embedding_type must be \"absolute\", as other positions than learned ones are not "
