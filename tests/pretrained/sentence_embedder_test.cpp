@@ -92,7 +92,7 @@ TEST(SentenceEmbedderTest, ModulesAreTrainedAndSaved) {
   EXPECT_TRUE(std::equal(of_modules.rbegin(), of_modules.rend(), names.rbegin()));
   const Array<float> before = embedder(sentences);
   xgrad::AdamW<float> optimizer(decay_groups(embedder.trainable_parameters(), {.lr = 0.1}));
-  const Batch batch = embedder.tokenizer().encode(sentences, {.max_length = embedder.max_length()});
+  const Batch batch = encode(embedder.tokenizer(), sentences, {.max_length = embedder.max_length()});
   xgrad::sum(xgrad::select(embedder.embed(batch), 1, 0)).backward();
   optimizer.step();
   const Array<float> after = embedder(sentences);
