@@ -21,6 +21,7 @@
 #include "../temporary_folder.hpp"
 #include "../tokenizers/folder_cases.hpp"
 #include "../tokenizers/library_cases.hpp"
+#include "../tokenizers/library_characters.hpp"
 #include "../tokenizers/normalizer_cases.hpp"
 #include "../tokenizers/tokenizer_cases.hpp"
 #include "../tokenizers/unicode_sweep.hpp"
@@ -627,8 +628,8 @@ std::optional<Tally> compare_refusal(const std::string& folder) {
   return tally;
 }
 
-/// The texts and pairs of a folder with cases.json (TokenizerCases or LibraryCases) or tokenizer_cases.json
-/// (FolderCases).
+/// The texts and pairs of a folder with cases.json (TokenizerCases or LibraryCases), tokenizer_cases.json
+/// (FolderCases) or unicode.json (LibraryCharacters).
 template <class Cases>
 Tally compare_tokenizer_cases(const std::string& folder) {
   Tally tally;
@@ -700,7 +701,7 @@ int main(int argc, char** argv) {
       "Compares folders of pretrained models and tokenizers with what Hugging Face and PyTorch gave.");
   app.add_option("DIR", root,
                  "directory with model folders (case.json), tokenizer cases (cases.json, "
-                 "tokenizer_cases.json, normalizers) and characters (sweep.json), at any depth")
+                 "tokenizer_cases.json, normalizers) and characters (sweep.json, unicode.json), at any depth")
       ->required()
       ->check(apps::existing_folder());
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
@@ -708,10 +709,13 @@ int main(int argc, char** argv) {
   return apps::run_program("pretrained_parity", [&] {
     const auto models = folders_with("case.json", root), cases = folders_with("cases.json", root),
                folder_cases = folders_with("tokenizer_cases.json", root),
-               normalizers = folders_named("normalizers", root), sweeps = folders_with("sweep.json", root);
-    if (models.empty() && cases.empty() && folder_cases.empty() && normalizers.empty() && sweeps.empty())
+               normalizers = folders_named("normalizers", root), sweeps = folders_with("sweep.json", root),
+               characters = folders_with("unicode.json", root);
+    if (models.empty() && cases.empty() && folder_cases.empty() && normalizers.empty() && sweeps.empty() &&
+        characters.empty())
       throw std::runtime_error(
-          root + ": must hold folders with case.json, cases.json, tokenizer_cases.json " + "or sweep.json");
+          root +
+          ": must hold folders with case.json, cases.json, tokenizer_cases.json, sweep.json or unicode.json");
     Tally all;
     for (const std::string& folder : models) {
       const std::optional<Tally> refusal = compare_refusal(folder);
@@ -724,6 +728,8 @@ int main(int argc, char** argv) {
     }
     for (const std::string& folder : folder_cases)
       all += compare_tokenizer_cases<xgrad_tests::FolderCases>(folder);
+    for (const std::string& folder : characters)
+      all += compare_tokenizer_cases<xgrad_tests::LibraryCharacters>(folder);
     for (const std::string& folder : normalizers) all += compare_normalizers(folder);
     for (const std::string& folder : sweeps) all += compare_characters(folder);
     std::cout << all.passed << " passed, " << all.failed << " failed\n";

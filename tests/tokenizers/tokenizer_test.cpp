@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using xgrad::FileError, xgrad::IndexError, xgrad::ValueError;
 using xgrad::tokenizers::EncodeOptions, xgrad::tokenizers::Encoding;
-using xgrad::tokenizers::Tokenizer, xgrad::tokenizers::Truncation;
+using xgrad::tokenizers::Side, xgrad::tokenizers::Tokenizer, xgrad::tokenizers::Truncation;
 using xgrad_tests::message_of, xgrad_tests::read_bytes, xgrad_tests::TemporaryFolder;
 
 const std::string data = XGRAD_PRETRAINED_DIR;
@@ -218,6 +218,165 @@ TEST(TokenizerTest, PadsToTheLongest) {
   EXPECT_FALSE(padded[0].words.back() || padded[0].sequences.back());
   EXPECT_EQ(padded[1].ids, (std::vector<std::int64_t>{2, 471, 472, 473, 3}));
   EXPECT_EQ(padded[1].attention_mask, (std::vector<std::uint8_t>{1, 1, 1, 1, 1}));
+}
+
+std::vector<std::vector<std::int64_t>> overflowing_ids(const Encoding& encoding) {
+  std::vector<std::vector<std::int64_t>> ids;
+  for (const Encoding& part : encoding.overflowing) ids.push_back(part.ids);
+  return ids;
+}
+
+TEST(TokenizerTest, ReturnsWhatOverflows) {
+  using Lists = std::vector<std::vector<std::int64_t>>;
+  const Tokenizer tokenizer = from_json(uncased_json());
+  const auto encode = [&](EncodeOptions options) {
+    options.add_special_tokens = false;
+    options.return_overflowing_tokens = true;
+    return tokenizer.encode("the old house red red", options);
+  };
+  EXPECT_EQ(encode({.max_length = 2}).ids, (std::vector<std::int64_t>{471, 472}));
+  EXPECT_EQ(overflowing_ids(encode({.max_length = 2})), (Lists{{473, 474}, {474}}));
+  EXPECT_EQ(overflowing_ids(encode({.max_length = 3, .stride = 1})), (Lists{{473, 474, 474}}));
+  const Encoding left = encode({.max_length = 3, .truncation_side = Side::left, .stride = 2});
+  EXPECT_EQ(left.ids, (std::vector<std::int64_t>{473, 474, 474}));
+  EXPECT_EQ(left.offsets[0], (std::pair<std::size_t, std::size_t>(8, 13)));
+  EXPECT_EQ(left.words[0], 2U);
+  EXPECT_EQ(overflowing_ids(left), (Lists{{472, 473, 474}, {471, 472, 473}}));
+  EXPECT_EQ(overflowing_ids(encode({.max_length = 0})), (Lists{{471, 472, 473, 474, 474}}));
+  EXPECT_TRUE(encode({.max_length = 5}).overflowing.empty());
+  EXPECT_EQ(encode({.max_length = 2, .truncation = Truncation::do_not_truncate}).size(), 5U);
+  EXPECT_TRUE(tokenizer.encode("the old house", {.max_length = 3}).overflowing.empty());
+
+  const Encoding pair =
+      tokenizer.encode("the old", "house red", {.max_length = 5, .return_overflowing_tokens = true});
+  EXPECT_EQ(pair.ids, (std::vector<std::int64_t>{2, 471, 3, 473, 3}));
+  EXPECT_EQ(overflowing_ids(pair), (Lists{{2, 472, 3, 473, 3}, {2, 472, 3, 474, 3}, {2, 471, 3, 474, 3}}));
+  EXPECT_EQ(pair.overflowing[0].type_ids, (std::vector<std::int64_t>{0, 0, 0, 1, 1}));
+}
+
+TEST(TokenizerTest, TheFirstTokenOfAWindowKeepsItsBlank) {
+  json roberta = roberta_json();
+  roberta["post_processor"]["add_prefix_space"] = true;
+  const Tokenizer tokenizer = from_json(roberta);
+  const std::string text = "the old house was red";
+  const Encoding plain = tokenizer.encode(text, {.add_special_tokens = false});
+  const Encoding first = tokenizer.encode(
+      text, {.max_length = 1, .return_overflowing_tokens = true, .add_special_tokens = false});
+  ASSERT_EQ(first.overflowing.size() + 1, plain.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < plain.size(); ++i) {
+    const std::string token = tokenizer.token(plain.ids[i]);
+    const bool has_blank = token.starts_with("\u0120");
+    kept += has_blank;
+    EXPECT_EQ(first.overflowing[i - 1].offsets[0].first + (has_blank ? 1 : 0), plain.offsets[i].first)
+        << token;
+  }
+  EXPECT_GT(kept, 0U);
+}
+
+TEST(TokenizerTest, PadsToALengthOnEitherSide) {
+  const Tokenizer tokenizer = from_json(uncased_json());
+  const auto ids = [&](const xgrad::tokenizers::PadOptions& options) {
+    std::vector<std::vector<std::int64_t>> rows;
+    for (const Encoding& row : tokenizer.pad(tokenizer.encode({"red", "the old"}), options))
+      rows.push_back(row.ids);
+    return rows;
+  };
+  using Lists = std::vector<std::vector<std::int64_t>>;
+  using xgrad::tokenizers::Padding;
+  EXPECT_EQ(ids({.padding_side = Side::left}), (Lists{{0, 2, 474, 3}, {2, 471, 472, 3}}));
+  EXPECT_EQ(ids({.pad_to_multiple_of = 5}), (Lists{{2, 474, 3, 0, 0}, {2, 471, 472, 3, 0}}));
+  EXPECT_EQ(ids({.pad_to_multiple_of = 4}), (Lists{{2, 474, 3, 0}, {2, 471, 472, 3}}));
+  EXPECT_EQ(ids({.padding = Padding::max_length, .max_length = 3}), (Lists{{2, 474, 3}, {2, 471, 472, 3}}));
+  EXPECT_EQ(ids({.padding = Padding::max_length, .max_length = 5, .padding_side = Side::left}),
+            (Lists{{0, 0, 2, 474, 3}, {0, 2, 471, 472, 3}}));
+  EXPECT_EQ(ids({.padding = Padding::do_not_pad}), (Lists{{2, 474, 3}, {2, 471, 472, 3}}));
+  EXPECT_EQ(message_of<ValueError>([&] { ids({.padding = Padding::max_length}); }),
+            "Tokenizer: padding to max_length needs a max_length, as the folder has none");
+  EXPECT_EQ(message_of<ValueError>([&] { ids({.pad_to_multiple_of = 0}); }),
+            "Tokenizer: pad_to_multiple_of must be at least 1, got 0");
+
+  const Encoding cut =
+      tokenizer.encode("the old house", {.max_length = 4, .return_overflowing_tokens = true});
+  const Encoding padded = tokenizer.pad({cut})[0];
+  ASSERT_EQ(padded.overflowing.size(), 1U);
+  EXPECT_EQ(padded.overflowing[0].ids, (std::vector<std::int64_t>{2, 473, 3, 0}));
+  EXPECT_EQ(padded.overflowing[0].attention_mask, (std::vector<std::uint8_t>{1, 1, 1, 0}));
+}
+
+TEST(TokenizerTest, SidesAreThoseOfTheFolder) {
+  const JsonFolder folder(uncased_json());
+  folder.write("tokenizer_config.json",
+               R"({"padding_side": "left", "truncation_side": "left", "model_max_length": 4})");
+  const Tokenizer tokenizer = Tokenizer::from_folder(folder.path());
+  EXPECT_EQ(tokenizer.encode("the old house", {.max_length = 4}).ids,
+            (std::vector<std::int64_t>{2, 472, 473, 3}));
+  const auto padded =
+      tokenizer.pad(tokenizer.encode({"red"}), {.padding = xgrad::tokenizers::Padding::max_length});
+  EXPECT_EQ(padded[0].ids, (std::vector<std::int64_t>{0, 2, 474, 3}));
+}
+
+TEST(TokenizerTest, SaysWhereTheConfigurationContradicts) {
+  const auto notes = [](const json& tokenizer, const json& config) {
+    const JsonFolder folder(tokenizer);
+    folder.write("tokenizer_config.json", config.dump());
+    std::string all;
+    Tokenizer::from_folder(folder.path(), {.note = [&](const std::string& note) { all += note + "\n"; }});
+    const std::string path = folder.path();
+    for (std::size_t i; (i = all.find(path)) != all.npos;) all.erase(i, path.size());
+    return all;
+  };
+  EXPECT_EQ(notes(uncased_json(), {{"do_lower_case", true}, {"strip_accents", nullptr}}), "");
+  EXPECT_EQ(notes(uncased_json(), {{"do_lower_case", false}}),
+            "tokenizer_config.json: do_lower_case is false, but tokenizer.json, which counts, says true\n");
+  EXPECT_EQ(
+      notes(uncased_json(), {{"tokenize_chinese_chars", false}, {"strip_accents", false}}),
+      "tokenizer_config.json: tokenize_chinese_chars is false, but tokenizer.json, which counts, says true\n"
+      "tokenizer_config.json: strip_accents is false, but tokenizer.json, which counts, says true\n");
+  EXPECT_EQ(
+      notes(roberta_json(), {{"add_prefix_space", true}}),
+      "tokenizer_config.json: add_prefix_space is true, but tokenizer.json, which counts, says false\n");
+  EXPECT_EQ(notes(uncased_json(), {{"added_tokens_decoder", {{"4", {{"content", "[MASK]"}}}}}}), "");
+  EXPECT_EQ(
+      notes(uncased_json(), {{"added_tokens_decoder", {{"4", {{"content", "<mask>"}}}}}}),
+      "tokenizer_config.json: added_tokens_decoder.4 is \"<mask>\", but tokenizer.json, which counts, has "
+      "\"[MASK]\" with this id\n");
+  EXPECT_EQ(
+      notes(uncased_json(), {{"added_tokens_decoder", {{"99999", {{"content", "<mask>"}}}}}}),
+      "tokenizer_config.json: added_tokens_decoder.99999 is \"<mask>\", but tokenizer.json, which counts, "
+      "has no token with this id\n");
+}
+
+TEST(TokenizerTest, SpecialTokensMayLieInAFileOfTheirOwn) {
+  const std::string vocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[M]\na\n<x>\n<y>\n<z>\n";
+  const TemporaryFolder folder;
+  folder.write("vocab.txt", vocab);
+  folder.write("tokenizer_config.json",
+               R"({"extra_special_tokens": {"image_token": "<x>"}, "mask_token": "a"})");
+  folder.write("special_tokens_map.json", R"({"mask_token": {"content": "[M]", "lstrip": true},
+                                              "additional_special_tokens": ["<y>"]})");
+  folder.write("added_tokens.json", "{}");
+  const Tokenizer tokenizer = Tokenizer::from_folder(folder.path(""));
+  EXPECT_EQ(tokenizer.mask_id(), 4);
+  EXPECT_EQ(tokenizer.encode("a [M]<x><y><z>").ids, (std::vector<std::int64_t>{2, 5, 4, 6, 7, 1, 1, 1, 3}));
+  EXPECT_EQ(tokenizer.encode("a [M]").offsets[2], (std::pair<std::size_t, std::size_t>(1, 5)));
+
+  folder.write("tokenizer_config.json", R"({"extra_special_tokens": ["<z>"], "added_tokens_decoder": {}})");
+  EXPECT_FALSE(Tokenizer::from_folder(folder.path("")).token_to_id("[MASK]"));
+  EXPECT_EQ(Tokenizer::from_folder(folder.path("")).encode("<z>").ids, (std::vector<std::int64_t>{2, 8, 3}));
+}
+
+TEST(TokenizerTest, OfEqualNormalisedTokensTheLastIsFound) {
+  json tokenizer = uncased_json();
+  for (const char* text : {"Zoo", "zoo"})
+    tokenizer["added_tokens"].push_back({{"id", 549 + tokenizer["added_tokens"].size() - 5},
+                                         {"content", text},
+                                         {"single_word", false},
+                                         {"lstrip", false},
+                                         {"rstrip", false},
+                                         {"normalized", true},
+                                         {"special", false}});
+  EXPECT_EQ(from_json(tokenizer).encode("Zoo zoo ZOO").ids, (std::vector<std::int64_t>{2, 550, 550, 550, 3}));
 }
 
 TEST(TokenizerTest, LeavesSpecialTokensOut) {

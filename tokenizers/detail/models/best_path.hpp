@@ -80,11 +80,10 @@ class BestPath {
   void offer(Work& work, std::size_t from, std::size_t length, std::uint32_t token, double score) const {
     if (from + length >= work.ends.size()) work.ends.resize(from + length + 1);
     Work::Node& node = work.ends[from + length];
-    const double sum = score + work.ends[from].score;
+    double sum = score + work.ends[from].score;
+    if (options_.rounds_to_float) sum = static_cast<double>(static_cast<float>(sum));
     if (node.length != 0 && sum <= node.score) return;
-    node = {.score = options_.rounds_to_float ? static_cast<double>(static_cast<float>(sum)) : sum,
-            .length = static_cast<std::uint32_t>(length),
-            .token = token};
+    node = {.score = sum, .length = static_cast<std::uint32_t>(length), .token = token};
   }
 
   /// The tokens of the first `size` bytes behind `base`.

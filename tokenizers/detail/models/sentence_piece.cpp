@@ -1,7 +1,7 @@
 #include "sentence_piece.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <limits>
 #include <unordered_map>
 
 #include "../unicode/unicode.hpp"
@@ -128,11 +128,9 @@ class SentencePiece::Merging {
       const auto [from, to] = waiting.back();
       waiting.pop_back();
       const std::string_view text = text_.substr(from, to - from);
-      const std::uint32_t token = model_.token_of(text);
-      const auto split =
-          model_.types_[token] == Type::unused ? splits_.find(std::string(text)) : splits_.end();
+      const auto split = splits_.empty() ? splits_.end() : splits_.find(std::string(text));
       if (split == splits_.end()) {
-        output(token, from, to);
+        output(model_.token_of(text), from, to);
       } else {
         waiting.emplace_back(from + split->second, to);
         waiting.emplace_back(from, from + split->second);
@@ -162,13 +160,12 @@ SentencePiece::SentencePiece(const TokenTable& tokens, std::vector<Type> types, 
           words_where(tokens, [&](std::uint32_t token) { return types_[token] == Type::user_defined; })),
       bytes_(byte_tokens_of(tokens)) {
   if (options_.kind != Kind::unigram) return;
-  float lowest = 0, highest = 0;
-  bool is_first = true;
+  // sentencepiece begins with FLT_MIN, so that negative scores do not count for the highest.
+  float lowest = std::numeric_limits<float>::max(), highest = std::numeric_limits<float>::min();
   for (std::size_t i = 0; i < types_.size(); ++i) {
     if (types_[i] != Type::normal) continue;
-    lowest = is_first ? scores_[i] : std::min(lowest, scores_[i]);
-    highest = is_first ? scores_[i] : std::max(highest, scores_[i]);
-    is_first = false;
+    lowest = std::min(lowest, scores_[i]);
+    highest = std::max(highest, scores_[i]);
   }
   std::vector<double> doubles(scores_.begin(), scores_.end());
   for (std::size_t i = 0; i < types_.size(); ++i) {
@@ -193,7 +190,8 @@ std::size_t SentencePiece::first_unit(std::string_view text) const {
 
 std::uint32_t SentencePiece::token_of(std::string_view text) const {
   const Trie::Match match = words_.longest(Trie::root, text);
-  return match.length == text.size() ? match.value : unknown_;
+  const bool is_known = match.length == text.size() && types_[match.value] != Type::unused;
+  return is_known ? match.value : unknown_;
 }
 
 SentencePiece::Normal SentencePiece::normalized(const Passage& passage) const {

@@ -1,0 +1,232 @@
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <xgrad/base/detail/protobuf.hpp>
+#include <xgrad/base/error.hpp>
+#include <xgrad/tokenizers/tokenizer.hpp>
+
+#include "../expect_error.hpp"
+#include "../files.hpp"
+#include "library_cases.hpp"
+
+namespace {
+
+using nlohmann::json;
+using xgrad::FileError;
+using xgrad::detail::MessageWriter;
+using xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
+using xgrad_tests::message_of, xgrad_tests::TemporaryFolder;
+using Ids = std::vector<std::int64_t>;
+
+constexpr std::int64_t normal = 1, unknown = 2, control = 3, user_defined = 4;
+
+/// A model file of sentencepiece.
+class SentencePieceBuilder {
+ public:
+  void piece(const std::string& text, float score, std::int64_t type = normal) {
+    MessageWriter piece;
+    piece.text(1, text);
+    piece.number(2, score);
+    piece.integer(3, type);
+    model_.message(1, piece);
+  }
+
+  void trainer(std::uint64_t field, std::int64_t value) {
+    MessageWriter trainer;
+    trainer.integer(field, value);
+    model_.message(2, trainer);
+  }
+
+  void normalizer(std::uint64_t field, std::string_view value) {
+    MessageWriter normalizer;
+    normalizer.text(field, value);
+    model_.message(3, normalizer);
+  }
+
+  std::string bytes() const {
+    const auto written = model_.written();
+    return {reinterpret_cast<const char*>(written.data()), written.size()};
+  }
+
+ private:
+  MessageWriter model_;
+};
+
+/// <unk>, <s> and </s>, or others in their place, and a few texts.
+SentencePieceBuilder with_texts(const std::vector<std::pair<std::string, std::int64_t>>& first = {
+                                    {"<unk>", unknown}, {"<s>", control}, {"</s>", control}}) {
+  SentencePieceBuilder builder;
+  for (const auto& [text, type] : first) builder.piece(text, 0, type);
+  float score = -1;
+  for (const char* text : {"\u2581", "a", "b", "\u2581a", "\u2581b", "1", ",", "1,"}) {
+    builder.piece(text, score);
+    score -= 0.25F;
+  }
+  return builder;
+}
+
+class SentencePieceFolder : public TemporaryFolder {
+ public:
+  SentencePieceFolder(const std::string& name, const SentencePieceBuilder& model,
+                      const json& config = json()) {
+    write(name, model.bytes());
+    if (!config.is_null()) write("tokenizer_config.json", config.dump());
+  }
+
+  Tokenizer read() const { return Tokenizer::from_folder(path("")); }
+};
+
+class SentencePieceFiles : public testing::TestWithParam<const char*> {};
+
+TEST_P(SentencePieceFiles, AreReadAsSentencepieceDoes) {
+  std::size_t count = 0;
+  const auto note = [&](const std::string& name, bool right) {
+    ++count;
+    EXPECT_TRUE(right) << name;
+  };
+  const std::string folder = XGRAD_PRETRAINED_DIR "/tokenizers/";
+  xgrad_tests::LibraryCases(folder + GetParam(), note).compare();
+  EXPECT_GT(count, 200U);
+}
+
+INSTANTIATE_TEST_SUITE_P(SentencePieceTest, SentencePieceFiles,
+                         testing::Values("sentencepiece_unigram", "sentencepiece_bpe", "sentencepiece_word",
+                                         "sentencepiece_characters"));
+
+TEST(SentencePieceTest, XlmRobertaMovesTheIds) {
+  const SentencePieceFolder folder("sentencepiece.bpe.model", with_texts(),
+                                   {{"tokenizer_class", "XLMRobertaTokenizer"}, {"model_max_length", 7}});
+  const Tokenizer tokenizer = folder.read();
+  const Encoding encoding = tokenizer.encode("a  b \u00e9<mask>");
+  EXPECT_EQ(encoding.ids, (Ids{0, 7, 8, 4, 3, 12, 2}));
+  EXPECT_EQ(encoding.offsets[5], (std::pair<std::size_t, std::size_t>(6, 12)));
+  EXPECT_EQ(tokenizer.encode("a <mask>").offsets[2], (std::pair<std::size_t, std::size_t>(1, 8)));
+  EXPECT_EQ(tokenizer.encode("a", "b").ids, (Ids{0, 7, 2, 2, 8, 2}));
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("a b").ids), "a b");
+  EXPECT_EQ((Ids{tokenizer.cls_id(), tokenizer.pad_id(), tokenizer.sep_id(), tokenizer.unk_id(),
+                 tokenizer.mask_id()}),
+            (Ids{0, 1, 2, 3, 12}));
+  EXPECT_EQ(tokenizer.max_length(), 7U);
+}
+
+TEST(SentencePieceTest, CamembertHasTokensThatAreNotUsed) {
+  const SentencePieceFolder folder("sentencepiece.bpe.model", with_texts(),
+                                   {{"tokenizer_class", "CamembertTokenizerFast"}});
+  const Tokenizer tokenizer = folder.read();
+  EXPECT_EQ(tokenizer.encode("a \u00e9").ids, (Ids{5, 10, 7, 3, 6}));
+  EXPECT_EQ(tokenizer.token(4), "<unk>NOTUSED");
+  EXPECT_EQ(tokenizer.mask_id(), 15);
+}
+
+TEST(SentencePieceTest, DebertaAppendsTheMask) {
+  const auto model =
+      with_texts({{"[PAD]", control}, {"[CLS]", control}, {"[SEP]", control}, {"[UNK]", unknown}});
+  const SentencePieceFolder folder("spm.model", model, {{"vocab_type", "spm"}, {"do_lower_case", true}});
+  folder.write("config.json", R"({"model_type": "deberta-v2"})");
+  const Tokenizer tokenizer = folder.read();
+  EXPECT_EQ(tokenizer.encode(" A[MASK]b ").ids, (Ids{1, 7, 12, 8, 2}));
+  EXPECT_EQ(tokenizer.encode("a", "b").type_ids, (Ids{0, 0, 0, 1, 1}));
+
+  const SentencePieceFolder listed("spm.model", model, {{"tokenizer_class", "DebertaV2Tokenizer"}});
+  listed.write("added_tokens.json", R"({"[MASK]": 12, "<new>": 13})");
+  EXPECT_EQ(listed.read().encode("<new>[MASK]").ids, (Ids{1, 13, 12, 2}));
+  EXPECT_TRUE(listed.read().contains(13));
+}
+
+TEST(SentencePieceTest, AlbertLowersAndAvoidsNumbersWithCommas) {
+  const auto model = with_texts({{"<pad>", control},
+                                 {"<unk>", unknown},
+                                 {"[CLS]", control},
+                                 {"[SEP]", control},
+                                 {"[MASK]", user_defined}});
+  const SentencePieceFolder folder("spiece.model", model, {{"tokenizer_class", "AlbertTokenizer"}});
+  EXPECT_EQ(folder.read().encode("\u00c1 1, [MASK]").ids, (Ids{2, 8, 5, 10, 11, 4, 3}));
+  const SentencePieceFolder cased(
+      "spiece.model", model,
+      {{"tokenizer_class", "AlbertTokenizer"}, {"do_lower_case", false}, {"keep_accents", true}});
+  EXPECT_EQ(cased.read().encode("\u00c1").ids, (Ids{2, 5, 1, 3}));
+}
+
+TEST(SentencePieceTest, T5HasExtraTokensAtTheEnd) {
+  const auto model = with_texts({{"<pad>", control}, {"</s>", control}, {"<unk>", unknown}});
+  const SentencePieceFolder folder("spiece.model", model,
+                                   {{"tokenizer_class", "T5Tokenizer"}, {"extra_ids", 3}});
+  const Tokenizer tokenizer = folder.read();
+  EXPECT_EQ(tokenizer.encode("a<extra_id_0>b<extra_id_2>", "a").ids, (Ids{6, 13, 7, 11, 1, 6, 1}));
+  EXPECT_EQ(tokenizer.size(), 14U);
+  const SentencePieceFolder usual("spiece.model", model, {{"tokenizer_class", "T5Tokenizer"}});
+  EXPECT_EQ(usual.read().size(), 111U);
+  const SentencePieceFolder modern("spiece.model", model,
+                                   {{"tokenizer_class", "T5Tokenizer"}, {"legacy", false}});
+  EXPECT_EQ(modern.read().encode("a<extra_id_0>b ").ids, (Ids{6, 110, 5, 1}));
+}
+
+TEST(SentencePieceTest, FilesAreSavedAsTheyWereRead) {
+  const SentencePieceFolder folder("spm.model", with_texts());
+  const TemporaryFolder copy;
+  folder.read().save(copy.path(""));
+  EXPECT_EQ(xgrad_tests::read_bytes(copy.path("spm.model")), with_texts().bytes());
+}
+
+TEST(SentencePieceTest, RefusesFilesThatAreNotWhole) {
+  const auto refused = [](const SentencePieceBuilder& model, const json& config = json()) {
+    const SentencePieceFolder folder("spm.model", model, config);
+    std::string message = message_of<FileError>([&] { folder.read(); });
+    const std::string path = folder.path("");
+    return message.starts_with(path) ? message.substr(path.size()) : message;
+  };
+  const auto with = [&](const std::function<void(SentencePieceBuilder&)>& change,
+                        const json& config = json()) {
+    SentencePieceBuilder model = with_texts();
+    change(model);
+    return refused(model, config);
+  };
+  EXPECT_EQ(refused({}), "spm.model: there must be one unknown token, got 0");
+  EXPECT_EQ(with([](auto& model) { model.piece("?", 0, unknown); }),
+            "spm.model: there must be one unknown token, got 2");
+  SentencePieceBuilder none;
+  none.piece("<unk>", 0, unknown);
+  EXPECT_EQ(refused(none), "spm.model: there must be tokens of texts, got none");
+  EXPECT_EQ(with([](auto& model) { model.piece("a", 0); }),
+            "spm.model: a token must be there once, got \"a\" twice");
+  EXPECT_EQ(with([](auto& model) { model.piece("", 0); }),
+            "spm.model: token 11 must be UTF-8 of 1 to 1000 bytes, got \"\"");
+  EXPECT_EQ(with([](auto& model) { model.piece("\xFF", 0); }),
+            "spm.model: token 11 must be UTF-8 of 1 to 1000 bytes, got \"\ufffd\"");
+  EXPECT_EQ(with([](auto& model) { model.piece("c", std::numeric_limits<float>::infinity()); }),
+            "spm.model: token 11: the score must be a number, got inf");
+  EXPECT_EQ(with([](auto& model) { model.piece("c", 0, 7); }),
+            "spm.model: token 11: the type must be from 1 to 6, got 7");
+  EXPECT_EQ(with([](auto& model) { model.trainer(3, 5); }),
+            "spm.model: model_type must be 1 (unigram), 2 (BPE), 3 (word) or 4 (character), got 5");
+  EXPECT_EQ(with([](auto& model) { model.trainer(1, 5); }), "no exception");
+  EXPECT_EQ(with([](auto& model) { model.normalizer(3, "x"); }),
+            "spm.model: must be a model of sentencepiece, got field 3 must hold an integer, got wire type 2");
+  EXPECT_EQ(
+      with([](auto& model) { model.normalizer(2, "x"); }),
+      "spm.model: precompiled_charsmap: must begin with the size of its double array, got 0 in 1 bytes");
+  EXPECT_EQ(with([](auto& model) { model.trainer(3, 2); }, {{"tokenizer_class", "T5Tokenizer"}}),
+            "spm.model: model_type must be 1 (unigram) for T5Tokenizer, got 2");
+  EXPECT_EQ(
+      refused(with_texts(), {{"tokenizer_class", "LlamaTokenizer"}}),
+      "tokenizer_config.json: tokenizer_class must be one of XLMRobertaTokenizer, CamembertTokenizer, "
+      "DebertaV2Tokenizer, AlbertTokenizer, T5Tokenizer without a tokenizer.json, got \"LlamaTokenizer\"");
+  EXPECT_EQ(refused(with_texts(), {{"tokenizer_class", "T5Tokenizer"}, {"extra_ids", -1}}),
+            "tokenizer_config.json: extra_ids must be a whole number from 0 to 100000, got -1");
+  EXPECT_EQ(refused(with_texts(), {{"tokenizer_class", "DebertaV2Tokenizer"}, {"split_by_punct", true}}),
+            "tokenizer_config.json: split_by_punct must be false without a tokenizer.json, got true");
+  const TemporaryFolder folder;
+  folder.write("spm.model", with_texts().bytes().substr(0, 40));
+  EXPECT_NE(message_of<FileError>([&] {
+              Tokenizer::from_folder(folder.path(""));
+            }).find("must be a model of sentencepiece"),
+            std::string::npos);
+}
+
+}  // namespace
