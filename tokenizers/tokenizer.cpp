@@ -59,6 +59,9 @@ class Reader {
     pieces.list.clear();
     pieces.added_blanks.clear();
     pieces.words = 0;
+    // Memory that is never written to costs nothing, and growing would copy.
+    constexpr std::size_t most_reserved = std::size_t{1} << 22;
+    pieces.list.reserve(std::min({text.size(), pieces.limit, most_reserved}));
     std::size_t counted = 0;  // bytes of which the characters are counted
     std::uint32_t characters = 0;
     const auto character_at = [&](std::size_t byte) {
@@ -257,7 +260,7 @@ class TextEncoder {
     encoding.sequences.emplace_back();
   }
 
-  void add_text(const Pieces& pieces, const Window& window, std::int64_t type_id, std::size_t sequence,
+  void add_text(const Pieces& pieces, const Window& window, std::int64_t type_id, std::uint32_t sequence,
                 Encoding& encoding) const {
     for (std::size_t i = window.begin; i < window.end; ++i) {
       Piece piece = pieces.list[i];
@@ -299,9 +302,9 @@ void pad_to(std::size_t length, Side side, std::int64_t id, Encoding& encoding) 
   pad(encoding.type_ids, std::int64_t{0});
   pad(encoding.special, std::uint8_t{1});
   pad(encoding.attention_mask, std::uint8_t{0});
-  pad(encoding.offsets, std::pair<std::size_t, std::size_t>());
-  pad(encoding.words, std::optional<std::size_t>());
-  pad(encoding.sequences, std::optional<std::size_t>());
+  pad(encoding.offsets, std::pair<std::uint32_t, std::uint32_t>());
+  pad(encoding.words, std::optional<std::uint32_t>());
+  pad(encoding.sequences, std::optional<std::uint32_t>());
 }
 
 }  // namespace

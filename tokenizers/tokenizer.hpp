@@ -72,11 +72,11 @@ struct Encoding {
   std::vector<std::uint8_t> attention_mask;  ///< 0 for padding, otherwise 1
   /// Start and end of the token in its text, in characters (code points) of the original text. (0, 0) for an
   /// added token.
-  std::vector<std::pair<std::size_t, std::size_t>> offsets;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> offsets;
   /// The index of the word in its text: words are separated by white space and punctuation, and each
   /// punctuation character is a word. Use it to assign labels of words to tokens.
-  std::vector<std::optional<std::size_t>> words;
-  std::vector<std::optional<std::size_t>> sequences;  ///< 0 for the first text, 1 for the second
+  std::vector<std::optional<std::uint32_t>> words;
+  std::vector<std::optional<std::uint32_t>> sequences;  ///< 0 for the first text, 1 for the second
   /// What truncation removed, in encodings of the same form: each part of the first text with each part of
   /// the second, but for the parts of this encoding together. Empty unless asked for.
   std::vector<Encoding> overflowing;

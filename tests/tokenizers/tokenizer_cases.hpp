@@ -46,7 +46,8 @@ inline xgrad::tokenizers::Encoding encode(const xgrad::tokenizers::Tokenizer& to
                           : tokenizer.encode(text, as<std::string>(second, "the second text"), options);
 }
 
-inline nlohmann::json to_json(const std::vector<std::optional<std::size_t>>& values) {
+template <class V>
+nlohmann::json to_json(const std::vector<std::optional<V>>& values) {
   nlohmann::json list = nlohmann::json::array();
   for (const auto& value : values) list.push_back(value ? nlohmann::json(*value) : nlohmann::json());
   return list;

@@ -214,7 +214,7 @@ TEST(TokenizerTest, PadsToTheLongest) {
   EXPECT_EQ(padded[0].type_ids, (std::vector<std::int64_t>{0, 0, 0, 0, 0}));
   EXPECT_EQ(padded[0].special, (std::vector<std::uint8_t>{1, 0, 1, 1, 1}));
   EXPECT_EQ(padded[0].attention_mask, (std::vector<std::uint8_t>{1, 1, 1, 0, 0}));
-  EXPECT_EQ(padded[0].offsets.back(), (std::pair<std::size_t, std::size_t>(0, 0)));
+  EXPECT_EQ(padded[0].offsets.back(), (std::pair<std::uint32_t, std::uint32_t>(0, 0)));
   EXPECT_FALSE(padded[0].words.back() || padded[0].sequences.back());
   EXPECT_EQ(padded[1].ids, (std::vector<std::int64_t>{2, 471, 472, 473, 3}));
   EXPECT_EQ(padded[1].attention_mask, (std::vector<std::uint8_t>{1, 1, 1, 1, 1}));
@@ -239,7 +239,7 @@ TEST(TokenizerTest, ReturnsWhatOverflows) {
   EXPECT_EQ(overflowing_ids(encode({.max_length = 3, .stride = 1})), (Lists{{473, 474, 474}}));
   const Encoding left = encode({.max_length = 3, .truncation_side = Side::left, .stride = 2});
   EXPECT_EQ(left.ids, (std::vector<std::int64_t>{473, 474, 474}));
-  EXPECT_EQ(left.offsets[0], (std::pair<std::size_t, std::size_t>(8, 13)));
+  EXPECT_EQ(left.offsets[0], (std::pair<std::uint32_t, std::uint32_t>(8, 13)));
   EXPECT_EQ(left.words[0], 2U);
   EXPECT_EQ(overflowing_ids(left), (Lists{{472, 473, 474}, {471, 472, 473}}));
   EXPECT_EQ(overflowing_ids(encode({.max_length = 0})), (Lists{{471, 472, 473, 474, 474}}));
@@ -359,7 +359,7 @@ TEST(TokenizerTest, SpecialTokensMayLieInAFileOfTheirOwn) {
   const Tokenizer tokenizer = Tokenizer::from_folder(folder.path(""));
   EXPECT_EQ(tokenizer.mask_id(), 4);
   EXPECT_EQ(tokenizer.encode("a [M]<x><y><z>").ids, (std::vector<std::int64_t>{2, 5, 4, 6, 7, 1, 1, 1, 3}));
-  EXPECT_EQ(tokenizer.encode("a [M]").offsets[2], (std::pair<std::size_t, std::size_t>(1, 5)));
+  EXPECT_EQ(tokenizer.encode("a [M]").offsets[2], (std::pair<std::uint32_t, std::uint32_t>(1, 5)));
 
   folder.write("tokenizer_config.json", R"({"extra_special_tokens": ["<z>"], "added_tokens_decoder": {}})");
   EXPECT_FALSE(Tokenizer::from_folder(folder.path("")).token_to_id("[MASK]"));

@@ -199,6 +199,7 @@ const BytePairs::Merge* BytePairs::find(std::uint32_t left, std::uint32_t right)
 void BytePairs::merge(std::string_view word, Work& work) const {
   std::vector<Symbol>& symbols = work.symbols;
   symbols.clear();
+  symbols.reserve(word.size());
   for (const char byte : word) {
     const auto place = static_cast<std::uint32_t>(symbols.size());
     const std::uint32_t next = place + 1 < word.size() ? place + 1 : none;
@@ -255,7 +256,9 @@ void BytePairs::add_word(const Passage& passage, std::size_t begin, std::size_t 
 
 bool BytePairs::operator()(const Passage& passage, Pieces& pieces) const {
   if (options_.add_prefix_space && !passage.text.starts_with(' ')) {
-    std::vector<std::uint32_t> sources{passage.source(0)};
+    std::vector<std::uint32_t> sources;
+    sources.reserve(passage.text.size() + 1);
+    sources.push_back(passage.source(0));
     for (std::size_t i = 0; i < passage.text.size(); ++i) sources.push_back(passage.source(i));
     const std::string text = ' ' + std::string(passage.text);
     return (*this)({text, sources.data()}, pieces);

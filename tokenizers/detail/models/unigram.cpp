@@ -57,6 +57,8 @@ bool Unigram::read_part(const Passage& part, Work& work, Pieces& pieces) const {
   if (part.text.empty()) return true;
   TextBuffer& shown = work.shown;
   shown.clear();
+  shown.text.reserve(part.text.size());
+  shown.sources.reserve(part.text.size());
   const auto put_blank = [&](std::uint32_t source) {
     shown.text += metaspace_.blank;
     shown.sources.resize(shown.text.size(), source);
