@@ -64,8 +64,10 @@ class WordCache {
     return {entry.parts, entry.count};
   }
 
+  static bool takes(std::string_view word) { return word.size() <= longest_word; }
+
   void keep(std::uint64_t owner, std::string_view word, std::span<const WordPart> parts) {
-    if (word.size() > longest_word || parts.size() > most_parts) return;
+    if (!takes(word) || parts.size() > most_parts) return;
     Entry& entry = entries_[place(owner, word)];
     entry.owner = owner;
     entry.length = static_cast<std::uint8_t>(word.size());
@@ -150,12 +152,12 @@ struct BytePairs::Work {
 
   std::vector<Symbol> symbols;
   std::vector<Candidate> candidates;  // a heap, the first merge to make at its front
-  std::vector<WordPart> parts;        // the result
+  std::vector<WordPart> parts;        // of a short word, to be kept
 };
 
 BytePairs::BytePairs(const TokenTable& tokens, const std::vector<std::pair<std::string, std::string>>& merges,
                      const Options& options, const std::string& where)
-    : options_(options), merges_(std::bit_ceil(2 * merges.size() + 1)) {
+    : options_(options), joins_(std::size_t{1} << 16), merges_(std::bit_ceil(2 * merges.size() + 1)) {
   static std::atomic<std::uint64_t> objects{0};
   number_ = ++objects;
   const ByteAlphabet alphabet;
@@ -181,6 +183,11 @@ BytePairs::BytePairs(const TokenTable& tokens, const std::vector<std::pair<std::
     };
     const std::uint64_t pair = pair_of(known(left), known(right));
     merges_[slot_of(pair)] = {pair, static_cast<std::uint32_t>(rank), known(left + right)};
+    std::string bytes_of_left, bytes_of_right;
+    alphabet.decode(left, bytes_of_left);
+    alphabet.decode(right, bytes_of_right);
+    if (left.empty() || right.empty()) continue;
+    joins_[place_of(bytes_of_left.back(), bytes_of_right.front())] = true;
   }
 }
 
@@ -196,13 +203,13 @@ const BytePairs::Merge* BytePairs::find(std::uint32_t left, std::uint32_t right)
   return merge.pair == no_pair ? nullptr : &merge;
 }
 
-void BytePairs::merge(std::string_view word, Work& work) const {
+void BytePairs::merge(std::string_view part, Work& work) const {
   std::vector<Symbol>& symbols = work.symbols;
   symbols.clear();
-  symbols.reserve(word.size());
-  for (const char byte : word) {
+  symbols.reserve(part.size());
+  for (const char byte : part) {
     const auto place = static_cast<std::uint32_t>(symbols.size());
-    const std::uint32_t next = place + 1 < word.size() ? place + 1 : none;
+    const std::uint32_t next = place + 1 < part.size() ? place + 1 : none;
     symbols.push_back({byte_tokens_[static_cast<unsigned char>(byte)], 1, place - 1, next});
   }
   const auto push = [&](std::uint32_t place) {
@@ -213,6 +220,7 @@ void BytePairs::merge(std::string_view word, Work& work) const {
     std::ranges::push_heap(work.candidates, std::greater<>());
   };
   work.candidates.clear();
+  work.candidates.reserve(part.size());
   for (std::uint32_t place = 0; place < symbols.size(); ++place) push(place);
   while (!work.candidates.empty()) {
     std::ranges::pop_heap(work.candidates, std::greater<>());
@@ -232,26 +240,31 @@ void BytePairs::merge(std::string_view word, Work& work) const {
     push(left.previous);
     push(best.place);
   }
-  work.parts.clear();
-  for (const Symbol& symbol : symbols) {
-    if (symbol.length != 0) work.parts.push_back({symbol.token, symbol.length});
-  }
 }
 
 void BytePairs::add_word(const Passage& passage, std::size_t begin, std::size_t end, Work& work,
                          Pieces& pieces) const {
   thread_local WordCache cache;
   const std::string_view word = passage.text.substr(begin, end - begin);
-  std::span<const WordPart> parts = cache.find(number_, word);
-  if (parts.empty()) {
-    merge(word, work);
-    parts = work.parts;
-    cache.keep(number_, word, parts);
+  const auto add = [&](std::uint32_t token, std::size_t length) {
+    pieces.add(passage, token, begin, begin + length);
+    begin += length;
+  };
+  const std::span<const WordPart> known = cache.find(number_, word);
+  for (const WordPart& part : known) add(part.token, part.length);
+  if (!known.empty()) return;
+  work.parts.clear();
+  // Between bytes that no merge joins, a word falls into parts of its own.
+  for (std::size_t first = 0, last = 1; first < word.size(); first = last++) {
+    while (last < word.size() && joins_[place_of(word[last - 1], word[last])]) ++last;
+    merge(word.substr(first, last - first), work);
+    for (const Symbol& symbol : work.symbols) {
+      if (symbol.length == 0) continue;
+      add(symbol.token, symbol.length);
+      if (WordCache::takes(word)) work.parts.push_back({symbol.token, symbol.length});
+    }
   }
-  for (const WordPart& part : parts) {
-    pieces.add(passage, part.token, begin, begin + part.length);
-    begin += part.length;
-  }
+  cache.keep(number_, word, work.parts);
 }
 
 bool BytePairs::operator()(const Passage& passage, Pieces& pieces) const {

@@ -67,13 +67,18 @@ class BytePairs {
     return std::uint64_t{left} << 32 | right;
   }
   std::size_t slot_of(std::uint64_t pair) const;
+  static std::size_t place_of(char left, char right) {
+    return std::size_t{static_cast<unsigned char>(left)} << 8 | static_cast<unsigned char>(right);
+  }
   const Merge* find(std::uint32_t left, std::uint32_t right) const;
-  void merge(std::string_view word, Work& work) const;
+  void merge(std::string_view part, Work& work) const;
   void add_word(const Passage& passage, std::size_t begin, std::size_t end, Work& work, Pieces& pieces) const;
 
   Options options_;
   std::uint64_t number_;  // unique number of this object
   std::array<std::uint32_t, 256> byte_tokens_{};
+  std::vector<bool>
+      joins_;  // whether a merge joins a token that ends with a byte and one that begins with another
   std::vector<Merge> merges_;  // a hash table, a power of two with free slots
 };
 
