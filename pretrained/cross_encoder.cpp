@@ -74,7 +74,7 @@ CrossEncoder<T> CrossEncoder<T>::from_folder(const std::string& folder, const Lo
   auto texts = std::make_shared<const detail::TextOptions>(folder);
   auto classifier = SequenceClassifier<T>::from_folder(folder, options);
   const Activation activation = activation_of<T>(folder, classifier.config().id2label.size());
-  Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers});
+  Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers, .note = options.note});
   std::vector<std::string> names = texts->files;
   names.emplace_back("modules.json");
   auto files = std::make_shared<const xgrad::detail::CopiedFiles>(folder, names);

@@ -32,7 +32,7 @@ SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, 
   Encoder<T> encoder = Encoder<T>::from_folder(folder, options);
   auto modules = std::make_shared<const detail::SentenceModules<T>>(folder, encoder.config().hidden_size);
   auto texts = std::make_shared<const detail::TextOptions>(folder);
-  Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers});
+  Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers, .note = options.note});
   std::vector<std::string> names = modules->files;
   names.insert(names.end(), texts->files.begin(), texts->files.end());
   SentenceEmbedder embedder(std::move(encoder), std::move(tokenizer), std::move(texts), std::move(modules));

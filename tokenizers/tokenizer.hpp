@@ -96,8 +96,13 @@ struct Encoding {
 /// Copies share their data. All functions are thread-safe.
 class Tokenizer {
  public:
-  /// Reads tokenizer.json, or if it is missing, vocab.txt (WordPiece) or vocab.json and merges.txt (RoBERTa)
-  /// with the options of tokenizer_config.json. Ignores the truncation and padding of tokenizer.json.
+  /// Reads tokenizer.json, or if it is missing, vocab.txt (WordPiece), vocab.json and merges.txt (RoBERTa),
+  /// or a model of SentencePiece (sentencepiece.bpe.model, spiece.model, spm.model or tokenizer.model), with
+  /// the options of tokenizer_config.json, and unless that lists added_tokens_decoder, the tokens of
+  /// special_tokens_map.json and added_tokens.json. A model of SentencePiece is read as the classes of
+  /// XLM-RoBERTa, CamemBERT, DeBERTa-v2, ALBERT and T5 in transformers 4 do, or without a class in
+  /// tokenizer_config.json and a model_type in config.json, as SentencePiece 0.2.3 does. Ignores the
+  /// truncation and padding of tokenizer.json.
   ///
   /// Throws FileError for a folder without these files, for an incomplete file, and for unsupported rules,
   /// such as a WordLevel model. The limits are 1000 bytes per token and 2 million tokens.

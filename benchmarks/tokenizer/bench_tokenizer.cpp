@@ -1,4 +1,5 @@
 // How many texts a second a tokenizer encodes, beside Hugging Face's Rust library
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -101,17 +102,56 @@ void print_row(const std::string& name, double rate, double bytes, double tokens
   std::printf("%-20s %10.0f %10.1f %12.2f\n", name.c_str(), rate, rate * bytes / 1e6, rate * tokens / 1e6);
 }
 
+/// So many bytes of the texts in turn, as words or as one.
+std::string long_text(const std::vector<std::string>& texts, std::size_t size, bool is_one_word) {
+  std::string all;
+  for (std::size_t i = 0; all.size() < size; ++i) {
+    std::string text = texts[i % texts.size()] + ' ';
+    if (is_one_word) std::erase(text, ' ');
+    all += text;
+    if (i >= texts.size() && all.empty())
+      throw xgrad::FileError("--long: the texts must have more than blanks");
+  }
+  return all;
+}
+
+/// The median of several times, in milliseconds.
+double milliseconds_of(const Tokenizer& tokenizer, const std::string& text) {
+  constexpr std::size_t times = 15;
+  std::vector<double> taken;
+  for (std::size_t i = 0; i < times; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    tokenizer.encode(text);
+    taken.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(taken.begin(), taken.begin() + times / 2, taken.end());
+  return taken[times / 2];
+}
+
+void print_long(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+  std::printf("%-20s %10s %10s %12s\n", "one text", "100 kB, ms", "1 MB, ms", "quotient");
+  for (const bool is_one_word : {false, true}) {
+    const double shorter = milliseconds_of(tokenizer, long_text(texts, 100'000, is_one_word)),
+                 longer = milliseconds_of(tokenizer, long_text(texts, 1'000'000, is_one_word));
+    std::printf("%-20s %10.2f %10.2f %12.1f\n", is_one_word ? "without blanks" : "words", shorter, longer,
+                longer / shorter);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   apps::CommandLine app("Times a tokenizer on one thread, text by text.");
   std::string folder, file, peer;
   double seconds = 2;
+  bool measures_long = false;
   app.add_option("folder", folder, "a model's folder, with a tokenizer.json or the older files")->required();
   app.add_option("--texts", file, "a file with a text a line; without it, random tokens");
   app.add_option("--seconds", seconds, "how long to measure each")
       ->check(apps::in_range(1e-3, 1e4))
       ->capture_default_str();
+  app.add_flag("--long", measures_long, "also time one text of 100 kB and one of 1 MB");
   app.add_option("--vs", peer, "also measure Hugging Face's Rust library, which npm fetches")
       ->check(apps::one_of({"tokenizers"}));
   if (const auto code = app.parse(argc, argv)) return *code;
@@ -129,6 +169,7 @@ int main(int argc, char** argv) {
     std::printf("%-20s %10s %10s %12s\n", "", "texts/s", "MB/s", "Mtokens/s");
     const double rate = texts_per_second(tokenizer, texts, seconds);
     print_row("xgrad", rate, bytes, tokens);
+    if (measures_long) print_long(tokenizer, texts);
     if (peer.empty()) return 0;
     std::fflush(stdout);
     const json library = run_library(folder, texts, seconds);

@@ -59,6 +59,7 @@ class Build:
 
 WITH_BLAS = Build(WORK / "build", (), "all_tests", WORK / "build" / "tests" / "xgrad_tests")
 WITHOUT_BLAS = Build(WORK / "no-blas", ("-D", "XGRAD_BLAS=OFF"), "core_tests", WORK / "no-blas" / "tests" / "core_tests")
+OF_TOKENIZERS = Build(WITH_BLAS.folder, WITH_BLAS.settings, WITH_BLAS.target, WITH_BLAS.folder / "tests" / "tokenizers" / "tokenizers_tests")
 IN_PLACE_OF_BLAS = {"kernels/gemm/plain_gemm.cpp", "kernels/lapack/plain_lapack.cpp"}  # which a build with BLAS leaves out
 
 
@@ -79,6 +80,8 @@ class Mutant:
         return zlib.crc32("@".join((self.file, self.before, self.right, self.wrong, self.after)).encode())
 
     def build(self):
+        if self.file.startswith("tokenizers/"):
+            return OF_TOKENIZERS
         return WITHOUT_BLAS if self.file in IN_PLACE_OF_BLAS else WITH_BLAS
 
     def planted(self, right):
@@ -286,7 +289,7 @@ def main():
     for build in dict.fromkeys(mutant.build() for mutant in chosen):
         build.make()
         seconds_of[build] = run_without_mistake(build.tests)
-        if build is WITHOUT_BLAS:
+        if build is not WITH_BLAS:
             continue
         if run_tests(build.tests, "0", PRODUCTS, 300, OTHER_PROCESSOR)[0]:
             say(f"left out, as they fail without a mistake: the products with {OTHER_PROCESSOR}")

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <unordered_set>
 #include <utility>
 
 #include "../../../base/detail/json_text.hpp"
@@ -9,12 +11,11 @@
 #include "sentence_piece_file.hpp"
 #include "vocabulary_files.hpp"
 
-// The tokenizers that transformers 4 makes of sentencepiece's models (convert_slow_tokenizer.py), and those
-// of sentencepiece itself.
+// The tokenizers that transformers 4 makes of sentencepiece's models (convert_slow_tokenizer.py), in the form
+// of the tokenizer.json files on the hub, and those of sentencepiece itself.
 namespace xgrad::tokenizers::detail {
 namespace {
 
-using Pieces = std::vector<SentencePieceFile::Piece>;
 using ScoredVocab = std::vector<std::pair<std::string, double>>;
 using Type = SentencePiece::Type;
 
@@ -25,9 +26,10 @@ struct SentencePieceClass {
   void (*vocab)(const SentencePieceFile& file, const TokenizerConfig& config, ScoredVocab& vocab);
   std::optional<std::size_t> unknown;  // its id, if it is not that of the file
   std::vector<TextSteps::Step> (*steps)(const SentencePieceFile& file, const TokenizerConfig& config);
-  bool splits_spaces_first, mask_takes_blank, unknown_is_normalized;
   PostProcessor (*post)(const TokenTable& tokens, const decltype(Pipeline::roles)& roles,
                         const std::string& path, const RoleTexts& texts);
+  bool splits_spaces_first = false, mask_takes_blank = false, unknown_is_normalized = false,
+       has_extra_ids = false;
 };
 
 void append_pieces(const SentencePieceFile& file, std::size_t first, ScoredVocab& vocab) {
@@ -156,50 +158,44 @@ const SentencePieceClass classes[] = {{.name = "XLMRobertaTokenizer",
                                        .vocab = xlm_roberta_vocab,
                                        .unknown = 3,
                                        .steps = usual_steps,
+                                       .post = roberta_post,
                                        .splits_spaces_first = true,
-                                       .mask_takes_blank = true,
-                                       .unknown_is_normalized = false,
-                                       .post = roberta_post},
+                                       .mask_takes_blank = true},
                                       {.name = "CamembertTokenizer",
                                        .model_type = "camembert",
                                        .texts = roberta_texts,
                                        .vocab = camembert_vocab,
                                        .unknown = 3,
                                        .steps = usual_steps,
+                                       .post = roberta_post,
                                        .splits_spaces_first = true,
-                                       .mask_takes_blank = true,
-                                       .unknown_is_normalized = false,
-                                       .post = roberta_post},
+                                       .mask_takes_blank = true},
                                       {.name = "DebertaV2Tokenizer",
                                        .model_type = "deberta-v2",
                                        .texts = bert_texts,
                                        .vocab = all_pieces,
                                        .unknown = {},
                                        .steps = deberta_steps,
-                                       .splits_spaces_first = false,
-                                       .mask_takes_blank = false,
-                                       .unknown_is_normalized = true,
-                                       .post = bert_post},
+                                       .post = bert_post,
+                                       .unknown_is_normalized = true},
                                       {.name = "AlbertTokenizer",
                                        .model_type = "albert",
                                        .texts = {"[CLS]", "[SEP]", "<pad>", "<unk>", "[MASK]"},
                                        .vocab = albert_vocab,
                                        .unknown = {},
                                        .steps = albert_steps,
+                                       .post = bert_post,
                                        .splits_spaces_first = true,
-                                       .mask_takes_blank = true,
-                                       .unknown_is_normalized = false,
-                                       .post = bert_post},
+                                       .mask_takes_blank = true},
                                       {.name = "T5Tokenizer",
                                        .model_type = "t5",
                                        .texts = {"", "", "<pad>", "<unk>", ""},
                                        .vocab = t5_vocab,
                                        .unknown = {},
                                        .steps = t5_steps,
+                                       .post = t5_post,
                                        .splits_spaces_first = true,
-                                       .mask_takes_blank = false,
-                                       .unknown_is_normalized = false,
-                                       .post = t5_post}};
+                                       .has_extra_ids = true}};
 
 /// That of tokenizer_class, or else of the model_type in config.json; none if neither is there.
 const SentencePieceClass* class_of(const std::string& folder, const TokenizerConfig& config) {
@@ -223,30 +219,29 @@ const SentencePieceClass* class_of(const std::string& folder, const TokenizerCon
 std::vector<Declared> declared_by(const SentencePieceClass& one, const SentencePieceFile& file,
                                   const TokenizerConfig& config, const TokenIds& vocab) {
   std::vector<Declared> all = config.tokens(vocab, one.texts);
-  const auto has = [&](std::string_view text) {
-    return std::ranges::find(all, text, &Declared::text) != all.end();
+  std::unordered_set<std::string> seen;
+  for (const Declared& token : all) seen.insert(token.text);
+  const auto declare = [&](const std::string& text, bool special) {
+    if (!text.empty() && seen.insert(text).second)
+      all.push_back({.place = {}, .text = text, .special = special});
   };
-  const auto role_text = [&](Role role) {
-    const auto token = config.token(role);
-    return token ? token->text : std::string(one.texts[static_cast<std::size_t>(role)]);
-  };
-  for (std::size_t i = 0; i < role_names.size(); ++i) {
-    std::string text = role_text(static_cast<Role>(i));
-    if (!text.empty() && !has(text)) all.push_back({.place = {}, .text = std::move(text)});
+  std::array<std::string, role_names.size()> role_texts;
+  for (std::size_t i = 0; i < role_texts.size(); ++i) {
+    const auto token = config.token(static_cast<Role>(i));
+    role_texts[i] = token ? token->text : std::string(one.texts[i]);
+    declare(role_texts[i], true);
   }
   for (Declared& token : all) {
     if (token.place && !token.place->is_string()) continue;
-    if (one.mask_takes_blank && token.text == role_text(Role::mask)) token.lstrip = true;
-    if (one.unknown_is_normalized && token.text == role_text(Role::unk)) token.normalized = true;
+    if (one.mask_takes_blank && token.text == role_texts[static_cast<std::size_t>(Role::mask)])
+      token.lstrip = true;
+    if (one.unknown_is_normalized && token.text == role_texts[static_cast<std::size_t>(Role::unk)])
+      token.normalized = true;
   }
-  if (one.vocab == t5_vocab) {
-    for (std::size_t i = 0; i < extra_ids(config); ++i)
-      if (!has(extra_token(i))) all.push_back({.place = {}, .text = extra_token(i)});
-  }
+  for (std::size_t i = 0; one.has_extra_ids && i < extra_ids(config); ++i) declare(extra_token(i), true);
   for (const SentencePieceFile::Piece& piece : file.pieces) {
-    if ((piece.type == Type::control || piece.type == Type::user_defined) && vocab.contains(piece.text) &&
-        !has(piece.text))
-      all.push_back({.place = {}, .text = piece.text, .special = piece.type == Type::control});
+    if ((piece.type == Type::control || piece.type == Type::user_defined) && vocab.contains(piece.text))
+      declare(piece.text, piece.type == Type::control);
   }
   auto next = static_cast<std::int64_t>(vocab.size());
   for (const Declared& token : all) next = std::max(next, token.id.value_or(-1) + 1);
@@ -281,7 +276,7 @@ Pipeline read_class(const SentencePieceClass& one, const std::string& path, cons
                       .blank = std::string(sentence_piece_blank),
                       .split = true,
                       .splits_spaces_first = one.splits_spaces_first};
-  if (one.vocab == t5_vocab) {
+  if (one.has_extra_ids) {
     metaspace.prepend = t5_prepend(config);
     metaspace.splits_spaces_first = metaspace.prepend == Metaspace::Prepend::always;
   }

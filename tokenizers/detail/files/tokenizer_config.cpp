@@ -69,7 +69,7 @@ bool is_file(const std::string& path) {
 
 TokenizerConfig::TokenizerConfig(const std::string& folder, bool lowers)
     : file_(read_if_there(in_folder(folder, "tokenizer_config.json"))), lowers_(lowers) {
-  if (find("added_tokens_decoder")) return;
+  if (find("added_tokens_decoder").has_value()) return;
   map_ = read_if_there(in_folder(folder, "special_tokens_map.json"));
   added_ = read_if_there(in_folder(folder, "added_tokens.json"));
 }

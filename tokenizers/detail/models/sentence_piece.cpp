@@ -23,7 +23,7 @@ std::vector<std::pair<std::string_view, std::uint32_t>> words_where(const TokenT
 /// Takes the tokens of a text in order.
 class SentencePiece::Output {
  public:
-  Output(const SentencePiece& model, const Normal& text, Pieces& pieces)
+  Output(const SentencePiece& model, const TextBuffer& text, Pieces& pieces)
       : model_(model), text_(text), pieces_(pieces) {}
 
   void operator()(std::uint32_t token, std::size_t begin, std::size_t end) {
@@ -50,7 +50,7 @@ class SentencePiece::Output {
   }
 
   const SentencePiece& model_;
-  const Normal& text_;
+  const TextBuffer& text_;
   Pieces& pieces_;
   bool after_unknown_ = false;
 };
@@ -194,9 +194,10 @@ std::uint32_t SentencePiece::token_of(std::string_view text) const {
   return is_known ? match.value : unknown_;
 }
 
-SentencePiece::Normal SentencePiece::normalized(const Passage& passage) const {
+TextBuffer SentencePiece::normalized(const Passage& passage) const {
   const std::string_view text = passage.text, blank = options_.shows_blanks ? sentence_piece_blank : " ";
-  Normal result;
+  TextBuffer result;
+  result.limit_growth(text.size());
   std::size_t done = 0;  // bytes of the text
   const auto put = [&](std::string_view part) {
     result.text += part;
@@ -222,6 +223,7 @@ SentencePiece::Normal SentencePiece::normalized(const Passage& passage) const {
   while (done < text.size()) {
     auto [part, length] = next();
     while (after_blank && part.starts_with(' ')) part.remove_prefix(1);
+    result.check(result.text.size() + part.size());
     for (const char& byte : part) put(byte == ' ' ? blank : std::string_view(&byte, 1));
     if (!part.empty()) after_blank = options_.remove_extra_blanks && part.ends_with(' ');
     done += length;
@@ -250,7 +252,7 @@ void SentencePiece::split_words(std::string_view text, Output& output) const {
 
 bool SentencePiece::operator()(const Passage& passage, Pieces& pieces) const {
   if (passage.text.empty()) return true;
-  const Normal normal = normalized(passage);
+  const TextBuffer normal = normalized(passage);
   const std::string_view text = normal.text;
   if (text.empty()) return true;
   Output output(*this, normal, pieces);

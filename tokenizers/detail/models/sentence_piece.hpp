@@ -55,15 +55,11 @@ class SentencePiece {
   bool operator()(const Passage& passage, Pieces& pieces) const;
 
  private:
-  /// The text as the model reads it, and the source of each byte and of its end.
-  struct Normal {
-    std::string text;
-    std::vector<std::uint32_t> sources;
-  };
   class Merging;
   class Output;
 
-  Normal normalized(const Passage& passage) const;
+  /// The text as the model reads it, with one more source, of its end.
+  TextBuffer normalized(const Passage& passage) const;
   /// The bytes of the user-defined token that the text begins with, or else of its first character.
   std::size_t first_unit(std::string_view text) const;
   std::uint32_t token_of(std::string_view text) const;

@@ -13,6 +13,11 @@ void TextBuffer::clear() {
   sources.clear();
 }
 
+void TextBuffer::limit_growth(std::size_t size) {
+  constexpr std::size_t growth = 100, room = 1000;
+  most = growth * size + room;
+}
+
 void TextBuffer::check(std::size_t size) const {
   if (size > most)
     throw ValueError("Tokenizer: the normalizer makes a text more than 100 times as long as it is");
@@ -46,7 +51,7 @@ Passage unchanged(std::string_view text, std::uint32_t first, TextBuffer& buffer
 
 BertNormalizer::BertNormalizer(const Options& options) : options_(options) {
   for (std::size_t i = 0; i < ascii_.size(); ++i) {
-    char32_t character = i;
+    auto character = static_cast<char32_t>(i);
     const unicode::Properties& properties = unicode::properties_of(character);
     if (options.clean_text && (properties.flags & unicode::removed)) continue;
     if (options.clean_text && (properties.flags & unicode::space)) character = U' ';

@@ -19,6 +19,8 @@ struct TextBuffer {
   std::size_t most = std::numeric_limits<std::size_t>::max();  // bytes; clear() leaves it
 
   void clear();
+  /// Sets `most` for what is made of so many bytes; a short text may become far longer.
+  void limit_growth(std::size_t size);
   /// Throws ValueError if so many bytes are more than `most`.
   void check(std::size_t size) const;
   void append(char32_t character, std::uint32_t source);

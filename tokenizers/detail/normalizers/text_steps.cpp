@@ -62,9 +62,9 @@ Passage TextSteps::operator()(std::string_view text, std::uint32_t first, TextBu
   buffer.sources.reserve(text.size());
   for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(unicode::first_length(rest)))
     buffer.append(unicode::first_of(rest), first++);
-  constexpr std::size_t growth = 100, room = 1000;  // a short text may become far longer
   TextBuffer next;
-  buffer.most = next.most = growth * text.size() + room;
+  buffer.limit_growth(text.size());
+  next.limit_growth(text.size());
   for (const Step& step : steps_) {
     if (buffer.text.empty()) break;
     next.clear();
