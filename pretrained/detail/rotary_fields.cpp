@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <variant>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
 
 namespace xgrad::pretrained::detail {
@@ -19,6 +22,35 @@ std::optional<double> number_in(const Json& parameters, const char* name) {
 std::size_t positions_in(const Json& parameters, std::size_t otherwise) {
   const auto found = parameters.find("original_max_position_embeddings");
   return found ? static_cast<std::size_t>(found->integer(1, 1 << 28)) : otherwise;
+}
+
+/// Throws FileError for a field that no scaling has.
+void refuse_others(const Json& parameters) {
+  static const std::set<std::string> known{"attention_factor",
+                                           "beta_fast",
+                                           "beta_slow",
+                                           "factor",
+                                           "high_freq_factor",
+                                           "long_factor",
+                                           "low_freq_factor",
+                                           "mscale",
+                                           "mscale_all_dim",
+                                           "original_max_position_embeddings",
+                                           "partial_rotary_factor",
+                                           "rope_theta",
+                                           "rope_type",
+                                           "short_factor",
+                                           "truncate",
+                                           "type"};
+  for (const auto& [name, value] : parameters.members()) {
+    if (!known.contains(name) && !parameters.is_null(name))
+      parameters.fail(
+          xgrad::detail::join({"the field ", xgrad::detail::in_quotes(name),
+                               " of rotary positions is not known, and may change what the model computes; "
+                               "remove it if it does not"}));
+  }
+  const auto part = parameters.find("partial_rotary_factor");
+  if (part && part->number(0, 1) != 1) part->refuse("1, as all of a head is rotated");
 }
 
 std::vector<double> numbers_in(const Json& list) {
@@ -49,8 +81,11 @@ void head_dim_field(Fields& fields, const Config& config, RotaryOptions& options
 }
 
 std::string broken_rotary_rule(const Config& config) {
-  RotaryConfig rotary = options_of<RotaryOptions>(config).rotary;
-  rotary.dim = head_dim(config);
+  return broken_rotary_rule(options_of<RotaryOptions>(config).rotary, head_dim(config));
+}
+
+std::string broken_rotary_rule(RotaryConfig rotary, std::size_t head_dim) {
+  rotary.dim = head_dim;
   if (rotary.dim == 0 || rotary.dim % 2 != 0 || rotary.dim > most_head_dim)
     return "head_dim, or hidden_size / num_attention_heads, must be an even number up to " +
            std::to_string(most_head_dim) + ", got " + std::to_string(rotary.dim);
@@ -65,6 +100,7 @@ std::string broken_rotary_rule(const Config& config) {
 }
 
 void read_rotary(const Json& parameters, std::size_t max_positions, RotaryConfig& config) {
+  refuse_others(parameters);
   if (const auto theta = number_in(parameters, "rope_theta")) config.theta = *theta;
   auto type = parameters.find("rope_type");
   if (!type) type = parameters.find("type");

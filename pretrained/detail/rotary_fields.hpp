@@ -16,7 +16,8 @@ struct RotaryOptions : FamilyOptions {
 std::size_t head_dim(const Config& config);
 
 /// Reads theta and the scaling of an object with rope_type (or type, as before), rope_theta and what the type
-/// needs, into `config`. Throws FileError for a type that is not known and for what it lacks.
+/// needs, into `config`. Throws FileError for a type or a field that is not known and for what the type
+/// lacks.
 void read_rotary(const Json& parameters, std::size_t max_positions, RotaryConfig& config);
 
 /// rope_theta with rope_scaling, as transformers 4 writes them, and rope_parameters of 5.
@@ -25,7 +26,9 @@ void rotary_fields(Fields& fields, const Config& config, RotaryOptions& options)
 /// The field head_dim.
 void head_dim_field(Fields& fields, const Config& config, RotaryOptions& options);
 
-/// The rule that the heads or the rotary positions of a config with RotaryOptions break, or empty.
+/// The rule that heads of this size or their rotary positions break, or empty.
+std::string broken_rotary_rule(RotaryConfig rotary, std::size_t head_dim);
+/// That of a config with RotaryOptions.
 std::string broken_rotary_rule(const Config& config);
 
 }  // namespace xgrad::pretrained::detail

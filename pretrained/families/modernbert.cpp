@@ -179,6 +179,11 @@ void modernbert_fields(Fields& fields, Config& config) {
   fields.size("local_attention", options.window, 0);
   modernbert_layer_fields(fields, config, options);
   const auto parameters = fields.found("rope_parameters");
+  if (parameters) {
+    for (const auto& [name, value] : parameters->members())
+      if (name != "full_attention" && name != "sliding_attention")
+        value.refuse("a field of full_attention or of sliding_attention");
+  }
   const auto read = [&](const char* kind, const char* old_name, RotaryConfig& rotary) {
     fields.number(old_name, rotary.theta);
     const auto own = parameters ? parameters->find(kind) : std::nullopt;
@@ -229,7 +234,10 @@ const FamilyInfo modernbert{
     .fields = modernbert_fields,
     .broken_rule = [](const Config& config) -> std::string {
       const std::size_t dim = config.hidden_size / config.num_attention_heads;
-      return dim % 2 == 0 ? "" : "hidden_size / num_attention_heads must be even, got " + std::to_string(dim);
+      if (dim % 2 != 0) return "hidden_size / num_attention_heads must be even, got " + std::to_string(dim);
+      const ModernBertOptions& options = options_of<ModernBertOptions>(config);
+      const std::string rule = broken_rotary_rule(options.global, dim);
+      return rule.empty() ? broken_rotary_rule(options.local, dim) : rule;
     },
     .float_body = make_body<float, ModernBertBody>,
     .double_body = make_body<double, ModernBertBody>,

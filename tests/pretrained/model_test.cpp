@@ -578,6 +578,16 @@ TEST(ConfigTest, RefusesFieldsOfFamiliesThatDoNotFit) {
       "rope_parameters.rope_type must be default, linear, dynamic, llama3, yarn or longrope, got \"spiral\"");
   EXPECT_EQ(refusal("eurobert_mlm", "rope_parameters", {{"rope_type", "yarn"}, {"factor", "much"}}),
             "rope_parameters.factor must be a number from 0 to 1e+12, got \"much\"");
+  EXPECT_EQ(refusal("eurobert_mlm", "rope_parameters", {{"rope_theta", 100}, {"partial_rotary_factor", 0.5}}),
+            "rope_parameters.partial_rotary_factor must be 1, as all of a head is rotated, got 0.5");
+  EXPECT_EQ(
+      refusal("eurobert_mlm", "rope_parameters", {{"rope_theta", 100}, {"mixed_b", 0.5}}),
+      "rope_parameters: the field \"mixed_b\" of rotary positions is not known, and may change what the "
+      "model computes; remove it if it does not");
+  EXPECT_EQ(refusal("modernbert_cls", "rope_parameters", {{"rope_type", "linear"}, {"factor", 2}}),
+            "rope_parameters.factor must be a field of full_attention or of sliding_attention, got 2");
+  EXPECT_EQ(refusal("modernbert_cls", "rope_parameters", {{"sliding_attention", {{"rope_theta", 0}}}}),
+            "rope_theta and the scaling must give finite angles");
   EXPECT_EQ(refusal("eurobert_mlm", "num_key_value_heads", 3),
             "num_key_value_heads must divide num_attention_heads, got 3 and 4");
   EXPECT_EQ(
