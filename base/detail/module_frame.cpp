@@ -57,7 +57,10 @@ ModulePlace::~ModulePlace() {
 void ModulePlace::add_to(const ModulePlace& parent, const std::string& name) const {
   Places& all = places();
   const std::lock_guard lock(all.mutex);
-  all.parents.at(id_).emplace_back(parent.id_, name);
+  auto& own = all.parents.at(id_);
+  // A module that outlives many others would keep the names that it had in them.
+  std::erase_if(own, [&](const auto& known) { return !all.parents.contains(known.first); });
+  own.emplace_back(parent.id_, name);
 }
 
 std::string name_of(const ModuleFrame& frame) {
