@@ -63,8 +63,7 @@ CrossEncoder<T>::CrossEncoder(SequenceClassifier<T> classifier, Tokenizer tokeni
     : classifier_(std::move(classifier)),
       tokenizer_(std::move(tokenizer)),
       activation_(activation),
-      max_length_(std::min(classifier_.config().max_length(),
-                           texts->max_length.value_or(tokenizer_.max_length().value_or(SIZE_MAX)))),
+      max_length_(texts->most_tokens(classifier_.config(), tokenizer_)),
       texts_(std::move(texts)),
       files_(std::move(files)) {}
 

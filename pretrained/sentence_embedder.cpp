@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "../base/detail/folder_files.hpp"
-#include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
 #include "../graph/grad_mode.hpp"
 #include "../ops/index/indexing.hpp"
@@ -22,8 +21,7 @@ SentenceEmbedder<T>::SentenceEmbedder(Encoder<T> encoder, Tokenizer tokenizer,
                                       std::shared_ptr<const detail::SentenceModules<T>> modules)
     : encoder_(std::move(encoder)),
       tokenizer_(std::move(tokenizer)),
-      max_length_(std::min(encoder_.config().max_length(),
-                           texts->max_length.value_or(tokenizer_.max_length().value_or(SIZE_MAX)))),
+      max_length_(texts->most_tokens(encoder_.config(), tokenizer_)),
       texts_(std::move(texts)),
       modules_(std::move(modules)) {}
 

@@ -1,5 +1,7 @@
 #include "text_options.hpp"
 
+#include <algorithm>
+
 #include "../../base/detail/folder_files.hpp"
 #include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
@@ -56,6 +58,10 @@ std::string TextOptions::prompt(const char* caller, const std::optional<std::str
   xgrad::detail::fail<ValueError>(caller, ": prompt_name must be ",
                                   names.empty() ? "empty, as there are no prompts" : "one of " + names,
                                   ", got ", xgrad::detail::in_quotes(*chosen));
+}
+
+std::size_t TextOptions::most_tokens(const Config& encoder, const tokenizers::Tokenizer& tokenizer) const {
+  return std::min(encoder.max_length(), max_length.value_or(tokenizer.max_length().value_or(SIZE_MAX)));
 }
 
 }  // namespace xgrad::pretrained::detail

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "../../tokenizers/tokenizer.hpp"
+#include "../config.hpp"
+
 // Not installed: how a folder of sentence-transformers treats texts and vectors, but for modules.
 
 namespace xgrad::pretrained::detail {
@@ -26,6 +29,9 @@ struct TextOptions {
   /// which begins with `caller`, for an unknown name.
   std::string prompt(const char* caller, const std::optional<std::string>& prompt,
                      const std::optional<std::string>& name) const;
+
+  /// The most tokens of a text: max_length, or else the tokenizer's, but no more than the encoder takes.
+  std::size_t most_tokens(const Config& encoder, const tokenizers::Tokenizer& tokenizer) const;
 
  private:
   void read_encoder_options(const std::string& folder);
