@@ -45,7 +45,8 @@ class Body;
 template <class T>
 class Encoder : public Model<T> {
  public:
-  /// Reads config.json and model.safetensors of a folder. Throws FileError.
+  /// Reads config.json and the weights of a folder, model.safetensors or pytorch_model.bin, each also in
+  /// parts with an index. Throws FileError.
   static Encoder from_folder(const std::string& folder, const LoadOptions& options = {}) {
     return detail::from_folder<Encoder>(folder, options);
   }

@@ -305,9 +305,8 @@ std::string format_in(const std::string& path) {
 std::string format_of(const std::string& path, const LabelledForm& form) {
   std::string name = path;
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
-  const std::string told = form.format;
   const std::string in_lines = format_in(path);  // which checks that the file is UTF-8, too
-  if (!told.empty()) return told;
+  if (!form.format.empty()) return form.format;
   if (name.ends_with(".csv")) return "csv";
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return "jsonl";
   for (const char* ending : {".conll", ".bio", ".iob", ".iob2"}) {

@@ -36,9 +36,8 @@ struct LabelledSplit {
 };
 
 /// Reads UTF-8 files, plain or compressed by gzip, of one of these formats:
-/// - lines: a text, a tab and a label, with tabs between more columns if the first line names them; quotes
-/// are
-///   as any character;
+/// - lines: a text, a tab and a label, with tabs between more columns if the first line names them, and
+///   quotes as any character;
 /// - words: sentences with a blank line after each, lines of columns, of which the first is a word and the
 ///   last its label (CoNLL);
 /// - csv: comma-separated values (RFC 4180), of which the first record names the columns; tsv: with tabs;

@@ -1,5 +1,6 @@
 // Classifies texts, or each word of them, with a fine-tuned model
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <stdexcept>

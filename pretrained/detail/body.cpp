@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <variant>
 
 #include "../../ops/attention/attention_with_weights.hpp"
 #include "../../ops/attention/detail/packed_self_attention.hpp"
@@ -9,7 +10,6 @@
 #include "../../ops/attention/self_attention.hpp"
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
-#include "../../ops/pointwise/dropout.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
 #include "../../ops/pointwise/gated.hpp"
 #include "../../ops/pointwise/masked_fill.hpp"

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "../../models/rotary_tables.hpp"
@@ -206,7 +205,6 @@ class AfterAttention : public Assembled<T> {
 
   /// Of attention, without a scale.
   AttentionOptions attention_options() const;
-  const BlockForm& form() const { return form_; }
 
  private:
   BlockForm form_;

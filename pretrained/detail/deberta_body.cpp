@@ -1,7 +1,6 @@
 #include "deberta_body.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "../../ops/pointwise/masked_fill.hpp"
 

@@ -1,6 +1,7 @@
 #include "sentence_modules.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "../../base/detail/folder_files.hpp"
 #include "../../base/error.hpp"

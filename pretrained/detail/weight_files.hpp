@@ -2,7 +2,6 @@
 
 #include <deque>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 

@@ -13,8 +13,6 @@ namespace {
 
 using xgrad::detail::fail;
 
-bool ends_with(const std::string& name, std::string_view end) { return name.ends_with(end); }
-
 /// The name that a current file would have, without the family's prefix; empty for what is no parameter.
 std::string modern_name(std::string name, const FamilyInfo& family) {
   for (const char* const prefix : {family.prefix, family.old_prefix}) {
@@ -22,9 +20,9 @@ std::string modern_name(std::string name, const FamilyInfo& family) {
     name.erase(0, std::strlen(prefix));
     break;
   }
-  if (ends_with(name, "position_ids")) return "";  // a buffer of older files
+  if (name.ends_with("position_ids")) return "";  // a buffer of older files
   const auto replace_end = [&](std::string_view from, std::string_view to) {
-    if (ends_with(name, from)) name.replace(name.size() - from.size(), from.size(), to);
+    if (name.ends_with(from)) name.replace(name.size() - from.size(), from.size(), to);
   };
   replace_end("LayerNorm.gamma", "LayerNorm.weight");
   replace_end("LayerNorm.beta", "LayerNorm.bias");
@@ -85,15 +83,17 @@ template <class T>
 Array<T> Weights::take(const std::string& name, const Shape& shape, Start start, Part part) {
   const auto found = entries_.find(modern_name(name, info_of(config_.model_type)));
   if (found != entries_.end()) {
-    auto& [tensor, file, part, parts, taken] = found->second;
+    Entry& entry = found->second;
+    const TensorView& tensor = *entry.tensor;
     Shape whole = shape;
-    whole[0] *= parts;
-    if (!same_shape(tensor->shape, whole))
-      fail<FileError>(file->path(), ": tensor ", xgrad::detail::in_quotes(tensor->name), ": shape must be ",
-                      whole, " as config.json says, got ", tensor->shape);
-    taken = true;
-    const std::size_t size = tensor->bytes.size() / parts;
-    return file->array<T>({tensor->name, tensor->dtype, shape, tensor->bytes.subspan(part * size, size)});
+    whole[0] *= entry.parts;
+    if (!same_shape(tensor.shape, whole))
+      fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
+                      ": shape must be ", whole, " as config.json says, got ", tensor.shape);
+    entry.taken = true;
+    const std::size_t size = tensor.bytes.size() / entry.parts;
+    return entry.file->array<T>(
+        {tensor.name, tensor.dtype, shape, tensor.bytes.subspan(entry.part * size, size)});
   }
   if (!folder_.empty()) {
     if (part == Part::encoder)

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <deque>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
