@@ -176,6 +176,13 @@ const FamilyInfo t5{.family = Family::t5,
                           fields.ignore({"classifier_dropout", "initializer_factor", "n_positions",
                                          "num_decoder_layers", "scale_decoder_outputs"});
                         },
+                    .broken_rule = [](const Config& config) -> std::string {
+                      const T5Options& options = options_of<T5Options>(config);
+                      if (options.max_distance > options.buckets / 4) return "";
+                      return "relative_attention_max_distance must be above a fourth of "
+                             "relative_attention_num_buckets, got " +
+                             std::to_string(options.max_distance) + " and " + std::to_string(options.buckets);
+                    },
                     .float_body = make_body<float, T5Body>,
                     .double_body = make_body<double, T5Body>};
 

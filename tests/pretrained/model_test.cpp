@@ -624,6 +624,9 @@ TEST(ConfigTest, RefusesFieldsOfFamiliesThatDoNotFit) {
       refusal("t5_gated", "feed_forward_proj", "gated-mish"),
       "feed_forward_proj must be a function, or gated- and a function: gelu, gelu_new, gelu_pytorch_tanh, "
       "gelu_python, gelu_fast, relu, silu, swish or tanh, got \"gated-mish\"");
+  EXPECT_EQ(refusal("t5_gated", "relative_attention_max_distance", 1),
+            "relative_attention_max_distance must be above a fourth of relative_attention_num_buckets, got 1 "
+            "and 16");
   EXPECT_EQ(message_of<ValueError>([] { SequenceClassifier<float>::from_folder(model_folder("t5_gated")); }),
             "SequenceClassifier: is no head of t5 models");
 }
