@@ -69,7 +69,7 @@ struct Config {
   std::size_t hidden_size = 768;
   std::size_t embedding_size = 768;  ///< equals hidden_size except in ALBERT, DeBERTa and ELECTRA
   std::size_t num_hidden_layers = 12;
-  std::size_t num_attention_heads = 12;  ///< must divide hidden_size
+  std::size_t num_attention_heads = 12;  ///< must divide hidden_size, unless heads have a size of their own
   std::size_t intermediate_size = 3072;
   std::size_t max_position_embeddings = 512;
   std::size_t type_vocab_size = 2;  ///< 0: no types (DistilBERT)
@@ -78,7 +78,7 @@ struct Config {
   HiddenAct hidden_act = HiddenAct::gelu;
   double hidden_dropout_prob = 0.1;
   double attention_probs_dropout_prob = 0.1;
-  double classifier_dropout = 0.1;  ///< of sequences; of tokens except in DistilBERT
+  double classifier_dropout = 0.1;  ///< of sequences; of tokens except in DistilBERT and DeBERTa
   double qa_dropout = 0.1;          ///< DistilBERT's, before the output of question answering
   double initializer_range = 0.02;  ///< standard deviation of newly initialized weights
   bool tie_word_embeddings = true;  ///< use the word embeddings as output weights of token prediction
