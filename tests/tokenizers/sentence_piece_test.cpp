@@ -99,6 +99,28 @@ INSTANTIATE_TEST_SUITE_P(SentencePieceTest, SentencePieceFiles,
                          testing::Values("sentencepiece_unigram", "sentencepiece_bpe", "sentencepiece_word",
                                          "sentencepiece_characters"));
 
+TEST(SentencePieceTest, OfEqualSumsTheFirstIsTaken) {
+  SentencePieceBuilder model;
+  model.piece("<unk>", 0, unknown);
+  model.piece("\u2581", -1);
+  model.piece("a", -1);
+  model.piece("aa", -2);
+  const Encoding encoding = SentencePieceFolder("spm.model", model).read().encode("aa a");
+  EXPECT_EQ(encoding.ids, (Ids{1, 3, 1, 2}));
+  EXPECT_EQ(xgrad_tests::to_json(encoding.words), json({0, 0, 1, 1}));
+}
+
+TEST(SentencePieceTest, WhatAUserDefinesIsNotMerged) {
+  SentencePieceBuilder model;
+  model.piece("<unk>", 0, unknown);
+  model.piece("foo", 0, user_defined);
+  float score = 0;
+  for (const char* text : {"a", "b", "foob", "afoo", "ab", "\u2581"}) model.piece(text, score--);
+  model.trainer(3, 2);
+  EXPECT_EQ(SentencePieceFolder("spm.model", model).read().encode("abfoob afoo").ids,
+            (Ids{7, 6, 1, 3, 7, 2, 1}));
+}
+
 TEST(SentencePieceTest, XlmRobertaMovesTheIds) {
   const SentencePieceFolder folder("sentencepiece.bpe.model", with_texts(),
                                    {{"tokenizer_class", "XLMRobertaTokenizer"}, {"model_max_length", 7}});

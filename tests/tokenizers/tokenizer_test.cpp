@@ -362,7 +362,8 @@ TEST(TokenizerTest, SpecialTokensMayLieInAFileOfTheirOwn) {
   EXPECT_EQ(tokenizer.encode("a [M]").offsets[2], (std::pair<std::uint32_t, std::uint32_t>(1, 5)));
 
   folder.write("tokenizer_config.json", R"({"extra_special_tokens": ["<z>"], "added_tokens_decoder": {}})");
-  EXPECT_FALSE(Tokenizer::from_folder(folder.path("")).token_to_id("[MASK]"));
+  EXPECT_EQ(message_of<ValueError>([&] { Tokenizer::from_folder(folder.path("")).mask_id(); }),
+            "Tokenizer: the vocabulary must have a mask token, got none");
   EXPECT_EQ(Tokenizer::from_folder(folder.path("")).encode("<z>").ids, (std::vector<std::int64_t>{2, 8, 3}));
 }
 
