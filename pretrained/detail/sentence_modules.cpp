@@ -73,7 +73,8 @@ std::vector<NamedParameter<T>> weights_in(const VectorModule<T>& module) {
 /// The folder of a module, inside that of the encoder.
 std::string path_of(const Json& module) {
   const Json path = module.at("path");
-  if (path.text().empty() || path.text().find("..") != std::string::npos || path.text().front() == '/')
+  if (path.text().empty() || path.text().find("..") != std::string::npos || path.text().front() == '/' ||
+      path.text().front() == '.')
     path.refuse("a folder inside this one");
   return path.text();
 }

@@ -258,6 +258,8 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
   const std::string pooling = R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "1_Pooling"}, )";
   EXPECT_EQ(refusal_of("modules.json", (pooling + R"({"type": "x.CNN", "path": "2_Dense"}])").c_str()),
             "modules.json: [2].type must be Dense, LayerNorm or Normalize, got \"x.CNN\"");
+  EXPECT_EQ(refusal_of("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "."}])"),
+            "modules.json: [1].path must be a folder inside this one, got \".\"");
   EXPECT_EQ(
       refusal_of("modules.json", R"([{"type": "x.Transformer"}, {"type": "x.Pooling", "path": "../x"}])"),
       "modules.json: [1].path must be a folder inside this one, got \"../x\"");
