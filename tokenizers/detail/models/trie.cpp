@@ -37,9 +37,14 @@ struct Trie::Build {
     last_free = cell;
   }
 
-  void take(Node cell, Node parent) {
+  void unlink(Node cell) {
     (previous[cell] == no_node ? first_free : next[previous[cell]]) = next[cell];
     (next[cell] == no_node ? last_free : previous[next[cell]]) = previous[cell];
+    next[cell] = no_node;
+  }
+
+  void take(Node cell, Node parent) {
+    unlink(cell);
     cells[cell].parent = parent;
   }
 
@@ -48,7 +53,8 @@ struct Trie::Build {
   /// A base that has free cells for all the labels, which are sorted.
   std::uint32_t place(const std::vector<unsigned char>& labels) {
     Node cell = first_free;
-    for (int tries = 0; cell != no_node && tries < most_tries; ++tries, cell = next[cell]) {
+    int tries = 0;
+    for (; cell != no_node && tries < most_tries; ++tries, cell = next[cell]) {
       const std::uint32_t base = cell - labels.front();
       if (base + bytes > cells.size()) grow(bytes);
       if (std::ranges::all_of(labels, [&](unsigned char label) { return is_free(base + label); }))
@@ -56,6 +62,12 @@ struct Trie::Build {
     }
     const auto base = static_cast<std::uint32_t>(cells.size());
     grow(bytes);
+    // Cells into which nothing fits must not stay the first ones to be tried.
+    for (; tries > 0; --tries) {
+      cell = first_free;
+      unlink(cell);
+      link(cell);
+    }
     return base;
   }
 
