@@ -49,9 +49,9 @@ AddedTokens::Place AddedTokens::stripped(std::string_view text, const AddedToken
                                          std::size_t done) {
   const auto is_space = [](char32_t character) { return unicode::is(character, unicode::space); };
   if (token.lstrip) {
-    while (place.begin > 0 && is_space(unicode::last_of(text.substr(0, place.begin))))
-      place.begin = unicode::last_start(text.substr(0, place.begin));
     // What the token before took stays with it.
+    while (place.begin > done && is_space(unicode::last_of(text.substr(0, place.begin))))
+      place.begin = unicode::last_start(text.substr(0, place.begin));
     place.begin = std::min(std::max(place.begin, done), place.end);
   }
   while (token.rstrip && place.end < text.size() && is_space(unicode::first_of(text.substr(place.end))))
