@@ -9,7 +9,7 @@ export source root build=$1 seconds=$2
 shift 2
 mkdir -p "$build/findings"
 
-# The second line of a harness may name folders of inputs to begin with.
+# The lines after the first of a harness may name folders of inputs to begin with.
 run() {
   local name=$1 corpus=$build/corpora/$1 log folders=() folder
   mkdir -p "$corpus"

@@ -1,6 +1,6 @@
 // The files of a pretrained model: config.json, the list of its weights, and what says how to pool
 // seeds: tests/data/pretrained/electra_discriminator tests/data/pretrained/bert_sentence
-// tests/data/pretrained/gte_mlm
+// seeds: tests/data/pretrained/gte_mlm
 #include <xgrad/pretrained.hpp>
 
 #include "model_folder.hpp"
