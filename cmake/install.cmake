@@ -104,7 +104,7 @@ list(APPEND blas ${CMAKE_THREAD_LIBS_INIT})
 xgrad_install_pkg_config(xgrad xgrad "${PROJECT_DESCRIPTION}" COMPONENT development REQUIRES xtensor ${blas})
 if(XGRAD_BUILD_FILES)
   xgrad_install_pkg_config(
-    xgrad-files xgrad_files "safetensors, npy and npz files and checkpoints for xgrad"
+    xgrad-files xgrad_files "safetensors, npy, npz and torch files and checkpoints for xgrad"
     COMPONENT development
     REQUIRES "xgrad = ${PROJECT_VERSION}"
     STATIC_REQUIRES libzip)
