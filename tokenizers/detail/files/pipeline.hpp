@@ -78,8 +78,7 @@ struct Pipeline {
 std::optional<Normalizer> read_normalizer(const std::optional<Json>& part);
 
 /// Reads tokenizer.json, or vocab.txt, or vocab.json and merges.txt, or a model of sentencepiece, and what
-/// TokenizerConfig reads.
-/// With `lowers` texts are lowered before anything else. Throws FileError.
+/// TokenizerConfig reads. With `lowers` texts are lowered before anything else. Throws FileError.
 Pipeline read_pipeline(const std::string& folder, bool lowers);
 
 }  // namespace xgrad::tokenizers::detail
