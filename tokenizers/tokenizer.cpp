@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <tuple>
 
 #include "../base/detail/folder_files.hpp"
 #include "../base/error.hpp"

@@ -1,7 +1,6 @@
 #include "pickle.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <optional>
 #include <unordered_map>

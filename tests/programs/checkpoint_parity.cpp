@@ -1,6 +1,4 @@
 // Compares a downloaded sentence encoder with the tokens and vectors that sentence-transformers gave
-#include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <optional>
 #include <string>

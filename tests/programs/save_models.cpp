@@ -1,7 +1,6 @@
 // Saves small models of every family with their results, for the libraries of Hugging Face to open
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>

@@ -4,7 +4,6 @@
 // it.
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>

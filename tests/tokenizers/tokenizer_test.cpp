@@ -1,6 +1,5 @@
 #include <xgrad/tokenizers/tokenizer.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>

@@ -3,7 +3,6 @@
 // What Hugging Face's library does to every one of Unicode's 1,112,064 characters, in sweep.json.
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <sstream>

@@ -1,11 +1,9 @@
-#include <algorithm>
 #include <utility>
 
+#include "../unicode/unicode.hpp"
 #include "folders.hpp"
 #include "post_processor.hpp"
 #include "vocabulary_files.hpp"
-
-#include "../unicode/unicode.hpp"
 
 namespace xgrad::tokenizers::detail {
 namespace {

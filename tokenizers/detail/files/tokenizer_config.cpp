@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "../../../base/detail/json_text.hpp"
