@@ -379,7 +379,16 @@ class StateDictReader {
 }  // namespace
 
 TorchFile::TorchFile(const std::string& path)
-    : file_(path), tensors_(StateDictReader(path, file_.bytes(), copies_).read()) {}
+    : file_(path), tensors_(StateDictReader(path, file_.bytes(), copies_).read()) {
+  constexpr std::size_t most_times = 100;  // a small file must not ask for all memory
+  std::size_t total = 0;
+  for (const TensorView& tensor : tensors_) {
+    total += tensor.bytes.size();
+    if (total / most_times > file_.bytes().size())
+      detail::fail<FileError>(path, ": tensor ", in_quotes(tensor.name),
+                              ": tensors that share storages must not have 100 times the bytes of the file");
+  }
+}
 
 template <class T>
 StateDict<T> load_torch(const std::string& path) {

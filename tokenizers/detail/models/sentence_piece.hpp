@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "../normalizers/charsmap.hpp"
@@ -47,9 +46,6 @@ class SentencePiece {
   /// Types and scores of the tokens by their indices; one must be unknown, some normal.
   SentencePiece(const TokenTable& tokens, std::vector<Type> types, std::vector<float> scores,
                 Options options);
-
-  const Options& options() const { return options_; }
-  Type type(std::uint32_t token) const { return types_[token]; }
 
   /// Returns Pieces::end_word() of the last word.
   bool operator()(const Passage& passage, Pieces& pieces) const;

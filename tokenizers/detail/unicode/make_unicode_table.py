@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints unicode_table.inc: what the tokenizer has to know of each character.
 
-The facts are what Hugging Face's library `tokenizers` 0.23.2 does to every one of the 1,112,064 characters, as
+The facts are what Hugging Face's library `tokenizers` 0.23.3 does to every one of the 1,112,064 characters, as
 tests/data/pretrained/unicode/{sweep,patterns,normalization}.json hold it: categories of Unicode 8.0 for BERT's rules, newer ones
 for GPT-2's pattern, and the decompositions that it knows. Nothing is read from this Python's own tables, so that the
 output does not depend on its version. Hangul syllables are decomposed by a rule and are not in the table.
