@@ -68,8 +68,9 @@ template <class T>
 Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler,
                     std::shared_ptr<const detail::Body<T>> body)
     : Model<T>(config, *body), body_(std::move(body)) {
-  const char* const name = detail::info_of(config.model_type).pooler;
-  const bool stored = name != nullptr && weights.offers(std::string(name) + ".weight");
+  const detail::FamilyInfo& family = detail::info_of(config.model_type);
+  const char* const name = family.pooler;
+  const bool stored = name != nullptr && family.pooler_alone && weights.offers(std::string(name) + ".weight");
   if (name != nullptr && (pooler == Pooler::needed || (pooler == Pooler::if_stored && stored)))
     pooler_ = this->child(name, detail::take_linear<T>({weights, "", detail::Part::head}, name,
                                                        {config.hidden_size, config.hidden_size}));

@@ -32,7 +32,7 @@ bool exists(const std::string& path);
 /// Writes a file as an AtomicFile. Throws FileError.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 inline void write_file(const std::string& path, std::string_view text) {
-  write_file(path, std::as_bytes(std::span(text)));
+  write_file(path, std::as_bytes(std::span<const char>(text.data(), text.size())));
 }
 
 }  // namespace xgrad::detail

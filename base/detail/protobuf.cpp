@@ -128,7 +128,7 @@ void MessageWriter::bytes(std::uint64_t field, std::span<const std::byte> value)
 }
 
 void MessageWriter::text(std::uint64_t field, std::string_view value) {
-  bytes(field, std::as_bytes(std::span(value)));
+  bytes(field, std::as_bytes(std::span<const char>(value.data(), value.size())));
 }
 
 void MessageWriter::message(std::uint64_t field, const MessageWriter& value) { bytes(field, value.bytes_); }

@@ -52,6 +52,7 @@ struct FamilyInfo {
   const char* prefix;                           ///< "bert.", of a body's parameters in a model for a task
   const char* old_prefix = nullptr;             ///< another one, in files of other programs
   const char* pooler = nullptr;                 ///< "pooler.dense", null for families without
+  bool pooler_alone = true;                     ///< a body without a head has the pooler, too
   bool narrow_embeddings = false;               ///< embedding_size is a field of its own
   bool free_heads = false;                      ///< the sizes of heads do not add up to hidden_size
   std::span<const StoredAs> stored_as = {};     ///< names in files, where they are others

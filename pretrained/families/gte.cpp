@@ -66,6 +66,7 @@ constexpr FamilyInfo gte_spelling(Family family, const char* model_type, const c
           .prefix = prefix,
           .old_prefix = other_prefix,
           .pooler = "pooler.dense",
+          .pooler_alone = false,
           .stored_as = gte_stored_as,
           .defaults = defaults,
           .fields = gte_fields,
