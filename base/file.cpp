@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -150,6 +151,10 @@ MappedFile::MappedFile(const std::string& path) {
   void* const first = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (first == MAP_FAILED) fail_to_read(path, errno);
   first_ = {static_cast<const std::byte*>(first), Unmap{size}};
+  // what a clone without Git LFS has in place of a large file
+  constexpr std::string_view pointer = "version https://git-lfs.github.com/spec/";
+  if (size > pointer.size() && std::memcmp(first, pointer.data(), pointer.size()) == 0)
+    detail::fail<FileError>(path, ": is a pointer of Git LFS, not the file; run git lfs pull in its folder");
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(without_links(path)) {

@@ -17,7 +17,7 @@
 namespace xgrad {
 namespace {
 
-using detail::in_quotes, detail::Pickle, detail::PickleValue, detail::type_name, detail::ZipDirectory;
+using detail::in_quotes, detail::Pickle, detail::PickleValue, detail::pickled_type, detail::ZipDirectory;
 
 /// torch's names of a type and of its storages; those without the latter lie in untyped storages.
 struct TorchType {
@@ -159,7 +159,7 @@ class StateDictReader {
       return pickle;
     };
     if (const Pickle number = next(); !is_magic(number.result()))
-      fail("must begin with torch.save's number, got ", type_name(number.result()));
+      fail("must begin with torch.save's number, got ", pickled_type(number.result()));
     if (const Pickle version = next(); !is_known_version(version.result()))
       fail("must have the version 1001 of torch.save's format");
     if (const Pickle system = next(); !is_little_endian(system.result()))
@@ -168,7 +168,7 @@ class StateDictReader {
     find_storages(dict);
     const Pickle keys = next();
     const auto* const list = keys.result().get_if<PickleValue::List>();
-    if (list == nullptr) fail("must have a list of its storages, got ", type_name(keys.result()));
+    if (list == nullptr) fail("must have a list of its storages, got ", pickled_type(keys.result()));
     for (const PickleValue* const item : list->items) {
       const auto* const key = item->get_if<std::string_view>();
       const auto found = key == nullptr ? storages_.end() : storages_.find(*key);
@@ -249,13 +249,13 @@ class StateDictReader {
 
   std::vector<TensorView> tensors_of(const PickleValue& state) {
     const auto* const dict = state.get_if<PickleValue::Dict>();
-    if (dict == nullptr) fail("must hold a state dict, tensors by name, got ", type_name(state));
+    if (dict == nullptr) fail("must hold a state dict, tensors by name, got ", pickled_type(state));
     std::vector<TensorView> tensors;
     std::unordered_set<std::string_view> names;
     for (const auto& [key, value] : dict->items) {
       const auto* const name = key->get_if<std::string_view>();
       if (name == nullptr)
-        fail("must hold a state dict, tensors by name, got a name that is ", type_name(*key));
+        fail("must hold a state dict, tensors by name, got a name that is ", pickled_type(*key));
       if (!names.insert(*name).second) fail("the name ", in_quotes(*name), " must be unique, got it twice");
       tensors.push_back(tensor_of(*name, *value));
     }
@@ -272,7 +272,7 @@ class StateDictReader {
     }
     const Rebuild* const rebuild = call == nullptr ? nullptr : rebuild_named(call->function);
     if (rebuild == nullptr)
-      refuse("must be a tensor, got ", type_name(value),
+      refuse("must be a tensor, got ", pickled_type(value),
              value.get_if<PickleValue::Dict>() == nullptr ? "" : "; only a state dict itself is read");
     const auto& arguments = call->arguments->get_if<PickleValue::Tuple>()->items;
     if (arguments.size() < rebuild->fewest || arguments.size() > rebuild->most)
@@ -282,7 +282,7 @@ class StateDictReader {
       refuse("must be stored as it is, got metadata such as conj or neg");
 
     if (arguments[0]->get_if<PickleValue::Persistent>() == nullptr)
-      refuse("must have a storage, got ", type_name(*arguments[0]));
+      refuse("must have a storage, got ", pickled_type(*arguments[0]));
     const Storage& storage = storages_.at(storage_of(*arguments[0]).first);
     std::optional<DType> dtype = storage.dtype;
     if (rebuild->dtype != 0) {

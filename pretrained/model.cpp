@@ -38,12 +38,14 @@ void detail::load(const std::string& folder, const LoadOptions& options, const c
     config.id2label = *options.labels;
   }
   build(config, weights);
-  for (const std::string& note : weights.notes()) {
-    if (options.note) {
-      options.note(note);
-    } else {
-      std::fprintf(stderr, "%s\n", note.c_str());
-    }
+  for (const std::string& note : weights.notes()) tell(options, note);
+}
+
+void detail::tell(const LoadOptions& options, const std::string& note) {
+  if (options.note) {
+    options.note(note);
+  } else {
+    std::fprintf(stderr, "%s\n", note.c_str());
   }
 }
 

@@ -29,6 +29,8 @@ template <class T>
 SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, const LoadOptions& options) {
   Encoder<T> encoder = Encoder<T>::from_folder(folder, options);
   auto modules = std::make_shared<const detail::SentenceModules<T>>(folder, encoder.config().hidden_size);
+  if (modules->files.empty())
+    detail::tell(options, folder + ": without modules.json, a vector is the mean of the text's tokens");
   auto texts = std::make_shared<const detail::TextOptions>(folder);
   Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers, .note = options.note});
   std::vector<std::string> names = modules->files;

@@ -1,9 +1,12 @@
 #include "command_line.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <filesystem>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <xgrad/base/detail/launcher.hpp>
@@ -83,6 +86,22 @@ Option* Option::excludes(Option* other) {
   return this;
 }
 
+namespace {
+
+// CLI11 takes "[MASK] and [MASK]" for a list, unless something stands before the bracket.
+constexpr char mark = '\1';
+
+std::string with_mark(const std::string& argument) {
+  const bool looks_like_list = argument.starts_with('[') || argument.starts_with(mark);
+  return looks_like_list && argument.ends_with(']') ? mark + argument : argument;
+}
+
+std::string without_mark(const std::string& argument) {
+  return argument.starts_with(mark) && argument.ends_with(']') ? argument.substr(1) : argument;
+}
+
+}  // namespace
+
 struct CommandLine::Parts {
   explicit Parts(const std::string& description) : app(description) {}
 
@@ -101,7 +120,9 @@ CommandLine::~CommandLine() = default;
 
 template <class T>
 Option* CommandLine::add_option(const std::string& name, T& variable, const std::string& help) {
-  return parts_->keep(parts_->app.add_option(name, variable, help));
+  CLI::Option* const option = parts_->app.add_option(name, variable, help);
+  option->transform(without_mark, "");
+  return parts_->keep(option);
 }
 
 // What the programs have; of the unsigned types std::size_t and std::uint64_t, whatever they are.
@@ -131,8 +152,12 @@ Option* CommandLine::get_option(const std::string& name) {
 std::optional<int> CommandLine::parse(int argc, char** argv) {
   CLI::App& app = parts_->app;
   const std::string name = std::filesystem::path(argv[0]).filename().string();
+  std::vector<std::string> arguments(argv, argv + argc);
+  std::transform(arguments.begin() + 1, arguments.end(), arguments.begin() + 1, with_mark);
+  std::vector<const char*> texts;
+  for (const std::string& argument : arguments) texts.push_back(argument.c_str());
   try {
-    app.parse(argc, argv);
+    app.parse(argc, texts.data());
     return std::nullopt;
   } catch (const CLI::Success& asked) {
     return is_first_rank() ? finish(name, app.exit(asked)) : 0;
@@ -141,7 +166,8 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
     const std::vector<std::string> unknown = app.remaining();
     if (is_first_rank()) {
       std::cerr << name << ": "
-                << (unknown.empty() ? error.what() : "there is no argument '" + unknown.front() + "'")
+                << (unknown.empty() ? error.what()
+                                    : "there is no argument '" + without_mark(unknown.front()) + "'")
                 << "; --help lists the arguments\n";
     }
     return 2;

@@ -13,6 +13,7 @@
 #include "../common/columns.hpp"
 #include "../common/command_line.hpp"
 #include "../common/program.hpp"
+#include "../corpora/utf8.hpp"
 #include "common/texts.hpp"
 
 using namespace apps;
@@ -73,7 +74,7 @@ int main(int argc, char** argv) {
         if (std::ranges::find(encoding.ids, mask) == encoding.ids.end())
           throw std::runtime_error("a text must have the mask " + tokenizer.token(mask) + " among the " +
                                    std::to_string(model.config().max_length()) +
-                                   " tokens that the model takes, got \"" + text + "\"");
+                                   " tokens that the model takes, got " + printable(text));
         const Variable<float> probabilities = softmax(model(batch), 2);
         std::printf("%s\n", text.c_str());
         for (std::size_t place = 0; place < encoding.size(); ++place) {

@@ -264,20 +264,20 @@ class PickleMachine {
   void push_persistent() {
     PickleValue* const id = pop();
     if (id->get_if<PickleValue::Tuple>() == nullptr)
-      refuse("the pickle must name its storages by tuples, got ", type_name(*id));
+      refuse("the pickle must name its storages by tuples, got ", pickled_type(*id));
     push(PickleValue::Persistent{id});
     persistent_.push_back(stack_.back());
   }
 
   void append(const std::vector<PickleValue*>& items) {
     auto* const list = std::get_if<PickleValue::List>(&top()->content);
-    if (list == nullptr) refuse("the pickle appends to ", type_name(*top()), ", which is not a list");
+    if (list == nullptr) refuse("the pickle appends to ", pickled_type(*top()), ", which is not a list");
     list->items.insert(list->items.end(), items.begin(), items.end());
   }
 
   void set_items(const std::vector<PickleValue*>& items) {
     auto* const dict = std::get_if<PickleValue::Dict>(&top()->content);
-    if (dict == nullptr) refuse("the pickle sets items of ", type_name(*top()), ", which is not a dict");
+    if (dict == nullptr) refuse("the pickle sets items of ", pickled_type(*top()), ", which is not a dict");
     if (items.size() % 2 != 0) refuse("the pickle must set items by pairs of a key and a value");
     for (std::size_t i = 0; i < items.size(); i += 2) dict->items.emplace_back(items[i], items[i + 1]);
   }
@@ -303,7 +303,7 @@ class PickleMachine {
     const auto* const global = function->get_if<PickleValue::Global>();
     const auto* const tuple = arguments->get_if<PickleValue::Tuple>();
     if (global == nullptr || tuple == nullptr)
-      refuse("the pickle calls ", type_name(*function), " with ", type_name(*arguments),
+      refuse("the pickle calls ", pickled_type(*function), " with ", pickled_type(*arguments),
              ", must be a function and a tuple");
     if (!global->is("collections", "OrderedDict")) return push(PickleValue::Call{*global, arguments});
     std::optional<PickleValue::Dict> dict = ordered_dict(*tuple);
@@ -316,7 +316,7 @@ class PickleMachine {
     pop();
     const auto* const dict = top()->get_if<PickleValue::Dict>();
     if (dict == nullptr || !dict->ordered)
-      refuse("the pickle sets the state of ", type_name(*top()),
+      refuse("the pickle sets the state of ", pickled_type(*top()),
              ", must be that of a collections.OrderedDict");
   }
 
@@ -340,7 +340,7 @@ class PickleMachine {
 
 }  // namespace
 
-std::string type_name(const PickleValue& value) {
+std::string pickled_type(const PickleValue& value) {
   if (const auto* const global = value.get_if<PickleValue::Global>()) return full_name(*global);
   if (const auto* const call = value.get_if<PickleValue::Call>())
     return "a call of " + full_name(call->function);

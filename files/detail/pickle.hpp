@@ -59,7 +59,7 @@ struct PickleValue {
 };
 
 /// The type of an object as errors name it: "a dict".
-std::string type_name(const PickleValue& value);
+std::string pickled_type(const PickleValue& value);
 
 /// A pickle of protocol 2 or 3, of the opcodes that torch.save writes for a state dict. Nothing is run or
 /// imported: a call is recorded as it is, except that of collections.OrderedDict.

@@ -369,6 +369,10 @@ TEST(Safetensors, WhatIsNoReadableFileIsRefused) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {pipe, temporary.path("."), std::string("/dev/zero")})
     EXPECT_EQ(message_of<FileError>([&] { SafetensorsFile file(path); }), path + ": must be a regular file");
+  const std::string pointer = temporary.write(
+      "model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 90868376\n");
+  EXPECT_EQ(message_of<FileError>([&] { SafetensorsFile file(pointer); }),
+            pointer + ": is a pointer of Git LFS, not the file; run git lfs pull in its folder");
 }
 
 // ---- types ----

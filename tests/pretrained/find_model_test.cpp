@@ -139,6 +139,11 @@ TEST_F(FindModelTest, RefusesFilesAndAdapters) {
       adapter +
           ": must be a whole model, got an adapter of \"org/base\", which is not supported; save both as one "
           "from Python with model.merge_and_unload()");
+  folder_.write("adapter/config.json", "{}");
+  EXPECT_TRUE(message_of<FileError>([&] {
+                Encoder<float>::from_folder(adapter);
+              }).starts_with(adapter + ": must be a whole model, got an adapter"))
+      << "beside a model whose numbers it changes";
 }
 
 }  // namespace

@@ -31,6 +31,14 @@ TEST(TokenizeTest, PrintsTokensIdsAndPlaces) {
   EXPECT_EQ(output_of("tokenize " + folder + " --second feet 'my shoes'"),
             "[CLS] my shoe ##s [SEP] feet [SEP]\n");
   EXPECT_EQ(output_of("tokenize " + folder + " --max-length 3 'my shoes'"), "[CLS] my [SEP]\n");
+  EXPECT_EQ(output_of("tokenize " + folder + " '[MASK] my, [MASK]'"), "[CLS] [MASK] my , [MASK] [SEP]\n")
+      << "no list";
+  EXPECT_EQ(output_of("tokenize " + folder + " '[a, b]' my --second '[feet]'"),
+            output_of("tokenize " + folder + " --second='[feet]' '[a, b]' my"));
+  EXPECT_EQ(output_of("tokenize " + folder + " '[my, feet]' my | wc -l"), "2\n");
+  const ProgramResult marked =
+      xgrad_tests::run_command("printf '\\357\\273\\277my\\n' | " XGRAD_PROGRAMS_DIR "/tokenize " + folder);
+  EXPECT_EQ(marked.output, "[CLS] my [SEP]\n");
   const ProgramResult piped =
       xgrad_tests::run_command("printf 'my\\r\\n\\nfeet' | " XGRAD_PROGRAMS_DIR "/tokenize " + folder);
   EXPECT_EQ(piped.output, "[CLS] my [SEP]\n[CLS] [SEP]\n[CLS] feet [SEP]\n");

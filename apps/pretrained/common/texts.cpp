@@ -1,6 +1,7 @@
 #include "texts.hpp"
 
 #include <iostream>
+#include <string_view>
 
 namespace apps {
 
@@ -10,8 +11,11 @@ void for_each_text(const std::vector<std::string>& given, std::size_t at_once,
     use(given);
     return;
   }
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   std::vector<std::string> lines;
-  for (std::string line; std::getline(std::cin, line);) {
+  bool is_first = true;
+  for (std::string line; std::getline(std::cin, line); is_first = false) {
+    if (is_first && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
     if (line.ends_with('\r')) line.pop_back();
     lines.push_back(line);
     if (lines.size() < at_once) continue;

@@ -19,7 +19,7 @@ void check_folder(const std::string& folder) {
         "tokenizer, got a file; save one from Python with "
         "model.save_pretrained(folder) and tokenizer.save_pretrained(folder)");
   const std::string adapter = folder + "/adapter_config.json";
-  if (xgrad::detail::exists(folder + "/config.json") || !xgrad::detail::exists(adapter)) return;
+  if (!xgrad::detail::exists(adapter)) return;
   const auto base = Json::read(adapter).find("base_model_name_or_path");
   xgrad::detail::fail<FileError>(
       folder, ": must be a whole model, got an adapter",
