@@ -34,7 +34,8 @@ void CsvReader::read_field(std::string& text, std::size_t& place, std::vector<st
     field.append(text, place, quote - place);
     if (quote == text.npos) {
       std::string more;
-      if (!lines_.next(more)) lines_.fail("a quote must be closed", text.substr(begin));
+      if (!lines_.next(more))
+        lines_.fail("the quote in line " + std::to_string(line_) + " must be closed", text.substr(begin));
       if (text.size() + more.size() > max_line_bytes)
         lines_.fail("a record must have at most " + std::to_string(max_line_bytes) + " bytes", text);
       place = text.size() + 1;

@@ -130,7 +130,7 @@ std::vector<std::string> Weights::notes() const {
     if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
     notes.push_back(text + what);
   };
-  note(fresh_, " get initial values, as the folder does not have them");
+  note(fresh_, " get initial values, as the folder does not have them; train them before use");
   std::vector<std::string> left;
   for (const auto& [name, entry] : entries_) {
     if (!entry.taken) left.push_back(name);

@@ -140,7 +140,7 @@ TEST_F(LabelledTextsTest, ReadsCsv) {
   EXPECT_EQ(refusal("texts.csv", "text,label\n\"a\"b,c\n"),
             ":2: a closing quote must be followed by a separator or the end of the line, got \"\"a\"b,c\"");
   EXPECT_EQ(refusal("texts.csv", "text,label\n\"a\nb,c\n"),
-            ":4: a quote must be closed, got \"\"a\\x0Ab,c\"");
+            ":4: the quote in line 2 must be closed, got \"\"a\\x0Ab,c\"");
 }
 
 TEST_F(LabelledTextsTest, QuotesInLinesAreNotGuessed) {

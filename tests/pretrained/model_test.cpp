@@ -304,12 +304,10 @@ TEST(ModelFolderTest, AHeadThatIsMissingStartsFreshAndSaysSo) {
   const auto model =
       TokenClassifier<float>::from_folder(model_folder("bert_sentence"), notes.options({{"A", "B", "C"}}));
   const std::string folder = model_folder("bert_sentence");
-  EXPECT_EQ(
-      notes.all,
-      (std::vector<std::string>{
-          folder +
-              ": classifier.weight, classifier.bias get initial values, as the folder does not have them",
-          folder + ": pooler.dense.bias, pooler.dense.weight are not used"}));
+  EXPECT_EQ(notes.all,
+            (std::vector<std::string>{folder + ": classifier.weight, classifier.bias get initial values, as "
+                                               "the folder does not have them; train them before use",
+                                      folder + ": pooler.dense.bias, pooler.dense.weight are not used"}));
   EXPECT_EQ(xgrad::to_string(model(some_input()).shape()), "(2, 5, 3)");
   EXPECT_EQ(model.config().id2label, (std::vector<std::string>{"A", "B", "C"}));
   const auto state = model.state_dict();
@@ -326,11 +324,9 @@ TEST(ModelFolderTest, OtherLabelsStartTheHeadFresh) {
   const auto same = SequenceClassifier<float>::from_folder(folder, notes.options({{"x", "y", "z"}}));
   EXPECT_TRUE(notes.all.empty());
   const auto other = SequenceClassifier<float>::from_folder(folder, notes.options({{"x", "y"}}));
-  EXPECT_EQ(
-      notes.all,
-      (std::vector<std::string>{
-          folder +
-          ": classifier.weight, classifier.bias get initial values, as the folder does not have them"}));
+  EXPECT_EQ(notes.all,
+            (std::vector<std::string>{folder + ": classifier.weight, classifier.bias get initial values, as "
+                                               "the folder does not have them; train them before use"}));
   EXPECT_EQ(xgrad::to_string(other(some_input()).shape()), "(2, 2)");
   EXPECT_EQ(message_of<ValueError>([&] {
               SequenceClassifier<float>::from_folder(folder, {.labels = std::vector<std::string>{}});
