@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "../base/detail/folder_files.hpp"
+#include "../base/detail/tell.hpp"
 #include "../base/file.hpp"
 #include "../files/safetensors.hpp"
 #include "detail/family.hpp"
@@ -38,15 +39,7 @@ void detail::load(const std::string& folder, const LoadOptions& options, const c
     config.id2label = *options.labels;
   }
   build(config, weights);
-  for (const std::string& note : weights.notes()) tell(options, note);
-}
-
-void detail::tell(const LoadOptions& options, const std::string& note) {
-  if (options.note) {
-    options.note(note);
-  } else {
-    std::fprintf(stderr, "%s\n", note.c_str());
-  }
+  for (const std::string& note : weights.notes()) xgrad::detail::tell(options.note, note);
 }
 
 void detail::build_fresh(const std::function<void(Weights&)>& build, const Config& config) {

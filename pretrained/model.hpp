@@ -54,9 +54,6 @@ void save_folder(const Model<T>& model, const std::string& folder);
 
 namespace detail {
 
-/// Reports a note for the user.
-void tell(const LoadOptions& options, const std::string& note);
-
 /// Calls build(config, weights) for a folder, and reports the notes.
 void load(const std::string& folder, const LoadOptions& options, const char* head,
           const std::function<void(const Config&, Weights&)>& build);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../base/detail/folder_files.hpp"
+#include "../base/detail/tell.hpp"
 #include "../base/error.hpp"
 #include "../graph/grad_mode.hpp"
 #include "../ops/index/indexing.hpp"
@@ -30,7 +31,8 @@ SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, 
   Encoder<T> encoder = Encoder<T>::from_folder(folder, options);
   auto modules = std::make_shared<const detail::SentenceModules<T>>(folder, encoder.config().hidden_size);
   if (modules->files.empty())
-    detail::tell(options, folder + ": without modules.json, a vector is the mean of the text's tokens");
+    xgrad::detail::tell(options.note,
+                        folder + ": without modules.json, a vector is the mean of the text's tokens");
   auto texts = std::make_shared<const detail::TextOptions>(folder);
   Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers, .note = options.note});
   std::vector<std::string> names = modules->files;

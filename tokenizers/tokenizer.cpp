@@ -1,10 +1,10 @@
 #include "tokenizer.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 #include "../base/detail/folder_files.hpp"
+#include "../base/detail/tell.hpp"
 #include "../base/error.hpp"
 #include "detail/decoders.hpp"
 #include "detail/files/model_folder.hpp"
@@ -331,13 +331,7 @@ Tokenizer Tokenizer::from_folder(const std::string& folder, const TokenizerOptio
                                               "tokenizer.model"};
   detail::check_folder(folder);
   Pipeline pipeline = detail::read_pipeline(folder, options.lowercase);
-  for (const std::string& note : pipeline.notes) {
-    if (options.note) {
-      options.note(note);
-    } else {
-      std::fprintf(stderr, "%s\n", note.c_str());
-    }
-  }
+  for (const std::string& note : pipeline.notes) xgrad::detail::tell(options.note, note);
   return Tokenizer(std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, names}}));
 }
 

@@ -52,6 +52,13 @@ SequenceForm dense_sequences(const Config& config, HiddenAct act) {
       .classifier = "classifier.out_proj"};
 }
 
+TransformForm dense_prediction(const Config& config) {
+  return {.dense = "lm_head.dense",
+          .norm = "lm_head.layer_norm",
+          .act = HiddenAct::gelu,
+          .out = config.embedding_size};
+}
+
 TokenForm plain_tokens(const Config& config) { return {.drop = config.classifier_dropout}; }
 
 TokenForm plain_answers(const Config&) { return {.classifier = "qa_outputs"}; }

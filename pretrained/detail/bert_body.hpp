@@ -46,6 +46,17 @@ inline constexpr BlockNames bert_names{
     "attention.self.query",       "attention.self.key", "attention.self.value", "attention.output.dense",
     "attention.output.LayerNorm", "intermediate.dense", "output.dense",         "output.LayerNorm"};
 
+/// Of blocks with a gate, in transformers 5.
+inline constexpr BlockNames gated_names{.query = "self_attn.q_proj",
+                                        .key = "self_attn.k_proj",
+                                        .value = "self_attn.v_proj",
+                                        .out = "self_attn.o_proj",
+                                        .norm1 = "post_attention_layernorm",
+                                        .up = "mlp.up_proj",
+                                        .down = "mlp.down_proj",
+                                        .norm2 = "post_mlp_layernorm",
+                                        .gate = "mlp.gate_proj"};
+
 inline constexpr BertForm bert_form{.names = bert_names, .layers = "encoder.layer."};
 
 /// The sizes of a config's blocks.

@@ -138,6 +138,8 @@ void absolute_positions(Fields& fields);
 SequenceForm pooled_sequences(const Config& config);
 /// x_0 through a layer of its own: RoBERTa's head of sequences.
 SequenceForm dense_sequences(const Config& config, HiddenAct act);
+/// norm(gelu(dense(x))): RoBERTa's head of words.
+TransformForm dense_prediction(const Config& config);
 TokenForm plain_tokens(const Config& config);
 TokenForm plain_answers(const Config& config);
 

@@ -8,15 +8,7 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr BertForm gte_form{.names = {.query = "self_attn.q_proj",
-                                      .key = "self_attn.k_proj",
-                                      .value = "self_attn.v_proj",
-                                      .out = "self_attn.o_proj",
-                                      .norm1 = "post_attention_layernorm",
-                                      .up = "mlp.up_proj",
-                                      .down = "mlp.down_proj",
-                                      .norm2 = "post_mlp_layernorm",
-                                      .gate = "mlp.gate_proj"},
+constexpr BertForm gte_form{.names = gated_names,
                             .layers = "layers.",
                             .drops_inner = true,
                             .positions = Positions::rotary,
@@ -75,11 +67,9 @@ constexpr FamilyInfo gte_spelling(Family family, const char* model_type, const c
           .double_body = make_bert_body<double, gte_form>,
           .prediction =
               [](const Config& config) {
-                return TransformForm{
-                    .dense = "lm_head.dense",
-                    .norm = "lm_head.layer_norm",
-                    .act = config.model_type == Family::gte ? HiddenAct::gelu : config.hidden_act,
-                    .out = config.hidden_size};
+                TransformForm form = dense_prediction(config);
+                if (config.model_type == Family::gte_new) form.act = config.hidden_act;
+                return form;
               },
           .prediction_bias = "lm_head.decoder.bias",
           .decoder = "lm_head.decoder.weight",

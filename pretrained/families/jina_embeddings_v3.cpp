@@ -66,13 +66,7 @@ const FamilyInfo jina_embeddings_v3{
     .broken_rule = broken_rotary_rule,
     .float_body = make_bert_body<float, jina_form>,
     .double_body = make_bert_body<double, jina_form>,
-    .prediction =
-        [](const Config& config) {
-          return TransformForm{.dense = "lm_head.dense",
-                               .norm = "lm_head.layer_norm",
-                               .act = HiddenAct::gelu,
-                               .out = config.hidden_size};
-        },
+    .prediction = dense_prediction,
     .prediction_bias = "lm_head.bias",
     .decoder = "lm_head.decoder.weight",
     .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::tanh); },

@@ -85,13 +85,7 @@ const FamilyInfo mpnet{
     .first_position = [](const Config&) -> std::size_t { return 2; },
     .float_body = make_body<float, MPNetBody>,
     .double_body = make_body<double, MPNetBody>,
-    .prediction =
-        [](const Config& config) {
-          return TransformForm{.dense = "lm_head.dense",
-                               .norm = "lm_head.layer_norm",
-                               .act = HiddenAct::gelu,
-                               .out = config.hidden_size};
-        },
+    .prediction = dense_prediction,
     .prediction_bias = "lm_head.bias",
     .decoder = "lm_head.decoder.weight",
     .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::tanh); },

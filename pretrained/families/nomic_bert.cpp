@@ -6,15 +6,7 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-constexpr BertForm nomic_form{.names = {.query = "self_attn.q_proj",
-                                        .key = "self_attn.k_proj",
-                                        .value = "self_attn.v_proj",
-                                        .out = "self_attn.o_proj",
-                                        .norm1 = "post_attention_layernorm",
-                                        .up = "mlp.up_proj",
-                                        .down = "mlp.down_proj",
-                                        .norm2 = "post_mlp_layernorm",
-                                        .gate = "mlp.gate_proj"},
+constexpr BertForm nomic_form{.names = gated_names,
                               .layers = "layers.",
                               .positions = Positions::rotary,
                               .biases = {.attention = false, .up = false, .down = false}};

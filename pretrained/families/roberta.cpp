@@ -36,13 +36,7 @@ constexpr FamilyInfo roberta_relative(Family family, const char* model_type, con
           .first_position = behind_padding,
           .float_body = make_bert_body<float, roberta_form>,
           .double_body = make_bert_body<double, roberta_form>,
-          .prediction =
-              [](const Config& config) {
-                return TransformForm{.dense = "lm_head.dense",
-                                     .norm = "lm_head.layer_norm",
-                                     .act = HiddenAct::gelu,
-                                     .out = config.embedding_size};
-              },
+          .prediction = dense_prediction,
           .prediction_bias = "lm_head.bias",
           .decoder = "lm_head.decoder.weight",
           .sequences = [](const Config& config) { return dense_sequences(config, HiddenAct::tanh); },

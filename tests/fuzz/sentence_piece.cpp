@@ -2,10 +2,9 @@
 // seeds: tests/data/pretrained/tokenizers/sentencepiece_unigram
 // tests/data/pretrained/tokenizers/sentencepiece_bpe
 #include <xgrad/base/detail/protobuf.hpp>
-#include <xgrad/tokenizers/tokenizer.hpp>
 
-#include "model_folder.hpp"
 #include "protobuf_mutator.hpp"
+#include "tokenizer_folder.hpp"
 
 namespace {
 
@@ -48,17 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                               folder_of("spiece.model", "AlbertTokenizer"),
                                               folder_of("spiece.model", "T5Tokenizer")};
   const fuzz::InputFile input(data, size);
-  for (const fuzz::ModelFolder& folder : folders) {
-    std::optional<xgrad::tokenizers::Tokenizer> tokenizer;
-    if (!fuzz::accepts<xgrad::FileError>(
-            [&] { tokenizer = xgrad::tokenizers::Tokenizer::from_folder(folder.path()); }))
-      continue;
-    fuzz::accepts<xgrad::ValueError>([&] {
-      const auto encoding = tokenizer->encode("a <mask>\xc3\xa9  ab\xe2\x96\x81 12", "b</s>",
-                                              {.max_length = 12, .return_overflowing_tokens = true});
-      fuzz::require(encoding.size() <= 12, "an encoding is not longer than max_length");
-      tokenizer->decode(encoding.ids, false);
-    });
-  }
+  for (const fuzz::ModelFolder& folder : folders)
+    fuzz::read_and_split(folder, "a <mask>\xc3\xa9  ab\xe2\x96\x81 12", "b</s>");
   return 0;
 }

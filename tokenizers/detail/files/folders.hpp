@@ -3,11 +3,18 @@
 #include <string>
 
 #include "pipeline.hpp"
+#include "post_processor.hpp"
 #include "tokenizer_config.hpp"
 
 // Not installed: tokenizers by the files that a folder has. All functions throw FileError.
 
 namespace xgrad::tokenizers::detail {
+
+/// What a folder's files gave, with the tokens to find in texts, and with what its configuration says.
+Pipeline pipeline_of(TokenTable tokens, const std::vector<Declared>& added,
+                     std::optional<Normalizer> normalizer, decltype(Pipeline::model) model,
+                     PostProcessor post, decltype(Pipeline::decoder) decoder,
+                     const decltype(Pipeline::roles)& roles, const TokenizerConfig& config);
 
 /// By the tokenizer.json at the path.
 Pipeline read_tokenizer_json(const std::string& path, const TokenizerConfig& config);

@@ -16,7 +16,6 @@ Pipeline read_vocab_txt_folder(const std::string& folder, const TokenizerConfig&
   options.handle_chinese_chars = config.flag("tokenize_chinese_chars", true);
   options.lowercase = config.flag("do_lower_case", true);
   options.strip_accents = config.flag("strip_accents", options.lowercase);
-  const std::optional<Normalizer> normalizer = config.adapted(BertNormalizer(options));
   TokenIds vocab = read_vocab_txt(path);
   std::vector<Declared> added = config.tokens(vocab, bert_texts);
   const TokenIds new_ids = new_tokens(vocab, added);
@@ -27,20 +26,8 @@ Pipeline read_vocab_txt_folder(const std::string& folder, const TokenizerConfig&
   const std::uint32_t unk = required(roles, Role::unk, path, bert_texts);
   PostProcessor post = PostProcessor::bert(cls, sep);
   WordPiece model(tokens, prefix, unk, most_characters);
-  AddedMatchers matchers = add_matchers(tokens, added, normalizer);
-  return {.tokens = std::move(tokens),
-          .added = std::move(matchers.raw),
-          .added_normalized = std::move(matchers.normalized),
-          .normalizer = normalizer,
-          .model = std::move(model),
-          .single = std::move(post.single),
-          .pair = std::move(post.pair),
-          .trim_offsets = {},
-          .decoder = WordPieceDecoder{std::string(prefix), true},
-          .roles = roles,
-          .max_length = config.max_length(),
-          .truncation_side = config.side("truncation_side"),
-          .padding_side = config.side("padding_side")};
+  return pipeline_of(std::move(tokens), added, BertNormalizer(options), std::move(model), std::move(post),
+                     WordPieceDecoder{std::string(prefix), true}, roles, config);
 }
 
 Pipeline read_merges_folder(const std::string& folder, const TokenizerConfig& config) {
@@ -63,21 +50,9 @@ Pipeline read_merges_folder(const std::string& folder, const TokenizerConfig& co
   const std::uint32_t sep = required(roles, Role::sep, path, roberta_texts);
   PostProcessor post = PostProcessor::roberta(cls, sep);
   BytePairs model(tokens, read_merges_txt(merges), {.add_prefix_space = add_prefix_space}, merges);
-  const std::optional<Normalizer> normalizer = config.adapted(std::nullopt);
-  AddedMatchers matchers = add_matchers(tokens, added, normalizer);
-  return {.tokens = std::move(tokens),
-          .added = std::move(matchers.raw),
-          .added_normalized = std::move(matchers.normalized),
-          .normalizer = normalizer,
-          .model = std::move(model),
-          .single = std::move(post.single),
-          .pair = std::move(post.pair),
-          .trim_offsets = TrimOffsets{add_prefix_space},
-          .decoder = ByteLevelDecoder{},
-          .roles = roles,
-          .max_length = config.max_length(),
-          .truncation_side = config.side("truncation_side"),
-          .padding_side = config.side("padding_side")};
+  post.trim_offsets = TrimOffsets{add_prefix_space};
+  return pipeline_of(std::move(tokens), added, std::nullopt, std::move(model), std::move(post),
+                     ByteLevelDecoder{}, roles, config);
 }
 
 }  // namespace xgrad::tokenizers::detail

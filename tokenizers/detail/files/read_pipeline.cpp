@@ -1,7 +1,30 @@
+#include <utility>
+
 #include "../../../base/error.hpp"
 #include "folders.hpp"
 
 namespace xgrad::tokenizers::detail {
+
+Pipeline pipeline_of(TokenTable tokens, const std::vector<Declared>& added,
+                     std::optional<Normalizer> normalizer, decltype(Pipeline::model) model,
+                     PostProcessor post, decltype(Pipeline::decoder) decoder,
+                     const decltype(Pipeline::roles)& roles, const TokenizerConfig& config) {
+  normalizer = config.adapted(std::move(normalizer));
+  AddedMatchers matchers = add_matchers(tokens, added, normalizer);
+  return {.tokens = std::move(tokens),
+          .added = std::move(matchers.raw),
+          .added_normalized = std::move(matchers.normalized),
+          .normalizer = std::move(normalizer),
+          .model = std::move(model),
+          .single = std::move(post.single),
+          .pair = std::move(post.pair),
+          .trim_offsets = post.trim_offsets,
+          .decoder = std::move(decoder),
+          .roles = roles,
+          .max_length = config.max_length(),
+          .truncation_side = config.side("truncation_side"),
+          .padding_side = config.side("padding_side")};
+}
 
 Pipeline read_pipeline(const std::string& folder, bool lowers) {
   const TokenizerConfig config(folder, lowers);

@@ -131,26 +131,15 @@ Pipeline read_tokenizer_json(const std::string& path, const TokenizerConfig& con
     return read_word_piece(tokens, model, pre_tokenizer);
   };
   decltype(Pipeline::model) reads = read_model();
-  const std::optional<Normalizer> normalizer = config.adapted(read_normalizer(file.find("normalizer")));
   PostProcessor post = read_post_processor(tokens, file.find("post_processor"));
   const bool has_bert_texts = type == "WordPiece" || tokens.index(bert_texts.front());
   const auto roles = config.roles(tokens, has_bert_texts ? bert_texts : roberta_texts);
   std::vector<std::string> notes = config.contradictions(file, tokens);
-  AddedMatchers matchers = add_matchers(tokens, added, normalizer);
-  return {.tokens = std::move(tokens),
-          .added = std::move(matchers.raw),
-          .added_normalized = std::move(matchers.normalized),
-          .normalizer = normalizer,
-          .model = std::move(reads),
-          .single = std::move(post.single),
-          .pair = std::move(post.pair),
-          .trim_offsets = post.trim_offsets,
-          .decoder = read_decoder(file.find("decoder")),
-          .roles = roles,
-          .max_length = config.max_length(),
-          .truncation_side = config.side("truncation_side"),
-          .padding_side = config.side("padding_side"),
-          .notes = std::move(notes)};
+  Pipeline pipeline =
+      pipeline_of(std::move(tokens), added, read_normalizer(file.find("normalizer")), std::move(reads),
+                  std::move(post), read_decoder(file.find("decoder")), roles, config);
+  pipeline.notes = std::move(notes);
+  return pipeline;
 }
 
 }  // namespace xgrad::tokenizers::detail

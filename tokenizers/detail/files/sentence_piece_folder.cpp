@@ -281,21 +281,9 @@ Pipeline read_class(const SentencePieceClass& one, const std::string& path, cons
     metaspace.splits_spaces_first = metaspace.prepend == Metaspace::Prepend::always;
   }
   Unigram model(tokens, by_id, *unknown, false, metaspace);
-  const std::optional<Normalizer> normalizer = config.adapted(TextSteps(one.steps(file, config)));
-  AddedMatchers matchers = add_matchers(tokens, added, normalizer);
-  return {.tokens = std::move(tokens),
-          .added = std::move(matchers.raw),
-          .added_normalized = std::move(matchers.normalized),
-          .normalizer = normalizer,
-          .model = std::move(model),
-          .single = std::move(post.single),
-          .pair = std::move(post.pair),
-          .trim_offsets = {},
-          .decoder = MetaspaceDecoder{metaspace.blank, metaspace.prepend != Metaspace::Prepend::never},
-          .roles = roles,
-          .max_length = config.max_length(),
-          .truncation_side = config.side("truncation_side"),
-          .padding_side = config.side("padding_side")};
+  return pipeline_of(
+      std::move(tokens), added, TextSteps(one.steps(file, config)), std::move(model), std::move(post),
+      MetaspaceDecoder{metaspace.blank, metaspace.prepend != Metaspace::Prepend::never}, roles, config);
 }
 
 /// As sentencepiece reads it, which finds no control tokens in texts.
@@ -322,22 +310,8 @@ Pipeline read_own(const std::string& path, const TokenizerConfig& config) {
       .drops_blank = file.options.add_dummy_prefix || file.options.remove_extra_blanks,
       .drops_all_blanks = file.options.remove_extra_blanks};
   SentencePiece model(tokens, std::move(types), std::move(scores), std::move(file.options));
-  const std::optional<Normalizer> normalizer = config.adapted(std::nullopt);
-  AddedMatchers matchers = add_matchers(tokens, added, normalizer);
-  PostProcessor post;
-  return {.tokens = std::move(tokens),
-          .added = std::move(matchers.raw),
-          .added_normalized = std::move(matchers.normalized),
-          .normalizer = normalizer,
-          .model = std::move(model),
-          .single = std::move(post.single),
-          .pair = std::move(post.pair),
-          .trim_offsets = {},
-          .decoder = std::move(decoder),
-          .roles = roles,
-          .max_length = config.max_length(),
-          .truncation_side = config.side("truncation_side"),
-          .padding_side = config.side("padding_side")};
+  return pipeline_of(std::move(tokens), added, std::nullopt, std::move(model), PostProcessor(),
+                     std::move(decoder), roles, config);
 }
 
 }  // namespace

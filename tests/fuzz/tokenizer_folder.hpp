@@ -1,0 +1,28 @@
+#pragma once
+
+// Tokenizers of folders: what is read splits any text and puts it together again.
+
+#include <optional>
+#include <string_view>
+
+#include <xgrad/tokenizers/tokenizer.hpp>
+
+#include "model_folder.hpp"
+
+namespace fuzz {
+
+inline void read_and_split(const ModelFolder& folder, std::string_view text, std::string_view second) {
+  std::optional<xgrad::tokenizers::Tokenizer> tokenizer;
+  if (!accepts<xgrad::FileError>(
+          [&] { tokenizer = xgrad::tokenizers::Tokenizer::from_folder(folder.path()); }))
+    return;
+  accepts<xgrad::ValueError>([&] {
+    const auto encoding =
+        tokenizer->encode(text, second, {.max_length = 12, .return_overflowing_tokens = true});
+    require(encoding.size() <= 12, "an encoding is not longer than max_length");
+    tokenizer->decode(encoding.ids);
+    tokenizer->decode(encoding.ids, false);
+  });
+}
+
+}  // namespace fuzz
