@@ -238,7 +238,8 @@ int main(int argc, char** argv) {
       "nan, and metadata; inputs, outputs, operators and parameters (all as F32) of an ONNX file. Complex "
       "numbers and the floats of 4 and 6 bits have no range.");
   app.add_option("file", path, "An .npy, an .npz, an .onnx, a safetensors file, or torch's .bin, .pt or .pth")
-      ->required();
+      ->required()
+      ->path(apps::PathUse::input);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("inspect", [&] {
     inspect(path);

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> words;
   CommandLine app(
       "Answers for words, or for each word of its input, with a model that train_syllables --save wrote.");
-  app.add_option("model", path, "The file of the model")->required();
+  app.add_option("model", path, "The file of the model")->required()->path(PathUse::input);
   app.add_option("words", words, "Words; without any, those of the input");
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("label_words", [&] {

@@ -34,8 +34,8 @@ int main(int argc, char** argv) {
   apps::CommandLine app(
       "Makes an HTML report of one training run, or a comparison of several, from the .json files of "
       "--report or the .jsonl files of --log.");
-  app.add_option("RUN", paths, "Files, .json or .jsonl")->required();
-  app.add_option("-o,--output", out, "The HTML file to write")->required();
+  app.add_option("RUN", paths, "Files, .json or .jsonl")->required()->path(apps::PathUse::input);
+  app.add_option("-o,--output", out, "The HTML file to write")->required()->path(apps::PathUse::output);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("report", [&] {
     std::vector<std::pair<std::string, std::string>> runs;

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Tags the words of sentences, or of each line of its input, with a model that train_tagger --save "
       "wrote.");
-  app.add_option("model", path, "The file of the model")->required();
+  app.add_option("model", path, "The file of the model")->required()->path(PathUse::input);
   app.add_option("sentences", sentences, "Sentences; without any, the lines of the input");
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("tag_words", [&] {

@@ -218,12 +218,14 @@ int main(int argc, char** argv) {
       "Trains a small encoder to tell the number of syllables of a word from its letters, on the CMU "
       "Pronouncing Dictionary or on words of your own.");
   add_options(app, options);
-  app.add_option("--data", options.data, "Train on this file instead: a word and a label a line");
+  app.add_option("--data", options.data, "Train on this file instead: a word and a label a line")
+      ->path(PathUse::input);
   app.add_option("--patience", options.patience,
                  "Evaluations (one every 1000 steps) without progress before it stops")
       ->check(in_range<std::size_t>(1, 1000000))
       ->capture_default_str();
-  app.add_option("--save", options.save, "Save the model to this file, for label_words");
+  app.add_option("--save", options.save, "Save the model to this file, for label_words")
+      ->path(PathUse::output);
   app.add_option("words", options.words, "Words to answer for after the training");
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("train_syllables", options, run);

@@ -255,7 +255,8 @@ int main(int argc, char** argv) {
       "your own.");
   add_options(app, options);
   app.add_option("--data", options.data,
-                 "Train on the files of this folder instead: a sentence a line, of words such as house/NOUN");
+                 "Train on the files of this folder instead: a sentence a line, of words such as house/NOUN")
+      ->path(PathUse::input_folder);
   app.add_option("--dropout", options.dropout, "Dropout of the encoder")
       ->check(in_range<double>(0, 0.9))
       ->capture_default_str();
@@ -269,7 +270,7 @@ int main(int argc, char** argv) {
   app.add_option("--patience", options.patience, "Evaluations without progress before it stops")
       ->check(in_range<std::size_t>(1, 1000000))
       ->capture_default_str();
-  app.add_option("--save", options.save, "Save the model to this file, for tag_words");
+  app.add_option("--save", options.save, "Save the model to this file, for tag_words")->path(PathUse::output);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_training("train_tagger", options, run);
 }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <filesystem>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,14 @@ Option* Option::excludes(Option* other) {
   return this;
 }
 
+Option* Option::path(PathUse use) {
+  path_use_ = use;
+  const auto error = [](const std::string& text) {
+    return std::string(text.empty() ? "must not be empty" : "");
+  };
+  return check({error, ""});
+}
+
 namespace {
 
 // CLI11 takes "[MASK] and [MASK]" for a list, unless something stands before the bracket.
@@ -149,6 +158,16 @@ Option* CommandLine::get_option(const std::string& name) {
   return parts_->keep(parts_->app.get_option(name));
 }
 
+std::vector<NamedPath> CommandLine::paths() const {
+  std::vector<NamedPath> paths;
+  for (const Option& option : parts_->options) {
+    if (!option.path_use_) continue;
+    for (const std::string& path : option.option_->results())
+      paths.push_back({option.option_->get_name(), without_mark(path), *option.path_use_});
+  }
+  return paths;
+}
+
 std::optional<int> CommandLine::parse(int argc, char** argv) {
   CLI::App& app = parts_->app;
   const std::string name = std::filesystem::path(argv[0]).filename().string();
@@ -158,6 +177,7 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
   for (const std::string& argument : arguments) texts.push_back(argument.c_str());
   try {
     app.parse(argc, texts.data());
+    check_paths(paths());
     return std::nullopt;
   } catch (const CLI::Success& asked) {
     return is_first_rank() ? finish(name, app.exit(asked)) : 0;
@@ -170,6 +190,9 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
                                     : "there is no argument '" + without_mark(unknown.front()) + "'")
                 << "; --help lists the arguments\n";
     }
+    return 2;
+  } catch (const std::invalid_argument& error) {
+    if (is_first_rank()) std::cerr << name << ": " << error.what() << "; --help lists the arguments\n";
     return 2;
   }
 }

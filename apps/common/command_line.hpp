@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "paths.hpp"
+
 namespace CLI {
 class Option;
 }  // namespace CLI
@@ -51,11 +53,15 @@ class Option {
   Option* needs(Option* other);
   Option* excludes(Option* other);
 
+  /// The option takes paths, which must not be empty; parse() compares what is written with what is read.
+  Option* path(PathUse use);
+
  private:
   friend class CommandLine;
   explicit Option(CLI::Option* option) : option_(option) {}
 
   CLI::Option* option_;
+  std::optional<PathUse> path_use_;
 };
 
 /// The arguments of a program.
@@ -84,6 +90,8 @@ class CommandLine {
   std::optional<int> parse(int argc, char** argv);
 
  private:
+  std::vector<NamedPath> paths() const;
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

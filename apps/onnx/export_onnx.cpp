@@ -39,8 +39,9 @@ int main(int argc, char** argv) {
       "FILE.onnx, or to a folder for transformers.js, with onnx/model.onnx and the files of the tokenizer. "
       "Writes a model saved by train_tagger or train_syllables to FILE.onnx.");
   app.add_option("model", model, "A pretrained folder, its name in the hub's cache, or a safetensors file")
-      ->required();
-  app.add_option("out", out, "An .onnx file, or a folder")->required();
+      ->required()
+      ->path(apps::PathUse::input);
+  app.add_option("out", out, "An .onnx file, or a folder")->required()->path(apps::PathUse::output);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("export_onnx", [&] {
     if (!model.ends_with(".safetensors")) model = xgrad::pretrained::find_model(model);

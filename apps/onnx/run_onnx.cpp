@@ -62,17 +62,23 @@ int main(int argc, char** argv) {
   std::vector<std::string> inputs, outputs;
   const apps::Check named_file{[](const std::string& text) {
                                  const std::size_t end = text.find('=');
-                                 return end == text.npos || end == 0 ? "must be NAME=FILE, got " + text
-                                                                     : std::string();
+                                 const bool right = end != text.npos && end > 0 && end + 1 < text.size();
+                                 return right ? std::string() : "must be NAME=FILE, got " + text;
                                },
                                "NAME=FILE"};
   apps::CommandLine app("Runs an ONNX file. Prints all of its outputs, or saves those that --output names.");
-  app.add_option("file", path, "An .onnx file")->required();
+  app.add_option("file", path, "An .onnx file")->required()->path(apps::PathUse::input);
   app.add_option("--input", inputs, "An npy file for an input; once for each")->check(named_file);
   app.add_option("--output", outputs, "An npy file to write an output to")->check(named_file);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("run_onnx", [&] {
     const xgrad::NoGrad guard;
+    std::vector<apps::NamedPath> paths{{"file", path, apps::PathUse::input}};
+    for (const std::string& input : inputs)
+      paths.push_back({"--input", parts_of(input).second, apps::PathUse::input});
+    for (const std::string& output : outputs)
+      paths.push_back({"--output", parts_of(output).second, apps::PathUse::output});
+    apps::check_paths(paths);
     const xgrad::onnx::Graph<float> graph(path);
     Values<float> given;
     for (const std::string& input : inputs) {

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
       "Writes sentences of the Brown corpus, drawn at random, a line for each word, with its part of speech, "
       "and a "
       "blank line after each sentence.");
-  app.add_option("FILE", path, "The file to write")->required();
+  app.add_option("FILE", path, "The file to write")->required()->path(PathUse::output);
   app.add_option("--sentences", count, "Number of sentences; all if there are fewer")
       ->check(in_range<std::size_t>(1, 1'000'000))
       ->capture_default_str();

@@ -133,7 +133,9 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Prints the probabilities of the labels of each text, or of each line of the input; with a model whose "
       "head labels tokens, each word with its label.");
-  app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")->required();
+  app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")
+      ->required()
+      ->path(PathUse::input);
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   Option* const second =
       app.add_option("--second", options.second, "Classify each text with this second one");

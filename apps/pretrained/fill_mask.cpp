@@ -51,7 +51,9 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Prints the most probable words for each mask in a text, or in each line of the input; the mask is the "
       "tokenizer's, [MASK] or <mask>.");
-  app.add_option("DIR", folder, "The model's folder, or its name in the hub's cache")->required();
+  app.add_option("DIR", folder, "The model's folder, or its name in the hub's cache")
+      ->required()
+      ->path(PathUse::input);
   app.add_option("TEXT", texts, "Texts; without any, the lines of the input");
   app.add_option("--top", top, "Guesses for each mask")
       ->check(in_range<std::size_t>(1, 1000))

@@ -346,10 +346,15 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Fine-tunes a pretrained encoder to classify texts, in lines `text<TAB>label`, CSV or JSONL, or words, "
       "in lines of columns with the word first and its label last and a blank line after each sentence.");
-  app.add_option("DIR", options.model, "The folder of the model, or its name in the hub's cache")->required();
-  app.add_option("DATA", options.data, "The file of texts and labels")->required();
-  app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
-  app.add_option("--test", options.test, "Hold out the texts of this file instead of a tenth of DATA");
+  app.add_option("DIR", options.model, "The folder of the model, or its name in the hub's cache")
+      ->required()
+      ->path(PathUse::input);
+  app.add_option("DATA", options.data, "The file of texts and labels")->required()->path(PathUse::input);
+  app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")
+      ->required()
+      ->path(PathUse::output);
+  app.add_option("--test", options.test, "Hold out the texts of this file instead of a tenth of DATA")
+      ->path(PathUse::input);
   app.add_option(
          "--format", options.form.format,
          "Format of the files: lines, words, csv, tsv or jsonl; by default that of their names or lines")

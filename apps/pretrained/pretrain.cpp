@@ -296,10 +296,14 @@ int main(int argc, char** argv) {
       "your own.");
   app.add_option("model", options.model,
                  "The folder of the model, such as tiny_bert's, or its name in the hub's cache")
-      ->required();
+      ->required()
+      ->path(PathUse::input);
   app.add_option("--text", options.text,
-                 "Train on this file of texts separated by blank lines instead of the Brown corpus");
-  app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")->required();
+                 "Train on this file of texts separated by blank lines instead of the Brown corpus")
+      ->path(PathUse::input);
+  app.add_option("--save", options.save, "Save the model and its tokenizer to this folder")
+      ->required()
+      ->path(PathUse::output);
   app.add_option("--max-length", options.max_length,
                  "Maximum number of tokens of a piece of text; by default 128, or the maximum of the model "
                  "if that is less")

@@ -60,10 +60,11 @@ int run(const TinyBertOptions& options) {
 
 void add_options(CommandLine& app, TinyBertOptions& options) {
   const Check sizes = in_range<std::size_t>(1, 4096);
-  app.add_option("folder", options.folder, "The folder to write")->required();
+  app.add_option("folder", options.folder, "The folder to write")->required()->path(PathUse::output);
   app.add_option("--text", options.text,
                  "Take the vocabulary from this file of texts separated by blank lines instead of the Brown "
-                 "corpus");
+                 "corpus")
+      ->path(PathUse::input);
   app.add_option("--vocab-size", options.vocab_size,
                  "Number of tokens; at least the characters and special tokens, even if they are more")
       ->check(in_range<std::size_t>(1, 1000000))

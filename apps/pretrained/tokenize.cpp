@@ -76,7 +76,9 @@ int main(int argc, char** argv) {
   CommandLine app(
       "Prints the tokens of each text, or of each line of the input, as a pretrained model's tokenizer makes "
       "them.");
-  app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")->required();
+  app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")
+      ->required()
+      ->path(PathUse::input);
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   app.add_option("--second", options.second, "A second text, to encode each text as a pair with it");
   app.add_option("--max-length", options.max_length,

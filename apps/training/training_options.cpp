@@ -32,14 +32,17 @@ void add_options(CommandLine& app, RunOptions& options) {
   app.add_option("--shards", options.shards,
                  "Parts of a batch, which ranks share; 1, or 8 if there are several ranks")
       ->check(sizes);
-  app.add_option("--metrics", options.metrics, "Write the results to this JSON file");
-  app.add_option("--log", options.log, "Write a line of JSON for each step to this file");
+  app.add_option("--metrics", options.metrics, "Write the results to this JSON file")->path(PathUse::output);
+  app.add_option("--log", options.log, "Write a line of JSON for each step to this file")
+      ->path(PathUse::output);
   app.add_option(
-      "--report", options.report,
-      "Write an HTML report to this file: attention, graph, curves, parameters; or its data if the name "
-      "ends in .json");
+         "--report", options.report,
+         "Write an HTML report to this file: attention, graph, curves, parameters; or its data if the name "
+         "ends in .json")
+      ->path(PathUse::output);
   auto* checkpoint = app.add_option("--checkpoint", options.checkpoint,
-                                    "Save the run to this file every 1000 steps and at its end");
+                                    "Save the run to this file every 1000 steps and at its end")
+                         ->path(PathUse::output);
   app.add_flag("--resume", options.resume, "Resume the run saved in the file of --checkpoint")
       ->needs(checkpoint);
   app.add_option("--precision", options.precision,

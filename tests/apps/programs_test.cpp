@@ -1,5 +1,6 @@
 // What the programs do with arguments that cannot be, and with output that cannot be written.
 
+#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -108,6 +109,36 @@ TEST_F(SyllableProgramTest, AWordThatIsNotUtf8IsRefusedBeforeTheTraining) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.output, "train_syllables: characters: word must be valid UTF-8, got \"caf\\xE9\"\n");
   EXPECT_EQ(folder_.file_count(), 1u);
+}
+
+TEST_F(SyllableProgramTest, NoOutputOverwritesAnInputOrAnotherOutput) {
+  const std::string words = folder_.path("words"), before = xgrad_tests::read_bytes(words),
+                    link = folder_.path("link"), twin = folder_.path("twin");
+  std::filesystem::create_symlink(words, link);
+  std::filesystem::create_hard_link(words, twin);
+  const std::string spelled = folder_.path("./words");
+  for (const char* option : {"--metrics", "--log", "--checkpoint", "--report"}) {
+    for (const std::string& path : {words, link, twin, spelled}) {
+      const ProgramResult result = run_program(train_ + " " + option + " " + path + " 2>&1");
+      EXPECT_EQ(result.exit_code, 2);
+      EXPECT_EQ(result.output, std::string("train_syllables: ") + option + " " + path +
+                                   " would overwrite the input --data " + words +
+                                   "; --help lists the arguments\n");
+    }
+    EXPECT_EQ(run_program(train_ + " " + option + " '' 2>&1").output,
+              std::string("train_syllables: ") + option + ": must not be empty; --help lists the arguments\n");
+    EXPECT_EQ(run_program(train_ + " " + option + " " + model_ + " 2>&1").exit_code, 2) << "that of --save";
+  }
+  EXPECT_EQ(xgrad_tests::read_bytes(words), before);
+  EXPECT_FALSE(std::filesystem::exists(model_));
+  EXPECT_EQ(run_program("report " + words + " --output " + link + " 2>&1 >/dev/null").output,
+            "report: --output " + link + " would overwrite the input RUN " + words +
+                "; --help lists the arguments\n");
+  folder_.write("tagged/text", "a/DET house/NOUN ./.\n");
+  const std::string text = folder_.path("tagged/text");
+  EXPECT_EQ(run_program("train_tagger --data " + folder_.path("tagged") + " --save " + text + " 2>&1").output,
+            "train_tagger: --save " + text + " would overwrite the input --data " + folder_.path("tagged") +
+                "; --help lists the arguments\n");
 }
 
 /// A directory of one case of the program conformance, which is right as it is: the negative of (1, 2).

@@ -233,4 +233,23 @@ TEST_F(FineTuneTest, RefusesFilesThatDoNotFit) {
             true);
 }
 
+TEST_F(FineTuneTest, NoOutputOverwritesAnInputOrAFileOfTheModel) {
+  const std::string data = folder_.path("texts.tsv"), before = read_bytes(data),
+                    folder = model_folder("bert_sentence"), help = "; --help lists the arguments\n";
+  for (const std::string option : {"--checkpoint", "--metrics", "--log", "--report"}) {
+    EXPECT_EQ(error_of(command("bert_sentence", "texts.tsv", option + " " + data)),
+              "fine_tune: " + option + " " + data + " would overwrite the input DATA " + data + help);
+  }
+  const std::string config = folder + "/config.json", saved = folder_.path("out/config.json");
+  EXPECT_EQ(error_of(command("bert_sentence", "texts.tsv", "--metrics " + config)),
+            "fine_tune: --metrics " + config + " would overwrite the input DIR " + folder + help);
+  EXPECT_EQ(error_of(command("bert_sentence", "texts.tsv", "--metrics " + saved)),
+            "fine_tune: --save " + folder_.path("out") + " would overwrite --metrics " + saved + help);
+  EXPECT_EQ(read_bytes(data), before);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("out")));
+  EXPECT_EQ(error_of("fine_tune " + folder + " " + data + " --save ''"),
+            "fine_tune: --save: must not be empty" + help);
+  EXPECT_EQ(error_of("classify '' text"), "classify: DIR: must not be empty" + help);
+}
+
 }  // namespace
