@@ -188,6 +188,7 @@ int run(const SyllableOptions& options) {
   show_in_report(training_run, classifier, split.held_out.front());
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   if (!options.save.empty()) classifier.save(options.save);
+  training_run.tell_saved(log, options.save);
   const double reached = accuracy(model, held_out, options);
 
   std::printf("%s after %zu steps\n\nheld-out accuracy, %zu words:\n", outcome(log), log.steps,

@@ -217,6 +217,7 @@ int run(const TaggerOptions& options) {
   show_in_report(training_run, tagger, split.validation);
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   if (!options.save.empty()) tagger.save(options.save);
+  training_run.tell_saved(log, options.save);
 
   const Confusion test = confusion(tagger, split.test, options);
   const std::size_t unknown = test.all() - test.known;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
 
 namespace xgrad::pretrained {
@@ -33,6 +34,14 @@ Batch pad(const Tokenizer& tokenizer, std::vector<Encoding> encodings, const Pad
     std::ranges::copy(encodings[i].type_ids, types.data() + row);
   }
   return {{std::move(ids), std::move(mask), std::move(types)}, std::move(encodings)};
+}
+
+void check_vocabulary(const Tokenizer& tokenizer, const Config& config, const std::string& folder) {
+  const std::int64_t largest = tokenizer.largest_id();
+  if (static_cast<std::size_t>(largest) >= config.vocab_size)
+    xgrad::detail::fail<FileError>(folder, ": the tokenizer's ids must be below vocab_size in config.json, ",
+                                   config.vocab_size, ", got ", largest, " of ",
+                                   xgrad::detail::in_quotes(tokenizer.token(largest)));
 }
 
 }  // namespace xgrad::pretrained

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../tokenizers/tokenizer.hpp"
+#include "config.hpp"
 #include "input.hpp"
 
 namespace xgrad::pretrained {
@@ -31,5 +32,9 @@ Batch encode(const tokenizers::Tokenizer& tokenizer, std::span<const std::string
 /// length.
 Batch pad(const tokenizers::Tokenizer& tokenizer, std::vector<tokenizers::Encoding> encodings,
           const tokenizers::PadOptions& padding = {});
+
+/// Throws FileError, which names the folder, if an id of the tokenizer is not below the model's vocab_size.
+void check_vocabulary(const tokenizers::Tokenizer& tokenizer, const Config& config,
+                      const std::string& folder);
 
 }  // namespace xgrad::pretrained

@@ -1,7 +1,10 @@
 #include "config.hpp"
 
+#include <cctype>
 #include <initializer_list>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -178,6 +181,30 @@ std::string broken_rule(const Config& config) {
   return family.broken_rule == nullptr ? "" : family.broken_rule(config);
 }
 
+/// A broken rule with the file's names of the members that it names.
+std::string with_names_of_file(std::string rule, const Fields& fields, const Config& config) {
+  const std::pair<std::string_view, const std::size_t*> members[] = {
+      {"num_attention_heads", &config.num_attention_heads},
+      {"num_hidden_layers", &config.num_hidden_layers},
+      {"intermediate_size", &config.intermediate_size},
+      {"embedding_size", &config.embedding_size},
+      {"hidden_size", &config.hidden_size},
+      {"max_position_embeddings", &config.max_position_embeddings}};
+  const auto is_letter = [&](std::size_t i) {
+    return i < rule.size() && (std::isalnum(static_cast<unsigned char>(rule[i])) != 0 || rule[i] == '_');
+  };
+  for (const auto& [member, value] : members) {
+    const std::string name = fields.name_of(value);
+    if (name.empty()) continue;
+    for (std::size_t i = 0; (i = rule.find(member, i)) != rule.npos;) {
+      const bool is_whole = (i == 0 || !is_letter(i - 1)) && !is_letter(i + member.size());
+      if (is_whole) rule.replace(i, member.size(), name);
+      i += is_whole ? name.size() : 1;
+    }
+  }
+  return rule;
+}
+
 /// All fields of a family, read or written.
 void name_fields(Fields& fields, Config& config) {
   const FamilyInfo& family = info_of(config.model_type);
@@ -206,7 +233,8 @@ Config config_in(const Json& json) {
     fields.choice("problem_type", problem, problems());
     config.problem_type = problem;
   }
-  if (const std::string rule = broken_rule(config); !rule.empty()) json.fail(rule);
+  if (const std::string rule = broken_rule(config); !rule.empty())
+    json.fail(with_names_of_file(rule, fields, config));
   return config;
 }
 

@@ -74,7 +74,8 @@ CrossEncoder<T> CrossEncoder<T>::from_folder(const std::string& folder, const Lo
   auto classifier = SequenceClassifier<T>::from_folder(folder, options);
   const Activation activation = activation_of<T>(folder, classifier.config().id2label.size());
   Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers, .note = options.note});
-  std::vector<std::string> names = texts->files;
+  check_vocabulary(tokenizer, classifier.config(), folder);
+  std::vector<std::string> names = detail::TextOptions::files();
   names.emplace_back("modules.json");
   auto files = std::make_shared<const xgrad::detail::CopiedFiles>(folder, names);
   return {std::move(classifier), std::move(tokenizer), activation, std::move(texts), std::move(files)};
@@ -82,7 +83,9 @@ CrossEncoder<T> CrossEncoder<T>::from_folder(const std::string& folder, const Lo
 
 template <class T>
 void CrossEncoder<T>::save(const std::string& folder) const {
-  save_folder(classifier_, folder);
+  tokenizer_.check_save(folder);
+  files_->check(folder);
+  detail::save_with_modules(classifier_, folder);
   tokenizer_.save(folder);
   files_->write(folder);
 }

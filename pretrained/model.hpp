@@ -22,6 +22,9 @@ struct LoadOptions {
   std::optional<std::vector<std::string>> labels = {};
   /// Kind of labels of sequences; that of config.json if absent.
   std::optional<ProblemType> problem_type = {};
+  /// Whether parameters of a head that the folder does not have are an error; they are newly initialized
+  /// otherwise.
+  bool complete = false;
   /// Called with notes for the user: newly initialized and unused parameters. Printed on stderr if absent.
   std::function<void(const std::string&)> note = {};
 };
@@ -48,22 +51,32 @@ class Model : public Module<T> {
 };
 
 /// Writes config.json and model.safetensors ({"format": "pt"}, F32 or F64) for transformers; files of other
-/// names stay. Saving an unchanged model loaded from such a folder gives the same bytes. Throws FileError.
+/// names stay. Saving an unchanged model loaded from such a folder gives the same bytes. Throws FileError,
+/// also as check_save() does; if it fails, the folder's model is still there.
 template <class T>
 void save_folder(const Model<T>& model, const std::string& folder);
 
+/// Throws FileError if the folder holds a file of another model that would stay beside a saved one and be
+/// loaded in its place or with it: weights in parts or in torch's format, an adapter, modules.json. To be
+/// called before a long training.
+void check_save(const std::string& folder);
+
 namespace detail {
 
-/// Calls build(config, weights) for a folder, and reports the notes.
+/// save_folder for a folder that gets a modules.json, too.
+template <class T>
+void save_with_modules(const Model<T>& model, const std::string& folder);
+
+/// Calls build(config, weights), which returns the name of the class, for a folder, and reports the notes.
 void load(const std::string& folder, const LoadOptions& options, const char* head,
-          const std::function<void(const Config&, Weights&)>& build);
+          const std::function<std::string(const Config&, Weights&)>& build);
 
 /// Loads a model of class M from a folder. Throws FileError for unreadable or inconsistent files.
 template <class M>
 M from_folder(const std::string& folder, const LoadOptions& options, const char* head = "") {
   std::optional<M> model;
   load(folder, options, head,
-       [&](const Config& config, Weights& weights) { model.emplace(config, weights); });
+       [&](const Config& config, Weights& weights) { return model.emplace(config, weights).architecture(); });
   return std::move(*model);
 }
 

@@ -35,8 +35,9 @@ SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, 
                         folder + ": without modules.json, a vector is the mean of the text's tokens");
   auto texts = std::make_shared<const detail::TextOptions>(folder);
   Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers, .note = options.note});
+  check_vocabulary(tokenizer, encoder.config(), folder);
   std::vector<std::string> names = modules->files;
-  names.insert(names.end(), texts->files.begin(), texts->files.end());
+  names.insert(names.end(), detail::TextOptions::files().begin(), detail::TextOptions::files().end());
   SentenceEmbedder embedder(std::move(encoder), std::move(tokenizer), std::move(texts), std::move(modules));
   embedder.files_ = std::make_shared<const xgrad::detail::CopiedFiles>(folder, names);
   return embedder;
@@ -44,7 +45,9 @@ SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, 
 
 template <class T>
 void SentenceEmbedder<T>::save(const std::string& folder) const {
-  save_folder(encoder_, folder);
+  tokenizer_.check_save(folder);
+  files_->check(folder);
+  detail::save_with_modules(encoder_, folder);
   tokenizer_.save(folder);
   files_->write(folder);
   modules_->save(folder, encoder_.config().hidden_size);

@@ -323,16 +323,11 @@ struct Tokenizer::Impl {
 Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Tokenizer Tokenizer::from_folder(const std::string& folder, const TokenizerOptions& options) {
-  static const std::vector<std::string> names{"tokenizer.json",    "tokenizer_config.json",
-                                              "vocab.txt",         "vocab.json",
-                                              "merges.txt",        "special_tokens_map.json",
-                                              "added_tokens.json", "sentencepiece.bpe.model",
-                                              "spiece.model",      "spm.model",
-                                              "tokenizer.model"};
   detail::check_folder(folder);
   Pipeline pipeline = detail::read_pipeline(folder, options.lowercase);
   for (const std::string& note : pipeline.notes) xgrad::detail::tell(options.note, note);
-  return Tokenizer(std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, names}}));
+  return Tokenizer(
+      std::make_shared<const Impl>(Impl{std::move(pipeline), {folder, detail::tokenizer_files()}}));
 }
 
 Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
@@ -435,11 +430,19 @@ std::string Tokenizer::token(std::int64_t id) const {
 
 std::size_t Tokenizer::size() const { return impl_->pipeline.tokens.size(); }
 
+std::int64_t Tokenizer::largest_id() const {
+  const std::size_t count = size();
+  if (count == 0) throw ValueError("Tokenizer: the vocabulary must have a token, got none");
+  return impl_->pipeline.tokens[count - 1].id;
+}
+
 std::int64_t Tokenizer::cls_id() const { return impl_->id_of(Role::cls); }
 std::int64_t Tokenizer::sep_id() const { return impl_->id_of(Role::sep); }
 std::int64_t Tokenizer::pad_id() const { return impl_->id_of(Role::pad); }
 std::int64_t Tokenizer::unk_id() const { return impl_->id_of(Role::unk); }
 std::int64_t Tokenizer::mask_id() const { return impl_->id_of(Role::mask); }
+
+void Tokenizer::check_save(const std::string& folder) const { impl_->files.check(folder); }
 
 void Tokenizer::save(const std::string& folder) const { impl_->files.write(folder); }
 

@@ -151,6 +151,9 @@ class Tokenizer {
   /// The number of tokens. Ids may be larger if they have gaps.
   std::size_t size() const;
 
+  /// The largest id of a token. Throws ValueError without any.
+  std::int64_t largest_id() const;
+
   /// Ids of the special tokens; RoBERTa's <s> and </s> are cls and sep. Each throws ValueError if the token
   /// is missing in the vocabulary.
   std::int64_t cls_id() const;
@@ -159,8 +162,13 @@ class Tokenizer {
   std::int64_t unk_id() const;
   std::int64_t mask_id() const;
 
-  /// Writes the files that it was read from into a folder, which is created if missing. Throws FileError.
+  /// Writes the files that it was read from into a folder, which is created if missing. Throws FileError,
+  /// also for a folder with another file of a tokenizer, which would be read with them.
   void save(const std::string& folder) const;
+
+  /// Throws FileError for a folder with another file of a tokenizer, as save() does; to be called before a
+  /// long training.
+  void check_save(const std::string& folder) const;
 
   /// The maximum input length in tokenizer_config.json (model_max_length), including special tokens. encode()
   /// ignores it unless it is passed as EncodeOptions::max_length.

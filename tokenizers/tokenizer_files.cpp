@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@
 #include "../base/detail/json_text.hpp"
 #include "../base/error.hpp"
 #include "../base/file.hpp"
+#include "detail/files/model_folder.hpp"
 #include "detail/unicode/unicode.hpp"
 
 namespace xgrad::tokenizers {
@@ -137,6 +139,11 @@ ordered_json tokenizer_config(const WordPieceFileOptions& options) {
 void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
                       const WordPieceFileOptions& options) {
   check(vocabulary);
+  std::vector<std::string> others = detail::tokenizer_files();
+  std::erase_if(others, [](const std::string& name) {
+    return name == "vocab.txt" || name == "tokenizer_config.json" || name == "tokenizer.json";
+  });
+  xgrad::detail::refuse_leftovers(folder, others);
   make_folder(folder);
   std::string lines;
   for (const std::string& token : vocabulary) lines += token + '\n';

@@ -20,7 +20,7 @@ struct WordPieceFileOptions {
 ///
 /// Throws ValueError, before writing, for a vocabulary without [PAD], [UNK], [CLS], [SEP] or [MASK], and for
 /// a token that is empty, a duplicate, not UTF-8 or contains white space; FileError for files that cannot be
-/// written.
+/// written, and for other files of a tokenizer in the folder.
 void write_word_piece(const std::string& folder, std::span<const std::string> vocabulary,
                       const WordPieceFileOptions& options = {});
 

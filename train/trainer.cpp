@@ -94,6 +94,7 @@ TrainingLog fit_this_rank(std::size_t steps, const std::function<StepResult(std:
       log.stopped = !options.evaluate(log.steps);
     }
     log.interrupted = guard.interrupted();
+    if (log.interrupted) log.signal = guard.signal();
     bool failed = metrics.failed();
     agree(options.ranks, {&log.stopped, &log.interrupted, &failed});
     const bool last = log.steps == steps || log.interrupted || log.stopped || failed;

@@ -60,6 +60,7 @@ struct TrainingLog {
   std::size_t steps = 0;       ///< in total, including those before first_step
   double seconds = 0;
   bool interrupted = false;  ///< by SIGINT, SIGTERM or SIGHUP
+  int signal = 0;            ///< the one that interrupted it on this rank; 0 if it came to another one
   bool stopped = false;      ///< by evaluate()
 };
 

@@ -175,6 +175,9 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
   std::transform(arguments.begin() + 1, arguments.end(), arguments.begin() + 1, with_mark);
   std::vector<const char*> texts;
   for (const std::string& argument : arguments) texts.push_back(argument.c_str());
+  const auto refuse = [&](const std::string& what) {
+    if (is_first_rank()) std::cerr << name << ": " << what << "; --help lists the arguments\n";
+  };
   try {
     app.parse(argc, texts.data());
     check_paths(paths());
@@ -184,17 +187,11 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // Of several unknown arguments the first; where one is required, a mistyped one may be why it is missing.
     const std::vector<std::string> unknown = app.remaining();
-    if (is_first_rank()) {
-      std::cerr << name << ": "
-                << (unknown.empty() ? error.what()
-                                    : "there is no argument '" + without_mark(unknown.front()) + "'")
-                << "; --help lists the arguments\n";
-    }
-    return 2;
+    refuse(unknown.empty() ? error.what() : "there is no argument '" + without_mark(unknown.front()) + "'");
   } catch (const std::invalid_argument& error) {
-    if (is_first_rank()) std::cerr << name << ": " << error.what() << "; --help lists the arguments\n";
-    return 2;
+    refuse(error.what());
   }
+  return 2;
 }
 
 }  // namespace apps

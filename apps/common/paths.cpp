@@ -61,14 +61,15 @@ bool is_file_of(const fs::path& file, const NamedPath& folder) {
   return is_of_model(target.filename().string()) || is_of_model(file.filename().string());
 }
 
-/// Whether writing one of them changes what the other one is.
-bool overlap(const NamedPath& a, const NamedPath& b) {
+/// Whether writing a file or a folder changes what the other one is.
+bool overlap(const NamedPath& out, const NamedPath& other) {
   std::error_code error;
-  const bool is_device =
-      fs::exists(a.path, error) && !fs::is_regular_file(a.path, error) && !is_folder(a.path);
-  if (is_device) return false;
-  if (is_same(a.path, b.path)) return !is_folder(a.path);
-  return is_file_of(a.path, b) || is_file_of(b.path, a);
+  const bool is_there = fs::exists(other.path, error);
+  if (is_there && !fs::is_regular_file(other.path, error) && !is_folder(other.path))
+    return false;  // a device
+  if (!is_there && other.use != PathUse::output) return false;
+  if (is_same(out.path, other.path)) return !is_folder(out.path);
+  return is_file_of(out.path, other) || is_file_of(other.path, out);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <iostream>
 #include <sstream>
+#include <stdexcept>
 
 namespace apps {
 
@@ -47,12 +49,16 @@ int finish(const std::string& name, int exit_code) {
 int run_program(const char* name, const std::function<int()>& body) {
   std::signal(SIGXFSZ, SIG_IGN);
   // If a standard stream is closed, the first file that the body opens would get its number, and the output.
+  // In its place comes one that cannot be used, so that a program that needs the stream ends with an error.
+  constexpr std::array how{O_WRONLY, O_RDONLY, O_RDWR};
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
-      static_cast<void>(::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR));
+      static_cast<void>(::open("/dev/null", how.at(static_cast<std::size_t>(stream))));
   }
   try {
-    return finish(name, body());
+    const int exit_code = body();
+    if (std::ferror(stdin) != 0) throw std::runtime_error("cannot read the input");
+    return finish(name, exit_code);
   } catch (const std::exception& error) {
     std::cerr << name << ": " << error.what() << '\n';
     return finish(name, 1);

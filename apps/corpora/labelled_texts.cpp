@@ -26,6 +26,7 @@ struct LabelledTexts {
   bool of_words = false;
   bool named = true;  ///< whether the file names its columns
   std::vector<std::string> notes;
+  std::string form = {};  ///< how the file was read
 };
 
 constexpr const char* blanks = " \t";
@@ -250,21 +251,35 @@ LabelledTexts read_jsonl(const std::string& path, const LabelledForm& form) {
   return all;
 }
 
-/// Adds the word of a line "word ... label" to the sentence.
-void add_word(const LineReader& reader, const std::string& line, LabelledText& sentence) {
+constexpr const char* how_files_look =
+    "texts are in lines of a text, a tab and a label; words in lines of columns, the word first and its "
+    "label "
+    "last, with a blank line after each sentence";
+
+/// Adds the word of a line "word ... label" to the sentence. Lines of any text have other numbers of columns
+/// than the one before; `count` is that, and 0 where it is not compared.
+void add_word(const LineReader& reader, const std::string& line, std::size_t& count, LabelledText& sentence) {
   const std::vector<std::string> columns = xgrad::whitespace_tokens(line);
   if (columns.size() < 2)
     reader.fail("a line must have a word and a label, as others of a sentence do", line);
   if (columns.front() == "-DOCSTART-") return;
+  if (count != 0 && columns.size() != count)
+    reader.fail("a line must have " + std::to_string(count) +
+                    " columns, as the ones before, or --format words must say that it has a word and its "
+                    "label; " +
+                    how_files_look,
+                line);
   if (!sentence.text.empty()) sentence.text += ' ';
   sentence.text += columns.front();
   sentence.labels.push_back(columns.back());
   sentence.lines.push_back(reader.number());
 }
 
-LabelledTexts read_words(const std::string& path) {
-  LabelledTexts all{.texts = {}, .of_words = true, .named = true, .notes = {}};
+/// In a file that only its lines tell to be one of words, all have one number of columns.
+LabelledTexts read_words(const std::string& path, bool is_guessed) {
+  LabelledTexts all{.texts = {}, .of_words = true, .named = true, .notes = {}, .form = {}};
   LineReader reader(path);
+  std::size_t columns = 0;
   LabelledText sentence;
   const auto end_sentence = [&] {
     if (!sentence.labels.empty()) all.texts.push_back(std::exchange(sentence, {}));
@@ -273,11 +288,24 @@ LabelledTexts read_words(const std::string& path) {
     if (is_blank(line)) {
       end_sentence();
     } else {
-      add_word(reader, line, sentence);
+      add_word(reader, line, columns, sentence);
+      if (is_guessed && columns == 0 && !sentence.labels.empty())
+        columns = xgrad::whitespace_tokens(line).size();
     }
   }
   end_sentence();
   return all;
+}
+
+/// Refuses a file that begins with an object of JSON.
+void check_no_json(const std::string& path) {
+  LineReader reader(path);
+  for (std::string line; reader.next(line);) {
+    if (is_blank(line)) continue;
+    if (line.find_first_not_of(blanks) == line.find('{') && json::accept(line))
+      reader.fail("a line of JSON is read by --format jsonl, or from a file whose name ends in .jsonl", line);
+    return;
+  }
 }
 
 /// What a file without a telling name has, "lines" or "words". Sentences of words have blank lines between;
@@ -302,32 +330,19 @@ std::string format_in(const std::string& path) {
   return (has_tabs ? has_gaps && !has_texts : has_blank_lines) ? "words" : "lines";
 }
 
-std::string format_of(const std::string& path, const LabelledForm& form) {
+/// The format, and whether only the lines tell it.
+std::pair<std::string, bool> format_of(const std::string& path, const LabelledForm& form) {
   std::string name = path;
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   const std::string in_lines = format_in(path);  // which checks that the file is UTF-8, too
-  if (!form.format.empty()) return form.format;
-  if (name.ends_with(".csv")) return "csv";
-  if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return "jsonl";
+  if (!form.format.empty()) return {form.format, false};
+  if (name.ends_with(".csv")) return {"csv", false};
+  if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return {"jsonl", false};
   for (const char* ending : {".conll", ".bio", ".iob", ".iob2"}) {
-    if (name.ends_with(ending)) return "words";
+    if (name.ends_with(ending)) return {"words", false};
   }
-  return form.text || form.second || form.label || form.pairs ? "lines" : in_lines;
-}
-
-LabelledTexts read_labelled_texts(const std::string& path, const LabelledForm& form) {
-  const std::string format = format_of(path, form);
-  if (format == "words" && (form.text || form.second || form.label || form.pairs))
-    throw std::runtime_error(path + ": has words with labels, which have no names of columns and no pairs");
-  if (format != "lines" && form.pairs)
-    throw std::runtime_error(path + ": has named columns: --second must name that of second texts");
-  LabelledTexts all = format == "csv"     ? read_csv(path, form, ',')
-                      : format == "tsv"   ? read_csv(path, form, '\t')
-                      : format == "jsonl" ? read_jsonl(path, form)
-                      : format == "words" ? read_words(path)
-                                          : read_lines(path, form);
-  if (all.texts.empty()) throw std::runtime_error(path + ": must hold texts with labels, got none");
-  return all;
+  check_no_json(path);
+  return {form.text || form.second || form.label || form.pairs ? "lines" : in_lines, true};
 }
 
 std::map<std::string, std::size_t> counts_of(const std::vector<LabelledText>& texts) {
@@ -335,6 +350,55 @@ std::map<std::string, std::size_t> counts_of(const std::vector<LabelledText>& te
   for (const LabelledText& text : texts)
     for (const std::string& label : text.labels) ++counts[label];
   return counts;
+}
+
+/// Refuses words of which nearly each has a label of its own, such as the last words of a text's lines.
+void check_labels_of_words(const std::string& path, std::size_t words, std::size_t labels) {
+  constexpr std::size_t fewest = 10;
+  if (words >= fewest && 2 * labels > words)
+    throw std::runtime_error(path +
+                             ": its lines are words with labels, and must have words that share "
+                             "labels, got " +
+                             std::to_string(words) + " words with " + std::to_string(labels) + " labels; " +
+                             how_files_look);
+}
+
+/// How a file was read: `path: read as ...: 30 texts, 2 labels`.
+std::string form_of(const std::string& path, const std::string& format, const LabelledTexts& all) {
+  static const std::map<std::string, std::string> names{
+      {"lines", "lines of a text, a tab and a label"},
+      {"words", "lines of columns, a word first and its label last, with a blank line after each sentence"},
+      {"csv", "comma-separated values"},
+      {"tsv", "tab-separated values"},
+      {"jsonl", "lines of JSON"}};
+  std::size_t words = 0;
+  for (const LabelledText& text : all.texts) words += text.labels.size();
+  const std::string count = std::to_string(all.texts.size());
+  return path + ": read as " + names.at(format) + ": " +
+         (all.of_words ? count + " sentences, " + std::to_string(words) + " words" : count + " texts") +
+         ", " + std::to_string(counts_of(all.texts).size()) + " labels";
+}
+
+LabelledTexts read_labelled_texts(const std::string& path, const LabelledForm& form) {
+  const auto [format, is_guessed] = format_of(path, form);
+  if (format == "words" && (form.text || form.second || form.label || form.pairs))
+    throw std::runtime_error(path + ": has words with labels, which have no names of columns and no pairs");
+  if (format != "lines" && form.pairs)
+    throw std::runtime_error(path + ": has named columns: --second must name that of second texts");
+  LabelledTexts all = format == "csv"     ? read_csv(path, form, ',')
+                      : format == "tsv"   ? read_csv(path, form, '\t')
+                      : format == "jsonl" ? read_jsonl(path, form)
+                      : format == "words" ? read_words(path, is_guessed)
+                                          : read_lines(path, form);
+  if (all.texts.empty()) throw std::runtime_error(path + ": must hold texts with labels, got none");
+  all.form = form_of(path, format, all);
+  if (all.of_words) {
+    const auto counts = counts_of(all.texts);
+    std::size_t words = 0;
+    for (const auto& [label, count] : counts) words += count;
+    check_labels_of_words(path, words, counts.size());
+  }
+  return all;
 }
 
 /// Whether the first text's label is the only one that no other text has: a name of a column, most likely.
@@ -385,7 +449,8 @@ std::vector<std::string> LabelledSplit::labels() const {
 
 LabelledSplit read_labelled(const std::string& data, const std::string& test, const LabelledForm& form) {
   LabelledTexts all = read_labelled_texts(data, form);
-  LabelledSplit split{.train = {}, .test = {}, .of_words = all.of_words, .notes = std::move(all.notes)};
+  LabelledSplit split{
+      .train = {}, .test = {}, .of_words = all.of_words, .notes = std::move(all.notes), .forms = {all.form}};
   const bool has_names = !all.named && seems_named(all.texts);
   const std::size_t first_line = all.texts.front().lines.front();
   const std::string first_label = all.texts.front().labels.front();
@@ -397,6 +462,7 @@ LabelledSplit read_labelled(const std::string& data, const std::string& test, co
     split.train = std::move(all.texts);
     split.test = std::move(held_out.texts);
     split.notes.insert(split.notes.end(), held_out.notes.begin(), held_out.notes.end());
+    split.forms.push_back(held_out.form);
   } else {
     if (all.texts.size() < 10)
       throw std::runtime_error(data + ": must hold 10 texts or more, one of them held out, got " +

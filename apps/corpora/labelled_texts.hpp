@@ -30,6 +30,7 @@ struct LabelledSplit {
   std::vector<LabelledText> train, test;
   bool of_words = false;           ///< whether their words have the labels
   std::vector<std::string> notes;  ///< what was left out of the files
+  std::vector<std::string> forms;  ///< how each file was read, with the numbers of its texts and labels
 
   /// Those of the texts to train on, in alphabetical order.
   std::vector<std::string> labels() const;

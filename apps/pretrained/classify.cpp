@@ -113,7 +113,8 @@ Batch encoded(const Tokenizer& tokenizer, const Options& options, std::span<cons
 template <class Model, class Show>
 void classify(const Options& options, const Show& show) {
   const Tokenizer tokenizer = Tokenizer::from_folder(options.folder);
-  const Model model = Model::from_folder(options.folder);
+  const Model model = Model::from_folder(options.folder, {.complete = true});
+  check_vocabulary(tokenizer, model.config(), options.folder);
   model.encoder().skip_padding();
   for_each_text(options.texts, texts_of_a_batch, [&](std::span<const std::string> texts) {
     for (std::size_t begin = 0; begin < texts.size(); begin += texts_of_a_batch) {

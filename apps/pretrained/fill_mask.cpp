@@ -62,7 +62,8 @@ int main(int argc, char** argv) {
   return run_program("fill_mask", [&] {
     folder = find_model(folder);
     const Tokenizer tokenizer = Tokenizer::from_folder(folder);
-    const auto model = MaskedLM<float>::from_folder(folder);
+    const auto model = MaskedLM<float>::from_folder(folder, {.complete = true});
+    check_vocabulary(tokenizer, model.config(), folder);
     const std::int64_t mask = tokenizer.mask_id();
     const xgrad::NoGrad guard;
     for_each_text(texts, 1, [&](std::span<const std::string> some) {

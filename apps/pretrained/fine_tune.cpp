@@ -274,14 +274,16 @@ void show_in_report(TrainingRun& run, const Model& model, const Reader& reader,
 
 int run(FineTuneOptions options) {
   MetricsFile metrics(options.metrics);
-  check_writable_folder(options.save);
   options.model = pretrained::find_model(options.model);
+  const pretrained::Config config = pretrained::Config::from_folder(options.model);
+  const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
+  pretrained::check_vocabulary(tokenizer, config, options.model);
+  check_save(tokenizer, options.save);
   const LabelledSplit split = read_labelled(options.data, options.test, options.form);
   const auto note = note_of(options);
   for (const std::string& left_out : split.notes) note(left_out);
+  for (const std::string& form : split.forms) note(form);
   xgrad::manual_seed(options.seed);
-  const pretrained::Config config = pretrained::Config::from_folder(options.model);
-  const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
   const std::size_t most = config.max_length(),
                     max_length = std::min(options.max_length.value_or(most), most);
   const std::vector<std::string> labels = labels_for(split.labels(), config);
@@ -324,6 +326,7 @@ int run(FineTuneOptions options) {
     });
   });
   save(model, tokenizer, options.save);
+  training_run.tell_saved(log, options.save);
 
   const Score after = score(model, reader, held_out, options);
   const double baseline = most_frequent_label_accuracy(split);

@@ -160,15 +160,6 @@ Lengths lengths_of(const PretrainOptions& options, const Model& model) {
   return {options.short_length, last, options.steps};
 }
 
-tokenizers::Tokenizer load_tokenizer(const PretrainOptions& options, const Model& model) {
-  const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
-  if (tokenizer.size() > model.config().vocab_size)
-    throw std::invalid_argument(options.model + ": the tokenizer must have at most " +
-                                std::to_string(model.config().vocab_size) + " tokens, as the model, got " +
-                                std::to_string(tokenizer.size()));
-  return tokenizer;
-}
-
 void print(const char* when, const Score& score) {
   std::printf("held out, %s: loss %.4f, %.2f %% of %zu hidden tokens right\n", when, score.loss,
               100 * score.accuracy(), score.hidden);
@@ -239,9 +230,10 @@ int run(PretrainOptions options) {
   options.model = pretrained::find_model(options.model);
   xgrad::manual_seed(options.seed);
   const Model model = Model::from_folder(options.model, {.note = note_of(options)});
-  const auto tokenizer = load_tokenizer(options, model);
+  const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
+  pretrained::check_vocabulary(tokenizer, model.config(), options.model);
   const Lengths lengths = lengths_of(options, model);
-  check_writable_folder(options.save);
+  check_save(tokenizer, options.save);
   const std::vector<std::string> texts = texts_of(options.text);
   const TokenMask mask(tokenizer);
   const Pieces pieces = split(pieces_of(tokenizer, texts, lengths.last()), lengths, mask);
@@ -276,6 +268,7 @@ int run(PretrainOptions options) {
   show_in_report(training_run, model, tokenizer, pieces.held_out.at(lengths.last()).front());
   const xgrad::TrainingLog log = training_run.fit([&] { return training_run.update(batches.next(), loss); });
   save(model, tokenizer, options.save);
+  training_run.tell_saved(log, options.save);
 
   const Score after = evaluations(lengths.last());
   std::printf("%s after %zu steps, %.0f s\n", outcome(log), log.steps, log.seconds);

@@ -42,6 +42,7 @@ int run(const TinyBertOptions& options) {
   if (options.hidden_size % options.heads != 0)
     throw std::invalid_argument("--heads must divide --hidden-size, got " + std::to_string(options.heads) +
                                 " and " + std::to_string(options.hidden_size));
+  pretrained::check_save(options.folder);
   const std::vector<std::string> texts = texts_of(options.text);
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::string> vocabulary =
@@ -50,9 +51,9 @@ int run(const TinyBertOptions& options) {
 
   xgrad::manual_seed(options.seed);
   const pretrained::MaskedLM<float> model(config_of(options, vocabulary.size()));
-  save_folder(model, options.folder);
   tokenizers::write_word_piece(options.folder, vocabulary,
                                {.lowercase = !options.cased, .max_length = options.max_length});
+  save_folder(model, options.folder);
   std::printf("%zu tokens from %zu texts in %.1f s, %zu parameters\n", vocabulary.size(), texts.size(),
               seconds.count(), model.parameter_count());
   return 0;

@@ -1,5 +1,6 @@
 #include "training_run.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -165,9 +166,11 @@ xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& st
     report_.write(config_, std::nullopt);
     throw;
   }
-  if (log.interrupted && !options_.checkpoint.empty() && options_.leads()) {
-    std::fprintf(stderr, "interrupted after step %zu; the same command with --resume continues the run\n",
-                 log.steps);
+  if (log.interrupted && options_.leads()) {
+    signal_code_ = 128 + (log.signal != 0 ? log.signal : SIGINT);
+    std::fprintf(stderr, "interrupted after step %zu; %s\n", log.steps,
+                 options_.checkpoint.empty() ? "without --checkpoint, the run cannot be continued"
+                                             : "the same command with --resume continues the run");
   }
   if (options_.ranks != nullptr && options_.leads())
     std::fprintf(stderr, "%s\n", summary(sharded_.rank_times()).c_str());
@@ -175,6 +178,11 @@ xgrad::TrainingLog TrainingRun::fit(const std::function<xgrad::StepResult()>& st
   report_.profile();
   report_is_lost_ = !report_.write(config_, log.seconds);
   return log;
+}
+
+void TrainingRun::tell_saved(const xgrad::TrainingLog& log, const std::string& path) const {
+  if (log.interrupted && options_.leads() && !path.empty())
+    std::fprintf(stderr, "the model after step %zu is saved in %s\n", log.steps, path.c_str());
 }
 
 void TrainingRun::compare_words(const std::vector<std::string>& words) {

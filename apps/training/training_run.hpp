@@ -106,8 +106,12 @@ class TrainingRun {
 
   double best_score() const { return stopping_.best(); }
 
-  /// The program's: 1 if the report could not be written.
-  int exit_code() const { return report_is_lost_ ? 1 : 0; }
+  /// Tells on stderr that a model is saved there, if the training was interrupted.
+  void tell_saved(const xgrad::TrainingLog& log, const std::string& path) const;
+
+  /// The program's: as a shell's for the signal that interrupted the training, 130 for SIGINT, on the rank
+  /// that prints; 1 if the report could not be written.
+  int exit_code() const { return signal_code_ != 0 ? signal_code_ : report_is_lost_ ? 1 : 0; }
 
   /// What all programs write into their metrics file.
   nlohmann::json metrics(const xgrad::TrainingLog& log) const;
@@ -130,6 +134,7 @@ class TrainingRun {
   xgrad::StateDict<float> best_;
   RunReport report_{options_, model_};
   bool report_is_lost_ = false;
+  int signal_code_ = 0;
 };
 
 }  // namespace apps

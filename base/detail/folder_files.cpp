@@ -10,17 +10,33 @@ namespace xgrad::detail {
 CopiedFiles::CopiedFiles(const std::string& folder, std::span<const std::string> names) {
   for (const std::string& name : names) {
     const std::string path = join({folder, "/", name});
-    if (!exists(path)) continue;
+    if (!exists(path)) {
+      absent_.push_back(name);
+      continue;
+    }
     const MappedFile file(path);
     files_.emplace_back(name, std::vector<std::byte>(file.bytes().begin(), file.bytes().end()));
   }
 }
 
+void CopiedFiles::check(const std::string& folder) const { refuse_leftovers(folder, absent_); }
+
 void CopiedFiles::write(const std::string& folder) const {
+  check(folder);
   for (const auto& [name, bytes] : files_) {
     const std::string path = join({folder, "/", name});
     make_folder(std::filesystem::path(path).parent_path().string());
     write_file(path, bytes);
+  }
+}
+
+void refuse_leftovers(const std::string& folder, std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    const std::string path = join({folder, "/", name});
+    if (exists(path))
+      fail<FileError>(path,
+                      ": is of another model, and would stay beside the saved files and be read with "
+                      "them; remove it, or save to another folder");
   }
 }
 

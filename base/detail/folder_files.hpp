@@ -19,12 +19,20 @@ class CopiedFiles {
   /// Reads the existing files among `names`. Throws FileError.
   CopiedFiles(const std::string& folder, std::span<const std::string> names);
 
-  /// Writes each as an AtomicFile, and creates missing folders. Throws FileError.
+  /// Writes each as an AtomicFile, and creates missing folders. Throws FileError, also as check() does.
   void write(const std::string& folder) const;
 
+  /// Throws FileError if the folder holds one of `names` that is not among the files: it would stay, and be
+  /// read with them.
+  void check(const std::string& folder) const;
+
  private:
+  std::vector<std::string> absent_;
   std::vector<std::pair<std::string, std::vector<std::byte>>> files_;
 };
+
+/// Throws FileError if the folder holds one of these files, which are not written with what is saved there.
+void refuse_leftovers(const std::string& folder, std::span<const std::string> names);
 
 /// Whether the path exists.
 bool exists(const std::string& path);

@@ -35,6 +35,14 @@ std::optional<Json> Fields::found(const char* name) {
   return found;
 }
 
+void Fields::remember(const char* name, const void* member) {
+  std::string& spelled = names_[member] = name;
+  for (const auto& [main, other] : spellings_) {
+    if (json_ != nullptr && main == std::string_view(name) && !json_->find(name) && json_->find(other))
+      spelled = other;
+  }
+}
+
 void Fields::put(const char* name, std::string json) {
   if (json_ == nullptr) written_[name] = std::move(json);
 }
@@ -42,6 +50,7 @@ void Fields::put(const char* name, std::string json) {
 void Fields::size(const char* name, std::size_t& value, std::int64_t lowest) {
   if (const auto found = this->found(name))
     value = static_cast<std::size_t>(found->integer(lowest, largest_size));
+  remember(name, &value);
   put(name, std::to_string(value));
 }
 

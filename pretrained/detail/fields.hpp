@@ -83,6 +83,12 @@ class Fields {
   /// The field when it is read and there; under another name only if it is not there under this one.
   std::optional<Json> found(const char* name);
 
+  /// The name by which the file has the field of a member, or would have it; empty for a member without one.
+  std::string name_of(const void* member) const {
+    const auto found = names_.find(member);
+    return found == names_.end() ? "" : found->second;
+  }
+
   /// What is written: JSON by name.
   const std::map<std::string, std::string>& written() const { return written_; }
   void put(const char* name, std::string json);
@@ -93,7 +99,10 @@ class Fields {
  private:
   const Json* json_ = nullptr;
   std::span<const Spelling> spellings_;
+  void remember(const char* name, const void* member);
+
   std::set<std::string> known_;
+  std::map<const void*, std::string> names_;  // of members, as the file spells them
   std::map<std::string, std::string> written_;
 };
 

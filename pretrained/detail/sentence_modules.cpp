@@ -4,6 +4,7 @@
 #include <map>
 
 #include "../../base/detail/folder_files.hpp"
+#include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
 #include "../../base/file.hpp"
 #include "../../ops/norm/layer_norm.hpp"
@@ -17,7 +18,7 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
-using xgrad::detail::fail;
+using xgrad::detail::fail, xgrad::detail::in_quotes, xgrad::detail::join;
 
 const std::map<std::string, Pooling> pooling_names{{"cls", Pooling::cls_token},
                                                    {"max", Pooling::max},
@@ -136,6 +137,17 @@ void SentenceModules<T>::read_modules(const std::string& folder, std::size_t hid
 template <class T>
 void SentenceModules<T>::read_pooling(const std::string& path, std::size_t hidden_size) {
   const Json config = Json::read(path);
+  const auto is_flag = [](const std::string& name) {
+    return std::ranges::find(pooling_flags, name, [](const auto& flag) { return std::string(flag.first); }) !=
+           std::end(pooling_flags);
+  };
+  for (const auto& [name, value] : config.members()) {
+    if (name != "pooling_mode" && name != "embedding_dimension" && name != "word_embedding_dimension" &&
+        name != "include_prompt" && !is_flag(name))
+      config.fail(join({"the field ", in_quotes(name),
+                        " is not known, and may change the vectors; remove it "
+                        "if it does not"}));
+  }
   poolings.clear();
   if (const auto mode = config.find("pooling_mode")) {
     for (const Json& one : mode->is_array() ? mode->items() : std::vector<Json>{*mode}) {
@@ -150,6 +162,11 @@ void SentenceModules<T>::read_pooling(const std::string& path, std::size_t hidde
       const auto value = config.find(flag);
       if (value && value->boolean()) poolings.push_back(pooling);
     }
+    constexpr const char* mean_flag = "pooling_mode_mean_tokens";
+    if (!poolings.empty() && !config.find(mean_flag))
+      config.fail(join({mean_flag,
+                        " must be there, as sentence-transformers before version 6 takes the mean, "
+                        "too, without it, and later ones do not"}));
     if (poolings.empty()) poolings.push_back(Pooling::mean);
   }
   for (const char* name : {"embedding_dimension", "word_embedding_dimension"}) {

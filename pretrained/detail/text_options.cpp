@@ -10,17 +10,30 @@
 
 namespace xgrad::pretrained::detail {
 
+namespace {
+
+constexpr const char* model_options_file = "config_sentence_transformers.json";
+
+}  // namespace
+
 TextOptions::TextOptions(const std::string& folder) {
   read_encoder_options(folder);
   read_model_options(folder);
 }
 
+const std::vector<std::string>& TextOptions::files() {
+  static const std::vector<std::string> names{
+      "sentence_bert_config.json",       "sentence_roberta_config.json",
+      "sentence_distilbert_config.json", "sentence_camembert_config.json",
+      "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+      "sentence_xlnet_config.json",      model_options_file};
+  return names;
+}
+
 void TextOptions::read_encoder_options(const std::string& folder) {
-  for (const char* kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
-    const std::string name = std::string("sentence_") + kind + "_config.json";
+  for (const std::string& name : files()) {
     const std::string path = xgrad::detail::join({folder, "/", name});
-    if (!xgrad::detail::exists(path)) continue;
-    files.push_back(name);
+    if (name == model_options_file || !xgrad::detail::exists(path)) continue;
     const Json config = Json::read(path);
     if (const auto length = config.find("max_seq_length"))
       max_length = static_cast<std::size_t>(length->integer(1, 1 << 30));
@@ -30,10 +43,8 @@ void TextOptions::read_encoder_options(const std::string& folder) {
 }
 
 void TextOptions::read_model_options(const std::string& folder) {
-  const std::string file = "config_sentence_transformers.json",
-                    path = xgrad::detail::join({folder, "/", file});
+  const std::string path = xgrad::detail::join({folder, "/", model_options_file});
   if (!xgrad::detail::exists(path)) return;
-  files.push_back(file);
   const Json config = Json::read(path);
   if (const auto all = config.find("prompts")) {
     for (const auto& [name, text] : all->members()) prompts.emplace(name, text.text());

@@ -20,10 +20,12 @@ struct TextOptions {
   std::optional<std::size_t> max_length;
   std::optional<std::size_t> truncate_dim;  // of the vectors
   bool lowers = false;
-  std::vector<std::string> files;  // that were read
 
   /// Throws FileError.
   explicit TextOptions(const std::string& folder);
+
+  /// The names of all files that are read, as far as they are there.
+  static const std::vector<std::string>& files();
 
   /// What goes before texts: `prompt`, or else that of this name, or else the default one. Throws ValueError,
   /// which begins with `caller`, for an unknown name.

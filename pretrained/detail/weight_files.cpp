@@ -1,9 +1,15 @@
 #include "weight_files.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <set>
+#include <type_traits>
 
+#include "../../base/detail/bit_cast.hpp"
 #include "../../base/detail/folder_files.hpp"
+#include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
 #include "json.hpp"
 
@@ -13,6 +19,17 @@ namespace {
 std::variant<SafetensorsFile, TorchFile> opened(const std::string& path, WeightFormat format) {
   if (format == WeightFormat::torch) return TorchFile(path);
   return SafetensorsFile(path);
+}
+
+/// Whether none is nan or infinite, whose exponents have all bits.
+template <class T>
+bool are_finite(std::span<const T> numbers) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  const Bits exponent = kernels::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  Bits found = 0;
+  for (const T number : numbers)
+    found |= static_cast<Bits>((kernels::bit_cast<Bits>(number) & exponent) == exponent);
+  return found == 0;
 }
 
 /// The names in the index of a model in several files.
@@ -46,6 +63,13 @@ Array<T> WeightFile::array(const TensorView& tensor) const {
     TensorView piece{tensor.name, tensor.dtype, {std::min(most, count - begin)}, bytes};
     piece.bytes = bytes.first(*byte_count(piece.dtype, piece.shape));
     const Array<T> part = xgrad::detail::array_from<T>(path_, piece);
+    if (!are_finite(std::span<const T>(part.data(), part.size()))) {
+      const T* const first = std::find_if(part.data(), part.data() + part.size(),
+                                          [](T number) { return !std::isfinite(number); });
+      xgrad::detail::fail<FileError>(path_, ": tensor ", xgrad::detail::in_quotes(tensor.name),
+                                     " must hold finite numbers, got ", *first, " at place ",
+                                     begin + static_cast<std::size_t>(first - part.data()));
+    }
     std::copy_n(part.data(), part.size(), array.data() + begin);
     std::visit([&](const auto& file) { file.release(piece); }, file_);
     bytes = bytes.subspan(piece.bytes.size());

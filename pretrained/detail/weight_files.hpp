@@ -24,7 +24,7 @@ class WeightFile {
   const std::vector<TensorView>& tensors() const;
 
   /// A tensor of this file as T, converted in pieces, so that the file's memory is given back as it is read.
-  /// Throws FileError for other types.
+  /// Throws FileError for other types, and for a number that is nan or infinite, also as T.
   template <class T>
   Array<T> array(const TensorView& tensor) const;
 

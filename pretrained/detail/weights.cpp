@@ -1,41 +1,32 @@
 #include "weights.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
 #include "../../base/random.hpp"
 #include "family.hpp"
+#include "likely_family.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {
 
 using xgrad::detail::fail;
 
-/// The name that a current file would have, without the family's prefix; empty for what is no parameter.
-std::string modern_name(std::string name, const FamilyInfo& family) {
-  for (const char* const prefix : {family.prefix, family.old_prefix}) {
-    if (prefix == nullptr || !name.starts_with(prefix)) continue;
-    name.erase(0, std::strlen(prefix));
-    break;
-  }
-  if (name.ends_with("position_ids")) return "";  // a buffer of older files
-  const auto replace_end = [&](std::string_view from, std::string_view to) {
-    if (name.ends_with(from)) name.replace(name.size() - from.size(), from.size(), to);
-  };
-  replace_end("LayerNorm.gamma", "LayerNorm.weight");
-  replace_end("LayerNorm.beta", "LayerNorm.bias");
-  replace_end("predictions.decoder.bias", "predictions.bias");
-  replace_end("lm_head.decoder.bias", "lm_head.bias");
-  return name;
-}
-
 /// A name as it is, or in quotes if it is not a plain one.
 std::string shown(const std::string& name) {
   const bool plain =
       name.size() < 200 && std::ranges::all_of(name, [](char c) { return c > ' ' && c < 127; });
   return plain ? name : xgrad::detail::in_quotes(name);
+}
+
+/// The first names.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
+    text += (i == 0 ? "" : ", ") + shown(names[i]);
+  return names.size() > most ? text + " and " + std::to_string(names.size() - most) + " more" : text;
 }
 
 /// LoRA's matrices, or a weight to which they are added.
@@ -96,8 +87,14 @@ Array<T> Weights::take(const std::string& name, const Shape& shape, Start start,
         {tensor.name, tensor.dtype, shape, tensor.bytes.subspan(entry.part * size, size)});
   }
   if (!folder_.empty()) {
-    if (part == Part::encoder)
-      fail<FileError>(folder_, ": the parameter ", xgrad::detail::in_quotes(name), " is missing");
+    if (part == Part::encoder) {
+      std::vector<std::string> tensors;
+      for (const WeightFile& file : files_) {
+        for (const TensorView& tensor : file.tensors()) tensors.push_back(tensor.name);
+      }
+      fail<FileError>(folder_, ": the parameter ", xgrad::detail::in_quotes(name), " is missing",
+                      told_by_names(tensors, info_of(config_.model_type)));
+    }
     constexpr std::size_t most = std::size_t{1} << 28;
     if (element_count(shape) > most)
       fail<FileError>(folder_, ": the parameter ", xgrad::detail::in_quotes(name),
@@ -119,16 +116,17 @@ void Weights::forget(const std::string& prefix) {
   std::erase_if(entries_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
 }
 
+void Weights::refuse_missing(const std::string& architecture) const {
+  if (fresh_.empty()) return;
+  fail<FileError>(folder_, ": must hold a ", architecture, ", got ",
+                  config_.architecture.empty() ? "a model" : "a " + config_.architecture, " without ",
+                  listed(fresh_), "; train the head first, or choose a folder that has it");
+}
+
 std::vector<std::string> Weights::notes() const {
   std::vector<std::string> notes;
   const auto note = [&](const std::vector<std::string>& names, const char* what) {
-    if (names.empty()) return;
-    constexpr std::size_t most = 20;
-    std::string text = folder_ + ": ";
-    for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
-      text += (i == 0 ? "" : ", ") + shown(names[i]);
-    if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
-    notes.push_back(text + what);
+    if (!names.empty()) notes.push_back(folder_ + ": " + listed(names) + what);
   };
   note(fresh_, " get initial values, as the folder does not have them; train them before use");
   std::vector<std::string> left;

@@ -48,6 +48,9 @@ class Weights {
   /// Ignores parameters in files whose names begin so: their size has changed.
   void forget(const std::string& prefix);
 
+  /// Throws FileError if the files lack parameters of the head of a model of this class.
+  void refuse_missing(const std::string& architecture) const;
+
   /// Notes for the user: newly initialized parameters, and unused ones in the files.
   std::vector<std::string> notes() const;
 

@@ -76,6 +76,30 @@ TEST_F(LabelledTextsTest, SentencesOfWordsHaveBlankLines) {
   EXPECT_FALSE(split_.of_words);
 }
 
+TEST_F(LabelledTextsTest, TextsWithoutLabelsAreNoWords) {
+  const std::string how =
+      "; texts are in lines of a text, a tab and a label; words in lines of columns, the word first and its "
+      "label last, with a blank line after each sentence";
+  EXPECT_EQ(
+      refusal("texts", repeated("the house is old\n\nmy shoes\n\n")),
+      ":3: a line must have 4 columns, as the ones before, or --format words must say that it has a word "
+      "and its label" +
+          how + ", got \"my shoes\"");
+  std::string names;
+  for (int i = 0; i < 20; ++i) names += "first" + std::to_string(i) + " last" + std::to_string(i) + "\n\n";
+  const std::string reason =
+      ": its lines are words with labels, and must have words that share labels, got 20 words with 20 labels";
+  EXPECT_EQ(refusal("texts", names), reason + how);
+  EXPECT_EQ(refusal("texts", names, {.format = "words"}), reason + how);
+  EXPECT_EQ(read("words", repeated("the x y DET\nhouse NOUN\n\n"), {.format = "words"}).size(), 10U);
+  EXPECT_EQ(read("words.conll", repeated("the x y DET\nhouse NOUN\n\n")).size(), 10U);
+  EXPECT_EQ(
+      split_.forms,
+      Strings{folder_.path("words.conll") +
+              ": read as lines of columns, a word first and its label last, with a blank line after each "
+              "sentence: 10 sentences, 20 words, 2 labels"});
+}
+
 TEST_F(LabelledTextsTest, BlanksAroundLabelsAreIgnored) {
   read("texts", repeated("a good film\tpos\na bad film\tneg \na nice film\t pos\n"));
   EXPECT_EQ(split_.labels(), (Strings{"neg", "pos"}));
@@ -188,6 +212,8 @@ TEST_F(LabelledTextsTest, ReadsJsonLines) {
             ":2: a line must be a JSON object, got \"[]\"");
   EXPECT_EQ(refusal("texts.jsonl", "{\"text\": \"a\"}\n"),
             ":1: an object must have the key \"label\", or that of --label, got \"{\"text\": \"a\"}\"");
+  EXPECT_EQ(refusal("texts.txt", "\n {\"text\": \"a\"}\n").substr(0, 82),
+            ":2: a line of JSON is read by --format jsonl, or from a file whose name ends in .j");
   EXPECT_EQ(refusal("texts.jsonl", "{\"text\": 3, \"label\": 1}\n"),
             ":1: the value of \"text\" must be a string, got \"3\"");
   EXPECT_EQ(refusal("texts.jsonl", "{\"text\": \"a\", \"label\": 1.5}\n"),

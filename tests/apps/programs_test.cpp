@@ -125,8 +125,9 @@ TEST_F(SyllableProgramTest, NoOutputOverwritesAnInputOrAnotherOutput) {
                                    " would overwrite the input --data " + words +
                                    "; --help lists the arguments\n");
     }
-    EXPECT_EQ(run_program(train_ + " " + option + " '' 2>&1").output,
-              std::string("train_syllables: ") + option + ": must not be empty; --help lists the arguments\n");
+    EXPECT_EQ(
+        run_program(train_ + " " + option + " '' 2>&1").output,
+        std::string("train_syllables: ") + option + ": must not be empty; --help lists the arguments\n");
     EXPECT_EQ(run_program(train_ + " " + option + " " + model_ + " 2>&1").exit_code, 2) << "that of --save";
   }
   EXPECT_EQ(xgrad_tests::read_bytes(words), before);
@@ -134,6 +135,7 @@ TEST_F(SyllableProgramTest, NoOutputOverwritesAnInputOrAnotherOutput) {
   EXPECT_EQ(run_program("report " + words + " --output " + link + " 2>&1 >/dev/null").output,
             "report: --output " + link + " would overwrite the input RUN " + words +
                 "; --help lists the arguments\n");
+  std::filesystem::create_directory(folder_.path("tagged"));
   folder_.write("tagged/text", "a/DET house/NOUN ./.\n");
   const std::string text = folder_.path("tagged/text");
   EXPECT_EQ(run_program("train_tagger --data " + folder_.path("tagged") + " --save " + text + " 2>&1").output,

@@ -26,9 +26,9 @@ class CrossEncoderTest : public testing::Test {
   CrossEncoderTest() : copy_("bert_sentence") {
     const auto model =
         SequenceClassifier<float>::from_folder(copy_.path(), {.labels = Texts{"score"}, .note = ignore});
-    save_folder(model, copy_.path());
     for (const char* file : {"modules.json", "sentence_bert_config.json"})
       std::filesystem::remove(copy_.path(file));
+    save_folder(model, copy_.path());
   }
 
   static void ignore(const std::string&) {}

@@ -53,6 +53,15 @@ TEST(TokenizeTest, PrintsTokensIdsAndPlaces) {
             0U);
 }
 
+TEST(TokenizeTest, InputThatCannotBeReadIsAnError) {
+  const std::string command = XGRAD_PROGRAMS_DIR "/tokenize " + model_folder("bert_sentence") + " 2>&1 ";
+  for (const char* input : {"<&-", "</"}) {
+    const ProgramResult result = xgrad_tests::run_command(command + input);
+    EXPECT_EQ(result.exit_code, 1) << input;
+    EXPECT_EQ(result.output, "tokenize: cannot read the input\n") << input;
+  }
+}
+
 TEST(EmbedTest, PrintsAndSavesVectors) {
   const xgrad_tests::TemporaryFolder temporary;
   const std::string command = "embed " + model_folder("bert_sentence") + " 'my shoes' 'big feet' 'my shoes'";
@@ -123,6 +132,16 @@ TEST(ClassifyTest, PrintsProbabilitiesOrTheLabelOfEachWord) {
   EXPECT_EQ(without, "My föet, big\n") << tagged;
 }
 
+TEST(FillMaskTest, NeedsTheHead) {
+  const std::string message = error_of("fill_mask " + model_folder("bert_sentence") + " 'my [MASK]'");
+  EXPECT_TRUE(message.starts_with("fill_mask: " + model_folder("bert_sentence") +
+                                  ": must hold a BertForMaskedLM, got a BertModel without cls.predictions."))
+      << message;
+  EXPECT_NE(error_of("classify " + model_folder("bert_sentence") + " text")
+                .find(": must hold a BertForSequenceClassification, got a BertModel without classifier."),
+            std::string::npos);
+}
+
 class FineTuneTest : public testing::Test {
  protected:
   FineTuneTest() {
@@ -161,6 +180,51 @@ TEST_F(FineTuneTest, LearnsLabelsOfWords) {
   output_of(command("distilbert_tokens", "words.conll", "--epochs 15 --batch 4 2>/dev/null"));
   EXPECT_EQ(output_of("classify " + folder_.path("out") + " 'My shoes' 'the house is'"),
             "My/PRON shoes/NOUN\nthe/DET house/NOUN is/VERB\n");
+}
+
+TEST_F(FineTuneTest, TellsHowTheFileWasRead) {
+  const auto told = [&](const std::string& model, const std::string& data) {
+    const std::string text = run_program(command(model, data, "--steps 1 2>&1 >/dev/null")).output;
+    const std::size_t begin = text.find(": read as ");
+    return begin == text.npos ? text : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(told("distilbert_tokens", "words.conll"),
+            ": read as lines of columns, a word first and its label last, with a blank line after each "
+            "sentence: 30 sentences, 75 words, 4 labels");
+  EXPECT_EQ(told("bert_sentence", "texts.tsv"),
+            ": read as lines of a text, a tab and a label: 30 texts, 2 labels");
+}
+
+TEST_F(FineTuneTest, AnInterruptedRunHasTheExitCodeOfItsSignal) {
+  for (const auto& [signal, code] : {std::pair{"INT", 130}, {"TERM", 143}}) {
+    const std::string log = folder_.path("log");
+    std::filesystem::remove(log);
+    const ProgramResult result = xgrad_tests::run_command(
+        "env --default-signal=INT " XGRAD_PROGRAMS_DIR "/" +
+        command("bert_sentence", "texts.tsv", "--patience 100000 --steps 100000 --log " + log) +
+        " 2>&1 >/dev/null & run=$!; until [ -s " + log + " ]; do sleep 0.01; done; kill -" + signal +
+        " $run; wait $run");
+    EXPECT_EQ(result.exit_code, code) << result.output;
+    EXPECT_NE(result.output.find("; without --checkpoint, the run cannot be continued\n"), std::string::npos)
+        << result.output;
+    EXPECT_NE(result.output.find(" is saved in " + folder_.path("out") + "\n"), std::string::npos)
+        << result.output;
+  }
+}
+
+TEST_F(FineTuneTest, RefusesAFolderWithAnotherModelBeforeTheTraining) {
+  for (const std::string name : {"pytorch_model.bin", "merges.txt"}) {
+    std::filesystem::create_directory(folder_.path("out"));
+    folder_.write("out/" + name, "other");
+    EXPECT_EQ(
+        error_of(command("bert_sentence", "texts.tsv", "")),
+        "fine_tune: " + folder_.path("out/" + name) +
+            ": is of another model, and would stay beside the saved files and be read with them; remove "
+            "it, or save to another folder\n")
+        << name;
+    EXPECT_EQ(read_bytes(folder_.path("out/" + name)), "other");
+    std::filesystem::remove_all(folder_.path("out"));
+  }
 }
 
 TEST_F(FineTuneTest, ResumesAndRepeatsToTheBit) {

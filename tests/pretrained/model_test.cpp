@@ -5,6 +5,7 @@
 
 #include <xgrad/pretrained.hpp>
 #include <xgrad/pretrained/detail/body.hpp>
+#include <xgrad/pretrained/detail/likely_family.hpp>
 #include <xgrad/xgrad.hpp>
 
 #include "../expect_error.hpp"
@@ -318,6 +319,117 @@ TEST(ModelFolderTest, AHeadThatIsMissingStartsFreshAndSaysSo) {
   for (const float value : state.at("classifier.bias")) EXPECT_EQ(value, 0);
 }
 
+TEST(ModelFolderTest, AHeadThatIsMissingIsAnErrorWhereAllIsNeeded) {
+  const auto refusal = [](const std::string& folder) {
+    return message_of<FileError>([&] { MaskedLM<float>::from_folder(folder, {.complete = true}); });
+  };
+  const std::string folder = model_folder("bert_classifier");
+  EXPECT_EQ(refusal(folder),
+            folder +
+                ": must hold a BertForMaskedLM, got a BertForSequenceClassification without "
+                "cls.predictions.transform.dense.weight, cls.predictions.transform.dense.bias, "
+                "cls.predictions.transform.LayerNorm.weight, cls.predictions.transform.LayerNorm.bias, "
+                "cls.predictions.bias; train the head first, or choose a folder that has it");
+  EXPECT_EQ(refusal(model_folder("roberta_mlm")), "no exception");
+}
+
+TEST(ModelFolderTest, NamesOfAnotherFamilySayWhich) {
+  const FolderCopy copy("bert_classifier");
+  const auto refusal = [&] {
+    const std::string message = message_of<FileError>([&] { hidden(copy.path()); });
+    EXPECT_TRUE(message.starts_with(copy.path() + ": the parameter ")) << message;
+    return message.substr(message.find("the parameter "));
+  };
+  copy.configure([](nlohmann::json& config) { config["model_type"] = "roberta"; });
+  EXPECT_EQ(
+      refusal(),
+      "the parameter \"embeddings.word_embeddings.weight\" is missing; what the files have is "
+      "\"bert.embeddings.LayerNorm.bias\", \"bert.embeddings.LayerNorm.weight\", "
+      "\"bert.embeddings.position_embeddings.weight\" and 38 more, as in a model of the model_type bert, "
+      "where config.json says roberta");
+  copy.configure([](nlohmann::json& config) { config["model_type"] = "bert"; });
+  copy.rename([](const std::string& name) { return "module." + name; });
+  const std::string message = refusal();
+  EXPECT_NE(message.find("; what the files have is \"module.bert.embeddings."), message.npos) << message;
+  EXPECT_EQ(message.find("as in a model"), message.npos) << message;
+}
+
+TEST(ModelFolderTest, TheNamesOfEachFamilyTellIt) {
+  for (const char* name : {"albert_groups", "bert_sentence", "deberta_cls", "deberta_v2_mlm", "distilbert_qa",
+                           "electra_discriminator", "eurobert_mlm", "gte_mlm", "modernbert_cls", "mpnet_mlm",
+                           "roberta_mlm", "t5_gated"}) {
+    const xgrad::SafetensorsFile file(model_folder(name) + "/model.safetensors");
+    std::vector<std::string> names;
+    for (const TensorView& tensor : file.tensors()) names.push_back(tensor.name);
+    const Family family = Config::from_folder(model_folder(name)).model_type;
+    EXPECT_EQ(detail::told_by_names(names, detail::info_of(family)), "") << name;
+    const std::string told = detail::told_by_names(names, family == Family::t5 ? detail::bert : detail::t5);
+    EXPECT_NE(told.find(detail::info_of(family).model_type), told.npos) << name << told;
+  }
+}
+
+TEST(ModelFolderTest, RefusesWeightsThatAreNotFinite) {
+  for (const double number : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    const FolderCopy copy("bert_classifier");
+    std::vector<float> values;
+    copy.change([&](std::vector<TensorView>& tensors) {
+      for (TensorView& tensor : tensors) {
+        if (tensor.name != "bert.encoder.layer.1.output.dense.weight") continue;
+        const Array<float> before = xgrad::to_array<float>(tensor);
+        values.assign(before.begin(), before.end());
+        values[5] = static_cast<float>(number);
+        tensor.bytes = std::as_bytes(std::span<const float>(values));
+      }
+    });
+    const std::string message = message_of<FileError>([&] { hidden(copy.path()); });
+    EXPECT_TRUE(message.starts_with(copy.path("model.safetensors") +
+                                    ": tensor \"bert.encoder.layer.1.output.dense.weight\" must hold finite "
+                                    "numbers, got "))
+        << message;
+    EXPECT_TRUE(message.ends_with(" at place 5")) << message;
+  }
+}
+
+TEST(ModelFolderTest, SavingLeavesNoOtherModelBeside) {
+  const auto model = SequenceClassifier<float>::from_folder(model_folder("bert_classifier"));
+  for (const std::string name :
+       {"pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-00001-of-00002.bin",
+        "model.safetensors.index.json", "model-00001-of-00002.safetensors", "adapter_config.json",
+        "adapter_model.safetensors", "modules.json"}) {
+    const xgrad_tests::TemporaryFolder folder;
+    folder.write(name, "other");
+    EXPECT_EQ(
+        message_of<FileError>([&] { save_folder(model, folder.path("")); }),
+        folder.path("") + "/" + name +
+            ": is of another model, and would stay beside the saved files and be read with them; remove "
+            "it, or save to another folder");
+    EXPECT_EQ(folder.file_count(), 1u);
+  }
+  const xgrad_tests::TemporaryFolder folder;
+  for (const char* name : {"README.md", "model.safetensors", "config.json"}) folder.write(name, "other");
+  save_folder(model, folder.path(""));
+  save_folder(model, folder.path(""));
+  EXPECT_EQ(folder.file_count(), 3u);
+}
+
+TEST(ModelFolderTest, AFailedSaveLeavesTheModel) {
+  const FolderCopy copy("bert_classifier");
+  const std::string config = read_bytes(copy.path("config.json")),
+                    weights = read_bytes(copy.path("model.safetensors"));
+  const auto other = SequenceClassifier<double>::from_folder(
+      copy.path(), {.labels = std::vector<std::string>{"a", "b"}, .note = [](const std::string&) {}});
+  std::filesystem::remove(copy.path("model.safetensors"));
+  std::filesystem::create_directory(copy.path("model.safetensors"));  // which cannot be replaced
+  EXPECT_THROW(save_folder(other, copy.path()), FileError);
+  EXPECT_EQ(read_bytes(copy.path("config.json")), config);
+  std::filesystem::remove(copy.path("model.safetensors"));
+  copy.write("model.safetensors", weights);
+  std::filesystem::remove(copy.path("config.json"));
+  std::filesystem::create_directory(copy.path("config.json"));
+  EXPECT_THROW(save_folder(other, copy.path()), FileError);
+  EXPECT_TRUE(read_bytes(copy.path("model.safetensors")) == weights);
+}
+
 TEST(ModelFolderTest, OtherLabelsStartTheHeadFresh) {
   Notes notes;
   const std::string folder = model_folder("bert_classifier");
@@ -455,6 +567,16 @@ TEST(ConfigTest, RefusesWhatIsNotBuilt) {
   EXPECT_EQ(refusal("hidden_size", 1e300),
             "hidden_size must be a whole number from 1 to 16777216, got 1e+300");
   EXPECT_EQ(refusal("num_attention_heads", 5), "num_attention_heads must divide hidden_size, got 5 and 32");
+  EXPECT_EQ(message_of<FileError>([&] {
+              const FolderCopy other("distilbert_tokens");
+              other.configure([](nlohmann::json& config) { config["n_heads"] = 3; });
+              try {
+                Config::from_folder(other.path());
+              } catch (const FileError& error) {
+                throw FileError(std::string(error.what()).substr(other.path("config.json: ").size()));
+              }
+            }),
+            "n_heads must divide dim, got 3 and 32");
   EXPECT_EQ(refusal("pad_token_id", 121), "pad_token_id must be a whole number from 0 to 120, got 121");
   EXPECT_EQ(refusal("hidden_dropout_prob", -1), "hidden_dropout_prob must be a number from 0 to 1, got -1");
   EXPECT_EQ(refusal("id2label", nlohmann::json::object()),
@@ -790,7 +912,7 @@ TEST(ConfigTest, RefusesBlocksThatTheCodeOnTheHubHas) {
   EXPECT_EQ(refusal(Family::nomic_bert, "pad_vocab_size_multiple", 64),
             "pad_vocab_size_multiple must be a divisor of vocab_size, got 64");
   EXPECT_EQ(refusal(Family::nomic_bert, "head_dim", 3),
-            "head_dim, or hidden_size / num_attention_heads, must be an even number up to 65536, got 3");
+            "head_dim, or n_embd / n_head, must be an even number up to 65536, got 3");
   EXPECT_EQ(refusal(Family::nomic_bert, "rotary_emb_base", 0),
             "rope_theta and the scaling must give finite angles");
   EXPECT_EQ(refusal(Family::jina_embeddings_v3, "rope_scaling", {{"type", "linear"}, {"factor", 0}}),

@@ -1,6 +1,7 @@
 // tiny_bert and pretrain, from the text that they read to the folders that they write.
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <sstream>
 
@@ -155,7 +156,10 @@ TEST_F(PretrainingTest, AResumedRunGivesTheBytesOfAnUnbrokenOne) {
   const ProgramResult broken = xgrad_tests::run_command(
       std::string(XGRAD_PROGRAMS_DIR "/") + pretrain("out", steps + " --log " + log) +
       " 2>&1 >/dev/null & run=$!; until [ -s " + log + " ]; do sleep 0.01; done; kill -TERM $run; wait $run");
+  EXPECT_EQ(broken.exit_code, 128 + SIGTERM);
   EXPECT_NE(broken.output.find("interrupted after step "), std::string::npos) << broken.output;
+  EXPECT_NE(broken.output.find("is saved in " + folder_.path("out") + "\n"), std::string::npos)
+      << broken.output;
   EXPECT_NE(weights_of("out"), weights_of("unbroken"));
   const ProgramResult resumed = run_program(pretrain("out", steps + " --resume 2>&1 >/dev/null"));
   EXPECT_EQ(resumed.exit_code, 0);
@@ -188,8 +192,15 @@ TEST_F(PretrainingTest, RefusesWhatCannotBe) {
             "pretrain: " + missing + ": must be the folder of a model, got no such path\n");
   EXPECT_EQ(error_of(pretrain("out", "--max-length 17")),
             "pretrain: --max-length must be at most 16, as the model's, got 17\n");
-  EXPECT_EQ(error_of(pretrain("text", "")),
-            "pretrain: " + folder_.path("text") + ": cannot be made a folder: Not a directory\n");
+  folder_.write("file", "");
+  EXPECT_EQ(error_of(pretrain("file", "")),
+            "pretrain: " + folder_.path("file") + ": cannot be made a folder: Not a directory\n");
+  EXPECT_EQ(error_of(pretrain("text", ""), 2), "pretrain: --save " + folder_.path("text") +
+                                                   " would overwrite the input --text " +
+                                                   folder_.path("text") + "; --help lists the arguments\n");
+  EXPECT_EQ(error_of("tiny_bert " + folder_.path("text") + " --text " + folder_.path("text"), 2),
+            "tiny_bert: folder " + folder_.path("text") + " would overwrite the input --text " +
+                folder_.path("text") + "; --help lists the arguments\n");
   const std::string one = folder_.write("one", "a cat\n");
   EXPECT_EQ(
       error_of("pretrain " + folder_.path("model") + " --save " + folder_.path("out") + " --text " + one),

@@ -45,6 +45,32 @@ TEST(SentenceEmbedderTest, OrderAndBatchesDoNotMatter) {
             "SentenceEmbedder: batch_size must be at least 1, got 0");
 }
 
+TEST(SentenceEmbedderTest, RefusesATokenizerWithMoreTokensThanTheModel) {
+  const FolderCopy copy("bert_sentence");
+  auto tokenizer = nlohmann::json::parse(read_bytes(copy.path("tokenizer.json")));
+  tokenizer["model"]["vocab"]["zebra"] = 4000;
+  copy.write("tokenizer.json", tokenizer.dump());
+  EXPECT_EQ(message_of<FileError>([&] { SentenceEmbedder<float>::from_folder(copy.path()); }),
+            copy.path() +
+                ": the tokenizer's ids must be below vocab_size in config.json, 110, got 4000 of "
+                "\"zebra\"");
+}
+
+TEST(SentenceEmbedderTest, SavingLeavesNoFileOfAnotherTokenizer) {
+  const xgrad_tests::TemporaryFolder folder;
+  const auto embedder = SentenceEmbedder<float>::from_folder(model_folder("bert_sentence"));
+  for (const std::string name : {"merges.txt", "config_sentence_transformers.json"}) {
+    const std::string path = folder.write(name, "other");
+    EXPECT_EQ(
+        message_of<FileError>([&] { embedder.save(folder.path("")); }),
+        folder.path("") + "/" + name +
+            ": is of another model, and would stay beside the saved files and be read with them; remove "
+            "it, or save to another folder");
+    EXPECT_EQ(folder.file_count(), 1u);
+    std::filesystem::remove(path);
+  }
+}
+
 TEST(SentenceEmbedderTest, PoolsTheFirstTokenIfAsked) {
   const FolderCopy copy("bert_sentence");
   copy.write("1_Pooling/config.json",
@@ -233,6 +259,13 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
             "1_Pooling/config.json: pooling_mode must be one or more modes, got an array");
   EXPECT_EQ(refusal_of("1_Pooling/config.json", R"({"embedding_dimension": 25})"),
             "1_Pooling/config.json: embedding_dimension must be the encoder's hidden_size 24, got 25");
+  EXPECT_EQ(
+      refusal_of("1_Pooling/config.json", R"({"pooling_mode_median_tokens": true})"),
+      "1_Pooling/config.json: the field \"pooling_mode_median_tokens\" is not known, and may change the "
+      "vectors; remove it if it does not");
+  EXPECT_EQ(refusal_of("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})"),
+            "1_Pooling/config.json: pooling_mode_mean_tokens must be there, as sentence-transformers before "
+            "version 6 takes the mean, too, without it, and later ones do not");
   EXPECT_EQ(refusal_of("2_Dense/config.json", R"({"in_features": 40, "out_features": 40})"),
             "2_Dense/config.json: in_features must be the size 24 of what comes before, got 40");
   EXPECT_EQ(refusal_of("2_Dense/config.json", R"({"in_features": 24, "out_features": 41})"),

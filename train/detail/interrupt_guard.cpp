@@ -6,9 +6,14 @@ namespace xgrad::detail {
 namespace {
 
 std::atomic<unsigned> interrupts{0};
+std::atomic<int> last_signal{0};
 static_assert(std::atomic<unsigned>::is_always_lock_free);  // as signal handlers need
+static_assert(std::atomic<int>::is_always_lock_free);
 
-void count_interrupt(int) { interrupts.fetch_add(1, std::memory_order_relaxed); }
+void count_interrupt(int signal) {
+  last_signal.store(signal, std::memory_order_relaxed);
+  interrupts.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -30,5 +35,7 @@ InterruptGuard::~InterruptGuard() {
 }
 
 bool InterruptGuard::interrupted() const { return interrupts.load(std::memory_order_relaxed) != before_; }
+
+int InterruptGuard::signal() const { return last_signal.load(std::memory_order_relaxed); }
 
 }  // namespace xgrad::detail

@@ -16,6 +16,9 @@ class InterruptGuard {
 
   bool interrupted() const;
 
+  /// The last signal, while interrupted.
+  int signal() const;
+
  private:
   struct Saved {
     int signal;

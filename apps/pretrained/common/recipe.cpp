@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include <xgrad/pretrained/fine_tuning.hpp>
+#include <xgrad/pretrained/model.hpp>
 #include <xgrad/train/lr_scheduler.hpp>
 
 namespace apps {
@@ -22,6 +23,13 @@ std::vector<std::string> tokens_of(const xgrad::tokenizers::Tokenizer& tokenizer
   tokens.reserve(ids.size());
   for (const std::int64_t id : ids) tokens.push_back(tokenizer.token(id));
   return tokens;
+}
+
+void check_save(const xgrad::tokenizers::Tokenizer& tokenizer, const std::string& folder) {
+  if (folder.empty()) return;  // as on all ranks but the first
+  xgrad::pretrained::check_save(folder);
+  tokenizer.check_save(folder);
+  check_writable_folder(folder);
 }
 
 std::function<void(const std::string&)> note_of(const RunOptions& options) {

@@ -9,6 +9,16 @@
 
 namespace xgrad::tokenizers::detail {
 
+const std::vector<std::string>& tokenizer_files() {
+  static const std::vector<std::string> names{"tokenizer.json",    "tokenizer_config.json",
+                                              "vocab.txt",         "vocab.json",
+                                              "merges.txt",        "special_tokens_map.json",
+                                              "added_tokens.json", "sentencepiece.bpe.model",
+                                              "spiece.model",      "spm.model",
+                                              "tokenizer.model"};
+  return names;
+}
+
 void check_folder(const std::string& folder) {
   std::error_code error;
   const auto status = std::filesystem::status(folder, error);

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 // Not installed.
 
 namespace xgrad::tokenizers::detail {
+
+/// The names of all files of tokenizers.
+const std::vector<std::string>& tokenizer_files();
 
 /// Throws FileError for a file in place of a model's folder, and for one with an adapter, which would change
 /// the numbers.
