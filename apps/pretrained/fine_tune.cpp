@@ -1,11 +1,14 @@
 // Fine-tunes a pretrained encoder to classify texts or words, on files of your own
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -278,14 +281,19 @@ int run(FineTuneOptions options) {
   const pretrained::Config config = pretrained::Config::from_folder(options.model);
   const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
   pretrained::check_vocabulary(tokenizer, config, options.model);
+  const std::size_t most = config.max_length(), max_length = options.max_length.value_or(most);
+  if (max_length > most)
+    throw std::invalid_argument("--max-length must be at most " + std::to_string(most) +
+                                ", as the model's, got " + std::to_string(max_length));
   check_save(tokenizer, options.save);
+  std::error_code error;
+  if (std::filesystem::equivalent(options.data, options.test, error))
+    throw std::invalid_argument("--test must be another file than DATA, got " + options.test);
   const LabelledSplit split = read_labelled(options.data, options.test, options.form);
   const auto note = note_of(options);
   for (const std::string& left_out : split.notes) note(left_out);
   for (const std::string& form : split.forms) note(form);
   xgrad::manual_seed(options.seed);
-  const std::size_t most = config.max_length(),
-                    max_length = std::min(options.max_length.value_or(most), most);
   const std::vector<std::string> labels = labels_for(split.labels(), config);
   const Model model(options, split.of_words, labels);
   const Reader reader(tokenizer, labels, max_length, split.of_words);

@@ -118,8 +118,8 @@ void Weights::forget(const std::string& prefix) {
 
 void Weights::refuse_missing(const std::string& architecture) const {
   if (fresh_.empty()) return;
-  fail<FileError>(folder_, ": must hold a ", architecture, ", got ",
-                  config_.architecture.empty() ? "a model" : "a " + config_.architecture, " without ",
+  fail<FileError>(folder_, ": must hold ", architecture, ", got ",
+                  config_.architecture.empty() ? "a model" : config_.architecture, " without ",
                   listed(fresh_), "; train the head first, or choose a folder that has it");
 }
 

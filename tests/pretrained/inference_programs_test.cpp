@@ -135,10 +135,10 @@ TEST(ClassifyTest, PrintsProbabilitiesOrTheLabelOfEachWord) {
 TEST(FillMaskTest, NeedsTheHead) {
   const std::string message = error_of("fill_mask " + model_folder("bert_sentence") + " 'my [MASK]'");
   EXPECT_TRUE(message.starts_with("fill_mask: " + model_folder("bert_sentence") +
-                                  ": must hold a BertForMaskedLM, got a BertModel without cls.predictions."))
+                                  ": must hold BertForMaskedLM, got BertModel without cls.predictions."))
       << message;
   EXPECT_NE(error_of("classify " + model_folder("bert_sentence") + " text")
-                .find(": must hold a BertForSequenceClassification, got a BertModel without classifier."),
+                .find(": must hold BertForSequenceClassification, got BertModel without classifier."),
             std::string::npos);
 }
 
@@ -282,6 +282,10 @@ TEST_F(FineTuneTest, RefusesFilesThatDoNotFit) {
   EXPECT_EQ(refusal("a\tb\nno label\n"), ":2: a line must be a text, a tab and a label, got \"no label\"\n");
   EXPECT_EQ(refusal("a x\nword\n\n"),
             ":2: a line must have a word and a label, as others of a sentence do, got \"word\"\n");
+  EXPECT_EQ(error_of(command("bert_sentence", "texts.tsv", "--max-length 65")),
+            "fine_tune: --max-length must be at most 64, as the model's, got 65\n");
+  EXPECT_EQ(error_of(command("bert_sentence", "texts.tsv", "--test " + folder_.path("./texts.tsv"))),
+            "fine_tune: --test must be another file than DATA, got " + folder_.path("./texts.tsv") + "\n");
   EXPECT_EQ(refusal(""), ": must hold texts with labels, got none\n");
   EXPECT_EQ(refusal("a\tx\nb\ty\n"), ": must hold 10 texts or more, one of them held out, got 2\n");
   EXPECT_EQ(refusal("a\tx\n", "--test " + folder_.path("texts.tsv")),

@@ -326,7 +326,7 @@ TEST(ModelFolderTest, AHeadThatIsMissingIsAnErrorWhereAllIsNeeded) {
   const std::string folder = model_folder("bert_classifier");
   EXPECT_EQ(refusal(folder),
             folder +
-                ": must hold a BertForMaskedLM, got a BertForSequenceClassification without "
+                ": must hold BertForMaskedLM, got BertForSequenceClassification without "
                 "cls.predictions.transform.dense.weight, cls.predictions.transform.dense.bias, "
                 "cls.predictions.transform.LayerNorm.weight, cls.predictions.transform.LayerNorm.bias, "
                 "cls.predictions.bias; train the head first, or choose a folder that has it");
