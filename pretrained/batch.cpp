@@ -37,6 +37,7 @@ Batch pad(const Tokenizer& tokenizer, std::vector<Encoding> encodings, const Pad
 }
 
 void check_vocabulary(const Tokenizer& tokenizer, const Config& config, const std::string& folder) {
+  if (tokenizer.size() == 0) return;
   const std::int64_t largest = tokenizer.largest_id();
   if (static_cast<std::size_t>(largest) >= config.vocab_size)
     xgrad::detail::fail<FileError>(folder, ": the tokenizer's ids must be below vocab_size in config.json, ",
