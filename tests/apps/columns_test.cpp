@@ -8,7 +8,7 @@
 
 #include "../../apps/training/heat_map.hpp"
 
-namespace {
+namespace columns_test {
 
 using namespace apps;
 
@@ -64,4 +64,4 @@ TEST(HeatMapTest, IsALineForEachHeadOfTheWord) {
             "  layer 1 head 1 1.00 ██  0.50 ▒▒  0.12\n");
 }
 
-}  // namespace
+}  // namespace columns_test

@@ -11,7 +11,7 @@
 #include "../expect_error.hpp"
 #include "../files.hpp"
 
-namespace {
+namespace labelled_texts_test {
 
 using apps::LabelledForm, apps::LabelledSplit, apps::LabelledText;
 using xgrad_tests::message_of;
@@ -242,4 +242,4 @@ TEST_F(LabelledTextsTest, LabelsToPredictAreThoseOfTexts) {
   EXPECT_FALSE(split_.test.empty());
 }
 
-}  // namespace
+}  // namespace labelled_texts_test

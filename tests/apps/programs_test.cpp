@@ -12,7 +12,7 @@
 #include "files.hpp"
 #include "program.hpp"
 
-namespace {
+namespace programs_test {
 
 using nlohmann::json;
 using xgrad_tests::ProgramResult, xgrad_tests::run_program;
@@ -264,4 +264,4 @@ TEST_F(ConformanceProgramTest, ADamagedFileFailsByNameAndReason) {
                  file + "read_npy: shape (4294967296, 4294967296) has too many elements");
 }
 
-}  // namespace
+}  // namespace programs_test

@@ -15,7 +15,7 @@
 #include "expect_error.hpp"
 #include "files.hpp"
 
-namespace {
+namespace tagger_test {
 
 using namespace apps;
 using xgrad_tests::message_of;
@@ -458,4 +458,4 @@ TEST(TaggerTest, RefusesAFileThatIsNotItsOwn) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace tagger_test

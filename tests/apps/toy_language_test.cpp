@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace toy_language_test {
 
 using namespace apps;
 using Words = std::vector<std::string>;
@@ -76,4 +76,4 @@ TEST(ToyLanguageTest, TheVocabularyHasPaddingTheMaskAndAllWords) {
     for (const std::string& word : sentence.words) ASSERT_GT(vocabulary.id(word), mask_id) << word;
 }
 
-}  // namespace
+}  // namespace toy_language_test

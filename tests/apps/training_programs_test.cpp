@@ -18,7 +18,7 @@
 #include "files.hpp"
 #include "program.hpp"
 
-namespace {
+namespace training_programs_test {
 
 using nlohmann::json;
 using xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::run_program;
@@ -460,4 +460,4 @@ TEST_F(SyllablesProgramTest, EnglishIsComparedWithTheVowelRule) {
         << output;
 }
 
-}  // namespace
+}  // namespace training_programs_test

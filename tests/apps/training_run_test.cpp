@@ -22,7 +22,7 @@
 #include "files.hpp"
 #include "signals.hpp"
 
-namespace {
+namespace training_run_test {
 
 using apps::TrainingOptions, apps::TrainingRun;
 using xgrad::Array, xgrad::Ids, xgrad::StateDict, xgrad::Variable, xgrad::WeightedLoss;
@@ -532,4 +532,4 @@ TEST(CheckWritableTest, TriesAndLeavesNothing) {
             folder.path("missing/model") + ": cannot be written: No such file or directory");
 }
 
-}  // namespace
+}  // namespace training_run_test

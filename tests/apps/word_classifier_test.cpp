@@ -12,7 +12,7 @@
 #include "expect_error.hpp"
 #include "files.hpp"
 
-namespace {
+namespace word_classifier_test {
 
 using namespace apps;
 
@@ -124,4 +124,4 @@ TEST(WordClassifierTest, RefusesAFileThatIsNotItsOwn) {
   EXPECT_EQ(message("classes", "1\n2"), message("classes", "1\n2\n"));
 }
 
-}  // namespace
+}  // namespace word_classifier_test

@@ -13,7 +13,7 @@
 #include "../../apps/corpora/utf8.hpp"
 #include "files.hpp"
 
-namespace {
+namespace word_labels_test {
 
 using apps::LabelledWord;
 using apps::WordSplit;
@@ -273,4 +273,4 @@ TEST(WordLabels, CmudictSyllables) {
   EXPECT_NEAR(apps::vowel_rule_baseline(split).accuracy, 0.8449, 1e-4);
 }
 
-}  // namespace
+}  // namespace word_labels_test

@@ -18,7 +18,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace checkpoint_test {
 
 using xgrad::Array, xgrad::checkpoint, xgrad::gradcheck, xgrad::gradgradcheck, xgrad::checkpoint_sequential,
     xgrad::grad, xgrad::GraphError, xgrad::on_gradient, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError;
@@ -234,4 +234,4 @@ TEST(OnGradientTest, SeesAndReplacesTheGradient) {
             "backward: 'on_gradient' must return a gradient of shape (2) for input 0, got ()");
 }
 
-}  // namespace
+}  // namespace checkpoint_test

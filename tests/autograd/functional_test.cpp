@@ -17,7 +17,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace functional_test {
 
 using xgrad::Array, xgrad::GraphError, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError;
 using xgrad::hessian, xgrad::hvp, xgrad::jacobian, xgrad::JacobianOptions, xgrad::jvp, xgrad::linearize,
@@ -335,4 +335,4 @@ TEST(FunctionalTest, SaysWhatIsWrong) {
             "jacobian: f must return a variable, got an undefined one");
 }
 
-}  // namespace
+}  // namespace functional_test

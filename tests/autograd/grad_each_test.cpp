@@ -15,7 +15,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace grad_each_test {
 
 constexpr xgrad::Op noted_op("noted", {"x"}), none_op("none", {"x"}), inner_op("inner", {"x"});
 constexpr xgrad::Op half_op("half", {"a", "b"});
@@ -206,4 +206,4 @@ TEST(GradEachTest, SaysWhatIsWrong) {
   EXPECT_EQ(taken.first, (std::vector<float>{2}));
 }
 
-}  // namespace
+}  // namespace grad_each_test

@@ -22,7 +22,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace gradcheck_test {
 
 constexpr xgrad::Op unary_op("unary", {"x"}), permute_op("permute", {"x"}), mask_op("mask", {"x"}),
     slice_op("slice", {"x"}), gather_op("gather", {"x"}), softmax_op("softmax", {"x"}),
@@ -493,4 +493,4 @@ TEST(GradcheckTest, ReportsTheElementThatIsWrong) {
   EXPECT_NE(report.worst.find("element (1)"), std::string::npos) << report.worst;
 }
 
-}  // namespace
+}  // namespace gradcheck_test

@@ -17,7 +17,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace implicit_function_test {
 
 using xgrad::Array, xgrad::grad, xgrad::gradcheck, xgrad::gradgradcheck, xgrad::GraphError,
     xgrad::implicit_function, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError;
@@ -204,4 +204,4 @@ TEST(ImplicitFunctionTest, RefusesWhatCannotBe) {
             "implicit_function: residual must return a variable, got an undefined one");
 }
 
-}  // namespace
+}  // namespace implicit_function_test

@@ -8,7 +8,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace creation_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::Mask, xgrad::Shape;
 using xgrad_tests::message_of;
@@ -69,4 +69,4 @@ TEST(CreationTest, AnIndexPastTheEndIsAnErrorInADebugBuild) {
 }
 #endif
 
-}  // namespace
+}  // namespace creation_test

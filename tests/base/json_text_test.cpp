@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace json_text_test {
 
 using xgrad::detail::in_quotes;
 
@@ -15,4 +15,4 @@ TEST(JsonText, ShowsTextsOnOneLine) {
   EXPECT_EQ(in_quotes(std::string(201, 'a')), '"' + std::string(200, 'a') + "...\"");
 }
 
-}  // namespace
+}  // namespace json_text_test

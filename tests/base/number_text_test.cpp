@@ -5,7 +5,7 @@
 
 #include <xgrad/base/detail/number_text.hpp>
 
-namespace {
+namespace number_text_test {
 
 using xgrad::detail::formatted;
 using xgrad::detail::Notation;
@@ -34,4 +34,4 @@ TEST(NumberTextTest, AsManyDigitsAsAsked) {
   EXPECT_EQ(formatted(std::numeric_limits<double>::infinity(), Notation::fixed, 4), "inf");
 }
 
-}  // namespace
+}  // namespace number_text_test

@@ -7,7 +7,7 @@
 #include <xgrad/base/detail/parse.hpp>
 #include <xgrad/base/random.hpp>
 
-namespace {
+namespace parse_test {
 
 using xgrad::detail::parsed;
 
@@ -51,4 +51,4 @@ TEST(ParseTest, NumbersAreTheSameInEveryLocale) {
   EXPECT_EQ(read.get_state(), state);
 }
 
-}  // namespace
+}  // namespace parse_test

@@ -23,7 +23,7 @@
 #include "expect_error.hpp"
 #include "npy.hpp"
 
-namespace {
+namespace random_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::Ids, xgrad::Shape;
@@ -417,4 +417,4 @@ TEST(RandomTest, RefusesBadArguments) {
             "normal: std must be at least 0, got nan");
 }
 
-}  // namespace
+}  // namespace random_test

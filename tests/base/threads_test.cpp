@@ -22,7 +22,7 @@
 #include "expect_error.hpp"
 #include "keep_num_threads.hpp"
 
-namespace {
+namespace threads_test {
 
 using xgrad::Array, xgrad::Variable;
 using xgrad_tests::message_of;
@@ -591,4 +591,4 @@ TYPED_TEST(NumThreadsBitsTest, LargeStepsOfOptimizersHaveTheSameBits) {
   train([](const Parameters& p) { return xgrad::AdamW<T>(p, {.lr = 0.1}); });
 }
 
-}  // namespace
+}  // namespace threads_test

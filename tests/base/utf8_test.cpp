@@ -7,7 +7,7 @@
 
 #include <xgrad/base/detail/utf8.hpp>
 
-namespace {
+namespace utf8_test {
 
 namespace utf8 = xgrad::detail::utf8;
 
@@ -43,4 +43,4 @@ TEST(Utf8Test, CharactersOfEveryLength) {
   EXPECT_TRUE(rest.empty());
 }
 
-}  // namespace
+}  // namespace utf8_test

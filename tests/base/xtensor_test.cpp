@@ -9,7 +9,7 @@
 
 #include "xtensor_headers.hpp"
 
-namespace {
+namespace xtensor_test {
 
 /// xt::eval of a reduction over all axes reads beyond its result in xtensor 0.24.
 template <class E>
@@ -221,4 +221,4 @@ TEST(XtensorMaskTest, ReductionsViewsAndPrinting) {
   EXPECT_EQ(found.str(), expected.str());
 }
 
-}  // namespace
+}  // namespace xtensor_test

@@ -18,7 +18,7 @@
 #include "files.hpp"
 #include "program.hpp"
 
-namespace {
+namespace bench_encoder_test {
 
 using bench::Process;
 using nlohmann::json;
@@ -205,4 +205,4 @@ TEST_F(BenchProcessTest, WhatCannotBeRunIsAnError) {
             "peer: cannot run '/no/such/program': No such file or directory");
 }
 
-}  // namespace
+}  // namespace bench_encoder_test

@@ -6,7 +6,7 @@
 
 #include "program.hpp"
 
-namespace {
+namespace bench_pretrained_test {
 
 using xgrad_tests::ProgramResult, xgrad_tests::run_program;
 
@@ -35,4 +35,4 @@ TEST(BenchPretrainedTest, ArgumentsThatCannotBeAreOneLineAndExitCode2) {
             "bench_pretrained: --config: large not in {tiny,minilm,bert-base}; --help lists the arguments\n");
 }
 
-}  // namespace
+}  // namespace bench_pretrained_test

@@ -13,7 +13,7 @@
 
 #include "files.hpp"
 
-namespace {
+namespace docs_test {
 
 namespace fs = std::filesystem;
 
@@ -259,4 +259,4 @@ TEST(DocsTest, TheReadmeIsShort) {
   EXPECT_LE(lines_of(xgrad_tests::read_bytes(root / "README.md")).size(), 120u);
 }
 
-}  // namespace
+}  // namespace docs_test

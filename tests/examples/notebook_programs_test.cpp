@@ -9,7 +9,7 @@
 #include "notebook.hpp"
 #include "program.hpp"
 
-namespace {
+namespace notebook_programs_test {
 
 using xgrad_tests::Notebook;
 
@@ -323,4 +323,4 @@ TEST_P(NotebookProgramTest, NoTensorOfTheNotebookIsForgotten) {
 INSTANTIATE_TEST_SUITE_P(Notebooks, NotebookProgramTest, testing::ValuesIn(programs),
                          [](const auto& info) { return "notebook_" + std::string(info.param.notebook, 3); });
 
-}  // namespace
+}  // namespace notebook_programs_test

@@ -7,7 +7,7 @@
 
 #include <xgrad/xgrad.hpp>
 
-namespace {
+namespace shape_trace_test {
 
 constexpr xgrad::Op attends_op("attends", {"x"});
 
@@ -168,4 +168,4 @@ TEST(ShapeTraceTest, AttentionWithItsWeightsGoesThroughTheSameShapes) {
   EXPECT_EQ(shapes_of([&] { attention.with_weights(x); }), shapes_of([&] { attention(x); }));
 }
 
-}  // namespace
+}  // namespace shape_trace_test

@@ -26,7 +26,7 @@
 #include "npy.hpp"
 #include "program.hpp"
 
-namespace {
+namespace files_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::DType, xgrad::FileError, xgrad::Metadata, xgrad::SafetensorsFile, xgrad::StateDict,
@@ -858,4 +858,4 @@ TEST(Inspect, EveryTypeThatHasARangeShowsIt) {
             "15 tensors, 38 elements, 94 bytes\n");
 }
 
-}  // namespace
+}  // namespace files_test

@@ -17,7 +17,7 @@
 #include "npy.hpp"
 #include "program.hpp"
 
-namespace {
+namespace npy_test {
 
 using xgrad::Array, xgrad::StateDict, xgrad::FileError, xgrad::Ids, xgrad::Mask, xgrad::NpyFile,
     xgrad::NpzFile, xgrad::ValueError;
@@ -527,4 +527,4 @@ TEST(Npz, IsInspected) {
             "2 tensors, 7 elements, 32 bytes\n");
 }
 
-}  // namespace
+}  // namespace npy_test

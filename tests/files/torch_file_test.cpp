@@ -14,7 +14,7 @@
 #include "program.hpp"
 #include "torch_writer.hpp"
 
-namespace {
+namespace torch_file_test {
 
 using namespace xgrad_tests::torch;
 using xgrad::Array, xgrad::DType, xgrad::FileError, xgrad::SafetensorsFile, xgrad::StateDict,
@@ -449,4 +449,4 @@ TEST(Torch, TensorsOfOneStorageMayNotAskForAllMemory) {
             "tensor \"w102\": tensors that share storages must not have 100 times the bytes of the file");
 }
 
-}  // namespace
+}  // namespace torch_file_test

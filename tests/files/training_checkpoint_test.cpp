@@ -14,7 +14,7 @@
 #include "expect_error.hpp"
 #include "files.hpp"
 
-namespace {
+namespace training_checkpoint_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::StateDict, xgrad::Variable;
 using xgrad_tests::message_of;
@@ -305,4 +305,4 @@ TEST(CheckpointTest, AKilledProcessLeavesTheLastOneWhole) {
   }
 }
 
-}  // namespace
+}  // namespace training_checkpoint_test

@@ -33,7 +33,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace graph_test {
 
 constexpr xgrad::Op inner_op("inner", {"x"}), looks_op("looks", {"x"}), told_op("told", {"x"}),
     cube_op("cube", {"x"}), exp_op("exp", {"x"}), total_op("total", {"x"}), short_op("short", {"x"}),
@@ -1096,4 +1096,4 @@ TEST(VariableTest, AnArrayThatWasMovedFromIsRefused) {
   EXPECT_EQ(D(3.0).item(), 3) << "a new scalar is not the refused array, whose shape is ()";
 }
 
-}  // namespace
+}  // namespace graph_test

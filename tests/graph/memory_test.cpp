@@ -30,7 +30,7 @@
 #include "keep_num_threads.hpp"
 #include "pool.hpp"
 
-namespace {
+namespace memory_test {
 
 constexpr xgrad::Op throwing_op("throwing", {"x"});
 
@@ -463,4 +463,4 @@ TEST(ThreadsTest, AGraphMayBeContinuedThere) {
   }
 }
 
-}  // namespace
+}  // namespace memory_test

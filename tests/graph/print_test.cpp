@@ -18,7 +18,7 @@
 #include "data_folder.hpp"
 #include "expect_error.hpp"
 
-namespace {
+namespace print_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::PrintOptions, xgrad::Shape, xgrad::Variable;
@@ -122,4 +122,4 @@ TEST_F(PrintTest, OptionsStayUntilTheNext) {
   EXPECT_EQ(xgrad::print_options().precision, 1);
 }
 
-}  // namespace
+}  // namespace print_test

@@ -11,7 +11,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace watch_test {
 
 constexpr xgrad::Op slow_op("slow", {"x"});
 constexpr xgrad::Op both_op("both", {"a", "b"});
@@ -475,4 +475,4 @@ TEST(ProfileTest, AnExceptionOfTheFunctionComesOut) {
             "stop");
 }
 
-}  // namespace
+}  // namespace watch_test

@@ -14,7 +14,7 @@
 
 #include "keep_num_threads.hpp"
 
-namespace {
+namespace gemm_test {
 
 template <class T>
 class GemmTest : public testing::Test {};
@@ -204,4 +204,4 @@ TYPED_TEST(GemmTest, SmallProductsOfAllFlagsAndWidths) {
   }
 }
 
-}  // namespace
+}  // namespace gemm_test

@@ -19,7 +19,7 @@
 
 #include "keep_num_threads.hpp"
 
-namespace {
+namespace large_arrays_test {
 
 namespace kernels = xgrad::kernels;
 
@@ -255,4 +255,4 @@ TEST(NarrowIndexTest, RefusesWhatIsOutsideWhereverItIs) {
   }
 }
 
-}  // namespace
+}  // namespace large_arrays_test

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace layer_norm_rows_test {
 
 namespace kernels = xgrad::kernels;
 
@@ -73,4 +73,4 @@ TYPED_TEST(LayerNormRowsTest, AreThoseOfPlainLoops) {
   }
 }
 
-}  // namespace
+}  // namespace layer_norm_rows_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace pack_test {
 
 template <class T>
 class PackTest : public testing::Test {};
@@ -36,4 +36,4 @@ TYPED_TEST(PackTest, RowsFollowOneAnother) {
   }
 }
 
-}  // namespace
+}  // namespace pack_test

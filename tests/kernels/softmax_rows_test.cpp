@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace softmax_rows_test {
 
 namespace kernels = xgrad::kernels;
 
@@ -120,4 +120,4 @@ TYPED_TEST(SoftmaxRowsTest, Attention) {
   });
 }
 
-}  // namespace
+}  // namespace softmax_rows_test

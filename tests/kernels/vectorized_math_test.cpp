@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace vectorized_math_test {
 
 namespace kernels = xgrad::kernels;
 
@@ -426,4 +426,4 @@ TYPED_TEST(VectorizedMathValuesTest, ResultsDoNotDependOnThePositionInTheArray) 
   }
 }
 
-}  // namespace
+}  // namespace vectorized_math_test

@@ -15,7 +15,7 @@
 #include "../program.hpp"
 #include "../report/arrays.hpp"
 
-namespace {
+namespace lesson_test {
 
 using learn::Lesson, learn::Training, learn::TrainingSettings, learn::walk, learn::WalkSettings;
 using nlohmann::json;
@@ -256,4 +256,4 @@ TEST(LessonTest, AnswersRequests) {
   EXPECT_EQ(two.at("losses"), (json{training.step().loss, training.step().loss}));
 }
 
-}  // namespace
+}  // namespace lesson_test

@@ -10,7 +10,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace composed_models_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::Mask, xgrad::Module, xgrad::StateDict, xgrad::Variable;
 using V = Variable<double>;
@@ -468,4 +468,4 @@ TEST(ModesTest, EvalModePutsEveryModuleBackIntoItsOwn) {
   }
 }
 
-}  // namespace
+}  // namespace composed_models_test

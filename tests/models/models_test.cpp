@@ -9,7 +9,7 @@
 #include "expect_error.hpp"
 #include "files.hpp"
 
-namespace {
+namespace models_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::Mask, xgrad::Variable;
 using Config = xgrad::ToyEncoderConfig;
@@ -770,4 +770,4 @@ TEST(SummaryTest, ListsLayersParametersShapesAndCounts) {
             "total                                           156\n");
 }
 
-}  // namespace
+}  // namespace models_test

@@ -20,7 +20,7 @@
 
 #include "notebook.hpp"
 
-namespace {
+namespace notebooks_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::Variable;
 using xgrad_tests::Notebook;
@@ -425,4 +425,4 @@ TEST(NotebookSeedsTest, PaddingMaskStartsAsPyTorchsDoes) {
                       {"param"});
 }
 
-}  // namespace
+}  // namespace notebooks_test

@@ -11,7 +11,7 @@
 #include "data_folder.hpp"
 #include "expect_error.hpp"
 
-namespace {
+namespace relative_positions_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::Ids, xgrad::Variable;
@@ -150,4 +150,4 @@ TEST(RelativePositionsTest, RefusesWhatMakesNoBuckets) {
       "fit together, got q (1, 2, 4), k (1, 2, 4), pos_k (3, 4), pos_q () and rows (1, 2), with 1 heads");
 }
 
-}  // namespace
+}  // namespace relative_positions_test

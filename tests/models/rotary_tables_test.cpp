@@ -9,7 +9,7 @@
 #include "data_folder.hpp"
 #include "expect_error.hpp"
 
-namespace {
+namespace rotary_tables_test {
 
 using nlohmann::json;
 using xgrad_tests::message_of;
@@ -106,4 +106,4 @@ TEST(RotaryTablesTest, RefusesSizesThatDoNotFit) {
             "rotary_tables: LongScaling needs dim / 2 = 2 factors, got 1");
 }
 
-}  // namespace
+}  // namespace rotary_tables_test

@@ -10,7 +10,7 @@
 #include "../files.hpp"
 #include "../program.hpp"
 
-namespace {
+namespace world_test {
 
 using xgrad_tests::ProgramResult, xgrad_tests::read_bytes;
 
@@ -257,4 +257,4 @@ TEST(ProgramsOnRanksTest, WhatIsWrongIsSaidOnce) {
   EXPECT_EQ(found, result.output.rfind("\nrank ") + 1) << result.output;
 }
 
-}  // namespace
+}  // namespace world_test

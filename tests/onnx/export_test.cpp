@@ -16,7 +16,7 @@
 #include "../expect_error.hpp"
 #include "../files.hpp"
 
-namespace {
+namespace export_test {
 
 using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Mask, xgrad::Module, xgrad::ValueError,
     xgrad::Variable;
@@ -395,4 +395,4 @@ TEST_F(OnnxRefusalTest, AxesAreChecked) {
   }
 }
 
-}  // namespace
+}  // namespace export_test

@@ -13,7 +13,7 @@
 
 #include "model_builder.hpp"
 
-namespace {
+namespace fusion_test {
 
 using xgrad::Array, xgrad::Mask, xgrad::Shape, xgrad::Variable;
 using xgrad::onnx::Graph, xgrad::onnx::Values;
@@ -218,4 +218,4 @@ TEST_F(OnnxFusionTest, AMaskThatStretchesTheBatch) {
   EXPECT_EQ(net.made_by(attention(net, {x, x, x}, mask)), "reshape");
 }
 
-}  // namespace
+}  // namespace fusion_test

@@ -19,7 +19,7 @@
 #include "../files.hpp"
 #include "model_builder.hpp"
 
-namespace {
+namespace graph_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError,
@@ -593,4 +593,4 @@ TEST(OnnxDamageTest, ChangedBytesDoNoHarm) {
   }
 }
 
-}  // namespace
+}  // namespace graph_test

@@ -13,7 +13,7 @@
 #include "../program.hpp"
 #include "model_builder.hpp"
 
-namespace {
+namespace programs_test {
 
 using xgrad::Array, xgrad::Ids;
 using xgrad_tests::error_of, xgrad_tests::ModelBuilder, xgrad_tests::output_of, xgrad_tests::read_bytes,
@@ -140,4 +140,4 @@ TEST_F(OnnxProgramsTest, RunRefusesWhatDoesNotFit) {
   EXPECT_EQ(error_of(run + " --input x=" + x + " --output z=" + flat), "run_onnx: there is no output z\n");
 }
 
-}  // namespace
+}  // namespace programs_test

@@ -12,7 +12,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace edges_test {
 
 using xgrad::Array, xgrad::GraphError, xgrad::Ids, xgrad::Mask, xgrad::Padding, xgrad::Shape, xgrad::Variable;
 using xgrad_tests::message_of;
@@ -236,4 +236,4 @@ TEST(EdgesTest, AScalarIsNotRolledAlongAnAxis) {
             "roll: a scalar has no axes, got dims (0)");
 }
 
-}  // namespace
+}  // namespace edges_test

@@ -5,7 +5,7 @@
 
 #include <xgrad/xgrad.hpp>
 
-namespace {
+namespace mixed_operands_test {
 
 using namespace xgrad;
 
@@ -75,4 +75,4 @@ TEST_F(CallsTest, ReductionsTakeShapes) {
   EXPECT_EQ(var(x, axes).value(), (Array<float>{2, 32}));
 }
 
-}  // namespace
+}  // namespace mixed_operands_test

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <xgrad/xgrad.hpp>
 
-namespace {
+namespace nonfinite_gradients_test {
 
 using xgrad::Array;
 using xgrad::Ids;
@@ -231,4 +231,4 @@ TEST(EdgeGradientsTest, CopiesShareNothingWithTheirOperand) {
   for (const Variable<double>& y : copies) EXPECT_EQ(y.value(), (Array<double>{xt::ones<double>({2, 3})}));
 }
 
-}  // namespace
+}  // namespace nonfinite_gradients_test

@@ -17,7 +17,7 @@
 #include "common/draw.hpp"
 #include "files.hpp"
 
-namespace {
+namespace op_lists_test {
 
 using Names = std::set<std::string>;
 
@@ -205,4 +205,4 @@ TEST(OpListsTest, OpsHaveCounterpartsInPyTorchOrAReason) {
                  "counterpart");
 }
 
-}  // namespace
+}  // namespace op_lists_test

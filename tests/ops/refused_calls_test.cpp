@@ -16,7 +16,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace refused_calls_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::Mask;
 using xgrad_tests::message_of;
@@ -193,4 +193,4 @@ TEST(RefusedCallsTest, ExpressionsAreMasks) {
             scaled_dot_product_attention(q, q, q, mask).value());
 }
 
-}  // namespace
+}  // namespace refused_calls_test

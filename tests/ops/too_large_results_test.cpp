@@ -8,7 +8,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace too_large_results_test {
 
 using xgrad::Array, xgrad::Shape, xgrad::ShapeError, xgrad::Variable;
 using xgrad_tests::message_of;
@@ -77,4 +77,4 @@ TEST(OverflowTest, LookingUpNothingIsRefused) {
             too_many("embedding", {0, huge >> 1, huge >> 1, 0}));
 }
 
-}  // namespace
+}  // namespace too_large_results_test

@@ -8,7 +8,7 @@
 
 #include "folder.hpp"
 
-namespace {
+namespace batch_test {
 
 using namespace xgrad::pretrained;
 using xgrad::Ids, xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
@@ -41,4 +41,4 @@ TEST(BatchTest, IsPaddedToTheLongest) {
   EXPECT_TRUE(none.encodings.empty());
 }
 
-}  // namespace
+}  // namespace batch_test

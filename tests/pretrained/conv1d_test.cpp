@@ -9,7 +9,7 @@
 
 #include "../expect_error.hpp"
 
-namespace {
+namespace conv1d_test {
 
 using xgrad::Array, xgrad::Variable, xgrad::pretrained::detail::conv1d;
 using xgrad_tests::message_of;
@@ -63,4 +63,4 @@ TEST(Conv1dTest, RefusesShapesThatDoNotFit) {
             "weight (3, 2, 3) and bias ()");
 }
 
-}  // namespace
+}  // namespace conv1d_test

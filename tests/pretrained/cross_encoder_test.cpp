@@ -11,7 +11,7 @@
 #include "../program.hpp"
 #include "folder.hpp"
 
-namespace {
+namespace cross_encoder_test {
 
 using namespace xgrad::pretrained;
 using nlohmann::json;
@@ -185,4 +185,4 @@ TEST_F(CrossEncoderTest, ProgramsTakePairs) {
       "classify: " + xgrad_tests::model_folder("distilbert_tokens") + ": labels words, not pairs of texts\n");
 }
 
-}  // namespace
+}  // namespace cross_encoder_test

@@ -14,7 +14,7 @@
 #include "../program.hpp"
 #include "folder.hpp"
 
-namespace {
+namespace find_model_test {
 
 using xgrad::FileError, xgrad::tokenizers::Tokenizer;
 using namespace xgrad::pretrained;
@@ -146,4 +146,4 @@ TEST_F(FindModelTest, RefusesFilesAndAdapters) {
       << "beside a model whose numbers it changes";
 }
 
-}  // namespace
+}  // namespace find_model_test

@@ -12,7 +12,7 @@
 #include "../program.hpp"
 #include "folder.hpp"
 
-namespace {
+namespace inference_programs_test {
 
 using xgrad_tests::model_folder, xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::read_bytes,
     xgrad_tests::run_program;
@@ -320,4 +320,4 @@ TEST_F(FineTuneTest, NoOutputOverwritesAnInputOrAFileOfTheModel) {
   EXPECT_EQ(error_of("classify '' text"), "classify: DIR: must not be empty" + help);
 }
 
-}  // namespace
+}  // namespace inference_programs_test

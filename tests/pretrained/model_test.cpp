@@ -12,7 +12,7 @@
 #include "../torch_writer.hpp"
 #include "folder.hpp"
 
-namespace {
+namespace model_test {
 
 using namespace xgrad::pretrained;
 namespace torch = xgrad_tests::torch;
@@ -1210,4 +1210,4 @@ TEST(PretrainedTest, DecayGroupsLeaveBiasesAndNormsOut) {
   EXPECT_EQ(groups[0].parameters.size() + groups[1].parameters.size(), model.parameters().size());
 }
 
-}  // namespace
+}  // namespace model_test

@@ -13,7 +13,7 @@
 #include "../files.hpp"
 #include "../program.hpp"
 
-namespace {
+namespace programs_test {
 
 using nlohmann::json;
 using namespace xgrad::pretrained;
@@ -207,4 +207,4 @@ TEST_F(PretrainingTest, RefusesWhatCannotBe) {
       "pretrain: the text must be two pieces or more, one of them held out, got 1\n");
 }
 
-}  // namespace
+}  // namespace programs_test

@@ -14,7 +14,7 @@
 #include "../torch_writer.hpp"
 #include "folder.hpp"
 
-namespace {
+namespace sentence_embedder_test {
 
 using namespace xgrad::pretrained;
 using xgrad::Array, xgrad::FileError;
@@ -300,4 +300,4 @@ TEST(SentenceEmbedderTest, RefusesModulesThatAreNotBuilt) {
             "sentence_bert_config.json: max_seq_length must be a whole number from 1 to 1073741824, got 0");
 }
 
-}  // namespace
+}  // namespace sentence_embedder_test

@@ -11,7 +11,7 @@
 #include "../files.hpp"
 #include "../program.hpp"
 
-namespace {
+namespace programs_test {
 
 using nlohmann::json;
 using xgrad_tests::error_of, xgrad_tests::output_of, xgrad_tests::read_bytes;
@@ -191,4 +191,4 @@ TEST_F(ReportProgramsTest, PretrainedModelsHaveAttention) {
   EXPECT_EQ(prediction.at("snapshots").at(0).at("answers").size(), 2u);
 }
 
-}  // namespace
+}  // namespace programs_test

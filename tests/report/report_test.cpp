@@ -24,7 +24,7 @@
 #include "../files.hpp"
 #include "arrays.hpp"
 
-namespace {
+namespace report_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::Report, xgrad::ReportExample, xgrad::Variable;
@@ -525,4 +525,4 @@ TEST(MostProbableTest, SortsAndKeepsTheFirst) {
             "most_probable: there must be as many probabilities as labels, got 3 and 1");
 }
 
-}  // namespace
+}  // namespace report_test

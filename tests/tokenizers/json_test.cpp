@@ -7,7 +7,7 @@
 
 #include "../expect_error.hpp"
 
-namespace {
+namespace json_test {
 
 using xgrad::FileError;
 using xgrad::tokenizers::detail::Json;
@@ -79,4 +79,4 @@ TEST(JsonTest, RefusesWhatIsNotJson) {
   }
 }
 
-}  // namespace
+}  // namespace json_test

@@ -16,7 +16,7 @@
 
 #include "../temporary_folder.hpp"
 
-namespace {
+namespace long_words_test {
 
 using nlohmann::json;
 using xgrad::tokenizers::Tokenizer;
@@ -128,4 +128,4 @@ TEST_P(LongWords, UnigramTakesTheBestPath) {
 
 INSTANTIATE_TEST_SUITE_P(TokenizerTest, LongWords, testing::Values(1u, 2u, 3u));
 
-}  // namespace
+}  // namespace long_words_test

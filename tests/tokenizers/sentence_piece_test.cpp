@@ -15,7 +15,7 @@
 #include "../files.hpp"
 #include "library_cases.hpp"
 
-namespace {
+namespace sentence_piece_test {
 
 using nlohmann::json;
 using xgrad::FileError;
@@ -251,4 +251,4 @@ TEST(SentencePieceTest, RefusesFilesThatAreNotWhole) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace sentence_piece_test

@@ -11,7 +11,7 @@
 #include "../expect_error.hpp"
 #include "../files.hpp"
 
-namespace {
+namespace tokenizer_files_test {
 
 using nlohmann::json;
 using namespace xgrad::tokenizers;
@@ -92,4 +92,4 @@ TEST_F(TokenizerFilesTest, AreSavedAsTheyWereRead) {
   EXPECT_EQ(ids_of(folder_, "a b"), ids_of(model_folder("roberta_mlm"), "a b"));
 }
 
-}  // namespace
+}  // namespace tokenizer_files_test

@@ -17,7 +17,7 @@
 #include "folder_cases.hpp"
 #include "tokenizer_cases.hpp"
 
-namespace {
+namespace tokenizer_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -737,4 +737,4 @@ TEST(TokenizerTest, AddedTokensDecoderAddsTokens) {
   EXPECT_EQ(tokenizer.encode("red<new>").ids, (std::vector<std::int64_t>{2, 4, 5, 3}));
 }
 
-}  // namespace
+}  // namespace tokenizer_test

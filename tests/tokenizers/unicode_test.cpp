@@ -12,7 +12,7 @@
 #include "../files.hpp"
 #include "unicode_sweep.hpp"
 
-namespace {
+namespace unicode_test {
 
 namespace unicode = xgrad::tokenizers::detail::unicode;
 using nlohmann::json;
@@ -109,4 +109,4 @@ TEST(UnicodeTest, MarksAreSortedByTheirClasses) {
   EXPECT_EQ(passage.source(8), 9U);
 }
 
-}  // namespace
+}  // namespace unicode_test

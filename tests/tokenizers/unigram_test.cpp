@@ -12,7 +12,7 @@
 #include "../temporary_folder.hpp"
 
 // Expected values: tokenizers 0.23.3.
-namespace {
+namespace unigram_test {
 
 using nlohmann::json;
 using xgrad::FileError;
@@ -168,4 +168,4 @@ TEST(NormalizerTest, RefusesPatternsThatItDoesNotKnow) {
   EXPECT_EQ(refusal(json::object()), "normalizer.pattern: Regex is missing");
 }
 
-}  // namespace
+}  // namespace unigram_test

@@ -7,7 +7,7 @@
 
 #include "../expect_error.hpp"
 
-namespace {
+namespace word_piece_trainer_test {
 
 using xgrad::ValueError, xgrad::tokenizers::train_word_piece, xgrad::tokenizers::WordPieceTrainerOptions;
 using xgrad_tests::message_of;
@@ -95,4 +95,4 @@ TEST(WordPieceTrainerTest, RefusesWhatIsNoText) {
   EXPECT_EQ(error({"a", "b\xE9"}), "train_word_piece: texts[1] must be UTF-8, got an invalid byte at 1");
 }
 
-}  // namespace
+}  // namespace word_piece_trainer_test

@@ -8,7 +8,7 @@
 #include "expect_error.hpp"
 #include "optim_cases.hpp"
 
-namespace {
+namespace clip_grad_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::Variable;
@@ -77,4 +77,4 @@ TEST(ClipGradTest, RefusesBadLimits) {
             "clip_grad_value: clip_value must be at least 0, got nan");
 }
 
-}  // namespace
+}  // namespace clip_grad_test

@@ -17,7 +17,7 @@
 #include "files.hpp"
 #include "ranks.hpp"
 
-namespace {
+namespace communicator_test {
 
 using xgrad::Communicator;
 using xgrad_tests::message_of, xgrad_tests::Ranks;
@@ -171,4 +171,4 @@ TEST(FitOnRanksTest, RanksHaveToAgreeBeforeTheFirstStep) {
             "rank 1 differs from rank 0: the checksum of the default generator's state is ");
 }
 
-}  // namespace
+}  // namespace communicator_test

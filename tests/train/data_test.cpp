@@ -13,7 +13,7 @@
 #include "expect_error.hpp"
 #include "files.hpp"
 
-namespace {
+namespace data_test {
 
 using xgrad::BatchSampler, xgrad::Ids, xgrad::TrainingState, xgrad::Vocabulary;
 using xgrad_tests::message_of;
@@ -251,4 +251,4 @@ TEST(BatchSamplerTest, RefusesWhatGivesNoBatches) {
             "BatchSampler: with drop_last there must be as many examples as batch_size 4, got 3");
 }
 
-}  // namespace
+}  // namespace data_test

@@ -27,7 +27,7 @@
 #include "files.hpp"
 #include "signals.hpp"
 
-namespace {
+namespace fit_test {
 
 using xgrad::StepResult;
 using xgrad_tests::SignalHandler;
@@ -578,4 +578,4 @@ TEST(FitTest, TheBarShowsTheShareThatIsDoneWhereItFits) {
   }
 }
 
-}  // namespace
+}  // namespace fit_test

@@ -9,7 +9,7 @@
 
 #include "ranks.hpp"
 
-namespace {
+namespace gradient_exchange_test {
 
 using xgrad::Communicator, xgrad::detail::GradientExchange, xgrad::detail::Range;
 
@@ -102,4 +102,4 @@ TEST(GradientExchangeTest, OneThatIsCompleteWaitsForThoseBeforeIt) {
   });
 }
 
-}  // namespace
+}  // namespace gradient_exchange_test

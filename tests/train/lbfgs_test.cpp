@@ -21,7 +21,7 @@
 #include "keep_num_threads.hpp"
 #include "optim_cases.hpp"
 
-namespace {
+namespace lbfgs_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::LBFGS, xgrad::LBFGSOptions, xgrad::LineSearch, xgrad::Shape, xgrad::TrainingState,
@@ -338,4 +338,4 @@ TEST(LBFGSTest, AClosureWithoutBackwardIsRefused) {
             "LBFGS: the closure must call backward(), but no parameter has a gradient");
 }
 
-}  // namespace
+}  // namespace lbfgs_test

@@ -11,7 +11,7 @@
 #include "expect_error.hpp"
 #include "optim_cases.hpp"
 
-namespace {
+namespace lr_scheduler_test {
 
 using nlohmann::json;
 using xgrad::LRScheduler, xgrad::Variable;
@@ -253,4 +253,4 @@ TEST(LRSchedulerTest, NoticesThatItsOptimizerMovedOrWasDestroyed) {
   EXPECT_EQ(message_of<xgrad::ValueError>([&] { last.base_lrs(); }), error);
 }
 
-}  // namespace
+}  // namespace lr_scheduler_test

@@ -9,7 +9,7 @@
 #include "expect_error.hpp"
 #include "optim_cases.hpp"
 
-namespace {
+namespace moving_average_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::ExponentialMovingAverage, xgrad::Linear, xgrad::TrainingState;
@@ -116,4 +116,4 @@ TEST(MovingAverageTest, RefusesWhatHasNoMeaning) {
             name + "state_dict must not be called while the averages are applied");
 }
 
-}  // namespace
+}  // namespace moving_average_test

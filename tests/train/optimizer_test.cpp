@@ -13,7 +13,7 @@
 #include "expect_error.hpp"
 #include "optim_cases.hpp"
 
-namespace {
+namespace optimizer_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::Shape, xgrad::TrainingState, xgrad::Variable;
@@ -453,4 +453,4 @@ TEST(OptimizerTest, RefusesAStateOfImpossibleNumbers) {
             "load_state_dict: SGD: initial_lr must be finite and at least 0, got -1");
 }
 
-}  // namespace
+}  // namespace optimizer_test

@@ -19,7 +19,7 @@
 #include "ranks.hpp"
 #include "sharded_training.hpp"
 
-namespace {
+namespace sharded_step_test {
 
 using xgrad::Array, xgrad::Shape, xgrad::ShardedStep, xgrad::Variable, xgrad::WeightedLoss;
 using xgrad_tests::first_examples, xgrad_tests::message_of, xgrad_tests::trained;
@@ -438,4 +438,4 @@ TEST(ShardedStepTest, RefusesWhatIsNoBatch) {
             "ShardedStep: shard must be a function, got none");
 }
 
-}  // namespace
+}  // namespace sharded_step_test

@@ -16,7 +16,7 @@
 #include "expect_error.hpp"
 #include "files.hpp"
 
-namespace {
+namespace stateful_test {
 
 using xgrad::Array, xgrad::StateArchive, xgrad::StateDict, xgrad::TrainingState, xgrad::ValueError;
 using xgrad_tests::message_of;
@@ -186,4 +186,4 @@ TEST(EvalModeTest, PutsEveryModeBack) {
   EXPECT_TRUE(model.training());
 }
 
-}  // namespace
+}  // namespace stateful_test

@@ -13,7 +13,7 @@
 
 #include "ranks.hpp"
 
-namespace {
+namespace tree_reduction_test {
 
 using xgrad::Communicator, xgrad::detail::ShardedTree, xgrad::detail::TreeReduction;
 using Elements = std::vector<double>;
@@ -135,4 +135,4 @@ TEST(TreeReductionTest, SeveralAreUnderWayAtOnce) {
   });
 }
 
-}  // namespace
+}  // namespace tree_reduction_test

@@ -15,8 +15,7 @@
 #include "../common/call.hpp"
 #include "../common/expect_near.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::attention_rows {
 
 const Rows rows([] {
   const auto attend = [](const auto& q, const auto& k, const auto& v, const auto& mask, auto options) {
@@ -185,5 +184,4 @@ TEST(AttentionTest, ABiasChangedInPlaceIsNoticed) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::attention_rows

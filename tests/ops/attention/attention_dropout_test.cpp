@@ -19,7 +19,7 @@
 #include <xgrad/ops/reduce/reductions.hpp>
 #include <xgrad/ops/shape/shapes.hpp>
 
-namespace {
+namespace attention_dropout_test {
 
 using xgrad::Array, xgrad::AttentionMask, xgrad::AttentionOptions, xgrad::Mask, xgrad::Shape, xgrad::Variable;
 using V = Variable<double>;
@@ -209,4 +209,4 @@ TEST(PackedSelfAttentionTest, EachSequenceAttendsToItself) {
   }
 }
 
-}  // namespace
+}  // namespace attention_dropout_test

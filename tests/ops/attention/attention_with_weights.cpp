@@ -8,8 +8,7 @@
 #include "../common/attention.hpp"
 #include "../common/expect_near.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::attention_with_weights_rows {
 
 /// The rows of one of the two results.
 template <class Select>
@@ -56,5 +55,4 @@ TEST(AttentionTest, WeightsSumToOneAndDropoutIsAppliedToThem) {
       "scaled_dot_product_attention: dropout_p must be in [0, 1], got 2");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::attention_with_weights_rows

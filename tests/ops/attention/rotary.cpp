@@ -8,8 +8,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::rotary_rows {
 
 using naive::at, naive::generated, naive::joined, naive::Numbers, naive::Arguments;
 
@@ -103,5 +102,4 @@ TEST(RotaryTest, TheOppositeAngleRotatesBack) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(back.value()(0, i), x.value()(0, i), 1e-15);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::rotary_rows

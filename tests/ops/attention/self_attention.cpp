@@ -7,8 +7,7 @@
 
 #include "../common/attention.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::self_attention_rows {
 
 Op self_attention_op() {
   struct Sample {
@@ -136,5 +135,4 @@ TEST(SelfAttentionTest, ProjectionBiasesMayChangeBeforeBackward) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::self_attention_rows

@@ -19,8 +19,7 @@
 #include "expect_near.hpp"
 #include "op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::every_op_test {
 
 std::vector<Array<double>> draw(const std::vector<Input>& inputs, std::mt19937_64& random) {
   std::vector<Array<double>> drawn;
@@ -451,5 +450,4 @@ TEST(OpTableTest, EveryCaseIsCheckedInBothPrecisions) {
   }
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::every_op_test

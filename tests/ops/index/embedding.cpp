@@ -14,8 +14,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::embedding_rows {
 
 using naive::at, naive::generated, naive::joined, naive::Arguments;
 
@@ -148,5 +147,4 @@ TEST(EmbeddingTest, ManyIdsOfTheSameRowAddUp) {
   EXPECT_EQ(reshape(weight.grad(), -1).value(), (Array<float>{0, 0, 5000}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::embedding_rows

@@ -9,8 +9,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::indexing_rows {
 
 using naive::at, naive::generated, naive::without, naive::Arguments;
 
@@ -423,5 +422,4 @@ const Draws draws{{"index", draw_index},
                   {"index_select", draw_index_select},
                   {"gather", draw_gather}};
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::indexing_rows

@@ -13,8 +13,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::scatter_rows {
 
 using naive::at, naive::for_each_index, naive::with, naive::Numbers, naive::Arguments;
 
@@ -343,5 +342,4 @@ TEST(ScatterTest, OneHot) {
             "one_hot: num_classes must be given if ids is empty, got ids (0)");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::scatter_rows

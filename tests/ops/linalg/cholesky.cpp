@@ -9,8 +9,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::cholesky_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -77,5 +76,4 @@ TEST(CholeskyTest, NamesTheFirstMatrixThatIsNotPositiveDefinite) {
             "cholesky: the leading minor of order 8 of matrix (1) is not positive");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::cholesky_rows

@@ -9,8 +9,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::determinant_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -107,5 +106,4 @@ TEST(DeterminantTest, TheSignHasNoGradient) {
   EXPECT_FALSE(slogdet(Variable<float>(Array<float>{{2, 1}, {1, 2}}, true)).sign.requires_grad());
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::determinant_rows

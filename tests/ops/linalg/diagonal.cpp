@@ -11,8 +11,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::diagonal_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -191,5 +190,4 @@ TEST(DiagonalTest, AnyOffsetMayBeGiven) {
     EXPECT_NE(message_of<ShapeError>([&] { diag_embed(x(2), offset); }), "no exception") << offset;
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::diagonal_rows

@@ -15,8 +15,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::eigh_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -103,5 +102,4 @@ TEST(EighTest, EqualEigenvaluesHaveGradientsUnlessTheirVectorsAreUsed) {
   EXPECT_FALSE(std::isfinite(da(0, 1)));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::eigh_rows

@@ -10,8 +10,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::lstsq_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -60,5 +59,4 @@ TEST(LstsqTest, ALineThroughPoints) {
   expect_near(lstsq(a, b).value(), column({1.5, 1}), 1e-14, "intercept and slope");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::lstsq_rows

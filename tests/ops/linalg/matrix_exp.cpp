@@ -10,8 +10,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::matrix_exp_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -63,5 +62,4 @@ TEST(MatrixExpTest, OfZerosIsTheIdentity) {
               Array<double>{{1, 0}, {0, 1}}, 1e-16, "identity");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::matrix_exp_rows

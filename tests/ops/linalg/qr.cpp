@@ -16,8 +16,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::qr_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -112,5 +111,4 @@ TEST(QrTest, ACompleteQOfMoreRowsThanColumnsHasNoGradient) {
       "backward: 'qr' has no gradient in mode complete for matrices with more rows than columns, 3 and 2");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::qr_rows

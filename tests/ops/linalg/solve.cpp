@@ -7,8 +7,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::solve_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -115,5 +114,4 @@ TEST(SolveTest, HilbertsMatrixIsSolvedAsExactlyAsItsConditionAllows) {
   for (const double element : found) EXPECT_NEAR(element, 1, 1e-5);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::solve_rows

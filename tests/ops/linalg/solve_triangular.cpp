@@ -9,8 +9,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::solve_triangular_rows {
 
 using naive::Matrix, naive::of_matrices;
 using xgrad::SolveTriangularOptions;
@@ -116,5 +115,4 @@ TEST(SolveTriangularTest, ADiagonalOfOnesIsNotRead) {
   EXPECT_EQ(a.grad().value(), (Array<double>{{0, -2}, {0, 0}}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::solve_triangular_rows

@@ -15,8 +15,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::svd_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -137,5 +136,4 @@ TEST(SvdTest, PinvLeavesOutSmallSingularValues) {
   expect_near(pinv(a, 1e-2).value(), Array<double>{{0.25, 0}, {0, 0}}, 1e-14, "pinv");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::svd_rows

@@ -11,8 +11,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::triangle_rows {
 
 template <class F>
 Op triangle_op(const char* name, const F& f, bool lower) {
@@ -71,5 +70,4 @@ Draw triangle_draw(const char* op) {
 
 const Draws draws{triangle_draw("tril"), triangle_draw("triu")};
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::triangle_rows

@@ -9,8 +9,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::cross_entropy_rows {
 
 using naive::at, naive::filled, naive::generated, naive::logsumexp_along, naive::Numbers, naive::Arguments;
 
@@ -281,5 +280,4 @@ TEST(CrossEntropyTest, TheMeanOverNoTargetIsNanAndIgnoredRowsHaveNoGradient) {
   EXPECT_EQ(logits.grad().value(), (Array<float>{{0, 0}, {-0.5, 0.5}}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::cross_entropy_rows

@@ -9,8 +9,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::losses_rows {
 
 Op mse_loss_op() {
   using xgrad::Reduction;
@@ -391,5 +390,4 @@ TEST(LossesTest, AProbabilityOfZeroHasNoDivergence) {
   EXPECT_EQ(grad(loss, {input})[0].value(), (Array<double>{0, -0.5, 0}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::losses_rows

@@ -12,8 +12,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::layer_norm_rows {
 
 using naive::at, naive::generated, naive::Numbers, naive::Arguments;
 
@@ -189,5 +188,4 @@ TEST(LayerNormTest, ConstantRowsAndLargeMeansAreExact) {
               layer_norm(Variable<float>(centred), 4).value(), 1e-6, "layer_norm");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::layer_norm_rows

@@ -12,8 +12,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::rms_norm_rows {
 
 using naive::at, naive::generated, naive::Numbers, naive::Arguments;
 
@@ -119,5 +118,4 @@ TEST(RMSNormTest, TheOffsetHasNoEffectWithoutAWeight) {
   EXPECT_EQ(rms_norm(x, 3, {}, {.offset = 1}).value(), rms_norm(x, 3).value());
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::rms_norm_rows

@@ -12,8 +12,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::softmax_rows {
 
 using naive::at, naive::filled, naive::generated, naive::Arguments, naive::Numbers;
 
@@ -135,5 +134,4 @@ TEST(SoftmaxTest, MaskedEntriesAreExactlyZeroAndAMaskedRowIsNan) {
   EXPECT_TRUE(std::isnan(y(1, 0)));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::softmax_rows

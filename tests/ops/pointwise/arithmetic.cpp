@@ -13,8 +13,7 @@
 #include "../common/op.hpp"
 #include "../common/pointwise.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::arithmetic_rows {
 
 /// All ways to broadcast that the loops tell apart: rows, columns and constants of either side, in rows that
 /// are divided and in those that are not, and walks over more axes.
@@ -272,5 +271,4 @@ TEST(ArithmeticTest, EqualOperandsShareTheGradientOfMaximumAndMinimum) {
   }
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::arithmetic_rows

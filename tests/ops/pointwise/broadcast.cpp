@@ -6,8 +6,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::broadcast_rows {
 
 Reference naive_sum_to(Shape shape) {
   return [shape](const naive::Arguments& x) { return naive::sum_over(x[0], shape); };
@@ -76,5 +75,4 @@ void draw_sum_to(Drawing& d) {
 
 const Draws draws{{"broadcast_to", draw_broadcast_to}, {"sum_to", draw_sum_to}};
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::broadcast_rows

@@ -12,8 +12,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::dropout_rows {
 
 Op dropout_op() {
   Op op{"dropout"};
@@ -70,5 +69,4 @@ TEST(DropoutTest, KeepsTheMeanAndScalesWhatIsKept) {
   EXPECT_NEAR(static_cast<double>(kept), 8000, 200);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::dropout_rows

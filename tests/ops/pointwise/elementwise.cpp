@@ -17,8 +17,7 @@
 #include "../common/op.hpp"
 #include "../common/pointwise.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::elementwise_rows {
 
 double naive_gelu(double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }
 double naive_gelu_tanh(double x) {
@@ -359,5 +358,4 @@ TEST(ElementwiseTest, ReluHasNoGradientAtZero) {
   EXPECT_EQ(x.grad().value(), (Array<float>{0, 0, 1}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::elementwise_rows

@@ -11,8 +11,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::gated_rows {
 
 using xgrad::Gate;
 
@@ -113,5 +112,4 @@ TEST(GatedTest, AClosedGateGetsNothingOfAnInfiniteGradient) {
   EXPECT_EQ(gate.grad().value(), (Array<float>{0, 0}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::gated_rows

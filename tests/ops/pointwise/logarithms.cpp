@@ -10,8 +10,7 @@
 #include "../common/expect_near.hpp"
 #include "../common/pointwise.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::logarithms_rows {
 
 const Rows rows([] {
   return std::vector<Op>{elementwise_op(
@@ -76,5 +75,4 @@ TEST(LogarithmsTest, XlogyTakesNumbers) {
   EXPECT_DOUBLE_EQ(xlogy(2, Variable<double>(3.0)).item(), 2 * std::log(3));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::logarithms_rows

@@ -8,8 +8,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::masked_fill_rows {
 
 Op masked_fill_op() {
   Op op{"masked_fill"};
@@ -73,5 +72,4 @@ TEST(MaskedFillTest, NanAndItsGradientAreRemoved) {
   EXPECT_EQ(x.grad().value(), (Array<float>{2, 0, 0}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::masked_fill_rows

@@ -11,8 +11,7 @@
 #include "../common/expect_near.hpp"
 #include "../common/pointwise.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::rounding_rows {
 
 /// a / b is between 3 and 4, or between -3 and -2: away from where the remainder jumps.
 Op fmod_op() {
@@ -120,5 +119,4 @@ TEST(RoundingTest, TheRemainderHasTheSignOfItsFirstOperand) {
   EXPECT_EQ(fmod(7, Variable<double>(4.0)).item(), 3);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::rounding_rows

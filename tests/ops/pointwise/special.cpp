@@ -8,8 +8,7 @@
 #include "../common/expect_near.hpp"
 #include "../common/pointwise.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::special_rows {
 
 double naive_lgamma(double x) {
   int sign = 0;
@@ -158,5 +157,4 @@ TEST(SpecialTest, FarNegativeNumbersTakeNoLongerThanOthers) {
   EXPECT_TRUE(std::isfinite(polygamma(3, Variable<double>(-1e15 - 0.25)).item()));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::special_rows

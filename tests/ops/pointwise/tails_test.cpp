@@ -10,7 +10,7 @@
 
 #include <xgrad/ops.hpp>
 
-namespace {
+namespace tails_test {
 
 using xgrad::Array, xgrad::Shape, xgrad::Variable;
 
@@ -107,4 +107,4 @@ TEST(TailsTest, FloatAgreesWithDouble) {
   }
 }
 
-}  // namespace
+}  // namespace tails_test

@@ -10,8 +10,7 @@
 #include "../common/expect_near.hpp"
 #include "../common/pointwise.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::trigonometry_rows {
 
 const Rows rows([] {
   return std::vector<Op>{
@@ -111,5 +110,4 @@ TEST(TrigonometryTest, Atan2KnowsTheQuadrantAndNumbers) {
   EXPECT_DOUBLE_EQ(atan2(0, Variable<double>(-2.0)).item(), M_PI);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::trigonometry_rows

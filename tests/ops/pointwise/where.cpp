@@ -8,8 +8,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::where_rows {
 
 using naive::at, naive::generated, naive::stretched, naive::Arguments;
 
@@ -59,5 +58,4 @@ void draw_where(Drawing& d) {
 
 const Draws draws{{"where", draw_where}};
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::where_rows

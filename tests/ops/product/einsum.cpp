@@ -6,8 +6,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::einsum_rows {
 
 using naive::at, naive::filled, naive::for_each_index, naive::Numbers, naive::Arguments;
 
@@ -159,5 +158,4 @@ void draw_einsum(Drawing& d) {
 
 const Draws draws{{"einsum", draw_einsum}};
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::einsum_rows

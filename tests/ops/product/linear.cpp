@@ -13,8 +13,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::linear_rows {
 
 Op linear_op() {
   const std::vector<std::vector<Input>> lists = {
@@ -128,5 +127,4 @@ TEST(LinearReluTest, ASumOfZeroHasNoGradient) {
   EXPECT_EQ(grad(sum(y), {x})[0].value(), (Array<float>{{0, 1}}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::linear_rows

@@ -12,8 +12,7 @@
 #include "../common/op.hpp"
 #include "running_sums.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::linear_map_rows {
 
 /// A map from (2, n) to (n + 1): row 0 once, at the front, and row 1 twice, one place later.
 template <class T>
@@ -118,5 +117,4 @@ TEST(LinearMapTest, GradcheckFindsWhatIsNotTransposedOrNotLinear) {
   EXPECT_FALSE(check(square, same));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::linear_map_rows

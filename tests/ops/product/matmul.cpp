@@ -6,8 +6,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::matmul_rows {
 
 Op matmul_op() {
   const std::vector<std::pair<Shape, Shape>> shapes = {{{2, 3}, {3, 4}},
@@ -160,5 +159,4 @@ void draw_gemm(Drawing& d) {
 
 const Draws draws{{"matmul", draw_matmul}, {"bmm", draw_bmm}, {"gemm", draw_gemm}};
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::matmul_rows

@@ -20,7 +20,7 @@
 #include "expect_error.hpp"
 #include "keep_num_threads.hpp"
 
-namespace {
+namespace matmul_precision_test {
 
 constexpr xgrad::Op broken_op("broken", {"x"});
 
@@ -470,4 +470,4 @@ TEST_F(MatmulPrecisionTest, CholeskysGradientsStayAsTheyAreOnBothWays) {
   EXPECT_EQ(std::pair(gradient(false), gradient(true)), expected);
 }
 
-}  // namespace
+}  // namespace matmul_precision_test

@@ -15,8 +15,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::reductions_rows {
 
 using naive::at, naive::for_each_index, naive::Numbers, naive::Arguments;
 
@@ -622,5 +621,4 @@ TEST(ReductionsTest, SumsOverAxesThatAreNotNeighboursAreAccurate) {
   for (const float total : totals.value().storage()) EXPECT_NEAR(total, 200000.003, 0.2);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::reductions_rows

@@ -14,8 +14,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::scans_rows {
 
 using naive::at, naive::for_each_index, naive::with, naive::Numbers, naive::Arguments;
 
@@ -152,5 +151,4 @@ TEST(ScansTest, AnInfinityStaysAndANanBegins) {
   for (std::size_t i = 4; i < y.size(); ++i) EXPECT_TRUE(std::isnan(y(i))) << i;
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::scans_rows

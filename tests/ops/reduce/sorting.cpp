@@ -18,8 +18,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::sorting_rows {
 
 using naive::at, naive::generated, naive::with, naive::without, naive::Numbers, naive::Arguments;
 
@@ -348,5 +347,4 @@ TEST(SortingTest, TheGradientOfTiesGoesToTheChosenOne) {
   EXPECT_EQ(grad(sum(topk(x, 1).values), {x})[0].value(), (Array<float>{{1, 0, 0}, {1, 0, 0}}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::sorting_rows

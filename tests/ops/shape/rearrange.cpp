@@ -13,8 +13,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::rearrange_rows {
 
 using xgrad::Padding;
 
@@ -307,5 +306,4 @@ TEST(RearrangeTest, MoreElementsThanMemoryHoldsAreRefused) {
   EXPECT_THROW(pad(x(3), {std::numeric_limits<std::ptrdiff_t>::max(), 0}), ShapeError);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::rearrange_rows

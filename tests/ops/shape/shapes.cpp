@@ -10,8 +10,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::shapes_rows {
 
 using naive::at, naive::generated, naive::with, naive::without, naive::Numbers, naive::Arguments;
 
@@ -456,5 +455,4 @@ const Draws draws{{"reshape", draw_reshape},
                   {"stack", draw_stack},
                   {"split", draw_split}};
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::shapes_rows
