@@ -17,37 +17,12 @@ std::size_t checked_heads(std::size_t d_model, std::size_t heads) {
   return heads;
 }
 
-/// A mask's first axis may be meant to be that of the sequences, where it has their number.
 template <class T>
-void check_mask(const AttentionMask<T>& mask, const Shape& q, const Shape& k, std::size_t heads) {
-  if (mask.shape() == nullptr) return;
-  const Shape& shape = *mask.shape();
-  const std::size_t batch = q[0], rank = shape.size();
-  if (batch == 1 || rank < 2 || shape[0] != batch || shape.back() != k[1]) return;
-  if (rank == 2 && q[1] != batch) {
-    detail::fail<ShapeError>(name, ": mask ", shape, " for the keys of sequences must be ",
-                             Shape{batch, 1, 1, shape[1]});
-  }
-  if (rank == 2) {
-    detail::fail<ShapeError>(name, ": mask ", shape, " may be for queries or for sequences, as there are ",
-                             batch, " of each: reshape it to ", Shape{1, shape[0], shape[1]}, " or ",
-                             Shape{batch, 1, 1, shape[1]});
-  }
-  if (rank == 3 && heads == batch) {
-    detail::fail<ShapeError>(name, ": mask ", shape, " may be for heads or for sequences, as there are ",
-                             batch, " of each: reshape it to ", Shape{1, shape[0], shape[1], shape[2]},
-                             " or ", Shape{batch, 1, shape[1], shape[2]});
-  }
-}
-
-template <class T>
-void check_inputs(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v,
-                  const AttentionMask<T>& mask, std::size_t heads) {
+void check_inputs(const Variable<T>& q, const Variable<T>& k, const Variable<T>& v) {
   if (q.dimension() != 3 || k.dimension() != 3 || v.dimension() != 3) {
     detail::fail<ShapeError>(name, ": q, k and v must be (batch, seq, d_model), got q ", q.shape(), ", k ",
                              k.shape(), " and v ", v.shape());
   }
-  check_mask(mask, q.shape(), k.shape(), heads);
 }
 
 template <class T>
@@ -76,7 +51,7 @@ AttentionOptions MultiHeadAttention<T>::attention_options() const {
 template <class T>
 Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& x, const AttentionMask<T>& mask) const {
   const auto scope = this->scope();
-  check_inputs(x, x, x, mask, heads_);
+  check_inputs(x, x, x);
   return out_proj_(
       self_attention(x, projection(W_Q_), projection(W_K_), projection(W_V_), mask, attention_options()));
 }
@@ -85,7 +60,7 @@ template <class T>
 Variable<T> MultiHeadAttention<T>::operator()(const Variable<T>& q, const Variable<T>& k,
                                               const Variable<T>& v, const AttentionMask<T>& mask) const {
   const auto scope = this->scope();
-  check_inputs(q, k, v, mask, heads_);
+  check_inputs(q, k, v);
   return out_proj_(scaled_dot_product_attention(W_Q_(q), W_K_(k), W_V_(v), mask, attention_options()));
 }
 
@@ -100,7 +75,7 @@ AttentionResult<T> MultiHeadAttention<T>::with_weights(const Variable<T>& q, con
                                                        const Variable<T>& v,
                                                        const AttentionMask<T>& mask) const {
   const auto scope = this->scope();
-  check_inputs(q, k, v, mask, heads_);
+  check_inputs(q, k, v);
   const Variable<T> queries = W_Q_(q);
   AttentionResult<T> result = attention_with_weights(queries, W_K_(k), W_V_(v), mask, attention_options());
   result.output = out_proj_(result.output);

@@ -18,9 +18,8 @@ struct MultiHeadAttentionOptions {
 ///
 /// q (batch, L, d_model), k and v (batch, S, d_model); the mask broadcasts to (batch, heads, L, S), such as
 /// padding_mask()'s. Throws ValueError "MultiHeadAttention: d_model must be divisible by heads, got 6 and 4",
-/// ShapeError for incompatible shapes, and for a mask (L, S) where batch = L, which may be meant as (batch,
-/// S), or (heads, L, S) where batch = heads: (1, L, S), (1, heads, L, S) and (batch, 1, 1, S) cannot be
-/// misread. https://pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
+/// ShapeError for incompatible shapes, and for a mask that AttentionMask calls ambiguous.
+/// https://pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html
 template <class T>
 class MultiHeadAttention : public Module<T> {
  public:

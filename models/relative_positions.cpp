@@ -57,6 +57,7 @@ Ids relative_position_buckets(std::size_t queries, std::size_t keys, RelativeBuc
   if (options.max_distance <= buckets / 2)
     detail::fail<ValueError>("relative_position_buckets: max_distance must be above ", buckets / 2, ", got ",
                              options.max_distance);
+  detail::check_count("relative_position_buckets", Shape{queries, keys});
   Ids found = Ids::from_shape({queries, keys});
   for (std::size_t i = 0; i < queries; ++i) {
     for (std::size_t j = 0; j < keys; ++j) {
@@ -77,7 +78,7 @@ Variable<T> relative_position_bias(const Variable<T>& table, const Ids& buckets)
     detail::fail<ShapeError>(
         "relative_position_bias: table must be (num_buckets, heads) and buckets (queries, keys), ", "got ",
         table.shape(), " and ", buckets.shape());
-  return permute(embedding(buckets, table), {2, 0, 1});
+  return unsqueeze(permute(embedding(buckets, table), {2, 0, 1}), 0);
 }
 
 Ids signed_position_buckets(std::size_t length, SignedBucketOptions options) {
@@ -88,6 +89,7 @@ Ids signed_position_buckets(std::size_t length, SignedBucketOptions options) {
   if (!are_distances && length > exact + 1 && options.max_distance <= exact + 1)
     detail::fail<ValueError>("signed_position_buckets: max_distance must be above ", exact + 1,
                              " for a length of ", length, ", got ", options.max_distance);
+  detail::check_count("signed_position_buckets", Shape{length, length});
   Ids found = Ids::from_shape({length, length});
   for (std::size_t i = 0; i < length; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {

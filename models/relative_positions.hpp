@@ -21,11 +21,14 @@ struct RelativeBucketOptions {
 /// have a bucket of their own.
 Ids relative_position_buckets(std::size_t queries, std::size_t keys, RelativeBucketOptions options = {});
 
-/// The bias of scores (heads, queries, keys) that a table (num_buckets, heads) holds for buckets (queries,
-/// keys): bias[h, i, j] = table[buckets[i, j], h]. An AttentionMask takes it for all sequences. Throws
+/// The bias of scores (1, heads, queries, keys), for an AttentionMask of all sequences, that a table
+/// (num_buckets, heads) holds for buckets (queries, keys): bias[0, h, i, j] = table[buckets[i, j], h]. Throws
 /// ShapeError for other shapes and IndexError for a bucket that the table has not.
 template <class T>
 Variable<T> relative_position_bias(const Variable<T>& table, const Ids& buckets);
+/// Buckets are integers: xt::cast<std::int64_t>(buckets).
+template <class T, detail::NoIds E>
+Variable<T> relative_position_bias(const Variable<T>& table, const E& buckets) = delete;
 
 struct SignedBucketOptions {
   detail::ByName by_name = {};
@@ -57,5 +60,10 @@ struct DisentangledOptions {
 template <class T>
 Variable<T> disentangled_bias(const Variable<T>& q, const Variable<T>& k, const Variable<T>& pos_k,
                               const Variable<T>& pos_q, const Ids& rows, DisentangledOptions options = {});
+/// Rows are integers: xt::cast<std::int64_t>(rows).
+template <class T, detail::NoIds E>
+Variable<T> disentangled_bias(const Variable<T>& q, const Variable<T>& k, const Variable<T>& pos_k,
+                              const Variable<T>& pos_q, const E& rows,
+                              DisentangledOptions options = {}) = delete;
 
 }  // namespace xgrad

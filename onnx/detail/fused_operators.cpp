@@ -73,11 +73,24 @@ struct HeadsAttention {
   Variable<T> operator()(const Arguments<T>& given) const {
     if (!is_regular()) return composed(given);
     const AttentionOptions options{.scale = scale, .num_heads = static_cast<std::size_t>(heads)};
-    if (mask == nullptr) return scaled_dot_product_attention(q, k, v, AttentionMask<T>(bias), options);
-    return scaled_dot_product_attention(q, k, v, AttentionMask<T>(*mask), options);
+    return scaled_dot_product_attention(q, k, v, attention_mask(), options);
   }
 
  private:
+  /// With all axes of the scores, as one of fewer may be ambiguous.
+  AttentionMask<T> attention_mask() const {
+    const auto all_axes = [](const Shape& shape) {
+      Shape all(4, 1);
+      std::copy_backward(shape.begin(), shape.end(), all.end());
+      return all;
+    };
+    if (mask == nullptr && (!bias.defined() || bias.dimension() == 4)) return bias;
+    if (mask == nullptr) return reshape(bias, Dims(all_axes(bias.shape())));
+    Mask allowed = *mask;
+    allowed.reshape(all_axes(mask->shape()));
+    return allowed;
+  }
+
   /// Whether the kernel computes the same: nothing is stretched but the mask or the bias, of which each row
   /// shows something.
   bool is_regular() const {

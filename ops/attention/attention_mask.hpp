@@ -8,8 +8,11 @@
 namespace xgrad {
 
 /// Attention mask: a bool array (true: the query may attend to the key) or a bias added to the scores. It
-/// broadcasts to the scores, (..., L, S) or (..., num_heads, L, S): one of keys of each sequence is (batch,
-/// 1, 1, S), as padding_mask()'s. An undefined Variable is no mask. Copies share the array.
+/// broadcasts to the scores, (..., L, S) without num_heads, else (..., num_heads, L, S): one of keys of each
+/// sequence is (batch, 1, 1, S), as padding_mask()'s, one of queries and keys (batch, 1, L, S). For scores of
+/// one batch axis, (L, S) where batch = L, and (num_heads, L, S) where batch = num_heads, may be meant so,
+/// too: these are ambiguous, and throw ShapeError; (1, L, S) and (1, num_heads, L, S) are not. An undefined
+/// Variable is no mask. Copies share the array.
 template <class T>
 class AttentionMask {
  public:
@@ -24,6 +27,9 @@ class AttentionMask {
   AttentionMask(std::shared_ptr<const Mask> allowed) : allowed_(std::move(allowed)) {}
   /// A bias added to the scores; it may require a gradient.
   AttentionMask(Variable<T> bias) : bias_(std::move(bias)) {}
+  /// The same of an expression of floating-point numbers. One of double does not compile for float.
+  template <detail::FloatExpression E>
+  AttentionMask(const E& bias) : bias_(bias) {}
 
   /// Null without a bool mask.
   const Mask* allowed() const& { return allowed_.get(); }

@@ -579,11 +579,12 @@ TEST(ModelErrorsTest, AMaskForEachSequenceIsNotTakenForOneOfQueries) {
   const Variable<float> x(xgrad::normal<float>({3, 3, 4}));
   const Mask mask{{true, false, false}, {true, true, false}, {true, true, true}};
   const std::string text =
-      "MultiHeadAttention: mask (3, 3) may be for queries or for sequences, as there are 3 of each: reshape "
-      "it to "
-      "(1, 3, 3) or (3, 1, 1, 3)";
-  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { attention(x, mask); }), text);
-  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { attention.with_weights(x, mask); }), text);
+      "attn_mask (3, 3) may be for queries or for sequences, as there are 3 of each: reshape it to (1, 3, 3) "
+      "or (3, 1, 1, 3)";
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { attention(x, mask); }),
+            "self_attention: " + text);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] { attention.with_weights(x, mask); }),
+            "scaled_dot_product_attention: " + text);
   const auto of_queries = attention.with_weights(x, reshape(mask, {1, 3, 3})).weights.value();
   const auto of_sequences = attention.with_weights(x, reshape(mask, {3, 1, 1, 3})).weights.value();
   EXPECT_EQ(of_queries(2, 0, 0, 1), 0);
@@ -593,16 +594,28 @@ TEST(ModelErrorsTest, AMaskForEachSequenceIsNotTakenForOneOfQueries) {
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] {
               attention(Variable<float>(xgrad::normal<float>({2, 3, 4})), xgrad::full<bool>({2, 3}, true));
             }),
-            "MultiHeadAttention: mask (2, 3) for the keys of sequences must be (2, 1, 1, 3)");
+            "self_attention: attn_mask must broadcast to the scores (2, 2, 3, 3), got (2, 3), which for "
+            "sequences is (2, 1, 1, 3)");
   const Variable<float> one(xgrad::normal<float>({1, 1, 4}));
   EXPECT_EQ(attention(one, xgrad::full<bool>({1, 1}, true)).value(), attention(one).value());
   const Variable<float> two(xgrad::normal<float>({2, 3, 4}));
   EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] {
               attention(two, xgrad::full<bool>({2, 3, 3}, true));
             }),
-            "MultiHeadAttention: mask (2, 3, 3) may be for heads or for sequences, as there are 2 of each: "
+            "self_attention: attn_mask (2, 3, 3) may be for heads or for sequences, as there are 2 of each: "
             "reshape it to (1, 2, 3, 3) or (2, 1, 3, 3)");
   EXPECT_EQ(attention(two, mask).value(), attention(two, reshape(mask, {1, 3, 3})).value());
+}
+
+TEST(ModelsTest, RMSNormIsMadeOfLengthsOrAWeight) {
+  const Variable<float> x(Array<float>{{{1, 2}, {3, 4}}});
+  const xgrad::RMSNorm<float> one(2, 1e-6), two(xgrad::Dims{2, 2}), given(Array<float>{1, 2});
+  EXPECT_EQ(one(x).value(), rms_norm(x, 2, {}, {.eps = 1e-6}).value());
+  EXPECT_EQ(two.weight().shape(), (xgrad::Shape{2, 2}));
+  EXPECT_EQ(two(x).value(), rms_norm(x, {2, 2}).value());
+  EXPECT_EQ(given(x).value(), rms_norm(x, 2, Variable<float>(Array<float>{1, 2})).value());
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([] { xgrad::RMSNorm<float>(2, -1.0); }),
+            "RMSNorm: eps must be at least 0, got -1");
 }
 
 TEST(ModelsTest, SinusoidalEncodingIsThatOfThePaper) {

@@ -1,12 +1,16 @@
 #include <xgrad/models/relative_positions.hpp>
 
 #include <fstream>
+#include <limits>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <xgrad/autograd/gradcheck.hpp>
 #include <xgrad/base/random.hpp>
+#include <xgrad/ops/attention/attention_with_weights.hpp>
+#include <xgrad/ops/index/indexing.hpp>
 
 #include "data_folder.hpp"
 #include "expect_error.hpp"
@@ -39,7 +43,7 @@ TEST(RelativePositionsTest, TheBiasOfAHeadIsAColumnOfTheTable) {
   const Ids buckets{{0, 2}, {1, 0}};
   const Variable<double> table(Array<double>{{1, 2}, {3, 4}, {5, 6}}, true);
   EXPECT_EQ(relative_position_bias(table, buckets).value(),
-            (Array<double>{{{1, 5}, {3, 1}}, {{2, 6}, {4, 2}}}));
+            (Array<double>{{{{1, 5}, {3, 1}}, {{2, 6}, {4, 2}}}}));
   EXPECT_TRUE(xgrad::gradcheck(
                   [&](const std::vector<Variable<double>>& x) {
                     const Variable<double> bias = relative_position_bias(x[0], buckets);
@@ -148,6 +152,28 @@ TEST(RelativePositionsTest, RefusesWhatMakesNoBuckets) {
       }),
       "disentangled_bias: q (batch, L, H E), k (batch, S, H E), positions (R, H E) and rows (L, S) must "
       "fit together, got q (1, 2, 4), k (1, 2, 4), pos_k (3, 4), pos_q () and rows (1, 2), with 1 heads");
+}
+
+TEST(RelativePositionsTest, RefusesLengthsThatCannotBe) {
+  constexpr std::size_t many = std::numeric_limits<std::size_t>::max();
+  const std::string text =
+      ": shape (" + std::to_string(many) + ", " + std::to_string(many) + ") has too many elements";
+  EXPECT_EQ(message_of<xgrad::ShapeError>([] { xgrad::relative_position_buckets(many, many); }),
+            "relative_position_buckets" + text);
+  EXPECT_EQ(message_of<xgrad::ShapeError>([] { xgrad::signed_position_buckets(many); }),
+            "signed_position_buckets" + text);
+}
+
+/// As many heads as sequences.
+TEST(RelativePositionsTest, TheBiasIsOneOfHeads) {
+  const Variable<double> x(xgrad::normal<double>({2, 3, 4})), table(xgrad::normal<double>({4, 2}));
+  const Variable<double> bias = relative_position_bias(
+      table, xgrad::relative_position_buckets(3, 3, {.num_buckets = 4, .max_distance = 4}));
+  const auto both = attention_with_weights(x, x, x, bias, {.num_heads = 2}).weights.value();
+  const Variable<double> second = slice(x, 0, 1);
+  EXPECT_DOUBLE_EQ(
+      both(1, 1, 0, 2),
+      attention_with_weights(second, second, second, bias, {.num_heads = 2}).weights.value()(0, 1, 0, 2));
 }
 
 }  // namespace relative_positions_test

@@ -201,6 +201,15 @@ TEST_F(OnnxFusionTest, AttentionWithAMask) {
   EXPECT_EQ(net.made_by(attention(net, {x, x, x}, mask)), "scaled_dot_product_attention");
 }
 
+/// Of as many heads as sequences.
+TEST_F(OnnxFusionTest, AttentionWithAMaskOrABiasOfHeads) {
+  const std::string x = net.input("x", {2, 3, 4});
+  const std::string mask = net.mask("mask", Mask{{{true, true, false}}, {{true, false, false}}});
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, mask)), "scaled_dot_product_attention");
+  EXPECT_EQ(net.made_by(attention(net, {x, x, x}, "", net.input("bias", {2, 3, 3}))),
+            "scaled_dot_product_attention");
+}
+
 TEST_F(OnnxFusionTest, WhatAttendsToNothingAttendsToAllAlike) {
   const std::string x = net.input("x", {2, 3, 4});
   const std::string mask = net.mask("mask", Mask{{{{true, true, false}}}, {{{false, false, false}}}});

@@ -98,7 +98,7 @@ SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const 
   if (options.num_heads > 0) plan.scores.push_back(heads);
   plan.scores.push_back(plan.sizes.q_len);
   plan.scores.push_back(plan.sizes.k_len);
-  check_mask(op, mask, plan.scores);
+  check_mask(op, mask, plan.scores, plan.batch_axes);
   plan.allowed = mask.shared_allowed();
   if (plan.dropout_p > 0) plan.kept = std::make_shared<const Array<std::uint8_t>>(drawn_dropout(plan));
   return shared;

@@ -1,5 +1,6 @@
 #include "kernel_mask.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "../../pointwise/broadcast.hpp"
@@ -33,6 +34,19 @@ bool set_strides(const Shape& mask, const Shape& scores, std::size_t batch_axes,
   return true;
 }
 
+/// The shape of a mask for each sequence, (batch, 1, 1, S) or (batch, 1, L, S), if this one of fewer axes may
+/// be meant as such.
+std::optional<Shape> of_sequences(const Shape& mask, const Shape& scores) {
+  const std::size_t rank = mask.size(), axes = scores.size();
+  if (rank < 2 || rank >= axes || scores[0] < 2) return {};
+  if (mask[0] != scores[0] || mask[rank - 1] != scores[axes - 1]) return {};
+  if (rank == 3 && mask[1] != 1 && mask[1] != scores[axes - 2]) return {};
+  Shape shape(axes, 1);
+  shape[0] = mask[0];
+  std::copy(mask.begin() + 1, mask.end(), shape.end() - static_cast<std::ptrdiff_t>(rank - 1));
+  return shape;
+}
+
 /// True where the query may not attend to the key.
 Mask hidden_keys(const Mask* allowed, const kernels::KeyWindow& window, const Shape& scores) {
   Mask hidden = xt::zeros<bool>(scores);
@@ -49,10 +63,22 @@ Mask hidden_keys(const Mask* allowed, const kernels::KeyWindow& window, const Sh
 }  // namespace
 
 template <class T>
-void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores) {
-  const Shape* const shape = mask.shape();
-  if (shape != nullptr && !stretches_to(*shape, scores))
-    fail<ShapeError>(op, ": attn_mask must broadcast to the scores ", scores, ", got ", *shape);
+void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores, std::size_t batch_axes) {
+  if (mask.shape() == nullptr) return;
+  const Shape& shape = *mask.shape();
+  const bool fits = stretches_to(shape, scores);
+  const std::optional<Shape> sequences = batch_axes == 1 ? of_sequences(shape, scores) : std::nullopt;
+  if (fits && sequences) {
+    Shape others(shape.size() + 1, 1);
+    std::copy(shape.begin(), shape.end(), others.begin() + 1);
+    fail<ShapeError>(op, ": attn_mask ", shape, " may be for ", shape.size() == 2 ? "queries" : "heads",
+                     " or for sequences, as there are ", shape[0], " of each: reshape it to ", others, " or ",
+                     *sequences);
+  }
+  if (!fits) {
+    fail<ShapeError>(op, ": attn_mask must broadcast to the scores ", scores, ", got ", shape,
+                     sequences ? join({", which for sequences is ", text(*sequences)}) : std::string());
+  }
 }
 
 template <class T>
@@ -83,10 +109,10 @@ const M* KernelMask<T>::read(const Array<M>& mask, std::optional<Array<M>>& stre
   return stretched->data();
 }
 
-#define XGRAD_INSTANTIATE(T)                                                              \
-  template void check_mask(const char*, const AttentionMask<T>&, const Shape&);           \
-  template Variable<T> masked_scores(const Variable<T>&, const Mask*, const Variable<T>&, \
-                                     const kernels::KeyWindow&);                          \
+#define XGRAD_INSTANTIATE(T)                                                                 \
+  template void check_mask(const char*, const AttentionMask<T>&, const Shape&, std::size_t); \
+  template Variable<T> masked_scores(const Variable<T>&, const Mask*, const Variable<T>&,    \
+                                     const kernels::KeyWindow&);                             \
   template class KernelMask<T>;
 
 XGRAD_INSTANTIATE(float)

@@ -8,9 +8,10 @@
 
 namespace xgrad::detail {
 
-/// Throws ShapeError in the name of `op` unless the mask broadcasts to the scores.
+/// Throws ShapeError in the name of `op` unless the mask broadcasts to the scores, whose first `batch_axes`
+/// axes are those of the batch, and cannot be read in two ways.
 template <class T>
-void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores);
+void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores, std::size_t batch_axes);
 
 /// scores + mask: adds the bias, and sets -inf where the query may not attend to the key, also for keys
 /// outside of the window. `allowed` and bias are optional.

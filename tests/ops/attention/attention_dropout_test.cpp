@@ -154,7 +154,7 @@ TEST(AttentionDropoutTest, GradientsOfAllOrdersAreRight) {
                           {.dropout_p = 0.3, .is_causal = true, .num_heads = 2});
   };
   const std::vector<V> parts{leaf({2, 5, 3}, 0), leaf({4, 3}, 1), leaf({4, 3}, 2),
-                             leaf({6, 3}, 3),    leaf({4}, 4),    leaf({2, 1, 5}, 5)};
+                             leaf({6, 3}, 3),    leaf({4}, 4),    leaf({1, 2, 1, 5}, 5)};
   const auto self_first = xgrad::gradcheck(attend_to_itself, parts),
              self_second = xgrad::gradgradcheck(attend_to_itself, parts);
   EXPECT_TRUE(self_first) << self_first.worst;
@@ -166,7 +166,7 @@ TEST(AttentionTest, ABiasHasTheGradientOfTheComposedForm) {
   for (const auto& [queries, keys] : {std::pair<std::size_t, std::size_t>{6, 9}, {701, 811}}) {
     const V q = leaf({2, queries, 6}, 0), k = leaf({2, keys, 6}, 1), v = leaf({2, keys, 4}, 2);
     for (const Shape& shape :
-         {Shape{2, 2, queries, keys}, Shape{queries, keys}, Shape{2, 1, keys}, Shape{1}}) {
+         {Shape{2, 2, queries, keys}, Shape{queries, keys}, Shape{1, 2, 1, keys}, Shape{1}}) {
       const V bias = leaf(shape, 3), seed = leaf({2, queries, 4}, 4).detach();
       const AttentionOptions options{.num_heads = 2};
       const V fused = scaled_dot_product_attention(q, k, v, bias, options);

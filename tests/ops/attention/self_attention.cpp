@@ -25,7 +25,7 @@ Op self_attention_op() {
       {{2, 3, 4}, 4, 4, false, {.heads = 2, .allowed = mask_of({2, 1, 1, 3}, {1, 1, 0, 0, 0, 0})}},
       {{2, 2, 3, 4}, 4, 4, true, {.heads = 4, .causal = true, .scale = 0.3}},
       {{3, 2}, 2, 3, true, {.allowed = some}},
-      {{2, 3, 2}, 4, 4, true, {.heads = 2}, {2, 1, 3}},
+      {{3, 3, 2}, 4, 4, true, {.heads = 2}, {2, 1, 3}},
       {{0, 3, 2}, 2, 2, true},
       {{2, 0, 2}, 2, 2, true},
       {{17, 6}, 10, 6, true, {.heads = 2}},

@@ -133,7 +133,8 @@ inline std::vector<AttentionSample> attention_samples() {
            {2, 2, 4, 4},
            {.heads = 2, .allowed = mask_of({2, 1, 1, 4}, {1, 1, 1, 0, 0, 1, 1, 0})}},
           {{3, 2}, {4, 2}, {4, 2}, {}, {3, 4}},
-          {{2, 3, 4}, {2, 4, 4}, {2, 4, 4}, {.heads = 2}, {2, 1, 4}},
+          {{2, 3, 4}, {2, 4, 4}, {2, 4, 4}, {.heads = 2}, {1, 2, 1, 4}},
+          {{3, 3, 4}, {3, 4, 4}, {3, 4, 4}, {.heads = 2}, {2, 1, 4}},
           {{2, 3, 4}, {2, 4, 4}, {2, 4, 4}, {.heads = 2, .causal = true}, {2, 1, 1, 4}},
           {{0, 3, 2}, {0, 4, 2}, {0, 4, 2}, {}},
           {{0, 2}, {4, 2}, {4, 2}, {}},
@@ -205,6 +206,31 @@ Op attention_op(const char* name, const F& f, Reference (*reference)(Attention))
               Mask(Shape{2, 3, 4}, true)),
       refused("attn_mask must broadcast to the scores (3, 4), got (3)", {3, 2}, {4, 2}, {4, 2},
               Mask(Shape{3}, true)),
+      refused("attn_mask must broadcast to the scores (2, 4, 3, 5), got (2, 5), which for sequences is (2, "
+              "1, 1, 5)",
+              {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, Mask(Shape{2, 5}, true), {.num_heads = 4}),
+      refused("attn_mask must broadcast to the scores (2, 4, 3, 5), got (2, 3, 5), which for sequences is "
+              "(2, 1, 3, 5)",
+              {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, x(2, 3, 5), {.num_heads = 4}),
+      refused(
+          "attn_mask must broadcast to the scores (2, 3, 5), got (2, 5), which for sequences is (2, 1, 5)",
+          {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, Mask(Shape{2, 5}, true)),
+      refused("attn_mask (3, 5) may be for queries or for sequences, as there are 3 of each: reshape it to "
+              "(1, 3, 5) "
+              "or (3, 1, 1, 5)",
+              {3, 3, 4}, {3, 5, 4}, {3, 5, 4}, Mask(Shape{3, 5}, true), {.num_heads = 2}),
+      refused("attn_mask (3, 5) may be for queries or for sequences, as there are 3 of each: reshape it to "
+              "(1, 3, 5) "
+              "or (3, 1, 5)",
+              {3, 3, 4}, {3, 5, 4}, {3, 5, 4}, x(3, 5)),
+      refused("attn_mask (2, 3, 5) may be for heads or for sequences, as there are 2 of each: reshape it to "
+              "(1, 2, 3, "
+              "5) or (2, 1, 3, 5)",
+              {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, Mask(Shape{2, 3, 5}, true), {.num_heads = 2}),
+      refused("attn_mask (2, 1, 5) may be for heads or for sequences, as there are 2 of each: reshape it to "
+              "(1, 2, 1, "
+              "5) or (2, 1, 1, 5)",
+              {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, x(2, 1, 5), {.num_heads = 2}),
       refused("attn_mask must broadcast to the scores (3, 4), got (5)", {3, 2}, {4, 2}, {4, 2}, x(5))};
   return op;
 }
@@ -228,13 +254,15 @@ xgrad::AttentionOptions attention_options(const Call<T>& c) {
   return options;
 }
 
-/// Nothing, a mask or numbers that broadcast to the scores.
+/// Nothing, a mask or numbers that broadcast to the scores and are not taken for those of sequences.
 inline Name draw_attention_mask(Drawing& d, const Shape& batch, std::size_t heads, std::size_t queries,
                                 std::size_t keys) {
   const Shape scores = heads > 0 ? joined(batch, {heads, queries, keys}) : joined(batch, {queries, keys});
   const double kind = d.uniform(0, 1);
   if (kind < 0.4) return "";
-  return kind < 0.7 ? d.mask(d.narrowed(scores)) : d.numbers(d.narrowed(scores));
+  Shape shape = d.narrowed(scores);
+  if (batch.size() == 1 && shape.size() < scores.size() && shape.size() > 1) shape.insert(shape.begin(), 1);
+  return kind < 0.7 ? d.mask(shape) : d.numbers(shape);
 }
 
 inline std::vector<Attr> draw_attention_attrs(Drawing& d, std::size_t heads, std::size_t kv_heads) {
