@@ -4,6 +4,11 @@
 #include <optional>
 
 #include "../graph/variable.hpp"
+#include "../ops/linalg/eigh.hpp"
+#include "../ops/linalg/qr.hpp"
+#include "../ops/linalg/svd.hpp"
+#include "../ops/pointwise/elementwise.hpp"
+#include "../ops/pointwise/trigonometry.hpp"
 
 namespace xgrad {
 namespace {
@@ -20,6 +25,25 @@ std::optional<Shape> first_nan(const Array<T>& x) {
   for (std::size_t axis = x.dimension(); axis-- > 0; at /= x.shape()[axis])
     index[axis] = at % x.shape()[axis];
   return index;
+}
+
+/// What an error says of an op whose derivative is not finite everywhere.
+std::string where_not_finite(const OpInfo& op) {
+  struct Place {
+    const OpInfo& op;
+    const char* where;
+  };
+  static const Place places[] = {{ops::eigh, "through eigenvectors of equal eigenvalues"},
+                                 {ops::svd, "through vectors of equal singular values, or of 0"},
+                                 {ops::qr, "where columns depend on each other"},
+                                 {ops::sqrt, "at 0"},
+                                 {ops::rsqrt, "at 0"},
+                                 {ops::asin, "at -1 and 1"},
+                                 {ops::acos, "at -1 and 1"}};
+  for (const Place& place : places) {
+    if (place.op == op) return join({"; the derivative of '", op.name, "' is not finite ", place.where});
+  }
+  return {};
 }
 
 }  // namespace
@@ -49,7 +73,7 @@ void DetectAnomaly::check(const BackwardEvent<T>& event) {
     const std::optional<Shape> at = gradient.defined() ? first_nan(gradient.value()) : std::nullopt;
     if (!at) continue;
     fail<AnomalyError>("detect_anomaly: the gradient ", gradient.shape(), " that '", event.op.name,
-                       "' passes back to input ", i, " is nan at ", *at);
+                       "' passes back to input ", i, " is nan at ", *at, where_not_finite(event.op));
   }
 }
 

@@ -15,8 +15,9 @@ struct AnomalyError : std::runtime_error {
 
 /// Detects nan on this thread for the lifetime of the object: the first op whose result has a nan, and the
 /// first whose backward returns one, throws an AnomalyError that names it, after the module that called it:
-/// "encoder.norm: detect_anomaly: the result (3) of 'log' is nan at (1), and no input is". Reads each result
-/// once more, so training is slower.
+/// "encoder.norm: detect_anomaly: the result (3) of 'log' is nan at (1), and no input is". Of a backward
+/// whose op has points without a finite derivative, such as sqrt or eigh, the message names these. Reads each
+/// result once more, so training is slower.
 /// https://pytorch.org/docs/stable/autograd.html#torch.autograd.detect_anomaly
 class [[nodiscard]] DetectAnomaly : public Watcher {
  public:

@@ -21,6 +21,9 @@
 #include <xgrad/ops/attention/attention_with_weights.hpp>
 #include <xgrad/ops/index/embedding.hpp>
 #include <xgrad/ops/index/indexing.hpp>
+#include <xgrad/ops/linalg/eigh.hpp>
+#include <xgrad/ops/linalg/qr.hpp>
+#include <xgrad/ops/linalg/svd.hpp>
 #include <xgrad/ops/loss/cross_entropy.hpp>
 #include <xgrad/ops/loss/losses.hpp>
 #include <xgrad/ops/norm/softmax.hpp>
@@ -604,8 +607,25 @@ TEST(AnomalyTest, NamesTheOpWhoseBackwardMakesANan) {
   EXPECT_EQ(anomaly([&] {
               sum(sqrt(x) * vector({1, 0, 1}, false)).backward();
             }),
-            "detect_anomaly: the gradient (3) that 'sqrt' passes back to input 0 is nan at (1)");
+            "detect_anomaly: the gradient (3) that 'sqrt' passes back to input 0 is nan at (1); the "
+            "derivative of 'sqrt' is not finite at 0");
   EXPECT_FALSE(x.has_grad());
+}
+
+TEST(AnomalyTest, SaysWhereAFactorizationHasNoDerivative) {
+  const auto passed_back = [](const char* op, const char* where) {
+    return std::string("detect_anomaly: the gradient (2, 2) that '") + op +
+           "' passes back to input 0 is nan at (0, 0); the derivative of '" + op + "' is not finite " + where;
+  };
+  const V same(Array<float>{{1, 0}, {0, 1}}, true), none(Array<float>{{1, 0}, {1, 0}}, true);
+  const V seed(Array<float>{{1, 2}, {3, 4}});
+  EXPECT_EQ(anomaly([&] { eigh(same).eigenvectors.backward(seed); }),
+            passed_back("eigh", "through eigenvectors of equal eigenvalues"));
+  EXPECT_EQ(anomaly([&] { svd(same).U.backward(seed); }),
+            passed_back("svd", "through vectors of equal singular values, or of 0"));
+  EXPECT_EQ(anomaly([&] { qr(none).Q.backward(seed); }),
+            passed_back("qr", "where columns depend on each other"));
+  EXPECT_EQ(anomaly([&] { sum(eigh(same).eigenvalues).backward(); }), "no exception");
 }
 
 TEST(AnomalyTest, NamesTheInputWhoseGradientIsNan) {
