@@ -282,7 +282,9 @@ ReportStep& ReportStep::observe(const ReportExample& example, const Module<T>& m
   const EnableGrad enable;
   const detail::SingleOps single;
   const Recording<T> recording;
-  return recorded(example, recording, loss(), model.named_parameters());
+  std::vector<NamedParameter<T>> names = model.named_parameters();
+  for (NamedParameter<T>& buffer : model.named_buffers()) names.push_back(std::move(buffer));
+  return recorded(example, recording, loss(), names);
 }
 
 template <class T>

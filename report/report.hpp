@@ -135,8 +135,8 @@ class ReportStep {
                       const std::function<Variable<std::type_identity_t<T>>()>& loss);
 
   /// As observe(), for the ops recorded so far, with the tensors of the recording; the graph must not have
-  /// been released by backward(). Named leaves are parameters. For another loss of the same recording, call
-  /// it again: each tensor has the gradient of the first loss that depends on it.
+  /// been released by backward(). Named leaves are parameters, or constants such as buffers. For another loss
+  /// of the same recording, call it again: each tensor has the gradient of the first loss that depends on it.
   template <class T>
   ReportStep& recorded(const ReportExample& example, const Recording<T>& recording,
                        const Variable<std::type_identity_t<T>>& loss,

@@ -134,10 +134,10 @@ RecordedGraph<T> recorded_graph(const std::vector<TracedOp<T>>& ops, const Varia
     fail<GraphError>("Report: the loss must be computed by the recorded ops, got a variable from elsewhere");
   RecordedGraph<T> graph = std::move(recorder.graph);
   graph.loss = *place;
-  for (const auto& [name, parameter] : names) {
-    const auto id = recorder.find(parameter);
+  for (const auto& [name, leaf] : names) {
+    const auto id = recorder.find(leaf);
     if (!id || graph.values[*id].kind == RecordedValue<T>::Kind::op) continue;
-    graph.values[*id].kind = RecordedValue<T>::Kind::parameter;
+    if (Access<T>::node(leaf)) graph.values[*id].kind = RecordedValue<T>::Kind::parameter;
     graph.values[*id].name = name;
   }
   std::vector<bool> kept(graph.values.size());

@@ -20,7 +20,7 @@ struct RecordedValue {
   enum class Kind { op, parameter, constant };
 
   Kind kind;
-  std::string name;                   ///< of the op or the parameter
+  std::string name;                   ///< of the op, the parameter or the buffer
   std::optional<std::string> module;  ///< that called the op
   std::vector<std::optional<std::size_t>> inputs;
   nlohmann::json attributes;
@@ -37,8 +37,8 @@ struct RecordedGraph {
 };
 
 /// The ancestors of the loss and of other shown tensors among traced ops, with gradients; the leaves'
-/// grad() is unchanged. Named leaves are parameters. Throws ShapeError if the loss is not a scalar,
-/// GraphError if it was not traced.
+/// grad() is unchanged. Named leaves are parameters, or constants if they have no gradient. Throws ShapeError
+/// if the loss is not a scalar, GraphError if it was not traced.
 template <class T>
 RecordedGraph<T> recorded_graph(const std::vector<TracedOp<T>>& ops, const Variable<T>& loss,
                                 const std::vector<NamedParameter<T>>& names,

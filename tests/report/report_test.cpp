@@ -234,6 +234,25 @@ TEST_F(ReportTest, TheGraphHasValuesAndGradients) {
   for (const json& value : values) EXPECT_NE(value.at("name"), "self_attention") << "shown as single ops";
 }
 
+TEST_F(ReportTest, BuffersAreConstantsWithTheirNames) {
+  struct Centred : xgrad::Module<float> {
+    Centred() : Module("Centred") {}
+    const Variable<float> mean = this->buffer("mean", xgrad::zeros<float>({2})),
+                          scale = this->parameter("scale", xgrad::ones<float>({2}));
+  };
+  const Centred model;
+  model.requires_grad(false);
+  const Variable<float> x(Array<float>{1, 2}, true);
+  Report report("test");
+  report.step(0).observe({"x", {}}, model, [&] { return sum((x - model.mean) * model.scale); });
+  std::map<std::string, std::string> kinds;
+  for (const json& value : run_of(report).at("graphs").at(0).at("values")) {
+    if (value.at("kind") != "op") kinds[value.at("name")] = value.at("kind");
+  }
+  EXPECT_EQ(kinds, (std::map<std::string, std::string>{
+                       {"", "constant"}, {"mean", "constant"}, {"scale", "parameter"}}));
+}
+
 TEST_F(ReportTest, ChangesNothing) {
   model_.train();
   xgrad::manual_seed(5);
