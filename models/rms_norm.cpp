@@ -7,14 +7,16 @@ namespace xgrad {
 
 template <class T>
 RMSNorm<T>::RMSNorm(Dims normalized_shape, std::optional<double> eps)
-    : RMSNorm(Array<T>(xt::ones<T>(detail::checked_normalized_shape("RMSNorm", normalized_shape))), eps) {}
+    : RMSNorm(Given{xt::ones<T>(detail::checked_normalized_shape("RMSNorm", normalized_shape))}, eps) {}
 
 template <class T>
-RMSNorm<T>::RMSNorm(Array<T> weight, std::optional<double> eps)
-    : Module<T>("RMSNorm"), normalized_shape_(weight.shape().begin(), weight.shape().end()), eps_(eps) {
+RMSNorm<T>::RMSNorm(Given given, std::optional<double> eps)
+    : Module<T>("RMSNorm"),
+      normalized_shape_(given.weight.shape().begin(), given.weight.shape().end()),
+      eps_(eps) {
   detail::checked_normalized_shape("RMSNorm", normalized_shape_);
   if (eps && !(*eps >= 0)) detail::fail<ValueError>("RMSNorm: eps must be at least 0, got ", *eps);
-  weight_ = this->parameter("weight", std::move(weight));
+  weight_ = this->parameter("weight", std::move(given.weight));
 }
 
 template <class T>

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <concepts>
 #include <optional>
+#include <utility>
 
 #include "../base/dims.hpp"
 #include "module.hpp"
@@ -17,8 +19,9 @@ class RMSNorm : public Module<T> {
  public:
   explicit RMSNorm(Dims normalized_shape, std::optional<double> eps = {});
 
-  /// With the given weight, whose shape is `normalized_shape`.
-  explicit RMSNorm(Array<T> weight, std::optional<double> eps = {});
+  /// With the given weight, whose shape is `normalized_shape`. An integer is no Array.
+  template <std::same_as<Array<T>> A>
+  explicit RMSNorm(A weight, std::optional<double> eps = {}) : RMSNorm(Given{std::move(weight)}, eps) {}
 
   Variable<T> operator()(const Variable<T>& x) const;
 
@@ -26,6 +29,11 @@ class RMSNorm : public Module<T> {
   Variable<T> weight() && { return weight_; }
 
  private:
+  struct Given {
+    Array<T> weight;
+  };
+  RMSNorm(Given given, std::optional<double> eps);
+
   Dims normalized_shape_;
   std::optional<double> eps_;
   Variable<T> weight_;

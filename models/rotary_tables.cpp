@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "../base/error.hpp"
@@ -39,6 +40,11 @@ void check_positions(const char* scaling, std::size_t positions) {
     fail<ValueError>("rotary_tables: ", scaling, " needs the positions of its training, got 0");
 }
 
+void check_positive(const char* name, double value) {
+  if (!(value > 0 && std::isfinite(value)))
+    fail<ValueError>("rotary_tables: ", name, " must be a finite number above 0, got ", value);
+}
+
 template <class T>
 Frequencies<T> frequencies(const RotaryConfig& config, std::monostate, std::size_t) {
   return unscaled<T>(config.theta, config.dim);
@@ -46,6 +52,7 @@ Frequencies<T> frequencies(const RotaryConfig& config, std::monostate, std::size
 
 template <class T>
 Frequencies<T> frequencies(const RotaryConfig& config, const LinearScaling& scaling, std::size_t) {
+  check_positive("the factor of LinearScaling", scaling.factor);
   Frequencies<T> found = unscaled<T>(config.theta, config.dim);
   for (T& one : found.of_pairs) one /= static_cast<T>(scaling.factor);
   return found;
@@ -54,6 +61,7 @@ Frequencies<T> frequencies(const RotaryConfig& config, const LinearScaling& scal
 template <class T>
 Frequencies<T> frequencies(const RotaryConfig& config, const DynamicScaling& scaling, std::size_t length) {
   check_positions("DynamicScaling", scaling.max_positions);
+  check_positive("the factor of DynamicScaling", scaling.factor);
   if (config.dim == 2) fail<ValueError>("rotary_tables: DynamicScaling needs a dim above 2, got 2");
   const auto dim = static_cast<double>(config.dim), most = static_cast<double>(scaling.max_positions);
   const double times =
@@ -64,6 +72,9 @@ Frequencies<T> frequencies(const RotaryConfig& config, const DynamicScaling& sca
 template <class T>
 Frequencies<T> frequencies(const RotaryConfig& config, const Llama3Scaling& scaling, std::size_t) {
   check_positions("Llama3Scaling", scaling.original_max_positions);
+  check_positive("the factor of Llama3Scaling", scaling.factor);
+  check_positive("the low_freq_factor of Llama3Scaling", scaling.low_freq_factor);
+  check_positive("the high_freq_factor of Llama3Scaling", scaling.high_freq_factor);
   Frequencies<T> found = unscaled<T>(config.theta, config.dim);
   const auto positions = static_cast<double>(scaling.original_max_positions);
   const auto factor = static_cast<T>(scaling.factor);
@@ -88,6 +99,9 @@ double yarn_mscale(double scale, double mscale) {
 template <class T>
 Frequencies<T> frequencies(const RotaryConfig& config, const YarnScaling& scaling, std::size_t) {
   check_positions("YarnScaling", scaling.original_max_positions);
+  check_positive("the factor of YarnScaling", scaling.factor);
+  check_positive("the beta_fast of YarnScaling", scaling.beta_fast);
+  check_positive("the beta_slow of YarnScaling", scaling.beta_slow);
   Frequencies<T> found{wavelengths<T>(config.theta, config.dim)};
   const auto dim = static_cast<double>(config.dim);
   const auto dim_of_turns = [&](double turns) {
@@ -125,6 +139,7 @@ Frequencies<T> frequencies(const RotaryConfig& config, const LongScaling& scalin
     if (factors->size() != config.dim / 2)
       fail<ValueError>("rotary_tables: LongScaling needs dim / 2 = ", config.dim / 2, " factors, got ",
                        factors->size());
+    for (const double factor : *factors) check_positive("a factor of LongScaling", factor);
   }
   const std::vector<double>& factors =
       length > scaling.original_max_positions ? scaling.long_factors : scaling.short_factors;
@@ -145,8 +160,15 @@ template <class T>
 RotaryTables<T> rotary_tables(const RotaryConfig& config, std::size_t length, std::size_t first) {
   if (config.dim == 0 || config.dim % 2 != 0)
     fail<ValueError>("rotary_tables: dim must be an even number above 0, got ", config.dim);
+  check_positive("theta", config.theta);
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  if (length > most - first)
+    fail<ValueError>("rotary_tables: first + length must be at most ", most, ", got ", first, " and ",
+                     length);
+  detail::check_count("rotary_tables", Shape{std::max<std::size_t>(length, 1), config.dim / 2});
   const Frequencies<T> found = std::visit(
       [&](const auto& scaling) { return frequencies<T>(config, scaling, first + length); }, config.scaling);
+  check_positive("attention_factor", found.attention_factor);
   const std::size_t pairs = found.of_pairs.size();
   const auto factor = static_cast<T>(found.attention_factor);
   Array<T> cos = Array<T>::from_shape({length, pairs}), sin = Array<T>::from_shape({length, pairs});

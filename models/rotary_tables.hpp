@@ -73,8 +73,9 @@ struct RotaryTables {
   Variable<T> cos, sin;
 };
 
-/// The tables of the positions from `first` on. Throws ValueError for a dim that is 0 or odd, and for a
-/// scaling without the sizes that it needs. Computed in T, as Hugging Face's models do.
+/// The tables of the positions from `first` on. Throws ValueError for a dim that is 0 or odd, a theta or a
+/// factor that is not a finite number above 0, and a scaling without the sizes that it needs. Computed in T,
+/// as Hugging Face's models do.
 template <class T>
 RotaryTables<T> rotary_tables(const RotaryConfig& config, std::size_t length, std::size_t first = 0);
 

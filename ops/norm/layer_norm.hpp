@@ -11,7 +11,8 @@ namespace xgrad {
 /// the variance is the biased one.
 ///
 /// With n = (x - mean) rstd and g = dy weight: dx = rstd (g - mean(g) - n mean(g n)), dweight = sum dy n,
-/// dbias = sum dy. https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
+/// dbias = sum dy. Throws ShapeError for other shapes, ValueError for a negative eps.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
 template <class T>
 Variable<T> layer_norm(const Variable<T>& x, const Dims& normalized_shape, const Variable<T>& weight = {},
                        const Variable<T>& bias = {}, double eps = 1e-5);

@@ -20,7 +20,8 @@ struct RMSNormOptions {
 /// and offset has no effect.
 ///
 /// With r = 1 / sqrt(mean(x^2) + eps), n = x r and g = dy (weight + offset): dx = r (g - n mean(g n)),
-/// dweight = sum dy n. Throws ShapeError unless the last axes of x, and weight, have normalized_shape.
+/// dweight = sum dy n. Throws ShapeError unless the last axes of x, and weight, have normalized_shape,
+/// ValueError for a negative eps.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html
 template <class T>
 Variable<T> rms_norm(const Variable<T>& x, const Dims& normalized_shape, const Variable<T>& weight = {},

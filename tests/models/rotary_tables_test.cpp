@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -104,6 +106,60 @@ TEST(RotaryTablesTest, RefusesSizesThatDoNotFit) {
                          xgrad::LongScaling{
                              .short_factors = {1, 2}, .long_factors = {1}, .original_max_positions = 4}}),
             "rotary_tables: LongScaling needs dim / 2 = 2 factors, got 1");
+}
+
+TEST(RotaryTablesTest, RefusesNumbersThatGiveNoAngles) {
+  const auto refused = [](const xgrad::RotaryConfig& config) {
+    return message_of<xgrad::ValueError>([&] { xgrad::rotary_tables<float>(config, 2); });
+  };
+  const auto text = [](const char* name, const char* got) {
+    return std::string("rotary_tables: ") + name + " must be a finite number above 0, got " + got;
+  };
+  EXPECT_EQ(refused({.dim = 4, .theta = 0}), text("theta", "0"));
+  EXPECT_EQ(refused({.dim = 4, .theta = -1}), text("theta", "-1"));
+  EXPECT_EQ(refused({.dim = 4, .theta = std::nan("")}), text("theta", "nan"));
+  EXPECT_EQ(refused({.dim = 4, .scaling = xgrad::LinearScaling{0}}),
+            text("the factor of LinearScaling", "0"));
+  EXPECT_EQ(refused({.dim = 4, .scaling = xgrad::DynamicScaling{.factor = -1, .max_positions = 2}}),
+            text("the factor of DynamicScaling", "-1"));
+  EXPECT_EQ(refused({.dim = 4, .scaling = xgrad::Llama3Scaling{.factor = 0}}),
+            text("the factor of Llama3Scaling", "0"));
+  EXPECT_EQ(refused({.dim = 4, .scaling = xgrad::Llama3Scaling{.low_freq_factor = 0}}),
+            text("the low_freq_factor of Llama3Scaling", "0"));
+  EXPECT_EQ(refused({.dim = 4, .scaling = xgrad::Llama3Scaling{.high_freq_factor = -2}}),
+            text("the high_freq_factor of Llama3Scaling", "-2"));
+  EXPECT_EQ(refused({.dim = 4, .scaling = xgrad::YarnScaling{.factor = 0, .original_max_positions = 8}}),
+            text("the factor of YarnScaling", "0"));
+  EXPECT_EQ(
+      refused({.dim = 4,
+               .scaling = xgrad::YarnScaling{.factor = 2, .original_max_positions = 8, .beta_fast = 0}}),
+      text("the beta_fast of YarnScaling", "0"));
+  EXPECT_EQ(
+      refused({.dim = 4,
+               .scaling = xgrad::YarnScaling{.factor = 2, .original_max_positions = 8, .beta_slow = 0}}),
+      text("the beta_slow of YarnScaling", "0"));
+  EXPECT_EQ(refused({.dim = 4,
+                     .scaling =
+                         xgrad::LongScaling{
+                             .short_factors = {0, 1}, .long_factors = {1, 1}, .original_max_positions = 8}}),
+            text("a factor of LongScaling", "0"));
+  EXPECT_EQ(
+      refused({.dim = 2,
+               .scaling =
+                   xgrad::LongScaling{
+                       .short_factors = {1}, .long_factors = {1}, .factor = 2, .original_max_positions = 1}}),
+      text("attention_factor", "inf"));
+}
+
+TEST(RotaryTablesTest, RefusesPositionsThatCannotBe) {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  const std::string text = std::to_string(most);
+  EXPECT_EQ(message_of<xgrad::ValueError>([] { xgrad::rotary_tables<float>({.dim = 4}, 2, most); }),
+            "rotary_tables: first + length must be at most " + text + ", got " + text + " and 2");
+  EXPECT_EQ(message_of<xgrad::ShapeError>([] { xgrad::rotary_tables<float>({.dim = 4}, most); }),
+            "rotary_tables: shape (" + text + ", 2) has too many elements");
+  EXPECT_EQ(message_of<xgrad::ShapeError>([] { xgrad::rotary_tables<float>({.dim = most - 1}, 0); }),
+            "rotary_tables: shape (1, " + std::to_string(most / 2) + ") has too many elements");
 }
 
 }  // namespace rotary_tables_test

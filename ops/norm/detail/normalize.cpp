@@ -41,6 +41,7 @@ Normalized<T> normalize(const char* op, Centring centring, const Variable<T>& x,
                         const Dims& normalized_shape, const Variable<T>& weight, const Variable<T>& bias,
                         double eps) {
   check_last_axes(op, x.shape(), normalized_shape);
+  if (!(eps >= 0)) fail<ValueError>(op, ": eps must be at least 0, got ", eps);
   const Shape columns(normalized_shape.begin(), normalized_shape.end());
   const T* scale = checked_data(op, "weight", weight, columns);
   const T* shift = checked_data(op, "bias", bias, columns);

@@ -22,7 +22,8 @@ struct Normalized {
   Variable<T> y, statistics;  // mean, if centred, and rstd of each row
 };
 
-/// The forward pass, of x + residual if that is not null. Throws ShapeError in the name of `op`.
+/// The forward pass, of x + residual if that is not null. Throws ShapeError and ValueError in the name of
+/// `op`.
 template <class T>
 Normalized<T> normalize(const char* op, Centring centring, const Variable<T>& x, const T* residual,
                         const Dims& normalized_shape, const Variable<T>& weight, const Variable<T>& bias,

@@ -96,6 +96,8 @@ Op layer_norm_op() {
                              [] {
                                xgrad::layer_norm(x(3), {2, 3});
                              }),
+           error<ValueError>("layer_norm: eps must be at least 0, got -1",
+                             [] { xgrad::layer_norm(x(2, 3), 3, {}, {}, -1); }),
            error<ShapeError>("layer_norm: weight must have normalized_shape (3), got (2)",
                              [] { xgrad::layer_norm(x(2, 3), 3, x(2)); }),
            error<ShapeError>("layer_norm: bias must have normalized_shape (3), got (1, 3)",

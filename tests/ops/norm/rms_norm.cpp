@@ -67,6 +67,8 @@ const Rows rows([] {
                {{5, 33}, 1, true, 1e-5, 0.5}}),
         {error<ShapeError>("rms_norm: the last axes of x must be normalized_shape (4), got x (2, 3)",
                            [] { xgrad::rms_norm(x(2, 3), 4); }),
+         error<ValueError>("rms_norm: eps must be at least 0, got nan",
+                           [] { xgrad::rms_norm(x(2, 3), 3, {}, {.eps = std::nan("")}); }),
          error<ShapeError>("rms_norm: weight must have normalized_shape (3), got (2)",
                            [] { xgrad::rms_norm(x(2, 3), 3, x(2)); })},
         cases({{{517, 203}, 1, true, 1e-5, 1}, {{3, 50001}, 1, true, 1e-5}, {{30001, 5}, 1, false, 0.1}})};
