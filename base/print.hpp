@@ -1,12 +1,16 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "array.hpp"
 #include "detail/by_name.hpp"
+#include "detail/expression.hpp"
 
 // Prints arrays as PyTorch prints tensors:
 //
@@ -43,6 +47,29 @@ std::ostream& operator<<(std::ostream& out, const Array<float>& x);
 std::ostream& operator<<(std::ostream& out, const Array<double>& x);
 std::ostream& operator<<(std::ostream& out, const Ids& x);
 std::ostream& operator<<(std::ostream& out, const Mask& x);
+
+namespace detail {
+
+/// The arrays that expressions are printed as: those of integers as Ids.
+template <class V>
+using Printed = Array<std::conditional_t<std::integral<V> && !std::same_as<V, bool>, std::int64_t, V>>;
+
+template <class E>
+concept PrintedExpression = is_expression<E> &&
+    (Real<typename E::value_type> || std::integral<typename E::value_type>);
+
+}  // namespace detail
+
+/// An expression is evaluated and printed as an array.
+template <detail::PrintedExpression E>
+std::string to_string(const E& x) {
+  return to_string(detail::Printed<typename E::value_type>(x));
+}
+template <detail::PrintedExpression E>
+std::ostream& operator<<(std::ostream& out, const E& x) {
+  return out << detail::Printed<typename E::value_type>(x);
+}
+
 namespace detail {
 
 /// "tensor(elements, suffix)"; without a comma if the suffix is empty.

@@ -6,7 +6,7 @@
 #include <span>
 #include <type_traits>
 
-#include "../array.hpp"
+#include "../dims.hpp"
 
 namespace xgrad::detail {
 
@@ -25,6 +25,10 @@ inline constexpr bool is_expression = xt::is_xexpression<std::remove_cvref_t<E>>
 template <class E>
 concept FloatExpression =
     is_expression<E> && std::floating_point<typename std::remove_cvref_t<E>::value_type>;
+
+/// An expression of integers.
+template <class E>
+concept IdsExpression = is_expression<E> && Integer<typename std::remove_cvref_t<E>::value_type>;
 
 /// An expression whose elements are no ids: of floating-point numbers, or a mask.
 template <class E>

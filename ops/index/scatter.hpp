@@ -41,6 +41,8 @@ class IndexArrays {
    public:
     Item(Ids ids) : ids_(std::move(ids)) {}
     Item(std::initializer_list<std::int64_t> ids) : ids_(ids) {}
+    template <detail::IdsExpression E>
+    Item(const E& ids) : ids_(ids) {}
     Item(std::initializer_list<bool> mask) = delete;
     template <detail::NoIds E>
     Item(const E& ids) = delete;

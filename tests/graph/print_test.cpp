@@ -104,6 +104,16 @@ TEST_F(PrintTest, ShowsWhatAVariableIs) {
       "tensor([-1.,  2.], requires_grad=True)tensor([0., 2.], grad_fn=<relu>)tensor([-1.,  2.])undefined");
 }
 
+TEST_F(PrintTest, ExpressionsAreEvaluated) {
+  const Array<float> x{1, 2};
+  const Array<double> y{1, 2};
+  std::ostringstream text;
+  text << x + x << y * 0.5 << (x > 1.5F) << xgrad::Ids{1, 2} + 1;
+  EXPECT_EQ(text.str(),
+            "tensor([2., 4.])tensor([0.5000, 1.0000], dtype=float64)tensor([False,  True])tensor([2, 3])");
+  EXPECT_EQ(to_string(xt::view(x, xt::range(1, 2))), "tensor([2.])");
+}
+
 TEST_F(PrintTest, NanHasNoSign) {
   EXPECT_EQ(to_string(Array<double>{-std::nan(""), 1}), "tensor([nan, 1.], dtype=float64)");
 }

@@ -11,6 +11,7 @@
 #include <xgrad/models/embedding.hpp>
 #include <xgrad/models/layer_norm.hpp>
 #include <xgrad/models/linear.hpp>
+#include <xgrad/models/relative_positions.hpp>
 #include <xgrad/models/toy_encoder.hpp>
 #include <xgrad/ops.hpp>
 
@@ -55,6 +56,12 @@ constexpr auto embedding_of = [](auto... a) -> decltype(embedding(a...)) { retur
 constexpr auto one_hot_of = [](auto... a) -> decltype(one_hot(a...)) { return one_hot(a...); };
 constexpr auto put_of = [](auto x, auto a, auto b, auto values) -> decltype(index_put(x, {a, b}, values)) {
   return index_put(x, {a, b}, values);
+};
+constexpr auto bias_of = [](auto... a) -> decltype(relative_position_bias(a...)) {
+  return relative_position_bias(a...);
+};
+constexpr auto disentangled_of = [](auto... a) -> decltype(disentangled_bias(a...)) {
+  return disentangled_bias(a...);
 };
 constexpr auto padding_of = [](auto... a) -> decltype(padding_mask(a...)) { return padding_mask(a...); };
 constexpr auto maximum_of = [](auto... a) -> decltype(maximum(a...)) { return maximum(a...); };
@@ -110,10 +117,28 @@ TEST(RefusedCallsTest, FloatsAreNoIds) {
   static_assert(!Compiles<decltype(put_of), V, Array<float>, Array<float>, V>);
   static_assert(!Compiles<decltype(put_of), V, Ids, Array<float>, V>);
   static_assert(Compiles<decltype(put_of), V, Ids, Ids, V>);
+  static_assert(Compiles<decltype(put_of), V, xt::xarray<int>, decltype(Ids() + 1), V>);
+  static_assert(!Compiles<decltype(put_of), V, Mask, Mask, V>);
+  static_assert(!Compiles<decltype(bias_of), V, Array<float>> && Compiles<decltype(bias_of), V, Ids>);
+  static_assert(!Compiles<decltype(disentangled_of), V, V, V, V, Mask> &&
+                Compiles<decltype(disentangled_of), V, V, V, V, decltype(Ids() + 1)>);
   static_assert(!Compiles<decltype(padding_of), Array<float>, int> &&
                 Compiles<decltype(padding_of), Ids, int>);
   static_assert(!std::invocable<const xgrad::ToyEncoder<float>&, Array<float>>);
   static_assert(std::invocable<const xgrad::ToyEncoder<float>&, Ids>);
+}
+
+TEST(RefusedCallsTest, ExpressionsAreIdsMasksAndBiases) {
+  const Ids ids{0, 1};
+  const V x(Array<float>{{1, 2}, {3, 4}});
+  EXPECT_EQ(index_put(x, {ids, 1 - ids}, V({7, 8})).value(), (Array<float>{{1, 7}, {8, 4}}));
+  const Array<float> bias{{0, 1}, {2, 0}};
+  EXPECT_EQ(scaled_dot_product_attention(x, x, x, bias * 2.0F).value(),
+            scaled_dot_product_attention(x, x, x, V(bias * 2.0F)).value());
+  EXPECT_EQ(scaled_dot_product_attention(x, x, x, bias < 2.0F).value(),
+            scaled_dot_product_attention(x, x, x, Mask(bias < 2.0F)).value());
+  static_assert(!std::convertible_to<Ids, xgrad::AttentionMask<float>> &&
+                !std::constructible_from<xgrad::AttentionMask<float>, Ids>);
 }
 
 TEST(RefusedCallsTest, FloatTargetsOfClassesAreProbabilities) {
