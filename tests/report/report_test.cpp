@@ -245,8 +245,9 @@ TEST_F(ReportTest, BuffersAreConstantsWithTheirNames) {
   const Variable<float> x(Array<float>{1, 2}, true);
   Report report("test");
   report.step(0).observe({"x", {}}, model, [&] { return sum((x - model.mean) * model.scale); });
+  const json run = run_of(report);
   std::map<std::string, std::string> kinds;
-  for (const json& value : run_of(report).at("graphs").at(0).at("values")) {
+  for (const json& value : run.at("graphs").at(0).at("values")) {
     if (value.at("kind") != "op") kinds[value.at("name")] = value.at("kind");
   }
   EXPECT_EQ(kinds, (std::map<std::string, std::string>{
