@@ -9,9 +9,9 @@ namespace xgrad {
 
 /// Attention mask: a bool array (true: the query may attend to the key) or a bias added to the scores. It
 /// broadcasts to the scores, (..., L, S) without num_heads, else (..., num_heads, L, S): one of keys of each
-/// sequence is (batch, 1, 1, S), as padding_mask()'s, one of queries and keys (batch, 1, L, S). For scores of
-/// one batch axis, (L, S) where batch = L, and (num_heads, L, S) where batch = num_heads, may be meant so,
-/// too: these are ambiguous, and throw ShapeError; (1, L, S) and (1, num_heads, L, S) are not. An undefined
+/// sequence is (batch, 1, 1, S), as padding_mask()'s, one of queries and keys (batch, 1, L, S). With
+/// num_heads and one batch axis, (L, S) where batch = L, and (num_heads, L, S) where batch = num_heads, may
+/// be meant so, too, and throw ShapeError; (1, L, S) and (1, num_heads, L, S) cannot be misread. An undefined
 /// Variable is no mask. Copies share the array.
 template <class T>
 class AttentionMask {

@@ -66,9 +66,9 @@ template <class T>
 void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores, std::size_t batch_axes) {
   if (mask.shape() == nullptr) return;
   const Shape& shape = *mask.shape();
-  const bool fits = stretches_to(shape, scores);
+  const bool fits = stretches_to(shape, scores), has_heads = scores.size() > batch_axes + 2;
   const std::optional<Shape> sequences = batch_axes == 1 ? of_sequences(shape, scores) : std::nullopt;
-  if (fits && sequences) {
+  if (fits && sequences && has_heads) {
     Shape others(shape.size() + 1, 1);
     std::copy(shape.begin(), shape.end(), others.begin() + 1);
     fail<ShapeError>(op, ": attn_mask ", shape, " may be for ", shape.size() == 2 ? "queries" : "heads",

@@ -9,7 +9,7 @@
 namespace xgrad::detail {
 
 /// Throws ShapeError in the name of `op` unless the mask broadcasts to the scores, whose first `batch_axes`
-/// axes are those of the batch, and cannot be read in two ways.
+/// axes are those of the batch, and with an axis of heads cannot be read in two ways.
 template <class T>
 void check_mask(const char* op, const AttentionMask<T>& mask, const Shape& scores, std::size_t batch_axes);
 

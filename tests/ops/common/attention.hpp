@@ -111,6 +111,7 @@ inline std::vector<AttentionSample> attention_samples() {
           {{3, 2}, {4, 2}, {4, 2}, {.allowed = padding}},
           {{3, 2}, {4, 2}, {4, 2}, {.allowed = some}},
           {{2, 3, 2}, {2, 4, 2}, {2, 4, 2}, {.allowed = some}},
+          {{3, 3, 2}, {3, 4, 2}, {3, 4, 2}, {.allowed = some}},
           {{2, 3, 2}, {2, 4, 2}, {2, 4, 2}, {.allowed = mask_of({2, 1, 4}, {1, 1, 1, 0, 0, 0, 0, 0})}},
           {{3, 2}, {4, 2}, {4, 2}, {.causal = true, .allowed = some}},
           {{2, 3, 4}, {2, 4, 4}, {2, 4, 6}, {.heads = 2}},
@@ -216,20 +217,13 @@ Op attention_op(const char* name, const F& f, Reference (*reference)(Attention))
           "attn_mask must broadcast to the scores (2, 3, 5), got (2, 5), which for sequences is (2, 1, 5)",
           {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, Mask(Shape{2, 5}, true)),
       refused("attn_mask (3, 5) may be for queries or for sequences, as there are 3 of each: reshape it to "
-              "(1, 3, 5) "
-              "or (3, 1, 1, 5)",
+              "(1, 3, 5) or (3, 1, 1, 5)",
               {3, 3, 4}, {3, 5, 4}, {3, 5, 4}, Mask(Shape{3, 5}, true), {.num_heads = 2}),
-      refused("attn_mask (3, 5) may be for queries or for sequences, as there are 3 of each: reshape it to "
-              "(1, 3, 5) "
-              "or (3, 1, 5)",
-              {3, 3, 4}, {3, 5, 4}, {3, 5, 4}, x(3, 5)),
       refused("attn_mask (2, 3, 5) may be for heads or for sequences, as there are 2 of each: reshape it to "
-              "(1, 2, 3, "
-              "5) or (2, 1, 3, 5)",
+              "(1, 2, 3, 5) or (2, 1, 3, 5)",
               {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, Mask(Shape{2, 3, 5}, true), {.num_heads = 2}),
       refused("attn_mask (2, 1, 5) may be for heads or for sequences, as there are 2 of each: reshape it to "
-              "(1, 2, 1, "
-              "5) or (2, 1, 1, 5)",
+              "(1, 2, 1, 5) or (2, 1, 1, 5)",
               {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, x(2, 1, 5), {.num_heads = 2}),
       refused("attn_mask must broadcast to the scores (3, 4), got (5)", {3, 2}, {4, 2}, {4, 2}, x(5))};
   return op;
@@ -261,7 +255,8 @@ inline Name draw_attention_mask(Drawing& d, const Shape& batch, std::size_t head
   const double kind = d.uniform(0, 1);
   if (kind < 0.4) return "";
   Shape shape = d.narrowed(scores);
-  if (batch.size() == 1 && shape.size() < scores.size() && shape.size() > 1) shape.insert(shape.begin(), 1);
+  if (heads > 0 && batch.size() == 1 && shape.size() < scores.size() && shape.size() > 1)
+    shape.insert(shape.begin(), 1);
   return kind < 0.7 ? d.mask(shape) : d.numbers(shape);
 }
 
