@@ -42,6 +42,18 @@ Variable<T> split_heads(const Variable<T>& x, std::size_t heads) {
   return transpose(reshape(x, shape), -3, -2);
 }
 
+/// With axes of length 1 in front, as PyTorch reads a mask of fewer axes.
+template <class T>
+xgrad::AttentionMask<T> with_axes(const xgrad::AttentionMask<T>& mask, std::size_t axes) {
+  if (mask.shape() == nullptr || mask.shape()->size() >= axes) return mask;
+  Shape shape(axes, 1);
+  std::copy_backward(mask.shape()->begin(), mask.shape()->end(), shape.end());
+  if (mask.allowed() == nullptr) return reshape(mask.bias(), shape);
+  Mask allowed = *mask.allowed();
+  allowed.reshape(shape);
+  return allowed;
+}
+
 /// With PyTorch's enable_gqa, heads have an axis.
 const Conformance conformance{
     {"scaled_dot_product_attention", [](const auto& c) {
@@ -50,9 +62,10 @@ const Conformance conformance{
          return scaled_dot_product_attention(c.x(), c.x(1), c.x(2), attention_mask(c, 3), options);
        options.num_heads = c.x().shape(-3);
        options.num_kv_heads = c.x(1).shape(-3);
-       return split_heads(scaled_dot_product_attention(joined_heads(c.x()), joined_heads(c.x(1)),
-                                                       joined_heads(c.x(2)), attention_mask(c, 3), options),
-                          options.num_heads);
+       return split_heads(
+           scaled_dot_product_attention(joined_heads(c.x()), joined_heads(c.x(1)), joined_heads(c.x(2)),
+                                        with_axes(attention_mask(c, 3), c.x().dimension()), options),
+           options.num_heads);
      }}};
 
 void draw_attention(Drawing& d) {
