@@ -33,6 +33,7 @@ SentenceEmbedder<T> SentenceEmbedder<T>::from_folder(const std::string& folder, 
   if (modules->files.empty())
     xgrad::detail::tell(options.note,
                         folder + ": without modules.json, a vector is the mean of the text's tokens");
+  for (const std::string& note : modules->notes) xgrad::detail::tell(options.note, note);
   auto texts = std::make_shared<const detail::TextOptions>(folder);
   Tokenizer tokenizer = Tokenizer::from_folder(folder, {.lowercase = texts->lowers, .note = options.note});
   check_vocabulary(tokenizer, encoder.config(), folder);

@@ -164,9 +164,9 @@ void SentenceModules<T>::read_pooling(const std::string& path, std::size_t hidde
     }
     constexpr const char* mean_flag = "pooling_mode_mean_tokens";
     if (!poolings.empty() && !config.find(mean_flag))
-      config.fail(join({mean_flag,
-                        " must be there, as sentence-transformers before version 6 takes the mean, "
-                        "too, without it, and later ones do not"}));
+      notes.push_back(join({path, ": without ", mean_flag,
+                            " the mean is not taken, as in sentence-transformers 6; "
+                            "earlier versions took it, too"}));
     if (poolings.empty()) poolings.push_back(Pooling::mean);
   }
   for (const char* name : {"embedding_dimension", "word_embedding_dimension"}) {

@@ -50,6 +50,7 @@ struct SentenceModules {
   std::vector<NamedModule<T>> vectors;
   std::size_t size;                // of a vector
   std::vector<std::string> files;  // that were read, but for weights; none without modules.json
+  std::vector<std::string> notes;  // for the user
 
   /// Throws FileError for unreadable files and for unsupported modules.
   SentenceModules(const std::string& folder, std::size_t hidden_size);
