@@ -158,17 +158,21 @@ MappedFile::MappedFile(const std::string& path) {
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(without_links(path)) {
+  const std::optional<mode_t> replaced = replaced_mode();
+  remove_stale_files(folder_of(target_));
+  open_temporary();
+  if (replaced) ::fchmod(descriptor_, *replaced);  // as far as it is allowed
+}
+
+std::optional<mode_t> AtomicFile::replaced_mode() const {
   struct stat status;
   const bool replaces = ::stat(target_.c_str(), &status) == 0;
   if (!replaces && errno != ENOENT) fail(errno);
   if (replaces && !S_ISREG(status.st_mode))
-    detail::fail<FileError>(path, ": cannot be written: it is no regular file");
+    detail::fail<FileError>(path_, ": cannot be written: it is no regular file");
   if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
   if (std::filesystem::path(target_).filename().empty()) fail(ENOENT);
-
-  remove_stale_files(folder_of(target_));
-  open_temporary();
-  if (replaces) ::fchmod(descriptor_, status.st_mode & 07777);  // as far as it is allowed
+  return replaces ? std::optional<mode_t>(status.st_mode & 07777) : std::nullopt;
 }
 
 void AtomicFile::open_temporary() {
@@ -204,6 +208,29 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
     if (written < 0) fail(errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
+}
+
+void AtomicFile::overwrite(std::size_t begin, std::span<const std::byte> bytes) {
+  const detail::SizeLimitIsAnError guard;
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(begin));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(errno);
+    begin += static_cast<std::size_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::cut(std::size_t size) {
+  const auto end = static_cast<off_t>(size);
+  if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) < 0) fail(errno);
+}
+
+void AtomicFile::commit_as(const std::string& path) {
+  path_ = path;
+  target_ = without_links(path);
+  if (const std::optional<mode_t> replaced = replaced_mode()) ::fchmod(descriptor_, *replaced);
+  commit();
 }
 
 void AtomicFile::commit() {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -50,10 +52,23 @@ class AtomicFile {
   /// Appends bytes. Throws FileError.
   void write(std::span<const std::byte> bytes);
 
+  /// Overwrites bytes that have been written, from the place `begin` on. Throws FileError.
+  void overwrite(std::size_t begin, std::span<const std::byte> bytes);
+
+  /// Removes what is behind the first `size` bytes, such as the part of a write that a full disk has left.
+  /// Throws FileError.
+  void cut(std::size_t size);
+
   /// Renames the file into place. Call once, after the last write. Throws FileError.
   void commit();
 
+  /// Renames the file to another path on the same file system instead, which replaces a regular file there.
+  /// Throws FileError.
+  void commit_as(const std::string& path);
+
  private:
+  /// The permissions of the file that this one replaces. Throws FileError for one that cannot be replaced.
+  std::optional<mode_t> replaced_mode() const;
   void open_temporary();
   [[noreturn]] void fail(int error) const;
 

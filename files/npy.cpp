@@ -203,9 +203,9 @@ TensorView read_npy(const std::string& file, std::span<const std::byte> bytes,
   return {"", header.dtype, header.shape, data};
 }
 
-/// Everything before the data in an npy file of version 1.0; its length is a multiple of 64.
+/// Everything before the data in an npy file of version 1.0; its length is a multiple of 64, `least` or more.
 template <class T>
-std::string npy_header(const Shape& shape) {
+std::string npy_header(const Shape& shape, std::size_t least = 0) {
   const auto* const type =
       std::ranges::find(dtype_names, dtype_of<T>, [](const auto& row) { return row.second; });
   const std::string descr = (sizeof(T) == 1 ? "|" : "<") + std::string(type->first);
@@ -215,6 +215,7 @@ std::string npy_header(const Shape& shape) {
   std::string dict = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + lengths + "), }";
   constexpr std::size_t before = 10;
   dict.append(63 - (before + dict.size()) % 64, ' ');
+  if (before + dict.size() + 1 < least) dict.append(least - (before + dict.size() + 1), ' ');
   dict += '\n';
   if (dict.size() > 0xffff)
     detail::fail<ValueError>("save_npy: the header must have at most 65535 bytes, got ", dict.size());
@@ -339,6 +340,52 @@ void save_npy(const Array<T>& array, const std::string& path) {
 }
 
 template <class T>
+NpyWriter<T>::NpyWriter(const std::string& path, const Shape& row)
+    : file_(path), row_(row), row_bytes_(element_count(row) * sizeof(T)) {
+  detail::check_count("NpyWriter", row);
+  Shape most = row;
+  most.insert(most.begin(), SIZE_MAX);
+  header_size_ = npy_header<T>(most).size();
+  const std::string text = header();
+  file_.write(std::as_bytes(std::span(text)));
+}
+
+template <class T>
+void NpyWriter<T>::append(const Array<T>& rows) {
+  const Shape& shape = rows.shape();
+  if (shape.empty() || !std::equal(shape.begin() + 1, shape.end(), row_.begin(), row_.end()))
+    detail::fail<ShapeError>("NpyWriter: rows must have the shape ", row_, " behind axis 0, got ", shape);
+  file_.write(bytes_of(rows));
+  rows_ += shape[0];
+}
+
+template <class T>
+std::string NpyWriter<T>::header() const {
+  Shape shape = row_;
+  shape.insert(shape.begin(), rows_);
+  return npy_header<T>(shape, header_size_);
+}
+
+template <class T>
+void NpyWriter<T>::complete() {
+  const std::string text = header();
+  file_.overwrite(0, std::as_bytes(std::span(text)));
+  file_.cut(header_size_ + rows_ * row_bytes_);
+}
+
+template <class T>
+void NpyWriter<T>::commit() {
+  complete();
+  file_.commit();
+}
+
+template <class T>
+void NpyWriter<T>::commit_as(const std::string& path) {
+  complete();
+  file_.commit_as(path);
+}
+
+template <class T>
 StateDict<T> load_npz(const std::string& path) {
   const NpzFile file(path);
   if (!file.others().empty()) throw FileError(file.others().front().reason);
@@ -403,6 +450,7 @@ void save_npz(const StateDict<T>& arrays, const std::string& path) {
 #define XGRAD_INSTANTIATE(T)                                   \
   template Array<T> load_npy(const std::string&);              \
   template void save_npy(const Array<T>&, const std::string&); \
+  template class NpyWriter<T>;                                 \
   template StateDict<T> load_npz(const std::string&);          \
   template void save_npz(const StateDict<T>&, const std::string&);
 XGRAD_INSTANTIATE(float)

@@ -63,6 +63,36 @@ Array<T> load_npy(const std::string& path);
 template <class T>
 void save_npy(const Array<T>& array, const std::string& path);
 
+/// Writes an npy file of version 1.0 row by row, so that neither all rows need to be in memory nor their
+/// number to be known, as an AtomicFile.
+template <class T>
+class NpyWriter {
+ public:
+  /// `row` is the shape of a row: the array has the shape (rows, row...). Throws FileError.
+  NpyWriter(const std::string& path, const Shape& row);
+
+  /// Appends rows (n, row...). Throws ShapeError, and FileError: the rows before remain.
+  void append(const Array<T>& rows);
+
+  /// The number of rows.
+  std::size_t rows() const { return rows_; }
+
+  /// Puts the file into place. Call once. Throws FileError.
+  void commit();
+
+  /// Puts the file at another path on the same file system instead, such as one for a part of the rows.
+  /// Throws FileError.
+  void commit_as(const std::string& path);
+
+ private:
+  std::string header() const;
+  void complete();
+
+  AtomicFile file_;
+  Shape row_;
+  std::size_t header_size_, row_bytes_, rows_ = 0;
+};
+
 /// The arrays of an npz file by name, converted as `to_array` does. Throws FileError, also for an array of
 /// others().
 template <class T>

@@ -252,7 +252,7 @@ std::string json_array(const Numbers& numbers) {
   return text + "]";
 }
 
-/// The header of tensors in this order, padded with spaces to a multiple of 8.
+/// The header of tensors in this order, padded with spaces to a multiple of 8. Throws ValueError.
 std::string header_for(const std::vector<TensorView>& tensors, const Metadata& metadata) {
   std::string header = "{";
   if (!metadata.empty()) {
@@ -263,17 +263,29 @@ std::string header_for(const std::vector<TensorView>& tensors, const Metadata& m
     }
     header += '}';
   }
+  std::unordered_set<std::string> names{metadata_key};
   std::size_t offset = 0;
   for (const TensorView& tensor : tensors) {
+    if (!names.insert(tensor.name).second)
+      detail::fail<ValueError>(
+          "write_safetensors: the name ", in_quotes(tensor.name),
+          tensor.name == metadata_key ? " must not be a tensor's" : " must be unique, got it twice");
+    const std::optional<std::size_t> size = byte_count(tensor.dtype, tensor.shape);
+    if (!size)
+      detail::fail<ValueError>("write_safetensors: tensor ", in_quotes(tensor.name), ": shape ", tensor.shape,
+                               " of ", to_string(tensor.dtype),
+                               " must take a whole number of bytes, below 2^57");
     if (header.size() > 1) header += ',';
-    const std::size_t end = offset + tensor.bytes.size();
     header += json_string("the name of a tensor", tensor.name) + ":{\"dtype\":\"" + to_string(tensor.dtype) +
               "\",\"shape\":" + json_array(tensor.shape) +
-              ",\"data_offsets\":" + json_array(std::array{offset, end}) + "}";
-    offset = end;
+              ",\"data_offsets\":" + json_array(std::array{offset, offset + *size}) + "}";
+    offset += *size;
   }
   header += '}';
   header.append((8 - header.size() % 8) % 8, ' ');
+  if (header.size() > longest_header)
+    detail::fail<ValueError>("write_safetensors: the header must have at most ", longest_header,
+                             " bytes, got ", header.size());
   return header;
 }
 
@@ -329,28 +341,42 @@ void write_safetensors(std::vector<TensorView> tensors, const std::string& path,
   std::ranges::sort(tensors, [](const TensorView& a, const TensorView& b) {
     return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;
   });
-  std::unordered_set<std::string> names{metadata_key};
   for (const TensorView& tensor : tensors) {
-    if (!names.insert(tensor.name).second)
-      detail::fail<ValueError>(
-          "write_safetensors: the name ", in_quotes(tensor.name),
-          tensor.name == metadata_key ? " must not be a tensor's" : " must be unique, got it twice");
     if (byte_count(tensor.dtype, tensor.shape) != tensor.bytes.size())
       detail::fail<ValueError>("write_safetensors: tensor ", in_quotes(tensor.name), ": shape ", tensor.shape,
                                " of ", to_string(tensor.dtype), " must fit its bytes, got ",
                                tensor.bytes.size());
   }
-  const std::string header = header_for(tensors, metadata);
-  if (header.size() > longest_header)
-    detail::fail<ValueError>("write_safetensors: the header must have at most ", longest_header,
-                             " bytes, got ", header.size());
-
-  AtomicFile file(path);
-  const std::array<std::uint64_t, 1> length{header.size()};
-  file.write(std::as_bytes(std::span(length)));
-  file.write(std::as_bytes(std::span(header)));
+  SafetensorsWriter file(tensors, path, metadata);
   for (const TensorView& tensor : tensors) file.write(tensor.bytes);
   file.commit();
+}
+
+SafetensorsWriter::SafetensorsWriter(const std::vector<TensorView>& tensors, const std::string& path,
+                                     const Metadata& metadata)
+    : SafetensorsWriter(header_for(tensors, metadata), path) {
+  for (const TensorView& tensor : tensors) left_ += *byte_count(tensor.dtype, tensor.shape);
+}
+
+SafetensorsWriter::SafetensorsWriter(const std::string& header, const std::string& path) : file_(path) {
+  const std::array<std::uint64_t, 1> length{header.size()};
+  file_.write(std::as_bytes(std::span(length)));
+  file_.write(std::as_bytes(std::span(header)));
+}
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  if (bytes.size() > left_)
+    detail::fail<ValueError>("SafetensorsWriter: the tensors must have room for ", bytes.size(),
+                             " bytes, got ", left_);
+  file_.write(bytes);
+  left_ -= bytes.size();
+}
+
+void SafetensorsWriter::commit() {
+  if (left_ != 0)
+    detail::fail<ValueError>("SafetensorsWriter: all bytes of the tensors must be written, ", left_,
+                             " are missing");
+  file_.commit();
 }
 
 template StateDict<float> load_safetensors(const std::string&);

@@ -62,4 +62,27 @@ void save_safetensors(const StateDict<T>& state, const std::string& path, const 
 void write_safetensors(std::vector<TensorView> tensors, const std::string& path,
                        const Metadata& metadata = {});
 
+/// Writes a safetensors file whose tensors need not be in memory, as an AtomicFile: their bytes are written
+/// one after the other, in pieces of any size.
+class SafetensorsWriter {
+ public:
+  /// The names, types and shapes of the tensors, in the order of their bytes; bytes of the views are not
+  /// read. Throws FileError, and ValueError as write_safetensors does.
+  SafetensorsWriter(const std::vector<TensorView>& tensors, const std::string& path,
+                    const Metadata& metadata = {});
+
+  /// Appends bytes, little-endian. Throws FileError, and ValueError for more than the tensors have.
+  void write(std::span<const std::byte> bytes);
+
+  /// Puts the file into place. Call once. Throws FileError, and ValueError if bytes of the tensors are
+  /// missing.
+  void commit();
+
+ private:
+  SafetensorsWriter(const std::string& header, const std::string& path);
+
+  AtomicFile file_;
+  std::size_t left_ = 0;  // bytes of the tensors
+};
+
 }  // namespace xgrad

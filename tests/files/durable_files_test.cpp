@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct Watch {
   int error_of_file = 0, error_of_rename = 0, error_of_folder = 0;
   std::size_t longest_write = 0;  ///< bytes that a write takes at most; 0: any number
   std::size_t interrupted_writes = 0;
+  std::optional<std::size_t> room = {};  ///< bytes that the disk still takes
 };
 
 Watch* watch = nullptr;  // the tests of this program have one thread each
@@ -73,8 +75,24 @@ extern "C" ssize_t write(int file, const void* bytes, size_t count) {
       return failed(EINTR);
     }
     if (watch->longest_write > 0) count = std::min(count, watch->longest_write);
+    if (watch->room) {
+      if (*watch->room == 0) return failed(ENOSPC);
+      count = std::min(count, *watch->room);
+      *watch->room -= count;
+    }
   }
   return syscall(SYS_write, file, bytes, count);
+}
+
+extern "C" ssize_t pwrite(int file, const void* bytes, size_t count, off_t begin) {
+  if (watch != nullptr) {
+    if (watch->interrupted_writes > 0) {
+      --watch->interrupted_writes;
+      return failed(EINTR);
+    }
+    if (watch->longest_write > 0) count = std::min(count, watch->longest_write);
+  }
+  return syscall(SYS_pwrite64, file, bytes, count, begin);
 }
 
 namespace {
@@ -105,7 +123,8 @@ TEST(DurableFilesTest, EveryKindOfFileIsFlushedThenNamedThenItsFolderFlushed) {
   const xgrad::StateDict<float> state{{"w", {1, 2, 3}}};
   const xgrad::Linear<float> model(2, 3);
   const std::vector<std::function<void()>> savers{
-      [&] { xgrad::save_safetensors(state, path); }, [&] { xgrad::save_npy(state.at("w"), path); },
+      [&] { xgrad::save_safetensors(state, path); },
+      [&] { xgrad::save_npy(state.at("w"), path); },
       [&] { xgrad::save_npz(state, path); },
       [&] {
         xgrad::Vocabulary({"a", "b"}, "").save(path);
@@ -113,6 +132,16 @@ TEST(DurableFilesTest, EveryKindOfFileIsFlushedThenNamedThenItsFolderFlushed) {
       [&] {
         xgrad::AtomicFile file(path);
         for (const char* part : {"one", " two"}) file.write(std::as_bytes(std::span(std::string_view(part))));
+        file.commit();
+      },
+      [&] {
+        xgrad::NpyWriter<float> file(path, {3});
+        for (int i = 0; i < 2; ++i) file.append({{1, 2, 3}});
+        file.commit();
+      },
+      [&] {
+        xgrad::SafetensorsWriter file({{"w", xgrad::DType::F32, {3}, {}}}, path);
+        for (const float number : {1.0f, 2.0f, 3.0f}) file.write(std::as_bytes(std::span(&number, 1)));
         file.commit();
       }};
   for (std::size_t i = 0; i < savers.size(); ++i) {
@@ -174,6 +203,43 @@ TEST_F(FailingDisk, AFolderThatCannotBeFlushedIsAnErrorOnlyIfTheDiskFails) {
 TEST_F(FailingDisk, WritesMayBeShortAndInterrupted) {
   EXPECT_EQ(error_of({.longest_write = 7, .interrupted_writes = 3}), "no exception");
   EXPECT_EQ(xgrad::load_npy<float>(path_), array_);
+}
+
+TEST_F(FailingDisk, RowsBeforeTheDiskWasFullRemain) {
+  const std::string part = folder_.path("part");
+  Watch what{.longest_write = 7, .interrupted_writes = 3, .room = 128 + 2 * 12 + 5};
+  watched(what, [&] {
+    xgrad::NpyWriter<float> file(path_, {3});
+    file.append({{1, 2, 3}});
+    file.append({{4, 5, 6}});
+    EXPECT_EQ(message_of<FileError>([&] { file.append({{7, 8, 9}}); }), cannot_ + "No space left on device");
+    EXPECT_EQ(file.rows(), 2u);
+    file.commit_as(part);
+  });
+  EXPECT_EQ(what.calls, safe_calls(std::filesystem::canonical(part), 128 + 2 * 12));
+  EXPECT_EQ(xgrad::load_npy<float>(part), (xgrad::Array<float>{{1, 2, 3}, {4, 5, 6}}));
+  EXPECT_EQ(read_bytes(path_), "old");
+  EXPECT_EQ(folder_.file_count(), 2u) << "nothing is left beside them";
+}
+
+TEST_F(FailingDisk, AFileGoesOnBehindWhatWasCut) {
+  const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+  const std::string other = folder_.write("other", "before");
+  std::filesystem::permissions(other, std::filesystem::perms(0640));
+  xgrad::AtomicFile file(path_);
+  file.write(bytes("one two three"));
+  file.cut(8);
+  file.write(bytes("four"));
+  file.overwrite(0, bytes("ONE"));
+  EXPECT_EQ(message_of<FileError>([&] { file.commit_as(folder_.path("no/file")); }),
+            folder_.path("no/file") + ": cannot be written: No such file or directory");
+  EXPECT_EQ(message_of<FileError>([&] { file.commit_as(folder_.path("")); }),
+            folder_.path("") + ": cannot be written: it is no regular file");
+  file.commit_as(other);
+  EXPECT_EQ(read_bytes(other), "ONE two four");
+  EXPECT_EQ(std::filesystem::status(other).permissions(), std::filesystem::perms(0640));
+  EXPECT_EQ(read_bytes(path_), "old");
+  EXPECT_EQ(folder_.file_count(), 2u);
 }
 
 }  // namespace

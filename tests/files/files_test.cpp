@@ -542,6 +542,32 @@ TEST(Safetensors, AModelsStateGoesThroughAFile) {
   EXPECT_TRUE(xgrad::load_safetensors<float>(path).contains("layers.1.self_attn.W_Q.weight"));
 }
 
+TEST(Safetensors, PiecesMakeTheFileOfTheWhole) {
+  const TemporaryFolder temporary;
+  const std::string whole = temporary.path("whole"), pieces = temporary.path("pieces");
+  const Array<float> one{1, 2, 3}, two{{4, 5}, {6, 7}};
+  const std::vector<TensorView> tensors{view_of("one", one), view_of("two", two)};
+  xgrad::write_safetensors(tensors, whole, {{"made by", "a test"}});
+  xgrad::SafetensorsWriter file({{"one", DType::F32, {3}, {}}, {"two", DType::F32, {2, 2}, {}}}, pieces,
+                                {{"made by", "a test"}});
+  for (const TensorView& tensor : tensors) {
+    EXPECT_EQ(message_of<ValueError>([&] { file.commit(); }),
+              "SafetensorsWriter: all bytes of the tensors must be written, " +
+                  std::to_string(tensor.name == "one" ? 28 : 16) + " are missing");
+    for (std::size_t i = 0; i < tensor.bytes.size(); i += 2) file.write(tensor.bytes.subspan(i, 2));
+  }
+  EXPECT_EQ(message_of<ValueError>([&] { file.write(tensors[0].bytes); }),
+            "SafetensorsWriter: the tensors must have room for 12 bytes, got 0");
+  file.commit();
+  EXPECT_TRUE(read_bytes(pieces) == read_bytes(whole));
+  EXPECT_EQ(
+      message_of<ValueError>([&] {
+        xgrad::SafetensorsWriter({{"half", DType::F4, {3}, {}}}, temporary.path("half"));
+      }),
+      "write_safetensors: tensor \"half\": shape (3) of F4 must take a whole number of bytes, below 2^57");
+  EXPECT_EQ(temporary.file_count(), 2u);
+}
+
 TEST(Safetensors, TensorsThatCannotBeWrittenAreRefusedAndNothingIsWritten) {
   const TemporaryFolder temporary;
   const std::string path = temporary.path("bad.safetensors");

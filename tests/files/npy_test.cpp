@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <optional>
 
@@ -20,7 +21,7 @@
 namespace npy_test {
 
 using xgrad::Array, xgrad::StateDict, xgrad::FileError, xgrad::Ids, xgrad::Mask, xgrad::NpyFile,
-    xgrad::NpzFile, xgrad::ValueError;
+    xgrad::NpyWriter, xgrad::NpzFile, xgrad::ValueError;
 using xgrad_tests::expect_same_bits, xgrad_tests::message_of, xgrad_tests::read_bytes,
     xgrad_tests::TemporaryFolder;
 
@@ -258,6 +259,60 @@ TEST(Npy, FloatsOfEitherByteOrderAreRead) {
                      Array<double>{1.0 / 3, -2});
     expect_same_bits(xgrad::load_npy<bool>(path("b1", std::string("\0\2", 2))), Mask{false, true});
   }
+}
+
+template <class T>
+void expect_rows(const Array<T>& first, const Array<T>& second, const Array<T>& all) {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.path("rows.npy");
+  NpyWriter<T> file(path, xgrad::Shape(all.shape().begin() + 1, all.shape().end()));
+  file.append(first);
+  EXPECT_EQ(file.rows(), first.shape(0));
+  file.append(second);
+  EXPECT_EQ(temporary.file_count(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(path)) << "before it is complete";
+  file.commit();
+  expect_same_bits(xgrad::load_npy<T>(path), all);
+  expect_same_bits(xgrad_tests::read_npy<T>(path), all);
+  EXPECT_EQ((read_bytes(path).size() - all.size() * sizeof(T)) % 64, 0u);
+}
+
+TEST(NpyWriterTest, RowsAreAppended) {
+  expect_rows<float>({{0, 1, 2}}, {{3, 4, 5}}, counting);
+  expect_rows<double>(xt::zeros<double>({0, 2, 2}), {{{1, 2}, {3, 4}}}, {{{1, 2}, {3, 4}}});
+  expect_rows<std::int64_t>({1, 2}, {3}, {1, 2, 3});
+  expect_rows<bool>({true}, {false, true}, {true, false, true});
+}
+
+TEST(NpyWriterTest, NoRowsAreAFileOfNone) {
+  const TemporaryFolder temporary;
+  NpyWriter<float> file(temporary.path("none.npy"), {3, 2});
+  file.commit();
+  EXPECT_EQ(xgrad::to_string(xgrad::load_npy<float>(temporary.path("none.npy")).shape()), "(0, 3, 2)");
+}
+
+TEST(NpyWriterTest, RowsOfAnotherShapeAreRefusedAndTheOthersRemain) {
+  const TemporaryFolder temporary;
+  NpyWriter<float> file(temporary.path("rows.npy"), {3});
+  file.append(counting);
+  for (const Array<float>& other : {Array<float>{{1, 2}}, Array<float>{1, 2, 3}, Array<float>(1.0f)}) {
+    EXPECT_EQ(
+        message_of<xgrad::ShapeError>([&] { file.append(other); }),
+        "NpyWriter: rows must have the shape (3) behind axis 0, got " + xgrad::to_string(other.shape()));
+  }
+  file.commit_as(temporary.path("part.npy"));
+  expect_same_bits(xgrad::load_npy<float>(temporary.path("part.npy")), counting);
+  EXPECT_EQ(temporary.file_count(), 1u);
+}
+
+TEST(NpyWriterTest, WithoutCommitNothingIsLeft) {
+  const TemporaryFolder temporary;
+  {
+    NpyWriter<float> file(temporary.write("rows.npy", "old"), {3});
+    file.append(counting);
+  }
+  EXPECT_EQ(read_bytes(temporary.path("rows.npy")), "old");
+  EXPECT_EQ(temporary.file_count(), 1u);
 }
 
 TEST(Npz, FilesOfNumpyAreRead) {
