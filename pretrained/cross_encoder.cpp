@@ -102,6 +102,7 @@ Array<T> CrossEncoder<T>::operator()(std::span<const std::string> texts, std::sp
   std::vector<std::size_t> lengths;
   for (std::size_t i = 0; i < texts.size(); ++i) lengths.push_back(texts[i].size() + seconds[i].size());
   Array<T> all = Array<T>::from_shape({texts.size(), classifier_.config().id2label.size()});
+  std::size_t done = 0;
   detail::for_each_batch(lengths, options.batch_size, [&](std::span<const std::size_t> chosen) {
     std::vector<std::string> first, second;
     for (const std::size_t i : chosen) {
@@ -111,6 +112,8 @@ Array<T> CrossEncoder<T>::operator()(std::span<const std::string> texts, std::sp
     const Variable<T> rows = scores(encode(tokenizer_, first, second, {.max_length = max_length_}));
     for (std::size_t i = 0; i < chosen.size(); ++i)
       std::copy_n(&rows.value()(i, 0), all.shape(1), &all(chosen[i], 0));
+    done += chosen.size();
+    if (options.progress) options.progress(done);
   });
   return all;
 }

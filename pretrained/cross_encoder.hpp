@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,8 @@ struct ScoreOptions {
   std::optional<std::string> prompt_name = {};
   /// The prompt itself, instead of one with a name; "" for none.
   std::optional<std::string> prompt = {};
+  /// Is called after each batch with the number of pairs that are done; what it throws ends the call.
+  std::function<void(std::size_t)> progress = {};
 };
 
 /// Scores pairs of texts, such as a question and a document, with a folder of sentence-transformers'

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "interruption.hpp"
+
 namespace apps {
 
 std::string shell_word(const std::string& text) {
@@ -38,6 +40,11 @@ void tell_where_it_is(const std::string& path) {
   std::fprintf(stderr, "to view it on your machine: scp %s .\n", shell_word(source).c_str());
 }
 
+void flush_output() {
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout) throw OutputError();
+}
+
 int finish(const std::string& name, int exit_code) {
   std::cout.flush();
   const bool flushed = std::fflush(stdout) == 0;
@@ -59,6 +66,10 @@ int run_program(const char* name, const std::function<int()>& body) {
     const int exit_code = body();
     if (std::ferror(stdin) != 0) throw std::runtime_error("cannot read the input");
     return finish(name, exit_code);
+  } catch (const Interruption& interruption) {
+    return finish(name, 128 + interruption.signal);
+  } catch (const OutputError&) {
+    return finish(name, 1);
   } catch (const std::exception& error) {
     std::cerr << name << ": " << error.what() << '\n';
     return finish(name, 1);

@@ -1,7 +1,9 @@
 // Turns texts into vectors with a pretrained sentence encoder, or compares them
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -9,21 +11,27 @@
 #include <xgrad/pretrained.hpp>
 
 #include "../common/command_line.hpp"
+#include "../common/interruption.hpp"
 #include "../common/program.hpp"
+#include "../common/progress.hpp"
+#include "common/json_lines.hpp"
 #include "common/texts.hpp"
 
 using namespace apps;
 using namespace xgrad::pretrained;
-using xgrad::Array;
+using xgrad::Array, xgrad::NpyWriter;
 
 namespace {
 
+constexpr std::size_t most_compared = 1000;
+
 struct Options {
   std::string folder, npy;
-  std::optional<std::string> prompt_name;
+  std::optional<std::string> prompt_name, prompt;
+  std::optional<std::size_t> truncate_dim;
   std::vector<std::string> texts;
   std::size_t batch = texts_of_a_batch;
-  bool similar = false;
+  bool similar = false, json = false, normalize = false, skip_invalid = false;
 };
 
 double dot(const Array<float>& vectors, std::size_t i, std::size_t j) {
@@ -32,7 +40,8 @@ double dot(const Array<float>& vectors, std::size_t i, std::size_t j) {
   return sum;
 }
 
-void print_cosines(const Array<float>& vectors, std::size_t count) {
+void print_cosines(const Array<float>& vectors) {
+  const std::size_t count = vectors.shape(0);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t j = 0; j < count; ++j)
       std::printf("%s%7.4f", j == 0 ? "" : " ",
@@ -49,26 +58,93 @@ void print_vectors(const Array<float>& vectors) {
   }
 }
 
+void print_json(const std::vector<std::string>& texts, const Array<float>& vectors) {
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    std::puts(vector_json(texts[i], {&vectors(i, 0), vectors.shape(1)}).c_str());
+}
+
+/// Adds the next texts to those that are compared, as all are embedded at once. False at the end.
+bool gather(TextSource& source, std::vector<std::string>& texts) {
+  const std::vector<std::string> more = without_numbers(source.next());
+  texts.insert(texts.end(), more.begin(), more.end());
+  if (texts.size() > most_compared)
+    throw std::runtime_error("--similar compares at most " + std::to_string(most_compared) +
+                             " texts, got more");
+  return !more.empty();
+}
+
+/// Keeps the rows that are done, as their computation may have taken hours, and tells where.
+void save_part(NpyWriter<float>& file, const std::string& path, std::size_t last_text) {
+  if (file.rows() == 0) return;
+  const std::string part = path + ".partial";
+  try {
+    file.commit_as(part);
+    std::fprintf(stderr, "%s: has the vectors of %zu texts, up to text or line %zu\n", part.c_str(),
+                 file.rows(), last_text);
+  } catch (const xgrad::FileError& error) {
+    std::fprintf(stderr, "embed: %s\n", error.what());
+  }
+}
+
 int run(const Options& options) {
+  const NotedSignals signals;
   const auto embedder = SentenceEmbedder<float>::from_folder(find_model(options.folder));
   embedder.encoder().skip_padding();
-  std::vector<float> all;  // what is compared or saved together
-  std::size_t count = 0;
-  for_each_text(options.texts, texts_at_once, [&](std::span<const std::string> texts) {
-    const Array<float> vectors =
-        embedder(texts, {.batch_size = options.batch, .prompt_name = options.prompt_name});
-    count += texts.size();
-    if (options.similar || !options.npy.empty()) {
-      all.insert(all.end(), vectors.begin(), vectors.end());
-    } else {
-      print_vectors(vectors);
+  Progress progress("texts");
+  std::size_t done = 0, last = 0;
+  EmbedOptions how{.batch_size = options.batch,
+                   .prompt_name = options.prompt_name,
+                   .prompt = options.prompt,
+                   .truncate_dim = options.truncate_dim,
+                   .normalize = options.normalize,
+                   .progress = [&](std::size_t more) {
+                     check_interruption();
+                     progress.update(done + more);
+                   }};
+  const std::size_t size = embedder(std::vector<std::string>(), how).shape(1);  // checks the options, too
+  const auto note = [&](const std::string& text) {
+    progress.clear();
+    std::fprintf(stderr, "%s\n", text.c_str());
+  };
+  TextSource source(options.texts, options.skip_invalid ? note : std::function<void(const std::string&)>());
+  std::optional<NpyWriter<float>> file;
+  if (!options.npy.empty()) file.emplace(options.npy, xgrad::Shape{size});
+
+  if (options.similar) {
+    std::vector<std::string> texts;
+    while (gather(source, texts)) continue;
+    const Array<float> vectors = embedder(texts, how);
+    progress.clear();
+    if (file) file->append(vectors);
+    if (file) file->commit();
+    print_cosines(vectors);
+    return 0;
+  }
+  try {
+    for (;;) {
+      std::vector<NumberedText> numbered = source.next();
+      if (numbered.empty()) break;
+      const std::size_t number = numbered.back().number;
+      const std::vector<std::string> texts = without_numbers(std::move(numbered));
+      const Array<float> vectors = embedder(texts, how);
+      progress.clear();
+      if (file) {
+        file->append(vectors);
+      } else if (options.json) {
+        print_json(texts, vectors);
+      } else {
+        print_vectors(vectors);
+      }
+      flush_output();
+      done += texts.size();
+      last = number;
     }
-  });
-  Array<float> vectors = Array<float>::from_shape({count, embedder.size()});
-  if (all.empty()) return 0;
-  std::ranges::copy(all, vectors.begin());
-  if (!options.npy.empty()) xgrad::save_npy(vectors, options.npy);
-  if (options.similar) print_cosines(vectors, count);
+    if (file) file->commit();
+  } catch (...) {
+    progress.clear();
+    if (file) save_part(*file, options.npy, last);
+    throw;
+  }
   return 0;
 }
 
@@ -78,13 +154,28 @@ int main(int argc, char** argv) {
   Options options;
   CommandLine app(
       "Prints the vector of each text, or of each line of the input, as a line of numbers. modules.json in "
-      "the folder of the sentence encoder defines the computation.");
+      "the folder of the sentence encoder defines the computation. In a pipe, each line is answered before "
+      "the next one is awaited.");
   app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")->required();
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
-  app.add_flag("--similar", options.similar, "Print a table of the cosines of all pairs of texts instead");
-  app.add_option("--npy", options.npy, "Save the vectors to this file instead, (texts, size)");
-  app.add_option("--prompt-name", options.prompt_name,
-                 "Name of the prompt that goes before each text, instead of the folder's default one");
+  Option* const json = app.add_flag(
+      "--json", options.json, R"(Print an object in each line instead, {"text":"a text","vector":[0.5,-1]})");
+  app.add_flag("--similar", options.similar,
+               "Print a table of the cosines of all pairs of at most 1000 texts instead")
+      ->excludes(json);
+  app.add_option("--npy", options.npy,
+                 "Save the vectors to this file instead, (texts, size); after an error or Ctrl-C, those that "
+                 "are complete to FILE.partial")
+      ->excludes(json);
+  Option* const prompt_name =
+      app.add_option("--prompt-name", options.prompt_name,
+                     "Name of the prompt that goes before each text, instead of the folder's default one");
+  app.add_option("--prompt", options.prompt, "The prompt itself, instead of one with a name")
+      ->excludes(prompt_name);
+  app.add_option("--truncate-dim", options.truncate_dim, "Keep only so many first numbers of each vector")
+      ->check(in_range<std::size_t>(1, 1'000'000));
+  app.add_flag("--normalize", options.normalize, "Divide each vector by its length, after it is truncated");
+  app.add_flag("--skip-invalid", options.skip_invalid, "Leave out lines that are not UTF-8, and tell which");
   app.add_option("--batch", options.batch, "Texts per batch")
       ->check(in_range<std::size_t>(1, 4096))
       ->capture_default_str();

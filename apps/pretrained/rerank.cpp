@@ -8,7 +8,10 @@
 #include <xgrad/pretrained.hpp>
 
 #include "../common/command_line.hpp"
+#include "../common/interruption.hpp"
 #include "../common/program.hpp"
+#include "../common/progress.hpp"
+#include "common/json_lines.hpp"
 #include "common/texts.hpp"
 
 using namespace apps;
@@ -19,22 +22,52 @@ namespace {
 struct Options {
   std::string folder, query;
   std::vector<std::string> texts;
-  std::optional<std::string> prompt_name;
-  std::optional<std::size_t> top;
+  std::optional<std::string> prompt_name, prompt;
+  std::size_t top = SIZE_MAX;
   std::size_t batch = texts_of_a_batch;
+  bool json = false, skip_invalid = false;
 };
 
+/// Adds texts with their scores, and keeps the `top` best, the best first; equal ones by their lines.
+void add(std::vector<RankedText>& best, const std::vector<NumberedText>& texts,
+         const std::vector<std::pair<std::size_t, float>>& scores, std::size_t top) {
+  for (const auto& [i, score] : scores) best.push_back({double{score}, texts[i].number, texts[i].text});
+  std::stable_sort(best.begin(), best.end(),
+                   [](const RankedText& a, const RankedText& b) { return a.score > b.score; });
+  if (best.size() > top) best.erase(best.begin() + static_cast<std::ptrdiff_t>(top), best.end());
+}
+
 int run(const Options& options) {
+  const NotedSignals signals;
   const auto encoder = CrossEncoder<float>::from_folder(find_model(options.folder));
   encoder.classifier().encoder().skip_padding();
-  std::vector<std::string> all;
-  for_each_text(options.texts, texts_at_once, [&](std::span<const std::string> texts) {
-    all.insert(all.end(), texts.begin(), texts.end());
-  });
-  auto ranked =
-      encoder.rank(options.query, all, {.batch_size = options.batch, .prompt_name = options.prompt_name});
-  ranked.resize(std::min(options.top.value_or(ranked.size()), ranked.size()));
-  for (const auto& [i, score] : ranked) std::printf("%.6f\t%s\n", double{score}, all[i].c_str());
+  Progress progress("texts");
+  std::size_t done = 0;
+  const ScoreOptions how{.batch_size = options.batch,
+                         .prompt_name = options.prompt_name,
+                         .prompt = options.prompt,
+                         .progress = [&](std::size_t more) {
+                           check_interruption();
+                           progress.update(done + more);
+                         }};
+  const auto note = [&](const std::string& text) {
+    progress.clear();
+    std::fprintf(stderr, "%s\n", text.c_str());
+  };
+  TextSource source(options.texts, options.skip_invalid ? note : std::function<void(const std::string&)>());
+  std::vector<RankedText> best;
+  for (;;) {
+    const std::vector<NumberedText> texts = source.next();
+    if (texts.empty()) break;
+    add(best, texts, encoder.rank(options.query, without_numbers(texts), how), options.top);
+    done += texts.size();
+  }
+  progress.clear();
+  if (options.json) {
+    std::puts(ranking_json(options.query, best).c_str());
+  } else {
+    for (const RankedText& one : best) std::printf("%.6f\t%s\n", one.score, one.text.c_str());
+  }
   return 0;
 }
 
@@ -52,8 +85,15 @@ int main(int argc, char** argv) {
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   app.add_option("--top", options.top, "Print only so many texts")
       ->check(in_range<std::size_t>(1, 1'000'000));
-  app.add_option("--prompt-name", options.prompt_name,
-                 "Name of the prompt that goes before the query, instead of the folder's default one");
+  app.add_flag(
+      "--json", options.json,
+      R"(Print an object instead, {"query":"a query","hits":[{"rank":1,"score":0.5,"line":3,"text":"a text"}]})");
+  Option* const prompt_name =
+      app.add_option("--prompt-name", options.prompt_name,
+                     "Name of the prompt that goes before the query, instead of the folder's default one");
+  app.add_option("--prompt", options.prompt, "The prompt itself, instead of one with a name")
+      ->excludes(prompt_name);
+  app.add_flag("--skip-invalid", options.skip_invalid, "Leave out lines that are not UTF-8, and tell which");
   app.add_option("--batch", options.batch, "Pairs per batch")
       ->check(in_range<std::size_t>(1, 4096))
       ->capture_default_str();

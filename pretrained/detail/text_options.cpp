@@ -9,6 +9,19 @@
 #include "json.hpp"
 
 namespace xgrad::pretrained::detail {
+namespace {
+
+Similarity similarity_named(const Json& name) {
+  for (const auto& [known, similarity] : {std::pair{"cosine", Similarity::cosine},
+                                          {"dot", Similarity::dot},
+                                          {"euclidean", Similarity::euclidean},
+                                          {"manhattan", Similarity::manhattan}}) {
+    if (name.text() == known) return similarity;
+  }
+  name.refuse("cosine, dot, euclidean or manhattan");
+}
+
+}  // namespace
 
 namespace {
 
@@ -51,6 +64,7 @@ void TextOptions::read_model_options(const std::string& folder) {
   }
   if (const auto size = config.find("truncate_dim"))
     truncate_dim = static_cast<std::size_t>(size->integer(1, 1 << 30));
+  if (const auto name = config.find("similarity_fn_name")) similarity = similarity_named(*name);
   const auto name = config.find("default_prompt_name");
   if (!name) return;
   default_prompt = name->text();
@@ -69,6 +83,13 @@ std::string TextOptions::prompt(const char* caller, const std::optional<std::str
   xgrad::detail::fail<ValueError>(caller, ": prompt_name must be ",
                                   names.empty() ? "empty, as there are no prompts" : "one of " + names,
                                   ", got ", xgrad::detail::in_quotes(*chosen));
+}
+
+std::optional<std::string> TextOptions::first_prompt(std::initializer_list<const char*> names) const {
+  for (const char* name : names) {
+    if (prompts.contains(name)) return name;
+  }
+  return std::nullopt;
 }
 
 std::size_t TextOptions::most_tokens(const Config& encoder, const tokenizers::Tokenizer& tokenizer) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "../../tokenizers/tokenizer.hpp"
 #include "../config.hpp"
+#include "../sentence_embedder.hpp"
 
 // Not installed: how a folder of sentence-transformers treats texts and vectors, but for modules.
 
@@ -19,6 +21,7 @@ struct TextOptions {
   std::optional<std::string> default_prompt;
   std::optional<std::size_t> max_length;
   std::optional<std::size_t> truncate_dim;  // of the vectors
+  Similarity similarity = Similarity::cosine;
   bool lowers = false;
 
   /// Throws FileError.
@@ -31,6 +34,9 @@ struct TextOptions {
   /// which begins with `caller`, for an unknown name.
   std::string prompt(const char* caller, const std::optional<std::string>& prompt,
                      const std::optional<std::string>& name) const;
+
+  /// The first of these names that a prompt has.
+  std::optional<std::string> first_prompt(std::initializer_list<const char*> names) const;
 
   /// The most tokens of a text: max_length, or else the tokenizer's, but no more than the encoder takes.
   std::size_t most_tokens(const Config& encoder, const tokenizers::Tokenizer& tokenizer) const;

@@ -1,0 +1,123 @@
+// Finds the texts of a file that are nearest to a query, with a pretrained sentence encoder
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <xgrad/pretrained.hpp>
+
+#include "../common/command_line.hpp"
+#include "../common/interruption.hpp"
+#include "../common/program.hpp"
+#include "../common/progress.hpp"
+#include "common/json_lines.hpp"
+#include "common/texts.hpp"
+
+using namespace apps;
+using namespace xgrad::pretrained;
+using xgrad::Array;
+
+namespace {
+
+struct Options {
+  std::string folder, corpus, index;
+  std::vector<std::string> queries;
+  std::optional<std::string> prompt_name, prompt, document_prompt_name, document_prompt;
+  std::size_t top = 10, batch = texts_of_a_batch;
+  bool json = false, skip_invalid = false;
+};
+
+std::vector<RankedText> ranked(const SearchIndex<float>& index, const std::vector<SearchHit>& hits) {
+  std::vector<RankedText> texts;
+  for (const auto& [i, score] : hits) texts.push_back({score, index.line(i), std::string(index.text(i))});
+  return texts;
+}
+
+void print(const std::vector<RankedText>& texts) {
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    std::printf("%zu\t%.6f\t%zu\t%s\n", i + 1, texts[i].score, texts[i].line, texts[i].text.c_str());
+}
+
+SearchIndex<float> index_of(const Options& options, const SentenceEmbedder<float>& embedder) {
+  Progress progress("texts");
+  return SearchIndex<float>::open(options.index.empty() ? options.corpus + ".index" : options.index,
+                                  options.corpus, embedder,
+                                  {.batch_size = options.batch,
+                                   .prompt_name = options.document_prompt_name,
+                                   .prompt = options.document_prompt,
+                                   .skip_invalid = options.skip_invalid,
+                                   .progress = [&](std::size_t done, std::size_t all) {
+                                     check_interruption();
+                                     progress.update(done, all);
+                                   }});
+}
+
+int run(const Options& options) {
+  const NotedSignals signals;
+  const auto embedder = SentenceEmbedder<float>::from_folder(find_model(options.folder));
+  embedder.encoder().skip_padding();
+  const SearchIndex<float> index = index_of(options, embedder);
+  const SearchOptions search{.top_k = options.top, .similarity = embedder.similarity()};
+  const EmbedOptions how{.batch_size = options.batch,
+                         .prompt_name = options.prompt_name ? options.prompt_name : embedder.query_prompt(),
+                         .prompt = options.prompt,
+                         .progress = [](std::size_t) { check_interruption(); }};
+  TextSource source(options.queries);
+  for (bool is_first = true;;) {
+    const std::vector<std::string> queries = without_numbers(source.next());
+    if (queries.empty()) break;
+    const std::vector<std::vector<SearchHit>> hits = index.search(embedder(queries, how), search);
+    for (std::size_t i = 0; i < queries.size(); ++i, is_first = false) {
+      const std::vector<RankedText> texts = ranked(index, hits[i]);
+      if (options.json) {
+        std::puts(ranking_json(queries[i], texts).c_str());
+      } else {
+        if (!is_first) std::putchar('\n');
+        print(texts);
+      }
+    }
+    flush_output();
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CommandLine app(
+      "Prints the lines of a file that are nearest to each query, or to each line of the input: rank, score, "
+      "number of the line and text, with tabs between them, and a blank line between two queries. The first "
+      "run makes the vectors of the file, later runs read them, until the file or the model changes.");
+  app.add_option("DIR", options.folder,
+                 "The folder of a sentence encoder, or its name in the hub's cache; its "
+                 "config_sentence_transformers.json says whether cosines or dot products are compared")
+      ->required();
+  app.add_option("CORPUS", options.corpus, "The file, a text in each line; blank lines are none")->required();
+  app.add_option("QUERY", options.queries, "Queries; without any, the lines of the input");
+  app.add_option("--top", options.top, "Lines for each query")
+      ->check(in_range<std::size_t>(1, 1'000'000))
+      ->capture_default_str();
+  app.add_flag(
+      "--json", options.json,
+      R"(Print an object for each query instead, {"query":"a query","hits":[{"rank":1,"score":0.5,"line":3,"text":"a text"}]})");
+  app.add_option("--index", options.index, "File for the vectors; without it, CORPUS.index");
+  Option* const prompt_name =
+      app.add_option("--prompt-name", options.prompt_name,
+                     "Name of the prompt that goes before a query; without it, query, if the folder has it");
+  app.add_option("--prompt", options.prompt, "The prompt itself, instead of one with a name")
+      ->excludes(prompt_name);
+  Option* const document_prompt_name = app.add_option(
+      "--document-prompt-name", options.document_prompt_name,
+      "Name of the prompt that goes before a line of the file; without it, the first of document, passage "
+      "and corpus that the folder has");
+  app.add_option("--document-prompt", options.document_prompt, "That prompt itself")
+      ->excludes(document_prompt_name);
+  app.add_flag("--skip-invalid", options.skip_invalid,
+               "Leave out lines of the file that are not UTF-8, and tell which");
+  app.add_option("--batch", options.batch, "Texts per batch")
+      ->check(in_range<std::size_t>(1, 4096))
+      ->capture_default_str();
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
+  return run_program("search", [&] { return run(options); });
+}

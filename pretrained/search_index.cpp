@@ -1,0 +1,270 @@
+#include "search_index.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "../base/detail/digest.hpp"
+#include "../base/detail/folder_files.hpp"
+#include "../base/detail/json_text.hpp"
+#include "../base/detail/tell.hpp"
+#include "../base/detail/utf8.hpp"
+#include "../base/error.hpp"
+#include "../ops/index/detail/nearest.hpp"
+#include "detail/nearest_hits.hpp"
+
+namespace xgrad::pretrained {
+namespace {
+
+static_assert(sizeof(TextPlace) == 3 * sizeof(std::int64_t));
+
+constexpr const char* index_format = "xgrad search index 1";
+
+std::string_view text_of_bytes(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// The texts of a corpus.
+struct CorpusLines {
+  std::vector<TextPlace> places;
+  std::size_t skipped = 0;  // lines that are not UTF-8
+};
+
+/// The lines of a corpus but those of white space, without line ends and a byte order mark.
+CorpusLines lines_of(const std::string& path, std::string_view corpus, const SearchIndexOptions& options) {
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+  constexpr std::size_t most_notes = 5;
+  CorpusLines lines;
+  std::size_t begin = corpus.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
+  for (std::int64_t number = 1; begin < corpus.size(); ++number) {
+    const std::size_t end = std::min(corpus.find('\n', begin), corpus.size());
+    std::string_view line = corpus.substr(begin, end - begin);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::size_t invalid = xgrad::detail::utf8::find_invalid_utf8(line);
+    if (invalid != line.npos) {
+      const std::string what =
+          xgrad::detail::join({path, ":", std::to_string(number),
+                               ": a line must be UTF-8, got an invalid byte at ", std::to_string(invalid)});
+      if (!options.skip_invalid) throw FileError(what);
+      if (++lines.skipped <= most_notes) xgrad::detail::tell(options.note, what + "; it is left out");
+    } else if (line.find_first_not_of(" \t\r\v\f") != line.npos) {
+      lines.places.push_back(
+          {number, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(line.size())});
+    }
+    begin = end + 1;
+  }
+  if (lines.skipped > most_notes)
+    xgrad::detail::tell(options.note, xgrad::detail::join({path, ": ", std::to_string(lines.skipped),
+                                                           " lines are left out"}));
+  return lines;
+}
+
+/// How the texts of a corpus become vectors.
+template <class T>
+EmbedOptions embed_options(const SentenceEmbedder<T>& embedder, const SearchIndexOptions& options) {
+  EmbedOptions embed{.batch_size = options.batch_size,
+                     .prompt_name = options.prompt_name ? options.prompt_name : embedder.document_prompt(),
+                     .prompt = options.prompt};
+  embedder(std::span<const std::string>(), embed);  // throws for an unknown prompt
+  return embed;
+}
+
+/// What an index was made of; the name of a prompt stands for its text, as the folder's digest covers that.
+template <class T>
+Metadata origin(std::string_view corpus, const SentenceEmbedder<T>& embedder, const EmbedOptions& embed) {
+  const std::string prompt = embed.prompt        ? "text " + *embed.prompt
+                             : embed.prompt_name ? "name " + *embed.prompt_name
+                                                 : "default";
+  const auto bytes = std::as_bytes(std::span(corpus));
+  return {{"format", index_format},
+          {"type", to_string(dtype_of<T>)},
+          {"corpus", xgrad::detail::hexadecimal(xgrad::detail::xxh64(bytes))},
+          {"model", embedder.digest()},
+          {"prompt", prompt}};
+}
+
+/// What an index was not made of; empty if it is as it would be made.
+std::string changed_part(const Metadata& found, const Metadata& wanted) {
+  for (const auto& [key, what] :
+       {std::pair{"type", "type"}, {"corpus", "corpus"}, {"model", "model"}, {"prompt", "prompt"}}) {
+    const auto value = found.find(key);
+    if (value == found.end() || value->second != wanted.at(key)) return what;
+  }
+  return "";
+}
+
+/// The metadata of a file that must be an index. Throws FileError.
+Metadata index_metadata(const std::string& path) {
+  Metadata metadata = SafetensorsFile(path).metadata();
+  if (metadata["format"] != index_format)
+    xgrad::detail::fail<FileError>(path, ": format must be ", xgrad::detail::in_quotes(index_format),
+                                   ", got ", xgrad::detail::in_quotes(metadata["format"]));
+  return metadata;
+}
+
+/// The tensors of an index, in the order of their bytes: lengths come last, as a writer knows them last.
+/// Throws ValueError.
+std::vector<TensorView> index_tensors(std::size_t count, std::size_t vector_size, DType type) {
+  if (vector_size == 0) throw ValueError("SearchIndexWriter: vector_size must be at least 1, got 0");
+  return {{"places", DType::I64, {count, 3}, {}},
+          {"vectors", type, {count, vector_size}, {}},
+          {"lengths", DType::F64, {count}, {}}};
+}
+
+Metadata with_format(Metadata metadata) {
+  metadata["format"] = index_format;
+  return metadata;
+}
+
+/// A tensor of an index, as an array of Numbers.
+template <class Number>
+std::span<const Number> numbers_of(const std::string& path, const SafetensorsFile& file, const char* name,
+                                   DType dtype, Shape& shape) {
+  const auto& tensors = file.tensors();
+  const auto tensor =
+      std::find_if(tensors.begin(), tensors.end(), [&](const TensorView& one) { return one.name == name; });
+  if (tensor == tensors.end()) xgrad::detail::fail<FileError>(path, ": must have the tensor ", name);
+  if (tensor->dtype != dtype)
+    xgrad::detail::fail<FileError>(path, ": ", name, " must be ", to_string(dtype), ", got ",
+                                   to_string(tensor->dtype));
+  if (reinterpret_cast<std::uintptr_t>(tensor->bytes.data()) % alignof(Number) != 0)
+    xgrad::detail::fail<FileError>(path, ": ", name, " must begin at a multiple of ", alignof(Number),
+                                   " bytes");
+  shape = tensor->shape;
+  return {reinterpret_cast<const Number*>(tensor->bytes.data()), tensor->bytes.size() / sizeof(Number)};
+}
+
+}  // namespace
+
+template <class T>
+SearchIndex<T>::SearchIndex(const std::string& path, const std::string& corpus)
+    : path_(path), file_(path), corpus_(corpus) {
+  index_metadata(path);
+  Shape places, vectors, lengths;
+  places_ = numbers_of<TextPlace>(path, file_, "places", DType::I64, places);
+  vectors_ = numbers_of<T>(path, file_, "vectors", dtype_of<T>, vectors);
+  lengths_ = numbers_of<double>(path, file_, "lengths", DType::F64, lengths);
+  const std::size_t count = lengths_.size();
+  if (lengths.size() != 1 || places != Shape{count, 3} || vectors.size() != 2 || vectors[0] != count ||
+      vectors[1] == 0)
+    xgrad::detail::fail<FileError>(
+        path,
+        ": places, vectors and lengths must have the shapes (texts, 3), (texts, size) and (texts), got ",
+        places, ", ", vectors, " and ", lengths);
+  vector_size_ = vectors[1];
+}
+
+template <class T>
+SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& corpus,
+                                    const SentenceEmbedder<T>& embedder, const SearchIndexOptions& options) {
+  const EmbedOptions embed = embed_options(embedder, options);
+  const MappedFile file(corpus);
+  const std::string_view text = text_of_bytes(file.bytes());
+  Metadata metadata = origin(text, embedder, embed);
+  std::string why = "is made";
+  if (xgrad::detail::exists(path)) {
+    const Metadata found = index_metadata(path);
+    std::string changed = changed_part(found, metadata);
+    if (changed.empty() && found.contains("skipped") && !options.skip_invalid) changed = "corpus";
+    if (changed.empty()) return SearchIndex(path, corpus);
+    why = "is made again, for another " + changed;
+  }
+
+  const CorpusLines lines = lines_of(corpus, text, options);
+  xgrad::detail::tell(options.note, xgrad::detail::join({path, ": ", why}));
+  if (lines.skipped > 0) metadata["skipped"] = std::to_string(lines.skipped);
+  SearchIndexWriter<T> writer(path, lines.places, embedder.size(), metadata);
+  constexpr std::size_t texts_at_once = 2048;
+  const std::size_t count = lines.places.size();
+  for (std::size_t begin = 0; begin < count; begin += texts_at_once) {
+    std::vector<std::string> texts;
+    for (std::size_t i = begin; i < std::min(begin + texts_at_once, count); ++i) {
+      const TextPlace& place = lines.places[i];
+      texts.emplace_back(
+          text.substr(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.size)));
+    }
+    EmbedOptions some = embed;
+    some.progress = [&](std::size_t done) {
+      if (options.progress) options.progress(begin + done, count);
+    };
+    writer.append(embedder(texts, some));
+  }
+  writer.commit();
+  return SearchIndex(path, corpus);
+}
+
+template <class T>
+const TextPlace& SearchIndex<T>::place(std::size_t i) const {
+  if (i >= places_.size())
+    xgrad::detail::fail<IndexError>("SearchIndex: a text must be below ", places_.size(), ", got ", i);
+  const TextPlace& place = places_[i];
+  const auto all = static_cast<std::int64_t>(corpus_.bytes().size());
+  if (place.line < 1 || place.begin < 0 || place.begin > all || place.size < 0 ||
+      place.size > all - place.begin)
+    xgrad::detail::fail<FileError>(path_, ": places must be in the corpus of ", all, " bytes, got line ",
+                                   place.line, ", begin ", place.begin, " and size ", place.size);
+  return place;
+}
+
+template <class T>
+std::string_view SearchIndex<T>::text(std::size_t i) const {
+  const TextPlace& where = place(i);
+  return text_of_bytes(corpus_.bytes())
+      .substr(static_cast<std::size_t>(where.begin), static_cast<std::size_t>(where.size));
+}
+
+template <class T>
+std::size_t SearchIndex<T>::line(std::size_t i) const {
+  return static_cast<std::size_t>(place(i).line);
+}
+
+template <class T>
+std::vector<std::vector<SearchHit>> SearchIndex<T>::search(const Array<T>& queries,
+                                                           const SearchOptions& options) const {
+  return detail::nearest_hits<T>("SearchIndex", queries, vectors_, lengths_, vector_size_, options);
+}
+
+template <class T>
+SearchIndexWriter<T>::SearchIndexWriter(const std::string& path, std::span<const TextPlace> places,
+                                        std::size_t vector_size, const Metadata& metadata)
+    : places_(places),
+      vector_size_(vector_size),
+      file_(index_tensors(places.size(), vector_size, dtype_of<T>), path, with_format(metadata)) {
+  file_.write(std::as_bytes(places));
+}
+
+template <class T>
+void SearchIndexWriter<T>::append(const Array<T>& vectors) {
+  if (vectors.dimension() != 2 || vectors.shape(1) != vector_size_)
+    xgrad::detail::fail<ShapeError>("SearchIndexWriter: vectors must have the shape (n, ", vector_size_,
+                                    "), got ", vectors.shape());
+  const std::size_t before = lengths_.size();
+  if (vectors.shape(0) > places_.size() - before)
+    xgrad::detail::fail<ValueError>("SearchIndexWriter: there must be one vector for each of the ",
+                                    places_.size(), " places, got more");
+  const std::span<const T> numbers(vectors.data(), vectors.size());
+  const std::vector<double> lengths = xgrad::detail::lengths_of_rows(numbers, vector_size_);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (!std::isfinite(lengths[i]))
+      xgrad::detail::fail<ValueError>("SearchIndexWriter: vectors must be finite, which that of line ",
+                                      places_[before + i].line, " is not");
+  }
+  file_.write(std::as_bytes(numbers));
+  lengths_.insert(lengths_.end(), lengths.begin(), lengths.end());
+}
+
+template <class T>
+void SearchIndexWriter<T>::commit() {
+  if (lengths_.size() != places_.size())
+    xgrad::detail::fail<ValueError>("SearchIndexWriter: there must be one vector for each of the ",
+                                    places_.size(), " places, got ", lengths_.size());
+  file_.write(std::as_bytes(std::span<const double>(lengths_)));
+  file_.commit();
+}
+
+template class SearchIndex<float>;
+template class SearchIndex<double>;
+template class SearchIndexWriter<float>;
+template class SearchIndexWriter<double>;
+
+}  // namespace xgrad::pretrained
