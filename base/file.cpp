@@ -201,13 +201,8 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  const detail::SizeLimitIsAnError guard;
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  overwrite(size_, bytes);
+  size_ += bytes.size();
 }
 
 void AtomicFile::overwrite(std::size_t begin, std::span<const std::byte> bytes) {
@@ -222,8 +217,8 @@ void AtomicFile::overwrite(std::size_t begin, std::span<const std::byte> bytes) 
 }
 
 void AtomicFile::cut(std::size_t size) {
-  const auto end = static_cast<off_t>(size);
-  if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) < 0) fail(errno);
+  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) fail(errno);
+  size_ = size;
 }
 
 void AtomicFile::commit_as(const std::string& path) {

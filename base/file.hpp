@@ -73,7 +73,8 @@ class AtomicFile {
   [[noreturn]] void fail(int error) const;
 
   std::string path_, target_, temporary_;
-  int descriptor_ = -1;  // -1 after commit()
+  int descriptor_ = -1;   // -1 after commit()
+  std::size_t size_ = 0;  // without what a write that failed has left
 };
 
 /// Lock of a run on a file that it writes repeatedly, such as its checkpoint: two runs with one file would

@@ -51,6 +51,16 @@ void vectors(const std::string& folder) {
   // [vectors]
 }
 
+void search(const std::string& folder) {
+  std::cout << "# search\n";
+  // [search]
+  const auto embedder = pretrained::SentenceEmbedder<float>::from_folder(folder);
+  const auto index = pretrained::SearchIndex<float>::open("text.index", "text.txt", embedder);
+  const auto hits = index.search(embedder(std::vector<std::string>{"The jury said"}), {.top_k = 1});
+  for (const auto& [i, score] : hits[0]) std::cout << index.text(i) << '\n';
+  // [search]
+}
+
 void pairs(const std::string& folder) {
   std::cout << "# pairs\n";
   // [pairs]
@@ -100,6 +110,7 @@ int main(int argc, char** argv) {
   tokens(folder);
   models(folder);
   vectors(folder);
+  search(folder);
   pairs(folder);
   training(folder);
 }

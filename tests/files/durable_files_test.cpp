@@ -36,7 +36,7 @@ struct Watch {
   int error_of_file = 0, error_of_rename = 0, error_of_folder = 0;
   std::size_t longest_write = 0;  ///< bytes that a write takes at most; 0: any number
   std::size_t interrupted_writes = 0;
-  std::optional<std::size_t> room = {};  ///< bytes that the disk still takes
+  std::optional<std::size_t> size = {};  ///< bytes of a file that the disk takes
 };
 
 Watch* watch = nullptr;  // the tests of this program have one thread each
@@ -68,22 +68,6 @@ extern "C" int rename(const char* from, const char* to) noexcept {
   return renameat(AT_FDCWD, from, AT_FDCWD, to);
 }
 
-extern "C" ssize_t write(int file, const void* bytes, size_t count) {
-  if (watch != nullptr) {
-    if (watch->interrupted_writes > 0) {
-      --watch->interrupted_writes;
-      return failed(EINTR);
-    }
-    if (watch->longest_write > 0) count = std::min(count, watch->longest_write);
-    if (watch->room) {
-      if (*watch->room == 0) return failed(ENOSPC);
-      count = std::min(count, *watch->room);
-      *watch->room -= count;
-    }
-  }
-  return syscall(SYS_write, file, bytes, count);
-}
-
 extern "C" ssize_t pwrite(int file, const void* bytes, size_t count, off_t begin) {
   if (watch != nullptr) {
     if (watch->interrupted_writes > 0) {
@@ -91,6 +75,9 @@ extern "C" ssize_t pwrite(int file, const void* bytes, size_t count, off_t begin
       return failed(EINTR);
     }
     if (watch->longest_write > 0) count = std::min(count, watch->longest_write);
+    const auto first = static_cast<std::size_t>(begin);
+    if (watch->size && first >= *watch->size) return failed(ENOSPC);
+    if (watch->size) count = std::min(count, *watch->size - first);
   }
   return syscall(SYS_pwrite64, file, bytes, count, begin);
 }
@@ -207,7 +194,7 @@ TEST_F(FailingDisk, WritesMayBeShortAndInterrupted) {
 
 TEST_F(FailingDisk, RowsBeforeTheDiskWasFullRemain) {
   const std::string part = folder_.path("part");
-  Watch what{.longest_write = 7, .interrupted_writes = 3, .room = 128 + 2 * 12 + 5};
+  Watch what{.longest_write = 7, .interrupted_writes = 3, .size = 128 + 2 * 12 + 5};
   watched(what, [&] {
     xgrad::NpyWriter<float> file(path_, {3});
     file.append({{1, 2, 3}});
