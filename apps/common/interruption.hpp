@@ -2,8 +2,7 @@
 
 // Programs that finish what they hold when they are asked to end.
 
-#include <csignal>
-#include <vector>
+#include <xgrad/train/detail/interrupt_guard.hpp>
 
 namespace apps {
 
@@ -13,8 +12,8 @@ struct Interruption {
   int signal;
 };
 
-/// For the lifetime of the object, SIGINT (Ctrl-C), SIGTERM and SIGHUP are noted instead of ending the
-/// process; a second one of a kind ends it. Ignored signals stay ignored. There must be one object at a time.
+/// For the lifetime of the object, signals that ask the process to end are noted instead. There must be one
+/// object at a time.
 class NotedSignals {
  public:
   NotedSignals();
@@ -23,12 +22,7 @@ class NotedSignals {
   ~NotedSignals();
 
  private:
-  struct Saved {
-    int signal;
-    struct sigaction before;
-  };
-
-  std::vector<Saved> saved_ = {{SIGINT, {}}, {SIGTERM, {}}, {SIGHUP, {}}};
+  xgrad::detail::InterruptGuard guard_{false};
 };
 
 /// Throws Interruption if a signal has been noted.

@@ -64,7 +64,7 @@ int run_program(const char* name, const std::function<int()>& body) {
   }
   try {
     const int exit_code = body();
-    if (std::ferror(stdin) != 0) throw std::runtime_error("cannot read the input");
+    if (std::ferror(stdin) != 0) throw std::runtime_error("the input cannot be read");
     return finish(name, exit_code);
   } catch (const Interruption& interruption) {
     return finish(name, 128 + interruption.signal);

@@ -156,7 +156,9 @@ int main(int argc, char** argv) {
       "Prints the vector of each text, or of each line of the input, as a line of numbers. modules.json in "
       "the folder of the sentence encoder defines the computation. In a pipe, each line is answered before "
       "the next one is awaited.");
-  app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")->required();
+  app.add_option("DIR", options.folder, "The model's folder, or its name in the hub's cache")
+      ->required()
+      ->path(PathUse::input);
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   Option* const json = app.add_flag(
       "--json", options.json, R"(Print an object in each line instead, {"text":"a text","vector":[0.5,-1]})");
@@ -166,6 +168,7 @@ int main(int argc, char** argv) {
   app.add_option("--npy", options.npy,
                  "Save the vectors to this file instead, (texts, size); after an error or Ctrl-C, those that "
                  "are complete to FILE.partial")
+      ->path(PathUse::output)
       ->excludes(json);
   Option* const prompt_name =
       app.add_option("--prompt-name", options.prompt_name,

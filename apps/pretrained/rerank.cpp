@@ -39,7 +39,7 @@ void add(std::vector<RankedText>& best, const std::vector<NumberedText>& texts,
 
 int run(const Options& options) {
   const NotedSignals signals;
-  const auto encoder = CrossEncoder<float>::from_folder(find_model(options.folder));
+  const auto encoder = CrossEncoder<float>::from_folder(find_model(options.folder), {.complete = true});
   encoder.classifier().encoder().skip_padding();
   Progress progress("texts");
   std::size_t done = 0;
@@ -80,7 +80,8 @@ int main(int argc, char** argv) {
       "first.");
   app.add_option("DIR", options.folder,
                  "The folder of a cross-encoder with one label, or its name in the hub's cache")
-      ->required();
+      ->required()
+      ->path(PathUse::input);
   app.add_option("QUERY", options.query, "The query, the first text of each pair")->required();
   app.add_option("TEXT", options.texts, "Texts; without any, the lines of the input");
   app.add_option("--top", options.top, "Print only so many texts")

@@ -92,8 +92,11 @@ int main(int argc, char** argv) {
   app.add_option("DIR", options.folder,
                  "The folder of a sentence encoder, or its name in the hub's cache; its "
                  "config_sentence_transformers.json says whether cosines or dot products are compared")
-      ->required();
-  app.add_option("CORPUS", options.corpus, "The file, a text in each line; blank lines are none")->required();
+      ->required()
+      ->path(PathUse::input);
+  app.add_option("CORPUS", options.corpus, "The file, a text in each line; blank lines are none")
+      ->required()
+      ->path(PathUse::input);
   app.add_option("QUERY", options.queries, "Queries; without any, the lines of the input");
   app.add_option("--top", options.top, "Lines for each query")
       ->check(in_range<std::size_t>(1, 1'000'000))
@@ -101,7 +104,8 @@ int main(int argc, char** argv) {
   app.add_flag(
       "--json", options.json,
       R"(Print an object for each query instead, {"query":"a query","hits":[{"rank":1,"score":0.5,"line":3,"text":"a text"}]})");
-  app.add_option("--index", options.index, "File for the vectors; without it, CORPUS.index");
+  app.add_option("--index", options.index, "File for the vectors; without it, CORPUS.index")
+      ->path(PathUse::output);
   Option* const prompt_name =
       app.add_option("--prompt-name", options.prompt_name,
                      "Name of the prompt that goes before a query; without it, query, if the folder has it");

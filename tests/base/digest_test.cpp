@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace digest_test {
 
 std::string xxh64_of(const std::string& text, std::uint64_t seed = 0) {
   return xgrad::detail::hexadecimal(xgrad::detail::xxh64(std::as_bytes(std::span(text)), seed));
@@ -41,4 +41,4 @@ TEST(Digest, IsSixteenHexadecimalDigits) {
   EXPECT_EQ(xgrad::detail::hexadecimal(~std::uint64_t{0}), "ffffffffffffffff");
 }
 
-}  // namespace
+}  // namespace digest_test

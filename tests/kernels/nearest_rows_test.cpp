@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace nearest_rows_test {
 
 using xgrad::kernels::NearRow, xgrad::kernels::Vectors;
 
@@ -96,4 +96,4 @@ TEST(NearestRows, AScoreThatIsNoNumberIsLeftOut) {
   EXPECT_TRUE(nearest[0].empty());
 }
 
-}  // namespace
+}  // namespace nearest_rows_test

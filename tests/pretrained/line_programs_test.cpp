@@ -19,7 +19,7 @@
 #include "folder.hpp"
 #include "running_program.hpp"
 
-namespace {
+namespace line_programs_test {
 
 using namespace xgrad::pretrained;
 using nlohmann::json;
@@ -369,4 +369,4 @@ TEST_F(RerankLinesTest, LinesThatAreNotUtf8AreAnErrorOrLeftOut) {
   EXPECT_EQ(hits[0].at("line").get<int>() + hits[1].at("line").get<int>(), 4);
 }
 
-}  // namespace
+}  // namespace line_programs_test

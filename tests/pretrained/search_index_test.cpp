@@ -14,7 +14,7 @@
 #include "../expect_error.hpp"
 #include "folder.hpp"
 
-namespace {
+namespace search_index_test {
 
 using namespace xgrad::pretrained;
 using xgrad::Array, xgrad::DType, xgrad::FileError, xgrad::Ids, xgrad::Metadata, xgrad::TensorView,
@@ -303,4 +303,4 @@ TEST(SentenceEmbedderTest, ReadsHowVectorsAreCompared) {
       Similarity::cosine);
 }
 
-}  // namespace
+}  // namespace search_index_test

@@ -15,7 +15,7 @@
 #include "../expect_error.hpp"
 #include "../keep_num_threads.hpp"
 
-namespace {
+namespace semantic_search_test {
 
 using namespace xgrad::pretrained;
 using xgrad::Array, xgrad::ShapeError, xgrad::ValueError;
@@ -197,4 +197,4 @@ TEST(SemanticSearch, WhatCannotBeComparedIsRefused) {
             "semantic_search: similarity must be cosine or dot, got manhattan");
 }
 
-}  // namespace
+}  // namespace semantic_search_test
