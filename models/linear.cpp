@@ -15,6 +15,11 @@ double weight_bound(std::size_t in_features) {
   return std::sqrt(3.0) * (gain / std::sqrt(static_cast<double>(in_features)));
 }
 
+void check_bias(const Shape& bias, const Shape& weight) {
+  if (!same_shape(bias, {weight[0]}))
+    detail::fail<ShapeError>("Linear: bias must be (out), got ", bias, " and weight ", weight);
+}
+
 }  // namespace
 
 template <class T>
@@ -32,17 +37,29 @@ template <class T>
 Linear<T>::Linear(Array<T> weight, std::optional<Array<T>> bias) : Module<T>("Linear") {
   if (weight.dimension() != 2)
     detail::fail<ShapeError>("Linear: weight must be (out, in), got ", weight.shape());
-  if (bias && !same_shape(bias->shape(), {weight.shape(0)})) {
-    detail::fail<ShapeError>("Linear: bias must be (out), got ", bias->shape(), " and weight ",
-                             weight.shape());
-  }
+  if (bias) check_bias(bias->shape(), weight.shape());
   weight_ = this->parameter("weight", std::move(weight));
   if (bias) bias_ = this->parameter("bias", std::move(*bias));
 }
 
 template <class T>
+Linear<T>::Linear(Int8Weight weight, std::optional<Array<T>> bias) requires std::same_as<T, float>
+    : Module<T>("Linear") {
+  if (bias) check_bias(bias->shape(), weight.shape());
+  this->add_int8_weight("weight", weight);
+  int8_weight_ = std::move(weight);
+  if (!bias) return;
+  bias_ = this->parameter("bias", std::move(*bias));
+  this->requires_grad(false);
+}
+
+template <class T>
 Variable<T> Linear<T>::operator()(const Variable<T>& x) const {
   const auto scope = this->scope();
+  if constexpr (std::is_same_v<T, float>) {
+    if (int8_weight_) [[unlikely]]
+      return int8_linear(x, *int8_weight_, bias_);
+  }
   return linear(x, weight_, bias_);
 }
 

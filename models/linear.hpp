@@ -1,7 +1,9 @@
 #pragma once
 
+#include <concepts>
 #include <optional>
 
+#include "../ops/product/int8_linear.hpp"
 #include "module.hpp"
 
 namespace xgrad {
@@ -17,18 +19,24 @@ class Linear : public Module<T> {
 
   /// With the given weight and bias. Throws ShapeError unless weight is (out, in) and bias (out) or absent.
   explicit Linear(Array<T> weight, std::optional<Array<T>> bias = {});
+  /// With a weight of 8-bit integers and a bias, which have no gradients: computes int8_linear. The weight is
+  /// no parameter, but one of named_int8_weights(). Throws ShapeError unless bias is (out) or absent.
+  explicit Linear(Int8Weight weight, std::optional<Array<T>> bias = {}) requires std::same_as<T, float>;
   /// A number is no weight.
   explicit Linear(detail::Number auto) = delete;
 
   Variable<T> operator()(const Variable<T>& x) const;
 
-  const Variable<T>& weight() const& { return weight_; }
+  const Variable<T>& weight() const& { return weight_; }  ///< undefined with one of 8-bit integers
   Variable<T> weight() && { return weight_; }
   const Variable<T>& bias() const& { return bias_; }  ///< undefined without a bias
   Variable<T> bias() && { return bias_; }
+  const std::optional<Int8Weight>& int8_weight() const& { return int8_weight_; }
+  std::optional<Int8Weight> int8_weight() && { return int8_weight_; }
 
  private:
   Variable<T> weight_, bias_;
+  std::optional<Int8Weight> int8_weight_;
 };
 
 }  // namespace xgrad

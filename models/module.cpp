@@ -37,6 +37,12 @@ std::vector<NamedParameter<T>> all_saved(const State<T>& state) {
   return found;
 }
 
+template <class T>
+void add_int8_weights(const State<T>& state, const std::string& prefix, std::vector<NamedInt8Weight>& found) {
+  for (const auto& [name, weight] : state.int8_weights) found.emplace_back(prefix + name, weight);
+  for (const auto& [name, child] : state.children) add_int8_weights(*child, prefix + name + ".", found);
+}
+
 /// The same for two Variables only if they are one.
 template <class T>
 const void* identity(const Variable<T>& x) {
@@ -122,6 +128,15 @@ std::vector<NamedParameter<T>> Module<T>::named_buffers() const {
 }
 
 template <class T>
+std::vector<NamedInt8Weight> Module<T>::named_int8_weights() const {
+  std::vector<NamedInt8Weight> found;
+  add_int8_weights(*state_, "", found);
+  std::unordered_set<const void*> seen;
+  std::erase_if(found, [&](const NamedInt8Weight& one) { return !seen.insert(&one.second.matrix()).second; });
+  return found;
+}
+
+template <class T>
 std::vector<Variable<T>> Module<T>::parameters() const {
   std::vector<Variable<T>> list;
   std::unordered_set<const void*> seen;
@@ -141,6 +156,10 @@ std::size_t Module<T>::parameter_count() const {
 
 template <class T>
 StateDict<T> Module<T>::state_dict() const {
+  const std::vector<NamedInt8Weight> integers = named_int8_weights();
+  if (!integers.empty())
+    detail::fail<ValueError>("state_dict: '", integers.front().first,
+                             "' must be of float numbers, got 8-bit integers");
   StateDict<T> state;
   for (const auto& [name, saved] : all_saved(*state_)) state.emplace(name, saved.value());
   return state;
@@ -191,6 +210,12 @@ template <class T>
 Variable<T> Module<T>::buffer(std::string name, Array<T> initial) {
   declare(name);
   return state_->buffers.emplace_back(std::move(name), Variable<T>(std::move(initial))).second;
+}
+
+template <class T>
+void Module<T>::add_int8_weight(std::string name, Int8Weight weight) {
+  declare(name);
+  state_->int8_weights.emplace_back(std::move(name), std::move(weight));
 }
 
 template <class T>

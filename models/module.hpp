@@ -12,12 +12,16 @@
 
 #include "../graph/variable.hpp"
 #include "../graph/watch.hpp"
+#include "../ops/product/int8_linear.hpp"
 
 namespace xgrad {
 
 /// A name and its parameter.
 template <class T>
 using NamedParameter = std::pair<std::string, Variable<T>>;
+
+/// A name and a weight of 8-bit integers.
+using NamedInt8Weight = std::pair<std::string, Int8Weight>;
 
 /// Parameters by dotted name, as stored in files.
 template <class T>
@@ -30,6 +34,7 @@ template <class T>
 struct ModuleState {
   std::string type;
   std::vector<NamedParameter<T>> parameters, buffers;
+  std::vector<NamedInt8Weight> int8_weights;
   std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
   std::unordered_set<std::string> names;  // of all of these: an imported graph may have very many
   bool training = true;
@@ -79,14 +84,19 @@ class Module {
   /// The buffers, in the same order and under such names.
   std::vector<NamedParameter<T>> named_buffers() const;
 
+  /// The weights of 8-bit integers, which are no parameters, in the same order and under such names.
+  std::vector<NamedInt8Weight> named_int8_weights() const;
+
   /// The number of elements of all parameters.
   std::size_t parameter_count() const;
 
-  /// Copies of all parameters and buffers; one with several names occurs under each.
+  /// Copies of all parameters and buffers; one with several names occurs under each. Throws ValueError if
+  /// there are weights of 8-bit integers, which pretrained::save_folder saves.
   StateDict<T> state_dict() const;
 
   /// Assigns to all parameters and buffers. Throws ValueError that names every missing, unexpected and
   /// misshapen entry, without changes: "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)".
+  /// Weights of 8-bit integers are no entries.
   void load_state_dict(const StateDict<T>& state) const;
 
   /// Sets the mode of this module and its submodules; dropout is active in training only.
@@ -141,6 +151,9 @@ class Module {
   Variable<T> buffer(std::string name, const xt::xexpression<E>& initial) {
     return buffer(std::move(name), detail::evaluated<T>(initial));
   }
+
+  /// Registers a weight of 8-bit integers. Throws ValueError for a name as parameter() does.
+  void add_int8_weight(std::string name, Int8Weight weight);
 
   /// Registers a submodule and returns it. Throws ValueError for a name as parameter() does, and for one with
   /// which and a dot that of another entry begins.

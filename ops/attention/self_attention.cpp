@@ -2,8 +2,10 @@
 
 #include <array>
 #include <numeric>
+#include <optional>
 
 #include "../../graph/fused.hpp"
+#include "../../kernels/gemm/int8.hpp"
 #include "../../kernels/gemm/linear.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "../index/indexing.hpp"
@@ -38,19 +40,30 @@ struct Projected {
 };
 
 template <class T>
-Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
-  const Variable<T>&weight = projection.weight, &bias = projection.bias;
-  if (weight.dimension() != 2 || x.dimension() < 2 || weight.shape()[1] != x.shape().back()) {
+std::size_t width_of(const Projection<T>& projection) {
+  return projection.int8 != nullptr ? projection.int8->matrix().rows() : projection.weight.shape()[0];
+}
+
+template <class T>
+Shape projected_shape(const Variable<T>& x, const char* part, const Shape& weight, const Variable<T>& bias) {
+  if (weight.size() != 2 || x.dimension() < 2 || weight[1] != x.shape().back()) {
     detail::fail<ShapeError>(op_name, ": x must be (..., L, in) and the weight of ", part,
-                             " (out, in), got x ", x.shape(), " and weight ", weight.shape());
+                             " (out, in), got x ", x.shape(), " and weight ", weight);
   }
-  if (bias.defined() && bias.shape() != Shape{weight.shape()[0]}) {
-    detail::fail<ShapeError>(op_name, ": the bias of ", part, " must be (", weight.shape()[0], "), got ",
+  if (bias.defined() && bias.shape() != Shape{weight[0]}) {
+    detail::fail<ShapeError>(op_name, ": the bias of ", part, " must be (", weight[0], "), got ",
                              bias.shape());
   }
   Shape shape = x.shape();
-  shape.back() = weight.shape()[0];
+  shape.back() = weight[0];
   return shape;
+}
+
+template <class T>
+Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
+  if (projection.int8 != nullptr) [[unlikely]]
+    return projected_shape(x, part, projection.int8->shape(), projection.bias);
+  return projected_shape(x, part, projection.weight.shape(), projection.bias);
 }
 
 /// Rows that attend to each other, from `row` on.
@@ -59,6 +72,27 @@ struct Block {
   std::size_t row;
 };
 
+/// The projections of x to qkv; x is rounded once for all weights of 8-bit integers.
+template <class T>
+void project(const Variable<T>& x, const std::array<const Projection<T>*, 3>& projections,
+             const Projected& parts, T* qkv) {
+  std::optional<kernels::Int8Rows> rounded;
+  for (std::size_t part = 0; part < 3; ++part) {
+    const auto& [weight, bias, int8] = *projections[part];
+    const kernels::Matrix<const T> rows(detail::data(x), parts.rows, parts.in);
+    const T* const added = bias.defined() ? detail::data(bias) : nullptr;
+    T* const to = qkv + parts.begin(part);
+    if constexpr (std::is_same_v<T, float>) {
+      if (int8 != nullptr) [[unlikely]] {
+        if (!rounded) rounded.emplace(rows, kernels::Int8Range::all);
+        kernels::int8_linear_rows(*rounded, int8->matrix(), added, to);
+        continue;
+      }
+    }
+    kernels::linear_rows<T>(rows, {detail::data(weight), parts.widths[part], parts.in}, added, to);
+  }
+}
+
 /// The projections of x, and attention in each block, as one node of the graph. `saved` has room for what
 /// each block keeps. `compose` makes the same of other ops, from the projections and the bias of the mask.
 template <class T, class Blocks, class Memories, class Compose, class... A>
@@ -66,16 +100,9 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
                    const Shape& out_shape, const Variable<T>& mask_bias, Blocks blocks, Memories saved,
                    Compose compose, const Attributes<A...>& attributes) {
   const auto& [q, k, v] = projections;
-  const Projected parts{row_count(x.shape()),
-                        x.shape().back(),
-                        {q->weight.shape()[0], k->weight.shape()[0], v->weight.shape()[0]}};
+  const Projected parts{row_count(x.shape()), x.shape().back(), {width_of(*q), width_of(*k), width_of(*v)}};
   Variable<T> qkv = detail::empty<T>(parts.shape(), op_name);
-  for (std::size_t part = 0; part < 3; ++part) {
-    const Variable<T>&weight = projections[part]->weight, &bias = projections[part]->bias;
-    kernels::linear_rows<T>(
-        {detail::data(x), parts.rows, parts.in}, {detail::data(weight), parts.widths[part], parts.in},
-        bias.defined() ? detail::data(bias) : nullptr, detail::data(qkv) + parts.begin(part));
-  }
+  project(x, projections, parts, detail::data(qkv));
   Variable<T> y = detail::empty<T>(out_shape, op_name);
   const bool recorded = will_record(x, q->weight, k->weight, v->weight, q->bias, k->bias, v->bias, mask_bias);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -85,6 +112,13 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
                                             detail::data(y) + row * out_shape.back());
   }
   using V = Variable<T>;
+  if (q->int8 != nullptr || k->int8 != nullptr || v->int8 != nullptr) [[unlikely]] {
+    detail::refuse_int8_gradient(ops::int8_self_attention.name, recorded);
+    if (detail::is_watched() && detail::single_ops)
+      return compose(detail::projected(x, *q), detail::projected(x, *k), detail::projected(x, *v), mask_bias);
+    return record<T>(ops::int8_self_attention, std::move(y), Inputs(x, mask_bias), attributes, Saved(),
+                     [](V, Needs) { return Grads<T, 2>(); });
+  }
   return fused<T>(
       ops::self_attention, std::move(y),
       Inputs(x, q->weight, k->weight, v->weight, Unread(q->bias), Unread(k->bias), Unread(v->bias),
@@ -132,6 +166,14 @@ Variable<T> attend(const Variable<T>& x, const std::array<const Projection<T>*, 
 }
 
 }  // namespace
+
+template <class T>
+Variable<T> detail::projected(const Variable<T>& x, const Projection<T>& by) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (by.int8 != nullptr) return int8_linear(x, *by.int8, by.bias);
+  }
+  return linear(x, by.weight, by.bias);
+}
 
 template <class T>
 Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,
@@ -195,6 +237,7 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                            \
+  template Variable<T> detail::projected(const Variable<T>&, const Projection<T>&);                     \
   template Variable<T> self_attention(const Variable<T>&, const Projection<T>&, const Projection<T>&,   \
                                       const Projection<T>&, const AttentionMask<T>&, AttentionOptions); \
   template Variable<T> detail::packed_self_attention(const Variable<T>&, const Projection<T>&,          \

@@ -1,15 +1,18 @@
 #pragma once
 
 #include "../../graph/op.hpp"
+#include "../product/int8_linear.hpp"
 #include "attention.hpp"
 
 namespace xgrad {
 
 /// Projection of x to the queries, keys or values: x weight^T + bias, with weight (out, in) and bias (out) or
-/// undefined.
+/// undefined. With a weight of 8-bit integers instead, which must outlive it, it is int8_linear(x, weight,
+/// bias).
 template <class T>
 struct Projection {
   Variable<T> weight, bias;
+  const Int8Weight* int8 = nullptr;
 };
 
 /// y = scaled_dot_product_attention(linear(x, q), linear(x, k), linear(x, v), attn_mask, options), as one
@@ -17,13 +20,22 @@ struct Projection {
 ///
 /// x (..., L, in), the weights of q (H E, in), k (G E, in) and v (G Ev, in), y (..., L, H Ev). With dq, dk
 /// and dv the gradients of the projections: dx = the sum of dq weight over the three, dweight = dq^T x, dbias
-/// = the sum of dq's rows. Throws ShapeError for incompatible shapes.
+/// = the sum of dq's rows. Weights of 8-bit integers have no gradients: throws ValueError where the op would
+/// be recorded. Throws ShapeError for incompatible shapes.
 template <class T>
 Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_identity_t<T>>& q,
                            const Projection<std::type_identity_t<T>>& k,
                            const Projection<std::type_identity_t<T>>& v,
                            const std::type_identity_t<AttentionMask<T>>& attn_mask = {},
                            AttentionOptions options = {});
+
+namespace detail {
+
+/// The projection of x as an op of its own.
+template <class T>
+Variable<T> projected(const Variable<T>& x, const Projection<T>& by);
+
+}  // namespace detail
 
 namespace ops {
 
@@ -32,6 +44,11 @@ inline constexpr Op self_attention("self_attention",
                                     "attn_bias"},
                                    {"num_heads", "num_kv_heads", "scale", "is_causal", "window_left",
                                     "window_right", "dropout_p", "attn_mask", "lengths"});
+
+/// self_attention with a weight of 8-bit integers.
+inline constexpr Op int8_self_attention("int8_self_attention", {"x", "attn_bias"},
+                                        {"num_heads", "num_kv_heads", "scale", "is_causal", "window_left",
+                                         "window_right", "dropout_p", "attn_mask", "lengths"});
 
 }  // namespace ops
 }  // namespace xgrad

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "../../base/pool.hpp"
+#include "../matrix.hpp"
+
+// Products of 8-bit integers, which are added exactly in 32 bits: an instruction multiplies four times as
+// many of them as of float numbers.
+namespace xgrad::kernels {
+
+/// The most columns of both operands: sums of so many products fit into 32 bits.
+constexpr std::size_t most_int8_cols = std::size_t{1} << 16;
+
+/// Instructions for such products, each of which gives the same integers: none but those of plain loops, AVX2
+/// with products of 16 bits, or AVX512-VNNI.
+enum class Int8Instructions { none, avx2, vnni };
+
+/// The fastest ones of this processor.
+Int8Instructions int8_instructions();
+
+/// What the integers of a row stand for: symmetric, from -127 to 127 times max |x| / 127, or all from min(x,
+/// 0) to max(x, 0) in 254 steps.
+enum class Int8Range { symmetric, all };
+
+/// Rows (rows, cols) of integers from 0 to 255, which are multiplied: x is about scale (integer - zero) with
+/// a scale and a zero for each row. All of a row are 0 where its range is below 1e-35, and its scale is nan
+/// where one of it is not finite.
+class Int8Rows {
+ public:
+  /// Rounds to the nearest integer. Bound by bandwidth.
+  Int8Rows(const Matrix<const float>& x, Int8Range range);
+
+  /// Integers that are given, from -128 to 127 (rows, cols), with a scale of 1.
+  Int8Rows(const std::int8_t* values, std::size_t rows, std::size_t cols);
+
+  std::size_t rows() const { return rows_; }
+  std::size_t cols() const { return cols_; }
+  /// In groups of 4, the last of which ends with any numbers.
+  const std::uint8_t* row(std::size_t i) const { return values_.get() + i * stride_; }
+  const float* scales() const { return scales_.data(); }
+  const std::int32_t* zeros() const { return zeros_.data(); }
+
+  /// The integers (rows, cols) of symmetric ranges.
+  std::vector<std::int8_t> values() const;
+
+ private:
+  struct Release {
+    std::size_t bytes;
+    void operator()(std::uint8_t* block) const { detail::pool_release(block, bytes); }
+  };
+
+  Int8Rows(std::size_t rows, std::size_t cols);
+
+  std::size_t rows_, cols_, stride_;
+  std::unique_ptr<std::uint8_t, Release> values_;
+  std::vector<float> scales_;
+  std::vector<std::int32_t> zeros_;
+};
+
+/// The matrix (rows, cols) by which rows are multiplied, scales (rows) times integers from -128 to 127,
+/// packed once for all products.
+class Int8Matrix {
+ public:
+  Int8Matrix(std::span<const std::int8_t> values, std::span<const float> scales, std::size_t cols);
+
+  std::size_t rows() const { return scales_.size(); }
+  std::size_t cols() const { return cols_; }
+  const std::vector<float>& scales() const { return scales_; }
+
+  /// The integers (rows, cols).
+  std::vector<std::int8_t> values() const;
+
+  // Rows are in panels of 32, the last of which ends with zeros; a panel has the first 4 numbers of each of
+  // its rows, then the next 4 of each, and so on.
+  static constexpr std::size_t panel_rows = 32, group = 4;
+  std::size_t panels() const { return (rows() + panel_rows - 1) / panel_rows; }
+  std::size_t groups() const { return (cols_ + group - 1) / group; }
+  const std::int8_t* panel(std::size_t i) const { return packed_.data() + i * groups() * panel_rows * group; }
+  /// Of each row, of all rows of the panels.
+  const std::int32_t* sums() const { return sums_.data(); }
+
+ private:
+  std::size_t cols_;
+  std::vector<float> scales_;
+  std::vector<std::int8_t, PoolAllocator<std::int8_t>> packed_;
+  std::vector<std::int32_t> sums_;
+};
+
+/// y (x.rows, count) = x weight^T + bias, for `count` rows of the weight from `first` on; bias (count) may be
+/// null. Each element is the sum of integer products times both scales, plus the bias: a row of y depends
+/// neither on the other ones nor on the number of threads. Bound by flops.
+void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* bias, float* y,
+                      Int8Instructions instructions = int8_instructions());
+
+}  // namespace xgrad::kernels

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/xgrad.hpp>
+
+#include "expect_error.hpp"
+
+namespace {
+
+using xgrad::Array, xgrad::Int8Weight, xgrad::Linear, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError,
+    xgrad::Variable;
+using xgrad_tests::message_of;
+
+Array<float> drawn(const Shape& shape) { return xgrad::normal<float>(shape); }
+
+float largest_difference(const Array<float>& a, const Array<float>& b) {
+  EXPECT_EQ(a.shape(), b.shape());
+  float largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a.data()[i] - b.data()[i]));
+  return largest;
+}
+
+/// A weight whose numbers are those of its integers, for comparisons.
+Array<float> as_float(const Int8Weight& weight) {
+  const std::vector<std::int8_t> values = weight.values();
+  const std::vector<float> scales = weight.scales();
+  Array<float> all = Array<float>::from_shape(weight.shape());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all.data()[i] = static_cast<float>(values[i]) * scales[i / all.shape(1)];
+  return all;
+}
+
+TEST(Int8LinearTest, IsNearLinear) {
+  xgrad::manual_seed(0);
+  for (const Shape& shape : {Shape{70}, Shape{5, 70}, Shape{2, 3, 70}, Shape{0, 70}}) {
+    const Variable<float> x(drawn(shape)), bias(drawn({33}));
+    const Array<float> float_weight = drawn({33, 70});
+    const Int8Weight weight(float_weight);
+    EXPECT_LE(largest_difference(as_float(weight), float_weight), 0.02F);
+    const Variable<float> y = xgrad::int8_linear(x, weight, bias);
+    EXPECT_LE(
+        largest_difference(y.value(), xgrad::linear(x, Variable<float>(as_float(weight)), bias).value()),
+        0.3F);
+    EXPECT_LE(largest_difference(xgrad::int8_linear(x, weight).value() + bias.value(), y.value()), 1e-5F);
+  }
+}
+
+TEST(Int8LinearTest, ErrorsNameShapes) {
+  const Int8Weight weight(drawn({4, 3}));
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              xgrad::int8_linear(Variable<float>(drawn({2, 4})), weight);
+            }),
+            "int8_linear: the last axis of x must be weight's last, got x (2, 4) and weight (4, 3)");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              xgrad::int8_linear(Variable<float>(drawn({2, 3})), weight, Variable<float>(drawn({3})));
+            }),
+            "int8_linear: bias must have shape (4) to fit weight (4, 3), got (3)");
+  EXPECT_EQ(message_of<ShapeError>([] { Int8Weight{drawn({3})}; }),
+            "Int8Weight: weight must be (out, in) with in of at most 65536, got (3)");
+  EXPECT_EQ(message_of<ShapeError>([] {
+              Int8Weight{drawn({1, 65537})};
+            }),
+            "Int8Weight: weight must be (out, in) with in of at most 65536, got (1, 65537)");
+  EXPECT_EQ(message_of<ShapeError>([] {
+              Int8Weight(std::vector<std::int8_t>(6), std::vector<float>(3), {2, 3});
+            }),
+            "Int8Weight: values and scales must fit the shape (2, 3), got 6 and 3");
+  Array<float> broken = drawn({3, 2});
+  broken(1, 0) = std::nanf("");
+  EXPECT_EQ(message_of<ValueError>([&] { Int8Weight{broken}; }),
+            "Int8Weight: all numbers must be finite, got another in row 1");
+}
+
+TEST(Int8LinearTest, GradientsAreRefused) {
+  const Int8Weight weight(drawn({4, 3}));
+  const Variable<float> x(drawn({2, 3}), true), constant(drawn({2, 3})), bias(drawn({4}), true);
+  const std::string error =
+      "int8_linear: 8-bit weights have no gradient: freeze all parameters in front of them, or compute with "
+      "NoGrad";
+  EXPECT_EQ(message_of<ValueError>([&] { xgrad::int8_linear(x, weight); }), error);
+  EXPECT_EQ(message_of<ValueError>([&] { xgrad::int8_linear(constant, weight, bias); }), error);
+  EXPECT_FALSE(xgrad::int8_linear(constant, weight).requires_grad());
+  const xgrad::NoGrad guard;
+  EXPECT_EQ(xgrad::int8_linear(x, weight, bias).shape(), (Shape{2, 4}));
+}
+
+TEST(Int8LinearTest, NanStaysInItsRow) {
+  Array<float> x = drawn({3, 5});
+  x(1, 2) = std::nanf("");
+  const Array<float> y = xgrad::int8_linear(Variable<float>(x), Int8Weight(drawn({4, 5}))).value();
+  for (std::size_t j = 0; j < 4; ++j) {
+    EXPECT_TRUE(std::isfinite(y(0, j)) && std::isnan(y(1, j)) && std::isfinite(y(2, j)));
+  }
+}
+
+TEST(Int8LinearTest, SelfAttentionProjectsSo) {
+  const Int8Weight q(drawn({8, 6})), k(drawn({8, 6})), v(drawn({8, 6}));
+  const Variable<float> x(drawn({2, 5, 6})), bias(drawn({8}));
+  const xgrad::AttentionOptions options{.num_heads = 2};
+  using By = xgrad::Projection<float>;
+  const Variable<float> together =
+      xgrad::self_attention(x, By{{}, bias, &q}, By{{}, {}, &k}, By{{}, {}, &v}, {}, options);
+  const Variable<float> apart = xgrad::scaled_dot_product_attention(
+      xgrad::int8_linear(x, q, bias), xgrad::int8_linear(x, k), xgrad::int8_linear(x, v), {}, options);
+  EXPECT_LE(largest_difference(together.value(), apart.value()), 1e-5F);
+  // one of them may be of float numbers
+  const Variable<float> weight(as_float(k));
+  const Variable<float> mixed =
+      xgrad::self_attention(x, By{{}, bias, &q}, By{weight, {}}, By{{}, {}, &v}, {}, options);
+  EXPECT_LE(largest_difference(mixed.value(), apart.value()), 0.1F);
+  const Variable<float> leaf(drawn({2, 5, 6}), true);
+  EXPECT_EQ(message_of<ValueError>([&] {
+              xgrad::self_attention(leaf, By{{}, bias, &q}, By{{}, {}, &k}, By{{}, {}, &v}, {}, options);
+            }),
+            "int8_self_attention: 8-bit weights have no gradient: freeze all parameters in front of them, or "
+            "compute with NoGrad");
+}
+
+class Model : public xgrad::Module<float> {
+ public:
+  Model()
+      : xgrad::Module<float>("Model"),
+        first_(this->child("first", Linear<float>(Int8Weight(drawn({4, 3})), drawn({4})))),
+        second_(this->child("second", Linear<float>(4, 2))) {}
+  Variable<float> operator()(const Variable<float>& x) const { return second_(first_(x)); }
+
+ private:
+  Linear<float> first_, second_;
+};
+
+TEST(Int8LinearTest, ModulesListWeightsBesideParameters) {
+  const Model model;
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : model.named_parameters()) names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{"first.bias", "second.weight", "second.bias"}));
+  ASSERT_EQ(model.named_int8_weights().size(), 1u);
+  EXPECT_EQ(model.named_int8_weights()[0].first, "first.weight");
+  EXPECT_EQ(model.named_int8_weights()[0].second.shape(), (Shape{4, 3}));
+  EXPECT_NE(summary(model).find("weight        (4, 3)        int8"), std::string::npos) << summary(model);
+  EXPECT_EQ(message_of<ValueError>([&] { model.state_dict(); }),
+            "state_dict: 'first.weight' must be of float numbers, got 8-bit integers");
+  EXPECT_EQ(message_of<ShapeError>([] {
+              Linear<float>(Int8Weight(drawn({4, 3})), drawn({3}));
+            }),
+            "Linear: bias must be (out), got (3) and weight (4, 3)");
+}
+
+TEST(Int8LinearTest, LayersBehindItCanBeTrained) {
+  const Model model;
+  sum(model(Variable<float>(drawn({2, 3})))).backward();
+  for (const auto& [name, parameter] : model.named_parameters())
+    EXPECT_EQ(parameter.has_grad(), name != "first.bias") << name;
+}
+
+}  // namespace
