@@ -58,6 +58,8 @@ inline constexpr DType dtype_of<std::int64_t> = DType::I64;
 template <>
 inline constexpr DType dtype_of<std::uint8_t> = DType::U8;
 template <>
+inline constexpr DType dtype_of<std::int8_t> = DType::I8;
+template <>
 inline constexpr DType dtype_of<bool> = DType::BOOL;
 
 /// A non-owning tensor in memory: little-endian, row-major, of any alignment.

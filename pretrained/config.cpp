@@ -12,6 +12,7 @@
 #include "../base/error.hpp"
 #include "../tokenizers/detail/files/model_folder.hpp"
 #include "detail/family.hpp"
+#include "detail/quantization.hpp"
 
 namespace xgrad::pretrained {
 namespace {
@@ -217,6 +218,10 @@ void name_fields(Fields& fields, Config& config) {
   fields.flag("tie_word_embeddings", config.tie_word_embeddings);
   fields.must_be("is_decoder", false, "only encoders are supported");
   fields.must_be("add_cross_attention", false, "only encoders are supported");
+  if (const auto quantization = fields.found("quantization_config")) {
+    detail::check_quantization(*quantization);
+    config.int8_weights = true;
+  }
   fields.ignore(unrelated_fields);
 }
 
@@ -273,7 +278,8 @@ std::size_t Config::max_length() const {
   return max_position_embeddings - (family.first_position == nullptr ? 0 : family.first_position(*this));
 }
 
-std::string Config::json(const std::string& architecture, const std::string& dtype) const {
+std::string Config::json(const std::string& architecture, const std::string& dtype,
+                         const std::string& quantization) const {
   nlohmann::json all = nlohmann::json::object();
   Config before = Config::of(model_type);
   const bool fresh = read_.empty();
@@ -299,6 +305,8 @@ std::string Config::json(const std::string& architecture, const std::string& dty
     all["id2label"] = ids;
     all["label2id"] = names;
   }
+  all.erase("quantization_config");
+  if (!quantization.empty()) all["quantization_config"] = nlohmann::json::parse(quantization);
   if (!problem_type && before.problem_type) all.erase("problem_type");
   if (problem_type && (fresh || problem_type != before.problem_type)) {
     for (const auto& [name, kind] : problems())

@@ -85,6 +85,7 @@ struct Config {
   std::vector<std::string> id2label = {"LABEL_0", "LABEL_1"};
   std::optional<ProblemType> problem_type = {};
   std::string architecture = {};  ///< the saved class, "BertForMaskedLM"; empty if missing in config.json
+  bool int8_weights = false;      ///< the folder has weights of 8-bit integers (quantization_config)
   std::shared_ptr<const detail::FamilyOptions> own = {};  ///< what its family alone has
 
   /// The default config of a family.
@@ -105,8 +106,10 @@ struct Config {
   std::size_t max_length() const;
 
   /// config.json for a model of the class "BertForMaskedLM" and the dtype "float32": the file that this
-  /// config was read from, updated with the fields of this object.
-  std::string json(const std::string& architecture, const std::string& dtype) const;
+  /// config was read from, updated with the fields of this object; with this quantization_config, or without
+  /// one.
+  std::string json(const std::string& architecture, const std::string& dtype,
+                   const std::string& quantization = "") const;
 
  private:
   std::string read_;  // content of the file

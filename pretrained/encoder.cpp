@@ -7,6 +7,7 @@
 #include "../ops/pointwise/arithmetic.hpp"
 #include "../ops/pointwise/dropout.hpp"
 #include "../ops/pointwise/elementwise.hpp"
+#include "../ops/product/matmul_precision.hpp"
 #include "../ops/shape/shapes.hpp"
 #include "detail/family.hpp"
 
@@ -67,13 +68,18 @@ Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler)
 template <class T>
 Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler,
                     std::shared_ptr<const detail::Body<T>> body)
-    : Model<T>(config, *body), body_(std::move(body)) {
+    : Model<T>(config, *body),
+      body_(std::move(body)),
+      rounds_to_bfloat16_(weights.precision() == Precision::bfloat16) {
+  if (!std::is_same_v<T, float> && weights.precision().value_or(Precision::float32) != Precision::float32)
+    throw ValueError("Encoder: the precision of a model of double must be float32");
   const detail::FamilyInfo& family = detail::info_of(config.model_type);
   const char* const name = family.pooler;
   const bool stored = name != nullptr && family.pooler_alone && weights.offers(std::string(name) + ".weight");
   if (name != nullptr && (pooler == Pooler::needed || (pooler == Pooler::if_stored && stored)))
     pooler_ = this->child(name, detail::take_linear<T>({weights, "", detail::Part::head}, name,
                                                        {config.hidden_size, config.hidden_size}));
+  if (!this->named_int8_weights().empty()) this->requires_grad(false);
   this->eval();
 }
 
@@ -86,6 +92,8 @@ template <class T>
 EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions options) const {
   const auto scope = this->scope();
   check(input, this->config().max_length());
+  std::optional<MatmulPrecisionGuard> guard;
+  if (rounds_to_bfloat16_) guard.emplace(MatmulPrecision::medium);
   std::optional<Packing> packing;
   if (settings_->skip_padding && body_->packs() && has_padding(input) &&
       begins_with_tokens(*input.attention_mask) && !options.hidden_states && !options.attentions &&

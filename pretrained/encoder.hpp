@@ -86,6 +86,7 @@ class Encoder : public Model<T> {
           std::shared_ptr<const detail::Body<T>> body);
 
   std::shared_ptr<const detail::Body<T>> body_;
+  bool rounds_to_bfloat16_;
   std::optional<Linear<T>> pooler_;
   std::shared_ptr<Settings> settings_ = std::make_shared<Settings>();
 };

@@ -1,6 +1,7 @@
 #include "model.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <system_error>
@@ -9,10 +10,93 @@
 #include "../base/detail/tell.hpp"
 #include "../base/file.hpp"
 #include "../files/safetensors.hpp"
+#include "../ops/product/matmul_precision.hpp"
 #include "detail/family.hpp"
+#include "detail/quantization.hpp"
 #include "detail/weights.hpp"
 
 namespace xgrad::pretrained {
+namespace {
+
+/// The linear layers of float weights, by their names.
+template <class T>
+void add_float_layers(const xgrad::detail::ModuleState<T>& state, const std::string& prefix,
+                      std::vector<std::string>& found) {
+  for (const auto& [name, child] : state.children) {
+    if (child->type == "Linear" && child->int8_weights.empty()) found.push_back(prefix + name);
+    add_float_layers(*child, prefix + name + ".", found);
+  }
+}
+
+/// The layers of a model that are float in files, also those that only Hugging Face's class has: a pooler,
+/// and the decoder of tied weights.
+template <class T>
+std::vector<std::string> float_layers(const Model<T>& model) {
+  const detail::FamilyInfo& family = detail::info_of(model.config().model_type);
+  std::vector<std::string> layers;
+  add_float_layers(model.state(), "", layers);
+  if (family.pooler != nullptr) {
+    layers.emplace_back(family.pooler);
+    layers.push_back(std::string(family.prefix) + family.pooler);
+  }
+  if (family.decoder != nullptr) {
+    const std::string decoder = family.decoder;
+    layers.push_back(decoder.substr(0, decoder.rfind('.')));
+  }
+  std::sort(layers.begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  return layers;
+}
+
+/// The integers and scales of a model, as files name them.
+struct StoredIntegers {
+  StateDict<std::int8_t> values;
+  StateDict<float> scales;
+
+  StoredIntegers(const std::vector<NamedInt8Weight>& weights, const detail::FamilyInfo& family) {
+    StateDict<std::int8_t> all_values;
+    StateDict<float> all_scales;
+    for (const auto& [name, weight] : weights) {
+      const Shape shape = weight.shape();
+      Array<std::int8_t> integers = Array<std::int8_t>::from_shape(shape);
+      const std::vector<std::int8_t> read = weight.values();
+      std::copy(read.begin(), read.end(), integers.begin());
+      Array<float> column = Array<float>::from_shape({shape[0], 1});
+      const std::vector<float> factors = weight.scales();
+      std::copy(factors.begin(), factors.end(), column.begin());
+      all_values.emplace(name, std::move(integers));
+      all_scales.emplace(name + "_scale", std::move(column));
+    }
+    values = detail::as_stored(family.stored_as, family.prefix, std::move(all_values));
+    scales = detail::as_stored(family.stored_as, family.prefix, std::move(all_scales));
+  }
+};
+
+/// Parameters and buffers, beside weights of 8-bit integers.
+template <class T>
+StateDict<T> float_state(const Model<T>& model) {
+  if (model.named_int8_weights().empty()) return model.state_dict();
+  StateDict<T> state;
+  for (const auto& list : {model.named_parameters(), model.named_buffers()}) {
+    for (const auto& [name, one] : list) state.emplace(name, one.value());
+  }
+  return state;
+}
+
+template <class T>
+void add_views(const StateDict<T>& state, std::vector<TensorView>& views) {
+  for (const auto& [name, array] : state) views.push_back(view_of(name, array));
+}
+
+}  // namespace
+
+Precision precision_named(std::string_view name) {
+  if (name == "float32") return Precision::float32;
+  if (name == "bfloat16") return Precision::bfloat16;
+  if (name == "int8") return Precision::int8;
+  xgrad::detail::fail<ValueError>("precision_named: expected float32, bfloat16 or int8, got '", name, "'");
+}
+
 template <class T>
 Model<T>::Model(const Config& config, const std::string& task)
     : Module<T>(detail::info_of(config.model_type).class_name + task), config_(config) {}
@@ -59,19 +143,33 @@ void detail::save_with_modules(const Model<T>& model, const std::string& folder)
   xgrad::detail::refuse_leftovers(folder, other_weights(folder));
   xgrad::detail::make_folder(folder);
   const bool is_double = std::is_same_v<T, double>;
-  const std::string text = model.config().json(model.architecture(), is_double ? "float64" : "float32");
   const detail::FamilyInfo& family = detail::info_of(model.config().model_type);
+  const StateDict<T> state = detail::as_stored(family.stored_as, family.prefix, float_state(model));
+  const StoredIntegers integers(model.named_int8_weights(), family);
+  const std::string text =
+      model.config().json(model.architecture(), is_double ? "float64" : "float32",
+                          integers.values.empty() ? "" : detail::quantization_json(float_layers(model)));
+  std::vector<TensorView> tensors;
+  add_views(state, tensors);
+  add_views(integers.values, tensors);
+  add_views(integers.scales, tensors);
   AtomicFile config(folder + "/config.json");  // written before the weights, so that both are new or old
   config.write(std::as_bytes(std::span(text)));
-  save_safetensors(detail::as_stored(family.stored_as, family.prefix, model.state_dict()),
-                   folder + "/model.safetensors", {{"format", "pt"}});
+  write_safetensors(std::move(tensors), folder + "/model.safetensors", {{"format", "pt"}});
   config.commit();
 }
 
 void detail::load(const std::string& folder, const LoadOptions& options, const char* head,
                   const std::function<std::string(const Config&, Weights&)>& build) {
   Config config = Config::from_folder(folder);
-  Weights weights(folder, config);
+  if (options.precision == Precision::bfloat16) {
+    const MatmulPrecisionGuard guard(MatmulPrecision::medium);
+    if (matmul_precision_in_use() != MatmulPrecision::medium)
+      xgrad::detail::tell(options.note, folder +
+                                            ": this processor computes bfloat16 no faster than float32, "
+                                            "which is used instead");
+  }
+  Weights weights(folder, config, options.precision);
   if (options.problem_type) config.problem_type = options.problem_type;
   if (options.labels) {
     if (options.labels->empty()) throw ValueError("from_folder: labels must have one or more, got none");

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../base/detail/by_name.hpp"
@@ -15,6 +16,21 @@ namespace detail {
 class Weights;
 }
 
+/// Precision of the linear layers of an encoder.
+enum class Precision {
+  float32,
+  /// Products of numbers rounded to bfloat16, as with MatmulPrecision::medium; those of float32, with a note,
+  /// on a processor that computes them no faster.
+  bfloat16,
+  /// Weights of 8-bit integers, by which the rounded rows of what a layer gets are multiplied: see
+  /// Int8Weight. They have no gradients, and all other parameters of the encoder are frozen. Those of heads
+  /// and poolers stay float.
+  int8,
+};
+
+/// The precision with this name: "float32", "bfloat16" or "int8". Throws ValueError for another one.
+Precision precision_named(std::string_view name);
+
 struct LoadOptions {
   xgrad::detail::ByName by_name = {};
   /// Class labels of a head, by id; those of config.json if absent. If their number differs from the
@@ -25,6 +41,9 @@ struct LoadOptions {
   /// Whether parameters of a head that the folder does not have are an error; they are newly initialized
   /// otherwise.
   bool complete = false;
+  /// Precision of the encoder; that of the folder if absent, int8 or float32. Models of double have float32
+  /// alone, which stands for double; weights of 8-bit integers are then multiplied by their scales.
+  std::optional<Precision> precision = {};
   /// Called with notes for the user: newly initialized and unused parameters. Printed on stderr if absent.
   std::function<void(const std::string&)> note = {};
 };
@@ -51,8 +70,10 @@ class Model : public Module<T> {
 };
 
 /// Writes config.json and model.safetensors ({"format": "pt"}, F32 or F64) for transformers; files of other
-/// names stay. Saving an unchanged model loaded from such a folder gives the same bytes. Throws FileError,
-/// also as check_save() does; if it fails, the folder's model is still there.
+/// names stay. Weights of 8-bit integers are I8, with a weight_scale beside each, and a quantization_config
+/// of the format "int-quantized" in config.json, which transformers opens with compressed-tensors. Saving an
+/// unchanged model loaded from such a folder gives the same bytes. Throws FileError, also as check_save()
+/// does; if it fails, the folder's model is still there.
 template <class T>
 void save_folder(const Model<T>& model, const std::string& folder);
 

@@ -29,10 +29,16 @@ struct LinearForm {
 template <class T>
 Linear<T> take_linear(const From& from, const std::string& name, const LinearForm& form) {
   const std::string full = from.prefix + name;
+  const auto bias = [&]() -> std::optional<Array<T>> {
+    if (!form.bias) return std::nullopt;
+    return from.weights.take<T>(full + ".bias", {form.out}, Start::zeros, from.part);
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    if (auto integers = from.weights.take_integers(full + ".weight", {form.out, form.in}, from.part))
+      return Linear<T>(std::move(*integers), bias());
+  }
   Array<T> weight = from.weights.take<T>(full + ".weight", {form.out, form.in}, Start::normal, from.part);
-  std::optional<Array<T>> bias;
-  if (form.bias) bias = from.weights.take<T>(full + ".bias", {form.out}, Start::zeros, from.part);
-  return Linear<T>(std::move(weight), std::move(bias));
+  return Linear<T>(std::move(weight), bias());
 }
 
 template <class T>

@@ -13,7 +13,6 @@
 #include "../../ops/pointwise/elementwise.hpp"
 #include "../../ops/pointwise/gated.hpp"
 #include "../../ops/pointwise/masked_fill.hpp"
-#include "../../ops/product/linear.hpp"
 #include "family.hpp"
 #include "ids.hpp"
 
@@ -22,14 +21,14 @@ namespace {
 
 constexpr std::size_t most_kept_angles = std::size_t{1} << 22;
 
-template <class T>
-Variable<T> project(const Variable<T>& x, const Projection<T>& by) {
-  return linear(x, by.weight, by.bias);
-}
-
 /// Of queries, keys and values.
 std::size_t width_of(const BlockForm& form) {
   return form.head_dim == 0 ? form.size : form.heads * form.head_dim;
+}
+
+AttentionOptions with_window(AttentionOptions options, std::optional<std::size_t> window) {
+  options.window_left = options.window_right = window;
+  return options;
 }
 
 }  // namespace
@@ -109,24 +108,28 @@ Variable<T> attend(const EncoderCall<T>& call, const AttentionMask<T>& mask, con
 }
 
 template <class T>
+Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& queries,
+                   const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& given) {
+  const AttentionOptions options = with_window(given, sight.window);
+  if (sight.rotary == nullptr) return attend(call, sight.mask, queries, keys, values, options);
+  const auto& [cos, sin] = *sight.rotary;
+  const std::size_t kv_heads = options.num_kv_heads > 0 ? options.num_kv_heads : options.num_heads;
+  return attend(call, sight.mask, rotary(queries, cos, sin, {.num_heads = options.num_heads}),
+                rotary(keys, cos, sin, {.num_heads = kv_heads}), values, options);
+}
+
+template <class T>
 Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& x,
                    const Projection<T>& q, const Projection<T>& k, const Projection<T>& v,
                    const AttentionOptions& given) {
-  AttentionOptions options = given;
-  options.window_left = options.window_right = sight.window;
   if (sight.rotary == nullptr && call.attentions == nullptr) {
+    const AttentionOptions options = with_window(given, sight.window);
     return call.packing != nullptr
                ? xgrad::detail::packed_self_attention(x, q, k, v, call.packing->lengths, options)
                : self_attention(x, q, k, v, sight.mask, options);
   }
-  Variable<T> queries = project(x, q), keys = project(x, k);
-  const Variable<T> values = project(x, v);
-  if (sight.rotary != nullptr) {
-    const std::size_t kv_heads = options.num_kv_heads > 0 ? options.num_kv_heads : options.num_heads;
-    queries = rotary(queries, sight.rotary->cos, sight.rotary->sin, {.num_heads = options.num_heads});
-    keys = rotary(keys, sight.rotary->cos, sight.rotary->sin, {.num_heads = kv_heads});
-  }
-  return attend(call, sight.mask, queries, keys, values, options);
+  using xgrad::detail::projected;
+  return attend(call, sight, projected(x, q), projected(x, k), projected(x, v), given);
 }
 
 template <class T>
@@ -267,6 +270,8 @@ Variable<T> PostNormBlock<T>::operator()(const EncoderCall<T>& call, const Sight
   template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);               \
   template Variable<T> without_padding(const EncoderCall<T>&, const Variable<T>&);                \
   template Variable<T> attend(const EncoderCall<T>&, const AttentionMask<T>&, const Variable<T>&, \
+                              const Variable<T>&, const Variable<T>&, const AttentionOptions&);   \
+  template Variable<T> attend(const EncoderCall<T>&, const Sight<T>&, const Variable<T>&,         \
                               const Variable<T>&, const Variable<T>&, const AttentionOptions&);   \
   template Variable<T> attend(const EncoderCall<T>&, const Sight<T>&, const Variable<T>&,         \
                               const Projection<T>&, const Projection<T>&, const Projection<T>&,   \

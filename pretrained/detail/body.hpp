@@ -76,12 +76,20 @@ class RotaryPositions {
 
 template <class T>
 Projection<T> projection(const Linear<T>& linear) {
-  return {linear.weight(), linear.bias()};
+  const std::optional<Int8Weight>& integers = linear.int8_weight();
+  return {linear.weight(), linear.bias(), integers ? &*integers : nullptr};
 }
+template <class T>
+Projection<T> projection(Linear<T>&&) = delete;  // whose integers would not outlive it
 
 /// Attention of queries to keys (batch, length, size) by heads; keeps the weights if the call wants them.
 template <class T>
 Variable<T> attend(const EncoderCall<T>& call, const AttentionMask<T>& mask, const Variable<T>& queries,
+                   const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& options);
+
+/// The same as the sight says.
+template <class T>
+Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& queries,
                    const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& options);
 
 /// Attention of x (batch, length, size), or (rows, size) with a packing, to itself, by heads.

@@ -80,6 +80,8 @@ StateDict<T> as_stored(std::span<const StoredAs> all, std::string_view prefix, S
   return stored;
 }
 
+template StateDict<std::int8_t> as_stored(std::span<const StoredAs>, std::string_view,
+                                          StateDict<std::int8_t>);
 template StateDict<float> as_stored(std::span<const StoredAs>, std::string_view, StateDict<float>);
 template StateDict<double> as_stored(std::span<const StoredAs>, std::string_view, StateDict<double>);
 

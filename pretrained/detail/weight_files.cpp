@@ -71,10 +71,14 @@ Array<T> WeightFile::array(const TensorView& tensor) const {
                                      begin + static_cast<std::size_t>(first - part.data()));
     }
     std::copy_n(part.data(), part.size(), array.data() + begin);
-    std::visit([&](const auto& file) { file.release(piece); }, file_);
+    release(piece);
     bytes = bytes.subspan(piece.bytes.size());
   }
   return array;
+}
+
+void WeightFile::release(const TensorView& tensor) const {
+  std::visit([&](const auto& file) { file.release(tensor); }, file_);
 }
 
 template Array<float> WeightFile::array(const TensorView&) const;

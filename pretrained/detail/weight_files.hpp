@@ -28,6 +28,9 @@ class WeightFile {
   template <class T>
   Array<T> array(const TensorView& tensor) const;
 
+  /// Gives the memory of a part of the file that has been read back to the system.
+  void release(const TensorView& tensor) const;
+
  private:
   std::string path_;
   std::variant<SafetensorsFile, TorchFile> file_;

@@ -1,6 +1,8 @@
 #include "weights.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
@@ -29,6 +31,8 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > most ? text + " and " + std::to_string(names.size() - most) + " more" : text;
 }
 
+constexpr std::size_t most_integers = std::size_t{1} << 16;  // in a row of an Int8Weight
+
 /// LoRA's matrices, or a weight to which they are added.
 bool is_of_adapter(const std::string& name) {
   return name.find(".parametrizations.") != name.npos || name.find(".lora_") != name.npos;
@@ -38,7 +42,8 @@ bool is_of_adapter(const std::string& name) {
 
 std::string prefix_of(Family family) { return info_of(family).prefix; }
 
-Weights::Weights(const std::string& folder, const Config& config) : config_(config), folder_(folder) {
+Weights::Weights(const std::string& folder, const Config& config, std::optional<Precision> precision)
+    : config_(config), precision_(precision), folder_(folder) {
   open_weight_files(folder, files_);
   for (const WeightFile& file : files_) add(file);
 }
@@ -49,6 +54,9 @@ void Weights::add(const WeightFile& file) {
     if (is_of_adapter(tensor.name))
       fail<FileError>(file.path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
                       " belongs to an adapter (LoRA), which is not supported; merge it into the weights");
+    if (config_.int8_weights && tensor.name.ends_with("_zero_point"))
+      fail<FileError>(file.path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
+                      " must not be there, as config.json says that integers are symmetric");
     const std::string name = modern_name(tensor.name, family);
     if (name.empty()) continue;
     for (const auto& [parameter, part, parts] : parts_of(family.stored_as, name))
@@ -70,21 +78,78 @@ void Weights::enter(const std::string& name, const Entry& entry) {
 
 bool Weights::offers(const std::string& name) const { return folder_.empty() || entries_.contains(name); }
 
+TensorView Weights::taken(Entry& entry, const Shape& shape) {
+  const TensorView& tensor = *entry.tensor;
+  Shape whole = shape;
+  whole[0] *= entry.parts;
+  if (!same_shape(tensor.shape, whole))
+    fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
+                    ": shape must be ", whole, " as config.json says, got ", tensor.shape);
+  entry.taken = true;
+  const std::size_t size = tensor.bytes.size() / entry.parts;
+  return {tensor.name, tensor.dtype, shape, tensor.bytes.subspan(entry.part * size, size)};
+}
+
+std::vector<float> Weights::take_scales(const std::string& name, const Entry& weight, const Shape& shape) {
+  const auto found = entries_.find(name + "_scale");
+  if (found == entries_.end())
+    fail<FileError>(weight.file->path(), ": tensor ",
+                    xgrad::detail::in_quotes(weight.tensor->name + "_scale"), " is missing, as ",
+                    xgrad::detail::in_quotes(weight.tensor->name), " is of integers");
+  Entry& entry = found->second;
+  const Array<float> scales = entry.file->array<float>(taken(entry, {shape[0], 1}));
+  const bool are_scales = std::all_of(scales.begin(), scales.end(), [](float scale) {
+    return scale >= 0 && scale <= std::numeric_limits<float>::max();
+  });
+  if (!are_scales)
+    fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(entry.tensor->name),
+                    " must hold finite numbers from 0 on");
+  return {scales.begin(), scales.end()};
+}
+
+std::optional<Int8Weight> Weights::take_integers(const std::string& parameter, const Shape& shape,
+                                                 Part part) {
+  const std::string name = modern_name(parameter, info_of(config_.model_type));
+  const auto found = entries_.find(name);
+  if (found == entries_.end() || part != Part::encoder || shape[1] > most_integers) return std::nullopt;
+  Entry& entry = found->second;
+  const bool has_integers = config_.int8_weights && entry.tensor->dtype == DType::I8;
+  if (precision_ ? *precision_ != Precision::int8 : !has_integers) return std::nullopt;
+  if (has_integers) {
+    const TensorView tensor = taken(entry, shape);
+    const auto* const values = reinterpret_cast<const std::int8_t*>(tensor.bytes.data());
+    const std::vector<float> scales = take_scales(name, entry, shape);
+    const Int8Weight weight({values, tensor.bytes.size()}, scales, shape);
+    entry.file->release(tensor);
+    return weight;
+  }
+  try {
+    return Int8Weight(take<float>(parameter, shape, Start::normal, part));
+  } catch (const ValueError& error) {
+    fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(entry.tensor->name), ": ",
+                    error.what());
+  }
+}
+
 template <class T>
 Array<T> Weights::take(const std::string& name, const Shape& shape, Start start, Part part) {
-  const auto found = entries_.find(modern_name(name, info_of(config_.model_type)));
+  const std::string modern = modern_name(name, info_of(config_.model_type));
+  const auto found = entries_.find(modern);
   if (found != entries_.end()) {
     Entry& entry = found->second;
-    const TensorView& tensor = *entry.tensor;
-    Shape whole = shape;
-    whole[0] *= entry.parts;
-    if (!same_shape(tensor.shape, whole))
-      fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
-                      ": shape must be ", whole, " as config.json says, got ", tensor.shape);
-    entry.taken = true;
-    const std::size_t size = tensor.bytes.size() / entry.parts;
-    return entry.file->array<T>(
-        {tensor.name, tensor.dtype, shape, tensor.bytes.subspan(entry.part * size, size)});
+    const bool has_scales = entries_.contains(modern + "_scale");
+    if (has_scales && entry.tensor->dtype != DType::I8)
+      fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(entry.tensor->name),
+                      ": dtype must be I8, as there are scales, got ", to_string(entry.tensor->dtype));
+    const TensorView tensor = taken(entry, shape);
+    if (!config_.int8_weights || tensor.dtype != DType::I8 || shape.size() != 2)
+      return entry.file->array<T>(tensor);
+    const std::vector<float> scales = take_scales(modern, entry, shape);
+    const auto* const integers = reinterpret_cast<const std::int8_t*>(tensor.bytes.data());
+    Array<T> values = Array<T>::from_shape(shape);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values.data()[i] = static_cast<T>(integers[i]) * static_cast<T>(scales[i / shape[1]]);
+    return values;
   }
   if (!folder_.empty()) {
     if (part == Part::encoder) {

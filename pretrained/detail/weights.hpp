@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "../../models/layer_norm.hpp"
 #include "../../models/linear.hpp"
-#include "../config.hpp"
+#include "../model.hpp"
 #include "weight_files.hpp"
 
 namespace xgrad::pretrained::detail {
@@ -32,7 +33,7 @@ enum class Part {
 class Weights {
  public:
   /// Opens the folder's WeightFiles. Throws FileError, also for a file with adapters.
-  Weights(const std::string& folder, const Config& config);
+  Weights(const std::string& folder, const Config& config, std::optional<Precision> precision);
 
   /// Without files: all parameters are newly initialized.
   explicit Weights(const Config& config) : config_(config) {}
@@ -40,10 +41,18 @@ class Weights {
   /// Whether the files contain it; true without files.
   bool offers(const std::string& name) const;
 
-  /// The values of a parameter. Throws FileError for a missing parameter of the encoder and for one of
-  /// another shape or type, before allocating.
+  /// The precision that is asked for; the folder's if absent.
+  std::optional<Precision> precision() const { return precision_; }
+
+  /// The values of a parameter; those of 8-bit integers times their scales. Throws FileError for a missing
+  /// parameter of the encoder and for one of another shape or type, before allocating.
   template <class T>
   Array<T> take(const std::string& name, const Shape& shape, Start start, Part part);
+
+  /// The weight of a linear layer as 8-bit integers: those of the file, unless float32 is asked for, or
+  /// rounded if int8 is. Nothing for other layers, which are those of heads, and of more columns than
+  /// integers may have. Throws FileError as take does.
+  std::optional<Int8Weight> take_integers(const std::string& name, const Shape& shape, Part part);
 
   /// Ignores parameters in files whose names begin so: their size has changed.
   void forget(const std::string& prefix);
@@ -64,8 +73,13 @@ class Weights {
 
   void add(const WeightFile& file);
   void enter(const std::string& name, const Entry& entry);
+  /// The part of a tensor that is a parameter of this shape.
+  TensorView taken(Entry& entry, const Shape& shape);
+  /// The scales (out) of a weight of integers (out, in).
+  std::vector<float> take_scales(const std::string& name, const Entry& weight, const Shape& shape);
 
   Config config_;
+  std::optional<Precision> precision_;
   std::string folder_;                    // empty without files
   std::deque<WeightFile> files_;          // storage of the tensors
   std::map<std::string, Entry> entries_;  // by name, without the family's prefix

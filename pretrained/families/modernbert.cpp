@@ -46,8 +46,11 @@ class ModernBertLayer : public Assembled<T> {
     const double p = config_.attention_probs_dropout_prob;
     const AttentionOptions options{.dropout_p = this->training() ? p : 0,
                                    .num_heads = config_.num_attention_heads};
-    const Variable<T> context = attend(call, sight, attn_norm_ ? (*attn_norm_)(x) : x, projection(0),
-                                       projection(1), projection(2), options);
+    const Variable<T> qkv = qkv_(attn_norm_ ? (*attn_norm_)(x) : x);
+    const auto part = [&](std::size_t i) {
+      return narrow(qkv, -1, i * config_.hidden_size, config_.hidden_size);
+    };
+    const Variable<T> context = attend(call, sight, part(0), part(1), part(2), options);
     const Variable<T> y = x + this->drop(out_(context), p);
     const Variable<T> inner = up_(mlp_norm_(y));
     const Variable<T> gated =
@@ -60,13 +63,6 @@ class ModernBertLayer : public Assembled<T> {
   const ModernBertOptions& own() const { return options_of<ModernBertOptions>(config_); }
   LayerNorm<T> norm_of(const From& from, const char* name) {
     return this->norm(from, name, config_.hidden_size, config_.layer_norm_eps, own().norm_bias);
-  }
-  /// To queries, keys or values: a third of the rows.
-  Projection<T> projection(std::size_t part) const {
-    const auto rows = [&](const Variable<T>& all) {
-      return all.defined() ? narrow(all, 0, part * config_.hidden_size, config_.hidden_size) : all;
-    };
-    return {rows(qkv_.weight()), rows(qkv_.bias())};
   }
 
   Config config_;
