@@ -13,6 +13,7 @@
 #include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "../corpora/utf8.hpp"
+#include "common/precision.hpp"
 #include "common/texts.hpp"
 #include "common/words.hpp"
 
@@ -87,6 +88,7 @@ struct Options {
   std::vector<std::string> texts;
   std::optional<std::string> second;
   bool pairs = false;
+  PrecisionOption precision;
 };
 
 /// The texts as tokens; pairs if the options ask for them.
@@ -113,7 +115,7 @@ Batch encoded(const Tokenizer& tokenizer, const Options& options, std::span<cons
 template <class Model, class Show>
 void classify(const Options& options, const Show& show) {
   const Tokenizer tokenizer = Tokenizer::from_folder(options.folder);
-  const Model model = Model::from_folder(options.folder, {.complete = true});
+  const Model model = Model::from_folder(options.folder, options.precision.load_options({.complete = true}));
   check_vocabulary(tokenizer, model.config(), options.folder);
   model.encoder().skip_padding();
   for_each_text(options.texts, texts_of_a_batch, [&](std::span<const std::string> texts) {
@@ -142,6 +144,7 @@ int main(int argc, char** argv) {
       app.add_option("--second", options.second, "Classify each text with this second one");
   app.add_flag("--pairs", options.pairs, "Each text is a pair: a text, a tab and a second text")
       ->excludes(second);
+  options.precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("classify", [&] {
     const xgrad::NoGrad guard;

@@ -15,6 +15,7 @@
 #include "../common/program.hpp"
 #include "../common/progress.hpp"
 #include "common/json_lines.hpp"
+#include "common/precision.hpp"
 #include "common/texts.hpp"
 
 using namespace apps;
@@ -31,6 +32,7 @@ struct Options {
   std::optional<std::size_t> truncate_dim;
   std::vector<std::string> texts;
   std::size_t batch = texts_of_a_batch;
+  PrecisionOption precision;
   bool similar = false, json = false, normalize = false, skip_invalid = false;
 };
 
@@ -88,7 +90,8 @@ void save_part(NpyWriter<float>& file, const std::string& path, std::size_t last
 
 int run(const Options& options) {
   const NotedSignals signals;
-  const auto embedder = SentenceEmbedder<float>::from_folder(find_model(options.folder));
+  const auto embedder =
+      SentenceEmbedder<float>::from_folder(find_model(options.folder), options.precision.load_options());
   embedder.encoder().skip_padding();
   Progress progress("texts");
   std::size_t done = 0, last = 0;
@@ -182,6 +185,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch, "Texts per batch")
       ->check(in_range<std::size_t>(1, 4096))
       ->capture_default_str();
+  options.precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("embed", [&] { return run(options); });
 }

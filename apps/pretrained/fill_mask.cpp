@@ -14,6 +14,7 @@
 #include "../common/command_line.hpp"
 #include "../common/program.hpp"
 #include "../corpora/utf8.hpp"
+#include "common/precision.hpp"
 #include "common/texts.hpp"
 
 using namespace apps;
@@ -48,6 +49,7 @@ int main(int argc, char** argv) {
   std::string folder;
   std::vector<std::string> texts;
   std::size_t top = 5;
+  PrecisionOption precision;
   CommandLine app(
       "Prints the most probable words for each mask in a text, or in each line of the input; the mask is the "
       "tokenizer's, [MASK] or <mask>.");
@@ -58,11 +60,12 @@ int main(int argc, char** argv) {
   app.add_option("--top", top, "Guesses for each mask")
       ->check(in_range<std::size_t>(1, 1000))
       ->capture_default_str();
+  precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("fill_mask", [&] {
     folder = find_model(folder);
     const Tokenizer tokenizer = Tokenizer::from_folder(folder);
-    const auto model = MaskedLM<float>::from_folder(folder, {.complete = true});
+    const auto model = MaskedLM<float>::from_folder(folder, precision.load_options({.complete = true}));
     check_vocabulary(tokenizer, model.config(), folder);
     const std::int64_t mask = tokenizer.mask_id();
     const xgrad::NoGrad guard;

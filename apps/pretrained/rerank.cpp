@@ -12,6 +12,7 @@
 #include "../common/program.hpp"
 #include "../common/progress.hpp"
 #include "common/json_lines.hpp"
+#include "common/precision.hpp"
 #include "common/texts.hpp"
 
 using namespace apps;
@@ -25,6 +26,7 @@ struct Options {
   std::optional<std::string> prompt_name, prompt;
   std::size_t top = SIZE_MAX;
   std::size_t batch = texts_of_a_batch;
+  PrecisionOption precision;
   bool json = false, skip_invalid = false;
 };
 
@@ -39,7 +41,8 @@ void add(std::vector<RankedText>& best, const std::vector<NumberedText>& texts,
 
 int run(const Options& options) {
   const NotedSignals signals;
-  const auto encoder = CrossEncoder<float>::from_folder(find_model(options.folder), {.complete = true});
+  const auto encoder = CrossEncoder<float>::from_folder(find_model(options.folder),
+                                                        options.precision.load_options({.complete = true}));
   encoder.classifier().encoder().skip_padding();
   Progress progress("texts");
   std::size_t done = 0;
@@ -98,6 +101,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch, "Pairs per batch")
       ->check(in_range<std::size_t>(1, 4096))
       ->capture_default_str();
+  options.precision.add_to(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return run_program("rerank", [&] { return run(options); });
 }
