@@ -72,6 +72,16 @@ void pairs(const std::string& folder) {
   // [pairs]
 }
 
+void precision(const std::string& folder) {
+  std::cout << "# precision\n";
+  // [precision]
+  const auto embedder = pretrained::SentenceEmbedder<float>::from_folder(
+      folder, {.precision = pretrained::Precision::int8});
+  std::cout << xgrad::to_string(embedder(std::vector<std::string>{"The jury said"}).shape()) << '\n';
+  embedder.save("int8");
+  // [precision]
+}
+
 void training(const std::string& folder) {
   std::cout << "# training\n";
   // [training]
@@ -112,5 +122,6 @@ int main(int argc, char** argv) {
   vectors(folder);
   search(folder);
   pairs(folder);
+  precision(folder);
   training(folder);
 }

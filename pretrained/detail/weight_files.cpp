@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <type_traits>
@@ -62,15 +63,20 @@ Array<T> WeightFile::array(const TensorView& tensor) const {
   for (std::size_t begin = 0; begin < count; begin += most) {
     TensorView piece{tensor.name, tensor.dtype, {std::min(most, count - begin)}, bytes};
     piece.bytes = bytes.first(*byte_count(piece.dtype, piece.shape));
-    const Array<T> part = xgrad::detail::array_from<T>(path_, piece);
-    if (!are_finite(std::span<const T>(part.data(), part.size()))) {
-      const T* const first = std::find_if(part.data(), part.data() + part.size(),
-                                          [](T number) { return !std::isfinite(number); });
+    T* const to = array.data() + begin;
+    if (piece.dtype == dtype_of<T>) {
+      std::memcpy(to, piece.bytes.data(), piece.bytes.size());
+    } else {
+      const Array<T> part = xgrad::detail::array_from<T>(path_, piece);
+      std::copy_n(part.data(), part.size(), to);
+    }
+    if (!are_finite(std::span<const T>(to, piece.shape[0]))) {
+      const T* const first =
+          std::find_if(to, to + piece.shape[0], [](T number) { return !std::isfinite(number); });
       xgrad::detail::fail<FileError>(path_, ": tensor ", xgrad::detail::in_quotes(tensor.name),
                                      " must hold finite numbers, got ", *first, " at place ",
-                                     begin + static_cast<std::size_t>(first - part.data()));
+                                     begin + static_cast<std::size_t>(first - to));
     }
-    std::copy_n(part.data(), part.size(), array.data() + begin);
     release(piece);
     bytes = bytes.subspan(piece.bytes.size());
   }

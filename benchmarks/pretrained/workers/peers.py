@@ -56,7 +56,9 @@ def onnxruntime_encoder(request, folder, int8):
 
 def ctranslate2_encoder(request, folder, int8):
     import ctranslate2
+    import transformers
 
+    transformers.BertConfig.position_embedding_type = "absolute"  # which its converter reads, and transformers 5 lacks
     kind = "int8" if int8 else "float32"
     ctranslate2.converters.TransformersConverter(request["folder"]).convert(str(folder / "model"), quantization=kind)
     encoder = ctranslate2.Encoder(str(folder / "model"), compute_type=kind, intra_threads=request["threads"])
