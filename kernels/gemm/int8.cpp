@@ -7,7 +7,6 @@
 
 #include "../../base/detail/bit_cast.hpp"
 #include "../../base/detail/pieces.hpp"
-#include "../lanes.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -242,7 +241,7 @@ void sum_int8_tile_vnni(std::size_t rows, const Int8TileRows& x, const Int8TileP
 }
 #endif
 
-Int8Sums int8_sums(Int8Instructions instructions) {
+Int8Sums int8_sums([[maybe_unused]] Int8Instructions instructions) {
 #if defined(__x86_64__)
   if (instructions == Int8Instructions::vnni) return sum_int8_tile_vnni;
   if (instructions == Int8Instructions::avx2) return sum_int8_tile_avx2;

@@ -18,11 +18,16 @@ pretrained::Config small() {
   return config;
 }
 
-/// The bytes of one of the files of the small model.
-std::string saved(const std::string& name) {
+/// The bytes of one of the files of the small model, of float numbers or of 8-bit integers.
+std::string saved(const std::string& name, bool rounded = false) {
   return fuzz::written([&](const std::string& path) {
-    pretrained::save_folder(pretrained::SequenceClassifier<float>(small()), path + ".folder");
-    std::filesystem::copy(path + ".folder/" + name, path);
+    const std::string folder = path + ".folder";
+    pretrained::save_folder(pretrained::SequenceClassifier<float>(small()), folder);
+    if (rounded)
+      pretrained::save_folder(pretrained::SequenceClassifier<float>::from_folder(
+                                  folder, {.precision = pretrained::Precision::int8}),
+                              folder);
+    std::filesystem::copy(folder + "/" + name, path);
   });
 }
 
@@ -33,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                            vocabulary = "[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\na\n##b\n";
   static const std::map<std::string, std::string> rest{
       {"config.json", config}, {"model.safetensors", weights}, {"vocab.txt", vocabulary}};
+  static const std::string of_integers = saved("config.json", true);
   static const auto without = [](const std::string& name) {
     auto others = rest;
     others.erase(name);
@@ -42,6 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::ModelFolder("config.json", without("config.json")),
       fuzz::ModelFolder("model.safetensors.index.json", without("model.safetensors")),
       fuzz::ModelFolder("model.safetensors", without("model.safetensors")),
+      fuzz::ModelFolder("model.safetensors",
+                        {{"config.json", of_integers}, {"vocab.txt", rest.at("vocab.txt")}}),
       fuzz::ModelFolder("pytorch_model.bin", without("model.safetensors")),
       fuzz::ModelFolder("modules.json", rest),
       fuzz::ModelFolder("config_sentence_transformers.json", rest),
