@@ -91,9 +91,9 @@ class Int8Matrix {
   std::vector<std::int32_t> sums_;
 };
 
-/// y (x.rows, count) = x weight^T + bias, for `count` rows of the weight from `first` on; bias (count) may be
-/// null. Each element is the sum of integer products times both scales, plus the bias: a row of y depends
-/// neither on the other ones nor on the number of threads. Bound by flops.
+/// y (x.rows, weight.rows) = x weight^T + bias, where bias (weight.rows) may be null. Each element is a sum
+/// of integer products times both scales, plus the bias: a row of y depends neither on the other rows nor on
+/// the number of threads. Bound by flops.
 void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* bias, float* y,
                       Int8Instructions instructions = int8_instructions());
 

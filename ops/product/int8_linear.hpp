@@ -41,12 +41,12 @@ class Int8Weight {
 };
 
 /// y = x' weight^T + bias, with x (..., in), weight (out, in), bias (out) or undefined, y (..., out), where
-/// x' is x with each row rounded to max |row| / 127 times integers from -127 to 127. The products of integers
-/// are added exactly: a row of y depends on no other row. Rows that are not finite are nan, and those below
-/// 1e-35 are 0.
+/// x' is x with the numbers of each row, and 0, rounded to 254 equal steps from the smallest to the largest.
+/// The products of integers are added exactly: a row of y depends on no other row. Rows that are not finite
+/// are nan, and those whose largest number is below 1e-35 are 0.
 ///
 /// It has no gradient: throws ValueError where it would be recorded. Throws ShapeError as linear does.
-/// Source: Dettmers et al. 2022, arXiv:2208.07339, section 2.1 (vector-wise quantization).
+/// Source: Dettmers et al. 2022, arXiv:2208.07339, section 2 (vector-wise quantization, zeropoint).
 Variable<float> int8_linear(const Variable<float>& x, const Int8Weight& weight,
                             const Variable<float>& bias = {});
 
