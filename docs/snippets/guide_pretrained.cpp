@@ -75,8 +75,8 @@ void pairs(const std::string& folder) {
 void precision(const std::string& folder) {
   std::cout << "# precision\n";
   // [precision]
-  const auto embedder = pretrained::SentenceEmbedder<float>::from_folder(
-      folder, {.precision = pretrained::Precision::int8});
+  const auto embedder =
+      pretrained::SentenceEmbedder<float>::from_folder(folder, {.precision = pretrained::Precision::int8});
   std::cout << xgrad::to_string(embedder(std::vector<std::string>{"The jury said"}).shape()) << '\n';
   embedder.save("int8");
   // [precision]
