@@ -84,6 +84,12 @@ Encoder<T>::Encoder(const Config& config, Weights& weights, Pooler pooler,
 }
 
 template <class T>
+Precision Encoder<T>::precision() const {
+  if (rounds_to_bfloat16_) return Precision::bfloat16;
+  return this->named_int8_weights().empty() ? Precision::float32 : Precision::int8;
+}
+
+template <class T>
 Variable<T> Encoder<T>::word_embeddings() const {
   return body_->words().weight();
 }

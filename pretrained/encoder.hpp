@@ -75,6 +75,9 @@ class Encoder : public Model<T> {
   /// called while another thread computes.
   void skip_padding(bool on = true) const { settings_->skip_padding = on; }
 
+  /// The precision that its linear layers have, or are to have on a processor that is fast with it.
+  Precision precision() const;
+
   Variable<T> word_embeddings() const;
 
  private:

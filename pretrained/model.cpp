@@ -90,10 +90,14 @@ void add_views(const StateDict<T>& state, std::vector<TensorView>& views) {
 
 }  // namespace
 
+std::string to_string(Precision precision) {
+  return precision == Precision::float32 ? "float32" : precision == Precision::bfloat16 ? "bfloat16" : "int8";
+}
+
 Precision precision_named(std::string_view name) {
-  if (name == "float32") return Precision::float32;
-  if (name == "bfloat16") return Precision::bfloat16;
-  if (name == "int8") return Precision::int8;
+  for (const Precision one : {Precision::float32, Precision::bfloat16, Precision::int8}) {
+    if (name == to_string(one)) return one;
+  }
   xgrad::detail::fail<ValueError>("precision_named: expected float32, bfloat16 or int8, got '", name, "'");
 }
 

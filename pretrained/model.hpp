@@ -28,6 +28,9 @@ enum class Precision {
   int8,
 };
 
+/// "float32", "bfloat16" or "int8".
+std::string to_string(Precision precision);
+
 /// The precision with this name: "float32", "bfloat16" or "int8". Throws ValueError for another one.
 Precision precision_named(std::string_view name);
 

@@ -80,13 +80,17 @@ Metadata origin(std::string_view corpus, const SentenceEmbedder<T>& embedder, co
           {"type", to_string(dtype_of<T>)},
           {"corpus", xgrad::detail::hexadecimal(xgrad::detail::xxh64(bytes))},
           {"model", embedder.digest()},
+          {"precision", to_string(embedder.encoder().precision())},
           {"prompt", prompt}};
 }
 
 /// What an index was not made of; empty if it is as it would be made.
 std::string changed_part(const Metadata& found, const Metadata& wanted) {
-  for (const auto& [key, what] :
-       {std::pair{"type", "type"}, {"corpus", "corpus"}, {"model", "model"}, {"prompt", "prompt"}}) {
+  for (const auto& [key, what] : {std::pair{"type", "type"},
+                                  {"corpus", "corpus"},
+                                  {"model", "model"},
+                                  {"precision", "precision"},
+                                  {"prompt", "prompt"}}) {
     const auto value = found.find(key);
     if (value == found.end() || value->second != wanted.at(key)) return what;
   }

@@ -59,8 +59,10 @@ int main(int argc, char** argv) {
       "Writes a pretrained folder whose linear layers have weights of 8-bit integers, a fourth of their "
       "size, "
       "for this library, and for transformers with compressed-tensors.");
-  app.add_option("DIR", folder, "The model's folder, or its name in the hub's cache")->required();
-  app.add_option("OUT", out, "The new folder")->required();
+  app.add_option("DIR", folder, "The model's folder, or its name in the hub's cache")
+      ->required()
+      ->path(apps::PathUse::input);
+  app.add_option("OUT", out, "The new folder")->required()->path(apps::PathUse::output);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("quantize", [&] {
     folder = find_model(folder);

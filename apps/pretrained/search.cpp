@@ -11,6 +11,7 @@
 #include "../common/program.hpp"
 #include "../common/progress.hpp"
 #include "common/json_lines.hpp"
+#include "common/precision.hpp"
 #include "common/texts.hpp"
 
 using namespace apps;
@@ -24,6 +25,7 @@ struct Options {
   std::vector<std::string> queries;
   std::optional<std::string> prompt_name, prompt, document_prompt_name, document_prompt;
   std::size_t top = 10, batch = texts_of_a_batch;
+  PrecisionOption precision;
   bool json = false, skip_invalid = false;
 };
 
@@ -54,7 +56,8 @@ SearchIndex<float> index_of(const Options& options, const SentenceEmbedder<float
 
 int run(const Options& options) {
   const NotedSignals signals;
-  const auto embedder = SentenceEmbedder<float>::from_folder(find_model(options.folder));
+  const auto embedder =
+      SentenceEmbedder<float>::from_folder(find_model(options.folder), options.precision.load_options());
   embedder.encoder().skip_padding();
   const SearchIndex<float> index = index_of(options, embedder);
   const SearchOptions search{.top_k = options.top, .similarity = embedder.similarity()};
@@ -119,6 +122,7 @@ int main(int argc, char** argv) {
       ->excludes(document_prompt_name);
   app.add_flag("--skip-invalid", options.skip_invalid,
                "Leave out lines of the file that are not UTF-8, and tell which");
+  options.precision.add_to(app);
   app.add_option("--batch", options.batch, "Texts per batch")
       ->check(in_range<std::size_t>(1, 4096))
       ->capture_default_str();

@@ -16,7 +16,7 @@
 
 #include "keep_num_threads.hpp"
 
-namespace {
+namespace int8_test {
 
 using xgrad::kernels::Int8Instructions, xgrad::kernels::Int8Matrix, xgrad::kernels::Int8Range,
     xgrad::kernels::Int8Rows;
@@ -206,4 +206,4 @@ TEST(Int8Test, OnlyRowsWithNumbersThatAreNotFiniteAreNan) {
   }
 }
 
-}  // namespace
+}  // namespace int8_test

@@ -16,7 +16,7 @@
 #include "../expect_error.hpp"
 #include "folder.hpp"
 
-namespace {
+namespace quantization_test {
 
 using namespace xgrad::pretrained;
 using xgrad::Array, xgrad::DType, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::TensorView,
@@ -297,4 +297,4 @@ TEST(QuantizationTest, OtherMethodsAreRefusedByName) {
             "known, and may change what is computed; remove it if it does not");
 }
 
-}  // namespace
+}  // namespace quantization_test

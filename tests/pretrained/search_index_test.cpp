@@ -101,6 +101,10 @@ TEST_F(SearchIndexTest, IsMadeAgainForWhatHasChanged) {
   SearchIndex<double>::open(path_, corpus_, SentenceEmbedder<double>::from_folder(copy_.path()),
                             {.prompt = "the ", .note = [](const std::string&) {}});
   expect_again({.prompt = "the "}, "type");
+  const auto rounded = SentenceEmbedder<float>::from_folder(copy_.path(), {.precision = Precision::int8});
+  EXPECT_EQ(rounded.encoder().precision(), Precision::int8);
+  SearchIndex<float>::open(path_, corpus_, rounded, {.prompt = "the ", .note = [](const std::string&) {}});
+  expect_again({.prompt = "the "}, "precision");
 
   copy_.write("README.md", "Notes do not matter.");
   open({.prompt = "the "});

@@ -9,7 +9,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace int8_linear_test {
 
 using xgrad::Array, xgrad::Int8Weight, xgrad::Linear, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError,
     xgrad::Variable;
@@ -156,4 +156,4 @@ TEST(Int8LinearTest, LayersBehindItCanBeTrained) {
     EXPECT_EQ(parameter.has_grad(), name != "first.bias") << name;
 }
 
-}  // namespace
+}  // namespace int8_linear_test
