@@ -47,6 +47,13 @@ XGRAD_INLINE T xlogy_of(T a, T b) {
   return b != b ? b : y;
 }
 
+/// With the sign of b, that of the quotient rounded down.
+template <typename T>
+XGRAD_INLINE T remainder_of(T a, T b) {
+  const T y = std::fmod(a, b);
+  return y != T(0) && (y < T(0)) != (b < T(0)) ? y + b : y;
+}
+
 }  // namespace
 
 /// y = f(a, b), n elements each, and the rows of a broadcast: both contiguous, b or a constant, any strides.
@@ -101,13 +108,21 @@ XGRAD_BINARY(equal, 1, XGRAD_EQUAL)
 XGRAD_BINARY(xlogy, 2, xlogy_of)
 XGRAD_BINARY(atan2, 64, std::atan2)
 XGRAD_BINARY(fmod, 64, std::fmod)
+XGRAD_BINARY(logaddexp, 4, vectorized::logaddexp)
+XGRAD_BINARY(hypot, 64, std::hypot)
+XGRAD_BINARY(remainder, 64, remainder_of)
 
 template <typename T>
 void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<const T>& b, T* y) {
-  constexpr decltype(&add_rows<T>) kernels[] = {
-      add_rows<T>,     sub_rows<T>,   mul_rows<T>,           div_rows<T>,        maximum_rows<T>,
-      minimum_rows<T>, pow_rows<T>,   maximum_share_rows<T>, masked_mul_rows<T>, squared_difference_rows<T>,
-      equal_rows<T>,   xlogy_rows<T>, atan2_rows<T>,         fmod_rows<T>};
+  constexpr decltype(&add_rows<T>) kernels[] = {add_rows<T>,        sub_rows<T>,
+                                                mul_rows<T>,        div_rows<T>,
+                                                maximum_rows<T>,    minimum_rows<T>,
+                                                pow_rows<T>,        maximum_share_rows<T>,
+                                                masked_mul_rows<T>, squared_difference_rows<T>,
+                                                equal_rows<T>,      xlogy_rows<T>,
+                                                atan2_rows<T>,      fmod_rows<T>,
+                                                logaddexp_rows<T>,  hypot_rows<T>,
+                                                remainder_rows<T>};
   const auto rows_kernel = kernels[static_cast<std::size_t>(op)];
   const Axes<2> axes = merge_axes<2>(shape, {a.strides, b.strides}, 2);
   const std::size_t last = axes.rank - 1, row = axes.rank - 2;

@@ -45,6 +45,15 @@ void atan2(const T* a, const T* b, T* y, std::size_t n);
 template <typename T>
 void fmod(const T* a, const T* b, T* y, std::size_t n);
 
+/// ln(e^a + e^b).
+template <typename T>
+void logaddexp(const T* a, const T* b, T* y, std::size_t n);
+template <typename T>
+void hypot(const T* a, const T* b, T* y, std::size_t n);
+/// The remainder of a / b, which has the sign of b.
+template <typename T>
+void remainder(const T* a, const T* b, T* y, std::size_t n);
+
 enum class Binary {
   add,
   sub,
@@ -59,7 +68,10 @@ enum class Binary {
   equal,
   xlogy,
   atan2,
-  fmod
+  fmod,
+  logaddexp,
+  hypot,
+  remainder
 };
 
 /// Broadcasting: y (contiguous, of `shape`) = a op b.

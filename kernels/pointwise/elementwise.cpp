@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "../../base/detail/bit_cast.hpp"
 #include "../../base/detail/pieces.hpp"
@@ -102,6 +103,59 @@ XGRAD_INLINE T gelu_tanh_derivative(T x) {
   return (u < T(0) ? smaller : larger) + vectorized::rounded(within * (smaller * larger) * slope);
 }
 
+/// x tanh(ln(1 + e^x)) = x n / (n + d) with polynomials n and d of e = e^-|x|; 0 at -infinity.
+template <typename T>
+XGRAD_INLINE T mish_of(T x) {
+  const T e = vectorized::exp(-std::fabs(x)), n = x < T(0) ? e * (e + T(2)) : T(1) + T(2) * e;
+  const T share = n / (n + (x < T(0) ? T(2) : T(2) * e * e)), y = x * share;
+  return share == T(0) ? T(0) : y;
+}
+
+/// tanh(u) + x sigmoid(x) (1 - tanh(u)^2) with u = ln(1 + e^x); neither factor of the second term cancels,
+/// and it is 0 at infinities.
+template <typename T>
+XGRAD_INLINE T mish_derivative(T x) {
+  const T e = vectorized::exp(-std::fabs(x)), n = x < T(0) ? e * (e + T(2)) : T(1) + T(2) * e;
+  const T d = n + (x < T(0) ? T(2) : T(2) * e * e);
+  const T bend = T(4) * e * (T(1) + e) * (x < T(0) ? T(1) : e) / (d * d);
+  const T slope = x * bend;
+  return n / d + vectorized::rounded(e == T(0) ? T(0) : slope);
+}
+
+template <typename T>
+XGRAD_INLINE T hardswish_of(T x) {
+  const T y = x * clamp_of(x + T(3), T(0), T(6)) / T(6);
+  return x <= T(-3) ? T(0) : y;
+}
+
+/// x / (1 + |x|), and 1 or -1 at infinities.
+template <typename T>
+XGRAD_INLINE T softsign_of(T x) {
+  constexpr T most = std::numeric_limits<T>::max();
+  return clamp_of(x, -most, most) / (T(1) + std::min(std::fabs(x), most));
+}
+
+// scaled exponential linear units (Klambauer et al. 2017)
+constexpr double selu_scale = 1.0507009873554804934, selu_alpha = 1.6732632423543772848;
+
+template <typename T>
+XGRAD_INLINE T selu_of(T x) {
+  const T negative = T(selu_scale * selu_alpha) * vectorized::expm1(x);
+  return x <= T(0) ? negative : T(selu_scale) * x;
+}
+
+template <typename T>
+XGRAD_INLINE T celu_of(T x, T alpha) {
+  const T negative = alpha * vectorized::expm1(x / alpha);
+  return x > T(0) ? x : negative;
+}
+
+template <typename T>
+XGRAD_INLINE T celu_derivative(T x, T alpha) {
+  const T steepness = celu_steepness(alpha), negative = alpha * steepness * vectorized::exp(x * steepness);
+  return x > T(0) ? T(1) : negative;
+}
+
 constexpr std::size_t angle_block = 256;  // of which a buffer fits into the first cache
 
 /// y[i] = sin(x[i]) or cos(x[i]) for i < n <= angle_block, where y is not x. Angles that are too large for
@@ -183,6 +237,11 @@ XGRAD_UNARY(gelu_tanh, exp_cost, x* gelu_tanh_share(x))
 XGRAD_UNARY(expm1, exp_cost, vectorized::expm1(x))
 XGRAD_UNARY(log1p, exp_cost, vectorized::log1p(x))
 XGRAD_UNARY(log_sigmoid, exp_cost, log_sigmoid_of(x))
+XGRAD_UNARY(mish, exp_cost, mish_of(x))
+XGRAD_UNARY(hardsigmoid, 1, clamp_of(x + T(3), T(0), T(6)) / T(6))
+XGRAD_UNARY(hardswish, 1, hardswish_of(x))
+XGRAD_UNARY(selu, exp_cost, selu_of(x))
+XGRAD_UNARY(softsign, 1, softsign_of(x))
 XGRAD_UNARY(floor, 1, std::floor(x))
 XGRAD_UNARY(ceil, 1, std::ceil(x))
 XGRAD_UNARY(round, 1, std::nearbyint(x))
@@ -235,6 +294,12 @@ XGRAD_UNARY_GRAD(relu_grad, 1, s <= T(0) ? T(0) : g)
 XGRAD_UNARY_GRAD(gelu_grad, exp_cost, gelu_derivative(s) * g)
 XGRAD_UNARY_GRAD(gelu_tanh_grad, exp_cost, gelu_tanh_derivative(s) * g)
 XGRAD_UNARY_GRAD(log_sigmoid_grad, exp_cost, sigmoid_of(-s) * g)
+XGRAD_UNARY_GRAD(mish_grad, exp_cost, mish_derivative(s) * g)
+XGRAD_UNARY_GRAD(hardsigmoid_grad, 1, ((s > T(-3)) & (s < T(3))) ? g* T(hardsigmoid_slope) : T(0))
+XGRAD_UNARY_GRAD(hardswish_grad, 1, (s <= T(-3) ? T(0) : s < T(3) ? g * (s / T(3) + T(0.5)) : g))
+XGRAD_UNARY_GRAD(selu_grad, exp_cost,
+                 g*(s > T(0) ? T(selu_scale) : T(selu_scale * selu_alpha) * vectorized::exp(s)))
+XGRAD_UNARY_GRAD(softsign_grad, 1, g / (T(1) + std::fabs(s)) / (T(1) + std::fabs(s)))
 
 /// Bound by the exponential and the logarithm.
 XGRAD_PARALLEL_KERNEL(softplus, n, exp_cost, (const T* x, T* y, std::size_t n, T beta, T threshold),
@@ -269,12 +334,23 @@ XGRAD_PARALLEL_KERNEL(clamp_grad, n, 1, (const T* dy, const T* x, T* dx, std::si
   }
 }
 
+XGRAD_PARALLEL_KERNEL(hardtanh_grad, n, 1, (const T* dy, const T* x, T* dx, std::size_t n, T low, T high),
+                      (dy, x, dx, n, low, high)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = begin; i < end; ++i) {
+    const T s = x[i], g = dy[i];
+    dx[i] = ((s <= low) | (s >= high)) ? T(0) : g;
+  }
+}
+
 XGRAD_UNARY_PARAMETER(leaky_relu, 1, slope, x > T(0) ? x : x * slope)
 XGRAD_UNARY_PARAMETER(elu, exp_cost, alpha, elu_of(x, alpha))
+XGRAD_UNARY_PARAMETER(celu, exp_cost, alpha, celu_of(x, alpha))
 XGRAD_UNARY_PARAMETER(huber, 1, delta, huber_of(x, delta))
 
 XGRAD_UNARY_PARAMETER_GRAD(leaky_relu_grad, 1, slope, g*(s > T(0) ? T(1) : slope))
 XGRAD_UNARY_PARAMETER_GRAD(elu_grad, exp_cost, alpha, g*(s > T(0) ? T(1) : alpha * vectorized::exp(s)))
+XGRAD_UNARY_PARAMETER_GRAD(celu_grad, exp_cost, alpha, g* celu_derivative(s, alpha))
 XGRAD_UNARY_PARAMETER_GRAD(huber_grad, 1, delta, g* clamp_of(s, -delta, delta))
 
 /// y = f(g) x and its gradients, where g is the gate and t = dy x the gradient of f(g).

@@ -56,6 +56,21 @@ void log1p(const T* x, T* y, std::size_t n);
 /// ln sigmoid(x).
 template <typename T>
 void log_sigmoid(const T* x, T* y, std::size_t n);
+/// x tanh(ln(1 + e^x)).
+template <typename T>
+void mish(const T* x, T* y, std::size_t n);
+/// min(max(x + 3, 0), 6) / 6.
+template <typename T>
+void hardsigmoid(const T* x, T* y, std::size_t n);
+/// x min(max(x + 3, 0), 6) / 6.
+template <typename T>
+void hardswish(const T* x, T* y, std::size_t n);
+/// scale x where x > 0, else scale alpha (e^x - 1), with two constants.
+template <typename T>
+void selu(const T* x, T* y, std::size_t n);
+/// x / (1 + |x|).
+template <typename T>
+void softsign(const T* x, T* y, std::size_t n);
 template <typename T>
 void floor(const T* x, T* y, std::size_t n);
 template <typename T>
@@ -75,6 +90,9 @@ void leaky_relu(const T* x, T* y, std::size_t n, T slope);
 /// x where x > 0, else alpha (e^x - 1).
 template <typename T>
 void elu(const T* x, T* y, std::size_t n, T alpha);
+/// x where x > 0, else alpha (e^(x / alpha) - 1).
+template <typename T>
+void celu(const T* x, T* y, std::size_t n, T alpha);
 /// x^2 / 2 where |x| <= delta, else delta (|x| - delta / 2).
 template <typename T>
 void huber(const T* x, T* y, std::size_t n, T delta);
@@ -84,6 +102,13 @@ void softplus(const T* x, T* y, std::size_t n, T beta, T threshold);
 /// min(max(x, low), high)
 template <typename T>
 void clamp(const T* x, T* y, std::size_t n, T low, T high);
+
+/// What the gradients of hardsigmoid and celu have for 1 / 6 and for 1 / alpha: PyTorch rounds to float.
+constexpr float hardsigmoid_slope = 1.0F / 6.0F;
+template <typename T>
+constexpr T celu_steepness(T alpha) {
+  return static_cast<T>(1.0 / static_cast<double>(static_cast<float>(alpha)));
+}
 
 // dx[i] = dy[i] f'(x[i]), from the output y where that is enough; dx may be dy.
 
@@ -121,6 +146,21 @@ template <typename T>
 void cos_grad(const T* dy, const T* x, T* dx, std::size_t n);
 template <typename T>
 void log_sigmoid_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void mish_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void hardsigmoid_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void hardswish_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void selu_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void softsign_grad(const T* dy, const T* x, T* dx, std::size_t n);
+template <typename T>
+void celu_grad(const T* dy, const T* x, T* dx, std::size_t n, T alpha);
+/// 0 where x <= low or x >= high, else dy: clamp's gradient without the bounds.
+template <typename T>
+void hardtanh_grad(const T* dy, const T* x, T* dx, std::size_t n, T low, T high);
 template <typename T>
 void leaky_relu_grad(const T* dy, const T* x, T* dx, std::size_t n, T slope);
 template <typename T>

@@ -20,6 +20,12 @@ void sinh(const T* x, T* y, std::size_t n);
 template <typename T>
 void cosh(const T* x, T* y, std::size_t n);
 template <typename T>
+void asinh(const T* x, T* y, std::size_t n);
+template <typename T>
+void acosh(const T* x, T* y, std::size_t n);
+template <typename T>
+void atanh(const T* x, T* y, std::size_t n);
+template <typename T>
 void exp2(const T* x, T* y, std::size_t n);
 template <typename T>
 void log2(const T* x, T* y, std::size_t n);

@@ -8,9 +8,9 @@
 #include "../../base/detail/bit_cast.hpp"
 #include "../../base/detail/vectorized.hpp"
 
-/// exp, expm1, log, log1p, tanh, erf, sin and cos without branches or calls, so that a loop over them becomes
-/// vector code. At most 2 units in the last place from the exact value; nan, infinities, overflow and gradual
-/// underflow come out as in <cmath>.
+/// exp, expm1, log, log1p, logaddexp, tanh, erf, sin and cos without branches or calls, so that a loop over
+/// them becomes vector code. At most 2 units in the last place from the exact value; nan, infinities,
+/// overflow and gradual underflow come out as in <cmath>.
 namespace xgrad::kernels::vectorized {
 
 template <typename T>
@@ -316,6 +316,14 @@ XGRAD_INLINE T pow(T a, T b) {
             : y;
     return ((a == T(1)) | (b == T(0))) ? T(1) : y;
   }
+}
+
+/// ln(e^a + e^b). The larger one is taken out, so that nothing overflows; equal infinities differ by nan.
+template <typename T>
+XGRAD_INLINE T logaddexp(T a, T b) {
+  const T larger = a < b ? b : a;
+  const T y = larger + log1p(exp(-std::fabs(a - b)));
+  return a == b ? larger + T(0.69314718055994530942) : y;
 }
 
 }  // namespace xgrad::kernels::vectorized

@@ -1,10 +1,12 @@
 #include "scan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "../../base/detail/pieces.hpp"
+#include "../pointwise/vectorized_math.hpp"
 
 namespace xgrad::kernels {
 
@@ -126,6 +128,51 @@ XGRAD_PARALLEL_KERNEL(cumprod_strips, strips, n* std::min(width, inner),
   }
 }
 
+/// Bound by the latency of an exponential and a logarithm in rows, else by flops.
+XGRAD_PARALLEL_KERNEL(logcumsumexp_strips, strips, 4 * n * std::min(width, inner),
+                      (const T* x, std::size_t n, std::size_t inner, T* y, std::size_t strips),
+                      (x, n, inner, y, strips)) {
+  for (; begin < end; ++begin) {
+    const Strip strip(begin, n, inner);
+    const T* const from = x + strip.offset;
+    const auto first = [from](std::size_t at) XGRAD_INLINE_LAMBDA { return static_cast<double>(from[at]); };
+    const auto next = [from](double total, std::size_t at) XGRAD_INLINE_LAMBDA {
+      return vectorized::logaddexp(total, static_cast<double>(from[at]));
+    };
+    if (inner == 1) {
+      scan_row<false>(n, y + strip.offset, first, next);
+    } else {
+      scan_columns<false>(n, inner, strip.columns, y + strip.offset, first, next);
+    }
+  }
+}
+
+/// Bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(extreme_strips, strips, n* std::min(width, inner),
+                      (const T* x, std::size_t n, std::size_t inner, bool largest, std::int64_t* ids,
+                       std::size_t strips),
+                      (x, n, inner, largest, ids, strips)) {
+  const T sign = largest ? T(1) : T(-1);
+  for (; begin < end; ++begin) {
+    const Strip strip(begin, n, inner);
+    T extreme[width];
+    std::int64_t place[width];
+    std::fill_n(extreme, strip.columns, -std::numeric_limits<T>::infinity());
+    std::fill_n(place, strip.columns, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t row = strip.offset + i * inner;
+      XGRAD_INDEPENDENT
+      for (std::size_t c = 0; c < strip.columns; ++c) {
+        const T v = sign * x[row + c];
+        const bool taken = (v >= extreme[c]) | (v != v);
+        extreme[c] = taken ? v : extreme[c];
+        place[c] = taken ? static_cast<std::int64_t>(i) : place[c];
+        ids[row + c] = place[c];
+      }
+    }
+  }
+}
+
 /// dx of w columns of x, whose elements are `step` apart: that of element i of column c is at i * step +
 /// c * apart. The products in front of some elements are kept, and those between found again from them.
 template <std::size_t most, typename T, typename Width>
@@ -220,6 +267,17 @@ void cumprod(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T*
 }
 
 template <typename T>
+void logcumsumexp(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y) {
+  if (n > 0) logcumsumexp_strips(x, n, inner, y, outer * ceil_div(inner, width));
+}
+
+template <typename T>
+void cumulative_extreme(const T* x, std::size_t outer, std::size_t n, std::size_t inner, bool largest,
+                        std::int64_t* ids) {
+  if (n > 0) extreme_strips(x, n, inner, largest, ids, outer * ceil_div(inner, width));
+}
+
+template <typename T>
 void cumprod_grad(const T* dy, const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* dx) {
   if (inner == 1) return cumprod_grad_rows(dy, x, n, dx, outer);
   cumprod_grad_strips(dy, x, n, inner, dx, outer * ceil_div(inner, grad_width));
@@ -231,10 +289,12 @@ void recurrence(const T* a, const T* b, std::size_t outer, std::size_t n, std::s
   if (n > 0) recurrence_strips(a, b, n, inner, reversed, y, outer * ceil_div(inner, width));
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                 \
-  template void cumsum(const T*, std::size_t, std::size_t, std::size_t, bool, T*);           \
-  template void cumprod(const T*, std::size_t, std::size_t, std::size_t, T*);                \
-  template void cumprod_grad(const T*, const T*, std::size_t, std::size_t, std::size_t, T*); \
+#define XGRAD_INSTANTIATE(T)                                                                              \
+  template void cumsum(const T*, std::size_t, std::size_t, std::size_t, bool, T*);                        \
+  template void cumprod(const T*, std::size_t, std::size_t, std::size_t, T*);                             \
+  template void logcumsumexp(const T*, std::size_t, std::size_t, std::size_t, T*);                        \
+  template void cumulative_extreme(const T*, std::size_t, std::size_t, std::size_t, bool, std::int64_t*); \
+  template void cumprod_grad(const T*, const T*, std::size_t, std::size_t, std::size_t, T*);              \
   template void recurrence(const T*, const T*, std::size_t, std::size_t, std::size_t, bool, T*);
 
 XGRAD_INSTANTIATE(float)

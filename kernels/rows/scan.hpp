@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace xgrad::kernels {
 
@@ -14,6 +15,15 @@ void cumsum(const T* x, std::size_t outer, std::size_t n, std::size_t inner, boo
 /// y[i] = x[0] ... x[i].
 template <typename T>
 void cumprod(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
+
+/// y[i] = ln(e^x[0] + ... + e^x[i]).
+template <typename T>
+void logcumsumexp(const T* x, std::size_t outer, std::size_t n, std::size_t inner, T* y);
+
+/// ids[i]: the last place of the largest of x[0], ..., x[i], or of the smallest. nan is beyond all else.
+template <typename T>
+void cumulative_extreme(const T* x, std::size_t outer, std::size_t n, std::size_t inner, bool largest,
+                        std::int64_t* ids);
 
 /// dx[i] = x[0] ... x[i - 1] r[i] with r[i] = dy[i] + x[i + 1] r[i + 1]: the gradient of cumprod.
 template <typename T>

@@ -109,8 +109,25 @@ void sorted_indices(const T* x, std::size_t outer, std::size_t n, std::size_t in
   });
 }
 
+template <typename T>
+void search_sorted(const T* sorted, std::size_t n, bool one_row, const T* values, std::size_t outer,
+                   std::size_t m, bool right, std::int64_t* ids) {
+  constexpr std::size_t search = 128;  // about, each step of which waits for the last
+  parallel_pieces(outer * m, search, [=](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const T *const row = sorted + (one_row ? 0 : i / m * n), value = values[i];
+      const T* const found =
+          right ? std::upper_bound(row, row + n, value, [](T v, T element) { return element > v; })
+                : std::lower_bound(row, row + n, value, [](T element, T v) { return !(element >= v); });
+      ids[i] = found - row;
+    }
+  });
+}
+
 #define XGRAD_INSTANTIATE(T)                                                                           \
   template void first_index(const T*, const T*, std::size_t, std::size_t, std::size_t, std::int64_t*); \
+  template void search_sorted(const T*, std::size_t, bool, const T*, std::size_t, std::size_t, bool,   \
+                              std::int64_t*);                                                          \
   template void sorted_indices(const T*, std::size_t, std::size_t, std::size_t, std::size_t, bool,     \
                                std::int64_t*);
 

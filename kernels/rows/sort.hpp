@@ -19,4 +19,10 @@ template <typename T>
 void sorted_indices(const T* x, std::size_t outer, std::size_t n, std::size_t inner, std::size_t k,
                     bool descending, std::int64_t* ids);
 
+/// ids (outer, m): how many elements of the row of sorted (outer, n), or of its only row, are less than the
+/// value (outer, m), or with `right` not greater. nan is greater than all else.
+template <typename T>
+void search_sorted(const T* sorted, std::size_t n, bool one_row, const T* values, std::size_t outer,
+                   std::size_t m, bool right, std::int64_t* ids);
+
 }  // namespace xgrad::kernels

@@ -322,13 +322,62 @@ Variable<T> index(const Variable<T>& x, const std::vector<Index>& items) {
   return take(x, part);
 }
 
-#define XGRAD_INSTANTIATE(T)                                                   \
-  template void detail::add_rows(const MiddleAxis&, const Ids&, const T*, T*); \
-  template Variable<T> select(const Variable<T>&, Int, Int);                   \
-  template Variable<T> slice(const Variable<T>&, Int, Int, Int, Int);          \
-  template Variable<T> narrow(const Variable<T>&, Int, Int, Int);              \
-  template Variable<T> index_select(const Variable<T>&, Int, const Ids&);      \
-  template Variable<T> gather(const Variable<T>&, Int, const Ids&);            \
+template <class T>
+Variable<T> repeat_interleave(const Variable<T>& x, const Ids& repeats, std::optional<Int> dim) {
+  if (!dim) return repeat_interleave(reshape(x, x.size()), repeats, 0);
+  const detail::MiddleAxis m = detail::middle_axis("repeat_interleave", *dim, x.shape());
+  if (repeats.dimension() > 1 || (repeats.size() != 1 && repeats.size() != m.length)) {
+    detail::fail<ShapeError>("repeat_interleave: repeats must be one number, or one for each of the ",
+                             m.length, " elements along axis ", m.axis, " of x ", x.shape(), ", got ",
+                             repeats.shape());
+  }
+  const auto times = [&](std::size_t i) { return repeats.data()[repeats.size() == 1 ? 0 : i]; };
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < m.length; ++i) {
+    if (times(i) < 0)
+      detail::fail<ValueError>("repeat_interleave: repeats must not be negative, got ", times(i));
+    total = times(i) > most - total ? most : total + times(i);
+  }
+  Shape shape = x.dimension() == 0 ? Shape{1} : x.shape();
+  shape[m.axis] = static_cast<std::size_t>(total);
+  for (const Shape& counted : {shape, Shape{shape[m.axis]}})
+    detail::check_count("repeat_interleave", counted);
+  Ids index = Ids::from_shape({shape[m.axis]});
+  std::int64_t* next = index.data();
+  for (std::size_t i = 0; i < m.length; ++i) next = std::fill_n(next, times(i), static_cast<std::int64_t>(i));
+  return index_select(x.dimension() == 0 ? reshape(x, 1) : x, *dim, index);
+}
+
+Ids nonzero(const Mask& mask) {
+  const std::size_t rank = mask.dimension();
+  const auto count = static_cast<std::size_t>(std::count(mask.storage().begin(), mask.storage().end(), true));
+  Ids y = Ids::from_shape({count, rank});
+  std::int64_t* row = y.data();
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    if (!mask.data()[i]) continue;
+    std::size_t rest = i;
+    for (std::size_t axis = rank; axis-- > 0; rest /= mask.shape()[axis])
+      row[axis] = static_cast<std::int64_t>(rest % mask.shape()[axis]);
+    row += rank;
+  }
+  return y;
+}
+
+template <class T>
+Ids nonzero(const Variable<T>& x) {
+  return nonzero(Mask(xt::not_equal(x.value(), T{0})));
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                  \
+  template Variable<T> repeat_interleave(const Variable<T>&, const Ids&, std::optional<Int>); \
+  template Ids nonzero(const Variable<T>&);                                                   \
+  template void detail::add_rows(const MiddleAxis&, const Ids&, const T*, T*);                \
+  template Variable<T> select(const Variable<T>&, Int, Int);                                  \
+  template Variable<T> slice(const Variable<T>&, Int, Int, Int, Int);                         \
+  template Variable<T> narrow(const Variable<T>&, Int, Int, Int);                             \
+  template Variable<T> index_select(const Variable<T>&, Int, const Ids&);                     \
+  template Variable<T> gather(const Variable<T>&, Int, const Ids&);                           \
   template Variable<T> index(const Variable<T>&, const std::vector<Index>&);
 
 XGRAD_INSTANTIATE(float)

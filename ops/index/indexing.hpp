@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "../../base/dims.hpp"
@@ -44,6 +45,26 @@ Variable<T> gather(const Variable<T>& x, Int dim, const Ids& index);
 /// Ids are integers: xt::cast<std::int64_t>(index).
 template <class T, detail::NoIds E>
 Variable<T> gather(const Variable<T>& x, Int dim, const E& index) = delete;
+
+/// Each element of x along `dim`, repeated: as often as its number in repeats (n), or all as often as the
+/// only one; without dim, those of x in row-major order. dx = dy, summed over the repetitions. Throws
+/// ShapeError for another number of repeats, ValueError for a negative one.
+/// https://pytorch.org/docs/stable/generated/torch.repeat_interleave.html
+template <class T>
+Variable<T> repeat_interleave(const Variable<T>& x, const Ids& repeats, std::optional<Int> dim = {});
+template <class T, detail::Integer I>
+Variable<T> repeat_interleave(const Variable<T>& x, I repeats, std::optional<Int> dim = {}) {
+  return repeat_interleave(x, Ids(Shape{}, static_cast<std::ptrdiff_t>(Int(repeats))), dim);
+}
+/// Ids are integers: xt::cast<std::int64_t>(repeats).
+template <class T, detail::NoIds E>
+Variable<T> repeat_interleave(const Variable<T>& x, const E& repeats, std::optional<Int> dim = {}) = delete;
+
+/// The indices of the elements that are true, or not 0, as rows (N, rank), in row-major order.
+/// https://pytorch.org/docs/stable/generated/torch.nonzero.html
+Ids nonzero(const Mask& mask);
+template <class T>
+Ids nonzero(const Variable<T>& x);
 
 /// Python's start:end:step, as an argument of slice.
 struct IndexRange {

@@ -1,12 +1,16 @@
 #include "scatter.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "../../graph/record.hpp"
+#include "../../kernels/index/axes.hpp"
 #include "../../kernels/index/embedding.hpp"
 #include "../../kernels/index/gather.hpp"
 #include "../linalg/detail/matrices.hpp"
+#include "../pointwise/arithmetic.hpp"
 #include "../pointwise/broadcast.hpp"
 #include "../pointwise/masked_fill.hpp"
 #include "../reduce/detail/middle_axis.hpp"
@@ -122,21 +126,180 @@ Variable<T> put(const Variable<T>& x, const Places& places, const Variable<T>& v
                    });
 }
 
+/// Throws ShapeError, in the name of `op`, unless the index fits between x and src, of this shape.
+void check_scattered(const char* op, const MiddleAxis& m, const Shape& x, const Shape& index,
+                     const Shape& src) {
+  const Shape whole = with_an_axis(x), part = with_an_axis(index), given = with_an_axis(src);
+  bool fits = part.size() == whole.size() && part.size() == given.size();
+  for (std::size_t k = 0; fits && k < part.size(); ++k)
+    fits = part[k] <= given[k] && (k == m.axis || part[k] <= whole[k]);
+  const bool is_empty = std::find(index.begin(), index.end(), std::size_t{0}) != index.end();
+  if (fits || is_empty) return;
+  detail::fail<ShapeError>(op, ": index must be no longer than src, and no longer than x except along axis ",
+                           m.axis, ", got x ", x, ", index ", index, " and src ", src);
+}
+
+/// The elements of src that the index has a position for.
+template <class T>
+Variable<T> scattered_part(const char* op, const MiddleAxis& m, const Shape& x, const Ids& index,
+                           const Variable<T>& src) {
+  check_scattered(op, m, x, index.shape(), src.shape());
+  const Shape part = with_an_axis(index.shape()), given = with_an_axis(src.shape());
+  Variable<T> y = src;
+  for (std::size_t k = 0; index.size() > 0 && k < part.size(); ++k) {
+    if (part[k] != given[k]) y = narrow(y, static_cast<int>(k), 0, static_cast<std::ptrdiff_t>(part[k]));
+  }
+  return y;
+}
+
+/// The strides of x: along the axis that ids count, and of the other axes.
+struct StridesOfIds {
+  StridesOfIds(const MiddleAxis& m, const Shape& x) : others(detail::row_major_strides(with_an_axis(x))) {
+    along = std::exchange(others[m.axis], 0);
+  }
+
+  detail::Strides others;
+  std::ptrdiff_t along;
+};
+
+/// Of each id, the position in x in row-major order. Throws as check_index does.
+Ids positions_of(const char* op, const MiddleAxis& m, const Shape& x, const Ids& index) {
+  detail::check_index(op, index, m.length);
+  Ids found = Ids::from_shape({index.size()});
+  const StridesOfIds strides(m, x);
+  const auto axes = kernels::merge_axes<1>(with_an_axis(index.shape()), {strides.others}, 1);
+  const std::size_t last = axes.rank - 1, n = axes.size(last);
+  kernels::for_each_outer(axes, 1, [&](const auto& offset, std::size_t number) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t at = number * n + i;
+      found.data()[at] = offset[0] + static_cast<std::ptrdiff_t>(i) * axes.stride(0, last) +
+                         static_cast<std::ptrdiff_t>(index.data()[at]) * strides.along;
+    }
+  });
+  return found;
+}
+
+/// The values (N) at these positions of x.
+template <class T>
+Variable<T> put_at(const Variable<T>& x, const Ids& at, const Variable<T>& values) {
+  const Shape whole{x.size()};
+  return reshape(put(reshape(x, whole), places_of(whole, {at}, false), values), x.shape());
+}
+
+/// How many ids have each position, of x's shape.
+template <class T>
+Array<T> counts_of(const Shape& shape, const Ids& at) {
+  Array<T> counts(shape, T{0});
+  for (const std::int64_t position : at.storage()) counts.data()[position] += 1;
+  return counts;
+}
+
+/// The products of the values (N) with each position, and of x there if it is included: neighbours are
+/// multiplied until one is left, so that derivatives of any order are right beside zeros.
+template <class T>
+Variable<T> scattered_products(const Variable<T>& x, const Ids& at, const Variable<T>& values,
+                               bool include_self) {
+  const std::size_t n = at.size();
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return at.data()[a] < at.data()[b]; });
+  std::vector<std::int64_t> members, hit;  // what is multiplied, in order of its position
+  std::vector<std::size_t> sizes;          // how many for each position
+  for (const std::size_t i : order) {
+    const std::int64_t position = at.data()[i];
+    if (hit.empty() || hit.back() != position) {
+      hit.push_back(position);
+      sizes.push_back(0);
+      if (include_self) {
+        members.push_back(static_cast<std::int64_t>(n) + position);
+        ++sizes.back();
+      }
+    }
+    members.push_back(static_cast<std::int64_t>(i));
+    ++sizes.back();
+  }
+  const auto ids = [](const std::vector<std::int64_t>& list) {
+    Ids y = Ids::from_shape({list.size()});
+    std::copy(list.begin(), list.end(), y.data());
+    return y;
+  };
+  const Variable<T> one(Array<T>(Shape{1}, T{1}));
+  Variable<T> factors = index_select(cat({values, reshape(x, x.size())}), 0, ids(members));
+  while (factors.size() > hit.size()) {
+    std::vector<std::int64_t> left, right;
+    const auto missing = static_cast<std::int64_t>(factors.size());
+    std::int64_t first = 0;
+    for (std::size_t& size : sizes) {
+      const std::int64_t end = first + static_cast<std::int64_t>(size);
+      for (; first < end; first += 2) {
+        left.push_back(first);
+        right.push_back(first + 1 < end ? first + 1 : missing);
+      }
+      first = end;
+      size = (size + 1) / 2;
+    }
+    factors = index_select(factors, 0, ids(left)) * index_select(cat({factors, one}), 0, ids(right));
+  }
+  return put_at(x, ids(hit), factors);
+}
+
+/// Which elements are the extreme; each nan is, where that is nan.
+template <class T>
+bool is_extreme(T element, T extreme) {
+  return element == extreme || (element != element && extreme != extreme);
+}
+
+/// The largest or smallest of src, of the index's shape, and of x if it is included, at each position.
+template <class T>
+Variable<T> scattered_extremes(const Variable<T>& x, const MiddleAxis& m, const Ids& index, const Ids& at,
+                               const Variable<T>& src, bool largest, bool include_self) {
+  Variable<T> y = detail::copy_of(x);
+  T* const to = detail::data(y);
+  const T *const own = detail::data(x), *const from = detail::data(src);
+  Mask taken(x.shape(), include_self);
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    T& extreme = to[at.data()[i]];
+    const T value = from[i];
+    const bool better = (largest ? value > extreme : value < extreme) || value != value;
+    if (better || !taken.data()[at.data()[i]]) extreme = value;
+    taken.data()[at.data()[i]] = true;
+  }
+  // what has no part in an extreme, and how many have
+  Mask x_lost = Mask::from_shape(x.shape()), src_lost = Mask::from_shape(with_an_axis(index.shape()));
+  Array<T> counts(x.shape(), T{0});
+  const Array<T> hits = counts_of<T>(x.shape(), at);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool part = hits.data()[i] == 0 || (include_self && is_extreme(own[i], to[i]));
+    x_lost.data()[i] = !part;
+    counts.data()[i] += part ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const bool part = is_extreme(from[i], to[at.data()[i]]);
+    src_lost.data()[i] = !part;
+    counts.data()[at.data()[i]] += part ? 1 : 0;
+  }
+  return record<T>(
+      ops::scatter_reduce, std::move(y), Inputs(x, src), Attributes(m.axis, index, largest ? "amax" : "amin"),
+      Saved(index, x_lost, src_lost, Variable<T>(std::move(counts))),
+      [axis = m.axis](Variable<T> dy, Needs needs, const Ids& index, const Mask& x_lost, const Mask& src_lost,
+                      const Variable<T>& counts) -> Grads<T, 2> {
+        const Variable<T> share = dy / counts;
+        Grads<T, 2> grads;
+        if (needs[0]) grads[0] = masked_fill(share, x_lost, 0);
+        if (!needs[1]) return grads;
+        const Variable<T> found = gather(share, static_cast<int>(axis), index);
+        grads[1] = reshape(masked_fill(reshape(found, src_lost.shape()), src_lost, 0), needs.shape(1));
+        return grads;
+      });
+}
+
 }  // namespace
 
 template <class T>
 Variable<T> scatter_add(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& src) {
   const MiddleAxis m = detail::middle_axis("scatter_add", dim, x.shape());
-  const Shape whole = with_an_axis(x.shape()), part = with_an_axis(index.shape()),
-              given = with_an_axis(src.shape());
-  bool fits = part.size() == whole.size() && part.size() == given.size();
-  for (std::size_t k = 0; fits && k < part.size(); ++k)
-    fits = part[k] <= given[k] && (k == m.axis || part[k] <= whole[k]);
-  if (!fits && index.size() > 0) {
-    detail::fail<ShapeError>(
-        "scatter_add: index must be no longer than src, and no longer than x except along axis ", m.axis,
-        ", got x ", x.shape(), ", index ", index.shape(), " and src ", src.shape());
-  }
+  const Variable<T> added = scattered_part("scatter_add", m, x.shape(), index, src);
   if (index.size() == 0) {
     return record<T>(
         ops::scatter_add, detail::copy_of(x), Inputs(x, src), Attributes(m.axis, index), Saved(),
@@ -144,23 +307,49 @@ Variable<T> scatter_add(const Variable<T>& x, Int dim, const Ids& index, const V
           return {std::move(dy), needs[1] ? Variable<T>(Array<T>(needs.shape(1), T{0})) : Variable<T>()};
         });
   }
-  Variable<T> added = src;
-  for (std::size_t k = 0; k < part.size(); ++k) {
-    if (part[k] != given[k])
-      added = narrow(added, static_cast<int>(k), 0, static_cast<std::ptrdiff_t>(part[k]));
-  }
-
   Variable<T> y = detail::copy_of(x);
-  detail::Strides strides = detail::row_major_strides(whole);
-  const std::ptrdiff_t step = std::exchange(strides[m.axis], 0);
+  const StridesOfIds strides(m, x.shape());
   const auto narrow_ids = detail::narrow_index("scatter_add", index, m.axis, m.length);
-  kernels::gather_grad<T>(part, detail::data(added), step, narrow_ids->data(), {detail::data(y), strides});
+  kernels::gather_grad<T>(with_an_axis(index.shape()), detail::data(added), strides.along, narrow_ids->data(),
+                          {detail::data(y), strides.others});
   return record<T>(ops::scatter_add, std::move(y), Inputs(x, added), Attributes(m.axis, index), Saved(index),
                    [axis = m.axis](Variable<T> dy, Needs needs, const Ids& index) -> Grads<T, 2> {
                      if (!needs[1]) return {dy, Variable<T>()};
                      const Variable<T> found = gather(dy, static_cast<int>(axis), index);
                      return {dy, reshape(found, needs.shape(1))};
                    });
+}
+
+template <class T>
+Variable<T> scatter(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& src) {
+  const MiddleAxis m = detail::middle_axis("scatter", dim, x.shape());
+  const Variable<T> part = scattered_part("scatter", m, x.shape(), index, src);
+  if (index.size() == 0) return scatter_add(x, dim, index, src);
+  return put_at(x, positions_of("scatter", m, x.shape(), index), reshape(part, index.size()));
+}
+
+template <class T>
+Variable<T> scatter(const Variable<T>& x, Int dim, const Ids& index, std::type_identity_t<T> value) {
+  return scatter(x, dim, index, Variable<T>(Array<T>(index.shape(), value)));
+}
+
+template <class T>
+Variable<T> scatter_reduce(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& src,
+                           ScatterReduction reduce, ScatterReduceOptions options) {
+  const MiddleAxis m = detail::middle_axis("scatter_reduce", dim, x.shape());
+  const Variable<T> part = scattered_part("scatter_reduce", m, x.shape(), index, src);
+  if (index.size() == 0) return scatter_add(x, dim, index, src);
+  const Ids at = positions_of("scatter_reduce", m, x.shape(), index);
+  const bool own = options.include_self;
+  if (reduce == ScatterReduction::prod) return scattered_products(x, at, reshape(part, index.size()), own);
+  if (reduce == ScatterReduction::amax || reduce == ScatterReduction::amin)
+    return scattered_extremes(x, m, index, at, part, reduce == ScatterReduction::amax, own);
+  Array<T> counts = counts_of<T>(x.shape(), at);
+  const Variable<T> begin = own ? x : masked_fill(x, counts > T{0}, 0);
+  const Variable<T> total = scatter_add(begin, dim, index, src);
+  if (reduce == ScatterReduction::sum) return total;
+  counts = own ? Array<T>(counts + T{1}) : Array<T>(xt::maximum(counts, T{1}));
+  return total / Variable<T>(std::move(counts));
 }
 
 template <class T>
@@ -236,11 +425,15 @@ Ids one_hot(const Ids& ids, Int num_classes) {
   return y;
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                 \
-  template Variable<T> scatter_add(const Variable<T>&, Int, const Ids&, const Variable<T>&); \
-  template Variable<T> index_add(const Variable<T>&, Int, const Ids&, const Variable<T>&);   \
-  template Variable<T> index_put(const Variable<T>&, const IndexArrays&, const Variable<T>&, \
-                                 IndexPutOptions);                                           \
+#define XGRAD_INSTANTIATE(T)                                                                   \
+  template Variable<T> scatter_add(const Variable<T>&, Int, const Ids&, const Variable<T>&);   \
+  template Variable<T> scatter(const Variable<T>&, Int, const Ids&, const Variable<T>&);       \
+  template Variable<T> scatter(const Variable<T>&, Int, const Ids&, T);                        \
+  template Variable<T> scatter_reduce(const Variable<T>&, Int, const Ids&, const Variable<T>&, \
+                                      ScatterReduction, ScatterReduceOptions);                 \
+  template Variable<T> index_add(const Variable<T>&, Int, const Ids&, const Variable<T>&);     \
+  template Variable<T> index_put(const Variable<T>&, const IndexArrays&, const Variable<T>&,   \
+                                 IndexPutOptions);                                             \
   template Variable<T> masked_select(const Variable<T>&, const Mask&);
 
 XGRAD_INSTANTIATE(float)

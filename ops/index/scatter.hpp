@@ -78,6 +78,37 @@ template <class T>
 Variable<T> index_put(const Variable<T>& x, const IndexArrays& indices, const Variable<T>& values,
                       IndexPutOptions options = {});
 
+/// x with y[index[i, j, k], j, k] = src[i, j, k] for dim 0, and so on, or with one value there; shapes as for
+/// scatter_add. dx = dy, 0 for replaced elements; dsrc = the elements of dy. If several elements have one
+/// position, the last one is stored, and only it gets a gradient.
+/// https://pytorch.org/docs/stable/generated/torch.scatter.html
+template <class T>
+Variable<T> scatter(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& src);
+template <class T>
+Variable<T> scatter(const Variable<T>& x, Int dim, const Ids& index, std::type_identity_t<T> value);
+/// Ids are integers: xt::cast<std::int64_t>(index).
+template <class T, detail::NoIds E, class S>
+Variable<T> scatter(const Variable<T>& x, Int dim, const E& index, const S& src) = delete;
+
+/// What scatter_reduce makes of the elements with one position.
+enum class ScatterReduction { sum, prod, mean, amax, amin };
+
+struct ScatterReduceOptions {
+  detail::ByName by_name = {};
+  bool include_self = true;  ///< also of the element of x
+};
+
+/// scatter with the sum, product, mean, maximum or minimum of all elements with one position; x elsewhere.
+/// The gradient is that of sum, prod, mean, amax and amin: equal extremes share it evenly.
+/// https://pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce_.html
+template <class T>
+Variable<T> scatter_reduce(const Variable<T>& x, Int dim, const Ids& index, const Variable<T>& src,
+                           ScatterReduction reduce, ScatterReduceOptions options = {});
+/// Ids are integers: xt::cast<std::int64_t>(index).
+template <class T, detail::NoIds E>
+Variable<T> scatter_reduce(const Variable<T>& x, Int dim, const E& index, const Variable<T>& src,
+                           ScatterReduction reduce, ScatterReduceOptions options = {}) = delete;
+
 /// Elements of x where mask is true, in row-major order, as (N); x and mask broadcast. dx = dy there, 0
 /// elsewhere. https://pytorch.org/docs/stable/generated/torch.masked_select.html
 template <class T>
@@ -98,6 +129,7 @@ namespace ops {
 
 inline constexpr Op index_put("index_put", {"x", "values"}, {"rows", "accumulate"});
 inline constexpr Op scatter_add("scatter_add", {"x", "src"}, {"dim", "index"});
+inline constexpr Op scatter_reduce("scatter_reduce", {"x", "src"}, {"dim", "index", "reduce"});
 inline constexpr Op index_add("index_add", {"x", "source"}, {"dim", "index"});
 
 }  // namespace ops

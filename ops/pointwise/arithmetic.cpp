@@ -213,6 +213,32 @@ Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
                    });
 }
 
+template <class T>
+Variable<T> hypot(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>(
+      ops::hypot, map_pairs<T>(ops::hypot.name, kernels::Binary::hypot, kernels::hypot<T>, a, b),
+      Inputs(a, b), Saved(if_requires_grad(a, a), if_requires_grad(b, b), Output()),
+      [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b, Variable<T> y) -> Grads<T, 2> {
+        const Mask origin = xt::equal(y.value(), T{0});
+        const Variable<T> radius = masked_fill(y, origin, 1);
+        return {needs[0] ? reduced(needs, 0, dy * (a / radius)) : Variable<T>(),
+                needs[1] ? reduced(needs, 1, dy * (b / radius)) : Variable<T>()};
+      });
+}
+
+template <class T>
+Variable<T> lerp(const Variable<T>& start, const Variable<T>& end, const Variable<T>& weight) {
+  const Shape ends = detail::broadcast_shape("lerp", start.shape(), end.shape(), "start", "end");
+  detail::broadcast_shape("lerp", ends, weight.shape(), "start and end", "weight");
+  return start + weight * (end - start);
+}
+
+template <class T>
+Variable<T> lerp(const Variable<T>& start, const Variable<T>& end, std::type_identity_t<T> weight) {
+  detail::broadcast_shape("lerp", start.shape(), end.shape(), "start", "end");
+  return start + weight * (end - start);
+}
+
 #define XGRAD_INSTANTIATE(T)                                                               \
   template Variable<T> detail::masked_mul(const Variable<T>&, const Variable<T>&);         \
   template Variable<T> detail::squared_difference(const Variable<T>&, const Variable<T>&); \
@@ -232,7 +258,10 @@ Variable<T> minimum(const Variable<T>& a, const Variable<T>& b) {
   template Variable<T> pow(const Variable<T>&, T);                                         \
   template Variable<T> pow(T, const Variable<T>&);                                         \
   template Variable<T> maximum(const Variable<T>&, const Variable<T>&);                    \
-  template Variable<T> minimum(const Variable<T>&, const Variable<T>&);
+  template Variable<T> minimum(const Variable<T>&, const Variable<T>&);                    \
+  template Variable<T> hypot(const Variable<T>&, const Variable<T>&);                      \
+  template Variable<T> lerp(const Variable<T>&, const Variable<T>&, const Variable<T>&);   \
+  template Variable<T> lerp(const Variable<T>&, const Variable<T>&, T);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

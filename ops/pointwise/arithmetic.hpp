@@ -53,6 +53,23 @@ requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> minimum(A&&
   return minimum(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }
 
+/// sqrt(a^2 + b^2), without overflow. da = dy a / y, db = dy b / y, 0 at the origin, where PyTorch's is nan.
+/// https://pytorch.org/docs/stable/generated/torch.hypot.html
+template <class T>
+Variable<T> hypot(const Variable<T>& a, const Variable<T>& b);
+template <class A, class B>
+requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> hypot(A&& a, B&& b) {
+  using V = detail::variable_of<A, B>;
+  return hypot(detail::as_variable<V>(a), detail::as_variable<V>(b));
+}
+
+/// start + weight (end - start), where weight also broadcasts, or is a number.
+/// https://pytorch.org/docs/stable/generated/torch.lerp.html
+template <class T>
+Variable<T> lerp(const Variable<T>& start, const Variable<T>& end, const Variable<T>& weight);
+template <class T>
+Variable<T> lerp(const Variable<T>& start, const Variable<T>& end, std::type_identity_t<T> weight);
+
 namespace detail {
 
 /// x mask, but exactly 0 where mask is 0, even if x is infinite or nan there; the two broadcast. mask is a
@@ -79,6 +96,7 @@ inline constexpr Op div("div", {"a", "b"}, {"other"});
 inline constexpr Op pow("pow", {"a", "b"}, {"exponent"});
 inline constexpr Op maximum("maximum", {"a", "b"});
 inline constexpr Op minimum("minimum", {"a", "b"});
+inline constexpr Op hypot("hypot", {"a", "b"});
 inline constexpr Op squared_difference("squared_difference", {"a", "b"});
 inline constexpr Op masked_mul("masked_mul", {"x", "mask"});
 

@@ -10,6 +10,7 @@
 #include "detail/pointwise.hpp"
 #include "masked_fill.hpp"
 #include "special.hpp"
+#include "where.hpp"
 
 namespace xgrad {
 namespace ops {
@@ -212,27 +213,43 @@ Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> l
                        }));
 }
 
-#define XGRAD_INSTANTIATE(T)                                                      \
-  template Variable<T> exp(const Variable<T>&);                                   \
-  template Variable<T> log(const Variable<T>&);                                   \
-  template Variable<T> sqrt(const Variable<T>&);                                  \
-  template Variable<T> rsqrt(const Variable<T>&);                                 \
-  template Variable<T> reciprocal(const Variable<T>&);                            \
-  template Variable<T> square(const Variable<T>&);                                \
-  template Variable<T> detail::cube(const Variable<T>&);                          \
-  template Variable<T> detail::relu_grad(const Variable<T>&, const Variable<T>&); \
-  template Variable<T> abs(const Variable<T>&);                                   \
-  template Variable<T> tanh(const Variable<T>&);                                  \
-  template Variable<T> sigmoid(const Variable<T>&);                               \
-  template Variable<T> erf(const Variable<T>&);                                   \
-  template Variable<T> relu(const Variable<T>&);                                  \
-  template Variable<T> leaky_relu(const Variable<T>&, T);                         \
-  template Variable<T> elu(const Variable<T>&, T);                                \
-  template Variable<T> log_sigmoid(const Variable<T>&);                           \
-  template Variable<T> silu(const Variable<T>&);                                  \
-  template Variable<T> gelu(const Variable<T>&, Gelu);                            \
-  template Variable<T> softplus(const Variable<T>&, T, T);                        \
-  template Variable<T> clamp(const Variable<T>&, std::optional<T>, std::optional<T>);
+template <class T, std::same_as<Variable<T>> Bound>
+Variable<T> clamp(const Variable<T>& x, const Bound& low, const Bound& high) {
+  Shape shape = x.shape();
+  if (low.defined() || !high.defined())  // at least one is there, or its use throws
+    shape = detail::broadcast_shape("clamp", shape, low.shape(), "x", "low");
+  if (high.defined()) detail::broadcast_shape("clamp", shape, high.shape(), "x and low", "high");
+  const Mask number = !xt::isnan(x.value());
+  Variable<T> y = x;
+  if (low.defined()) y = where(Mask(number && !(x.value() >= low.value())), low, y);
+  if (!high.defined()) return y;
+  Mask above = number && !(x.value() <= high.value());
+  if (low.defined()) above = number && !xt::isnan(low.value()) && (above || low.value() > high.value());
+  return where(above, high, y);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                          \
+  template Variable<T> exp(const Variable<T>&);                                       \
+  template Variable<T> log(const Variable<T>&);                                       \
+  template Variable<T> sqrt(const Variable<T>&);                                      \
+  template Variable<T> rsqrt(const Variable<T>&);                                     \
+  template Variable<T> reciprocal(const Variable<T>&);                                \
+  template Variable<T> square(const Variable<T>&);                                    \
+  template Variable<T> detail::cube(const Variable<T>&);                              \
+  template Variable<T> detail::relu_grad(const Variable<T>&, const Variable<T>&);     \
+  template Variable<T> abs(const Variable<T>&);                                       \
+  template Variable<T> tanh(const Variable<T>&);                                      \
+  template Variable<T> sigmoid(const Variable<T>&);                                   \
+  template Variable<T> erf(const Variable<T>&);                                       \
+  template Variable<T> relu(const Variable<T>&);                                      \
+  template Variable<T> leaky_relu(const Variable<T>&, T);                             \
+  template Variable<T> elu(const Variable<T>&, T);                                    \
+  template Variable<T> log_sigmoid(const Variable<T>&);                               \
+  template Variable<T> silu(const Variable<T>&);                                      \
+  template Variable<T> gelu(const Variable<T>&, Gelu);                                \
+  template Variable<T> softplus(const Variable<T>&, T, T);                            \
+  template Variable<T> clamp(const Variable<T>&, std::optional<T>, std::optional<T>); \
+  template Variable<T> clamp(const Variable<T>&, const Variable<T>&, const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

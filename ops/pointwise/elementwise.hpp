@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <optional>
 
 #include "../../graph/op.hpp"
@@ -95,6 +96,11 @@ Variable<T> softplus(const Variable<T>& x, std::type_identity_t<T> beta = 1,
 template <class T>
 Variable<T> clamp(const Variable<T>& x, std::type_identity_t<std::optional<T>> low,
                   std::type_identity_t<std::optional<T>> high = {});
+
+/// The same with bounds for each element, which broadcast; an undefined one is absent, and a nan gives nan.
+/// dlow = dy where x < low <= high, dhigh = dy where x > high or low > high.
+template <class T, std::same_as<Variable<T>> Bound>
+Variable<T> clamp(const Variable<T>& x, const Bound& low, const Bound& high = {});
 
 namespace detail {
 

@@ -59,13 +59,27 @@ Variable<T> xlogy(const Variable<T>& a, const Variable<T>& b) {
                    });
 }
 
-#define XGRAD_INSTANTIATE(T)                      \
-  template Variable<T> exp2(const Variable<T>&);  \
-  template Variable<T> expm1(const Variable<T>&); \
-  template Variable<T> log1p(const Variable<T>&); \
-  template Variable<T> log2(const Variable<T>&);  \
-  template Variable<T> log10(const Variable<T>&); \
-  template Variable<T> xlogy(const Variable<T>&, const Variable<T>&);
+template <class T>
+Variable<T> logaddexp(const Variable<T>& a, const Variable<T>& b) {
+  return record<T>(
+      ops::logaddexp,
+      detail::map_pairs(ops::logaddexp.name, kernels::Binary::logaddexp, kernels::logaddexp<T>, a, b),
+      Inputs(a, b), Saved(a, b),
+      [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+        const Variable<T> difference = a - b;
+        return {needs[0] ? detail::reduced(needs, 0, dy * sigmoid(difference)) : Variable<T>(),
+                needs[1] ? detail::reduced(needs, 1, dy * sigmoid(-difference)) : Variable<T>()};
+      });
+}
+
+#define XGRAD_INSTANTIATE(T)                                          \
+  template Variable<T> exp2(const Variable<T>&);                      \
+  template Variable<T> expm1(const Variable<T>&);                     \
+  template Variable<T> log1p(const Variable<T>&);                     \
+  template Variable<T> log2(const Variable<T>&);                      \
+  template Variable<T> log10(const Variable<T>&);                     \
+  template Variable<T> xlogy(const Variable<T>&, const Variable<T>&); \
+  template Variable<T> logaddexp(const Variable<T>&, const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -39,6 +39,17 @@ requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> xlogy(A&& a
   return xlogy(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }
 
+/// ln(e^a + e^b), without overflow. da = dy / (1 + e^(b - a)), db = dy / (1 + e^(a - b)), nan where both are
+/// the same infinity. The two broadcast, or throw ShapeError; one may be a number.
+/// https://pytorch.org/docs/stable/generated/torch.logaddexp.html
+template <class T>
+Variable<T> logaddexp(const Variable<T>& a, const Variable<T>& b);
+template <class A, class B>
+requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> logaddexp(A&& a, B&& b) {
+  using V = detail::variable_of<A, B>;
+  return logaddexp(detail::as_variable<V>(a), detail::as_variable<V>(b));
+}
+
 namespace ops {
 
 inline constexpr Op exp2("exp2", {"x"});
@@ -47,6 +58,7 @@ inline constexpr Op log1p("log1p", {"x"});
 inline constexpr Op log2("log2", {"x"});
 inline constexpr Op log10("log10", {"x"});
 inline constexpr Op xlogy("xlogy", {"a", "b"});
+inline constexpr Op logaddexp("logaddexp", {"a", "b"});
 
 }  // namespace ops
 }  // namespace xgrad

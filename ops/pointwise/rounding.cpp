@@ -16,11 +16,25 @@ Variable<T> flat(const Op<1, 0>& op, void (*f)(const T*, T*, std::size_t), const
   });
 }
 
-/// a / b without its fraction; a / b itself may round up to the next whole number.
+/// The remainder f(a, b) of a / b and its gradients, -dy times the whole quotient for b. That is the quotient
+/// of what the remainder leaves, for a / b itself may round to the next whole number; where the remainder is
+/// not finite, `whole` rounds a / b.
 template <class T>
-Variable<T> quotient(const Variable<T>& a, const Variable<T>& b) {
-  const Variable<T> y = fmod(a, b);
-  return where(Mask(xt::isnan(y.value())), trunc(a / b), round((a - y) / b));
+Variable<T> remainder_op(const Op<2, 0>& op, kernels::Binary kernel,
+                         void (*contiguous)(const T*, const T*, T*, std::size_t),
+                         Variable<T> (*f)(const Variable<T>&, const Variable<T>&),
+                         Variable<T> (*whole)(const Variable<T>&), const Variable<T>& a,
+                         const Variable<T>& b) {
+  return record<T>(op, detail::map_pairs(op.name, kernel, contiguous, a, b), Inputs(a, b),
+                   Saved(if_requires_grad(b, a), if_requires_grad(b, b)),
+                   [f, whole](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
+                     if (!needs[1]) return {detail::reduced(needs, 0, dy), Variable<T>()};
+                     a = a.detach(), b = b.detach();
+                     const Variable<T> y = f(a, b);
+                     const Variable<T> quotient =
+                         where(Mask(xt::isfinite(y.value())), round((a - y) / b), whole(a / b));
+                     return {detail::reduced(needs, 0, dy), detail::reduced(needs, 1, -(dy * quotient))};
+                   });
 }
 
 }  // namespace
@@ -52,23 +66,23 @@ Variable<T> sign(const Variable<T>& x) {
 
 template <class T>
 Variable<T> fmod(const Variable<T>& a, const Variable<T>& b) {
-  return record<T>(ops::fmod,
-                   detail::map_pairs(ops::fmod.name, kernels::Binary::fmod, kernels::fmod<T>, a, b),
-                   Inputs(a, b), Saved(if_requires_grad(b, a), if_requires_grad(b, b)),
-                   [](Variable<T> dy, Needs needs, Variable<T> a, Variable<T> b) -> Grads<T, 2> {
-                     return {detail::reduced(needs, 0, dy),
-                             needs[1] ? detail::reduced(needs, 1, -(dy * quotient(a.detach(), b.detach())))
-                                      : Variable<T>()};
-                   });
+  return remainder_op(ops::fmod, kernels::Binary::fmod, kernels::fmod<T>, fmod<T>, trunc<T>, a, b);
 }
 
-#define XGRAD_INSTANTIATE(T)                      \
-  template Variable<T> floor(const Variable<T>&); \
-  template Variable<T> ceil(const Variable<T>&);  \
-  template Variable<T> round(const Variable<T>&); \
-  template Variable<T> trunc(const Variable<T>&); \
-  template Variable<T> sign(const Variable<T>&);  \
-  template Variable<T> fmod(const Variable<T>&, const Variable<T>&);
+template <class T>
+Variable<T> remainder(const Variable<T>& a, const Variable<T>& b) {
+  return remainder_op(ops::remainder, kernels::Binary::remainder, kernels::remainder<T>, remainder<T>,
+                      floor<T>, a, b);
+}
+
+#define XGRAD_INSTANTIATE(T)                                         \
+  template Variable<T> floor(const Variable<T>&);                    \
+  template Variable<T> ceil(const Variable<T>&);                     \
+  template Variable<T> round(const Variable<T>&);                    \
+  template Variable<T> trunc(const Variable<T>&);                    \
+  template Variable<T> sign(const Variable<T>&);                     \
+  template Variable<T> fmod(const Variable<T>&, const Variable<T>&); \
+  template Variable<T> remainder(const Variable<T>&, const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

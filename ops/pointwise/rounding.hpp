@@ -39,6 +39,17 @@ requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> fmod(A&& a,
   return fmod(detail::as_variable<V>(a), detail::as_variable<V>(b));
 }
 
+/// The remainder a - b floor(a / b), with the sign of b; nan where b = 0. da = dy, db = -dy floor(a / b). The
+/// two broadcast, or throw ShapeError; one may be a number.
+/// https://pytorch.org/docs/stable/generated/torch.remainder.html
+template <class T>
+Variable<T> remainder(const Variable<T>& a, const Variable<T>& b);
+template <class A, class B>
+requires detail::VariableAndConstant<A, B> detail::variable_of<A, B> remainder(A&& a, B&& b) {
+  using V = detail::variable_of<A, B>;
+  return remainder(detail::as_variable<V>(a), detail::as_variable<V>(b));
+}
+
 namespace ops {
 
 inline constexpr Op floor("floor", {"x"});
@@ -47,6 +58,7 @@ inline constexpr Op round("round", {"x"});
 inline constexpr Op trunc("trunc", {"x"});
 inline constexpr Op sign("sign", {"x"});
 inline constexpr Op fmod("fmod", {"a", "b"});
+inline constexpr Op remainder("remainder", {"a", "b"});
 
 }  // namespace ops
 }  // namespace xgrad

@@ -4,6 +4,7 @@
 
 #include "../../kernels/pointwise/elementwise.hpp"
 #include "../../kernels/pointwise/special.hpp"
+#include "arithmetic.hpp"
 #include "detail/pointwise.hpp"
 #include "elementwise.hpp"
 #include "masked_fill.hpp"
@@ -95,6 +96,27 @@ Variable<T> cosh(const Variable<T>& x) {
                [](const Variable<T>& dy, const Variable<T>& x) { return dy * sinh(x); });
 }
 
+template <class T>
+Variable<T> asinh(const Variable<T>& x) {
+  return unary(ops::asinh, map(kernels::asinh<T>, x), x, x,
+               [](const Variable<T>& dy, const Variable<T>& x) { return dy / hypot(x, 1); });
+}
+
+template <class T>
+Variable<T> acosh(const Variable<T>& x) {
+  return unary(ops::acosh, map(kernels::acosh<T>, x), x, x, [](const Variable<T>& dy, const Variable<T>& x) {
+    return dy * (rsqrt(x - 1) * rsqrt(x + 1));
+  });
+}
+
+template <class T>
+Variable<T> atanh(const Variable<T>& x) {
+  // nan outside of [-1, 1] by the root
+  return unary(ops::atanh, map(kernels::atanh<T>, x), x, x, [](const Variable<T>& dy, const Variable<T>& x) {
+    return dy * square(rsqrt(one_minus_square(x)));
+  });
+}
+
 #define XGRAD_INSTANTIATE(T)                                          \
   template Variable<T> sin(const Variable<T>&);                       \
   template Variable<T> cos(const Variable<T>&);                       \
@@ -104,7 +126,10 @@ Variable<T> cosh(const Variable<T>& x) {
   template Variable<T> atan(const Variable<T>&);                      \
   template Variable<T> atan2(const Variable<T>&, const Variable<T>&); \
   template Variable<T> sinh(const Variable<T>&);                      \
-  template Variable<T> cosh(const Variable<T>&);
+  template Variable<T> cosh(const Variable<T>&);                      \
+  template Variable<T> asinh(const Variable<T>&);                     \
+  template Variable<T> acosh(const Variable<T>&);                     \
+  template Variable<T> atanh(const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -51,6 +51,18 @@ Variable<T> sinh(const Variable<T>& x);
 template <class T>
 Variable<T> cosh(const Variable<T>& x);
 
+/// y with sinh(y) = x, dx = dy / sqrt(x^2 + 1).
+template <class T>
+Variable<T> asinh(const Variable<T>& x);
+
+/// y >= 0 with cosh(y) = x, dx = dy / sqrt(x^2 - 1); nan below 1.
+template <class T>
+Variable<T> acosh(const Variable<T>& x);
+
+/// y with tanh(y) = x, dx = dy / (1 - x^2); nan outside of [-1, 1].
+template <class T>
+Variable<T> atanh(const Variable<T>& x);
+
 namespace ops {
 
 inline constexpr Op sin("sin", {"x"});
@@ -61,6 +73,9 @@ inline constexpr Op acos("acos", {"x"});
 inline constexpr Op atan("atan", {"x"});
 inline constexpr Op sinh("sinh", {"x"});
 inline constexpr Op cosh("cosh", {"x"});
+inline constexpr Op asinh("asinh", {"x"});
+inline constexpr Op acosh("acosh", {"x"});
+inline constexpr Op atanh("atanh", {"x"});
 inline constexpr Op atan2("atan2", {"a", "b"});
 
 }  // namespace ops

@@ -1,5 +1,7 @@
 #include "where.hpp"
 
+#include <limits>
+
 #include "../../graph/record.hpp"
 #include "../../kernels/pointwise/binary.hpp"
 #include "broadcast.hpp"
@@ -26,7 +28,20 @@ Variable<T> where(const Mask& condition, const Variable<T>& a, const Variable<T>
                    });
 }
 
-#define XGRAD_INSTANTIATE(T) template Variable<T> where(const Mask&, const Variable<T>&, const Variable<T>&);
+template <class T>
+Variable<T> nan_to_num(const Variable<T>& x, std::type_identity_t<T> nan,
+                       std::type_identity_t<std::optional<T>> posinf,
+                       std::type_identity_t<std::optional<T>> neginf) {
+  using Limits = std::numeric_limits<T>;
+  const Variable<T> number = masked_fill(x, xt::isnan(x.value()), nan),
+                    below = masked_fill(number, xt::equal(x.value(), Limits::infinity()),
+                                        posinf.value_or(Limits::max()));
+  return masked_fill(below, xt::equal(x.value(), -Limits::infinity()), neginf.value_or(Limits::lowest()));
+}
+
+#define XGRAD_INSTANTIATE(T)                                                       \
+  template Variable<T> where(const Mask&, const Variable<T>&, const Variable<T>&); \
+  template Variable<T> nan_to_num(const Variable<T>&, T, std::optional<T>, std::optional<T>);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

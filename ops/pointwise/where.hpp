@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "../../graph/op.hpp"
 #include "detail/operands.hpp"
 
@@ -26,6 +28,14 @@ template <detail::NoMask C, class A, class B>
 requires(detail::is_variable<std::remove_cvref_t<A>> ||
          detail::is_variable<std::remove_cvref_t<B>>) void where(const C& condition, const A& a,
                                                                  const B& b) = delete;
+
+/// x with other numbers for nan, infinity and -infinity; those of infinities are the largest and the lowest
+/// number of T unless given. dx = dy where x is finite, else 0.
+/// https://pytorch.org/docs/stable/generated/torch.nan_to_num.html
+template <class T>
+Variable<T> nan_to_num(const Variable<T>& x, std::type_identity_t<T> nan = 0,
+                       std::type_identity_t<std::optional<T>> posinf = {},
+                       std::type_identity_t<std::optional<T>> neginf = {});
 
 namespace ops {
 

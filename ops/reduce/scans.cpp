@@ -1,8 +1,12 @@
 #include "scans.hpp"
 
+#include <limits>
+
 #include "../../graph/fused.hpp"
 #include "../../kernels/rows/scan.hpp"
 #include "../index/indexing.hpp"
+#include "../pointwise/elementwise.hpp"
+#include "../pointwise/masked_fill.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/middle_axis.hpp"
 
@@ -74,6 +78,15 @@ Variable<T> running_product(const Variable<T>& x, const MiddleAxis& m) {
                    });
 }
 
+template <class T>
+Ranked<T> cumulative_extreme(const char* op, const Variable<T>& x, Int dim, bool largest) {
+  const MiddleAxis m = middle_axis(op, dim, x.shape());
+  Ids ids = Ids::from_shape(x.shape());
+  kernels::cumulative_extreme(detail::data(x), m.outer, m.length, m.inner, largest, ids.data());
+  Variable<T> values = gather(x, dim, ids);
+  return {std::move(values), std::move(ids)};
+}
+
 }  // namespace
 
 template <class T>
@@ -95,9 +108,38 @@ Variable<T> cumprod(const Variable<T>& x, Int dim) {
       });
 }
 
-#define XGRAD_INSTANTIATE(T)                            \
-  template Variable<T> cumsum(const Variable<T>&, Int); \
-  template Variable<T> cumprod(const Variable<T>&, Int);
+template <class T>
+Variable<T> logcumsumexp(const Variable<T>& x, Int dim) {
+  const MiddleAxis m = middle_axis("logcumsumexp", dim, x.shape());
+  Variable<T> y = detail::empty<T>(x.shape());
+  kernels::logcumsumexp(detail::data(x), m.outer, m.length, m.inner, detail::data(y));
+  return record<T>(ops::logcumsumexp, std::move(y), Inputs(x), Attributes(m.axis), Saved(x, Output()),
+                   [axis = m.axis](Variable<T> dy, Needs, Variable<T> x, Variable<T> y) -> Grads<T, 1> {
+                     // -infinity less itself would be nan
+                     using Limits = std::numeric_limits<T>;
+                     constexpr T lowest = Limits::lowest() / 2;
+                     y = masked_fill(y, xt::equal(y.value(), -Limits::infinity()), lowest);
+                     const Variable<T> ratios = exp(delayed(y, axis, lowest) - y);
+                     return {exp(x - y) * linear_recurrence(ratios, dy, axis, true)};
+                   });
+}
+
+template <class T>
+Ranked<T> cummax(const Variable<T>& x, Int dim) {
+  return cumulative_extreme("cummax", x, dim, true);
+}
+
+template <class T>
+Ranked<T> cummin(const Variable<T>& x, Int dim) {
+  return cumulative_extreme("cummin", x, dim, false);
+}
+
+#define XGRAD_INSTANTIATE(T)                                  \
+  template Variable<T> cumsum(const Variable<T>&, Int);       \
+  template Variable<T> cumprod(const Variable<T>&, Int);      \
+  template Variable<T> logcumsumexp(const Variable<T>&, Int); \
+  template Ranked<T> cummax(const Variable<T>&, Int);         \
+  template Ranked<T> cummin(const Variable<T>&, Int);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -1,7 +1,9 @@
 #include "sorting.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "../../graph/record.hpp"
 #include "../../kernels/rows/reduce.hpp"
@@ -131,16 +133,58 @@ Ids argsort(const Variable<T>& x, Int dim, SortOptions options) {
   return first_indices("argsort", x, m, m.length, options.descending);
 }
 
-#define XGRAD_INSTANTIATE(T)                                          \
-  template Ranked<T> max(const Variable<T>&, Int, ReduceOptions);     \
-  template Ranked<T> min(const Variable<T>&, Int, ReduceOptions);     \
-  template Ranked<T> sort(const Variable<T>&, Int, SortOptions);      \
-  template Ranked<T> topk(const Variable<T>&, Int, Int, TopkOptions); \
-  template Ids argmax(const Variable<T>&);                            \
-  template Ids argmax(const Variable<T>&, Int, ReduceOptions);        \
-  template Ids argmin(const Variable<T>&);                            \
-  template Ids argmin(const Variable<T>&, Int, ReduceOptions);        \
-  template Ids argsort(const Variable<T>&, Int, SortOptions);
+template <class T>
+Ids searchsorted(const Variable<T>& sorted, const Variable<T>& values, SearchOptions options) {
+  const Shape &rows = sorted.shape(), &shape = values.shape();
+  const bool one_row = rows.size() == 1;
+  bool fits = !rows.empty() && (one_row || rows.size() == shape.size());
+  for (std::size_t k = 0; fits && !one_row && k + 1 < rows.size(); ++k) fits = rows[k] == shape[k];
+  if (!fits) {
+    detail::fail<ShapeError>(
+        "searchsorted: sorted must have one axis, or all axes of values but the last, got ", "sorted ", rows,
+        " and values ", shape);
+  }
+  const std::size_t m = shape.empty() ? 1 : shape.back(), outer = m > 0 ? values.size() / m : 0;
+  Ids ids = Ids::from_shape(shape);
+  kernels::search_sorted(detail::data(sorted), rows.back(), one_row, detail::data(values), outer, m,
+                         options.right, ids.data());
+  return ids;
+}
+
+template <class T>
+Distinct<T> unique(const Variable<T>& x) {
+  const Ids order = argsort(reshape(x.detach(), x.size()), 0);
+  std::vector<T> values;
+  std::vector<std::int64_t> counts;
+  Ids inverse = Ids::from_shape(x.shape());
+  for (const std::int64_t place : order.storage()) {
+    const T value = detail::data(x)[place];
+    if (values.empty() || values.back() != value) {
+      values.push_back(value);
+      counts.push_back(0);
+    }
+    ++counts.back();
+    inverse.data()[place] = static_cast<std::int64_t>(values.size()) - 1;
+  }
+  Distinct<T> found{Array<T>::from_shape({values.size()}), std::move(inverse),
+                    Ids::from_shape({counts.size()})};
+  std::copy(values.begin(), values.end(), found.values.data());
+  std::copy(counts.begin(), counts.end(), found.counts.data());
+  return found;
+}
+
+#define XGRAD_INSTANTIATE(T)                                                        \
+  template Ranked<T> max(const Variable<T>&, Int, ReduceOptions);                   \
+  template Ranked<T> min(const Variable<T>&, Int, ReduceOptions);                   \
+  template Ranked<T> sort(const Variable<T>&, Int, SortOptions);                    \
+  template Ranked<T> topk(const Variable<T>&, Int, Int, TopkOptions);               \
+  template Ids argmax(const Variable<T>&);                                          \
+  template Ids argmax(const Variable<T>&, Int, ReduceOptions);                      \
+  template Ids argmin(const Variable<T>&);                                          \
+  template Ids argmin(const Variable<T>&, Int, ReduceOptions);                      \
+  template Ids argsort(const Variable<T>&, Int, SortOptions);                       \
+  template Ids searchsorted(const Variable<T>&, const Variable<T>&, SearchOptions); \
+  template Distinct<T> unique(const Variable<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

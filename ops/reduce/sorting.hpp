@@ -61,4 +61,27 @@ Ids argmin(const Variable<T>& x, Int dim, ReduceOptions options = {});
 template <class T>
 Ids argsort(const Variable<T>& x, Int dim = -1, SortOptions options = {});
 
+struct SearchOptions {
+  detail::ByName by_name = {};
+  bool right = false;  ///< the last place where the value would keep the order, not the first
+};
+
+/// Where values (..., m) would be in rows that ascend (..., n), or values of any shape in one row (n): how
+/// many of the row are less, or with `right` not greater. Throws ShapeError if the leading axes differ.
+/// https://pytorch.org/docs/stable/generated/torch.searchsorted.html
+template <class T>
+Ids searchsorted(const Variable<T>& sorted, const Variable<T>& values, SearchOptions options = {});
+
+/// What unique finds. An array of values: they have no gradient.
+template <class T>
+struct Distinct {
+  Array<T> values;  ///< ascending
+  Ids inverse;      ///< the place of each element of x among them, of x's shape
+  Ids counts;       ///< how often each occurs
+};
+
+/// The distinct elements of x; each nan is one. https://pytorch.org/docs/stable/generated/torch.unique.html
+template <class T>
+Distinct<T> unique(const Variable<T>& x);
+
 }  // namespace xgrad

@@ -459,6 +459,10 @@ std::vector<LargeCase<T>> large_cases() {
   add("gelu tanh", {plane}, [](V x) { return gelu(x[0], xgrad::Gelu::tanh); });
   add("softplus", {plane}, [](V x) { return softplus(x[0]); });
   add("clamp", {plane}, [](V x) { return clamp(x[0], 0.5, 1.5); });
+  add("mish", {plane}, [](V x) { return mish(x[0] - 1); });
+  add("hardswish", {plane}, [](V x) { return hardswish(x[0] * 4 - 4); });
+  add("selu", {plane}, [](V x) { return selu(x[0] - 1); });
+  add("asinh", {plane}, [](V x) { return asinh(x[0]); });
   add("scalars", {plane}, [](V x) { return 1.5 * x[0] + 2; });
 
   const std::vector<std::pair<Shape, Shape>> broadcasts = {{plane, plane},
@@ -478,6 +482,8 @@ std::vector<LargeCase<T>> large_cases() {
     add("mul " + shapes, {a, b}, [](V x) { return x[0] * x[1]; });
     add("div " + shapes, {b, a}, [](V x) { return x[0] / x[1]; });
     add("pow " + shapes, {a, b}, [](V x) { return pow(x[0], x[1]); });
+    add("logaddexp " + shapes, {a, b}, [](V x) { return logaddexp(x[0], x[1]); });
+    add("hypot " + shapes, {a, b}, [](V x) { return hypot(x[0], x[1]); });
     add("maximum " + shapes, {a, b}, [](V x) { return maximum(x[0], x[1]); });
     add("minimum " + shapes, {a, b}, [](V x) { return minimum(x[0], x[1]); });
     add("mse_loss " + shapes, {a, b}, [](V x) { return xgrad::mse_loss(x[0] + x[1], x[1]); });
@@ -496,6 +502,9 @@ std::vector<LargeCase<T>> large_cases() {
       add("mean" + along, {shape}, [dim](V x) { return mean(x[0], {dim}); });
       add("amax" + along, {shape}, [dim](V x) { return amax(x[0], {dim}); });
       add("amin" + along, {shape}, [dim](V x) { return amin(x[0], {dim}); });
+      add("logcumsumexp" + along, {shape}, [dim](V x) { return logcumsumexp(x[0], dim); });
+      add("cummax" + along, {shape}, [dim](V x) { return cummax(x[0], dim).values; });
+      add("median" + along, {shape}, [dim](V x) { return median(x[0], dim).values; });
       add("softmax" + along, {shape}, [dim](V x) { return softmax(x[0], dim); });
       add("log_softmax" + along, {shape}, [dim](V x) { return log_softmax(x[0], dim); });
       add("transpose" + along, {shape}, [dim](V x) { return transpose(x[0], dim, -1); });
@@ -505,6 +514,8 @@ std::vector<LargeCase<T>> large_cases() {
       const xgrad::Ids index = xgrad::randint(0, static_cast<std::int64_t>(shape[axis]), {shape[axis] + 7});
       add("index_select" + along, {shape}, [dim, index](V x) { return index_select(x[0], dim, index); });
       const xgrad::Ids at = xgrad::randint(0, static_cast<std::int64_t>(shape[axis]), shape);
+      add("scatter_reduce" + along, {shape, shape},
+          [dim, at](V x) { return scatter_reduce(x[0], dim, at, x[1], xgrad::ScatterReduction::amax); });
       add("gather" + along, {shape}, [dim, at](V x) { return gather(x[0], dim, at); });
     }
   }

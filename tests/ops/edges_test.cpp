@@ -79,12 +79,16 @@ TEST(EdgesTest, SecondDerivativesOfPowAreThoseOfTheFormula) {
   EXPECT_EQ(gradients<float>(g, 1e-40f, 0)[0], 0) << "1 / a overflows";
 }
 
-TEST(EdgesTest, FmodCountsWholeQuotients) {
+TEST(EdgesTest, RemaindersCountWholeQuotients) {
   const auto f = [](const auto& a, const auto& b) { return fmod(a, b); };
+  const auto g = [](const auto& a, const auto& b) { return remainder(a, b); };
   EXPECT_EQ(gradients<double>(f, 7, inf), (std::vector<double>{1, 0}));
+  EXPECT_EQ(gradients<double>(g, 7, inf), (std::vector<double>{1, 0}));
   const float below = std::nextafter(3.0f, 0.0f);  // below / 0.1f rounds up to 30
   const float step = 0.1f, whole = std::nearbyint((below - std::fmod(below, step)) / step);
   EXPECT_EQ(gradients<float>(f, below, step)[1], -whole);
+  EXPECT_EQ(gradients<float>(g, below, step)[1], -whole);
+  EXPECT_EQ(gradients<float>(g, -below, step)[1], whole + 1);
   EXPECT_EQ(second_derivatives(f, 7, inf), (std::vector<double>{0, 0, 0}));
   EXPECT_EQ(second_derivatives(f, inf, 2), (std::vector<double>{0, 0, 0}));
 }

@@ -221,6 +221,68 @@ def solve(x, a):
     return y.squeeze(-1) if of_vectors else y
 
 
+def clamp(x, a):
+    if len(x) > 1:
+        return torch.clamp(*torch.broadcast_tensors(*[b for b in x if b is not None]))
+    return torch.clamp(x[0], a["min"], a["max"])
+
+
+def scatter(x, a):
+    return x[0].scatter(a["dim"], x[1], x[2] if len(x) > 2 else float(a["value"]))
+
+
+def median(x, a):
+    return with_indices(x[0].median(a["dim"], a["keepdim"])) if a["dim"] is not None else x[0].median()
+
+
+def quantile(x, a):
+    if a["dim"] is None:
+        return torch.quantile(x[0], a["q"])
+    return torch.quantile(x[0], torch.tensor([a["q"], a["second"]]), a["dim"], a["keepdim"],
+                          interpolation=a["interpolation"])
+
+
+def unique(x, a):
+    return [y.double() for y in torch.unique(x[0].detach(), return_inverse=True, return_counts=True)]
+
+
+def with_gradient(value, y):
+    """The value, with y's gradient."""
+    return y + (value - y).detach()
+
+
+def hardsigmoid(x, a):
+    """PyTorch has no third derivative; its first has 1 / 6 in float."""
+    return with_gradient(F.hardsigmoid(x[0]), F.hardtanh(x[0], -3, 3) * torch.tensor(1 / 6).float().double())
+
+
+def celu(x, a):
+    """PyTorch's derivatives have 1 / alpha in float: the first as a factor of the exponential, too."""
+    steepness = 1 / torch.tensor(a["alpha"]).float().double()
+    below = a["alpha"] * torch.expm1(torch.clamp(x[0], max=0) * steepness)
+    return with_gradient(F.celu(x[0], a["alpha"]), torch.where(x[0] > 0, x[0], below))
+
+
+def logcumsumexp(x, a):
+    """Of single ops: the third derivative of torch.logcumsumexp is nan."""
+    largest = x[0].detach().amax() if x[0].numel() else 0
+    return torch.log(torch.cumsum(torch.exp(x[0] - largest), a["dim"])) + largest
+
+
+def cosine_similarity(x, a):
+    """Of single ops: the second derivative of F.cosine_similarity takes the length for a constant."""
+    return (F.normalize(x[0], dim=a["dim"]) * F.normalize(x[1], dim=a["dim"])).sum(a["dim"])
+
+
+def cdist(x, a):
+    """Of single ops: torch.cdist has no second derivative for some p."""
+    return torch.linalg.vector_norm(x[0].unsqueeze(-2) - x[1].unsqueeze(-3), a["p"], -1)
+
+
+def compared(name):
+    return lambda x, a: getattr(torch, name)(x[0], other(x, a)).double()
+
+
 def same(name):
     return lambda x, a: getattr(torch, name)(x[0])
 
@@ -232,8 +294,23 @@ def pair(name):
 ops = {
     **{name: same(name) for name in ("exp log sqrt rsqrt reciprocal square tanh sigmoid relu abs erf neg").split()},
     **{name: same(name) for name in ("sin cos tan asin acos atan sinh cosh exp2 expm1 log1p log2 log10 floor ceil round "
-                                     "trunc sign lgamma digamma erfc erfinv").split()},
-    **{name: pair(name) for name in "atan2 xlogy fmod".split()},
+                                     "trunc sign lgamma digamma erfc erfinv asinh acosh atanh").split()},
+    **{name: pair(name) for name in "atan2 xlogy fmod logaddexp hypot remainder".split()},
+    **{name: compared(name) for name in "eq ne lt le gt ge".split()},
+    "lerp": lambda x, a: torch.lerp(*torch.broadcast_tensors(*x)) if len(x) > 2 else torch.lerp(*x, a["weight"]),
+    "nan_to_num": lambda x, a: torch.nan_to_num(x[0], a["nan"], a["posinf"], a["neginf"]),
+    "mish": lambda x, a: F.mish(x[0]),
+    "hardswish": lambda x, a: F.hardswish(x[0]),
+    "hardsigmoid": hardsigmoid,
+    "hardtanh": lambda x, a: F.hardtanh(x[0], a["min_val"], a["max_val"]),
+    "relu6": lambda x, a: F.relu6(x[0]),
+    "selu": lambda x, a: F.selu(x[0]),
+    "celu": celu,
+    "softsign": lambda x, a: F.softsign(x[0]),
+    "tanhshrink": lambda x, a: F.tanhshrink(x[0]),
+    "softshrink": lambda x, a: F.softshrink(x[0], a["lambda"]),
+    "hardshrink": lambda x, a: F.hardshrink(x[0], a["lambda"]),
+    "threshold": lambda x, a: F.threshold(x[0], a["threshold"], a["value"]),
     "polygamma": lambda x, a: torch.polygamma(a["n"], x[0]),
     "leaky_relu": lambda x, a: F.leaky_relu(x[0], a["negative_slope"]),
     "elu": lambda x, a: F.elu(x[0], a["alpha"]),
@@ -241,7 +318,7 @@ ops = {
     "silu": lambda x, a: F.silu(x[0]),
     "gelu": lambda x, a: F.gelu(x[0], approximate=a["approximate"]),
     "softplus": lambda x, a: F.softplus(x[0], a["beta"], a["threshold"]),
-    "clamp": lambda x, a: torch.clamp(x[0], a["min"], a["max"]),
+    "clamp": clamp,
     "dropout": lambda x, a: F.dropout(x[0], a["p"], a["training"]),
     "add": lambda x, a: x[0] + a.get("alpha", 1) * other(x, a),
     "sub": lambda x, a: x[0] - a.get("alpha", 1) * other(x, a),
@@ -260,6 +337,10 @@ ops = {
     "linear_relu": lambda x, a: torch.relu(linear(x, a)),
     "gemm": gemm,
     "linear_map": lambda x, a: torch.cumsum(x[0], -1),
+    "outer": lambda x, a: torch.outer(x[0], x[1]),
+    "tensordot": lambda x, a: torch.tensordot(x[0], x[1], (a["dims_a"], a["dims_b"])),
+    "cross": lambda x, a: torch.linalg.cross(x[0], x[1], dim=a["dim"]),
+    "matrix_power": lambda x, a: torch.linalg.matrix_power(x[0], a["n"]),
     "einsum": lambda x, a: torch.einsum(a["equation"], x),
     "sum": reduced(torch.sum),
     "mean": reduced(torch.mean),
@@ -318,6 +399,15 @@ ops = {
     "argmax": lambda x, a: x[0].argmax(a["dim"], a["keepdim"]).double(),
     "argmin": lambda x, a: x[0].argmin(a["dim"], a["keepdim"]).double(),
     "argsort": lambda x, a: x[0].argsort(a["dim"], a["descending"]).double(),
+    "searchsorted": lambda x, a: torch.searchsorted(x[0].detach(), x[1].detach(), right=a["right"]).double(),
+    "unique": unique,
+    "median": median,
+    "quantile": quantile,
+    "nonzero": lambda x, a: torch.nonzero(x[0]).double(),
+    "repeat_interleave": lambda x, a: x[0].repeat_interleave(x[1], a["dim"]),
+    "scatter": scatter,
+    "scatter_reduce": lambda x, a: x[0].scatter_reduce(a["dim"], x[1], x[2], a["reduce"],
+                                                       include_self=a["include_self"]),
     "scatter_add": lambda x, a: x[0].scatter_add(a["dim"], x[1], x[2]),
     "index_add": lambda x, a: x[0].index_add(a["dim"], x[1], x[2]),
     "index_put": lambda x, a: x[0].index_put(tuple(x[2:]), x[1], a["accumulate"]),
@@ -325,6 +415,12 @@ ops = {
     "one_hot": lambda x, a: F.one_hot(x[0], a["num_classes"]).double(),
     "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
     "cumprod": lambda x, a: torch.cumprod(x[0], a["dim"]),
+    "logcumsumexp": logcumsumexp,
+    "cummax": lambda x, a: with_indices(torch.cummax(x[0], a["dim"])),
+    "cummin": lambda x, a: with_indices(torch.cummin(x[0], a["dim"])),
+    "normalize": lambda x, a: F.normalize(x[0], a["p"], a["dim"], a["eps"]),
+    "cosine_similarity": cosine_similarity,
+    "cdist": cdist,
     "softmax": lambda x, a: torch.softmax(x[0], a["dim"]),
     "log_softmax": lambda x, a: torch.log_softmax(x[0], a["dim"]),
     "layer_norm": lambda x, a: layer_norm(x[0], a, x[1], x[2]),

@@ -4,6 +4,8 @@
 #include <limits>
 #include <tuple>
 
+#include <gtest/gtest.h>
+
 #include "../common/call.hpp"
 #include "../common/draw.hpp"
 #include "../common/naive.hpp"
@@ -320,8 +322,54 @@ Op index_op() {
   return op;
 }
 
+Op repeat_interleave_op() {
+  Op op{"indexing.repeat_interleave"};
+  const auto sample = [](const Shape& shape, int dim, std::size_t axis, const Ids& repeats) {
+    std::vector<std::size_t> from;
+    for (std::size_t i = 0; i < shape[axis]; ++i)
+      from.insert(from.end(), static_cast<std::size_t>(repeats.data()[repeats.size() == 1 ? 0 : i]), i);
+    return make_case(
+        {shape}, [=](const auto& x) { return xgrad::repeat_interleave(x[0], repeats, dim); },
+        naive::taken(naive::with(shape, axis, from.size()), [=](Shape at) {
+          at[axis] = from[at[axis]];
+          return at;
+        }));
+  };
+  op.cases = {sample({4}, 0, 0, ids_of({4}, {2, 0, 1, 3})), sample({2, 3}, -1, 1, ids_of({}, {2})),
+              sample({2, 3}, 0, 0, ids_of({2}, {0, 3})),    sample({3, 2, 2}, 1, 1, ids_of({1}, {2})),
+              sample({2, 3}, 0, 0, ids_of({}, {0})),        sample({0, 3}, 1, 1, ids_of({3}, {1, 2, 0}))};
+  op.cases.push_back(make_case(
+      {{2, 2}}, [](const auto& x) { return xgrad::repeat_interleave(x[0], 2); },
+      [](const std::vector<Array<double>>& x) {
+        return naive::generated({8}, [&](const Shape& at) { return x[0].data()[at[0] / 2]; });
+      }));
+  op.cases.push_back(make_case(
+      {{}}, [](const auto& x) { return xgrad::repeat_interleave(x[0], 2, 0); },
+      [](const std::vector<Array<double>>& x) { return naive::filled({2}, x[0]()); }));
+  op.large = {sample(plane, 0, 0, ids_of({}, {3})), sample(plane, 1, 1, scattered_ids({403}, 4))};
+  const std::string rule =
+      "repeat_interleave: repeats must be one number, or one for each of the 2 elements along axis 0 of x "
+      "(2, "
+      "3), got ";
+  op.errors = {error<IndexError>("repeat_interleave: axis 2 is out of range for x (2, 3)",
+                                 [] { xgrad::repeat_interleave(x(2, 3), 1, 2); }),
+               error<ShapeError>(rule + "(3)",
+                                 [] {
+                                   xgrad::repeat_interleave(x(2, 3), ids_of({3}, {1, 1, 1}), 0);
+                                 }),
+               error<ShapeError>(rule + "(1, 1)",
+                                 [] {
+                                   xgrad::repeat_interleave(x(2, 3), ids_of({1, 1}, {1}), 0);
+                                 }),
+               error<ValueError>("repeat_interleave: repeats must not be negative, got -1", [] {
+                 xgrad::repeat_interleave(x(2, 3), ids_of({2}, {1, -1}), 0);
+               })};
+  return op;
+}
+
 const Rows rows([] {
-  return std::vector<Op>{select_op(), slice_op(), narrow_op(), index_select_op(), gather_op(), index_op()};
+  return std::vector<Op>{select_op(), slice_op(), narrow_op(),           index_select_op(),
+                         gather_op(), index_op(), repeat_interleave_op()};
 });
 
 const Conformance conformance{
@@ -338,6 +386,8 @@ const Conformance conformance{
     {"select", [](const auto& c) { return select(c.x(), c.dim(), c.integer("index")); }},
     {"index_select", [](const auto& c) { return index_select(c.x(), c.dim(), c.ids(1)); }},
     {"gather", [](const auto& c) { return gather(c.x(), c.dim(), c.ids(1)); }},
+    {"repeat_interleave", [](const auto& c) { return repeat_interleave(c.x(), c.ids(1), c.dim()); }},
+    {"nonzero", []<class T>(const Call<T>& c) { return as_numbers<T>(xgrad::nonzero(c.mask(0))); }},
     {"index", [](const auto& c) {
        const auto starts = c.list("starts"), ends = c.list("ends", starts.size()),
                   steps = c.list("steps", starts.size());
@@ -390,6 +440,11 @@ void draw_index_select(Drawing& d) {
   d.call("index_select", {x, index}, {{"dim", dim}});
 }
 
+void draw_repeat_interleave(Drawing& d) {
+  const auto [x, dim, length] = d.cut();
+  d.call("repeat_interleave", {x, d.ids(d.chance(0.5) ? Shape{} : Shape{length}, 3)}, {{"dim", dim}});
+}
+
 void draw_gather(Drawing& d) {
   const auto [x, dim, length] = d.cut();
   if (length == 0) return;
@@ -419,7 +474,16 @@ const Draws draws{{"index", draw_index},
                   {"select", draw_select},
                   {"narrow", draw_narrow},
                   {"slice", draw_slice},
+                  {"repeat_interleave", draw_repeat_interleave},
+                  {"nonzero", [](Drawing& d) { d.call("nonzero", {d.mask(d.shape())}); }},
                   {"index_select", draw_index_select},
                   {"gather", draw_gather}};
+
+TEST(IndexingTest, PlacesOfWhatIsNotZero) {
+  EXPECT_EQ(xgrad::nonzero(mask_of({2, 3}, {0, 1, 0, 0, 1, 1})), ids_of({3, 2}, {0, 1, 1, 1, 1, 2}));
+  EXPECT_EQ(xgrad::nonzero(Variable<float>(Array<float>{nan, 0, -0.0F, 2})), ids_of({2, 1}, {0, 3}));
+  EXPECT_EQ(xgrad::nonzero(mask_of({}, {1})), ids_of({1, 0}, {}));
+  EXPECT_EQ(xgrad::nonzero(mask_of({2, 0}, {})), ids_of({0, 2}, {}));
+}
 
 }  // namespace xgrad_tests::indexing_rows

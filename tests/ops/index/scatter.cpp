@@ -1,15 +1,21 @@
 // What there is to test of putting elements where ids or a mask say.
 #include <xgrad/ops/index/scatter.hpp>
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include <xgrad/autograd/gradcheck.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
 
 #include "../common/call.hpp"
 #include "../common/draw.hpp"
+#include "../common/expect_near.hpp"
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
@@ -235,12 +241,162 @@ Op masked_select_op() {
   return op;
 }
 
+/// What `combine` makes of x, if it is included, and of all elements of src with its position, in order.
+template <class Combine>
+Reference naive_scatter(const ScatterSample& s, bool include_self, const Combine& combine) {
+  return [=](const Arguments& x) {
+    std::vector<std::vector<double>> met(x[0].size());
+    const auto put = [&](const Shape& to, const Shape& from) {
+      met[naive::position(x[0].shape(), to)].push_back(x[1].data()[naive::position(x[1].shape(), from)]);
+    };
+    if (x[0].dimension() == 0) {
+      for (std::size_t i = 0; i < s.index.size(); ++i) met[0].push_back(x[1].data()[i]);
+    } else if (s.index.size() > 0) {
+      for_each_index(s.index.shape(), [&](const Shape& index) {
+        put(with(index, s.axis, static_cast<std::size_t>(at(s.index, index))), index);
+      });
+    }
+    Numbers y = x[0];
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (met[i].empty()) continue;
+      if (include_self) met[i].insert(met[i].begin(), x[0].data()[i]);
+      y.data()[i] = combine(met[i]);
+    }
+    return y;
+  };
+}
+
+double last_of(const std::vector<double>& met) { return met.back(); }
+
+const std::vector<ScatterSample>& scatter_samples() {
+  static const std::vector<ScatterSample> all{
+      {{4}, 0, ids_of({3}, {3, 0, 3}), {3}, 0},
+      {{2, 3}, 1, ids_of({2, 4}, {0, 2, 2, 1, 1, 1, 1, 1}), {2, 4}, 1},
+      {{3, 2}, 0, ids_of({2, 2}, {2, 0, 2, 2}), {3, 4}, 0},
+      {{2, 3, 2}, -1, ids_of({1, 2, 3}, {1, 0, 0, 1, 1, 1}), {2, 2, 3}, 2},
+      {{2, 3}, 0, ids_of({0, 3}, {}), {2, 3}, 0},
+      {{}, -1, ids_of({2}, {0, 0}), {3}, 0}};
+  return all;
+}
+
+Op scatter_op() {
+  Op op{"scatter.scatter"};
+  const auto sample = [](const ScatterSample& s) {
+    return make_case(
+        {s.x, s.src}, [s](const auto& x) { return xgrad::scatter(x[0], s.dim, s.index, x[1]); },
+        naive_scatter(s, false, last_of));
+  };
+  for (const ScatterSample& s : scatter_samples()) op.cases.push_back(sample(s));
+  op.cases.push_back(make_case(
+      {{2, 3}},
+      [](const auto& x) {
+        return xgrad::scatter(x[0], 1, ids_of({2, 1}, {2, 0}), 0.5);
+      },
+      [](const Arguments& x) {
+        Numbers y = x[0];
+        y(0, 2) = y(1, 0) = 0.5;
+        return y;
+      }));
+  for (const std::size_t axis : {0, 1}) {
+    op.large.push_back(late_case({plane, plane}, [sample, axis] {
+      return sample({plane, static_cast<int>(axis), scattered_ids(plane, plane[axis]), plane, axis});
+    }));
+  }
+  op.errors = {
+      error<IndexError>("scatter: axis 2 is out of range for x (2, 3)",
+                        [] {
+                          xgrad::scatter(x(2, 3), 2, ids_of({1, 1}, {0}), x(1, 1));
+                        }),
+      error<IndexError>("scatter: index must be in [0, 2), got -1",
+                        [] {
+                          xgrad::scatter(x(2, 3), 0, ids_of({1, 1}, {-1}), x(1, 1));
+                        }),
+      error<ShapeError>("scatter: index must be no longer than src, and no longer than x except along "
+                        "axis 0, got x (2, 3), index (1, 2) and src (1, 1)",
+                        [] {
+                          xgrad::scatter(x(2, 3), 0, ids_of({1, 2}, {0, 0}), x(1, 1));
+                        })};
+  return op;
+}
+
+struct NaiveReduction {
+  xgrad::ScatterReduction reduce;
+  double (*combine)(const std::vector<double>&);
+};
+
+double sum_of(const std::vector<double>& met) { return std::accumulate(met.begin(), met.end(), 0.0); }
+
+const std::vector<NaiveReduction>& naive_reductions() {
+  using enum xgrad::ScatterReduction;
+  static const std::vector<NaiveReduction> all{
+      {sum, sum_of},
+      {prod,
+       [](const std::vector<double>& met) {
+         return std::accumulate(met.begin(), met.end(), 1.0, std::multiplies<>());
+       }},
+      {mean, [](const std::vector<double>& met) { return sum_of(met) / static_cast<double>(met.size()); }},
+      {amax, [](const std::vector<double>& met) { return *std::max_element(met.begin(), met.end()); }},
+      {amin, [](const std::vector<double>& met) { return *std::min_element(met.begin(), met.end()); }}};
+  return all;
+}
+
+Op scatter_reduce_op() {
+  Op op{"scatter.scatter_reduce"};
+  const auto sample = [](const ScatterSample& s, const NaiveReduction& naive, bool include_self) {
+    return make_case(
+        {s.x, s.src},
+        [s, reduce = naive.reduce, include_self](const auto& x) {
+          return xgrad::scatter_reduce(x[0], s.dim, s.index, x[1], reduce, {.include_self = include_self});
+        },
+        naive_scatter(s, include_self, naive.combine));
+  };
+  for (const NaiveReduction& naive : naive_reductions()) {
+    for (const bool include_self : {true, false}) {
+      for (const ScatterSample& s : scatter_samples()) op.cases.push_back(sample(s, naive, include_self));
+    }
+    op.large.push_back(late_case({plane, plane}, [sample, naive] {
+      return sample({plane, 1, scattered_ids(plane, plane[1]), plane, 1}, naive, true);
+    }));
+  }
+  op.errors = {
+      error<IndexError>(
+          "scatter_reduce: index must be in [0, 2), got 2",
+          [] {
+            xgrad::scatter_reduce(x(2, 3), 0, ids_of({1, 1}, {2}), x(1, 1), xgrad::ScatterReduction::amax);
+          }),
+      error<ShapeError>(
+          "scatter_reduce: index must be no longer than src, and no longer than x except "
+          "along axis 0, got x (2, 3), index (1, 2) and src (1, 1)",
+          [] {
+            xgrad::scatter_reduce(x(2, 3), 0, ids_of({1, 2}, {0, 0}), x(1, 1), xgrad::ScatterReduction::sum);
+          })};
+  return op;
+}
+
+xgrad::ScatterReduction reduction_of(const std::string& name) {
+  const std::vector<std::string> names = {"sum", "prod", "mean", "amax", "amin"};
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) throw ValueError("scatter_reduce: there is no reduction '" + name + "'");
+  return static_cast<xgrad::ScatterReduction>(found - names.begin());
+}
+
 const Rows rows([] {
-  return std::vector<Op>{scatter_add_op(), index_add_op(), index_put_op(), masked_select_op()};
+  return std::vector<Op>{scatter_add_op(),   index_add_op(), index_put_op(),
+                         masked_select_op(), scatter_op(),   scatter_reduce_op()};
 });
 
 const Conformance conformance{
     {"scatter_add", [](const auto& c) { return scatter_add(c.x(), c.dim(), c.ids(1), c.x(2)); }},
+    {"scatter",
+     [](const auto& c) {
+       return c.has_attr("value") ? scatter(c.x(), c.dim(), c.ids(1), c.scalar("value"))
+                                  : scatter(c.x(), c.dim(), c.ids(1), c.x(2));
+     }},
+    {"scatter_reduce",
+     [](const auto& c) {
+       return scatter_reduce(c.x(), c.dim(), c.ids(1), c.x(2), reduction_of(c.text("reduce")),
+                             {.include_self = c.flag("include_self")});
+     }},
     {"index_add",
      [](const auto& c) { return index_add(c.x(), c.dim(), c.ids(1), c.x(2) * c.number("alpha", 1)); }},
     {"index_put",
@@ -263,6 +419,48 @@ void draw_scatter_add(Drawing& d) {
   shape[static_cast<std::size_t>(dim < 0 ? dim + std::ssize(shape) : dim)] = 1 + d.length();
   if (xgrad::element_count(shape) == 0) return;  // PyTorch's second derivative refuses it
   d.call("scatter_add", {x, d.ids(shape, length), d.numbers(shape)}, {{"dim", dim}});
+}
+
+/// Places along the axis that differ: PyTorch says nothing of several elements with one.
+void draw_scatter(Drawing& d) {
+  const auto [x, dim, length] = d.cut();
+  if (length == 0) return;
+  Shape shape = d.shape(x);
+  const auto axis = static_cast<std::size_t>(dim < 0 ? dim + std::ssize(shape) : dim);
+  const std::vector<std::ptrdiff_t> order = d.order(length);
+  shape[axis] = 1 + d.below(length);
+  if (xgrad::element_count(shape) == 0) return;
+  Ids index = Ids::from_shape(shape);
+  for_each_index(shape, [&](const Shape& place) { at(index, place) = order[place[axis]]; });
+  const Name places = d.leaf({{{}, std::move(index)}});
+  if (d.chance(0.3)) {
+    d.call("scatter", {x, places}, {{"dim", dim}, {"value", 0.5}});
+  } else {
+    d.call("scatter", {x, places, d.numbers(shape)}, {{"dim", dim}});
+  }
+}
+
+/// Of products PyTorch has no second derivative where an element is 0.
+void draw_scatter_reduce(Drawing& d) {
+  const auto [drawn_x, dim, length] = d.cut();
+  if (length == 0) return;
+  const std::string reduce = d.one_of<std::string>({"sum", "prod", "mean", "amax", "amin"});
+  const bool is_product = reduce == "prod";
+  const Name x = is_product ? d.within(drawn_x, {0.5, 1.5}) : drawn_x;
+  Shape shape = d.shape(x);
+  shape[static_cast<std::size_t>(dim < 0 ? dim + std::ssize(shape) : dim)] = 1 + d.length();
+  if (xgrad::element_count(shape) == 0) return;
+  const Name src = is_product ? d.within(d.numbers(shape), {0.5, 1.5}) : d.numbers(shape);
+  if (reduce == "amax" || reduce == "amin") {
+    std::vector<double> all(d.value(x).storage().begin(), d.value(x).storage().end());
+    all.insert(all.end(), d.value(src).storage().begin(), d.value(src).storage().end());
+    std::sort(all.begin(), all.end());
+    const double near = all.size() > 1000 ? 1e-5 : 1e-2;
+    for (std::size_t i = 1; i < all.size(); ++i)
+      if (all[i] - all[i - 1] < near) return;
+  }
+  d.call("scatter_reduce", {x, d.ids(shape, length), src},
+         {{"dim", dim}, {"reduce", reduce}, {"include_self", d.chance(0.5)}});
 }
 
 void draw_index_add(Drawing& d) {
@@ -310,10 +508,9 @@ void draw_one_hot(Drawing& d) {
          {{"num_classes", static_cast<std::ptrdiff_t>(classes)}});
 }
 
-const Draws draws{{"scatter_add", draw_scatter_add},
-                  {"index_add", draw_index_add},
-                  {"index_put", draw_index_put},
-                  {"masked_select", draw_masked_select},
+const Draws draws{{"scatter", draw_scatter},         {"scatter_reduce", draw_scatter_reduce},
+                  {"scatter_add", draw_scatter_add}, {"index_add", draw_index_add},
+                  {"index_put", draw_index_put},     {"masked_select", draw_masked_select},
                   {"one_hot", draw_one_hot}};
 
 TEST(ScatterTest, WhatIsReplacedLeavesNoNan) {
@@ -325,6 +522,33 @@ TEST(ScatterTest, WhatIsReplacedLeavesNoNan) {
   EXPECT_EQ(v.grad().value()(1), 3);
   EXPECT_EQ(v.grad().value()(2), 0);
   EXPECT_EQ(v.grad().value()(3), 2);
+}
+
+TEST(ScatterTest, EqualExtremesShareTheGradientEvenly) {
+  const Variable<double> x(Array<double>{2, 3, 0}, true), src(Array<double>{2, 2, nan}, true);
+  const Ids index = ids_of({3}, {0, 0, 2});
+  for (const bool include_self : {true, false}) {
+    const Variable<double> y =
+        scatter_reduce(x, 0, index, src, xgrad::ScatterReduction::amax, {.include_self = include_self});
+    expect_near(y.value(), Array<double>{2, 3, nan}, 0, "amax");
+    const auto grads = grad(sum(y), {x, src});
+    const double share = include_self ? 1.0 / 3 : 0.5;
+    expect_near(grads[0].value(), Array<double>{include_self ? share : 0, 1, 0}, 1e-15, "dx");
+    expect_near(grads[1].value(), Array<double>{share, share, 1}, 1e-15, "dsrc");
+  }
+}
+
+TEST(ScatterTest, DerivativesOfProductsAreRightBesideZeros) {
+  const Variable<double> x(Array<double>{2, 3, 0}, true), src(Array<double>{0, 5, 0, 7}, true);
+  const auto f = [](const std::vector<Variable<double>>& in) {
+    return scatter_reduce(in[0], 0, ids_of({4}, {0, 0, 2, 2}), in[1], xgrad::ScatterReduction::prod);
+  };
+  EXPECT_EQ(f({x, src}).value(), (Array<double>{0, 3, 0}));
+  const auto grads = grad(sum(f({x, src})), {x, src});
+  EXPECT_EQ(grads[0].value(), (Array<double>{0, 1, 0}));
+  EXPECT_EQ(grads[1].value(), (Array<double>{10, 0, 0, 0}));
+  EXPECT_TRUE(xgrad::gradcheck(f, {x, src}));
+  EXPECT_TRUE(xgrad::gradgradcheck(f, {x, src}));
 }
 
 TEST(ScatterTest, OneHot) {

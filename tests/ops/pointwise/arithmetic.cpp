@@ -133,6 +133,28 @@ Op scaled_add_op() {
               naive::binary([](double a, double b) { return a - 3 * b; }))};
 }
 
+Op lerp_op() {
+  Op op{"arithmetic.lerp"};
+  const auto f = [](const auto& x) { return xgrad::lerp(x[0], x[1], x[2]); };
+  const Reference reference = [](const std::vector<Array<double>>& x) {
+    return Array<double>(x[0] + x[2] * (x[1] - x[0]));
+  };
+  op.cases = make_cases(
+      {{{2, 3}, {2, 3}, {2, 3}}, {{2, 3}, {3}, {}}, {{3}, {2, 1}, {4, 1, 1}}, {{}, {}, {}}, {{0}, {1}, {}}},
+      f, reference);
+  op.cases.push_back(make_case(
+      {{2, 3}, {3}}, [](const auto& x) { return xgrad::lerp(x[0], x[1], 0.25); },
+      naive::binary([](double a, double b) { return 0.75 * a + 0.25 * b; })));
+  op.large = make_cases({{plane, plane, {403}}}, f, reference);
+  op.errors = {error<ShapeError>("lerp: shapes must broadcast, got start (2, 3) and end (4)",
+                                 [] { xgrad::lerp(x(2, 3), x(4), x(3)); }),
+               error<ShapeError>("lerp: shapes must broadcast, got start (2) and end (3)",
+                                 [] { xgrad::lerp(x(2), x(3), 0.5); }),
+               error<ShapeError>("lerp: shapes must broadcast, got start and end (2, 3) and weight (2)",
+                                 [] { xgrad::lerp(x(2, 3), x(3), x(2)); })};
+  return op;
+}
+
 const Rows rows([] {
   return std::vector<Op>{
       add_op(),
@@ -147,7 +169,11 @@ const Rows rows([] {
           [](double a, double b) { return std::max(a, b); }),
       arithmetic_op(
           "arithmetic", "minimum", [](const auto& x) { return xgrad::minimum(x[0], x[1]); },
-          [](double a, double b) { return std::min(a, b); })};
+          [](double a, double b) { return std::min(a, b); }),
+      arithmetic_op(
+          "arithmetic", "hypot", [](const auto& x) { return xgrad::hypot(x[0], x[1]); },
+          [](double a, double b) { return std::hypot(a, b); }, away_from_zero, away_from_zero),
+      lerp_op()};
 });
 
 /// f, which is add or sub, with attrs.alpha times the second operand.
@@ -170,7 +196,11 @@ const Conformance conformance{
        return pow(c.x(), c.is_ids(1) ? Variable<T>(xt::cast<T>(c.ids(1))) : c.x(1));
      }},
     {"maximum", [](const auto& c) { return maximum(c.x(), second(c)); }},
-    {"minimum", [](const auto& c) { return minimum(c.x(), second(c)); }}};
+    {"minimum", [](const auto& c) { return minimum(c.x(), second(c)); }},
+    {"hypot", [](const auto& c) { return hypot(c.x(), second(c)); }},
+    {"lerp", [](const auto& c) {
+       return c.size() == 2 ? lerp(c.x(), c.x(1), c.scalar("weight")) : lerp(c.x(), c.x(1), c.x(2));
+     }}};
 
 Draw scaled_draw(const char* op) {
   return {op, [op](Drawing& d) {
@@ -198,7 +228,19 @@ Draw extreme_draw(const char* op) {
           }};
 }
 
-const Draws draws{arithmetic_draw("add"),
+void draw_lerp(Drawing& d) {
+  const auto [a, b] = broadcasting(d);
+  if (d.chance(0.3)) {
+    d.call("lerp", {a, b}, {{"weight", d.uniform(-1, 2)}});
+  } else {
+    const Name& wide = d.rank(a) > d.rank(b) ? a : b;
+    d.call("lerp", {a, b, d.numbers(d.narrowed(d.shape(wide)))});
+  }
+}
+
+const Draws draws{arithmetic_draw("hypot", positive, positive),
+                  {"lerp", draw_lerp},
+                  arithmetic_draw("add"),
                   arithmetic_draw("sub"),
                   scaled_draw("add"),
                   scaled_draw("sub"),
@@ -253,6 +295,16 @@ TEST(ArithmeticTest, ThePowerZeroIsOneWithoutAGradient) {
   const Variable<float> y = pow(x, 0);
   EXPECT_EQ(y.value(), (Array<float>{1, 1, 1, 1}));
   EXPECT_EQ(gradients(y, {x})[0].value(), (Array<float>{0, 0, 0, 0}));
+}
+
+TEST(ArithmeticTest, HypotNeitherOverflowsNorHasAGradientAtTheOrigin) {
+  const Variable<float> a(Array<float>{3, 0, 3e38F, 1e-40F, -inf, nan}, true),
+      b(Array<float>{-4, 0, 1e38F, 0, 1, 1}, true);
+  expect_near(hypot(a, b).value(), Array<float>{5, 0, 3.1622777e38F, 1e-40F, inf, nan}, 1e-7, "hypot");
+  const auto dx = gradients(hypot(a, b), {a, b});
+  expect_near(dx[0].value(), Array<float>{0.6F, 0, 0.9486833F, 1, nan, nan}, 1e-6, "da");
+  expect_near(dx[1].value(), Array<float>{-0.8F, 0, 0.3162278F, 0, 0, nan}, 1e-6, "db");
+  EXPECT_EQ(hypot(Variable<float>(3.0f), 4).item(), 5);
 }
 
 TEST(ArithmeticTest, MaximumAndMinimumKeepNan) {

@@ -17,6 +17,8 @@ const Rows rows("arithmetic", [](const Sizes& s) -> std::vector<Row> {
       {"minimum", {{s.flat}, {s.flat}}, [](auto& a) { return minimum(a[0], a[1]); }},
       {"add a row", {{s.matrix}, {s.row}}, [](auto& a) { return add(a[0], a[1]); }},
       {"add a column", {{s.matrix}, {{s.rows, 1}}}, [](auto& a) { return add(a[0], a[1]); }},
+      {"hypot", {{s.flat}, {s.flat}}, [](auto& a) { return hypot(a[0], a[1]); }},
+      {"lerp", {{s.flat}, {s.flat}, {s.flat}}, [](auto& a) { return lerp(a[0], a[1], a[2]); }},
   };
 });
 

@@ -75,8 +75,28 @@ Op clamp_op() {
   op.cases.push_back(make_case(
       {{7}}, [](const auto& x) { return xgrad::clamp(x[0], {}, 0.25); },
       naive::map([](double x) { return std::min(x, 0.25); })));
+  const auto between = [](double x, double low, double high) { return std::min(std::max(x, low), high); };
+  const Reference reference = [between](const std::vector<Array<double>>& x) {
+    return naive::generated(naive::stretched(x[0].shape(), naive::stretched(x[1].shape(), x[2].shape())),
+                            [&](const Shape& index) {
+                              return between(naive::at(x[0], index), naive::at(x[1], index),
+                                             naive::at(x[2], index));
+                            });
+  };
+  const Range low{-1.5, -0.5, 0}, high{0.5, 1.5, 0};
+  for (const Case& one : make_cases(
+           {{{2, 3}, {{2, 3}, low}, {{3}, high}}, {{5, 3}, {{3}, low}, {Shape{}, high}}},
+           [](const auto& x) { return xgrad::clamp(x[0], x[1], x[2]); }, reference))
+    op.cases.push_back(one);
+  op.cases.push_back(make_case(
+      {{4, 3}, {3}}, [](const auto& x) { return xgrad::clamp(x[0], x[1]); },
+      naive::binary([](double x, double low) { return std::max(x, low); })));
   op.errors = {
-      error<ValueError>("clamp: at least one bound must be given", [] { xgrad::clamp(x(2), {}, {}); })};
+      error<ValueError>("clamp: at least one bound must be given", [] { xgrad::clamp(x(2), {}, {}); }),
+      error<ShapeError>("clamp: shapes must broadcast, got x (2) and low (3)",
+                        [] { xgrad::clamp(x(2), x(3)); }),
+      error<ShapeError>("clamp: shapes must broadcast, got x and low (3) and high (2)",
+                        [] { xgrad::clamp(x(1), x(3), x(2)); })};
   return op;
 }
 
@@ -151,7 +171,10 @@ const Conformance conformance{
     {"elu", [](const auto& c) { return elu(c.x(), c.scalar("alpha")); }},
     {"log_sigmoid", [](const auto& c) { return log_sigmoid(c.x()); }},
     {"softplus", [](const auto& c) { return softplus(c.x(), c.scalar("beta"), c.scalar("threshold")); }},
-    {"clamp", [](const auto& c) { return clamp(c.x(), c.bound("min"), c.bound("max")); }}};
+    {"clamp", [](const auto& c) {
+       if (c.size() > 1) return clamp(c.x(), c.optional(1), c.optional(2));
+       return clamp(c.x(), c.bound("min"), c.bound("max"));
+     }}};
 
 void draw_gelu(Drawing& d) {
   d.call("gelu", {d.numbers()}, {{"approximate", d.one_of<std::string>({"none", "tanh"})}});
@@ -184,7 +207,17 @@ void draw_clamp(Drawing& d) {
          {{"min", has_low ? Attr::Value(low) : nullptr}, {"max", has_high ? Attr::Value(high) : nullptr}});
 }
 
-const Draws draws{elementwise_draw("exp", {-3, 3}),
+void draw_clamp_between(Drawing& d) {
+  const Name x = d.numbers();
+  const Name low = d.within(d.numbers(d.narrowed(d.shape(x))), {-2, -0.1}),
+             high = d.within(d.numbers(d.narrowed(d.shape(x))), {0.1, 2});
+  for (const Name& bound : {low, high})
+    if (!d.is_clear_of(0, d.result("sub", {x, bound}))) return;
+  d.call("clamp", {x, low, d.chance(0.2) ? Name() : high});
+}
+
+const Draws draws{{"clamp", draw_clamp_between},
+                  elementwise_draw("exp", {-3, 3}),
                   elementwise_draw("log", positive),
                   elementwise_draw("sqrt", positive),
                   elementwise_draw("rsqrt", positive),
@@ -244,6 +277,17 @@ TEST(ElementwiseTest, ANanBoundOfClampIsPyTorchs) {
   expect(clamp(x, nan, 0), {nan, nan, nan});
   expect(clamp(x, nan), {1, 2, nan});
   expect(clamp(x, {}, nan), {1, 2, nan});
+}
+
+TEST(ElementwiseTest, ClampBetweenArraysIsThatOfPyTorch) {
+  const Variable<double> x(Array<double>{1, 2, 3, nan, 1, 0, 5, 4}, true),
+      low(Array<double>{2, 2, 1, 1, nan, 3, 3, nan}, true), high(Array<double>{3, 3, 2, 4, 4, 1, 1, 1}, true);
+  const Variable<double> y = clamp(x, low, high);
+  expect_near(y.value(), Array<double>{2, 2, 2, nan, nan, 1, 1, nan}, 0, "clamp");
+  const auto grads = grad(sum(y), {x, low, high});
+  expect_near(grads[0].value(), Array<double>{0, 1, 0, 1, 0, 0, 0, 0}, 0, "dx");
+  expect_near(grads[1].value(), Array<double>{1, 0, 0, 0, 1, 0, 0, 1}, 0, "dlow");
+  expect_near(grads[2].value(), Array<double>{0, 0, 1, 0, 0, 1, 1, 0}, 0, "dhigh");
 }
 
 /// From seeds of ones, by the kernel and by the ops that a recorded backward is made of.

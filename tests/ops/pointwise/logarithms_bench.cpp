@@ -13,6 +13,7 @@ const Rows rows("logarithms", [](const Sizes& s) -> std::vector<Row> {
       {"log2", {positive(s.flat)}, [](auto& a) { return log2(a[0]); }},
       {"log10", {positive(s.flat)}, [](auto& a) { return log10(a[0]); }},
       {"xlogy", {{s.flat}, positive(s.flat)}, [](auto& a) { return xlogy(a[0], a[1]); }},
+      {"logaddexp", {{s.flat}, {s.flat}}, [](auto& a) { return logaddexp(a[0], a[1]); }},
   };
 });
 

@@ -25,6 +25,16 @@ Op fmod_op() {
   return op;
 }
 
+/// As fmod_op, on either side of 0.
+Op remainder_op() {
+  const auto f = [](const auto& x) { return xgrad::remainder(x[0], x[1]); };
+  const auto reference = [](double a, double b) { return a - b * std::floor(a / b); };
+  Op op = arithmetic_op("rounding", "remainder", f, reference, {2.05, 2.3}, {7, 7.9});
+  op.cases.push_back(make_case({{{2, 3}, {-5.9, -5.1}}, {{3}, {2.05, 2.5}}}, f, naive::binary(reference)));
+  op.cases.push_back(make_case({{{2, 3}, {5.1, 5.9}}, {{3}, {-2.5, -2.05}}}, f, naive::binary(reference)));
+  return op;
+}
+
 const Rows rows([] {
   return std::vector<Op>{elementwise_op(
                              "rounding", "floor", [](const auto& x) { return xgrad::floor(x[0]); },
@@ -41,7 +51,8 @@ const Rows rows([] {
                          elementwise_op(
                              "rounding", "sign", [](const auto& x) { return xgrad::sign(x[0]); },
                              [](double x) { return x < 0 ? -1.0 : 1.0; }, {-5, 5, 0.01}),
-                         fmod_op()};
+                         fmod_op(),
+                         remainder_op()};
 });
 
 const Conformance conformance{{"floor", [](const auto& c) { return floor(c.x()); }},
@@ -49,7 +60,8 @@ const Conformance conformance{{"floor", [](const auto& c) { return floor(c.x());
                               {"round", [](const auto& c) { return round(c.x()); }},
                               {"trunc", [](const auto& c) { return trunc(c.x()); }},
                               {"sign", [](const auto& c) { return sign(c.x()); }},
-                              {"fmod", [](const auto& c) { return fmod(c.x(), second(c)); }}};
+                              {"fmod", [](const auto& c) { return fmod(c.x(), second(c)); }},
+                              {"remainder", [](const auto& c) { return remainder(c.x(), second(c)); }}};
 
 /// Whether no element is so near to a jump, at integers plus `part`, that in float or in a finite difference
 /// it could be on the other side. One that is there could, too.
@@ -72,21 +84,25 @@ void draw_sign(Drawing& d) {
   d.call("sign", {x});
 }
 
-void draw_fmod(Drawing& d) {
-  if (d.chance(0.3)) {
-    const Name x = d.numbers();
-    const double other = d.one_of({1.7, -2.5, 10.0});
-    if (is_clear_of_jumps(d.result("div", {x}, {{"other", other}}), 0))
-      d.call("fmod", {x}, {{"other", other}});
-    return;
-  }
-  const auto [a, b] = broadcasting(d);
-  const Name divisor = d.within(b, {0.5, 3});
-  if (is_clear_of_jumps(d.result("div", {a, divisor}), 0)) d.call("fmod", {a, divisor});
+/// fmod or remainder, whose quotient is clear of whole numbers.
+Draw remainder_draw(const char* op) {
+  return {op, [op](Drawing& d) {
+            if (d.chance(0.3)) {
+              const Name x = d.numbers();
+              const double other = d.one_of({1.7, -2.5, 10.0});
+              if (is_clear_of_jumps(d.result("div", {x}, {{"other", other}}), 0))
+                d.call(op, {x}, {{"other", other}});
+              return;
+            }
+            const auto [a, b] = broadcasting(d);
+            const Name divisor = d.within(b, {0.5, 3});
+            if (is_clear_of_jumps(d.result("div", {a, divisor}), 0)) d.call(op, {a, divisor});
+          }};
 }
 
-const Draws draws{rounding_draw("floor", 0), rounding_draw("ceil", 0), rounding_draw("round", 0.5),
-                  rounding_draw("trunc", 0), {"sign", draw_sign},      {"fmod", draw_fmod}};
+const Draws draws{rounding_draw("floor", 0),  rounding_draw("ceil", 0), rounding_draw("round", 0.5),
+                  rounding_draw("trunc", 0),  {"sign", draw_sign},      remainder_draw("fmod"),
+                  remainder_draw("remainder")};
 
 TEST(RoundingTest, HalvesGoToTheEvenInteger) {
   const Variable<float> x(Array<float>{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997F, 8388609, -3e9});
@@ -117,6 +133,16 @@ TEST(RoundingTest, TheRemainderHasTheSignOfItsFirstOperand) {
   EXPECT_EQ(grads[0].value(), (Array<double>{1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(grads[1].value(), (Array<double>{-1, 1, 1, 0, -inf, -inf}));
   EXPECT_EQ(fmod(7, Variable<double>(4.0)).item(), 3);
+}
+
+TEST(RoundingTest, TheRemainderOfPythonHasTheSignOfItsSecondOperand) {
+  const Variable<double> a(Array<double>{5, -5, 5, 1, inf, 1, -1, 0}, true),
+      b(Array<double>{3, 3, -3, inf, 2, 0, inf, -2}, true);
+  expect_near(remainder(a, b).value(), Array<double>{2, 1, -1, 1, nan, nan, inf, 0}, 0, "remainder");
+  const auto grads = grad(sum(remainder(a, b)), {a, b});
+  EXPECT_EQ(grads[0].value(), (Array<double>{1, 1, 1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(grads[1].value(), (Array<double>{-1, 2, 2, 0, -inf, -inf, 0, 0}));
+  EXPECT_EQ(remainder(Variable<double>(-7.0), 4).item(), 1);
 }
 
 }  // namespace xgrad_tests::rounding_rows

@@ -13,6 +13,7 @@ const Rows rows("rounding", [](const Sizes& s) -> std::vector<Row> {
       {"trunc", {{s.flat}}, [](auto& a) { return trunc(a[0]); }},
       {"sign", {{s.flat}}, [](auto& a) { return sign(a[0]); }},
       {"fmod", {{s.flat}, positive(s.flat)}, [](auto& a) { return fmod(a[0], a[1]); }},
+      {"remainder", {{s.flat}, positive(s.flat)}, [](auto& a) { return remainder(a[0], a[1]); }},
   };
 });
 

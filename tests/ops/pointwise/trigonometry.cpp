@@ -40,7 +40,16 @@ const Rows rows([] {
           [](double x) { return std::sinh(x); }),
       elementwise_op(
           "trigonometry", "cosh", [](const auto& x) { return xgrad::cosh(x[0]); },
-          [](double x) { return std::cosh(x); })};
+          [](double x) { return std::cosh(x); }),
+      elementwise_op(
+          "trigonometry", "asinh", [](const auto& x) { return xgrad::asinh(x[0]); },
+          [](double x) { return std::asinh(x); }, {-20, 20, 0}),
+      elementwise_op(
+          "trigonometry", "acosh", [](const auto& x) { return xgrad::acosh(x[0]); },
+          [](double x) { return std::acosh(x); }, {1.2, 9, 0}),
+      elementwise_op(
+          "trigonometry", "atanh", [](const auto& x) { return xgrad::atanh(x[0]); },
+          [](double x) { return std::atanh(x); }, {-0.8, 0.8, 0})};
 });
 
 const Conformance conformance{{"sin", [](const auto& c) { return sin(c.x()); }},
@@ -51,13 +60,24 @@ const Conformance conformance{{"sin", [](const auto& c) { return sin(c.x()); }},
                               {"atan", [](const auto& c) { return atan(c.x()); }},
                               {"atan2", [](const auto& c) { return atan2(c.x(), second(c)); }},
                               {"sinh", [](const auto& c) { return sinh(c.x()); }},
-                              {"cosh", [](const auto& c) { return cosh(c.x()); }}};
+                              {"cosh", [](const auto& c) { return cosh(c.x()); }},
+                              {"asinh", [](const auto& c) { return asinh(c.x()); }},
+                              {"acosh", [](const auto& c) { return acosh(c.x()); }},
+                              {"atanh", [](const auto& c) { return atanh(c.x()); }}};
 
-const Draws draws{elementwise_draw("sin", {-30, 30}),          elementwise_draw("cos", {-30, 30}),
-                  elementwise_draw("tan", {-1.2, 1.2}),        elementwise_draw("asin", {-0.9, 0.9}),
-                  elementwise_draw("acos", {-0.9, 0.9}),       elementwise_draw("atan"),
-                  arithmetic_draw("atan2", {-5, 5}, positive), arithmetic_draw("atan2", positive, {-5, 5}),
-                  elementwise_draw("sinh", {-3, 3}),           elementwise_draw("cosh", {-3, 3})};
+const Draws draws{elementwise_draw("asinh", {-30, 30}),
+                  elementwise_draw("acosh", {1.2, 9}),
+                  elementwise_draw("atanh", {-0.8, 0.8}),
+                  elementwise_draw("sin", {-30, 30}),
+                  elementwise_draw("cos", {-30, 30}),
+                  elementwise_draw("tan", {-1.2, 1.2}),
+                  elementwise_draw("asin", {-0.9, 0.9}),
+                  elementwise_draw("acos", {-0.9, 0.9}),
+                  elementwise_draw("atan"),
+                  arithmetic_draw("atan2", {-5, 5}, positive),
+                  arithmetic_draw("atan2", positive, {-5, 5}),
+                  elementwise_draw("sinh", {-3, 3}),
+                  elementwise_draw("cosh", {-3, 3})};
 
 TEST(TrigonometryTest, LargeAnglesAreReducedExactly) {
   const Variable<double> x(Array<double>{1e6, -1e15, 1e22, 1e300});
@@ -108,6 +128,20 @@ TEST(TrigonometryTest, Atan2KnowsTheQuadrantAndNumbers) {
               "atan2");
   EXPECT_DOUBLE_EQ(atan2(Variable<double>(2.0), 0).item(), right);
   EXPECT_DOUBLE_EQ(atan2(0, Variable<double>(-2.0)).item(), M_PI);
+}
+
+TEST(TrigonometryTest, InverseHyperbolicFunctionsEndWhereTheirsDo) {
+  const Variable<double> x(Array<double>{1, -1, 0, 2, -2, inf, nan}, true);
+  const double asinh_1 = 0.881373587019543, asinh_2 = 1.4436354751788103;
+  expect_near(asinh(x).value(), Array<double>{asinh_1, -asinh_1, 0, asinh_2, -asinh_2, inf, nan}, 1e-15,
+              "asinh");
+  expect_near(acosh(x).value(), Array<double>{0, nan, nan, 1.3169578969248166, nan, inf, nan}, 1e-15,
+              "acosh");
+  expect_near(atanh(x).value(), Array<double>{inf, -inf, 0, nan, nan, nan, nan}, 1e-15, "atanh");
+  expect_near(grad(sum(acosh(x)), {x})[0].value(),
+              Array<double>{inf, nan, nan, 1 / std::sqrt(3), nan, 0, nan}, 1e-15, "acosh's gradient");
+  expect_near(grad(sum(atanh(x)), {x})[0].value(), Array<double>{inf, inf, 1, nan, nan, nan, nan}, 1e-15,
+              "atanh's gradient");
 }
 
 }  // namespace xgrad_tests::trigonometry_rows

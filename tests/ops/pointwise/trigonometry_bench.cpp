@@ -16,6 +16,9 @@ const Rows rows("trigonometry", [](const Sizes& s) -> std::vector<Row> {
       {"atan2", {{s.flat}, {s.flat}}, [](auto& a) { return atan2(a[0], a[1]); }},
       {"sinh", {{s.flat}}, [](auto& a) { return sinh(a[0]); }},
       {"cosh", {{s.flat}}, [](auto& a) { return cosh(a[0]); }},
+      {"asinh", {{s.flat}}, [](auto& a) { return asinh(a[0]); }},
+      {"acosh", {{s.flat, 1.1, 9}}, [](auto& a) { return acosh(a[0]); }},
+      {"atanh", {{s.flat, -0.9, 0.9}}, [](auto& a) { return atanh(a[0]); }},
   };
 });
 

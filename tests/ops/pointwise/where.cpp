@@ -1,12 +1,18 @@
 // What there is to test of where.
 #include <xgrad/ops/pointwise/where.hpp>
 
+#include <limits>
 #include <tuple>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/ops/reduce/reductions.hpp>
 
 #include "../common/call.hpp"
 #include "../common/draw.hpp"
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
+#include "../common/pointwise.hpp"
 
 namespace xgrad_tests::where_rows {
 
@@ -46,9 +52,17 @@ Op where_op() {
   return op;
 }
 
-const Rows rows([] { return std::vector<Op>{where_op()}; });
+const Rows rows([] {
+  return std::vector<Op>{where_op(),
+                         elementwise_op(
+                             "where", "nan_to_num", [](const auto& x) { return xgrad::nan_to_num(x[0]); },
+                             [](double x) { return x; })};
+});
 
-const Conformance conformance{{"where", [](const auto& c) { return where(c.mask(0), c.x(1), c.x(2)); }}};
+const Conformance conformance{
+    {"where", [](const auto& c) { return where(c.mask(0), c.x(1), c.x(2)); }},
+    {"nan_to_num",
+     [](const auto& c) { return nan_to_num(c.x(), c.scalar("nan"), c.bound("posinf"), c.bound("neginf")); }}};
 
 void draw_where(Drawing& d) {
   const auto [a, b] = broadcasting(d);
@@ -56,6 +70,26 @@ void draw_where(Drawing& d) {
   d.call("where", {d.mask(d.narrowed(d.shape(wide))), a, b});
 }
 
-const Draws draws{{"where", draw_where}};
+/// Of numbers, and of a constant divided by 0.
+void draw_nan_to_num(Drawing& d) {
+  Name x = d.numbers();
+  if (d.chance(0.5)) {
+    const Shape shape = d.shape(x);
+    const Name none = drawn(d, "div", {d.constant(shape), d.constant(shape, {0, 0})});
+    x = drawn(d, "where", {d.mask(shape), x, none});
+  }
+  d.call("nan_to_num", {x}, {{"nan", 1.5}, {"posinf", d.one_of({2.0, 3.0})}, {"neginf", -2.0}});
+}
+
+const Draws draws{{"where", draw_where}, {"nan_to_num", draw_nan_to_num}};
+
+TEST(WhereTest, WhatIsNoNumberIsReplacedWithoutAGradient) {
+  const Variable<float> x(Array<float>{1, nan, inf, -inf}, true);
+  const float most = std::numeric_limits<float>::max();
+  EXPECT_EQ(nan_to_num(x).value(), (Array<float>{1, 0, most, -most}));
+  const Variable<float> y = nan_to_num(x, 5, 6, -7);
+  EXPECT_EQ(y.value(), (Array<float>{1, 5, 6, -7}));
+  EXPECT_EQ(grad(sum(y), {x})[0].value(), (Array<float>{1, 0, 0, 0}));
+}
 
 }  // namespace xgrad_tests::where_rows

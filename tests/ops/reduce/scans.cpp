@@ -1,8 +1,10 @@
 // What there is to test of the running sums and products.
 #include <xgrad/ops/reduce/scans.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -85,10 +87,30 @@ const Rows rows([] {
   Op products = scan_op(
       "cumprod", [](const auto& x, int dim) { return xgrad::cumprod(x, dim); },
       [](double a, double b) { return a * b; }, {0.9999, 1.0001});
-  return std::vector<Op>{std::move(sums), std::move(products)};
+  Op logarithms = scan_op(
+      "logcumsumexp", [](const auto& x, int dim) { return xgrad::logcumsumexp(x, dim); },
+      [](double a, double b) { return std::log(std::exp(a) + std::exp(b)); }, {-2, 2});
+  // of 70001 terms, the reference's own rounding is more than a difference shows
+  logarithms.large.erase(logarithms.large.begin() + 3);
+  Op largest = scan_op(
+      "cummax", [](const auto& x, int dim) { return xgrad::cummax(x, dim).values; },
+      [](double a, double b) { return std::max(a, b); }, {-2, 2});
+  Op smallest = scan_op(
+      "cummin", [](const auto& x, int dim) { return xgrad::cummin(x, dim).values; },
+      [](double a, double b) { return std::min(a, b); }, {-2, 2});
+  return std::vector<Op>{std::move(sums), std::move(products), std::move(logarithms), std::move(largest),
+                         std::move(smallest)};
 });
 
-const Conformance conformance{{"cumsum", [](const auto& c) { return cumsum(c.x(), c.dim()); }},
+template <class T>
+Results<T> both(const xgrad::Ranked<T>& ranked) {
+  return {ranked.values, as_numbers<T>(ranked.indices)};
+}
+
+const Conformance conformance{{"logcumsumexp", [](const auto& c) { return logcumsumexp(c.x(), c.dim()); }},
+                              {"cummax", [](const auto& c) { return both(cummax(c.x(), c.dim())); }},
+                              {"cummin", [](const auto& c) { return both(cummin(c.x(), c.dim())); }},
+                              {"cumsum", [](const auto& c) { return cumsum(c.x(), c.dim()); }},
                               {"cumprod", [](const auto& c) { return cumprod(c.x(), c.dim()); }}};
 
 void draw_cumsum(Drawing& d) {
@@ -103,7 +125,59 @@ void draw_cumprod(Drawing& d) {
   d.call("cumprod", {x}, {{"dim", d.axis(x)}});
 }
 
-const Draws draws{{"cumsum", draw_cumsum}, {"cumprod", draw_cumprod}};
+void draw_logcumsumexp(Drawing& d) {
+  const Name x = d.within(d.numbers(), {-20, 20});
+  d.call("logcumsumexp", {x}, {{"dim", d.axis(x)}});
+}
+
+/// Of elements that are clear of each other.
+Draw extreme_draw(const char* op) {
+  return {op, [op](Drawing& d) {
+            const Name x = d.numbers();
+            std::vector<double> sorted(d.value(x).storage().begin(), d.value(x).storage().end());
+            std::sort(sorted.begin(), sorted.end());
+            const double near = sorted.size() > 1000 ? 1e-5 : 1e-2;
+            for (std::size_t i = 1; i < sorted.size(); ++i)
+              if (sorted[i] - sorted[i - 1] < near) return;
+            d.call(op, {x}, {{"dim", d.axis(x)}}, 2);
+          }};
+}
+
+const Draws draws{{"cumsum", draw_cumsum},
+                  {"cumprod", draw_cumprod},
+                  {"logcumsumexp", draw_logcumsumexp},
+                  extreme_draw("cummax"),
+                  extreme_draw("cummin")};
+
+TEST(ScansTest, OfEqualElementsTheLastIsTheExtreme) {
+  for (const std::size_t columns : {1, 3}) {
+    Array<float> elements = Array<float>::from_shape({7, columns});
+    const float column[] = {1, 1, nan, 2, nan, 3, inf};
+    for (std::size_t i = 0; i < elements.size(); ++i) elements.data()[i] = column[i / columns];
+    const Variable<float> x(elements, true);
+    const auto largest = cummax(x, 0), smallest = cummin(x, 0);
+    const std::int64_t places[] = {0, 1, 2, 2, 4, 4, 4};
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      EXPECT_EQ(largest.indices.data()[i], places[i / columns]);
+      EXPECT_EQ(smallest.indices.data()[i], places[i / columns]);
+    }
+    EXPECT_EQ(grad(sum(largest.values), {x})[0].value()(4, 0), 3);
+  }
+  EXPECT_EQ(cummin(Variable<float>(Array<float>{2, 2, 3, -0.0F, 0}), 0).indices,
+            ids_of({5}, {0, 1, 1, 3, 4}));
+}
+
+TEST(ScansTest, LogarithmsOfSumsNeitherOverflowNorVanish) {
+  const Variable<float> x(Array<float>{-inf, -inf, -1000, 1000, 1000, -inf}, true);
+  const Variable<float> y = logcumsumexp(x, 0);
+  const float ln_2 = 0.6931472F;
+  EXPECT_EQ(y.value(), (Array<float>{-inf, -inf, -1000, 1000, 1000 + ln_2, 1000 + ln_2}));
+  const Variable<float> dx = grad(sum(y), {x}, {.create_graph = true})[0];
+  const Array<float> expected{0, 0, 1, 2, 1, 0};
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(dx.value()(i), expected(i), 1e-4) << i;
+  const Array<float> second = grad(sum(dx * dx), {x})[0].value();
+  for (const float element : second.storage()) EXPECT_TRUE(std::isfinite(element));
+}
 
 TEST(ScansTest, GradientsOfProductsAreRightBesideZeros) {
   const Variable<double> x(Array<double>{2, 0, 3, 0, 5}, true);

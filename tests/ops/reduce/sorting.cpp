@@ -185,6 +185,27 @@ Op topk_op() {
   return op;
 }
 
+/// Each element times its place among the distinct ones.
+Op unique_op() {
+  Op op{"sorting.unique"};
+  const auto f = []<class T>(const Inputs<T>& x) {
+    return x[0] * Variable<T>(Array<T>(xt::cast<T>(xgrad::unique(x[0]).inverse)));
+  };
+  const Reference reference = [](const Arguments& x) {
+    std::vector<double> sorted(x[0].storage().begin(), x[0].storage().end());
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    Numbers y = x[0];
+    for (double& element : y.storage())
+      element *=
+          static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), element) - sorted.begin());
+    return y;
+  };
+  op.cases = make_cases({{{5}}, {{2, 3}}, {{}}, {{0}}, {{2, 0}}, {{3, 4, 5}}}, f, reference);
+  op.large.push_back(late_case({{2, 101}}, [f, reference] { return make_case({}, f, reference); }));
+  return op;
+}
+
 const Rows rows([] {
   return std::vector<Op>{
       extreme_op(
@@ -195,7 +216,7 @@ const Rows rows([] {
           "min",
           [](const auto& x, int dim, bool keepdim) { return xgrad::min(x, dim, {.keepdim = keepdim}); },
           false),
-      sort_op(), topk_op()};
+      sort_op(), topk_op(), unique_op()};
 });
 
 template <class T>
@@ -221,8 +242,18 @@ const Conformance conformance{
        return as_numbers<T>(c.has_attr("dim") ? argmin(c.x(), c.dim(), {.keepdim = c.flag("keepdim")})
                                               : argmin(c.x()));
      }},
-    {"argsort", []<class T>(const Call<T>& c) {
+    {"argsort",
+     []<class T>(const Call<T>& c) {
        return as_numbers<T>(argsort(c.x(), c.dim(), {.descending = c.flag("descending")}));
+     }},
+    {"searchsorted",
+     []<class T>(const Call<T>& c) {
+       return as_numbers<T>(searchsorted(c.x(), c.x(1), {.right = c.flag("right")}));
+     }},
+    {"unique", []<class T>(const Call<T>& c) {
+       const auto found = unique(c.x());
+       return Results<T>{Variable<T>(found.values), as_numbers<T>(found.inverse),
+                         as_numbers<T>(found.counts)};
      }}};
 
 /// Whether no two elements are so near to each other that rounding could change their order.
@@ -259,7 +290,26 @@ std::vector<Attr> topk_attrs(Drawing& d, std::size_t length) {
   return {{"k", static_cast<std::ptrdiff_t>(1 + d.below(length))}, {"largest", d.chance(0.5)}};
 }
 
-const Draws draws{sorting_draw("max", 2, keepdim_attr),       sorting_draw("min", 2, keepdim_attr),
+/// In rows that sort gives, or one row.
+void draw_searchsorted(Drawing& d) {
+  const Name x = d.numbers(1);
+  if (!is_apart(d.value(x))) return;
+  Shape shape = d.shape(x);
+  shape.back() = 1 + d.length();
+  const Name values = d.numbers(shape);
+  const std::vector<Name> sorted =
+      d.call("sort", {x}, {{"dim", std::ptrdiff_t{-1}}, {"descending", false}}, 2);
+  d.call("searchsorted", {sorted[0], values}, {{"right", d.chance(0.5)}});
+}
+
+/// Of few whole numbers.
+void draw_unique(Drawing& d) {
+  const Name x = drawn(d, "round", {d.within(d.numbers(), {0.6, 1.4})});
+  d.call("unique", {x}, {}, 3);
+}
+
+const Draws draws{{"searchsorted", draw_searchsorted},        {"unique", draw_unique},
+                  sorting_draw("max", 2, keepdim_attr),       sorting_draw("min", 2, keepdim_attr),
                   sorting_draw("sort", 2, descending_attr),   sorting_draw("topk", 2, topk_attrs),
                   sorting_draw("argmax", 1, keepdim_attr),    sorting_draw("argmin", 1, keepdim_attr),
                   sorting_draw("argsort", 1, descending_attr)};
@@ -322,6 +372,49 @@ TEST(SortingTest, IndicesOfTiesAndNansComeInOrder) {
       check_indices<double>(shape, dim);
     }
   }
+}
+
+TEST(SortingTest, SearchesAreThoseOfPyTorch) {
+  const Variable<float> row(Array<float>{1, 2, nan}), x(Array<float>{nan, 3, 2});
+  EXPECT_EQ(searchsorted(row, x), ids_of({3}, {3, 3, 1}));
+  EXPECT_EQ(searchsorted(row, x, {.right = true}), ids_of({3}, {3, 3, 3}));
+  EXPECT_EQ(searchsorted(row, Variable<float>(2.0f)), ids_of({}, {1}));
+  EXPECT_EQ(searchsorted(row, Variable<float>(Array<float>{{0, 1.5}, {2, 9}})), ids_of({2, 2}, {0, 1, 1, 3}));
+  const Variable<float> rows(Array<float>{{1, 2, 2}, {4, 5, 6}});
+  EXPECT_EQ(searchsorted(rows, Variable<float>(Array<float>{{2, 0}, {2, 5}})), ids_of({2, 2}, {1, 0, 0, 1}));
+  EXPECT_EQ(searchsorted(Variable<float>(Array<float>::from_shape({0})), x), ids_of({3}, {0, 0, 0}));
+  const std::string rule =
+      "searchsorted: sorted must have one axis, or all axes of values but the last, got ";
+  EXPECT_EQ(message_of<ShapeError>([&] { searchsorted(rows, x); }), rule + "sorted (2, 3) and values (3)");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              searchsorted(rows, Variable<float>(Array<float>::from_shape({3, 2})));
+            }),
+            rule + "sorted (2, 3) and values (3, 2)");
+  EXPECT_EQ(message_of<ShapeError>([&] { searchsorted(Variable<float>(1.0f), x); }),
+            rule + "sorted () and values (3)");
+}
+
+TEST(SortingTest, ManySearchesAreTheSameInSeveralThreads) {
+  const KeepNumThreads keep;
+  const Variable<double> row(far_apart({5000}));
+  const auto sorted = sort(row).values;
+  for (const std::size_t threads : {1, 3}) {
+    xgrad::set_num_threads(threads);
+    const Ids found = searchsorted(sorted, row);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      ASSERT_EQ(sorted.value()(static_cast<std::size_t>(found(i))), row.value()(i));
+  }
+}
+
+TEST(SortingTest, DistinctElementsAreThoseOfPyTorch) {
+  const auto found = unique(Variable<float>(Array<float>{3, 1, nan, 1, nan, -0.0F, 0}));
+  EXPECT_EQ(found.values.size(), 5u);
+  EXPECT_EQ(found.values(0), 0);
+  EXPECT_EQ(found.values(1), 1);
+  EXPECT_EQ(found.values(2), 3);
+  EXPECT_TRUE(std::isnan(found.values(3)) && std::isnan(found.values(4)));
+  EXPECT_EQ(found.inverse, ids_of({7}, {2, 1, 3, 1, 4, 0, 0}));
+  EXPECT_EQ(found.counts, ids_of({5}, {2, 2, 1, 1, 1}));
 }
 
 TEST(SortingTest, IndicesOfAllElements) {
