@@ -126,27 +126,23 @@ Variable<T> put(const Variable<T>& x, const Places& places, const Variable<T>& v
                    });
 }
 
-/// Throws ShapeError, in the name of `op`, unless the index fits between x and src, of this shape.
-void check_scattered(const char* op, const MiddleAxis& m, const Shape& x, const Shape& index,
-                     const Shape& src) {
-  const Shape whole = with_an_axis(x), part = with_an_axis(index), given = with_an_axis(src);
-  bool fits = part.size() == whole.size() && part.size() == given.size();
-  for (std::size_t k = 0; fits && k < part.size(); ++k)
-    fits = part[k] <= given[k] && (k == m.axis || part[k] <= whole[k]);
-  const bool is_empty = std::find(index.begin(), index.end(), std::size_t{0}) != index.end();
-  if (fits || is_empty) return;
-  detail::fail<ShapeError>(op, ": index must be no longer than src, and no longer than x except along axis ",
-                           m.axis, ", got x ", x, ", index ", index, " and src ", src);
-}
-
-/// The elements of src that the index has a position for.
+/// The elements of src that the index has a position for. Throws ShapeError, in the name of `op`, unless the
+/// index, if it has elements, fits between x and src.
 template <class T>
 Variable<T> scattered_part(const char* op, const MiddleAxis& m, const Shape& x, const Ids& index,
                            const Variable<T>& src) {
-  check_scattered(op, m, x, index.shape(), src.shape());
-  const Shape part = with_an_axis(index.shape()), given = with_an_axis(src.shape());
+  if (index.size() == 0) return src;
+  const Shape whole = with_an_axis(x), part = with_an_axis(index.shape()), given = with_an_axis(src.shape());
+  bool fits = part.size() == whole.size() && part.size() == given.size();
+  for (std::size_t k = 0; fits && k < part.size(); ++k)
+    fits = part[k] <= given[k] && (k == m.axis || part[k] <= whole[k]);
+  if (!fits) {
+    detail::fail<ShapeError>(op,
+                             ": index must be no longer than src, and no longer than x except along axis ",
+                             m.axis, ", got x ", x, ", index ", index.shape(), " and src ", src.shape());
+  }
   Variable<T> y = src;
-  for (std::size_t k = 0; index.size() > 0 && k < part.size(); ++k) {
+  for (std::size_t k = 0; k < part.size(); ++k) {
     if (part[k] != given[k]) y = narrow(y, static_cast<int>(k), 0, static_cast<std::ptrdiff_t>(part[k]));
   }
   return y;
