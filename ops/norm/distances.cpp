@@ -1,5 +1,9 @@
 #include "distances.hpp"
 
+#include "../../graph/fused.hpp"
+#include "../../kernels/rows/distances.hpp"
+#include "../detail/kernel_grads.hpp"
+#include "../linalg/detail/matrices.hpp"
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/broadcast.hpp"
 #include "../pointwise/elementwise.hpp"
@@ -7,6 +11,42 @@
 #include "../shape/shapes.hpp"
 
 namespace xgrad {
+namespace {
+
+/// The norms of all differences of rows, by single ops.
+template <class T>
+Variable<T> norms_of_differences(const Variable<T>& a, const Variable<T>& b, T p) {
+  return norm(unsqueeze(a, -2) - unsqueeze(b, -3), p, {-1});
+}
+
+/// Those with p = 2, of rows in equal batches.
+template <class T>
+Variable<T> euclidean(const Variable<T>& a, const Variable<T>& b) {
+  const std::size_t n = a.shape(-2), m = b.shape(-2), k = a.shape(-1),
+                    batches = detail::matrix_count(a.shape());
+  Variable<T> y = detail::empty<T>(detail::matrices(detail::batch_axes(a.shape()), n, m), "cdist");
+  for (std::size_t i = 0; i < batches; ++i) {
+    kernels::distances(detail::data(a) + i * n * k, detail::data(b) + i * m * k, m, k,
+                       detail::data(y) + i * n * m, n);
+  }
+  return fused<T>(
+      ops::cdist, std::move(y), Inputs(a, b), Attributes(), Saved(Output()),
+      [](const Variable<T>& a, const Variable<T>& b) { return norms_of_differences(a, b, T{2}); },
+      [=](const Variable<T>& dy, Needs needs, const Variable<T>& a, const Variable<T>& b,
+          const Variable<T>& y) -> Grads<T, 2> {
+        auto grads = detail::empty_grads<T, 2>(needs);
+        T *const da = detail::data_if_needed(grads[0]), *const db = detail::data_if_needed(grads[1]);
+        for (std::size_t i = 0; i < batches; ++i) {
+          const T *const slopes = detail::data(dy) + i * n * m, *const lengths = detail::data(y) + i * n * m,
+                         *const u = detail::data(a) + i * n * k, *const v = detail::data(b) + i * m * k;
+          if (da != nullptr) kernels::distances_grad(slopes, lengths, m, 1, u, v, m, k, da + i * n * k, n);
+          if (db != nullptr) kernels::distances_grad(slopes, lengths, 1, m, v, u, n, k, db + i * m * k, m);
+        }
+        return grads;
+      });
+}
+
+}  // namespace
 
 template <class T>
 Variable<T> normalize(const Variable<T>& x, Int dim, NormalizeOptions options) {
@@ -30,7 +70,9 @@ Variable<T> cdist(const Variable<T>& a, const Variable<T>& b, std::type_identity
                              b.shape());
   }
   if (!(p >= 0)) detail::fail<ValueError>("cdist: p must not be negative, got ", p);
-  return norm(unsqueeze(a, -2) - unsqueeze(b, -3), p, {-1});
+  if (p != 2) return norms_of_differences(a, b, p);
+  const auto [left, right] = detail::in_common_batch("cdist", a, b);
+  return euclidean(left, right);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                   \

@@ -528,6 +528,7 @@ std::vector<LargeCase<T>> large_cases() {
     const xgrad::Ids ids = xgrad::randint(0, static_cast<std::int64_t>(shape[0]), {11, 191});
     add("embedding", {shape}, [ids](V x) { return embedding(ids, x[0]); });
   }
+  add("cdist", {{517, 19}, {403, 19}}, [](V x) { return cdist(x[0], x[1] + 3); });
   add("permute", {{7, 60, 6, 67}}, [](V x) { return permute(x[0], {0, 2, 1, 3}); });
   add("permute, transposing", {{60, 7, 6, 67}}, [](V x) { return permute(x[0], {1, 3, 2, 0}); });
   add("matmul", {{37, 40, 33}, {37, 33, 45}}, [](V x) { return matmul(x[0], x[1]); });

@@ -102,8 +102,9 @@ Op cdist_op() {
           });
         });
   };
-  op.cases = {sample({2, 3}, {4, 3}, 2),    sample({2, 3}, {4, 3}, 1),   sample({2, 3}, {4, 3}, 3),
-              sample({5, 2, 3}, {4, 3}, 2), sample({2, 3}, {1, 3}, inf), sample({0, 3}, {4, 3}, 2)};
+  op.cases = {sample({2, 3}, {4, 3}, 2),    sample({2, 3}, {4, 3}, 1),          sample({2, 3}, {4, 3}, 3),
+              sample({5, 2, 3}, {4, 3}, 2), sample({2, 1, 2, 3}, {3, 4, 3}, 2), sample({2, 40}, {3, 40}, 2),
+              sample({2, 3}, {1, 3}, inf),  sample({0, 3}, {4, 3}, 2)};
   op.large = {sample({300, 5}, {200, 5}, 2)};
   op.errors = {
       error<ShapeError>("cdist: a and b must be rows of one length, got a (2, 3) and b (2, 4)",
@@ -156,6 +157,27 @@ TEST(DistancesTest, VectorsShorterThanEpsAreDividedByIt) {
   const auto grads = grad(cosine_similarity(zeros, x, 0), {zeros, x});
   expect_near(grads[0].value(), Array<double>{6e7, -8e7}, 1e-15, "da");
   EXPECT_EQ(grads[1].value(), (Array<double>{0, 0}));
+}
+
+TEST(DistancesTest, RowsFarFromZeroKeepTheirDistance) {
+  const Variable<float> a(Array<float>{{10000, 20000}}, true), b(Array<float>{{10003, 19996}}, true);
+  EXPECT_EQ(cdist(a, b).item(), 5);
+  const auto grads = grad(cdist(a, b), {a, b});
+  expect_near(grads[0].value(), Array<float>{{-0.6F, 0.8F}}, 1e-7, "da");
+  expect_near(grads[1].value(), Array<float>{{0.6F, -0.8F}}, 1e-7, "db");
+}
+
+TEST(DistancesTest, ASquareThatOverflowsIsNotHidden) {
+  const Variable<float> a(Array<float>{{1e30F, 0}}), b(Array<float>{{0, 0}});
+  EXPECT_EQ(cdist(a, b).item(), inf);
+}
+
+TEST(DistancesTest, EqualRowsGetNothingOfAnInfiniteGradient) {
+  const Variable<float> a(Array<float>{{1, 2}}, true), b(Array<float>{{1, 2}, {1, 3}}, true);
+  const Variable<float> seed(Array<float>{{inf, 1}});
+  const auto grads = grad(cdist(a, b), {a, b}, {.seed = seed});
+  EXPECT_EQ(grads[0].value(), (Array<float>{{0, -1}}));
+  EXPECT_EQ(grads[1].value(), (Array<float>{{0, 0}, {0, 1}}));
 }
 
 TEST(DistancesTest, DistancesAreThoseOfPyTorch) {
