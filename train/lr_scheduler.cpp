@@ -6,6 +6,8 @@
 namespace xgrad {
 namespace {
 
+constexpr double pi = 3.14159265358979323846;
+
 double checked_factor(const char* scheduler, const char* name, double factor) {
   if (!(factor >= 0 && factor <= 1)) {
     detail::fail<ValueError>(scheduler, ": ", name, " must be in [0, 1], got ", factor);
@@ -55,7 +57,7 @@ Rule<T> cosine_rule(std::size_t T_max, double eta_min) {
   const double half_period = checked_count("CosineAnnealingLR", "T_max", T_max);
   detail::checked_rate("CosineAnnealingLR", "eta_min", eta_min);
   return [=](double base, std::size_t epoch, std::size_t) {
-    const double angle = 3.14159265358979323846 * static_cast<double>(epoch) / half_period;
+    const double angle = pi * static_cast<double>(epoch) / half_period;
     return eta_min + (base - eta_min) * (1 + std::cos(angle)) / 2;
   };
 }
@@ -67,6 +69,87 @@ Rule<T> step_rule(std::size_t step_size, double gamma) {
   return [=](double base, std::size_t epoch, std::size_t) {
     const std::size_t steps = epoch / step_size;
     return base * std::pow(gamma, static_cast<double>(steps));
+  };
+}
+
+template <class T>
+Rule<T> multi_step_rule(std::vector<std::size_t> milestones, double gamma) {
+  detail::checked_rate("MultiStepLR", "gamma", gamma);
+  std::sort(milestones.begin(), milestones.end());
+  return [gamma, milestones = std::move(milestones)](double base, std::size_t epoch, std::size_t) {
+    const auto next = std::upper_bound(milestones.begin(), milestones.end(), epoch);
+    return base * std::pow(gamma, static_cast<double>(next - milestones.begin()));
+  };
+}
+
+template <class T>
+Rule<T> exponential_rule(double gamma) {
+  detail::checked_rate("ExponentialLR", "gamma", gamma);
+  return [gamma](double base, std::size_t epoch, std::size_t) {
+    return base * std::pow(gamma, static_cast<double>(epoch));
+  };
+}
+
+template <class T>
+Rule<T> polynomial_rule(std::size_t total_iters, double power) {
+  const double total = checked_count("PolynomialLR", "total_iters", total_iters);
+  detail::checked_rate("PolynomialLR", "power", power);
+  return [=](double base, std::size_t epoch, std::size_t) {
+    return base * std::pow(1 - static_cast<double>(std::min(epoch, total_iters)) / total, power);
+  };
+}
+
+template <class T>
+Rule<T> warm_restarts_rule(std::size_t T_0, const WarmRestartsOptions& options) {
+  constexpr const char* name = "CosineAnnealingWarmRestarts";
+  const double first = checked_count(name, "T_0", T_0);
+  const double growth = checked_count(name, "T_mult", options.T_mult);
+  return [=, eta_min = detail::checked_rate(name, "eta_min", options.eta_min)](double base, std::size_t epoch,
+                                                                               std::size_t) {
+    double since = static_cast<double>(epoch), period = first;
+    if (growth == 1) since = std::fmod(since, period);
+    for (; since >= period; period *= growth) since -= period;
+    return eta_min + (base - eta_min) * (1 + std::cos(pi * since / period)) / 2;
+  };
+}
+
+/// From `start` to `end` as `share` goes from 0 to 1.
+double annealed(AnnealStrategy strategy, double start, double end, double share) {
+  if (strategy == AnnealStrategy::linear) return (end - start) * share + start;
+  return end + (start - end) / 2 * (std::cos(pi * share) + 1);
+}
+
+template <class T>
+Rule<T> one_cycle_rule(const Optimizer<T>& optimizer, std::vector<double> max_lrs, std::size_t total_steps,
+                       const OneCycleLROptions& options) {
+  constexpr const char* name = "OneCycleLR";
+  if (max_lrs.size() != optimizer.group_count()) {
+    detail::fail<ValueError>("OneCycleLR: there must be a max_lr for each of ", optimizer.group_count(),
+                             " groups, got ", max_lrs.size());
+  }
+  for (const double max_lr : max_lrs) detail::checked_rate(name, "max_lr", max_lr);
+  const double total = checked_count(name, "total_steps", total_steps);
+  checked_factor(name, "pct_start", options.pct_start);
+  for (const auto& [factor, what] : {std::pair{options.div_factor, "div_factor"},
+                                     std::pair{options.final_div_factor, "final_div_factor"}}) {
+    if (!(factor > 0) || std::isinf(factor))
+      detail::fail<ValueError>("OneCycleLR: ", what, " must be finite and above 0, got ", factor);
+  }
+  const double top = options.pct_start * total - 1, bottom = options.three_phase ? 2 * top : total - 1;
+  return [=, max_lrs = std::move(max_lrs)](double, std::size_t epoch, std::size_t group) {
+    if (epoch > total_steps)
+      detail::fail<ValueError>("OneCycleLR: there are ", total_steps, " steps, got ", epoch);
+    const auto step = static_cast<double>(epoch);
+    const double highest = max_lrs[group], first = highest / options.div_factor,
+                 last = first / options.final_div_factor;
+    const auto between = [&](double from, double to, double start, double end) {
+      const double share = to == from ? 1 : (step - from) / (to - from);
+      // Linear annealing goes on below 0 in epoch total_steps.
+      return std::max(annealed(options.anneal_strategy, start, end, share), 0.0);
+    };
+    if (step <= top) return between(0, top, first, highest);
+    if (!options.three_phase) return between(top, bottom, highest, last);
+    return step <= bottom ? between(top, bottom, highest, first) : between(bottom, total - 1, first, last);
   };
 }
 
@@ -200,6 +283,32 @@ StepLR<T>::StepLR(Optimizer<T>& optimizer, std::size_t step_size, double gamma)
     : LRScheduler<T>(optimizer, step_rule<T>(step_size, gamma)) {}
 
 template <class T>
+MultiStepLR<T>::MultiStepLR(Optimizer<T>& optimizer, std::vector<std::size_t> milestones, double gamma)
+    : LRScheduler<T>(optimizer, multi_step_rule<T>(std::move(milestones), gamma)) {}
+
+template <class T>
+ExponentialLR<T>::ExponentialLR(Optimizer<T>& optimizer, double gamma)
+    : LRScheduler<T>(optimizer, exponential_rule<T>(gamma)) {}
+
+template <class T>
+PolynomialLR<T>::PolynomialLR(Optimizer<T>& optimizer, std::size_t total_iters, double power)
+    : LRScheduler<T>(optimizer, polynomial_rule<T>(total_iters, power)) {}
+
+template <class T>
+CosineAnnealingWarmRestarts<T>::CosineAnnealingWarmRestarts(Optimizer<T>& optimizer, std::size_t T_0,
+                                                            WarmRestartsOptions options)
+    : LRScheduler<T>(optimizer, warm_restarts_rule<T>(T_0, options)) {}
+
+template <class T>
+OneCycleLR<T>::OneCycleLR(Optimizer<T>& optimizer, double max_lr, std::size_t total_steps,
+                          OneCycleLROptions options)
+    : OneCycleLR(optimizer, std::vector<double>(optimizer.group_count(), max_lr), total_steps, options) {}
+template <class T>
+OneCycleLR<T>::OneCycleLR(Optimizer<T>& optimizer, const std::vector<double>& max_lrs,
+                          std::size_t total_steps, OneCycleLROptions options)
+    : LRScheduler<T>(optimizer, one_cycle_rule<T>(optimizer, max_lrs, total_steps, options)) {}
+
+template <class T>
 LinearWarmupLR<T>::LinearWarmupLR(Optimizer<T>& optimizer, std::size_t warmup_steps, std::size_t total_steps)
     : LRScheduler<T>(optimizer, linear_warmup_rule<T>(warmup_steps, total_steps)) {}
 
@@ -213,15 +322,20 @@ SequentialLR<T>::SequentialLR(Optimizer<T>& optimizer, const std::vector<LRSched
                               std::vector<std::size_t> milestones)
     : LRScheduler<T>(optimizer, sequential_rule<T>(optimizer, schedulers, std::move(milestones))) {}
 
-#define XGRAD_INSTANTIATE(T)             \
-  template class LRScheduler<T>;         \
-  template class LambdaLR<T>;            \
-  template class ConstantLR<T>;          \
-  template class LinearLR<T>;            \
-  template class CosineAnnealingLR<T>;   \
-  template class StepLR<T>;              \
-  template class LinearWarmupLR<T>;      \
-  template class InverseSquareRootLR<T>; \
+#define XGRAD_INSTANTIATE(T)                     \
+  template class LRScheduler<T>;                 \
+  template class MultiStepLR<T>;                 \
+  template class ExponentialLR<T>;               \
+  template class PolynomialLR<T>;                \
+  template class CosineAnnealingWarmRestarts<T>; \
+  template class OneCycleLR<T>;                  \
+  template class LambdaLR<T>;                    \
+  template class ConstantLR<T>;                  \
+  template class LinearLR<T>;                    \
+  template class CosineAnnealingLR<T>;           \
+  template class StepLR<T>;                      \
+  template class LinearWarmupLR<T>;              \
+  template class InverseSquareRootLR<T>;         \
   template class SequentialLR<T>;
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -104,6 +104,72 @@ class StepLR : public LRScheduler<T> {
   StepLR(Optimizer<T>& optimizer, std::size_t step_size, double gamma = 0.1);
 };
 
+/// lr = base gamma^n, n the number of milestones up to this epoch, in any order; one that is given twice
+/// counts twice. Throws ValueError unless gamma is finite and at least 0.
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.MultiStepLR.html
+template <class T>
+class MultiStepLR : public LRScheduler<T> {
+ public:
+  MultiStepLR(Optimizer<T>& optimizer, std::vector<std::size_t> milestones, double gamma = 0.1);
+};
+
+/// lr = base gamma^epoch. Throws ValueError unless gamma is finite and at least 0.
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ExponentialLR.html
+template <class T>
+class ExponentialLR : public LRScheduler<T> {
+ public:
+  ExponentialLR(Optimizer<T>& optimizer, double gamma);
+};
+
+/// lr = base (1 - epoch / total_iters)^power, then 0. Throws ValueError unless total_iters is at least 1 and
+/// power finite and at least 0.
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.PolynomialLR.html
+template <class T>
+class PolynomialLR : public LRScheduler<T> {
+ public:
+  explicit PolynomialLR(Optimizer<T>& optimizer, std::size_t total_iters = 5, double power = 1);
+};
+
+struct WarmRestartsOptions {
+  detail::ByName by_name = {};
+  std::size_t T_mult = 1;  ///< each period is as many times as long as the one before
+  double eta_min = 0;
+};
+
+/// CosineAnnealingLR that begins again from the base rate after T_0 epochs, T_0 T_mult further ones, and so
+/// on (Loshchilov and Hutter 2016, arXiv:1608.03983). Throws ValueError unless T_0 and T_mult are at least 1
+/// and eta_min finite and at least 0.
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingWarmRestarts.html
+template <class T>
+class CosineAnnealingWarmRestarts : public LRScheduler<T> {
+ public:
+  CosineAnnealingWarmRestarts(Optimizer<T>& optimizer, std::size_t T_0, WarmRestartsOptions options = {});
+};
+
+/// How OneCycleLR goes from one rate to the next.
+enum class AnnealStrategy { cos, linear };
+
+struct OneCycleLROptions {
+  detail::ByName by_name = {};
+  double pct_start = 0.3;  ///< the share of the steps in which the rate rises
+  AnnealStrategy anneal_strategy = AnnealStrategy::cos;
+  double div_factor = 25;         ///< max_lr / the first rate
+  double final_div_factor = 1e4;  ///< the first rate / the last
+  bool three_phase = false;       ///< falls to the first rate as it rose, then to the last
+};
+
+/// One rise to max_lr, of all groups or of each, and one fall over total_steps steps (Smith and Topin 2017,
+/// arXiv:1708.07120), whatever the base rates; PyTorch's with cycle_momentum = false. Throws ValueError for
+/// invalid options, and in an epoch above total_steps.
+/// https://pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.OneCycleLR.html
+template <class T>
+class OneCycleLR : public LRScheduler<T> {
+ public:
+  OneCycleLR(Optimizer<T>& optimizer, double max_lr, std::size_t total_steps, OneCycleLROptions options = {});
+  OneCycleLR(Optimizer<T>& optimizer, const std::vector<double>& max_lrs, std::size_t total_steps,
+             OneCycleLROptions options = {});
+};
+
 /// lr = base epoch / warmup_steps in the first warmup_steps epochs, then decreasing linearly to 0 at
 /// total_steps, and 0 afterwards. Throws ValueError unless total_steps is above warmup_steps.
 /// https://huggingface.co/docs/transformers/main_classes/optimizer_schedules#transformers.get_linear_schedule_with_warmup

@@ -55,7 +55,8 @@ void SGD<T>::step() {
                             .dampening = options.dampening,
                             .weight_decay = options.weight_decay,
                             .nesterov = options.nesterov,
-                            .first = first},
+                            .first = first,
+                            .maximize = options.maximize},
                            detail::data(gradient), detail::mutable_data(parameter),
                            momentum ? velocity->data() : nullptr, parameter.size());
     }
@@ -70,6 +71,7 @@ void SGD<T>::list_options(StateArchive& state, const std::string& prefix, std::s
   state.number(prefix + "dampening", options.dampening);
   state.number(prefix + "weight_decay", options.weight_decay);
   state.number(prefix + "nesterov", options.nesterov);
+  state.flag(prefix + "maximize", options.maximize);
   state.check([&] { checked(options); });
 }
 

@@ -12,6 +12,7 @@ struct SGDOptions {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;  ///< requires a momentum and no dampening
+  bool maximize = false;  ///< -dp for dp
 };
 
 /// Gradient descent with momentum (Sutskever et al. 2013). With g = dp + weight_decay p: velocity = momentum

@@ -77,6 +77,11 @@ void StateArchive::number(const std::string& name, bool& flag) {
   if (*found != 0 && *found != 1) wrong(name, "must be 0 or 1, got " + detail::number_text(*found));
 }
 
+void StateArchive::flag(const std::string& name, bool& flag) {
+  if (loading()) flag = kind_of_entry(*source_, prefix_ + name) != nullptr;
+  if (flag) number(name, flag);
+}
+
 void StateArchive::number(const std::string& name, std::size_t& number, std::uint64_t limit) {
   if (!loading()) {
     if (std::uint64_t{number} > largest_exact) {

@@ -55,6 +55,8 @@ class StateArchive {
   /// Saved if present; after loading, present if it was saved.
   void number(const std::string& name, std::optional<double>& number);
   void number(const std::string& name, bool& flag);
+  /// Saved if true; false after loading a state that has none, as of versions without the option.
+  void flag(const std::string& name, bool& flag);
   /// An integer in [0, limit]. Saving throws ValueError above 2^53, the limit of exact doubles.
   void number(const std::string& name, std::size_t& number, std::uint64_t limit = std::uint64_t{1} << 53);
 

@@ -287,6 +287,11 @@ void training() {
 
 int main(int argc, char** argv) {
   variables_and_gradients();
+  NAdam<float>(parameters, {.decoupled_weight_decay = true});
+  const std::vector<Variable<float>> matrices{Variable<float>(ones<float>({2, 2}), true)};
+  Muon<float>(matrices, {.adjust_lr_fn = MuonAdjustment::match_rms_adamw});
+  OneCycleLR<float>(optimizer, 0.1, 100);
+  CosineAnnealingWarmRestarts<float>(optimizer, 10, {.T_mult = 2});
   making_arrays();
   derivatives_as_calls();
   operations();

@@ -110,18 +110,18 @@ TYPED_TEST(LargeArraysTest, AddScaled) {
 
 TYPED_TEST(LargeArraysTest, StepsOfSgd) {
   using T = TypeParam;
-  for (const kernels::SgdStep& step : {kernels::SgdStep{0.1, 0, 0, 0, false, true},
-                                       {0.1, 0, 0, 0.01, false, false},
-                                       {0.1, 0.9, 0, 0.01, false, true},
-                                       {0.1, 0.9, 0.5, 0.01, false, true},
-                                       {0.1, 0.9, 0.5, 0.01, false, false},
-                                       {0.1, 0.9, 0, 0.01, true, true},
-                                       {0.1, 0.9, 0, 0, true, false}}) {
+  for (const kernels::SgdStep& step : {kernels::SgdStep{0.1, 0, 0, 0, false, true, false},
+                                       {0.1, 0, 0, 0.01, false, false, true},
+                                       {0.1, 0.9, 0, 0.01, false, true, false},
+                                       {0.1, 0.9, 0.5, 0.01, false, true, false},
+                                       {0.1, 0.9, 0.5, 0.01, false, false, true},
+                                       {0.1, 0.9, 0, 0.01, true, true, false},
+                                       {0.1, 0.9, 0, 0, true, false, false}}) {
     for (const std::size_t n : counts) {
       const std::vector<T> g = this->numbers(n), p = this->numbers(n), v = this->numbers(n);
       std::vector<double> expected, velocity;
       for (std::size_t i = 0; i < n; ++i) {
-        const double gradient = g[i] + step.weight_decay * p[i];
+        const double gradient = (step.maximize ? -g[i] : g[i]) + step.weight_decay * p[i];
         velocity.push_back(step.first ? gradient : step.momentum * v[i] + (1 - step.dampening) * gradient);
         const double direction = step.momentum == 0 ? gradient
                                  : step.nesterov    ? gradient + step.momentum * velocity[i]
@@ -140,28 +140,35 @@ TYPED_TEST(LargeArraysTest, StepsOfSgd) {
 
 TYPED_TEST(LargeArraysTest, StepsOfAdam) {
   using T = TypeParam;
-  for (const bool decoupled : {false, true}) {
-    const kernels::AdamStep step{0.1, 0.9, 0.99, 1e-3, 0.02, decoupled, 0.19, 0.0199};
+  using kernels::AdamUpdate;
+  for (const AdamUpdate update :
+       {AdamUpdate::plain, AdamUpdate::largest, AdamUpdate::with_gradient, AdamUpdate::average}) {
+    const bool maximize = update == AdamUpdate::largest;
+    const kernels::AdamStep step{0.9, 0.99, 0.98, 0.02, 0.3, 0.2, 0.141, 1e-3, maximize, update};
     for (const std::size_t n : counts) {
       const std::vector<T> g = this->numbers(n), p = this->numbers(n), m = this->numbers(n),
-                           v = this->numbers(n, 0.1);
-      std::vector<double> expected, first, second;
+                           v = this->numbers(n, 0.1), high = this->numbers(n, 0.1);
+      std::vector<double> expected, first, second, largest;
       for (std::size_t i = 0; i < n; ++i) {
-        const double gradient = g[i] + (decoupled ? 0 : step.weight_decay * p[i]);
+        const double gradient = (maximize ? -g[i] : g[i]) + step.decay * p[i];
         first.push_back(step.beta1 * m[i] + (1 - step.beta1) * gradient);
         second.push_back(step.beta2 * v[i] + (1 - step.beta2) * gradient * gradient);
-        const double shrunk = p[i] * (decoupled ? 1 - step.lr * step.weight_decay : 1);
-        const double denominator = std::sqrt(second[i]) / std::sqrt(step.bias_correction2) + step.eps;
-        expected.push_back(shrunk - step.lr / step.bias_correction1 * first[i] / denominator);
+        largest.push_back(std::max<double>(high[i], second[i]));
+        const double square = update == AdamUpdate::largest ? largest[i] : second[i];
+        const double denominator =
+            update == AdamUpdate::average ? 1 : std::sqrt(square) / step.correction + step.eps;
+        const double from_gradient = update == AdamUpdate::with_gradient ? step.gradient_rate * gradient : 0;
+        expected.push_back(step.shrink * p[i] - (step.rate * first[i] + from_gradient) / denominator);
       }
       this->with_threads([&] {
-        std::vector<T> parameters = p, own_m = m, own_v = v;
+        std::vector<T> parameters = p, own_m = m, own_v = v, own_high = high;
         const auto part = [&](std::size_t begin, std::size_t end) -> kernels::AdamArrays<T> {
           return {step,
                   g.data() + begin,
                   parameters.data() + begin,
                   own_m.data() + begin,
                   own_v.data() + begin,
+                  update == AdamUpdate::largest ? own_high.data() + begin : nullptr,
                   end - begin};
         };
         const std::size_t third = n / 3;
@@ -169,8 +176,43 @@ TYPED_TEST(LargeArraysTest, StepsOfAdam) {
         this->expect_equal(own_m, first, "m");
         this->expect_equal(own_v, second, "v");
         this->expect_equal(parameters, expected, "parameter");
+        if (update == AdamUpdate::largest) this->expect_equal(own_high, largest, "largest");
       });
     }
+  }
+}
+
+TYPED_TEST(LargeArraysTest, StepsOfRmspropAndAdagrad) {
+  using T = TypeParam;
+  const kernels::RmspropStep step{0.1, 0.9, 1e-3, 0.02, 0.8, true};
+  for (const std::size_t n : counts) {
+    const std::vector<T> g = this->numbers(n), p = this->numbers(n), v = this->numbers(n, 1.5),
+                         velocity = this->numbers(n);
+    std::vector<T> mean = this->numbers(n);
+    for (T& one : mean) one /= 4;  // its square is below v
+    std::vector<double> expected, centred, summed;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double gradient = -g[i] + step.weight_decay * p[i];
+      const double square = step.alpha * v[i] + (1 - step.alpha) * gradient * gradient;
+      const double average = step.alpha * mean[i] + (1 - step.alpha) * gradient;
+      const double change = gradient / (std::sqrt(square - average * average) + step.eps);
+      centred.push_back(p[i] - step.lr * (step.momentum * velocity[i] + change));
+      expected.push_back(p[i] - step.lr * gradient / (std::sqrt(square) + step.eps));
+      summed.push_back(p[i] - step.lr * gradient / (std::sqrt(v[i] + gradient * gradient) + step.eps));
+    }
+    this->with_threads([&] {
+      std::vector<T> parameters = p, own_v = v, own_mean = mean, own_velocity = velocity;
+      kernels::rmsprop_step<T>(step, g.data(), parameters.data(), own_v.data(), nullptr, nullptr, n);
+      this->expect_equal(parameters, expected, "parameter");
+      parameters = p, own_v = v;
+      kernels::rmsprop_step(step, g.data(), parameters.data(), own_v.data(), own_mean.data(),
+                            own_velocity.data(), n);
+      this->expect_equal(parameters, centred, "parameter, centred with momentum");
+      parameters = p, own_v = v;
+      kernels::adagrad_step({step.lr, step.eps, step.weight_decay, true}, g.data(), parameters.data(),
+                            own_v.data(), n);
+      this->expect_equal(parameters, summed, "parameter of Adagrad");
+    });
   }
 }
 

@@ -127,12 +127,60 @@ Variable<T> optimized(const Call<T>& c, const Options& options) {
   return parameter.detach();
 }
 
+template <class T>
+bool flag_or_false(const Call<T>& c, const char* name) {
+  return c.has_attr(name) && c.flag(name);
+}
+
 template <class Options, class T>
 Options adam_options(const Call<T>& c) {
-  return {.lr = c.number("lr"),
-          .betas = {c.number("beta1"), c.number("beta2")},
-          .eps = c.number("eps"),
-          .weight_decay = c.number("weight_decay")};
+  Options options{.lr = c.number("lr"),
+                  .betas = {c.number("beta1"), c.number("beta2")},
+                  .eps = c.number("eps"),
+                  .weight_decay = c.number("weight_decay")};
+  options.maximize = flag_or_false(c, "maximize");
+  if constexpr (requires { options.amsgrad; }) options.amsgrad = flag_or_false(c, "amsgrad");
+  if constexpr (requires { options.momentum_decay; }) options.momentum_decay = c.number("momentum_decay");
+  if constexpr (requires { options.decoupled_weight_decay; })
+    options.decoupled_weight_decay = c.flag("decoupled_weight_decay");
+  return options;
+}
+
+/// The rates of epochs 0 to `steps`.
+template <class T>
+Variable<T> scheduled(const Call<T>& c) {
+  xgrad::SGD<T> optimizer({Variable<T>(T{0}, true)}, {.lr = c.number("lr")});
+  std::optional<xgrad::LRScheduler<T>> scheduler;
+  const std::string name = c.text("scheduler");
+  if (name == "MultiStepLR") {
+    const std::vector<std::ptrdiff_t> epochs = c.list("milestones");
+    scheduler = xgrad::MultiStepLR<T>(optimizer, {epochs.begin(), epochs.end()}, c.number("gamma"));
+  } else if (name == "ExponentialLR") {
+    scheduler = xgrad::ExponentialLR<T>(optimizer, c.number("gamma"));
+  } else if (name == "PolynomialLR") {
+    scheduler = xgrad::PolynomialLR<T>(optimizer, c.count("total_iters"), c.number("power"));
+  } else if (name == "CosineAnnealingWarmRestarts") {
+    scheduler = xgrad::CosineAnnealingWarmRestarts<T>(
+        optimizer, c.count("T_0"), {.T_mult = c.count("T_mult"), .eta_min = c.number("eta_min")});
+  } else if (name == "OneCycleLR") {
+    scheduler = xgrad::OneCycleLR<T>(
+        optimizer, c.number("max_lr"), c.count("total_steps"),
+        {.pct_start = c.number("pct_start"),
+         .anneal_strategy = c.text("anneal_strategy") == "linear" ? xgrad::AnnealStrategy::linear
+                                                                  : xgrad::AnnealStrategy::cos,
+         .div_factor = c.number("div_factor"),
+         .final_div_factor = c.number("final_div_factor"),
+         .three_phase = c.flag("three_phase")});
+  } else {
+    throw UnknownOp("xgrad has no scheduler '" + name + "'");
+  }
+  const std::size_t steps = c.count("steps");
+  Array<T> rates = Array<T>::from_shape({steps + 1});
+  for (std::size_t epoch = 0; epoch <= steps; ++epoch) {
+    if (epoch > 0) scheduler->step();
+    rates(epoch) = static_cast<T>(optimizer.lr());
+  }
+  return rates;
 }
 
 template <class T>
@@ -156,7 +204,8 @@ const xgrad_tests::Conformance others{
                                                                .momentum = c.number("momentum"),
                                                                .dampening = c.number("dampening"),
                                                                .weight_decay = c.number("weight_decay"),
-                                                               .nesterov = c.flag("nesterov")});
+                                                               .nesterov = c.flag("nesterov"),
+                                                               .maximize = flag_or_false(c, "maximize")});
      }},
     {"optim_adam",
      []<class T>(const Call<T>& c) {
@@ -193,6 +242,34 @@ Results<T> run_graph(const json& attrs, const std::vector<Value<T>>& inputs, std
     std::vector<Value<T>> arguments;
     for (const json& name : list_entry(node, "in")) arguments.push_back(value(name));
     const auto op = entry_as<std::string>(node, "op");
+    {"optim_nadam",
+     []<class T>(const Call<T>& c) {
+       return optimized<T, xgrad::NAdam<T>>(c, adam_options<xgrad::NAdamOptions>(c));
+     }},
+    {"optim_radam",
+     []<class T>(const Call<T>& c) {
+       return optimized<T, xgrad::RAdam<T>>(c, adam_options<xgrad::RAdamOptions>(c));
+     }},
+    {"optim_rmsprop",
+     []<class T>(const Call<T>& c) {
+       return optimized<T, xgrad::RMSprop<T>>(c,
+                                              xgrad::RMSpropOptions{.lr = c.number("lr"),
+                                                                    .alpha = c.number("alpha"),
+                                                                    .eps = c.number("eps"),
+                                                                    .weight_decay = c.number("weight_decay"),
+                                                                    .momentum = c.number("momentum"),
+                                                                    .centered = c.flag("centered")});
+     }},
+    {"optim_adagrad",
+     []<class T>(const Call<T>& c) {
+       return optimized<T, xgrad::Adagrad<T>>(
+           c, xgrad::AdagradOptions{.lr = c.number("lr"),
+                                    .lr_decay = c.number("lr_decay"),
+                                    .weight_decay = c.number("weight_decay"),
+                                    .initial_accumulator_value = c.number("initial_accumulator_value"),
+                                    .eps = c.number("eps")});
+     }},
+    {"lr_scheduler", [](const auto& c) { return scheduled(c); }},
     const Results<T> results = call<T>(op, Call<T>(std::move(arguments), entry(node, "attrs")), loaded);
     const auto names = entry_as<std::vector<std::string>>(node, "out");
     if (results.size() != names.size()) throw BadEntry(op + " has another number of outputs");

@@ -46,6 +46,24 @@ LRScheduler<double> scheduler_of(const json& test, xgrad::Optimizer<double>& opt
         optimizer, {[](std::size_t epoch) { return std::pow(0.95, static_cast<double>(epoch)); },
                     [](std::size_t epoch) { return 1 / (1 + static_cast<double>(epoch)); }});
   }
+  if (name == "MultiStepLR") return xgrad::MultiStepLR<double>(optimizer, a.at("milestones"), a.at("gamma"));
+  if (name == "ExponentialLR") return xgrad::ExponentialLR<double>(optimizer, a.at("gamma"));
+  if (name == "PolynomialLR")
+    return xgrad::PolynomialLR<double>(optimizer, a.at("total_iters"), a.at("power"));
+  if (name == "CosineAnnealingWarmRestarts") {
+    return xgrad::CosineAnnealingWarmRestarts<double>(optimizer, a.at("T_0"),
+                                                      {.T_mult = a.at("T_mult"), .eta_min = a.at("eta_min")});
+  }
+  if (name == "OneCycleLR") {
+    const bool linear = a.at("anneal_strategy") == "linear";
+    return xgrad::OneCycleLR<double>(
+        optimizer, a.at("max_lr").get<std::vector<double>>(), a.at("total_steps"),
+        {.pct_start = a.at("pct_start"),
+         .anneal_strategy = linear ? xgrad::AnnealStrategy::linear : xgrad::AnnealStrategy::cos,
+         .div_factor = a.at("div_factor"),
+         .final_div_factor = a.at("final_div_factor"),
+         .three_phase = a.at("three_phase")});
+  }
   EXPECT_EQ(name, "SequentialLR");
   return xgrad::SequentialLR<double>(
       optimizer,
@@ -183,6 +201,27 @@ TEST(LRSchedulerTest, LinearWarmupRisesFromZeroAndFallsToZero) {
   EXPECT_EQ(optimizer.lr(), 2);
 }
 
+TEST(LRSchedulerTest, OneCycleEndsAfterItsSteps) {
+  xgrad::SGD<double> optimizer = optimizer_of({1});
+  xgrad::OneCycleLR<double> scheduler(optimizer, 0.5, 3,
+                                      {.anneal_strategy = xgrad::AnnealStrategy::linear, .div_factor = 10});
+  for (int i = 0; i < 3; ++i) scheduler.step();
+  EXPECT_EQ(optimizer.lr(), 0);  // PyTorch's is negative
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { scheduler.step(); }), "OneCycleLR: there are 3 steps, got 4");
+  EXPECT_EQ(scheduler.last_epoch(), 3u);
+  const xgrad::OneCycleLR<double> at_once(optimizer, 0.5, 2, {.pct_start = 0.5});
+  EXPECT_EQ(optimizer.lr(), 0.5) << "of a rise without a step, the end";
+}
+
+TEST(LRSchedulerTest, RestartsOfPeriodsThatGrowWithoutLimit) {
+  xgrad::SGD<double> optimizer = optimizer_of({1});
+  xgrad::CosineAnnealingWarmRestarts<double> scheduler(optimizer, 2, {.T_mult = std::size_t{1} << 62});
+  for (int i = 0; i < 2; ++i) scheduler.step();
+  EXPECT_EQ(optimizer.lr(), 1);
+  for (int i = 0; i < 9; ++i) scheduler.step();
+  EXPECT_EQ(optimizer.lr(), 1);
+}
+
 TEST(LRSchedulerTest, RefusesBadArguments) {
   xgrad::SGD<double> o = optimizer_of({1, 1}), other = optimizer_of({1});
   const auto refusal = [](auto&& make) { return message_of<xgrad::ValueError>(make); };
@@ -211,6 +250,32 @@ TEST(LRSchedulerTest, RefusesBadArguments) {
             "InverseSquareRootLR: d_model must be at least 1, got 0");
   EXPECT_EQ(refusal([&] { xgrad::InverseSquareRootLR<double>(o, 1, 0); }),
             "InverseSquareRootLR: warmup_steps must be at least 1, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::MultiStepLR<double>(o, {1}, -1); }),
+            "MultiStepLR: gamma must be finite and at least 0, got -1");
+  EXPECT_EQ(refusal([&] { xgrad::ExponentialLR<double>(o, -1); }),
+            "ExponentialLR: gamma must be finite and at least 0, got -1");
+  EXPECT_EQ(refusal([&] { xgrad::PolynomialLR<double>(o, 0); }),
+            "PolynomialLR: total_iters must be at least 1, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::PolynomialLR<double>(o, 1, -1); }),
+            "PolynomialLR: power must be finite and at least 0, got -1");
+  EXPECT_EQ(refusal([&] { xgrad::CosineAnnealingWarmRestarts<double>(o, 0); }),
+            "CosineAnnealingWarmRestarts: T_0 must be at least 1, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::CosineAnnealingWarmRestarts<double>(o, 1, {.T_mult = 0}); }),
+            "CosineAnnealingWarmRestarts: T_mult must be at least 1, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::CosineAnnealingWarmRestarts<double>(o, 1, {.eta_min = -1}); }),
+            "CosineAnnealingWarmRestarts: eta_min must be finite and at least 0, got -1");
+  EXPECT_EQ(refusal([&] { xgrad::OneCycleLR<double>(o, std::vector<double>{1}, 5); }),
+            "OneCycleLR: there must be a max_lr for each of 2 groups, got 1");
+  EXPECT_EQ(refusal([&] { xgrad::OneCycleLR<double>(o, -1, 5); }),
+            "OneCycleLR: max_lr must be finite and at least 0, got -1");
+  EXPECT_EQ(refusal([&] { xgrad::OneCycleLR<double>(o, 1, 0); }),
+            "OneCycleLR: total_steps must be at least 1, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::OneCycleLR<double>(o, 1, 5, {.pct_start = 1.5}); }),
+            "OneCycleLR: pct_start must be in [0, 1], got 1.5");
+  EXPECT_EQ(refusal([&] { xgrad::OneCycleLR<double>(o, 1, 5, {.div_factor = 0}); }),
+            "OneCycleLR: div_factor must be finite and above 0, got 0");
+  EXPECT_EQ(refusal([&] { xgrad::OneCycleLR<double>(o, 1, 5, {.final_div_factor = HUGE_VAL}); }),
+            "OneCycleLR: final_div_factor must be finite and above 0, got inf");
   const xgrad::StepLR<double> step(o, 1), foreign(other, 1);
   EXPECT_EQ(refusal([&] {
               xgrad::SequentialLR<double>(o, {step, step}, {});

@@ -6,8 +6,13 @@
 #include <xgrad/models/linear.hpp>
 #include <xgrad/ops/index/indexing.hpp>
 #include <xgrad/ops/loss/losses.hpp>
+#include <xgrad/ops/product/matmul.hpp>
 #include <xgrad/ops/reduce/reductions.hpp>
+#include <xgrad/ops/shape/shapes.hpp>
+#include <xgrad/train/adagrad.hpp>
 #include <xgrad/train/adam.hpp>
+#include <xgrad/train/muon.hpp>
+#include <xgrad/train/rmsprop.hpp>
 #include <xgrad/train/sgd.hpp>
 
 #include "expect_error.hpp"
@@ -37,15 +42,54 @@ void read_options(const json& fields, xgrad::SGDOptions& options) {
              .momentum = fields.value("momentum", options.momentum),
              .dampening = fields.value("dampening", options.dampening),
              .weight_decay = fields.value("weight_decay", options.weight_decay),
-             .nesterov = fields.value("nesterov", options.nesterov)};
+             .nesterov = fields.value("nesterov", options.nesterov),
+             .maximize = fields.value("maximize", options.maximize)};
 }
 
 template <class AdamOptions>
 void read_options(const json& fields, AdamOptions& options) {
+  options.lr = fields.value("lr", options.lr);
+  options.betas = fields.value("betas", options.betas);
+  options.eps = fields.value("eps", options.eps);
+  options.weight_decay = fields.value("weight_decay", options.weight_decay);
+  options.maximize = fields.value("maximize", options.maximize);
+  if constexpr (requires { options.amsgrad; }) options.amsgrad = fields.value("amsgrad", options.amsgrad);
+  if constexpr (requires { options.momentum_decay; })
+    options.momentum_decay = fields.value("momentum_decay", options.momentum_decay);
+  if constexpr (requires { options.decoupled_weight_decay; })
+    options.decoupled_weight_decay = fields.value("decoupled_weight_decay", options.decoupled_weight_decay);
+}
+
+void read_options(const json& fields, xgrad::RMSpropOptions& options) {
   options = {.lr = fields.value("lr", options.lr),
-             .betas = fields.value("betas", options.betas),
+             .alpha = fields.value("alpha", options.alpha),
              .eps = fields.value("eps", options.eps),
-             .weight_decay = fields.value("weight_decay", options.weight_decay)};
+             .weight_decay = fields.value("weight_decay", options.weight_decay),
+             .momentum = fields.value("momentum", options.momentum),
+             .centered = fields.value("centered", options.centered),
+             .maximize = fields.value("maximize", options.maximize)};
+}
+
+void read_options(const json& fields, xgrad::AdagradOptions& options) {
+  options = {.lr = fields.value("lr", options.lr),
+             .lr_decay = fields.value("lr_decay", options.lr_decay),
+             .weight_decay = fields.value("weight_decay", options.weight_decay),
+             .initial_accumulator_value =
+                 fields.value("initial_accumulator_value", options.initial_accumulator_value),
+             .eps = fields.value("eps", options.eps),
+             .maximize = fields.value("maximize", options.maximize)};
+}
+
+void read_options(const json& fields, xgrad::MuonOptions& options) {
+  options = {.lr = fields.value("lr", options.lr),
+             .weight_decay = fields.value("weight_decay", options.weight_decay),
+             .momentum = fields.value("momentum", options.momentum),
+             .nesterov = fields.value("nesterov", options.nesterov),
+             .ns_coefficients = fields.value("ns_coefficients", options.ns_coefficients),
+             .eps = fields.value("eps", options.eps),
+             .ns_steps = fields.value("ns_steps", options.ns_steps),
+             .adjust_lr_fn = fields.contains("adjust_lr_fn") ? xgrad::MuonAdjustment::match_rms_adamw
+                                                             : xgrad::MuonAdjustment::original};
 }
 
 template <class T>
@@ -98,8 +142,13 @@ void run_case_of_type(const json& test, double tolerance) {
   const auto kind = test.at("optimizer").get<std::string>();
   if (kind == "SGD") return run_case<xgrad::SGD<T>, T>(test, tolerance);
   if (kind == "Adam") return run_case<xgrad::Adam<T>, T>(test, tolerance);
-  EXPECT_EQ(kind, "AdamW");
-  run_case<xgrad::AdamW<T>, T>(test, tolerance);
+  if (kind == "AdamW") return run_case<xgrad::AdamW<T>, T>(test, tolerance);
+  if (kind == "NAdam") return run_case<xgrad::NAdam<T>, T>(test, tolerance);
+  if (kind == "RAdam") return run_case<xgrad::RAdam<T>, T>(test, tolerance);
+  if (kind == "RMSprop") return run_case<xgrad::RMSprop<T>, T>(test, tolerance);
+  if (kind == "Adagrad") return run_case<xgrad::Adagrad<T>, T>(test, tolerance);
+  EXPECT_EQ(kind, "Muon");
+  run_case<xgrad::Muon<T>, T>(test, tolerance);
 }
 
 class OptimizerCaseTest : public testing::TestWithParam<std::size_t> {};
@@ -192,6 +241,27 @@ TEST(OptimizerTest, RefusesBadOptions) {
   EXPECT_EQ(adam({.eps = -1}), "Adam: eps must be finite and at least 0, got -1");
   EXPECT_EQ(message_of([&] { xgrad::AdamW<float>({p}, {.weight_decay = -1}); }),
             "AdamW: weight_decay must be finite and at least 0, got -1");
+  EXPECT_EQ(message_of([&] { xgrad::NAdam<float>({p}, {.momentum_decay = -1}); }),
+            "NAdam: momentum_decay must be finite and at least 0, got -1");
+  EXPECT_EQ(message_of([&] {
+              xgrad::RAdam<float>({p}, {.betas = {-1, 0.9}});
+            }),
+            "RAdam: betas must be in [0, 1), got -1");
+  EXPECT_EQ(message_of([&] { xgrad::RMSprop<float>({p}, {.alpha = -1}); }),
+            "RMSprop: alpha must be finite and at least 0, got -1");
+  EXPECT_EQ(message_of([&] { xgrad::RMSprop<float>({p}, {.momentum = -1}); }),
+            "RMSprop: momentum must be finite and at least 0, got -1");
+  EXPECT_EQ(message_of([&] { xgrad::Adagrad<float>({p}, {.lr_decay = -1}); }),
+            "Adagrad: lr_decay must be finite and at least 0, got -1");
+  EXPECT_EQ(message_of([&] { xgrad::Adagrad<float>({p}, {.initial_accumulator_value = -1}); }),
+            "Adagrad: initial_accumulator_value must be finite and at least 0, got -1");
+  EXPECT_EQ(message_of([&] { xgrad::Muon<float>({p}); }), "Muon: every parameter must be a matrix, got (1)");
+  EXPECT_EQ(message_of([&] { xgrad::Muon<float>({p}, {.ns_steps = 100}); }),
+            "Muon: ns_steps must be below 100, got 100");
+  EXPECT_EQ(message_of([&] {
+              xgrad::Muon<float>({p}, {.ns_coefficients = {1, 2, HUGE_VAL}});
+            }),
+            "Muon: ns_coefficients must be finite, got inf");
   EXPECT_EQ(message_of([&] {
               xgrad::AdamW<float>({{.parameters = {p}}, {.parameters = {q}, .options = {.eps = -2}}});
             }),
@@ -265,8 +335,8 @@ class OptimizerStateTest : public testing::Test {
   /// Three parameters in two groups; the last makes its first step late.
   struct Run {
     std::vector<Variable<T>> parameters{Variable<T>(Array<T>({2, 3}, T{1}), true),
-                                        Variable<T>(Array<T>({4}, T{-2}), true),
-                                        Variable<T>(Array<T>({2}, T{0.5}), true)};
+                                        Variable<T>(Array<T>({4, 1}, T{-2}), true),
+                                        Variable<T>(Array<T>({2, 1}, T{0.5}), true)};
     Optimizer optimizer{std::vector<typename Optimizer::Group>{
         {.parameters = {parameters[0]}, .options = options(0.01, 0.1)},
         {.parameters = {parameters[1], parameters[2]}, .options = options(0.03, 0)}}};
@@ -287,7 +357,9 @@ class OptimizerStateTest : public testing::Test {
   static Options options(double lr, double weight_decay) {
     Options options{.lr = lr};
     options.weight_decay = weight_decay;
-    if constexpr (std::is_same_v<Options, xgrad::SGDOptions>) options.momentum = 0.9;
+    if constexpr (requires { options.momentum; }) options.momentum = 0.9;
+    if constexpr (requires { options.amsgrad; }) options.amsgrad = lr > 0.02;
+    if constexpr (requires { options.centered; }) options.centered = lr > 0.02;
     return options;
   }
 
@@ -299,8 +371,11 @@ class OptimizerStateTest : public testing::Test {
   }
 };
 
-using AllOptimizers = testing::Types<xgrad::SGD<float>, xgrad::SGD<double>, xgrad::Adam<float>,
-                                     xgrad::Adam<double>, xgrad::AdamW<float>, xgrad::AdamW<double>>;
+using AllOptimizers =
+    testing::Types<xgrad::SGD<float>, xgrad::SGD<double>, xgrad::Adam<float>, xgrad::Adam<double>,
+                   xgrad::AdamW<float>, xgrad::AdamW<double>, xgrad::NAdam<float>, xgrad::NAdam<double>,
+                   xgrad::RAdam<float>, xgrad::RAdam<double>, xgrad::RMSprop<float>, xgrad::RMSprop<double>,
+                   xgrad::Adagrad<float>, xgrad::Adagrad<double>, xgrad::Muon<float>, xgrad::Muon<double>>;
 TYPED_TEST_SUITE(OptimizerStateTest, AllOptimizers);
 
 TYPED_TEST(OptimizerStateTest, ALoadedRunGoesOnAsIfItHadNotStopped) {
@@ -324,7 +399,7 @@ TYPED_TEST(OptimizerStateTest, ALoadedRunGoesOnAsIfItHadNotStopped) {
 /// goes on with both.
 template <class Optimizer, class Options>
 void expect_options_to_be_loaded(const Options& options) {
-  const auto parameter = [] { return Variable<double>(Array<double>{1, -2, 3}, true); };
+  const auto parameter = [] { return Variable<double>(Array<double>{{1, -2}, {3, -1}}, true); };
   const Variable<double> p = parameter(), q = parameter();
   Optimizer saved({p}, options), loaded({q});
   const auto step = [](Optimizer& optimizer, const Variable<double>& x, double slope) {
@@ -357,6 +432,54 @@ TEST(OptimizerTest, TheOptionsAreLoadedToo) {
       xgrad::AdamOptions{.lr = 0.1, .betas = {0.5, 0.7}, .eps = 0.1, .weight_decay = 0.2});
   expect_options_to_be_loaded<xgrad::AdamW<double>>(
       xgrad::AdamWOptions{.lr = 0.1, .betas = {0.5, 0.7}, .eps = 0.1, .weight_decay = 0.2});
+  expect_options_to_be_loaded<xgrad::SGD<double>>(xgrad::SGDOptions{.lr = 0.1, .maximize = true});
+  expect_options_to_be_loaded<xgrad::Adam<double>>(
+      xgrad::AdamOptions{.lr = 0.1, .amsgrad = true, .maximize = true});
+  expect_options_to_be_loaded<xgrad::NAdam<double>>(xgrad::NAdamOptions{.lr = 0.1,
+                                                                        .betas = {0.5, 0.7},
+                                                                        .eps = 0.1,
+                                                                        .weight_decay = 0.2,
+                                                                        .momentum_decay = 0.1,
+                                                                        .decoupled_weight_decay = true,
+                                                                        .maximize = true});
+  expect_options_to_be_loaded<xgrad::RAdam<double>>(xgrad::RAdamOptions{.lr = 0.1,
+                                                                        .betas = {0.5, 0.9},
+                                                                        .eps = 0.1,
+                                                                        .weight_decay = 0.2,
+                                                                        .decoupled_weight_decay = true,
+                                                                        .maximize = true});
+  expect_options_to_be_loaded<xgrad::RMSprop<double>>(xgrad::RMSpropOptions{.lr = 0.1,
+                                                                            .alpha = 0.5,
+                                                                            .eps = 0.1,
+                                                                            .weight_decay = 0.2,
+                                                                            .momentum = 0.5,
+                                                                            .centered = true,
+                                                                            .maximize = true});
+  expect_options_to_be_loaded<xgrad::Adagrad<double>>(xgrad::AdagradOptions{.lr = 0.1,
+                                                                            .lr_decay = 0.5,
+                                                                            .weight_decay = 0.2,
+                                                                            .initial_accumulator_value = 0.5,
+                                                                            .eps = 0.1,
+                                                                            .maximize = true});
+  expect_options_to_be_loaded<xgrad::Muon<double>>(
+      xgrad::MuonOptions{.lr = 0.1,
+                         .weight_decay = 0.2,
+                         .momentum = 0.5,
+                         .nesterov = false,
+                         .ns_coefficients = {2, -1.5, 0.5},
+                         .eps = 0.1,
+                         .ns_steps = 3,
+                         .adjust_lr_fn = xgrad::MuonAdjustment::match_rms_adamw});
+}
+
+TEST(OptimizerTest, AStateOfAVersionWithoutAnOptionIsLoadedWithoutIt) {
+  const Variable<double> p = sloped(1.0, 2.0), q = sloped(1.0, 2.0);
+  xgrad::Adam<double> before({p}), after({q}, {.amsgrad = true, .maximize = true});
+  before.step();
+  after.step();
+  EXPECT_EQ(before.state_dict().numbers.count("param_groups.0.amsgrad"), 0u);
+  after.load_state_dict(before.state_dict());
+  EXPECT_EQ(after.state_dict(), before.state_dict());
 }
 
 TEST(OptimizerTest, WhatMadeNoStepIsForgottenByLoading) {
@@ -389,6 +512,32 @@ TEST(OptimizerTest, HasPyTorchsDefaults) {
   EXPECT_EQ(
       numbers(xgrad::AdamW<double>({p})),
       (Numbers{{"lr", 1e-3}, {"betas.0", 0.9}, {"betas.1", 0.999}, {"eps", 1e-8}, {"weight_decay", 1e-2}}));
+  EXPECT_EQ(numbers(xgrad::NAdam<double>({p})), (Numbers{{"lr", 2e-3},
+                                                         {"betas.0", 0.9},
+                                                         {"betas.1", 0.999},
+                                                         {"eps", 1e-8},
+                                                         {"weight_decay", 0},
+                                                         {"momentum_decay", 4e-3},
+                                                         {"decoupled_weight_decay", 0}}));
+}
+
+TEST(MuonTest, AStepIsNearlyOrthogonalWhateverTheScale) {
+  const Variable<double> p(Array<double>({8, 3}, 0.0), true);
+  xgrad::manual_seed(3);
+  const Variable<double> slope(xgrad::normal<double>({8, 3}));
+  sum(p * slope * 1e6).backward();
+  xgrad::Muon<double>({p}, {.lr = 1}).step();
+  const Variable<double> gram = matmul(permute(p, {1, 0}), p) * (3.0 / 8);  // without sqrt(A / B)
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(gram.value()(i, k), i == k ? 1 : 0, 0.6) << i << " " << k;
+  }
+}
+
+TEST(MuonTest, AGradientOfZerosLeavesTheParameter) {
+  const Variable<float> p(Array<float>({2, 2}, 3.0F), true);
+  sum(p * 0.0F).backward();
+  xgrad::Muon<float>({p}, {.weight_decay = 0}).step();
+  EXPECT_EQ(p.value(), (Array<float>({2, 2}, 3.0F)));
 }
 
 TYPED_TEST(OptimizerStateTest, NamesEveryWrongEntryAndLoadsNothing) {

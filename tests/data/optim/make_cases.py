@@ -15,7 +15,7 @@ from torch.optim.swa_utils import AveragedModel
 
 torch.manual_seed(1)
 SHAPES = [(2, 3), (4,), ()]
-UNKNOWN = {"maximize", "foreach", "differentiable", "amsgrad", "capturable", "fused"}  # all at their defaults
+UNKNOWN = {"foreach", "differentiable", "capturable", "fused"}  # all at their defaults
 
 
 def plain(value):
@@ -34,27 +34,34 @@ def flat_state(optimizer):
         for name, value in options.items():
             if name in UNKNOWN:
                 assert not value
-            elif name == "decoupled_weight_decay":  # what makes an AdamW of an Adam
-                assert value == isinstance(optimizer, torch.optim.AdamW)
+            elif name in ("maximize", "amsgrad"):  # saved if true
+                flat |= {f"param_groups.{group}.{name}": 1.0} if value else {}
+            elif name == "adjust_lr_fn":
+                flat |= {f"param_groups.{group}.{value}": 1.0} if value == "match_rms_adamw" else {}
+            elif name == "decoupled_weight_decay" and isinstance(optimizer, torch.optim.Adam):
+                assert value == isinstance(optimizer, torch.optim.AdamW)  # what makes an AdamW of an Adam
             elif isinstance(value, (list, tuple)):
                 flat |= {f"param_groups.{group}.{name}.{i}": float(v) for i, v in enumerate(value)}
             else:
                 flat[f"param_groups.{group}.{name}"] = float(value)
     for i, slots in state["state"].items():
         for name, value in slots.items():
-            if name == "step":
-                flat[f"state.{i}.step"] = float(value)
+            if name in ("step", "mu_product"):
+                flat[f"state.{i}.{name}"] = float(value)
             elif value is not None:
                 flat[f"state.{i}.{name}"] = plain(value)
     return flat
 
 
-def optimizer_case(kind, *groups, steps=6, dtype=torch.float64, skip=(), scale=1.0):
+def optimizer_case(kind, *groups, steps=6, dtype=torch.float64, skip=(), scale=1.0, shapes=SHAPES):
     """`groups` are options; `skip` lists the (step, parameter) that get no gradient."""
-    parameters = [[torch.randn(s, dtype=dtype).requires_grad_() for s in SHAPES] for _ in groups]
+    parameters = [[torch.randn(s, dtype=dtype).requires_grad_() for s in shapes] for _ in groups]
     every = [p for group in parameters for p in group]
-    optimizer = getattr(torch.optim, kind)([{"params": p, **o} for p, o in zip(parameters, groups)], lr=1e-3)
-    case = {"optimizer": kind, "dtype": str(dtype).removeprefix("torch."), "groups": groups, "shapes": SHAPES}
+    if len(groups) == 1:  # of a group Adagrad does not read initial_accumulator_value
+        optimizer = getattr(torch.optim, kind)(every, **groups[0])
+    else:
+        optimizer = getattr(torch.optim, kind)([{"params": p, **o} for p, o in zip(parameters, groups)])
+    case = {"optimizer": kind, "dtype": str(dtype).removeprefix("torch."), "groups": groups, "shapes": shapes}
     case["start"] = plain([p.detach() for p in every])
     case["gradients"] = []
     for step in range(steps):
@@ -265,6 +272,60 @@ lbfgs = [  # not to the last digit of a minimum: differences of almost equal gra
     lbfgs_case(network, layers, pairs, max_iter=3, steps=2, dtype=torch.float32, **wolfe),
     lbfgs_case(logistic, weights, points, max_iter=3, steps=2, dtype=torch.float32),
 ]
+
+# What came later draws last, so that the cases before stay as they are.
+LATER = {
+    "SGD": [{"lr": 0.1, "maximize": True}, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.2, "maximize": True}],
+    "Adam": [
+        {"lr": 0.1, "amsgrad": True},
+        {"lr": 0.1, "betas": (0.5, 0.8), "weight_decay": 0.2, "amsgrad": True, "maximize": True},
+    ],
+    "AdamW": [{"lr": 0.1, "amsgrad": True}, {"lr": 0.1, "weight_decay": 0.3, "maximize": True}],
+    "NAdam": [
+        {},
+        {"lr": 0.1, "momentum_decay": 0.3, "weight_decay": 0.2},
+        {"lr": 0.1, "betas": (0.5, 0.8), "eps": 0.01, "weight_decay": 0.3, "decoupled_weight_decay": True, "maximize": True},
+    ],
+    "RAdam": [
+        {},
+        {"lr": 0.1, "betas": (0.5, 0.9), "weight_decay": 0.2},
+        {"lr": 0.1, "betas": (0.9, 0.8), "eps": 0.01, "weight_decay": 0.3, "decoupled_weight_decay": True, "maximize": True},
+    ],
+    "RMSprop": [
+        {},
+        {"lr": 0.1, "alpha": 0.5, "eps": 0.01, "weight_decay": 0.2},
+        {"lr": 0.1, "momentum": 0.9, "maximize": True},
+        {"lr": 0.05, "alpha": 0.9, "eps": 1e-3, "momentum": 0.8, "centered": True},
+    ],
+    "Adagrad": [
+        {},
+        {"lr": 0.1, "lr_decay": 0.2, "weight_decay": 0.2},
+        {"lr": 0.1, "initial_accumulator_value": 0.5, "eps": 0.01, "maximize": True},
+    ],
+}
+for kind, options in LATER.items():
+    optimizers += [optimizer_case(kind, one) for one in options]
+    optimizers.append(optimizer_case(kind, options[1], options[0], skip={(0, 1), (2, 1), (3, 3), (0, 4)}))
+matrices = [(3, 5), (6, 2), (4, 4)]
+for one in [{}, {"lr": 0.1, "nesterov": False}, {"lr": 0.1, "momentum": 0.5, "weight_decay": 0, "adjust_lr_fn": "match_rms_adamw"}]:
+    optimizers.append(optimizer_case("Muon", one, shapes=matrices))
+optimizers.append(optimizer_case("Muon", {"lr": 0.1, "ns_coefficients": (2, -1.5, 0.5), "ns_steps": 3, "eps": 1e-3}, shapes=matrices, dtype=torch.float32, skip={(0, 1)}))
+
+for milestones, gamma in [([2, 5, 5, 17], 0.5), ([9, 3], 0.1)]:
+    make = lambda o: lr_scheduler.MultiStepLR(o, milestones, gamma)
+    schedulers.append(scheduler_case("MultiStepLR", make, 0.1, 2.0, milestones=milestones, gamma=gamma))
+schedulers.append(scheduler_case("ExponentialLR", lambda o: lr_scheduler.ExponentialLR(o, 0.9), 0.1, 2.0, gamma=0.9))
+for total_iters, power in [(5, 1.0), (12, 2.5)]:
+    make = lambda o: lr_scheduler.PolynomialLR(o, total_iters, power)
+    schedulers.append(scheduler_case("PolynomialLR", make, 0.1, 2.0, total_iters=total_iters, power=power))
+for T_0, T_mult, eta_min in [(4, 1, 0), (1, 2, 0.01), (3, 3, 0)]:
+    make = lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, T_0, T_mult, eta_min)
+    schedulers.append(scheduler_case("CosineAnnealingWarmRestarts", make, 0.1, 2.0, T_0=T_0, T_mult=T_mult, eta_min=eta_min))
+CYCLE = {"pct_start": 0.3, "anneal_strategy": "cos", "div_factor": 25.0, "final_div_factor": 1e4, "three_phase": False}
+for changes in [{}, {"anneal_strategy": "linear", "final_div_factor": 0.5}, {"pct_start": 0.4, "three_phase": True}, {"pct_start": 0.0}]:
+    arguments = {"max_lr": [0.5, 1.5], "total_steps": 25, **CYCLE, **changes}
+    make = lambda o: lr_scheduler.OneCycleLR(o, cycle_momentum=False, **arguments)
+    schedulers.append(scheduler_case("OneCycleLR", make, 0.1, 2.0, **arguments))
 
 cases = {
     "optimizers": optimizers,
