@@ -112,6 +112,26 @@ XGRAD_BINARY(logaddexp, 4, vectorized::logaddexp)
 XGRAD_BINARY(hypot, 64, std::hypot)
 XGRAD_BINARY(remainder, 64, remainder_of)
 
+XGRAD_PARALLEL_KERNEL(binary_cross_entropy, n, 5, (const T* p, const T* target, T* y, std::size_t n),
+                      (p, target, y, n)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = begin; i < end; ++i) {
+    const T yes = vectorized::log(p[i]), no = vectorized::log1p(-p[i]);
+    const T least = T(-100), log_yes = yes < least ? least : yes, log_no = no < least ? least : no;
+    y[i] = (target[i] - T(1)) * log_no - target[i] * log_yes;
+  }
+}
+
+XGRAD_PARALLEL_KERNEL(binary_cross_entropy_grad, n, 2,
+                      (const T* dy, const T* p, const T* target, T* dp, std::size_t n),
+                      (dy, p, target, dp, n)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = begin; i < end; ++i) {
+    const T slope = (T(1) - p[i]) * p[i], least = T(1e-12);
+    dp[i] = dy[i] * ((p[i] - target[i]) / (slope < least ? least : slope));
+  }
+}
+
 template <typename T>
 void binary(Binary op, Lengths shape, const Strided<const T>& a, const Strided<const T>& b, T* y) {
   constexpr decltype(&add_rows<T>) kernels[] = {add_rows<T>,        sub_rows<T>,

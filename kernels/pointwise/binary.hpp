@@ -53,6 +53,12 @@ void hypot(const T* a, const T* b, T* y, std::size_t n);
 /// The remainder of a / b, which has the sign of b.
 template <typename T>
 void remainder(const T* a, const T* b, T* y, std::size_t n);
+/// -(target ln p + (1 - target) ln(1 - p)), with logarithms of at least -100.
+template <typename T>
+void binary_cross_entropy(const T* p, const T* target, T* y, std::size_t n);
+/// dp = dy (p - target) / max((1 - p) p, 1e-12).
+template <typename T>
+void binary_cross_entropy_grad(const T* dy, const T* p, const T* target, T* dp, std::size_t n);
 
 enum class Binary {
   add,

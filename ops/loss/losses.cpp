@@ -2,36 +2,23 @@
 
 #include <limits>
 
-#include "../../base/detail/broadcast.hpp"
+#include "../../graph/kernel_backward.hpp"
+#include "../../kernels/pointwise/binary.hpp"
 #include "../../kernels/pointwise/elementwise.hpp"
+#include "../../kernels/rows/reduce.hpp"
 #include "../index/indexing.hpp"
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/detail/pointwise.hpp"
 #include "../pointwise/elementwise.hpp"
 #include "../pointwise/logarithms.hpp"
 #include "../pointwise/masked_fill.hpp"
-#include "../reduce/reductions.hpp"
 #include "../shape/shapes.hpp"
+#include "detail/losses.hpp"
 
 namespace xgrad {
 namespace {
 
-template <class T>
-Variable<T> reduced_losses(const Variable<T>& losses, Reduction reduction) {
-  if (reduction == Reduction::none) return losses;
-  return reduction == Reduction::mean ? mean(losses) : sum(losses);
-}
-
-/// Throws ShapeError, in the name of `op`, unless one broadcasts to the other: (N, 1) and (N) would give (N,
-/// N).
-template <class T>
-void check_operands(const char* op, const Variable<T>& input, const Variable<T>& target) {
-  const Shape shape = detail::broadcast_shape(op, input.shape(), target.shape(), "input", "target");
-  if (!same_shape(shape, input.shape()) && !same_shape(shape, target.shape())) {
-    detail::fail<ShapeError>(op, ": one of input and target must broadcast to the other, got input ",
-                             input.shape(), " and target ", target.shape());
-  }
-}
+using detail::check_operands, detail::reduced_losses;
 
 template <class T>
 Variable<T> difference(const char* op, const Variable<T>& input, const Variable<T>& target) {
@@ -45,6 +32,36 @@ Variable<T> huber(const Variable<T>& d, T delta) {
   return detail::unary(
       ops::huber, kernels::huber<T>, kernels::huber_grad<T>, d, d,
       [delta](const Variable<T>& dy, const Variable<T>& d) { return dy * clamp(d, -delta, delta); }, delta);
+}
+
+/// -(target ln p + (1 - target) ln(1 - p)), logarithms at least -100.
+template <class T>
+Variable<T> binary_cross_entropies(const Variable<T>& p, const Variable<T>& target) {
+  Variable<T> y = detail::empty<T>(p.shape());
+  kernels::binary_cross_entropy(detail::data(p), detail::data(target), detail::data(y), y.size());
+  const auto dtarget = [](const Variable<T>& dy, const Variable<T>& p) {
+    return dy * (clamp(log1p(-p), T{-100}) - clamp(log(p), T{-100}));
+  };
+  return record<T>(ops::binary_cross_entropy, std::move(y), Inputs(p, target), Saved(p, target),
+                   KernelBackward(
+                       [dtarget](const Variable<T>& dy, Needs needs, const Variable<T>& p,
+                                 const Variable<T>& target) -> Grads<T, 2> {
+                         Grads<T, 2> grads;
+                         if (needs[0]) {
+                           grads[0] = detail::empty<T>(p.shape());
+                           kernels::binary_cross_entropy_grad(detail::data(dy), detail::data(p),
+                                                              detail::data(target), detail::data(grads[0]),
+                                                              p.size());
+                         }
+                         if (needs[1]) grads[1] = dtarget(dy, p);
+                         return grads;
+                       },
+                       [dtarget](const Variable<T>& dy, Needs needs, const Variable<T>& p,
+                                 const Variable<T>& target) -> Grads<T, 2> {
+                         const Variable<T> slope = clamp((T{1} - p) * p, T(1e-12));
+                         return {needs[0] ? dy * (p - target) / slope : Variable<T>(),
+                                 needs[1] ? dtarget(dy, p) : Variable<T>()};
+                       }));
 }
 
 }  // namespace
@@ -88,6 +105,27 @@ Variable<T> kl_div(const Variable<T>& input, const std::type_identity_t<Variable
   const Variable<T> total = sum(losses);
   if (reduction == KlReduction::sum) return total;
   return total / (input.dimension() == 0 ? T{1} : static_cast<T>(input.shape()[0]));
+}
+
+template <class T>
+Variable<T> binary_cross_entropy(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                                 const ProbabilityCrossEntropyOptions<std::type_identity_t<T>>& options) {
+  if (!same_shape(input.shape(), target.shape())) {
+    detail::fail<ShapeError>("binary_cross_entropy: input and target must have the same shape, got ",
+                             input.shape(), " and ", target.shape());
+  }
+  if (input.size() > 0) {
+    T least, most;
+    kernels::min_middle(detail::data(input), 1, input.size(), 1, &least);
+    kernels::max_middle(detail::data(input), 1, input.size(), 1, &most);
+    if (least < 0 || most > 1) {
+      detail::fail<ValueError>("binary_cross_entropy: input must be in [0, 1], got ",
+                               least < 0 ? least : most);
+    }
+  }
+  Variable<T> losses = binary_cross_entropies(input, target);
+  if (options.weight.defined()) losses = losses * options.weight;
+  return reduced_losses(losses, options.reduction);
 }
 
 template <class T>
@@ -156,6 +194,8 @@ Variable<T> nll_loss(const Variable<T>& log_probs, const Ids& target,
   template Variable<T> huber_loss(const Variable<T>&, const Variable<T>&, Reduction, T);          \
   template Variable<T> smooth_l1_loss(const Variable<T>&, const Variable<T>&, Reduction, T);      \
   template Variable<T> kl_div(const Variable<T>&, const Variable<T>&, KlReduction, KlDivOptions); \
+  template Variable<T> binary_cross_entropy(const Variable<T>&, const Variable<T>&,               \
+                                            const ProbabilityCrossEntropyOptions<T>&);            \
   template Variable<T> binary_cross_entropy_with_logits(const Variable<T>&, const Variable<T>&,   \
                                                         const BinaryCrossEntropyOptions<T>&);     \
   template Variable<T> nll_loss(const Variable<T>&, const Ids&, const NllLossOptions<T>&);

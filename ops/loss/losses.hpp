@@ -81,6 +81,21 @@ Variable<T> binary_cross_entropy_with_logits(
     const BinaryCrossEntropyOptions<std::type_identity_t<T>>& options = {});
 
 template <class T>
+struct ProbabilityCrossEntropyOptions {
+  detail::ByName by_name = {};
+  Variable<T> weight = {};  ///< of each element; it broadcasts
+  Reduction reduction = Reduction::mean;
+};
+
+/// loss = -weight (y ln p + (1 - y) ln(1 - p)), reduced, for p = input in [0, 1] and y = target; logarithms
+/// are at least -100. dinput = weight (p - y) / max(p (1 - p), 1e-12) dloss, dtarget = weight (ln(1 - p) - ln
+/// p) dloss. Throws ValueError for a p outside [0, 1]. With logits, binary_cross_entropy_with_logits is more
+/// precise. https://pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy.html
+template <class T>
+Variable<T> binary_cross_entropy(const Variable<T>& input, const std::type_identity_t<Variable<T>>& target,
+                                 const ProbabilityCrossEntropyOptions<std::type_identity_t<T>>& options = {});
+
+template <class T>
 struct NllLossOptions {
   detail::ByName by_name = {};
   Variable<T> weight = {};           ///< of each class (C); it gets no gradient
@@ -103,6 +118,7 @@ Variable<T> nll_loss(const Variable<T>& log_probs, const E& target,
 
 namespace ops {
 
+inline constexpr Op binary_cross_entropy("binary_cross_entropy", {"input", "target"});
 inline constexpr Op huber("huber", {"d"}, {"delta"});
 
 }  // namespace ops

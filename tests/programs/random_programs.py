@@ -172,6 +172,13 @@ def binary_cross_entropy(x, a):
     return F.binary_cross_entropy_with_logits(logits, target, weight, pos_weight=pos_weight, reduction=a["reduction"])
 
 
+def probability_cross_entropy(x, a):
+    """Of single ops: F.binary_cross_entropy has no third derivative."""
+    p, target, weight = x
+    y = -(target * p.log() + (1 - target) * torch.log1p(-p)) * (1 if weight is None else weight)
+    return {"none": lambda: y, "mean": y.mean, "sum": y.sum}[a["reduction"]]()
+
+
 def attention(q, k, v, mask, a):
     """The output and the weights; zeros where a query may attend to nothing."""
     heads = a["num_heads"]
@@ -435,6 +442,14 @@ ops = {
     "smooth_l1_loss": smooth_l1_loss,
     "kl_div": kl_div,
     "binary_cross_entropy_with_logits": binary_cross_entropy,
+    "binary_cross_entropy": probability_cross_entropy,
+    "margin_ranking_loss": lambda x, a: F.margin_ranking_loss(*x, **a),
+    "cosine_embedding_loss": lambda x, a: F.cosine_embedding_loss(*x, **a),
+    "hinge_embedding_loss": lambda x, a: F.hinge_embedding_loss(*x, **a),
+    "soft_margin_loss": lambda x, a: F.soft_margin_loss(*torch.broadcast_tensors(*x), **a),
+    "triplet_margin_loss": lambda x, a: F.triplet_margin_loss(*x, **a),
+    "gaussian_nll_loss": lambda x, a: F.gaussian_nll_loss(*x, **a),
+    "poisson_nll_loss": lambda x, a: F.poisson_nll_loss(*x, **a),
     "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,
     "scaled_dot_product_attention": lambda x, a: attention(*x, a)[0],

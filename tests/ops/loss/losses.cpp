@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <xgrad/ops/reduce/reductions.hpp>
+
 #include "../common/losses.hpp"
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
@@ -146,6 +148,51 @@ Op kl_div_op() {
   return op;
 }
 
+Op binary_cross_entropy_of_probabilities_op() {
+  using xgrad::Reduction;
+  Op op{"losses.binary_cross_entropy"};
+  const auto losses = [](const auto& x) {
+    return naive::binary([](double p, double target) {
+      return -(target * std::log(p) + (1 - target) * std::log1p(-p));
+    })({x[0], x[1]});
+  };
+  const auto weighted = [losses](const auto& x) {
+    return naive::binary([](double loss, double weight) { return loss * weight; })({losses(x), x[2]});
+  };
+  const auto average = [losses](const auto& x) {
+    return naive::mean(0, false)({naive::reshaped(losses(x), {x[0].size()})});
+  };
+  const auto input = [](const Shape& shape) { return Input(shape, {0.05, 0.95}); };
+  op.cases = {
+      make_case(
+          {input({2, 3}), input({2, 3})},
+          [](const auto& x) { return binary_cross_entropy(x[0], x[1], {.reduction = Reduction::none}); },
+          losses),
+      make_case(
+          {input({7}), input({7}), input({7})},
+          [](const auto& x) {
+            return binary_cross_entropy(x[0], x[1], {.weight = x[2], .reduction = Reduction::sum});
+          },
+          [weighted](const auto& x) { return naive::sum(0, false)({weighted(x)}); }),
+      make_case(
+          {input({7}), input({7})}, [](const auto& x) { return binary_cross_entropy(x[0], x[1]); }, average)};
+  op.large = {
+      make_case(
+          {input(plane), {plane}}, [](const auto& x) { return binary_cross_entropy(x[0], x[1]); }, average),
+      make_case(
+          {input(long_vector), {long_vector}},
+          [](const auto& x) { return binary_cross_entropy(x[0], x[1], {.reduction = Reduction::none}); },
+          losses)};
+  op.errors = {
+      error<ShapeError>("binary_cross_entropy: input and target must have the same shape, got (2) and (3)",
+                        [] { xgrad::binary_cross_entropy(x(2), x(3)); }),
+      error<ValueError>("binary_cross_entropy: input must be in [0, 1], got -1",
+                        [] { xgrad::binary_cross_entropy(-x(2), x(2)); }),
+      error<ValueError>("binary_cross_entropy: input must be in [0, 1], got 3",
+                        [] { xgrad::binary_cross_entropy(x(2) * 3.0F, x(2)); })};
+  return op;
+}
+
 Op binary_cross_entropy_op() {
   using xgrad::Reduction;
   Op op{"losses.binary_cross_entropy_with_logits"};
@@ -282,8 +329,13 @@ Op nll_loss_op() {
 }
 
 const Rows rows([] {
-  return std::vector<Op>{mse_loss_op(),       l1_loss_op(), huber_loss_op(),
-                         smooth_l1_loss_op(), kl_div_op(),  binary_cross_entropy_op(),
+  return std::vector<Op>{mse_loss_op(),
+                         l1_loss_op(),
+                         huber_loss_op(),
+                         smooth_l1_loss_op(),
+                         kl_div_op(),
+                         binary_cross_entropy_op(),
+                         binary_cross_entropy_of_probabilities_op(),
                          nll_loss_op()};
 });
 
@@ -306,6 +358,10 @@ const Conformance conformance{
     {"kl_div",
      [](const auto& c) {
        return kl_div(c.x(), c.x(1), kl_reduction(c), {.log_target = c.flag("log_target")});
+     }},
+    {"binary_cross_entropy",
+     [](const auto& c) {
+       return binary_cross_entropy(c.x(), c.x(1), {.weight = c.optional(2), .reduction = reduction(c)});
      }},
     {"binary_cross_entropy_with_logits",
      [](const auto& c) {
@@ -356,6 +412,13 @@ void draw_binary_cross_entropy(Drawing& d) {
          {{"reduction", draw_reduction(d)}});
 }
 
+void draw_binary_cross_entropy_of_probabilities(Drawing& d) {
+  const Name p = d.within(d.numbers(), {0.05, 0.95});
+  const Shape shape = d.shape(p);
+  const Name weight = d.chance(0.5) ? d.constant(d.narrowed(shape), {0.2, 2}) : Name();
+  d.call("binary_cross_entropy", {p, d.numbers(shape), weight}, {{"reduction", draw_reduction(d)}});
+}
+
 void draw_nll_loss(Drawing& d) {
   const Classes c = draw_classes(d);
   if (c.target.empty()) return;
@@ -368,6 +431,7 @@ const Draws draws{{"mse_loss", draw_mse_loss},
                   difference_draw("huber_loss", "delta"),
                   difference_draw("smooth_l1_loss", "beta"),
                   {"kl_div", draw_kl_div},
+                  {"binary_cross_entropy", draw_binary_cross_entropy_of_probabilities},
                   {"binary_cross_entropy_with_logits", draw_binary_cross_entropy},
                   {"nll_loss", draw_nll_loss}};
 
@@ -388,6 +452,25 @@ TEST(LossesTest, AProbabilityOfZeroHasNoDivergence) {
   const Variable<double> loss = kl_div(input, target, xgrad::KlReduction::sum);
   EXPECT_DOUBLE_EQ(loss.item(), 0.5 * std::log(0.5) + 1);
   EXPECT_EQ(grad(loss, {input})[0].value(), (Array<double>{0, -0.5, 0}));
+}
+
+TEST(LossesTest, LogarithmsOfProbabilitiesAreAtLeastMinusOneHundred) {
+  const Variable<float> p(Array<float>{0, 1, 0, 1, 1e-30F}, true), target(Array<float>{1, 0, 0, 1, 1});
+  const Variable<float> loss = binary_cross_entropy(p, target, {.reduction = xgrad::Reduction::none});
+  EXPECT_EQ(loss.value()(0), 100);
+  EXPECT_EQ(loss.value()(1), 100);
+  EXPECT_EQ(loss.value()(2), 0);
+  EXPECT_EQ(loss.value()(3), 0);
+  EXPECT_FLOAT_EQ(loss.value()(4), 69.0775527898F);
+  for (const bool create_graph : {false, true}) {
+    const Array<float> slope = grad(binary_cross_entropy(p, target, {.reduction = xgrad::Reduction::sum}),
+                                    {p}, {.create_graph = create_graph})[0]
+                                   .value();
+    EXPECT_FLOAT_EQ(slope(0), -1e12F);
+    EXPECT_FLOAT_EQ(slope(1), 1e12F);
+    EXPECT_EQ(slope(2), 0);
+    EXPECT_EQ(slope(3), 0);
+  }
 }
 
 }  // namespace xgrad_tests::losses_rows

@@ -1,0 +1,29 @@
+#pragma once
+
+// Shared code of losses.
+
+#include "../../../base/detail/broadcast.hpp"
+#include "../../reduce/reductions.hpp"
+#include "../losses.hpp"
+
+namespace xgrad::detail {
+
+template <class T>
+Variable<T> reduced_losses(const Variable<T>& losses, Reduction reduction) {
+  if (reduction == Reduction::none) return losses;
+  return reduction == Reduction::mean ? mean(losses) : sum(losses);
+}
+
+/// Throws ShapeError, in the name of `op`, unless one broadcasts to the other: (N, 1) and (N) would give (N,
+/// N).
+template <class T>
+void check_operands(const char* op, const Variable<T>& input, const Variable<T>& target,
+                    const char* input_name = "input", const char* target_name = "target") {
+  const Shape shape = broadcast_shape(op, input.shape(), target.shape(), input_name, target_name);
+  if (!same_shape(shape, input.shape()) && !same_shape(shape, target.shape())) {
+    fail<ShapeError>(op, ": one of ", input_name, " and ", target_name, " must broadcast to the other, got ",
+                     input_name, " ", input.shape(), " and ", target_name, " ", target.shape());
+  }
+}
+
+}  // namespace xgrad::detail
