@@ -155,6 +155,19 @@ void parts_and_reductions() {
   binary_cross_entropy_with_logits(input, target, {.pos_weight = w});
 }
 
+void losses_and_distributions() {
+  const Variable<float> input(full<float>({2, 3}, 0.5f)), target = input, w = input, var = input;
+  binary_cross_entropy(input, target, {.weight = w});
+  gaussian_nll_loss(input, target, var, {.full = true});
+  const Variable<float> anchor = input, positive = input, negative = input;
+  triplet_margin_loss(anchor, positive, negative, {.swap = true});
+  const Variable<float> log_probs(full<float>({4, 1, 3}, -1.0f)), loc = input, scale = input, logits = input;
+  const Ids targets{{1, 2}}, input_lengths{4}, target_lengths{2}, ids{0, 2};
+  ctc_loss(log_probs, targets, input_lengths, target_lengths);
+  Normal<float>(loc, scale).rsample({3});
+  Categorical<float>({.logits = logits}).log_prob(ids);
+}
+
 void linear_algebra() {
   const Variable<double> a(Array<double>{{4, 1}, {1, 3}}), b = a;
   cholesky(a, {.upper = true});
@@ -274,6 +287,11 @@ void training() {
   };
   lbfgs.step(closure);
   CosineAnnealingLR<float>(optimizer, 100);
+  NAdam<float>(parameters, {.decoupled_weight_decay = true});
+  const std::vector<Variable<float>> matrices{Variable<float>(ones<float>({2, 2}), true)};
+  Muon<float>(matrices, {.adjust_lr_fn = MuonAdjustment::match_rms_adamw});
+  OneCycleLR<float>(optimizer, 0.1, 100);
+  CosineAnnealingWarmRestarts<float>(optimizer, 10, {.T_mult = 2});
   clip_grad_norm(parameters, 1.0);
   ExponentialMovingAverage<float> average(model);
   const std::vector<std::vector<std::int64_t>> rows{{1, 2}, {3}};
@@ -287,15 +305,11 @@ void training() {
 
 int main(int argc, char** argv) {
   variables_and_gradients();
-  NAdam<float>(parameters, {.decoupled_weight_decay = true});
-  const std::vector<Variable<float>> matrices{Variable<float>(ones<float>({2, 2}), true)};
-  Muon<float>(matrices, {.adjust_lr_fn = MuonAdjustment::match_rms_adamw});
-  OneCycleLR<float>(optimizer, 0.1, 100);
-  CosineAnnealingWarmRestarts<float>(optimizer, 10, {.T_mult = 2});
   making_arrays();
   derivatives_as_calls();
   operations();
   parts_and_reductions();
+  losses_and_distributions();
   linear_algebra();
   modules(argc > 1 ? argv[1] : "net.safetensors");
   training();

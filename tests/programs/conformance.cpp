@@ -197,7 +197,34 @@ Results<T> clipped(const Call<T>& c) {
   return results;
 }
 
+/// The distribution that the attribute `parameter`, probs or logits, says of input i.
+template <template <class> class Distribution, class T>
+Distribution<T> distribution(const Call<T>& c, std::size_t i = 0) {
+  if (c.text("parameter") == "probs") return Distribution<T>({.probs = c.x(i)});
+  return Distribution<T>({.logits = c.x(i)});
+}
+
 const xgrad_tests::Conformance others{
+    {"normal_log_prob",
+     []<class T>(const Call<T>& c) { return xgrad::Normal<T>(c.x(), c.x(1)).log_prob(c.x(2)); }},
+    {"normal_entropy", []<class T>(const Call<T>& c) { return xgrad::Normal<T>(c.x(), c.x(1)).entropy(); }},
+    {"normal_kl",
+     []<class T>(const Call<T>& c) {
+       return kl_divergence(xgrad::Normal<T>(c.x(), c.x(1)), xgrad::Normal<T>(c.x(2), c.x(3)));
+     }},
+    {"bernoulli_log_prob", [](const auto& c) { return distribution<xgrad::Bernoulli>(c).log_prob(c.x(1)); }},
+    {"bernoulli_entropy", [](const auto& c) { return distribution<xgrad::Bernoulli>(c).entropy(); }},
+    {"bernoulli_kl",
+     [](const auto& c) {
+       return kl_divergence(distribution<xgrad::Bernoulli>(c), distribution<xgrad::Bernoulli>(c, 1));
+     }},
+    {"categorical_log_prob",
+     [](const auto& c) { return distribution<xgrad::Categorical>(c).log_prob(c.ids(1)); }},
+    {"categorical_entropy", [](const auto& c) { return distribution<xgrad::Categorical>(c).entropy(); }},
+    {"categorical_kl",
+     [](const auto& c) {
+       return kl_divergence(distribution<xgrad::Categorical>(c), distribution<xgrad::Categorical>(c, 1));
+     }},
     {"optim_sgd",
      []<class T>(const Call<T>& c) {
        return optimized<T, xgrad::SGD<T>>(c, xgrad::SGDOptions{.lr = c.number("lr"),
@@ -215,33 +242,6 @@ const xgrad_tests::Conformance others{
      []<class T>(const Call<T>& c) {
        return optimized<T, xgrad::AdamW<T>>(c, adam_options<xgrad::AdamWOptions>(c));
      }},
-    {"clip_grad_norm", [](const auto& c) { return clipped(c); }},
-    {"identity", [](const auto& c) { return c.x(); }}};
-
-template <class T>
-Results<T> call(const std::string& op, const Call<T>& arguments, std::vector<Loaded<T>>& loaded) {
-  if (op == "multi_head_attention") return {multi_head_attention(arguments, loaded)};
-  if (op == "transformer_encoder_layer") return {encoder_layer(arguments, loaded)};
-  const xgrad_tests::Adapter* const adapter = xgrad_tests::find_adapter(op);
-  if (adapter == nullptr) throw UnknownOp("xgrad has no op '" + op + "'");
-  return (*adapter)(arguments);
-}
-
-/// The outputs of a program over the same ops: its nodes run in order, their results go by name.
-template <class T>
-Results<T> run_graph(const json& attrs, const std::vector<Value<T>>& inputs, std::vector<Loaded<T>>& loaded) {
-  std::map<std::string, Value<T>> named;
-  for (std::size_t i = 0; i < inputs.size(); ++i) named["x" + std::to_string(i)] = inputs[i];
-  const auto value = [&](const json& name) {
-    if (name.is_null()) return Value<T>{};
-    const auto found = named.find(as<std::string>(name, "a name"));
-    if (found == named.end()) throw BadEntry("no value is named " + name.dump());
-    return found->second;
-  };
-  for (const json& node : list_entry(attrs, "nodes")) {
-    std::vector<Value<T>> arguments;
-    for (const json& name : list_entry(node, "in")) arguments.push_back(value(name));
-    const auto op = entry_as<std::string>(node, "op");
     {"optim_nadam",
      []<class T>(const Call<T>& c) {
        return optimized<T, xgrad::NAdam<T>>(c, adam_options<xgrad::NAdamOptions>(c));
@@ -270,6 +270,33 @@ Results<T> run_graph(const json& attrs, const std::vector<Value<T>>& inputs, std
                                     .eps = c.number("eps")});
      }},
     {"lr_scheduler", [](const auto& c) { return scheduled(c); }},
+    {"clip_grad_norm", [](const auto& c) { return clipped(c); }},
+    {"identity", [](const auto& c) { return c.x(); }}};
+
+template <class T>
+Results<T> call(const std::string& op, const Call<T>& arguments, std::vector<Loaded<T>>& loaded) {
+  if (op == "multi_head_attention") return {multi_head_attention(arguments, loaded)};
+  if (op == "transformer_encoder_layer") return {encoder_layer(arguments, loaded)};
+  const xgrad_tests::Adapter* const adapter = xgrad_tests::find_adapter(op);
+  if (adapter == nullptr) throw UnknownOp("xgrad has no op '" + op + "'");
+  return (*adapter)(arguments);
+}
+
+/// The outputs of a program over the same ops: its nodes run in order, their results go by name.
+template <class T>
+Results<T> run_graph(const json& attrs, const std::vector<Value<T>>& inputs, std::vector<Loaded<T>>& loaded) {
+  std::map<std::string, Value<T>> named;
+  for (std::size_t i = 0; i < inputs.size(); ++i) named["x" + std::to_string(i)] = inputs[i];
+  const auto value = [&](const json& name) {
+    if (name.is_null()) return Value<T>{};
+    const auto found = named.find(as<std::string>(name, "a name"));
+    if (found == named.end()) throw BadEntry("no value is named " + name.dump());
+    return found->second;
+  };
+  for (const json& node : list_entry(attrs, "nodes")) {
+    std::vector<Value<T>> arguments;
+    for (const json& name : list_entry(node, "in")) arguments.push_back(value(name));
+    const auto op = entry_as<std::string>(node, "op");
     const Results<T> results = call<T>(op, Call<T>(std::move(arguments), entry(node, "attrs")), loaded);
     const auto names = entry_as<std::vector<std::string>>(node, "out");
     if (results.size() != names.size()) throw BadEntry(op + " has another number of outputs");
