@@ -267,7 +267,6 @@ TEST(OpListsTest, OpsHaveFormulasOrAReason) {
 TEST(OpListsTest, OpsHaveCounterpartsInPyTorchOrAReason) {
   expect_all_but(with_counterparts(),
                  {{"is no function that users call by itself", {"alias", "masked_mul"}},
-                  {"PyTorch's has no derivative of its gradient", {"ctc_loss"}},
                   {"has no gradient", {"int8_linear", "int8_self_attention"}},
                   {"calls a function of the program", {"checkpoint", "implicit_function", "on_gradient"}}},
                  "counterpart");

@@ -175,8 +175,47 @@ def binary_cross_entropy(x, a):
 def probability_cross_entropy(x, a):
     """Of single ops: F.binary_cross_entropy has no third derivative."""
     p, target, weight = x
-    y = -(target * p.log() + (1 - target) * torch.log1p(-p)) * (1 if weight is None else weight)
+    return reduced_losses(-(target * p.log() + (1 - target) * torch.log1p(-p)) * (1 if weight is None else weight), a)
+
+
+def reduced_losses(y, a):
     return {"none": lambda: y, "mean": y.mean, "sum": y.sum}[a["reduction"]]()
+
+
+def multi_margin_loss(x, a):
+    """Of single ops: F.multi_margin_loss has no second derivative."""
+    scores, target, weight = x
+    over = (a["margin"] - scores.gather(-1, target[..., None]) + scores).clamp(min=0) ** a["p"]
+    losses = over.masked_fill(F.one_hot(target, scores.shape[-1]).bool(), 0).sum(-1) / scores.shape[-1]
+    return reduced_losses(losses if weight is None else losses * weight[target], a)
+
+
+def ctc_loss(x, a):
+    """Of single ops: F.ctc_loss has no second derivative, and the first one of log_softmax alone."""
+    p, targets, _, lengths = x
+    batch = p if p.dim() == 3 else p[:, None]
+    losses = [ctc_of_sample(batch[:, n], targets[n, :length].tolist(), a["blank"]) for n, length in enumerate(lengths.tolist())]
+    y = torch.stack(losses) if losses else p.sum((0, 2))
+    if a["reduction"] == "mean":
+        return (y / lengths.clamp(min=1)).mean()
+    return y if a["reduction"] == "none" and p.dim() == 3 else y.sum()
+
+
+def ctc_of_sample(p, labels, blank):
+    """Of all steps (T, C): the logarithms of beginnings of paths at each place, None where there are none."""
+    places = [blank]
+    for label in labels:
+        places += [label, blank]
+    row = [None] * len(places)
+    for t in range(len(p)):
+        before, row = row, []
+        for s, c in enumerate(places):
+            skips = s > 1 and c != blank and c != places[s - 2]
+            coming = [before[s - k] for k in range(3 if skips else 2) if s >= k and before[s - k] is not None]
+            start = p[0, c] if t == 0 and s < 2 else None
+            row.append(torch.stack(coming).logsumexp(0) + p[t, c] if coming else start)
+    ends = [one for one in row[-2:] if one is not None]
+    return -torch.stack(ends).logsumexp(0) if ends else p.sum()
 
 
 def attention(q, k, v, mask, a):
@@ -446,7 +485,9 @@ ops = {
     "margin_ranking_loss": lambda x, a: F.margin_ranking_loss(*x, **a),
     "cosine_embedding_loss": lambda x, a: F.cosine_embedding_loss(*x, **a),
     "hinge_embedding_loss": lambda x, a: F.hinge_embedding_loss(*x, **a),
-    "soft_margin_loss": lambda x, a: F.soft_margin_loss(*torch.broadcast_tensors(*x), **a),
+    "soft_margin_loss": lambda x, a: reduced_losses(F.softplus(-x[1] * x[0], threshold=math.inf), a),
+    "multi_margin_loss": multi_margin_loss,
+    "ctc_loss": ctc_loss,
     "triplet_margin_loss": lambda x, a: F.triplet_margin_loss(*x, **a),
     "gaussian_nll_loss": lambda x, a: F.gaussian_nll_loss(*x, **a),
     "poisson_nll_loss": lambda x, a: F.poisson_nll_loss(*x, **a),
