@@ -4,16 +4,11 @@
 
 #include "../base/random.hpp"
 #include "../ops/product/linear.hpp"
+#include "detail/kaiming.hpp"
 #include "detail/sizes.hpp"
 
 namespace xgrad {
 namespace {
-
-/// Half the width of the weight's distribution: 1 / sqrt(in), as PyTorch rounds it.
-double weight_bound(std::size_t in_features) {
-  const double slope = std::sqrt(5.0), gain = std::sqrt(2 / (1 + slope * slope));
-  return std::sqrt(3.0) * (gain / std::sqrt(static_cast<double>(in_features)));
-}
 
 void check_bias(const Shape& bias, const Shape& weight) {
   if (!same_shape(bias, {weight[0]}))
@@ -26,7 +21,7 @@ template <class T>
 Linear<T>::Linear(std::size_t in_features, std::size_t out_features, bool bias) : Module<T>("Linear") {
   detail::checked_size("Linear", "in_features", in_features);
   detail::checked_size("Linear", "out_features", out_features);
-  const double bound = weight_bound(in_features);
+  const double bound = detail::kaiming_bound(in_features);
   weight_ = this->parameter("weight", uniform<T>({out_features, in_features}, -bound, bound));
   if (!bias) return;
   const double bias_bound = 1 / std::sqrt(static_cast<double>(in_features));

@@ -439,6 +439,15 @@ std::vector<LargeCase<T>> large_cases() {
   add("attention of long sequences with dropout", {{2, 701, 12}, {2, 811, 12}, {2, 811, 12}, {811}},
       attend_with_dropout);
   add("linear_relu", {{517, 97}, {203, 97}, {203}}, [](V x) { return linear_relu(x[0], x[1], x[2]); });
+  add("conv2d", {{3, 8, 61, 47}, {10, 8, 3, 3}, {10}},
+      [](V x) { return conv2d(x[0], x[1], x[2], {.padding = 1}); });
+  add("conv_transpose2d", {{3, 8, 61, 47}, {8, 10, 3, 3}, {10}},
+      [](V x) { return conv_transpose2d(x[0], x[1], x[2], {.stride = 2}); });
+  add("batch_norm", {{5, 70, 61, 47}, {70}, {70}},
+      [](V x) { return batch_norm(x[0], {}, {}, x[1], x[2], {.training = true}); });
+  add("max_pool2d", {{3, 8, 121, 97}}, [](V x) { return max_pool2d(x[0], 3).values; });
+  add("avg_pool2d", {{3, 8, 121, 97}}, [](V x) { return avg_pool2d(x[0], 3, {.stride = 2}); });
+  add("unfold", {{3, 8, 61, 47}}, [](V x) { return unfold(x[0], 3, {.padding = 1}); });
   add("layer_norm", {{517, 203}, {203}, {203}}, [](V x) { return layer_norm(x[0], 203, x[1], x[2]); });
   add("add_layer_norm", {{517, 203}, {517, 203}, {203}, {203}},
       [](V x) { return add_layer_norm(x[0], x[1], 203, x[2], x[3]); });

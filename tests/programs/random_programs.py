@@ -256,6 +256,58 @@ def embedding(x, a):
     return F.embedding(x[1], x[0], a["padding_idx"]) if x[1].numel() else x[0][x[1]]
 
 
+def batch_norm(x, a, training):
+    """Of single ops, as layer_norm."""
+    x, weight, bias, mean, variance = x
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    axes = ([0] if "training" in a else []) + list(range(2, x.dim()))
+    if training:
+        x = x - x.mean(axes, keepdim=True)
+        y = x * torch.rsqrt((x * x).mean(axes, keepdim=True) + a["eps"])
+    else:
+        y = (x - mean.reshape(shape)) * torch.rsqrt(variance + a["eps"]).reshape(shape)
+    y = y if weight is None else y * weight.reshape(shape)
+    return y if bias is None else y + bias.reshape(shape)
+
+
+def group_norm(x, a):
+    x, weight, bias = x
+    groups = x.reshape(x.shape[0], a["num_groups"], -1)
+    y = layer_norm(groups, {"normalized_shape": groups.shape[-1:], "eps": a["eps"]}, None, None).reshape(x.shape)
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    y = y if weight is None else y * weight.reshape(shape)
+    return y if bias is None else y + bias.reshape(shape)
+
+
+def conv_transpose(f, x, a):
+    """With the ends cut and added afterwards: PyTorch's second derivative refuses an output_padding."""
+    y = f(*x[:2], stride=a["stride"], groups=a["groups"], dilation=a["dilation"])
+    y = F.pad(y, [length for longer in reversed(a["output_padding"]) for length in (0, longer)])
+    for axis, padding in enumerate(a["padding"], y.dim() - len(a["padding"])):
+        y = y.narrow(axis, padding, y.shape[axis] - 2 * padding)
+    return y if x[2] is None else y + x[2].reshape([-1] + [1] * len(a["stride"]))
+
+
+def max_pool(f, x, a):
+    y, ids = f(x[0], a["kernel_size"], a["stride"], a["padding"], a["dilation"], a["ceil_mode"], return_indices=True)
+    return [y, ids.double()]
+
+
+def avg_pool1d(x, a):
+    return F.avg_pool1d(x[0], a["kernel_size"], a["stride"], a["padding"], a["ceil_mode"], a["count_include_pad"])
+
+
+def avg_pool2d(x, a):
+    return F.avg_pool2d(x[0], a["kernel_size"], a["stride"], a["padding"], a["ceil_mode"], a["count_include_pad"],
+                        a["divisor_override"])
+
+
+def embedding_bag(x, a):
+    """Of single ops: the second derivative of F.embedding_bag is missing for maxima."""
+    rows = x[0][x[1]] if x[3] is None else x[0][x[1]] * x[3].unsqueeze(-1)
+    return rows.amax(1) if a["mode"] == "max" else getattr(rows, a["mode"])(1)
+
+
 def solve(x, a):
     """Of matrices in equal batches: the derivative of torch.linalg.solve refuses some others."""
     left, right = x
@@ -496,6 +548,24 @@ ops = {
     "scaled_dot_product_attention": lambda x, a: attention(*x, a)[0],
     "attention_with_weights": lambda x, a: attention(*x, a),
     "self_attention": self_attention,
+    "conv1d": lambda x, a: F.conv1d(*x, **a),
+    "conv2d": lambda x, a: F.conv2d(*x, **a),
+    "conv_transpose1d": lambda x, a: conv_transpose(F.conv_transpose1d, x, a),
+    "conv_transpose2d": lambda x, a: conv_transpose(F.conv_transpose2d, x, a),
+    "max_pool1d": lambda x, a: max_pool(F.max_pool1d, x, a),
+    "max_pool2d": lambda x, a: max_pool(F.max_pool2d, x, a),
+    "avg_pool1d": avg_pool1d,
+    "avg_pool2d": avg_pool2d,
+    "adaptive_avg_pool1d": lambda x, a: F.adaptive_avg_pool1d(x[0], a["output_size"]),
+    "adaptive_avg_pool2d": lambda x, a: F.adaptive_avg_pool2d(x[0], a["output_size"]),
+    "unfold": lambda x, a: F.unfold(x[0], **a),
+    "fold": lambda x, a: F.fold(x[0], **a),
+    "interpolate": lambda x, a: F.interpolate(x[0], **a),
+    "batch_norm": lambda x, a: batch_norm(x, a, a["training"]),
+    "instance_norm": lambda x, a: batch_norm(x, a, a["use_input_stats"]),
+    "group_norm": group_norm,
+    "prelu": lambda x, a: F.prelu(x[0], x[1]),
+    "embedding_bag": embedding_bag,
 }
 
 

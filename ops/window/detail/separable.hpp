@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "../../../graph/record.hpp"
+#include "../../../kernels/window/weighted_sums.hpp"
+
+// Ops that are linear and separate along the last axes: each is multiplied by a sparse matrix.
+namespace xgrad::detail {
+
+/// One matrix for each of the last axes.
+template <class T>
+using AxisMatrices = std::shared_ptr<const std::vector<kernels::SparseMatrix<T>>>;
+
+/// The products of x with the matrices, one axis after the other. `op` is for errors.
+template <class T>
+Variable<T> axis_products(const char* op, const Variable<T>& x, const AxisMatrices<T>& matrices);
+
+/// The gradient: the products of dy with the transposed matrices, which can be differentiated in turn.
+template <class T>
+Variable<T> axis_products_grad(const Variable<T>& dy, const AxisMatrices<T>& matrices);
+
+/// axis_products, recorded as `op`.
+template <class T, Described O, class... A>
+Variable<T> separable(O& op, const Variable<T>& x, const AxisMatrices<T>& matrices,
+                      const Attributes<A...>& attributes) {
+  return record<T>(
+      op, axis_products(op.name, x, matrices), Inputs(x), attributes, Saved(),
+      [matrices](Variable<T> dy, Needs) -> Grads<T, 1> { return {axis_products_grad(dy, matrices)}; });
+}
+
+}  // namespace xgrad::detail

@@ -1,0 +1,210 @@
+#include "pooling.hpp"
+
+#include <algorithm>
+
+#include "../../kernels/window/max_pool.hpp"
+#include "../index/indexing.hpp"
+#include "../shape/shapes.hpp"
+#include "detail/axes.hpp"
+#include "detail/separable.hpp"
+
+namespace xgrad {
+namespace {
+
+using detail::AxisMatrices, detail::Images, detail::PerAxis, kernels::SparseMatrix, kernels::Windows;
+using kernels::WindowAxis;
+
+WindowAxis pooled_axis(std::size_t length, std::size_t kernel, std::size_t stride, std::size_t padding,
+                       std::size_t dilation, bool ceil_mode) {
+  const std::size_t span = (kernel - 1) * dilation, padded = length + 2 * padding;
+  if (padded <= span) return {length, 0, kernel, stride, padding, dilation};
+  const std::size_t steps = padded - span - 1;
+  std::size_t count = (ceil_mode ? kernels::ceil_div(steps, stride) : steps / stride) + 1;
+  if (ceil_mode && (count - 1) * stride >= length + padding) --count;
+  return {length, count, kernel, stride, padding, dilation};
+}
+
+/// Whether each window has an element that is no padding, which only dilation can prevent.
+bool has_elements(const WindowAxis& axis) {
+  std::vector<bool> found(axis.count);
+  for (std::size_t k = 0; k < axis.kernel; ++k) {
+    const auto [first, last] = axis.inside(k);
+    std::fill(found.begin() + static_cast<std::ptrdiff_t>(first),
+              found.begin() + static_cast<std::ptrdiff_t>(std::max(first, last)), true);
+  }
+  return std::find(found.begin(), found.end(), false) == found.end();
+}
+
+/// Options of maxima and means alike.
+struct Pooling {
+  const Dims& kernel_size;
+  const std::optional<Dims>& stride;
+  const Dims &padding, dilation;
+  bool ceil_mode;
+};
+
+Windows pooling_windows(const char* op, const Shape& x, const Images& of_x, std::size_t axes,
+                        const Pooling& pooling) {
+  const PerAxis kernel = detail::per_axis(op, "kernel_size", pooling.kernel_size, axes, 1, 1);
+  const PerAxis stride =
+      pooling.stride ? detail::per_axis(op, "stride", *pooling.stride, axes, 1, 1) : kernel;
+  const PerAxis padding = detail::per_axis(op, "padding", pooling.padding, axes, 0, 0);
+  const PerAxis dilation = detail::per_axis(op, "dilation", pooling.dilation, axes, 1, 1);
+  const auto is_half = [](std::size_t padding, std::size_t kernel, std::size_t dilation) {
+    return 2 * padding <= (kernel - 1) * dilation + 1;
+  };
+  if (!is_half(padding.rows, kernel.rows, dilation.rows) ||
+      !is_half(padding.cols, kernel.cols, dilation.cols)) {
+    detail::fail<ValueError>(op, ": padding must be at most half of a window, got padding ",
+                             to_string(pooling.padding), ", kernel_size ", to_string(pooling.kernel_size),
+                             " and dilation ", to_string(pooling.dilation));
+  }
+  const Windows windows{
+      pooled_axis(of_x.rows, kernel.rows, stride.rows, padding.rows, dilation.rows, pooling.ceil_mode),
+      pooled_axis(of_x.cols, kernel.cols, stride.cols, padding.cols, dilation.cols, pooling.ceil_mode)};
+  if (of_x.rows == 0 || of_x.cols == 0 || windows.count() == 0) {
+    detail::fail<ShapeError>(op, ": a window must not be longer than x with its padding, got x ", x,
+                             ", kernel_size ", to_string(pooling.kernel_size), " and dilation ",
+                             to_string(pooling.dilation));
+  }
+  return windows;
+}
+
+template <class T>
+Ranked<T> max_pool(const char* op, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
+                   const MaxPoolOptions& options) {
+  const Images of_x = detail::images(op, x.shape(), axes);
+  const Windows windows =
+      pooling_windows(op, x.shape(), of_x, axes,
+                      {kernel_size, options.stride, options.padding, options.dilation, options.ceil_mode});
+  if (!has_elements(windows.rows) || !has_elements(windows.cols)) {
+    detail::fail<ValueError>(op, ": each window must have an element of x, got x ", x.shape(),
+                             ", kernel_size ", to_string(kernel_size), ", padding ",
+                             to_string(options.padding), " and dilation ", to_string(options.dilation));
+  }
+  Ids ids = Ids::from_shape({of_x.planes(), windows.count()});
+  kernels::max_pool_ids(detail::data(x), of_x.planes(), windows, ids.data());
+  const Shape shape = detail::image_shape(of_x, of_x.channels, windows.rows.count, windows.cols.count, axes);
+  Variable<T> values = reshape(gather(reshape(x, {of_x.planes(), windows.image_size()}), 1, ids), shape);
+  ids.reshape(shape);
+  return {std::move(values), std::move(ids)};
+}
+
+/// The means of windows along an axis, or their sums divided by the divisor.
+template <class T>
+SparseMatrix<T> mean_matrix(const WindowAxis& axis, bool count_include_pad, std::optional<T> divisor) {
+  SparseMatrix<T> matrix;
+  matrix.cols = axis.length;
+  for (std::size_t i = 0; i < axis.count; ++i) {
+    const std::size_t start = i * axis.stride;
+    const std::size_t end = std::min(start + axis.kernel, axis.length + 2 * axis.padding);
+    const std::size_t first = std::max(start, axis.padding), last = std::min(end, axis.length + axis.padding);
+    const std::size_t count = count_include_pad ? end - start : last - first;
+    const T weight = 1 / divisor.value_or(static_cast<T>(count));
+    for (std::size_t place = first; place < last; ++place) matrix.add(place - axis.padding, weight);
+    matrix.end_row();
+  }
+  return matrix;
+}
+
+/// The means of `count` windows that share an axis out.
+template <class T>
+SparseMatrix<T> adaptive_matrix(std::size_t length, std::size_t count) {
+  SparseMatrix<T> matrix;
+  matrix.cols = length;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t first = i * length / count, last = kernels::ceil_div((i + 1) * length, count);
+    for (std::size_t place = first; place < last; ++place)
+      matrix.add(place, 1 / static_cast<T>(last - first));
+    matrix.end_row();
+  }
+  return matrix;
+}
+
+/// The matrix of columns, and before it that of rows, which a line has not.
+template <class T>
+AxisMatrices<T> axis_matrices(std::size_t axes, SparseMatrix<T> of_rows, SparseMatrix<T> of_cols) {
+  auto matrices = std::make_shared<std::vector<SparseMatrix<T>>>();
+  if (axes == 2) matrices->push_back(std::move(of_rows));
+  matrices->push_back(std::move(of_cols));
+  return matrices;
+}
+
+template <class T, class O>
+Variable<T> avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
+                     const AvgPoolOptions& options) {
+  const Images of_x = detail::images(op.name, x.shape(), axes);
+  const Windows windows = pooling_windows(
+      op.name, x.shape(), of_x, axes, {kernel_size, options.stride, options.padding, 1, options.ceil_mode});
+  std::optional<T> rows_divisor, cols_divisor;
+  std::optional<std::ptrdiff_t> divisor;
+  if (options.divisor_override) {
+    divisor = *options.divisor_override;
+    if (divisor == 0) detail::fail<ValueError>(op.name, ": divisor_override must not be 0");
+    rows_divisor = T(1);
+    cols_divisor = static_cast<T>(*divisor);
+  }
+  return detail::separable<T>(
+      op, x,
+      axis_matrices(axes, mean_matrix<T>(windows.rows, options.count_include_pad, rows_divisor),
+                    mean_matrix<T>(windows.cols, options.count_include_pad, cols_divisor)),
+      Attributes(kernel_size, options.stride ? *options.stride : kernel_size, options.padding,
+                 options.ceil_mode, options.count_include_pad, divisor));
+}
+
+template <class T, class O>
+Variable<T> adaptive_avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& output_size) {
+  const Images of_x = detail::images(op.name, x.shape(), axes);
+  const PerAxis size = detail::per_axis(op.name, "output_size", output_size, axes, 0, 1);
+  if (of_x.rows == 0 || of_x.cols == 0)
+    detail::fail<ShapeError>(op.name, ": there are no elements to average in x ", x.shape());
+  return detail::separable<T>(
+      op, x,
+      axis_matrices(axes, adaptive_matrix<T>(of_x.rows, size.rows), adaptive_matrix<T>(of_x.cols, size.cols)),
+      Attributes(output_size));
+}
+
+}  // namespace
+
+template <class T>
+Ranked<T> max_pool1d(const Variable<T>& x, Int kernel_size, MaxPoolOptions options) {
+  return max_pool("max_pool1d", 1, x, kernel_size, options);
+}
+
+template <class T>
+Ranked<T> max_pool2d(const Variable<T>& x, const Dims& kernel_size, MaxPoolOptions options) {
+  return max_pool("max_pool2d", 2, x, kernel_size, options);
+}
+
+template <class T>
+Variable<T> avg_pool1d(const Variable<T>& x, Int kernel_size, AvgPoolOptions options) {
+  return avg_pool(ops::avg_pool1d, 1, x, kernel_size, options);
+}
+
+template <class T>
+Variable<T> avg_pool2d(const Variable<T>& x, const Dims& kernel_size, AvgPoolOptions options) {
+  return avg_pool(ops::avg_pool2d, 2, x, kernel_size, options);
+}
+
+template <class T>
+Variable<T> adaptive_avg_pool1d(const Variable<T>& x, Int output_size) {
+  return adaptive_avg_pool(ops::adaptive_avg_pool1d, 1, x, output_size);
+}
+
+template <class T>
+Variable<T> adaptive_avg_pool2d(const Variable<T>& x, const Dims& output_size) {
+  return adaptive_avg_pool(ops::adaptive_avg_pool2d, 2, x, output_size);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                        \
+  template Ranked<T> max_pool1d(const Variable<T>&, Int, MaxPoolOptions);           \
+  template Ranked<T> max_pool2d(const Variable<T>&, const Dims&, MaxPoolOptions);   \
+  template Variable<T> avg_pool1d(const Variable<T>&, Int, AvgPoolOptions);         \
+  template Variable<T> avg_pool2d(const Variable<T>&, const Dims&, AvgPoolOptions); \
+  template Variable<T> adaptive_avg_pool1d(const Variable<T>&, Int);                \
+  template Variable<T> adaptive_avg_pool2d(const Variable<T>&, const Dims&);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad
