@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "../../ops/pointwise/masked_fill.hpp"
+#include "../../ops/shape/shapes.hpp"
+#include "../../ops/window/convolution.hpp"
 
 namespace xgrad::pretrained::detail {
 namespace {
@@ -166,9 +168,10 @@ template <class T>
 Variable<T> DebertaConvolution<T>::operator()(const EncoderCall<T>& call, const Variable<T>& x,
                                               const Variable<T>& y) const {
   const auto scope = this->scope();
-  const Variable<T> near = without_padding(call, conv1d(x, weight_, bias_));
-  const HiddenAct act = options_of<DebertaOptions>(config_).conv_act;
-  const Variable<T> added = activation(act, this->drop(near, config_.hidden_dropout_prob));
+  const DebertaOptions& own = options_of<DebertaOptions>(config_);
+  const ConvOptions along{.padding = ConvPadding::same, .groups = own.conv_groups};
+  const Variable<T> near = without_padding(call, mT(conv1d(mT(x), weight_, bias_, along)));
+  const Variable<T> added = activation(own.conv_act, this->drop(near, config_.hidden_dropout_prob));
   return without_padding(call, (*norm_)(added, y));
 }
 

@@ -5,7 +5,6 @@
 #include "../../models/relative_positions.hpp"
 #include "../../ops/index/indexing.hpp"
 #include "bert_body.hpp"
-#include "conv1d.hpp"
 
 // Not installed: what DeBERTa (He et al. 2020, arXiv:2006.03654) and its second version share.
 namespace xgrad::pretrained::detail {
