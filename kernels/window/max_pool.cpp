@@ -14,10 +14,7 @@ struct Range {
 std::vector<Range> ranges(const WindowAxis& axis) {
   std::vector<Range> all;
   for (std::size_t i = 0; i < axis.count; ++i) {
-    const std::size_t start = i * axis.stride;
-    const std::size_t first = start < axis.padding ? ceil_div(axis.padding - start, axis.dilation) : 0;
-    const std::size_t last =
-        std::min(axis.kernel, ceil_div(axis.length + axis.padding - start, axis.dilation));
+    const auto [first, last] = axis.elements(i);
     all.push_back({axis.place(i, first), last - first});
   }
   return all;
@@ -29,7 +26,7 @@ template <typename T>
 void max_pool_ids(const T* x, std::size_t planes, const Windows& windows, std::int64_t* ids) {
   const std::vector<Range> rows = ranges(windows.rows), cols = ranges(windows.cols);
   const std::size_t row_step = windows.rows.dilation * windows.cols.length, col_step = windows.cols.dilation;
-  parallel_pieces(planes * rows.size(), cols.size() * windows.size() * 4,
+  parallel_pieces(planes * rows.size(), cols.size() * std::min(windows.size(), windows.image_size()) * 4,
                   [&](std::size_t begin, std::size_t end) {
                     for (; begin < end; ++begin) {
                       const T* const image = x + begin / rows.size() * windows.image_size();

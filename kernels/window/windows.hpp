@@ -22,6 +22,14 @@ struct WindowAxis {
     return {windows_before(padding), windows_before(padding + length)};
   }
 
+  /// The elements [first, second) of a window that lie on the axis.
+  std::pair<std::size_t, std::size_t> elements(std::size_t window) const {
+    const std::size_t start = window * stride, end = padding + length;
+    const std::size_t first = start < padding ? ceil_div(padding - start, dilation) : 0;
+    const std::size_t last = start < end ? ceil_div(end - start, dilation) : 0;
+    return {std::min(first, kernel), std::min(last, kernel)};
+  }
+
   /// Where element k of a window lies that is inside.
   std::size_t place(std::size_t window, std::size_t k) const {
     return window * stride + k * dilation - padding;

@@ -26,13 +26,11 @@ WindowAxis pooled_axis(std::size_t length, std::size_t kernel, std::size_t strid
 
 /// Whether each window has an element that is no padding, which only dilation can prevent.
 bool has_elements(const WindowAxis& axis) {
-  std::vector<bool> found(axis.count);
-  for (std::size_t k = 0; k < axis.kernel; ++k) {
-    const auto [first, last] = axis.inside(k);
-    std::fill(found.begin() + static_cast<std::ptrdiff_t>(first),
-              found.begin() + static_cast<std::ptrdiff_t>(std::max(first, last)), true);
+  for (std::size_t i = 0; i < axis.count; ++i) {
+    const auto [first, last] = axis.elements(i);
+    if (first >= last) return false;
   }
-  return std::find(found.begin(), found.end(), false) == found.end();
+  return true;
 }
 
 /// Options of maxima and means alike.

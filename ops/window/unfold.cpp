@@ -1,5 +1,7 @@
 #include "unfold.hpp"
 
+#include <limits>
+
 #include "../../graph/record.hpp"
 #include "../../kernels/pointwise/binary.hpp"
 #include "../../kernels/window/windows.hpp"
@@ -29,6 +31,12 @@ Windows unfolded_windows(const char* op, std::size_t rows, std::size_t cols, con
   };
   const Windows windows{axis(rows, kernel.rows, stride.rows, padding.rows, dilation.rows),
                         axis(cols, kernel.cols, stride.cols, padding.cols, dilation.cols)};
+  constexpr std::size_t most =
+      std::numeric_limits<std::int32_t>::max();  // so that their product with channels is a size
+  if (windows.size() > most) {
+    detail::fail<ValueError>(op, ": kernel_size must have at most ", most, " elements, got ",
+                             to_string(kernel_size));
+  }
   if (windows.count() == 0) {
     detail::fail<ShapeError>(op, ": a window must not be longer than the image with its padding, got (", rows,
                              ", ", cols, "), kernel_size ", to_string(kernel_size), " and dilation ",

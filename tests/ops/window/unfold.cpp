@@ -99,7 +99,9 @@ const Rows rows([] {
   return std::vector<Op>{
       {"unfold.unfold",
        cases(unfold_case, samples()),
-       {error<ShapeError>("unfold: a window must not be longer than the image with its padding, got (3, 4), "
+       {error<ValueError>("unfold: kernel_size must have at most 2147483647 elements, got (50000)",
+                          [] { xgrad::unfold(x(2, 3, 4), 50000, {.padding = 50000}); }),
+        error<ShapeError>("unfold: a window must not be longer than the image with its padding, got (3, 4), "
                           "kernel_size (4, 2) and dilation (1)",
                           [] {
                             xgrad::unfold(x(2, 3, 4), {4, 2});
