@@ -33,12 +33,7 @@ XGRAD_INLINE T gelu_derivative(T x) {
   return vectorized::normal_cdf_given_exp(x, e) + vectorized::rounded(e == T(0) ? T(0) : slope);
 }
 
-/// 1 / (1 + e^-x), through e^-|x|, which does not overflow.
-template <typename T>
-XGRAD_INLINE T sigmoid_of(T x) {
-  const T e = vectorized::exp(-std::fabs(x));
-  return (x < T(0) ? e : T(1)) / (T(1) + e);
-}
+using vectorized::sigmoid_of;
 
 /// e / (1 + e)^2: s (1 - s) where neither factor cancels.
 template <typename T>

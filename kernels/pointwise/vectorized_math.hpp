@@ -178,6 +178,13 @@ XGRAD_INLINE T tanh(T x) {
   return std::copysign(magnitude < T(0.625) ? near : far, x);
 }
 
+/// 1 / (1 + e^-x), through e^-|x|, which does not overflow.
+template <typename T>
+XGRAD_INLINE T sigmoid_of(T x) {
+  const T e = exp(-std::fabs(x));
+  return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
+
 /// erf near 0 from z = x^2: x + x Q(z).
 template <typename T>
 XGRAD_INLINE T erf_near_zero(T x, T z) {

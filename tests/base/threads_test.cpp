@@ -431,6 +431,18 @@ std::vector<LargeCase<T>> large_cases() {
   add("self_attention", {{5, 90, 50}, {48, 50}, {48, 50}, {48, 50}}, [](V x) {
     return self_attention(x[0], {x[1], {}}, {x[2], {}}, {x[3], {}}, {}, {.num_heads = 4});
   });
+  const auto last_states = [](const auto& results) {
+    return xgrad::cat({flatten(results.output), flatten(results.h)});
+  };
+  add("rnn", {{3, 517, 5}, {130, 5}, {130, 130}}, [=](V x) {
+    return last_states(rnn(x[0], {}, {{x[1], x[2]}}));
+  });
+  add("gru", {{3, 97, 5}, {3 * 200, 5}, {3 * 200, 200}}, [=](V x) {
+    return last_states(gru(x[0], {}, {{x[1], x[2]}}));
+  });
+  add("lstm", {{3, 97, 5}, {4 * 130, 5}, {4 * 130, 20}, {20, 130}}, [=](V x) {
+    return last_states(lstm(x[0], {}, {}, {{x[1], x[2], {}, {}, x[3]}}));
+  });
   const auto attend_with_dropout = [](V x) {
     xgrad::manual_seed(0);
     return scaled_dot_product_attention(x[0], x[1], x[2], x[3], {.dropout_p = 0.1, .num_heads = 3});

@@ -381,6 +381,33 @@ def compared(name):
     return lambda x, a: getattr(torch, name)(x[0], other(x, a)).double()
 
 
+def recurrent(name):
+    """x, h0, c0 of an lstm, lengths and the weights."""
+    states = 2 if name == "lstm" else 1
+
+    def of_layers(x, a):
+        passes = a["num_layers"] * (2 if a["bidirectional"] else 1)
+        width = a.get("proj_size") or a["hidden_size"]
+        zeros = [torch.zeros(passes, x[0].shape[0], n) for n in (width, a["hidden_size"])]
+        state = tuple(zero if given is None else given for given, zero in zip(x[1:1 + states], zeros))
+        state = state if states == 2 else state[0]
+        layer = getattr(torch._VF, name + ("_" + a["nonlinearity"] if name == "rnn" else ""))
+        lengths, weights = x[1 + states], x[2 + states:]
+        options = (a["bias"], a["num_layers"], 0.0, False, a["bidirectional"])
+        if lengths is None:
+            return list(layer(x[0], state, weights, *options, True))
+        order = lengths.argsort(descending=True)
+        state = tuple(s[:, order] for s in state) if states == 2 else state[:, order]
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x[0][order], lengths[order], batch_first=True)
+        y, *last = layer(packed.data, packed.batch_sizes, state, weights, *options)
+        packed = torch.nn.utils.rnn.PackedSequence(y, packed.batch_sizes)
+        y, _ = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True, total_length=x[0].shape[1])
+        back = order.argsort()
+        return [y[back], *(s[:, back] for s in last)]
+
+    return of_layers
+
+
 def same(name):
     return lambda x, a: getattr(torch, name)(x[0])
 
@@ -390,6 +417,7 @@ def pair(name):
 
 
 ops = {
+    **{name: recurrent(name) for name in "rnn gru lstm".split()},
     **{name: same(name) for name in ("exp log sqrt rsqrt reciprocal square tanh sigmoid relu abs erf neg").split()},
     **{name: same(name) for name in ("sin cos tan asin acos atan sinh cosh exp2 expm1 log1p log2 log10 floor ceil round "
                                      "trunc sign lgamma digamma erfc erfinv asinh acosh atanh").split()},
