@@ -251,6 +251,15 @@ void modules(const std::string& path) {
   Embedding<float>(10, 4, {.padding_idx = 0});
   LayerNorm<float>(4);
   MultiHeadAttention<float>(8, 2);
+  {
+    LSTM<float>(4, 8, {.num_layers = 2, .bidirectional = true});
+    GRU<float>(4, 8), RNN<float>(4, 8);
+    const LSTM<float> layers(4, 8);
+    const Variable<float> x(zeros<float>({5, 2, 4})), h0, c0;
+    const Ids lengths{5, 3};
+    const auto [output, h, c] = layers(x, h0, c0);
+    layers(x, h0, c0, lengths);
+  }
   TransformerEncoderLayer<float>({.d_model = 8, .heads = 2, .d_ff = 16});
   const Net<float> model, net = model;
   model.named_parameters(), model.parameters();

@@ -101,6 +101,19 @@ void attention() {
   }
 }
 
+void recurrent() {
+  std::cout << "# recurrent\n";
+  // [recurrent]
+  const xgrad::LSTM<float> lstm(3, 4, {.num_layers = 2, .batch_first = true, .bidirectional = true});
+  const Variable<float> x(xgrad::normal<float>({2, 5, 3}));
+  const auto [output, h, c] = lstm(x, {}, {}, xgrad::Ids{5, 2});  // from states of 0; of 5 and of 2 steps
+  const Variable<float> last =
+      xgrad::cat({select(h, 0, -2), select(h, 0, -1)}, 1);  // both directions' last states
+  std::cout << xgrad::to_string(output.shape()) << ' ' << xgrad::to_string(h.shape()) << ' '
+            << xgrad::to_string(last.shape()) << '\n';
+  // [recurrent]
+}
+
 void random_numbers() {
   std::cout << "# random\n";
   // [random]
@@ -117,5 +130,6 @@ int main() {
   states();
   encoder();
   attention();
+  recurrent();
   random_numbers();
 }
