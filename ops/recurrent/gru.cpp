@@ -20,10 +20,10 @@ std::array<Variable<T>, 2> gru_pass(const Variable<T>& x, const Variable<T>& h0,
   const std::size_t size = weight_hh.shape()[1], sums = 3 * size;
   V gates = detail::input_products(ops::gru.name, x, weights, V()), h = detail::fresh_state(h0, *pass, size),
     y = detail::empty<T>({pass->rows, size}), candidates = detail::empty<T>({pass->rows, size}),
-    recurrent = detail::empty<T>({pass->sequences, sums});
+    recurrent = detail::empty<T>({pass->sequences, sums}), copy;
+  const kernels::Matrix<const T> weight = detail::weight_of_steps(weight_hh, *pass, copy);
   for (const detail::Pass::Step& step : pass->steps) {
-    kernels::linear_rows<T>({detail::data(std::as_const(h)), step.count, size},
-                            {detail::data(weight_hh), sums, size},
+    kernels::linear_rows<T>({detail::data(std::as_const(h)), step.count, size}, weight,
                             bias_hh.defined() ? detail::data(bias_hh) : nullptr, detail::data(recurrent));
     kernels::gru_step<T>(detail::data(gates) + step.row * sums, detail::data(recurrent),
                          detail::data(candidates) + step.row * size, detail::data(h),

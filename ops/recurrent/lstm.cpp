@@ -21,14 +21,14 @@ std::array<Variable<T>, 3> lstm_pass(const Variable<T>& x, const std::array<Vari
   const bool projects = weight_hr.defined();
   V gates = detail::input_products(ops::lstm.name, x, weights, weights.bias_hh),
     h = detail::fresh_state(h0, *pass, out), c = detail::fresh_state(c0, *pass, size),
-    y = detail::empty<T>({pass->rows, out}), cells = detail::empty<T>({pass->rows, size}), shown;
+    y = detail::empty<T>({pass->rows, out}), cells = detail::empty<T>({pass->rows, size}), shown, copy;
+  const kernels::Matrix<const T> weight = detail::weight_of_steps(weight_hh, *pass, copy);
   if (projects) shown = detail::empty<T>({pass->rows, size});
   for (const detail::Pass::Step& step : pass->steps) {
     const kernels::Matrix<T> of_step = detail::rows_of(step, detail::data(gates), sums),
                              of_y = detail::rows_of(step, detail::data(y), out),
                              of_shown = projects ? detail::rows_of(step, detail::data(shown), size) : of_y;
-    kernels::gemm<T>(1, {detail::data(std::as_const(h)), step.count, out},
-                     kernels::Matrix<const T>(detail::data(weight_hh), sums, out).transpose(), 1, of_step);
+    kernels::gemm<T>(1, {detail::data(std::as_const(h)), step.count, out}, weight.transpose(), 1, of_step);
     kernels::lstm_step(of_step.data, detail::data(c), detail::data(cells) + step.row * size, of_shown.data,
                        step.count, size);
     if (projects) {

@@ -34,11 +34,11 @@ std::array<Variable<T>, 2> rnn_pass(const Variable<T>& x, const Variable<T>& h0,
   const V& weight_hh = weights.weight_hh;
   const std::size_t size = weight_hh.shape()[0];
   V y = detail::input_products(ops::rnn.name, x, weights, weights.bias_hh),
-    h = detail::fresh_state(h0, *pass, size);
+    h = detail::fresh_state(h0, *pass, size), copy;
+  const kernels::Matrix<const T> weight = detail::weight_of_steps(weight_hh, *pass, copy);
   for (const detail::Pass::Step& step : pass->steps) {
     const kernels::Matrix<T> sums = detail::rows_of(step, detail::data(y), size);
-    kernels::gemm<T>(1, {detail::data(std::as_const(h)), step.count, size},
-                     kernels::Matrix<const T>(detail::data(weight_hh), size, size).transpose(), 1, sums);
+    kernels::gemm<T>(1, {detail::data(std::as_const(h)), step.count, size}, weight.transpose(), 1, sums);
     f.step(sums.data, detail::data(h), step.count, size);
   }
   return fused_many<T, 2>(

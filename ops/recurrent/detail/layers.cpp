@@ -129,12 +129,16 @@ StateSizes checked_layers(const char* op, std::size_t gates, bool may_project, s
     };
     if (weights[k].weight_hr.defined() && !may_project)
       fail<ValueError>(op, ": weight_hr is of an LSTM only");
+    if (weights[k].weight_hr.defined() != projects) {
+      fail<ValueError>(op, ": ", weight_name("weight_hr", k, options.bidirectional), " must be ",
+                       projects ? "there, as in the first layer" : "absent, as in the first layer");
+    }
     const auto& [weight_ih, weight_hh, bias_ih, bias_hh, weight_hr] = weights[k];
     check("weight_hh", weight_hh, first);
     check("weight_ih", weight_ih, {first[0], k < directions ? in : directions * sizes.out});
     if (bias_ih.defined()) check("bias_ih", bias_ih, {first[0]});
     if (bias_hh.defined()) check("bias_hh", bias_hh, {first[0]});
-    if (projects || weight_hr.defined()) check("weight_hr", weight_hr, {sizes.out, sizes.cell});
+    if (projects) check("weight_hr", weight_hr, {sizes.out, sizes.cell});
   }
   return sizes;
 }

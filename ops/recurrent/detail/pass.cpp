@@ -1,6 +1,7 @@
 #include "pass.hpp"
 
 #include "../../../kernels/gemm/linear.hpp"
+#include "../../../kernels/gemm/pack.hpp"
 #include "../../../kernels/pointwise/binary.hpp"
 
 namespace xgrad::detail {
@@ -46,6 +47,19 @@ Variable<T> input_products(const char* op, const Variable<T>& x, const Recurrent
 }
 
 template <class T>
+kernels::Matrix<const T> weight_of_steps(const Variable<T>& weight, const Pass& pass, Variable<T>& copy) {
+  const std::size_t sums = weight.shape()[0], out = weight.shape()[1];
+  const kernels::Matrix<const T> matrix(data(weight), sums, out);
+  // one row is multiplied without packing; few rows of a matrix beyond the second-level cache, too
+  constexpr std::size_t cached = std::size_t{1} << 19, some_rows = 16;
+  const bool packs = pass.sequences >= some_rows || (pass.sequences > 1 && weight.size() <= cached);
+  if (!packs || pass.steps.size() == 1) return matrix;
+  copy = empty<T>({out, sums});
+  kernels::pack<T>(matrix.transpose(), data(copy));
+  return kernels::Matrix<const T>(data(std::as_const(copy)), out, sums).transpose();
+}
+
+template <class T>
 Variable<T> states_before(const Pass& pass, const Variable<T>& initial, const Variable<T>& after) {
   const std::size_t width = after.shape()[1];
   Variable<T> before = empty<T>(after.shape());
@@ -82,14 +96,15 @@ void product_grads(const Variable<T>& dinputs, const Variable<T>& dstates, const
       {.dx = nullptr, .adds_dx = false, .dweight = grads.dweight_hh, .dbias = grads.dbias_hh});
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                       \
-  template Variable<T> fresh_state(const Variable<T>&, const Pass&, std::size_t);                  \
-  template Variable<T> input_products(const char*, const Variable<T>&, const RecurrentWeights<T>&, \
-                                      const Variable<T>&);                                         \
-  template Variable<T> states_before(const Pass&, const Variable<T>&, const Variable<T>&);         \
-  template void add_step_gradient(const Variable<T>&, const Pass::Step&, std::size_t, T*);         \
-  template void product_grads(const Variable<T>&, const Variable<T>&, const Variable<T>&,          \
-                              const Variable<T>&, const Variable<T>&, const Variable<T>&,          \
+#define XGRAD_INSTANTIATE(T)                                                                        \
+  template Variable<T> fresh_state(const Variable<T>&, const Pass&, std::size_t);                   \
+  template Variable<T> input_products(const char*, const Variable<T>&, const RecurrentWeights<T>&,  \
+                                      const Variable<T>&);                                          \
+  template kernels::Matrix<const T> weight_of_steps(const Variable<T>&, const Pass&, Variable<T>&); \
+  template Variable<T> states_before(const Pass&, const Variable<T>&, const Variable<T>&);          \
+  template void add_step_gradient(const Variable<T>&, const Pass::Step&, std::size_t, T*);          \
+  template void product_grads(const Variable<T>&, const Variable<T>&, const Variable<T>&,           \
+                              const Variable<T>&, const Variable<T>&, const Variable<T>&,           \
                               const PassGrads<T>&);
 
 XGRAD_INSTANTIATE(float)

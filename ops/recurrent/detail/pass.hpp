@@ -43,6 +43,11 @@ template <class T>
 Variable<T> input_products(const char* op, const Variable<T>& x, const RecurrentWeights<T>& weights,
                            const Variable<T>& bias);
 
+/// weight (sums, out), whose transpose the states of every step are multiplied by. Its elements are in `copy`
+/// in the order of the transpose where those products are faster: a product packs a transposed matrix anew.
+template <class T>
+kernels::Matrix<const T> weight_of_steps(const Variable<T>& weight, const Pass& pass, Variable<T>& copy);
+
 /// The rows of a step in an array (rows, width).
 template <class T>
 kernels::Matrix<T> rows_of(const Pass::Step& step, T* rows, std::size_t width) {

@@ -311,13 +311,25 @@ Op lstm_op() {
     op.cases.push_back(case_of(Cell::lstm, sample));
   op.large = {case_of(Cell::lstm, {.size = {2, 90, 5, 130}, .of_weights = {-0.1, 0.1, 0}}),
               case_of(Cell::lstm, {.size = {2, 90, 5, 130}, .projection = 20, .of_weights = {-0.1, 0.1, 0}})};
-  op.errors = {error<ShapeError>("lstm: c0 must be (1, 2, 1), got (1, 2, 2)",
-                                 [] {
-                                   xgrad::lstm(x(2, 2, 2), x(1, 2, 1), x(1, 2, 2), {{x(4, 2), x(4, 1)}});
-                                 }),
-               error<ShapeError>("lstm: weight_hr_l0 must be (1, 2), got (2, 1)", [] {
-                 xgrad::lstm(x(2, 2, 2), {}, {}, {{x(8, 2), x(8, 1), {}, {}, x(2, 1)}});
-               })};
+  op.errors = {
+      error<ShapeError>("lstm: c0 must be (1, 2, 1), got (1, 2, 2)",
+                        [] {
+                          xgrad::lstm(x(2, 2, 2), x(1, 2, 1), x(1, 2, 2), {{x(4, 2), x(4, 1)}});
+                        }),
+      error<ValueError>(
+          "lstm: weight_hr_l1 must be there, as in the first layer",
+          [] {
+            xgrad::lstm(x(2, 2, 2), {}, {}, {{x(8, 2), x(8, 1), {}, {}, x(1, 2)}, {x(8, 1), x(8, 1)}});
+          }),
+      error<ValueError>("lstm: weight_hr_l0_reverse must be absent, as in the first layer",
+                        [] {
+                          xgrad::lstm(x(2, 2, 2), {}, {},
+                                      {{x(4, 2), x(4, 1)}, {x(4, 2), x(4, 1), {}, {}, x(1, 1)}},
+                                      {.bidirectional = true});
+                        }),
+      error<ShapeError>("lstm: weight_hr_l0 must be (1, 2), got (2, 1)", [] {
+        xgrad::lstm(x(2, 2, 2), {}, {}, {{x(8, 2), x(8, 1), {}, {}, x(2, 1)}});
+      })};
   return op;
 }
 
