@@ -7,7 +7,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace convolutional_models_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::Shape, xgrad::ShapeError, xgrad::ValueError, xgrad::Variable;
 using xgrad_tests::message_of;
@@ -162,4 +162,4 @@ TEST(ConvolutionalModelsTest, BadArgumentsAreRefused) {
             "Upsample: scale_factor must be at least 1, got 0");
 }
 
-}  // namespace
+}  // namespace convolutional_models_test

@@ -10,7 +10,7 @@
 
 #include "expect_error.hpp"
 
-namespace {
+namespace distributions_test {
 
 using xgrad::Array, xgrad::Ids, xgrad::Shape, xgrad::Variable;
 using xgrad::Bernoulli, xgrad::Categorical, xgrad::Normal;
@@ -124,4 +124,4 @@ TEST(DistributionsTest, RefusesBadParametersAndValues) {
             "Categorical: value must be in [0, 2), got 2");
 }
 
-}  // namespace
+}  // namespace distributions_test

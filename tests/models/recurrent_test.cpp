@@ -8,7 +8,7 @@
 #include "data_folder.hpp"
 #include "expect_error.hpp"
 
-namespace {
+namespace recurrent_test {
 
 using nlohmann::json;
 using xgrad::Array, xgrad::Ids, xgrad::Module, xgrad::RNNOptions, xgrad::Shape, xgrad::ValueError,
@@ -177,4 +177,4 @@ TEST(RecurrentModulesTest, TrainingRunsAreThoseOfPyTorch) {
   }
 }
 
-}  // namespace
+}  // namespace recurrent_test

@@ -11,8 +11,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::embedding_bag_rows {
 
 using naive::Arguments, naive::Numbers;
 using xgrad::BagMode;
@@ -186,5 +185,4 @@ TEST(EmbeddingBagTest, TheFirstOfEqualRowsHasTheGradientOfAMaximum) {
   EXPECT_EQ(weight.grad().value(), (Array<float>{{0, 0}, {3, 0}, {0, 4}}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::embedding_bag_rows

@@ -12,8 +12,7 @@
 #include "../common/matrices.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::matrix_power_rows {
 
 using naive::Matrix, naive::of_matrices;
 
@@ -69,5 +68,4 @@ TEST(MatrixPowerTest, AnyExponentEnds) {
   }
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::matrix_power_rows

@@ -14,8 +14,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::ctc_loss_rows {
 
 using naive::Arguments, naive::Numbers;
 using xgrad::CtcLossOptions, xgrad::Reduction;
@@ -253,5 +252,4 @@ TEST(CtcLossTest, ALongInputFarFromZeroNeitherOverflowsNorVanishes) {
     EXPECT_NEAR(slope(t, 0, 0) + slope(t, 0, 1) + slope(t, 0, 2), -1, 1e-5) << t;
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::ctc_loss_rows

@@ -12,8 +12,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::likelihoods_rows {
 
 using naive::Arguments, naive::Numbers;
 using xgrad::Reduction;
@@ -138,5 +137,4 @@ TEST(LikelihoodsTest, CountsUpToOneHaveNoStirlingTermAndNoNan) {
   EXPECT_EQ(grad(sum(loss), {target})[0].value(), (Array<double>{0, 0, std::log(2.0) + 0.25}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::likelihoods_rows

@@ -12,8 +12,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::margin_losses_rows {
 
 using naive::Arguments, naive::Numbers;
 using xgrad::Reduction;
@@ -372,5 +371,4 @@ TEST(MarginLossesTest, VectorsOfZerosHaveNoAngleAndNoNan) {
   EXPECT_EQ(grad(sum(loss), {zeros})[0].value(), (Array<double>({2, 3}, 0.0)));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::margin_losses_rows

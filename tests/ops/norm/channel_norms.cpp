@@ -10,8 +10,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::channel_norms_rows {
 
 using naive::Arguments, naive::at, naive::Numbers;
 
@@ -220,5 +219,4 @@ TEST(ChannelNormsTest, AVarianceThatOverflowsIsNotHidden) {
     EXPECT_TRUE(std::isnan(element));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::channel_norms_rows

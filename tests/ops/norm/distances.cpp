@@ -14,8 +14,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::distances_rows {
 
 using naive::at, naive::generated, naive::with, naive::Numbers, naive::Arguments;
 
@@ -194,5 +193,4 @@ TEST(DistancesTest, DistancesAreThoseOfPyTorch) {
       1e-14, "da");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::distances_rows

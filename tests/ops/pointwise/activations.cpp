@@ -11,8 +11,7 @@
 #include "../common/expect_near.hpp"
 #include "../common/pointwise.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::activations_rows {
 
 const Rows rows([] {
   std::vector<Op> all = {
@@ -162,5 +161,4 @@ TEST(ActivationsTest, InfinitiesGiveTheLimit) {
   expect_near(threshold(x, 1, 2).value(), Array<float>{2, inf, nan}, 0, "threshold");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::activations_rows

@@ -7,8 +7,7 @@
 
 #include "../common/pointwise.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::comparisons_rows {
 
 const Rows rows([] {
   return std::vector<Op>{arithmetic_op(
@@ -63,5 +62,4 @@ TEST(ComparisonsTest, Broadcast) {
             "eq: shapes must broadcast, got a (2, 3) and b (2)");
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::comparisons_rows

@@ -8,8 +8,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::prelu_rows {
 
 using naive::Arguments, naive::at;
 
@@ -58,5 +57,4 @@ TEST(PreluTest, ZeroIsNegativeAndAnInfinityLeavesNoNan) {
   EXPECT_EQ(weight.grad().value(), (Array<float>{-14}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::prelu_rows

@@ -14,8 +14,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::tensordot_rows {
 
 using naive::at, naive::for_each_index, naive::generated, naive::with, naive::Numbers, naive::Arguments;
 
@@ -181,5 +180,4 @@ TEST(TensordotTest, CrossIsThatOfPyTorch) {
   EXPECT_EQ(cross(a, b).value(), (Array<float>{{-3, 6, -3}, {0, 1, 0}}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::tensordot_rows

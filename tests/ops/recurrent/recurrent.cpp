@@ -21,8 +21,7 @@
 #include "../common/expect_near.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::recurrent_rows {
 
 using xgrad::Nonlinearity, xgrad::RecurrentOptions, xgrad::RecurrentWeights;
 
@@ -481,5 +480,4 @@ TEST(RecurrentTest, DropoutIsBetweenLayers) {
   EXPECT_EQ(y.value(), gru(between, {}, {weights[1]}).output.value());
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::recurrent_rows

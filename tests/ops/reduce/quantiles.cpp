@@ -17,8 +17,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::quantiles_rows {
 
 using naive::at, naive::generated, naive::with, naive::Numbers, naive::Arguments;
 using xgrad::Interpolation;
@@ -188,5 +187,4 @@ TEST(QuantilesTest, TheMedianOfAnEvenNumberIsTheLower) {
   EXPECT_EQ(grad(median(x), {x})[0].value(), (Array<float>{0, 0, 0, 1, 0, 0}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::quantiles_rows

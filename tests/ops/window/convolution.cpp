@@ -9,8 +9,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::convolution_rows {
 
 using naive::Arguments, naive::Numbers;
 using xgrad::ConvPadding;
@@ -384,5 +383,4 @@ TEST(ConvolutionTest, ValidIsNoPadding) {
             (Array<float>{{21, 42, 84, 8}}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::convolution_rows

@@ -11,8 +11,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::interpolate_rows {
 
 using naive::Arguments, naive::Numbers;
 using xgrad::Interpolation;
@@ -159,5 +158,4 @@ TEST(InterpolateTest, TheNearestElementIsThatOfPyTorch) {
   EXPECT_EQ(interpolate(Variable<double>(Array<double>{{{0, 1}}}), 82).value()(0, 0, 41), 1);
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::interpolate_rows

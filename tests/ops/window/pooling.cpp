@@ -11,8 +11,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::pooling_rows {
 
 using naive::Arguments, naive::Numbers;
 using xgrad::Dims;
@@ -412,5 +411,4 @@ TEST(PoolingTest, PaddingIsNoMaximum) {
   EXPECT_EQ(max_pool1d(x, 2, {.stride = 1, .padding = 1}).values.value(), (Array<float>{{-3, -2, -2, -5}}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::pooling_rows

@@ -8,8 +8,7 @@
 #include "../common/naive.hpp"
 #include "../common/op.hpp"
 
-namespace xgrad_tests {
-namespace {
+namespace xgrad_tests::unfold_rows {
 
 using naive::Arguments, naive::Numbers;
 using xgrad::Dims;
@@ -182,5 +181,4 @@ TEST(UnfoldTest, FoldOfUnfoldCountsTheWindows) {
   EXPECT_EQ(fold(unfold(ones, 2), 3, 2).value(), (Array<float>{{{1, 2, 1}, {2, 4, 2}, {1, 2, 1}}}));
 }
 
-}  // namespace
-}  // namespace xgrad_tests
+}  // namespace xgrad_tests::unfold_rows
