@@ -246,6 +246,47 @@ class Net : public Module<T> {
   std::vector<Linear<T>> layers_;
 };
 
+void windows() {
+  const Variable<float> x(normal<float>({2, 4, 8, 8}));
+  {
+    const Variable<float> weight(normal<float>({4, 4, 3, 3})), bias(normal<float>({4}));
+    conv2d(x, weight, bias, {.padding = ConvPadding::same});
+    conv_transpose2d(x, weight, {}, {.stride = 2, .output_padding = 1});
+  }
+  const auto [values, indices] = max_pool2d(x, 3, {.stride = 2});
+  avg_pool2d(x, {2, 3}, {.ceil_mode = true});
+  adaptive_avg_pool2d(x, 1);
+  const Variable<float> mean(zeros<float>({4})), var(ones<float>({4})), bias = mean.detach();
+  {
+    const Variable<float> weight(ones<float>({4}));
+    batch_norm(x, mean, var, weight, bias, {.training = true});
+    group_norm(x, 4, weight, bias);
+    prelu(x, weight);
+  }
+  instance_norm(x, {}, {}, {}, {}, {.eps = 1e-3});
+  unfold(x, 3, {.padding = 1});
+  {
+    const Variable<float> x(normal<float>({1, 9, 64}));
+    fold(x, {8, 8}, 3, {.padding = 1});
+  }
+  interpolate(x, {8, 8}, {.mode = Interpolation::bilinear});
+  const Variable<float> weight(normal<float>({5, 2}));
+  const Ids ids{1, 4, 2}, offsets{0, 2};
+  embedding_bag(ids, weight, {.offsets = offsets, .mode = BagMode::sum});
+  Conv2d<float>(3, 8, 3, {.padding = 1});
+  Conv2d<float>(3, 8, 3, {.padding = 1}, false);
+  ConvTranspose2d<float>(8, 3, 2, {.stride = 2});
+  MaxPool2d<float>(2);
+  AdaptiveAvgPool2d<float>(1);
+  BatchNorm2d<float>(8);
+  BatchNorm2d<float>(8, {.momentum = 0.2});
+  GroupNorm<float>(4, 8);
+  InstanceNorm2d<float>(8, {.affine = true});
+  PReLU<float>(8);
+  Upsample<float>(2, {.mode = Interpolation::bilinear});
+  Flatten<float>();
+}
+
 void modules(const std::string& path) {
   Linear<float>(4, 2, false);
   Embedding<float>(10, 4, {.padding_idx = 0});
@@ -313,6 +354,7 @@ void training() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  windows();
   variables_and_gradients();
   making_arrays();
   derivatives_as_calls();
