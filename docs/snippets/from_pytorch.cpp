@@ -269,7 +269,7 @@ void windows() {
     const Variable<float> x(normal<float>({1, 9, 64}));
     fold(x, {8, 8}, 3, {.padding = 1});
   }
-  interpolate(x, {8, 8}, {.mode = Interpolation::bilinear});
+  interpolate(x, {8, 8}, {.mode = InterpolateMode::bilinear});
   const Variable<float> weight(normal<float>({5, 2}));
   const Ids ids{1, 4, 2}, offsets{0, 2};
   embedding_bag(ids, weight, {.offsets = offsets, .mode = BagMode::sum});
@@ -283,8 +283,33 @@ void windows() {
   GroupNorm<float>(4, 8);
   InstanceNorm2d<float>(8, {.affine = true});
   PReLU<float>(8);
-  Upsample<float>(2, {.mode = Interpolation::bilinear});
+  Upsample<float>(2, {.mode = InterpolateMode::bilinear});
   Flatten<float>();
+}
+
+void comparisons_and_scatters() {
+  const Variable<float> x(normal<float>({3, 4})), src(normal<float>({3, 4})), low(zeros<float>({4}));
+  const Ids ids = randint(0, 3, {3, 4}), repeats{1, 0, 2};
+  scatter(x, 0, ids, src), scatter(x, 0, ids, 1.5);
+  scatter_reduce(x, 0, ids, src, ScatterReduction::amax, {.include_self = false});
+  repeat_interleave(x, repeats, 0);
+  gt(x, 0);
+  clamp(x, low);
+  normalize(x, 1, {.p = 2});
+  {
+    const Variable<float> a = x, b = src;
+    eq(a, b);
+  }
+  {
+    const Variable<float> a(normal<float>({2, 3, 4})), b(normal<float>({4, 3}));
+    tensordot(a, b, {1, 2}, {1, 0});
+  }
+  const float q = 0.9F;
+  quantile(x, q, 1, {.keepdim = true});
+  { const auto [values, indices] = median(x, 1); }
+  { const auto [values, inverse, counts] = unique(x); }
+  const Variable<float> sorted(Array<float>{1, 2, 3}), values(Array<float>{2, 2.5});
+  searchsorted(sorted, values, {.right = true});
 }
 
 void modules(const std::string& path) {
@@ -355,6 +380,7 @@ void training() {
 
 int main(int argc, char** argv) {
   windows();
+  comparisons_and_scatters();
   variables_and_gradients();
   making_arrays();
   derivatives_as_calls();

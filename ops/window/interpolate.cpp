@@ -22,7 +22,7 @@ kernels::SparseMatrix<T> interpolation_matrix(std::size_t length, std::size_t co
                                               InterpolateOptions options) {
   kernels::SparseMatrix<T> matrix;
   matrix.cols = length;
-  const bool is_cubic = options.mode == Interpolation::bicubic;
+  const bool is_cubic = options.mode == InterpolateMode::bicubic;
   const T edges = static_cast<T>(length) / static_cast<T>(count);
   const T centres = count > 1 ? static_cast<T>(length - 1) / static_cast<T>(count - 1) : T(0);
   const auto clamped = [&](std::ptrdiff_t place) {
@@ -31,7 +31,7 @@ kernels::SparseMatrix<T> interpolation_matrix(std::size_t length, std::size_t co
   };
   for (std::size_t i = 0; i < count; ++i, matrix.end_row()) {
     const T number = static_cast<T>(i);
-    if (options.mode == Interpolation::nearest) {
+    if (options.mode == InterpolateMode::nearest) {
       matrix.add(clamped(static_cast<std::ptrdiff_t>(std::floor(number * edges))), 1);
       continue;
     }
@@ -57,8 +57,8 @@ Variable<T> interpolate(const Variable<T>& x, const Dims& size, InterpolateOptio
   constexpr const char* names[] = {"nearest", "linear", "bilinear", "bicubic"};
   const char* const mode = names[static_cast<std::size_t>(options.mode)];
   const std::size_t least =
-      options.mode == Interpolation::bilinear || options.mode == Interpolation::bicubic ? 2 : 1;
-  const std::size_t most = options.mode == Interpolation::linear ? 1 : 2;
+      options.mode == InterpolateMode::bilinear || options.mode == InterpolateMode::bicubic ? 2 : 1;
+  const std::size_t most = options.mode == InterpolateMode::linear ? 1 : 2;
   const std::size_t axes = x.dimension() < 2 ? 0 : x.dimension() - 2;
   if (axes < least || axes > most || element_count(Shape(x.shape().begin() + 2, x.shape().end())) == 0) {
     const char* const wanted = most == 1    ? "(N, C, L)"
@@ -67,7 +67,7 @@ Variable<T> interpolate(const Variable<T>& x, const Dims& size, InterpolateOptio
     detail::fail<ShapeError>("interpolate: x must have the axes ", wanted, " with elements for the mode ",
                              mode, ", got x ", x.shape());
   }
-  if (options.align_corners && options.mode == Interpolation::nearest)
+  if (options.align_corners && options.mode == InterpolateMode::nearest)
     detail::fail<ValueError>("interpolate: align_corners is not for the mode nearest");
   const detail::PerAxis lengths = detail::per_axis("interpolate", "size", size, axes, 1, 1);
   auto matrices = std::make_shared<std::vector<kernels::SparseMatrix<T>>>();

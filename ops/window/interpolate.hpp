@@ -8,7 +8,7 @@
 namespace xgrad {
 
 /// How elements between those of x are computed.
-enum class Interpolation {
+enum class InterpolateMode {
   nearest,   ///< the element before
   linear,    ///< from 2 elements, along one axis
   bilinear,  ///< the same along two axes
@@ -17,7 +17,7 @@ enum class Interpolation {
 
 struct InterpolateOptions {
   detail::ByName by_name = {};
-  Interpolation mode = Interpolation::nearest;
+  InterpolateMode mode = InterpolateMode::nearest;
   bool align_corners = false;  ///< the centres of the first and last elements agree, not their outer edges
 };
 

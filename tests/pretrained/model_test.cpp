@@ -705,7 +705,8 @@ TEST(ConfigTest, RefusesFieldsOfFamiliesThatDoNotFit) {
   EXPECT_EQ(refusal("modernbert_cls", "rope_parameters", {{"rope_type", "linear"}, {"factor", 2}}),
             "rope_parameters.factor must be a field of full_attention or of sliding_attention, got 2");
   EXPECT_EQ(refusal("modernbert_cls", "rope_parameters", {{"sliding_attention", {{"rope_theta", 0}}}}),
-            "rope_theta and the scaling must give finite angles");
+            "rope_theta and the scaling must give finite angles; rotary_tables: theta must be a finite "
+            "number above 0, got 0");
   EXPECT_EQ(refusal("eurobert_mlm", "num_key_value_heads", 3),
             "num_key_value_heads must divide num_attention_heads, got 3 and 4");
   EXPECT_EQ(
@@ -914,9 +915,11 @@ TEST(ConfigTest, RefusesBlocksThatTheCodeOnTheHubHas) {
   EXPECT_EQ(refusal(Family::nomic_bert, "head_dim", 3),
             "head_dim, or n_embd / n_head, must be an even number up to 65536, got 3");
   EXPECT_EQ(refusal(Family::nomic_bert, "rotary_emb_base", 0),
-            "rope_theta and the scaling must give finite angles");
+            "rope_theta and the scaling must give finite angles; rotary_tables: theta must be a finite "
+            "number above 0, got 0");
   EXPECT_EQ(refusal(Family::jina_embeddings_v3, "rope_scaling", {{"type", "linear"}, {"factor", 0}}),
-            "rope_theta and the scaling must give finite angles");
+            "rope_theta and the scaling must give finite angles; rotary_tables: the factor of LinearScaling "
+            "must be a finite number above 0, got 0");
   EXPECT_EQ(refusal(Family::nomic_bert, "moe_every_n_layers", 2),
             "the field \"moe_every_n_layers\" of a nomic_bert model is not known, and may change what it "
             "computes; remove it if it does not");

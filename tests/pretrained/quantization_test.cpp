@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
@@ -175,6 +176,7 @@ TEST(QuantizationTest, Bfloat16IsInUseOrToldOf) {
 class QuantizedCopy : public FolderCopy {
  public:
   QuantizedCopy() : FolderCopy("bert_sentence") {
+    std::filesystem::remove(path("modules.json"));  // which is not of the encoder alone
     save_folder(Encoder<float>::from_folder(model_folder("bert_sentence"), with(Precision::int8)), path());
   }
 
@@ -207,8 +209,9 @@ TEST(QuantizationTest, DamagedWeightsAreRefused) {
     return copy.error();
   };
   const std::string beginning = "model.safetensors: tensor \"" + layer;
-  for (const float wrong : {std::nanf(""), std::numeric_limits<float>::infinity(), -0.5F})
-    EXPECT_EQ(scaled({wrong}), beginning + "weight_scale\" must hold finite numbers from 0 on");
+  EXPECT_EQ(scaled({std::nanf("")}),
+            beginning + "weight_scale\" must hold finite numbers, got nan at place 0");
+  EXPECT_EQ(scaled({-0.5F}), beginning + "weight_scale\" must hold numbers from 0 on");
   {
     const QuantizedCopy copy;
     copy.rename([](const std::string& name) { return name == layer + "weight_scale" ? "" : name; });
@@ -260,7 +263,7 @@ TEST(QuantizationTest, FloatWeightsThatAreNotFiniteAreRefused) {
   });
   EXPECT_EQ(message_of<FileError>([&] { Encoder<float>::from_folder(copy.path(), with(Precision::int8)); }),
             copy.path("model.safetensors") + ": tensor \"" + layer +
-                "weight\": Int8Weight: all numbers must be finite, got another in row 0");
+                "weight\" must hold finite numbers, got nan at place 0");
 }
 
 TEST(QuantizationTest, OtherMethodsAreRefusedByName) {

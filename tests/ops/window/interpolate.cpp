@@ -14,11 +14,11 @@
 namespace xgrad_tests::interpolate_rows {
 
 using naive::Arguments, naive::Numbers;
-using xgrad::Interpolation;
+using xgrad::InterpolateMode;
 
 struct Sample {
   Shape x, size;
-  Interpolation mode;
+  InterpolateMode mode;
   bool align_corners = false;
 };
 
@@ -33,7 +33,7 @@ double cubic(double d) {
 /// The weight of element k of a line of `length` in element i of one of `count`.
 double weight(const Sample& s, std::size_t i, std::size_t k, std::size_t length, std::size_t count) {
   const double last = static_cast<double>(length) - 1, number = static_cast<double>(i);
-  if (s.mode == Interpolation::nearest) return k == i * length / count ? 1 : 0;
+  if (s.mode == InterpolateMode::nearest) return k == i * length / count ? 1 : 0;
   double place = (number + 0.5) * static_cast<double>(length) / static_cast<double>(count) - 0.5;
   if (s.align_corners) place = count == 1 ? 0 : number * last / static_cast<double>(count - 1);
   double sum = 0;
@@ -41,7 +41,7 @@ double weight(const Sample& s, std::size_t i, std::size_t k, std::size_t length,
     const double neighbour = std::floor(place) + step;
     if (std::clamp(neighbour, 0.0, last) != static_cast<double>(k)) continue;
     const double d = std::abs(place - neighbour);
-    sum += s.mode == Interpolation::bicubic ? cubic(d) : std::max(0.0, 1 - d);
+    sum += s.mode == InterpolateMode::bicubic ? cubic(d) : std::max(0.0, 1 - d);
   }
   return sum;
 }
@@ -84,30 +84,30 @@ std::vector<Case> cases(const std::vector<Sample>& samples) {
 }
 
 const Rows rows([] {
-  Op op{"interpolate", cases({{{2, 3, 4}, {7}, Interpolation::nearest},
-                              {{2, 3, 7}, {3}, Interpolation::nearest},
-                              {{1, 2, 3, 4}, {5, 2}, Interpolation::nearest},
-                              {{1, 2, 3, 4}, {6}, Interpolation::nearest},
-                              {{2, 3, 4}, {7}, Interpolation::linear},
-                              {{2, 3, 4}, {3}, Interpolation::linear, true},
-                              {{2, 3, 4}, {1}, Interpolation::linear, true},
-                              {{1, 2, 3, 5}, {5, 2}, Interpolation::bilinear},
-                              {{1, 2, 3, 5}, {5, 2}, Interpolation::bilinear, true},
-                              {{1, 2, 4, 3}, {7, 5}, Interpolation::bicubic},
-                              {{1, 2, 5, 6}, {3, 9}, Interpolation::bicubic, true},
-                              {{0, 2, 3}, {4}, Interpolation::linear}})};
+  Op op{"interpolate", cases({{{2, 3, 4}, {7}, InterpolateMode::nearest},
+                              {{2, 3, 7}, {3}, InterpolateMode::nearest},
+                              {{1, 2, 3, 4}, {5, 2}, InterpolateMode::nearest},
+                              {{1, 2, 3, 4}, {6}, InterpolateMode::nearest},
+                              {{2, 3, 4}, {7}, InterpolateMode::linear},
+                              {{2, 3, 4}, {3}, InterpolateMode::linear, true},
+                              {{2, 3, 4}, {1}, InterpolateMode::linear, true},
+                              {{1, 2, 3, 5}, {5, 2}, InterpolateMode::bilinear},
+                              {{1, 2, 3, 5}, {5, 2}, InterpolateMode::bilinear, true},
+                              {{1, 2, 4, 3}, {7, 5}, InterpolateMode::bicubic},
+                              {{1, 2, 5, 6}, {3, 9}, InterpolateMode::bicubic, true},
+                              {{0, 2, 3}, {4}, InterpolateMode::linear}})};
   // of short lines, as where an element lies is rounded to the last bit of its number, as PyTorch does
-  op.large = cases({{{61, 7, 13, 11}, {31, 17}, Interpolation::bilinear},
-                    {{61, 7, 13, 11}, {9, 17}, Interpolation::bicubic},
-                    {{5, 7, 301}, {9001}, Interpolation::nearest}});
+  op.large = cases({{{61, 7, 13, 11}, {31, 17}, InterpolateMode::bilinear},
+                    {{61, 7, 13, 11}, {9, 17}, InterpolateMode::bicubic},
+                    {{5, 7, 301}, {9001}, InterpolateMode::nearest}});
   op.errors = {error<ShapeError>(
                    "interpolate: x must have the axes (N, C, L) with elements for the mode linear, got x "
                    "(2, 3, 4, 5)",
-                   [] { xgrad::interpolate(x(2, 3, 4, 5), 2, {.mode = Interpolation::linear}); }),
+                   [] { xgrad::interpolate(x(2, 3, 4, 5), 2, {.mode = InterpolateMode::linear}); }),
                error<ShapeError>(
                    "interpolate: x must have the axes (N, C, H, W) with elements for the mode bicubic, got x "
                    "(2, 3, 4)",
-                   [] { xgrad::interpolate(x(2, 3, 4), 2, {.mode = Interpolation::bicubic}); }),
+                   [] { xgrad::interpolate(x(2, 3, 4), 2, {.mode = InterpolateMode::bicubic}); }),
                error<ShapeError>(
                    "interpolate: x must have the axes (N, C, L) or (N, C, H, W) with elements for the mode "
                    "nearest, got x (2, 3, 0)",
@@ -122,11 +122,11 @@ const Rows rows([] {
   return std::vector<Op>{op};
 });
 
-Interpolation mode_of(const std::string& name) {
-  if (name == "nearest") return Interpolation::nearest;
-  if (name == "linear") return Interpolation::linear;
-  if (name == "bilinear") return Interpolation::bilinear;
-  if (name == "bicubic") return Interpolation::bicubic;
+InterpolateMode mode_of(const std::string& name) {
+  if (name == "nearest") return InterpolateMode::nearest;
+  if (name == "linear") return InterpolateMode::linear;
+  if (name == "bilinear") return InterpolateMode::bilinear;
+  if (name == "bicubic") return InterpolateMode::bicubic;
   throw ValueError("there is no mode '" + name + "'");
 }
 
