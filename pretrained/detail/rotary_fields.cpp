@@ -89,12 +89,12 @@ std::string broken_rotary_rule(RotaryConfig rotary, std::size_t head_dim) {
   if (rotary.dim == 0 || rotary.dim % 2 != 0 || rotary.dim > most_head_dim)
     return "head_dim, or hidden_size / num_attention_heads, must be an even number up to " +
            std::to_string(most_head_dim) + ", got " + std::to_string(rotary.dim);
-  const std::string rule = "rope_theta and the scaling must give finite angles";
   try {
     const Array<float> cos = rotary_tables<float>(rotary, 2).cos.value();
-    if (!std::all_of(cos.begin(), cos.end(), [](float one) { return std::isfinite(one); })) return rule;
+    if (!std::all_of(cos.begin(), cos.end(), [](float one) { return std::isfinite(one); }))
+      return "rope_theta and the scaling must give finite angles";
   } catch (const ValueError& error) {
-    return rule + "; " + error.what();
+    return std::string("rope_theta and the scaling: ") + error.what();
   }
   return "";
 }

@@ -705,7 +705,7 @@ TEST(ConfigTest, RefusesFieldsOfFamiliesThatDoNotFit) {
   EXPECT_EQ(refusal("modernbert_cls", "rope_parameters", {{"rope_type", "linear"}, {"factor", 2}}),
             "rope_parameters.factor must be a field of full_attention or of sliding_attention, got 2");
   EXPECT_EQ(refusal("modernbert_cls", "rope_parameters", {{"sliding_attention", {{"rope_theta", 0}}}}),
-            "rope_theta and the scaling must give finite angles; rotary_tables: theta must be a finite "
+            "rope_theta and the scaling: rotary_tables: theta must be a finite "
             "number above 0, got 0");
   EXPECT_EQ(refusal("eurobert_mlm", "num_key_value_heads", 3),
             "num_key_value_heads must divide num_attention_heads, got 3 and 4");
@@ -915,10 +915,10 @@ TEST(ConfigTest, RefusesBlocksThatTheCodeOnTheHubHas) {
   EXPECT_EQ(refusal(Family::nomic_bert, "head_dim", 3),
             "head_dim, or n_embd / n_head, must be an even number up to 65536, got 3");
   EXPECT_EQ(refusal(Family::nomic_bert, "rotary_emb_base", 0),
-            "rope_theta and the scaling must give finite angles; rotary_tables: theta must be a finite "
+            "rope_theta and the scaling: rotary_tables: theta must be a finite "
             "number above 0, got 0");
   EXPECT_EQ(refusal(Family::jina_embeddings_v3, "rope_scaling", {{"type", "linear"}, {"factor", 0}}),
-            "rope_theta and the scaling must give finite angles; rotary_tables: the factor of LinearScaling "
+            "rope_theta and the scaling: rotary_tables: the factor of LinearScaling "
             "must be a finite number above 0, got 0");
   EXPECT_EQ(refusal(Family::nomic_bert, "moe_every_n_layers", 2),
             "the field \"moe_every_n_layers\" of a nomic_bert model is not known, and may change what it "
@@ -932,7 +932,7 @@ TEST(ConfigTest, RefusesBlocksThatTheCodeOnTheHubHas) {
             "rope_scaling.mixed_b must be null, as a mixed scaling is not supported, got 0.5");
   EXPECT_EQ(refusal(Family::gte, "rope_parameters",
                     {{"rope_type", "longrope"}, {"short_factor", {1}}, {"long_factor", {1, 2}}}),
-            "rotary_tables: LongScaling needs dim / 2 = 2 factors, got 1");
+            "rope_theta and the scaling: rotary_tables: LongScaling needs dim / 2 = 2 factors, got 1");
   EXPECT_EQ(refusal(Family::jina_embeddings_v3, "lora_adaptations", {"retrieval.query"}),
             "lora_adaptations must be null, as adapters of tasks are not supported, got an array");
 }
