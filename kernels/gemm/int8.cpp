@@ -318,7 +318,7 @@ Int8Rows::Int8Rows(const std::int8_t* values, std::size_t rows, std::size_t cols
     for (std::size_t c = 0; c < cols; ++c)
       values_.get()[r * stride_ + c] = static_cast<std::uint8_t>(values[r * cols + c] + int8_zero);
   }
-  std::ranges::fill(scales_, 1.0F);
+  std::fill(scales_.begin(), scales_.end(), 1.0F);
 }
 
 std::vector<std::int8_t> Int8Rows::values() const {
