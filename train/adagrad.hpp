@@ -22,7 +22,7 @@ struct AdagradOptions {
 /// + eps). Throws ValueError for invalid options.
 /// https://pytorch.org/docs/stable/generated/torch.optim.Adagrad.html
 template <class T>
-class Adagrad : public Optimizer<T> {
+class Adagrad : public detail::OptimizerOfGroups<T, AdagradOptions> {
  public:
   using Group = ParameterGroup<T, AdagradOptions>;
 
@@ -38,13 +38,10 @@ class Adagrad : public Optimizer<T> {
     std::optional<Array<T>> sum = {};  // none before the first step
   };
 
-  double group_lr(std::size_t group) const override { return options_[group].lr; }
-  void set_group_lr(std::size_t group, double lr) override { options_[group].lr = lr; }
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
-  std::vector<AdagradOptions> options_;  // of each group
-  std::vector<Squares> squares_;         // of each parameter
+  std::vector<Squares> squares_;  // of each parameter
 };
 
 }  // namespace xgrad

@@ -70,12 +70,7 @@ namespace detail {
 
 template <class T>
 AdamBase<T>::AdamBase(AdamKind kind, const std::vector<ParameterGroup<T, AdamSettings>>& groups)
-    : Optimizer<T>(name_of_kind(kind)), kind_(kind) {
-  for (const auto& [parameters, settings] : groups) {
-    this->add_group(parameters);
-    settings_.push_back(checked(this->name(), settings));
-  }
-  this->check_not_empty();
+    : OptimizerOfGroups<T, AdamSettings>(name_of_kind(kind), groups, checked), kind_(kind) {
   for (std::size_t i = 0; i < this->parameters().size(); ++i) moments_.push_back(zero_moments(i));
 }
 
@@ -127,8 +122,8 @@ void AdamBase<T>::step() {
   this->check_gradients();
   std::vector<kernels::AdamArrays<T>, PoolAllocator<kernels::AdamArrays<T>>> all;
   all.reserve(this->parameters().size());
-  for (std::size_t g = 0; g < settings_.size(); ++g) {
-    const AdamSettings& settings = settings_[g];
+  for (std::size_t g = 0; g < this->options_.size(); ++g) {
+    const AdamSettings& settings = this->options_[g];
     const auto& group = this->groups()[g];
     kernels::AdamStep made{};
     std::size_t made_for = 0;  // the number of steps
@@ -154,7 +149,7 @@ void AdamBase<T>::step() {
 
 template <class T>
 void AdamBase<T>::list_options(StateArchive& state, const std::string& prefix, std::size_t group) {
-  AdamSettings& settings = settings_[group];
+  AdamSettings& settings = this->options_[group];
   state.number(prefix + "lr", settings.lr);
   state.number(prefix + "betas.0", settings.beta1);
   state.number(prefix + "betas.1", settings.beta2);

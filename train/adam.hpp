@@ -66,7 +66,7 @@ struct AdamSettings {
 /// Common base of Adam, AdamW, NAdam and RAdam, which differ in weight decay and in what a step makes of the
 /// averages.
 template <class T>
-class AdamBase : public Optimizer<T> {
+class AdamBase : public OptimizerOfGroups<T, AdamSettings> {
  public:
   void step() override;
 
@@ -84,14 +84,11 @@ class AdamBase : public Optimizer<T> {
 
   Moments zero_moments(std::size_t parameter) const;
   kernels::AdamStep step_of(const AdamSettings& settings, Moments& moments) const;
-  double group_lr(std::size_t group) const override { return settings_[group].lr; }
-  void set_group_lr(std::size_t group, double lr) override { settings_[group].lr = lr; }
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
   AdamKind kind_;
-  std::vector<AdamSettings> settings_;  // of each group
-  std::vector<Moments> moments_;        // of each parameter
+  std::vector<Moments> moments_;  // of each parameter
 };
 
 }  // namespace detail

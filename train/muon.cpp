@@ -10,17 +10,17 @@
 namespace xgrad {
 namespace {
 
-const MuonOptions& checked(const MuonOptions& options) {
-  detail::checked_rate("Muon", "lr", options.lr);
-  detail::checked_rate("Muon", "weight_decay", options.weight_decay);
-  detail::checked_rate("Muon", "momentum", options.momentum);
-  detail::checked_rate("Muon", "eps", options.eps);
+const MuonOptions& checked(const char* name, const MuonOptions& options) {
+  detail::checked_rate(name, "lr", options.lr);
+  detail::checked_rate(name, "weight_decay", options.weight_decay);
+  detail::checked_rate(name, "momentum", options.momentum);
+  detail::checked_rate(name, "eps", options.eps);
   for (const double coefficient : options.ns_coefficients) {
     if (!std::isfinite(coefficient))
-      detail::fail<ValueError>("Muon: ns_coefficients must be finite, got ", coefficient);
+      detail::fail<ValueError>(name, ": ns_coefficients must be finite, got ", coefficient);
   }
   if (options.ns_steps >= 100)
-    detail::fail<ValueError>("Muon: ns_steps must be below 100, got ", options.ns_steps);
+    detail::fail<ValueError>(name, ": ns_steps must be below 100, got ", options.ns_steps);
   return options;
 }
 
@@ -68,12 +68,8 @@ Muon<T>::Muon(std::vector<Variable<T>> parameters, MuonOptions options)
     : Muon(std::vector<Group>{{.parameters = std::move(parameters), .options = options}}) {}
 
 template <class T>
-Muon<T>::Muon(const std::vector<Group>& groups) : Optimizer<T>("Muon") {
-  for (const Group& group : groups) {
-    this->add_group(group.parameters);
-    options_.push_back(checked(group.options));
-  }
-  this->check_not_empty();
+Muon<T>::Muon(const std::vector<Group>& groups)
+    : detail::OptimizerOfGroups<T, MuonOptions>("Muon", groups, checked) {
   for (const Variable<T>& parameter : this->parameters()) {
     if (parameter.dimension() != 2)
       detail::fail<ShapeError>("Muon: every parameter must be a matrix, got ", parameter.shape());
@@ -83,29 +79,22 @@ Muon<T>::Muon(const std::vector<Group>& groups) : Optimizer<T>("Muon") {
 
 template <class T>
 void Muon<T>::step() {
-  this->check_gradients();
-  for (std::size_t g = 0; g < options_.size(); ++g) {
-    const MuonOptions& options = options_[g];
-    const auto& group = this->groups()[g];
-    for (std::size_t i = group.first; i < group.end; ++i) {
-      const Variable<T>& parameter = this->parameters()[i];
-      if (!parameter.has_grad()) continue;
-      if (!momenta_[i]) momenta_[i] = xt::zeros<T>(parameter.shape());
-      if (parameter.size() == 0) continue;
-      const Variable<T> gradient = parameter.grad();
-      Array<float> update = Array<float>::from_shape(parameter.shape());
-      kernels::muon_momentum<T>(options.momentum, options.nesterov, detail::data(gradient),
-                                momenta_[i]->data(), update.data(), update.size());
-      orthogonalize(update, options);
-      kernels::muon_step<T>(1 - options.lr * options.weight_decay, adjusted(options, parameter.shape()),
-                            update.data(), detail::mutable_data(parameter), parameter.size());
-    }
-  }
+  this->update_parameters([this](std::size_t i, const Variable<T>& parameter, const Variable<T>& gradient,
+                                 const MuonOptions& options) {
+    if (!momenta_[i]) momenta_[i] = xt::zeros<T>(parameter.shape());
+    if (parameter.size() == 0) return;
+    Array<float> update = Array<float>::from_shape(parameter.shape());
+    kernels::muon_momentum<T>(options.momentum, options.nesterov, detail::data(gradient), momenta_[i]->data(),
+                              update.data(), update.size());
+    orthogonalize(update, options);
+    kernels::muon_step<T>(1 - options.lr * options.weight_decay, adjusted(options, parameter.shape()),
+                          update.data(), detail::mutable_data(parameter), parameter.size());
+  });
 }
 
 template <class T>
 void Muon<T>::list_options(StateArchive& state, const std::string& prefix, std::size_t group) {
-  MuonOptions& options = options_[group];
+  MuonOptions& options = this->options_[group];
   state.number(prefix + "lr", options.lr);
   state.number(prefix + "weight_decay", options.weight_decay);
   state.number(prefix + "momentum", options.momentum);
@@ -117,7 +106,7 @@ void Muon<T>::list_options(StateArchive& state, const std::string& prefix, std::
   bool matches_adamw = options.adjust_lr_fn == MuonAdjustment::match_rms_adamw;
   state.flag(prefix + "match_rms_adamw", matches_adamw);
   options.adjust_lr_fn = matches_adamw ? MuonAdjustment::match_rms_adamw : MuonAdjustment::original;
-  state.check([&] { checked(options); });
+  state.check([&] { checked(this->name(), options); });
 }
 
 template <class T>

@@ -33,7 +33,7 @@ struct MuonOptions {
 /// X and S are rounded to bfloat16, as in PyTorch. Throws ShapeError for a parameter that is not a matrix,
 /// ValueError for invalid options. https://pytorch.org/docs/stable/generated/torch.optim.Muon.html
 template <class T>
-class Muon : public Optimizer<T> {
+class Muon : public detail::OptimizerOfGroups<T, MuonOptions> {
  public:
   using Group = ParameterGroup<T, MuonOptions>;
 
@@ -43,12 +43,9 @@ class Muon : public Optimizer<T> {
   void step() override;
 
  private:
-  double group_lr(std::size_t group) const override { return options_[group].lr; }
-  void set_group_lr(std::size_t group, double lr) override { options_[group].lr = lr; }
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
-  std::vector<MuonOptions> options_;              // of each group
   std::vector<std::optional<Array<T>>> momenta_;  // of the parameters that have been updated
 };
 

@@ -125,6 +125,43 @@ class Optimizer : public Stateful {
 
 namespace detail {
 
+/// Base of optimizers whose groups have options of one type, with a rate `lr`.
+template <class T, class Options>
+class OptimizerOfGroups : public Optimizer<T> {
+ protected:
+  /// check(name, options) returns the options of a group, or throws ValueError.
+  OptimizerOfGroups(const char* name, const std::vector<ParameterGroup<T, Options>>& groups,
+                    const Options& (*check)(const char*, const Options&))
+      : Optimizer<T>(name) {
+    for (const auto& [parameters, options] : groups) {
+      this->add_group(parameters);
+      options_.push_back(check(name, options));
+    }
+    this->check_not_empty();
+  }
+
+  /// Calls update(i, parameter, gradient, options) for each parameter i that has a gradient. Throws
+  /// GraphError if none has.
+  template <class Update>
+  void update_parameters(const Update& update) const {
+    this->check_gradients();
+    for (std::size_t g = 0; g < options_.size(); ++g) {
+      const auto& group = this->groups()[g];
+      for (std::size_t i = group.first; i < group.end; ++i) {
+        const Variable<T>& parameter = this->parameters()[i];
+        if (!parameter.has_grad()) continue;
+        update(i, parameter, parameter.grad(), options_[g]);
+      }
+    }
+  }
+
+  std::vector<Options> options_;  // of each group
+
+ private:
+  double group_lr(std::size_t group) const override { return options_[group].lr; }
+  void set_group_lr(std::size_t group, double lr) override { options_[group].lr = lr; }
+};
+
 /// Throws ValueError, "SGD: every parameter must be given once, parameter 3 is parameter 1", for a duplicate,
 /// and for a parameter that is not a leaf that requires a gradient.
 template <class T>

@@ -23,7 +23,7 @@ struct RMSpropOptions {
 /// (1 - alpha) g (Graves 2013, arXiv:1308.0850); velocity = momentum velocity + q; p -= lr velocity. Throws
 /// ValueError for invalid options. https://pytorch.org/docs/stable/generated/torch.optim.RMSprop.html
 template <class T>
-class RMSprop : public Optimizer<T> {
+class RMSprop : public detail::OptimizerOfGroups<T, RMSpropOptions> {
  public:
   using Group = ParameterGroup<T, RMSpropOptions>;
 
@@ -39,13 +39,10 @@ class RMSprop : public Optimizer<T> {
     std::optional<Array<T>> square = {}, mean = {}, velocity = {};
   };
 
-  double group_lr(std::size_t group) const override { return options_[group].lr; }
-  void set_group_lr(std::size_t group, double lr) override { options_[group].lr = lr; }
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
-  std::vector<RMSpropOptions> options_;  // of each group
-  std::vector<Averages> averages_;       // of each parameter
+  std::vector<Averages> averages_;  // of each parameter
 };
 
 }  // namespace xgrad

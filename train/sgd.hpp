@@ -20,7 +20,7 @@ struct SGDOptions {
 /// with nesterov. Throws ValueError for invalid options.
 /// https://pytorch.org/docs/stable/generated/torch.optim.SGD.html
 template <class T>
-class SGD : public Optimizer<T> {
+class SGD : public detail::OptimizerOfGroups<T, SGDOptions> {
  public:
   using Group = ParameterGroup<T, SGDOptions>;
 
@@ -30,12 +30,9 @@ class SGD : public Optimizer<T> {
   void step() override;
 
  private:
-  double group_lr(std::size_t group) const override { return options_[group].lr; }
-  void set_group_lr(std::size_t group, double lr) override { options_[group].lr = lr; }
   void list_options(StateArchive& state, const std::string& prefix, std::size_t group) override;
   void list_parameter(StateArchive& state, const std::string& name, std::size_t parameter) override;
 
-  std::vector<SGDOptions> options_;                  // of each group
   std::vector<std::optional<Array<T>>> velocities_;  // of the parameters updated with momentum
 };
 
