@@ -98,8 +98,8 @@ std::string changed_part(const Metadata& found, const Metadata& wanted) {
 }
 
 /// The metadata of a file that must be an index. Throws FileError.
-Metadata index_metadata(const std::string& path) {
-  Metadata metadata = SafetensorsFile(path).metadata();
+Metadata index_metadata(const std::string& path, const SafetensorsFile& file) {
+  Metadata metadata = file.metadata();
   if (metadata["format"] != index_format)
     xgrad::detail::fail<FileError>(path, ": format must be ", xgrad::detail::in_quotes(index_format),
                                    ", got ", xgrad::detail::in_quotes(metadata["format"]));
@@ -142,8 +142,12 @@ std::span<const Number> numbers_of(const std::string& path, const SafetensorsFil
 
 template <class T>
 SearchIndex<T>::SearchIndex(const std::string& path, const std::string& corpus)
-    : path_(path), file_(path), corpus_(corpus) {
-  index_metadata(path);
+    : SearchIndex(path, MappedFile(corpus)) {}
+
+template <class T>
+SearchIndex<T>::SearchIndex(const std::string& path, MappedFile corpus)
+    : path_(path), file_(path), corpus_(std::move(corpus)) {
+  index_metadata(path, file_);
   Shape places, vectors, lengths;
   places_ = numbers_of<TextPlace>(path, file_, "places", DType::I64, places);
   vectors_ = numbers_of<T>(path, file_, "vectors", dtype_of<T>, vectors);
@@ -162,15 +166,15 @@ template <class T>
 SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& corpus,
                                     const SentenceEmbedder<T>& embedder, const SearchIndexOptions& options) {
   const EmbedOptions embed = embed_options(embedder, options);
-  const MappedFile file(corpus);
+  MappedFile file(corpus);
   const std::string_view text = text_of_bytes(file.bytes());
   Metadata metadata = origin(text, embedder, embed);
   std::string why = "is made";
   if (xgrad::detail::exists(path)) {
-    const Metadata found = index_metadata(path);
+    const Metadata found = index_metadata(path, SafetensorsFile(path));
     std::string changed = changed_part(found, metadata);
     if (changed.empty() && found.contains("skipped") && !options.skip_invalid) changed = "corpus";
-    if (changed.empty()) return SearchIndex(path, corpus);
+    if (changed.empty()) return SearchIndex(path, std::move(file));
     why = "is made again, for another " + changed;
   }
 
@@ -194,7 +198,7 @@ SearchIndex<T> SearchIndex<T>::open(const std::string& path, const std::string& 
     writer.append(embedder(texts, some));
   }
   writer.commit();
-  return SearchIndex(path, corpus);
+  return SearchIndex(path, std::move(file));
 }
 
 template <class T>

@@ -65,6 +65,8 @@ class SearchIndex {
                                              const SearchOptions& options = {}) const;
 
  private:
+  SearchIndex(const std::string& path, MappedFile corpus);
+
   const TextPlace& place(std::size_t i) const;
 
   std::string path_;

@@ -8,14 +8,20 @@
 #include "detail/nearest_hits.hpp"
 
 namespace xgrad::pretrained {
-namespace detail {
+namespace {
 
+/// Whether the similarity is cosine rather than dot. Throws ValueError, which begins with `caller`, for
+/// others.
 bool is_cosine(const char* caller, Similarity similarity) {
   if (similarity != Similarity::cosine && similarity != Similarity::dot)
     xgrad::detail::fail<ValueError>(caller, ": similarity must be cosine or dot, got ",
                                     similarity == Similarity::euclidean ? "euclidean" : "manhattan");
   return similarity == Similarity::cosine;
 }
+
+}  // namespace
+
+namespace detail {
 
 template <class T>
 std::vector<double> checked_lengths(const char* caller, const char* name, std::span<const T> vectors,

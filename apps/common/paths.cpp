@@ -32,12 +32,11 @@ bool is_same(const fs::path& a, const fs::path& b) {
 
 /// Whether a file in a model's folder belongs to the model.
 bool is_of_model(std::string_view name) {
-  constexpr std::array<std::string_view, 13> known{"added_tokens.json",
+  constexpr std::array<std::string_view, 12> known{"added_tokens.json",
                                                    "config.json",
                                                    "config_sentence_transformers.json",
                                                    "merges.txt",
                                                    "modules.json",
-                                                   "sentence_bert_config.json",
                                                    "sentencepiece.bpe.model",
                                                    "special_tokens_map.json",
                                                    "spiece.model",
@@ -48,8 +47,9 @@ bool is_of_model(std::string_view name) {
   const auto is_kind = [&](std::string_view begin, std::string_view end) {
     return name.starts_with(begin) && name.ends_with(end);
   };
-  return std::ranges::find(known, name) != known.end() || is_kind("tokenizer", ".json") ||
-         is_kind("model", ".safetensors") || is_kind("model", ".index.json") || is_kind("pytorch_model", "");
+  return std::ranges::find(known, name) != known.end() || is_kind("sentence_", "_config.json") ||
+         is_kind("adapter_", "") || is_kind("tokenizer", ".json") || is_kind("model", ".safetensors") ||
+         is_kind("model", ".index.json") || is_kind("pytorch_model", "");
 }
 
 /// Whether a file is one of those that an argument's folder stands for.

@@ -168,10 +168,11 @@ class Model {
  private:
   template <class M>
   static M load(const FineTuneOptions& options, const std::vector<std::string>& labels) {
-    const M model =
-        M::from_folder(options.model, {.labels = labels,
-                                       .problem_type = pretrained::ProblemType::single_label_classification,
-                                       .note = note_of(options)});
+    const M model = M::from_folder(
+        options.model, {.labels = labels,
+                        .problem_type = pretrained::ProblemType::single_label_classification,
+                        .precision = pretrained::Precision::float32,  // the others' weights have no gradients
+                        .note = note_of(options)});
     if (options.freeze > 0) model.encoder().freeze(options.freeze);
     model.encoder().skip_padding();
     return model;

@@ -229,7 +229,8 @@ int run(PretrainOptions options) {
   MetricsFile metrics(options.metrics);
   options.model = pretrained::find_model(options.model);
   xgrad::manual_seed(options.seed);
-  const Model model = Model::from_folder(options.model, {.note = note_of(options)});
+  const Model model = Model::from_folder(
+      options.model, {.precision = pretrained::Precision::float32, .note = note_of(options)});
   const auto tokenizer = tokenizers::Tokenizer::from_folder(options.model);
   pretrained::check_vocabulary(tokenizer, model.config(), options.model);
   const Lengths lengths = lengths_of(options, model);

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-LoadOptions rounded() { return {.precision = Precision::int8}; }
+LoadOptions rounded() { return {.complete = true, .precision = Precision::int8}; }
 
 /// The files beside the model and its weights: tokenizer, prompts, and others.
 void copy_texts(const fs::path& from, const fs::path& to) {
@@ -39,15 +39,15 @@ void write(const std::string& folder, const std::string& out) {
 void quantize(const std::string& folder, const std::string& out) {
   const Config config = Config::from_folder(folder);
   const std::string& name = config.architecture;
-  if (name.ends_with("ForMaskedLM")) return write<MaskedLM<float>>(folder, out);
   if (name.ends_with("ForSequenceClassification")) return write<SequenceClassifier<float>>(folder, out);
+  if (fs::exists(folder + "/modules.json"))
+    return SentenceEmbedder<float>::from_folder(folder, rounded()).save(out);
+  if (name.ends_with("ForMaskedLM")) return write<MaskedLM<float>>(folder, out);
   if (name.ends_with("ForTokenClassification")) return write<TokenClassifier<float>>(folder, out);
   if (name.ends_with("ForQuestionAnswering")) return write<QuestionAnswerer<float>>(folder, out);
   if (name.ends_with("ForNextSentencePrediction")) return write<NextSentence<float>>(folder, out);
   if (name == "ElectraForPreTraining") return write<Discriminator<float>>(folder, out);
   if (name.ends_with("ForPreTraining")) return write<PreTraining<float>>(folder, out);
-  if (fs::exists(folder + "/modules.json"))
-    return SentenceEmbedder<float>::from_folder(folder, rounded()).save(out);
   write<Encoder<float>>(folder, out);
 }
 

@@ -33,9 +33,10 @@ struct Options {
 /// Adds texts with their scores, and keeps the `top` best, the best first; equal ones by their lines.
 void add(std::vector<RankedText>& best, const std::vector<NumberedText>& texts,
          const std::vector<std::pair<std::size_t, float>>& scores, std::size_t top) {
+  const auto before = static_cast<std::ptrdiff_t>(best.size());
   for (const auto& [i, score] : scores) best.push_back({double{score}, texts[i].number, texts[i].text});
-  std::stable_sort(best.begin(), best.end(),
-                   [](const RankedText& a, const RankedText& b) { return a.score > b.score; });
+  std::inplace_merge(best.begin(), best.begin() + before, best.end(),
+                     [](const RankedText& a, const RankedText& b) { return a.score > b.score; });
   if (best.size() > top) best.erase(best.begin() + static_cast<std::ptrdiff_t>(top), best.end());
 }
 

@@ -59,12 +59,14 @@ int run(const Options& options) {
   const auto embedder =
       SentenceEmbedder<float>::from_folder(find_model(options.folder), options.precision.load_options());
   embedder.encoder().skip_padding();
-  const SearchIndex<float> index = index_of(options, embedder);
   const SearchOptions search{.top_k = options.top, .similarity = embedder.similarity()};
   const EmbedOptions how{.batch_size = options.batch,
                          .prompt_name = options.prompt_name ? options.prompt_name : embedder.query_prompt(),
                          .prompt = options.prompt,
                          .progress = [](std::size_t) { check_interruption(); }};
+  const Array<float> none = embedder(std::vector<std::string>(), how);
+  semantic_search(none, none, search);  // checks the options before the vectors of the file are made
+  const SearchIndex<float> index = index_of(options, embedder);
   TextSource source(options.queries);
   for (bool is_first = true;;) {
     const std::vector<std::string> queries = without_numbers(source.next());

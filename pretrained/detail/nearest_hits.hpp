@@ -22,8 +22,4 @@ std::vector<std::vector<SearchHit>> nearest_hits(const char* caller, const Array
                                                  std::span<const T> corpus, std::span<const double> lengths,
                                                  std::size_t size, const SearchOptions& options);
 
-/// Whether the similarity is cosine rather than dot. Throws ValueError, which begins with `caller`, for
-/// others.
-bool is_cosine(const char* caller, Similarity similarity);
-
 }  // namespace xgrad::pretrained::detail

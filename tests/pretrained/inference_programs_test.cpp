@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <xgrad/files.hpp>
+#include <xgrad/pretrained.hpp>
 
 #include "../program.hpp"
 #include "folder.hpp"
@@ -51,6 +52,29 @@ TEST(TokenizeTest, PrintsTokensIdsAndPlaces) {
   EXPECT_EQ(error_of("tokenize " + folder + " \"$(printf 'a\\377')\"")
                 .rfind("tokenize: Tokenizer: the text must be UTF-8, got an invalid byte at 1", 0),
             0U);
+}
+
+TEST(TokenizeTest, LinesBeforeOneThatIsTooLongAreAnswered) {
+  const ProgramResult result = xgrad_tests::run_command(
+      "(echo my; head -c 17000000 /dev/zero | tr '\\0' a) | " XGRAD_PROGRAMS_DIR "/tokenize " +
+      model_folder("bert_sentence") + " 2>&1");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.output, "[CLS] my [SEP]\ntokenize: input:2: a line must have at most 16777216 bytes\n");
+}
+
+TEST(QuantizeTest, ASentenceEncoderStaysOneAndHeadsMustBeThere) {
+  const xgrad_tests::FolderCopy copy("bert_sentence");
+  copy.configure([](nlohmann::json& all) { all["architectures"] = {"BertForMaskedLM"}; });
+  const xgrad_tests::TemporaryFolder folder;
+  output_of("quantize " + copy.path() + " " + folder.path("out"));
+  const auto embedder = xgrad::pretrained::SentenceEmbedder<float>::from_folder(folder.path("out"));
+  EXPECT_EQ(embedder.encoder().precision(), xgrad::pretrained::Precision::int8);
+  EXPECT_EQ(read_bytes(folder.path("out/1_Pooling/config.json")),
+            read_bytes(copy.path("1_Pooling/config.json")));
+  std::filesystem::remove(copy.path("modules.json"));
+  EXPECT_NE(
+      error_of("quantize " + copy.path() + " " + folder.path("other")).find("must hold BertForMaskedLM"),
+      std::string::npos);
 }
 
 TEST(TokenizeTest, InputThatCannotBeReadIsAnError) {

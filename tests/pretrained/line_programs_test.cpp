@@ -296,7 +296,7 @@ TEST_F(SearchProgramTest, UsesTheFoldersPromptsAndSimilarity) {
 
   copy_.write("config_sentence_transformers.json", R"({"similarity_fn_name": "euclidean"})");
   EXPECT_TRUE(xgrad_tests::error_of("search " + copy_.path() + " " + texts_ + " my")
-                  .ends_with("search: SearchIndex: similarity must be cosine or dot, got euclidean\n"));
+                  .ends_with("search: semantic_search: similarity must be cosine or dot, got euclidean\n"));
 }
 
 TEST_F(SearchProgramTest, WhatFailsLeavesNoIndex) {

@@ -26,14 +26,15 @@ std::string line_name(std::size_t number) { return "input:" + std::to_string(num
 
 }  // namespace
 
-std::vector<std::string> LineReader::next(std::size_t most) {
+std::vector<std::string> InputLines::next(std::size_t most) {
   std::vector<std::string> lines;
   for (std::size_t bytes = 0; lines.size() < most && bytes < bytes_at_once;) {
     if (std::optional<std::string> line = complete_line()) {
       bytes += line->size();
       lines.push_back(*std::move(line));
-    } else if (at_end_ || !has_more(lines.empty())) {
-      break;
+    } else if (at_end_ || (!lines.empty() && buffer_.size() - begin_ > bytes_at_once) ||
+               !has_more(lines.empty())) {
+      break;  // the lines before one that may be too long are answered first
     } else {
       read_some();
     }
@@ -42,7 +43,7 @@ std::vector<std::string> LineReader::next(std::size_t most) {
 }
 
 /// The next line, if its end has been read.
-std::optional<std::string> LineReader::complete_line() {
+std::optional<std::string> InputLines::complete_line() {
   std::size_t end = buffer_.find('\n', searched_);
   searched_ = std::min(end, buffer_.size());
   if (searched_ - begin_ > longest_line)
@@ -60,7 +61,7 @@ std::optional<std::string> LineReader::complete_line() {
 }
 
 /// Whether reading would not wait; if `wait`, waits until it would not.
-bool LineReader::has_more(bool wait) const {
+bool InputLines::has_more(bool wait) const {
   constexpr int second = 1000;  // a signal just before the call does not end it
   for (;;) {
     if (wait) check_interruption();
@@ -73,7 +74,7 @@ bool LineReader::has_more(bool wait) const {
   }
 }
 
-void LineReader::read_some() {
+void InputLines::read_some() {
   buffer_.erase(0, begin_);
   searched_ -= begin_;
   begin_ = 0;

@@ -15,9 +15,9 @@ namespace apps {
 inline constexpr std::size_t texts_of_a_batch = 32, texts_at_once = 64 * texts_of_a_batch;
 
 /// The lines of an open file, without line ends and a byte order mark.
-class LineReader {
+class InputLines {
  public:
-  explicit LineReader(int descriptor) : descriptor_(descriptor) {}
+  explicit InputLines(int descriptor) : descriptor_(descriptor) {}
 
   /// Waits for a line, and takes with it those that can be read without waiting, at most `most` and a
   /// megabyte: in a pipe each line can be answered before the next one is written. None at the end of the
@@ -53,7 +53,7 @@ class TextSource {
   explicit TextSource(const std::vector<std::string>& given,
                       std::function<void(const std::string&)> note = nullptr);
 
-  /// All texts of the command line, or the next lines, as LineReader takes them; none at the end. A line that
+  /// All texts of the command line, or the next lines, as InputLines takes them; none at the end. A line that
   /// is not UTF-8 ends them, and the next call throws std::runtime_error: `input:3: a line must be UTF-8, got
   /// an invalid byte at 4`.
   std::vector<NumberedText> next();
@@ -63,7 +63,7 @@ class TextSource {
 
   std::vector<NumberedText> given_;
   bool reads_lines_;
-  LineReader lines_;
+  InputLines lines_;
   std::function<void(const std::string&)> note_;
   std::string error_;  // of the line behind the last texts
   std::size_t left_out_ = 0;
