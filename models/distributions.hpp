@@ -76,6 +76,9 @@ class Categorical {
 
   /// ln of the probability of each class. Throws IndexError for one that is no class.
   Variable<T> log_prob(const Ids& value) const;
+  /// Classes are integers: xt::cast<std::int64_t>(value).
+  template <detail::NoIds E>
+  Variable<T> log_prob(const E& value) const = delete;
   /// -sum(p ln p) along the last axis.
   Variable<T> entropy() const;
   Ids sample(const Shape& sample_shape = {}, Generator& generator = default_generator()) const;

@@ -56,6 +56,9 @@ class RNN : public detail::RNNBase<T> {
 
   RecurrentResult<T> operator()(const Variable<T>& x, const Variable<T>& h0 = {},
                                 const std::optional<Ids>& lengths = {}) const;
+  /// Lengths are integers: xt::cast<std::int64_t>(lengths).
+  template <detail::NoIds E>
+  RecurrentResult<T> operator()(const Variable<T>& x, const Variable<T>& h0, const E& lengths) const = delete;
 };
 
 /// Layers of gru(), with the shapes of RNN. The weights are those of the gates r, z and n, one below the
@@ -68,6 +71,9 @@ class GRU : public detail::RNNBase<T> {
 
   RecurrentResult<T> operator()(const Variable<T>& x, const Variable<T>& h0 = {},
                                 const std::optional<Ids>& lengths = {}) const;
+  /// Lengths are integers: xt::cast<std::int64_t>(lengths).
+  template <detail::NoIds E>
+  RecurrentResult<T> operator()(const Variable<T>& x, const Variable<T>& h0, const E& lengths) const = delete;
 };
 
 /// Layers of lstm(), with the shapes of RNN, and c0 like h0. The weights are those of the gates i, f, g and
@@ -81,6 +87,10 @@ class LSTM : public detail::RNNBase<T> {
 
   LSTMResult<T> operator()(const Variable<T>& x, const Variable<T>& h0 = {}, const Variable<T>& c0 = {},
                            const std::optional<Ids>& lengths = {}) const;
+  /// Lengths are integers: xt::cast<std::int64_t>(lengths).
+  template <detail::NoIds E>
+  LSTMResult<T> operator()(const Variable<T>& x, const Variable<T>& h0, const Variable<T>& c0,
+                           const E& lengths) const = delete;
 };
 
 }  // namespace xgrad

@@ -130,9 +130,6 @@ XGRAD_INLINE T softsign_of(T x) {
   return clamp_of(x, -most, most) / (T(1) + std::min(std::fabs(x), most));
 }
 
-// scaled exponential linear units (Klambauer et al. 2017)
-constexpr double selu_scale = 1.0507009873554804934, selu_alpha = 1.6732632423543772848;
-
 template <typename T>
 XGRAD_INLINE T selu_of(T x) {
   const T negative = T(selu_scale * selu_alpha) * vectorized::expm1(x);

@@ -65,7 +65,9 @@ void hardsigmoid(const T* x, T* y, std::size_t n);
 /// x min(max(x + 3, 0), 6) / 6.
 template <typename T>
 void hardswish(const T* x, T* y, std::size_t n);
-/// scale x where x > 0, else scale alpha (e^x - 1), with two constants.
+/// The constants of selu (Klambauer et al. 2017).
+constexpr double selu_scale = 1.0507009873554804934, selu_alpha = 1.6732632423543772848;
+/// selu_scale x where x > 0, else selu_scale selu_alpha (e^x - 1).
 template <typename T>
 void selu(const T* x, T* y, std::size_t n);
 /// x / (1 + |x|).

@@ -74,7 +74,8 @@ Matrix<const T> columns_of(const ColumnBlocks& blocks, const T* image, std::size
   return {memory, blocks.rows, size};
 }
 
-/// Whether groups have so few channels, as in depthwise convolutions, that products of columns do not pay.
+/// Whether groups have so few channels, as in depthwise convolutions, that products of columns do not pay
+/// where columns would be added to images, or summed to a weight.
 bool is_direct(const ConvolutionSizes& sizes) { return sizes.in * sizes.out <= 4; }
 
 /// Calls visit(map, image, weight, n) for rows of n elements in one group of one image: pointers to the first
@@ -95,22 +96,6 @@ XGRAD_INLINE void for_each_product(const ConvolutionSizes& sizes, Maps* maps, Im
       }
     }
   }
-}
-
-/// The maps of one group of one image.
-XGRAD_KERNEL(void, direct_maps, (const ConvolutionSizes& sizes, const T* images, const T* weight, T* maps),
-             (sizes, images, weight, maps)) {
-  const std::size_t stride = sizes.windows.cols.stride;
-  std::fill_n(maps, sizes.out * sizes.windows.count(), T(0));
-  for_each_product(sizes, maps, images, weight,
-                   [=](T* map, const T* image, const T* factor, std::size_t n) XGRAD_INLINE_LAMBDA {
-                     if (stride == 1) {
-                       XGRAD_INDEPENDENT
-                       for (std::size_t i = 0; i < n; ++i) map[i] += *factor * image[i];
-                     } else {
-                       for (std::size_t i = 0; i < n; ++i) map[i] += *factor * image[i * stride];
-                     }
-                   });
 }
 
 /// The images of one group of one image's maps.

@@ -61,8 +61,11 @@ Shape projected_shape(const Variable<T>& x, const char* part, const Shape& weigh
 
 template <class T>
 Shape projected_shape(const Variable<T>& x, const char* part, const Projection<T>& projection) {
-  if (projection.int8 != nullptr) [[unlikely]]
+  if (projection.int8 != nullptr) [[unlikely]] {
+    if constexpr (!std::is_same_v<T, float>)
+      detail::fail<ValueError>(op_name, ": weights of 8-bit integers are for float");
     return projected_shape(x, part, projection.int8->shape(), projection.bias);
+  }
   return projected_shape(x, part, projection.weight.shape(), projection.bias);
 }
 

@@ -183,9 +183,8 @@ Variable<T> put_at(const Variable<T>& x, const Ids& at, const Variable<T>& value
 }
 
 /// How many ids have each position, of x's shape.
-template <class T>
-Array<T> counts_of(const Shape& shape, const Ids& at) {
-  Array<T> counts(shape, T{0});
+Ids counts_of(const Shape& shape, const Ids& at) {
+  Ids counts(shape, 0);
   for (const std::int64_t position : at.storage()) counts.data()[position] += 1;
   return counts;
 }
@@ -263,8 +262,8 @@ Variable<T> scattered_extremes(const Variable<T>& x, const MiddleAxis& m, const 
   }
   // what has no part in an extreme, and how many have
   Mask x_lost = Mask::from_shape(x.shape()), src_lost = Mask::from_shape(with_an_axis(index.shape()));
-  Array<T> counts(x.shape(), T{0});
-  const Array<T> hits = counts_of<T>(x.shape(), at);
+  Ids counts(x.shape(), 0);
+  const Ids hits = counts_of(x.shape(), at);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const bool part = hits.data()[i] == 0 || (include_self && is_extreme(own[i], to[i]));
     x_lost.data()[i] = !part;
@@ -277,7 +276,7 @@ Variable<T> scattered_extremes(const Variable<T>& x, const MiddleAxis& m, const 
   }
   return record<T>(
       ops::scatter_reduce, std::move(y), Inputs(x, src), Attributes(m.axis, index, largest ? "amax" : "amin"),
-      Saved(index, x_lost, src_lost, Variable<T>(std::move(counts))),
+      Saved(index, x_lost, src_lost, Variable<T>(Array<T>(xt::cast<T>(counts)))),
       [axis = m.axis](Variable<T> dy, Needs needs, const Ids& index, const Mask& x_lost, const Mask& src_lost,
                       const Variable<T>& counts) -> Grads<T, 2> {
         const Variable<T> share = dy / counts;
@@ -340,12 +339,12 @@ Variable<T> scatter_reduce(const Variable<T>& x, Int dim, const Ids& index, cons
   if (reduce == ScatterReduction::prod) return scattered_products(x, at, reshape(part, index.size()), own);
   if (reduce == ScatterReduction::amax || reduce == ScatterReduction::amin)
     return scattered_extremes(x, m, index, at, part, reduce == ScatterReduction::amax, own);
-  Array<T> counts = counts_of<T>(x.shape(), at);
-  const Variable<T> begin = own ? x : masked_fill(x, counts > T{0}, 0);
-  const Variable<T> total = scatter_add(begin, dim, index, src);
+  Ids counts = counts_of(x.shape(), at);
+  const Variable<T> begin = own ? x : masked_fill(x, counts > 0, 0);
+  const Variable<T> total = scatter_add(begin, dim, index, part);
   if (reduce == ScatterReduction::sum) return total;
-  counts = own ? Array<T>(counts + T{1}) : Array<T>(xt::maximum(counts, T{1}));
-  return total / Variable<T>(std::move(counts));
+  counts = own ? Ids(counts + 1) : Ids(xt::maximum(counts, std::int64_t{1}));
+  return total / Variable<T>(Array<T>(xt::cast<T>(counts)));
 }
 
 template <class T>

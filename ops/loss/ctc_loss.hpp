@@ -26,6 +26,12 @@ Variable<T> ctc_loss(const Variable<T>& log_probs, const Ids& targets, const Ids
 template <class T, detail::NoIds E>
 Variable<T> ctc_loss(const Variable<T>& log_probs, const E& targets, const Ids& input_lengths,
                      const Ids& target_lengths, CtcLossOptions options = {}) = delete;
+template <class T, detail::NoIds E>
+Variable<T> ctc_loss(const Variable<T>& log_probs, const Ids& targets, const E& input_lengths,
+                     const Ids& target_lengths, CtcLossOptions options = {}) = delete;
+template <class T, detail::NoIds E>
+Variable<T> ctc_loss(const Variable<T>& log_probs, const Ids& targets, const Ids& input_lengths,
+                     const E& target_lengths, CtcLossOptions options = {}) = delete;
 
 namespace ops {
 

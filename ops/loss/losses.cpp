@@ -123,8 +123,8 @@ Variable<T> binary_cross_entropy(const Variable<T>& input, const std::type_ident
                                least < 0 ? least : most);
     }
   }
-  Variable<T> losses = binary_cross_entropies(input, target);
-  if (options.weight.defined()) losses = losses * options.weight;
+  const Variable<T> losses =
+      detail::weighted_losses("binary_cross_entropy", binary_cross_entropies(input, target), options.weight);
   return reduced_losses(losses, options.reduction);
 }
 
@@ -139,8 +139,8 @@ Variable<T> binary_cross_entropy_with_logits(
   }
   Variable<T> positive = softplus(-input, T(1), std::numeric_limits<T>::infinity());
   if (options.pos_weight.defined()) positive = positive * ((options.pos_weight - T(1)) * target + T(1));
-  Variable<T> losses = (T(1) - target) * input + positive;
-  if (options.weight.defined()) losses = losses * options.weight;
+  const Variable<T> losses = detail::weighted_losses("binary_cross_entropy_with_logits",
+                                                     (T(1) - target) * input + positive, options.weight);
   return reduced_losses(losses, options.reduction);
 }
 

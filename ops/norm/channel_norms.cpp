@@ -28,8 +28,9 @@ void check_channel_parameter(const char* op, const char* name, const Variable<T>
 }
 
 template <class T>
-Channels channels_of(const char* op, const Variable<T>& x, const Variable<T>& weight,
-                     const Variable<T>& bias) {
+Channels channels_of(const char* op, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
+                     double eps) {
+  if (!(eps >= 0)) detail::fail<ValueError>(op, ": eps must be at least 0, got ", eps);
   if (x.dimension() < 2)
     detail::fail<ShapeError>(op, ": x must have the axes (batch, channels, ...), got ", x.shape());
   check_channel_parameter(op, "weight", weight, x);
@@ -141,7 +142,7 @@ Variable<T> by_own_statistics(const Variable<T>& x, const Channels& c, const Var
 template <class T>
 Variable<T> batch_norm(const Variable<T>& x, const Variable<T>& running_mean, const Variable<T>& running_var,
                        const Variable<T>& weight, const Variable<T>& bias, BatchNormOptions options) {
-  const Channels c = channels_of("batch_norm", x, weight, bias);
+  const Channels c = channels_of("batch_norm", x, weight, bias, options.eps);
   check_statistics("batch_norm", running_mean, running_var, !options.training, x);
   if (!options.training)
     return by_running_statistics(x, running_mean, running_var, weight, bias, options.eps);
@@ -152,7 +153,7 @@ Variable<T> batch_norm(const Variable<T>& x, const Variable<T>& running_mean, co
 template <class T>
 Variable<T> group_norm(const Variable<T>& x, Int num_groups, const Variable<T>& weight,
                        const Variable<T>& bias, double eps) {
-  const Channels c = channels_of("group_norm", x, weight, bias);
+  const Channels c = channels_of("group_norm", x, weight, bias, eps);
   if (num_groups < 1 || c.channels % static_cast<std::size_t>(num_groups) != 0) {
     detail::fail<ValueError>("group_norm: num_groups must be at least 1 and divide the channels of x ",
                              x.shape(), ", got ", num_groups);
@@ -168,7 +169,7 @@ template <class T>
 Variable<T> instance_norm(const Variable<T>& x, const Variable<T>& running_mean,
                           const Variable<T>& running_var, const Variable<T>& weight, const Variable<T>& bias,
                           InstanceNormOptions options) {
-  const Channels c = channels_of("instance_norm", x, weight, bias);
+  const Channels c = channels_of("instance_norm", x, weight, bias, options.eps);
   check_statistics("instance_norm", running_mean, running_var, !options.use_input_stats, x);
   if (!options.use_input_stats)
     return by_running_statistics(x, running_mean, running_var, weight, bias, options.eps);

@@ -10,9 +10,6 @@
 namespace xgrad {
 namespace {
 
-/// The factors of selu.
-constexpr double selu_scale = 1.0507009873554804934, selu_alpha = 1.6732632423543772848;
-
 /// dy e^(steepness x), times `below`, where x <= 0; dy times `above` elsewhere.
 template <class T>
 Variable<T> exponential_units_grad(const Variable<T>& dy, const Variable<T>& x, T steepness, T below,
@@ -77,8 +74,9 @@ template <class T>
 Variable<T> selu(const Variable<T>& x) {
   return detail::unary(ops::selu, kernels::selu<T>, kernels::selu_grad<T>, x, x,
                        [](const Variable<T>& dy, const Variable<T>& x) {
-                         return exponential_units_grad(dy, x, T{1}, T(selu_scale * selu_alpha),
-                                                       T(selu_scale));
+                         return exponential_units_grad(dy, x, T{1},
+                                                       T(kernels::selu_scale * kernels::selu_alpha),
+                                                       T(kernels::selu_scale));
                        });
 }
 

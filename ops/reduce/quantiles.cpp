@@ -13,17 +13,12 @@ namespace {
 
 using detail::middle_axis, detail::MiddleAxis;
 
-/// With another length of the axis; a scalar stays one if that is 1.
-Shape with_ranks(Shape shape, const MiddleAxis& m, std::size_t count) {
-  if (!shape.empty()) shape[m.axis] = count;
-  return shape;
-}
-
-/// The indices of the elements of these ranks along the axis; those of a nan in lines with one.
+/// The indices of the elements of these ranks along the axis, which has this order; those of a nan in lines
+/// with one.
 template <class T>
-Ids indices_of_ranks(const Variable<T>& x, const MiddleAxis& m, const std::vector<std::size_t>& ranks) {
-  const Ids order = argsort(x.detach(), static_cast<std::ptrdiff_t>(m.axis));
-  Ids ids = Ids::from_shape(with_ranks(x.shape(), m, ranks.size()));
+Ids indices_of_ranks(const Variable<T>& x, const MiddleAxis& m, const Ids& order,
+                     const std::vector<std::size_t>& ranks) {
+  Ids ids = Ids::from_shape(detail::with_length(x.shape(), m, ranks.size()));
   for (std::size_t line = 0; line < m.outer * m.inner; ++line) {
     const std::size_t o = line / m.inner, c = line % m.inner;
     const auto place = [&](std::size_t i) { return (o * m.length + i) * m.inner + c; };
@@ -74,13 +69,14 @@ Variable<T> quantiles(const Variable<T>& x, const std::vector<T>& q, const Middl
                       Interpolation interpolation) {
   RanksOf<T> ranks = ranks_of(q, m.length, interpolation);
   const auto dim = static_cast<std::ptrdiff_t>(m.axis);
-  const Variable<T> below = gather(x, dim, indices_of_ranks(x, m, ranks.below));
+  const Ids order = argsort(x.detach(), dim);
+  const Variable<T> below = gather(x, dim, indices_of_ranks(x, m, order, ranks.below));
   if (ranks.below == ranks.above) return below;
   Shape along(x.dimension(), 1);
   along[m.axis] = q.size();
   ranks.weights.reshape(along);
   const Mask whole = xt::equal(ranks.weights, T{0});  // 0 times an infinity would be nan
-  const Variable<T> above = gather(x, dim, indices_of_ranks(x, m, ranks.above));
+  const Variable<T> above = gather(x, dim, indices_of_ranks(x, m, order, ranks.above));
   return where(whole, below, lerp(below, above, Variable<T>(std::move(ranks.weights))));
 }
 
@@ -94,7 +90,7 @@ Variable<T> median(const Variable<T>& x) {
 template <class T>
 Ranked<T> median(const Variable<T>& x, Int dim, ReduceOptions options) {
   const MiddleAxis m = axis_of_ranks("median", x.shape(), dim);
-  Ids ids = indices_of_ranks(x, m, {(m.length - 1) / 2});
+  Ids ids = indices_of_ranks(x, m, argsort(x.detach(), dim), {(m.length - 1) / 2});
   Variable<T> values = gather(x, dim, ids);
   if (options.keepdim || x.dimension() == 0) return {std::move(values), std::move(ids)};
   Shape shape = x.shape();

@@ -16,13 +16,7 @@
 namespace xgrad {
 namespace {
 
-using detail::middle_axis, detail::MiddleAxis;
-
-/// With another length of the axis; a scalar stays one.
-Shape with_length(Shape shape, const MiddleAxis& m, std::size_t length) {
-  if (!shape.empty()) shape[m.axis] = length;
-  return shape;
-}
+using detail::middle_axis, detail::MiddleAxis, detail::with_length;
 
 /// Without the axis; a scalar stays one.
 Shape without_axis(Shape shape, const MiddleAxis& m) {

@@ -64,6 +64,11 @@ constexpr auto disentangled_of = [](auto... a) -> decltype(disentangled_bias(a..
   return disentangled_bias(a...);
 };
 constexpr auto padding_of = [](auto... a) -> decltype(padding_mask(a...)) { return padding_mask(a...); };
+constexpr auto ctc_of = [](auto... a) -> decltype(ctc_loss(a...)) { return ctc_loss(a...); };
+constexpr auto log_prob_of =
+    [](auto value) -> decltype(std::declval<xgrad::Categorical<float>>().log_prob(value)) {
+  return xgrad::Categorical<float>({}).log_prob(value);
+};
 constexpr auto maximum_of = [](auto... a) -> decltype(maximum(a...)) { return maximum(a...); };
 constexpr auto product_of = [](auto a, auto b) -> decltype(a * b) { return a * b; };
 constexpr auto nll_of = [](auto... a) -> decltype(nll_loss(a...)) { return nll_loss(a...); };
@@ -124,6 +129,16 @@ TEST(RefusedCallsTest, FloatsAreNoIds) {
                 Compiles<decltype(disentangled_of), V, V, V, V, decltype(Ids() + 1)>);
   static_assert(!Compiles<decltype(padding_of), Array<float>, int> &&
                 Compiles<decltype(padding_of), Ids, int>);
+  static_assert(!Compiles<decltype(ctc_of), V, Ids, Array<float>, Ids> &&
+                !Compiles<decltype(ctc_of), V, Ids, Ids, Array<float>> &&
+                Compiles<decltype(ctc_of), V, Ids, Ids, Ids>);
+  static_assert(!Compiles<decltype(log_prob_of), Array<float>> && Compiles<decltype(log_prob_of), Ids>);
+  static_assert(!std::invocable<const xgrad::GRU<float>&, V, V, Array<float>> &&
+                std::invocable<const xgrad::GRU<float>&, V, V, Ids>);
+  static_assert(!std::invocable<const xgrad::RNN<float>&, V, V, Array<float>> &&
+                std::invocable<const xgrad::RNN<float>&, V, V, Ids>);
+  static_assert(!std::invocable<const xgrad::LSTM<float>&, V, V, V, Array<float>> &&
+                std::invocable<const xgrad::LSTM<float>&, V, V, V, Ids>);
   static_assert(!std::invocable<const xgrad::ToyEncoder<float>&, Array<float>>);
   static_assert(std::invocable<const xgrad::ToyEncoder<float>&, Ids>);
 }

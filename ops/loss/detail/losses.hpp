@@ -14,6 +14,18 @@ Variable<T> reduced_losses(const Variable<T>& losses, Reduction reduction) {
   return reduction == Reduction::mean ? mean(losses) : sum(losses);
 }
 
+/// The losses times a weight, if there is one. Throws ShapeError, in the name of `op`, unless it broadcasts
+/// to them.
+template <class T>
+Variable<T> weighted_losses(const char* op, const Variable<T>& losses, const Variable<T>& weight) {
+  if (!weight.defined()) return losses;
+  const Shape shape = broadcast_shape(op, losses.shape(), weight.shape(), "input", "weight");
+  if (!same_shape(shape, losses.shape()))
+    fail<ShapeError>(op, ": weight must broadcast to input, got input ", losses.shape(), " and weight ",
+                     weight.shape());
+  return losses * weight;
+}
+
 /// Throws ShapeError, in the name of `op`, unless one broadcasts to the other: (N, 1) and (N) would give (N,
 /// N).
 template <class T>

@@ -15,4 +15,9 @@ MiddleAxis middle_axis(std::size_t axis, const Shape& shape) {
   return middle;
 }
 
+Shape with_length(Shape shape, const MiddleAxis& m, std::size_t length) {
+  if (!shape.empty()) shape[m.axis] = length;
+  return shape;
+}
+
 }  // namespace xgrad::detail

@@ -15,4 +15,7 @@ MiddleAxis middle_axis(const char* op, std::ptrdiff_t dim, const Shape& shape);
 /// middle_axis() for a valid axis.
 MiddleAxis middle_axis(std::size_t axis, const Shape& shape);
 
+/// The shape with another length of the axis; a scalar stays one.
+Shape with_length(Shape shape, const MiddleAxis& m, std::size_t length);
+
 }  // namespace xgrad::detail

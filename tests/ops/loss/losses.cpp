@@ -186,6 +186,9 @@ Op binary_cross_entropy_of_probabilities_op() {
   op.errors = {
       error<ShapeError>("binary_cross_entropy: input and target must have the same shape, got (2) and (3)",
                         [] { xgrad::binary_cross_entropy(x(2), x(3)); }),
+      error<ShapeError>(
+          "binary_cross_entropy: weight must broadcast to input, got input (2) and weight (2, 1)",
+          [] { xgrad::binary_cross_entropy(x(2), x(2), {.weight = x(2, 1)}); }),
       error<ValueError>("binary_cross_entropy: input must be in [0, 1], got -1",
                         [] { xgrad::binary_cross_entropy(-x(2), x(2)); }),
       error<ValueError>("binary_cross_entropy: input must be in [0, 1], got 3",
@@ -234,6 +237,9 @@ Op binary_cross_entropy_op() {
   op.errors = {error<ShapeError>(
       "binary_cross_entropy_with_logits: input and target must have the same shape, got (2) and (3)",
       [] { xgrad::binary_cross_entropy_with_logits(x(2), x(3)); })};
+  op.errors.push_back(error<ShapeError>(
+      "binary_cross_entropy_with_logits: weight must broadcast to input, got input (2) and weight (2, 1)",
+      [] { xgrad::binary_cross_entropy_with_logits(x(2), x(2), {.weight = x(2, 1)}); }));
   return op;
 }
 

@@ -109,6 +109,8 @@ const Rows rows([] {
                         [] { xgrad::batch_norm(x(2, 3), {}, {}); }),
       error<ValueError>("batch_norm: running_mean and running_var must be given both or neither",
                         [] { xgrad::batch_norm(x(2, 3), x(3), {}, {}, {}, {.training = true}); }),
+      error<ValueError>("batch_norm: eps must be at least 0, got -1",
+                        [] { xgrad::batch_norm(x(2, 3), x(3), x(3), {}, {}, {.eps = -1}); }),
       error<ValueError>("batch_norm: there must be more than one element to normalize over, got x (1, 3)",
                         [] { xgrad::batch_norm(x(1, 3), {}, {}, {}, {}, {.training = true}); })};
 
@@ -123,6 +125,8 @@ const Rows rows([] {
           [] { xgrad::group_norm(x(2, 4), 3); }),
       error<ValueError>("group_norm: there must be more than one element to normalize over, got x (1, 2)",
                         [] { xgrad::group_norm(x(1, 2), 2); }),
+      error<ValueError>("group_norm: eps must be at least 0, got -1",
+                        [] { xgrad::group_norm(x(2, 4), 2, {}, {}, -1); }),
       error<ShapeError>("group_norm: bias must have shape (4) to fit x (2, 4), got (2)",
                         [] { xgrad::group_norm(x(2, 4), 2, {}, x(2)); })};
 
@@ -135,6 +139,8 @@ const Rows rows([] {
       error<ValueError>(
           "instance_norm: there must be more than one element to normalize over, got x (2, 3, 1)",
           [] { xgrad::instance_norm(x(2, 3, 1)); }),
+      error<ValueError>("instance_norm: eps must be at least 0, got -1",
+                        [] { xgrad::instance_norm(x(2, 3, 2), {}, {}, {}, {}, {.eps = -1}); }),
       error<ValueError>("instance_norm: running_mean and running_var must be given", [] {
         xgrad::instance_norm(x(2, 3, 2), {}, {}, {}, {}, {.use_input_stats = false});
       })};
