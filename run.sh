@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
 # ./run.sh --ranks NUMBER NAME [ARGS]: the same for a training program, on so many processes that share the work, by MPI.
-# ./run.sh test [PATTERN] [CTEST ARGS]: the same for the tests, or those that have PATTERN in their names. ./run.sh docs:
-# builds the documentation. ./run.sh learn [FILE]: writes the interactive lesson, learn.html unless another name is given.
+# ./run.sh test [--all] [PATTERN] [CTEST ARGS]: the same for the tests of the core, with --all for those of every component,
+# program and page, too, or those that have PATTERN in their names. ./run.sh docs: builds the documentation. ./run.sh learn [FILE]: writes the interactive lesson, learn.html unless another name is given.
 # ./run.sh mutate [NUMBER...] and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
 # ./run.sh --yes ...: installs without asking; where there is no terminal, it never asks.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
@@ -47,7 +47,7 @@ list_names() {
       printf '  %-24s %s\n' "$(basename "$source" .cpp)" "$(sed -n '1s,^//* *,,p' "$source")"
     done
   done
-  printf '  %-24s %s\n' test 'run the whole test suite'
+  printf '  %-24s %s\n' test 'run the tests of the core, with --all those of every component, too'
   printf '  %-24s %s\n' docs 'build the documentation'
   printf '  %-24s %s\n' learn 'write the interactive lesson, an HTML file in which the library trains'
   printf '  %-24s %s\n' mutate 'plant mistakes that the tests have to notice'
@@ -263,15 +263,19 @@ tell_where_page_is() {
 
 # Prints how many cases the unit tests had, which ctest runs in parts, and which of them were skipped.
 run_tests() {
-  local selected=() failed=0 log=$build/Testing/Temporary/LastTest.log pattern=''
+  local labels=() selected=() failed=0 log=$build/Testing/Temporary/LastTest.log pattern='' hint=''
+  if [[ $tests == basic_tests ]]; then
+    labels=(--label-exclude extended)
+    hint='; ./run.sh test --all has those of every component'
+  fi
   if [[ ${1:-} && $1 != -* ]]; then
     pattern=$1
     shift
     export GTEST_FILTER="*$pattern*"
     selected=(--tests-regex "^unit\.|$pattern")
   fi
-  ctest --test-dir "$build" --output-on-failure --no-label-summary --label-exclude extended \
-    --parallel "$(getconf _NPROCESSORS_ONLN)" "${selected[@]}" "$@" || failed=$?
+  ctest --test-dir "$build" --output-on-failure --no-label-summary \
+    --parallel "$(getconf _NPROCESSORS_ONLN)" "${labels[@]}" "${selected[@]}" "$@" || failed=$?
   # a test that starts programs of tests prints their numbers before its own
   awk '/^skipped [^ ]+$/ { skipped[$0] }
     /^\[=+\] [0-9]+ tests? from .* ran\./ { of_part = $2 }
@@ -282,8 +286,8 @@ run_tests() {
       print "\n" cases + 0 " cases of unit tests"
       exit !cases
     }' "$log" ||
-    [[ ! $pattern || $(ctest --test-dir "$build" --show-only --tests-regex "$pattern") == *' Test '* ]] ||
-    die "no test has '$pattern' in its name"
+    [[ ! $pattern || $(ctest --test-dir "$build" --show-only "${labels[@]}" --tests-regex "$pattern") == *' Test '* ]] ||
+    die "no test has '$pattern' in its name$hint"
   return "$failed"
 }
 
@@ -365,7 +369,12 @@ fi
 shift
 
 if [[ $name == test ]]; then
-  prepare all_tests
+  tests=basic_tests
+  if [[ ${1:-} == --all ]]; then
+    tests=all_tests
+    shift
+  fi
+  prepare "$tests"
   run_tests "$@"
 elif [[ $name == docs ]]; then
   prepare docs

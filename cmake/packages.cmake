@@ -14,7 +14,8 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(about
     "xgrad records a graph while C++ code runs, differentiates it in reverse, and\n\
-composes its ops into attention and encoder models that can be trained.")
+composes its ops into models that can be trained: attention, encoders, convolutions,\n\
+recurrent layers.")
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libxgrad${soversion})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)

@@ -45,7 +45,7 @@ class Build:
     folder: Path
     settings: tuple
     target: str
-    tests: Path
+    tests: tuple  # programs, of which one after the other is asked
 
     def make(self):
         say(f"building {self.folder.name} ...")
@@ -57,9 +57,16 @@ class Build:
         call(["cmake", "--build", self.folder, "--target", self.target])
 
 
-WITH_BLAS = Build(WORK / "build", (), "all_tests", WORK / "build" / "tests" / "xgrad_tests")
-WITHOUT_BLAS = Build(WORK / "no-blas", ("-D", "XGRAD_BLAS=OFF"), "core_tests", WORK / "no-blas" / "tests" / "core_tests")
-OF_TOKENIZERS = Build(WITH_BLAS.folder, WITH_BLAS.settings, WITH_BLAS.target, WITH_BLAS.folder / "tests" / "tokenizers" / "tokenizers_tests")
+WITHOUT_BLAS = Build(WORK / "no-blas", ("-D", "XGRAD_BLAS=OFF"), "core_tests", (WORK / "no-blas" / "tests" / "core_tests",))
+
+
+def with_blas(*programs):
+    return Build(WORK / "build", (), "all_tests", tuple(WORK / "build" / "tests" / program for program in programs))
+
+
+OF_CORE = with_blas("xgrad_tests", "apps/program_tests")
+OF_FOLDERS = {"files": with_blas("files/files_tests"), "tokenizers": with_blas("tokenizers/tokenizers_tests"),
+              "apps": with_blas("apps/program_tests"), "examples": with_blas("apps/program_tests")}
 IN_PLACE_OF_BLAS = {"kernels/gemm/plain_gemm.cpp", "kernels/lapack/plain_lapack.cpp"}  # which a build with BLAS leaves out
 
 
@@ -80,9 +87,9 @@ class Mutant:
         return zlib.crc32("@".join((self.file, self.before, self.right, self.wrong, self.after)).encode())
 
     def build(self):
-        if self.file.startswith("tokenizers/"):
-            return OF_TOKENIZERS
-        return WITHOUT_BLAS if self.file in IN_PLACE_OF_BLAS else WITH_BLAS
+        if self.file in IN_PLACE_OF_BLAS:
+            return WITHOUT_BLAS
+        return OF_FOLDERS.get(self.file.split("/")[0], OF_CORE)
 
     def planted(self, right):
         """An expression becomes a choice of two, statements that of an if; `right` may have other mistakes."""
@@ -244,23 +251,25 @@ def run_without_mistake(program):
             for suite in suites for test in suite["testsuite"] if test["status"] == "RUN"}
 
 
-def notice(mutant, seconds, likely, with_other_processor):
-    """The test that notices the mistake, and how: the likely one first, then fast ones with the file's name, then all others,
-    and products with other kernels of BLAS, where these pass without a mistake."""
-    program = mutant.build().tests
-    fast = [test for test, time_taken in seconds.items() if time_taken < 0.1]
-    name = Path(mutant.file).stem.replace("_", "")
-    named = [test for test in fast if name in test.replace("_", "").lower()]
-    groups = [[likely] if likely in seconds else [], named, fast, [test for test in seconds if test not in set(fast)]]
-    for group in groups:
-        if not group:
-            continue
-        test, end = run_tests(program, mutant.key(), group, 60 + 5 * sum(seconds[test] for test in group))
-        if test:
-            return test, end
-    if not with_other_processor:
+def notice(mutant, seconds_of, likely, with_other_processor):
+    """The test that notices the mistake, and how: of each program the likely one first, then fast ones with the file's name, then
+    all others; then products with other kernels of BLAS, where these pass without a mistake."""
+    programs = mutant.build().tests
+    for program in sorted(programs, key=lambda program: likely not in seconds_of[program]):
+        seconds = seconds_of[program]
+        fast = [test for test, time_taken in seconds.items() if time_taken < 0.1]
+        name = Path(mutant.file).stem.replace("_", "")
+        named = [test for test in fast if name in test.replace("_", "").lower()]
+        groups = [[likely] if likely in seconds else [], named, fast, [test for test in seconds if test not in set(fast)]]
+        for group in groups:
+            if not group:
+                continue
+            test, end = run_tests(program, mutant.key(), group, 60 + 5 * sum(seconds[test] for test in group))
+            if test:
+                return test, end
+    if programs[0] not in with_other_processor:
         return "", ""
-    return run_tests(program, mutant.key(), PRODUCTS, 300, OTHER_PROCESSOR)
+    return run_tests(programs[0], mutant.key(), PRODUCTS, 300, OTHER_PROCESSOR)
 
 
 def main():
@@ -285,24 +294,23 @@ def main():
     chosen = [mutant for mutant in mutants if not options.numbers or mutant.number in options.numbers]
     if options.sample is not None:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
-    seconds_of, with_other_processor = {}, set()
-    for build in dict.fromkeys(mutant.build() for mutant in chosen):
+    builds = dict.fromkeys(mutant.build() for mutant in chosen)
+    for build in {build.folder: build for build in builds}.values():
         build.make()
-        seconds_of[build] = run_without_mistake(build.tests)
-        if build is not WITH_BLAS:
-            continue
-        if run_tests(build.tests, "0", PRODUCTS, 300, OTHER_PROCESSOR)[0]:
+    seconds_of = {program: run_without_mistake(program) for program in dict.fromkeys(p for build in builds for p in build.tests)}
+    with_other_processor = set()
+    if OF_CORE in builds:
+        if run_tests(OF_CORE.tests[0], "0", PRODUCTS, 300, OTHER_PROCESSOR)[0]:
             say(f"left out, as they fail without a mistake: the products with {OTHER_PROCESSOR}")
         else:
-            with_other_processor.add(build)
+            with_other_processor.add(OF_CORE.tests[0])
 
     noticed_by = json.loads(NOTICED_BY.read_text()) if NOTICED_BY.exists() else {}
     survivors, start = [], time.monotonic()
     say(f"running the tests with {len(chosen)} mistakes ...")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
         running = {
-            threads.submit(notice, mutant, seconds_of[mutant.build()], noticed_by.get(str(mutant.key())),
-                           mutant.build() in with_other_processor): mutant
+            threads.submit(notice, mutant, seconds_of, noticed_by.get(str(mutant.key())), with_other_processor): mutant
             for mutant in chosen}
         for done, future in enumerate(concurrent.futures.as_completed(running), 1):
             mutant, (test, end) = running[future], future.result()

@@ -305,4 +305,56 @@ TEST(CheckpointTest, AKilledProcessLeavesTheLastOneWhole) {
   }
 }
 
+/// A class as a user would write it.
+class Mean : public xgrad::Stateful {
+ public:
+  std::size_t count = 0;
+  Array<float> mean = {0, 0};
+
+ protected:
+  void list_state(xgrad::StateArchive& state) override {
+    state.number("count", count, 100);
+    state.array("mean", mean);
+  }
+};
+
+TEST(CheckpointTest, HasClassesOfOnesOwnAndSeveralModels) {
+  const TemporaryFile file;
+  xgrad::manual_seed(2);
+  const xgrad::Linear<float> a(2, 2), loaded_a(2, 2);
+  const xgrad::Linear<double> b(2, 3), loaded_b(2, 3);
+  Mean object, loaded;
+  object.count = 7;
+  object.mean = Array<float>{3, 4};
+  xgrad::save_checkpoint({{"a", a}, {"b", b}, {"object", object}}, file.path(), 3);
+  EXPECT_EQ(xgrad::load_checkpoint(file.path(), {{"a", loaded_a}, {"b", loaded_b}, {"object", loaded}}), 3u);
+  EXPECT_EQ(loaded_a.state_dict(), a.state_dict());
+  EXPECT_EQ(loaded_b.state_dict(), b.state_dict());
+  EXPECT_EQ(loaded.state_dict(), object.state_dict());
+}
+
+TEST(CheckpointTest, HasLBFGS) {
+  const TemporaryFile file;
+  const xgrad::LBFGSOptions options{.max_iter = 4, .line_search_fn = xgrad::LineSearch::strong_wolfe};
+  const Variable<double> x(Array<double>{2, -1}, true), loaded_x(Array<double>{0, 0}, true);
+  xgrad::LBFGS<double> saved({x}, options), loaded({loaded_x}, options);
+  const auto step = [](xgrad::LBFGS<double>& optimizer, const Variable<double>& at) {
+    optimizer.step([&] {
+      optimizer.zero_grad();
+      const Variable<double> loss = sum(exp(at) - 3 * at + square(square(at)));
+      loss.backward();
+      return loss;
+    });
+  };
+  step(saved, x);
+  xgrad::save_checkpoint({{"optimizer", saved}}, file.path(), 1);
+  xgrad::load_checkpoint(file.path(), {{"optimizer", loaded}});
+  loaded_x.assign(x.value());
+  for (int i = 0; i < 2; ++i) {
+    step(saved, x);
+    step(loaded, loaded_x);
+  }
+  EXPECT_EQ(loaded_x.value(), x.value());
+}
+
 }  // namespace training_checkpoint_test

@@ -1,5 +1,4 @@
-// What looks up the description of an op: the ONNX exporter, the formulas of the report's page, the
-// counterparts in PyTorch.
+// What looks up the description of an op: the formulas of the report's page, the counterparts in PyTorch.
 
 #include <algorithm>
 #include <filesystem>
@@ -12,41 +11,15 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/onnx/detail/emitters.hpp>
-
 #include "common/draw.hpp"
+#include "common/op_lists.hpp"
 #include "files.hpp"
 
 namespace op_lists_test {
 
-using Names = std::set<std::string>;
-
-/// What the first group of a pattern is in the texts of a folder's files, which `part` may shorten.
-Names found(const char* folder, const char* extension, const char* pattern,
-            const std::function<std::string(std::string)>& part = {}) {
-  Names names;
-  const std::regex regex(pattern);
-  for (const auto& file :
-       std::filesystem::recursive_directory_iterator(std::string(XGRAD_SOURCE_DIR "/") + folder)) {
-    if (file.path().extension() != extension) continue;
-    std::string text = xgrad_tests::read_bytes(file.path());
-    if (part) text = part(text);
-    for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
-      names.insert((*match)[1]);
-  }
-  return names;
-}
-
-/// The ops that are described in headers; those in sources are made by gradients alone.
-const Names& described() {
-  static const Names all = [] {
-    Names names;
-    for (const char* folder : {"graph", "ops", "autograd"})
-      names.merge(found(folder, ".hpp", R"(\ninline constexpr Op \w+\("(\w+)\")"));
-    return names;
-  }();
-  return all;
-}
+namespace op_lists = xgrad_tests::op_lists;
+using op_lists::described, op_lists::expect_all_but, op_lists::found, op_lists::linear_algebra,
+    op_lists::Names;
 
 /// Notes the ops of forward passes.
 class WatchedOps : public xgrad::Watcher {
@@ -91,65 +64,10 @@ Names with_counterparts() {
   return told.names();
 }
 
-/// Ops that lack something: why, and which.
-using Reasons = std::map<std::string, Names>;
-
-void expect_all_but(const Names& have, const Reasons& lacking, const char* what) {
-  Names named;
-  for (const auto& [reason, ops] : lacking) {
-    for (const std::string& op : ops) {
-      EXPECT_TRUE(named.insert(op).second) << op << " is listed twice";
-      EXPECT_TRUE(described().contains(op)) << op << " is listed as without " << what << ", but is no op";
-      EXPECT_FALSE(have.contains(op))
-          << op << " is listed as without " << what << " (" << reason << "), but has one";
-    }
-  }
-  for (const std::string& op : described())
-    EXPECT_TRUE(have.contains(op) || named.contains(op)) << op << " has no " << what << " and is not listed";
-}
-
-const Names linear_algebra = {"cholesky",   "det",  "eigh", "inv",     "linear_map", "logdet",
-                              "matrix_exp", "pinv", "qr",   "slogdet", "solve",      "solve_triangular",
-                              "svd"};
-
 TEST(OpListsTest, ConstantsHaveTheNamesOfTheirOps) {
   EXPECT_GE(described().size(), 100u);
   for (const char* folder : {"graph", "ops", "autograd"})
     EXPECT_EQ(found(folder, ".hpp", R"(\ninline constexpr Op (\w+)\((?!"\1"))"), Names());
-}
-
-TEST(OpListsTest, OpsHaveEmittersOrAReason) {
-  Names have;
-  for (const std::string& op : described())
-    if (xgrad::onnx::detail::has_emitter(op)) have.insert(op);
-  expect_all_but(
-      have,
-      {{"a part of training, which no exported model has",
-        {"binary_cross_entropy", "checkpoint", "cross_entropy", "ctc_loss", "dropout", "huber", "on_gradient",
-         "squared_difference"}},
-       {"ONNX has an operator for few of them", linear_algebra},
-       {"it calls a function of the program", {"implicit_function"}},
-       {"ONNX has the gates of its operators in another order", {"gru", "lstm", "rnn"}},
-       {"models with 8-bit weights are exported from their float folders",
-        {"int8_linear", "int8_self_attention"}},
-       {"ONNX has no operator for it",
-        {"atan2", "cdist", "digamma", "erfc", "erfinv", "exp2", "expm1", "hypot", "lgamma", "log10", "log1p",
-         "log2", "logaddexp", "logcumsumexp", "polygamma", "trunc", "xlogy"}},
-       {"no encoder that is exported calls it",
-        {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "conv1d",
-         "conv2d", "conv_transpose1d", "conv_transpose2d", "fold", "interpolate", "unfold"}},
-       {"no model of the library calls it", {"acos",        "acosh",          "asin",       "asinh",
-                                             "atan",        "atanh",          "celu",       "cosh",
-                                             "cumprod",     "cumsum",         "diag_embed", "diagonal",
-                                             "elu",         "flip",           "fmod",       "gather",
-                                             "hardsigmoid", "hardswish",      "hardtanh",   "index",
-                                             "index_add",   "index_put",      "leaky_relu", "log_sigmoid",
-                                             "logsumexp",   "mish",           "norm",       "pad",
-                                             "prod",        "remainder",      "repeat",     "roll",
-                                             "scatter_add", "scatter_reduce", "selu",       "sinh",
-                                             "softplus",    "softsign",       "std",        "sum_to",
-                                             "tan",         "tril",           "triu",       "var"}}},
-      "emitter");
 }
 
 /// Whether a test of this program has the name, or with parameters.

@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/ops/index/indexing.hpp>
 #include <xgrad/ops/loss/losses.hpp>
 #include <xgrad/ops/pointwise/elementwise.hpp>
@@ -17,7 +16,6 @@
 #include <xgrad/ops/shape/shapes.hpp>
 
 #include "expect_error.hpp"
-#include "files.hpp"
 #include "keep_num_threads.hpp"
 #include "optim_cases.hpp"
 
@@ -186,19 +184,6 @@ TYPED_TEST(LBFGSStateTest, ALoadedRunGoesOnAsIfItHadNotStopped) {
                   options.history_size == 100);
     }
   }
-}
-
-TEST(LBFGSTest, GoesIntoCheckpoints) {
-  const xgrad_tests::TemporaryFolder folder;
-  const LBFGSOptions options{.max_iter = 4, .line_search_fn = LineSearch::strong_wolfe};
-  Fit<double> saved(options), loaded(options);
-  saved.steps(3);
-  xgrad::save_checkpoint({{"optimizer", saved.optimizer}}, folder.path("fit.safetensors"), 3);
-  xgrad::load_checkpoint(folder.path("fit.safetensors"), {{"optimizer", loaded.optimizer}});
-  for (std::size_t i = 0; i < 2; ++i) loaded.parameters[i].assign(saved.parameters[i].value());
-  saved.steps(2);
-  loaded.steps(2);
-  loaded.expect_equal(saved);
 }
 
 TEST(LBFGSTest, RefusesAStateThatCannotBe) {

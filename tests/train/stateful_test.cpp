@@ -7,14 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <xgrad/base/random.hpp>
-#include <xgrad/files/training_checkpoint.hpp>
 #include <xgrad/models/eval_mode.hpp>
 #include <xgrad/models/feed_forward.hpp>
 #include <xgrad/train/data.hpp>
 #include <xgrad/train/stateful.hpp>
 
 #include "expect_error.hpp"
-#include "files.hpp"
 
 namespace stateful_test {
 
@@ -145,20 +143,6 @@ TEST(StatefulTest, RefusesToSaveWhatItCouldNotLoad) {
             "state_dict: 'n' must be at most 2^53, got 9007199254740993");
   EXPECT_EQ(message_of<ValueError>([] { OfNumber(1, true).state_dict(); }),
             "state_dict: 'n' must be listed once, is listed twice");
-}
-
-TEST(StatefulTest, ACheckpointHasClassesOfOnesOwnAndSeveralModels) {
-  const xgrad_tests::TemporaryFolder folder;
-  const std::string path = folder.path("run.safetensors");
-  xgrad::manual_seed(2);
-  const xgrad::Linear<float> a(2, 2), loaded_a(2, 2);
-  const xgrad::Linear<double> b(2, 3), loaded_b(2, 3);
-  Everything object = changed(), loaded;
-  xgrad::save_checkpoint({{"a", a}, {"b", b}, {"object", object}}, path, 3);
-  EXPECT_EQ(xgrad::load_checkpoint(path, {{"a", loaded_a}, {"b", loaded_b}, {"object", loaded}}), 3u);
-  EXPECT_EQ(loaded_a.state_dict(), a.state_dict());
-  EXPECT_EQ(loaded_b.state_dict(), b.state_dict());
-  EXPECT_EQ(loaded.state_dict(), object.state_dict());
 }
 
 TEST(EvalModeTest, PutsEveryModeBack) {
