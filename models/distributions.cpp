@@ -1,5 +1,6 @@
 #include "distributions.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "../ops/index/indexing.hpp"
@@ -32,17 +33,18 @@ void check_one_given(const char* name, const ProbsOrLogits<T>& parameters) {
     detail::fail<ValueError>(name, ": one of probs and logits must be given");
 }
 
+/// Throws ValueError "Normal: loc must not be nan".
+template <class T>
+void check_no_nan(const char* distribution, const char* argument, const Variable<T>& values) {
+  for (const T one : values.value())
+    if (std::isnan(one)) detail::fail<ValueError>(distribution, ": ", argument, " must not be nan");
+}
+
 /// Probabilities away from 0 and 1, whose logarithms are finite.
 template <class T>
 Variable<T> inner(const Variable<T>& probs) {
   constexpr T epsilon = std::numeric_limits<T>::epsilon();
   return clamp(probs, epsilon, T{1} - epsilon);
-}
-
-/// softplus without the threshold beyond which it is linear.
-template <class T>
-Variable<T> smooth_softplus(const Variable<T>& x) {
-  return softplus(x, T{1}, infinite<T>);
 }
 
 /// p (a - b), the terms of a divergence: 0 where p is 0, else inf where q is.
@@ -57,6 +59,7 @@ Variable<T> divergences(const Variable<T>& p, const Variable<T>& q, const Variab
 template <class T>
 Normal<T>::Normal(const Variable<T>& loc, const Variable<T>& scale) {
   const Shape shape = detail::broadcast_shape("Normal", loc.shape(), scale.shape(), "loc", "scale");
+  check_no_nan("Normal", "loc", loc);
   for (const T one : scale.value())
     if (!(one > 0)) detail::fail<ValueError>("Normal: scale must be above 0, got ", one);
   loc_ = broadcast_to(loc, shape);
@@ -65,6 +68,7 @@ Normal<T>::Normal(const Variable<T>& loc, const Variable<T>& scale) {
 
 template <class T>
 Variable<T> Normal<T>::log_prob(const std::type_identity_t<Variable<T>>& value) const {
+  check_no_nan("Normal", "value", value);
   return square((value - loc_) / scale_) * T(-0.5) - log(scale_) - static_cast<T>(half_ln_2_pi);
 }
 
@@ -90,6 +94,7 @@ Bernoulli<T>::Bernoulli(const ProbsOrLogits<T>& parameters) {
   check_one_given("Bernoulli", parameters);
   if (parameters.logits.defined()) {
     logits_ = parameters.logits;
+    check_no_nan("Bernoulli", "logits", logits_);
     probs_ = sigmoid(logits_);
     return;
   }
@@ -128,6 +133,11 @@ Categorical<T>::Categorical(const ProbsOrLogits<T>& parameters) {
     detail::fail<ShapeError>("Categorical: there must be an axis of classes, got ", given.shape());
   if (parameters.logits.defined()) {
     logits_ = log_softmax(given, -1);
+    for (const T one : logits_.value()) {
+      if (std::isnan(one))
+        detail::fail<ValueError>(
+            "Categorical: logits must not be nan or inf, nor all -inf along the last axis");
+    }
     probs_ = softmax(given, -1);
     return;
   }
@@ -189,9 +199,9 @@ Variable<T> kl_divergence(const Normal<T>& p, const Normal<T>& q) {
 template <class T>
 Variable<T> kl_divergence(const Bernoulli<T>& p, const Bernoulli<T>& q) {
   const Variable<T> ones =
-      divergences(p.probs(), q.probs(), smooth_softplus(-q.logits()) - smooth_softplus(-p.logits()));
-  const Variable<T> zeros = divergences(T{1} - p.probs(), T{1} - q.probs(),
-                                        smooth_softplus(q.logits()) - smooth_softplus(p.logits()));
+      divergences(p.probs(), q.probs(), log_sigmoid(p.logits()) - log_sigmoid(q.logits()));
+  const Variable<T> zeros =
+      divergences(T{1} - p.probs(), T{1} - q.probs(), log_sigmoid(-p.logits()) - log_sigmoid(-q.logits()));
   return ones + zeros;
 }
 

@@ -10,7 +10,8 @@
 
 namespace xgrad {
 
-/// Numbers distributed normally. Throws ValueError unless every scale is above 0.
+/// Numbers distributed normally. Throws ValueError unless every scale is above 0, and for a loc or a value
+/// that is nan.
 /// https://pytorch.org/docs/stable/distributions.html#normal
 template <class T>
 class Normal {
@@ -40,8 +41,9 @@ struct ProbsOrLogits {
   Variable<T> logits = {};
 };
 
-/// 1 with the probability probs = sigmoid(logits), else 0. Throws ValueError unless one of both is given, and
-/// for a probability outside [0, 1]. https://pytorch.org/docs/stable/distributions.html#bernoulli
+/// 1 with the probability probs = sigmoid(logits), else 0. Throws ValueError unless one of both is given, for
+/// a probability outside [0, 1], and for logits that are nan.
+/// https://pytorch.org/docs/stable/distributions.html#bernoulli
 template <class T>
 class Bernoulli {
  public:
@@ -63,7 +65,7 @@ class Bernoulli {
 
 /// Classes 0 to K - 1 with the probabilities along the last axis of probs (..., K), which are divided by
 /// their sum, or of softmax(logits). Throws ShapeError without such an axis, ValueError unless one of both is
-/// given, and for probabilities below 0 or whose sum is not above 0.
+/// given, for probabilities below 0 or whose sum is not above 0, and for logits that give none.
 /// https://pytorch.org/docs/stable/distributions.html#categorical
 template <class T>
 class Categorical {

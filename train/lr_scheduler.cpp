@@ -21,14 +21,24 @@ double checked_count(const char* scheduler, const char* name, std::size_t count)
 }
 
 template <class T>
+void check_groups(const char* scheduler, const char* what, const Optimizer<T>& optimizer, std::size_t count) {
+  if (count != optimizer.group_count()) {
+    detail::fail<ValueError>(scheduler, ": there must be a ", what, " for each of ", optimizer.group_count(),
+                             " groups, got ", count);
+  }
+}
+
+/// From `start` to `end` as the angle goes from 0 to pi.
+double cosine(double start, double end, double angle) {
+  return end + (start - end) * (1 + std::cos(angle)) / 2;
+}
+
+template <class T>
 using Rule = typename LRScheduler<T>::Rule;
 
 template <class T>
 Rule<T> lambda_rule(const Optimizer<T>& optimizer, std::vector<typename LambdaLR<T>::Lambda> lambdas) {
-  if (lambdas.size() != optimizer.group_count()) {
-    detail::fail<ValueError>("LambdaLR: there must be a function for each of ", optimizer.group_count(),
-                             " groups, got ", lambdas.size());
-  }
+  check_groups("LambdaLR", "function", optimizer, lambdas.size());
   return [lambdas = std::move(lambdas)](double base, std::size_t epoch, std::size_t group) {
     return base * lambdas[group](epoch);
   };
@@ -57,8 +67,7 @@ Rule<T> cosine_rule(std::size_t T_max, double eta_min) {
   const double half_period = checked_count("CosineAnnealingLR", "T_max", T_max);
   detail::checked_rate("CosineAnnealingLR", "eta_min", eta_min);
   return [=](double base, std::size_t epoch, std::size_t) {
-    const double angle = pi * static_cast<double>(epoch) / half_period;
-    return eta_min + (base - eta_min) * (1 + std::cos(angle)) / 2;
+    return cosine(base, eta_min, pi * static_cast<double>(epoch) / half_period);
   };
 }
 
@@ -109,24 +118,20 @@ Rule<T> warm_restarts_rule(std::size_t T_0, const WarmRestartsOptions& options) 
     double since = static_cast<double>(epoch), period = first;
     if (growth == 1) since = std::fmod(since, period);
     for (; since >= period; period *= growth) since -= period;
-    return eta_min + (base - eta_min) * (1 + std::cos(pi * since / period)) / 2;
+    return cosine(base, eta_min, pi * since / period);
   };
 }
 
 /// From `start` to `end` as `share` goes from 0 to 1.
 double annealed(AnnealStrategy strategy, double start, double end, double share) {
-  if (strategy == AnnealStrategy::linear) return (end - start) * share + start;
-  return end + (start - end) / 2 * (std::cos(pi * share) + 1);
+  return strategy == AnnealStrategy::linear ? (end - start) * share + start : cosine(start, end, pi * share);
 }
 
 template <class T>
 Rule<T> one_cycle_rule(const Optimizer<T>& optimizer, std::vector<double> max_lrs, std::size_t total_steps,
                        const OneCycleLROptions& options) {
   constexpr const char* name = "OneCycleLR";
-  if (max_lrs.size() != optimizer.group_count()) {
-    detail::fail<ValueError>("OneCycleLR: there must be a max_lr for each of ", optimizer.group_count(),
-                             " groups, got ", max_lrs.size());
-  }
+  check_groups(name, "max_lr", optimizer, max_lrs.size());
   for (const double max_lr : max_lrs) detail::checked_rate(name, "max_lr", max_lr);
   const double total = checked_count(name, "total_steps", total_steps);
   checked_factor(name, "pct_start", options.pct_start);

@@ -174,13 +174,14 @@ Variable<T> ctc_loss(const Variable<T>& log_probs, const Ids& targets, const Ids
   const std::size_t samples = batch.shape()[1];
   const auto to = std::make_shared<const CtcTargets>(
       ctc_targets(shape[0], samples, batch.shape()[2], targets, input_lengths, target_lengths, options));
-  const Variable<T> losses = ctc_losses(batch, to);
-  if (options.reduction == Reduction::sum) return sum(losses);
-  if (options.reduction == Reduction::none) return single ? sum(losses) : losses;
-  Array<T> lengths = Array<T>::from_shape({samples});
-  for (std::size_t n = 0; n < samples; ++n)
-    lengths.data()[n] = static_cast<T>(std::max<std::int64_t>(to->target_lengths.data()[n], 1));
-  return mean(losses / Variable<T>(std::move(lengths)));
+  Variable<T> losses = ctc_losses(batch, to);
+  if (options.reduction == Reduction::mean) {
+    Array<T> lengths = Array<T>::from_shape({samples});
+    for (std::size_t n = 0; n < samples; ++n)
+      lengths.data()[n] = static_cast<T>(std::max<std::int64_t>(to->target_lengths.data()[n], 1));
+    losses = losses / Variable<T>(std::move(lengths));
+  }
+  return detail::reduced_losses(single ? squeeze(losses, 0) : losses, options.reduction);
 }
 
 #define XGRAD_INSTANTIATE(T) \

@@ -41,7 +41,9 @@ Channels channels_of(const char* op, const Variable<T>& x, const Variable<T>& we
 /// Statistics are given both or neither.
 template <class T>
 void check_statistics(const char* op, const Variable<T>& mean, const Variable<T>& variance, bool are_read,
-                      const Variable<T>& x) {
+                      double momentum, const Variable<T>& x) {
+  if (!(momentum >= 0 && momentum <= 1))
+    detail::fail<ValueError>(op, ": momentum must be in [0, 1], got ", momentum);
   check_channel_parameter(op, "running_mean", mean, x);
   check_channel_parameter(op, "running_var", variance, x);
   if (mean.defined() != variance.defined() || (are_read && !mean.defined()))
@@ -143,7 +145,7 @@ template <class T>
 Variable<T> batch_norm(const Variable<T>& x, const Variable<T>& running_mean, const Variable<T>& running_var,
                        const Variable<T>& weight, const Variable<T>& bias, BatchNormOptions options) {
   const Channels c = channels_of("batch_norm", x, weight, bias, options.eps);
-  check_statistics("batch_norm", running_mean, running_var, !options.training, x);
+  check_statistics("batch_norm", running_mean, running_var, !options.training, options.momentum, x);
   if (!options.training)
     return by_running_statistics(x, running_mean, running_var, weight, bias, options.eps);
   if (c.batch * c.size == 1) fail_on_one_element("batch_norm", x.shape());
@@ -170,7 +172,7 @@ Variable<T> instance_norm(const Variable<T>& x, const Variable<T>& running_mean,
                           const Variable<T>& running_var, const Variable<T>& weight, const Variable<T>& bias,
                           InstanceNormOptions options) {
   const Channels c = channels_of("instance_norm", x, weight, bias, options.eps);
-  check_statistics("instance_norm", running_mean, running_var, !options.use_input_stats, x);
+  check_statistics("instance_norm", running_mean, running_var, !options.use_input_stats, options.momentum, x);
   if (!options.use_input_stats)
     return by_running_statistics(x, running_mean, running_var, weight, bias, options.eps);
   if (c.size == 1) fail_on_one_element("instance_norm", x.shape());

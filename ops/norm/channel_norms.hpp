@@ -7,7 +7,8 @@
 
 // Norms of x (N, C, ...) with a weight and a bias for each channel, (C) or undefined:
 // y = (x - mean) / sqrt(variance + eps) weight + bias. They differ in what the mean and the biased variance
-// are over. Errors: ShapeError for shapes that do not fit, ValueError for a variance of one element.
+// are over. Errors: ShapeError for shapes that do not fit, ValueError for a variance of one element and for
+// a momentum outside [0, 1].
 
 namespace xgrad {
 

@@ -2,6 +2,7 @@
 
 #include "../../graph/fused.hpp"
 #include "../../kernels/pointwise/elementwise.hpp"
+#include "../detail/entry_of.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "../index/indexing.hpp"
 #include "arithmetic.hpp"
@@ -28,7 +29,7 @@ const GateKernels<T>& kernels_of(Gate f) {
       {"gelu", kernels::gated_gelu<T>, kernels::gated_gelu_grad<T>, [](const V& x) { return gelu(x); }},
       {"gelu_tanh", kernels::gated_gelu_tanh<T>, kernels::gated_gelu_tanh_grad<T>,
        [](const V& x) { return gelu(x, Gelu::tanh); }}};
-  return all[static_cast<std::size_t>(f)];
+  return detail::entry_of("gated", "f", all, f);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ enum class Gate {
 
 /// y = f(gate) x: gated linear units (Dauphin et al. 2017, arXiv:1612.08083; Shazeer 2020, arXiv:2002.05202).
 /// gate, x and y have the same shape. dgate = dy x f'(gate), dx = dy f(gate). Throws ShapeError
-/// "gated: gate and x must have the same shape, got (2, 3) and (3)".
+/// "gated: gate and x must have the same shape, got (2, 3) and (3)", ValueError for another f.
 template <class T>
 Variable<T> gated(const Variable<T>& gate, const Variable<T>& x, Gate f);
 

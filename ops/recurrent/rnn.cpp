@@ -1,6 +1,7 @@
 #include "../../graph/fused.hpp"
 #include "../../kernels/gemm/gemm.hpp"
 #include "../../kernels/recurrent/gates.hpp"
+#include "../detail/entry_of.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "../pointwise/elementwise.hpp"
 #include "../product/linear.hpp"
@@ -22,7 +23,7 @@ const RNNFunction<T>& rnn_function(Nonlinearity f) {
   static const RNNFunction<T> all[] = {
       {"tanh", kernels::rnn_tanh_step<T>, kernels::rnn_tanh_step_grad<T>, tanh<T>},
       {"relu", kernels::rnn_relu_step<T>, kernels::rnn_relu_step_grad<T>, relu<T>}};
-  return all[static_cast<std::size_t>(f)];
+  return detail::entry_of("rnn", "f", all, f);
 }
 
 /// The states after every step (rows, H), and those after the last.

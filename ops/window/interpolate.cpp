@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../detail/entry_of.hpp"
 #include "detail/axes.hpp"
 #include "detail/separable.hpp"
 
@@ -55,7 +56,7 @@ kernels::SparseMatrix<T> interpolation_matrix(std::size_t length, std::size_t co
 template <class T>
 Variable<T> interpolate(const Variable<T>& x, const Dims& size, InterpolateOptions options) {
   constexpr const char* names[] = {"nearest", "linear", "bilinear", "bicubic"};
-  const char* const mode = names[static_cast<std::size_t>(options.mode)];
+  const char* const mode = detail::entry_of("interpolate", "mode", names, options.mode);
   const std::size_t least =
       options.mode == InterpolateMode::bilinear || options.mode == InterpolateMode::bicubic ? 2 : 1;
   const std::size_t most = options.mode == InterpolateMode::linear ? 1 : 2;

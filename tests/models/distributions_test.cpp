@@ -116,6 +116,14 @@ TEST(DistributionsTest, RefusesBadParametersAndValues) {
               Categorical<float>({.probs = Variable<float>(Array<float>{0, 0})});
             }),
             "Categorical: the sum of probs must be above 0 and finite, got 0");
+  const Variable<float> unknown(Array<float>{0, std::nanf("")}), nothing(Array<float>({2}, -infinity));
+  EXPECT_EQ(refusal([&] { Normal<float>(unknown, one); }), "Normal: loc must not be nan");
+  EXPECT_EQ(refusal([&] { Normal<float>(zero, one).log_prob(unknown); }), "Normal: value must not be nan");
+  EXPECT_EQ(refusal([&] { Bernoulli<float>({.logits = unknown}); }), "Bernoulli: logits must not be nan");
+  for (const Variable<float>& logits : {unknown, nothing}) {
+    EXPECT_EQ(refusal([&] { Categorical<float>({.logits = logits}); }),
+              "Categorical: logits must not be nan or inf, nor all -inf along the last axis");
+  }
   EXPECT_EQ(message_of<xgrad::ShapeError>([&] { Categorical<float>({.logits = one}); }),
             "Categorical: there must be an axis of classes, got ()");
   EXPECT_EQ(message_of<xgrad::IndexError>([&] {

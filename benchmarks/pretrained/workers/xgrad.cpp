@@ -30,12 +30,6 @@ xgrad::pretrained::Config config_of(const bench::BertSize& size) {
   return config;
 }
 
-Ids ids_of(const std::vector<std::int64_t>& numbers, const xgrad::Shape& shape) {
-  Ids ids = Ids::from_shape(shape);
-  std::copy(numbers.begin(), numbers.end(), ids.begin());
-  return ids;
-}
-
 class Work {
  public:
   Work(const bench::BertSize& size, const bench::Batch& batch, bool skip_padding)
@@ -43,9 +37,9 @@ class Work {
         parameters_(model_.parameters()),
         optimizer_(xgrad::pretrained::decay_groups(
             model_.named_parameters(), {.lr = bench::learning_rate, .weight_decay = bench::weight_decay})),
-        input_{ids_of(batch.ids, {batch.lengths.size(), batch.longest}),
-               ids_of(batch.mask, {batch.lengths.size(), batch.longest})},
-        labels_(ids_of(batch.labels, {batch.labels.size()})) {
+        input_{xt::adapt(batch.ids, xgrad::Shape{batch.lengths.size(), batch.longest}),
+               xt::adapt(batch.mask, xgrad::Shape{batch.lengths.size(), batch.longest})},
+        labels_(xt::adapt(batch.labels, xgrad::Shape{batch.labels.size()})) {
     model_.encoder().skip_padding(skip_padding);
   }
 

@@ -111,6 +111,8 @@ const Rows rows([] {
                         [] { xgrad::batch_norm(x(2, 3), x(3), {}, {}, {}, {.training = true}); }),
       error<ValueError>("batch_norm: eps must be at least 0, got -1",
                         [] { xgrad::batch_norm(x(2, 3), x(3), x(3), {}, {}, {.eps = -1}); }),
+      error<ValueError>("batch_norm: momentum must be in [0, 1], got nan",
+                        [] { xgrad::batch_norm(x(2, 3), x(3), x(3), {}, {}, {.momentum = nan}); }),
       error<ValueError>("batch_norm: there must be more than one element to normalize over, got x (1, 3)",
                         [] { xgrad::batch_norm(x(1, 3), {}, {}, {}, {}, {.training = true}); })};
 
@@ -141,6 +143,8 @@ const Rows rows([] {
           [] { xgrad::instance_norm(x(2, 3, 1)); }),
       error<ValueError>("instance_norm: eps must be at least 0, got -1",
                         [] { xgrad::instance_norm(x(2, 3, 2), {}, {}, {}, {}, {.eps = -1}); }),
+      error<ValueError>("instance_norm: momentum must be in [0, 1], got 1.5",
+                        [] { xgrad::instance_norm(x(2, 3, 2), {}, {}, {}, {}, {.momentum = 1.5}); }),
       error<ValueError>("instance_norm: running_mean and running_var must be given", [] {
         xgrad::instance_norm(x(2, 3, 2), {}, {}, {}, {}, {.use_input_stats = false});
       })};

@@ -50,7 +50,9 @@ Op gated_op() {
         make_case({{long_vector, form.range}, long_vector}, call, naive::binary(form.reference)));
   }
   op.errors = {error<ShapeError>("gated: gate and x must have the same shape, got (2, 3) and (3)",
-                                 [] { xgrad::gated(x(2, 3), x(3), Gate::silu); })};
+                                 [] { xgrad::gated(x(2, 3), x(3), Gate::silu); }),
+               error<ValueError>("gated: f must be one of 5 values, got number 9",
+                                 [] { xgrad::gated(x(2, 3), x(2, 3), static_cast<Gate>(9)); })};
   return op;
 }
 

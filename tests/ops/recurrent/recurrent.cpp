@@ -289,7 +289,9 @@ Op rnn_op() {
       error<ValueError>("rnn: lengths must be in [1, 4], got 5",
                         refused(steps, none, {weights}, {.lengths = ids_of({2}, {5, 1})})),
       error<ValueError>("rnn: dropout_p must be in [0, 1], got 1.5",
-                        refused(steps, none, {weights}, {.dropout_p = 1.5}))};
+                        refused(steps, none, {weights}, {.dropout_p = 1.5})),
+      error<ValueError>("rnn: f must be one of 2 values, got number 2",
+                        [=] { xgrad::rnn(steps, none, {weights}, static_cast<Nonlinearity>(2)); })};
   return op;
 }
 

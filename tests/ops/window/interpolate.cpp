@@ -113,6 +113,9 @@ const Rows rows([] {
                    "nearest, got x (2, 3, 0)",
                    [] { xgrad::interpolate(x(2, 3, 0), 2); }),
                error<ValueError>(
+                   "interpolate: mode must be one of 4 values, got number -1",
+                   [] { xgrad::interpolate(x(2, 3, 4), 2, {.mode = static_cast<InterpolateMode>(-1)}); }),
+               error<ValueError>(
                    "interpolate: size must be one number or 2, at least 1 and at most 2147483647, got (2, 0)",
                    [] {
                      xgrad::interpolate(x(2, 3, 4, 5), {2, 0});
