@@ -9,19 +9,23 @@ namespace xgrad {
 namespace {
 
 /// The row of padding_idx, counted from the start; 0 without one.
-std::size_t checked_padding(std::size_t vocabulary, const EmbeddingOptions& options) {
-  const auto size = static_cast<std::int64_t>(vocabulary), row = options.padding_idx.value_or(0);
+std::size_t checked_padding(const char* module, std::size_t vocabulary,
+                            std::optional<std::int64_t> padding_idx) {
+  const auto size = static_cast<std::int64_t>(vocabulary), row = padding_idx.value_or(0);
   if (row < -size || row >= size) {
-    detail::fail<IndexError>("Embedding: padding_idx must be in [", -size, ", ", size, "), got ", row);
+    detail::fail<IndexError>(module, ": padding_idx must be in [", -size, ", ", size, "), got ", row);
   }
   return static_cast<std::size_t>(row < 0 ? row + size : row);
 }
 
 template <class T>
-Array<T> initial_weight(std::size_t vocabulary, std::size_t dim, const EmbeddingOptions& options) {
-  const std::size_t padding = checked_padding(vocabulary, options);
+Array<T> initial_weight(const char* module, std::size_t vocabulary, std::size_t dim,
+                        std::optional<std::int64_t> padding_idx) {
+  detail::checked_size(module, "vocabulary", vocabulary);
+  detail::checked_size(module, "dim", dim);
+  const std::size_t padding = checked_padding(module, vocabulary, padding_idx);
   Array<T> weight = normal<T>({vocabulary, dim});
-  if (options.padding_idx) std::fill_n(weight.data() + padding * dim, dim, T{0});
+  if (padding_idx) std::fill_n(weight.data() + padding * dim, dim, T{0});
   return weight;
 }
 
@@ -29,18 +33,17 @@ Array<T> initial_weight(std::size_t vocabulary, std::size_t dim, const Embedding
 
 template <class T>
 Embedding<T>::Embedding(std::size_t vocabulary, std::size_t dim, EmbeddingOptions options)
-    : Module<T>("Embedding"), options_(options) {
-  detail::checked_size("Embedding", "vocabulary", vocabulary);
-  detail::checked_size("Embedding", "dim", dim);
-  weight_ = this->parameter("weight", initial_weight<T>(vocabulary, dim, options));
-}
+    : Module<T>("Embedding"),
+      options_(options),
+      weight_(
+          this->parameter("weight", initial_weight<T>("Embedding", vocabulary, dim, options.padding_idx))) {}
 
 template <class T>
 Embedding<T>::Embedding(Array<T> weight, EmbeddingOptions options)
     : Module<T>("Embedding"), options_(options) {
   if (weight.dimension() != 2)
     detail::fail<ShapeError>("Embedding: weight must be (vocabulary, dim), got ", weight.shape());
-  checked_padding(weight.shape(0), options);
+  checked_padding("Embedding", weight.shape(0), options.padding_idx);
   weight_ = this->parameter("weight", std::move(weight));
 }
 
@@ -50,7 +53,28 @@ Variable<T> Embedding<T>::operator()(const Ids& ids) const {
   return embedding(ids, weight_, options_);
 }
 
+template <class T>
+EmbeddingBag<T>::EmbeddingBag(std::size_t vocabulary, std::size_t dim, EmbeddingBagConfig config)
+    : Module<T>("EmbeddingBag"),
+      config_(config),
+      weight_(this->parameter("weight",
+                              initial_weight<T>("EmbeddingBag", vocabulary, dim, config.padding_idx))) {}
+
+template <class T>
+Variable<T> EmbeddingBag<T>::operator()(const Ids& ids, std::optional<Ids> offsets,
+                                        const Variable<T>& per_sample_weights) const {
+  const auto scope = this->scope();
+  return embedding_bag(ids, weight_,
+                       {.offsets = std::move(offsets),
+                        .mode = config_.mode,
+                        .per_sample_weights = per_sample_weights,
+                        .include_last_offset = config_.include_last_offset,
+                        .padding_idx = config_.padding_idx});
+}
+
 template class Embedding<float>;
 template class Embedding<double>;
+template class EmbeddingBag<float>;
+template class EmbeddingBag<double>;
 
 }  // namespace xgrad

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "../ops/index/embedding.hpp"
+#include "../ops/index/embedding_bag.hpp"
 #include "module.hpp"
 
 namespace xgrad {
@@ -30,6 +31,36 @@ class Embedding : public Module<T> {
 
  private:
   EmbeddingOptions options_;
+  Variable<T> weight_;
+};
+
+struct EmbeddingBagConfig {
+  detail::ByName by_name = {};
+  BagMode mode = BagMode::mean;
+  bool include_last_offset = false;              ///< the last offset is the end of the last bag
+  std::optional<std::int64_t> padding_idx = {};  ///< ids that do not count; may be negative
+};
+
+/// embedding_bag of a weight (vocabulary, dim), initialized and checked as that of Embedding.
+/// https://pytorch.org/docs/stable/generated/torch.nn.EmbeddingBag.html
+template <class T>
+class EmbeddingBag : public Module<T> {
+ public:
+  EmbeddingBag(std::size_t vocabulary, std::size_t dim, EmbeddingBagConfig config = {});
+
+  /// Of bags that are the rows of ids, or begin at the offsets.
+  Variable<T> operator()(const Ids& ids, std::optional<Ids> offsets = {},
+                         const Variable<T>& per_sample_weights = {}) const;
+  /// Ids are integers: xt::cast<std::int64_t>(ids).
+  template <detail::NoIds E>
+  Variable<T> operator()(const E& ids, std::optional<Ids> offsets = {},
+                         const Variable<T>& per_sample_weights = {}) const = delete;
+
+  const Variable<T>& weight() const& { return weight_; }
+  Variable<T> weight() && { return weight_; }
+
+ private:
+  EmbeddingBagConfig config_;
   Variable<T> weight_;
 };
 

@@ -62,13 +62,35 @@ Variable<T> AdaptiveAvgPool2d<T>::operator()(const Variable<T>& x) const {
   return adaptive_avg_pool2d(x, output_size_);
 }
 
+template <class T>
+AdaptiveMaxPool1d<T>::AdaptiveMaxPool1d(Int output_size)
+    : Module<T>("AdaptiveMaxPool1d"), output_size_(output_size) {}
+
+template <class T>
+Variable<T> AdaptiveMaxPool1d<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
+  return adaptive_max_pool1d(x, output_size_).values;
+}
+
+template <class T>
+AdaptiveMaxPool2d<T>::AdaptiveMaxPool2d(Dims output_size)
+    : Module<T>("AdaptiveMaxPool2d"), output_size_(std::move(output_size)) {}
+
+template <class T>
+Variable<T> AdaptiveMaxPool2d<T>::operator()(const Variable<T>& x) const {
+  const auto scope = this->scope();
+  return adaptive_max_pool2d(x, output_size_).values;
+}
+
 #define XGRAD_INSTANTIATE(T)           \
   template class MaxPool1d<T>;         \
   template class MaxPool2d<T>;         \
   template class AvgPool1d<T>;         \
   template class AvgPool2d<T>;         \
   template class AdaptiveAvgPool1d<T>; \
-  template class AdaptiveAvgPool2d<T>;
+  template class AdaptiveAvgPool2d<T>; \
+  template class AdaptiveMaxPool1d<T>; \
+  template class AdaptiveMaxPool2d<T>;
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -77,4 +77,26 @@ class AdaptiveAvgPool2d : public Module<T> {
   Dims output_size_;
 };
 
+/// adaptive_max_pool1d. https://pytorch.org/docs/stable/generated/torch.nn.AdaptiveMaxPool1d.html
+template <class T>
+class AdaptiveMaxPool1d : public Module<T> {
+ public:
+  explicit AdaptiveMaxPool1d(Int output_size);
+  Variable<T> operator()(const Variable<T>& x) const;
+
+ private:
+  Int output_size_;
+};
+
+/// adaptive_max_pool2d. https://pytorch.org/docs/stable/generated/torch.nn.AdaptiveMaxPool2d.html
+template <class T>
+class AdaptiveMaxPool2d : public Module<T> {
+ public:
+  explicit AdaptiveMaxPool2d(Dims output_size);
+  Variable<T> operator()(const Variable<T>& x) const;
+
+ private:
+  Dims output_size_;
+};
+
 }  // namespace xgrad

@@ -256,6 +256,7 @@ void windows() {
   const auto [values, indices] = max_pool2d(x, 3, {.stride = 2});
   avg_pool2d(x, {2, 3}, {.ceil_mode = true});
   adaptive_avg_pool2d(x, 1);
+  { const auto [values, indices] = adaptive_max_pool2d(x, {2, 3}); }
   const Variable<float> mean(zeros<float>({4})), var(ones<float>({4})), bias = mean.detach();
   {
     const Variable<float> weight(ones<float>({4}));
@@ -278,6 +279,12 @@ void windows() {
   ConvTranspose2d<float>(8, 3, 2, {.stride = 2});
   MaxPool2d<float>(2);
   AdaptiveAvgPool2d<float>(1);
+  AdaptiveMaxPool2d<float>(1);
+  Sequential<float>{Linear<float>(4, 8), ReLU<float>(), Linear<float>(8, 2)};
+  const FunctionModule<float> activation = GELU<float>(Gelu::tanh);
+  LeakyReLU<float>(0.2);
+  Softmax<float>(1);
+  EmbeddingBag<float>(10, 4, {.mode = BagMode::sum});
   BatchNorm2d<float>(8);
   BatchNorm2d<float>(8, {.momentum = 0.2});
   GroupNorm<float>(4, 8);
@@ -308,6 +315,7 @@ void comparisons_and_scatters() {
   quantile(x, q, 1, {.keepdim = true});
   { const auto [values, indices] = median(x, 1); }
   { const auto [values, inverse, counts] = unique(x); }
+  { const auto [values, inverse, counts] = unique(x, 0); }
   const Variable<float> sorted(Array<float>{1, 2, 3}), values(Array<float>{2, 2.5});
   searchsorted(sorted, values, {.right = true});
 }

@@ -1,14 +1,26 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-
-#include "windows.hpp"
+#include <vector>
 
 namespace xgrad::kernels {
 
-/// ids (planes, windows' count): where in its image of x (planes, image) the largest element of each window
-/// is; the first of equal ones, and the last nan. Each window has elements inside.
+/// Windows along an axis of `length` elements: each begins somewhere, and has `size` elements, of which each
+/// lies `step` behind the one before.
+struct PoolAxis {
+  struct Range {
+    std::size_t begin, size;
+  };
+
+  std::size_t length = 0, step = 1;
+  std::vector<Range> windows = {};
+};
+
+/// ids (planes, rows' windows, cols' windows): where in its image of x (planes, rows, cols) the largest
+/// element of each window is; the first of equal ones, and the last nan. Each window has elements.
 template <typename T>
-void max_pool_ids(const T* x, std::size_t planes, const Windows& windows, std::int64_t* ids);
+void max_pool_ids(const T* x, std::size_t planes, const PoolAxis& rows, const PoolAxis& cols,
+                  std::int64_t* ids);
 
 }  // namespace xgrad::kernels

@@ -6,7 +6,7 @@
 
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/where.hpp"
-#include "detail/middle_axis.hpp"
+#include "detail/elements_at.hpp"
 
 namespace xgrad {
 namespace {
@@ -90,13 +90,8 @@ Variable<T> median(const Variable<T>& x) {
 template <class T>
 Ranked<T> median(const Variable<T>& x, Int dim, ReduceOptions options) {
   const MiddleAxis m = axis_of_ranks("median", x.shape(), dim);
-  Ids ids = indices_of_ranks(x, m, argsort(x.detach(), dim), {(m.length - 1) / 2});
-  Variable<T> values = gather(x, dim, ids);
-  if (options.keepdim || x.dimension() == 0) return {std::move(values), std::move(ids)};
-  Shape shape = x.shape();
-  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(m.axis));
-  ids.reshape(shape);
-  return {reshape(values, shape), std::move(ids)};
+  const Ids order = argsort(x.detach(), dim);
+  return detail::elements_at(x, dim, indices_of_ranks(x, m, order, {(m.length - 1) / 2}), m, options.keepdim);
 }
 
 template <class T>

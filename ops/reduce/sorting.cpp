@@ -1,28 +1,25 @@
 #include "sorting.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "../../base/creation.hpp"
 #include "../../graph/record.hpp"
+#include "../../graph/watch.hpp"
 #include "../../kernels/rows/reduce.hpp"
 #include "../../kernels/rows/sort.hpp"
 #include "../index/indexing.hpp"
 #include "../pointwise/broadcast.hpp"
-#include "../shape/shapes.hpp"
-#include "detail/middle_axis.hpp"
+#include "detail/elements_at.hpp"
 
 namespace xgrad {
 namespace {
 
-using detail::middle_axis, detail::MiddleAxis, detail::with_length;
-
-/// Without the axis; a scalar stays one.
-Shape without_axis(Shape shape, const MiddleAxis& m) {
-  if (!shape.empty()) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(m.axis));
-  return shape;
-}
+using detail::middle_axis, detail::MiddleAxis, detail::with_length, detail::without_axis;
 
 /// The indices of the largest or smallest elements along the middle axis of x, (outer, inner) as `shape`.
 template <class T>
@@ -40,12 +37,8 @@ Ids extreme_indices(const char* op, const Variable<T>& x, const MiddleAxis& m, b
 template <class T>
 Ranked<T> extreme(const char* op, const Variable<T>& x, Int dim, bool largest, bool keepdim) {
   const MiddleAxis m = middle_axis(op, dim, x.shape());
-  Ids ids = extreme_indices(op, x, m, largest, with_length(x.shape(), m, 1));
-  Variable<T> values = gather(x, dim, ids);
-  if (keepdim || x.dimension() == 0) return {std::move(values), std::move(ids)};
-  const Shape shape = without_axis(x.shape(), m);
-  ids.reshape(shape);
-  return {reshape(values, shape), std::move(ids)};
+  return detail::elements_at(x, dim, extreme_indices(op, x, m, largest, with_length(x.shape(), m, 1)), m,
+                             keepdim);
 }
 
 template <class T>
@@ -64,6 +57,42 @@ Ids first_indices(const char* op, const Variable<T>& x, const MiddleAxis& m, std
   Ids ids = Ids::from_shape(with_length(x.shape(), m, k));
   kernels::sorted_indices(detail::data(x), m.outer, m.length, m.inner, k, descending, ids.data());
   return ids;
+}
+
+/// Slices of so many elements, one behind the other.
+template <class T>
+struct Slices {
+  const T* elements;
+  std::size_t size;
+
+  std::span<const T> operator[](std::int64_t i) const {
+    return {elements + static_cast<std::size_t>(i) * size, size};
+  }
+  /// By the first elements that differ; nan is above all others.
+  bool is_less(std::int64_t a, std::int64_t b) const {
+    const auto less = [](T x, T y) { return x < y || (std::isnan(y) && !std::isnan(x)); };
+    return std::lexicographical_compare((*this)[a].begin(), (*this)[a].end(), (*this)[b].begin(),
+                                        (*this)[b].end(), less);
+  }
+};
+
+/// What is distinct of the slices of x along the axis, for the order in which they ascend.
+template <class T>
+Distinct<T> distinct(const Variable<T>& x, Int dim, const Ids& order, const Slices<T>& slices) {
+  std::vector<std::int64_t> firsts, counts;
+  Ids inverse = Ids::from_shape(order.shape());
+  for (const std::int64_t place : order) {
+    const auto slice = slices[place];
+    if (firsts.empty() || !std::equal(slice.begin(), slice.end(), slices[firsts.back()].begin())) {
+      firsts.push_back(place);
+      counts.push_back(0);
+    }
+    ++counts.back();
+    inverse.data()[place] = static_cast<std::int64_t>(firsts.size()) - 1;
+  }
+  const Shape shape{firsts.size()};
+  return {index_select(x, dim, Ids(xt::adapt(firsts, shape))).value(), std::move(inverse),
+          Ids(xt::adapt(counts, shape))};
 }
 
 template <class T>
@@ -147,24 +176,30 @@ Ids searchsorted(const Variable<T>& sorted, const Variable<T>& values, SearchOpt
 
 template <class T>
 Distinct<T> unique(const Variable<T>& x) {
-  const Ids order = argsort(reshape(x.detach(), x.size()), 0);
-  std::vector<T> values;
-  std::vector<std::int64_t> counts;
-  Ids inverse = Ids::from_shape(x.shape());
-  for (const std::int64_t place : order.storage()) {
-    const T value = detail::data(x)[place];
-    if (values.empty() || values.back() != value) {
-      values.push_back(value);
-      counts.push_back(0);
-    }
-    ++counts.back();
-    inverse.data()[place] = static_cast<std::int64_t>(values.size()) - 1;
-  }
-  Distinct<T> found{Array<T>::from_shape({values.size()}), std::move(inverse),
-                    Ids::from_shape({counts.size()})};
-  std::copy(values.begin(), values.end(), found.values.data());
-  std::copy(counts.begin(), counts.end(), found.counts.data());
+  const NoGrad no_grad;
+  const detail::Unwatched parts;
+  const Variable<T> all = reshape(x, x.size());
+  Distinct<T> found = distinct(all, 0, argsort(all, 0), {detail::data(x), 1});
+  found.inverse.reshape(x.shape());
   return found;
+}
+
+template <class T>
+Distinct<T> unique(const Variable<T>& x, Int dim) {
+  const NoGrad no_grad;
+  const detail::Unwatched parts;
+  const MiddleAxis m = middle_axis("unique", dim, x.shape());
+  const std::size_t size = m.outer * m.inner;
+  if (size == 0 && m.length > 0) {
+    detail::fail<ShapeError>("unique: slices must have elements, got x ", x.shape(), " and dim ",
+                             static_cast<std::ptrdiff_t>(dim));
+  }
+  const Variable<T> rows = permute(reshape(x, {m.outer, m.length, m.inner}), {1, 0, 2});
+  const Slices<T> slices{detail::data(rows), size};
+  Ids order = xgrad::arange<std::int64_t>({m.length});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int64_t a, std::int64_t b) { return slices.is_less(a, b); });
+  return distinct(x, dim, order, slices);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                        \
@@ -178,7 +213,8 @@ Distinct<T> unique(const Variable<T>& x) {
   template Ids argmin(const Variable<T>&, Int, ReduceOptions);                      \
   template Ids argsort(const Variable<T>&, Int, SortOptions);                       \
   template Ids searchsorted(const Variable<T>&, const Variable<T>&, SearchOptions); \
-  template Distinct<T> unique(const Variable<T>&);
+  template Distinct<T> unique(const Variable<T>&);                                  \
+  template Distinct<T> unique(const Variable<T>&, Int);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

@@ -76,12 +76,17 @@ Ids searchsorted(const Variable<T>& sorted, const Variable<T>& values, SearchOpt
 template <class T>
 struct Distinct {
   Array<T> values;  ///< ascending
-  Ids inverse;      ///< the place of each element of x among them, of x's shape
+  Ids inverse;      ///< the place among them of each element of x, of x's shape, or of each slice
   Ids counts;       ///< how often each occurs
 };
 
 /// The distinct elements of x; each nan is one. https://pytorch.org/docs/stable/generated/torch.unique.html
 template <class T>
 Distinct<T> unique(const Variable<T>& x);
+
+/// The distinct slices of x at the places along the axis: values have the axes of x, and ascend by the first
+/// elements that differ. Throws ShapeError for slices without elements.
+template <class T>
+Distinct<T> unique(const Variable<T>& x, Int dim);
 
 }  // namespace xgrad

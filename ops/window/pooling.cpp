@@ -12,7 +12,7 @@ namespace xgrad {
 namespace {
 
 using detail::AxisMatrices, detail::Images, detail::PerAxis, kernels::SparseMatrix, kernels::Windows;
-using kernels::WindowAxis;
+using kernels::PoolAxis, kernels::WindowAxis;
 
 WindowAxis pooled_axis(std::size_t length, std::size_t kernel, std::size_t stride, std::size_t padding,
                        std::size_t dilation, bool ceil_mode) {
@@ -24,13 +24,25 @@ WindowAxis pooled_axis(std::size_t length, std::size_t kernel, std::size_t strid
   return {length, count, kernel, stride, padding, dilation};
 }
 
-/// Whether each window has an element that is no padding, which only dilation can prevent.
-bool has_elements(const WindowAxis& axis) {
+/// The elements of windows that are no padding; none if a window is without, which only dilation can do.
+std::optional<PoolAxis> without_padding(const WindowAxis& axis) {
+  PoolAxis made{axis.length, axis.dilation};
   for (std::size_t i = 0; i < axis.count; ++i) {
     const auto [first, last] = axis.elements(i);
-    if (first >= last) return false;
+    if (first >= last) return {};
+    made.windows.push_back({axis.place(i, first), last - first});
   }
-  return true;
+  return made;
+}
+
+/// `count` windows that share an axis out.
+PoolAxis adaptive_axis(std::size_t length, std::size_t count) {
+  PoolAxis made{length};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t first = i * length / count, last = kernels::ceil_div((i + 1) * length, count);
+    made.windows.push_back({first, last - first});
+  }
+  return made;
 }
 
 /// Options of maxima and means alike.
@@ -68,6 +80,28 @@ Windows pooling_windows(const char* op, const Shape& x, const Images& of_x, std:
   return windows;
 }
 
+/// The numbers of windows that share x out.
+PerAxis adaptive_size(const char* op, std::size_t axes, const Shape& x, const Images& of_x,
+                      const Dims& output_size) {
+  const PerAxis size = detail::per_axis(op, "output_size", output_size, axes, 0, 1);
+  if (of_x.rows == 0 || of_x.cols == 0)
+    detail::fail<ShapeError>(op, ": there are no elements in the windows of x ", x);
+  return size;
+}
+
+/// The largest element of each window, and where it is.
+template <class T>
+Ranked<T> maxima(const Variable<T>& x, const Images& of_x, const PoolAxis& rows, const PoolAxis& cols,
+                 std::size_t axes) {
+  const std::size_t row_count = rows.windows.size(), col_count = cols.windows.size();
+  Ids ids = Ids::from_shape({of_x.planes(), row_count * col_count});
+  kernels::max_pool_ids(detail::data(x), of_x.planes(), rows, cols, ids.data());
+  const Shape shape = detail::image_shape(of_x, of_x.channels, row_count, col_count, axes);
+  Variable<T> values = reshape(gather(reshape(x, {of_x.planes(), of_x.rows * of_x.cols}), 1, ids), shape);
+  ids.reshape(shape);
+  return {std::move(values), std::move(ids)};
+}
+
 template <class T>
 Ranked<T> max_pool(const char* op, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
                    const MaxPoolOptions& options) {
@@ -75,17 +109,20 @@ Ranked<T> max_pool(const char* op, std::size_t axes, const Variable<T>& x, const
   const Windows windows =
       pooling_windows(op, x.shape(), of_x, axes,
                       {kernel_size, options.stride, options.padding, options.dilation, options.ceil_mode});
-  if (!has_elements(windows.rows) || !has_elements(windows.cols)) {
+  const auto rows = without_padding(windows.rows), cols = without_padding(windows.cols);
+  if (!rows || !cols) {
     detail::fail<ValueError>(op, ": each window must have an element of x, got x ", x.shape(),
                              ", kernel_size ", to_string(kernel_size), ", padding ",
                              to_string(options.padding), " and dilation ", to_string(options.dilation));
   }
-  Ids ids = Ids::from_shape({of_x.planes(), windows.count()});
-  kernels::max_pool_ids(detail::data(x), of_x.planes(), windows, ids.data());
-  const Shape shape = detail::image_shape(of_x, of_x.channels, windows.rows.count, windows.cols.count, axes);
-  Variable<T> values = reshape(gather(reshape(x, {of_x.planes(), windows.image_size()}), 1, ids), shape);
-  ids.reshape(shape);
-  return {std::move(values), std::move(ids)};
+  return maxima(x, of_x, *rows, *cols, axes);
+}
+
+template <class T>
+Ranked<T> adaptive_max_pool(const char* op, std::size_t axes, const Variable<T>& x, const Dims& output_size) {
+  const Images of_x = detail::images(op, x.shape(), axes);
+  const PerAxis size = adaptive_size(op, axes, x.shape(), of_x, output_size);
+  return maxima(x, of_x, adaptive_axis(of_x.rows, size.rows), adaptive_axis(of_x.cols, size.cols), axes);
 }
 
 /// The means of windows along an axis, or their sums divided by the divisor.
@@ -110,10 +147,8 @@ template <class T>
 SparseMatrix<T> adaptive_matrix(std::size_t length, std::size_t count) {
   SparseMatrix<T> matrix;
   matrix.cols = length;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t first = i * length / count, last = kernels::ceil_div((i + 1) * length, count);
-    for (std::size_t place = first; place < last; ++place)
-      matrix.add(place, 1 / static_cast<T>(last - first));
+  for (const auto& [first, size] : adaptive_axis(length, count).windows) {
+    for (std::size_t k = 0; k < size; ++k) matrix.add(first + k, 1 / static_cast<T>(size));
     matrix.end_row();
   }
   return matrix;
@@ -153,9 +188,7 @@ Variable<T> avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& 
 template <class T, class O>
 Variable<T> adaptive_avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& output_size) {
   const Images of_x = detail::images(op.name, x.shape(), axes);
-  const PerAxis size = detail::per_axis(op.name, "output_size", output_size, axes, 0, 1);
-  if (of_x.rows == 0 || of_x.cols == 0)
-    detail::fail<ShapeError>(op.name, ": there are no elements to average in x ", x.shape());
+  const PerAxis size = adaptive_size(op.name, axes, x.shape(), of_x, output_size);
   return detail::separable<T>(
       op, x,
       axis_matrices(axes, adaptive_matrix<T>(of_x.rows, size.rows), adaptive_matrix<T>(of_x.cols, size.cols)),
@@ -194,13 +227,25 @@ Variable<T> adaptive_avg_pool2d(const Variable<T>& x, const Dims& output_size) {
   return adaptive_avg_pool(ops::adaptive_avg_pool2d, 2, x, output_size);
 }
 
+template <class T>
+Ranked<T> adaptive_max_pool1d(const Variable<T>& x, Int output_size) {
+  return adaptive_max_pool("adaptive_max_pool1d", 1, x, output_size);
+}
+
+template <class T>
+Ranked<T> adaptive_max_pool2d(const Variable<T>& x, const Dims& output_size) {
+  return adaptive_max_pool("adaptive_max_pool2d", 2, x, output_size);
+}
+
 #define XGRAD_INSTANTIATE(T)                                                        \
   template Ranked<T> max_pool1d(const Variable<T>&, Int, MaxPoolOptions);           \
   template Ranked<T> max_pool2d(const Variable<T>&, const Dims&, MaxPoolOptions);   \
   template Variable<T> avg_pool1d(const Variable<T>&, Int, AvgPoolOptions);         \
   template Variable<T> avg_pool2d(const Variable<T>&, const Dims&, AvgPoolOptions); \
   template Variable<T> adaptive_avg_pool1d(const Variable<T>&, Int);                \
-  template Variable<T> adaptive_avg_pool2d(const Variable<T>&, const Dims&);
+  template Variable<T> adaptive_avg_pool2d(const Variable<T>&, const Dims&);        \
+  template Ranked<T> adaptive_max_pool1d(const Variable<T>&, Int);                  \
+  template Ranked<T> adaptive_max_pool2d(const Variable<T>&, const Dims&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

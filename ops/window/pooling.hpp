@@ -63,6 +63,16 @@ Variable<T> adaptive_avg_pool1d(const Variable<T>& x, Int output_size);
 template <class T>
 Variable<T> adaptive_avg_pool2d(const Variable<T>& x, const Dims& output_size);
 
+/// The largest elements of these windows and their indices, as of max_pool1d.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.adaptive_max_pool1d.html
+template <class T>
+Ranked<T> adaptive_max_pool1d(const Variable<T>& x, Int output_size);
+
+/// The same along two axes.
+/// https://pytorch.org/docs/stable/generated/torch.nn.functional.adaptive_max_pool2d.html
+template <class T>
+Ranked<T> adaptive_max_pool2d(const Variable<T>& x, const Dims& output_size);
+
 namespace ops {
 
 inline constexpr Op avg_pool1d("avg_pool1d", {"x"},

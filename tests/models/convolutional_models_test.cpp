@@ -113,6 +113,9 @@ TEST(ConvolutionalModelsTest, ModulesComputeTheirOps) {
   EXPECT_EQ(xgrad::AdaptiveAvgPool1d<double>(3)(line).value(), adaptive_avg_pool1d(line, 3).value());
   EXPECT_EQ(xgrad::AdaptiveAvgPool2d<double>({2, 3})(image).value(),
             adaptive_avg_pool2d(image, {2, 3}).value());
+  EXPECT_EQ(xgrad::AdaptiveMaxPool1d<double>(3)(line).value(), adaptive_max_pool1d(line, 3).values.value());
+  EXPECT_EQ(xgrad::AdaptiveMaxPool2d<double>({2, 3})(image).value(),
+            adaptive_max_pool2d(image, {2, 3}).values.value());
   EXPECT_EQ(xgrad::InstanceNorm1d<double>(4)(line).value(), instance_norm(line).value());
   EXPECT_EQ(xgrad::InstanceNorm2d<double>(4)(image).value(), instance_norm(image).value());
   EXPECT_EQ(xgrad::Flatten<double>()(image).shape(), (Shape{2, 120}));

@@ -1,5 +1,6 @@
 """Computes the programs of random_programs with PyTorch: a line of JSON in, a line out."""
 
+import itertools
 import json
 import math
 import sys
@@ -341,7 +342,8 @@ def quantile(x, a):
 
 
 def unique(x, a):
-    return [y.double() for y in torch.unique(x[0].detach(), return_inverse=True, return_counts=True)]
+    found = torch.unique(x[0].detach(), dim=a["dim"], return_inverse=True, return_counts=True)
+    return [y.double() for y in found]
 
 
 def with_gradient(value, y):
@@ -359,6 +361,12 @@ def celu(x, a):
     steepness = 1 / torch.tensor(a["alpha"]).float().double()
     below = a["alpha"] * torch.expm1(torch.clamp(x[0], max=0) * steepness)
     return with_gradient(F.celu(x[0], a["alpha"]), torch.where(x[0] > 0, x[0], below))
+
+
+def cumprod(x, a):
+    """Of single products: the derivatives of torch.cumprod take n, n^2, n^3, ... scans of n elements."""
+    products = list(itertools.accumulate(x[0].unbind(a["dim"]), torch.mul)) if x[0].dim() else []
+    return torch.stack(products, a["dim"]) if products else x[0].clone()
 
 
 def logcumsumexp(x, a):
@@ -540,7 +548,7 @@ ops = {
     "masked_select": lambda x, a: x[0].masked_select(x[1]),
     "one_hot": lambda x, a: F.one_hot(x[0], a["num_classes"]).double(),
     "cumsum": lambda x, a: torch.cumsum(x[0], a["dim"]),
-    "cumprod": lambda x, a: torch.cumprod(x[0], a["dim"]),
+    "cumprod": cumprod,
     "logcumsumexp": logcumsumexp,
     "cummax": lambda x, a: with_indices(torch.cummax(x[0], a["dim"])),
     "cummin": lambda x, a: with_indices(torch.cummin(x[0], a["dim"])),
@@ -586,6 +594,8 @@ ops = {
     "avg_pool2d": avg_pool2d,
     "adaptive_avg_pool1d": lambda x, a: F.adaptive_avg_pool1d(x[0], a["output_size"]),
     "adaptive_avg_pool2d": lambda x, a: F.adaptive_avg_pool2d(x[0], a["output_size"]),
+    "adaptive_max_pool1d": lambda x, a: with_indices(F.adaptive_max_pool1d(x[0], a["output_size"], True)),
+    "adaptive_max_pool2d": lambda x, a: with_indices(F.adaptive_max_pool2d(x[0], a["output_size"], True)),
     "unfold": lambda x, a: F.unfold(x[0], **a),
     "fold": lambda x, a: F.fold(x[0], **a),
     "interpolate": lambda x, a: F.interpolate(x[0], **a),

@@ -20,4 +20,9 @@ Shape with_length(Shape shape, const MiddleAxis& m, std::size_t length) {
   return shape;
 }
 
+Shape without_axis(Shape shape, const MiddleAxis& m) {
+  if (!shape.empty()) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(m.axis));
+  return shape;
+}
+
 }  // namespace xgrad::detail

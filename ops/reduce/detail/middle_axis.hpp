@@ -18,4 +18,7 @@ MiddleAxis middle_axis(std::size_t axis, const Shape& shape);
 /// The shape with another length of the axis; a scalar stays one.
 Shape with_length(Shape shape, const MiddleAxis& m, std::size_t length);
 
+/// The shape without the axis; a scalar stays one.
+Shape without_axis(Shape shape, const MiddleAxis& m);
+
 }  // namespace xgrad::detail

@@ -100,7 +100,9 @@ const Conformance conformance{{"median",
                                }},
                               {"quantile", []<class T>(const Call<T>& c) {
                                  if (!c.has_attr("dim")) return quantile(c.x(), c.scalar("q"));
-                                 return quantile(c.x(), {c.scalar("q"), c.scalar("second")}, c.dim(),
+                                 std::vector<T> q{c.scalar("q")};
+                                 if (c.has_attr("second")) q.push_back(c.scalar("second"));
+                                 return quantile(c.x(), q, c.dim(),
                                                  {.interpolation = interpolation_of(c.text("interpolation")),
                                                   .keepdim = c.flag("keepdim")});
                                }}};

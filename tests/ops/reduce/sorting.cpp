@@ -203,6 +203,10 @@ Op unique_op() {
   };
   op.cases = make_cases({{{5}}, {{2, 3}}, {{}}, {{0}}, {{2, 0}}, {{3, 4, 5}}}, f, reference);
   op.large.push_back(late_case({{2, 101}}, [f, reference] { return make_case({}, f, reference); }));
+  op.errors = {
+      error<IndexError>("unique: axis 2 is out of range for x (2, 3)", [] { xgrad::unique(x(2, 3), 2); }),
+      error<ShapeError>("unique: slices must have elements, got x (0, 3) and dim 1",
+                        [] { xgrad::unique(x(0, 3), 1); })};
   return op;
 }
 
@@ -251,7 +255,7 @@ const Conformance conformance{
        return as_numbers<T>(searchsorted(c.x(), c.x(1), {.right = c.flag("right")}));
      }},
     {"unique", []<class T>(const Call<T>& c) {
-       const auto found = unique(c.x());
+       const auto found = c.has_attr("dim") ? unique(c.x(), c.dim()) : unique(c.x());
        return Results<T>{Variable<T>(found.values), as_numbers<T>(found.inverse),
                          as_numbers<T>(found.counts)};
      }}};
@@ -305,7 +309,10 @@ void draw_searchsorted(Drawing& d) {
 /// Of few whole numbers.
 void draw_unique(Drawing& d) {
   const Name x = drawn(d, "round", {d.within(d.numbers(), {0.6, 1.4})});
-  d.call("unique", {x}, {}, 3);
+  std::vector<Attr> attrs{{"dim", nullptr}};
+  if (!d.shape(x).empty() && xgrad::element_count(d.shape(x)) > 0 && d.chance(0.5))
+    attrs[0].value = d.axis(x);
+  d.call("unique", {x}, attrs, 3);
 }
 
 const Draws draws{{"searchsorted", draw_searchsorted},        {"unique", draw_unique},
@@ -415,6 +422,19 @@ TEST(SortingTest, DistinctElementsAreThoseOfPyTorch) {
   EXPECT_TRUE(std::isnan(found.values(3)) && std::isnan(found.values(4)));
   EXPECT_EQ(found.inverse, ids_of({7}, {2, 1, 3, 1, 4, 0, 0}));
   EXPECT_EQ(found.counts, ids_of({5}, {2, 2, 1, 1, 1}));
+}
+
+TEST(SortingTest, DistinctSlicesAreThoseOfPyTorch) {
+  const Variable<float> x(Array<float>{{1, 0, 1, 0}, {2, 5, 2, 3}, {1, 0, 1, 0}});
+  const auto columns = unique(x, -1), rows = unique(x, 0);
+  EXPECT_EQ(columns.values, (Array<float>{{0, 0, 1}, {3, 5, 2}, {0, 0, 1}}));
+  EXPECT_EQ(columns.inverse, ids_of({4}, {2, 1, 2, 0}));
+  EXPECT_EQ(columns.counts, ids_of({3}, {1, 1, 2}));
+  EXPECT_EQ(rows.values, (Array<float>{{1, 0, 1, 0}, {2, 5, 2, 3}}));
+  EXPECT_EQ(rows.inverse, ids_of({3}, {0, 1, 0}));
+  const auto with_nan = unique(Variable<float>(Array<float>{{nan, 1}, {2, 1}, {nan, 0}, {2, 1}}), 0);
+  EXPECT_EQ(with_nan.inverse, ids_of({4}, {2, 0, 1, 0}));
+  EXPECT_EQ(unique(Variable<float>(Array<float>::from_shape({0, 2})), 0).values.shape(), (Shape{0, 2}));
 }
 
 TEST(SortingTest, IndicesOfAllElements) {

@@ -106,12 +106,12 @@ std::vector<AxisWindows> all_windows(const Sample& s) {
   return all;
 }
 
+double largest_of(const std::vector<double>& elements, std::size_t) {
+  return *std::max_element(elements.begin(), elements.end());
+}
+
 Reference naive_max_pool(const Sample& s) {
-  return [=](const Arguments& x) {
-    return pooled(x[0], all_windows(s), [](const std::vector<double>& elements, std::size_t) {
-      return *std::max_element(elements.begin(), elements.end());
-    });
-  };
+  return [=](const Arguments& x) { return pooled(x[0], all_windows(s), largest_of); };
 }
 
 Reference naive_avg_pool(const Sample& s) {
@@ -123,15 +123,19 @@ Reference naive_avg_pool(const Sample& s) {
   };
 }
 
+std::vector<AxisWindows> all_adaptive_windows(const Shape& x, const Shape& output_size) {
+  std::vector<AxisWindows> all;
+  for (std::size_t i = 0; i < output_size.size(); ++i)
+    all.push_back(adaptive_windows(x[x.size() - output_size.size() + i], output_size[i]));
+  return all;
+}
+
 Reference naive_adaptive(const Shape& output_size) {
   return [=](const Arguments& x) {
-    std::vector<AxisWindows> all;
-    for (std::size_t i = 0; i < output_size.size(); ++i)
-      all.push_back(
-          adaptive_windows(x[0].shape()[x[0].dimension() - output_size.size() + i], output_size[i]));
-    return pooled(x[0], all, [](const std::vector<double>& elements, std::size_t) {
+    const auto mean_of = [](const std::vector<double>& elements, std::size_t) {
       return sum_of(elements) / static_cast<double>(elements.size());
-    });
+    };
+    return pooled(x[0], all_adaptive_windows(x[0].shape(), output_size), mean_of);
   };
 }
 
@@ -151,14 +155,30 @@ auto max_pool(const V& x, const Sample& s) {
 }
 
 /// Of numbers so far from each other that neither a difference nor rounding changes which is the largest.
-Case max_case(const Sample& s) {
+template <class F>
+Case maxima_case(const Shape& shape, const F& f, const Reference& reference) {
   return make_case(
-      {Input(s.x, {-1e-5, 1e-5})},
-      [s](const auto& x) {
+      {Input(shape, {-1e-5, 1e-5})},
+      [=](const auto& x) {
         using V = std::decay_t<decltype(x[0])>;
-        return max_pool(x[0] + V(Array<typename V::value_type>(far_apart(s.x))), s).values;
+        return f(x[0] + V(Array<typename V::value_type>(far_apart(shape)))).values;
       },
-      [s](const Arguments& x) { return naive_max_pool(s)({Numbers(x[0] + far_apart(s.x))}); });
+      [=](const Arguments& x) { return reference({Numbers(x[0] + far_apart(shape))}); });
+}
+
+Case max_case(const Sample& s) {
+  return maxima_case(
+      s.x, [s](const auto& x) { return max_pool(x, s); }, naive_max_pool(s));
+}
+
+Case adaptive_max_case(const Shape& shape, const Shape& output_size) {
+  return maxima_case(
+      shape,
+      [=](const auto& x) {
+        return output_size.size() == 1 ? xgrad::adaptive_max_pool1d(x, output_size[0])
+                                       : xgrad::adaptive_max_pool2d(x, output_size);
+      },
+      [=](const Arguments& x) { return pooled(x[0], all_adaptive_windows(shape, output_size), largest_of); });
 }
 
 Case avg_case(const Sample& s) {
@@ -280,7 +300,7 @@ Op adaptive1d_op() {
                "adaptive_avg_pool1d: output_size must be one number, at least 0 and at most 2147483647, "
                "got (-1)",
                [] { xgrad::adaptive_avg_pool1d(x(2, 6), -1); }),
-           error<ShapeError>("adaptive_avg_pool1d: there are no elements to average in x (2, 0)",
+           error<ShapeError>("adaptive_avg_pool1d: there are no elements in the windows of x (2, 0)",
                              [] { xgrad::adaptive_avg_pool1d(x(2, 0), 3); })},
           {adaptive_case({7, 5, 5001}, {1000})}};
 }
@@ -296,9 +316,33 @@ Op adaptive2d_op() {
           {adaptive_case({3, 5, 101, 97}, {7, 30})}};
 }
 
+Op adaptive_max1d_op() {
+  return {"pooling.adaptive_max_pool1d",
+          {adaptive_max_case({2, 3, 7}, {3}), adaptive_max_case({2, 5}, {1}),
+           adaptive_max_case({1, 2, 3}, {5}), adaptive_max_case({1, 2, 3}, {0})},
+          {error<ValueError>(
+               "adaptive_max_pool1d: output_size must be one number, at least 0 and at most 2147483647, "
+               "got (-1)",
+               [] { xgrad::adaptive_max_pool1d(x(2, 6), -1); }),
+           error<ShapeError>("adaptive_max_pool1d: there are no elements in the windows of x (2, 0)",
+                             [] { xgrad::adaptive_max_pool1d(x(2, 0), 3); })},
+          {adaptive_max_case({3, 5, 12001}, {1000})}};
+}
+
+Op adaptive_max2d_op() {
+  return {"pooling.adaptive_max_pool2d",
+          {adaptive_max_case({2, 3, 7, 5}, {3, 2}), adaptive_max_case({2, 5, 4}, {1, 1}),
+           adaptive_max_case({1, 2, 3, 3}, {2, 5})},
+          {error<ShapeError>(
+              "adaptive_max_pool2d: x must have the axes (channels, rows, cols) or (batch, channels, "
+              "rows, cols), got (6, 6)",
+              [] { xgrad::adaptive_max_pool2d(x(6, 6), 3); })},
+          {adaptive_max_case({3, 4, 101, 97}, {7, 30})}};
+}
+
 const Rows rows([] {
-  return std::vector<Op>{max_pool_op(1), max_pool_op(2),  avg_pool_op(1),
-                         avg_pool_op(2), adaptive1d_op(), adaptive2d_op()};
+  return std::vector<Op>{max_pool_op(1),  max_pool_op(2),  avg_pool_op(1),      avg_pool_op(2),
+                         adaptive1d_op(), adaptive2d_op(), adaptive_max1d_op(), adaptive_max2d_op()};
 });
 
 template <class T>
@@ -334,7 +378,11 @@ const Conformance conformance{
     {"avg_pool2d", [](const auto& c) { return avg_pool2d(c.x(), c.dims("kernel_size"), avg_options(c)); }},
     {"adaptive_avg_pool1d",
      [](const auto& c) { return adaptive_avg_pool1d(c.x(), c.list("output_size", 1)[0]); }},
-    {"adaptive_avg_pool2d", [](const auto& c) { return adaptive_avg_pool2d(c.x(), c.dims("output_size")); }}};
+    {"adaptive_avg_pool2d", [](const auto& c) { return adaptive_avg_pool2d(c.x(), c.dims("output_size")); }},
+    {"adaptive_max_pool1d",
+     [](const auto& c) { return both(adaptive_max_pool1d(c.x(), c.list("output_size", 1)[0])); }},
+    {"adaptive_max_pool2d",
+     [](const auto& c) { return both(adaptive_max_pool2d(c.x(), c.dims("output_size"))); }}};
 
 /// Whether no two elements are so near to each other that rounding could change their order.
 bool is_apart(const Array<double>& x) {
@@ -375,20 +423,25 @@ Draw pool_draw(const char* op, std::size_t axes, bool is_max) {
       }};
 }
 
-Draw adaptive_draw(const char* op, std::size_t axes) {
+Draw adaptive_draw(const char* op, std::size_t axes, bool is_max) {
   return {op, [=](Drawing& d) {
             const Name x = d.numbers(d.shape(axes + 1, axes + 2));
-            if (xgrad::element_count(d.shape(x)) == 0) return;
+            if (xgrad::element_count(d.shape(x)) == 0 || (is_max && !is_apart(d.value(x)))) return;
             std::vector<std::ptrdiff_t> size;
             for (std::size_t i = 0; i < axes; ++i)
               size.push_back(static_cast<std::ptrdiff_t>(1 + d.below(4)));
-            d.call(op, {x}, {{"output_size", size}});
+            d.call(op, {x}, {{"output_size", size}}, is_max ? 2 : 1);
           }};
 }
 
-const Draws draws{pool_draw("max_pool1d", 1, true),        pool_draw("max_pool2d", 2, true),
-                  pool_draw("avg_pool1d", 1, false),       pool_draw("avg_pool2d", 2, false),
-                  adaptive_draw("adaptive_avg_pool1d", 1), adaptive_draw("adaptive_avg_pool2d", 2)};
+const Draws draws{pool_draw("max_pool1d", 1, true),
+                  pool_draw("max_pool2d", 2, true),
+                  pool_draw("avg_pool1d", 1, false),
+                  pool_draw("avg_pool2d", 2, false),
+                  adaptive_draw("adaptive_avg_pool1d", 1, false),
+                  adaptive_draw("adaptive_avg_pool2d", 2, false),
+                  adaptive_draw("adaptive_max_pool1d", 1, true),
+                  adaptive_draw("adaptive_max_pool2d", 2, true)};
 
 TEST(PoolingTest, TheFirstOfEqualMaximaHasTheGradient) {
   const Variable<float> x(Array<float>{{{1, 3, 3}, {3, 2, nan}}}, true);
