@@ -91,7 +91,183 @@ MORE = [
        order="input target weight"),
 ]
 
-BY_NAME = {op.name: op for op in [*OPS, *MORE]}
+
+
+class Adapted(Op):
+    """An op whose arguments have another form in a case: adapt(inputs, attributes) changes them, or says no by False."""
+
+    def __init__(self, name, parameters, source, adapt, **options):
+        super().__init__(name, parameters, source, **options)
+        self.adapt = adapt
+
+    def arguments(self, sample):
+        found = super().arguments(sample)
+        return found if found and self.adapt(*found) is not False else None
+
+
+def functional(name, parameters, **options):
+    return Op(name, parameters, f"nn.functional.{name}", **options)
+
+
+def set_stride(x, a):
+    if a["stride"] in (None, ()):
+        a["stride"] = a["kernel_size"]
+
+
+def set_line(x, a):
+    set_stride(x, a)
+    a["kernel_size"] = list(a["kernel_size"]) if isinstance(a["kernel_size"], (tuple, list)) else [a["kernel_size"]]
+
+
+def set_size(axes):
+    """Lengths in place of None, which keeps that of the input."""
+    def adapt(x, a):
+        size = a["output_size"]
+        size = list(size) if isinstance(size, (tuple, list)) else [size] * axes
+        a["output_size"] = [n if wanted is None else wanted for wanted, n in zip(size, x["input"].shape[-axes:])]
+    return adapt
+
+
+def max_pool(axes):
+    f = (F.max_pool1d, F.max_pool2d)[axes - 1]
+    return Adapted(f"max_pool{axes}d", "input kernel_size=1 stride=None padding=0 dilation=1 ceil_mode=False return_indices=False",
+                   f"nn.functional.max_pool{axes}d", (set_line, set_stride)[axes - 1], wanted=lambda x, a: a["return_indices"],
+                   call=lambda x, a: f(x["input"], **a))
+
+
+def adaptive_max_pool(axes):
+    f = (F.adaptive_max_pool1d, F.adaptive_max_pool2d)[axes - 1]
+    return Adapted(f"adaptive_max_pool{axes}d", "input output_size=1 return_indices=False", f"nn.functional.adaptive_max_pool{axes}d",
+                   set_size(axes), wanted=lambda x, a: a["return_indices"], call=lambda x, a: f(x["input"], **a))
+
+
+def batch_norm(x, a):
+    """With the new running statistics, if there are."""
+    mean, var = (None if s is None else s.clone() for s in (x["running_mean"], x["running_var"]))
+    y = F.batch_norm(x["input"], mean, var, x["weight"], x["bias"], **a)
+    return (y, mean, var) if a["training"] and mean is not None else y
+
+
+def instance_norm(x, a):
+    mean, var = (None if s is None else s.clone() for s in (x["running_mean"], x["running_var"]))
+    return F.instance_norm(x["input"], mean, var, x["weight"], x["bias"], **a)
+
+
+def quantile(x, a):
+    """One number as a list of one, which makes an axis."""
+    q = torch.tensor([a["q"]] if a["dim"] is not None else a["q"], dtype=x["input"].dtype)
+    return torch.quantile(x["input"], q, a["dim"], a["keepdim"], interpolation=a["interpolation"])
+
+
+def set_whole_repeats(x, a):
+    x["repeats"] = x["repeats"].long()
+    return a["dim"] is not None
+
+
+def set_axes(x, a):
+    n = a.pop("dims")
+    if isinstance(n, int):
+        rank = x["input"].dim()
+        n = [range(rank - n, rank), range(n)]
+    a["dims_a"], a["dims_b"] = map(list, n)
+
+
+def set_lambda(x, a):
+    a["lambda"] = a.pop("lambd")
+
+
+def set_right(x, a):
+    side, sorter = a.pop("side"), a.pop("sorter")
+    a["right"] = a["right"] or side == "right"
+    return sorter is None
+
+
+def of_numbers(x, a):
+    return all(v is None or v.is_floating_point() for v in x.values())
+
+
+def compared(name):
+    return Op(name, "input other", call=lambda x, a: getattr(torch, name)(x["input"], x["other"]).to(x["input"].dtype))
+
+
+FURTHER = [
+    *(functional(f"conv{n}d", "input weight bias stride=1 padding=0 dilation=1 groups=1") for n in (1, 2)),
+    *(functional(f"conv_transpose{n}d", "input weight bias stride=1 padding=0 output_padding=0 groups=1 dilation=1") for n in (1, 2)),
+    max_pool(1), max_pool(2),
+    Adapted("avg_pool1d", "input kernel_size=1 stride=None padding=0 ceil_mode=False count_include_pad=True",
+            "nn.functional.avg_pool1d", set_line),
+    Adapted("avg_pool2d", "input kernel_size=1 stride=None padding=0 ceil_mode=False count_include_pad=True divisor_override=None",
+            "nn.functional.avg_pool2d", set_stride),
+    *(Adapted(f"adaptive_avg_pool{n}d", "input output_size=1", f"nn.functional.adaptive_avg_pool{n}d", set_size(n)) for n in (1, 2)),
+    adaptive_max_pool(1), adaptive_max_pool(2),
+    functional("unfold", "input kernel_size=1 dilation=1 padding=0 stride=1"),
+    *(functional("interpolate", "input size=None scale_factor=None mode='nearest' align_corners=None", variant=mode,
+                 wanted=lambda x, a: a["size"] is not None and a["scale_factor"] is None and x["input"].dim() < 5,
+                 call=lambda x, a: F.interpolate(x["input"], **a)) for mode in ("nearest", "linear", "bilinear", "bicubic")),
+    functional("batch_norm", "input running_mean running_var weight bias training=False momentum=0.1 eps=1e-05", call=batch_norm,
+               order="input weight bias running_mean running_var"),
+    functional("group_norm", "input num_groups=1 weight bias eps=1e-05", order="input weight bias"),
+    functional("instance_norm", "input running_mean running_var weight bias use_input_stats=True momentum=0.1 eps=1e-05",
+               call=instance_norm, order="input weight bias running_mean running_var"),
+    functional("rms_norm", "input normalized_shape=() weight eps=None", order="input weight"),
+    functional("normalize", "input p=2.0 dim=1 eps=1e-12"),
+    functional("cosine_similarity", "x1 x2 dim=1 eps=1e-08"),
+    Op("cdist", "x1 x2 p=2.0 compute_mode='donot_use_mm_for_euclid_dist'"),
+    Op("scatter", "input dim=0 index src"),
+    *(Op("scatter_reduce", "input dim=0 index src reduce='sum' include_self=True", variant=name)
+      for name in ("sum", "prod", "mean", "amax", "amin")),
+    Op("logcumsumexp", "input dim=0"),
+    *(Op(name, "input dim=0", outputs=tuple) for name in ("cummax", "cummin")),
+    Op("median", "input dim=None keepdim=False",
+       call=lambda x, a: x["input"].median() if a["dim"] is None else tuple(x["input"].median(**a))),
+    Op("quantile", "input q=0.5 dim=None keepdim=False interpolation='linear'", call=quantile,
+       wanted=lambda x, a: a["dim"] is not None or a["interpolation"] == "linear"),
+    Op("unique", "input sorted=True return_inverse=False return_counts=False dim=None", call=lambda x, a: torch.unique(x["input"], **a),
+       wanted=lambda x, a: a["sorted"] and a["return_inverse"] and a["return_counts"]),
+    Adapted("searchsorted", "sorted_sequence input out_int32=False right=False side=None sorter=None", "searchsorted", set_right,
+            call=lambda x, a: torch.searchsorted(x["sorted_sequence"], x["input"], right=a["right"]), order="sorted_sequence input"),
+    Adapted("repeat_interleave", "input repeats dim=None output_size=None", "repeat_interleave", set_whole_repeats,
+            call=lambda x, a: x["input"].repeat_interleave(x["repeats"], a["dim"])),
+    *(Op(name, "input") for name in ("trunc", "asinh", "acosh", "atanh")),
+    *(Op(name, "input other") for name in ("logaddexp", "hypot", "remainder")),
+    Op("lerp", "input end weight"),
+    Op("clamp", "input min max", wanted=of_numbers),
+    Op("nan_to_num", "input nan=0.0 posinf=None neginf=None"),
+    *map(compared, ("eq", "ne", "lt", "le", "gt", "ge")),
+    reduction("argmin"),
+    Op("argsort", "input dim=-1 descending=False stable=False", wanted=lambda x, a: a["stable"]),
+    Op("outer", "input vec2"),
+    Adapted("tensordot", "input other dims=2", "tensordot", set_axes,
+            call=lambda x, a: torch.tensordot(x["input"], x["other"], (a["dims_a"], a["dims_b"]))),
+    Op("cross", "input other dim=-1", "linalg.cross"),
+    Op("matrix_power", "A n=0", "linalg.matrix_power"),
+    *(functional(name, "input") for name in "mish hardswish hardsigmoid relu6 selu softsign tanhshrink".split()),
+    functional("hardtanh", "input min_val=-1.0 max_val=1.0"),
+    functional("celu", "input alpha=1.0"),
+    *(Adapted(name, "input lambd=0.5", f"nn.functional.{name}", set_lambda, call=lambda x, a, f=getattr(F, name): f(x["input"], a["lambda"]))
+      for name in ("softshrink", "hardshrink")),
+    functional("threshold", "input threshold=0.0 value=0.0"),
+    functional("glu", "input dim=-1"),
+    functional("prelu", "input weight"),
+    functional("embedding_bag", "weight ids offsets per_sample_weights mode='mean' include_last_offset=False padding_idx=None",
+               order="weight ids offsets per_sample_weights",
+               call=lambda x, a: F.embedding_bag(x["ids"], x["weight"], x["offsets"], per_sample_weights=x["per_sample_weights"], **a)),
+    functional("binary_cross_entropy", "input target weight reduction='mean'"),
+    functional("margin_ranking_loss", "input1 input2 target margin=0.0 reduction='mean'", wanted=of_numbers),
+    functional("cosine_embedding_loss", "input1 input2 target margin=0.0 reduction='mean'"),
+    functional("hinge_embedding_loss", "input target margin=1.0 reduction='mean'"),
+    functional("soft_margin_loss", "input target reduction='mean'"),
+    functional("triplet_margin_loss", "anchor positive negative margin=1.0 p=2.0 eps=1e-06 swap=False reduction='mean'"),
+    functional("multi_margin_loss", "input target p=1 margin=1.0 weight reduction='mean'", order="input target weight"),
+    functional("gaussian_nll_loss", "input target var full=False eps=1e-06 reduction='mean'"),
+    functional("poisson_nll_loss", "input target log_input=True full=False eps=1e-08 reduction='mean'"),
+    functional("ctc_loss", "log_probs targets input_lengths target_lengths blank=0 reduction='mean' zero_infinity=False"),
+]
+
+for op in FURTHER:
+    op.is_smooth = not re.match("(adaptive_)?max_pool|cumm|median|quantile|unique|arg|searchsorted|eq$|ne$|l[te]$|g[te]$", op.name)
+
+BY_NAME = {op.name: op for op in [*OPS, *MORE, *FURTHER]}
 
 # Modules that are a function of inputs and parameters, and the op that it is.
 MODULES = {
@@ -100,7 +276,17 @@ MODULES = {
     "LeakyReLU": "leaky_relu", "Linear": "linear", "LogSigmoid": "log_sigmoid", "LogSoftmax": "log_softmax", "MSELoss": "mse_loss",
     "NLLLoss": "nll_loss", "ReLU": "relu", "SiLU": "silu", "Sigmoid": "sigmoid", "SmoothL1Loss": "smooth_l1_loss", "Softmax": "softmax",
     "Softplus": "softplus", "Tanh": "tanh",
+    "AdaptiveAvgPool1d": "adaptive_avg_pool1d", "AdaptiveAvgPool2d": "adaptive_avg_pool2d", "AvgPool1d": "avg_pool1d",
+    "BCELoss": "binary_cross_entropy", "CELU": "celu", "CTCLoss": "ctc_loss", "Conv1d": "conv1d", "Conv2d": "conv2d",
+    "ConvTranspose1d": "conv_transpose1d", "ConvTranspose2d": "conv_transpose2d", "CosineEmbeddingLoss": "cosine_embedding_loss",
+    "GLU": "glu", "GaussianNLLLoss": "gaussian_nll_loss", "GroupNorm": "group_norm", "Hardsigmoid": "hardsigmoid",
+    "Hardswish": "hardswish", "Hardtanh": "hardtanh", "HingeEmbeddingLoss": "hinge_embedding_loss",
+    "MarginRankingLoss": "margin_ranking_loss", "Mish": "mish", "MultiMarginLoss": "multi_margin_loss", "PReLU": "prelu",
+    "PoissonNLLLoss": "poisson_nll_loss", "RMSNorm": "rms_norm", "ReLU6": "relu6", "SELU": "selu",
+    "SoftMarginLoss": "soft_margin_loss", "Softsign": "softsign", "Tanhshrink": "tanhshrink", "Threshold": "threshold",
+    "TripletMarginLoss": "triplet_margin_loss",
 }
+RECURRENT = ("RNN", "GRU", "LSTM")
 PADS = {"Circular": "circular", "Constant": "constant", "Reflection": "reflect", "Replication": "replicate", "Zero": "constant"}
 
 
@@ -150,9 +336,49 @@ class Attention:
         return [y if self.attention.batch_first else y.transpose(0, 1)]
 
 
+class Recurrent:
+    """nn.RNN, nn.GRU or nn.LSTM as an op of its inputs, states and weights."""
+
+    kind, graph, defaults, is_smooth, variant = "", None, (), True, ""
+
+    def __init__(self, module):
+        self.module = module.train()
+        self.source = type(module).__name__
+        self.name = self.source.lower()
+
+    def arguments(self, given):
+        """The inputs by their names, and the attributes; None for a packed sequence."""
+        x, state = (*given.args, *given.kwargs.values(), None)[:2]
+        if not isinstance(x, torch.Tensor):
+            return None
+        states = list(state) if isinstance(state, tuple) else [state]
+        of_one = x.dim() == 2
+        x = x if self.module.batch_first or of_one else x.transpose(0, 1)
+        x, *states = (s if s is None else s.unsqueeze(place) if of_one else s for place, s in zip((0, 1, 1), [x, *states]))
+        if self.name == "lstm" and states == [None]:
+            states = [None, None]
+        inputs = {"x": x, **dict(zip(("h0", "c0"), states)), "lengths": None}
+        inputs = {name: s if s is None else s.detach().clone().requires_grad_() for name, s in inputs.items()}
+        inputs |= {name: p.detach().clone().requires_grad_() for name, p in self.module.named_parameters()}
+        names = ["hidden_size", "num_layers", "bidirectional", "bias", *{"rnn": ["nonlinearity"], "lstm": ["proj_size"]}.get(self.name, [])]
+        return inputs, {name: getattr(self.module, name) for name in names}
+
+    def results(self, inputs, attributes):
+        inputs = dict(inputs)
+        x, _, *states = (inputs.pop(name) for name in ("x", "lengths", "h0", *["c0"] * (self.name == "lstm")))
+        state = None if states[0] is None else states[0] if len(states) == 1 else tuple(states)
+        x = x if self.module.batch_first else x.transpose(0, 1)
+        y, last = torch.func.functional_call(self.module, inputs, (x, state))
+        return [y if self.module.batch_first else y.transpose(0, 1), *(last if isinstance(last, tuple) else [last])]
+
+
 def module_case(module, given):
     """(op, inputs, attributes) of a module and what it is called with; None if no op takes them."""
     name = type(module).__name__
+    if name in RECURRENT:
+        op = Recurrent(module)
+        found = op.arguments(given)
+        return found and (op, *found)
     if name in ("MultiheadAttention", "TransformerEncoderLayer"):
         op = Attention(module)
         found = op.arguments(given)
@@ -174,8 +400,10 @@ def module_case(module, given):
     rest = [name for name in op.inputs if name not in own]
     inputs = {name: own.get(name) for name in op.inputs}
     inputs.update(zip(rest, given.args), **given.kwargs)
-    if any(not isinstance(x, (torch.Tensor, type(None))) for x in inputs.values()):
+    if any(not isinstance(x, (torch.Tensor, type(None))) for x in inputs.values()) or not op.wanted(inputs, attributes):
         return None
+    if isinstance(op, Adapted):
+        op.adapt(inputs, attributes)
     expected = module(*given.args, **given.kwargs)
     assert torch.equal(op.results(inputs, attributes)[0].nan_to_num(3), expected.nan_to_num(3)), name
     return op, inputs, attributes
@@ -185,7 +413,7 @@ def module_samples():
     """(name, source, op, inputs, attributes) of PyTorch's inputs of modules; None for one that no op takes."""
     for info in module_db:
         cls = info.module_cls
-        known = cls.__name__ in MODULES or cls in (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer)
+        known = cls.__name__ in (*MODULES, *RECURRENT) or cls in (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer)
         if cls.__module__.startswith("torch.nn.") and (known or cls.__module__.endswith("padding")):
             opinfo_cases.start_generators()
             samples = info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=True)
@@ -196,17 +424,21 @@ def module_samples():
                 yield (f"{cls.__name__}.m{i:03}", f"{cls.__name__}, module input {i}", *found) if found else None
 
 
-def add_optimizers(folder, left_out):
-    """Cases of SGD, Adam and AdamW: five steps, with each of PyTorch's options, for each of three shapes."""
+OPTIMIZERS = {
+    "SGD": ["momentum", "dampening", "nesterov"], "Adam": ["eps", "amsgrad"], "AdamW": ["eps", "amsgrad"],
+    "NAdam": ["eps", "momentum_decay", "decoupled_weight_decay"], "RAdam": ["eps", "decoupled_weight_decay"],
+    "RMSprop": ["alpha", "eps", "momentum", "centered"], "Adagrad": ["lr_decay", "eps", "initial_accumulator_value"],
+}
+
+
+def add_optimizers(folder):
+    """Cases of optimizers: five steps, with each of PyTorch's options, for each of three shapes."""
     for info in optim_db:
         name = info.optim_cls.__name__
-        if name not in ("SGD", "Adam", "AdamW"):
+        if name not in OPTIMIZERS:
             continue
         for (i, sample), shape, dtype in itertools.product(enumerate(info.optim_inputs_func("cpu")), [(), (7,), (3, 4)], TYPES):
             options = {key: float(x) if isinstance(x, torch.Tensor) else x for key, x in sample.kwargs.items()}
-            if options.get("maximize") or options.get("amsgrad"):
-                left_out["an option that xgrad has not"] += 1
-                continue
             opinfo_cases.start_generators()
             type_name, ending, rtol, atol = TYPES[dtype]
             numbers = [torch.randn(shape, dtype=torch.float64).to(dtype) for _ in range(6)]
@@ -216,10 +448,8 @@ def add_optimizers(folder, left_out):
                 exact.grad = gradient.double()
                 optimizer.step()
             group = optimizer.param_groups[0]
-            wanted = ["momentum", "dampening", "nesterov"] if name == "SGD" else ["eps"]
-            attributes = {key: group[key] for key in ["lr", "weight_decay", *wanted]}
-            if name != "SGD":
-                attributes |= dict(zip(["beta1", "beta2"], group["betas"]))
+            attributes = {key: group[key] for key in ["lr", "weight_decay", "maximize", *OPTIMIZERS[name]] if key in group}
+            attributes |= dict(zip(["beta1", "beta2"], group.get("betas", ())))
             shown = "x".join(map(str, shape)) or "number"
             folder.cases.append({
                 "id": f"opinfo.optim_{name.lower()}.{shown}.o{i:03}.{ending}", "op": f"optim_{name.lower()}", "dtype": type_name,
@@ -338,7 +568,7 @@ def add_second(op, folder, case, inputs, attributes, dtype):
 
 def every_sample():
     """(name, source, op, inputs, attributes) of all ops and modules; None for one that no op takes."""
-    for op in [*OPS, *MORE]:
+    for op in [*OPS, *MORE, *FURTHER]:
         if op.info is not None:
             for sample in samples_of(op):
                 yield (*sample[:2], op, *sample[2:]) if sample else None
@@ -368,7 +598,7 @@ def write(path):
                 continue
             folder.cases[-1]["source"] = f"torch {torch.__version__} {op.source}, {source}"
             add_second(op, folder, folder.cases[-1], inputs, attributes, dtype)
-    add_optimizers(folder, left_out)
+    add_optimizers(folder)
     (folder.path / "cases.json").write_text("[\n" + ",\n".join(map(json.dumps, folder.cases)) + "\n]\n")
     counts = len(folder.cases), sum("second" in case for case in folder.cases)
     print("{} cases, {} with derivatives of gradients".format(*counts))

@@ -252,13 +252,14 @@ const xgrad_tests::Conformance others{
      }},
     {"optim_rmsprop",
      []<class T>(const Call<T>& c) {
-       return optimized<T, xgrad::RMSprop<T>>(c,
-                                              xgrad::RMSpropOptions{.lr = c.number("lr"),
-                                                                    .alpha = c.number("alpha"),
-                                                                    .eps = c.number("eps"),
-                                                                    .weight_decay = c.number("weight_decay"),
-                                                                    .momentum = c.number("momentum"),
-                                                                    .centered = c.flag("centered")});
+       return optimized<T, xgrad::RMSprop<T>>(
+           c, xgrad::RMSpropOptions{.lr = c.number("lr"),
+                                    .alpha = c.number("alpha"),
+                                    .eps = c.number("eps"),
+                                    .weight_decay = c.number("weight_decay"),
+                                    .momentum = c.number("momentum"),
+                                    .centered = c.flag("centered"),
+                                    .maximize = flag_or_false(c, "maximize")});
      }},
     {"optim_adagrad",
      []<class T>(const Call<T>& c) {
@@ -267,7 +268,8 @@ const xgrad_tests::Conformance others{
                                     .lr_decay = c.number("lr_decay"),
                                     .weight_decay = c.number("weight_decay"),
                                     .initial_accumulator_value = c.number("initial_accumulator_value"),
-                                    .eps = c.number("eps")});
+                                    .eps = c.number("eps"),
+                                    .maximize = flag_or_false(c, "maximize")});
      }},
     {"lr_scheduler", [](const auto& c) { return scheduled(c); }},
     {"clip_grad_norm", [](const auto& c) { return clipped(c); }},
