@@ -1,0 +1,80 @@
+// A small GPT learns "The Twelve Days of Christmas" letter by letter, and writes verses
+#include <iostream>
+#include <xgrad/xgrad.hpp>
+
+using xgrad::Ids, xgrad::Variable, xgrad::TransformerEncoder, xgrad::pad_sequence;
+
+constexpr const char* days[] = {"first",   "second", "third", "fourth", "fifth",    "sixth",
+                                "seventh", "eighth", "ninth", "tenth",  "eleventh", "twelfth"};
+constexpr const char* gifts[] = {
+    "a partridge in a pear tree", "two turtle doves",      "three French hens",
+    "four calling birds",         "five golden rings",     "six geese a-laying",
+    "seven swans a-swimming",     "eight maids a-milking", "nine ladies dancing",
+    "ten lords a-leaping",        "eleven pipers piping",  "twelve drummers drumming"};
+
+std::string song() {
+  std::string text;
+  for (std::size_t day = 0; day < 12; ++day) {
+    text += std::string("On the ") + days[day] + " day of Christmas my true love gave to me\n";
+    for (std::size_t gift = day + 1; gift-- > 0;)
+      text += (gift == 0 && day > 0 ? "and " : "") + std::string(gifts[gift]) + (gift > 0 ? ",\n" : ".\n");
+  }
+  return text;
+}
+
+const std::string letters = "\n ,-.CFOabcdefghiklmnoprstuvwxy";
+constexpr std::size_t width = 48, context = 64;  // numbers for a letter, and letters that the model reads
+
+class Gpt : public xgrad::Module<double> {
+ public:
+  Gpt() : Module("Gpt") {}
+
+  /// The scores (batch * n, letters) of the letter behind each of ids (batch, n), from those up to it.
+  Variable<double> operator()(const Ids& ids) const {
+    const auto scope = this->scope();
+    const std::size_t n = ids.shape(1);
+    const xgrad::Mask causal = xgrad::reshape(xt::tril(xgrad::full<bool>({n, n}, true)), {1, 1, n, n});
+    return head_(flatten(layers_(positions_(embedding_(ids)), causal), 0, 1));
+  }
+
+ private:
+  xgrad::Embedding<double> embedding_ = child("embedding", xgrad::Embedding<double>(letters.size(), width));
+  xgrad::LearnedPositionalEncoding<double> positions_ =
+      child("positions", xgrad::LearnedPositionalEncoding<double>(context, width));
+  TransformerEncoder<double> layers_ =
+      child("layers", TransformerEncoder<double>(
+                          {.d_model = width, .heads = 4, .d_ff = 192, .layers = 2, .norm_first = true}));
+  xgrad::Linear<double> head_ = child("head", xgrad::Linear<double>(width, letters.size()));
+};
+
+int main() {
+  xgrad::manual_seed(0);
+  const std::string text = song();
+  const auto ids = [&](const std::string& part) {
+    std::vector<std::int64_t> found;
+    for (const char letter : part) found.push_back(static_cast<std::int64_t>(letters.find(letter)));
+    return found;
+  };
+  const Gpt model;
+  xgrad::AdamW<double> optimizer(model.parameters(), {.lr = 0.007});
+  for (int step = 0; step < 600; ++step) {
+    std::vector<std::vector<std::int64_t>> rows, next;
+    for (const std::int64_t start : xgrad::randint(0, std::ssize(text) - std::int64_t{context}, {8})) {
+      rows.push_back(ids(text.substr(static_cast<std::size_t>(start), context)));
+      next.push_back(ids(text.substr(static_cast<std::size_t>(start) + 1, context)));
+    }
+    optimizer.zero_grad();
+    cross_entropy(model(pad_sequence(rows)), xgrad::reshape(pad_sequence(next), {-1})).backward();
+    optimizer.step();
+  }
+
+  const xgrad::NoGrad no_grad;
+  std::string written = "On the ";
+  while (written.size() < 800) {
+    const std::string seen = written.substr(written.size() - std::min(written.size(), context));
+    const Variable<double> scores = select(model(pad_sequence({ids(seen)})), 0, -1);
+    const Ids drawn = xgrad::Categorical<double>({.logits = 2.0 * scores}).sample();  // rarely the unlikely
+    written += letters[static_cast<std::size_t>(drawn())];
+  }
+  std::cout << written << '\n';
+}
