@@ -129,6 +129,13 @@ Json tensor_json(const ShownTensor<T>& tensor, const detail::RecordedGraph<T>& g
   return one;
 }
 
+template <class T>
+std::vector<NamedParameter<T>> parameters_and_buffers(const Module<T>& model) {
+  std::vector<NamedParameter<T>> all = model.named_parameters();
+  for (NamedParameter<T>& buffer : model.named_buffers()) all.push_back(std::move(buffer));
+  return all;
+}
+
 }  // namespace
 
 template <class T>
@@ -251,7 +258,7 @@ void write_comparison(const std::vector<std::pair<std::string, std::string>>& na
 
 template <class T>
 ReportStep& ReportStep::parameters(const Module<T>& model) {
-  for (const auto& [name, parameter] : model.named_parameters()) {
+  for (const auto& [name, parameter] : parameters_and_buffers(model)) {
     detail::Histograms& histograms = Report::Impl::entry(report_.parameters, name);
     histograms.shape = detail::shape_json(parameter.shape());
     histograms.snapshots[step_]["weight"] = detail::histogram_json(parameter.value());
@@ -282,9 +289,7 @@ ReportStep& ReportStep::observe(const ReportExample& example, const Module<T>& m
   const EnableGrad enable;
   const detail::SingleOps single;
   const Recording<T> recording;
-  std::vector<NamedParameter<T>> names = model.named_parameters();
-  for (NamedParameter<T>& buffer : model.named_buffers()) names.push_back(std::move(buffer));
-  return recorded(example, recording, loss(), names);
+  return recorded(example, recording, loss(), parameters_and_buffers(model));
 }
 
 template <class T>

@@ -118,7 +118,7 @@ class Report {
 /// Adds data of one step to a report, which must outlive it. Each function returns *this.
 class ReportStep {
  public:
-  /// Histograms of the weights; next_step() adds those of the next step.
+  /// Histograms of the weights and buffers; next_step() adds those of the next step.
   template <class T>
   ReportStep& parameters(const Module<T>& model);
 

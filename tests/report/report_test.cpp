@@ -244,8 +244,11 @@ TEST_F(ReportTest, BuffersAreConstantsWithTheirNames) {
   model.requires_grad(false);
   const Variable<float> x(Array<float>{1, 2}, true);
   Report report("test");
-  report.step(0).observe({"x", {}}, model, [&] { return sum((x - model.mean) * model.scale); });
+  report.step(0).parameters(model).observe({"x", {}}, model,
+                                           [&] { return sum((x - model.mean) * model.scale); });
   const json run = run_of(report);
+  EXPECT_EQ(run.at("parameters").at(1).at("name"), "mean");
+  EXPECT_EQ(run.at("parameters").at(1).at("snapshots").at(0).at("weight").at("max"), 0);
   std::map<std::string, std::string> kinds;
   for (const json& value : run.at("graphs").at(0).at("values")) {
     if (value.at("kind") != "op") kinds[value.at("name")] = value.at("kind");
