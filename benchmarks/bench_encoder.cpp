@@ -13,13 +13,13 @@
 #include "../apps/common/command_line.hpp"
 #include "../apps/common/program.hpp"
 #include "encoder/configs.hpp"
-#include "encoder/measuring.hpp"
+#include "encoder/measurement.hpp"
 #include "encoder/process.hpp"
 #include "encoder/protocol.hpp"
 
-using bench::append, bench::Config, bench::config_names, bench::config_of, bench::median, bench::Model,
-    bench::PeerModel, bench::Process, bench::quantile, bench::Sgemm, bench::Size, bench::TemporaryFile,
-    bench::Times;
+using bench::Config, bench::config_names, bench::config_of, bench::Measurement, bench::median, bench::Model,
+    bench::name_of, bench::PeerModel, bench::Process, bench::quantile, bench::rounds, bench::Sgemm,
+    bench::Size, bench::Task, bench::tasks, bench::TemporaryFile, bench::Times;
 using nlohmann::json, nlohmann::ordered_json;
 
 namespace {
@@ -36,47 +36,6 @@ double gflop(const Size& size) {
   return static_cast<double>(size.layers) * (projections + attention + feed_forward) +
          product(size.batch, size.classes, size.d_model);
 }
-
-enum class Task { step, forward };
-
-constexpr Task tasks[] = {Task::step, Task::forward};
-
-const char* name_of(Task task) { return task == Task::step ? "step" : "forward"; }
-
-constexpr std::size_t rounds = 9;
-constexpr double warm_up = 2;  // ms
-
-/// A task of one library: so many batches a round, of so many calls that reading the clock does not count.
-class Measurement {
- public:
-  Measurement(Process& process, Task task, double seconds) : process_(&process), task_(task) {
-    constexpr double shortest_batch = 1, shortest_estimate = 5;  // ms
-    run_once(1);                                                 // the first call fills the pools
-    double time = run_once(1);
-    for (std::size_t calls = 2; time * static_cast<double>(calls) < shortest_estimate; calls *= 2) {
-      time = run_once(calls);
-    }
-    calls_ = static_cast<std::size_t>(std::max(1.0, std::ceil(shortest_batch / time)));
-    const double batch_time = time * static_cast<double>(calls_);
-    warm_up_ = time < 10 * warm_up ? warm_up : 0;  // a long call warms itself up
-    batches_ = static_cast<std::size_t>(std::max(1.0, 1e3 * seconds / rounds / batch_time));
-  }
-
-  void round() { append(times_, run(*process_, name_of(task_), calls_, batches_, warm_up_)); }
-
-  Task task() const { return task_; }
-  const Process& process() const { return *process_; }
-  const Times& times() const { return times_; }
-
- private:
-  double run_once(std::size_t calls) { return run(*process_, name_of(task_), calls, 1, 0).wall[0]; }
-
-  Process* process_;
-  Task task_;
-  std::size_t calls_, batches_;
-  double warm_up_;
-  Times times_;
-};
 
 /// Another library that runs the same model.
 struct Peer {
@@ -108,7 +67,7 @@ std::string missing(const std::string& peer) {
 
 Peer peer_of(const std::string& name, std::size_t threads) {
   if (is_onnxruntime(name) || is_pytorch(name)) {
-    return {name, bench::python_command(is_pytorch(name) ? "pytorch.py" : "onnx_runtime.py"),
+    return {name, bench::python_command(is_pytorch(name) ? "encoder/pytorch.py" : "encoder/onnx_runtime.py"),
             bench::python_environment(threads), /*trains=*/is_pytorch(name)};
   }
   return {name, {XGRAD_BENCH_ENCODERS "/bench_encoder_libtorch"}, bench::libtorch_environment(name, threads)};

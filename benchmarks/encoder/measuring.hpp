@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -93,10 +94,19 @@ inline std::string missing_onnxruntime(const std::string& name) {
                : name + " needs ONNX Runtime, which python3 does not find (pip install onnx onnxruntime)";
 }
 
+/// The name that the kernel gives the processor.
+inline std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
+  }
+  return "unknown processor";
+}
+
 #ifdef XGRAD_BENCHMARKS
-/// Of the process that runs a Python program of encoder/.
+/// Of the process that runs a Python program of the benchmarks.
 inline std::vector<std::string> python_command(const std::string& program) {
-  return {"python3", XGRAD_BENCHMARKS "/encoder/" + program};
+  return {"python3", XGRAD_BENCHMARKS "/" + program};
 }
 #endif
 

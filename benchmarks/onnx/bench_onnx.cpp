@@ -58,7 +58,8 @@ Values examples(const Size& size) {
 class OnnxRuntime {
  public:
   OnnxRuntime(const std::string& path, const Values& in, const Variable<float>& expected)
-      : process_("onnxruntime", bench::python_command("onnx_runtime.py"), bench::python_environment(1)) {
+      : process_("onnxruntime", bench::python_command("encoder/onnx_runtime.py"),
+                 bench::python_environment(1)) {
     json inputs;
     for (const auto& [name, value] : in) {
       const Ids& ids = std::get<Ids>(value);

@@ -118,8 +118,7 @@ void measure(const std::string& model, const Options& options) {
     start("xgrad", precision, {XGRAD_BENCH_PRETRAINED "/bench_precision_precision"}, bench::limited_to(1));
   for (const std::string& peer : options.peers) {
     const std::size_t dash = peer.rfind('-');
-    start(peer.substr(0, dash), peer.substr(dash + 1),
-          {"python3", XGRAD_BENCHMARKS "/pretrained/workers/peers.py"},
+    start(peer.substr(0, dash), peer.substr(dash + 1), bench::python_command("pretrained/workers/peers.py"),
           bench::python_environment(options.threads));
   }
   for (std::size_t turn = 0; turn < options.turns; ++turn) {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <list>
 #include <numeric>
 #include <random>
@@ -82,15 +81,6 @@ struct Options {
   std::vector<std::string> peers{"libtorch"};
   std::size_t threads = 1, turns = 5;
 };
-
-/// The name that the kernel gives the processor.
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
-  }
-  return "unknown processor";
-}
 
 /// Throws std::runtime_error for logits that are not xgrad's from the same weights.
 void check(const Runner& runner, const Logits& logits, const Logits& expected) {
@@ -178,7 +168,7 @@ void measure(const Config& config, const Options& options) {
       "%s; OpenBLAS core %s, sgemm %.4g GFLOP/s\n",
       config.name, model.params, texts, batch.lengths.back(), batch.longest,
       std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::size_t{0}), batch.ids.size(),
-      options.threads, options.threads == 1 ? "" : "s", processor().c_str(), model.library.c_str(),
+      options.threads, options.threads == 1 ? "" : "s", bench::processor().c_str(), model.library.c_str(),
       sgemm.gflops());
   print(runners, texts);
 }
