@@ -25,22 +25,22 @@ Variable<T> euclidean(const Variable<T>& a, const Variable<T>& b) {
   const std::size_t n = a.shape(-2), m = b.shape(-2), k = a.shape(-1),
                     batches = detail::matrix_count(a.shape());
   Variable<T> y = detail::empty<T>(detail::matrices(detail::batch_axes(a.shape()), n, m), "cdist");
-  for (std::size_t i = 0; i < batches; ++i) {
-    kernels::distances(detail::data(a) + i * n * k, detail::data(b) + i * m * k, m, k,
-                       detail::data(y) + i * n * m, n);
-  }
+  kernels::distances<T>(detail::data(a), detail::data(b), {n, m, k}, detail::data(y), batches * n);
   return fused<T>(
       ops::cdist, std::move(y), Inputs(a, b), Attributes(), Saved(Output()),
       [](const Variable<T>& a, const Variable<T>& b) { return norms_of_differences(a, b, T{2}); },
       [=](const Variable<T>& dy, Needs needs, const Variable<T>& a, const Variable<T>& b,
           const Variable<T>& y) -> Grads<T, 2> {
         auto grads = detail::empty_grads<T, 2>(needs);
-        T *const da = detail::data_if_needed(grads[0]), *const db = detail::data_if_needed(grads[1]);
-        for (std::size_t i = 0; i < batches; ++i) {
-          const T *const slopes = detail::data(dy) + i * n * m, *const lengths = detail::data(y) + i * n * m,
-                         *const u = detail::data(a) + i * n * k, *const v = detail::data(b) + i * m * k;
-          if (da != nullptr) kernels::distances_grad(slopes, lengths, m, 1, u, v, m, k, da + i * n * k, n);
-          if (db != nullptr) kernels::distances_grad(slopes, lengths, 1, m, v, u, n, k, db + i * m * k, m);
+        auto& [da, db] = grads;
+        const T *const slopes = detail::data(dy), *const lengths = detail::data(y);
+        if (da.defined()) {
+          kernels::distances_grad<T>(slopes, lengths, m, 1, detail::data(a), detail::data(b), {n, m, k},
+                                     detail::data(da), batches * n);
+        }
+        if (db.defined()) {
+          kernels::distances_grad<T>(slopes, lengths, 1, m, detail::data(b), detail::data(a), {m, n, k},
+                                     detail::data(db), batches * m);
         }
         return grads;
       });

@@ -71,11 +71,11 @@ Variable<T> interpolate(const Variable<T>& x, const Dims& size, InterpolateOptio
   if (options.align_corners && options.mode == InterpolateMode::nearest)
     detail::fail<ValueError>("interpolate: align_corners is not for the mode nearest");
   const detail::PerAxis lengths = detail::per_axis("interpolate", "size", size, axes, 1, 1);
-  auto matrices = std::make_shared<std::vector<kernels::SparseMatrix<T>>>();
-  if (axes == 2) matrices->push_back(interpolation_matrix<T>(x.shape(2), lengths.rows, options));
-  matrices->push_back(interpolation_matrix<T>(x.shape().back(), lengths.cols, options));
-  return detail::separable(ops::interpolate, x, detail::AxisMatrices<T>(std::move(matrices)),
-                           Attributes(size, mode, options.align_corners));
+  return detail::separable(
+      ops::interpolate, x,
+      detail::axis_matrices(axes, interpolation_matrix<T>(axes == 2 ? x.shape(2) : 1, lengths.rows, options),
+                            interpolation_matrix<T>(x.shape().back(), lengths.cols, options)),
+      Attributes(size, mode, options.align_corners));
 }
 
 #define XGRAD_INSTANTIATE(T) \

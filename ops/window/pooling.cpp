@@ -11,17 +11,17 @@
 namespace xgrad {
 namespace {
 
-using detail::AxisMatrices, detail::Images, detail::PerAxis, kernels::SparseMatrix, kernels::Windows;
+using detail::Images, detail::PerAxis, kernels::SparseMatrix, kernels::Windows;
 using kernels::PoolAxis, kernels::WindowAxis;
 
+/// With ceil_mode, a last window may reach beyond the padding if it begins before that.
 WindowAxis pooled_axis(std::size_t length, std::size_t kernel, std::size_t stride, std::size_t padding,
                        std::size_t dilation, bool ceil_mode) {
-  const std::size_t span = (kernel - 1) * dilation, padded = length + 2 * padding;
-  if (padded <= span) return {length, 0, kernel, stride, padding, dilation};
-  const std::size_t steps = padded - span - 1;
-  std::size_t count = (ceil_mode ? kernels::ceil_div(steps, stride) : steps / stride) + 1;
-  if (ceil_mode && (count - 1) * stride >= length + padding) --count;
-  return {length, count, kernel, stride, padding, dilation};
+  WindowAxis axis = detail::window_axis(length, kernel, stride, padding, 2 * padding, dilation);
+  const std::size_t next = axis.count * stride, end = length + 2 * padding;
+  const bool all_fit = next + (kernel - 1) * dilation + 1 == end + stride;
+  if (ceil_mode && axis.count > 0 && !all_fit && next < length + padding) ++axis.count;
+  return axis;
 }
 
 /// The elements of windows that are no padding; none if a window is without, which only dilation can do.
@@ -154,15 +154,6 @@ SparseMatrix<T> adaptive_matrix(std::size_t length, std::size_t count) {
   return matrix;
 }
 
-/// The matrix of columns, and before it that of rows, which a line has not.
-template <class T>
-AxisMatrices<T> axis_matrices(std::size_t axes, SparseMatrix<T> of_rows, SparseMatrix<T> of_cols) {
-  auto matrices = std::make_shared<std::vector<SparseMatrix<T>>>();
-  if (axes == 2) matrices->push_back(std::move(of_rows));
-  matrices->push_back(std::move(of_cols));
-  return matrices;
-}
-
 template <class T, class O>
 Variable<T> avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
                      const AvgPoolOptions& options) {
@@ -179,8 +170,8 @@ Variable<T> avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& 
   }
   return detail::separable<T>(
       op, x,
-      axis_matrices(axes, mean_matrix<T>(windows.rows, options.count_include_pad, rows_divisor),
-                    mean_matrix<T>(windows.cols, options.count_include_pad, cols_divisor)),
+      detail::axis_matrices(axes, mean_matrix<T>(windows.rows, options.count_include_pad, rows_divisor),
+                            mean_matrix<T>(windows.cols, options.count_include_pad, cols_divisor)),
       Attributes(kernel_size, options.stride ? *options.stride : kernel_size, options.padding,
                  options.ceil_mode, options.count_include_pad, divisor));
 }
@@ -189,10 +180,10 @@ template <class T, class O>
 Variable<T> adaptive_avg_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& output_size) {
   const Images of_x = detail::images(op.name, x.shape(), axes);
   const PerAxis size = adaptive_size(op.name, axes, x.shape(), of_x, output_size);
-  return detail::separable<T>(
-      op, x,
-      axis_matrices(axes, adaptive_matrix<T>(of_x.rows, size.rows), adaptive_matrix<T>(of_x.cols, size.cols)),
-      Attributes(output_size));
+  return detail::separable<T>(op, x,
+                              detail::axis_matrices(axes, adaptive_matrix<T>(of_x.rows, size.rows),
+                                                    adaptive_matrix<T>(of_x.cols, size.cols)),
+                              Attributes(output_size));
 }
 
 }  // namespace

@@ -24,13 +24,9 @@ Windows unfolded_windows(const char* op, std::size_t rows, std::size_t cols, con
   const PerAxis dilation = detail::per_axis(op, "dilation", options.dilation, 2, 1, 1);
   const PerAxis padding = detail::per_axis(op, "padding", options.padding, 2, 0, 0);
   const PerAxis stride = detail::per_axis(op, "stride", options.stride, 2, 1, 1);
-  const auto axis = [&](std::size_t length, std::size_t size, std::size_t step, std::size_t zeros,
-                        std::size_t apart) -> kernels::WindowAxis {
-    const std::size_t span = (size - 1) * apart, padded = length + 2 * zeros;
-    return {length, padded > span ? (padded - span - 1) / step + 1 : 0, size, step, zeros, apart};
-  };
-  const Windows windows{axis(rows, kernel.rows, stride.rows, padding.rows, dilation.rows),
-                        axis(cols, kernel.cols, stride.cols, padding.cols, dilation.cols)};
+  const Windows windows{
+      detail::window_axis(rows, kernel.rows, stride.rows, padding.rows, 2 * padding.rows, dilation.rows),
+      detail::window_axis(cols, kernel.cols, stride.cols, padding.cols, 2 * padding.cols, dilation.cols)};
   constexpr std::size_t most =
       std::numeric_limits<std::int32_t>::max();  // so that their product with channels is a size
   if (windows.size() > most) {

@@ -18,6 +18,12 @@ PerAxis per_axis(const char* op, const char* name, const Dims& numbers, std::siz
   return {axes == 1 ? line : number(0), number(numbers.size() - 1)};
 }
 
+kernels::WindowAxis window_axis(std::size_t length, std::size_t kernel, std::size_t stride,
+                                std::size_t padding, std::size_t both, std::size_t dilation) {
+  const std::size_t padded = length + both, span = (kernel - 1) * dilation;
+  return {length, padded > span ? (padded - span - 1) / stride + 1 : 0, kernel, stride, padding, dilation};
+}
+
 Images images(const char* op, const Shape& x, std::size_t axes) {
   const bool batched = x.size() == axes + 2;
   if (!batched && x.size() != axes + 1) {

@@ -18,6 +18,10 @@ struct PerAxis {
 PerAxis per_axis(const char* op, const char* name, const Dims& numbers, std::size_t axes,
                  std::ptrdiff_t least, std::size_t line);
 
+/// The windows of an axis with `padding` zeros at its start and `both` at both ends together: as many as fit.
+kernels::WindowAxis window_axis(std::size_t length, std::size_t kernel, std::size_t stride,
+                                std::size_t padding, std::size_t both, std::size_t dilation);
+
 /// An array whose last axes are an image.
 struct Images {
   std::size_t batch, channels, rows, cols;

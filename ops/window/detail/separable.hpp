@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "../../../graph/record.hpp"
@@ -12,6 +13,16 @@ namespace xgrad::detail {
 /// One matrix for each of the last axes.
 template <class T>
 using AxisMatrices = std::shared_ptr<const std::vector<kernels::SparseMatrix<T>>>;
+
+/// The matrix of columns, and before it that of rows, which a line, with one axis, has not.
+template <class T>
+AxisMatrices<T> axis_matrices(std::size_t axes, kernels::SparseMatrix<T> of_rows,
+                              kernels::SparseMatrix<T> of_cols) {
+  auto matrices = std::make_shared<std::vector<kernels::SparseMatrix<T>>>();
+  if (axes == 2) matrices->push_back(std::move(of_rows));
+  matrices->push_back(std::move(of_cols));
+  return matrices;
+}
 
 /// The products of x with the matrices, one axis after the other. `op` is for errors.
 template <class T>
