@@ -1,11 +1,10 @@
 #include "layer_norm.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "../../base/detail/pieces.hpp"
-#include "../lanes.hpp"
 #include "reduce.hpp"
+#include "row_statistics.hpp"
 
 namespace xgrad::kernels {
 
@@ -122,15 +121,7 @@ XGRAD_PARALLEL_KERNEL(normalize_rows, rows, 8 * input.cols,
     for (std::size_t r = begin; r < end; ++r, to += cols) {
       const T* row =
           sum_row(input.x + r * cols, input.residual ? input.residual + r * cols : nullptr, to, cols);
-      const T mean =
-          statistics.mean
-              ? sum_lanes<T>(cols, [row](std::size_t i) XGRAD_INLINE_LAMBDA { return row[i]; }) / T(cols)
-              : T(0);
-      const auto square = [row, mean](std::size_t i)
-                              XGRAD_INLINE_LAMBDA { return (row[i] - mean) * (row[i] - mean); };
-      const T variance = sum_lanes<T>(cols, square) / T(cols);
-      // 0 times the variance is nan where that is infinite: 1 / infinity would hide the overflow.
-      const T rstd = T(1) / std::sqrt(variance + eps) + T(0) * variance;
+      const auto [mean, rstd] = row_statistics(row, cols, statistics.mean != nullptr, eps);
       if (statistics.mean) statistics.mean[r] = mean;
       statistics.rstd[r] = rstd;
       normalize_row(row, input.weight, input.bias, to, mean, rstd, cols);

@@ -8,6 +8,7 @@
 #include "../../ops/attention/rotary.hpp"
 #include "../../ops/attention/self_attention.hpp"
 #include "../../ops/index/embedding.hpp"
+#include "../../ops/norm/channel_norms.hpp"
 #include "../../ops/norm/layer_norm.hpp"
 #include "../../ops/norm/rms_norm.hpp"
 #include "../../ops/norm/softmax.hpp"
@@ -58,26 +59,53 @@ void emit_matmul(Exporter<T>& to, const OpPair<T>& op) {
   to.result(op, to.graph().node("MatMul", {a, b}));
 }
 
+/// In place of a weight.
+template <class T>
+std::string ones_for(Exporter<T>& to, const Shape& shape) {
+  const std::vector<T> ones(element_count(shape), T{1});
+  const std::string name = to.graph().new_name("ones");
+  to.graph().initializer(name, shape, std::span<const T>(ones));
+  return name;
+}
+
 template <class T>
 void emit_layer_norm(Exporter<T>& to, const OpPair<T>& op) {
   std::string x = to.name_of(op, "x");
   if (op.info() == ops::add_layer_norm) x = to.graph().node("Add", {x, to.name_of(op, "residual")});
   const auto& normalized = op.template attribute<std::vector<std::int64_t>>("normalized_shape");
-  GraphWriter::Names inputs{x};
-  if (op.has("weight")) {
-    inputs.push_back(to.name_of(op, "weight"));
-  } else {
-    const Shape shape(normalized.begin(), normalized.end());
-    const std::vector<T> ones(element_count(shape), T{1});
-    inputs.push_back(to.graph().new_name("ones"));
-    to.graph().initializer(inputs.back(), shape, std::span<const T>(ones));
-  }
+  GraphWriter::Names inputs{x, op.has("weight") ? to.name_of(op, "weight")
+                                                : ones_for(to, Shape(normalized.begin(), normalized.end()))};
   if (op.has("bias")) inputs.push_back(to.name_of(op, "bias"));
   to.result(
       op, to.graph().node("LayerNormalization", inputs,
                           AttributeWriter()
                               .integer("axis", -static_cast<std::int64_t>(normalized.size()))
                               .number("epsilon", static_cast<float>(op.template attribute<double>("eps")))));
+}
+
+/// As a layer norm of each group: GroupNormalization is of operator set 21.
+template <class T>
+void emit_group_norm(Exporter<T>& to, const OpPair<T>& op) {
+  const std::int64_t groups = op.template attribute<std::int64_t>("num_groups");
+  const Shape& x = op.shape("x");
+  const std::size_t length = element_count(Shape(x.begin() + 1, x.end())) / static_cast<std::size_t>(groups);
+  const std::string rows =
+      to.graph().node("Reshape", {to.name_of(op, "x"), to.graph().integers({0, groups, -1})});
+  const std::string normalized =
+      to.graph().node("LayerNormalization", {rows, ones_for(to, Shape{length})},
+                      AttributeWriter()
+                          .integer("axis", -1)
+                          .number("epsilon", static_cast<float>(op.template attribute<double>("eps"))));
+  std::vector<std::int64_t> whole(x.begin(), x.end()), channels(x.size() - 1, 1);
+  whole[0] = 0;
+  channels[0] = -1;
+  std::string y = to.graph().node("Reshape", {normalized, to.graph().integers(whole)});
+  const auto by_channel = [&](const char* input) {
+    return to.graph().node("Reshape", {to.name_of(op, input), to.graph().integers(channels)});
+  };
+  if (op.has("weight")) y = to.graph().node("Mul", {y, by_channel("weight")});
+  if (op.has("bias")) y = to.graph().node("Add", {y, by_channel("bias")});
+  to.result(op, y);
 }
 
 /// Of single operators: RMSNormalization is of operator set 23.
@@ -281,6 +309,7 @@ template <class T>
 void add_network_emitters(EmitterTable<T>& all) {
   add_emitter(all, &emit_linear<T>, {&ops::linear, &ops::linear_relu});
   add_emitter(all, &emit_layer_norm<T>, {&ops::layer_norm, &ops::add_layer_norm});
+  add_emitter(all, &emit_group_norm<T>, {&ops::group_norm});
   add_emitter(all, &emit_rms_norm<T>, {&ops::rms_norm});
   add_emitter(all, &emit_rotary<T>, {&ops::rotary});
   add_emitter(all, &emit_reduction<T>, {&ops::sum, &ops::mean, &ops::amax, &ops::amin});

@@ -1,8 +1,11 @@
 #include "channel_norms.hpp"
 
+#include <algorithm>
+
 #include "../../graph/fused.hpp"
 #include "../../graph/watch.hpp"
 #include "../../kernels/rows/batch_norm.hpp"
+#include "../../kernels/rows/group_norm.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/elementwise.hpp"
@@ -100,9 +103,13 @@ Variable<T> batch_norm_composed(const Variable<T>& x, const Variable<T>& weight,
 }
 
 template <class T>
+const T* data_or_null(const Variable<T>& v) {
+  return v.defined() ? detail::data(v) : nullptr;
+}
+
+template <class T>
 kernels::BatchNormInput<T> kernel_input(const Channels& c, const Variable<T>& x, const Variable<T>& weight,
                                         const Variable<T>& bias) {
-  const auto data_or_null = [](const Variable<T>& v) { return v.defined() ? detail::data(v) : nullptr; };
   return {c.batch, c.channels, c.size, detail::data(x), data_or_null(weight), data_or_null(bias)};
 }
 
@@ -139,6 +146,41 @@ Variable<T> by_own_statistics(const Variable<T>& x, const Channels& c, const Var
       });
 }
 
+/// By the statistics of each group of channels of each sample.
+template <class T>
+Variable<T> by_groups(const Variable<T>& x, const Channels& c, std::size_t groups, const Variable<T>& weight,
+                      const Variable<T>& bias, double eps) {
+  const std::size_t rows = c.batch * groups, channels = c.channels / groups;
+  const auto input = [c, groups, rows, channels](const Variable<T>& x, const Variable<T>& weight,
+                                                 const Variable<T>& bias) -> kernels::GroupNormInput<T> {
+    return {rows, groups, channels, c.size, detail::data(x), data_or_null(weight), data_or_null(bias)};
+  };
+  Variable<T> y = detail::empty<T>(x.shape());
+  Variable<T> mean = detail::empty<T>(Shape{rows}), rstd = detail::empty<T>(Shape{rows});
+  kernels::group_norm_rows<T>(input(x, weight, bias), static_cast<T>(eps),
+                              {detail::data(mean), detail::data(rstd)}, detail::data(y));
+  return fused<T>(
+      ops::group_norm, std::move(y), Inputs(x, weight, Unread(bias)), Attributes(groups, eps),
+      Saved(mean, rstd),
+      [rows, length = channels * c.size, eps](const Variable<T>& x, const Variable<T>& weight,
+                                              const Variable<T>& bias) {
+        const Variable<T> y = standardized(reshape(x, {rows, length}), eps);
+        return scaled_and_shifted(reshape(y, x.shape()), weight, bias);
+      },
+      [input](const Variable<T>& dy, Needs needs, const Variable<T>& x, const Variable<T>& weight,
+              const Variable<T>&, const Variable<T>& mean, const Variable<T>& rstd) -> Grads<T, 3> {
+        auto grads = detail::empty_grads<T, 3>(needs);
+        auto& [dx, dweight, dbias] = grads;
+        const kernels::GroupNormInput<T> rows = input(x, weight, Variable<T>());
+        Variable<T> scratch = detail::empty<T>(Shape{kernels::group_norm_grad_scratch(rows)});
+        kernels::group_norm_grad_rows<T>(
+            detail::data(dy), rows, {detail::data(mean), detail::data(rstd)},
+            {detail::data_if_needed(dx), detail::data_if_needed(dweight), detail::data_if_needed(dbias)},
+            detail::data(scratch));
+        return grads;
+      });
+}
+
 }  // namespace
 
 template <class T>
@@ -161,10 +203,8 @@ Variable<T> group_norm(const Variable<T>& x, Int num_groups, const Variable<T>& 
                              x.shape(), ", got ", num_groups);
   }
   const auto groups = static_cast<std::size_t>(num_groups);
-  const std::size_t group_size = c.channels / groups * c.size;
-  if (c.batch * group_size == 1) fail_on_one_element("group_norm", x.shape());
-  const Variable<T> y = standardized(reshape(x, {c.batch * groups, group_size}), eps);
-  return scaled_and_shifted(reshape(y, x.shape()), weight, bias);
+  if (c.batch * (c.channels / groups) * c.size == 1) fail_on_one_element("group_norm", x.shape());
+  return by_groups(x, c, groups, weight, bias, eps);
 }
 
 template <class T>
@@ -176,14 +216,13 @@ Variable<T> instance_norm(const Variable<T>& x, const Variable<T>& running_mean,
   if (!options.use_input_stats)
     return by_running_statistics(x, running_mean, running_var, weight, bias, options.eps);
   if (c.size == 1) fail_on_one_element("instance_norm", x.shape());
-  const Variable<T> rows = reshape(x, {c.batch * c.channels, c.size});
   if (running_mean.defined() && x.size() > 0) {
     const detail::Unwatched parts;
-    const Variable<T> samples = reshape(rows.detach(), {c.batch, c.channels, c.size});
+    const Variable<T> samples = reshape(x.detach(), {c.batch, c.channels, c.size});
     update(running_mean, mean(samples, {0, 2}).value(), options.momentum);
     update(running_var, mean(var(samples, 2), 0).value(), options.momentum);
   }
-  return scaled_and_shifted(reshape(standardized(rows, options.eps), x.shape()), weight, bias);
+  return by_groups(x, c, std::max<std::size_t>(c.channels, 1), weight, bias, options.eps);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                                \

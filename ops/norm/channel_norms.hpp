@@ -27,7 +27,7 @@ Variable<T> batch_norm(const Variable<T>& x, const Variable<T>& running_mean, co
                        const Variable<T>& weight = {}, const Variable<T>& bias = {},
                        BatchNormOptions options = {});
 
-/// Over the axes behind the channels and each of `num_groups` groups of channels.
+/// Over the axes behind the channels and each of `num_groups` groups of channels: one op with a kernel.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.group_norm.html
 template <class T>
 Variable<T> group_norm(const Variable<T>& x, Int num_groups, const Variable<T>& weight = {},
@@ -51,6 +51,8 @@ Variable<T> instance_norm(const Variable<T>& x, const Variable<T>& running_mean 
 namespace ops {
 
 inline constexpr Op batch_norm("batch_norm", {"x", "weight", "bias"}, {"eps"});
+/// Of instance_norm, too.
+inline constexpr Op group_norm("group_norm", {"x", "weight", "bias"}, {"num_groups", "eps"});
 
 }  // namespace ops
 }  // namespace xgrad

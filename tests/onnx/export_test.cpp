@@ -291,6 +291,20 @@ TEST_F(OnnxRefusalTest, RotatedHeadsInAWindowNormsAndGatesAreExported) {
   }
 }
 
+TEST_F(OnnxRefusalTest, NormsOfGroupsAreExported) {
+  const Variable<float> weight(Array<float>{0.5F, -1, 2, 3}), bias(Array<float>{1, 2, -3, 0});
+  const auto f = [&](const Variable<float>& x) {
+    return xgrad::group_norm(x, 2, weight, bias, 0.25) + xgrad::group_norm(x, 1);
+  };
+  save(f);
+  const Graph<float> graph(path_);
+  for (const std::size_t rows : {2, 7}) {
+    const Variable<float> x(xgrad::normal<float>({rows, 4}));
+    const Array<float> y = std::get<Variable<float>>(graph({{"x", x}}).at("y")).value();
+    EXPECT_LE(deviation(y, f(x).value()), 1e-5) << rows;
+  }
+}
+
 TEST_F(OnnxRefusalTest, PartsHaveTheBoundsThatWereAskedFor) {
   const auto f = [](const Variable<float>& x) {
     const auto rows = static_cast<std::ptrdiff_t>(x.shape(0));

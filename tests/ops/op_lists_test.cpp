@@ -117,7 +117,7 @@ TEST(OpListsTest, OpsHaveFormulasOrAReason) {
                    {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "conv1d",
                     "conv2d", "conv_transpose1d", "conv_transpose2d", "fold", "interpolate", "unfold"}},
                   {"a report shows the single ops that it is made of",
-                   {"add_layer_norm", "batch_norm", "cdist", "gated", "gru", "lstm", "rms_norm", "rnn",
+                   {"add_layer_norm", "batch_norm", "cdist", "gated", "group_norm", "gru", "lstm", "rms_norm", "rnn",
                     "rotary", "scaled_dot_product_attention", "self_attention"}},
                   {"its elements are those of x", {"alias", "on_gradient"}},
                   {"it calls a function of the program", {"checkpoint", "implicit_function"}},

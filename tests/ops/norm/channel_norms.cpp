@@ -227,6 +227,8 @@ TEST(ChannelNormsTest, AVarianceThatOverflowsIsNotHidden) {
   const Variable<float> x(Array<float>{{3e38f, 3e38f}, {-3e38f, -3e38f}, {1, 2}});
   for (const float element : batch_norm(x, {}, {}, {}, {}, {.training = true}).value())
     EXPECT_TRUE(std::isnan(element));
+  const Variable<float> y = group_norm(x, 1);
+  for (const std::size_t row : {0, 1, 2}) EXPECT_EQ(std::isnan(y.value()(row, 0)), row < 2) << row;
 }
 
 }  // namespace xgrad_tests::channel_norms_rows
