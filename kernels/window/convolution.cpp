@@ -3,9 +3,11 @@
 #include <vector>
 
 #include "../gemm/gemm.hpp"
+#include "../gemm/pack.hpp"
 #include "../lanes.hpp"
 #include "../pointwise/binary.hpp"
 #include "../rows/reduce.hpp"
+#include "direct_convolution.hpp"
 
 namespace xgrad::kernels {
 namespace {
@@ -105,12 +107,7 @@ XGRAD_KERNEL(void, direct_images, (const ConvolutionSizes& sizes, const T* maps,
   std::fill_n(images, sizes.in * sizes.windows.image_size(), T(0));
   for_each_product(sizes, maps, images, weight,
                    [=](const T* map, T* image, const T* factor, std::size_t n) XGRAD_INLINE_LAMBDA {
-                     if (stride == 1) {
-                       XGRAD_INDEPENDENT
-                       for (std::size_t i = 0; i < n; ++i) image[i] += *factor * map[i];
-                     } else {
-                       for (std::size_t i = 0; i < n; ++i) image[i * stride] += *factor * map[i];
-                     }
+                     for (std::size_t i = 0; i < n; ++i) image[i * stride] += *factor * map[i];
                    });
 }
 
@@ -139,14 +136,50 @@ void for_each_item(const ColumnBlocks& blocks, const Compute& compute) {
                   });
 }
 
-/// Into how many parts the sum over images and blocks is divided for a weight's gradient, by sizes alone: as
-/// many as there is work for, and memory of a few weights.
-std::size_t weight_parts(const ColumnBlocks& blocks) {
-  constexpr std::size_t most_parts = 16, most_numbers = std::size_t{1} << 19;
-  const std::size_t weight = std::max<std::size_t>(1, blocks.sizes.out * blocks.rows * blocks.sizes.groups);
-  const std::size_t items = blocks.sizes.batch * blocks.count;
-  const std::size_t of_work = items * blocks.cost() / piece_work;
-  return std::clamp<std::size_t>(std::min({items, of_work, most_numbers / weight}), 1, most_parts);
+/// How the sum over images and blocks is divided for a weight's gradient.
+struct WeightParts {
+  /// By sizes alone: as many parts as there is work for, and memory of a few weights.
+  WeightParts(const ColumnBlocks& columns, std::size_t blocks, std::size_t size)
+      : items(columns.sizes.batch * blocks), size(columns.sizes.groups * size) {
+    constexpr std::size_t most_parts = 16, most_numbers = std::size_t{1} << 19;
+    const std::size_t of_work = columns.sizes.batch * columns.count * columns.cost() / piece_work;
+    count = std::clamp<std::size_t>(
+        std::min({items, of_work, most_numbers / std::max<std::size_t>(1, this->size)}), 1, most_parts);
+  }
+
+  /// Calls add(item, group, sum) for the items of each part and each group: `sums` (parts, groups, ...).
+  template <typename T, typename Add>
+  void for_each(const ColumnBlocks& columns, T* sums, const Add& add) const {
+    const std::size_t groups = columns.sizes.groups;
+    fill(T(0), sums, count * size);
+    const std::size_t cost = ceil_div(columns.sizes.batch * columns.count, count) * columns.cost();
+    parallel_pieces(count * groups, cost, [&](std::size_t begin, std::size_t end) {
+      for (; begin < end; ++begin) {
+        const std::size_t part = begin / groups, group = begin % groups;
+        for (std::size_t i = part * items / count; i < (part + 1) * items / count; ++i)
+          add(i, group, sums + part * size + group * (size / groups));
+      }
+    });
+  }
+
+  std::size_t items, size, count;
+};
+
+/// Whether a weight's gradient is summed without columns, in vectors of outputs.
+bool is_summed_directly(const ColumnBlocks& columns, const WindowPlanes& planes) {
+  constexpr std::size_t least_outputs = 4;
+  return !columns.identity && planes.fits() && columns.sizes.out >= least_outputs &&
+         !is_direct(columns.sizes);
+}
+
+/// The axis on which the image has the windows of the maps, for stride 1; there is none with more zeros
+/// around the image than windows reach.
+bool has_turned(const WindowAxis& axis) {
+  return axis.stride == 1 && axis.padding <= (axis.kernel - 1) * axis.dilation;
+}
+WindowAxis turned(const WindowAxis& axis) {
+  return {axis.count,   axis.length, axis.kernel, 1, (axis.kernel - 1) * axis.dilation - axis.padding,
+          axis.dilation};
 }
 
 }  // namespace
@@ -154,6 +187,11 @@ std::size_t weight_parts(const ColumnBlocks& blocks) {
 template <typename T>
 void convolution(const ConvolutionSizes& sizes, const T* images, const T* weight, T* maps) {
   const ColumnBlocks blocks(sizes);
+  if (const WindowPlanes planes(sizes.windows, sizes.in); !blocks.identity && planes.fits()) {
+    return direct_convolution<T>(sizes, planes, images,
+                                 {weight, sizes.out * blocks.rows, blocks.rows, sizes.windows.size(), false},
+                                 maps);
+  }
   parallel_pieces(
       sizes.batch * sizes.groups * blocks.count, blocks.cost(), [&](std::size_t begin, std::size_t end) {
         for (; begin < end; ++begin) {
@@ -167,6 +205,18 @@ void convolution(const ConvolutionSizes& sizes, const T* images, const T* weight
 template <typename T>
 void transposed_convolution(const ConvolutionSizes& sizes, const T* maps, const T* weight, T* images) {
   const ColumnBlocks blocks(sizes);
+  if (!blocks.identity && has_turned(sizes.windows.rows) && has_turned(sizes.windows.cols)) {
+    const ConvolutionSizes other{sizes.batch,
+                                 sizes.groups,
+                                 sizes.out,
+                                 sizes.in,
+                                 {turned(sizes.windows.rows), turned(sizes.windows.cols)}};
+    if (const WindowPlanes planes(other.windows, other.in); planes.fits()) {
+      return direct_convolution<T>(other, planes, maps,
+                                   {weight, sizes.out * blocks.rows, sizes.windows.size(), blocks.rows, true},
+                                   images);
+    }
+  }
   if (is_direct(sizes)) {
     return for_each_item(blocks, [&](std::size_t item) {
       direct_images(sizes, blocks.map(maps, item, 0).data, blocks.filters(weight, item).data,
@@ -187,42 +237,56 @@ void transposed_convolution(const ConvolutionSizes& sizes, const T* maps, const 
   });
 }
 
+template <typename T>
 std::size_t convolution_weight_scratch(const ConvolutionSizes& sizes) {
   const ColumnBlocks blocks(sizes);
-  const std::size_t parts = weight_parts(blocks);
-  return parts == 1 ? 0 : parts * sizes.groups * sizes.out * blocks.rows;
+  const WindowPlanes planes(sizes.windows, sizes.in);
+  if (is_summed_directly(blocks, planes)) {
+    const WeightParts parts(blocks, planes.blocks(), DirectWeightSums::of<T>(sizes).size());
+    return (parts.count + 1) * parts.size;
+  }
+  const WeightParts parts(blocks, blocks.count, sizes.out * blocks.rows);
+  return parts.count == 1 ? 0 : parts.count * parts.size;
 }
 
 template <typename T>
 void convolution_weight(const ConvolutionSizes& sizes, const T* images, const T* maps, T* weight,
                         T* scratch) {
   const ColumnBlocks blocks(sizes);
-  const std::size_t parts = weight_parts(blocks), items = sizes.batch * blocks.count;
-  const std::size_t weight_size = sizes.groups * sizes.out * blocks.rows;
-  T* const sums = parts == 1 ? weight : scratch;
-  fill(T(0), sums, parts * weight_size);
-  const auto compute = [&](std::size_t part, std::size_t group) {
-    const Matrix<T> sum = blocks.filters(sums + part * weight_size, group);
-    for (std::size_t i = part * items / parts; i < (part + 1) * items / parts; ++i) {
-      const std::size_t item = i / blocks.count * sizes.groups + group, block = i % blocks.count;
-      if (is_direct(sizes)) {
-        if (block == 0)
-          direct_weight(sizes, blocks.image(images, item), blocks.map(maps, item, 0).data, sum.data);
-        continue;
-      }
-      gemm<T>(1, blocks.map(maps, item, block),
-              columns_of(blocks, blocks.image(images, item), block).transpose(), 1, sum);
+  const std::size_t groups = sizes.groups;
+  if (const WindowPlanes planes(sizes.windows, sizes.in); is_summed_directly(blocks, planes)) {
+    const auto sums = DirectWeightSums::of<T>(sizes);
+    const WeightParts parts(blocks, planes.blocks(), sums.size());
+    parts.for_each(blocks, scratch, [&](std::size_t i, std::size_t group, T* sum) {
+      const std::size_t item = i / planes.blocks() * groups + group;
+      add_direct_weight<T>(sizes, planes, i % planes.blocks(), blocks.image(images, item),
+                           blocks.map(maps, item, 0).data, sum);
+    });
+    T* const total = scratch + parts.count * parts.size;
+    sum_middle(scratch, 1, parts.count, parts.size, total);
+    for (std::size_t group = 0; group < groups; ++group) {
+      const Matrix<const T> of_group(total + group * sums.size(), blocks.rows, sizes.out, sums.cols);
+      pack<T>(of_group.transpose(), blocks.filters(weight, group).data);
     }
-  };
-  parallel_pieces(parts * sizes.groups, ceil_div(items, parts) * blocks.cost(),
-                  [&](std::size_t begin, std::size_t end) {
-                    for (; begin < end; ++begin) compute(begin / sizes.groups, begin % sizes.groups);
-                  });
-  if (parts > 1) sum_middle(scratch, 1, parts, weight_size, weight);
+    return;
+  }
+  const WeightParts parts(blocks, blocks.count, sizes.out * blocks.rows);
+  parts.for_each(blocks, parts.count == 1 ? weight : scratch, [&](std::size_t i, std::size_t group, T* sum) {
+    const std::size_t item = i / blocks.count * groups + group, block = i % blocks.count;
+    if (is_direct(sizes)) {
+      if (block == 0) direct_weight(sizes, blocks.image(images, item), blocks.map(maps, item, 0).data, sum);
+      return;
+    }
+    gemm<T>(1, blocks.map(maps, item, block),
+            columns_of(blocks, blocks.image(images, item), block).transpose(), 1,
+            {sum, sizes.out, blocks.rows});
+  });
+  if (parts.count > 1) sum_middle(scratch, 1, parts.count, parts.size, weight);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                             \
   template void convolution(const ConvolutionSizes&, const T*, const T*, T*);            \
+  template std::size_t convolution_weight_scratch<T>(const ConvolutionSizes&);           \
   template void transposed_convolution(const ConvolutionSizes&, const T*, const T*, T*); \
   template void convolution_weight(const ConvolutionSizes&, const T*, const T*, T*, T*);
 

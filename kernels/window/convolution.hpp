@@ -22,6 +22,7 @@ template <typename T>
 void transposed_convolution(const ConvolutionSizes& sizes, const T* maps, const T* weight, T* images);
 
 /// Elements of scratch memory that convolution_weight needs.
+template <typename T>
 std::size_t convolution_weight_scratch(const ConvolutionSizes& sizes);
 
 /// The same for weight: its gradient if that of the maps is `maps`.

@@ -55,7 +55,7 @@ Variable<T> convolved(O& op, const ConvolutionCall& call, const Variable<T>& x, 
 template <class T>
 Variable<T> to_weight(const ConvolutionCall& call, const Variable<T>& images, const Variable<T>& maps) {
   Variable<T> y = detail::empty<T>(call.weight);
-  Variable<T> scratch = detail::empty<T>(Shape{kernels::convolution_weight_scratch(call.sizes)});
+  Variable<T> scratch = detail::empty<T>(Shape{kernels::convolution_weight_scratch<T>(call.sizes)});
   kernels::convolution_weight<T>(call.sizes, detail::data(images), detail::data(maps), detail::data(y),
                                  detail::data(scratch));
   return record<T>(
@@ -132,13 +132,6 @@ void check_bias(const char* op, const Variable<T>& bias, std::size_t channels, c
 /// What a window spans beyond its first element.
 std::size_t reach(std::size_t kernel, std::size_t dilation) { return (kernel - 1) * dilation; }
 
-/// Its windows are counted. `padding` are zeros at the start and at both ends together.
-WindowAxis convolved_axis(std::size_t length, std::size_t kernel, std::size_t stride, std::size_t padding,
-                          std::size_t both, std::size_t dilation) {
-  const std::size_t padded = length + both, span = reach(kernel, dilation);
-  return {length, padded > span ? (padded - span - 1) / stride + 1 : 0, kernel, stride, padding, dilation};
-}
-
 template <class T, class O>
 Variable<T> convolution(O& op, std::size_t axes, const Variable<T>& x, const Variable<T>& weight,
                         const Variable<T>& bias, const ConvOptions& options) {
@@ -162,8 +155,8 @@ Variable<T> convolution(O& op, std::size_t axes, const Variable<T>& x, const Var
     padding = {both.rows / 2, both.cols / 2};
   }
   const kernels::Windows windows{
-      convolved_axis(of_x.rows, kernel.rows, stride.rows, padding.rows, both.rows, dilation.rows),
-      convolved_axis(of_x.cols, kernel.cols, stride.cols, padding.cols, both.cols, dilation.cols)};
+      detail::window_axis(of_x.rows, kernel.rows, stride.rows, padding.rows, both.rows, dilation.rows),
+      detail::window_axis(of_x.cols, kernel.cols, stride.cols, padding.cols, both.cols, dilation.cols)};
   if (windows.count() == 0) {
     detail::fail<ShapeError>(name, ": the kernel must not be longer than x with its padding, got x ",
                              x.shape(), ", weight ", weight.shape(), " and dilation ",

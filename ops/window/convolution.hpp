@@ -6,8 +6,8 @@
 #include "../../graph/variable.hpp"
 
 // Convolutions along the last axes: of x (N, C, L) or (C, L), and of x (N, C, H, W) or (C, H, W). Options
-// with one number for each axis take one for all, too. Columns of windows are multiplied in blocks, so that
-// they need little memory. Errors: ShapeError for shapes that do not fit, ValueError for options out of
+// with one number for each axis take one for all, too. The windows of a block of rows are read at once, so
+// that they need little memory. Errors: ShapeError for shapes that do not fit, ValueError for options out of
 // range.
 
 namespace xgrad {

@@ -171,6 +171,7 @@ Op conv1d_op() {
       conv_case({.x = {1, 2, 9}, .weight = {2, 1, 2}, .dilation = {1, 3}, .groups = 2}),
       conv_case({.x = {2, 2, 5}, .weight = {3, 2, 4}, .dilation = {1, 2}}, true),
       conv_case({{2, 3, 5}, {4, 3, 1}}),
+      conv_case({.x = {1, 2, 3}, .weight = {3, 2, 3}, .padding = {0, 1 << 20}, .dilation = {1, 1 << 20}}),
       conv_case({{0, 3, 5}, {4, 3, 2}})};
   op.large = {conv_case({.x = {5, 16, 4001}, .weight = {12, 8, 5}, .padding = {0, 2}, .groups = 2}),
               conv_case({{2, 8, 20001}, {8, 8, 1}}),
@@ -212,11 +213,18 @@ Op conv2d_op() {
                          .dilation = {1, 2},
                          .groups = 2}),
               conv_case({.x = {1, 2, 4, 5}, .weight = {2, 2, 2, 3}, .dilation = {2, 1}}, true),
+              conv_case({.x = {2, 3, 8, 10},
+                         .weight = {11, 3, 3, 3},
+                         .stride = {3, 2},
+                         .padding = {2, 1},
+                         .dilation = {2, 1}}),
+              conv_case({.x = {1, 2, 3, 4}, .weight = {7, 2, 2, 2}, .padding = {3, 2}}),
               conv_case({{2, 3, 2, 2}, {2, 3, 1, 1}}),
               conv_case({{0, 2, 3, 3}, {2, 2, 2, 2}})};
   op.large = {conv_case({.x = {3, 8, 61, 47}, .weight = {10, 8, 3, 3}, .padding = {1, 1}}),
               conv_case({.x = {2, 40, 53, 41}, .weight = {40, 1, 3, 3}, .stride = {2, 1}, .groups = 40}),
-              conv_case({{1, 64, 11, 300}, {3, 64, 2, 2}})};
+              conv_case({{1, 64, 11, 300}, {3, 64, 2, 2}}),
+              conv_case({.x = {1, 24, 40, 700}, .weight = {8, 12, 2, 2}, .padding = {1, 0}, .groups = 2})};
   op.errors = {
       error<ShapeError>(
           "conv2d: x must have the axes (channels, rows, cols) or (batch, channels, rows, cols), got "
