@@ -127,8 +127,23 @@ void large_gemm(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T b
                });
 }
 
-#define XGRAD_INSTANTIATE(T) \
-  template void large_gemm(T, const Matrix<const T>&, const Matrix<const T>&, T, const Matrix<T>&);
+bool reads_tiles(std::size_t, std::size_t, std::size_t) { return false; }
+
+/// The whole is one tile.
+template <typename T>
+void pack_tiles(const Matrix<const T>& b, T* tiles) {
+  pack<T>(b, tiles);
+}
+
+template <typename T>
+void gemm_of_tiles(const Matrix<const T>& a, const T* tiles, T beta, const Matrix<T>& c) {
+  large_gemm<T>(1, a, {tiles, a.cols, c.cols}, beta, c);
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                        \
+  template void large_gemm(T, const Matrix<const T>&, const Matrix<const T>&, T, const Matrix<T>&); \
+  template void pack_tiles(const Matrix<const T>&, T*);                                             \
+  template void gemm_of_tiles(const Matrix<const T>&, const T*, T, const Matrix<T>&);
 
 XGRAD_INSTANTIATE(float)
 XGRAD_INSTANTIATE(double)

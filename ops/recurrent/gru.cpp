@@ -1,6 +1,4 @@
 #include "../../graph/fused.hpp"
-#include "../../kernels/gemm/gemm.hpp"
-#include "../../kernels/gemm/linear.hpp"
 #include "../../kernels/recurrent/gates.hpp"
 #include "../detail/kernel_grads.hpp"
 #include "../pointwise/arithmetic.hpp"
@@ -20,11 +18,13 @@ std::array<Variable<T>, 2> gru_pass(const Variable<T>& x, const Variable<T>& h0,
   const std::size_t size = weight_hh.shape()[1], sums = 3 * size;
   V gates = detail::input_products(ops::gru.name, x, weights, V()), h = detail::fresh_state(h0, *pass, size),
     y = detail::empty<T>({pass->rows, size}), candidates = detail::empty<T>({pass->rows, size}),
-    recurrent = detail::empty<T>({pass->sequences, sums}), copy;
-  const kernels::Matrix<const T> weight = detail::weight_of_steps(weight_hh, *pass, copy);
+    recurrent = detail::empty<T>({pass->sequences, sums});
+  const detail::StepWeight<T> weight(detail::matrix_of(weight_hh).transpose(), *pass);
   for (const detail::Pass::Step& step : pass->steps) {
-    kernels::linear_rows<T>({detail::data(std::as_const(h)), step.count, size}, weight,
-                            bias_hh.defined() ? detail::data(bias_hh) : nullptr, detail::data(recurrent));
+    for (std::size_t i = 0; bias_hh.defined() && i < step.count; ++i)
+      std::copy_n(detail::data(bias_hh), sums, detail::data(recurrent) + i * sums);
+    weight.multiply({detail::data(std::as_const(h)), step.count, size}, bias_hh.defined() ? T(1) : T(0),
+                    {detail::data(recurrent), step.count, sums});
     kernels::gru_step<T>(detail::data(gates) + step.row * sums, detail::data(recurrent),
                          detail::data(candidates) + step.row * size, detail::data(h),
                          detail::data(y) + step.row * size, step.count, size);
@@ -52,6 +52,7 @@ std::array<Variable<T>, 2> gru_pass(const Variable<T>& x, const Variable<T>& h0,
         const V before = detail::states_before(*pass, h0, y);
         V dh = detail::fresh_state(dys[1], *pass, size), dinputs = detail::empty<T>(gates.shape()),
           dstates = detail::empty<T>(gates.shape());
+        const detail::StepWeight<T> weight(detail::matrix_of(weight_hh), *pass);
         for (auto step = pass->steps.rbegin(); step != pass->steps.rend(); ++step) {
           const std::size_t row = step->row;
           const kernels::Matrix<T> of_states = detail::rows_of(*step, detail::data(dstates), sums);
@@ -59,14 +60,11 @@ std::array<Variable<T>, 2> gru_pass(const Variable<T>& x, const Variable<T>& h0,
           kernels::gru_step_grad<T>(detail::data(gates) + row * sums, detail::data(candidates) + row * size,
                                     detail::data(before) + row * size, detail::data(dh),
                                     detail::data(dinputs) + row * sums, of_states.data, step->count, size);
-          kernels::gemm<T>(1, of_states, {detail::data(weight_hh), sums, size}, 1,
-                           {detail::data(dh), step->count, size});
+          weight.multiply(of_states, 1, {detail::data(dh), step->count, size});
         }
         if (dh0.defined()) dh0 = std::move(dh);
         detail::product_grads<T>(dinputs, dstates, x, before, weight_ih, weight_hh,
-                                 {detail::data_if_needed(dx), detail::data_if_needed(dweight_ih),
-                                  detail::data_if_needed(dweight_hh), detail::data_if_needed(dbias_ih),
-                                  detail::data_if_needed(dbias_hh)});
+                                 {dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh});
         return grads;
       });
 }

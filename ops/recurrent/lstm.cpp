@@ -21,19 +21,18 @@ std::array<Variable<T>, 3> lstm_pass(const Variable<T>& x, const std::array<Vari
   const bool projects = weight_hr.defined();
   V gates = detail::input_products(ops::lstm.name, x, weights, weights.bias_hh),
     h = detail::fresh_state(h0, *pass, out), c = detail::fresh_state(c0, *pass, size),
-    y = detail::empty<T>({pass->rows, out}), cells = detail::empty<T>({pass->rows, size}), shown, copy;
-  const kernels::Matrix<const T> weight = detail::weight_of_steps(weight_hh, *pass, copy);
+    y = detail::empty<T>({pass->rows, out}), cells = detail::empty<T>({pass->rows, size}), shown;
+  const detail::StepWeight<T> weight(detail::matrix_of(weight_hh).transpose(), *pass);
   if (projects) shown = detail::empty<T>({pass->rows, size});
   for (const detail::Pass::Step& step : pass->steps) {
     const kernels::Matrix<T> of_step = detail::rows_of(step, detail::data(gates), sums),
                              of_y = detail::rows_of(step, detail::data(y), out),
                              of_shown = projects ? detail::rows_of(step, detail::data(shown), size) : of_y;
-    kernels::gemm<T>(1, {detail::data(std::as_const(h)), step.count, out}, weight.transpose(), 1, of_step);
+    weight.multiply({detail::data(std::as_const(h)), step.count, out}, 1, of_step);
     kernels::lstm_step(of_step.data, detail::data(c), detail::data(cells) + step.row * size, of_shown.data,
                        step.count, size);
     if (projects) {
-      kernels::gemm<T>(1, of_shown, kernels::Matrix<const T>(detail::data(weight_hr), out, size).transpose(),
-                       0, of_y);
+      kernels::gemm<T>(1, of_shown, detail::matrix_of(weight_hr).transpose(), 0, of_y);
     }
     std::copy_n(of_y.data, step.count * out, detail::data(h));
   }
@@ -65,6 +64,7 @@ std::array<Variable<T>, 3> lstm_pass(const Variable<T>& x, const std::array<Vari
           dprojected = detail::empty<T>(y.shape());
           dshown = detail::empty<T>({pass->sequences, size});
         }
+        const detail::StepWeight<T> weight(detail::matrix_of(weight_hh), *pass);
         for (auto step = pass->steps.rbegin(); step != pass->steps.rend(); ++step) {
           const std::size_t row = step->row, count = step->count;
           const kernels::Matrix<T> of_step = detail::rows_of(*step, detail::data(dsums), sums),
@@ -73,26 +73,21 @@ std::array<Variable<T>, 3> lstm_pass(const Variable<T>& x, const std::array<Vari
           const T* of_shown = of_h.data;
           if (weight_hr.defined()) {
             std::copy_n(of_h.data, count * out, detail::data(dprojected) + row * out);
-            kernels::gemm<T>(1, of_h, {detail::data(weight_hr), out, size}, 0,
-                             {detail::data(dshown), count, size});
+            kernels::gemm<T>(1, of_h, detail::matrix_of(weight_hr), 0, {detail::data(dshown), count, size});
             of_shown = detail::data(dshown);
           }
           kernels::lstm_step_grad<T>(
               of_shown, detail::data(gates) + row * sums, detail::data(cells) + row * size,
               detail::data(cells_before) + row * size, detail::data(dc), of_step.data, count, size);
-          kernels::gemm<T>(1, of_step, {detail::data(weight_hh), sums, out}, 0, of_h);
+          weight.multiply(of_step, 0, of_h);
         }
         if (dh0.defined()) dh0 = std::move(dh);
         if (dc0.defined()) dc0 = std::move(dc);
         detail::product_grads<T>(dsums, dsums, x, detail::states_before(*pass, h0, y), weight_ih, weight_hh,
-                                 {detail::data_if_needed(dx), detail::data_if_needed(dweight_ih),
-                                  detail::data_if_needed(dweight_hh), detail::data_if_needed(dbias_ih),
-                                  detail::data_if_needed(dbias_hh)});
+                                 {dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh});
         if (dweight_hr.defined()) {
-          kernels::gemm<T>(
-              1,
-              kernels::Matrix<const T>(detail::data(std::as_const(dprojected)), pass->rows, out).transpose(),
-              {detail::data(shown), pass->rows, size}, 0, {detail::data(dweight_hr), out, size});
+          kernels::gemm<T>(1, detail::matrix_of(dprojected).transpose(), detail::matrix_of(shown), 0,
+                           {detail::data(dweight_hr), out, size});
         }
         return grads;
       });

@@ -1,5 +1,4 @@
 #include "../../graph/fused.hpp"
-#include "../../kernels/gemm/gemm.hpp"
 #include "../../kernels/recurrent/gates.hpp"
 #include "../detail/entry_of.hpp"
 #include "../detail/kernel_grads.hpp"
@@ -35,11 +34,11 @@ std::array<Variable<T>, 2> rnn_pass(const Variable<T>& x, const Variable<T>& h0,
   const V& weight_hh = weights.weight_hh;
   const std::size_t size = weight_hh.shape()[0];
   V y = detail::input_products(ops::rnn.name, x, weights, weights.bias_hh),
-    h = detail::fresh_state(h0, *pass, size), copy;
-  const kernels::Matrix<const T> weight = detail::weight_of_steps(weight_hh, *pass, copy);
+    h = detail::fresh_state(h0, *pass, size);
+  const detail::StepWeight<T> weight(detail::matrix_of(weight_hh).transpose(), *pass);
   for (const detail::Pass::Step& step : pass->steps) {
     const kernels::Matrix<T> sums = detail::rows_of(step, detail::data(y), size);
-    kernels::gemm<T>(1, {detail::data(std::as_const(h)), step.count, size}, weight.transpose(), 1, sums);
+    weight.multiply({detail::data(std::as_const(h)), step.count, size}, 1, sums);
     f.step(sums.data, detail::data(h), step.count, size);
   }
   return fused_many<T, 2>(
@@ -59,18 +58,16 @@ std::array<Variable<T>, 2> rnn_pass(const Variable<T>& x, const Variable<T>& h0,
         auto grads = detail::empty_grads<T, 6>(needs);
         auto& [dx, dh0, dweight_ih, dweight_hh, dbias_ih, dbias_hh] = grads;
         V dh = detail::fresh_state(dys[1], *pass, size), dsums = detail::empty<T>(y.shape());
+        const detail::StepWeight<T> weight(detail::matrix_of(weight_hh), *pass);
         for (auto step = pass->steps.rbegin(); step != pass->steps.rend(); ++step) {
           const kernels::Matrix<T> of_step = detail::rows_of(*step, detail::data(dsums), size);
           detail::add_step_gradient(dys[0], *step, size, detail::data(dh));
           f.step_grad(detail::data(dh), detail::data(y) + step->row * size, of_step.data, step->count, size);
-          kernels::gemm<T>(1, of_step, {detail::data(weight_hh), size, size}, 0,
-                           {detail::data(dh), step->count, size});
+          weight.multiply(of_step, 0, {detail::data(dh), step->count, size});
         }
         if (dh0.defined()) dh0 = std::move(dh);
         detail::product_grads<T>(dsums, dsums, x, detail::states_before(*pass, h0, y), weight_ih, weight_hh,
-                                 {detail::data_if_needed(dx), detail::data_if_needed(dweight_ih),
-                                  detail::data_if_needed(dweight_hh), detail::data_if_needed(dbias_ih),
-                                  detail::data_if_needed(dbias_hh)});
+                                 {dx, dweight_ih, dweight_hh, dbias_ih, dbias_hh});
         return grads;
       });
 }

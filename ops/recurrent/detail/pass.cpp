@@ -1,8 +1,8 @@
 #include "pass.hpp"
 
 #include "../../../kernels/gemm/linear.hpp"
-#include "../../../kernels/gemm/pack.hpp"
 #include "../../../kernels/pointwise/binary.hpp"
+#include "../../detail/kernel_grads.hpp"
 
 namespace xgrad::detail {
 
@@ -47,16 +47,10 @@ Variable<T> input_products(const char* op, const Variable<T>& x, const Recurrent
 }
 
 template <class T>
-kernels::Matrix<const T> weight_of_steps(const Variable<T>& weight, const Pass& pass, Variable<T>& copy) {
-  const std::size_t sums = weight.shape()[0], out = weight.shape()[1];
-  const kernels::Matrix<const T> matrix(data(weight), sums, out);
-  // one row is multiplied without packing; few rows of a matrix beyond the second-level cache, too
-  constexpr std::size_t cached = std::size_t{1} << 19, some_rows = 16;
-  const bool packs = pass.sequences >= some_rows || (pass.sequences > 1 && weight.size() <= cached);
-  if (!packs || pass.steps.size() == 1) return matrix;
-  copy = empty<T>({out, sums});
-  kernels::pack<T>(matrix.transpose(), data(copy));
-  return kernels::Matrix<const T>(data(std::as_const(copy)), out, sums).transpose();
+StepWeight<T>::StepWeight(const kernels::Matrix<const T>& b, const Pass& pass) : factor_(b, pass.sequences) {
+  if (pass.steps.size() == 1 || !factor_.pays_to_pack()) return;
+  packed_ = empty<T>({b.rows, b.cols});
+  factor_.pack(data(packed_));
 }
 
 template <class T>
@@ -85,26 +79,27 @@ template <class T>
 void product_grads(const Variable<T>& dinputs, const Variable<T>& dstates, const Variable<T>& x,
                    const Variable<T>& before, const Variable<T>& weight_ih, const Variable<T>& weight_hh,
                    const PassGrads<T>& grads) {
-  const auto matrix = [](const Variable<T>& v) {
-    return kernels::Matrix<const T>(data(v), v.shape()[0], v.shape()[1]);
-  };
-  kernels::linear_grad_rows<T>(
-      matrix(dinputs), matrix(x), matrix(weight_ih),
-      {.dx = grads.dx, .adds_dx = false, .dweight = grads.dweight_ih, .dbias = grads.dbias_ih});
-  kernels::linear_grad_rows<T>(
-      matrix(dstates), matrix(before), matrix(weight_hh),
-      {.dx = nullptr, .adds_dx = false, .dweight = grads.dweight_hh, .dbias = grads.dbias_hh});
+  kernels::linear_grad_rows<T>(matrix_of(dinputs), matrix_of(x), matrix_of(weight_ih),
+                               {.dx = data_if_needed(grads.dx),
+                                .adds_dx = false,
+                                .dweight = data_if_needed(grads.dweight_ih),
+                                .dbias = data_if_needed(grads.dbias_ih)});
+  kernels::linear_grad_rows<T>(matrix_of(dstates), matrix_of(before), matrix_of(weight_hh),
+                               {.dx = nullptr,
+                                .adds_dx = false,
+                                .dweight = data_if_needed(grads.dweight_hh),
+                                .dbias = data_if_needed(grads.dbias_hh)});
 }
 
-#define XGRAD_INSTANTIATE(T)                                                                        \
-  template Variable<T> fresh_state(const Variable<T>&, const Pass&, std::size_t);                   \
-  template Variable<T> input_products(const char*, const Variable<T>&, const RecurrentWeights<T>&,  \
-                                      const Variable<T>&);                                          \
-  template kernels::Matrix<const T> weight_of_steps(const Variable<T>&, const Pass&, Variable<T>&); \
-  template Variable<T> states_before(const Pass&, const Variable<T>&, const Variable<T>&);          \
-  template void add_step_gradient(const Variable<T>&, const Pass::Step&, std::size_t, T*);          \
-  template void product_grads(const Variable<T>&, const Variable<T>&, const Variable<T>&,           \
-                              const Variable<T>&, const Variable<T>&, const Variable<T>&,           \
+#define XGRAD_INSTANTIATE(T)                                                                       \
+  template Variable<T> fresh_state(const Variable<T>&, const Pass&, std::size_t);                  \
+  template Variable<T> input_products(const char*, const Variable<T>&, const RecurrentWeights<T>&, \
+                                      const Variable<T>&);                                         \
+  template class StepWeight<T>;                                                                    \
+  template Variable<T> states_before(const Pass&, const Variable<T>&, const Variable<T>&);         \
+  template void add_step_gradient(const Variable<T>&, const Pass::Step&, std::size_t, T*);         \
+  template void product_grads(const Variable<T>&, const Variable<T>&, const Variable<T>&,          \
+                              const Variable<T>&, const Variable<T>&, const Variable<T>&,          \
                               const PassGrads<T>&);
 
 XGRAD_INSTANTIATE(float)

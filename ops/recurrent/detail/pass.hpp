@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../../base/creation.hpp"
+#include "../../../kernels/gemm/repeated_factor.hpp"
 #include "../../../kernels/matrix.hpp"
 #include "../../index/indexing.hpp"
 #include "../../shape/shapes.hpp"
@@ -43,10 +44,26 @@ template <class T>
 Variable<T> input_products(const char* op, const Variable<T>& x, const RecurrentWeights<T>& weights,
                            const Variable<T>& bias);
 
-/// weight (sums, out), whose transpose the states of every step are multiplied by. Its elements are in `copy`
-/// in the order of the transpose where those products are faster: a product packs a transposed matrix anew.
 template <class T>
-kernels::Matrix<const T> weight_of_steps(const Variable<T>& weight, const Pass& pass, Variable<T>& copy);
+kernels::Matrix<const T> matrix_of(const Variable<T>& v) {
+  return {data(v), v.shape()[0], v.shape()[1]};
+}
+
+/// A weight b that the states of every step are multiplied by, in the order in which products read it.
+template <class T>
+class StepWeight {
+ public:
+  StepWeight(const kernels::Matrix<const T>& b, const Pass& pass);
+
+  /// c = a b + beta c.
+  void multiply(const kernels::Matrix<const T>& a, T beta, const kernels::Matrix<T>& c) const {
+    factor_.multiply(a, beta, c);
+  }
+
+ private:
+  kernels::RepeatedFactor<T> factor_;
+  Variable<T> packed_;
+};
 
 /// The rows of a step in an array (rows, width).
 template <class T>
@@ -62,10 +79,10 @@ Variable<T> states_before(const Pass& pass, const Variable<T>& initial, const Va
 template <class T>
 void add_step_gradient(const Variable<T>& dy, const Pass::Step& step, std::size_t width, T* dstate);
 
-/// Where the gradients of a pass go, each of which may be null.
+/// The gradients of a pass, those that are needed.
 template <class T>
 struct PassGrads {
-  T *dx, *dweight_ih, *dweight_hh, *dbias_ih, *dbias_hh;
+  Variable<T>&dx, &dweight_ih, &dweight_hh, &dbias_ih, &dbias_hh;
 };
 
 /// The gradients of all steps' products, from those of the inputs' and the states' products.
