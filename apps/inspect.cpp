@@ -189,17 +189,26 @@ void print_values(const char* what, const std::vector<xgrad::onnx::ValueDescript
 }
 
 void inspect_onnx(const std::string& path) {
-  const xgrad::onnx::Graph<float> graph(path);
-  print_values("input", graph.inputs());
-  print_values("output", graph.outputs());
+  const xgrad::onnx::Description file = xgrad::onnx::describe(path);
+  print_values("input", file.inputs);
+  print_values("output", file.outputs);
   std::vector<std::vector<std::string>> rows{{"operator", "count"}};
-  for (const auto& [name, count] : graph.operators()) rows.push_back({name, std::to_string(count)});
+  for (const auto& [name, count] : file.operators) rows.push_back({escaped(name), std::to_string(count)});
   print_table(rows, 1);
   std::puts("");
-  std::vector<TensorView> parameters;
-  for (const auto& [name, parameter] : graph.named_parameters())
-    parameters.push_back(xgrad::view_of(name, parameter.value()));
-  print(parameters, {});
+  try {
+    const xgrad::onnx::Graph<float> graph(path);
+    std::vector<TensorView> parameters;
+    for (const auto& [name, parameter] : graph.named_parameters())
+      parameters.push_back(xgrad::view_of(name, parameter.value()));
+    print(parameters, {});
+  } catch (const xgrad::FileError& error) {
+    rows = {{"tensor", "type", "shape"}};
+    for (const auto& tensor : file.tensors)
+      rows.push_back({escaped(tensor.name), tensor.type, xgrad::to_string(tensor.shape)});
+    print_table(rows, 3);
+    std::printf("\nnot computed by xgrad, %s\n", error.what());
+  }
 }
 
 #endif
@@ -235,8 +244,8 @@ int main(int argc, char** argv) {
   std::string path;
   apps::CommandLine app(
       "Lists the contents of a file: names, types, shapes, the least and the largest number, the number of "
-      "nan, and metadata; inputs, outputs, operators and parameters (all as F32) of an ONNX file. Complex "
-      "numbers and the floats of 4 and 6 bits have no range.");
+      "nan, and metadata; inputs, outputs, operators and parameters (all as F32) of an ONNX file, or its "
+      "tensors if xgrad cannot compute it. Complex numbers and the floats of 4 and 6 bits have no range.");
   app.add_option("file", path, "An .npy, an .npz, an .onnx, a safetensors file, or torch's .bin, .pt or .pth")
       ->required()
       ->path(apps::PathUse::input);

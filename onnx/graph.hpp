@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,6 +25,22 @@ struct ValueDescription {
   std::optional<std::vector<Length>> shape;
 };
 
+/// What an ONNX file holds, also one that xgrad::onnx cannot compute.
+struct Description {
+  struct Tensor {
+    std::string name, type;
+    Shape shape;
+  };
+
+  std::vector<ValueDescription> inputs, outputs;  ///< the type of one that is no tensor is "no tensor"
+  std::map<std::string, std::size_t> operators;   ///< the number of nodes of each, by name
+  std::vector<Tensor> tensors;                    ///< initializers
+  bool has_doubles = false;                       ///< a Graph<float> would round numbers of the file
+};
+
+/// Reads names, types and shapes of a file. Throws FileError for one that violates the format.
+Description describe(const std::string& path);
+
 namespace detail {
 
 struct Model;
@@ -34,15 +51,16 @@ struct Program;
 
 /// The graph of an ONNX file as a module: runs the file's nodes as ops, which are recorded, so that it can be
 /// differentiated and trained. Its parameters are the file's float initializers with at least one axis, by
-/// name; all other constants are fixed.
+/// name; all other constants are fixed. Running statistics of batch norms are buffers.
 ///
-/// Supports operator sets 7 to 20 of ONNX's default domain. Floats of any width become T, integers
-/// std::int64_t. Dropout is the identity.
+/// Supports operator sets 7 to 24 of ONNX's default domain, and some operators of others. Floats of any width
+/// become T, integers std::int64_t. Dropout is the identity unless the file says that it trains; then it
+/// drops elements as long as the graph is in training mode.
 template <class T = float>
 class Graph : public Module<T> {
  public:
   /// Throws FileError: for a file that violates the format, for values that no preceding node computes, and
-  /// for unsupported operators and attributes, all of which it names.
+  /// for unsupported operators, attributes and types, all of which it names, with the first node of each.
   explicit Graph(const std::string& path);
 
   /// Reads the bytes of a file that contains all its weights; `name` replaces its path in errors.

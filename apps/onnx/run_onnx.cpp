@@ -1,5 +1,4 @@
 // Runs an ONNX file on npy files, and prints or saves its outputs
-#include <cstdint>
 #include <iostream>
 #include <optional>
 #include <stdexcept>
@@ -15,32 +14,20 @@
 #include "../common/command_line.hpp"
 #include "../common/program.hpp"
 
-using xgrad::DType, xgrad::Variable;
+using xgrad::Variable;
 using xgrad::onnx::Value, xgrad::onnx::Values;
 
 namespace {
 
-Value<float> load(const std::string& path) {
-  const xgrad::NpyFile file(path);
-  switch (file.tensor().dtype) {
-    case DType::F64:
-    case DType::F32:
-    case DType::F16:
-      return Variable<float>(xgrad::load_npy<float>(path));
-    case DType::BOOL:
-      return xgrad::load_npy<bool>(path);
-    default:
-      return xgrad::load_npy<std::int64_t>(path);
-  }
-}
-
-void print(const std::string& name, const Value<float>& value) {
-  std::cout << name << ' ' << xgrad::to_string(xgrad::onnx::shape_of<float>(value)) << '\n';
+template <class T>
+void print(const std::string& name, const Value<T>& value) {
+  std::cout << name << ' ' << xgrad::to_string(xgrad::onnx::shape_of<T>(value)) << '\n';
   std::visit([](const auto& array) { std::cout << xgrad::to_string(array) << '\n'; }, value);
 }
 
-void save(const Value<float>& value, const std::string& path) {
-  if (const Variable<float>* const floats = std::get_if<Variable<float>>(&value)) {
+template <class T>
+void save(const Value<T>& value, const std::string& path) {
+  if (const Variable<T>* const floats = std::get_if<Variable<T>>(&value)) {
     xgrad::save_npy(floats->value(), path);
   } else if (const xgrad::Ids* const ids = std::get_if<xgrad::Ids>(&value)) {
     xgrad::save_npy(*ids, path);
@@ -53,6 +40,29 @@ void save(const Value<float>& value, const std::string& path) {
 std::pair<std::string, std::string> parts_of(const std::string& text) {
   const std::size_t end = text.find('=');
   return {text.substr(0, end), text.substr(end + 1)};
+}
+
+/// Computes in T, which is double for a file with numbers of double.
+template <class T>
+void run(const std::string& path, const std::vector<std::string>& inputs,
+         const std::vector<std::string>& outputs) {
+  const xgrad::onnx::Graph<T> graph(path);
+  Values<T> given;
+  for (const std::string& input : inputs) {
+    const auto [name, file] = parts_of(input);
+    const xgrad::NpyFile array(file);
+    if (!given.emplace(name, xgrad::onnx::to_value<T>(array.tensor())).second)
+      throw std::runtime_error("there are two files for the input " + name);
+  }
+  const Values<T> results = graph(given);
+  for (const std::string& output : outputs) {
+    const auto [name, file] = parts_of(output);
+    const auto found = results.find(name);
+    if (found == results.end()) throw std::runtime_error("there is no output " + name);
+    save<T>(found->second, file);
+  }
+  if (outputs.empty())
+    for (const auto& [name, value] : results) print<T>(name, value);
 }
 
 }  // namespace
@@ -79,22 +89,11 @@ int main(int argc, char** argv) {
     for (const std::string& output : outputs)
       paths.push_back({"--output", parts_of(output).second, apps::PathUse::output});
     apps::check_paths(paths);
-    const xgrad::onnx::Graph<float> graph(path);
-    Values<float> given;
-    for (const std::string& input : inputs) {
-      const auto [name, file] = parts_of(input);
-      if (!given.emplace(name, load(file)).second)
-        throw std::runtime_error("there are two files for the input " + name);
+    if (xgrad::onnx::describe(path).has_doubles) {
+      run<double>(path, inputs, outputs);
+    } else {
+      run<float>(path, inputs, outputs);
     }
-    const Values<float> results = graph(given);
-    for (const std::string& output : outputs) {
-      const auto [name, file] = parts_of(output);
-      const auto found = results.find(name);
-      if (found == results.end()) throw std::runtime_error("there is no output " + name);
-      save(found->second, file);
-    }
-    if (outputs.empty())
-      for (const auto& [name, value] : results) print(name, value);
     return 0;
   });
 }

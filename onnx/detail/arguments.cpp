@@ -92,6 +92,11 @@ std::optional<std::vector<float>> NodeAttributes::numbers(const char* name) {
   return attribute == nullptr ? std::nullopt : std::optional(attribute->numbers);
 }
 
+std::optional<std::vector<std::string>> NodeAttributes::texts(const char* name) {
+  const Attribute* const attribute = read(name);
+  return attribute == nullptr ? std::nullopt : std::optional(attribute->texts);
+}
+
 const Tensor* NodeAttributes::tensor(const char* name) {
   const Attribute* const attribute = read(name);
   return attribute == nullptr ? nullptr : &checked(*attribute, attribute->tensor, "a tensor");

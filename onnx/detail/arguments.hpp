@@ -26,6 +26,7 @@ class NodeAttributes {
   std::string text(const char* name, const char* otherwise);
   std::optional<std::vector<std::int64_t>> integers(const char* name);
   std::optional<std::vector<float>> numbers(const char* name);
+  std::optional<std::vector<std::string>> texts(const char* name);
   const Tensor* tensor(const char* name);
   bool has(const char* name) const { return find(name) != nullptr; }
 
@@ -60,7 +61,12 @@ template <class T>
 class Arguments {
  public:
   /// A null pointer is an omitted argument; results may have `most` elements.
-  Arguments(std::span<const Value<T>* const> values, std::size_t most) : values_(values), most_(most) {}
+  Arguments(std::span<const Value<T>* const> values, std::size_t most, bool is_training = false)
+      : values_(values), most_(most), is_training_(is_training) {}
+
+  /// Whether the graph, as a module, is in training mode.
+  bool is_training() const { return is_training_; }
+  std::size_t most() const { return most_; }
 
   std::size_t size() const { return values_.size(); }
   bool has(std::size_t i) const { return i < values_.size() && values_[i] != nullptr; }
@@ -92,7 +98,15 @@ class Arguments {
   void check_product(const Shape& a, const Shape& b) const { check_result(product_lengths(a, b)); }
 
   /// Arguments with other values and the same limit.
-  Arguments with(std::span<const Value<T>* const> values) const { return {values, most_}; }
+  Arguments with(std::span<const Value<T>* const> values) const { return {values, most_, is_training_}; }
+
+  /// The one element of an array of integers.
+  std::int64_t integer(std::size_t i) const {
+    const Ids& ids = integers(i);
+    if (ids.size() != 1)
+      xgrad::detail::fail<ShapeError>("input ", i, " must be one integer, got ", ids.shape());
+    return *ids.data();
+  }
 
   /// The elements of a list or of a scalar.
   std::vector<std::int64_t> list(std::size_t i) const {
@@ -115,6 +129,7 @@ class Arguments {
 
   std::span<const Value<T>* const> values_;
   std::size_t most_;
+  bool is_training_;
 };
 
 /// Computes the results of a node.
@@ -126,6 +141,9 @@ struct NodeDescription {
   NodeAttributes& attributes;
   std::int64_t opset;
   std::size_t inputs, outputs;
+  std::span<const std::int64_t> types;  ///< TensorProto.DataType of each input, 0 if unknown
+
+  std::int64_t type(std::size_t input) const { return input < types.size() ? types[input] : 0; }
 };
 
 /// Makes the operator of a node. Throws ValueError for invalid attributes.

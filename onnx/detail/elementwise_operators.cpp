@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "../../graph/record.hpp"
+#include "../../ops/pointwise/activations.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
 #include "../../ops/pointwise/broadcast.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
@@ -13,6 +14,7 @@
 #include "../../ops/pointwise/where.hpp"
 #include "arrays.hpp"
 #include "operators.hpp"
+#include "types.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
@@ -36,6 +38,26 @@ std::int64_t wrapped(std::int64_t a, std::int64_t b, F f) {
 std::int64_t quotient(std::int64_t a, std::int64_t b) {
   if (b == 0) fail<ValueError>("integers must not be divided by 0");
   return b == -1 ? wrapped(0, a, std::minus()) : a / b;
+}
+
+/// An integer as one of a narrower type, as a conversion in C makes it.
+std::int64_t narrowed(std::int64_t x, std::int64_t type) {
+  switch (type) {
+    case data_type::uint8:
+      return static_cast<std::uint8_t>(x);
+    case data_type::int8:
+      return static_cast<std::int8_t>(x);
+    case data_type::uint16:
+      return static_cast<std::uint16_t>(x);
+    case data_type::int16:
+      return static_cast<std::int16_t>(x);
+    case data_type::int32:
+      return static_cast<std::int32_t>(x);
+    case data_type::uint32:
+      return static_cast<std::uint32_t>(x);
+    default:
+      return x;
+  }
 }
 
 /// `floats` of two Variables, or `integers` of the elements of two arrays.
@@ -126,6 +148,140 @@ Operator<T> negative(const NodeDescription&) {
     if (!std::holds_alternative<Ids>(given.value(0))) return {neg(given.floats(0))};
     return {
         mapped<std::int64_t>(given.integers(0), [](std::int64_t x) { return wrapped(0, x, std::minus()); })};
+  };
+}
+
+template <class T>
+Operator<T> sign_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+    if (!std::holds_alternative<Ids>(given.value(0))) return {sign(given.floats(0))};
+    return {mapped<std::int64_t>(given.integers(0),
+                                 [](std::int64_t x) { return std::int64_t{x > 0} - std::int64_t{x < 0}; })};
+  };
+}
+
+/// The remainder with the sign of the divisor, of integers only, or with that of the dividend.
+template <class T>
+Operator<T> modulo(const NodeDescription& node) {
+  const bool is_fmod = node.attributes.integer("fmod", 0) != 0;
+  return [is_fmod](const Arguments<T>& given) -> std::vector<Value<T>> {
+    given.check_broadcast({0, 1});
+    if (!std::holds_alternative<Ids>(given.value(0))) {
+      if (!is_fmod) fail<ValueError>("floats need the attribute fmod");
+      return {fmod(given.floats(0), given.floats(1))};
+    }
+    return {zipped<std::int64_t>(given.integers(0), given.integers(1), [=](std::int64_t a, std::int64_t b) {
+      if (b == 0) fail<ValueError>("integers must not be divided by 0");
+      if (b == -1) return std::int64_t{0};
+      const std::int64_t rest = a % b;
+      return !is_fmod && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    })};
+  };
+}
+
+template <class T>
+Operator<T> is_nan(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+    return {mapped<bool>(given.floats(0).value(), [](T x) { return std::isnan(x); })};
+  };
+}
+
+template <class T>
+Operator<T> is_infinite(const NodeDescription& node) {
+  const bool above = node.attributes.integer("detect_positive", 1) != 0;
+  const bool below = node.attributes.integer("detect_negative", 1) != 0;
+  return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+    return {
+        mapped<bool>(given.floats(0).value(), [=](T x) { return std::isinf(x) && (x > 0 ? above : below); })};
+  };
+}
+
+/// x where x > 0, else slope x; the slope broadcasts.
+template <class T>
+Operator<T> prelu_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+    given.check_broadcast({0, 1});
+    const Variable<T>& x = given.floats(0);
+    return {where(mapped<bool>(x.value(), [](T e) { return e > 0; }), x, x * given.floats(1))};
+  };
+}
+
+/// min(max(alpha x + beta, 0), 1).
+template <class T>
+Operator<T> hard_sigmoid(const NodeDescription& node) {
+  const T alpha = static_cast<T>(node.attributes.number("alpha", 0.2));
+  const T beta = static_cast<T>(node.attributes.number("beta", 0.5));
+  return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+    return {clamp(given.floats(0) * alpha + beta, T{0}, T{1})};
+  };
+}
+
+/// gamma x where x > 0, else gamma alpha (e^x - 1).
+template <class T>
+Operator<T> selu_operator(const NodeDescription& node) {
+  const double alpha = node.attributes.number("alpha", 1.67326319217681884765625);
+  const double gamma = node.attributes.number("gamma", 1.05070102214813232421875);
+  return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+    return {elu(given.floats(0), static_cast<T>(alpha)) * static_cast<T>(gamma)};
+  };
+}
+
+/// x + bias below -lambd, x - bias above lambd, else 0.
+template <class T>
+Operator<T> shrink(const NodeDescription& node) {
+  const T bias = static_cast<T>(node.attributes.number("bias", 0));
+  const T lambda = static_cast<T>(node.attributes.number("lambd", 0.5));
+  return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+    const Variable<T>& x = given.floats(0);
+    const Variable<T> above =
+        where(mapped<bool>(x.value(), [=](T e) { return e > lambda; }), x - bias, Variable<T>(T{0}));
+    return {where(mapped<bool>(x.value(), [=](T e) { return e < -lambda; }), x + bias, above)};
+  };
+}
+
+/// ln(1 + e^x).
+template <class T>
+Operator<T> softplus_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> std::vector<Value<T>> { return {-log_sigmoid(-given.floats(0))}; };
+}
+
+template <class T>
+Variable<T> swish(const Variable<T>& x, T alpha) {
+  return alpha == 1 ? silu(x) : x * sigmoid(x * alpha);
+}
+
+template <class T>
+Variable<T> thresholded_relu(const Variable<T>& x, T alpha) {
+  return threshold(x, alpha, T{0});
+}
+
+/// The mean of any number of operands.
+template <class T>
+Operator<T> mean_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+    Variable<T> sum = given.floats(0);
+    for (std::size_t i = 1; i < given.size(); ++i) {
+      given.check_result(broadcast_lengths(sum.shape(), given.floats(i).shape()));
+      sum = sum + given.floats(i);
+    }
+    return {sum / static_cast<T>(given.size())};
+  };
+}
+
+/// Bits of integers.
+template <class T, class F>
+Operator<T> bitwise(F f) {
+  return [f](const Arguments<T>& given) -> std::vector<Value<T>> {
+    given.check_broadcast({0, 1});
+    return {zipped<std::int64_t>(given.integers(0), given.integers(1), f)};
+  };
+}
+
+template <class T>
+Operator<T> bitwise_not(const NodeDescription& node) {
+  const std::int64_t type = node.type(0);
+  return [type](const Arguments<T>& given) -> std::vector<Value<T>> {
+    return {mapped<std::int64_t>(given.integers(0), [=](std::int64_t x) { return narrowed(~x, type); })};
   };
 }
 
@@ -234,60 +390,89 @@ Variable<T> rounded(const Variable<T>& x, const Format& format) {
                    [](Variable<T> dy, Needs) -> Grads<T, 1> { return {dy}; });
 }
 
-/// Among integers and among conditions nothing changes: there is one type of each. Floats are rounded to
-/// narrower ones, and stay T.
+template <class T>
+Operator<T> cast_to_floats(std::int64_t type) {
+  const std::optional<Format> format = type == data_type::float16    ? std::optional(half)
+                                       : type == data_type::bfloat16 ? std::optional(bfloat16)
+                                                                     : std::nullopt;
+  return [format](const Arguments<T>& given) -> std::vector<Value<T>> {
+    const auto as_floats = []<class A>(const A& x) {
+      if constexpr (std::is_same_v<A, Variable<T>>) {
+        return x;
+      } else {
+        return Variable<T>(mapped<T>(x, [](auto element) { return static_cast<T>(element); }));
+      }
+    };
+    const Variable<T> floats = std::visit(as_floats, given.value(0));
+    return {format ? rounded(floats, *format) : floats};
+  };
+}
+
+template <class T>
+Operator<T> cast_to_integers(std::int64_t type) {
+  return [type](const Arguments<T>& given) -> std::vector<Value<T>> {
+    return std::visit(
+        [type]<class A>(const A& x) -> std::vector<Value<T>> {
+          if constexpr (std::is_same_v<A, Variable<T>>) {
+            return {mapped<std::int64_t>(x.value(), [=](T e) { return narrowed(to_integer(e), type); })};
+          } else {
+            return {mapped<std::int64_t>(
+                x, [=](auto e) { return narrowed(static_cast<std::int64_t>(e), type); })};
+          }
+        },
+        given.value(0));
+  };
+}
+
+template <class T>
+Operator<T> cast_to_conditions() {
+  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+    return std::visit(
+        []<class A>(const A& x) -> std::vector<Value<T>> {
+          const auto is_set = [](auto element) { return element != 0; };
+          if constexpr (std::is_same_v<A, Variable<T>>) {
+            return {mapped<bool>(x.value(), is_set)};
+          } else {
+            return {mapped<bool>(x, is_set)};
+          }
+        },
+        given.value(0));
+  };
+}
+
+/// Floats are rounded to narrower ones, and stay T; integers wrap around in narrower ones, and stay
+/// std::int64_t.
+template <class T>
+Operator<T> cast_to(std::int64_t type) {
+  const std::optional<DType> dtype = dtype_of_data_type(type);
+  if (!dtype || dtype == DType::C64)
+    fail<ValueError>("a cast to ", name_of_data_type(type), " is not supported");
+  switch (type) {
+    case data_type::float32:
+    case data_type::float64:
+    case data_type::float16:
+    case data_type::bfloat16:
+      return cast_to_floats<T>(type);
+    case data_type::boolean:
+      return cast_to_conditions<T>();
+    default:
+      return cast_to_integers<T>(type);
+  }
+}
+
+/// `saturate` and `round_mode` are for floats of 8 bits only.
 template <class T>
 Operator<T> cast(const NodeDescription& node) {
-  const std::int64_t to = node.attributes.integer("to", 0);
-  const std::optional<DType> dtype = dtype_of_data_type(to);
-  const auto is_among = [&](std::initializer_list<DType> types) {
-    return dtype && std::ranges::find(types, *dtype) != types.end();
-  };
-  if (is_among({DType::F32, DType::F64, DType::F16, DType::BF16})) {
-    const std::optional<Format> format = dtype == DType::F16    ? std::optional(half)
-                                         : dtype == DType::BF16 ? std::optional(bfloat16)
-                                                                : std::nullopt;
-    return [format](const Arguments<T>& given) -> std::vector<Value<T>> {
-      const auto as_floats = []<class A>(const A& x) {
-        if constexpr (std::is_same_v<A, Variable<T>>) {
-          return x;
-        } else {
-          return Variable<T>(mapped<T>(x, [](auto element) { return static_cast<T>(element); }));
-        }
-      };
-      const Variable<T> floats = std::visit(as_floats, given.value(0));
-      return {format ? rounded(floats, *format) : floats};
-    };
-  }
-  if (is_among({DType::I64, DType::I32})) {
-    return [](const Arguments<T>& given) -> std::vector<Value<T>> {
-      return std::visit(
-          []<class A>(const A& x) -> std::vector<Value<T>> {
-            if constexpr (std::is_same_v<A, Variable<T>>) {
-              return {mapped<std::int64_t>(x.value(), to_integer<T>)};
-            } else {
-              return {
-                  mapped<std::int64_t>(x, [](auto element) { return static_cast<std::int64_t>(element); })};
-            }
-          },
-          given.value(0));
-    };
-  }
-  if (is_among({DType::BOOL})) {
-    return [](const Arguments<T>& given) -> std::vector<Value<T>> {
-      return std::visit(
-          []<class A>(const A& x) -> std::vector<Value<T>> {
-            const auto is_set = [](auto element) { return element != 0; };
-            if constexpr (std::is_same_v<A, Variable<T>>) {
-              return {mapped<bool>(x.value(), is_set)};
-            } else {
-              return {mapped<bool>(x, is_set)};
-            }
-          },
-          given.value(0));
-    };
-  }
-  fail<ValueError>("a cast to ", name_of_data_type(to), " is not supported");
+  node.attributes.ignore("saturate");
+  node.attributes.ignore("round_mode");
+  return cast_to<T>(node.attributes.integer("to", 0));
+}
+
+template <class T>
+Operator<T> cast_like(const NodeDescription& node) {
+  node.attributes.ignore("saturate");
+  node.attributes.ignore("round_mode");
+  return cast_to<T>(node.type(1));
 }
 
 template <class T>
@@ -316,12 +501,32 @@ void add_elementwise_operators(OperatorTable<T>& table) {
   table["Floor"] = unary<T, floor<T>>;
   table["Ceil"] = unary<T, ceil<T>>;
   table["Round"] = unary<T, round<T>>;
-  table["Sign"] = unary<T, sign<T>>;
+  table["Sign"] = sign_operator<T>;
+  table["Tan"] = unary<T, tan<T>>;
+  table["Asin"] = unary<T, asin<T>>;
+  table["Acos"] = unary<T, acos<T>>;
+  table["Atan"] = unary<T, atan<T>>;
+  table["Sinh"] = unary<T, sinh<T>>;
+  table["Cosh"] = unary<T, cosh<T>>;
+  table["Asinh"] = unary<T, asinh<T>>;
+  table["Acosh"] = unary<T, acosh<T>>;
+  table["Atanh"] = unary<T, atanh<T>>;
+  table["Mish"] = unary<T, mish<T>>;
+  table["HardSwish"] = unary<T, hardswish<T>>;
+  table["Softsign"] = unary<T, softsign<T>>;
+  table["Softplus"] = softplus_operator<T>;
+  table["HardSigmoid"] = hard_sigmoid<T>;
+  table["Selu"] = selu_operator<T>;
+  table["Shrink"] = shrink<T>;
+  table["PRelu"] = prelu_operator<T>;
   table["Neg"] = negative<T>;
   table["Abs"] = absolute<T>;
   table["Gelu"] = gelu_operator<T>;
   table["LeakyRelu"] = with_alpha<T, leaky_relu<T>, 1>;
   table["Elu"] = with_alpha<T, elu<T>, 100>;
+  table["Celu"] = with_alpha<T, celu<T>, 100>;
+  table["Swish"] = with_alpha<T, swish<T>, 100>;
+  table["ThresholdedRelu"] = with_alpha<T, thresholded_relu<T>, 100>;
   table["Clip"] = clip<T>;
   table["Add"] = [](Node) {
     return binary<T>([](const V& a, const V& b) { return a + b; },
@@ -344,6 +549,18 @@ void add_elementwise_operators(OperatorTable<T>& table) {
     return variadic<T>([](const V& a, const V& b) { return maximum(a, b); },
                        [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
   };
+  table["Sum"] = [](Node) {
+    return variadic<T>([](const V& a, const V& b) { return a + b; },
+                       [](std::int64_t a, std::int64_t b) { return wrapped(a, b, std::plus()); });
+  };
+  table["Mean"] = mean_operator<T>;
+  table["Mod"] = modulo<T>;
+  table["BitwiseAnd"] = [](Node) { return bitwise<T>(std::bit_and()); };
+  table["BitwiseOr"] = [](Node) { return bitwise<T>(std::bit_or()); };
+  table["BitwiseXor"] = [](Node) { return bitwise<T>(std::bit_xor()); };
+  table["BitwiseNot"] = bitwise_not<T>;
+  table["IsNaN"] = is_nan<T>;
+  table["IsInf"] = is_infinite<T>;
   table["Pow"] = power<T>;
   table["Equal"] = [](Node) { return comparison<T>(std::equal_to()); };
   table["Less"] = [](Node) { return comparison<T>(std::less()); };
@@ -356,6 +573,7 @@ void add_elementwise_operators(OperatorTable<T>& table) {
   table["Not"] = not_operator<T>;
   table["Where"] = where_operator<T>;
   table["Cast"] = cast<T>;
+  table["CastLike"] = cast_like<T>;
 }
 
 template void add_elementwise_operators(OperatorTable<float>&);

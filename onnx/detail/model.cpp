@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "../../base/detail/json_text.hpp"
@@ -21,12 +23,31 @@ struct DataType {
 };
 
 // By the numbers of TensorProto.DataType.
-constexpr DataType data_types[] = {
-    {"UNDEFINED", {}},        {"FLOAT", DType::F32},  {"UINT8", DType::U8},      {"INT8", DType::I8},
-    {"UINT16", DType::U16},   {"INT16", DType::I16},  {"INT32", DType::I32},     {"INT64", DType::I64},
-    {"STRING", {}},           {"BOOL", DType::BOOL},  {"FLOAT16", DType::F16},   {"DOUBLE", DType::F64},
-    {"UINT32", DType::U32},   {"UINT64", DType::U64}, {"COMPLEX64", DType::C64}, {"COMPLEX128", {}},
-    {"BFLOAT16", DType::BF16}};
+constexpr DataType data_types[] = {{"UNDEFINED", {}},
+                                   {"FLOAT", DType::F32},
+                                   {"UINT8", DType::U8},
+                                   {"INT8", DType::I8},
+                                   {"UINT16", DType::U16},
+                                   {"INT16", DType::I16},
+                                   {"INT32", DType::I32},
+                                   {"INT64", DType::I64},
+                                   {"STRING", {}},
+                                   {"BOOL", DType::BOOL},
+                                   {"FLOAT16", DType::F16},
+                                   {"DOUBLE", DType::F64},
+                                   {"UINT32", DType::U32},
+                                   {"UINT64", DType::U64},
+                                   {"COMPLEX64", DType::C64},
+                                   {"COMPLEX128", {}},
+                                   {"BFLOAT16", DType::BF16},
+                                   {"FLOAT8E4M3FN", {}},
+                                   {"FLOAT8E4M3FNUZ", {}},
+                                   {"FLOAT8E5M2", {}},
+                                   {"FLOAT8E5M2FNUZ", {}},
+                                   {"UINT4", {}},
+                                   {"INT4", {}},
+                                   {"FLOAT4E2M1", {}},
+                                   {"FLOAT8E8M0", {}}};
 
 using Texts = std::map<std::string, std::string>;
 
@@ -83,7 +104,8 @@ struct Lists {
 
 class ModelReader {
  public:
-  explicit ModelReader(const std::string& path) : path_(path) {
+  explicit ModelReader(const std::string& path, TensorData data = TensorData::bytes)
+      : path_(path), data_(data) {
     model_.files.push_back(std::make_shared<const MappedFile>(path));
     bytes_ = model_.files.front()->bytes();
   }
@@ -99,13 +121,11 @@ class ModelReader {
           model_.producer = in.text();
           break;
         case 7:
-          read_graph(in.bytes());
+          read_graph(in.bytes(), model_);
           break;
         case 8:
           read_opset(in.bytes());
           break;
-        case 25:
-          fail<ValueError>("functions are not supported: export the model without them");
         default:
           break;
       }
@@ -116,6 +136,7 @@ class ModelReader {
 
   Tensor read_tensor() {
     Tensor tensor = read_tensor(bytes_);
+    check_supported(tensor);
     auto bytes =
         std::make_shared<const std::vector<std::byte>>(tensor.view.bytes.begin(), tensor.view.bytes.end());
     tensor.view.bytes = *bytes;
@@ -134,23 +155,24 @@ class ModelReader {
     if (domain.empty() || domain == "ai.onnx") model_.opset = version;
   }
 
-  void read_graph(std::span<const std::byte> message) {
+  void read_graph(std::span<const std::byte> message, Subgraph& graph) {
     for (MessageReader in(message); in.next();) {
       switch (in.field()) {
         case 1:
-          model_.nodes.push_back(read_node(in.bytes()));
+          graph.nodes.push_back(read_node(in.bytes()));
           break;
         case 5:
-          model_.initializers.push_back(read_tensor(in.bytes()));
+          graph.initializers.push_back(read_tensor(in.bytes()));
           break;
         case 11:
-          model_.inputs.push_back(read_value_info(in.bytes()));
+          graph.inputs.push_back(read_value_info(in.bytes()));
           break;
         case 12:
-          model_.outputs.push_back(read_value_info(in.bytes()));
+          graph.outputs.push_back(read_value_info(in.bytes()));
           break;
         case 15:
-          fail<ValueError>("sparse initializers are not supported");
+          if (data_ == TensorData::bytes) fail<ValueError>("sparse initializers are not supported");
+          break;
         default:
           break;
       }
@@ -184,6 +206,11 @@ class ModelReader {
       }
     }
     if (node.op.empty()) fail<ValueError>("there is a node without an operator");
+    for (const Attribute& attribute : node.attributes) {
+      if (attribute.graph == nullptr) continue;
+      for (std::string& name : attribute.graph->values_from_outside())
+        if (std::ranges::find(node.inputs, name) == node.inputs.end()) node.inputs.push_back(std::move(name));
+    }
     return node;
   }
 
@@ -206,11 +233,17 @@ class ModelReader {
         case 5:
           attribute.tensor = read_tensor(in.bytes());
           break;
+        case 6:
+          attribute.graph = read_subgraph(in.bytes());
+          break;
         case 7:
           in.append_to(attribute.numbers);
           break;
         case 8:
           in.append_to(attribute.integers);
+          break;
+        case 9:
+          attribute.texts.push_back(in.text());
           break;
         case 20:
           attribute.type = in.integer();
@@ -225,6 +258,15 @@ class ModelReader {
     if (attribute.type == 2 && !attribute.integer) attribute.integer = 0;
     if (attribute.type == 3 && !attribute.text) attribute.text = "";
     return attribute;
+  }
+
+  std::shared_ptr<const Subgraph> read_subgraph(std::span<const std::byte> message) {
+    constexpr int most = 16;
+    if (++depth_ > most) fail<ValueError>("graphs in attributes may be nested ", most, " deep");
+    auto graph = std::make_shared<Subgraph>();
+    read_graph(message, *graph);
+    --depth_;
+    return graph;
   }
 
   static ValueInfo read_value_info(std::span<const std::byte> message) {
@@ -313,7 +355,6 @@ class ModelReader {
     }
     const std::string what = "tensor " + in_quotes(name) + ": ";
     const std::optional<DType> dtype = dtype_of_data_type(type);
-    if (!dtype) fail<ValueError>(what, "elements of type ", name_of_data_type(type), " are not supported");
     constexpr std::size_t most_axes = 64;
     if (dims.size() > most_axes)
       fail<ValueError>(what, "a tensor may have ", most_axes, " axes, got ", dims.size());
@@ -321,6 +362,15 @@ class ModelReader {
     for (const std::int64_t length : dims) {
       if (length < 0) fail<ValueError>(what, "lengths must be at least 0, got ", length);
       shape.push_back(static_cast<std::size_t>(length));
+    }
+    if (!dtype || data_ == TensorData::description) {
+      Tensor described{};
+      described.view.name = std::move(name);
+      described.view.dtype = dtype.value_or(DType::U8);
+      described.view.shape = std::move(shape);
+      described.type = type;
+      described.is_supported = dtype.has_value();
+      return described;
     }
     const std::optional<std::size_t> size = byte_count(*dtype, shape);
     if (!size) fail<ValueError>(what, "a tensor ", shape, " is larger than memory");
@@ -336,6 +386,7 @@ class ModelReader {
     tensor.view.name = std::move(name);
     tensor.view.dtype = *dtype;
     tensor.view.shape = std::move(shape);
+    tensor.type = type;
     if (tensor.view.bytes.size() != *size) {
       fail<ValueError>(what, tensor.view.shape, " of ", to_string(*dtype), " takes ", *size, " bytes, got ",
                        tensor.view.bytes.size());
@@ -409,12 +460,40 @@ class ModelReader {
   }
 
   std::string path_;
+  TensorData data_ = TensorData::bytes;
+  int depth_ = 0;
   std::span<const std::byte> bytes_;
   Model model_;
   std::map<std::string, std::pair<std::shared_ptr<const MappedFile>, std::size_t>> external_;
 };
 
 }  // namespace
+
+void check_supported(const Tensor& tensor) {
+  if (tensor.is_supported) return;
+  fail<ValueError>("tensor ", in_quotes(tensor.view.name), ": elements of type ",
+                   name_of_data_type(tensor.type), " are not supported");
+}
+
+std::string Node::operator_name() const {
+  return domain.empty() || domain == "ai.onnx" ? op : domain + "." + op;
+}
+
+std::vector<std::string> Subgraph::values_from_outside() const {
+  std::vector<std::string> outside;
+  std::set<std::string, std::less<>> known{""};
+  const auto read = [&](const std::string& name) {
+    if (known.insert(name).second) outside.push_back(name);
+  };
+  for (const Tensor& tensor : initializers) known.insert(tensor.view.name);
+  for (const ValueInfo& input : inputs) known.insert(input.name);
+  for (const Node& node : nodes) {
+    for (const std::string& input : node.inputs) read(input);
+    known.insert(node.outputs.begin(), node.outputs.end());
+  }
+  for (const ValueInfo& output : outputs) read(output.name);
+  return outside;
+}
 
 std::optional<DType> dtype_of_data_type(std::int64_t type) {
   const bool is_known = type >= 0 && type < static_cast<std::int64_t>(std::size(data_types));
@@ -440,8 +519,8 @@ auto with_path(const std::string& path, F read) {
 
 }  // namespace
 
-Model read_model(const std::string& path) {
-  return with_path(path, [&] { return ModelReader(path).read(); });
+Model read_model(const std::string& path, TensorData data) {
+  return with_path(path, [&] { return ModelReader(path, data).read(); });
 }
 
 Model read_model(const std::string& path, std::span<const std::byte> bytes) {

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <type_traits>
 
-#include "../../ops/norm/layer_norm.hpp"
 #include "../../ops/norm/softmax.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
 #include "../../ops/product/detail/einsum_equation.hpp"
@@ -24,9 +23,45 @@ using xgrad::detail::fail;
 template <class T>
 using Results = std::vector<Value<T>>;
 
+/// Integers of two arrays multiplied as matrices; they wrap around.
+template <class T>
+Ids integer_product(const Arguments<T>& given, Ids a, Ids b) {
+  given.check_product(a.shape(), b.shape());
+  const Shape result = product_lengths(a.shape(), b.shape());
+  if (a.dimension() == 0 || b.dimension() == 0) fail<ShapeError>("matrices must have an axis");
+  if (a.dimension() == 1) a.reshape(Shape{1, a.size()});
+  if (b.dimension() == 1) b.reshape(Shape{b.size(), 1});
+  const auto matrix = [](const Ids& x) { return Shape(x.shape().end() - 2, x.shape().end()); };
+  const auto batches = [](const Ids& x) { return Shape(x.shape().begin(), x.shape().end() - 2); };
+  const std::size_t n = matrix(a)[0], k = matrix(a)[1], m = matrix(b)[1];
+  if (matrix(b)[0] != k) fail<ShapeError>("inner axes must agree, got a ", a.shape(), " and b ", b.shape());
+  const Shape both = xgrad::detail::broadcast_shape("batches", batches(a), batches(b));
+  const auto with = [&](const Ids& x) {
+    Shape shape = both;
+    for (const std::size_t length : matrix(x)) shape.push_back(length);
+    given.check_result(shape);
+    return stretched(x, shape);
+  };
+  const Ids left = with(a), right = with(b);
+  Ids y = Ids(result, std::int64_t{0});
+  for (std::size_t row = 0; row < element_count(both) * n; ++row) {
+    for (std::size_t i = 0; i < k; ++i) {
+      const auto factor = static_cast<std::uint64_t>(left.data()[row * k + i]);
+      const std::int64_t* const from = right.data() + (row / n * k + i) * m;
+      std::int64_t* const to = y.data() + row * m;
+      for (std::size_t j = 0; j < m; ++j)
+        to[j] = static_cast<std::int64_t>(static_cast<std::uint64_t>(to[j]) +
+                                          factor * static_cast<std::uint64_t>(from[j]));
+    }
+  }
+  return y;
+}
+
 template <class T>
 Operator<T> matmul_operator(const NodeDescription&) {
   return [](const Arguments<T>& given) -> Results<T> {
+    if (std::holds_alternative<Ids>(given.value(0)))
+      return {integer_product(given, given.integers(0), given.integers(1))};
     const Variable<T>&a = given.floats(0), &b = given.floats(1);
     given.check_product(a.shape(), b.shape());
     return {matmul(a, b)};
@@ -96,23 +131,10 @@ Operator<T> softmax_operator(const NodeDescription& node) {
   };
 }
 
-template <class T>
-Operator<T> layer_normalization(const NodeDescription& node) {
-  const std::int64_t axis = node.attributes.integer("axis", -1);
-  const double epsilon = node.attributes.number("epsilon", 1e-5);
-  node.attributes.ignore("stash_type");
-  return [axis, epsilon, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
-    const Variable<T>& x = given.floats(0);
-    const Dims normalized = normalized_shape(axis, x.shape());
-    Results<T> results{layer_norm(x, normalized, given.floats(1), given.floats_or_none(2), epsilon)};
-    if (outputs == 1) return results;
-    std::vector<std::ptrdiff_t> axes(normalized.size());
-    std::iota(axes.begin(), axes.end(), static_cast<std::ptrdiff_t>(x.dimension() - normalized.size()));
-    const Dims dims(axes.begin(), axes.end());
-    results.push_back(mean(x, dims, {.keepdim = true}));
-    results.push_back(rsqrt(var(x, dims, {.correction = 0, .keepdim = true}) + static_cast<T>(epsilon)));
-    return results;
-  };
+/// Whether elements are reduced where there are none.
+bool is_of_none(const Shape& x, const Dims& axes) {
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](std::ptrdiff_t axis) { return x[axis_of(axis, x.size())] == 0; });
 }
 
 /// The reductions: of floats of either width, and how an integer is added to those before, from `start` on.
@@ -126,6 +148,59 @@ struct Sum {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   }
 };
+struct SumOfSquares : Sum {
+  template <class T>
+  static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
+    return sum(square(x), axes, {.keepdim = keepdims});
+  }
+  static std::int64_t joined(std::int64_t a, std::int64_t b) {
+    const auto square = static_cast<std::uint64_t>(b) * static_cast<std::uint64_t>(b);
+    return Sum::joined(a, static_cast<std::int64_t>(square));
+  }
+};
+struct SumOfSizes : Sum {
+  template <class T>
+  static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
+    return norm(x, 1, axes, {.keepdim = keepdims});
+  }
+  static std::int64_t joined(std::int64_t a, std::int64_t b) { return Sum::joined(a, b < 0 ? -b : b); }
+};
+struct Product {
+  template <class T>
+  static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
+    Variable<T> y = x;
+    for (const std::ptrdiff_t axis : axes) y = prod(y, axis, {.keepdim = true});
+    if (keepdims) return y;
+    Shape left;
+    for (std::size_t axis = 0; axis < x.dimension(); ++axis)
+      if (std::find(axes.begin(), axes.end(), static_cast<std::ptrdiff_t>(axis)) == axes.end())
+        left.push_back(x.shape()[axis]);
+    return reshape(y, Dims(left));
+  }
+  static constexpr std::int64_t start = 1;
+  static std::int64_t joined(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  }
+};
+/// Reductions of floats only.
+struct EuclideanNorm {
+  template <class T>
+  static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
+    return norm(x, 2, axes, {.keepdim = keepdims});
+  }
+};
+struct LogOfSum {
+  template <class T>
+  static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
+    return log(sum(x, axes, {.keepdim = keepdims}));
+  }
+};
+struct LogOfSumOfPowers {
+  template <class T>
+  static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
+    return logsumexp(x, axes, {.keepdim = keepdims});
+  }
+};
 struct Mean : Sum {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
@@ -135,6 +210,8 @@ struct Mean : Sum {
 struct Largest {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
+    if (is_of_none(x.shape(), axes))
+      return sum(x, axes, {.keepdim = keepdims}) - std::numeric_limits<T>::infinity();
     return amax(x, axes, {.keepdim = keepdims});
   }
   static constexpr std::int64_t start = std::numeric_limits<std::int64_t>::min();
@@ -143,18 +220,30 @@ struct Largest {
 struct Least {
   template <class T>
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
+    if (is_of_none(x.shape(), axes))
+      return sum(x, axes, {.keepdim = keepdims}) + std::numeric_limits<T>::infinity();
     return amin(x, axes, {.keepdim = keepdims});
   }
   static constexpr std::int64_t start = std::numeric_limits<std::int64_t>::max();
   static std::int64_t joined(std::int64_t a, std::int64_t b) { return std::min(a, b); }
 };
 
-/// The same of integers: sums wrap around, and means lose their fractions.
 template <class Reduction>
+concept IntegerReduction = requires {
+  Reduction::start;
+};
+
+/// Whether a mean, a maximum or a minimum of no elements is asked for.
+template <class Reduction>
+constexpr bool needs_elements =
+    std::is_same_v<Reduction, Mean> || std::is_same_v<Reduction, Largest> || std::is_same_v<Reduction, Least>;
+
+/// The same of integers: sums and products wrap around, and means lose their fractions.
+template <IntegerReduction Reduction>
 Ids reduced_integers(const Ids& x, const std::vector<std::int64_t>& list, bool keepdims) {
   const std::vector<std::size_t> axes = axes_of(list, x.dimension());
   Ids y = reduced(x, axes, Reduction::start, Reduction::joined);
-  if (x.size() == 0 && y.size() > 0 && !std::is_same_v<Reduction, Sum>)
+  if (x.size() == 0 && y.size() > 0 && needs_elements<Reduction>)
     fail<ShapeError>("there are no elements to reduce in x ", x.shape());
   if constexpr (std::is_same_v<Reduction, Mean>) {
     const auto count = static_cast<std::int64_t>(y.size() == 0 ? 1 : x.size() / y.size());
@@ -169,7 +258,7 @@ Ids reduced_integers(const Ids& x, const std::vector<std::int64_t>& list, bool k
 }
 
 /// Axes are an attribute up to the opset before `axes_as_input`, an input since; without any, all are reduced
-/// unless noop_with_empty_axes is set.
+/// unless noop_with_empty_axes is set. The largest and the least condition say whether any and all are true.
 template <class T, class Reduction, int axes_as_input>
 Operator<T> reduction(const NodeDescription& node) {
   const bool keepdims = node.attributes.integer("keepdims", 1) != 0;
@@ -180,13 +269,24 @@ Operator<T> reduction(const NodeDescription& node) {
     std::vector<std::int64_t> axes;
     if (attribute) axes = *attribute;
     if (given.has(1)) axes = given.list(1);
+    const std::size_t rank = shape_of<T>(given.value(0)).size();
     if (axes.empty()) {
       if (is_noop) return {given.value(0)};
-      axes.resize(shape_of<T>(given.value(0)).size());
+      axes.resize(rank);
       std::iota(axes.begin(), axes.end(), 0);
     }
-    if (std::holds_alternative<Ids>(given.value(0)))
-      return {reduced_integers<Reduction>(given.integers(0), axes, keepdims)};
+    if constexpr (IntegerReduction<Reduction>) {
+      if (std::holds_alternative<Ids>(given.value(0)))
+        return {reduced_integers<Reduction>(given.integers(0), axes, keepdims)};
+    }
+    if constexpr (std::is_same_v<Reduction, Largest> || std::is_same_v<Reduction, Least>) {
+      if (std::holds_alternative<Mask>(given.value(0))) {
+        const Ids numbers = mapped<std::int64_t>(given.conditions(0), [](bool is) { return is ? 1 : 0; });
+        return {mapped<bool>(reduced_integers<Reduction>(numbers, axes, keepdims),
+                             [](std::int64_t x) { return x == 1; })};
+      }
+    }
+    for (std::int64_t& axis : axes) axis = static_cast<std::int64_t>(axis_of(axis, rank));
     return {Reduction::of(given.floats(0), Dims(axes.begin(), axes.end()), keepdims)};
   };
 }
@@ -200,8 +300,13 @@ void add_network_operators(OperatorTable<T>& table) {
   table["Einsum"] = einsum_operator<T>;
   table["Softmax"] = softmax_operator<T, softmax<T>>;
   table["LogSoftmax"] = softmax_operator<T, log_softmax<T>>;
-  table["LayerNormalization"] = layer_normalization<T>;
   table["ReduceSum"] = reduction<T, Sum, 13>;
+  table["ReduceProd"] = reduction<T, Product, 18>;
+  table["ReduceSumSquare"] = reduction<T, SumOfSquares, 18>;
+  table["ReduceL1"] = reduction<T, SumOfSizes, 18>;
+  table["ReduceL2"] = reduction<T, EuclideanNorm, 18>;
+  table["ReduceLogSum"] = reduction<T, LogOfSum, 18>;
+  table["ReduceLogSumExp"] = reduction<T, LogOfSumOfPowers, 18>;
   table["ReduceMean"] = reduction<T, Mean, 18>;
   table["ReduceMax"] = reduction<T, Largest, 18>;
   table["ReduceMin"] = reduction<T, Least, 18>;

@@ -1,32 +1,19 @@
 #include "operators.hpp"
 
-namespace xgrad::onnx::detail {
+namespace xgrad::onnx {
 
 template <class T>
-const OperatorTable<T>& operators() {
-  static const OperatorTable<T> table = [] {
-    OperatorTable<T> all;
-    add_elementwise_operators(all);
-    add_shape_operators(all);
-    add_network_operators(all);
-    add_constant_operators(all);
-    return all;
-  }();
-  return table;
-}
-
-template <class T>
-Value<T> value_of(const Tensor& tensor) {
-  switch (tensor.view.dtype) {
+Value<T> to_value(const TensorView& array) {
+  switch (array.dtype) {
     case DType::BOOL:
-      return to_array<bool>(tensor.view);
+      return to_array<bool>(array);
     case DType::F64:
     case DType::F32:
     case DType::F16:
     case DType::BF16:
-      return Variable<T>(to_array<T>(tensor.view));
+      return Variable<T>(to_array<T>(array));
     case DType::U64: {
-      TensorView same_bits = tensor.view;
+      TensorView same_bits = array;
       same_bits.dtype = DType::I64;
       const Ids ids = to_array<std::int64_t>(same_bits);
       const auto is_large = [](std::int64_t id) { return id < 0; };
@@ -35,8 +22,40 @@ Value<T> value_of(const Tensor& tensor) {
       return ids;
     }
     default:
-      return to_array<std::int64_t>(tensor.view);
+      return to_array<std::int64_t>(array);
   }
+}
+
+template Value<float> to_value(const TensorView&);
+template Value<double> to_value(const TensorView&);
+
+}  // namespace xgrad::onnx
+
+namespace xgrad::onnx::detail {
+
+template <class T>
+const OperatorTable<T>& operators() {
+  static const OperatorTable<T> table = [] {
+    OperatorTable<T> all;
+    add_elementwise_operators(all);
+    add_shape_operators(all);
+    add_index_operators(all);
+    add_network_operators(all);
+    add_norm_operators(all);
+    add_window_operators(all);
+    add_recurrent_operators(all);
+    add_attention_operators(all);
+    add_quantized_operators(all);
+    add_constant_operators(all);
+    return all;
+  }();
+  return table;
+}
+
+template <class T>
+Value<T> value_of(const Tensor& tensor) {
+  check_supported(tensor);
+  return to_value<T>(tensor.view);
 }
 
 std::size_t axis_of(std::int64_t axis, std::size_t rank) {

@@ -8,7 +8,9 @@
 
 namespace xgrad::onnx::detail {
 
-/// The supported operators of ONNX's default domain, by name. https://onnx.ai/onnx/operators/
+/// The supported operators, by name: "Add", or "com.microsoft.Attention" outside of ONNX's own domain.
+/// https://onnx.ai/onnx/operators/,
+/// https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 template <class T>
 using OperatorTable = std::map<std::string_view, MakeOperator<T>>;
 
@@ -21,7 +23,19 @@ void add_elementwise_operators(OperatorTable<T>& table);
 template <class T>
 void add_shape_operators(OperatorTable<T>& table);
 template <class T>
+void add_index_operators(OperatorTable<T>& table);
+template <class T>
 void add_network_operators(OperatorTable<T>& table);
+template <class T>
+void add_norm_operators(OperatorTable<T>& table);
+template <class T>
+void add_window_operators(OperatorTable<T>& table);
+template <class T>
+void add_recurrent_operators(OperatorTable<T>& table);
+template <class T>
+void add_attention_operators(OperatorTable<T>& table);
+template <class T>
+void add_quantized_operators(OperatorTable<T>& table);
 template <class T>
 void add_constant_operators(OperatorTable<T>& table);
 

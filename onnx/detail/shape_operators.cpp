@@ -6,12 +6,15 @@
 
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/linalg/triangle.hpp"
+#include "../../ops/pointwise/arithmetic.hpp"
 #include "../../ops/pointwise/broadcast.hpp"
+#include "../../ops/pointwise/dropout.hpp"
 #include "../../ops/reduce/scans.hpp"
 #include "../../ops/shape/rearrange.hpp"
 #include "../../ops/shape/shapes.hpp"
 #include "arrays.hpp"
 #include "operators.hpp"
+#include "values.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
@@ -20,64 +23,6 @@ using xgrad::detail::fail;
 
 template <class T>
 using Results = std::vector<Value<T>>;
-
-Ids list_of(std::span<const std::size_t> elements) {
-  Ids ids = Ids::from_shape({elements.size()});
-  std::transform(elements.begin(), elements.end(), ids.data(),
-                 [](std::size_t element) { return static_cast<std::int64_t>(element); });
-  return ids;
-}
-
-template <class T>
-Value<T> reshaped(const Value<T>& value, const Shape& shape) {
-  if (element_count(shape) != element_count(shape_of<T>(value)))
-    fail<ShapeError>("a shape ", shape, " does not hold the elements of ", shape_of<T>(value));
-  return std::visit(
-      [&]<class A>(const A& x) -> Value<T> {
-        if constexpr (std::is_same_v<A, Variable<T>>) {
-          return reshape(x, Dims(shape));
-        } else {
-          A y = x;
-          y.reshape(shape);
-          return y;
-        }
-      },
-      value);
-}
-
-/// The parts at these places along an axis.
-template <class T>
-Value<T> parts_at(const Value<T>& value, std::size_t axis, const std::vector<std::size_t>& places) {
-  return std::visit(
-      [&]<class A>(const A& x) -> Value<T> {
-        if constexpr (std::is_same_v<A, Variable<T>>) {
-          return index_select(x, static_cast<int>(axis), list_of(places));
-        } else {
-          return taken(x, axis, std::span(places));
-        }
-      },
-      value);
-}
-
-/// Neighbouring parts.
-template <class T>
-Value<T> parts_between(const Value<T>& value, std::size_t axis, std::size_t begin, std::size_t end) {
-  if (const Variable<T>* x = std::get_if<Variable<T>>(&value)) {
-    return slice(*x, static_cast<int>(axis), static_cast<std::ptrdiff_t>(begin),
-                 static_cast<std::ptrdiff_t>(end));
-  }
-  std::vector<std::size_t> places(end - begin);
-  std::iota(places.begin(), places.end(), begin);
-  return parts_at<T>(value, axis, places);
-}
-
-/// Lists that were attributes in older operator sets, and are inputs since.
-template <class T>
-std::optional<std::vector<std::int64_t>> list_from(const std::optional<std::vector<std::int64_t>>& attribute,
-                                                   const Arguments<T>& given, std::size_t input) {
-  if (attribute) return attribute;
-  return given.has(input) ? std::optional(given.list(input)) : std::nullopt;
-}
 
 template <class T>
 Operator<T> shape_operator(const NodeDescription& node) {
@@ -229,8 +174,8 @@ Operator<T> split_operator(const NodeDescription& node) {
 }
 
 /// The places from start to end, as ONNX clamps them: a negative step goes backwards.
-std::vector<std::size_t> places_of(std::int64_t start, std::int64_t end, std::int64_t step,
-                                   std::size_t length) {
+std::vector<std::size_t> stepped_places(std::int64_t start, std::int64_t end, std::int64_t step,
+                                        std::size_t length) {
   const auto n = static_cast<std::int64_t>(length);
   if (step == 0) fail<ValueError>("steps must not be 0");
   if (n == 0) return {};
@@ -270,7 +215,8 @@ Operator<T> slice_operator(const NodeDescription& node) {
     axes_of(axes, rank);
     for (std::size_t i = 0; i < starts.size(); ++i) {
       const std::size_t axis = axis_of(axes[i], rank);
-      const std::vector<std::size_t> places = places_of(starts[i], ends[i], steps[i], shape_of<T>(x)[axis]);
+      const std::vector<std::size_t> places =
+          stepped_places(starts[i], ends[i], steps[i], shape_of<T>(x)[axis]);
       Value<T> part = steps[i] == 1 && !places.empty()
                           ? parts_between<T>(x, axis, places.front(), places.back() + 1)
                           : parts_at<T>(x, axis, places);
@@ -350,17 +296,6 @@ Operator<T> expand_operator(const NodeDescription&) {
   };
 }
 
-/// Ids, of which negative ones count from the end.
-std::vector<std::size_t> places_of(const Ids& ids, std::size_t length) {
-  std::vector<std::size_t> places;
-  for (const std::int64_t id : ids) {
-    const auto n = static_cast<std::int64_t>(length);
-    if (id < -n || id >= n) fail<IndexError>("indices must be in [", -n, ", ", n, "), got ", id);
-    places.push_back(static_cast<std::size_t>(id < 0 ? id + n : id));
-  }
-  return places;
-}
-
 template <class T>
 Operator<T> gather_operator(const NodeDescription& node) {
   const std::int64_t axis = node.attributes.integer("axis", 0);
@@ -374,19 +309,6 @@ Operator<T> gather_operator(const NodeDescription& node) {
     for (std::size_t i = along + 1; i < shape.size(); ++i) result.push_back(shape[i]);
     given.check_result(result);
     return {reshaped<T>(parts_at<T>(given.value(0), along, places), result)};
-  };
-}
-
-template <class T>
-Operator<T> gather_elements(const NodeDescription& node) {
-  const std::int64_t axis = node.attributes.integer("axis", 0);
-  return [axis](const Arguments<T>& given) -> Results<T> {
-    const Variable<T>& x = given.floats(0);
-    const std::size_t along = axis_of(axis, x.dimension());
-    Ids ids = given.integers(1);
-    const std::vector<std::size_t> places = places_of(ids, x.shape()[along]);
-    std::copy(places.begin(), places.end(), ids.data());
-    return {gather(x, static_cast<int>(along), ids)};
   };
 }
 
@@ -462,23 +384,24 @@ Operator<T> identity(const NodeDescription&) {
   return [](const Arguments<T>& given) -> Results<T> { return {given.value(0)}; };
 }
 
-/// As in an evaluation: nothing is dropped.
+/// Drops elements where the file says so, and the graph is in training mode; else nothing.
 template <class T>
 Operator<T> dropout_operator(const NodeDescription& node) {
   node.attributes.ignore("seed");
-  node.attributes.ignore("ratio");
-  return [outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
+  const double ratio = node.opset < 12 ? node.attributes.number("ratio", 0.5) : 0.5;
+  return [ratio, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
     const bool trains =
-        given.has(2) && std::ranges::find(given.conditions(2), true) != given.conditions(2).end();
-    const bool drops_none = given.has(1) && given.floats(1).item() == 0;
-    if (trains && !drops_none)
-      fail<ValueError>("training_mode is not supported: export the model for inference");
-    Results<T> results{given.value(0)};
-    if (outputs > 1) {
-      Mask kept = Mask::from_shape(shape_of<T>(given.value(0)));
-      std::fill(kept.begin(), kept.end(), true);
-      results.push_back(std::move(kept));
+        given.is_training() && given.has(2) && given.conditions(2).size() > 0 && *given.conditions(2).data();
+    const double p = given.has(1) ? static_cast<double>(given.floats(1).item()) : ratio;
+    if (!trains || p == 0) {
+      Results<T> results{given.value(0)};
+      if (outputs > 1) results.push_back(Mask(shape_of<T>(given.value(0)), true));
+      return results;
     }
+    const Variable<T>& x = given.floats(0);
+    const Variable<T> kept = dropout(Variable<T>(Array<T>(x.shape(), T{1})), p);
+    Results<T> results{x * kept};
+    if (outputs > 1) results.push_back(mapped<bool>(kept.value(), [](T factor) { return factor != 0; }));
     return results;
   };
 }
@@ -499,7 +422,6 @@ void add_shape_operators(OperatorTable<T>& table) {
   table["Flatten"] = flatten_operator<T>;
   table["Expand"] = expand_operator<T>;
   table["Gather"] = gather_operator<T>;
-  table["GatherElements"] = gather_elements<T>;
   table["CumSum"] = cumulative_sum<T>;
   table["Trilu"] = triangle<T>;
   table["Identity"] = identity<T>;

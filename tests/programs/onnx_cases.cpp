@@ -81,6 +81,7 @@ std::string run_case(const fs::path& folder) {
     Values<float> given;
     for (std::size_t i = 0; i < graph->inputs().size(); ++i)
       given.emplace(graph->inputs()[i].name, read(file("input_", i)));
+    xgrad::manual_seed(0);  // some drop elements
     const Values<float> results = (*graph)(given);
     for (std::size_t i = 0; i < graph->outputs().size(); ++i) {
       const std::string wrong = difference(results.at(graph->outputs()[i].name), read(file("output_", i)));
