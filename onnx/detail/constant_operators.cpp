@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "operators.hpp"
+#include "types.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
@@ -62,6 +63,38 @@ Operator<T> constant_of_shape(const NodeDescription& node) {
   };
 }
 
+/// 1 on the k-th diagonal, else 0, in the shape of a matrix and of the type in `dtype` or that of the matrix.
+template <class T>
+Operator<T> eye_like(const NodeDescription& node) {
+  const std::int64_t k = node.attributes.integer("k", 0);
+  const std::int64_t dtype = node.attributes.integer("dtype", 0);
+  const std::int64_t type = dtype != 0 ? dtype : node.type(0);
+  return [k, type](const Arguments<T>& given) -> Results<T> {
+    const Shape& shape = shape_of<T>(given.value(0));
+    if (shape.size() != 2) fail<ShapeError>("x must be a matrix, got ", shape);
+    const auto filled_as = [&]<class E>(E zero, E one) {
+      Array<E> y(shape, zero);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const auto row = static_cast<std::int64_t>(i / shape[1]),
+                   column = static_cast<std::int64_t>(i % shape[1]);
+        if (column - row == k) y.data()[i] = one;
+      }
+      return y;
+    };
+    switch (type) {
+      case data_type::float32:
+      case data_type::float64:
+      case data_type::float16:
+      case data_type::bfloat16:
+        return {Variable<T>(filled_as(T{0}, T{1}))};
+      case data_type::boolean:
+        return {filled_as(false, true)};
+      default:
+        return {filled_as(std::int64_t{0}, std::int64_t{1})};
+    }
+  };
+}
+
 /// ceil((limit - start) / delta) elements; none if that is negative.
 template <class T>
 Operator<T> range_operator(const NodeDescription&) {
@@ -101,6 +134,7 @@ template <class T>
 void add_constant_operators(OperatorTable<T>& table) {
   table["Constant"] = constant<T>;
   table["ConstantOfShape"] = constant_of_shape<T>;
+  table["EyeLike"] = eye_like<T>;
   table["Range"] = range_operator<T>;
 }
 

@@ -1,7 +1,10 @@
 // Operators of nodes that take the place of several.
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
+#include <optional>
 
 #include "../../ops/attention/attention.hpp"
 #include "../../ops/norm/layer_norm.hpp"
@@ -11,9 +14,12 @@
 #include "../../ops/product/matmul.hpp"
 #include "../../ops/shape/shapes.hpp"
 #include "fusion.hpp"
+#include "values.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
+
+using xgrad::detail::fail;
 
 template <class T>
 using Results = std::vector<Value<T>>;
@@ -58,25 +64,76 @@ Operator<T> add_layer_normalization(const NodeDescription& node) {
   };
 }
 
-/// Softmax(scale q k^T + bias) v of each head, where x (batch, length, heads * width) holds heads side by
-/// side. Where the mask is not true, a score is `lowest`, which is not -infinity: of a row without any true,
-/// all weights are the same.
+/// x with a number in the place of nan.
 template <class T>
-struct HeadsAttention {
-  Variable<T> q, k, v;
-  std::int64_t heads;
-  double scale;
-  Variable<T> bias;
-  const Mask* mask;
-  T lowest;
+Variable<T> nan_replaced(const Variable<T>& x, const Variable<T>& number) {
+  return where(mapped<bool>(x.value(), [](T element) { return std::isnan(element); }), number, x);
+}
 
-  Variable<T> operator()(const Arguments<T>& given) const {
-    if (!is_regular()) return composed(given);
-    const AttentionOptions options{.scale = scale, .num_heads = static_cast<std::size_t>(heads)};
-    return scaled_dot_product_attention(q, k, v, attention_mask(), options);
+/// The lengths that a list asks for: 0 is that of x, -1 what is left.
+Shape resolved(const std::vector<std::int64_t>& list, const Shape& x) {
+  Shape shape;
+  std::optional<std::size_t> open;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i] < -1 || (list[i] == -1 && open) || (list[i] == 0 && i >= x.size()))
+      fail<ShapeError>("a shape ", to_string(Dims(list.begin(), list.end())), " does not fit x ", x);
+    if (list[i] == -1) open = i;
+    shape.push_back(list[i] == 0 ? x[i] : list[i] == -1 ? 1 : static_cast<std::size_t>(list[i]));
+  }
+  check_count(shape);
+  const std::size_t known = element_count(shape), all = element_count(x);
+  if (open && known != 0 && all % known == 0) shape[*open] = all / known;
+  if (element_count(shape) != all)
+    fail<ShapeError>("a shape ", to_string(Dims(list.begin(), list.end())), " does not fit x ", x);
+  return shape;
+}
+
+/// Softmax(scale q k^T + bias) v of each head, where x (batch, length, heads * width) holds heads side by
+/// side: the nodes of a pattern, some of which may be missing. Where the mask is not true, a score is
+/// `lowest`; nan among the weights becomes a number where the graph says so.
+template <class T>
+class HeadsAttention {
+ public:
+  explicit HeadsAttention(const Arguments<T>& given)
+      : given_(given),
+        q_(given.floats(0)),
+        k_(given.floats(1)),
+        v_(given.floats(2)),
+        bias_(given.floats_or_none(3)),
+        mask_(given.has(mask_at) ? &given.conditions(mask_at) : nullptr) {}
+
+  Variable<T> operator()() const {
+    if (!is_regular()) return composed();
+    const AttentionOptions options{.scale = scale(), .num_heads = heads_of(0)[2]};
+    return scaled_dot_product_attention(q_, k_, v_, attention_mask(), options);
   }
 
  private:
+  // the inputs behind q, k, v and the bias
+  enum Input : std::size_t {
+    heads_at = 4,  // of q, k and v
+    joined_at = 7,
+    scale_at,
+    divisor_at,
+    q_scale_at,
+    k_scale_at,
+    mask_at,
+    lowest_at,
+    k_rows_at,
+    k_columns_at,
+    nan_at
+  };
+
+  const Variable<T>& x(std::size_t i) const { return i == 0 ? q_ : i == 1 ? k_ : v_; }
+  Shape heads_of(std::size_t i) const { return resolved(given_.list(heads_at + i), x(i).shape()); }
+
+  double scale() const {
+    double product = given_.has(divisor_at) ? 1 / static_cast<double>(given_.floats(divisor_at).item()) : 1;
+    for (const std::size_t i : {scale_at, q_scale_at, k_scale_at})
+      if (given_.has(i)) product *= static_cast<double>(given_.floats(i).item());
+    return product;
+  }
+
   /// With all axes of the scores, as one of fewer may be ambiguous.
   AttentionMask<T> attention_mask() const {
     const auto all_axes = [](const Shape& shape) {
@@ -84,68 +141,145 @@ struct HeadsAttention {
       std::copy_backward(shape.begin(), shape.end(), all.end());
       return all;
     };
-    if (mask == nullptr && (!bias.defined() || bias.dimension() == 4)) return bias;
-    if (mask == nullptr) return reshape(bias, Dims(all_axes(bias.shape())));
-    Mask allowed = *mask;
-    allowed.reshape(all_axes(mask->shape()));
+    if (mask_ == nullptr && (!bias_.defined() || bias_.dimension() == 4)) return bias_;
+    if (mask_ == nullptr) return reshape(bias_, Dims(all_axes(bias_.shape())));
+    Mask allowed = *mask_;
+    allowed.reshape(all_axes(mask_->shape()));
     return allowed;
   }
 
-  /// Whether the kernel computes the same: nothing is stretched but the mask or the bias, of which each row
-  /// shows something.
+  /// Whether the kernel computes the same: shapes do nothing but tell heads apart and join them again,
+  /// nothing is stretched but the mask or the bias, and each row shows something unless nan is replaced.
   bool is_regular() const {
-    for (const Variable<T>* x : {&q, &k, &v})
-      if (x->dimension() != 3 || x->shape(0) != q.shape(0)) return false;
-    const Shape scores{q.shape(0), static_cast<std::size_t>(heads), q.shape(1), k.shape(1)};
-    const Shape none, &shape = mask != nullptr ? mask->shape() : bias.defined() ? bias.shape() : none;
+    for (std::size_t i = 0; i < 3; ++i)
+      if (x(i).dimension() != 3 || x(i).shape(0) != q_.shape(0)) return false;
+    for (const std::size_t i : {scale_at, divisor_at, q_scale_at, k_scale_at, lowest_at, nan_at}) {
+      if (given_.has(i) && (given_.floats(i).size() != 1 || given_.floats(i).requires_grad() ||
+                            given_.floats(i).dimension() > 1))
+        return false;
+    }
+    return has_regular_shapes() && shows_enough();
+  }
+
+  bool has_regular_shapes() const {
+    const std::array<Shape, 3> shapes{heads_of(0), heads_of(1), heads_of(2)};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const Shape& shape = shapes[i];
+      if (shape.size() != 4 || shape[0] != x(i).shape(0) || shape[1] != x(i).shape(1) ||
+          shape[2] != shapes[0][2] || shape[2] == 0)
+        return false;
+    }
+    const std::size_t batch = q_.shape(0), heads = shapes[0][2], width = shapes[1][3], keys = k_.shape(1);
+    if (given_.has(k_rows_at)) {
+      const Shape turned{batch, heads, keys, width};
+      if (resolved(given_.list(k_rows_at), turned) != Shape{batch * heads, keys, width} ||
+          resolved(given_.list(k_columns_at), {batch * heads, width, keys}) !=
+              Shape{batch, heads, width, keys})
+        return false;
+    }
+    return resolved(given_.list(joined_at), {batch, q_.shape(1), heads, shapes[2][3]}) ==
+           Shape{batch, q_.shape(1), heads * shapes[2][3]};
+  }
+
+  bool shows_enough() const {
+    const Shape scores{q_.shape(0), heads_of(0)[2], q_.shape(1), k_.shape(1)};
+    const Shape none, &shape = mask_ != nullptr ? mask_->shape() : bias_.defined() ? bias_.shape() : none;
     if (shape.size() > scores.size()) return false;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       const std::size_t length = shape[axis];
       if (length != 1 && length != scores[scores.size() - shape.size() + axis]) return false;
     }
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    const T lowest = given_.has(lowest_at) ? given_.floats(lowest_at).item() : -infinity;
+    if (!(lowest < T{-1e30F})) return false;
+    const bool gives_nan = mask_ == nullptr || lowest == -infinity;
+    if (given_.has(nan_at) && gives_nan) return given_.floats(nan_at).item() == 0;
     const std::size_t length = shape.empty() ? 1 : shape.back();
     const auto shows_in_each_row = [length](const auto& array, const auto& is_shown) {
       for (std::size_t begin = 0; begin < array.size(); begin += length)
         if (std::none_of(array.data() + begin, array.data() + begin + length, is_shown)) return false;
       return true;
     };
-    if (mask != nullptr) return shows_in_each_row(*mask, [](bool shown) { return shown; });
-    return !bias.defined() ||
-           shows_in_each_row(bias.value(), [](T x) { return x != -std::numeric_limits<T>::infinity(); });
+    if (mask_ != nullptr) return shows_in_each_row(*mask_, [](bool shown) { return shown; });
+    return !bias_.defined() || shows_in_each_row(bias_.value(), [=](T x) { return x != -infinity; });
   }
 
-  Variable<T> composed(const Arguments<T>& given) const {
-    const auto in_heads = [&](const Variable<T>& x) {
-      const auto rows = static_cast<std::ptrdiff_t>(x.shape(0)),
-                 length = static_cast<std::ptrdiff_t>(x.shape(1));
-      return transpose(reshape(x, {rows, length, heads, -1}), 1, 2);
+  /// Node by node.
+  Variable<T> composed() const {
+    const auto in_heads = [&](std::size_t i) {
+      return permute(reshape(x(i), Dims(heads_of(i))), {0, 2, 1, 3});
     };
     const auto product = [&](const Variable<T>& a, const Variable<T>& b) {
-      given.check_product(a.shape(), b.shape());
+      given_.check_product(a.shape(), b.shape());
       return matmul(a, b);
     };
-    Variable<T> s = product(in_heads(q), mT(in_heads(k))) * static_cast<T>(scale);
-    if (bias.defined() || mask != nullptr)
-      given.check_result(broadcast_lengths(s.shape(), mask != nullptr ? mask->shape() : bias.shape()));
-    if (bias.defined()) s = s + bias;
-    if (mask != nullptr) s = where(*mask, s, Variable<T>(lowest));
-    const Variable<T> y = transpose(product(softmax(s, -1), in_heads(v)), 1, 2);
-    return reshape(y, {static_cast<std::ptrdiff_t>(y.shape(0)), static_cast<std::ptrdiff_t>(y.shape(1)), -1});
+    const auto stretched_by = [&](const Variable<T>& a, const Shape& other) {
+      given_.check_result(broadcast_lengths(a.shape(), other));
+      return a;
+    };
+    const auto times = [&](const Variable<T>& a, std::size_t i) {
+      return given_.has(i) ? stretched_by(a, given_.floats(i).shape()) * given_.floats(i) : a;
+    };
+    Variable<T> k = in_heads(1);
+    if (given_.has(k_rows_at)) {
+      const Variable<T> rows = mT(reshape(k, Dims(resolved(given_.list(k_rows_at), k.shape()))));
+      k = reshape(rows, Dims(resolved(given_.list(k_columns_at), rows.shape())));
+    } else {
+      k = mT(k);
+    }
+    Variable<T> s = times(product(times(in_heads(0), q_scale_at), times(k, k_scale_at)), scale_at);
+    if (given_.has(divisor_at))
+      s = stretched_by(s, given_.floats(divisor_at).shape()) / given_.floats(divisor_at);
+    if (bias_.defined()) s = stretched_by(s, bias_.shape()) + bias_;
+    if (mask_ != nullptr) s = where(*mask_, stretched_by(s, mask_->shape()), given_.floats(lowest_at));
+    Variable<T> weights = softmax(s, -1);
+    if (given_.has(nan_at)) weights = nan_replaced(weights, given_.floats(nan_at));
+    const Variable<T> y = permute(product(weights, in_heads(2)), {0, 2, 1, 3});
+    return reshape(y, Dims(resolved(given_.list(joined_at), y.shape())));
   }
+
+  const Arguments<T>& given_;
+  const Variable<T>&q_, &k_, &v_;
+  Variable<T> bias_;
+  const Mask* mask_;
 };
 
-/// Of q, k, v and a bias, the shape in heads, the scale, and a mask and what stands where it is not true.
 template <class T>
 Operator<T> attention_operator(const NodeDescription&) {
+  return [](const Arguments<T>& given) -> Results<T> { return {HeadsAttention<T>(given)()}; };
+}
+
+template <class T>
+Operator<T> without_nan_operator(const NodeDescription&) {
   return [](const Arguments<T>& given) -> Results<T> {
-    return {HeadsAttention<T>{.q = given.floats(0),
-                              .k = given.floats(1),
-                              .v = given.floats(2),
-                              .heads = given.list(4)[2],
-                              .scale = given.floats(5).item(),
-                              .bias = given.floats_or_none(3),
-                              .mask = given.has(6) ? &given.conditions(6) : nullptr,
-                              .lowest = given.has(7) ? given.floats(7).item() : T{0}}(given)};
+    return {nan_replaced(given.floats(0), given.floats(1))};
+  };
+}
+
+/// The lengths of the axes that perm names, from `start` to `end`.
+template <class T>
+Operator<T> turned_shape_operator(const NodeDescription& node) {
+  const std::vector<std::int64_t> perm =
+      node.attributes.integers("perm").value_or(std::vector<std::int64_t>());
+  const std::int64_t start = node.attributes.integer("start", 0);
+  const std::int64_t end = node.attributes.integer("end", std::numeric_limits<std::int64_t>::max());
+  return [=](const Arguments<T>& given) -> Results<T> {
+    const Shape& x = shape_of<T>(given.value(0));
+    const auto rank = static_cast<std::int64_t>(x.size());
+    std::vector<std::int64_t> sorted = perm;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::int64_t axis = 0; axis < rank; ++axis) {
+      if (sorted.size() != x.size() || sorted[static_cast<std::size_t>(axis)] != axis)
+        fail<ValueError>("perm must name each axis of x ", x, " once, got ",
+                         to_string(Dims(perm.begin(), perm.end())));
+    }
+    const auto clamped = [rank](std::int64_t axis) {
+      return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+    };
+    std::vector<std::size_t> lengths;
+    for (std::int64_t i = clamped(start); i < clamped(end); ++i)
+      lengths.push_back(x[static_cast<std::size_t>(perm[static_cast<std::size_t>(i)])]);
+    return {list_of(lengths)};
   };
 }
 
@@ -156,7 +290,9 @@ const OperatorTable<T>& fused_operators() {
   static const OperatorTable<T> table{{ops::linear.name, linear_operator<T>},
                                       {ops::linear_relu.name, linear_relu_operator<T>},
                                       {ops::add_layer_norm.name, add_layer_normalization<T>},
-                                      {ops::scaled_dot_product_attention.name, attention_operator<T>}};
+                                      {ops::scaled_dot_product_attention.name, attention_operator<T>},
+                                      {without_nan, without_nan_operator<T>},
+                                      {turned_shape, turned_shape_operator<T>}};
   return table;
 }
 

@@ -22,9 +22,9 @@ namespace {
 
 /// "Add(MatMul(x, Transpose[1,0](w)), 0.5)": a node with the axes of its attribute perm or axis, a value that
 /// may be any but is the same wherever the name stands, and a number. The operands of Add and Mul may be
-/// swapped.
+/// swapped. "{Neg(x); x}" is the first of these that matches.
 struct Pattern {
-  enum class Kind { node, value, number };
+  enum class Kind { node, value, number, first_of };
 
   explicit Pattern(std::string_view text) { read(text); }
 
@@ -37,7 +37,12 @@ struct Pattern {
  private:
   /// Takes a pattern from the front of the text.
   void read(std::string_view& text) {
-    const std::size_t end = std::min(text.find_first_of("[](), "), text.size());
+    if (text.starts_with('{')) {
+      kind = Kind::first_of;
+      read_inputs(text, "; ", '}');
+      return;
+    }
+    const std::size_t end = std::min(text.find_first_of("[](), ;}"), text.size());
     name = text.substr(0, end);
     text.remove_prefix(end);
     if (name[0] >= '0' && name[0] <= '9') {
@@ -53,8 +58,11 @@ struct Pattern {
     }
     if (!text.starts_with('(')) return;
     kind = Kind::node;
-    while (!text.starts_with(')')) {
-      text.remove_prefix(text.starts_with(", ") ? 2 : 1);
+    read_inputs(text, ", ", ')');
+  }
+  void read_inputs(std::string_view& text, std::string_view separator, char end) {
+    while (!text.starts_with(end)) {
+      text.remove_prefix(text.starts_with(separator) ? separator.size() : 1);
       inputs.emplace_back(Pattern(text, 0));
     }
     text.remove_prefix(1);
@@ -86,27 +94,39 @@ const std::vector<Rule>& rules() {
       inputs.insert(inputs.end(), others.begin(), others.end());
       list.push_back({Pattern(text), op.name, fused_domain, std::move(inputs)});
     };
-    const auto attention = [&](const std::string& scores) {
-      add("Reshape(Transpose[0,2,1,3](MatMul(Softmax[-1](" + scores +
-              "), Transpose[0,2,1,3](Reshape(v, heads)))), joined)",
-          ops::scaled_dot_product_attention, {"heads", "scale", "mask", "lowest"});
+    const auto in_heads = [](const std::string& x) {
+      return "Transpose[0,2,1,3](Reshape(" + x + ", " + x + "_heads))";
     };
+    const auto first_of = [](const std::string& pattern, const std::string& other) {
+      return "{" + other + "; " + pattern + "}";
+    };
+    const std::string q = in_heads("q"), keys = in_heads("k");
+    const std::string k = "{Transpose[0,2,3,1](Reshape(k, k_heads)); Transpose[0,1,3,2](" + keys +
+                          "); Reshape(Transpose[0,2,1](Reshape(" + keys + ", k_rows)), k_columns)}";
+    const std::string product = "MatMul(" + first_of(q, "Mul(" + q + ", q_scale)") + ", " +
+                                first_of(k, "Mul(" + k + ", k_scale)") + ")";
     const std::string scores =
-        "Mul(MatMul(Transpose[0,2,1,3](Reshape(q, heads)), Transpose[0,2,3,1](Reshape(k, heads))), scale)";
-    attention("Where(mask, " + scores + ", lowest)");
-    attention("Add(" + scores + ", attn_bias)");
-    attention(scores);
+        "{Mul(" + product + ", scale); Div(" + product + ", divisor); " + product + "}";
+    const std::string masked =
+        "{Where(mask, " + scores + ", lowest); Add(" + scores + ", attn_bias); " + scores + "}";
+    const std::string weights = "Softmax[-1](" + masked + ")";
+    add("Reshape(Transpose[0,2,1,3](MatMul(" +
+            first_of(weights, std::string(without_nan) + "(" + weights + ", nan)") + ", " + in_heads("v") +
+            ")), joined)",
+        ops::scaled_dot_product_attention,
+        {"q_heads", "k_heads", "v_heads", "joined", "scale", "divisor", "q_scale", "k_scale", "mask",
+         "lowest", "k_rows", "k_columns", "nan"});
     add("Relu(Add(MatMul(x, Transpose[1,0](weight)), bias))", ops::linear_relu);
     add("Add(MatMul(x, Transpose[1,0](weight)), bias)", ops::linear);
     add("MatMul(x, Transpose[1,0](weight))", ops::linear);
     add("LayerNormalization(Add(x, residual), weight, bias)", ops::add_layer_norm);
-    list.push_back({Pattern("Mul(Mul(x, Add(Erf(Div(x, 1.4142135623730951)), 1)), 0.5)"), "Gelu", "", {"x"}});
-    list.push_back(
-        {Pattern("Mul(Mul(x, Add(Tanh(Mul(Add(x, Mul(Pow(x, 3), 0.044715)), 0.7978845608028654)), 1)), 0.5)"),
-         "Gelu",
-         "",
-         {"x"},
-         {{"approximate", "tanh"}}});
+    const auto gelu = [&](const std::string& factor, const std::map<std::string, const char*>& texts) {
+      for (const std::string& text : {"Mul(Mul(x, " + factor + "), 0.5)", "Mul(Mul(x, 0.5), " + factor + ")"})
+        list.push_back({Pattern(text), "Gelu", "", {"x"}, texts});
+    };
+    gelu("Add(Erf({Div(x, 1.4142135623730951); Mul(x, 0.7071067811865476)}), 1)", {});
+    gelu("Add(Tanh(Mul(Add(x, Mul({Pow(x, 3); Mul(Mul(x, x), x)}, 0.044715)), 0.7978845608028654)), 1)",
+         {{"approximate", "tanh"}});
     return list;
   }();
   return all;
@@ -117,7 +137,8 @@ const std::vector<Rule>& rules() {
 class Fuser {
  public:
   explicit Fuser(const Model& model) : nodes_(model.nodes), is_gone_(model.nodes.size()) {
-    for (const Tensor& tensor : model.initializers) constants_.emplace(tensor.view.name, &tensor);
+    for (const Tensor& tensor : model.initializers)
+      if (tensor.is_supported) constants_.emplace(tensor.view.name, &tensor);
     for (const ValueInfo& output : model.outputs) ++uses_[output.name];
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       for (const std::string& input : nodes_[i].inputs) ++uses_[input];
@@ -125,11 +146,16 @@ class Fuser {
         if (!output.empty()) makers_.emplace(output, i);
       if (nodes_[i].op != "Constant" || nodes_[i].outputs.size() != 1) continue;
       for (const Attribute& attribute : model.nodes[i].attributes)
-        if (attribute.tensor) constants_.emplace(nodes_[i].outputs[0], &*attribute.tensor);
+        if (attribute.tensor && attribute.tensor->is_supported)
+          constants_.emplace(nodes_[i].outputs[0], &*attribute.tensor);
     }
   }
 
   std::vector<Node> fused() {
+    for (Node& node : nodes_) {
+      read_turned_shape(node);
+      join_nan_guard(node);
+    }
     for (std::size_t i = nodes_.size(); i-- > 0;)
       if (!is_gone_[i]) fuse(i);
     std::vector<Node> left;
@@ -139,6 +165,40 @@ class Fuser {
   }
 
  private:
+  /// The node that makes a value, if it is one of this operator.
+  const Node* maker_of(const std::string& value, const char* op) const {
+    const auto maker = makers_.find(value);
+    if (maker == makers_.end()) return nullptr;
+    const Node& node = nodes_[maker->second];
+    return node.op == op && node.domain.empty() && !node.inputs.empty() ? &node : nullptr;
+  }
+
+  void replace_inputs(Node& node, std::vector<std::string> inputs) {
+    node.domain = fused_domain;
+    for (const std::string& input : inputs) ++uses_[input];
+    node.inputs.swap(inputs);
+    for (const std::string& input : inputs) release(input);
+  }
+
+  /// Shape(Transpose(x)) is the shape of x in another order, which needs no Transpose.
+  void read_turned_shape(Node& node) {
+    if (node.op != "Shape" || !node.domain.empty() || node.inputs.size() != 1) return;
+    const Node* const turned = maker_of(node.inputs[0], "Transpose");
+    if (turned == nullptr || turned->attributes.size() != 1 || turned->attributes[0].name != "perm") return;
+    node.op = turned_shape;
+    node.attributes.push_back(turned->attributes[0]);
+    replace_inputs(node, {turned->inputs[0]});
+  }
+
+  /// Where(IsNaN(x), 0, x) is one node.
+  void join_nan_guard(Node& node) {
+    if (node.op != "Where" || !node.domain.empty() || node.inputs.size() != 3) return;
+    const Node* const guard = maker_of(node.inputs[0], "IsNaN");
+    if (guard == nullptr || guard->inputs[0] != node.inputs[2] || number_of(node.inputs[1]) != 0.0) return;
+    node.op = without_nan;
+    replace_inputs(node, {node.inputs[2], node.inputs[1]});
+  }
+
   /// Puts what the first rule says in the place of the node and of those before it.
   void fuse(std::size_t number) {
     for (const Rule& rule : rules()) {
@@ -183,7 +243,8 @@ class Fuser {
   bool matches(const Pattern& pattern, std::size_t number, Captures& captures, bool is_root) const {
     const Node& node = nodes_[number];
     const bool has_attributes = node.op == "LayerNormalization" || are_axes(node, pattern.axes);
-    if (node.op != pattern.name || !node.domain.empty() || !has_attributes || node.outputs.size() != 1 ||
+    const bool is_known = node.domain.empty() || node.op == without_nan;
+    if (node.op != pattern.name || !is_known || !has_attributes || node.outputs.size() != 1 ||
         node.inputs.size() != pattern.inputs.size())
       return false;
     // a value that others read is made anyhow, unless making it is nothing but turning a weight
@@ -212,6 +273,14 @@ class Fuser {
         const bool is_double = number && constants_.at(value)->view.dtype == DType::F64;
         return number && std::abs(*number - pattern.number) <= (is_double ? 1e-15 : 1e-7) * pattern.number;
       }
+      case Pattern::Kind::first_of: {
+        const Captures before = captures;
+        for (const Pattern& one : pattern.inputs) {
+          if (matches(one, value, captures)) return true;
+          captures = before;
+        }
+        return false;
+      }
       default:
         const auto maker = makers_.find(value);
         return maker != makers_.end() && matches(pattern, maker->second, captures, false);
@@ -227,17 +296,16 @@ class Fuser {
       const Shape* const bias = shape_of_floats(captures.at("bias"));
       return bias != nullptr && bias->size() == 1 && (*bias)[0] == (*weight)[0];
     }
-    if (!rule.makes(ops::scaled_dot_product_attention)) return true;
-    const auto heads = list_of(captures.at("heads")), joined = list_of(captures.at("joined"));
-    if (heads.size() != 4 || heads[0] != 0 || heads[1] != 0 || heads[2] < 1 || heads[3] != -1) return false;
-    if (joined != std::vector<std::int64_t>{0, 0, -1} || !number_of(captures.at("scale"))) return false;
-    if (!captures.contains("mask")) return true;
-    const std::optional<double> lowest = number_of(captures.at("lowest"));
-    return lowest && *lowest < -1e30;
+    return true;
   }
 
   static bool are_axes(const Node& node, const std::vector<std::int64_t>& axes) {
-    if (axes.empty() || node.attributes.size() != 1) return axes.empty() && node.attributes.empty();
+    if (axes.empty()) {
+      return std::all_of(node.attributes.begin(), node.attributes.end(), [&](const Attribute& one) {
+        return node.op == "Reshape" && one.name == "allowzero";
+      });
+    }
+    if (node.attributes.size() != 1) return false;
     const Attribute& attribute = node.attributes[0];
     if (attribute.name == "perm") return attribute.integers == axes;
     return attribute.name == "axis" && axes.size() == 1 && attribute.integer == axes[0];
@@ -256,15 +324,6 @@ class Fuser {
     const Shape* const shape = shape_of_floats(value);
     if (shape == nullptr || !shape->empty()) return std::nullopt;
     return to_array<double>(constants_.at(value)->view).data()[0];
-  }
-
-  std::vector<std::int64_t> list_of(const std::string& value) const {
-    const auto found = constants_.find(value);
-    if (found == constants_.end() || found->second->view.dtype != DType::I64 ||
-        found->second->view.shape.size() != 1)
-      return {};
-    const Ids ids = to_array<std::int64_t>(found->second->view);
-    return {ids.begin(), ids.end()};
   }
 
   std::vector<Node> nodes_;

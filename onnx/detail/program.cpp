@@ -171,7 +171,8 @@ class Compiler {
     } catch (const IndexError& error) {
       lacks_.add_node(node.operator_name(), step.name, error.what());
     }
-    const std::vector<std::int64_t> made = output_types(node, types);
+    const std::vector<std::int64_t> made =
+        node.operator_name() == "If" ? branch_types_ : output_types(node, types);
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       step.outputs.push_back(node.outputs[i].empty() ? no_slot : new_slot(node.outputs[i], made[i]));
     note_condition(node);
@@ -201,6 +202,7 @@ class Compiler {
       Program<T> program;
       std::vector<std::size_t> outside;  // its inputs among those of the node
     };
+    branch_types_.assign(node.outputs.size(), 0);
     if (node.inputs.empty()) fail<ValueError>("the condition is missing");
     const auto constant = conditions_.find(node.inputs[0]);
     auto both = std::make_shared<std::array<std::optional<Branch>, 2>>();
@@ -221,7 +223,10 @@ class Compiler {
         branch.outside.push_back(static_cast<std::size_t>(place));
         outside.emplace_back(value, types[branch.outside.back()]);
       }
-      branch.program = Compiler<T>(graph, graph.nodes, opset_, lacks_).compile(outside);
+      Compiler<T> compiler(graph, graph.nodes, opset_, lacks_);
+      branch.program = compiler.compile(outside);
+      for (std::size_t i = 0; i < branch_types_.size(); ++i)
+        branch_types_[i] = compiler.types_[branch.program.output_slots[i]];
       for (const auto& [name_of_operator, count] : branch.program.operators)
         program_.operators[name_of_operator] += count;
       for (std::size_t i = 0; i < graph.initializers.size(); ++i)
@@ -269,7 +274,8 @@ class Compiler {
   Lacks& lacks_;
   Program<T> program_;
   std::unordered_map<std::string, std::size_t> slots_;
-  std::vector<std::int64_t> types_;  // of the slots
+  std::vector<std::int64_t> types_;         // of the slots
+  std::vector<std::int64_t> branch_types_;  // of the outputs of the If that is compiled
   std::unordered_map<std::string, bool> conditions_;
 };
 
@@ -290,9 +296,11 @@ ValueDescription description_of(const ValueInfo& info) {
 template <class T>
 Program<T> compiled(const Model& model) {
   Lacks lacks;
-  if (model.opset == 0) {
+  const bool needs_opset = std::any_of(model.nodes.begin(), model.nodes.end(),
+                                       [](const Node& node) { return node.operator_name() == node.op; });
+  if (model.opset == 0 && needs_opset) {
     lacks.add("the version of ONNX's operators is missing (opset_import)");
-  } else if (model.opset < first_opset || model.opset > last_opset) {
+  } else if (needs_opset && (model.opset < first_opset || model.opset > last_opset)) {
     lacks.add("operator sets " + std::to_string(first_opset) + " to " + std::to_string(last_opset) +
               " are supported, got " + std::to_string(model.opset));
   }

@@ -63,7 +63,6 @@ std::vector<std::int64_t> output_types(const Node& node, std::span<const std::in
   const std::string name = node.operator_name();
   std::vector<std::int64_t> types(node.outputs.size(), input(0));
   if (types.empty()) return types;
-  if (node.op == "If") return std::vector<std::int64_t>(types.size(), 0);
   const auto known = first_types().find(name);
   if (known != first_types().end())
     types[0] = known->second.type != 0 ? known->second.type : input(known->second.input);
