@@ -178,6 +178,8 @@ Operator<T> multi_head_attention(const NodeDescription& node) {
   return [attention](const Arguments<T>& given) -> Results<T> {
     if (given.has(6) || given.has(7)) fail<ValueError>("past keys and values are not supported");
     std::array<Variable<T>, 3> qkv{given.floats(0), given.floats(1), given.floats(2)};
+    for (const Variable<T>& x : qkv)
+      if (x.dimension() != 3) fail<ShapeError>("queries, keys and values must have 3 axes, got ", x.shape());
     if (given.has(3)) {
       std::ptrdiff_t begin = 0;
       for (Variable<T>& x : qkv) {
@@ -209,8 +211,15 @@ Operator<T> embed_layer_normalization(const NodeDescription& node) {
     Ids positions = Ids::from_shape({1, ids.shape()[1]});
     std::iota(positions.begin(), positions.end(), std::int64_t{0});
     if (given.has(8)) positions = given.integers(8);
+    if (!same_shape(broadcast_lengths(ids.shape(), positions.shape()), ids.shape()))
+      fail<ShapeError>("positions must broadcast to the ids ", ids.shape(), ", got ", positions.shape());
     Variable<T> sum = embedded(given.floats(2), ids) + embedded(given.floats(3), positions);
-    if (given.has(1) && given.has(4)) sum = sum + embedded(given.floats(4), given.integers(1));
+    if (given.has(1) && given.has(4)) {
+      if (!same_shape(given.integers(1).shape(), ids.shape()))
+        fail<ShapeError>("types must have the shape of the ids ", ids.shape(), ", got ",
+                         given.integers(1).shape());
+      sum = sum + embedded(given.floats(4), given.integers(1));
+    }
     Ids counts(Shape{ids.shape()[0]}, std::int64_t{0});
     if (given.has(7)) {
       const Ids& mask = given.integers(7);

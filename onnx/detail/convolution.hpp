@@ -17,6 +17,8 @@ namespace xgrad::onnx::detail {
 /// The attributes that operators on windows share: strides, dilations, pads and auto_pad.
 class Windows {
  public:
+  static constexpr std::int64_t largest = std::int64_t{1} << 30;  // of strides and the like
+
   explicit Windows(NodeAttributes& attributes)
       : ceil_mode(attributes.integer("ceil_mode", 0) != 0),
         kernel_(attributes.integers("kernel_shape").value_or(std::vector<std::int64_t>())),
@@ -29,10 +31,11 @@ class Windows {
       xgrad::detail::fail<ValueError>("auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, got ",
                                       auto_pad_);
     for (const std::int64_t length : kernel_)
-      if (length < 1) xgrad::detail::fail<ValueError>("kernel_shape must hold numbers from 1, got ", length);
+      if (length < 1 || length > largest)
+        xgrad::detail::fail<ValueError>("kernel_shape must hold numbers from 1, got ", length);
     if (pads_) {
       for (const std::int64_t pad : *pads_)
-        if (pad < 0 || pad > (std::int64_t{1} << 30))
+        if (pad < 0 || pad > largest)
           xgrad::detail::fail<ValueError>("pads must hold numbers from 0, got ", pad);
     }
   }
@@ -83,7 +86,7 @@ class Windows {
 
   static std::vector<std::int64_t> from_one(std::vector<std::int64_t> list, const char* name) {
     for (const std::int64_t one : list)
-      if (one < 1 || one > (std::int64_t{1} << 30))
+      if (one < 1 || one > largest)
         xgrad::detail::fail<ValueError>(name, " must hold numbers from 1, got ", one);
     return list;
   }
@@ -112,6 +115,16 @@ class Convolution {
                                         x);
     }
     return result;
+  }
+
+  /// The shape of x with its pads, as they are put around it where both ends have different ones.
+  Shape padded_shape(const Shape& x, const Shape& weight) const {
+    Shape padded = x;
+    for (std::size_t i = 0; i + 2 < x.size(); ++i) {
+      const Axis axis = axis_of(i, x, weight);
+      padded[i + 2] += static_cast<std::size_t>(axis.before + axis.after);
+    }
+    return padded;
   }
 
   template <class T>

@@ -80,7 +80,7 @@ Shape resolved(const std::vector<std::int64_t>& list, const Shape& x) {
     if (list[i] == -1) open = i;
     shape.push_back(list[i] == 0 ? x[i] : list[i] == -1 ? 1 : static_cast<std::size_t>(list[i]));
   }
-  check_count(shape);
+  check_count(shape, std::numeric_limits<std::size_t>::max() / 2);
   const std::size_t known = element_count(shape), all = element_count(x);
   if (open && known != 0 && all % known == 0) shape[*open] = all / known;
   if (element_count(shape) != all)
@@ -256,7 +256,7 @@ Operator<T> without_nan_operator(const NodeDescription&) {
   };
 }
 
-/// The lengths of the axes that perm names, from `start` to `end`.
+/// The lengths of the axes that perm names, from `start` to `end`, of x, or of x in the shape of input 1.
 template <class T>
 Operator<T> turned_shape_operator(const NodeDescription& node) {
   const std::vector<std::int64_t> perm =
@@ -264,7 +264,8 @@ Operator<T> turned_shape_operator(const NodeDescription& node) {
   const std::int64_t start = node.attributes.integer("start", 0);
   const std::int64_t end = node.attributes.integer("end", std::numeric_limits<std::int64_t>::max());
   return [=](const Arguments<T>& given) -> Results<T> {
-    const Shape& x = shape_of<T>(given.value(0));
+    Shape x = shape_of<T>(given.value(0));
+    if (given.has(1)) x = resolved(given.list(1), x);
     const auto rank = static_cast<std::int64_t>(x.size());
     std::vector<std::int64_t> sorted = perm;
     std::sort(sorted.begin(), sorted.end());

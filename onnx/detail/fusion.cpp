@@ -180,14 +180,16 @@ class Fuser {
     for (const std::string& input : inputs) release(input);
   }
 
-  /// Shape(Transpose(x)) is the shape of x in another order, which needs no Transpose.
+  /// Shape(Transpose(x)) is the shape of x in another order, which needs no Transpose, and where x is made by
+  /// a Reshape also not that.
   void read_turned_shape(Node& node) {
     if (node.op != "Shape" || !node.domain.empty() || node.inputs.size() != 1) return;
     const Node* const turned = maker_of(node.inputs[0], "Transpose");
     if (turned == nullptr || turned->attributes.size() != 1 || turned->attributes[0].name != "perm") return;
     node.op = turned_shape;
     node.attributes.push_back(turned->attributes[0]);
-    replace_inputs(node, {turned->inputs[0]});
+    const Node* const reshaped = maker_of(turned->inputs[0], "Reshape");
+    replace_inputs(node, reshaped != nullptr ? reshaped->inputs : turned->inputs);
   }
 
   /// Where(IsNaN(x), 0, x) is one node.

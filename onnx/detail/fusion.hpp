@@ -10,8 +10,8 @@ namespace xgrad::onnx::detail {
 /// The domain of fused nodes.
 inline constexpr const char* fused_domain = "xgrad";
 
-/// Operators of fused nodes that are no ops of xgrad: the shape of a Transpose of x, and x with a number in
-/// the place of nan.
+/// Operators of fused nodes that are no ops of xgrad: the shape of a Transpose of x, or of x in another
+/// shape, and x with a number in the place of nan.
 inline constexpr const char *turned_shape = "turned_shape", *without_nan = "without_nan";
 
 /// The nodes of a graph in order, with groups that match a kernel of xgrad fused: products with transposed

@@ -551,6 +551,7 @@ Operator<T> pad_operator(const NodeDescription& node) {
         fail<ShapeError>("pads ", before, " and ", after, " do not fit axis ", axis, " of x ", shape);
       shape[axis] = static_cast<std::size_t>(length + before + after);
       given.check_result(shape);
+      given.check_result({shape[axis], sizeof(std::size_t)});  // the places
       Value<T> next = mode == "constant" ? padded_with<T>(x, axis, before, after, filling)
                                          : parts_at<T>(x, axis, padded_places(mode, before, after, length));
       x = std::move(next);

@@ -166,6 +166,7 @@ Operator<T> skip_normalization(const NodeDescription& node) {
     const Variable<T>&x = given.floats(0), &skip = given.floats(1), &scale = given.floats(2);
     const std::size_t of_sum = has_mean ? 4 : 3;
     given.check_broadcast({0, 1});
+    if (given.has(of_sum)) given.check_broadcast({0, 1, of_sum});
     const Variable<T> residual = given.has(of_sum) ? skip + given.floats(of_sum) : skip;
     const Dims normalized = normalized_shape(-1, x.shape());
     if (has_mean && outputs == 1 && same_shape(x.shape(), residual.shape()))

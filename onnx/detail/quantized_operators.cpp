@@ -46,11 +46,11 @@ struct IntegerRange {
   }
 
   /// x rounded, to the even integer if two are as near, plus a zero point; what is beyond the range becomes
-  /// its end, and nan 0.
+  /// its end, and nan the least, as in ONNX Runtime.
   template <class T>
   std::int64_t quantized(T x, std::int64_t zero_point) const {
     const T sum = std::nearbyint(x) + static_cast<T>(zero_point);
-    if (std::isnan(sum)) return 0;
+    if (std::isnan(sum)) return least;
     return static_cast<std::int64_t>(std::clamp(sum, static_cast<T>(least), static_cast<T>(largest)));
   }
 };
@@ -170,7 +170,11 @@ Ids without_zero_point(const Arguments<T>& given, std::size_t x, std::size_t zer
   if (!given.has(zero_point)) return matrix;
   const Ids& zero = given.integers(zero_point);
   const auto rank = static_cast<std::int64_t>(matrix.dimension());
-  if (zero.dimension() > 1) return without_zero_point(matrix, zero);
+  if (zero.dimension() > 1) {
+    if (!same_shape(broadcast_lengths(matrix.shape(), zero.shape()), matrix.shape()))
+      fail<ShapeError>("zero points ", zero.shape(), " do not fit ", matrix.shape());
+    return without_zero_point(matrix, zero);
+  }
   return without_zero_point(matrix, along_axis(zero, is_of_rows ? rank - 2 : rank - 1, matrix.shape()));
 }
 
@@ -223,6 +227,7 @@ Array<double> exact_convolution(const Convolution& conv, const Arguments<T>& giv
   };
   const Ids a = without(x, x_zero), b = without(w, w_zero);
   given.check_result(conv.result_shape(a.shape(), b.shape()));
+  given.check_result(conv.padded_shape(a.shape(), b.shape()));
   const NoGrad guard;
   return conv(as_floats<double>(a), as_floats<double>(b), Variable<double>()).value();
 }

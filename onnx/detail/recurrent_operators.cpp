@@ -219,13 +219,15 @@ Operator<T> gru_operator(const NodeDescription& node) {
       return {call.output(result.output), call.state_output(result.h)};
     }
     if (!h.defined()) h = Variable<T>(Array<T>(Shape{layer.directions(), call.batch, call.hidden}, T{0}));
+    const Shape states{layer.directions(), call.batch, call.hidden};
+    if (h.shape() != states) fail<ShapeError>("initial_h must be ", states, ", got ", h.shape());
     std::vector<Variable<T>> outputs, last;
     for (std::size_t d = 0; d < layer.directions(); ++d) {
-      const Variable<T> states = reset_first_gru(d == 0 ? call.x : call.reversed(call.x), select(h, 0, d),
-                                                 call.weights[d], call.options.lengths);
-      const Variable<T> steps = narrow(states, 0, 0, call.length);
+      const Variable<T> all = reset_first_gru(d == 0 ? call.x : call.reversed(call.x), select(h, 0, d),
+                                              call.weights[d], call.options.lengths);
+      const Variable<T> steps = narrow(all, 0, 0, call.length);
       outputs.push_back(d == 0 ? steps : call.reversed(steps));
-      last.push_back(select(states, 0, call.length));
+      last.push_back(select(all, 0, call.length));
     }
     return {call.output(cat(outputs, 2)), call.state_output(stack(last, 0))};
   };

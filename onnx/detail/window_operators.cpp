@@ -50,6 +50,7 @@ Operator<T> conv_operator(const NodeDescription& node) {
   return [conv = Convolution(node.attributes)](const Arguments<T>& given) -> Results<T> {
     const Variable<T>&x = given.floats(0), &weight = given.floats(1);
     given.check_result(conv.result_shape(x.shape(), weight.shape()));
+    given.check_result(conv.padded_shape(x.shape(), weight.shape()));
     return {conv(x, weight, given.floats_or_none(2))};
   };
 }
@@ -72,11 +73,14 @@ Operator<T> conv_transpose_operator(const NodeDescription& node) {
     std::vector<std::int64_t> full(axes), before(axes), after(axes);
     Shape result{x.shape(0), weight.shape(1) * static_cast<std::size_t>(std::max<std::int64_t>(groups, 0))};
     for (std::size_t i = 0; i < axes; ++i) {
-      if (longer[i] < 0) fail<ValueError>("output_padding must be at least 0, got ", longer[i]);
+      if (longer[i] < 0 || longer[i] > Windows::largest)
+        fail<ValueError>("output_padding must be at least 0, got ", longer[i]);
       full[i] = (lengths[i] - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1;
       std::int64_t cut = 0;
       if (output_shape) {
         const auto wanted = Windows::list_of_axes("output_shape", output_shape, axes, 0);
+        if (wanted[i] < 0 || wanted[i] > Windows::largest)
+          fail<ValueError>("output_shape must hold numbers from 0, got ", wanted[i]);
         cut = full[i] + longer[i] - wanted[i];
       } else if (windows.is_same()) {
         cut = full[i] + longer[i] - lengths[i] * strides[i];
@@ -236,6 +240,9 @@ Operator<T> global_pool(const NodeDescription&) {
 
 // ---- Resize ----
 
+// What Sources take for each element; those of a long axis could be more than the result.
+constexpr std::size_t bytes_of_source = 64;
+
 /// Where elements of a resized axis come from: each is a sum of some of x, times their weights.
 struct Sources {
   std::vector<std::vector<std::size_t>> places;
@@ -375,6 +382,7 @@ Operator<T> resize_operator(const NodeDescription& node) {
       if (n == length && scale == 1) continue;
       shape[axis] = n;
       given.check_result(shape);
+      given.check_result({n, bytes_of_source});
       x = resized(x, axis, how.sources(length, n, scale));
     }
     return {x};
@@ -387,7 +395,7 @@ template <class T>
 Operator<T> depth_to_space(const NodeDescription& node) {
   const std::int64_t b = node.attributes.integer("blocksize", 0);
   const std::string mode = node.attributes.text("mode", "DCR");
-  if (b < 1) fail<ValueError>("blocksize must be at least 1, got ", b);
+  if (b < 1 || b > Windows::largest) fail<ValueError>("blocksize must be at least 1, got ", b);
   if (mode != "DCR" && mode != "CRD") fail<ValueError>("mode must be DCR or CRD, got ", mode);
   return [b, is_dcr = mode == "DCR"](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
@@ -405,12 +413,12 @@ Operator<T> depth_to_space(const NodeDescription& node) {
 template <class T>
 Operator<T> space_to_depth(const NodeDescription& node) {
   const std::int64_t b = node.attributes.integer("blocksize", 0);
-  if (b < 1) fail<ValueError>("blocksize must be at least 1, got ", b);
+  if (b < 1 || b > Windows::largest) fail<ValueError>("blocksize must be at least 1, got ", b);
   return [b](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
     const auto lengths = spatial(x.shape(), 2);
     const auto n = static_cast<std::int64_t>(x.shape(0)), c = static_cast<std::int64_t>(x.shape(1));
-    if (lengths[0] % b != 0 || lengths[1] % b != 0)
+    if (lengths[0] < b || lengths[1] < b || lengths[0] % b != 0 || lengths[1] % b != 0)
       fail<ShapeError>("lengths must be multiples of blocksize ", b, ", got x ", x.shape());
     const std::int64_t h = lengths[0] / b, w = lengths[1] / b;
     return {reshape(permute(reshape(x, {n, c, h, b, w, b}), {0, 3, 5, 1, 2, 4}), {n, c * b * b, h, w})};

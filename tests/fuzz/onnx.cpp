@@ -24,7 +24,9 @@ constexpr std::size_t few = 64;
 bool is_small(const Graph<float>& graph) {
   std::size_t nodes = 0;
   for (const auto& [name, count] : graph.operators()) nodes += count;
-  for (const char* name : {"ConstantOfShape", "Expand", "Range"})
+  for (const char* name :
+       {"ConstantOfShape", "Expand", "Range", "Tile", "Pad", "Resize", "Upsample", "OneHot", "Conv",
+        "ConvTranspose", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool"})
     if (graph.operators().contains(name)) return false;
   for (const auto& [name, parameter] : graph.named_parameters())
     if (parameter.size() > few) return false;

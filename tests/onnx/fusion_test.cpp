@@ -216,6 +216,74 @@ TEST_F(OnnxFusionTest, WhatAttendsToNothingAttendsToAllAlike) {
   EXPECT_EQ(net.made_by(attention(net, {x, x, x}, mask)), "reshape");
 }
 
+/// The same of two sequences of three tokens as PyTorch exports its attention: two factors of the scale, a
+/// bias that hides keys, no nan where it hides all, and keys that are turned in one step or as rows of
+/// matrices.
+std::string pytorch_attention(Net& net, const std::string& x, const std::string& bias, bool as_rows) {
+  const std::string heads = net.integers({2, 3, -1, 2});
+  const auto split = [&](const std::vector<std::int64_t>& perm) {
+    return net.transposed(net.node("Reshape", {x, heads}, {ModelBuilder::attribute("allowzero", 1)}), perm);
+  };
+  const std::string q = split({0, 2, 1, 3}), v = split({0, 2, 1, 3});
+  std::string k =
+      split(as_rows ? std::vector<std::int64_t>{0, 2, 1, 3} : std::vector<std::int64_t>{0, 2, 3, 1});
+  if (as_rows) {
+    const std::string length =
+        net.node("Slice", {net.node("Shape", {k}), net.integers({2}), net.integers({3})});
+    const std::string rows = net.node("Concat", {net.integers({-1}), length, net.integers({2})},
+                                      {ModelBuilder::attribute("axis", 0)});
+    k = net.transposed(net.node("Reshape", {k, rows}), {0, 2, 1});
+    k = net.node("Reshape", {k, net.integers({2, 2, 2, 3})});
+  }
+  const std::string factor = net.number(0.8);
+  const std::string scores = net.node("MatMul", {net.node("Mul", {q, factor}), net.node("Mul", {k, factor})});
+  const std::string weights =
+      net.node("Softmax", {net.node("Add", {scores, bias})}, {ModelBuilder::attribute("axis", -1)});
+  const std::string shown = net.node("Where", {net.node("IsNaN", {weights}), net.number(0), weights});
+  const std::string y = net.transposed(net.node("MatMul", {shown, v}), {0, 2, 1, 3});
+  return net.node("Reshape", {y, net.integers({2, 3, -1})}, {ModelBuilder::attribute("allowzero", 1)});
+}
+
+TEST_F(OnnxFusionTest, AttentionAsPyTorchExportsIt) {
+  for (const bool as_rows : {false, true}) {
+    net = Net();
+    const std::string x = net.input("x", {2, 3, 4}), bias = net.input("bias", {2, 1, 3, 3});
+    EXPECT_EQ(net.made_by(pytorch_attention(net, x, bias, as_rows)), "scaled_dot_product_attention")
+        << as_rows;
+  }
+}
+
+TEST_F(OnnxFusionTest, AttentionWithTheScaleAsADivisor) {
+  const std::string x = net.input("x", {2, 3, 4}), heads = net.integers({0, 0, 2, -1});
+  const auto split = [&](const std::vector<std::int64_t>& perm) {
+    return net.transposed(net.node("Reshape", {x, heads}), perm);
+  };
+  const std::string k = net.transposed(split({0, 2, 1, 3}), {0, 1, 3, 2});
+  const std::string scores = net.node("Div", {net.node("MatMul", {split({0, 2, 1, 3}), k}), net.number(1.5)});
+  const std::string weights = net.node("Softmax", {scores}, {ModelBuilder::attribute("axis", -1)});
+  const std::string y = net.transposed(net.node("MatMul", {weights, split({0, 2, 1, 3})}), {0, 2, 1, 3});
+  EXPECT_EQ(net.made_by(net.node("Reshape", {y, net.integers({2, 3, 4})})), "scaled_dot_product_attention");
+}
+
+TEST_F(OnnxFusionTest, ADivisorOfEachKeyIsComputedAsItStands) {
+  const std::string x = net.input("x", {2, 3, 4}), heads = net.integers({0, 0, 2, -1});
+  const auto split = [&](const std::vector<std::int64_t>& perm) {
+    return net.transposed(net.node("Reshape", {x, heads}), perm);
+  };
+  const std::string product = net.node("MatMul", {split({0, 2, 1, 3}), split({0, 2, 3, 1})});
+  const std::string scores = net.node("Div", {product, net.weight({3})});
+  const std::string weights = net.node("Softmax", {scores}, {ModelBuilder::attribute("axis", -1)});
+  const std::string y = net.transposed(net.node("MatMul", {weights, split({0, 2, 1, 3})}), {0, 2, 1, 3});
+  EXPECT_EQ(net.made_by(net.node("Reshape", {y, net.integers({0, 0, -1})})), "reshape");
+}
+
+TEST_F(OnnxFusionTest, GeluWithTheHalfFirst) {
+  const std::string x = net.input("x", {3, 4});
+  const std::string erf = net.node("Erf", {net.node("Mul", {x, net.number(std::sqrt(0.5))})});
+  const std::string half = net.node("Mul", {x, net.number(0.5)});
+  EXPECT_EQ(net.made_by(net.node("Mul", {half, net.node("Add", {erf, net.number(1)})})), "gelu");
+}
+
 TEST_F(OnnxFusionTest, AttentionOfOtherShapes) {
   const std::string q = net.input("q", {1, 3, 2, 2}), x = net.input("x", {2, 5, 4});
   EXPECT_EQ(net.made_by(attention(net, {q, x, x}, "")), "reshape");

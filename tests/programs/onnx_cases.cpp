@@ -5,13 +5,16 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <xgrad/onnx.hpp>
+#include <xgrad/onnx/detail/emitters.hpp>
 #include <xgrad/onnx/detail/operators.hpp>
 #include <xgrad/xgrad.hpp>
 
@@ -62,8 +65,28 @@ std::string difference(const Value<float>& got, const Value<float>& expected) {
       got);
 }
 
-/// What is wrong with a case; empty if nothing is.
-std::string run_case(const fs::path& folder) {
+/// What the cases of an operator show.
+struct OperatorRow {
+  std::size_t cases = 0;  // that pass
+  bool has_ops = false, is_written = true, is_trainable = false;
+};
+
+/// Notes whether ops of xgrad run, and whether each can be exported.
+class ExportWatcher : public xgrad::Watcher {
+ public:
+  explicit ExportWatcher(OperatorRow& row) : row_(row) {}
+  void on_op(const xgrad::OpEvent<float>& event) override {
+    row_.has_ops = true;
+    row_.is_written = row_.is_written && xgrad::onnx::detail::has_emitter(event.op.name);
+  }
+  void on_op(const xgrad::OpEvent<double>&) override {}
+
+ private:
+  OperatorRow& row_;
+};
+
+/// What is wrong with a case; empty if nothing is. A row for the operator of a case of one node.
+std::string run_case(const fs::path& folder, std::map<std::string, OperatorRow>& rows) {
   std::optional<xgrad::onnx::Graph<float>> graph;
   try {
     graph.emplace((folder / "model.onnx").string());
@@ -79,14 +102,32 @@ std::string run_case(const fs::path& folder) {
       return data / (kind + std::to_string(i) + ".pb");
     };
     Values<float> given;
-    for (std::size_t i = 0; i < graph->inputs().size(); ++i)
-      given.emplace(graph->inputs()[i].name, read(file("input_", i)));
+    for (std::size_t i = 0; i < graph->inputs().size(); ++i) {
+      Value<float> value = read(file("input_", i));
+      if (const auto* const floats = std::get_if<Variable<float>>(&value))
+        value = Variable<float>(floats->value(), true);
+      given.emplace(graph->inputs()[i].name, std::move(value));
+    }
     xgrad::manual_seed(0);  // some drop elements
-    const Values<float> results = (*graph)(given);
+    OperatorRow row;
+    Values<float> results;
+    {
+      const ExportWatcher watcher(row);
+      results = (*graph)(given);
+    }
     for (std::size_t i = 0; i < graph->outputs().size(); ++i) {
       const std::string wrong = difference(results.at(graph->outputs()[i].name), read(file("output_", i)));
       if (!wrong.empty()) return wrong;
+      const auto* const floats = std::get_if<Variable<float>>(&results.at(graph->outputs()[i].name));
+      row.is_trainable = row.is_trainable || (floats != nullptr && floats->requires_grad());
     }
+    const auto operators = graph->operators();
+    if (operators.size() != 1 || operators.begin()->second != 1) continue;
+    OperatorRow& all = rows[operators.begin()->first];
+    ++all.cases;
+    all.has_ops = all.has_ops || row.has_ops;
+    all.is_written = all.is_written && row.is_written;
+    all.is_trainable = all.is_trainable || row.is_trainable;
   }
   return "";
 }
@@ -110,10 +151,24 @@ std::map<std::string, std::string> read_expected(const std::string& path) {
   return expected;
 }
 
+/// The table of a page: the operators that are read.
+std::string table_of(const std::map<std::string, OperatorRow>& rows) {
+  std::string table = "| Operator | Cases | Written | Trainable |\n| --- | --- | --- | --- |\n";
+  const auto yes_if = [](bool is) { return is ? "yes" : "no"; };
+  for (const auto& [name, maker] : xgrad::onnx::detail::operators<float>()) {
+    const auto found = rows.find(std::string(name));
+    const OperatorRow row = found == rows.end() ? OperatorRow() : found->second;
+    table += "| " + std::string(name) + " | " + std::to_string(row.cases) + " | " +
+             (row.has_ops ? yes_if(row.is_written) : "") + " | " +
+             (row.cases > 0 ? yes_if(row.is_trainable) : "") + " |\n";
+  }
+  return table;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string root, known;
+  std::string root, known, page;
   std::size_t at_least = 1;
   apps::CommandLine app(
       "Computes ONNX's test cases, those of operators that are supported, and compares the results.");
@@ -125,18 +180,21 @@ int main(int argc, char** argv) {
       ->check(apps::existing_file());
   app.add_option("--at-least", at_least, "how many have to pass")
       ->check(apps::in_range<std::size_t>(0, 100000));
+  app.add_option("--page", page, "page that must have the table of the operators that are read")
+      ->check(apps::existing_file());
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   return apps::run_program("onnx_cases", [&] {
     std::map<std::string, std::string> expected = read_expected(known);
     std::vector<fs::path> folders;
     for (const auto& entry : fs::directory_iterator(root)) folders.push_back(entry.path());
     std::ranges::sort(folders);
+    std::map<std::string, OperatorRow> rows;
     std::size_t passed = 0, known_to_fail = 0, failed = 0, unsupported = 0;
     for (const fs::path& folder : folders) {
       const std::string name = folder.filename().string();
       std::string wrong;
       try {
-        wrong = run_case(folder);
+        wrong = run_case(folder, rows);
       } catch (const Unsupported&) {
         ++unsupported;
         continue;
@@ -155,6 +213,14 @@ int main(int argc, char** argv) {
     }
     std::cout << passed << " passed, " << failed << " failed, " << known_to_fail << " known to fail, "
               << unsupported << " of operators or operator sets that are not supported\n";
+    if (!page.empty()) {
+      std::ifstream file(page);
+      const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+      if (text.find(table_of(rows)) == text.npos) {
+        std::cout << page << " must have this table:\n" << table_of(rows);
+        ++failed;
+      }
+    }
     return failed > 0 || passed < at_least ? 1 : 0;
   });
 }
