@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "../../ops/attention/attention.hpp"
+#include "../../ops/index/embedding.hpp"
 #include "../../ops/norm/layer_norm.hpp"
 #include "../../ops/norm/softmax.hpp"
 #include "../../ops/pointwise/where.hpp"
@@ -100,7 +101,25 @@ class HeadsAttention {
         k_(given.floats(1)),
         v_(given.floats(2)),
         bias_(given.floats_or_none(3)),
-        mask_(given.has(mask_at) ? &given.conditions(mask_at) : nullptr) {}
+        mask_(given.has(mask_at) ? &given.conditions(mask_at) : nullptr) {
+    if (!given.has(more_bias_at)) return;
+    given.check_broadcast({3, more_bias_at});
+    bias_ = bias_ + given.floats(more_bias_at);
+  }
+
+  /// That of the result in heads (batch, heads, length, width).
+  Shape shape_in_heads() const {
+    Shape k = turned(heads_of(1), {0, 2, 3, 1});
+    if (given_.has(k_rows_at)) {
+      Shape rows = resolved(given_.list(k_rows_at), turned(heads_of(1), {0, 2, 1, 3}));
+      std::swap(rows[rows.size() - 2], rows.back());
+      k = resolved(given_.list(k_columns_at), rows);
+    }
+    Shape scores = product_lengths(turned(heads_of(0), {0, 2, 1, 3}), k);
+    if (bias_.defined()) scores = broadcast_lengths(scores, bias_.shape());
+    if (mask_ != nullptr) scores = broadcast_lengths(scores, mask_->shape());
+    return product_lengths(scores, turned(heads_of(2), {0, 2, 1, 3}));
+  }
 
   Variable<T> operator()() const {
     if (!is_regular()) return composed();
@@ -121,11 +140,17 @@ class HeadsAttention {
     lowest_at,
     k_rows_at,
     k_columns_at,
-    nan_at
+    nan_at,
+    more_bias_at
   };
 
   const Variable<T>& x(std::size_t i) const { return i == 0 ? q_ : i == 1 ? k_ : v_; }
   Shape heads_of(std::size_t i) const { return resolved(given_.list(heads_at + i), x(i).shape()); }
+
+  static Shape turned(const Shape& shape, const std::array<std::size_t, 4>& perm) {
+    if (shape.size() != 4) fail<ShapeError>("heads must have 4 axes, got ", shape);
+    return {shape[perm[0]], shape[perm[1]], shape[perm[2]], shape[perm[3]]};
+  }
 
   double scale() const {
     double product = given_.has(divisor_at) ? 1 / static_cast<double>(given_.floats(divisor_at).item()) : 1;
@@ -256,6 +281,41 @@ Operator<T> without_nan_operator(const NodeDescription&) {
   };
 }
 
+/// The lengths of the axes of a shape from `start` to `end`, which may be negative.
+Ids part_of_shape(const Shape& shape, std::int64_t start, std::int64_t end) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto clamped = [rank](std::int64_t axis) {
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank));
+  };
+  const std::size_t first = clamped(start), last = std::max(first, clamped(end));
+  return list_of(std::span(shape.data() + first, last - first));
+}
+
+template <class T>
+Operator<T> attention_shape_operator(const NodeDescription& node) {
+  const std::int64_t start = node.attributes.integer("start", 0);
+  const std::int64_t end = node.attributes.integer("end", std::numeric_limits<std::int64_t>::max());
+  return [=](const Arguments<T>& given) -> Results<T> {
+    return {part_of_shape(HeadsAttention<T>(given).shape_in_heads(), start, end)};
+  };
+}
+
+/// The rows of a table of embeddings, of which that of padding gets no gradient.
+template <class T>
+Operator<T> embedding_operator(const NodeDescription& node) {
+  const std::int64_t padding = node.attributes.integer("padding_idx", 0);
+  return [padding](const Arguments<T>& given) -> Results<T> {
+    const Variable<T>& table = given.floats(0);
+    Ids ids = given.integers(1);
+    Shape result = ids.shape();
+    result.push_back(table.shape(1));
+    given.check_result(result);
+    const std::vector<std::size_t> places = places_of(ids, table.shape(0));
+    std::copy(places.begin(), places.end(), ids.data());
+    return {embedding(ids, table, {.padding_idx = padding})};
+  };
+}
+
 /// The lengths of the axes that perm names, from `start` to `end`, of x, or of x in the shape of input 1.
 template <class T>
 Operator<T> turned_shape_operator(const NodeDescription& node) {
@@ -274,13 +334,9 @@ Operator<T> turned_shape_operator(const NodeDescription& node) {
         fail<ValueError>("perm must name each axis of x ", x, " once, got ",
                          to_string(Dims(perm.begin(), perm.end())));
     }
-    const auto clamped = [rank](std::int64_t axis) {
-      return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
-    };
-    std::vector<std::size_t> lengths;
-    for (std::int64_t i = clamped(start); i < clamped(end); ++i)
-      lengths.push_back(x[static_cast<std::size_t>(perm[static_cast<std::size_t>(i)])]);
-    return {list_of(lengths)};
+    Shape in_order;
+    for (const std::int64_t axis : perm) in_order.push_back(x[static_cast<std::size_t>(axis)]);
+    return {part_of_shape(in_order, start, end)};
   };
 }
 
@@ -293,6 +349,8 @@ const OperatorTable<T>& fused_operators() {
                                       {ops::add_layer_norm.name, add_layer_normalization<T>},
                                       {ops::scaled_dot_product_attention.name, attention_operator<T>},
                                       {without_nan, without_nan_operator<T>},
+                                      {ops::embedding.name, embedding_operator<T>},
+                                      {attention_shape, attention_shape_operator<T>},
                                       {turned_shape, turned_shape_operator<T>}};
   return table;
 }

@@ -12,6 +12,7 @@
 
 #include "../../base/detail/parse.hpp"
 #include "../../ops/attention/attention.hpp"
+#include "../../ops/index/embedding.hpp"
 #include "../../ops/norm/layer_norm.hpp"
 #include "../../ops/product/linear.hpp"
 
@@ -84,6 +85,32 @@ struct Rule {
   bool makes(const OpInfo& one) const { return domain == fused_domain && std::string_view(op) == one.name; }
 };
 
+/// The product of attention weights and values in heads, as exporters write it.
+std::string attention_product() {
+  const auto in_heads = [](const std::string& x) {
+    return "Transpose[0,2,1,3](Reshape(" + x + ", " + x + "_heads))";
+  };
+  const auto first_of = [](const std::string& pattern, const std::string& other) {
+    return "{" + other + "; " + pattern + "}";
+  };
+  const std::string q = in_heads("q"), keys = in_heads("k");
+  const std::string k = "{Transpose[0,2,3,1](Reshape(k, k_heads)); Transpose[0,1,3,2](" + keys +
+                        "); Reshape(Transpose[0,2,1](Reshape(" + keys + ", k_rows)), k_columns)}";
+  const std::string product = "MatMul(" + first_of(q, "Mul(" + q + ", q_scale)") + ", " +
+                              first_of(k, "Mul(" + k + ", k_scale)") + ")";
+  const std::string scores = "{Mul(" + product + ", scale); Div(" + product + ", divisor); " + product + "}";
+  const std::string masked = "{Where(mask, " + scores + ", lowest); Add(Add(" + scores +
+                             ", attn_bias), more_bias); Add(" + scores + ", attn_bias); " + scores + "}";
+  const std::string weights = "Softmax[-1](" + masked + ")";
+  return "MatMul(" + first_of(weights, std::string(without_nan) + "(" + weights + ", nan)") + ", " +
+         in_heads("v") + ")";
+}
+
+// What attention reads besides the inputs of xgrad's op.
+constexpr const char* others_of_attention[] = {"q_heads", "k_heads",   "v_heads", "joined",   "scale",
+                                               "divisor", "q_scale",   "k_scale", "mask",     "lowest",
+                                               "k_rows",  "k_columns", "nan",     "more_bias"};
+
 /// Larger patterns stand before their parts.
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> all = [] {
@@ -94,28 +121,8 @@ const std::vector<Rule>& rules() {
       inputs.insert(inputs.end(), others.begin(), others.end());
       list.push_back({Pattern(text), op.name, fused_domain, std::move(inputs)});
     };
-    const auto in_heads = [](const std::string& x) {
-      return "Transpose[0,2,1,3](Reshape(" + x + ", " + x + "_heads))";
-    };
-    const auto first_of = [](const std::string& pattern, const std::string& other) {
-      return "{" + other + "; " + pattern + "}";
-    };
-    const std::string q = in_heads("q"), keys = in_heads("k");
-    const std::string k = "{Transpose[0,2,3,1](Reshape(k, k_heads)); Transpose[0,1,3,2](" + keys +
-                          "); Reshape(Transpose[0,2,1](Reshape(" + keys + ", k_rows)), k_columns)}";
-    const std::string product = "MatMul(" + first_of(q, "Mul(" + q + ", q_scale)") + ", " +
-                                first_of(k, "Mul(" + k + ", k_scale)") + ")";
-    const std::string scores =
-        "{Mul(" + product + ", scale); Div(" + product + ", divisor); " + product + "}";
-    const std::string masked =
-        "{Where(mask, " + scores + ", lowest); Add(" + scores + ", attn_bias); " + scores + "}";
-    const std::string weights = "Softmax[-1](" + masked + ")";
-    add("Reshape(Transpose[0,2,1,3](MatMul(" +
-            first_of(weights, std::string(without_nan) + "(" + weights + ", nan)") + ", " + in_heads("v") +
-            ")), joined)",
-        ops::scaled_dot_product_attention,
-        {"q_heads", "k_heads", "v_heads", "joined", "scale", "divisor", "q_scale", "k_scale", "mask",
-         "lowest", "k_rows", "k_columns", "nan"});
+    add("Reshape(Transpose[0,2,1,3](" + attention_product() + "), joined)", ops::scaled_dot_product_attention,
+        {std::begin(others_of_attention), std::end(others_of_attention)});
     add("Relu(Add(MatMul(x, Transpose[1,0](weight)), bias))", ops::linear_relu);
     add("Add(MatMul(x, Transpose[1,0](weight)), bias)", ops::linear);
     add("MatMul(x, Transpose[1,0](weight))", ops::linear);
@@ -153,8 +160,10 @@ class Fuser {
 
   std::vector<Node> fused() {
     for (Node& node : nodes_) {
+      spare_padding(node);
       read_turned_shape(node);
       join_nan_guard(node);
+      read_attention_shape(node);
     }
     for (std::size_t i = nodes_.size(); i-- > 0;)
       if (!is_gone_[i]) fuse(i);
@@ -190,6 +199,53 @@ class Fuser {
     node.attributes.push_back(turned->attributes[0]);
     const Node* const reshaped = maker_of(turned->inputs[0], "Reshape");
     replace_inputs(node, reshaped != nullptr ? reshaped->inputs : turned->inputs);
+  }
+
+  /// Shape of a product of attention weights and values, in heads, without the product.
+  void read_attention_shape(Node& node) {
+    if (node.op != "Shape" || !node.domain.empty() || node.inputs.size() != 1) return;
+    if (maker_of(node.inputs[0], "MatMul") == nullptr) return;
+    static const Pattern pattern(attention_product());
+    Captures captures;
+    if (!matches(pattern, makers_.at(node.inputs[0]), captures, true)) return;
+    std::vector<const char*> names(ops::scaled_dot_product_attention.inputs.begin(),
+                                   ops::scaled_dot_product_attention.inputs.end());
+    names.insert(names.end(), std::begin(others_of_attention), std::end(others_of_attention));
+    std::vector<std::string> inputs;
+    for (const char* name : names) {
+      const auto captured = captures.find(name);
+      inputs.push_back(captured == captures.end() ? "" : captured->second);
+    }
+    node.op = attention_shape;
+    replace_inputs(node, std::move(inputs));
+  }
+
+  /// The only row of zeros of a table of embeddings is that of padding: like PyTorch's padding_idx, which
+  /// leaves such a row, it gets no gradient.
+  void spare_padding(Node& node) {
+    if (node.op != "Gather" || !node.domain.empty() || node.inputs.size() != 2) return;
+    for (const Attribute& attribute : node.attributes)
+      if (attribute.name != "axis" || attribute.integer != 0) return;
+    const Shape* const shape = shape_of_floats(node.inputs[0]);
+    if (shape == nullptr || shape->size() != 2 || (*shape)[0] < 2 || (*shape)[1] == 0) return;
+    if (constants_.contains(node.inputs[1]) || makers_.contains(node.inputs[0])) return;
+    const std::span<const std::byte> bytes = constants_.at(node.inputs[0])->view.bytes;
+    const std::size_t width = bytes.size() / (*shape)[0];
+    std::optional<std::size_t> padding;
+    for (std::size_t row = 0; row < (*shape)[0]; ++row) {
+      const auto of_row = bytes.subspan(row * width, width);
+      if (std::any_of(of_row.begin(), of_row.end(), [](std::byte b) { return b != std::byte{0}; })) continue;
+      if (padding) return;
+      padding = row;
+    }
+    if (!padding) return;
+    node.op = ops::embedding.name;
+    node.domain = fused_domain;
+    node.attributes.clear();
+    Attribute& attribute = node.attributes.emplace_back();
+    attribute.name = "padding_idx";
+    attribute.type = 2;  // AttributeProto.INT
+    attribute.integer = static_cast<std::int64_t>(*padding);
   }
 
   /// Where(IsNaN(x), 0, x) is one node.

@@ -235,13 +235,18 @@ std::string pytorch_attention(Net& net, const std::string& x, const std::string&
     k = net.transposed(net.node("Reshape", {k, rows}), {0, 2, 1});
     k = net.node("Reshape", {k, net.integers({2, 2, 2, 3})});
   }
+  const std::vector<MessageWriter> along{ModelBuilder::attribute("axis", 0)};
   const std::string factor = net.number(0.8);
   const std::string scores = net.node("MatMul", {net.node("Mul", {q, factor}), net.node("Mul", {k, factor})});
   const std::string weights =
       net.node("Softmax", {net.node("Add", {scores, bias})}, {ModelBuilder::attribute("axis", -1)});
   const std::string shown = net.node("Where", {net.node("IsNaN", {weights}), net.number(0), weights});
-  const std::string y = net.transposed(net.node("MatMul", {shown, v}), {0, 2, 1, 3});
-  return net.node("Reshape", {y, net.integers({2, 3, -1})}, {ModelBuilder::attribute("allowzero", 1)});
+  const std::string product = net.node("MatMul", {shown, v});
+  const std::string batch =
+      net.node("Slice", {net.node("Shape", {product}), net.integers({0}), net.integers({1})});
+  const std::string joined = net.node("Concat", {batch, net.integers({3}), net.integers({-1})}, along);
+  return net.node("Reshape", {net.transposed(product, {0, 2, 1, 3}), joined},
+                  {ModelBuilder::attribute("allowzero", 1)});
 }
 
 TEST_F(OnnxFusionTest, AttentionAsPyTorchExportsIt) {
@@ -251,6 +256,19 @@ TEST_F(OnnxFusionTest, AttentionAsPyTorchExportsIt) {
     EXPECT_EQ(net.made_by(pytorch_attention(net, x, bias, as_rows)), "scaled_dot_product_attention")
         << as_rows;
   }
+}
+
+TEST_F(OnnxFusionTest, AttentionWithTwoBiases) {
+  const std::string x = net.input("x", {2, 3, 4}), heads = net.integers({0, 0, 2, -1});
+  const auto split = [&](const std::vector<std::int64_t>& perm) {
+    return net.transposed(net.node("Reshape", {x, heads}), perm);
+  };
+  const std::string product = net.node("MatMul", {split({0, 2, 1, 3}), split({0, 2, 3, 1})});
+  const std::string positions = net.node("Add", {product, net.input("positions", {1, 2, 3, 3})});
+  const std::string scores = net.node("Add", {positions, net.input("bias", {2, 1, 1, 3})});
+  const std::string weights = net.node("Softmax", {scores}, {ModelBuilder::attribute("axis", -1)});
+  const std::string y = net.transposed(net.node("MatMul", {weights, split({0, 2, 1, 3})}), {0, 2, 1, 3});
+  EXPECT_EQ(net.made_by(net.node("Reshape", {y, net.integers({0, 0, -1})})), "scaled_dot_product_attention");
 }
 
 TEST_F(OnnxFusionTest, AttentionWithTheScaleAsADivisor) {
@@ -275,6 +293,24 @@ TEST_F(OnnxFusionTest, ADivisorOfEachKeyIsComputedAsItStands) {
   const std::string weights = net.node("Softmax", {scores}, {ModelBuilder::attribute("axis", -1)});
   const std::string y = net.transposed(net.node("MatMul", {weights, split({0, 2, 1, 3})}), {0, 2, 1, 3});
   EXPECT_EQ(net.made_by(net.node("Reshape", {y, net.integers({0, 0, -1})})), "reshape");
+}
+
+/// An embedding of zeros may be normalized, which makes its gradient very large.
+TEST(OnnxPaddingTest, TheOnlyRowOfZerosGetsNoGradient) {
+  const auto gradient = [](const std::vector<float>& table) {
+    ModelBuilder model;
+    model.floats("table", {3, 2}, table);
+    model.input("ids", 7, {-1});
+    model.node("Gather", {"table", "ids"}, {"y"});
+    model.output("y");
+    const std::string bytes = model.bytes();
+    const Graph<T> graph("model", std::as_bytes(std::span(bytes)));
+    sum(std::get<Variable<T>>(graph({{"ids", xgrad::Ids{1, -1, 1}}}).at("y"))).backward();
+    return graph.parameters()[0].grad().value();
+  };
+  EXPECT_EQ(gradient({1, 0, 0, 0, 5, 6}), (Array<T>{{0, 0}, {0, 0}, {1, 1}}));
+  EXPECT_EQ(gradient({1, 0, 3, 4, 5, 6}), (Array<T>{{0, 0}, {2, 2}, {1, 1}}));
+  EXPECT_EQ(gradient({0, 0, 0, 0, 5, 6}), (Array<T>{{0, 0}, {2, 2}, {1, 1}}));
 }
 
 TEST_F(OnnxFusionTest, GeluWithTheHalfFirst) {

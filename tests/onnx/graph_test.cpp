@@ -177,11 +177,13 @@ TEST_F(OnnxFileTest, OperatorsThatAreMissingAreNamedAtOnce) {
   const std::string begin =
       "operators that are not supported: Loop (2 nodes, the first is Loop \"makes_a\"), "
       "Scan (Scan \"makes_b\")";
-  EXPECT_EQ(error(), begin + "; a transformer may do without them if it is loaded with "
-                             "attn_implementation=\"eager\"");
+  EXPECT_EQ(error(), begin +
+                         "; a transformer may do without them if it is loaded with "
+                         "attn_implementation=\"eager\"");
   model_.node("MoE", {"c"}, {"d"}, {}, "com.microsoft");
-  EXPECT_EQ(error(), begin + ", com.microsoft.MoE (MoE \"makes_d\"); export the model without ONNX Runtime's "
-                             "optimisations");
+  EXPECT_EQ(error(), begin +
+                         ", com.microsoft.MoE (MoE \"makes_d\"); export the model without ONNX Runtime's "
+                         "optimisations");
 }
 
 TEST_F(OnnxFileTest, AllThatIsMissingIsNamedAtOnce) {
@@ -190,11 +192,12 @@ TEST_F(OnnxFileTest, AllThatIsMissingIsNamedAtOnce) {
   model_.node("Loop", {"x"}, {"a"});
   model_.node("Cast", {"x"}, {"b"}, {ModelBuilder::attribute("to", 8)});
   model_.node("Cast", {"x"}, {"y"}, {ModelBuilder::attribute("to", 8)});
-  EXPECT_EQ(error(),
-            "operators that are not supported: Loop (Loop \"makes_a\"); a transformer may do without them if it "
-            "is loaded with attn_implementation=\"eager\"; operator sets 7 to 24 are supported, got 6; tensor "
-            "\"s\": elements of type STRING are not supported; Cast \"makes_b\": a cast to STRING is not "
-            "supported (and in 1 more nodes)");
+  EXPECT_EQ(
+      error(),
+      "operators that are not supported: Loop (Loop \"makes_a\"); a transformer may do without them if it "
+      "is loaded with attn_implementation=\"eager\"; operator sets 7 to 24 are supported, got 6; tensor "
+      "\"s\": elements of type STRING are not supported; Cast \"makes_b\": a cast to STRING is not "
+      "supported (and in 1 more nodes)");
 }
 
 TEST_F(OnnxFileTest, EveryFileIsDescribed) {
