@@ -141,7 +141,8 @@ class HeadsAttention {
     k_rows_at,
     k_columns_at,
     nan_at,
-    more_bias_at
+    more_bias_at,
+    apart_at
   };
 
   const Variable<T>& x(std::size_t i) const { return i == 0 ? q_ : i == 1 ? k_ : v_; }
@@ -202,6 +203,8 @@ class HeadsAttention {
               Shape{batch, heads, width, keys})
         return false;
     }
+    const Shape apart{batch, heads, q_.shape(1), shapes[2][3]};
+    if (given_.has(apart_at) && resolved(given_.list(apart_at), apart) != apart) return false;
     return resolved(given_.list(joined_at), {batch, q_.shape(1), heads, shapes[2][3]}) ==
            Shape{batch, q_.shape(1), heads * shapes[2][3]};
   }
@@ -259,7 +262,9 @@ class HeadsAttention {
     if (mask_ != nullptr) s = where(*mask_, stretched_by(s, mask_->shape()), given_.floats(lowest_at));
     Variable<T> weights = softmax(s, -1);
     if (given_.has(nan_at)) weights = nan_replaced(weights, given_.floats(nan_at));
-    const Variable<T> y = permute(product(weights, in_heads(2)), {0, 2, 1, 3});
+    Variable<T> apart = product(weights, in_heads(2));
+    if (given_.has(apart_at)) apart = reshape(apart, Dims(resolved(given_.list(apart_at), apart.shape())));
+    const Variable<T> y = permute(apart, {0, 2, 1, 3});
     return reshape(y, Dims(resolved(given_.list(joined_at), y.shape())));
   }
 

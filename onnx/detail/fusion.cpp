@@ -107,9 +107,9 @@ std::string attention_product() {
 }
 
 // What attention reads besides the inputs of xgrad's op.
-constexpr const char* others_of_attention[] = {"q_heads", "k_heads",   "v_heads", "joined",   "scale",
-                                               "divisor", "q_scale",   "k_scale", "mask",     "lowest",
-                                               "k_rows",  "k_columns", "nan",     "more_bias"};
+constexpr const char* others_of_attention[] = {"q_heads", "k_heads",   "v_heads", "joined",    "scale",
+                                               "divisor", "q_scale",   "k_scale", "mask",      "lowest",
+                                               "k_rows",  "k_columns", "nan",     "more_bias", "apart"};
 
 /// Larger patterns stand before their parts.
 const std::vector<Rule>& rules() {
@@ -121,8 +121,9 @@ const std::vector<Rule>& rules() {
       inputs.insert(inputs.end(), others.begin(), others.end());
       list.push_back({Pattern(text), op.name, fused_domain, std::move(inputs)});
     };
-    add("Reshape(Transpose[0,2,1,3](" + attention_product() + "), joined)", ops::scaled_dot_product_attention,
-        {std::begin(others_of_attention), std::end(others_of_attention)});
+    add("Reshape(Transpose[0,2,1,3]({" + attention_product() + "; Reshape(" + attention_product() +
+            ", apart)}), joined)",
+        ops::scaled_dot_product_attention, {std::begin(others_of_attention), std::end(others_of_attention)});
     add("Relu(Add(MatMul(x, Transpose[1,0](weight)), bias))", ops::linear_relu);
     add("Add(MatMul(x, Transpose[1,0](weight)), bias)", ops::linear);
     add("MatMul(x, Transpose[1,0](weight))", ops::linear);
@@ -252,7 +253,7 @@ class Fuser {
   void join_nan_guard(Node& node) {
     if (node.op != "Where" || !node.domain.empty() || node.inputs.size() != 3) return;
     const Node* const guard = maker_of(node.inputs[0], "IsNaN");
-    if (guard == nullptr || guard->inputs[0] != node.inputs[2] || number_of(node.inputs[1]) != 0.0) return;
+    if (guard == nullptr || guard->inputs[0] != node.inputs[2] || !is_zero(node.inputs[1])) return;
     node.op = without_nan;
     replace_inputs(node, {node.inputs[2], node.inputs[1]});
   }
@@ -376,6 +377,13 @@ class Fuser {
     const bool is_float = view.dtype == DType::F32 || view.dtype == DType::F64 || view.dtype == DType::F16 ||
                           view.dtype == DType::BF16;
     return is_float ? &view.shape : nullptr;
+  }
+
+  /// Whether a value is one 0, which does not stretch an array.
+  bool is_zero(const std::string& value) const {
+    const Shape* const shape = shape_of_floats(value);
+    if (shape == nullptr || shape->size() > 1 || element_count(*shape) != 1) return false;
+    return to_array<double>(constants_.at(value)->view).data()[0] == 0;
   }
 
   std::optional<double> number_of(const std::string& value) const {

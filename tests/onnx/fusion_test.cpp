@@ -245,7 +245,10 @@ std::string pytorch_attention(Net& net, const std::string& x, const std::string&
   const std::string batch =
       net.node("Slice", {net.node("Shape", {product}), net.integers({0}), net.integers({1})});
   const std::string joined = net.node("Concat", {batch, net.integers({3}), net.integers({-1})}, along);
-  return net.node("Reshape", {net.transposed(product, {0, 2, 1, 3}), joined},
+  const std::string apart =
+      as_rows ? product
+              : net.node("Reshape", {product, net.node("Concat", {batch, net.integers({-1, 3, 2})}, along)});
+  return net.node("Reshape", {net.transposed(apart, {0, 2, 1, 3}), joined},
                   {ModelBuilder::attribute("allowzero", 1)});
 }
 
