@@ -164,8 +164,8 @@ class Fuser {
       spare_padding(node);
       read_turned_shape(node);
       join_nan_guard(node);
-      read_attention_shape(node);
     }
+    for (Node& node : nodes_) read_attention_shape(node);
     for (std::size_t i = nodes_.size(); i-- > 0;)
       if (!is_gone_[i]) fuse(i);
     std::vector<Node> left;
