@@ -6,7 +6,7 @@ import type { Formula, Operand, Operation } from "./operation";
 import { erf, normalCdf, normalDensity, sigmoid } from "./special_functions";
 
 /** ∂y/∂(operand), from the operands and y. */
-interface Partial {
+export interface Partial {
   rule: string;
   of(x: Expression[], y: Expression, op: Operation): Expression;
 }
@@ -18,7 +18,7 @@ function operandsAt(op: Operation, index: number[]): Expression[] {
   return operands;
 }
 
-function elementwise(
+export function elementwise(
   rule: string,
   value: (x: Expression[], op: Operation) => Expression,
   partials: Partial[],
@@ -43,9 +43,9 @@ function elementwise(
   };
 }
 
-const same: Partial = { rule: "", of: () => number(1) };
+export const same: Partial = { rule: "", of: () => number(1) };
 
-function unary(
+export function unary(
   rule: string,
   value: (x: Expression, op: Operation) => Expression,
   partial: string,

@@ -5,6 +5,7 @@ import { Refusal } from "../readers";
 import { indexOf } from "../shapes";
 import { elementwiseFormulas } from "./elementwise";
 import { type Expression, number, sum } from "./expression";
+import { functionFormulas } from "./functions";
 import { indexingFormulas } from "./indexing";
 import { type Formula, NotStored, Operation } from "./operation";
 import { productFormulas } from "./products";
@@ -12,7 +13,9 @@ import { reductionFormulas } from "./reductions";
 import { rowFormulas } from "./rows";
 
 const formulas = new Map<string, Formula>(
-  Object.entries({ ...elementwiseFormulas, ...indexingFormulas, ...productFormulas, ...reductionFormulas, ...rowFormulas }),
+  Object.entries({
+    ...elementwiseFormulas, ...functionFormulas, ...indexingFormulas, ...productFormulas, ...reductionFormulas, ...rowFormulas,
+  }),
 );
 
 /** A rule with the numbers in it, or why there is none. */

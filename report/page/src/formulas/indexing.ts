@@ -94,6 +94,48 @@ const stack: Source = (op, index) => {
   return from(op, index.filter((_, i) => i !== axis), index[axis]);
 };
 
+const index: Source = (op, place) => {
+  const starts = op.array("starts").numbers;
+  const steps = op.array("steps").numbers;
+  let axis = 0;
+  const items = Array.from(starts, (start, i) => (steps[i] === 0 ? start : start + place[axis++] * steps[i]));
+  return from(op, [...items, ...place.slice(axis)]);
+};
+
+const flip: Source = (op, index) => {
+  const { shape } = op.input(0);
+  const dims = op.axes("dims", shape.length);
+  return from(op, index.map((k, axis) => (dims.includes(axis) ? shape[axis] - 1 - k : k)));
+};
+
+const roll: Source = (op, index) => {
+  const axis = op.number("dims");
+  const length = op.shape[axis];
+  return from(op, along(index, axis, (((index[axis] - op.number("shifts")) % length) + length) % length));
+};
+
+const repeat: Source = (op, index) => {
+  const { shape } = op.input(0);
+  return from(op, index.slice(index.length - shape.length).map((k, axis) => k % shape[axis]));
+};
+
+/** x within a border of a number. */
+const pad: Formula = {
+  rule: "y = x within a border of the value",
+  value: (op, index) => {
+    const { shape } = op.input(0);
+    const place = index.map((k, axis) => k - op.array("before").numbers[axis]);
+    const isInside = place.every((k, axis) => k >= 0 && k < shape[axis]);
+    return isInside ? op.input(0).at(flatOf(place, shape)) : op.constant("value");
+  },
+  backRule: () => "dy where x went, 0 for what was cut off",
+  back: (op, _, index) => {
+    const place = index.map((k, axis) => k + op.array("before").numbers[axis]);
+    const isInside = place.every((k, axis) => k >= 0 && k < op.shape[axis]);
+    return isInside ? op.gradient.at(flatOf(place, op.shape)) : zero;
+  },
+};
+
 /** Whether the mask of an op is true at `index` of its result. */
 function masked(op: Operation, name: string, index: number[]): boolean {
   const mask = op.array(name);
@@ -141,6 +183,11 @@ export const indexingFormulas: Record<string, Formula> = {
   broadcast_to: copies("y is x, repeated", broadcast),
   select: copies("y is x at one index of an axis", select),
   slice: copies("y is a part of x", slice),
+  index: copies("y is x at elements and ranges of axes", index),
+  flip: copies("y is x with axes reversed", flip),
+  roll: copies("y is x moved on along an axis", roll),
+  repeat: copies("y is x, several times", repeat),
+  pad,
   index_select: copies("y is x at the given indices of an axis", indexSelect),
   gather: copies("y is x at the given index of each place", gather),
   embedding: {

@@ -1,6 +1,6 @@
 // Ops that reduce axes.
 
-import { broadcastFlat, fiber, flatOf, indexOf, kept } from "../shapes";
+import { broadcastFlat, fiber, flatOf, indexOf, kept, normalizedAxis } from "../shapes";
 import { type Expression, call, exp, log, minus, number, over, product, sum } from "./expression";
 import type { Formula, Operand, Operation } from "./operation";
 
@@ -40,6 +40,13 @@ function extreme(name: string, f: (...values: number[]) => number): Formula {
       return product(dy, number(elementAt(op, index).value === y.value ? 1 / equals : 0));
     },
   };
+}
+
+/** The places along the axis of an op that are chosen by themselves and the place of `index`. */
+function alongAxis(op: Operation, index: number[], chosen: (place: number, here: number) => boolean): number[] {
+  const axis = normalizedAxis(op.number("dim"), op.shape.length);
+  const places = Array.from({ length: op.shape[axis] }, (_, place) => place).filter((place) => chosen(place, index[axis]));
+  return places.map((place) => flatOf(index.map((k, i) => (i === axis ? place : k)), op.shape));
 }
 
 function variance(values: number[], correction: number): number {
@@ -87,6 +94,53 @@ export const reductionFormulas: Record<string, Formula> = {
     back: (op, _, index) => {
       const to = keptShape(op);
       return product(reducedTo(op.gradient, index, to), exp(minus(elementAt(op, index), reducedTo(op.output, index, to))));
+    },
+  },
+  prod: {
+    rule: "y = the product of x over the reduced axes",
+    value: (op, index) => product(...reducedFrom(op, index)),
+    backRule: () => "dy · the product of the others",
+    back: (op, _, index) => {
+      const to = keptShape(op);
+      const row = fiber(indexOf(broadcastFlat(index, to), to), to, op.input(0).shape);
+      const own = flatOf(index, op.input(0).shape);
+      const others = row.filter((flat) => flat !== own).map((flat) => op.input(0).at(flat));
+      return product(reducedTo(op.gradient, index, to), ...others);
+    },
+  },
+  cumsum: {
+    rule: "y = Σ x up to here",
+    value: (op, index) => sum(alongAxis(op, index, (place, here) => place <= here).map((flat) => op.input(0).at(flat))),
+    backRule: () => "Σ dy from here on",
+    back: (op, _, index) => sum(alongAxis(op, index, (place, here) => place >= here).map((flat) => op.gradient.at(flat))),
+  },
+  norm: {
+    rule: "y = (Σ |x|ᵖ)^(1 / p) over the reduced axes",
+    value: (op, index) => {
+      const p = op.number("ord");
+      const ofValues = (...values: number[]): number => values.reduce((total, x) => total + Math.abs(x) ** p, 0) ** (1 / p);
+      return call("norm", ofValues, ...reducedFrom(op, index));
+    },
+    backRule: () => "dy · sign x · (|x| / y)ᵖ⁻¹",
+    back: (op, _, index) => {
+      const to = keptShape(op);
+      const share = (x: number, y: number): number => Math.sign(x) * (Math.abs(x) / y) ** (op.number("ord") - 1);
+      const y = reducedTo(op.output, index, to);
+      return product(reducedTo(op.gradient, index, to), y.value === 0 ? number(0) : call("share", share, elementAt(op, index), y));
+    },
+  },
+  std: {
+    rule: "y = √(Σ (x − mean x)² / (n − correction))",
+    value: (op, index) =>
+      call("deviation", (...values) => Math.sqrt(variance(values, op.number("correction", 1))), ...reducedFrom(op, index)),
+    backRule: () => "dy · (x − mean x) / ((n − correction) y)",
+    back: (op, _, index) => {
+      const to = keptShape(op);
+      const row = reducedFrom(op, indexOf(broadcastFlat(index, to), op.shape));
+      const y = reducedTo(op.output, index, to);
+      const divisor = product(number(Math.max(0, row.length - op.number("correction", 1))), y);
+      const distance = minus(elementAt(op, index), over(sum(row), number(row.length)));
+      return y.value === 0 ? number(0) : over(product(reducedTo(op.gradient, index, to), distance), divisor);
     },
   },
   var: {
