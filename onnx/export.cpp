@@ -125,8 +125,12 @@ void check(const std::string& path, std::span<const std::byte> bytes, const Forw
 
 template <class T>
 void save(const Module<T>& model, const std::string& path, const std::vector<Input>& inputs,
-          const Forward<T>& forward, const Lengths& lengths, std::size_t largest_file) {
-  const auto named = named_lengths(inputs, lengths);
+          const Forward<T>& forward, const ExportOptions& options) {
+  constexpr std::int64_t first_opset = 17, last_opset = 23;
+  if (options.opset < first_opset || options.opset > last_opset)
+    fail<ValueError>("onnx::save: operator sets ", first_opset, " to ", last_opset, " can be written, got ",
+                     options.opset);
+  const auto named = named_lengths(inputs, options.lengths);
   detail::AxisLengths axes;
   for (const auto& [name, calls] : named) axes.add(name, calls[0], calls[1]);
   typename detail::Exporter<T>::InputAxes input_axes;
@@ -147,12 +151,12 @@ void save(const Module<T>& model, const std::string& path, const std::vector<Inp
   const UseGenerator use(other);
   const auto first = traced(forward, examples<T>(inputs, named, 0)),
              second = traced(forward, examples<T>(inputs, named, 1));
-  detail::Exporter<T> exporter(model, axes, input_axes, first, second);
+  detail::Exporter<T> exporter(model, options.opset, axes, input_axes, first, second);
   const detail::GraphWriter graph = exporter.write();
   std::vector<std::byte> bytes = graph.file();
   check(path, bytes, forward, examples<T>(inputs, named, 2));
   AtomicFile file(path);
-  if (bytes.size() > largest_file) {
+  if (bytes.size() > options.largest_file) {
     AtomicFile data(path + "_data");
     bytes = graph.file(std::filesystem::path(path + "_data").filename().string(), data);
     file.write(bytes);  // before either appears, so that a full disk leaves both as they were
@@ -164,8 +168,8 @@ void save(const Module<T>& model, const std::string& path, const std::vector<Inp
 }
 
 template void save(const Module<float>&, const std::string&, const std::vector<Input>&, const Forward<float>&,
-                   const Lengths&, std::size_t);
+                   const ExportOptions&);
 template void save(const Module<double>&, const std::string&, const std::vector<Input>&,
-                   const Forward<double>&, const Lengths&, std::size_t);
+                   const Forward<double>&, const ExportOptions&);
 
 }  // namespace xgrad::onnx

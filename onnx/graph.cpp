@@ -9,6 +9,7 @@
 #include "../base/detail/json_text.hpp"
 #include "detail/operators.hpp"
 #include "detail/program.hpp"
+#include "detail/restored_matrices.hpp"
 #include "detail/types.hpp"
 
 namespace xgrad::onnx {
@@ -76,8 +77,11 @@ Graph<T>::Graph(const std::string& name, std::span<const std::byte> bytes)
     : Graph(name, detail::read_model(name, bytes)) {}
 
 template <class T>
-Graph<T>::Graph(const std::string& name, const detail::Model& model) : Module<T>("onnx::Graph") {
+Graph<T>::Graph(const std::string& name, const detail::Model& file) : Module<T>("onnx::Graph") {
+  const detail::Model model = detail::restored_matrices(file);
   auto program = std::make_shared<detail::Program<T>>(compiled_at<T>(name, model));
+  const std::size_t added = model.nodes.size() - file.nodes.size();
+  if (added > 0 && (program->operators["Transpose"] -= added) == 0) program->operators.erase("Transpose");
   const std::set<std::string> statistics = running_statistics(model);
   for (std::size_t i = 0; i < model.initializers.size(); ++i) {
     Value<T>& value = program->constants[i].second;

@@ -51,7 +51,8 @@ struct Program;
 
 /// The graph of an ONNX file as a module: runs the file's nodes as ops, which are recorded, so that it can be
 /// differentiated and trained. Its parameters are the file's float initializers with at least one axis, by
-/// name; all other constants are fixed. Running statistics of batch norms are buffers.
+/// name, and as they were if save() transposed them; all other constants are fixed. Running statistics of
+/// batch norms are buffers.
 ///
 /// Supports operator sets 7 to 24 of ONNX's default domain, and some operators of others. Floats of any width
 /// become T, integers std::int64_t. Dropout is the identity unless the file says that it trains; then it
@@ -78,7 +79,7 @@ class Graph : public Module<T> {
   Values<T> operator()(const Values<T>& inputs) const;
 
  private:
-  Graph(const std::string& name, const detail::Model& model);
+  Graph(const std::string& name, const detail::Model& file);
 
   std::shared_ptr<const detail::Program<T>> program_;
 };

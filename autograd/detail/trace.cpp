@@ -7,7 +7,7 @@ namespace xgrad::detail {
 template <class T>
 void Trace<T>::on_op(const OpEvent<T>& event) {
   if (event.in_backward && gradient_ops_ == GradientOps::without) return;
-  TracedOp<T>& op = ops_.emplace_back(TracedOp<T>{&event.op, {}, {}, event.result, {}});
+  TracedOp<T>& op = ops_.emplace_back(TracedOp<T>{&event.op, {}, {}, event.result, {}, event.output});
   for (const RunningModule* module = event.module; module != nullptr; module = module->outer)
     op.modules.push_back({module->name, module->type});
   for (const Variable<T>* input : event.inputs) op.inputs.push_back(*input);

@@ -28,6 +28,7 @@ struct TracedOp {
   std::vector<Variable<T>> inputs;
   Variable<T> result;
   std::map<std::string, AttributeCopy> attributes;
+  std::size_t output = 0;  ///< index of the result
 };
 
 /// Whether to trace the ops of gradients, too.

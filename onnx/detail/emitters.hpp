@@ -30,5 +30,11 @@ template <class T>
 void add_shape_emitters(EmitterTable<T>& all);
 template <class T>
 void add_network_emitters(EmitterTable<T>& all);
+template <class T>
+void add_reduction_emitters(EmitterTable<T>& all);
+template <class T>
+void add_window_emitters(EmitterTable<T>& all);
+template <class T>
+void add_recurrent_emitters(EmitterTable<T>& all);
 
 }  // namespace xgrad::onnx::detail

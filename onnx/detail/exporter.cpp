@@ -22,6 +22,26 @@ bool same_elements(const A& a, const A& b) {
   return same_shape(a.shape(), b.shape()) && std::equal(a.begin(), a.end(), b.begin());
 }
 
+/// The ids (length, length) by the distances of columns from rows, from -(length - 1) on: those of the first
+/// column and of the first row. Empty if they are not square.
+std::vector<std::int64_t> by_distance(const Ids& ids) {
+  std::vector<std::int64_t> table;
+  if (ids.dimension() != 2 || ids.shape()[0] != ids.shape()[1]) return table;
+  const std::size_t length = ids.shape()[0];
+  for (std::size_t row = length; row-- > 1;) table.push_back(ids(row, 0));
+  for (std::size_t col = 0; col < length; ++col) table.push_back(ids(0, col));
+  return table;
+}
+
+/// Whether the ids are those of the table, which may be that of longer ones.
+bool are_by_distance(const Ids& ids, const std::vector<std::int64_t>& table) {
+  if (ids.dimension() != 2 || ids.shape()[0] != ids.shape()[1]) return false;
+  for (std::size_t i = 0; i < ids.shape()[0]; ++i)
+    for (std::size_t j = 0; j < ids.shape()[1]; ++j)
+      if (ids(i, j) != table[table.size() / 2 + j - i]) return false;
+  return true;
+}
+
 template <class T>
 const EmitterTable<T>& emitters() {
   static const EmitterTable<T> table = [] {
@@ -29,6 +49,9 @@ const EmitterTable<T>& emitters() {
     add_elementwise_emitters(all);
     add_shape_emitters(all);
     add_network_emitters(all);
+    add_reduction_emitters(all);
+    add_window_emitters(all);
+    add_recurrent_emitters(all);
     return all;
   }();
   return table;
@@ -39,9 +62,14 @@ const EmitterTable<T>& emitters() {
 bool has_emitter(const std::string& op) { return emitters<float>().contains(op); }
 
 template <class T>
-Exporter<T>::Exporter(const Module<T>& model, const AxisLengths& lengths, const InputAxes& axes,
-                      const TracedCall<T>& first, const TracedCall<T>& second)
-    : lengths_(lengths), axes_(axes), first_(first), second_(second), axis_lengths_(lengths.size()) {
+Exporter<T>::Exporter(const Module<T>& model, std::int64_t opset, const AxisLengths& lengths,
+                      const InputAxes& axes, const TracedCall<T>& first, const TracedCall<T>& second)
+    : lengths_(lengths),
+      axes_(axes),
+      first_(first),
+      second_(second),
+      graph_(opset),
+      axis_lengths_(lengths.size()) {
   add_inputs();
   for (const auto& result : first.results) take_name(result.first, "output");
   add_parameters(model);
@@ -309,6 +337,17 @@ std::string Exporter<T>::ids(const Ids& first, const Ids& second) {
     const std::string places = graph_.node("Add", {range, graph_.integer(first.data()[0])});
     return graph_.node("Expand", {places, list(shape)});
   }
+  const Ids& longer = first.size() < second.size() ? second : first;
+  const std::vector<std::int64_t> table = by_distance(longer);
+  if (!table.empty() && are_by_distance(first, table) && are_by_distance(second, table)) {
+    const SymbolicShape shape = explained(first.shape(), second.shape());
+    const std::string length = graph_.node("Squeeze", {list({shape.back()}), graph_.integers({0})});
+    const std::string range = graph_.node("Range", {graph_.integer(0), length, graph_.integer(1)});
+    const std::string distances =
+        graph_.node("Sub", {range, graph_.node("Unsqueeze", {range, graph_.integers({1})})});
+    const std::string middle = graph_.integer(static_cast<std::int64_t>(table.size() / 2));
+    return graph_.node("Gather", {graph_.integers(table), graph_.node("Add", {distances, middle})});
+  }
   refuse("ids " + to_string(first.shape()) + " that do not depend on an input in a supported way");
 }
 
@@ -376,6 +415,22 @@ std::string Exporter<T>::reshaped(const std::string& x, const Shape& from_first,
 template <class T>
 std::string Exporter<T>::transposed(const std::string& x, const std::vector<std::int64_t>& perm) {
   return graph_.node("Transpose", {x}, AttributeWriter().integers("perm", perm));
+}
+
+template <class T>
+std::string Exporter<T>::sliced(const std::string& x, std::int64_t axis, const std::string& start,
+                                const std::string& end, std::int64_t step) {
+  return graph_.node("Slice", {x, start, end, graph_.integers({axis}), graph_.integers({step})});
+}
+
+template <class T>
+std::string Exporter<T>::reduced(const std::string& name, const std::string& x,
+                                 const std::vector<std::int64_t>& axes, bool keepdims) {
+  AttributeWriter attributes;
+  attributes.integer("keepdims", keepdims ? 1 : 0);
+  if (graph_.opset() >= 18 || name == "ReduceSum")
+    return graph_.node(name, {x, graph_.integers(axes)}, attributes);
+  return graph_.node(name, {x}, attributes.integers("axes", axes));
 }
 
 template <class T>

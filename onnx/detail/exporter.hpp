@@ -82,8 +82,10 @@ class Exporter {
   /// The axes of each input, as indices in `lengths`, or no_axis for a fixed length.
   using InputAxes = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
   static constexpr std::size_t no_axis = static_cast<std::size_t>(-1);
+  /// TensorProto.DataType of floats.
+  static constexpr std::int64_t float_type = std::is_same_v<T, float> ? 1 : 11;
 
-  Exporter(const Module<T>& model, const AxisLengths& lengths, const InputAxes& axes,
+  Exporter(const Module<T>& model, std::int64_t opset, const AxisLengths& lengths, const InputAxes& axes,
            const TracedCall<T>& first, const TracedCall<T>& second);
 
   /// Throws ValueError that names everything that cannot be exported.
@@ -115,10 +117,17 @@ class Exporter {
   std::string reshaped(const std::string& x, const Shape& from_first, const Shape& from_second,
                        const Shape& to_first, const Shape& to_second);
   std::string transposed(const std::string& x, const std::vector<std::int64_t>& perm);
+  /// A part along an axis, between bounds that are lists of one.
+  std::string sliced(const std::string& x, std::int64_t axis, const std::string& start,
+                     const std::string& end, std::int64_t step = 1);
+  /// Of an operator that reduces: axes are an attribute, but of ReduceSum, until operator set 18.
+  std::string reduced(const std::string& name, const std::string& x, const std::vector<std::int64_t>& axes,
+                      bool keepdims);
+
+  /// The results of the last node with several.
+  GraphWriter::Names& several() { return several_; }
 
  private:
-  static constexpr std::int64_t float_type = std::is_same_v<T, float> ? 1 : 11;
-
   /// Throws ValueError for a duplicate.
   void take_name(const std::string& name, const char* of);
   void add_inputs();
@@ -140,6 +149,7 @@ class Exporter {
   std::map<std::uint64_t, std::string> numbers_;  // by the bits of a double
   std::vector<std::string> axis_lengths_;
   std::vector<std::string> problems_;
+  GraphWriter::Names several_;
 };
 
 }  // namespace xgrad::onnx::detail

@@ -1,18 +1,31 @@
 #include "graph_writer.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include "restored_matrices.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
 
 // Numbers of AttributeProto.AttributeType and of TensorProto.DataType.
-constexpr std::int64_t float_attribute = 1, integer_attribute = 2, integers_attribute = 7;
+constexpr std::int64_t float_attribute = 1, integer_attribute = 2, text_attribute = 3, integers_attribute = 7,
+                       texts_attribute = 8;
 
 template <class E>
 constexpr std::int64_t data_type = std::is_same_v<E, float>          ? 1
                                    : std::is_same_v<E, double>       ? 11
                                    : std::is_same_v<E, std::int64_t> ? 7
                                                                      : 9;
+
+/// The version of the format that came with an operator set.
+std::int64_t ir_version(std::int64_t opset) { return opset < 19 ? 8 : opset < 21 ? 9 : opset < 23 ? 10 : 11; }
+
+AttributeWriter swapped_axes() {
+  AttributeWriter attributes;
+  attributes.integers("perm", std::vector<std::int64_t>{1, 0});
+  return attributes;
+}
 
 MessageWriter attribute(std::string_view name, std::int64_t type) {
   MessageWriter writer;
@@ -41,6 +54,19 @@ AttributeWriter& AttributeWriter::integers(std::string_view name, std::span<cons
   return *this;
 }
 
+AttributeWriter& AttributeWriter::text(std::string_view name, std::string_view value) {
+  attributes_.push_back(attribute(name, text_attribute));
+  attributes_.back().text(4, value);
+  return *this;
+}
+
+AttributeWriter& AttributeWriter::texts(std::string_view name,
+                                        std::initializer_list<std::string_view> values) {
+  attributes_.push_back(attribute(name, texts_attribute));
+  for (const std::string_view value : values) attributes_.back().text(9, value);
+  return *this;
+}
+
 std::string GraphWriter::new_name(const std::string& begin) {
   std::string name = begin;
   for (int number = 1; !names_.insert(name).second; ++number) name = begin + "_" + std::to_string(number);
@@ -50,15 +76,48 @@ std::string GraphWriter::new_name(const std::string& begin) {
 std::string GraphWriter::node(std::string_view op, const Names& inputs, const AttributeWriter& attributes,
                               const std::string& result) {
   const std::string output = result.empty() ? new_name(scope_ + std::string(op)) : result;
+  nodes_.push_back(made(op, inputs, attributes, {output}));
+  return output;
+}
+
+GraphWriter::Names GraphWriter::nodes(std::string_view op, const Names& inputs,
+                                      const AttributeWriter& attributes, std::size_t results) {
+  Names outputs;
+  for (std::size_t i = 0; i < results; ++i) outputs.push_back(new_name(scope_ + std::string(op)));
+  nodes_.push_back(made(op, inputs, attributes, outputs));
+  return outputs;
+}
+
+GraphWriter::WrittenNode GraphWriter::made(std::string_view op, const Names& inputs,
+                                           const AttributeWriter& attributes, const Names& outputs) {
   MessageWriter node;
   for (const std::string& input : inputs) node.text(1, input);
-  read_.insert(inputs.begin(), inputs.end());
-  node.text(2, output);
-  node.text(3, output);
+  for (const std::string& output : outputs) node.text(2, output);
+  node.text(3, outputs.front());
   node.text(4, op);
   for (const MessageWriter& one : attributes.written()) node.message(5, one);
-  nodes_.message(1, node);
-  return output;
+  return {inputs, outputs, std::move(node)};
+}
+
+std::pair<std::vector<const GraphWriter::WrittenNode*>, std::set<std::string>> GraphWriter::needed() const {
+  std::vector<const WrittenNode*> live;
+  std::set<std::string> read = results_;
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    const auto is_read = [&](const std::string& output) { return read.contains(output); };
+    if (!std::ranges::any_of(node->outputs, is_read)) continue;
+    live.push_back(&*node);
+    read.insert(node->inputs.begin(), node->inputs.end());
+  }
+  std::ranges::reverse(live);
+  return {std::move(live), std::move(read)};
+}
+
+std::string GraphWriter::transposed(const std::string& matrix) {
+  if (std::ranges::find(initializers_, matrix, &Initializer::name) == initializers_.end())
+    return node("Transpose", {matrix}, swapped_axes());
+  std::string& name = transposed_[matrix];
+  if (name.empty()) name = new_name(matrix + "_transposed");
+  return name;
 }
 
 std::string GraphWriter::integers(const std::vector<std::int64_t>& list) {
@@ -81,12 +140,8 @@ std::string GraphWriter::integer(std::int64_t value) {
 
 template <class E>
 void GraphWriter::initializer(const std::string& name, const Shape& shape, std::span<const E> elements) {
-  MessageWriter tensor;
-  tensor.integers(1, std::vector<std::int64_t>(shape.begin(), shape.end()));
-  tensor.integer(2, data_type<E>);
-  tensor.text(8, name);
   const std::span<const std::byte> bytes = std::as_bytes(elements);
-  initializers_.push_back({name, std::move(tensor), {bytes.begin(), bytes.end()}});
+  initializers_.push_back({name, shape, data_type<E>, {bytes.begin(), bytes.end()}});
 }
 
 void GraphWriter::input(const std::string& name, std::int64_t type, const std::vector<Axis>& axes) {
@@ -94,6 +149,7 @@ void GraphWriter::input(const std::string& name, std::int64_t type, const std::v
 }
 
 void GraphWriter::output(const std::string& name, std::int64_t type, const std::vector<Axis>& axes) {
+  results_.insert(name);
   outputs_.message(12, value_info(name, type, axes));
 }
 
@@ -118,15 +174,14 @@ MessageWriter GraphWriter::value_info(const std::string& name, std::int64_t type
 }
 
 std::vector<std::byte> GraphWriter::file() const {
-  return file(
-      [](MessageWriter& tensor, const std::vector<std::byte>& elements) { tensor.bytes(9, elements); });
+  return file([](MessageWriter& tensor, std::span<const std::byte> elements) { tensor.bytes(9, elements); });
 }
 
 std::vector<std::byte> GraphWriter::file(const std::string& data_name, AtomicFile& data) const {
   constexpr std::size_t smallest = 1024;     // shorter ones stay, such as those that shapes are computed from
   constexpr std::size_t alignment = 65'536;  // as ONNX recommends, so that all systems can map a tensor
   std::size_t end = 0;
-  return file([&](MessageWriter& tensor, const std::vector<std::byte>& elements) {
+  return file([&](MessageWriter& tensor, std::span<const std::byte> elements) {
     if (elements.size() < smallest) return tensor.bytes(9, elements);
     const std::vector<std::byte> gap((alignment - end % alignment) % alignment);
     data.write(gap);
@@ -147,22 +202,38 @@ std::vector<std::byte> GraphWriter::file(const std::string& data_name, AtomicFil
 }
 
 std::vector<std::byte> GraphWriter::file(const AddElements& add_elements) const {
-  constexpr std::int64_t ir_version = 8, opset = 17;
   MessageWriter graph, set, model;
-  graph.append(nodes_);
+  const auto [live, read] = needed();
+  for (const auto& [matrix, transpose] : transposed_) {
+    if (read.contains(transpose) && read.contains(matrix))
+      graph.message(1, made("Transpose", {matrix}, swapped_axes(), {transpose}).message);
+  }
+  for (const WrittenNode* node : live) graph.message(1, node->message);
   graph.text(2, "xgrad");
-  for (const Initializer& initializer : initializers_) {
-    if (!read_.contains(initializer.name)) continue;
-    MessageWriter tensor = initializer.description;
-    add_elements(tensor, initializer.elements);
+  for (const auto& [name, shape, type, elements] : initializers_) {
+    const auto transpose = transposed_.find(name);
+    const bool is_transposed =
+        !read.contains(name) && transpose != transposed_.end() && read.contains(transpose->second);
+    if (!is_transposed && !read.contains(name)) continue;
+    std::vector<std::int64_t> dims(shape.begin(), shape.end());
+    if (is_transposed) std::ranges::reverse(dims);
+    MessageWriter tensor;
+    tensor.integers(1, dims);
+    tensor.integer(2, type);
+    tensor.text(8, is_transposed ? transpose->second : name);
+    std::vector<std::byte> turned;
+    if (is_transposed) turned = transposed_elements(elements, shape);
+    add_elements(tensor, is_transposed ? turned : elements);
+    if (is_transposed) tensor.text(12, std::string(transpose_of) + name);
     graph.message(5, tensor);
   }
   graph.append(inputs_);
   graph.append(outputs_);
   set.text(1, "");
-  set.integer(2, opset);
-  model.integer(1, ir_version);
-  model.text(2, "xgrad");
+  set.integer(2, opset_);
+  model.integer(1, ir_version(opset_));
+  model.text(2, producer);
+  model.text(3, XGRAD_VERSION);
   model.message(7, graph);
   model.message(8, set);
   const std::span<const std::byte> bytes = model.written();

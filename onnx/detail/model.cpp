@@ -307,7 +307,7 @@ class ModelReader {
   }
 
   Tensor read_tensor(std::span<const std::byte> message) {
-    std::string name;
+    std::string name, documentation;
     std::int64_t type = 0;
     std::vector<std::int64_t> dims;
     std::optional<std::span<const std::byte>> raw;
@@ -342,6 +342,9 @@ class ModelReader {
           break;
         case 11:
           in.append_to(lists.uint64s);
+          break;
+        case 12:
+          documentation = in.text();
           break;
         case 13:
           read_entry(in.bytes(), external);
@@ -387,6 +390,7 @@ class ModelReader {
     tensor.view.dtype = *dtype;
     tensor.view.shape = std::move(shape);
     tensor.type = type;
+    tensor.documentation = std::move(documentation);
     if (tensor.view.bytes.size() != *size) {
       fail<ValueError>(what, tensor.view.shape, " of ", to_string(*dtype), " takes ", *size, " bytes, got ",
                        tensor.view.bytes.size());

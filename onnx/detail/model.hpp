@@ -19,6 +19,7 @@ struct Tensor {
   std::shared_ptr<const std::vector<std::byte>> memory = {};
   std::int64_t type = 0;     ///< TensorProto.DataType
   bool is_supported = true;  ///< otherwise the view has no bytes, and its dtype means nothing
+  std::string documentation = {};
 };
 
 /// Throws ValueError for a tensor whose elements have no type of xgrad::files.

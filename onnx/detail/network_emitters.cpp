@@ -14,7 +14,6 @@
 #include "../../ops/norm/softmax.hpp"
 #include "../../ops/product/linear.hpp"
 #include "../../ops/product/matmul.hpp"
-#include "../../ops/reduce/reductions.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
@@ -27,16 +26,16 @@ std::vector<std::int64_t> counting(std::size_t rank) {
 
 template <class T>
 std::string last_axes_swapped(Exporter<T>& to, const std::string& x, std::size_t rank) {
+  if (rank == 2) return to.graph().transposed(x);
   std::vector<std::int64_t> perm = counting(rank);
   std::swap(perm[rank - 1], perm[rank - 2]);
   return to.transposed(x, perm);
 }
 
-/// The weight keeps its layout, (out, in): runtimes turn it once.
 template <class T>
 std::string linear(Exporter<T>& to, const std::string& x, const std::string& weight,
                    const std::string& bias) {
-  const std::string product = to.graph().node("MatMul", {x, to.transposed(weight, {1, 0})});
+  const std::string product = to.graph().node("MatMul", {x, to.graph().transposed(weight)});
   return bias.empty() ? product : to.graph().node("Add", {product, bias});
 }
 
@@ -115,8 +114,7 @@ void emit_rms_norm(Exporter<T>& to, const OpPair<T>& op) {
   const std::size_t count = op.template attribute<std::vector<std::int64_t>>("normalized_shape").size();
   std::vector<std::int64_t> axes(count);
   std::iota(axes.begin(), axes.end(), -static_cast<std::int64_t>(count));
-  const std::string square = to.graph().node("ReduceMean", {to.graph().node("Mul", {x, x})},
-                                             AttributeWriter().integer("keepdims", 1).integers("axes", axes));
+  const std::string square = to.reduced("ReduceMean", to.graph().node("Mul", {x, x}), axes, true);
   const std::string root = to.graph().node(
       "Sqrt", {to.graph().node("Add", {square, to.number(op.template attribute<double>("eps"))})});
   std::string y = to.graph().node("Div", {x, root});
@@ -272,23 +270,6 @@ void emit_self_attention(Exporter<T>& to, const OpPair<T>& op) {
                           {scores(op.first), scores(op.second)}));
 }
 
-/// Axes are an attribute of all reductions but ReduceSum until operator set 18.
-template <class T>
-void emit_reduction(Exporter<T>& to, const OpPair<T>& op) {
-  const auto& axes = op.template attribute<std::vector<std::int64_t>>("dim");
-  const std::int64_t keepdims = op.template attribute<bool>("keepdim") ? 1 : 0;
-  const std::string x = to.name_of(op, 0);
-  AttributeWriter attributes;
-  attributes.integer("keepdims", keepdims);
-  if (op.info() == ops::sum)
-    return to.result(op, to.graph().node("ReduceSum", {x, to.graph().integers(axes)}, attributes));
-  attributes.integers("axes", axes);
-  const char* const name = op.info() == ops::mean   ? "ReduceMean"
-                           : op.info() == ops::amax ? "ReduceMax"
-                                                    : "ReduceMin";
-  to.result(op, to.graph().node(name, {x}, attributes));
-}
-
 template <class T>
 void emit_softmax(Exporter<T>& to, const OpPair<T>& op) {
   to.result(op,
@@ -312,7 +293,6 @@ void add_network_emitters(EmitterTable<T>& all) {
   add_emitter(all, &emit_group_norm<T>, {&ops::group_norm});
   add_emitter(all, &emit_rms_norm<T>, {&ops::rms_norm});
   add_emitter(all, &emit_rotary<T>, {&ops::rotary});
-  add_emitter(all, &emit_reduction<T>, {&ops::sum, &ops::mean, &ops::amax, &ops::amin});
   add_emitter(all, &emit_softmax<T>, {&ops::softmax, &ops::log_softmax});
   add_emitter(all, &emit_matmul<T>, {&ops::matmul});
   add_emitter(all, &emit_attention<T>, {&ops::scaled_dot_product_attention});

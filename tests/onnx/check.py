@@ -20,6 +20,7 @@ for file in files:
     onnx.checker.check_model(str(file), full_check=True)
     model = onnx.load(str(file))
     assert model.ir_version == 8, file
+    assert model.producer_name == "xgrad" and model.producer_version, file
     assert [(one.domain, one.version) for one in model.opset_import] == [("", 17)], file
     used = {name for node in model.graph.node for name in node.input}
     unused = [tensor.name for tensor in model.graph.initializer if tensor.name not in used]

@@ -146,7 +146,7 @@ TYPED_TEST(OnnxExportTest, WeightsOfLargeFilesLieBesideThem) {
   save<T>(model, this->path_, token_ids, both_heads(model));
   const std::size_t whole = xgrad_tests::read_bytes(this->path_).size();
   EXPECT_EQ(this->folder_.file_count(), 1U);
-  save<T>(model, this->path_, token_ids, both_heads(model), {}, whole - 1);
+  save<T>(model, this->path_, token_ids, both_heads(model), {.largest_file = whole - 1});
   EXPECT_EQ(this->folder_.file_count(), 2U);
   EXPECT_LT(xgrad_tests::read_bytes(this->path_).size(), whole);
   const Graph<T> graph(this->path_);
@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Families, OnnxPretrainedTest,
                          testing::Values(Family::bert, Family::distilbert, Family::roberta, Family::electra,
                                          Family::xlm_roberta, Family::albert, Family::modernbert,
                                          Family::eurobert, Family::nomic_bert, Family::gte,
-                                         Family::jina_embeddings_v3));
+                                         Family::jina_embeddings_v3, Family::mpnet, Family::t5));
 
 /// A module with one parameter w (4), and what a test makes of it.
 struct Small : Module<float> {
@@ -397,7 +397,8 @@ TEST_F(OnnxRefusalTest, AFileThatIsThereStaysWhenASaveFails) {
 TEST_F(OnnxRefusalTest, AxesAreChecked) {
   const auto forward = [](const Values<float>& in) { return in; };
   const auto saved = [&](const std::vector<Input>& inputs, const xgrad::onnx::Lengths& lengths) {
-    return message_of<ValueError>([&] { xgrad::onnx::save<float>(model_, path_, inputs, forward, lengths); });
+    return message_of<ValueError>(
+        [&] { xgrad::onnx::save<float>(model_, path_, inputs, forward, {.lengths = lengths}); });
   };
   EXPECT_EQ(saved({{"x", {"batch"}}, {"x", {"batch"}}}, {}), "onnx::save: there are two inputs \"x\"");
   EXPECT_EQ(saved({{"x", {"batch"}}}, {{"time", {2, 3, 4}}}), "onnx::save: no input has an axis \"time\"");

@@ -92,6 +92,30 @@ TEST_F(OnnxProgramsTest, AnExportedFolderGivesTheModelsLogits) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got.data()[i], expected.data()[i], 1e-6) << i;
 }
 
+TEST_F(OnnxProgramsTest, ASentenceEncoderTakesItsPoolingAlong) {
+  const std::string from = folder_.path("model"), out = folder_.path("out");
+  std::filesystem::copy(XGRAD_PRETRAINED_DIR "/st_dense_identity", from,
+                        std::filesystem::copy_options::recursive);
+  std::filesystem::create_directory(from + "/other");
+  std::filesystem::create_directory(from + "/1_Pooling/deeper");
+  folder_.write("model/other/notes.txt", "notes");
+  folder_.write("model/model.safetensors.index.json", "{}");
+  output_of("export_onnx " + from + " " + out + " --opset 18");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(from)) {
+    const std::string name = std::filesystem::relative(entry.path(), from).string();
+    const bool is_weights = name.ends_with(".safetensors") && name.find('/') == std::string::npos;
+    const bool stays =
+        is_weights || name.ends_with(".index.json") || name.starts_with("other") || name.ends_with("deeper");
+    EXPECT_EQ(std::filesystem::exists(out + "/" + name), !stays) << name;
+    if (stays || !entry.is_regular_file()) continue;
+    EXPECT_TRUE(read_bytes(out + "/" + name) == read_bytes(entry.path())) << name;
+  }
+  const xgrad::onnx::Graph<float> graph(out + "/onnx/model.onnx");
+  EXPECT_EQ(graph.outputs()[0].name, "last_hidden_state");
+  EXPECT_EQ(error_of("export_onnx " + from + " " + out + " --opset 16", 2),
+            "export_onnx: --opset: must be a number in [17, 23], got 16; --help lists the arguments\n");
+}
+
 TEST_F(OnnxProgramsTest, AFolderCanGetItsOwnModel) {
   const std::string folder = folder_.path("model");
   std::filesystem::copy(classifier, folder);

@@ -21,6 +21,7 @@
 #include "../../apps/models/tagger.hpp"
 #include "../../apps/models/word_classifier.hpp"
 #include "../../apps/onnx/common/exports.hpp"
+#include "../onnx/exported_functions.hpp"
 
 namespace {
 
@@ -119,6 +120,20 @@ ExportedModel toy_encoder() {
           16};
 }
 
+/// An embedding of ids, and functions of it.
+ExportedModel functions_of(const xgrad_tests::ExportedFunctions<float>& functions) {
+  const auto embedding = std::make_shared<const xgrad::Embedding<float>>(30, 8);
+  return {embedding,
+          {apps::token_input("input_ids", 30, 0)},
+          [=](const OnnxValues& in) {
+            const Variable<float> x = (*embedding)(apps::ids_of(in, "input_ids"));
+            OnnxValues outputs;
+            for (const auto& [name, f] : functions) outputs.emplace(name, f(x));
+            return outputs;
+          },
+          16};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -139,7 +154,7 @@ int main(int argc, char** argv) {
       // whose scores of relative positions cannot be exported
       const auto family = pretrained::Config::from_folder(folder.string()).model_type;
       using enum pretrained::Family;
-      if (family == mpnet || family == t5 || family == deberta || family == deberta_v2) continue;
+      if (family == deberta || family == deberta_v2) continue;
       write(out, folder.filename().string(), apps::exported_model(folder.string()));
     }
     write(out, "bert_questions", fresh<pretrained::QuestionAnswerer<float>>((models / "questions").string()));
@@ -147,6 +162,8 @@ int main(int argc, char** argv) {
     write(out, "tagger", tagger((models / "tagger.safetensors").string()));
     write(out, "syllable_counter", syllable_counter((models / "syllables.safetensors").string()));
     write(out, "toy_encoder", toy_encoder());
+    write(out, "functions", functions_of(xgrad_tests::exported_functions<float>()));
+    write(out, "layers", functions_of(xgrad_tests::exported_layers<float>()));
     return 0;
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -13,9 +14,12 @@
 #include "../../models/saved_model.hpp"
 #include "../../models/tagger.hpp"
 #include "../../models/word_classifier.hpp"
+#include "../../pretrained/common/model_class.hpp"
 
 namespace apps {
 namespace {
+
+using namespace xgrad::pretrained;
 
 // ---- Models of training programs ----
 
@@ -51,62 +55,54 @@ ExportedModel exported_word_classifier(const std::string& path) {
 
 // ---- Pretrained encoders ----
 
-/// A model of a folder, with the names of inputs and outputs that transformers.js and optimum expect.
-template <class Model, class Outputs>
-ExportedModel exported_pretrained(const std::string& folder, const Outputs& outputs) {
+// What a model gives, with the names that transformers.js and optimum expect.
+
+template <class Model>
+OnnxValues outputs_of(const Model& model, const Input& input) {
+  return {{"logits", model(input)}};
+}
+
+OnnxValues outputs_of(const PreTraining<float>& model, const Input& input) {
+  const PreTraining<float>::Logits logits = model(input);
+  return {{"prediction_logits", logits.tokens}, {"seq_relationship_logits", logits.next}};
+}
+
+OnnxValues outputs_of(const QuestionAnswerer<float>& model, const Input& input) {
+  const QuestionAnswerer<float>::Logits logits = model(input);
+  return {{"start_logits", logits.start}, {"end_logits", logits.end}};
+}
+
+OnnxValues outputs_of(const Encoder<float>& model, const Input& input) {
+  const auto output = model(input);
+  OnnxValues values{{"last_hidden_state", output.last_hidden_state}};
+  if (model.has_pooler()) values.emplace("pooler_output", output.pooler_output);
+  return values;
+}
+
+template <class Model>
+ExportedModel exported_pretrained(const std::string& folder) {
   const auto model = std::make_shared<const Model>(Model::from_folder(folder));
   model->eval();
-  const xgrad::pretrained::Config& config = model->config();
+  const Config& config = model->config();
   std::vector<xgrad::onnx::Input> inputs{token_input("input_ids", config.vocab_size, config.pad_token_id),
                                          token_input("attention_mask", 2)};
   const bool has_types = config.type_vocab_size > 1;
   if (has_types) inputs.push_back(token_input("token_type_ids", config.type_vocab_size));
   return {model, std::move(inputs),
           [=](const OnnxValues& in) {
-            xgrad::pretrained::Input input{ids_of(in, "input_ids"), ids_of(in, "attention_mask"), {}};
+            Input input{ids_of(in, "input_ids"), ids_of(in, "attention_mask"), {}};
             if (has_types) input.token_type_ids = ids_of(in, "token_type_ids");
-            return outputs(*model, input);
+            return outputs_of(*model, input);
           },
-          config.max_length()};
+          config.max_length(), config.model_type == Family::mpnet || config.model_type == Family::t5};
 }
 
-/// One array of logits.
-template <class Model>
-ExportedModel exported_logits(const std::string& folder) {
-  return exported_pretrained<Model>(folder, [](const Model& model, const xgrad::pretrained::Input& input) {
-    return OnnxValues{{"logits", model(input)}};
-  });
-}
-
-/// By the class of its config.json: with its head if it has one, else what the encoder gives.
+/// With its head if it has one, else what the encoder gives: pooling is not a part of the file.
 ExportedModel exported_folder(const std::string& folder) {
-  using namespace xgrad::pretrained;
-  const std::string architecture = Config::from_folder(folder).architecture;
-  const auto is = [&](const char* task) { return architecture.ends_with(task); };
-  if (is("ForSequenceClassification")) return exported_logits<SequenceClassifier<float>>(folder);
-  if (is("ForTokenClassification")) return exported_logits<TokenClassifier<float>>(folder);
-  if (is("ForMaskedLM")) return exported_logits<MaskedLM<float>>(folder);
-  if (is("ForNextSentencePrediction")) return exported_logits<NextSentence<float>>(folder);
-  if (architecture == "ElectraForPreTraining") return exported_logits<Discriminator<float>>(folder);
-  if (is("ForPreTraining")) {
-    using Model = PreTraining<float>;
-    return exported_pretrained<Model>(folder, [](const Model& model, const Input& input) {
-      const Model::Logits logits = model(input);
-      return OnnxValues{{"prediction_logits", logits.tokens}, {"seq_relationship_logits", logits.next}};
-    });
-  }
-  if (is("ForQuestionAnswering")) {
-    using Model = QuestionAnswerer<float>;
-    return exported_pretrained<Model>(folder, [](const Model& model, const Input& input) {
-      const Model::Logits logits = model(input);
-      return OnnxValues{{"start_logits", logits.start}, {"end_logits", logits.end}};
-    });
-  }
-  return exported_pretrained<Encoder<float>>(folder, [](const Encoder<float>& model, const Input& input) {
-    const auto output = model(input);
-    OnnxValues values{{"last_hidden_state", output.last_hidden_state}};
-    if (model.has_pooler()) values.emplace("pooler_output", output.pooler_output);
-    return values;
+  return with_model_class(folder, [&]<class Model>() {
+    using Exported =
+        std::conditional_t<std::is_same_v<Model, SentenceEmbedder<float>>, Encoder<float>, Model>;
+    return exported_pretrained<Exported>(folder);
   });
 }
 
@@ -120,11 +116,13 @@ const xgrad::Ids& ids_of(const OnnxValues& values, const char* name) {
   return std::get<xgrad::Ids>(values.at(name));
 }
 
-void ExportedModel::save(const std::string& path) const {
+void ExportedModel::save(const std::string& path, std::int64_t opset) const {
   if (longest < 4) throw std::runtime_error("models of fewer than 4 tokens cannot be exported");
-  const std::size_t last = std::min<std::size_t>(longest, 9), first = std::min<std::size_t>(7, last - 1);
-  xgrad::onnx::save<float>(*module, path, inputs, forward,
-                           {{"sequence", {first, last, last == 9 ? 8 : last - 2}}});
+  const std::size_t last = std::min<std::size_t>(longest, by_distance ? 512 : 9);
+  const std::size_t first = std::min<std::size_t>(7, last - 1), third = last >= 9 ? 8 : last - 2;
+  xgrad::onnx::save<float>(
+      *module, path, inputs, forward,
+      {.lengths = {{"batch", {3, 2, 4}}, {"sequence", {first, last, third}}}, .opset = opset});
 }
 
 ExportedModel exported_model(const std::string& path) {

@@ -21,8 +21,11 @@ struct ExportedModel {
   std::vector<xgrad::onnx::Input> inputs;
   xgrad::onnx::Forward<float> forward;
   std::size_t longest;  ///< the most tokens of a sequence
+  /// Whether scores depend on the distance of positions; the file has those of sequences of `longest` tokens,
+  /// but of at most 512.
+  bool by_distance = false;
 
-  void save(const std::string& path) const;
+  void save(const std::string& path, std::int64_t opset = xgrad::onnx::ExportOptions().opset) const;
 };
 
 /// Ids (batch, sequence) less than `count`.
