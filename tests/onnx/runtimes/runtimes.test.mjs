@@ -18,11 +18,12 @@ after(() => rmSync(folder, { recursive: true }));
 
 const run = (program, ...options) => execFileSync(join(programs, program), options, { encoding: 'utf8' });
 
-/** In parts of the largest number. */
+/** In parts of the largest number; 0 where all are equal. */
 function deviation(got, expected) {
   assert.equal(got.length, expected.length);
   const largest = Math.max(...expected.map(Math.abs));
-  return Math.max(...expected.map((number, i) => Math.abs(got[i] - number))) / largest;
+  const worst = Math.max(...expected.map((number, i) => Math.abs(got[i] - number)));
+  return worst === 0 ? 0 : worst / largest;
 }
 
 function assertNear(got, expected, what) {
