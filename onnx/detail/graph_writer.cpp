@@ -13,7 +13,7 @@ constexpr std::int64_t float_attribute = 1, integer_attribute = 2, text_attribut
                        texts_attribute = 8;
 
 template <class E>
-constexpr std::int64_t data_type = std::is_same_v<E, float>          ? 1
+constexpr std::int64_t data_type_of = std::is_same_v<E, float>          ? 1
                                    : std::is_same_v<E, double>       ? 11
                                    : std::is_same_v<E, std::int64_t> ? 7
                                                                      : 9;
@@ -141,7 +141,7 @@ std::string GraphWriter::integer(std::int64_t value) {
 template <class E>
 void GraphWriter::initializer(const std::string& name, const Shape& shape, std::span<const E> elements) {
   const std::span<const std::byte> bytes = std::as_bytes(elements);
-  initializers_.push_back({name, shape, data_type<E>, {bytes.begin(), bytes.end()}});
+  initializers_.push_back({name, shape, data_type_of<E>, {bytes.begin(), bytes.end()}});
 }
 
 void GraphWriter::input(const std::string& name, std::int64_t type, const std::vector<Axis>& axes) {
