@@ -23,10 +23,10 @@ void accumulate(Variable<T>& sum, Variable<T>&& more) {
 /// node comes up only when all that use it have been there. A pass that throws leaves no node with a
 /// half-collected gradient.
 template <class T>
-class Pass {
+class BackwardPass {
  public:
   /// Goes everywhere without a route.
-  Pass(Route<T>* route, bool retain_graph, bool create_graph)
+  BackwardPass(Route<T>* route, bool retain_graph, bool create_graph)
       : route_(route), retain_(retain_graph || create_graph), recording_(recording, create_graph) {
     heap_.reserve(32);
     leaves_.reserve(32);
@@ -34,13 +34,13 @@ class Pass {
     needs_.resize(4);
   }
 
-  ~Pass() {
+  ~BackwardPass() {
     for (const Entry& entry : heap_) take_pending(*entry.node);
     for (const Ref<Node<T>>& leaf : leaves_) take_pending(*leaf);
     for (Outer& outer : outer_) outer.put_back();
   }
-  Pass(const Pass&) = delete;
-  Pass& operator=(const Pass&) = delete;
+  BackwardPass(const BackwardPass&) = delete;
+  BackwardPass& operator=(const BackwardPass&) = delete;
 
   /// Returns the leaves that it came to, whose gradients are pending.
   std::span<const Ref<Node<T>>> run(const Ref<Node<T>>& root, Variable<T>&& seed) {
@@ -241,7 +241,7 @@ Variable<T> first_gradient(const char* what, const Variable<T>& output, const Va
 template <class T>
 void run_along(Route<T>& route, const Ref<Node<T>>& root, Variable<T>&& first, bool retain_graph,
                bool create_graph) {
-  Pass<T> pass(&route, retain_graph, create_graph);
+  BackwardPass<T> pass(&route, retain_graph, create_graph);
   route.begin();
   route.finish(pass.run(root, std::move(first)));
 }
@@ -258,7 +258,7 @@ void fail_released(const char* op) {
 template <Real T>
 void Variable<T>::backward(const Variable& seed, BackwardOptions options) const {
   Variable first = detail::first_gradient("backward", *this, seed, options.create_graph);
-  detail::Pass<T> pass(nullptr, options.retain_graph, options.create_graph);
+  detail::BackwardPass<T> pass(nullptr, options.retain_graph, options.create_graph);
   for (const detail::Ref<detail::Node<T>>& node : pass.run(node_, std::move(first))) {
     auto& leaf = static_cast<detail::LeafNode<T>&>(*node);
     Variable collected = detail::take_pending(leaf);

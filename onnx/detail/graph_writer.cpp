@@ -14,9 +14,9 @@ constexpr std::int64_t float_attribute = 1, integer_attribute = 2, text_attribut
 
 template <class E>
 constexpr std::int64_t data_type_of = std::is_same_v<E, float>          ? 1
-                                   : std::is_same_v<E, double>       ? 11
-                                   : std::is_same_v<E, std::int64_t> ? 7
-                                                                     : 9;
+                                      : std::is_same_v<E, double>       ? 11
+                                      : std::is_same_v<E, std::int64_t> ? 7
+                                                                        : 9;
 
 /// The version of the format that came with an operator set.
 std::int64_t ir_version(std::int64_t opset) { return opset < 19 ? 8 : opset < 21 ? 9 : opset < 23 ? 10 : 11; }

@@ -22,7 +22,7 @@ std::string shown(const std::string& name) {
 }
 
 /// The first names.
-std::string listed(const std::vector<std::string>& names) {
+std::string listed_names(const std::vector<std::string>& names) {
   constexpr std::size_t most = 20;
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), most); ++i)
@@ -176,13 +176,13 @@ void Weights::refuse_missing(const std::string& architecture) const {
   if (fresh_.empty()) return;
   fail<FileError>(folder_, ": must hold ", architecture, ", got ",
                   config_.architecture.empty() ? "a model" : config_.architecture, " without ",
-                  listed(fresh_), "; train the head first, or choose a folder that has it");
+                  listed_names(fresh_), "; train the head first, or choose a folder that has it");
 }
 
 std::vector<std::string> Weights::notes() const {
   std::vector<std::string> notes;
   const auto note = [&](const std::vector<std::string>& names, const char* what) {
-    if (!names.empty()) notes.push_back(folder_ + ": " + listed(names) + what);
+    if (!names.empty()) notes.push_back(folder_ + ": " + listed_names(names) + what);
   };
   note(fresh_, " get initial values, as the folder does not have them; train them before use");
   std::vector<std::string> left;
