@@ -82,28 +82,32 @@ void emit_layer_norm(Exporter<T>& to, const OpPair<T>& op) {
                               .number("epsilon", static_cast<float>(op.template attribute<double>("eps")))));
 }
 
-/// As a layer norm of each group: GroupNormalization is of operator set 21.
+/// Of single operators: GroupNormalization is of operator set 21, and has a fixed number of groups.
 template <class T>
 void emit_group_norm(Exporter<T>& to, const OpPair<T>& op) {
-  const std::int64_t groups = op.template attribute<std::int64_t>("num_groups");
-  const Shape& x = op.shape("x");
-  const std::size_t length = element_count(Shape(x.begin() + 1, x.end())) / static_cast<std::size_t>(groups);
-  const std::string rows =
-      to.graph().node("Reshape", {to.name_of(op, "x"), to.graph().integers({0, groups, -1})});
-  const std::string normalized =
-      to.graph().node("LayerNormalization", {rows, ones_for(to, Shape{length})},
-                      AttributeWriter()
-                          .integer("axis", -1)
-                          .number("epsilon", static_cast<float>(op.template attribute<double>("eps"))));
-  std::vector<std::int64_t> whole(x.begin(), x.end()), channels(x.size() - 1, 1);
-  whole[0] = 0;
-  channels[0] = -1;
-  std::string y = to.graph().node("Reshape", {normalized, to.graph().integers(whole)});
-  const auto by_channel = [&](const char* input) {
-    return to.graph().node("Reshape", {to.name_of(op, input), to.graph().integers(channels)});
+  const auto [groups, others] = op.template arrays<std::int64_t>("num_groups");
+  const std::size_t place = op.place("x");
+  const auto channels = [&](const TracedOp<T>& call) {
+    return static_cast<std::int64_t>(call.inputs[place].shape()[1]);
   };
-  if (op.has("weight")) y = to.graph().node("Mul", {y, by_channel("weight")});
-  if (op.has("bias")) y = to.graph().node("Add", {y, by_channel("bias")});
+  const bool is_instance_norm = groups == channels(op.first) && others == channels(op.second);
+  const std::int64_t count = is_instance_norm ? 0 : op.template attribute<std::int64_t>("num_groups");
+  const std::string x = to.name_of(op, "x");
+  const std::string rows = to.graph().node("Reshape", {x, to.graph().integers({0, count, -1})});
+  const std::string centred = to.graph().node("Sub", {rows, to.reduced("ReduceMean", rows, {-1}, true)});
+  const std::string variance =
+      to.reduced("ReduceMean", to.graph().node("Mul", {centred, centred}), {-1}, true);
+  const std::string deviation = to.graph().node(
+      "Sqrt", {to.graph().node("Add", {variance, to.number(op.template attribute<double>("eps"))})});
+  std::string y = to.graph().node(
+      "Reshape", {to.graph().node("Div", {centred, deviation}), to.graph().node("Shape", {x})});
+  std::vector<std::int64_t> by_channel(op.shape("x").size() - 1, 1);
+  by_channel[0] = -1;
+  const auto of_channels = [&](const char* input) {
+    return to.graph().node("Reshape", {to.name_of(op, input), to.graph().integers(by_channel)});
+  };
+  if (op.has("weight")) y = to.graph().node("Mul", {y, of_channels("weight")});
+  if (op.has("bias")) y = to.graph().node("Add", {y, of_channels("bias")});
   to.result(op, y);
 }
 
