@@ -239,7 +239,7 @@ WindowPlanes::WindowPlanes(const Windows& windows, std::size_t channels)
   const auto is_at_most = [](std::size_t a, std::size_t b, std::size_t limit) {
     return a == 0 || b <= limit / a;
   };
-  fits_ = windows.rows.count > 0 && is_at_most(planes, width_, most) &&
+  fits_ = channels > 0 && windows.rows.count > 0 && is_at_most(planes, width_, most) &&
           is_at_most(planes * width_, rows_beyond_ + 1, most);
   if (!fits_) return;
   const std::size_t cached_rows = cached / std::max<std::size_t>(1, planes * width_);

@@ -9,14 +9,14 @@
 // around it.
 namespace xgrad::kernels {
 
-/// What the copy of a block of rows of windows is like. A plane has the elements that are a stride apart, so
-/// that element k of the windows of a row lies side by side.
+/// The layout of the copy of a block of rows of windows. A plane has the elements that are a stride apart, so
+/// that the elements k of neighbouring windows lie side by side.
 class WindowPlanes {
  public:
   /// Of images with so many channels, in blocks that fit into a cache.
   WindowPlanes(const Windows& windows, std::size_t channels);
 
-  /// Whether a copy needs little memory.
+  /// Whether a copy needs little memory, and there is something to copy.
   bool fits() const { return fits_; }
 
   std::size_t blocks() const { return blocks_; }
