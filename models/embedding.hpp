@@ -55,6 +55,10 @@ class EmbeddingBag : public Module<T> {
   template <detail::NoIds E>
   Variable<T> operator()(const E& ids, std::optional<Ids> offsets = {},
                          const Variable<T>& per_sample_weights = {}) const = delete;
+  /// Offsets, too.
+  template <detail::NoIds E>
+  Variable<T> operator()(const Ids& ids, const E& offsets,
+                         const Variable<T>& per_sample_weights = {}) const = delete;
 
   const Variable<T>& weight() const& { return weight_; }
   Variable<T> weight() && { return weight_; }

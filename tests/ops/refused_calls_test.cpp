@@ -2,15 +2,18 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <gtest/gtest.h>
 
 #include <xgrad/base/random.hpp>
+#include <xgrad/models/distributions.hpp>
 #include <xgrad/models/embedding.hpp>
 #include <xgrad/models/layer_norm.hpp>
 #include <xgrad/models/linear.hpp>
+#include <xgrad/models/recurrent.hpp>
 #include <xgrad/models/relative_positions.hpp>
 #include <xgrad/models/toy_encoder.hpp>
 #include <xgrad/ops.hpp>
@@ -133,6 +136,10 @@ TEST(RefusedCallsTest, FloatsAreNoIds) {
                 !Compiles<decltype(ctc_of), V, Ids, Ids, Array<float>> &&
                 Compiles<decltype(ctc_of), V, Ids, Ids, Ids>);
   static_assert(!Compiles<decltype(log_prob_of), Array<float>> && Compiles<decltype(log_prob_of), Ids>);
+  static_assert(!std::invocable<const xgrad::EmbeddingBag<float>&, Ids, Array<float>> &&
+                !std::invocable<const xgrad::EmbeddingBag<float>&, Array<float>> &&
+                std::invocable<const xgrad::EmbeddingBag<float>&, Ids, Ids> &&
+                std::invocable<const xgrad::EmbeddingBag<float>&, Ids, std::nullopt_t, V>);
   static_assert(!std::invocable<const xgrad::GRU<float>&, V, V, Array<float>> &&
                 std::invocable<const xgrad::GRU<float>&, V, V, Ids>);
   static_assert(!std::invocable<const xgrad::RNN<float>&, V, V, Array<float>> &&
