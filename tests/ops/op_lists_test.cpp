@@ -1,15 +1,13 @@
 // What looks up the description of an op: the formulas of the report's page, the counterparts in PyTorch.
 
 #include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <map>
 #include <regex>
-#include <set>
 #include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include <xgrad/graph/watch.hpp>
 
 #include "common/draw.hpp"
 #include "common/op_lists.hpp"
