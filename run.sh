@@ -2,7 +2,8 @@
 # ./run.sh NAME [ARGS]: installs what is missing, builds the program NAME of this project and runs it.
 # ./run.sh --ranks NUMBER NAME [ARGS]: the same for a training program, on so many processes that share the work, by MPI.
 # ./run.sh test [--all] [PATTERN] [CTEST ARGS]: the same for the tests of the core, with --all for those of every component,
-# program and page, too, or those that have PATTERN in their names. ./run.sh docs: builds the documentation. ./run.sh learn [FILE]: writes the interactive lesson, learn.html unless another name is given.
+# program and page, too; with PATTERN for those that have it in their names. ./run.sh docs: builds the documentation.
+# ./run.sh learn [FILE]: writes the interactive lesson, learn.html unless another name is given.
 # ./run.sh mutate [NUMBER...] and ./run.sh fuzz SECONDS [HARNESS...]: campaigns against the tests and the readers. ./run.sh: lists the names.
 # ./run.sh --yes ...: installs without asking; where there is no terminal, it never asks.
 # All of its own messages go to stderr; the program's stdin, stdout and exit code are untouched.
@@ -369,13 +370,12 @@ fi
 shift
 
 if [[ $name == test ]]; then
-  tests=basic_tests
-  if [[ ${1:-} == --all ]]; then
-    tests=all_tests
-    shift
-  fi
+  tests=basic_tests arguments=()
+  for argument; do
+    if [[ $argument == --all ]]; then tests=all_tests; else arguments+=("$argument"); fi
+  done
   prepare "$tests"
-  run_tests "$@"
+  run_tests "${arguments[@]}"
 elif [[ $name == docs ]]; then
   prepare docs
 elif [[ $name == learn ]]; then
