@@ -24,7 +24,7 @@ class Autoencoder : public xgrad::Module<double> {
  public:
   Autoencoder() : Module("Autoencoder") {}
 
-  /// What is believed of the two numbers of each image: (batch, 2).
+  /// The distribution of the two numbers of each image: (batch, 2).
   Normal<double> encode(const Variable<double>& images) const {
     const Variable<double> y = encoder_(images);
     return {slice(y, 1, 0, 2), exp(slice(y, 1, 2, 4))};

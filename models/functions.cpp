@@ -21,7 +21,7 @@ Variable<T> FunctionModule<T>::operator()(const Variable<T>& x) const {
   return function_(x);
 }
 
-/// A module and what it makes of x.
+/// Defines the function `name` that returns a module of this type, and what it computes of x.
 #define XGRAD_FUNCTION(name, parameters, ...)                          \
   template <class T>                                                   \
   FunctionModule<T> name parameters {                                  \

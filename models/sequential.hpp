@@ -14,7 +14,7 @@ namespace xgrad {
 /// Modules one behind the other, the children `0`, `1`, ...: each takes what the one before it returns. A
 /// module of any kind whose operator() takes one variable and returns one; others do not compile.
 /// Sequential<float>{Linear<float>(2, 8), Linear<float>(8, 1)} draws the weights in this order; the compiler
-/// may make arguments in parentheses in another.
+/// may make arguments in parentheses in another. Made from one Sequential alone, it is a copy of that.
 /// https://pytorch.org/docs/stable/generated/torch.nn.Sequential.html
 template <class T>
 class Sequential : public Module<T> {

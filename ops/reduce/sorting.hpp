@@ -76,7 +76,7 @@ Ids searchsorted(const Variable<T>& sorted, const Variable<T>& values, SearchOpt
 template <class T>
 struct Distinct {
   Array<T> values;  ///< ascending
-  Ids inverse;      ///< the place among them of each element of x, of x's shape, or of each slice
+  Ids inverse;      ///< the place in values of each element of x, in x's shape, or of each slice
   Ids counts;       ///< how often each occurs
 };
 

@@ -49,7 +49,7 @@ kernels::Matrix<const T> matrix_of(const Variable<T>& v) {
   return {data(v), v.shape()[0], v.shape()[1]};
 }
 
-/// A weight b that the states of every step are multiplied by, in the order in which products read it.
+/// A weight b that the rows of every step are multiplied by, in the order in which products read it.
 template <class T>
 class StepWeight {
  public:

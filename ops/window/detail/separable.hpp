@@ -14,7 +14,7 @@ namespace xgrad::detail {
 template <class T>
 using AxisMatrices = std::shared_ptr<const std::vector<kernels::SparseMatrix<T>>>;
 
-/// The matrix of columns, and before it that of rows, which a line, with one axis, has not.
+/// The matrix of columns, and before it that of rows, which a line, with one axis, does not have.
 template <class T>
 AxisMatrices<T> axis_matrices(std::size_t axes, kernels::SparseMatrix<T> of_rows,
                               kernels::SparseMatrix<T> of_cols) {
