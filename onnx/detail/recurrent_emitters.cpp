@@ -37,6 +37,8 @@ std::string reordered(Exporter<T>& to, const std::string& weights, const Cell& c
 template <class T>
 void emit_recurrent(Exporter<T>& to, const OpPair<T>& op) {
   if (op.first.output > 0) return to.result(op, to.several()[op.first.output]);
+  // until the node is made: it may be refused, but its other results follow
+  to.several().assign(3, "missing");
   const Cell cell = cell_of(op.info());
   const auto [first, second] = op.template arrays<std::vector<std::int64_t>>("batch_sizes");
   for (const auto& counts : {first, second})

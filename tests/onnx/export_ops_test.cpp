@@ -144,6 +144,13 @@ TEST_F(OnnxWeightsTest, OperatorSetsOfOtherYearsAreRefused) {
   }
 }
 
+TEST_F(OnnxWeightsTest, OtherResultsOfARefusedLayerAreNoErrorsOfTheirOwn) {
+  const xgrad::LSTM<float> layer(4, 3, {.proj_size = 2});
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>(
+                [&] { saved([&](const Variable<float>& x) { return layer(x).h; }); }),
+            "onnx::save: cannot export 'lstm', with projections, which ONNX lacks");
+}
+
 TEST_F(OnnxWeightsTest, WhatNoOutputNeedsIsLeftOut) {
   const auto graph = saved([&](const Variable<float>& x) {
     const Variable<float> unread = exp(linear(x, model_.weight));
