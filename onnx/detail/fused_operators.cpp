@@ -286,16 +286,6 @@ Operator<T> without_nan_operator(const NodeDescription&) {
   };
 }
 
-/// The lengths of the axes of a shape from `start` to `end`, which may be negative.
-Ids part_of_shape(const Shape& shape, std::int64_t start, std::int64_t end) {
-  const auto rank = static_cast<std::int64_t>(shape.size());
-  const auto clamped = [rank](std::int64_t axis) {
-    return static_cast<std::size_t>(std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank));
-  };
-  const std::size_t first = clamped(start), last = std::max(first, clamped(end));
-  return list_of(std::span(shape.data() + first, last - first));
-}
-
 template <class T>
 Operator<T> attention_shape_operator(const NodeDescription& node) {
   const std::int64_t start = node.attributes.integer("start", 0);

@@ -29,13 +29,7 @@ Operator<T> shape_operator(const NodeDescription& node) {
   const std::int64_t start = node.attributes.integer("start", 0);
   const std::int64_t end = node.attributes.integer("end", std::numeric_limits<std::int64_t>::max());
   return [start, end](const Arguments<T>& given) -> Results<T> {
-    const Shape& shape = shape_of<T>(given.value(0));
-    const auto rank = static_cast<std::int64_t>(shape.size());
-    const auto clamped = [rank](std::int64_t axis) {
-      return static_cast<std::size_t>(std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank));
-    };
-    const std::size_t first = clamped(start), last = std::max(first, clamped(end));
-    return {list_of(std::span(shape.data() + first, last - first))};
+    return {part_of_shape(shape_of<T>(given.value(0)), start, end)};
   };
 }
 

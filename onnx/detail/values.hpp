@@ -20,6 +20,16 @@ inline Ids list_of(std::span<const std::size_t> elements) {
   return ids;
 }
 
+/// The lengths of the axes of a shape from `start` to `end`, which may be negative.
+inline Ids part_of_shape(const Shape& shape, std::int64_t start, std::int64_t end) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto clamped = [rank](std::int64_t axis) {
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank));
+  };
+  const std::size_t first = clamped(start), last = std::max(first, clamped(end));
+  return list_of(std::span(shape.data() + first, last - first));
+}
+
 /// The same elements in another shape. Throws ShapeError for another number of them.
 template <class T>
 Value<T> reshaped(const Value<T>& value, const Shape& shape) {
