@@ -141,9 +141,13 @@ struct NodeDescription {
   NodeAttributes& attributes;
   std::int64_t opset;
   std::size_t inputs, outputs;
-  std::span<const std::int64_t> types;  ///< TensorProto.DataType of each input, 0 if unknown
+  std::span<const std::int64_t> types;            ///< TensorProto.DataType of each input, 0 if unknown
+  std::span<const std::string> names_of_outputs;  ///< empty for one that is left out
 
   std::int64_t type(std::size_t input) const { return input < types.size() ? types[input] : 0; }
+  bool makes(std::size_t output) const {
+    return output < names_of_outputs.size() && !names_of_outputs[output].empty();
+  }
 };
 
 /// Makes the operator of a node. Throws ValueError for invalid attributes.

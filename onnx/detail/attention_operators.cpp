@@ -100,7 +100,8 @@ Variable<T> key_bias(const Ids& mask, std::size_t batch, std::size_t keys, T hid
   Shape shape{batch, 1, 1, keys};
   if (mask.dimension() == 3) shape[2] = mask.shape()[1];
   const bool is_counts = mask.dimension() == 1 && (mask.size() == batch || mask.size() == 2 * batch);
-  if (!is_counts && (mask.dimension() < 2 || mask.dimension() > 3 || mask.size() != element_count(shape)))
+  const Shape expected = mask.dimension() == 3 ? Shape{batch, shape[2], keys} : Shape{batch, keys};
+  if (!is_counts && !same_shape(mask.shape(), expected))
     fail<ShapeError>("a mask of ", batch, " sequences of ", keys, " keys cannot be ", mask.shape());
   Array<T> bias = Array<T>::from_shape(shape);
   for (std::size_t i = 0; i < bias.size(); ++i) {
@@ -141,7 +142,12 @@ struct FusedAttention {
     Variable<T> added;
     if (given.has(mask))
       added = key_bias(given.integers(mask), q.shape(0), k.shape(1), static_cast<T>(hidden));
-    if (given.has(bias)) added = added.defined() ? added + given.floats(bias) : given.floats(bias);
+    if (given.has(bias) && added.defined()) {
+      given.check_result(broadcast_lengths(added.shape(), given.floats(bias).shape()));
+      added = added + given.floats(bias);
+    } else if (given.has(bias)) {
+      added = given.floats(bias);
+    }
     return scaled_dot_product_attention(
         q, k, v, added,
         {.is_causal = is_causal, .scale = scale, .num_heads = static_cast<std::size_t>(heads)});
@@ -161,7 +167,10 @@ Operator<T> attention_of_microsoft(const NodeDescription& node) {
     if (weight.dimension() != 2) fail<ShapeError>("the weight must be (in, out), got ", weight.shape());
     given.check_product(x.shape(), weight.shape());
     Variable<T> qkv = matmul(x, weight);
-    if (given.has(2)) qkv = qkv + given.floats(2);
+    if (given.has(2)) {
+      given.check_result(broadcast_lengths(qkv.shape(), given.floats(2).shape()));
+      qkv = qkv + given.floats(2);
+    }
     std::vector<std::ptrdiff_t> lengths(3, static_cast<std::ptrdiff_t>(weight.shape(1) / 3));
     if (widths) lengths.assign(widths->begin(), widths->end());
     if (lengths.size() != 3) fail<ValueError>("qkv_hidden_sizes must be three, got ", lengths.size());
@@ -181,6 +190,8 @@ Operator<T> multi_head_attention(const NodeDescription& node) {
     for (const Variable<T>& x : qkv)
       if (x.dimension() != 3) fail<ShapeError>("queries, keys and values must have 3 axes, got ", x.shape());
     if (given.has(3)) {
+      if (given.floats(3).dimension() != 1)
+        fail<ShapeError>("the bias must have 1 axis, got ", given.floats(3).shape());
       std::ptrdiff_t begin = 0;
       for (Variable<T>& x : qkv) {
         const auto width = static_cast<std::ptrdiff_t>(x.shape().back());
@@ -202,7 +213,8 @@ Operator<T> embed_layer_normalization(const NodeDescription& node) {
     const Ids& ids = given.integers(0);
     if (ids.dimension() != 2) fail<ShapeError>("ids must be (batch, sequence), got ", ids.shape());
     const auto embedded = [&](const Variable<T>& table, const Ids& of) {
-      if (table.dimension() != 2) fail<ShapeError>("embeddings must have 2 axes, got ", table.shape());
+      if (table.dimension() != 2 || table.shape(1) != given.floats(2).shape().back())
+        fail<ShapeError>("embeddings must have 2 axes and one width, got ", table.shape());
       Shape shape = of.shape();
       shape.push_back(table.shape(1));
       given.check_result(shape);
@@ -274,8 +286,10 @@ Operator<T> attention_of_onnx(const NodeDescription& node) {
       const Value<T> whole = reshaped<T>(given.value(3), all);
       if (const Mask* allowed = std::get_if<Mask>(&whole)) {
         mask = *allowed;
+      } else if (const Variable<T>* added = std::get_if<Variable<T>>(&whole)) {
+        mask = *added;
       } else {
-        mask = std::get<Variable<T>>(whole);
+        fail<ValueError>("attn_mask must hold floats or conditions, got integers");
       }
     }
     const Variable<T> y = scaled_dot_product_attention(

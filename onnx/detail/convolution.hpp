@@ -52,14 +52,26 @@ class Windows {
   bool is_same() const { return is_same_upper() || auto_pad_ == "SAME_LOWER"; }
   bool is_same_upper() const { return auto_pad_ == "SAME_UPPER"; }
 
-  /// The pads of an axis without auto_pad.
-  std::int64_t before(std::size_t axis) const { return pad(axis, 0); }
-  std::int64_t after(std::size_t axis) const { return pad(axis, 1); }
+  /// Throws unless kernel_shape, if it is given, is that of a weight, behind its first two axes.
+  void check_kernel(const Shape& weight) const {
+    if (!kernel_.empty() && !std::equal(kernel_.begin(), kernel_.end(), weight.begin() + 2, weight.end(),
+                                        [](std::int64_t a, std::size_t b) { return std::cmp_equal(a, b); }))
+      xgrad::detail::fail<ShapeError>("kernel_shape does not fit the weight ", weight);
+  }
 
-  /// The pads of an axis of this length.
-  std::pair<std::int64_t, std::int64_t> pads_of(std::size_t axis, std::int64_t length, std::int64_t kernel,
-                                                std::int64_t stride, std::int64_t dilation) const {
-    if (!is_same()) return {before(axis), after(axis)};
+  /// The pads of one of so many axes without auto_pad.
+  std::pair<std::int64_t, std::int64_t> given_pads(std::size_t axis, std::size_t axes) const {
+    if (!pads_ || pads_->empty() || auto_pad_ == "VALID") return {0, 0};
+    if (pads_->size() != 2 * axes)
+      xgrad::detail::fail<ValueError>("pads must be two for each of ", axes, " axes, got ", pads_->size());
+    return {(*pads_)[axis], (*pads_)[axes + axis]};
+  }
+
+  /// The pads of one of so many axes, which has this length.
+  std::pair<std::int64_t, std::int64_t> pads_of(std::size_t axis, std::size_t axes, std::int64_t length,
+                                                std::int64_t kernel, std::int64_t stride,
+                                                std::int64_t dilation) const {
+    if (!is_same()) return given_pads(axis, axes);
     const std::int64_t count = (length + stride - 1) / stride;
     const std::int64_t all =
         std::max<std::int64_t>((count - 1) * stride + dilation * (kernel - 1) + 1 - length, 0);
@@ -77,13 +89,6 @@ class Windows {
   }
 
  private:
-  std::int64_t pad(std::size_t axis, std::size_t end) const {
-    if (!pads_ || pads_->empty() || auto_pad_ == "VALID") return 0;
-    const std::size_t axes = pads_->size() / 2;
-    if (axis >= axes) xgrad::detail::fail<ValueError>("pads must be two for each axis, got ", pads_->size());
-    return (*pads_)[end * axes + axis];
-  }
-
   static std::vector<std::int64_t> from_one(std::vector<std::int64_t> list, const char* name) {
     for (const std::int64_t one : list)
       if (one < 1 || one > largest)
@@ -161,10 +166,7 @@ class Convolution {
                                       weight);
     if (x.size() > 4)
       xgrad::detail::fail<ValueError>("1 or 2 axes behind the channels are supported, got ", x.size() - 2);
-    const std::vector<std::int64_t>& kernel = windows_.kernel();
-    if (!kernel.empty() && !std::equal(kernel.begin(), kernel.end(), weight.begin() + 2, weight.end(),
-                                       [](std::int64_t a, std::size_t b) { return std::cmp_equal(a, b); }))
-      xgrad::detail::fail<ShapeError>("kernel_shape does not fit the weight ", weight);
+    windows_.check_kernel(weight);
   }
 
   Axis axis_of(std::size_t i, const Shape& x, const Shape& weight) const {
@@ -175,7 +177,7 @@ class Convolution {
               0,
               0};
     std::tie(axis.before, axis.after) =
-        windows_.pads_of(i, axis.length, axis.kernel, axis.stride, axis.dilation);
+        windows_.pads_of(i, x.size() - 2, axis.length, axis.kernel, axis.stride, axis.dilation);
     return axis;
   }
 

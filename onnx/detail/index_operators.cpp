@@ -34,7 +34,7 @@ struct IndexedRows {
       fail<ShapeError>("indices must have more axes than batch_dims, ", batch_dims, ", got ",
                        indices.shape());
     const std::size_t length = indices.shape().back(), indexed = batch_dims + length;
-    if (indexed > x.size()) fail<ShapeError>("indices of ", length, " axes do not fit x ", x);
+    if (length == 0 || indexed > x.size()) fail<ShapeError>("indices of ", length, " axes do not fit x ", x);
     tuples.assign(indices.shape().begin(), indices.shape().end() - 1);
     for (std::size_t axis = 0; axis < batch_dims; ++axis) {
       if (tuples[axis] != x[axis])
@@ -142,13 +142,14 @@ Joining joining_of(NodeAttributes& attributes) {
   return static_cast<Joining>(found - std::begin(names));
 }
 
+/// Integers wrap around; the sum of conditions is whether one is true.
 template <class E>
 E joined_elements(E before, E put, Joining how) {
   switch (how) {
     case Joining::add:
-      return static_cast<E>(before + put);
+      return static_cast<E>(static_cast<std::uint64_t>(before) + static_cast<std::uint64_t>(put));
     case Joining::mul:
-      return static_cast<E>(before * put);
+      return static_cast<E>(static_cast<std::uint64_t>(before) * static_cast<std::uint64_t>(put));
     case Joining::max:
       return std::max(before, put);
     case Joining::min:
@@ -336,9 +337,9 @@ Operator<T> one_hot_operator(const NodeDescription& node) {
                                   [](T x) { return std::abs(x) < 1e15 ? static_cast<std::int64_t>(x) : -1; });
     };
     const Ids ids = as_integers(0), depths = as_integers(1);
-    if (depths.size() != 1 || *depths.data() < 1)
-      fail<ValueError>("depth must be one number from 1, got ", depths.shape());
+    if (depths.size() != 1) fail<ShapeError>("depth must be one number, got ", depths.shape());
     const std::int64_t depth = *depths.data();
+    if (depth < 1) fail<ValueError>("depth must be at least 1, got ", depth);
     Shape shape = ids.shape();
     const std::size_t along = axis_of(axis, shape.size() + 1);
     shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(along), static_cast<std::size_t>(depth));
@@ -547,7 +548,8 @@ Operator<T> pad_operator(const NodeDescription& node) {
       if (before == 0 && after == 0) continue;
       const auto length = static_cast<std::int64_t>(shape[axis]);
       constexpr std::int64_t most = std::int64_t{1} << 40;
-      if (std::abs(before) > most || std::abs(after) > most || length + before + after < 0)
+      if (std::abs(before) > most || std::abs(after) > most ||
+          length + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(after, 0) < 0)
         fail<ShapeError>("pads ", before, " and ", after, " do not fit axis ", axis, " of x ", shape);
       shape[axis] = static_cast<std::size_t>(length + before + after);
       given.check_result(shape);

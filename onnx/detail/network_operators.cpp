@@ -163,7 +163,10 @@ struct SumOfSizes : Sum {
   static Variable<T> of(const Variable<T>& x, const Dims& axes, bool keepdims) {
     return norm(x, 1, axes, {.keepdim = keepdims});
   }
-  static std::int64_t joined(std::int64_t a, std::int64_t b) { return Sum::joined(a, b < 0 ? -b : b); }
+  static std::int64_t joined(std::int64_t a, std::int64_t b) {
+    const auto size = b < 0 ? -static_cast<std::uint64_t>(b) : static_cast<std::uint64_t>(b);
+    return Sum::joined(a, static_cast<std::int64_t>(size));
+  }
 };
 struct Product {
   template <class T>

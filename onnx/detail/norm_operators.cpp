@@ -125,6 +125,8 @@ Operator<T> group_normalization(const NodeDescription& node) {
     const Variable<T>& x = given.floats(0);
     const auto of_channels = [&](const Variable<T>& one) {
       const std::size_t channels = x.dimension() < 2 ? 0 : x.shape(1);
+      if (of_groups && one.shape() != Shape{static_cast<std::size_t>(groups)})
+        fail<ShapeError>("scale and bias must be (", groups, "), got ", one.shape());
       return of_groups ? repeat_interleave(one, channels / static_cast<std::size_t>(groups), 0) : one;
     };
     return {group_norm(x, groups, of_channels(given.floats(1)), of_channels(given.floats(2)), epsilon)};
@@ -157,11 +159,11 @@ Operator<T> mean_variance_normalization(const NodeDescription& node) {
   };
 }
 
-/// Of an input, a skip, a scale, a bias of the norm and one of the sum; the fourth output is the sum, those
-/// between are not made.
+/// Of an input, a skip, a scale, a bias of the norm and one of the sum; the fourth output is the sum.
 template <class T, bool has_mean>
 Operator<T> skip_normalization(const NodeDescription& node) {
   const double epsilon = node.attributes.number("epsilon", has_mean ? 1e-12 : 1e-5);
+  if (node.makes(1) || node.makes(2)) fail<ValueError>("the statistics of rows are not supported as outputs");
   return [epsilon, outputs = node.outputs](const Arguments<T>& given) -> Results<T> {
     const Variable<T>&x = given.floats(0), &skip = given.floats(1), &scale = given.floats(2);
     const std::size_t of_sum = has_mean ? 4 : 3;

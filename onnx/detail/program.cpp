@@ -103,14 +103,18 @@ class Lacks {
   std::vector<std::string> others_;
 };
 
+/// Whose nodes a compiler is given: those of the file, or those of fused().
+enum class Nodes { of_file, fused };
+
 /// Numbers the values of a graph, those of initializers first, and makes the operators of its nodes, or of
 /// others that take their place.
 template <class T>
 class Compiler {
  public:
   /// `outside` are the values that the graph reads of the graph around it, with their types: its inputs.
-  Compiler(const Subgraph& graph, const std::vector<Node>& nodes, std::int64_t opset, Lacks& lacks)
-      : graph_(graph), nodes_(nodes), opset_(opset), lacks_(lacks) {}
+  Compiler(const Subgraph& graph, const std::vector<Node>& nodes, std::int64_t opset, Lacks& lacks,
+           Nodes kind = Nodes::of_file)
+      : graph_(graph), nodes_(nodes), opset_(opset), lacks_(lacks), kind_(kind) {}
 
   Program<T> compile(const std::vector<std::pair<std::string, std::int64_t>>& outside = {}) {
     for (const Tensor& tensor : graph_.initializers) {
@@ -182,7 +186,8 @@ class Compiler {
   Operator<T> operator_of(const Node& node, const std::vector<std::int64_t>& types, const std::string& name) {
     ++program_.operators[node.operator_name()];
     if (node.operator_name() == "If") return branches(node, types);
-    const bool is_fused = node.domain == fused_domain;
+    // operators of fused nodes rely on what fused() has checked
+    const bool is_fused = kind_ == Nodes::fused && node.domain == fused_domain;
     const OperatorTable<T>& table = is_fused ? fused_operators<T>() : operators<T>();
     const auto found = table.find(is_fused ? node.op : node.operator_name());
     if (found == table.end()) {
@@ -190,7 +195,8 @@ class Compiler {
       return {};
     }
     NodeAttributes attributes(node);
-    Operator<T> made = found->second({attributes, opset_, node.inputs.size(), node.outputs.size(), types});
+    Operator<T> made =
+        found->second({attributes, opset_, node.inputs.size(), node.outputs.size(), types, node.outputs});
     attributes.check_all_read();
     return made;
   }
@@ -272,6 +278,7 @@ class Compiler {
   const std::vector<Node>& nodes_;
   std::int64_t opset_;
   Lacks& lacks_;
+  Nodes kind_;
   Program<T> program_;
   std::unordered_map<std::string, std::size_t> slots_;
   std::vector<std::int64_t> types_;         // of the slots
@@ -313,7 +320,7 @@ Program<T> compiled(const Model& model) {
   const auto operators = Compiler<T>(model, model.nodes, model.opset, lacks).compile().operators;
   lacks.throw_if_any();
   const std::vector<Node> nodes = fused(model);
-  Program<T> program = Compiler<T>(model, nodes, model.opset, lacks).compile();
+  Program<T> program = Compiler<T>(model, nodes, model.opset, lacks, Nodes::fused).compile();
   lacks.throw_if_any();
   program.operators = operators;
   for (std::size_t i = 0; i < model.initializers.size(); ++i)

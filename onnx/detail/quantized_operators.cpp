@@ -279,7 +279,9 @@ Operator<T> scaled_product(const NodeDescription&) {
     const auto rank = static_cast<std::int64_t>(product.dimension());
     Variable<T> y(mapped<T>(product, [](double element) { return static_cast<T>(element); }));
     y = y * (scale * along_axis(given.floats(b_scale), rank - 1, product.shape()));
-    return {given.has(bias) ? y + given.floats(bias) : y};
+    if (!given.has(bias)) return {y};
+    given.check_result(broadcast_lengths(y.shape(), given.floats(bias).shape()));
+    return {y + given.floats(bias)};
   };
 }
 

@@ -90,6 +90,7 @@ struct RecurrentCall {
     if (layer.batch_first) x = transpose(x, 0, 1);
     length = x.shape(0);
     batch = x.shape(1);
+    given.check_result({length, batch, directions, hidden});
     const Variable<T> b = given.floats_or_none(3);
     if (b.defined() && b.shape() != Shape{directions, 2 * rows})
       fail<ShapeError>("B must be (", directions, ", ", 2 * rows, "), got ", b.shape());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
@@ -68,6 +69,7 @@ Operator<T> conv_transpose_operator(const NodeDescription& node) {
     if (axes != 1 && axes != 2) fail<ValueError>("1 or 2 axes behind the channels are supported, got ", axes);
     const std::vector<std::int64_t> lengths = spatial(x.shape(), axes);
     const std::vector<std::int64_t> kernel = spatial(weight.shape(), axes);
+    windows.check_kernel(weight.shape());
     const auto strides = windows.strides_of(axes), dilations = windows.dilations_of(axes);
     const auto longer = Windows::list_of_axes("output_padding", output_padding, axes, 0);
     std::vector<std::int64_t> full(axes), before(axes), after(axes);
@@ -85,8 +87,7 @@ Operator<T> conv_transpose_operator(const NodeDescription& node) {
       } else if (windows.is_same()) {
         cut = full[i] + longer[i] - lengths[i] * strides[i];
       } else {
-        before[i] = windows.before(i);
-        after[i] = windows.after(i);
+        std::tie(before[i], after[i]) = windows.given_pads(i, axes);
       }
       if (output_shape || windows.is_same()) {
         const std::int64_t small = (cut - (cut & 1)) / 2, large = cut - small;
@@ -111,7 +112,9 @@ Operator<T> conv_transpose_operator(const NodeDescription& node) {
     y = padded_around(y, front, back, T{0});
     if (!given.has(2)) return {y};
     Shape bias(axes + 1, 1);
-    bias[0] = given.floats(2).size();
+    bias[0] = y.shape(1);
+    if (given.floats(2).shape() != Shape{bias[0]})
+      fail<ShapeError>("B must be (", bias[0], "), got ", given.floats(2).shape());
     return {y + reshape(given.floats(2), Dims(bias))};
   };
 }
@@ -136,7 +139,7 @@ struct PooledWindows {
     padding.assign(axes, 0);
     bool is_regular = true;
     for (std::size_t i = 0; i < axes; ++i) {
-      const auto [front, back] = windows.pads_of(i, lengths[i], kernel[i], strides[i], dilations[i]);
+      const auto [front, back] = windows.pads_of(i, axes, lengths[i], kernel[i], strides[i], dilations[i]);
       before.push_back(front);
       after.push_back(back);
       is_regular = is_regular && front == back && 2 * front <= kernel[i];

@@ -228,6 +228,17 @@ TEST_F(OnnxFileTest, EveryNodeHasAnOperatorAndAnOutput) {
   EXPECT_EQ(error(), "Split: a node must have an output");
 }
 
+TEST_F(OnnxFileTest, OperatorsOfFusedNodesAreNoneOfFiles) {
+  model_.node("linear", {"x", "w"}, {"y"}, {}, "xgrad");
+  EXPECT_EQ(error(), "operators that are not supported: xgrad.linear (linear \"makes_y\")");
+}
+
+TEST_F(OnnxFileTest, StatisticsOfSkippedNormsAreNotMadeUp) {
+  model_.node("SkipLayerNormalization", {"x", "x", "w"}, {"y", "mean"}, {}, "com.microsoft");
+  EXPECT_EQ(error(),
+            "SkipLayerNormalization \"makes_y\": the statistics of rows are not supported as outputs");
+}
+
 TEST_F(OnnxFileTest, AttributesThatAreUnknownAreNotIgnored) {
   model_.node("Add", {"x", "w"}, {"y"}, {ModelBuilder::attribute("axis", 1)});
   EXPECT_EQ(error(), "Add \"makes_y\": attribute \"axis\" is not supported");
@@ -327,6 +338,80 @@ TEST_F(OnnxFileTest, WhatAnOperatorThrowsBeginsWithItsName) {
               graph()({{"x", Variable<float>(Array<float>{{1, 2}})}});
             }),
             "Add \"makes_y\": add: shapes must broadcast, got a (1, 2) and b (3)");
+}
+
+/// A graph y of constants, whose lengths do not fit.
+class OnnxArgumentsTest : public OnnxFileTest {
+ protected:
+  OnnxArgumentsTest() {
+    model_ = {};
+    model_.output("y");
+  }
+
+  template <class Error>
+  std::string refusal() const {
+    const Graph<float> graph = this->graph();
+    return message_of<Error>([&] { graph({}); });
+  }
+};
+
+TEST_F(OnnxArgumentsTest, OfTransposedConvolutions) {
+  model_.floats("x", {1, 1, 2}, {1, 2});
+  model_.floats("weight", {1, 1, 2}, {1, 2});
+  model_.floats("bias", {3}, {1, 2, 3});
+  const ModelBuilder constants = model_;
+  model_.node("ConvTranspose", {"x", "weight", "bias"}, {"y"});
+  EXPECT_EQ(refusal<ShapeError>(), "ConvTranspose \"makes_y\": B must be (1), got (3)");
+  model_ = constants;
+  model_.node("ConvTranspose", {"x", "weight"}, {"y"},
+              {ModelBuilder::attribute("kernel_shape", std::vector<std::int64_t>{3})});
+  EXPECT_EQ(refusal<ShapeError>(),
+            "ConvTranspose \"makes_y\": kernel_shape does not fit the weight (1, 1, 2)");
+}
+
+TEST_F(OnnxArgumentsTest, PadsAreTwoForEachAxis) {
+  model_.floats("x", {1, 1, 2}, {1, 2});
+  model_.node("Conv", {"x", "x"}, {"y"},
+              {ModelBuilder::attribute("pads", std::vector<std::int64_t>{1, 1, 1})});
+  EXPECT_EQ(refusal<ValueError>(), "Conv \"makes_y\": pads must be two for each of 1 axes, got 3");
+}
+
+TEST_F(OnnxArgumentsTest, PadsDoNotCutMoreThanThereIs) {
+  model_.integers("x", {2}, {1, 2});
+  model_.integers("pads", {2}, {-3, 4});
+  model_.node("Pad", {"x", "pads"}, {"y"});
+  EXPECT_EQ(refusal<ShapeError>(), "Pad \"makes_y\": pads -3 and 4 do not fit axis 0 of x (2)");
+}
+
+TEST_F(OnnxArgumentsTest, MasksOfAttention) {
+  model_.floats("x", {2, 3, 1}, {1, 2, 3, 4, 5, 6});
+  model_.floats("weight", {1, 3}, {1, 2, 3});
+  model_.floats("bias", {3}, {1, 2, 3});
+  model_.integers("mask", {3, 2}, {1, 1, 1, 1, 1, 1});
+  model_.floats("heads", {1, 1, 1, 1}, {1});
+  model_.integers("ones", {1, 1}, {1});
+  const ModelBuilder constants = model_;
+  model_.node("Attention", {"x", "weight", "bias", "mask"}, {"y"}, {ModelBuilder::attribute("num_heads", 1)},
+              "com.microsoft");
+  EXPECT_EQ(refusal<ShapeError>(), "Attention \"makes_y\": a mask of 2 sequences of 3 keys cannot be (3, 2)");
+  model_ = constants;
+  model_.node("Attention", {"heads", "heads", "heads", "ones"}, {"y"});
+  EXPECT_EQ(refusal<ValueError>(),
+            "Attention \"makes_y\": attn_mask must hold floats or conditions, got integers");
+}
+
+TEST_F(OnnxArgumentsTest, OfGroupsAndTuples) {
+  model_.opset = 18;
+  model_.floats("x", {1, 4, 1}, {1, 2, 3, 4});
+  model_.floats("scale", {3}, {1, 2, 3});
+  model_.integers("none", {2, 0}, {});
+  const ModelBuilder constants = model_;
+  model_.node("GroupNormalization", {"x", "scale", "scale"}, {"y"},
+              {ModelBuilder::attribute("num_groups", 2)});
+  EXPECT_EQ(refusal<ShapeError>(), "GroupNormalization \"makes_y\": scale and bias must be (2), got (3)");
+  model_ = constants;
+  model_.node("GatherND", {"scale", "none"}, {"y"});
+  EXPECT_EQ(refusal<ShapeError>(), "GatherND \"makes_y\": indices of 0 axes do not fit x (3)");
 }
 
 /// What a graph y = op(input) of integers makes of them.
