@@ -69,6 +69,8 @@ Operator<T> eye_like(const NodeDescription& node) {
   const std::int64_t k = node.attributes.integer("k", 0);
   const std::int64_t dtype = node.attributes.integer("dtype", 0);
   const std::int64_t type = dtype != 0 ? dtype : node.type(0);
+  if (!dtype_of_data_type(type))
+    fail<ValueError>("elements of type ", name_of_data_type(type), " are not supported");
   return [k, type](const Arguments<T>& given) -> Results<T> {
     const Shape& shape = shape_of<T>(given.value(0));
     if (shape.size() != 2) fail<ShapeError>("x must be a matrix, got ", shape);
