@@ -548,7 +548,7 @@ Operator<T> pad_operator(const NodeDescription& node) {
       if (before == 0 && after == 0) continue;
       const auto length = static_cast<std::int64_t>(shape[axis]);
       constexpr std::int64_t most = std::int64_t{1} << 40;
-      if (std::abs(before) > most || std::abs(after) > most ||
+      if (before < -most || before > most || after < -most || after > most ||
           length + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(after, 0) < 0)
         fail<ShapeError>("pads ", before, " and ", after, " do not fit axis ", axis, " of x ", shape);
       shape[axis] = static_cast<std::size_t>(length + before + after);

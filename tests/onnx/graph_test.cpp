@@ -378,9 +378,15 @@ TEST_F(OnnxArgumentsTest, PadsAreTwoForEachAxis) {
 
 TEST_F(OnnxArgumentsTest, PadsDoNotCutMoreThanThereIs) {
   model_.integers("x", {2}, {1, 2});
-  model_.integers("pads", {2}, {-3, 4});
-  model_.node("Pad", {"x", "pads"}, {"y"});
-  EXPECT_EQ(refusal<ShapeError>(), "Pad \"makes_y\": pads -3 and 4 do not fit axis 0 of x (2)");
+  const ModelBuilder constants = model_;
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  for (const auto& [before, after] : {std::pair<std::int64_t, std::int64_t>{-3, 4}, {least, least}}) {
+    model_ = constants;
+    model_.integers("pads", {2}, {before, after});
+    model_.node("Pad", {"x", "pads"}, {"y"});
+    EXPECT_EQ(refusal<ShapeError>(), "Pad \"makes_y\": pads " + std::to_string(before) + " and " +
+                                         std::to_string(after) + " do not fit axis 0 of x (2)");
+  }
 }
 
 TEST_F(OnnxArgumentsTest, MasksOfAttention) {
