@@ -43,7 +43,8 @@ void copy_module_folders(const std::string& from, const std::string& to) {
   for (const auto& entry : fs::directory_iterator(from)) {
     const fs::path name = entry.path().filename();
     const char first = name.string().front();
-    if (!entry.is_directory() || first < '0' || first > '9') continue;
+    if (!entry.is_directory() || first < '0' || first > '9' || name.string().ends_with("_Transformer"))
+      continue;
     copy_files(entry.path(), to / name, [](const fs::path&) { return true; });
   }
 }

@@ -11,8 +11,8 @@ namespace apps {
 void copy_model_texts(const std::string& from, const std::string& to,
                       std::initializer_list<std::string_view> except = {});
 
-/// Copies the folders of a sentence encoder's modules, whose names begin with a number: 1_Pooling. Throws
-/// FileError.
+/// Copies the folders of a sentence encoder's modules, whose names begin with a number: 1_Pooling, 2_Dense;
+/// not 0_Transformer, which has the model that is exported. Throws FileError.
 void copy_module_folders(const std::string& from, const std::string& to);
 
 }  // namespace apps

@@ -113,14 +113,27 @@ std::int64_t to_integer(T x) {
   return x >= -end && x < end ? static_cast<std::int64_t>(x) : std::numeric_limits<std::int64_t>::min();
 }
 
+/// Modulo 2^64, as products of integers are; towards zero for negative exponents.
+std::int64_t power_of_integers(std::int64_t base, std::int64_t exponent) {
+  if (exponent < 0) {
+    if (base == 0) return std::numeric_limits<std::int64_t>::min();
+    const bool is_odd = exponent % 2 != 0;
+    return base == 1 || (base == -1 && !is_odd) ? 1 : base == -1 ? -1 : 0;
+  }
+  std::uint64_t power = 1, square = static_cast<std::uint64_t>(base);
+  for (; exponent > 0; exponent /= 2, square *= square)
+    if (exponent % 2 != 0) power *= square;
+  return static_cast<std::int64_t>(power);
+}
+
 template <class T>
 Ids integer_power(const Arguments<T>& given) {
+  if (std::holds_alternative<Ids>(given.value(1)))
+    return zipped<std::int64_t>(given.integers(0), given.integers(1), power_of_integers);
   const auto as_doubles = [](const auto& x) {
     return mapped<double>(x, [](auto e) { return static_cast<double>(e); });
   };
-  const bool is_integer = std::holds_alternative<Ids>(given.value(1));
-  const Array<double> e = is_integer ? as_doubles(given.integers(1)) : as_doubles(given.floats(1).value());
-  return zipped<std::int64_t>(as_doubles(given.integers(0)), e,
+  return zipped<std::int64_t>(as_doubles(given.integers(0)), as_doubles(given.floats(1).value()),
                               [](double b, double e) { return to_integer(std::pow(b, e)); });
 }
 

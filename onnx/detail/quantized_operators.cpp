@@ -110,7 +110,9 @@ Variable<T> as_floats(const Ids& x) {
 /// x - zero point.
 Ids without_zero_point(const Ids& x, const Ids& zero_point) {
   if (zero_point.dimension() == 0 && *zero_point.data() == 0) return x;
-  return zipped<std::int64_t>(x, zero_point, [](std::int64_t a, std::int64_t b) { return a - b; });
+  return zipped<std::int64_t>(x, zero_point, [](std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  });
 }
 
 template <class T>
@@ -155,10 +157,20 @@ Operator<T> dynamic_quantize_linear(const NodeDescription&) {
   };
 }
 
-/// The exact product of matrices of small integers, which double holds.
+/// Integers of 8 or 16 bits without their zero points: double holds the sums of their products.
+void check_small(const Ids& x) {
+  constexpr std::int64_t most = 65535;
+  for (const std::int64_t element : x)
+    if (element < -most || element > most)
+      fail<ValueError>("integers without their zero point must be between -65535 and 65535, got ", element);
+}
+
+/// The exact product of matrices of small integers.
 template <class T>
 Array<double> exact_product(const Arguments<T>& given, const Ids& a, const Ids& b) {
   given.check_product(a.shape(), b.shape());
+  check_small(a);
+  check_small(b);
   const NoGrad guard;
   return matmul(as_floats<double>(a), as_floats<double>(b)).value();
 }
@@ -226,6 +238,8 @@ Array<double> exact_convolution(const Convolution& conv, const Arguments<T>& giv
     return given.has(zero) ? without_zero_point(ids, along_axis(given.integers(zero), 0, ids.shape())) : ids;
   };
   const Ids a = without(x, x_zero), b = without(w, w_zero);
+  check_small(a);
+  check_small(b);
   given.check_result(conv.result_shape(a.shape(), b.shape()));
   given.check_result(conv.padded_shape(a.shape(), b.shape()));
   const NoGrad guard;

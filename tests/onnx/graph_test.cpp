@@ -475,6 +475,29 @@ MessageWriter einsum(const std::string& equation) {
   return attribute;
 }
 
+TEST_F(OnnxFileTest, PowersOfIntegersAreExact) {
+  model_ = {};
+  model_.integers("a", {6}, {3, -3, 2, -1, 5, 1});
+  model_.integers("e", {6}, {39, 39, -1, -3, 0, -2});
+  model_.node("Pow", {"a", "e"}, {"y"});
+  model_.output("y");
+  EXPECT_EQ(std::get<Ids>(graph()({}).at("y")),
+            (Ids{4052555153018976267, -4052555153018976267, 0, -1, 1, 1}));
+}
+
+TEST_F(OnnxFileTest, IntegerProductsAreOfSmallIntegers) {
+  model_ = {};
+  model_.integers("a", {1, 2}, {3, 70000});
+  model_.integers("b", {2, 1}, {1, 1});
+  model_.node("MatMulInteger", {"a", "b"}, {"y"});
+  model_.output("y");
+  const Graph<float> graph = this->graph();
+  EXPECT_EQ(
+      message_of<ValueError>([&] { graph({}); }),
+      "MatMulInteger \"makes_y\": integers without their zero point must be between -65535 and 65535, got "
+      "70000");
+}
+
 TEST_F(OnnxFileTest, ConditionsAreNoExponents) {
   model_ = {};
   model_.integers("a", {1}, {2});
