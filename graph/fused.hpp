@@ -31,7 +31,7 @@ Root<T> root_of(const std::array<Variable<T>, M>& ys, const std::array<Variable<
   }
   return {
       record_list<T>(results, Variable<T>(0), used, Attributes(), Saved(seeds),
-                     [](const Variable<T>&, Needs, const std::vector<Variable<T>>& seeds) { return seeds; }),
+                     [](const Variable<T>&, Needs, const std::vector<Variable<T>>& saved) { return saved; }),
       Variable<T>(1)};
 }
 
