@@ -1,11 +1,11 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
 #include "../../base/detail/pieces.hpp"
 #include "../matrix.hpp"
 #include "../pointwise/binary.hpp"
+#include "../thread_memory.hpp"
 
 namespace xgrad::kernels {
 
@@ -58,9 +58,8 @@ void in_halves_of_rows(std::size_t threads, std::size_t least_product, std::size
                        const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c,
                        const Product& product) {
   const std::size_t m = c.rows, n = c.cols, k = a.cols;
-  thread_local std::vector<T> memory;
-  if (memory.size() < m * n) memory.resize(m * n);
-  const Matrix<T> second(memory.data(), m, n);
+  struct SecondHalf;
+  const Matrix<T> second(thread_memory<T, SecondHalf>(m * n), m, n);
   const std::size_t units = ceil_div(n, col_multiple), wanted = threads % 2 == 0 ? threads / 2 : threads;
   const std::size_t pieces =
       std::clamp<std::size_t>(std::min(wanted, m * n * k / 2 / least_product), 1, units);

@@ -1,19 +1,17 @@
 #include "convolution.hpp"
 
-#include <vector>
-
 #include "../gemm/gemm.hpp"
 #include "../gemm/pack.hpp"
 #include "../lanes.hpp"
 #include "../pointwise/binary.hpp"
 #include "../rows/reduce.hpp"
+#include "../thread_memory.hpp"
 #include "direct_convolution.hpp"
 
 namespace xgrad::kernels {
 namespace {
 
 constexpr std::size_t block_size = std::size_t{1} << 17;  // numbers of a block of columns: half of a cache
-constexpr std::size_t products_per_addition = 8;
 
 /// A part of the work: one group of one image, and its columns in blocks of windows, which bound the memory.
 struct ColumnBlocks {
@@ -58,12 +56,10 @@ struct ColumnBlocks {
   bool identity;  ///< columns are the image
 };
 
-/// Memory for a block of columns, kept until the thread ends.
+/// For a block of columns.
 template <typename T>
 T* column_memory(const ColumnBlocks& blocks) {
-  thread_local std::vector<T> memory;
-  if (memory.size() < blocks.rows * blocks.length) memory.resize(blocks.rows * blocks.length);
-  return memory.data();
+  return thread_memory<T, ColumnBlocks>(blocks.rows * blocks.length);
 }
 
 /// The columns of a block: unfolded, or the image itself.
@@ -174,12 +170,9 @@ bool is_summed_directly(const ColumnBlocks& columns, const WindowPlanes& planes)
 
 /// The axis on which the image has the windows of the maps, for stride 1; there is none with more zeros
 /// around the image than windows reach.
-bool has_turned(const WindowAxis& axis) {
-  return axis.stride == 1 && axis.padding <= (axis.kernel - 1) * axis.dilation;
-}
+bool has_turned(const WindowAxis& axis) { return axis.stride == 1 && axis.padding <= axis.reach(); }
 WindowAxis turned(const WindowAxis& axis) {
-  return {axis.count,   axis.length, axis.kernel, 1, (axis.kernel - 1) * axis.dilation - axis.padding,
-          axis.dilation};
+  return {axis.count, axis.length, axis.kernel, 1, axis.reach() - axis.padding, axis.dilation};
 }
 
 }  // namespace

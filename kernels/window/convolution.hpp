@@ -13,6 +13,9 @@ struct ConvolutionSizes {
   Windows windows;
 };
 
+/// How many multiplications cost as much as an addition to memory.
+inline constexpr std::size_t products_per_addition = 8;
+
 /// maps[b, g o, w] = sum over c and k of weight[g o, c, k] times element k of window w of images[b, g c].
 template <typename T>
 void convolution(const ConvolutionSizes& sizes, const T* images, const T* weight, T* maps);

@@ -6,6 +6,7 @@
 
 #include "../gemm/pack.hpp"
 #include "../lanes.hpp"
+#include "../thread_memory.hpp"
 
 namespace xgrad::kernels {
 namespace {
@@ -15,8 +16,6 @@ constexpr std::size_t tile_vectors = 2, wide_bytes = 64;  // of a row of a tile,
 
 template <typename T>
 constexpr std::size_t tile_width = tile_vectors* wide_bytes / sizeof(T);
-
-std::size_t reach(const WindowAxis& axis) { return (axis.kernel - 1) * axis.dilation; }
 
 /// How many places in a stride the elements of windows have: those of the first elements, which recur.
 std::size_t phase_count(const WindowAxis& axis) {
@@ -61,13 +60,10 @@ XGRAD_INLINE void clear_row(T* y, std::size_t n) {
            [=](std::size_t at, auto size) XGRAD_INLINE_LAMBDA { std::memset(y + at, 0, size * sizeof(T)); });
 }
 
-/// Of this thread, kept until it ends: a memory for each use.
-template <typename T, int use>
-T* thread_memory(std::size_t size) {
-  thread_local std::vector<T> memory;
-  if (memory.size() < size) memory.resize(size);
-  return memory.data();
-}
+// What thread_memory() is used for.
+struct PackedFilters;
+struct PlanesCopy;
+struct TurnedOrSummed;
 
 /// Whether there are registers enough for tiles of the full height and width.
 bool has_wide_vectors() {
@@ -232,8 +228,8 @@ WindowPlanes::WindowPlanes(const Windows& windows, std::size_t channels)
       channels_(channels),
       row_phases_(phase_count(windows.rows)),
       col_phases_(phase_count(windows.cols)),
-      width_(windows.cols.count + reach(windows.cols) / windows.cols.stride),
-      rows_beyond_(reach(windows.rows) / windows.rows.stride) {
+      width_(windows.cols.count + windows.cols.reach() / windows.cols.stride),
+      rows_beyond_(windows.rows.reach() / windows.rows.stride) {
   constexpr std::size_t cached = std::size_t{1} << 17, most = std::size_t{1} << 20;
   const std::size_t planes = channels * row_phases_ * col_phases_;
   const auto is_at_most = [](std::size_t a, std::size_t b, std::size_t limit) {
@@ -299,14 +295,14 @@ void direct_convolution(const ConvolutionSizes& sizes, const WindowPlanes& plane
   const Windows& windows = sizes.windows;
   const std::size_t cols = windows.cols.count, elements = sizes.in * windows.size();
   const std::size_t weight_size = sizes.out * elements;
-  T* const weight = thread_memory<T, 0>(sizes.groups * weight_size);
+  T* const weight = thread_memory<T, PackedFilters>(sizes.groups * weight_size);
   for (std::size_t group = 0; group < sizes.groups; ++group)
     pack_filters(sizes, filters, group, weight + group * weight_size);
   const bool wide = has_wide_vectors();
   const std::size_t pitch = ceil_div(planes.rows(0) * planes.width(), tile_width<T>) * tile_width<T>;
   const auto compute = [&](std::size_t item, std::size_t block) {
-    T* const copy = thread_memory<T, 1>(planes.size() + tile_width<T>);
-    T* const sums = thread_memory<T, 2>(tile_height * pitch);
+    T* const copy = thread_memory<T, PlanesCopy>(planes.size() + tile_width<T>);
+    T* const sums = thread_memory<T, TurnedOrSummed>(tile_height * pitch);
     planes.copy(images + item * sizes.in * windows.image_size(), block, copy);
     const T* factors = weight + item % sizes.groups * weight_size;
     const std::size_t rows = planes.rows(block);
@@ -322,7 +318,6 @@ void direct_convolution(const ConvolutionSizes& sizes, const WindowPlanes& plane
       }
     }
   };
-  constexpr std::size_t products_per_addition = 8;
   const std::size_t cost = (planes.size() + planes.rows(0) * cols * weight_size / products_per_addition) | 1;
   parallel_pieces(sizes.batch * sizes.groups * planes.blocks(), cost,
                   [&](std::size_t begin, std::size_t end) {
@@ -342,8 +337,8 @@ void add_direct_weight(const ConvolutionSizes& sizes, const WindowPlanes& planes
                        const T* image, const T* map, T* sums) {
   const std::size_t cols = sizes.windows.cols.count, rows = planes.rows(block);
   const auto size = DirectWeightSums::of<T>(sizes);
-  T* const copy = thread_memory<T, 1>(planes.size() + tile_width<T>);
-  T* const turned = thread_memory<T, 2>(rows * cols * sizes.out + tile_width<T>);
+  T* const copy = thread_memory<T, PlanesCopy>(planes.size() + tile_width<T>);
+  T* const turned = thread_memory<T, TurnedOrSummed>(rows * cols * sizes.out + tile_width<T>);
   planes.copy(image, block, copy);
   const Matrix<const T> of_block = Matrix<const T>(map, sizes.out, sizes.windows.count())
                                        .some_cols(planes.first_row(block) * cols, rows * cols);

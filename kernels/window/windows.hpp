@@ -13,6 +13,9 @@ namespace xgrad::kernels {
 struct WindowAxis {
   std::size_t length, count, kernel, stride, padding, dilation;
 
+  /// What a window spans beyond its first element.
+  std::size_t reach() const { return (kernel - 1) * dilation; }
+
   /// The windows [first, second) whose element k lies on the axis.
   std::pair<std::size_t, std::size_t> inside(std::size_t k) const {
     const std::size_t shift = k * dilation;
