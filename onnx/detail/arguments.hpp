@@ -132,9 +132,12 @@ class Arguments {
   bool is_training_;
 };
 
+template <class T>
+using Results = std::vector<Value<T>>;
+
 /// Computes the results of a node.
 template <class T>
-using Operator = std::function<std::vector<Value<T>>(const Arguments<T>&)>;
+using Operator = std::function<Results<T>(const Arguments<T>&)>;
 
 /// Input of MakeOperator.
 struct NodeDescription {

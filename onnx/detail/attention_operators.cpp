@@ -22,9 +22,6 @@ namespace {
 
 using xgrad::detail::fail;
 
-template <class T>
-using Results = std::vector<Value<T>>;
-
 // ---- com.microsoft ----
 
 /// gelu(x + bias).
@@ -62,33 +59,6 @@ Operator<T> fused_matmul(const NodeDescription& node) {
     given.check_product(a.shape(), b.shape());
     const Variable<T> y = matmul(a, b);
     return {alpha == 1 ? y : y * alpha};
-  };
-}
-
-template <class T>
-using Activation = Variable<T> (*)(const Variable<T>&);
-
-template <class T>
-Activation<T> activation_of(const std::string& name) {
-  if (name == "Relu") return relu<T>;
-  if (name == "Tanh") return tanh<T>;
-  if (name == "Sigmoid") return sigmoid<T>;
-  fail<ValueError>("activation ", name, " is not supported");
-}
-
-/// A Gemm with an activation.
-template <class T>
-Operator<T> fused_gemm(const NodeDescription& node) {
-  const GemmOptions options{.alpha = node.attributes.number("alpha", 1),
-                            .beta = node.attributes.number("beta", 1),
-                            .trans_a = node.attributes.integer("transA", 0) != 0,
-                            .trans_b = node.attributes.integer("transB", 0) != 0};
-  const Activation<T> f = activation_of<T>(node.attributes.text("activation", ""));
-  return [options, f](const Arguments<T>& given) -> Results<T> {
-    const Variable<T>&a = given.floats(0), &b = given.floats(1);
-    if (a.dimension() == 2 && b.dimension() == 2)
-      given.check_result({a.shape(options.trans_a ? 1 : 0), b.shape(options.trans_b ? 0 : 1)});
-    return {f(gemm(a, b, given.floats_or_none(2), options))};
   };
 }
 
@@ -313,7 +283,6 @@ void add_attention_operators(OperatorTable<T>& table) {
   table["com.microsoft.FastGelu"] = bias_gelu<T, Gelu::tanh>;
   table["com.microsoft.QuickGelu"] = quick_gelu<T>;
   table["com.microsoft.FusedMatMul"] = fused_matmul<T>;
-  table["com.microsoft.FusedGemm"] = fused_gemm<T>;
 }
 
 template void add_attention_operators(OperatorTable<float>&);

@@ -12,9 +12,6 @@ namespace {
 using xgrad::detail::fail;
 
 template <class T>
-using Results = std::vector<Value<T>>;
-
-template <class T>
 Value<T> filled(const Value<T>& element, const Shape& shape) {
   return std::visit(
       [&]<class A>(const A& one) -> Value<T> {

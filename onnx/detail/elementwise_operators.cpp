@@ -26,7 +26,7 @@ using Unary = Variable<T> (*)(const Variable<T>&);
 
 template <class T, Unary<T> f>
 Operator<T> unary(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> { return {f(given.floats(0))}; };
+  return [](const Arguments<T>& given) -> Results<T> { return {f(given.floats(0))}; };
 }
 
 /// Integers wrap around, as in other runtimes.
@@ -63,7 +63,7 @@ std::int64_t narrowed(std::int64_t x, std::int64_t type) {
 /// `floats` of two Variables, or `integers` of the elements of two arrays.
 template <class T, class Floats, class Integers>
 Operator<T> binary(Floats floats, Integers integers) {
-  return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [=](const Arguments<T>& given) -> Results<T> {
     given.check_broadcast({0, 1});
     if (std::holds_alternative<Ids>(given.value(0)))
       return {zipped<std::int64_t>(given.integers(0), given.integers(1), integers)};
@@ -74,7 +74,7 @@ Operator<T> binary(Floats floats, Integers integers) {
 /// Of any number of operands.
 template <class T, class Floats, class Integers>
 Operator<T> variadic(Floats floats, Integers integers) {
-  return [both = binary<T>(floats, integers)](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [both = binary<T>(floats, integers)](const Arguments<T>& given) -> Results<T> {
     Value<T> result = given.value(0);
     for (std::size_t i = 1; i < given.size(); ++i) {
       const Value<T>* const pair[] = {&result, &given.value(i)};
@@ -88,7 +88,7 @@ Operator<T> variadic(Floats floats, Integers integers) {
 /// A comparison of floats or integers.
 template <class T, class F>
 Operator<T> comparison(F f) {
-  return [f](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [f](const Arguments<T>& given) -> Results<T> {
     given.check_broadcast({0, 1});
     if (std::holds_alternative<Ids>(given.value(0)))
       return {zipped<bool>(given.integers(0), given.integers(1), f)};
@@ -100,7 +100,7 @@ Operator<T> comparison(F f) {
 
 template <class T, class F>
 Operator<T> logical(F f) {
-  return [f](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [f](const Arguments<T>& given) -> Results<T> {
     given.check_broadcast({0, 1});
     return {zipped<bool>(given.conditions(0), given.conditions(1), f)};
   };
@@ -139,7 +139,7 @@ Ids integer_power(const Arguments<T>& given) {
 
 template <class T>
 Operator<T> power(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     given.check_broadcast({0, 1});
     if (std::holds_alternative<Ids>(given.value(0))) return {integer_power(given)};
     const bool is_integer = std::holds_alternative<Ids>(given.value(1));
@@ -157,7 +157,7 @@ Operator<T> power(const NodeDescription&) {
 
 template <class T>
 Operator<T> negative(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     if (!std::holds_alternative<Ids>(given.value(0))) return {neg(given.floats(0))};
     return {
         mapped<std::int64_t>(given.integers(0), [](std::int64_t x) { return wrapped(0, x, std::minus()); })};
@@ -166,7 +166,7 @@ Operator<T> negative(const NodeDescription&) {
 
 template <class T>
 Operator<T> sign_operator(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     if (!std::holds_alternative<Ids>(given.value(0))) return {sign(given.floats(0))};
     return {mapped<std::int64_t>(given.integers(0),
                                  [](std::int64_t x) { return std::int64_t{x > 0} - std::int64_t{x < 0}; })};
@@ -177,7 +177,7 @@ Operator<T> sign_operator(const NodeDescription&) {
 template <class T>
 Operator<T> modulo(const NodeDescription& node) {
   const bool is_fmod = node.attributes.integer("fmod", 0) != 0;
-  return [is_fmod](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [is_fmod](const Arguments<T>& given) -> Results<T> {
     given.check_broadcast({0, 1});
     if (!std::holds_alternative<Ids>(given.value(0))) {
       if (!is_fmod) fail<ValueError>("floats need the attribute fmod");
@@ -194,7 +194,7 @@ Operator<T> modulo(const NodeDescription& node) {
 
 template <class T>
 Operator<T> is_nan(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     return {mapped<bool>(given.floats(0).value(), [](T x) { return std::isnan(x); })};
   };
 }
@@ -203,7 +203,7 @@ template <class T>
 Operator<T> is_infinite(const NodeDescription& node) {
   const bool above = node.attributes.integer("detect_positive", 1) != 0;
   const bool below = node.attributes.integer("detect_negative", 1) != 0;
-  return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [=](const Arguments<T>& given) -> Results<T> {
     return {
         mapped<bool>(given.floats(0).value(), [=](T x) { return std::isinf(x) && (x > 0 ? above : below); })};
   };
@@ -212,7 +212,7 @@ Operator<T> is_infinite(const NodeDescription& node) {
 /// x where x > 0, else slope x; the slope broadcasts.
 template <class T>
 Operator<T> prelu_operator(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     given.check_broadcast({0, 1});
     const Variable<T>& x = given.floats(0);
     return {where(mapped<bool>(x.value(), [](T e) { return e > 0; }), x, x * given.floats(1))};
@@ -224,7 +224,7 @@ template <class T>
 Operator<T> hard_sigmoid(const NodeDescription& node) {
   const T alpha = static_cast<T>(node.attributes.number("alpha", 0.2));
   const T beta = static_cast<T>(node.attributes.number("beta", 0.5));
-  return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [=](const Arguments<T>& given) -> Results<T> {
     return {clamp(given.floats(0) * alpha + beta, T{0}, T{1})};
   };
 }
@@ -234,7 +234,7 @@ template <class T>
 Operator<T> selu_operator(const NodeDescription& node) {
   const double alpha = node.attributes.number("alpha", 1.67326319217681884765625);
   const double gamma = node.attributes.number("gamma", 1.05070102214813232421875);
-  return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [=](const Arguments<T>& given) -> Results<T> {
     return {elu(given.floats(0), static_cast<T>(alpha)) * static_cast<T>(gamma)};
   };
 }
@@ -244,7 +244,7 @@ template <class T>
 Operator<T> shrink(const NodeDescription& node) {
   const T bias = static_cast<T>(node.attributes.number("bias", 0));
   const T lambda = static_cast<T>(node.attributes.number("lambd", 0.5));
-  return [=](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [=](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
     const Variable<T> above =
         where(mapped<bool>(x.value(), [=](T e) { return e > lambda; }), x - bias, Variable<T>(T{0}));
@@ -255,7 +255,7 @@ Operator<T> shrink(const NodeDescription& node) {
 /// ln(1 + e^x).
 template <class T>
 Operator<T> softplus_operator(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> { return {-log_sigmoid(-given.floats(0))}; };
+  return [](const Arguments<T>& given) -> Results<T> { return {-log_sigmoid(-given.floats(0))}; };
 }
 
 template <class T>
@@ -271,7 +271,7 @@ Variable<T> thresholded_relu(const Variable<T>& x, T alpha) {
 /// The mean of any number of operands.
 template <class T>
 Operator<T> mean_operator(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     Variable<T> sum = given.floats(0);
     for (std::size_t i = 1; i < given.size(); ++i) {
       given.check_result(broadcast_lengths(sum.shape(), given.floats(i).shape()));
@@ -284,7 +284,7 @@ Operator<T> mean_operator(const NodeDescription&) {
 /// Bits of integers.
 template <class T, class F>
 Operator<T> bitwise(F f) {
-  return [f](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [f](const Arguments<T>& given) -> Results<T> {
     given.check_broadcast({0, 1});
     return {zipped<std::int64_t>(given.integers(0), given.integers(1), f)};
   };
@@ -293,14 +293,14 @@ Operator<T> bitwise(F f) {
 template <class T>
 Operator<T> bitwise_not(const NodeDescription& node) {
   const std::int64_t type = node.type(0);
-  return [type](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [type](const Arguments<T>& given) -> Results<T> {
     return {mapped<std::int64_t>(given.integers(0), [=](std::int64_t x) { return narrowed(~x, type); })};
   };
 }
 
 template <class T>
 Operator<T> absolute(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     if (!std::holds_alternative<Ids>(given.value(0))) return {abs(given.floats(0))};
     return {mapped<std::int64_t>(given.integers(0),
                                  [](std::int64_t x) { return x < 0 ? wrapped(0, x, std::minus()) : x; })};
@@ -313,13 +313,13 @@ Operator<T> gelu_operator(const NodeDescription& node) {
   if (approximate != "none" && approximate != "tanh")
     fail<ValueError>("approximate must be none or tanh, got '", approximate, "'");
   const Gelu form = approximate == "tanh" ? Gelu::tanh : Gelu::none;
-  return [form](const Arguments<T>& given) -> std::vector<Value<T>> { return {gelu(given.floats(0), form)}; };
+  return [form](const Arguments<T>& given) -> Results<T> { return {gelu(given.floats(0), form)}; };
 }
 
 template <class T, Variable<T> (*f)(const Variable<T>&, T), int otherwise_in_hundredths>
 Operator<T> with_alpha(const NodeDescription& node) {
   const double alpha = node.attributes.number("alpha", otherwise_in_hundredths / 100.0);
-  return [alpha](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [alpha](const Arguments<T>& given) -> Results<T> {
     return {f(given.floats(0), static_cast<T>(alpha))};
   };
 }
@@ -330,7 +330,7 @@ Operator<T> clip(const NodeDescription& node) {
   std::optional<T> least, most;
   if (node.opset < 11 && node.attributes.has("min")) least = static_cast<T>(node.attributes.number("min", 0));
   if (node.opset < 11 && node.attributes.has("max")) most = static_cast<T>(node.attributes.number("max", 0));
-  return [least, most](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [least, most](const Arguments<T>& given) -> Results<T> {
     if (std::holds_alternative<Ids>(given.value(0))) {
       const auto bound = [&](std::size_t i, std::int64_t otherwise) {
         if (!given.has(i)) return otherwise;
@@ -354,7 +354,7 @@ Operator<T> clip(const NodeDescription& node) {
 
 template <class T>
 Operator<T> where_operator(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     given.check_broadcast({0, 1, 2});
     const Mask& condition = given.conditions(0);
     if (std::holds_alternative<Variable<T>>(given.value(1)))
@@ -408,7 +408,7 @@ Operator<T> cast_to_floats(std::int64_t type) {
   const std::optional<Format> format = type == data_type::float16    ? std::optional(half)
                                        : type == data_type::bfloat16 ? std::optional(bfloat16)
                                                                      : std::nullopt;
-  return [format](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [format](const Arguments<T>& given) -> Results<T> {
     const auto as_floats = []<class A>(const A& x) {
       if constexpr (std::is_same_v<A, Variable<T>>) {
         return x;
@@ -423,9 +423,9 @@ Operator<T> cast_to_floats(std::int64_t type) {
 
 template <class T>
 Operator<T> cast_to_integers(std::int64_t type) {
-  return [type](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [type](const Arguments<T>& given) -> Results<T> {
     return std::visit(
-        [type]<class A>(const A& x) -> std::vector<Value<T>> {
+        [type]<class A>(const A& x) -> Results<T> {
           if constexpr (std::is_same_v<A, Variable<T>>) {
             return {mapped<std::int64_t>(x.value(), [=](T e) { return narrowed(to_integer(e), type); })};
           } else {
@@ -439,9 +439,9 @@ Operator<T> cast_to_integers(std::int64_t type) {
 
 template <class T>
 Operator<T> cast_to_conditions() {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     return std::visit(
-        []<class A>(const A& x) -> std::vector<Value<T>> {
+        []<class A>(const A& x) -> Results<T> {
           const auto is_set = [](auto element) { return element != 0; };
           if constexpr (std::is_same_v<A, Variable<T>>) {
             return {mapped<bool>(x.value(), is_set)};
@@ -490,7 +490,7 @@ Operator<T> cast_like(const NodeDescription& node) {
 
 template <class T>
 Operator<T> not_operator(const NodeDescription&) {
-  return [](const Arguments<T>& given) -> std::vector<Value<T>> {
+  return [](const Arguments<T>& given) -> Results<T> {
     return {mapped<bool>(given.conditions(0), std::logical_not())};
   };
 }

@@ -23,9 +23,6 @@ namespace {
 using xgrad::detail::fail;
 
 template <class T>
-using Results = std::vector<Value<T>>;
-
-template <class T>
 void check_linear(const Arguments<T>& given) {
   const Shape& weight = given.floats(1).shape();
   given.check_product(given.floats(0).shape(), {weight[1], weight[0]});

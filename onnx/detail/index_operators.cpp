@@ -19,9 +19,6 @@ namespace {
 
 using xgrad::detail::fail;
 
-template <class T>
-using Results = std::vector<Value<T>>;
-
 /// The rows that tuples of indices name, where x counts as rows of all axes behind those of the tuples. The
 /// first `batch_dims` axes of x and of the tuples are the same.
 struct IndexedRows {

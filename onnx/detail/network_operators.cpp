@@ -20,9 +20,6 @@ namespace {
 
 using xgrad::detail::fail;
 
-template <class T>
-using Results = std::vector<Value<T>>;
-
 /// Integers of two arrays multiplied as matrices; they wrap around.
 template <class T>
 Ids integer_product(const Arguments<T>& given, Ids a, Ids b) {
@@ -79,6 +76,26 @@ Operator<T> gemm_operator(const NodeDescription& node) {
     if (a.dimension() == 2 && b.dimension() == 2)
       given.check_result({a.shape(options.trans_a ? 1 : 0), b.shape(options.trans_b ? 0 : 1)});
     return {gemm(a, b, given.floats_or_none(2), options)};
+  };
+}
+
+template <class T>
+using Activation = Variable<T> (*)(const Variable<T>&);
+
+template <class T>
+Activation<T> activation_of(const std::string& name) {
+  if (name == "Relu") return relu<T>;
+  if (name == "Tanh") return tanh<T>;
+  if (name == "Sigmoid") return sigmoid<T>;
+  fail<ValueError>("activation ", name, " is not supported");
+}
+
+/// A Gemm with an activation.
+template <class T>
+Operator<T> fused_gemm(const NodeDescription& node) {
+  const Activation<T> f = activation_of<T>(node.attributes.text("activation", ""));
+  return [product = gemm_operator<T>(node), f](const Arguments<T>& given) -> Results<T> {
+    return {f(std::get<Variable<T>>(product(given).front()))};
   };
 }
 
@@ -300,6 +317,7 @@ template <class T>
 void add_network_operators(OperatorTable<T>& table) {
   table["MatMul"] = matmul_operator<T>;
   table["Gemm"] = gemm_operator<T>;
+  table["com.microsoft.FusedGemm"] = fused_gemm<T>;
   table["Einsum"] = einsum_operator<T>;
   table["Softmax"] = softmax_operator<T, softmax<T>>;
   table["LogSoftmax"] = softmax_operator<T, log_softmax<T>>;

@@ -19,9 +19,6 @@ namespace {
 
 using xgrad::detail::fail;
 
-template <class T>
-using Results = std::vector<Value<T>>;
-
 /// x scaled, and moved unless bias is undefined, by what broadcasts to its shape.
 template <class T>
 Variable<T> scaled(const Variable<T>& x, const Variable<T>& scale, const Variable<T>& bias) {

@@ -19,9 +19,6 @@ namespace {
 
 using xgrad::detail::fail;
 
-template <class T>
-using Results = std::vector<Value<T>>;
-
 /// The least and the largest integer of a type.
 struct IntegerRange {
   std::int64_t least, largest;

@@ -20,9 +20,6 @@ namespace {
 
 using xgrad::detail::fail;
 
-template <class T>
-using Results = std::vector<Value<T>>;
-
 /// What the recurrent operators share: the attributes, and the order of gates.
 struct RecurrentLayer {
   enum class Direction { forward, reverse, bidirectional };

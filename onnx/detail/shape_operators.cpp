@@ -22,9 +22,6 @@ namespace {
 using xgrad::detail::fail;
 
 template <class T>
-using Results = std::vector<Value<T>>;
-
-template <class T>
 Operator<T> shape_operator(const NodeDescription& node) {
   const std::int64_t start = node.attributes.integer("start", 0);
   const std::int64_t end = node.attributes.integer("end", std::numeric_limits<std::int64_t>::max());

@@ -23,9 +23,6 @@ namespace {
 
 using xgrad::detail::fail;
 
-template <class T>
-using Results = std::vector<Value<T>>;
-
 /// x with `value` around its last axes.
 template <class T>
 Variable<T> padded_around(const Variable<T>& x, const std::vector<std::int64_t>& before,
