@@ -44,24 +44,23 @@ inline const unsigned planted_mistake = [] {{
 class Build:
     folder: Path
     settings: tuple
-    target: str
     tests: tuple  # programs, of which one after the other is asked
 
-    def make(self):
+    def make(self, programs):
         say(f"building {self.folder.name} ...")
         if not (self.folder / "build.ninja").exists():
             # a mistake makes variables and parameters unused: no warnings
             call(["cmake", "-S", SOURCE, "-B", self.folder, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=Release",
                   "-D", "CMAKE_CXX_FLAGS=-w", "-D", "XGRAD_DEVELOPER_MODE=ON", "-D", "XGRAD_BUILD_BENCHMARKS=OFF",
                   *self.settings])
-        call(["cmake", "--build", self.folder, "--target", self.target])
+        call(["cmake", "--build", self.folder, "--target", *(program.name for program in programs)])
 
 
-WITHOUT_BLAS = Build(WORK / "no-blas", ("-D", "XGRAD_BLAS=OFF"), "core_tests", (WORK / "no-blas" / "tests" / "core_tests",))
+WITHOUT_BLAS = Build(WORK / "no-blas", ("-D", "XGRAD_BLAS=OFF"), (WORK / "no-blas" / "tests" / "core_tests",))
 
 
 def with_blas(*programs):
-    return Build(WORK / "build", (), "all_tests", tuple(WORK / "build" / "tests" / program for program in programs))
+    return Build(WORK / "build", (), tuple(WORK / "build" / "tests" / program for program in programs))
 
 
 OF_CORE = with_blas("xgrad_tests", "apps/program_tests")
@@ -295,8 +294,8 @@ def main():
     if options.sample is not None:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
     builds = dict.fromkeys(mutant.build() for mutant in chosen)
-    for build in {build.folder: build for build in builds}.values():
-        build.make()
+    for folder, build in {build.folder: build for build in builds}.items():
+        build.make(dict.fromkeys(program for other in builds if other.folder == folder for program in other.tests))
     seconds_of = {program: run_without_mistake(program) for program in dict.fromkeys(p for build in builds for p in build.tests)}
     with_other_processor = set()
     if OF_CORE in builds:
