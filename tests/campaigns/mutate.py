@@ -154,7 +154,7 @@ def plant(mutants, file, text):
         for mutant in places[begin, end]:
             planted = mutant.planted(planted)
         text = text[:begin] + planted + text[end:]
-    return f'#include "{SOURCE}/planted_mistake.hpp"\n#line 1\n' + text
+    return f'#include <{SOURCE}/planted_mistake.hpp>\n#line 1\n' + text  # in quotes, it would be a header of the project
 
 
 def source(file):
