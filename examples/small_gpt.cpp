@@ -2,7 +2,7 @@
 #include <iostream>
 #include <xgrad/xgrad.hpp>
 
-using xgrad::Ids, xgrad::Variable, xgrad::TransformerEncoder, xgrad::pad_sequence;
+using xgrad::Ids, xgrad::Variable, xgrad::pad_sequence;
 
 constexpr const char* days[] = {"first",   "second", "third", "fourth", "fifth",    "sixth",
                                 "seventh", "eighth", "ninth", "tenth",  "eleventh", "twelfth"};
@@ -23,29 +23,7 @@ std::string song() {
 }
 
 const std::string letters = "\n ,-.CFOabcdefghiklmnoprstuvwxy";
-constexpr std::size_t width = 48, context = 64;  // numbers for a letter, and letters that the model reads
-
-class Gpt : public xgrad::Module<double> {
- public:
-  Gpt() : Module("Gpt") {}
-
-  /// The scores (batch * n, letters) of the letter behind each of ids (batch, n), from those up to it.
-  Variable<double> operator()(const Ids& ids) const {
-    const auto scope = this->scope();
-    const std::size_t n = ids.shape(1);
-    const xgrad::Mask causal = xgrad::reshape(xt::tril(xgrad::full<bool>({n, n}, true)), {1, 1, n, n});
-    return head_(flatten(layers_(positions_(embedding_(ids)), causal), 0, 1));
-  }
-
- private:
-  xgrad::Embedding<double> embedding_ = child("embedding", xgrad::Embedding<double>(letters.size(), width));
-  xgrad::LearnedPositionalEncoding<double> positions_ =
-      child("positions", xgrad::LearnedPositionalEncoding<double>(context, width));
-  TransformerEncoder<double> layers_ =
-      child("layers", TransformerEncoder<double>(
-                          {.d_model = width, .heads = 4, .d_ff = 192, .layers = 2, .norm_first = true}));
-  xgrad::Linear<double> head_ = child("head", xgrad::Linear<double>(width, letters.size()));
-};
+constexpr std::size_t context = 64;  // letters that the model reads
 
 int main() {
   xgrad::manual_seed(0);
@@ -55,7 +33,10 @@ int main() {
     for (const char letter : part) found.push_back(static_cast<std::int64_t>(letters.find(letter)));
     return found;
   };
-  const Gpt model;
+  const xgrad::ToyDecoder<double> model(
+      {.vocab_size = letters.size(),
+       .max_len = context,
+       .layers = {.d_model = 48, .heads = 4, .d_ff = 192, .layers = 2, .norm_first = true}});
   xgrad::AdamW<double> optimizer(model.parameters(), {.lr = 0.007});
   for (int step = 0; step < 600; ++step) {
     std::vector<std::vector<std::int64_t>> rows, next;
@@ -64,7 +45,8 @@ int main() {
       next.push_back(ids(text.substr(static_cast<std::size_t>(start) + 1, context)));
     }
     optimizer.zero_grad();
-    cross_entropy(model(pad_sequence(rows)), xgrad::reshape(pad_sequence(next), {-1})).backward();
+    const Variable<double> scores = flatten(model.token_logits(pad_sequence(rows)), 0, 1);
+    cross_entropy(scores, xgrad::reshape(pad_sequence(next), {-1})).backward();
     optimizer.step();
   }
 
@@ -72,7 +54,8 @@ int main() {
   std::string written = "On the ";
   while (written.size() < 800) {
     const std::string seen = written.substr(written.size() - std::min(written.size(), context));
-    const Variable<double> scores = select(model(pad_sequence({ids(seen)})), 0, -1);
+    const Variable<double> scores =
+        select(select(model.token_logits(pad_sequence({ids(seen)})), 0, 0), 0, -1);
     const Ids drawn = xgrad::Categorical<double>({.logits = 2.0 * scores}).sample();  // rarely the unlikely
     written += letters[static_cast<std::size_t>(drawn())];
   }

@@ -1,5 +1,6 @@
 #include "encoder.hpp"
 
+#include "detail/layer_stack.hpp"
 #include "detail/sizes.hpp"
 
 namespace xgrad {
@@ -17,10 +18,11 @@ Mask padding_mask(const Ids& ids, std::int64_t pad_id) {
 template <class T>
 TransformerEncoder<T>::TransformerEncoder(const EncoderConfig& config) : Module<T>("TransformerEncoder") {
   detail::checked_size("TransformerEncoder", "layers", config.layers);
-  for (std::size_t i = 0; i < config.layers; ++i) {
-    layers_.push_back(this->child("layers." + std::to_string(i), TransformerEncoderLayer<T>(config)));
-  }
-  if (config.norm_first) norm_ = this->child("norm", LayerNorm<T>(config.d_model, config.eps));
+  layers_ = detail::layer_stack(config.layers, config.initial, [&](std::size_t i) {
+    return this->child("layers." + std::to_string(i), TransformerEncoderLayer<T>(config));
+  });
+  if (config.last_norm.value_or(config.norm_first))
+    norm_ = this->child("norm", LayerNorm<T>(config.d_model, config.eps));
 }
 
 template <class T>

@@ -20,7 +20,8 @@ struct EncoderResult {
   std::vector<Variable<T>> weights;  ///< of each layer, (batch, heads, seq, seq)
 };
 
-/// A stack of encoder layers, `layers.0`, `layers.1`, ...; with norm_first followed by a last `norm`.
+/// A stack of encoder layers, `layers.0`, `layers.1`, ...; with norm_first, or last_norm, followed by a last
+/// `norm`.
 ///
 /// x and y (batch, seq, d_model); the mask broadcasts to (batch, heads, seq, seq). Throws ValueError for an
 /// invalid config. https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html

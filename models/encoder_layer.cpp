@@ -10,9 +10,11 @@ TransformerEncoderLayer<T>::TransformerEncoderLayer(const EncoderConfig& config)
     : Module<T>("TransformerEncoderLayer"),
       norm_first_(config.norm_first),
       dropout_(detail::checked_probability("TransformerEncoderLayer", "dropout", config.dropout)),
-      self_attn_(
-          this->child("self_attn", MultiHeadAttention<T>(config.d_model, config.heads,
-                                                         {.bias = config.bias, .dropout = config.dropout}))),
+      self_attn_(this->child("self_attn", MultiHeadAttention<T>(config.d_model, config.heads,
+                                                                {.bias = config.bias,
+                                                                 .dropout = config.dropout,
+                                                                 .is_causal = config.is_causal,
+                                                                 .initial = config.initial}))),
       feed_forward_(this->child(
           "feed_forward", FeedForward<T>(config.d_model, config.d_ff, config.activation, config.dropout))),
       norm1_(this->child("norm1", LayerNorm<T>(config.d_model, config.eps))),

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "feed_forward.hpp"
 #include "layer_norm.hpp"
 #include "multi_head_attention.hpp"
@@ -17,6 +19,9 @@ struct EncoderConfig {
   bool norm_first = false;  ///< pre-norm: normalize the inputs of attention and feed-forward
   bool bias = false;  ///< biases of the attention's projections; linear1, linear2 and norms always have them
   double eps = 1e-5;  ///< of the norms
+  bool is_causal = false;              ///< a token attends to itself and those before it only, as in a GPT
+  std::optional<bool> last_norm = {};  ///< a norm behind the last layer; if absent, with norm_first
+  InitialWeights initial = InitialWeights::linear;
 };
 
 /// Attention and a feed-forward network, each with a residual connection. Post-norm (Vaswani et al. 2017,

@@ -1,20 +1,21 @@
 #include "multi_head_attention.hpp"
 
+#include "../base/random.hpp"
 #include "../ops/attention/self_attention.hpp"
 #include "detail/sizes.hpp"
+#include "detail/xavier.hpp"
 
 namespace xgrad {
 namespace {
 
 constexpr const char* name = "MultiHeadAttention";
 
-std::size_t checked_heads(std::size_t d_model, std::size_t heads) {
+void check_heads(std::size_t d_model, std::size_t heads) {
   detail::checked_size(name, "d_model", d_model);
   detail::checked_size(name, "heads", heads);
   if (d_model % heads != 0) {
     detail::fail<ValueError>(name, ": d_model must be divisible by heads, got ", d_model, " and ", heads);
   }
-  return heads;
 }
 
 template <class T>
@@ -23,6 +24,28 @@ void check_inputs(const Variable<T>& q, const Variable<T>& k, const Variable<T>&
     detail::fail<ShapeError>(name, ": q, k and v must be (batch, seq, d_model), got q ", q.shape(), ", k ",
                              k.shape(), " and v ", v.shape());
   }
+}
+
+/// In the order of PyTorch's draws, which begin with the output.
+template <class T>
+detail::AttentionProjections<T> pytorch_projections(std::size_t size, bool bias) {
+  const auto zeros = [&]() -> std::optional<Array<T>> {
+    if (!bias) return std::nullopt;
+    return Array<T>(xt::zeros<T>({size}));
+  };
+  const Linear<T> out(size, size, bias);
+  const double bound = detail::xavier_bound(size, 3 * size);
+  const auto drawn = [&] { return Linear<T>(uniform<T>({size, size}, -bound, bound), zeros()); };
+  Linear<T> q = drawn(), k = drawn(), v = drawn();
+  return {std::move(q), std::move(k), std::move(v), Linear<T>(out.weight().value(), zeros())};
+}
+
+template <class T>
+detail::AttentionProjections<T> initial_projections(std::size_t size,
+                                                    const MultiHeadAttentionOptions& options) {
+  if (options.initial == InitialWeights::pytorch) return pytorch_projections<T>(size, options.bias);
+  Linear<T> q(size, size, options.bias), k(size, size, options.bias), v(size, size, options.bias);
+  return {std::move(q), std::move(k), std::move(v), Linear<T>(size, size, options.bias)};
 }
 
 template <class T>
@@ -35,17 +58,24 @@ Projection<T> projection(const Linear<T>& linear) {
 template <class T>
 MultiHeadAttention<T>::MultiHeadAttention(std::size_t d_model, std::size_t heads,
                                           MultiHeadAttentionOptions options)
+    : MultiHeadAttention((check_heads(d_model, heads), initial_projections<T>(d_model, options)), heads,
+                         options) {}
+
+template <class T>
+MultiHeadAttention<T>::MultiHeadAttention(detail::AttentionProjections<T> projections, std::size_t heads,
+                                          const MultiHeadAttentionOptions& options)
     : Module<T>(name),
-      heads_(checked_heads(d_model, heads)),
+      heads_(heads),
       dropout_(detail::checked_probability(name, "dropout", options.dropout)),
-      W_Q_(this->child("W_Q", Linear<T>(d_model, d_model, options.bias))),
-      W_K_(this->child("W_K", Linear<T>(d_model, d_model, options.bias))),
-      W_V_(this->child("W_V", Linear<T>(d_model, d_model, options.bias))),
-      out_proj_(this->child("out_proj", Linear<T>(d_model, d_model, options.bias))) {}
+      is_causal_(options.is_causal),
+      W_Q_(this->child("W_Q", std::move(projections.q))),
+      W_K_(this->child("W_K", std::move(projections.k))),
+      W_V_(this->child("W_V", std::move(projections.v))),
+      out_proj_(this->child("out_proj", std::move(projections.out))) {}
 
 template <class T>
 AttentionOptions MultiHeadAttention<T>::attention_options() const {
-  return {.dropout_p = this->training() ? dropout_ : 0, .num_heads = heads_};
+  return {.dropout_p = this->training() ? dropout_ : 0, .is_causal = is_causal_, .num_heads = heads_};
 }
 
 template <class T>

@@ -6,10 +6,29 @@
 
 namespace xgrad {
 
+namespace detail {
+
+template <class T>
+struct AttentionProjections {
+  Linear<T> q, k, v, out;
+};
+
+}  // namespace detail
+
+/// How the weights of attention, and of stacks of its layers, are initialized.
+enum class InitialWeights {
+  linear,  ///< each projection as a Linear, each layer of a stack with numbers of its own
+  /// As PyTorch's nn.MultiheadAttention: W_Q, W_K and W_V uniformly in [-a, a) with a = sqrt(6 / (4 d_model))
+  /// (Glorot and Bengio 2010), out_proj as a Linear, all biases 0; all layers of a stack as its first.
+  pytorch,
+};
+
 struct MultiHeadAttentionOptions {
   detail::ByName by_name = {};
-  bool bias = false;   ///< biases of the four projections
-  double dropout = 0;  ///< of the attention weights
+  bool bias = false;       ///< biases of the four projections
+  double dropout = 0;      ///< of the attention weights
+  bool is_causal = false;  ///< query i attends to the keys j <= i only
+  InitialWeights initial = InitialWeights::linear;
 };
 
 /// out_proj(cat(head_1, ..., head_h)) with head_i = softmax(q_i k_i^T / sqrt(d_model / heads)) v_i, where
@@ -37,10 +56,13 @@ class MultiHeadAttention : public Module<T> {
                                   const AttentionMask<T>& mask = {}) const;
 
  private:
+  MultiHeadAttention(detail::AttentionProjections<T> projections, std::size_t heads,
+                     const MultiHeadAttentionOptions& options);
   AttentionOptions attention_options() const;
 
   std::size_t heads_;
   double dropout_;
+  bool is_causal_;
   Linear<T> W_Q_, W_K_, W_V_, out_proj_;
 };
 

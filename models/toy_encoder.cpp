@@ -7,6 +7,7 @@
 #include "../ops/reduce/reductions.hpp"
 #include "../ops/shape/shapes.hpp"
 #include "detail/sizes.hpp"
+#include "detail/token_ids.hpp"
 
 namespace xgrad {
 namespace {
@@ -65,12 +66,7 @@ typename ToyEncoder<T>::PositionEmbedding ToyEncoder<T>::make_positions() {
 
 template <class T>
 Variable<T> ToyEncoder<T>::embed(const Ids& ids) const {
-  if (ids.dimension() != 2)
-    detail::fail<ShapeError>("ToyEncoder: ids must be (batch, seq), got ", ids.shape());
-  if (ids.shape(1) > config_.max_len) {
-    detail::fail<ShapeError>("ToyEncoder: ids must have at most max_len ", config_.max_len,
-                             " positions, got ", ids.shape());
-  }
+  detail::check_token_ids("ToyEncoder", ids, config_.max_len);
   const Variable<T> tokens = token_embedding_(ids);
   return std::visit([&](const auto& positions) { return positions(tokens); }, position_embedding_);
 }

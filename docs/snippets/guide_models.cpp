@@ -75,6 +75,27 @@ void encoder() {
             << '\n';
 }
 
+void decoder() {
+  std::cout << "# decoder\n";
+  // [decoder]
+  xgrad::manual_seed(0);
+  const xgrad::ToyDecoder<float> gpt(
+      {.vocab_size = 10,
+       .max_len = 6,
+       .layers = {.d_model = 8, .heads = 2, .d_ff = 16, .layers = 2, .norm_first = true}});
+  const xgrad::Ids ids{{4, 7, 2, 9, 5, 1}};
+  const Variable<float> logits = gpt.token_logits(xgrad::Ids(xt::view(ids, xt::all(), xt::range(0, 5))));
+  const Variable<float> loss = cross_entropy(select(logits, 0, 0), xgrad::Ids{7, 2, 9, 5, 1});
+
+  const xgrad::Transformer<float> both(
+      {.d_model = 8, .heads = 2, .d_ff = 16, .encoder_layers = 1, .decoder_layers = 1});
+  const Variable<float> source(xgrad::normal<float>({2, 5, 8})), target(xgrad::normal<float>({2, 3, 8}));
+  const Variable<float> translated = both(source, target);
+  // [decoder]
+  std::cout << xgrad::to_string(logits.shape()) << ' ' << xgrad::to_string(loss.shape()) << ' '
+            << xgrad::to_string(translated.shape()) << '\n';
+}
+
 void attention() {
   std::cout << "# attention\n";
   // [attention]
@@ -129,6 +150,7 @@ int main() {
   parameters();
   states();
   encoder();
+  decoder();
   attention();
   recurrent();
   random_numbers();

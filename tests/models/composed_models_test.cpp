@@ -277,6 +277,194 @@ TEST(ComposedModelsTest, Encoder) {
       << "one layer by default, without biases and a last norm";
 }
 
+// ---- Decoders ----
+
+/// (1, 1, n, n), true for the keys up to each query.
+Mask causal_mask(std::size_t n) {
+  Mask mask({1, 1, n, n}, false);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j) mask(0, 0, i, j) = true;
+  return mask;
+}
+
+TEST(ComposedModelsTest, CausalAttentionSeesNoLaterKey) {
+  const V x = normal({2, 3, 4}, 1);
+  const xgrad::MultiHeadAttention<double> model(4, 2, {.dropout = p, .is_causal = true});
+  const Mask padding{{{{true, true, false}}}, {{{true, true, true}}}};
+  for (const bool training : {true, false}) {
+    model.train(training);
+    const auto want = seeded(4, [&] {
+      return composed_attention(x, x, x, model.state_dict(), Mask(causal_mask(3) && padding), 2,
+                                training ? p : 0);
+    });
+    expect_close(seeded(4, [&] { return model(x, padding); }), want.output, "self attention");
+    expect_close(seeded(4, [&] { return model(x, x, x, padding); }), want.output, "of three inputs");
+    expect_close(seeded(4, [&] { return model.with_weights(x, padding); }).weights, want.weights, "weights");
+  }
+  const xgrad::EncoderConfig config{.d_model = 4, .heads = 2, .d_ff = 6, .layers = 2, .is_causal = true};
+  const xgrad::TransformerEncoder<double> encoder(config);
+  expect_same_result(encoder.with_weights(x),
+                     composed_encoder(x, encoder.state_dict(), config, causal_mask(3), 0), "encoder");
+}
+
+xgrad::DecoderLayerResult<double> composed_decoder_layer(const V& x, const V& memory, const State& state,
+                                                         const xgrad::DecoderConfig& config, const Mask& mask,
+                                                         const Mask& memory_mask, double dropped) {
+  xgrad::DecoderLayerResult<double> result;
+  const auto attend = [&](const V& q, const V& k, const char* name, const Mask& of, V& weights) {
+    const auto attended = composed_attention(q, k, k, below(state, name), of, config.heads, dropped);
+    weights = attended.weights;
+    return dropout(attended.output, dropped);
+  };
+  const auto to_itself = [&](const V& q) { return attend(q, q, "self_attn.", mask, result.weights); };
+  const auto to_memory = [&](const V& q) {
+    return attend(q, memory, "multihead_attn.", memory_mask, result.memory_weights);
+  };
+  const auto feed = [&](const V& input) {
+    return dropout(composed_feed_forward(input, below(state, "feed_forward."), config.activation, dropped),
+                   dropped);
+  };
+  const auto norm = [&](const V& input, const char* name) {
+    return composed_norm(input, state, name, config.eps);
+  };
+  if (config.norm_first) {
+    const V u = x + to_itself(norm(x, "norm1"));
+    const V y = u + to_memory(norm(u, "norm2"));
+    result.output = y + feed(norm(y, "norm3"));
+  } else {
+    const V u = norm(x + to_itself(x), "norm1");
+    const V y = norm(u + to_memory(u), "norm2");
+    result.output = norm(y + feed(y), "norm3");
+  }
+  return result;
+}
+
+TEST(ComposedModelsTest, Decoder) {
+  const V x = normal({2, 3, 4}, 1), memory = normal({2, 5, 4}, 2);
+  const Mask padding{{{{true, true, false}}}, {{{true, true, true}}}},
+      of_memory{{{{true, true, false, true, true}}}};
+  for (int variant = 0; variant < 8; ++variant) {
+    const auto bit = [variant](int place) { return (variant >> place & 1) != 0; };
+    xgrad::DecoderConfig config{.d_model = 4, .heads = 2, .d_ff = 6, .layers = 2, .norm_first = bit(0)};
+    if (bit(1)) {
+      config.dropout = p;
+      config.activation = xgrad::Activation::gelu;
+      config.bias = false;
+      config.eps = 0.1;
+    }
+    if (bit(2)) {
+      config.is_causal = false;
+      config.last_norm = !config.norm_first;
+    }
+    const xgrad::TransformerDecoder<double> model(config);
+    scramble(model);
+    const State state = model.state_dict();
+    const Mask mask = config.is_causal ? Mask(causal_mask(3) && padding) : padding;
+    for (const bool training : {true, false}) {
+      model.train(training);
+      const auto want = seeded(7, [&] {
+        xgrad::DecoderResult<double> result{x, {}, {}};
+        for (const char* const layer : {"layers.0.", "layers.1."}) {
+          const auto step = composed_decoder_layer(result.output, memory, below(state, layer), config, mask,
+                                                   of_memory, training ? config.dropout : 0);
+          result.output = step.output;
+          result.weights.push_back(step.weights);
+          result.memory_weights.push_back(step.memory_weights);
+        }
+        if (config.norm_first != bit(2))
+          result.output = composed_norm(result.output, state, "norm", config.eps);
+        return result;
+      });
+      const std::string what = "variant " + std::to_string(variant) + (training ? ", training" : "");
+      expect_close(seeded(7, [&] { return model(x, memory, padding, of_memory); }), want.output, what);
+      const auto got = seeded(7, [&] { return model.with_weights(x, memory, padding, of_memory); });
+      expect_close(got.output, want.output, what + ", with weights");
+      for (std::size_t i = 0; i < 2; ++i) {
+        expect_close(got.weights[i], want.weights[i], what + ", weights");
+        expect_close(got.memory_weights[i], want.memory_weights[i], what + ", weights of the memory");
+      }
+    }
+  }
+}
+
+/// cos(first), cos(first + 1), ...
+V cosines(const xgrad::Shape& shape, double first) {
+  Array<double> numbers(shape);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers.data()[i] = std::cos(static_cast<double>(i) + first);
+  return V(numbers);
+}
+
+void expect_numbers(const V& got, const std::vector<double>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got.value().data()[i], want[i], 1e-14) << i;
+}
+
+TEST(PyTorchWeightsTest, OfTransformersAreThoseOfTheSeed) {
+  const V source = cosines({2, 3, 4}, 0), target = cosines({2, 2, 4}, 0.5);
+  xgrad::TransformerConfig config{
+      .d_model = 4, .heads = 2, .d_ff = 6, .encoder_layers = 2, .decoder_layers = 2};
+  expect_numbers(seeded(3, [&] { return xgrad::Transformer<double>(config)(source, target); }),
+                 {0.8425680642974296, 0.6019686698627807, -1.6929201041727184, 0.2483833700125078,
+                  -0.8988918048994674, 1.6927723633736889, -0.4722797727844333, -0.32160078568978817,
+                  -0.8503004797884417, 0.8628133469903739, -1.131517278180176, 1.1190044109782438,
+                  0.05727445928297612, 1.2306202575571106, -1.5530449927217533, 0.26515027588166645});
+  EXPECT_EQ(xgrad::uniform<double>({1})(0), 0.15174551470907705) << "it draws as much";
+  config.norm_first = true;
+  const xgrad::Transformer<double> model = seeded(3, [&] { return xgrad::Transformer<double>(config); });
+  expect_numbers(model(source, target),
+                 {0.5857994309196465, 0.913412006097445, -1.6711980744977128, 0.17198663748062126,
+                  -0.8859097877169536, 1.562041808674741, -0.860847146352589, 0.18471512539480162,
+                  -0.6566018905624946, 0.7736980693175419, -1.2757994862304476, 1.1587033074754005,
+                  0.12943671659038194, 0.9979573814996354, -1.648086464458925, 0.5206923663689076});
+  const Mask mask{{{{true, false, true}}}};
+  EXPECT_EQ(model(source, target, {.source = mask, .memory = mask}).value(),
+            model.decoder()(target, model.encoder()(source, mask), {}, mask).value());
+  expect_numbers(seeded(4,
+                        [&] {
+                          return xgrad::TransformerDecoder<double>({.d_model = 4,
+                                                                    .heads = 2,
+                                                                    .d_ff = 6,
+                                                                    .layers = 2,
+                                                                    .activation = xgrad::Activation::gelu,
+                                                                    .is_causal = false})(target, source);
+                        }),
+                 {1.42856311795532, 0.3657757485505668, -0.5688748581279219, -1.2254640083779647,
+                  -1.5871099670787632, 0.21591844612666228, 1.1827628575745521, 0.1884286633775487,
+                  -1.1556258489652065, -0.54506420887325, 0.17165656793782127, 1.529033489900635,
+                  1.027959597418205, 0.9602863896846612, -0.8448693633995924, -1.143376623703274});
+  EXPECT_EQ(xgrad::uniform<double>({1})(0), 0.5476871467738905);
+}
+
+TEST(ComposedModelsTest, ToyDecoder) {
+  const xgrad::ToyDecoderConfig config{.vocab_size = 7, .max_len = 5, .layers = encoder_configs()[3]};
+  const xgrad::ToyDecoder<double> model(config);
+  scramble(model);
+  const State state = model.state_dict();
+  const Ids ids{{1, 2, 3, 0}, {4, 5, 6, 1}};
+  for (const bool training : {true, false}) {
+    model.train(training);
+    const auto want = seeded(8, [&] {
+      const V embedded = embedding(ids, V(state.at("token_embedding.weight"))) +
+                         narrow(V(state.at("position_embedding.pos_embedding.weight")), 0, 0, 4);
+      return composed_encoder(embedded, below(state, "layers."), config.layers, causal_mask(4),
+                              training ? p : 0);
+    });
+    expect_close(seeded(8, [&] { return model(ids); }), want.output, "hidden states");
+    expect_same_result(seeded(8, [&] { return model.with_weights(ids); }), want, "with weights");
+    expect_close(seeded(8, [&] { return model.token_logits(ids); }),
+                 composed_linear(want.output, state, "token_head"), "logits");
+  }
+  EXPECT_TRUE(model.config().layers.is_causal);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] {
+              model(Ids{{1, 2, 3, 4, 5, 6}});
+            }),
+            "ToyDecoder: ids must have at most max_len 5 positions, got (1, 6)");
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>(
+                [&] { xgrad::ToyDecoder<double>({.vocab_size = 7, .layers = config.layers}); }),
+            "ToyDecoder: max_len must be at least 1, got 0");
+}
+
 // ---- The toy encoder ----
 
 const Ids sentences{{1, 2, 3, 0}, {4, 5, 6, 1}, {0, 0, 0, 0}, {2, 0, 5, 0}};

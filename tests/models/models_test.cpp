@@ -82,6 +82,25 @@ TEST(ModelNamesTest, AreThoseOfPyTorch) {
   Config config = toy_config();
   config.encoder = encoder;
   EXPECT_EQ(names_of(xgrad::ToyEncoder<float>(config)), toy);
+  Names decoder;
+  for (const char* const attention : {"self_attn.", "multihead_attn."}) {
+    for (const char* const projection : {"W_Q", "W_K", "W_V", "out_proj"}) {
+      decoder.push_back(std::string(attention) + projection + ".weight (4, 4)");
+      decoder.push_back(std::string(attention) + projection + ".bias (4)");
+    }
+  }
+  decoder.insert(decoder.end(), layer.begin() + 4, layer.end());
+  decoder.insert(decoder.end(), {"norm3.weight (4)", "norm3.bias (4)"});
+  EXPECT_EQ(names_of(xgrad::TransformerDecoderLayer<float>({.d_model = 4, .heads = 2, .d_ff = 8})), decoder);
+  Names decoders;
+  for (const std::string& name : decoder) decoders.push_back("layers.0." + name);
+  EXPECT_EQ(names_of(xgrad::TransformerDecoder<float>({.d_model = 4, .heads = 2, .d_ff = 8})), decoders);
+  const xgrad::Transformer<float> both({.d_model = 4, .heads = 2, .d_ff = 8, .decoder_layers = 1});
+  const Names names = names_of(both);
+  EXPECT_EQ(names.size(), 6 * 16 + 2 + decoders.size() + 2);
+  EXPECT_EQ(names.back(), "decoder.norm.bias (4)");
+  EXPECT_EQ(names_of(xgrad::ToyDecoder<float>({.vocab_size = 7, .max_len = 5, .layers = encoder}))[2],
+            "layers." + stack.front());
 }
 
 TEST(ModuleTest, StateDictsGoRound) {

@@ -66,22 +66,38 @@ Sources<T> attention_sources(const Call<T>& c, std::size_t first, const std::str
   return sources;
 }
 
-/// Of PyTorch's masks, where true blocks: key_padding_mask (N, S) and attn_mask (L, S).
+/// Of PyTorch's masks, where true blocks: none, or one that broadcasts to (N, heads, L, S).
+template <class T>
+xgrad::AttentionMask<T> not_blocked(const std::optional<Mask>& blocked) {
+  return blocked ? xgrad::AttentionMask<T>(Mask(!*blocked)) : xgrad::AttentionMask<T>();
+}
+
+/// key_padding_mask (N, S).
+template <class T>
+std::optional<Mask> blocked_keys(const Call<T>& c, std::size_t input) {
+  if (!c.has(input)) return std::nullopt;
+  Mask blocked = c.mask(input);
+  if (blocked.dimension() != 2) throw BadEntry("key_padding_mask must have two axes");
+  blocked.reshape({blocked.shape(0), 1, 1, blocked.shape(1)});
+  return blocked;
+}
+
+/// attn_mask (L, S).
+template <class T>
+std::optional<Mask> blocked_scores(const Call<T>& c, std::size_t input) {
+  if (!c.has(input)) return std::nullopt;
+  Mask blocked = c.mask(input);
+  if (blocked.dimension() == 2) blocked = reshape(blocked, {1, blocked.shape(0), blocked.shape(1)});
+  return blocked;
+}
+
+/// Both, one after the other.
 template <class T>
 xgrad::AttentionMask<T> attention_mask(const Call<T>& c, std::size_t first) {
-  std::optional<Mask> blocked;
-  if (c.has(first)) {
-    blocked = c.mask(first);
-    if (blocked->dimension() != 2) throw BadEntry("key_padding_mask must have two axes");
-    blocked->reshape({blocked->shape(0), 1, 1, blocked->shape(1)});
-  }
-  if (c.has(first + 1)) {
-    Mask of_queries = c.mask(first + 1);
-    if (of_queries.dimension() == 2)
-      of_queries = reshape(of_queries, {1, of_queries.shape(0), of_queries.shape(1)});
-    blocked = blocked ? Mask(*blocked || of_queries) : of_queries;
-  }
-  return blocked ? xgrad::AttentionMask<T>(Mask(!*blocked)) : xgrad::AttentionMask<T>();
+  std::optional<Mask> blocked = blocked_keys(c, first);
+  if (const std::optional<Mask> scores = blocked_scores(c, first + 1))
+    blocked = blocked ? Mask(*blocked || *scores) : *scores;
+  return not_blocked<T>(blocked);
 }
 
 template <class T>
@@ -92,26 +108,51 @@ Variable<T> multi_head_attention(const Call<T>& c, std::vector<Loaded<T>>& loade
 }
 
 template <class T>
-Variable<T> encoder_layer(const Call<T>& c, std::vector<Loaded<T>>& loaded) {
-  const std::string activation = c.text("activation");
-  if (activation != "relu" && activation != "gelu")
-    throw xgrad::ValueError("there is no activation '" + activation + "'");
-  const xgrad::TransformerEncoderLayer<T> module(
-      {.d_model = c.x(3).shape(0),
-       .heads = c.count("num_heads"),
-       .d_ff = c.x(5).shape(0),
-       .activation = activation == "relu" ? xgrad::Activation::relu : xgrad::Activation::gelu,
-       .norm_first = c.flag("norm_first"),
-       .bias = true,
-       .eps = c.number("eps")});
-  Sources<T> sources = attention_sources(c, 1, "self_attn.");
-  std::size_t input = 5;
-  for (const char* const name : {"feed_forward.linear1", "feed_forward.linear2", "norm1", "norm2"}) {
-    sources[std::string(name) + ".weight"] = c.x(input++);
-    sources[std::string(name) + ".bias"] = c.x(input++);
+xgrad::Activation activation(const Call<T>& c) {
+  const std::string name = c.text("activation");
+  if (name != "relu" && name != "gelu") throw xgrad::ValueError("there is no activation '" + name + "'");
+  return name == "relu" ? xgrad::Activation::relu : xgrad::Activation::gelu;
+}
+
+/// Adds the weights and biases of layers, which are inputs one after another.
+template <class T>
+void add_layers(const Call<T>& c, std::size_t input, std::initializer_list<const char*> names,
+                Sources<T>& sources) {
+  for (const std::string name : names) {
+    sources[name + ".weight"] = c.x(input++);
+    sources[name + ".bias"] = c.x(input++);
   }
+}
+
+template <class T>
+Variable<T> encoder_layer(const Call<T>& c, std::vector<Loaded<T>>& loaded) {
+  const xgrad::TransformerEncoderLayer<T> module({.d_model = c.x(3).shape(0),
+                                                  .heads = c.count("num_heads"),
+                                                  .d_ff = c.x(5).shape(0),
+                                                  .activation = activation(c),
+                                                  .norm_first = c.flag("norm_first"),
+                                                  .bias = true,
+                                                  .eps = c.number("eps")});
+  Sources<T> sources = attention_sources(c, 1, "self_attn.");
+  add_layers(c, 5, {"feed_forward.linear1", "feed_forward.linear2", "norm1", "norm2"}, sources);
   load(module, sources, loaded);
   return module(c.x(), attention_mask(c, 13));
+}
+
+template <class T>
+Variable<T> decoder_layer(const Call<T>& c, std::vector<Loaded<T>>& loaded) {
+  const xgrad::TransformerDecoderLayer<T> module({.d_model = c.x(4).shape(0),
+                                                  .heads = c.count("num_heads"),
+                                                  .d_ff = c.x(10).shape(0),
+                                                  .activation = activation(c),
+                                                  .norm_first = c.flag("norm_first"),
+                                                  .eps = c.number("eps"),
+                                                  .is_causal = false});
+  Sources<T> sources = attention_sources(c, 2, "self_attn.");
+  sources.merge(attention_sources(c, 6, "multihead_attn."));
+  add_layers(c, 10, {"feed_forward.linear1", "feed_forward.linear2", "norm1", "norm2", "norm3"}, sources);
+  load(module, sources, loaded);
+  return module(c.x(), c.x(1), not_blocked<T>(blocked_scores(c, 20)), not_blocked<T>(blocked_keys(c, 21)));
 }
 
 /// The first input after steps with the others as its gradients.
@@ -279,6 +320,7 @@ template <class T>
 Results<T> call(const std::string& op, const Call<T>& arguments, std::vector<Loaded<T>>& loaded) {
   if (op == "multi_head_attention") return {multi_head_attention(arguments, loaded)};
   if (op == "transformer_encoder_layer") return {encoder_layer(arguments, loaded)};
+  if (op == "transformer_decoder_layer") return {decoder_layer(arguments, loaded)};
   const xgrad_tests::Adapter* const adapter = xgrad_tests::find_adapter(op);
   if (adapter == nullptr) throw UnknownOp("xgrad has no op '" + op + "'");
   return (*adapter)(arguments);
