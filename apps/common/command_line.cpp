@@ -141,6 +141,7 @@ template Option* CommandLine::add_option(const std::string&, unsigned&, const st
 template Option* CommandLine::add_option(const std::string&, unsigned long&, const std::string&);
 template Option* CommandLine::add_option(const std::string&, unsigned long long&, const std::string&);
 template Option* CommandLine::add_option(const std::string&, std::optional<std::string>&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::optional<double>&, const std::string&);
 template Option* CommandLine::add_option(const std::string&, std::optional<unsigned>&, const std::string&);
 template Option* CommandLine::add_option(const std::string&, std::optional<unsigned long>&,
                                          const std::string&);

@@ -9,20 +9,30 @@
 namespace apps {
 namespace {
 
-std::vector<std::string> read_texts(const std::string& path) {
+/// Calls f(line, is_blank) for each line of the file, of which one must not be blank.
+template <class F>
+void for_each_line(const std::string& path, const F& f) {
   LineReader reader(path);
-  std::vector<std::string> texts;
-  bool continues = false;
+  bool any = false;
   for (std::string line; reader.next(line);) {
     if (!decode_utf8(line)) reader.fail("a line must be valid UTF-8", line);
     const bool is_blank = line.find_first_not_of(" \t") == line.npos;
+    any = any || !is_blank;
+    f(line, is_blank);
+  }
+  if (!any) throw std::runtime_error(path + ": must hold text, got blank lines or none");
+}
+
+std::vector<std::string> read_texts(const std::string& path) {
+  std::vector<std::string> texts;
+  bool continues = false;
+  for_each_line(path, [&](const std::string& line, bool is_blank) {
     if (!is_blank) {
       if (!continues) texts.emplace_back();
       texts.back() += line + '\n';
     }
     continues = !is_blank;
-  }
-  if (texts.empty()) throw std::runtime_error(path + ": must hold text, got blank lines or none");
+  });
   return texts;
 }
 
@@ -42,6 +52,16 @@ std::vector<std::string> brown_texts() {
 
 std::vector<std::string> texts_of(const std::string& path) {
   return path.empty() ? brown_texts() : read_texts(path);
+}
+
+std::string whole_text_of(const std::string& path) {
+  std::string all;
+  if (path.empty()) {
+    for (const std::string& text : brown_texts()) all += (all.empty() ? "" : "\n") + text;
+  } else {
+    for_each_line(path, [&](const std::string& line, bool) { all += line + '\n'; });
+  }
+  return all;
 }
 
 }  // namespace apps

@@ -12,4 +12,8 @@ namespace apps {
 /// what`, for a line that is not UTF-8 or too long, and for a file without any text.
 std::vector<std::string> texts_of(const std::string& path);
 
+/// The lines of such a file as one text, blank ones too, each with a newline at its end; for an empty path
+/// the texts of the Brown corpus with blank lines between. Throws std::runtime_error like texts_of().
+std::string whole_text_of(const std::string& path);
+
 }  // namespace apps

@@ -56,8 +56,7 @@ xgrad::EncoderConfig SavedModel::encoder() const {
                                     .heads = number("heads", 4096),
                                     .d_ff = number("d_ff", 4096),
                                     .layers = number("layers", 64)};
-  std::uint64_t held = 0;
-  for (const xgrad::TensorView& tensor : file_.tensors()) held += xgrad::element_count(tensor.shape);
+  const std::uint64_t held = weight_count();
   const std::uint64_t of_layer = std::uint64_t{config.d_model} * (4 * config.d_model + 2 * config.d_ff);
   if (std::max<std::size_t>(config.layers, 1) * of_layer > held)
     throw xgrad::FileError(path_ + ": a layer of the metadata's \"d_model\" and \"d_ff\" has at least " +
@@ -65,6 +64,18 @@ xgrad::EncoderConfig SavedModel::encoder() const {
                            std::to_string(config.layers) + " of them, got a file with " +
                            std::to_string(held) + " weights");
   return config;
+}
+
+void SavedModel::check_weights(std::uint64_t count, const std::string& what) const {
+  if (count > weight_count())
+    throw xgrad::FileError(path_ + ": " + what + " have at least " + std::to_string(count) +
+                           " weights, got a file with " + std::to_string(weight_count()));
+}
+
+std::uint64_t SavedModel::weight_count() const {
+  std::uint64_t held = 0;
+  for (const xgrad::TensorView& tensor : file_.tensors()) held += xgrad::element_count(tensor.shape);
+  return held;
 }
 
 void SavedModel::fail(const std::string& key, const std::string& what) const {

@@ -4,6 +4,7 @@
 // model.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,12 @@ class SavedModel {
   /// Of an encoder whose weights the file has room for: a small file must not ask for much memory.
   xgrad::EncoderConfig encoder() const;
 
+  /// Throws unless the file has room for so many weights; `what` has them.
+  void check_weights(std::uint64_t count, const std::string& what) const;
+
+  /// Throws for the value of a key.
+  [[noreturn]] void fail(const std::string& key, const std::string& what) const;
+
   /// Builds a model with build(), gives it the weights of the file and puts it into evaluation mode.
   template <class Build>
   auto model(Build&& build) const {
@@ -54,7 +61,7 @@ class SavedModel {
  private:
   explicit SavedModel(const std::string& path);
 
-  [[noreturn]] void fail(const std::string& key, const std::string& what) const;
+  std::uint64_t weight_count() const;
 
   std::string path_;
   xgrad::SafetensorsFile file_;

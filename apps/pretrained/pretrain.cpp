@@ -1,6 +1,5 @@
 // Trains a BERT to predict hidden tokens, on the Brown corpus or a text of your own
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -105,22 +104,18 @@ Score score(const Model& model, const std::vector<MaskedPiece>& pieces, std::int
             const RunOptions& options) {
   const xgrad::NoGrad no_grad;
   const xgrad::EvalMode eval_mode(model);
-  std::vector<std::uint64_t> losses(pieces.size());  // of each part at its first piece, as bits
   std::size_t right = 0, hidden = 0;
-  for_each_part(options, pieces, [&](std::span<const MaskedPiece> part) {
+  const double loss = sum_over_parts(options, pieces, [&](std::span<const MaskedPiece> part) {
     Sums sums;
     for (std::size_t begin = 0; begin < part.size(); begin += options.batch) {
       const auto chosen = part.subspan(begin, std::min(options.batch, part.size() - begin));
       add_batch(model, batch_of(chosen, pad_id), sums);
     }
-    losses[static_cast<std::size_t>(part.data() - pieces.data())] = std::bit_cast<std::uint64_t>(sums.loss);
     right += sums.right;
     hidden += sums.hidden;
+    return sums.loss;
   });
   const std::vector<std::size_t> counts = sum_of(options.ranks, {right, hidden});
-  if (options.ranks != nullptr) losses = all_sum(*options.ranks, losses);
-  double loss = 0;
-  for (const std::uint64_t bits : losses) loss += std::bit_cast<double>(bits);
   return {loss / static_cast<double>(counts[1]), counts[0], counts[1]};
 }
 

@@ -57,14 +57,14 @@ void add_options(CommandLine& app, RunOptions& options) {
 void add_options(CommandLine& app, TrainingOptions& options) {
   add_options(app, static_cast<RunOptions&>(options));
   const Check sizes = in_size_range();
-  app.add_option("--d-model", options.d_model, "Width of the encoder")->check(sizes)->capture_default_str();
+  app.add_option("--d-model", options.d_model, "Width of the model")->check(sizes)->capture_default_str();
   app.add_option("--heads", options.heads, "Attention heads; they divide the width")
       ->check(sizes)
       ->capture_default_str();
   app.add_option("--d-ff", options.d_ff, "Width of the feed-forward layers")
       ->check(sizes)
       ->capture_default_str();
-  app.add_option("--layers", options.layers, "Encoder layers")
+  app.add_option("--layers", options.layers, "Layers of the model")
       ->check(in_range<std::size_t>(1, 64))
       ->capture_default_str();
 }

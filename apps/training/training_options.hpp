@@ -41,7 +41,7 @@ struct EncoderSizes {
   std::size_t d_model, heads, d_ff, layers;
 };
 
-/// The same with the sizes of the encoder that is made.
+/// The same with the sizes of the model that is made.
 struct TrainingOptions : RunOptions, EncoderSizes {};
 
 /// Adds the options to a program's command line; the values that `options` holds are the defaults.

@@ -1,5 +1,6 @@
 #include "training_run.hpp"
 
+#include <bit>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -49,6 +50,16 @@ std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::vector<st
   return {sums.begin(), sums.end()};
 }
 
+double sum_of(xgrad::Communicator* ranks, const std::vector<double>& numbers) {
+  std::vector<std::uint64_t> bits;
+  bits.reserve(numbers.size());
+  for (const double number : numbers) bits.push_back(std::bit_cast<std::uint64_t>(number));
+  if (ranks != nullptr) bits = all_sum(*ranks, bits);
+  double sum = 0;
+  for (const std::uint64_t number : bits) sum += std::bit_cast<double>(number);
+  return sum;
+}
+
 std::uint64_t checksum_of(std::span<const std::string> words, std::uint64_t before) {
   for (const std::string& word : words) {
     before = xgrad::detail::checksum(std::as_bytes(std::span(word)), before);
@@ -65,6 +76,7 @@ TrainingRun::TrainingRun(const RunOptions& options, const xgrad::Module<float>& 
       sharded_(optimizer_.parameters(),
                {.shards = options.shard_count(), .seed = options.seed, .ranks = options.ranks}),
       scheduler_(recipe.schedule(optimizer_)),
+      clip_(recipe.clip),
       config_(std::move(config)) {
   for (const auto& [name, number] : {std::pair{"--seed", static_cast<std::size_t>(options.seed)},
                                      {"--steps", options.steps},
@@ -81,9 +93,13 @@ TrainingRun::TrainingRun(const RunOptions& options, const xgrad::Module<float>& 
 }
 
 TrainingRun::TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model,
+                         const TrainingRecipe& recipe, xgrad::Metadata config)
+    : TrainingRun(static_cast<const RunOptions&>(options), model, recipe,
+                  with_sizes(options, std::move(config))) {}
+
+TrainingRun::TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model,
                          std::size_t warmup, xgrad::Metadata config)
-    : TrainingRun(options, model, recipe_of(options, model, warmup), with_sizes(options, std::move(config))) {
-}
+    : TrainingRun(options, model, recipe_of(options, model, warmup), std::move(config)) {}
 
 TrainingRun::~TrainingRun() = default;
 
@@ -91,14 +107,19 @@ void TrainingRun::keep(const std::string& name, xgrad::TrainingPart part) {
   parts_.emplace(name, std::move(part));
 }
 
-void TrainingRun::evaluate(std::size_t every, std::size_t patience, std::function<double()> compute) {
+void TrainingRun::evaluate(std::size_t every, std::size_t patience, std::function<double()> compute,
+                           std::function<void(std::size_t, double, bool)> show) {
   stopping_ = xgrad::EarlyStopping({.patience = patience});
   evaluate_every_ = every;
-  evaluate_ = [this, compute = std::move(compute)](std::size_t done) {
+  evaluate_ = [this, compute = std::move(compute), show = std::move(show)](std::size_t done) {
     const double score = compute();
-    if (stopping_.update(score)) best_ = model_.state_dict();
-    if (options_.leads())
+    const bool is_best = stopping_.update(score);
+    if (is_best) best_ = model_.state_dict();
+    if (show) {
+      show(done, score, is_best);
+    } else if (options_.leads()) {
       std::fprintf(stderr, "step %zu: score %.4f, best %.4f\n", done, score, stopping_.best());
+    }
     return !stopping_.should_stop();
   };
   config_["--patience"] = std::to_string(patience);
@@ -122,7 +143,7 @@ void TrainingRun::show(xgrad::ReportExample example, std::function<xgrad::Variab
 xgrad::StepResult TrainingRun::update(const std::vector<std::size_t>& examples,
                                       const xgrad::ShardedStep<float>::Shard& shard) {
   const xgrad::BatchLoss loss = sharded_.backward(step_, examples, shard);
-  const double norm = clip_grad_norm(optimizer_.parameters(), 1.0);
+  const double norm = clip_grad_norm(optimizer_.parameters(), clip_);
   optimizer_.step();
   const double lr = optimizer_.lr();
   scheduler_.step();

@@ -48,6 +48,19 @@ void for_each_part(const RunOptions& options, const std::vector<Element>& all, c
 /// What all ranks have counted.
 std::vector<std::size_t> sum_of(xgrad::Communicator* ranks, const std::vector<std::size_t>& counts);
 
+/// The sum of numbers, each of which one rank has and the others have as 0, in their order.
+double sum_of(xgrad::Communicator* ranks, const std::vector<double>& numbers);
+
+/// The sum of f(part) over the parts that ranks share. Its bits do not depend on how many ranks there are.
+template <class Element, class F>
+double sum_over_parts(const RunOptions& options, const std::vector<Element>& all, const F& f) {
+  std::vector<double> sums(all.size());  // of each part at its first element
+  for_each_part(options, all, [&](std::span<const Element> part) {
+    sums[static_cast<std::size_t>(part.data() - all.data())] = f(part);
+  });
+  return sum_of(options.ranks, sums);
+}
+
 /// The checksum of what came before, and of these words.
 std::uint64_t checksum_of(std::span<const std::string> words, std::uint64_t before);
 
@@ -56,6 +69,7 @@ struct TrainingRecipe {
   std::vector<xgrad::ParameterGroup<float, xgrad::AdamWOptions>> groups;
   /// Makes the scheduler of the learning rate.
   std::function<xgrad::LRScheduler<float>(xgrad::Optimizer<float>&)> schedule;
+  double clip = 1;  ///< the largest norm of all gradients
 };
 
 /// Training with AdamW, clipped gradients, and with what the options ask for: checkpoints, resuming, a log of
@@ -64,6 +78,10 @@ class TrainingRun {
  public:
   /// `config` has what must be the same in a resumed run, besides the options.
   TrainingRun(const RunOptions& options, const xgrad::Module<float>& model, const TrainingRecipe& recipe,
+              xgrad::Metadata config = {});
+
+  /// The same, and the sizes must be, too.
+  TrainingRun(const TrainingOptions& options, const xgrad::Module<float>& model, const TrainingRecipe& recipe,
               xgrad::Metadata config = {});
 
   /// With a learning rate that rises linearly and then falls along half a cosine wave to 0.
@@ -78,8 +96,10 @@ class TrainingRun {
   void keep(const std::string& name, xgrad::TrainingPart part);
 
   /// Computes a score of the model after every so many steps, keeps the weights of the best one, and stops
-  /// when it no longer improves.
-  void evaluate(std::size_t every, std::size_t patience, std::function<double()> compute);
+  /// when it no longer improves. Then show(steps done, score, whether it is the best) is called; without it
+  /// the score is printed on stderr.
+  void evaluate(std::size_t every, std::size_t patience, std::function<double()> compute,
+                std::function<void(std::size_t, double, bool)> show = {});
 
   /// Calls show(steps done) after every so many steps.
   void watch(std::size_t every, std::function<void(std::size_t)> show);
@@ -124,6 +144,7 @@ class TrainingRun {
   xgrad::AdamW<float> optimizer_;
   xgrad::ShardedStep<float> sharded_;
   xgrad::LRScheduler<float> scheduler_;
+  double clip_;
   xgrad::Metadata config_;
   xgrad::TrainingParts parts_{{"model", model_}, {"optimizer", optimizer_}};
   std::size_t step_ = 0;

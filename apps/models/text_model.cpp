@@ -1,0 +1,85 @@
+#include "text_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <xgrad/files.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "saved_model.hpp"
+
+namespace apps {
+namespace {
+
+xgrad::ToyDecoderConfig decoder_of(const TextTokens& tokens, std::size_t context,
+                                   xgrad::EncoderConfig layers) {
+  layers.activation = xgrad::Activation::gelu;
+  layers.norm_first = true;
+  return {.vocab_size = tokens.size(), .max_len = context, .layers = layers};
+}
+
+/// Normal with standard deviation 0.02, less in what is added to the residual stream; biases are 0.
+void initialize(const TextModel::Model& model) {
+  const auto residuals = 2 * static_cast<double>(model.config().layers.layers);
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    const bool is_added = name.ends_with("out_proj.weight") || name.ends_with("linear2.weight");
+    if (parameter.dimension() > 1) {
+      parameter.assign(
+          xgrad::normal<float>(parameter.shape(), 0, is_added ? 0.02 / std::sqrt(residuals) : 0.02));
+    } else if (name.ends_with("bias")) {
+      parameter.assign(xgrad::Array<float>(parameter.shape(), 0.0F));
+    }
+  }
+}
+
+}  // namespace
+
+TextModel::TextModel(TextTokens tokens, std::size_t context, const xgrad::EncoderConfig& sizes)
+    : tokens_(std::move(tokens)), model_(decoder_of(tokens_, context, sizes)) {
+  initialize(model_);
+}
+
+TextModel TextModel::load(const std::string& path) {
+  const SavedModel saved(path, task);
+  const std::size_t context = saved.number("context", longest_context);
+  TextTokens tokens = TextTokens::of(saved);
+  const xgrad::EncoderConfig sizes = saved.encoder();
+  saved.check_weights((context + 2 * tokens.size()) * sizes.d_model,
+                      R"(as many tokens, and positions as "context" has,)");
+  return saved.model([&] { return TextModel(std::move(tokens), context, sizes); });
+}
+
+void TextModel::save(const std::string& path) const {
+  xgrad::Metadata metadata = sizes_of(model_.config().layers);
+  metadata["task"] = task;
+  metadata["context"] = std::to_string(model_.config().max_len);
+  tokens_.save_to(metadata);
+  save_safetensors(model_.state_dict(), path, metadata);
+}
+
+xgrad::Variable<float> TextModel::loss(const xgrad::Ids& windows) const {
+  const std::size_t seen = windows.shape(1) - 1;
+  const xgrad::Ids input = xt::view(windows, xt::all(), xt::range(std::size_t{0}, seen));
+  xgrad::Ids next = xt::view(windows, xt::all(), xt::range(std::size_t{1}, seen + 1));
+  next.reshape({next.size()});
+  return cross_entropy(flatten(model_.token_logits(input), 0, 1), next, {.reduction = xgrad::Reduction::sum});
+}
+
+std::vector<std::int64_t> TextModel::continued(std::vector<std::int64_t> ids, std::size_t count,
+                                               double temperature) const {
+  const xgrad::NoGrad no_grad;
+  const xgrad::EvalMode eval_mode(model_);
+  const std::size_t begin = ids.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t seen = std::min(ids.size(), model_.config().max_len);
+    const std::vector<std::int64_t> last(ids.end() - static_cast<std::ptrdiff_t>(seen), ids.end());
+    const xgrad::Variable<float> hidden = model_(xgrad::pad_sequence({last}));
+    const xgrad::Variable<float> logits = model_.token_logits(select(hidden, 1, -1));
+    const xgrad::Array<float> probabilities = softmax(logits / static_cast<float>(temperature)).value();
+    ids.push_back(multinomial(probabilities, 1).data()[0]);
+  }
+  return {ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end()};
+}
+
+}  // namespace apps

@@ -1,0 +1,53 @@
+#pragma once
+
+// A small GPT that writes texts like the one that it has learned.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <xgrad/models/toy_decoder.hpp>
+
+#include "text_tokens.hpp"
+
+namespace apps {
+
+/// The tokens of its text, and the decoder, with the layers and initial weights of GPT-2 (Radford et al.
+/// 2019, "Language Models are Unsupervised Multitask Learners").
+class TextModel {
+ public:
+  using Model = xgrad::ToyDecoder<float>;
+  static constexpr const char* task = "text";
+  static constexpr std::size_t longest_context = 4096;
+
+  /// `context` is the number of tokens that the model sees; `sizes` has those of its layers, and their
+  /// dropout.
+  TextModel(TextTokens tokens, std::size_t context, const xgrad::EncoderConfig& sizes);
+
+  /// Throws xgrad::FileError for a file that save() did not write.
+  static TextModel load(const std::string& path);
+
+  void save(const std::string& path) const;
+
+  const TextTokens& tokens() const { return tokens_; }
+  const Model& model() const { return model_; }
+
+  void load_state_dict(const xgrad::StateDict<float>& state) const { model_.load_state_dict(state); }
+  void eval() const { model_.eval(); }
+
+  /// The sum of the losses of all tokens but the first in each of these windows (rows, up to context + 1),
+  /// given those before.
+  xgrad::Variable<float> loss(const xgrad::Ids& windows) const;
+
+  /// `count` more tokens after these, each drawn with its probability, which a temperature below 1 makes
+  /// larger for the probable ones.
+  std::vector<std::int64_t> continued(std::vector<std::int64_t> ids, std::size_t count,
+                                      double temperature) const;
+
+ private:
+  TextTokens tokens_;
+  Model model_;
+};
+
+}  // namespace apps
