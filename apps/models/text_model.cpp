@@ -46,7 +46,7 @@ TextModel TextModel::load(const std::string& path) {
   TextTokens tokens = TextTokens::of(saved);
   const xgrad::EncoderConfig sizes = saved.encoder();
   saved.check_weights((context + 2 * tokens.size()) * sizes.d_model,
-                      R"(as many tokens, and positions as "context" has,)");
+                      R"(the tables of the metadata's tokens and of its "context")");
   return saved.model([&] { return TextModel(std::move(tokens), context, sizes); });
 }
 

@@ -203,6 +203,153 @@ TEST_F(TaggerProgramTest, RefusesWhatItCannotTrainOnOrWrite) {
             "validate and 0 to test\n");
 }
 
+// ---- train_gpt ----
+
+/// A sentence again and again: 2,400 characters.
+class GptProgramTest : public testing::Test {
+ protected:
+  GptProgramTest() {
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += "the cat sat on the mat.\n";
+    folder_.write("text", text);
+  }
+
+  std::string train(const std::string& arguments) const {
+    return "train_gpt --text " + text_ +
+           " --d-model 16 --heads 2 --d-ff 32 --layers 1 --context 16 --lr 0.02 " + arguments;
+  }
+  /// With another option for one of these.
+  std::string train_with(const std::string& from, const std::string& to, const std::string& arguments) const {
+    std::string changed = train(arguments);
+    return changed.replace(changed.find(from), from.size(), to);
+  }
+
+  xgrad_tests::TemporaryFolder folder_;
+  const std::string text_ = folder_.path("text"), model_ = folder_.path("model"),
+                    metrics_ = folder_.path("metrics"), log_ = folder_.path("log"),
+                    checkpoint_ = folder_.path("checkpoint");
+};
+
+TEST_F(GptProgramTest, LearnsToWriteItsText) {
+  const std::string output =
+      output_of(train("--steps 200 --evaluate-every 100 --sample-length 60 --temperature 0.1 --save " +
+                      model_ + " --metrics " + metrics_ + " --log " + log_ + " --report " +
+                      folder_.path("report.json") + " --prompt 'the ' 2>/dev/null"));
+  EXPECT_TRUE(
+      output.starts_with("2160 characters to train on, 240 to validate, 12 different ones, "
+                         "2844 parameters\n\nstep 100: validation loss "))
+      << output;
+  EXPECT_NE(output.find("\nstep 200: validation loss "), std::string::npos) << output;
+  EXPECT_NE(output.find("\n\ntrained after 200 steps, "), std::string::npos) << output;
+  const std::string last = output.substr(output.find("\ntrained after"));
+  EXPECT_NE(last.find("\n  | the "), std::string::npos) << output;
+  EXPECT_NE(last.find("\n  | the cat sat on the mat.\n"), std::string::npos) << output;
+
+  const json report = json_of(metrics_);
+  EXPECT_EQ(report.at("steps"), 200);
+  EXPECT_LT(report.at("validation_loss"), 0.4) << "after \"the \" there are two ways to go on";
+  ASSERT_EQ(report.at("evaluations").size(), 2u);
+  EXPECT_EQ(report.at("evaluations").at(0).at("step"), 100);
+  EXPECT_EQ(report.at("evaluations").at(1).at("validation_loss"), report.at("validation_loss"));
+  for (const double tokens : logged(log_, "tokens")) EXPECT_EQ(tokens, 12 * 16);
+  const std::vector<double> rates = logged(log_, "lr");
+  EXPECT_EQ(*std::ranges::max_element(rates), rates[10]) << "a twentieth of the steps is the warm-up";
+  EXPECT_NEAR(rates.back(), 0.002, 1e-5) << "a tenth of the highest";
+
+  const json shown = json_of(folder_.path("report.json")).at("runs").at(0);
+  ASSERT_EQ(shown.at("attention").size(), 1u);
+  const json& attention = shown.at("attention").at(0);
+  EXPECT_EQ(attention.at("heads"), 2);
+  EXPECT_EQ(attention.at("queries").size(), 16u);
+  EXPECT_EQ(attention.at("queries").at(3), "␣");
+  EXPECT_TRUE(attention.contains("masked")) << "what is behind a character";
+  ASSERT_EQ(shown.at("predictions").size(), 16u);
+  const json& prediction = shown.at("predictions").at(1);
+  EXPECT_EQ(prediction.at("text"), "th ...");
+  EXPECT_EQ(prediction.at("truth"), "e");
+  EXPECT_EQ(prediction.at("snapshots").back().at("answers").at(0).at("label"), "e");
+
+  EXPECT_TRUE(tensors_of(model_).contains("token_head.weight"));
+  EXPECT_EQ(xgrad_tests::error_of("tag_words " + model_ + " cat"),
+            "tag_words: " + model_ + ": the metadata \"task\" must be 'tags'\n");
+}
+
+TEST_F(GptProgramTest, ItsTrainingDoesNotDependOnSamplesAndReports) {
+  const std::string arguments = train("--steps 6 --evaluate-every 2 --dropout 0.1 --metrics " + metrics_);
+  ASSERT_EQ(run_program(arguments + " >/dev/null 2>&1").exit_code, 0);
+  const json first = json_of(metrics_);
+  const std::string output =
+      output_of(arguments + " --sample-length 0 --report " + folder_.path("report.json") + " 2>/dev/null");
+  EXPECT_EQ(json_of(metrics_).at("loss"), first.at("loss"));
+  EXPECT_EQ(json_of(metrics_).at("evaluations"), first.at("evaluations"));
+  EXPECT_EQ(output.find("  | "), std::string::npos) << output;
+}
+
+TEST_F(GptProgramTest, KeepsTheBestModel) {
+  // Each step makes it worse.
+  const std::string output = output_of(
+      train_with("--lr 0.02", "--lr 10",
+                 "--steps 100 --warmup 0 --evaluate-every 1 --patience 3 --sample-length 0 --metrics " +
+                     metrics_ + " 2>/dev/null"));
+  const json report = json_of(metrics_);
+  double best = 1e9;
+  for (const json& one : report.at("evaluations"))
+    best = std::min(best, one.at("validation_loss").get<double>());
+  EXPECT_EQ(report.at("validation_loss"), best);
+  EXPECT_LT(report.at("steps"), 100);
+  EXPECT_NE(output.find("\nstopped after "), std::string::npos) << output;
+}
+
+TEST_F(GptProgramTest, GoesOnWithItsCheckpoint) {
+  const std::string more = "--steps 4 --evaluate-every 2 --dropout 0.2 --checkpoint " + checkpoint_ +
+                           " --metrics " + metrics_,
+                    arguments = train(more);
+  ASSERT_EQ(run_program(arguments + " >/dev/null 2>&1").exit_code, 0);
+  const json first = json_of(metrics_);
+  EXPECT_EQ(xgrad_tests::error_of(arguments + " --resume", 0), "resumed after step 4\n");
+  EXPECT_EQ(json_of(metrics_).at("validation_loss"), first.at("validation_loss"));
+
+  const auto refused = [&](const std::string& more) {
+    return xgrad_tests::error_of(arguments + " --resume " + more);
+  };
+  const std::string must = "train_gpt: " + checkpoint_ + ": ", was = " must be as in the checkpoint, ";
+  EXPECT_EQ(xgrad_tests::error_of(train_with("--context 16", "--context 8", more + " --resume")),
+            must + "--context" + was + "'16', got '8'\n");
+  EXPECT_EQ(refused("--warmup 1"), must + "--warmup" + was + "'0', got '1'\n");
+  EXPECT_EQ(refused("--min-lr 0"), must + "--min-lr" + was + "'0.002', got '0'\n");
+  EXPECT_EQ(refused("--weight-decay 0"), must + "--weight-decay" + was + "'0.1', got '0'\n");
+  EXPECT_EQ(refused("--beta2 0.9"), must + "--beta2" + was + "'0.99', got '0.9'\n");
+  EXPECT_EQ(refused("--clip 2"), must + "--clip" + was + "'1', got '2'\n");
+  std::string all = xgrad_tests::read_bytes(text_);
+  folder_.write("text", all.replace(4, 3, "dog"));
+  const std::string other = refused("");
+  EXPECT_TRUE(other.starts_with(must + "the checksum of the text" + was)) << other;
+}
+
+TEST_F(GptProgramTest, RefusesWhatItCannotTrainOnOrWrite) {
+  const auto error = [&](const std::string& arguments) {
+    return xgrad_tests::error_of(train("--steps 1 " + arguments));
+  };
+  const auto error_with = [&](const std::string& from, const std::string& to) {
+    return xgrad_tests::error_of(train_with(from, to, "--steps 1"));
+  };
+  const std::string nowhere = folder_.path("missing/file"),
+                    cannot = ": cannot be written: No such file or directory\n";
+  EXPECT_EQ(error("--save " + nowhere), "train_gpt: " + nowhere + cannot);
+  EXPECT_EQ(error("--metrics " + nowhere), "train_gpt: " + nowhere + cannot);
+  EXPECT_EQ(error("--prompt ''"), "train_gpt: --prompt must have a character, got none\n");
+  EXPECT_EQ(error("--prompt Xat"), "train_gpt: the text that the model learns has no character \"X\"\n");
+  EXPECT_EQ(error("--prompt \"$(printf 'caf\\351')\""),
+            "train_gpt: characters: word must be valid UTF-8, got \"caf\\xE9\"\n");
+  EXPECT_EQ(error_with("--context 16", "--context 240"),
+            "train_gpt: the part of the text to validate must have more tokens than the context, 240, got "
+            "240\n");
+  EXPECT_EQ(error_with("--heads 2", "--heads 3"),
+            "train_gpt: MultiHeadAttention: d_model must be divisible by heads, got 16 and 3\n");
+  folder_.write("text", "caf\xE9\n");
+  EXPECT_EQ(error(""), "train_gpt: " + text_ + ":1: a line must be valid UTF-8, got \"caf\\xE9\"\n");
+}
+
 // ---- The Brown corpus ----
 
 /// While it lives, a variable of the environment has another value, or none.
