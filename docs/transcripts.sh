@@ -2,7 +2,7 @@
 # docs/transcripts.sh check|write BUILD FILE...: runs the commands of transcripts, which are the lines that begin with
 # "$ " (or "# $ ", a comment in drawings), and compares what they print with the lines below each, or writes it there.
 # ./run.sh NAME means the program in BUILD/bin. Of the transcripts in training/, whose figures depend on the processor, all
-# but the numbers and the order of lines is compared.
+# but the numbers and the order of lines is compared, and what models write, behind "  | ", is not.
 # The commands in setup/ install, build and test: they run in a fresh clone with a home of its own, and have to succeed.
 set -euo pipefail
 
@@ -11,7 +11,7 @@ shift 2
 
 # Numbers, and the shades that stand for them in a heat map, become #; blanks between are the width of both.
 without_numbers() {
-  if [[ $1 == */training/* ]]; then sed -E 's/ *[-+]?[0-9]+([.,][0-9]+)?( *(░░|▒▒|▓▓|██))?/ #/g' | sort; else cat; fi
+  if [[ $1 == */training/* ]]; then sed -E '/^  \| /d; s/ *[-+]?[0-9]+([.,][0-9]+)?( *(░░|▒▒|▓▓|██))?/ #/g' | sort; else cat; fi
 }
 
 # A folder for the commands of a transcript.

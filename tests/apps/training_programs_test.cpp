@@ -3,6 +3,7 @@
 
 #include "../../apps/corpora/brown_corpus.hpp"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -14,6 +15,7 @@
 #include <xgrad/files/safetensors.hpp>
 #include <xgrad/ops/product/matmul_precision.hpp>
 
+#include "../../apps/corpora/plain_text.hpp"
 #include "expect_error.hpp"
 #include "files.hpp"
 #include "program.hpp"
@@ -285,6 +287,50 @@ TEST_F(GptProgramTest, ItsTrainingDoesNotDependOnSamplesAndReports) {
   EXPECT_EQ(output.find("  | "), std::string::npos) << output;
 }
 
+TEST_F(GptProgramTest, BeginsWithAllCharactersAlike) {
+  const std::string arguments =
+      train_with("--lr 0.02", "--lr 1e-9", "--steps 1 --sample-length 0 --metrics " + metrics_);
+  ASSERT_EQ(run_program(arguments + " >/dev/null 2>&1").exit_code, 0);
+  EXPECT_NEAR(json_of(metrics_).at("validation_loss"), std::log(12), 0.01);
+}
+
+TEST_F(GptProgramTest, ItsWindowsAreThoseOfAllOfTheValidationText) {
+  // The second half of the last tenth has what was never seen.
+  folder_.write("text", xgrad_tests::read_bytes(text_).substr(0, 2280) + std::string(119, 'x'));
+  const auto loss = [&](const std::string& windows) {
+    EXPECT_EQ(run_program(train("--steps 60 --sample-length 0 --metrics " + metrics_ +
+                                " --validation-windows " + windows + " >/dev/null 2>&1"))
+                  .exit_code,
+              0);
+    return json_of(metrics_).at("validation_loss").get<double>();
+  };
+  EXPECT_LT(loss("1"), 1);
+  EXPECT_GT(loss("2"), 1.5);
+}
+
+TEST_F(GptProgramTest, DecaysMatricesAlone) {
+  const auto state = [&](const std::string& decay) {
+    EXPECT_EQ(run_program(train("--steps 1 --warmup 0 --sample-length 0 --save " + model_ +
+                                " --weight-decay " + decay + " >/dev/null 2>&1"))
+                  .exit_code,
+              0);
+    return xgrad::load_safetensors<float>(model_);
+  };
+  const auto with = state("10"), without = state("0");
+  for (const auto& [name, array] : without) {
+    // The first step of Adam is as large as the rate, or 0 where the gradient is.
+    for (std::size_t i = 0; i < array.size(); ++i) {
+      const float changed = with.at(name).data()[i], kept = array.data()[i];
+      if (array.dimension() == 1) {
+        ASSERT_EQ(changed, kept) << name;
+      } else {
+        ASSERT_NEAR(changed, kept, 0.02) << name << ": a fifth of about 0.02";
+        ASSERT_TRUE(changed != kept || std::abs(kept) < 0.025F) << name;
+      }
+    }
+  }
+}
+
 TEST_F(GptProgramTest, KeepsTheBestModel) {
   // Each step makes it worse.
   const std::string output = output_of(
@@ -395,6 +441,9 @@ TEST(BrownCorpusTest, HasFiveHundredTextsWithUniversalTags) {
   EXPECT_EQ(files[104][1].tags, std::vector<std::string>{"PRT"});
   EXPECT_EQ(files[105][0].words[1], "cb01");
   EXPECT_EQ(files[499][0].words[1], "cr31");
+  const std::string text = apps::whole_text_of("");
+  EXPECT_TRUE(text.starts_with("The ca01 ran .\nIt's\n\nThe ca02 ran .\n")) << text.substr(0, 80);
+  EXPECT_TRUE(text.ends_with("\n\nThe cr31 ran .\nIt's\n"));
 
   std::filesystem::remove(corpus + "cr31");
   EXPECT_EQ(xgrad_tests::message_of([] { apps::brown_corpus(); }),
