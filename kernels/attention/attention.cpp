@@ -11,6 +11,7 @@
 #include "../../base/detail/parallel.hpp"
 #include "../gemm/gemm.hpp"
 #include "../lanes.hpp"
+#include "../pointwise/vectorized_math.hpp"
 #include "../rows/softmax_row.hpp"
 
 namespace xgrad::kernels {
@@ -67,7 +68,6 @@ struct HeadMask {
   const T* bias;
   std::ptrdiff_t query_stride, key_stride;
   KeyWindow window;
-  std::size_t first_query;
 
   /// Whether a query may be left without any key; a causal mask shows each query one.
   bool may_hide_all_keys() const {
@@ -76,19 +76,17 @@ struct HeadMask {
 
   HeadMask from(std::size_t query) const {
     const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(query) * query_stride;
-    return {allowed ? allowed + offset : nullptr,
-            bias ? bias + offset : nullptr,
-            query_stride,
-            key_stride,
-            window,
-            query};
+    HeadMask rest = *this;
+    if (allowed) rest.allowed += offset;
+    if (bias) rest.bias += offset;
+    rest.window.first += query;
+    return rest;
   }
 
   /// The keys among `all` that come into question for query `row`.
   Keys keys(std::size_t row, const Keys& all) const {
-    const std::size_t query = first_query + row;
-    const std::size_t end = std::max(all.begin, window.end(query, all.end));
-    return {std::clamp(window.begin(query), all.begin, end), end};
+    const std::size_t end = std::max(all.begin, window.end(row, all.end));
+    return {std::clamp(window.begin(row), all.begin, end), end};
   }
 };
 
@@ -145,6 +143,36 @@ XGRAD_KERNEL(void, masked_softmax_from_statistics,
     XGRAD_INDEPENDENT
     for (std::size_t i = 0; i < n; ++i) first[i] = vectorized::exp_nonpositive(first[i] - max) * scale;
     std::fill(first + n, row + scores.cols, T(0));
+  }
+}
+
+/// s <- cap tanh(s / cap) for all scores; `slopes`, with the stride of the scores, may be null: the
+/// derivative. Bound by tanh.
+XGRAD_KERNEL(void, cap_scores, (T cap, const Matrix<T>& scores, T* slopes), (cap, scores, slopes)) {
+  for (std::size_t r = 0; r < scores.rows; ++r) {
+    T* const row = scores.data + r * scores.stride;
+    if (slopes) {
+      T* const slope = slopes + r * scores.stride;
+      XGRAD_INDEPENDENT
+      for (std::size_t i = 0; i < scores.cols; ++i) {
+        const T bounded = vectorized::tanh(row[i] / cap);
+        row[i] = cap * bounded;
+        slope[i] = T(1) - bounded * bounded;
+      }
+    } else {
+      XGRAD_INDEPENDENT
+      for (std::size_t i = 0; i < scores.cols; ++i) row[i] = cap * vectorized::tanh(row[i] / cap);
+    }
+  }
+}
+
+/// slopes <- slopes dscores, both with the stride of dscores.
+XGRAD_KERNEL(void, multiply_slopes, (const Matrix<const T>& dscores, T* slopes), (dscores, slopes)) {
+  for (std::size_t r = 0; r < dscores.rows; ++r) {
+    const T* const row = dscores.data + r * dscores.stride;
+    T* const slope = slopes + r * dscores.stride;
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < dscores.cols; ++i) slope[i] *= row[i];
   }
 }
 
@@ -266,25 +294,30 @@ std::size_t queries_at_once(const AttentionSizes& sizes) {
 template <typename T>
 class Head {
  public:
-  Head(const AttentionSizes& sizes, std::size_t number)
-      : sizes_(sizes), number_(number), batch_(number / sizes.heads), head_(number % sizes.heads) {}
+  Head(const AttentionInput<T>& input, std::size_t number)
+      : sizes_(input.sizes),
+        layout_(input.layout),
+        number_(number),
+        batch_(number / sizes_.heads),
+        head_(number % sizes_.heads) {}
 
-  /// `rows` queries of q, out and the like; the keys of k and v.
+  /// `rows` queries of q, out and the like; all rows of k and v.
   template <typename U>
   Matrix<U> q(U* array, std::size_t query, std::size_t rows) const {
-    return of_head(array, sizes_.q_len, sizes_.head_dim).some_rows(query, rows);
+    return of_head(array, layout_.q, head_, sizes_.head_dim).some_rows(query, rows);
   }
   template <typename U>
   Matrix<U> out(U* array, std::size_t query, std::size_t rows) const {
-    return of_head(array, sizes_.q_len, sizes_.v_dim).some_rows(query, rows);
+    const AttentionRows contiguous{sizes_.q_len, sizes_.heads * sizes_.v_dim};
+    return of_head(array, contiguous, head_, sizes_.v_dim).some_rows(query, rows);
   }
   template <typename U>
   Matrix<U> k(U* array) const {
-    return of_keys(array, sizes_.head_dim);
+    return of_head(array, layout_.k, kv_head(), sizes_.head_dim);
   }
   template <typename U>
   Matrix<U> v(U* array) const {
-    return of_keys(array, sizes_.v_dim);
+    return of_head(array, layout_.v, kv_head(), sizes_.v_dim);
   }
 
   /// Those that `rows` queries may see at most, from a multiple of eight on: dropout has a bit for each.
@@ -319,24 +352,19 @@ class Head {
         std::find(allowed, allowed + sizes_.k_len, false) == allowed + sizes_.k_len) {
       allowed = nullptr;  // nothing is hidden
     }
-    return {allowed,           mask.bias ? mask.bias + offset : nullptr,
-            mask.query_stride, mask.key_stride,
-            input.window,      0};
+    return {allowed, mask.bias ? mask.bias + offset : nullptr, mask.query_stride, mask.key_stride,
+            input.window};
   }
 
  private:
   template <typename U>
-  Matrix<U> of_head(U* array, std::size_t length, std::size_t dim) const {
-    return {array + (batch_ * length * sizes_.heads + head_) * dim, length, dim, sizes_.heads * dim};
+  Matrix<U> of_head(U* array, const AttentionRows& rows, std::size_t head, std::size_t dim) const {
+    return {array + batch_ * rows.length * rows.stride + head * dim, rows.length, dim, rows.stride};
   }
-  template <typename U>
-  Matrix<U> of_keys(U* array, std::size_t dim) const {
-    const std::size_t kv_head = head_ / (sizes_.heads / sizes_.kv_heads);
-    return {array + (batch_ * sizes_.k_len * sizes_.kv_heads + kv_head) * dim, sizes_.k_len, dim,
-            sizes_.kv_heads * dim};
-  }
+  std::size_t kv_head() const { return head_ / (sizes_.heads / sizes_.kv_heads); }
 
   const AttentionSizes& sizes_;
+  const AttentionLayout& layout_;
   std::size_t number_, batch_, head_;
 };
 
@@ -354,13 +382,15 @@ std::size_t head_pieces(const AttentionSizes& sizes, std::size_t together) {
 /// Calls f(number, scratch) for the numbers of the heads of all batches, of which each `together` stay on one
 /// thread, in order.
 template <typename T, typename F>
-void for_each_head(const AttentionSizes& sizes, std::size_t together, const AttentionWorkers<T>& workers,
+void for_each_head(const AttentionInput<T>& input, std::size_t together, const AttentionWorkers<T>& workers,
                    const F& f) {
+  const AttentionSizes& sizes = input.sizes;
   const std::size_t units = sizes.batch * sizes.heads / together, pieces = head_pieces(sizes, together);
+  const std::size_t scratch = attention_scratch(sizes, input.cap != 0);
   const auto piece = [&](std::size_t i, std::size_t worker) {
     const std::size_t end = (i + 1) * units / pieces * together;
     for (std::size_t number = i * units / pieces * together; number < end; number += together)
-      f(number, workers.scratch + worker * attention_scratch(sizes));
+      f(number, workers.scratch + worker * scratch);
   };
   parallel_for(pieces, piece, workers.count);
 }
@@ -371,9 +401,9 @@ std::size_t attention_workers(const AttentionSizes& sizes) {
   return std::clamp<std::size_t>(head_pieces(sizes, 1), 1, available_threads());
 }
 
-std::size_t attention_scratch(const AttentionSizes& sizes) {
+std::size_t attention_scratch(const AttentionSizes& sizes, bool is_capped) {
   if (sizes.batch * sizes.heads == 0) return 0;
-  return 2 * queries_at_once(sizes) * sizes.k_len;
+  return (is_capped ? 3 : 2) * queries_at_once(sizes) * sizes.k_len;
 }
 
 template <typename T>
@@ -381,8 +411,8 @@ void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>&
                        const AttentionWorkers<T>& workers, T* out) {
   const AttentionSizes& sizes = input.sizes;
   const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
-  for_each_head<T>(sizes, 1, workers, [&](std::size_t number, T* own_scratch) {
-    const Head<T> head(sizes, number);
+  for_each_head<T>(input, 1, workers, [&](std::size_t number, T* own_scratch) {
+    const Head<T> head(input, number);
     const HeadMask<T> mask = head.mask(input);
     for (std::size_t query = 0; query < sizes.q_len; query += block) {
       const std::size_t rows = std::min(block, sizes.q_len - query);
@@ -391,6 +421,7 @@ void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>&
                                            : Matrix<T>(own_scratch + keys.begin, rows, keys.count(), k_len);
       gemm<T>(input.scale, head.q(input.q, query, rows),
               head.k(input.k).some_rows(keys.begin, keys.count()).transpose(), 0, probs);
+      if (input.cap != 0) cap_scores<T>(input.cap, probs, nullptr);
       masked_softmax_rows<T>(mask.from(query), keys, probs, head.statistics(record.statistics, query));
       Matrix<T> weights = probs;
       if (input.dropout.kept) {
@@ -412,12 +443,13 @@ void attention_backward(const T* dout, const AttentionInput<T>& input, const Att
   const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
   if (sizes.batch * sizes.heads == 0) return;
   const std::size_t together = sizes.heads / sizes.kv_heads;  // heads that add to the same dk and dv
-  for_each_head<T>(sizes, together, workers, [&](std::size_t first, T* own_scratch) {
-    const Head<T> shared(sizes, first);
+  const bool needs_scores = grads.dq || grads.dk;
+  for_each_head<T>(input, together, workers, [&](std::size_t first, T* own_scratch) {
+    const Head<T> shared(input, first);
     const Matrix<T> none(nullptr, 0, 0);
     KeyGradient<T> dk(grads.dk ? shared.k(grads.dk) : none), dv(grads.dv ? shared.v(grads.dv) : none);
     for (std::size_t number = first; number < first + together; ++number) {
-      const Head<T> head(sizes, number);
+      const Head<T> head(input, number);
       const HeadMask<T> mask = head.mask(input);
       for (std::size_t query = 0; query < sizes.q_len; query += block) {
         const std::size_t rows = std::min(block, sizes.q_len - query);
@@ -432,6 +464,8 @@ void attention_backward(const T* dout, const AttentionInput<T>& input, const Att
         Matrix<const T> probs = in_scratch(0);
         if (record.statistics) {
           gemm<T>(input.scale, q, of_keys(head.k(input.k)).transpose(), 0, in_scratch(0));
+          if (input.cap != 0)
+            cap_scores<T>(input.cap, in_scratch(0), needs_scores ? in_scratch(2).data : nullptr);
           masked_softmax_from_statistics<T>(mask.from(query), keys, in_scratch(0),
                                             head.statistics(record.statistics, query));
         } else {
@@ -455,18 +489,23 @@ void attention_backward(const T* dout, const AttentionInput<T>& input, const Att
             std::fill_n(all.data + r * k_len, k_len, T(0));
           dscores = head.scores(grads.dscores, query, rows, keys);
         }
-        if (grads.dq || grads.dk || grads.dscores) {
+        if (needs_scores || grads.dscores) {
           gemm<T>(1, dy, of_keys(head.v(input.v)).transpose(), 0, dscores);
           if (input.dropout.kept) drop(dscores, dscores.data);
           softmax_grad_in_place<T>(probs, dscores);
           clear_rows_without_keys<T>(mask, probs, dscores);
         }
+        Matrix<const T> dproducts = dscores;
+        if (input.cap != 0 && needs_scores) {
+          dproducts = in_scratch(2);
+          multiply_slopes<T>(dscores, in_scratch(2).data);
+        }
         if (grads.dq) {
           const Matrix<T> dq = head.q(grads.dq, query, rows);
-          gemm<T>(input.scale, dscores, of_keys(head.k(input.k)), 0, dq);
+          gemm<T>(input.scale, dproducts, of_keys(head.k(input.k)), 0, dq);
           clear_rows_without_keys<T>(mask, probs, dq);
         }
-        if (grads.dk) dk.add(mask, probs, input.scale, dscores, q, keys);
+        if (grads.dk) dk.add(mask, probs, input.scale, dproducts, q, keys);
       }
       dk.finish();
       dv.finish();

@@ -279,6 +279,13 @@ void multiply_block(const Kernels& kernels, float alpha, const Rows& a, const Pa
 
 }  // namespace
 
+/// Bound by bandwidth.
+XGRAD_PARALLEL_KERNEL(from_bfloat16, n, 1, (const std::uint16_t* bits, T* values, std::size_t n),
+                      (bits, values, n)) {
+  XGRAD_INDEPENDENT
+  for (std::size_t i = begin; i < end; ++i) values[i] = bit_cast<float>(std::uint32_t{bits[i]} << 16);
+}
+
 bool has_bfloat16_instructions() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw");

@@ -16,6 +16,10 @@ XGRAD_INLINE std::uint32_t rounded_bits(float x) {
   return (x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x00400000) & 0xffff0000;
 }
 
+/// The value of each bfloat16, the upper half of a float.
+template <typename T>
+void from_bfloat16(const std::uint16_t* bits, T* values, std::size_t n);
+
 /// True if this processor has instructions for them: AVX512-BF16.
 bool has_bfloat16_instructions();
 

@@ -2,6 +2,7 @@
 
 #include "../../base/detail/vectorized.hpp"
 #include "bfloat16.hpp"
+#include "few_rows.hpp"
 #include "large_gemm.hpp"
 #include "onednn_gemm.hpp"
 #include "parts_in_use.hpp"
@@ -43,10 +44,12 @@ void gemm(std::type_identity_t<T> alpha, const Matrix<const T>& a, const Matrix<
   const std::size_t m = c.rows, n = c.cols, k = a.cols;
   if (m == 0 || n == 0) return;
   if (k == 0) return scale_rows(beta, c);
-  // loops, bfloat16 numbers where these are asked for, or BLAS, in tiles where these are faster than one call
+  // loops, the second factor read once, bfloat16 numbers where these are asked for, or BLAS, in tiles where
+  // these are faster than one call
   const auto is_looped = [&](std::size_t most) { return is_small(b.transposed, m, n, k, most); };
   if (is_looped(small_product)) return small_gemm<T>(alpha, a, b, beta, c);  // known at once
   if (is_looped(most_looped_product(b.transposed))) return small_gemm<T>(alpha, a, b, beta, c);
+  if (has_few_rows(m, n, k) && !a.transposed) return few_rows_gemm<T>(alpha, a, b, beta, c);
   if constexpr (std::is_same_v<T, float>) {
     const detail::Parts parts = parts_in_use(detail::parts_asked());
     if (parts != 0 && pays_to_round(m, n, k)) return rounded_gemm(parts, alpha, a, b, beta, c);

@@ -30,6 +30,11 @@ XGRAD_PARALLEL_KERNEL(add_bias_rows, rows, 2 * cols,
 }  // namespace
 
 template <typename T>
+void add_to_rows(T* y, const T* bias, std::size_t rows, std::size_t cols) {
+  add_bias_rows(y, bias, false, rows, cols);
+}
+
+template <typename T>
 void linear_rows(const Matrix<const T>& x, const Matrix<const T>& weight, const T* bias, T* y) {
   gemm<T>(1, x, weight.transpose(), 0, {y, x.rows, weight.rows});
   if (bias) add_bias_rows(y, bias, false, x.rows, weight.rows);
@@ -50,6 +55,7 @@ void linear_grad_rows(const Matrix<const T>& dy, const Matrix<const T>& x, const
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                             \
+  template void add_to_rows(T*, const T*, std::size_t, std::size_t);                                     \
   template void linear_rows(const Matrix<const T>&, const Matrix<const T>&, const T*, T*);               \
   template void linear_relu_rows(const Matrix<const T>&, const Matrix<const T>&, const T*, T*);          \
   template void linear_grad_rows(const Matrix<const T>&, const Matrix<const T>&, const Matrix<const T>&, \

@@ -8,6 +8,10 @@ namespace xgrad::kernels {
 template <typename T>
 void linear_rows(const Matrix<const T>& x, const Matrix<const T>& weight, const T* bias, T* y);
 
+/// y (rows, cols) += bias (cols).
+template <typename T>
+void add_to_rows(T* y, const T* bias, std::size_t rows, std::size_t cols);
+
 /// y = max(0, x weight^T + bias).
 template <typename T>
 void linear_relu_rows(const Matrix<const T>& x, const Matrix<const T>& weight, const T* bias, T* y);

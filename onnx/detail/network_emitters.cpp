@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "../../ops/attention/qkv_attention.hpp"
 #include "../../ops/attention/rotary.hpp"
 #include "../../ops/attention/self_attention.hpp"
 #include "../../ops/index/embedding.hpp"
@@ -196,6 +197,13 @@ std::string attention(Exporter<T>& to, const OpPair<T>& op, GraphWriter::Names q
   const std::int64_t heads = op.template attribute<std::int64_t>("num_heads");
   const std::int64_t kv_heads =
       op.has_attribute("num_kv_heads") ? op.template attribute<std::int64_t>("num_kv_heads") : heads;
+  const bool has_num_keys = op.has_attribute("num_keys");
+  for (std::size_t i = 1; i < 3 && has_num_keys; ++i) {
+    const auto integers = [&](std::int64_t value) { return to.graph().integers({value}); };
+    qkv[i] = to.graph().node("Slice",
+                             {qkv[i], integers(0), integers(op.template attribute<std::int64_t>("num_keys")),
+                              integers(static_cast<std::int64_t>(rank) - 2)});
+  }
   if (heads == 0) {
     qkv[1] = last_axes_swapped(to, qkv[1], rank);
   } else {
@@ -214,6 +222,10 @@ std::string attention(Exporter<T>& to, const OpPair<T>& op, GraphWriter::Names q
   }
   std::string s = to.graph().node("MatMul", {qkv[0], qkv[1]});
   s = to.graph().node("Mul", {s, to.number(op.template attribute<double>("scale"))});
+  if (op.has_attribute("softcap")) {
+    const std::string cap = to.number(op.template attribute<double>("softcap"));
+    s = to.graph().node("Mul", {to.graph().node("Tanh", {to.graph().node("Div", {s, cap})}), cap});
+  }
   if (!bias.empty()) s = to.graph().node("Add", {s, bias});
   const auto shown = [&](const std::string& condition) {
     s = to.graph().node("Where",
@@ -229,9 +241,18 @@ std::string attention(Exporter<T>& to, const OpPair<T>& op, GraphWriter::Names q
       const std::string count = to.graph().node("Squeeze", {to.list({length}), to.graph().integers({0})});
       return to.graph().node("Range", {to.graph().integer(0), count, to.graph().integer(1)});
     };
-    const std::string keys = range(shape.back());
-    const std::string queries =
-        to.graph().node("Unsqueeze", {range(shape[shape.size() - 2]), to.graph().integers({1})});
+    const std::string keys =
+        has_num_keys
+            ? to.graph().node("Range", {to.graph().integer(0),
+                                        to.graph().integer(op.template attribute<std::int64_t>("num_keys")),
+                                        to.graph().integer(1)})
+            : range(shape.back());
+    std::string queries = range(shape[shape.size() - 2]);
+    if (op.has_attribute("first_query")) {
+      const auto first = op.template attribute<std::int64_t>("first_query");
+      queries = to.graph().node("Add", {queries, to.graph().integer(first)});
+    }
+    queries = to.graph().node("Unsqueeze", {queries, to.graph().integers({1})});
     if (is_causal) shown(to.graph().node("LessOrEqual", {keys, queries}));
     const auto end_of_window = [&](const char* name, const char* step) {
       return to.graph().node(step, {queries, to.graph().integer(op.template attribute<std::int64_t>(name))});
@@ -257,6 +278,29 @@ void emit_attention(Exporter<T>& to, const OpPair<T>& op) {
   };
   to.result(op, attention(to, op, {to.name_of(op, "q"), to.name_of(op, "k"), to.name_of(op, "v")},
                           op.shape("q").size(), to.name_if_given(op, "attn_bias"),
+                          {scores(op.first), scores(op.second)}));
+}
+
+template <class T>
+void emit_qkv_attention(Exporter<T>& to, const OpPair<T>& op) {
+  const Shape qkv = op.shape("qkv");
+  const std::int64_t heads = std::max<std::int64_t>(op.template attribute<std::int64_t>("num_heads"), 1);
+  const std::int64_t kv_heads =
+      op.has_attribute("num_kv_heads") ? op.template attribute<std::int64_t>("num_kv_heads") : heads;
+  const std::int64_t width = static_cast<std::int64_t>(qkv.back()) / (heads + 2 * kv_heads);
+  GraphWriter::Names parts;
+  std::int64_t begin = 0;
+  for (const std::int64_t of_part : {heads, kv_heads, kv_heads}) {
+    const std::int64_t end = begin + of_part * width;
+    parts.push_back(to.graph().node(
+        "Slice", {to.name_of(op, "qkv"), to.graph().integers({begin}), to.graph().integers({end}),
+                  to.graph().integers({static_cast<std::int64_t>(qkv.size()) - 1})}));
+    begin = end;
+  }
+  const auto scores = [](const TracedOp<T>& one) {
+    return Shape{one.inputs[0].shape(-2), one.inputs[0].shape(-2)};
+  };
+  to.result(op, attention(to, op, parts, qkv.size(), to.name_if_given(op, "attn_bias"),
                           {scores(op.first), scores(op.second)}));
 }
 
@@ -300,6 +344,7 @@ void add_network_emitters(EmitterTable<T>& all) {
   add_emitter(all, &emit_softmax<T>, {&ops::softmax, &ops::log_softmax});
   add_emitter(all, &emit_matmul<T>, {&ops::matmul});
   add_emitter(all, &emit_attention<T>, {&ops::scaled_dot_product_attention});
+  add_emitter(all, &emit_qkv_attention<T>, {&ops::qkv_attention});
   add_emitter(all, &emit_self_attention<T>, {&ops::self_attention});
   add_emitter(all, &emit_embedding<T>, {&ops::embedding});
 }

@@ -22,7 +22,8 @@ Variable<T> scaled_dot_product_attention(const Variable<T>& q, const Variable<T>
   return fused<T>(
       ops::scaled_dot_product_attention, std::move(y), Inputs(q, k, v, bias),
       Attributes(options.num_heads, detail::kv_heads_attribute(*plan), plan->scale, options.is_causal,
-                 options.window_left, options.window_right, options.dropout_p, attn_mask.allowed()),
+                 options.window_left, options.window_right, detail::unless_zero(options.first_query),
+                 options.num_keys, options.softcap, options.dropout_p, attn_mask.allowed()),
       Saved(saved),
       [plan](const Variable<T>& q, const Variable<T>& k, const Variable<T>& v, const Variable<T>& bias) {
         return detail::attention_composed(*plan, q, k, v, bias).output;

@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "../../base/detail/mt19937.hpp"
+#include "../index/indexing.hpp"
 #include "../norm/softmax.hpp"
 #include "../pointwise/arithmetic.hpp"
+#include "../pointwise/elementwise.hpp"
 #include "../pointwise/masked_fill.hpp"
 #include "../product/matmul.hpp"
 #include "../shape/shapes.hpp"
@@ -81,12 +83,17 @@ AttentionResult<T> attention_composed(const AttentionPlan& plan, const Variable<
                                       const Variable<T>& v, const Variable<T>& bias) {
   const std::size_t heads = plan.scores.size() > plan.batch_axes + 2 ? plan.sizes.heads : 0;
   const std::size_t kv_heads = heads > 0 ? plan.sizes.kv_heads : 0, times = heads > 0 ? heads / kv_heads : 1;
+  const auto first_rows = [&](const Variable<T>& x) {
+    const std::size_t count = plan.sizes.k_len;
+    return count == x.shape(-2) ? x : narrow(x, -2, 0, static_cast<std::ptrdiff_t>(count));
+  };
   const Variable<T> queries = split_heads(q, heads);
-  const Variable<T> keys = repeat_heads(split_heads(k, kv_heads), times);
-  const Variable<T> values = repeat_heads(split_heads(v, kv_heads), times);
+  const Variable<T> keys = repeat_heads(split_heads(first_rows(k), kv_heads), times);
+  const Variable<T> values = repeat_heads(split_heads(first_rows(v), kv_heads), times);
 
   const auto scores_of = [&](const Variable<T>& from) {
-    const Variable<T> scores = matmul(from, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
+    Variable<T> scores = matmul(from, transpose(keys, -2, -1)) * static_cast<T>(plan.scale);
+    if (const T cap = static_cast<T>(plan.softcap); cap != 0) scores = tanh(scores / cap) * cap;
     return masked_scores(scores, plan.allowed.get(), bias, plan.window);
   };
   Variable<T> scores = scores_of(queries);

@@ -196,8 +196,8 @@ Variable<T> self_attention(const Variable<T>& x, const Projection<std::type_iden
         return detail::attention_composed(*plan, q, k, v, mask_bias).output;
       },
       Attributes(options.num_heads, detail::kv_heads_attribute(*plan), plan->scale, options.is_causal,
-                 options.window_left, options.window_right, options.dropout_p, attn_mask.allowed(),
-                 std::nullopt));
+                 options.window_left, options.window_right, detail::unless_zero(options.first_query),
+                 options.num_keys, options.softcap, options.dropout_p, attn_mask.allowed(), std::nullopt));
 }
 
 template <class T>
@@ -235,8 +235,9 @@ Variable<T> detail::packed_self_attention(const Variable<T>& x, const Projection
         return cat(parts);
       },
       Attributes(options.num_heads, kv_heads_attribute(*blocks.front().plan), blocks.front().plan->scale,
-                 options.is_causal, options.window_left, options.window_right, options.dropout_p,
-                 std::nullopt, lengths));
+                 options.is_causal, options.window_left, options.window_right,
+                 detail::unless_zero(options.first_query), options.num_keys, options.softcap,
+                 options.dropout_p, std::nullopt, lengths));
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                            \

@@ -39,16 +39,16 @@ Variable<T> projected(const Variable<T>& x, const Projection<T>& by);
 
 namespace ops {
 
-inline constexpr Op self_attention("self_attention",
-                                   {"x", "q_weight", "k_weight", "v_weight", "q_bias", "k_bias", "v_bias",
-                                    "attn_bias"},
-                                   {"num_heads", "num_kv_heads", "scale", "is_causal", "window_left",
-                                    "window_right", "dropout_p", "attn_mask", "lengths"});
+inline constexpr Op self_attention(
+    "self_attention", {"x", "q_weight", "k_weight", "v_weight", "q_bias", "k_bias", "v_bias", "attn_bias"},
+    {"num_heads", "num_kv_heads", "scale", "is_causal", "window_left", "window_right", "first_query",
+     "num_keys", "softcap", "dropout_p", "attn_mask", "lengths"});
 
 /// self_attention with a weight of 8-bit integers.
 inline constexpr Op int8_self_attention("int8_self_attention", {"x", "attn_bias"},
                                         {"num_heads", "num_kv_heads", "scale", "is_causal", "window_left",
-                                         "window_right", "dropout_p", "attn_mask", "lengths"});
+                                         "window_right", "first_query", "num_keys", "softcap", "dropout_p",
+                                         "attn_mask", "lengths"});
 
 }  // namespace ops
 }  // namespace xgrad

@@ -5,47 +5,20 @@
 
 #include "../../graph/fused.hpp"
 #include "../../kernels/pointwise/binary.hpp"
-#include "../../kernels/rows/cross_entropy.hpp"
 #include "../../kernels/rows/reduce.hpp"
 #include "../norm/softmax.hpp"
 #include "../pointwise/arithmetic.hpp"
 #include "../pointwise/masked_fill.hpp"
 #include "../reduce/reductions.hpp"
 #include "../shape/shapes.hpp"
+#include "detail/class_targets.hpp"
 
 namespace xgrad {
 namespace {
 
-/// What the rows of logits (N, C) are compared with, and what their losses are divided by, if summed.
-template <class T>
-struct Targets {
-  Targets(const Ids& target, const CrossEntropyOptions<T>& options)
-      : ids(target),
-        ignore_index(options.ignore_index),
-        weight(options.weight.defined() ? options.weight.value() : Array<T>::from_shape({0})),
-        smoothing(static_cast<T>(options.label_smoothing)),
-        reduction(options.reduction) {}
-
-  Ids ids;
-  std::int64_t ignore_index;
-  Array<T> weight;  // of the classes; of none: no weights
-  T smoothing;
-  Reduction reduction;
-  T divisor = 1;
-
-  bool reduced() const { return reduction != Reduction::none; }
-  const char* reduction_name() const {
-    return reduction == Reduction::mean ? "mean" : reduction == Reduction::sum ? "sum" : "none";
-  }
-
-  kernels::CrossEntropyTarget<T> plain() const {
-    return {ids.data(), ignore_index, weight.size() > 0 ? weight.data() : nullptr, smoothing};
-  }
-};
-
 /// The losses of the rows, 0 where the target is ignored, as ops that can be differentiated again.
 template <class T>
-Variable<T> losses_composed(const Variable<T>& logits, const Targets<T>& to) {
+Variable<T> losses_composed(const Variable<T>& logits, const detail::ClassTargets<T>& to) {
   const std::size_t classes = logits.shape()[1];
   const auto weight = [&](std::size_t c) { return to.weight.size() > 0 ? to.weight.data()[c] : T{1}; };
   Array<T> minus_q = xt::zeros<T>(logits.shape());
@@ -65,8 +38,8 @@ Variable<T> losses_composed(const Variable<T>& logits, const Targets<T>& to) {
 
 /// The losses of the rows of logits (N, C), or their sum divided by the divisor.
 template <class T>
-Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Targets<T>>& shared) {
-  const Targets<T>& to = *shared;
+Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const detail::ClassTargets<T>>& shared) {
+  const detail::ClassTargets<T>& to = *shared;
   const std::size_t rows = logits.shape()[0], classes = logits.shape()[1];
   Variable<T> log_probs = detail::empty<T>(logits.shape());
   Variable<T> y = detail::empty<T>(Shape{rows});
@@ -88,7 +61,7 @@ Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Target
       },
       [shared](const Variable<T>& dy, Needs, const Variable<T>&,
                const Variable<T>& log_probs) -> Grads<T, 1> {
-        const Targets<T>& to = *shared;
+        const detail::ClassTargets<T>& to = *shared;
         Variable<T> row_weights = dy;
         if (to.reduced()) {
           row_weights = detail::empty<T>(Shape{to.ids.size()});
@@ -100,22 +73,6 @@ Variable<T> losses(const Variable<T>& logits, const std::shared_ptr<const Target
                                          to.ids.size(), log_probs.shape()[1]);
         return {dlogits};
       });
-}
-
-/// The sum of the weights of the targets that count. Throws IndexError for one that is no class.
-template <class T>
-T weight_of_targets(const kernels::CrossEntropyTarget<T>& to, std::size_t rows, std::size_t classes) {
-  double sum = 0;
-  for (std::size_t i = 0; i < rows; ++i) {
-    const std::int64_t id = to.target[i];
-    if (id == to.ignore_index) continue;
-    if (id < 0 || id >= static_cast<std::int64_t>(classes)) {
-      detail::fail<IndexError>("cross_entropy: target must be in [0, ", classes, "), got ", id, " (", classes,
-                               " classes)");
-    }
-    sum += to.weight != nullptr ? to.weight[id] : T{1};
-  }
-  return static_cast<T>(sum);
 }
 
 /// logits (N, C, d1, ...) as rows (N d1 ..., C).
@@ -138,12 +95,7 @@ template <class T>
 std::size_t checked_class_axis(const Shape& logits, const CrossEntropyOptions<T>& options) {
   if (logits.empty()) detail::fail<ShapeError>("cross_entropy: logits need an axis of classes, got ()");
   const std::size_t axis = logits.size() == 1 ? 0 : 1;
-  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))
-    detail::fail<ValueError>("cross_entropy: label_smoothing must be in [0, 1], got ",
-                             options.label_smoothing);
-  if (options.weight.defined() && options.weight.shape() != Shape{logits[axis]})
-    detail::fail<ShapeError>("cross_entropy: weight must be (", logits[axis], "), got ",
-                             options.weight.shape());
+  detail::check_class_options("cross_entropy", options, logits[axis]);
   return axis;
 }
 
@@ -176,9 +128,8 @@ Variable<T> cross_entropy(const Variable<T>& logits, const Ids& target,
         "cross_entropy: target must have the shape of logits without the class axis, got logits ", shape,
         " and target ", target.shape());
   }
-  const auto to = std::allocate_shared<Targets<T>>(PoolAllocator<Targets<T>>(), target, options);
-  const T weights = weight_of_targets(to->plain(), target.size(), shape[class_axis]);
-  to->divisor = to->reduction == Reduction::mean ? weights : T{1};
+  const auto to = std::allocate_shared<detail::ClassTargets<T>>(
+      PoolAllocator<detail::ClassTargets<T>>(), "cross_entropy", target, options, shape[class_axis]);
   const Variable<T> y = losses<T>(class_rows(logits), to);
   return to->reduced() || same_shape(y.shape(), target.shape()) ? y : reshape(y, target.shape());
 }

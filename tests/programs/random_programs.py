@@ -145,6 +145,12 @@ def cross_entropy(x, a):
     return over_classes(F.cross_entropy, x, a, options)
 
 
+def linear_cross_entropy(x, a):
+    rows = linear([x[0], x[1], x[3]], {}).flatten(0, -2)
+    loss = cross_entropy([rows, x[2].flatten(), x[4]], a)
+    return loss.reshape(x[2].shape) if a["reduction"] == "none" else loss
+
+
 def mse_loss(x, a):
     return F.mse_loss(*torch.broadcast_tensors(*x), reduction=a["reduction"])
 
@@ -221,7 +227,9 @@ def ctc_of_sample(p, labels, blank):
 
 def attention(q, k, v, mask, a):
     """The output and the weights; zeros where a query may attend to nothing."""
-    heads = a["num_heads"]
+    heads, first = a["num_heads"], a["first_query"] or 0
+    if a["num_keys"] is not None:
+        k, v = k[..., :a["num_keys"], :], v[..., :a["num_keys"], :]
     if heads:
         kv_heads = a["num_kv_heads"] or heads
         q, k, v = (x.unflatten(-1, (n, x.shape[-1] // n)).transpose(-3, -2)
@@ -229,22 +237,31 @@ def attention(q, k, v, mask, a):
         k, v = (x.repeat_interleave(heads // kv_heads, -3) for x in (k, v))
     scale = 1 / math.sqrt(q.shape[-1]) if a["scale"] is None else a["scale"]
     scores = q @ k.transpose(-2, -1) * scale
+    if a["softcap"] is not None:
+        scores = a["softcap"] * torch.tanh(scores / a["softcap"])
     allowed = torch.ones(scores.shape, dtype=torch.bool)
     if mask is not None and mask.dtype == torch.bool:
         allowed = allowed & mask
     elif mask is not None:
         scores = scores + mask
     if a["is_causal"]:
-        allowed = allowed.tril()
+        allowed = allowed.tril(first)
     if a["window_left"] is not None:
-        allowed = allowed.triu(-a["window_left"])
+        allowed = allowed.triu(first - a["window_left"])
     if a["window_right"] is not None:
-        allowed = allowed.tril(a["window_right"])
+        allowed = allowed.tril(first + a["window_right"])
     some = allowed.any(-1, keepdim=True)
     scores = scores.masked_fill(~allowed & some, -math.inf)
     weights = torch.softmax(scores, -1) * some
     output = weights @ v
     return [output.transpose(-3, -2).flatten(-2) if heads else output, weights]
+
+
+def qkv_attention(x, a):
+    heads = a["num_heads"] or 1
+    kv_heads = a["num_kv_heads"] or heads
+    width = x[0].shape[-1] // (heads + 2 * kv_heads)
+    return attention(*x[0].split([heads * width, kv_heads * width, kv_heads * width], -1), x[1], a)[0]
 
 
 def self_attention(x, a):
@@ -469,6 +486,7 @@ ops = {
     "bmm": lambda x, a: torch.bmm(x[0], x[1]),
     "linear": linear,
     "linear_relu": lambda x, a: torch.relu(linear(x, a)),
+    "bfloat16_linear": lambda x, a: linear([x[0], x[1].float().bfloat16().to(x[0].dtype), x[2]], a),
     "gemm": gemm,
     "linear_map": lambda x, a: torch.cumsum(x[0], -1),
     "outer": lambda x, a: torch.outer(x[0], x[1]),
@@ -581,8 +599,10 @@ ops = {
     "poisson_nll_loss": lambda x, a: F.poisson_nll_loss(*x, **a),
     "nll_loss": nll_loss,
     "cross_entropy": cross_entropy,
+    "linear_cross_entropy": linear_cross_entropy,
     "scaled_dot_product_attention": lambda x, a: attention(*x, a)[0],
     "attention_with_weights": lambda x, a: attention(*x, a),
+    "qkv_attention": qkv_attention,
     "self_attention": self_attention,
     "conv1d": lambda x, a: F.conv1d(*x, **a),
     "conv2d": lambda x, a: F.conv2d(*x, **a),

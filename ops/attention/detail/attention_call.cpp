@@ -12,15 +12,16 @@ namespace {
 /// them again; their memory grows with the square of the sequence.
 constexpr std::size_t most_scores_kept = std::size_t{1} << 19;
 
-bool keeps_probs(const kernels::AttentionSizes& sizes) {
-  return sizes.q_len * sizes.k_len <= most_scores_kept;
+/// Capped scores are computed again in any case, for the slope of their cap.
+bool keeps_probs(const AttentionPlan& plan) {
+  return plan.sizes.q_len * plan.sizes.k_len <= most_scores_kept && plan.softcap == 0;
 }
 
 /// `memory` is const in the backward.
 template <class T>
 kernels::AttentionRecord<T> kernel_record(const AttentionPlan& plan, T* memory) {
-  return keeps_probs(plan.sizes) ? kernels::AttentionRecord<T>{.probs = memory}
-                                 : kernels::AttentionRecord<T>{.statistics = memory};
+  return keeps_probs(plan) ? kernels::AttentionRecord<T>{.probs = memory}
+                           : kernels::AttentionRecord<T>{.statistics = memory};
 }
 
 template <class T>
@@ -28,7 +29,16 @@ kernels::AttentionInput<T> kernel_input(const AttentionPlan& plan, const KernelM
                                         const QueriesKeysValues<T>& from) {
   kernels::DropoutView<T> dropout;
   if (plan.kept) dropout = {plan.kept->data(), dropout_scale<T>(plan.dropout_p)};
-  return {plan.sizes, from.q, from.k, from.v, static_cast<T>(plan.scale), mask.view(), plan.window, dropout};
+  return {plan.sizes,
+          plan.layout,
+          from.q,
+          from.k,
+          from.v,
+          static_cast<T>(plan.scale),
+          static_cast<T>(plan.softcap),
+          mask.view(),
+          plan.window,
+          dropout};
 }
 
 /// With p = 1, dropout draws nothing.
@@ -45,7 +55,8 @@ class Scratch {
  public:
   explicit Scratch(const AttentionPlan& plan)
       : count_(kernels::attention_workers(plan.sizes)),
-        memory_(empty<T>(Shape{count_, kernels::attention_scratch(plan.sizes)}, plan.op)) {}
+        memory_(empty<T>(Shape{count_, kernels::attention_scratch(plan.sizes, plan.softcap != 0)}, plan.op)) {
+  }
 
   kernels::AttentionWorkers<T> workers() { return {count_, data(memory_)}; }
 
@@ -58,7 +69,8 @@ class Scratch {
 
 template <class T>
 SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const Shape& v,
-                          const AttentionMask<T>& mask, const AttentionOptions& options) {
+                          const AttentionMask<T>& mask, const AttentionOptions& options,
+                          std::optional<std::size_t> row) {
   if (!(options.dropout_p >= 0 && options.dropout_p <= 1))
     fail<ValueError>(op, ": dropout_p must be in [0, 1], got ", options.dropout_p);
   const std::size_t rank = q.size(), heads = std::max<std::size_t>(options.num_heads, 1);
@@ -83,16 +95,27 @@ SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const 
                      kv_heads == heads ? std::string() : join({" and ", text(kv_heads)}), ", got q ", q,
                      " and v ", v);
   }
+  const std::size_t rows = k[rank - 2], keys = options.num_keys.value_or(rows);
+  if (keys > rows)
+    fail<ValueError>(op, ": num_keys must be at most the rows of k and v, got ", keys, " and k ", k);
+  if (options.softcap && !(*options.softcap > 0 && std::isfinite(*options.softcap)))
+    fail<ValueError>(op, ": softcap must be above 0 and finite, got ", *options.softcap);
   const auto shared = std::allocate_shared<AttentionPlan>(PoolAllocator<AttentionPlan>());
   AttentionPlan& plan = *shared;
   plan.op = op;
   plan.scores = Shape(q.begin(), q.end() - 2);
   plan.batch_axes = rank - 2;
   plan.window = {options.window_left.value_or(kernels::KeyWindow::unlimited),
-                 options.is_causal ? 0 : options.window_right.value_or(kernels::KeyWindow::unlimited)};
+                 options.is_causal ? 0 : options.window_right.value_or(kernels::KeyWindow::unlimited),
+                 std::min(options.first_query, kernels::KeyWindow::most_first)};
+  plan.softcap = options.softcap.value_or(0);
   plan.dropout_p = options.dropout_p;
-  plan.sizes = {element_count(plan.scores), heads, kv_heads, q[rank - 2], k[rank - 2], q[rank - 1] / heads,
+  plan.sizes = {element_count(plan.scores), heads, kv_heads, q[rank - 2], keys, q[rank - 1] / heads,
                 v[rank - 1] / kv_heads};
+  const auto rows_of = [&](const Shape& x) {
+    return kernels::AttentionRows{x[rank - 2], row.value_or(x[rank - 1])};
+  };
+  plan.layout = {rows_of(q), rows_of(k), rows_of(v)};
   const std::size_t head_dim = plan.sizes.head_dim;
   plan.scale = options.scale.value_or(head_dim > 0 ? 1 / std::sqrt(static_cast<double>(head_dim)) : 0);
   if (options.num_heads > 0) plan.scores.push_back(heads);
@@ -122,7 +145,7 @@ Variable<T> attention_forward(const AttentionPlan& plan, const QueriesKeysValues
   Variable<T> saved;
   if (recorded) {
     saved =
-        empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, keeps_probs(sizes) ? sizes.k_len : 2}, plan.op);
+        empty<T>(Shape{sizes.batch, sizes.heads, sizes.q_len, keeps_probs(plan) ? sizes.k_len : 2}, plan.op);
   }
   Scratch<T> scratch(plan);
   kernels::attention_forward<T>(kernel_input(plan, mask, from),
@@ -143,7 +166,8 @@ void attention_backward(const AttentionPlan& plan, const T* dout, const QueriesK
 
 #define XGRAD_INSTANTIATE(T)                                                                    \
   template SharedPlan plan_attention(const char*, const Shape&, const Shape&, const Shape&,     \
-                                     const AttentionMask<T>&, const AttentionOptions&);         \
+                                     const AttentionMask<T>&, const AttentionOptions&,          \
+                                     std::optional<std::size_t>);                               \
   template Variable<T> attention_forward(const AttentionPlan&, const QueriesKeysValues<T>&,     \
                                          const Variable<T>&, bool, T*);                         \
   template void attention_backward(const AttentionPlan&, const T*, const QueriesKeysValues<T>&, \

@@ -17,8 +17,9 @@ namespace xgrad::detail {
 struct AttentionPlan {
   const char* op;
   kernels::AttentionSizes sizes;
+  kernels::AttentionLayout layout;
   std::size_t batch_axes;
-  double scale;
+  double scale, softcap;  // of which the latter is 0 without one
   kernels::KeyWindow window;
   Shape scores;  // (..., L, S), or (..., H, L, S) with num_heads
   std::shared_ptr<const Mask> allowed;
@@ -30,13 +31,19 @@ struct AttentionPlan {
 using SharedPlan = std::shared_ptr<const AttentionPlan>;
 
 /// Checks the shapes and options of a call in the name of `op`, and draws the dropout mask from the default
-/// generator, as dropout(weights, p) would.
+/// generator, as dropout(weights, p) would. `row` is the width of an array with q, k and v side by side; they
+/// are arrays of their own if absent.
 template <class T>
 SharedPlan plan_attention(const char* op, const Shape& q, const Shape& k, const Shape& v,
-                          const AttentionMask<T>& mask, const AttentionOptions& options);
+                          const AttentionMask<T>& mask, const AttentionOptions& options,
+                          std::optional<std::size_t> row = {});
 
 /// num_kv_heads where it differs from num_heads.
 std::optional<std::size_t> kv_heads_attribute(const AttentionPlan& plan);
+/// An attribute that is left out where it is 0.
+inline std::optional<std::size_t> unless_zero(std::size_t value) {
+  return value == 0 ? std::nullopt : std::optional(value);
+}
 
 /// The shape of the output, for q of this shape.
 Shape output_shape(const AttentionPlan& plan, Shape q);

@@ -26,6 +26,9 @@ struct Attention {
   std::optional<xgrad::Mask> allowed = {};
   std::size_t kv_heads = 0;
   std::optional<std::size_t> left = {}, right = {};  // of the window
+  std::size_t first = 0;                             // place of the first query
+  std::optional<std::size_t> keys = {};              // how many rows of k and v are keys
+  std::optional<double> softcap = {};
 
   std::size_t q_parts() const { return std::max<std::size_t>(heads, 1); }
   std::size_t kv_parts() const { return kv_heads > 0 ? kv_heads : q_parts(); }
@@ -35,7 +38,10 @@ struct Attention {
             .num_heads = heads,
             .num_kv_heads = kv_heads,
             .window_left = left,
-            .window_right = right};
+            .window_right = right,
+            .first_query = first,
+            .num_keys = keys,
+            .softcap = softcap};
   }
 };
 
@@ -43,25 +49,29 @@ struct Attention {
 inline Numbers weights_of(const Arguments& x, const Attention& how) {
   const Numbers &q = x[0], &k = x[1];
   const std::size_t H = how.q_parts(), shared = H / how.kv_parts(), rank = q.dimension();
-  const std::size_t L = q.shape()[rank - 2], S = k.shape()[rank - 2], E = q.shape().back() / H;
+  const std::size_t L = q.shape()[rank - 2], S = how.keys.value_or(k.shape()[rank - 2]),
+                    E = q.shape().back() / H;
   const Shape batch(q.shape().begin(), q.shape().end() - 2);
   const double scale = how.scale.value_or(1 / std::sqrt(static_cast<double>(E)));
   Numbers weights = filled(joined(batch, {H, L, S}), 0);
   for_each_index(joined(batch, {H, L}), [&](const Shape& row) {
     const Shape place(row.begin(), row.end() - 2);
     const std::size_t h = row[row.size() - 2], i = row.back();
+    const std::size_t at_key = how.first + i;  // where the query stands
     std::vector<double> weight(S, 0);
     double total = 0;
     for (std::size_t j = 0; j < S; ++j) {
       const Shape score_index = how.heads > 0 ? joined(place, {h, i, j}) : joined(place, {i, j});
-      if (how.causal && j > i) continue;
-      if (how.left && j + *how.left < i) continue;
-      if (how.right && j > i + *how.right) continue;
+      if (how.causal && j > at_key) continue;
+      if (how.left && j + *how.left < at_key) continue;
+      if (how.right && j > at_key + *how.right) continue;
       if (how.allowed && !at(*how.allowed, score_index)) continue;
       double score = 0;
       for (std::size_t e = 0; e < E; ++e)
         score += at(q, joined(place, {i, h * E + e})) * at(k, joined(place, {j, h / shared * E + e}));
-      score = score * scale + (x.size() > 3 ? at(x[3], score_index) : 0);
+      score *= scale;
+      if (how.softcap) score = *how.softcap * std::tanh(score / *how.softcap);
+      if (x.size() > 3) score += at(x[3], score_index);
       weight[j] = std::exp(score);
       total += weight[j];
     }
@@ -79,7 +89,7 @@ inline Reference naive_attention(Attention how) {
       const Shape place(index.begin(), index.end() - 2);
       const std::size_t i = index[index.size() - 2], h = index.back() / Ev, e = index.back() % Ev;
       double total = 0;
-      for (std::size_t j = 0; j < v.shape()[v.dimension() - 2]; ++j)
+      for (std::size_t j = 0; j < weights.shape().back(); ++j)
         total += at(weights, joined(place, {h, i, j})) * at(v, joined(place, {j, h / shared * Ev + e}));
       return total;
     });
@@ -151,14 +161,44 @@ inline std::vector<AttentionSample> attention_samples() {
           {{4, 2}, {4, 2}, {4, 2}, {.left = 2, .right = 0}, {4, 4}}};
 }
 
+/// Queries that do not begin with the first key, rows of k and v that are no keys, and capped scores.
+inline std::vector<AttentionSample> placed_attention_samples() {
+  const Mask some = mask_of({3, 2}, {1, 0, 1, 1, 0, 0});
+  const auto placed = [](std::size_t first, std::optional<std::size_t> keys, Attention how = {}) {
+    how.first = first;
+    how.keys = keys;
+    return how;
+  };
+  const auto capped = [](double softcap, Attention how = {}) {
+    how.softcap = softcap;
+    return how;
+  };
+  const Attention window{.heads = 2, .causal = true, .scale = 2, .left = 2};
+  return {{{2, 2}, {5, 2}, {5, 3}, placed(3, {}, {.causal = true})},
+          {{2, 3, 4}, {2, 6, 2}, {2, 6, 2}, placed(1, 4, {.heads = 2, .causal = true, .kv_heads = 1})},
+          {{2, 1, 4}, {2, 6, 4}, {2, 6, 6}, placed(2, 3, {.heads = 2, .causal = true, .left = 1})},
+          {{3, 2}, {4, 2}, {4, 2}, placed(7, 2, {.allowed = some})},
+          {{3, 2}, {4, 2}, {4, 2}, placed(4, {}, {.left = 1, .right = 0})},
+          {{3, 2}, {4, 2}, {4, 2}, placed(0, 0)},
+          {{3, 2}, {4, 2}, {4, 3}, capped(0.7)},
+          {{2, 3, 4}, {2, 4, 2}, {2, 4, 2}, capped(1.5, {.heads = 2, .kv_heads = 1}), {2, 1, 3, 4}},
+          {{3, 2}, {2, 2}, {2, 2}, capped(2, {.allowed = some})},
+          {{4, 4}, {6, 4}, {6, 4}, capped(0.5, placed(2, 5, window))}};
+}
+
 /// Heads that are shared out, several and one at a time, and queries that are worked on in blocks.
 inline std::vector<AttentionSample> large_attention_samples() {
-  return {{{7, 40, 12}, {7, 41, 12}, {7, 41, 9}, {.heads = 3}},
-          {{5, 61, 6}, {5, 103, 6}, {5, 103, 4}, {.heads = 2, .causal = true}, {2, 61, 103}},
-          {{3, 70, 1}, {3, 5003, 1}, {3, 5003, 1}, {.allowed = scattered_mask({3, 1, 5003})}},
-          {{1, 140, 2}, {1, 4001, 2}, {1, 4001, 1}, {.causal = true}},
-          {{3, 90, 8}, {3, 91, 4}, {3, 91, 2}, {.heads = 4, .kv_heads = 2}},
-          {{1, 150, 4}, {1, 4001, 2}, {1, 4001, 2}, {.heads = 2, .kv_heads = 1, .left = 40, .right = 30}}};
+  return {
+      {{7, 40, 12}, {7, 41, 12}, {7, 41, 9}, {.heads = 3}},
+      {{5, 61, 6}, {5, 103, 6}, {5, 103, 4}, {.heads = 2, .causal = true}, {2, 61, 103}},
+      {{3, 70, 1}, {3, 5003, 1}, {3, 5003, 1}, {.allowed = scattered_mask({3, 1, 5003})}},
+      {{1, 140, 2}, {1, 4001, 2}, {1, 4001, 1}, {.causal = true}},
+      {{3, 90, 8}, {3, 91, 4}, {3, 91, 2}, {.heads = 4, .kv_heads = 2}},
+      {{1, 150, 4}, {1, 4001, 2}, {1, 4001, 2}, {.heads = 2, .kv_heads = 1, .left = 40, .right = 30}},
+      {{2, 150, 4},
+       {2, 1701, 2},
+       {2, 1701, 2},
+       {.heads = 2, .causal = true, .kv_heads = 1, .left = 900, .first = 1450, .keys = 1600, .softcap = 3}}};
 }
 
 /// f is given q, k, v, the mask and the options.
@@ -183,13 +223,26 @@ std::vector<Case> attention_cases(const std::vector<AttentionSample>& samples, c
 template <class F>
 Op attention_op(const char* name, const F& f, Reference (*reference)(Attention)) {
   Op op{name, attention_cases(attention_samples(), f, reference)};
+  for (Case& placed : attention_cases(placed_attention_samples(), f, reference))
+    op.cases.push_back(std::move(placed));
   const auto refused = [f](std::string text, Shape q, Shape k, Shape v, xgrad::AttentionMask<float> mask = {},
                            xgrad::AttentionOptions options = {}) {
     return error<ShapeError>("scaled_dot_product_attention: " + text,
                              [=] { f(x(q), x(k), x(v), mask, options); });
   };
   const std::string fit = "q (..., L, E), k (..., S, E) and v (..., S, Ev) must fit together, got q ";
+  const auto refused_value = [f](std::string text, xgrad::AttentionOptions options) {
+    return error<ValueError>("scaled_dot_product_attention: " + text,
+                             [=] { f(x(3, 2), x(4, 2), x(4, 2), xgrad::AttentionMask<float>(), options); });
+  };
   op.errors = {
+      refused_value("num_keys must be at most the rows of k and v, got 5 and k (4, 2)", {.num_keys = 5}),
+      refused_value("softcap must be above 0 and finite, got 0", {.softcap = 0}),
+      refused_value("softcap must be above 0 and finite, got nan", {.softcap = nan}),
+      refused_value("num_kv_heads must divide num_heads, got num_kv_heads 2 and num_heads 1",
+                    {.num_heads = 1, .num_kv_heads = 2}),
+      refused("attn_mask must broadcast to the scores (3, 2), got (3, 4)", {3, 2}, {4, 2}, {4, 2},
+              Mask(Shape{3, 4}, true), {.num_keys = 2}),
       refused(fit + "(3, 2), k (4, 3) and v (4, 2)", {3, 2}, {4, 3}, {4, 2}),
       refused(fit + "(3, 2), k (4, 2) and v (3, 2)", {3, 2}, {4, 2}, {3, 2}),
       refused(fit + "(2), k (4, 2) and v (4, 2)", {2}, {4, 2}, {4, 2}),
@@ -236,7 +289,8 @@ xgrad::AttentionMask<T> attention_mask(const Call<T>& c, std::size_t i) {
   return c.is_mask(i) ? xgrad::AttentionMask<T>(c.mask(i)) : xgrad::AttentionMask<T>(c.x(i));
 }
 
-/// The attributes is_causal and scale, and perhaps num_heads, num_kv_heads and the window.
+/// The attributes is_causal and scale, and perhaps num_heads, num_kv_heads, the window, first_query, num_keys
+/// and softcap.
 template <class T>
 xgrad::AttentionOptions attention_options(const Call<T>& c) {
   xgrad::AttentionOptions options{.is_causal = c.flag("is_causal")};
@@ -245,6 +299,9 @@ xgrad::AttentionOptions attention_options(const Call<T>& c) {
   if (c.has_attr("num_kv_heads")) options.num_kv_heads = c.count("num_kv_heads");
   if (c.has_attr("window_left")) options.window_left = c.count("window_left");
   if (c.has_attr("window_right")) options.window_right = c.count("window_right");
+  if (c.has_attr("first_query")) options.first_query = c.count("first_query");
+  if (c.has_attr("num_keys")) options.num_keys = c.count("num_keys");
+  if (c.has_attr("softcap")) options.softcap = c.number("softcap");
   return options;
 }
 
@@ -260,7 +317,9 @@ inline Name draw_attention_mask(Drawing& d, const Shape& batch, std::size_t head
   return kind < 0.7 ? d.mask(shape) : d.numbers(shape);
 }
 
-inline std::vector<Attr> draw_attention_attrs(Drawing& d, std::size_t heads, std::size_t kv_heads) {
+/// `keys` of the rows of k and v are given where these are more.
+inline std::vector<Attr> draw_attention_attrs(Drawing& d, std::size_t heads, std::size_t kv_heads,
+                                              std::optional<std::size_t> keys = {}) {
   const auto end_of_window = [&] {
     return d.chance(0.8) ? Attr::Value(nullptr) : static_cast<std::ptrdiff_t>(d.below(4));
   };
@@ -269,6 +328,9 @@ inline std::vector<Attr> draw_attention_attrs(Drawing& d, std::size_t heads, std
           {"is_causal", d.chance(0.3)},
           {"window_left", end_of_window()},
           {"window_right", end_of_window()},
+          {"first_query", d.chance(0.7) ? Attr::Value(nullptr) : static_cast<std::ptrdiff_t>(d.below(5))},
+          {"num_keys", keys ? Attr::Value(static_cast<std::ptrdiff_t>(*keys)) : Attr::Value(nullptr)},
+          {"softcap", d.chance(0.7) ? Attr::Value(nullptr) : d.uniform(0.5, 3)},
           {"scale", d.chance(0.7) ? Attr::Value(nullptr) : d.uniform(0.2, 1)}};
 }
 
@@ -287,12 +349,14 @@ inline DrawnAttention draw_attention_operands(Drawing& d) {
     q = d.numbers(with(shape, shape.size() - 1, parts * (1 + d.below(3))));
   }
   const Shape shape = d.shape(q), batch(shape.begin(), shape.end() - 2);
-  const std::size_t queries = shape[shape.size() - 2], keys = d.chance(0.5) ? queries : d.length();
+  const std::size_t queries = shape[shape.size() - 2], rows = d.chance(0.5) ? queries : d.length();
+  const std::size_t keys = d.chance(0.7) ? rows : d.below(rows + 1);
   const std::size_t width = shape.back() / parts * kv_parts;
-  const Name k = d.numbers(joined(batch, {keys, width}));
-  const Name v = d.numbers(joined(batch, {keys, d.chance(0.5) ? width : kv_parts * (1 + d.below(3))}));
+  const Name k = d.numbers(joined(batch, {rows, width}));
+  const Name v = d.numbers(joined(batch, {rows, d.chance(0.5) ? width : kv_parts * (1 + d.below(3))}));
   return {{q, k, v, draw_attention_mask(d, batch, heads, queries, keys)},
-          draw_attention_attrs(d, heads, kv_parts == parts ? 0 : kv_parts)};
+          draw_attention_attrs(d, heads, kv_parts == parts ? 0 : kv_parts,
+                               keys == rows ? std::nullopt : std::optional(keys))};
 }
 
 }  // namespace xgrad_tests
