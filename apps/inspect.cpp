@@ -1,4 +1,4 @@
-// Lists what a safetensors, torch, npy, npz or ONNX file holds
+// Lists what a safetensors, GGUF, torch, npy, npz or ONNX file holds
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -39,27 +39,37 @@ std::string text_of(T number) {
   return text;
 }
 
-/// The range of value(element) of all elements, which are stored as Stored.
-template <class Stored, class Value>
-Range range_of(const TensorView& tensor, Value value) {
-  using T = decltype(value(Stored{}));
-  std::optional<T> least, largest;
+/// The least and the largest of the numbers that were added.
+template <class T>
+struct Extremes {
+  std::optional<T> least = {}, largest = {};
   std::size_t nans = 0;
-  for (std::size_t at = 0; at < tensor.bytes.size(); at += sizeof(Stored)) {
-    Stored stored;
-    std::memcpy(&stored, tensor.bytes.data() + at, sizeof stored);
-    const T number = value(stored);
+
+  void add(T number) {
     if (number != number) {
       ++nans;
-      continue;
+      return;
     }
     least = std::min(number, least.value_or(number));
     largest = std::max(number, largest.value_or(number));
   }
-  Range range;
-  if (least) range = {text_of(*least), text_of(*largest)};
-  range.nans = std::to_string(nans);
-  return range;
+
+  Range range() const {
+    if (!least) return {.nans = std::to_string(nans)};
+    return {text_of(*least), text_of(*largest), std::to_string(nans)};
+  }
+};
+
+/// The range of value(element) of all elements, which are stored as Stored.
+template <class Stored, class Value>
+Range range_of(const TensorView& tensor, Value value) {
+  Extremes<decltype(value(Stored{}))> extremes;
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += sizeof(Stored)) {
+    Stored stored;
+    std::memcpy(&stored, tensor.bytes.data() + at, sizeof stored);
+    extremes.add(value(stored));
+  }
+  return extremes.range();
 }
 
 template <class T>
@@ -75,6 +85,19 @@ Range range_of_complex(const TensorView& tensor) {
   });
   range.least = range.largest = "-";
   return range;
+}
+
+/// In parts, so that they need not be in memory as floats.
+Range range_of_blocks(const TensorView& tensor) {
+  constexpr std::size_t most = std::size_t{1} << 16;
+  const std::size_t count = xgrad::element_count(tensor.shape);
+  Extremes<float> extremes;
+  for (std::size_t begin = 0; begin < count; begin += most) {
+    const xgrad::Array<float> part =
+        xgrad::to_array<float>(elements_of(tensor, begin, std::min(most, count - begin)));
+    for (const float number : part) extremes.add(number);
+  }
+  return extremes.range();
 }
 
 Range range_of(const TensorView& tensor) {
@@ -114,12 +137,10 @@ Range range_of(const TensorView& tensor) {
       return range_of<std::uint8_t>(tensor, [](std::uint8_t byte) { return byte != 0; });
     case DType::C64:
       return range_of_complex(tensor);
-    case DType::F4:
-    case DType::F6_E2M3:
-    case DType::F6_E3M2:
-      return {};  // the format does not say in which order their bits are packed
+    default:  // the format does not say in which order the bits of F4 and F6 are packed
+      if (is_of_safetensors(tensor.dtype) || tensor.dtype > DType::MXFP4) return {};
+      return range_of_blocks(tensor);
   }
-  return {};
 }
 
 /// The text as in JSON: on one line, and without control characters for the terminal.
@@ -213,6 +234,13 @@ void inspect_onnx(const std::string& path) {
 
 #endif
 
+void inspect_gguf(const std::string& path) {
+  const xgrad::GgufFile file(path);
+  print(file.tensors(), {});
+  for (const auto& [key, value] : file.metadata())
+    std::printf("metadata %s: %s\n", in_quotes(key).c_str(), value.description().c_str());
+}
+
 bool is_torch_file(const std::string& path) {
   return path.ends_with(".bin") || path.ends_with(".pt") || path.ends_with(".pth");
 }
@@ -221,6 +249,7 @@ void inspect(const std::string& path) {
 #ifdef XGRAD_APPS_ONNX
   if (path.ends_with(".onnx")) return inspect_onnx(path);
 #endif
+  if (path.ends_with(".gguf")) return inspect_gguf(path);
   if (path.ends_with(".npy")) {
     const xgrad::NpyFile file(path);
     print({file.tensor()}, {});
@@ -245,8 +274,10 @@ int main(int argc, char** argv) {
   apps::CommandLine app(
       "Lists the contents of a file: names, types, shapes, the least and the largest number, the number of "
       "nan, and metadata; inputs, outputs, operators and parameters (all as F32) of an ONNX file, or its "
-      "tensors if xgrad cannot compute it. Complex numbers and the floats of 4 and 6 bits have no range.");
-  app.add_option("file", path, "An .npy, an .npz, an .onnx, a safetensors file, or torch's .bin, .pt or .pth")
+      "tensors if xgrad cannot compute it. Complex numbers, the floats of 4 and 6 bits and blocks that xgrad "
+      "does not read have no range.");
+  app.add_option("file", path,
+                 "An .npy, an .npz, an .onnx, a .gguf, a safetensors file, or torch's .bin, .pt or .pth")
       ->required()
       ->path(apps::PathUse::input);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;

@@ -270,6 +270,9 @@ std::string header_for(const std::vector<TensorView>& tensors, const Metadata& m
       detail::fail<ValueError>(
           "write_safetensors: the name ", in_quotes(tensor.name),
           tensor.name == metadata_key ? " must not be a tensor's" : " must be unique, got it twice");
+    if (!is_of_safetensors(tensor.dtype))
+      detail::fail<ValueError>("write_safetensors: tensor ", in_quotes(tensor.name),
+                               ": dtype must be one of the format's, got ", to_string(tensor.dtype));
     const std::optional<std::size_t> size = byte_count(tensor.dtype, tensor.shape);
     if (!size)
       detail::fail<ValueError>("write_safetensors: tensor ", in_quotes(tensor.name), ": shape ", tensor.shape,

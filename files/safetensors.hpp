@@ -57,8 +57,8 @@ template <class T>
 void save_safetensors(const StateDict<T>& state, const std::string& path, const Metadata& metadata = {});
 
 /// Writes tensors of any types, in the format's order (dtype, then name), as an AtomicFile. Throws FileError,
-/// and ValueError for a name that is a duplicate, "__metadata__" or not UTF-8, for bytes that do not match a
-/// shape, and for a header of more than 100 MB.
+/// and ValueError for a name that is a duplicate, "__metadata__" or not UTF-8, for a type of GGUF's blocks,
+/// for bytes that do not match a shape, and for a header of more than 100 MB.
 void write_safetensors(std::vector<TensorView> tensors, const std::string& path,
                        const Metadata& metadata = {});
 

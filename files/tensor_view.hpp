@@ -15,6 +15,8 @@ namespace xgrad {
 
 /// Element types of the safetensors format, in its order; a file's tensors are sorted from the last of these
 /// types to the first. https://github.com/huggingface/safetensors
+/// Behind them are types of GGUF files alone, whose numbers stand in blocks of 32, 64 or 256 with scales of
+/// their own: a row of a tensor holds whole blocks. https://github.com/ggml-org/ggml (docs/gguf.md)
 enum class DType {
   BOOL,
   F4,
@@ -37,14 +39,40 @@ enum class DType {
   C64,
   F64,
   I64,
-  U64
+  U64,
+  Q4_0,
+  Q4_1,
+  Q5_0,
+  Q5_1,
+  Q8_0,
+  Q2_K,
+  Q3_K,
+  Q4_K,
+  Q5_K,
+  Q6_K,
+  IQ4_NL,
+  IQ4_XS,
+  MXFP4,
+  IQ1_S,
+  IQ1_M,
+  IQ2_XXS,
+  IQ2_XS,
+  IQ2_S,
+  IQ3_XXS,
+  IQ3_S,
+  TQ1_0,
+  TQ2_0,
+  NVFP4
 };
 
 /// "BF16".
 std::string to_string(DType dtype);
 
-/// The type with this name, if it exists.
+/// The type of the safetensors format with this name, if it exists.
 std::optional<DType> dtype_named(std::string_view name);
+
+/// Whether safetensors files have the type: those of GGUF's blocks are no others'.
+constexpr bool is_of_safetensors(DType dtype) { return dtype <= DType::U64; }
 
 /// The type of T in a file.
 template <class T>
@@ -70,9 +98,13 @@ struct TensorView {
   std::span<const std::byte> bytes;
 };
 
-/// The number of bytes of a tensor; empty if its elements do not fill whole bytes, or if the product of its
-/// nonzero lengths is above 2^54.
+/// The number of bytes of a tensor; empty if its elements do not fill whole bytes, if its rows do not fill
+/// whole blocks, or if the product of its nonzero lengths is above 2^54.
 std::optional<std::size_t> byte_count(DType dtype, const Shape& shape);
+
+/// `count` of the tensor's elements, row by row, as a tensor of one axis: a part to convert at a time. Both
+/// numbers must be multiples of the type's block.
+TensorView elements_of(const TensorView& tensor, std::size_t begin, std::size_t count);
 
 /// A view of the array; the array must outlive it.
 template <class T>
@@ -82,11 +114,16 @@ TensorView view_of(std::string name, const Array<T>& array) {
 }
 
 /// The values as T. For float and double: from F64, F32, F16, BF16 and the floats of 8 bits, rounded if T is
-/// narrower. For std::int64_t: from all integers, those of U64 below 2^63. For bool: from BOOL, where every
-/// byte but 0 is true. Elements stored as T are copied bit for bit. Throws ValueError:
-/// `tensor "w": dtype must be F64, F32, F16, BF16 or F8, got I64`.
+/// narrower, and from blocks (Q4_0 to MXFP4; those behind it are not read), as floats. For std::int64_t: from
+/// all integers, those of U64 below 2^63. For bool: from BOOL, where every byte but 0 is true. Elements
+/// stored as T are copied bit for bit. Throws ValueError: `tensor "w": dtype must be F64, F32, F16, BF16 or
+/// F8, got I64`.
 template <class T>
 Array<T> to_array(const TensorView& tensor);
+
+/// The values that to_array<float> gives, rounded to the nearest bfloat16, ties to even: the upper halves of
+/// floats. Elements stored as BF16 are copied bit for bit. Throws ValueError as to_array does.
+Array<std::uint16_t> to_bfloat16(const TensorView& tensor);
 
 /// The value of an IEEE 754 half: exact; a nan keeps its payload.
 float half_to_float(std::uint16_t bits);
