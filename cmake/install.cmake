@@ -49,6 +49,10 @@ if(XGRAD_BUILD_PRETRAINED)
   xgrad_install(xgrad_pretrained xgradPretrainedTargets "")
   xgrad_install_headers(pretrained development pretrained)
 endif()
+if(XGRAD_BUILD_GENERATION)
+  xgrad_install(xgrad_generation xgradGenerationTargets "")
+  xgrad_install_headers(generation development generation)
+endif()
 if(XGRAD_BUILD_ONNX)
   xgrad_install(xgrad_onnx xgradOnnxTargets "")
   xgrad_install_headers(onnx development onnx)
@@ -117,9 +121,15 @@ if(XGRAD_BUILD_TOKENIZERS)
 endif()
 if(XGRAD_BUILD_PRETRAINED)
   xgrad_install_pkg_config(
-    xgrad-pretrained xgrad_pretrained "pretrained encoders for xgrad"
+    xgrad-pretrained xgrad_pretrained "pretrained encoders and decoders for xgrad"
     COMPONENT development
     REQUIRES "xgrad-files = ${PROJECT_VERSION}" "xgrad-tokenizers = ${PROJECT_VERSION}")
+endif()
+if(XGRAD_BUILD_GENERATION)
+  xgrad_install_pkg_config(
+    xgrad-generation xgrad_generation "texts by pretrained decoders, for xgrad"
+    COMPONENT development
+    REQUIRES "xgrad-pretrained = ${PROJECT_VERSION}")
 endif()
 if(XGRAD_BUILD_ONNX)
   xgrad_install_pkg_config(

@@ -16,6 +16,7 @@ for folder in $folders; do
 done
 allowed[models]=${allowed[models]/ autograd / }  # beside each other, both on ops
 allowed[pretrained]=${allowed[pretrained]/ mpi / }
+allowed[generation]=${allowed[generation]/ mpi / }
 core=${allowed[files]}
 allowed[tokenizers]=" base "
 allowed[onnx]="$core files "

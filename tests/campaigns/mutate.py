@@ -65,6 +65,7 @@ def with_blas(*programs):
 
 OF_CORE = with_blas("xgrad_tests", "apps/program_tests")
 OF_FOLDERS = {"files": with_blas("files/files_tests"), "tokenizers": with_blas("tokenizers/tokenizers_tests"),
+              "generation": with_blas("generation/generation_tests"),
               "apps": with_blas("apps/program_tests"), "examples": with_blas("apps/program_tests")}
 IN_PLACE_OF_BLAS = {"kernels/gemm/plain_gemm.cpp", "kernels/lapack/plain_lapack.cpp"}  # which a build with BLAS leaves out
 

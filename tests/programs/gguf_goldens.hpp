@@ -19,15 +19,10 @@
 #include <xgrad/files/gguf.hpp>
 #include <xgrad/files/safetensors.hpp>
 
+#include "golden_result.hpp"
 #include "json_file.hpp"
 
 namespace xgrad_tests {
-
-/// One thing that was compared; a problem tells what came in place of what was expected, and is empty if
-/// nothing did.
-struct GoldenResult {
-  std::string name, problem;
-};
 
 namespace gguf_goldens_detail {
 
