@@ -106,9 +106,16 @@ void print_sample(const TextModel& model, const GptOptions& options, std::uint64
   if (options.sample_length == 0 || !options.leads()) return;
   xgrad::Generator generator(seed);
   const xgrad::UseGenerator use(generator);
+  const auto next = [&](std::span<const std::int64_t>,
+                        std::span<const float> logits) -> std::optional<std::int64_t> {
+    const std::vector<float> row(logits.begin(), logits.end());
+    const Variable<float> scores(xgrad::detail::array_of<float>(std::span(row)));
+    const Variable<float> probabilities = softmax(scores / static_cast<float>(options.temperature));
+    return multinomial(probabilities.value(), 1)(0);
+  };
   const std::vector<std::int64_t> prompt = model.tokens().ids(options.prompt);
-  std::string text = options.prompt +
-                     model.tokens().text(model.continued(prompt, options.sample_length, options.temperature));
+  std::string text =
+      options.prompt + model.tokens().text(model.continued(prompt, options.sample_length, next));
   text.erase(0, text.find_first_not_of('\n'));
   std::string shown;
   for (std::size_t begin = 0; begin < text.size();) {

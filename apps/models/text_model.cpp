@@ -58,16 +58,19 @@ void TextModel::save(const std::string& path) const {
   save_safetensors(model_.state_dict(), path, metadata);
 }
 
-xgrad::Variable<float> TextModel::loss(const xgrad::Ids& windows) const {
+xgrad::Variable<float> TextModel::loss(const xgrad::Ids& windows, std::size_t first) const {
   const std::size_t seen = windows.shape(1) - 1;
   const xgrad::Ids input = xt::view(windows, xt::all(), xt::range(std::size_t{0}, seen));
-  xgrad::Ids next = xt::view(windows, xt::all(), xt::range(std::size_t{1}, seen + 1));
+  xgrad::Ids next = xt::view(windows, xt::all(), xt::range(first, seen + 1));
   next.reshape({next.size()});
-  return cross_entropy(flatten(model_.token_logits(input), 0, 1), next, {.reduction = xgrad::Reduction::sum});
+  const xgrad::Variable<float> hidden = narrow(model_(input), 1, static_cast<std::ptrdiff_t>(first) - 1,
+                                               static_cast<std::ptrdiff_t>(seen + 1 - first));
+  return cross_entropy(flatten(model_.token_logits(hidden), 0, 1), next,
+                       {.reduction = xgrad::Reduction::sum});
 }
 
 std::vector<std::int64_t> TextModel::continued(std::vector<std::int64_t> ids, std::size_t count,
-                                               double temperature) const {
+                                               const Next& next) const {
   const xgrad::NoGrad no_grad;
   const xgrad::EvalMode eval_mode(model_);
   const std::size_t begin = ids.size();
@@ -75,9 +78,10 @@ std::vector<std::int64_t> TextModel::continued(std::vector<std::int64_t> ids, st
     const std::size_t seen = std::min(ids.size(), model_.config().max_len);
     const std::vector<std::int64_t> last(ids.end() - static_cast<std::ptrdiff_t>(seen), ids.end());
     const xgrad::Variable<float> hidden = model_(xgrad::pad_sequence({last}));
-    const xgrad::Variable<float> logits = model_.token_logits(select(hidden, 1, -1));
-    const xgrad::Array<float> probabilities = softmax(logits / static_cast<float>(temperature)).value();
-    ids.push_back(multinomial(probabilities, 1).data()[0]);
+    xgrad::Array<float> logits = model_.token_logits(select(hidden, 1, -1)).value();
+    const std::optional<std::int64_t> id = next(ids, {logits.data(), logits.size()});
+    if (!id) break;
+    ids.push_back(*id);
   }
   return {ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end()};
 }

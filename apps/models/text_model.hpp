@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,14 +39,17 @@ class TextModel {
   void load_state_dict(const xgrad::StateDict<float>& state) const { model_.load_state_dict(state); }
   void eval() const { model_.eval(); }
 
-  /// The sum of the losses of all tokens but the first in each of these windows (rows, up to context + 1),
+  /// The sum of the losses of the tokens from `first` on in each of these windows (rows, up to context + 1),
   /// given those before.
-  xgrad::Variable<float> loss(const xgrad::Ids& windows) const;
+  xgrad::Variable<float> loss(const xgrad::Ids& windows, std::size_t first = 1) const;
 
-  /// `count` more tokens after these, each drawn with its probability, which a temperature below 1 makes
-  /// larger for the probable ones.
+  /// Chooses the token behind others by its logits, which it may change; none ends the text.
+  using Next = std::function<std::optional<std::int64_t>(std::span<const std::int64_t> tokens,
+                                                         std::span<float> logits)>;
+
+  /// Up to `count` more tokens behind these. The model sees the last ones of its context.
   std::vector<std::int64_t> continued(std::vector<std::int64_t> ids, std::size_t count,
-                                      double temperature) const;
+                                      const Next& next) const;
 
  private:
   TextTokens tokens_;

@@ -70,32 +70,35 @@ TEST(TextModelTest, ItsLossIsThatOfTheNextTokens) {
   EXPECT_NEAR(made.loss(windows).item(), expected, 1e-5);
 }
 
-TEST(TextModelTest, DrawsTokensWithTheirProbabilities) {
-  const TextModel made = model_of("abcd", 3);
-  // The head prefers one token, whatever came before.
-  const xgrad::Variable<float> bias = made.model().named_parameters().back().second;
-  ASSERT_EQ(bias.shape(), xgrad::Shape{4});
-  bias.assign(xgrad::Array<float>{0, 0, std::log(9.0F), 0});
-  made.model().train();
-  const auto share = [&](double temperature) {
-    xgrad::manual_seed(3);
-    const std::vector<std::int64_t> drawn = made.continued({0}, 400, temperature);
-    EXPECT_EQ(drawn.size(), 400u);
-    return static_cast<double>(std::count(drawn.begin(), drawn.end(), 2)) / 400;
-  };
-  EXPECT_NEAR(share(1), 0.75, 0.06);
-  EXPECT_NEAR(share(0.5), 81.0 / 84, 0.03);
-  EXPECT_GT(share(0.1), 0.999);
-  EXPECT_TRUE(made.model().training()) << "as before";
+TEST(TextModelTest, ItsLossMayBeginLater) {
+  const TextModel made = model_of("abcd");
+  const xgrad::Ids window{{0, 1, 2, 3}};
+  EXPECT_NEAR(made.loss(window, 3).item() + made.loss(xgrad::Ids{{0, 1, 2}}).item(), made.loss(window).item(),
+              1e-5);
 }
 
-TEST(TextModelTest, ReadsTheLastTokensOfItsContext) {
+TEST(TextModelTest, ContinuesWithWhatIsChosenByItsLogits) {
   const TextModel made = model_of("abcd", 3);
-  const auto drawn = [&](const std::vector<std::int64_t>& ids) {
-    xgrad::manual_seed(5);
-    return made.continued(ids, 20, 1);
+  made.model().train();
+  std::vector<std::vector<std::int64_t>> seen;
+  const auto next = [&](std::span<const std::int64_t> tokens,
+                        std::span<const float> logits) -> std::optional<std::int64_t> {
+    seen.emplace_back(tokens.begin(), tokens.end());
+    // The last three tokens, computed at once.
+    const std::size_t count = std::min<std::size_t>(tokens.size(), 3);
+    const xgrad::EvalMode eval_mode(made.model());
+    const xgrad::Ids last =
+        xgrad::pad_sequence({{tokens.end() - static_cast<std::ptrdiff_t>(count), tokens.end()}});
+    const xgrad::Array<float> expected = made.model().token_logits(last).value();
+    EXPECT_EQ(logits.size(), 4u);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(logits[i], expected(0, count - 1, i), 1e-6);
+    if (tokens.size() == 6) return std::nullopt;
+    return static_cast<std::int64_t>(tokens.size() % 4);
   };
-  EXPECT_EQ(drawn({3, 3, 1, 0, 2}), drawn({1, 0, 2}));
+  EXPECT_EQ(made.continued({3, 1}, 100, next), (std::vector<std::int64_t>{2, 3, 0, 1}));
+  EXPECT_EQ(seen.back(), (std::vector<std::int64_t>{3, 1, 2, 3, 0, 1}));
+  EXPECT_EQ(made.continued({3, 1}, 2, next), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_TRUE(made.model().training()) << "as before";
 }
 
 class TextModelFileTest : public testing::Test {

@@ -1,0 +1,136 @@
+// generate and perplexity, with a model that train_gpt saved.
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/xgrad.hpp>
+
+#include "../../apps/models/text_model.hpp"
+#include "files.hpp"
+#include "program.hpp"
+
+namespace generation_programs_test {
+
+using xgrad_tests::error_of, xgrad_tests::output_of, xgrad_tests::ProgramResult, xgrad_tests::run_program;
+
+/// A model that has learned one sentence, with a context of 16 characters.
+class GenerationPrograms : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<xgrad_tests::TemporaryFolder>();
+    model_ = folder_->path("model");
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += "the cat sat on the mat.\n";
+    const std::string arguments =
+        "train_gpt --text " + folder_->write("text", text) + " --save " + model_ +
+        " --d-model 16 --heads 2 --d-ff 32 --layers 1 --context 16 --lr 0.02 --steps 200 --sample-length 0";
+    ASSERT_EQ(run_program(arguments + " >/dev/null 2>&1").exit_code, 0);
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static inline std::unique_ptr<xgrad_tests::TemporaryFolder> folder_;
+  static inline std::string model_;
+};
+
+TEST_F(GenerationPrograms, TextsAreContinuedWithTheMostProbableTokens) {
+  const std::string sentence = "the cat sat on the mat.\n";
+  EXPECT_EQ(output_of("generate " + model_ + " 'the c' 'the m' --max-new-tokens 18"),
+            "the cat sat on the mat.\nthe mat.\nthe cat sat on\n");
+  const std::string longer = output_of("generate " + model_ + " 'the cat sat' --max-new-tokens 60");
+  EXPECT_EQ(longer, sentence + sentence + sentence) << "beyond the context";
+  EXPECT_EQ(output_of("generate " + model_ + " --max-new-tokens 5 <<'END'\nthe c\nsat\nEND"),
+            "the cat sa\nsat on t\n");
+}
+
+TEST_F(GenerationPrograms, TextsEndBehindAStopString) {
+  EXPECT_EQ(output_of("generate " + model_ + " 'the cat s' --stop-string 'the m' --stop-string 'dog'"),
+            "the cat sat on the m\n");
+}
+
+TEST_F(GenerationPrograms, DrawnTokensDependOnTheSeed) {
+  const auto drawn = [&](const std::string& more) {
+    return output_of("generate " + model_ + " t --max-new-tokens 80 --temperature 5 --do-sample " + more);
+  };
+  EXPECT_EQ(drawn("--seed 1"), drawn("--seed 1"));
+  EXPECT_NE(drawn("--seed 1"), drawn("--seed 2"));
+  EXPECT_EQ(drawn("--top-k 1"), output_of("generate " + model_ + " t --max-new-tokens 80"));
+  EXPECT_EQ(drawn("--top-p 0.01"), output_of("generate " + model_ + " t --max-new-tokens 80"));
+  EXPECT_EQ(drawn("--min-p 1"), output_of("generate " + model_ + " t --max-new-tokens 80"));
+}
+
+TEST_F(GenerationPrograms, RepetitionCanBePrevented) {
+  const std::string text =
+      output_of("generate " + model_ + " 'the cat' --max-new-tokens 60 --no-repeat-ngram-size 5");
+  for (std::size_t i = 0; i + 5 < text.size(); ++i)
+    EXPECT_EQ(text.find(text.substr(i, 5), i + 1), text.npos) << text.substr(i, 5);
+  EXPECT_NE(output_of("generate " + model_ + " 'the cat' --max-new-tokens 60 --repetition-penalty 100"),
+            output_of("generate " + model_ + " 'the cat' --max-new-tokens 60"));
+}
+
+TEST_F(GenerationPrograms, AnInterruptionKeepsWhatWasWritten) {
+  const std::string fifo = folder_->path("fifo"), rest = folder_->path("rest");
+  const ProgramResult result = xgrad_tests::run_command(
+      "mkfifo " + fifo + "; " + XGRAD_PROGRAMS_DIR + "/generate " + model_ +
+      " 'the c' --max-new-tokens 100000 >" + fifo + " & exec 3<" + fifo +
+      "; read -r line <&3; kill -TERM $!; cat <&3 >" + rest + "; wait $!; echo \"$? $line\"");
+  EXPECT_EQ(result.output, "143 the cat sat on the mat.\n");
+  EXPECT_TRUE(xgrad_tests::read_bytes(rest).ends_with("\n")) << xgrad_tests::read_bytes(rest);
+}
+
+TEST_F(GenerationPrograms, GenerateRefusesWhatCannotBe) {
+  EXPECT_EQ(error_of("generate " + model_ + " Xat"),
+            "generate: the text that the model learns has no character \"X\"\n");
+  EXPECT_EQ(error_of("generate " + folder_->path("text") + " t").substr(0, 10), "generate: ");
+  const std::string help = "; --help lists the arguments\n";
+  EXPECT_EQ(error_of("generate", 2), "generate: MODEL is required" + help);
+  EXPECT_EQ(error_of("generate " + model_ + " ''"), "generate: a text must have a character, got none\n");
+  EXPECT_EQ(error_of("generate " + model_ + " t --top-p 1.5", 2),
+            "generate: --top-p: must be a number in [0, 1], got 1.5" + help);
+}
+
+TEST_F(GenerationPrograms, PerplexityIsThatOfWindowsWithAStride) {
+  const std::string text = "the cat sat on the mat.\nthe mat sat on the cat.\n";
+  const std::string path = folder_->write("rated", text);
+  const apps::TextModel model = apps::TextModel::load(model_);
+  const std::vector<std::int64_t> ids = model.tokens().ids(text);
+  // The loss of each token given those before it in its window, as the page of Hugging Face adds them up.
+  const auto expected = [&](std::size_t length, std::size_t stride) {
+    double sum = 0, count = 0;
+    std::size_t before = 0;
+    for (std::size_t begin = 0; before < ids.size(); begin += stride) {
+      const std::size_t end = std::min(begin + length, ids.size()), fresh = end - before;
+      const xgrad::Ids window = xgrad::pad_sequence({{ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                      ids.begin() + static_cast<std::ptrdiff_t>(end)}});
+      const xgrad::Array<float> log_p = log_softmax(model.model().token_logits(window)).value();
+      double losses = 0, terms = 0;
+      for (std::size_t i = 1; i < end - begin; ++i) {
+        if (begin + i < before) continue;
+        losses -= static_cast<double>(log_p(0, i - 1, window(0, i)));
+        ++terms;
+      }
+      if (fresh > 1) sum += losses / terms * static_cast<double>(fresh - 1);
+      count += static_cast<double>(fresh - 1);
+      before = end;
+    }
+    char line[100];
+    std::snprintf(line, sizeof line, "perplexity %.4f, loss %.4f, 48 tokens\n", std::exp(sum / count),
+                  sum / count);
+    return std::string(line);
+  };
+  EXPECT_EQ(output_of("perplexity " + model_ + " " + path), expected(16, 8));
+  EXPECT_EQ(output_of("perplexity " + model_ + " " + path + " --stride 16"), expected(16, 16));
+  EXPECT_EQ(output_of("perplexity " + model_ + " " + path + " --max-length 6 --stride 5"), expected(6, 5));
+  EXPECT_EQ(output_of("perplexity " + model_ + " " + path + " --stride 2"), expected(16, 2));
+  EXPECT_NE(expected(16, 8), expected(16, 16));
+
+  EXPECT_EQ(error_of("perplexity " + model_ + " " + path + " --max-length 17"),
+            "perplexity: --max-length must be at most 16, as the model's, got 17\n");
+  EXPECT_EQ(error_of("perplexity " + model_ + " " + path + " --stride 17"),
+            "perplexity: --stride must be at most the 16 tokens of a window, got 17\n");
+  const std::string other = folder_->write("other", "dog\n");
+  EXPECT_EQ(error_of("perplexity " + model_ + " " + other),
+            "perplexity: the text that the model learns has no character \"d\"\n");
+}
+
+}  // namespace generation_programs_test
