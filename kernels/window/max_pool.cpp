@@ -17,8 +17,8 @@ std::size_t longest_window(const PoolAxis& axis) {
 }  // namespace
 
 template <typename T>
-void max_pool_ids(const T* x, std::size_t planes, const PoolAxis& rows, const PoolAxis& cols,
-                  std::int64_t* ids) {
+void max_pool(const T* x, std::size_t planes, const PoolAxis& rows, const PoolAxis& cols, T* y,
+              std::int64_t* ids) {
   const std::size_t row_count = rows.windows.size(), col_count = cols.windows.size();
   const std::size_t image_size = rows.length * cols.length, row_step = rows.step * cols.length;
   parallel_pieces(planes * row_count, col_count * longest_window(rows) * longest_window(cols) * 4,
@@ -38,13 +38,14 @@ void max_pool_ids(const T* x, std::size_t planes, const PoolAxis& rows, const Po
                             }
                           }
                         }
+                        y[begin * col_count + i] = largest;
                         ids[begin * col_count + i] = static_cast<std::int64_t>(best);
                       }
                     }
                   });
 }
 
-template void max_pool_ids(const float*, std::size_t, const PoolAxis&, const PoolAxis&, std::int64_t*);
-template void max_pool_ids(const double*, std::size_t, const PoolAxis&, const PoolAxis&, std::int64_t*);
+template void max_pool(const float*, std::size_t, const PoolAxis&, const PoolAxis&, float*, std::int64_t*);
+template void max_pool(const double*, std::size_t, const PoolAxis&, const PoolAxis&, double*, std::int64_t*);
 
 }  // namespace xgrad::kernels

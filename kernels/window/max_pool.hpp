@@ -17,10 +17,10 @@ struct PoolAxis {
   std::vector<Range> windows = {};
 };
 
-/// ids (planes, rows' windows, cols' windows): where in its image of x (planes, rows, cols) the largest
-/// element of each window is; the first of equal ones, and the last nan. Each window has elements.
+/// y (planes, rows' windows, cols' windows): the largest element of each window, and ids: where in its image
+/// of x (planes, rows, cols) it is; the first of equal ones, and the last nan. Each window has elements.
 template <typename T>
-void max_pool_ids(const T* x, std::size_t planes, const PoolAxis& rows, const PoolAxis& cols,
-                  std::int64_t* ids);
+void max_pool(const T* x, std::size_t planes, const PoolAxis& rows, const PoolAxis& cols, T* y,
+              std::int64_t* ids);
 
 }  // namespace xgrad::kernels

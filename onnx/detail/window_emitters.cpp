@@ -97,17 +97,34 @@ void emit_average(Exporter<T>& to, const OpPair<T>& op) {
                      .integer("count_include_pad", op.template attribute<bool>("count_include_pad") ? 1 : 0));
 }
 
+template <class T>
+void emit_maximum(Exporter<T>& to, const OpPair<T>& op) {
+  const std::size_t axes = op.info() == ops::max_pool1d ? 1 : 2;
+  // the runtimes disagree about the last window then
+  if (op.template attribute<bool>("ceil_mode")) refuse("with ceil_mode");
+  const Numbers padding = per_axis_of(op, "padding", axes);
+  emit_of_images(to, op, "MaxPool", {to.name_of(op, "x")}, axes,
+                 AttributeWriter()
+                     .integers("kernel_shape", per_axis_of(op, "kernel_size", axes))
+                     .integers("strides", per_axis_of(op, "stride", axes))
+                     .integers("pads", both_ends(padding, padding))
+                     .integers("dilations", per_axis_of(op, "dilation", axes)));
+}
+
 /// As many windows as fit side by side, or one of all elements.
 template <class T>
-void emit_adaptive_average(Exporter<T>& to, const OpPair<T>& op) {
-  const std::size_t axes = op.info() == ops::adaptive_avg_pool1d ? 1 : 2;
+void emit_adaptive(Exporter<T>& to, const OpPair<T>& op) {
+  const bool is_mean = op.info() == ops::adaptive_avg_pool1d || op.info() == ops::adaptive_avg_pool2d;
+  const std::size_t axes =
+      op.info() == ops::adaptive_avg_pool1d || op.info() == ops::adaptive_max_pool1d ? 1 : 2;
   const Shape &x = op.shape("x"), &y = op.first.result.shape();
   const auto is_one = [&](const Shape& shape) {
     return std::all_of(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end(),
                        [](std::size_t length) { return length == 1; });
   };
   if (is_one(y) && is_one(op.second.result.shape()))
-    return emit_of_images(to, op, "GlobalAveragePool", {to.name_of(op, "x")}, axes, AttributeWriter());
+    return emit_of_images(to, op, is_mean ? "GlobalAveragePool" : "GlobalMaxPool", {to.name_of(op, "x")},
+                          axes, AttributeWriter());
   const SymbolicShape shape = to.explained(x, op.second.inputs[0].shape());
   Numbers kernel;
   for (std::size_t place = x.size() - axes; place < x.size(); ++place) {
@@ -115,7 +132,7 @@ void emit_adaptive_average(Exporter<T>& to, const OpPair<T>& op) {
       refuse("whose windows of " + std::to_string(x[place]) + " elements differ");
     kernel.push_back(static_cast<std::int64_t>(x[place] / y[place]));
   }
-  emit_of_images(to, op, "AveragePool", {to.name_of(op, "x")}, axes,
+  emit_of_images(to, op, is_mean ? "AveragePool" : "MaxPool", {to.name_of(op, "x")}, axes,
                  AttributeWriter().integers("kernel_shape", kernel).integers("strides", kernel));
 }
 
@@ -144,7 +161,10 @@ void add_window_emitters(EmitterTable<T>& all) {
   add_emitter(all, &emit_convolution<T>, {&ops::conv1d, &ops::conv2d});
   add_emitter(all, &emit_transposed_convolution<T>, {&ops::conv_transpose1d, &ops::conv_transpose2d});
   add_emitter(all, &emit_average<T>, {&ops::avg_pool1d, &ops::avg_pool2d});
-  add_emitter(all, &emit_adaptive_average<T>, {&ops::adaptive_avg_pool1d, &ops::adaptive_avg_pool2d});
+  add_emitter(all, &emit_maximum<T>, {&ops::max_pool1d, &ops::max_pool2d});
+  add_emitter(all, &emit_adaptive<T>,
+              {&ops::adaptive_avg_pool1d, &ops::adaptive_avg_pool2d, &ops::adaptive_max_pool1d,
+               &ops::adaptive_max_pool2d});
   add_emitter(all, &emit_interpolation<T>, {&ops::interpolate});
 }
 

@@ -103,7 +103,10 @@ Variable<T> multi_margin_loss(const Variable<T>& input, const Ids& target,
                               const MultiMarginOptions<std::type_identity_t<T>>& options) {
   const Shape& shape = input.shape();
   const std::size_t rank = shape.size();
-  if (rank == 0 || rank > 2 || target.dimension() + 1 != rank || shape[rank - 1] == 0 ||
+  if (rank == 0) return multi_margin_loss(reshape(input, {1}), target, options);
+  if (rank == 1 && target.shape() == Shape{1})
+    return multi_margin_loss(reshape(input, {1, static_cast<std::ptrdiff_t>(shape[0])}), target, options);
+  if (rank > 2 || target.dimension() + 1 != rank || shape[rank - 1] == 0 ||
       (rank == 2 && target.shape()[0] != shape[0])) {
     detail::fail<ShapeError>(
         "multi_margin_loss: input must be (N, C) and target (N), or (C) and (), with C above 0, got input ",

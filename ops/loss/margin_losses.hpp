@@ -75,8 +75,8 @@ struct MultiMarginOptions {
 };
 
 /// loss = sum over the classes c but the target's t of weight[t] max(0, margin - input[t] + input[c])^p / C,
-/// reduced, for input (N, C) and target (N), or (C) and (). Throws IndexError for a target out of range,
-/// ShapeError for other shapes, ValueError for another p.
+/// reduced, for input (N, C) and target (N), or (C) and () or (1); an input () has one class. Throws
+/// IndexError for a target out of range, ShapeError for other shapes, ValueError for another p.
 /// https://pytorch.org/docs/stable/generated/torch.nn.functional.multi_margin_loss.html
 template <class T>
 Variable<T> multi_margin_loss(const Variable<T>& input, const Ids& target,

@@ -10,8 +10,8 @@ namespace xgrad {
 template <class T>
 Variable<T> prelu(const Variable<T>& x, const Variable<T>& weight) {
   const std::size_t channels = x.dimension() < 2 ? 1 : x.shape(1);
-  if (weight.dimension() != 1 || (weight.size() != 1 && weight.size() != channels)) {
-    detail::fail<ShapeError>("prelu: weight must have shape (", channels, ") or (1) to fit x ", x.shape(),
+  if (weight.dimension() > 1 || (weight.size() != 1 && weight.size() != channels)) {
+    detail::fail<ShapeError>("prelu: weight must have shape (", channels, "), (1) or () to fit x ", x.shape(),
                              ", got ", weight.shape());
   }
   Shape shape(x.dimension() < 2 ? x.dimension() : x.dimension() - 1, 1);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "../../graph/record.hpp"
 #include "../../kernels/window/max_pool.hpp"
-#include "../index/indexing.hpp"
+#include "../index/scatter.hpp"
 #include "../shape/shapes.hpp"
 #include "detail/axes.hpp"
 #include "detail/separable.hpp"
@@ -90,21 +91,30 @@ PerAxis adaptive_size(const char* op, std::size_t axes, const Shape& x, const Im
 }
 
 /// The largest element of each window, and where it is.
-template <class T>
-Ranked<T> maxima(const Variable<T>& x, const Images& of_x, const PoolAxis& rows, const PoolAxis& cols,
-                 std::size_t axes) {
-  const std::size_t row_count = rows.windows.size(), col_count = cols.windows.size();
-  Ids ids = Ids::from_shape({of_x.planes(), row_count * col_count});
-  kernels::max_pool_ids(detail::data(x), of_x.planes(), rows, cols, ids.data());
-  const Shape shape = detail::image_shape(of_x, of_x.channels, row_count, col_count, axes);
-  Variable<T> values = reshape(gather(reshape(x, {of_x.planes(), of_x.rows * of_x.cols}), 1, ids), shape);
-  ids.reshape(shape);
+template <class T, class O, class A>
+Ranked<T> maxima(O& op, const Variable<T>& x, const Images& of_x, const PoolAxis& rows, const PoolAxis& cols,
+                 std::size_t axes, const A& attributes) {
+  const std::size_t planes = of_x.planes(), image = of_x.rows * of_x.cols;
+  const Shape shape =
+      detail::image_shape(of_x, of_x.channels, rows.windows.size(), cols.windows.size(), axes);
+  Variable<T> values = detail::empty<T>(shape, op.name);
+  Ids ids = Ids::from_shape(shape);
+  kernels::max_pool(detail::data(x), planes, rows, cols, detail::data(values), ids.data());
+  values = record<T>(
+      op, std::move(values), Inputs(x), attributes, Saved(ids),
+      [planes, image](Variable<T> dy, Needs needs, Ids ids) -> Grads<T, 1> {
+        const std::size_t windows = planes == 0 ? 0 : ids.size() / planes;
+        ids.reshape(Shape{planes, windows});
+        const Variable<T> none(Array<T>(Shape{planes, image}, T{0}));
+        return {reshape(scatter_add(none, 1, ids, reshape(dy, Shape{planes, windows})), needs.shape(0))};
+      });
   return {std::move(values), std::move(ids)};
 }
 
-template <class T>
-Ranked<T> max_pool(const char* op, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
+template <class T, class O>
+Ranked<T> max_pool(O& described, std::size_t axes, const Variable<T>& x, const Dims& kernel_size,
                    const MaxPoolOptions& options) {
+  const char* const op = described.name;
   const Images of_x = detail::images(op, x.shape(), axes);
   const Windows windows =
       pooling_windows(op, x.shape(), of_x, axes,
@@ -115,14 +125,17 @@ Ranked<T> max_pool(const char* op, std::size_t axes, const Variable<T>& x, const
                              ", kernel_size ", to_string(kernel_size), ", padding ",
                              to_string(options.padding), " and dilation ", to_string(options.dilation));
   }
-  return maxima(x, of_x, *rows, *cols, axes);
+  return maxima(described, x, of_x, *rows, *cols, axes,
+                Attributes(kernel_size, options.stride ? *options.stride : kernel_size, options.padding,
+                           options.dilation, options.ceil_mode));
 }
 
-template <class T>
-Ranked<T> adaptive_max_pool(const char* op, std::size_t axes, const Variable<T>& x, const Dims& output_size) {
-  const Images of_x = detail::images(op, x.shape(), axes);
-  const PerAxis size = adaptive_size(op, axes, x.shape(), of_x, output_size);
-  return maxima(x, of_x, adaptive_axis(of_x.rows, size.rows), adaptive_axis(of_x.cols, size.cols), axes);
+template <class T, class O>
+Ranked<T> adaptive_max_pool(O& op, std::size_t axes, const Variable<T>& x, const Dims& output_size) {
+  const Images of_x = detail::images(op.name, x.shape(), axes);
+  const PerAxis size = adaptive_size(op.name, axes, x.shape(), of_x, output_size);
+  return maxima(op, x, of_x, adaptive_axis(of_x.rows, size.rows), adaptive_axis(of_x.cols, size.cols), axes,
+                Attributes(output_size));
 }
 
 /// The means of windows along an axis, or their sums divided by the divisor.
@@ -190,12 +203,12 @@ Variable<T> adaptive_avg_pool(O& op, std::size_t axes, const Variable<T>& x, con
 
 template <class T>
 Ranked<T> max_pool1d(const Variable<T>& x, Int kernel_size, MaxPoolOptions options) {
-  return max_pool("max_pool1d", 1, x, kernel_size, options);
+  return max_pool(ops::max_pool1d, 1, x, kernel_size, options);
 }
 
 template <class T>
 Ranked<T> max_pool2d(const Variable<T>& x, const Dims& kernel_size, MaxPoolOptions options) {
-  return max_pool("max_pool2d", 2, x, kernel_size, options);
+  return max_pool(ops::max_pool2d, 2, x, kernel_size, options);
 }
 
 template <class T>
@@ -220,12 +233,12 @@ Variable<T> adaptive_avg_pool2d(const Variable<T>& x, const Dims& output_size) {
 
 template <class T>
 Ranked<T> adaptive_max_pool1d(const Variable<T>& x, Int output_size) {
-  return adaptive_max_pool("adaptive_max_pool1d", 1, x, output_size);
+  return adaptive_max_pool(ops::adaptive_max_pool1d, 1, x, output_size);
 }
 
 template <class T>
 Ranked<T> adaptive_max_pool2d(const Variable<T>& x, const Dims& output_size) {
-  return adaptive_max_pool("adaptive_max_pool2d", 2, x, output_size);
+  return adaptive_max_pool(ops::adaptive_max_pool2d, 2, x, output_size);
 }
 
 #define XGRAD_INSTANTIATE(T)                                                        \

@@ -75,6 +75,12 @@ Ranked<T> adaptive_max_pool2d(const Variable<T>& x, const Dims& output_size);
 
 namespace ops {
 
+inline constexpr Op max_pool1d("max_pool1d", {"x"},
+                               {"kernel_size", "stride", "padding", "dilation", "ceil_mode"});
+inline constexpr Op max_pool2d("max_pool2d", {"x"},
+                               {"kernel_size", "stride", "padding", "dilation", "ceil_mode"});
+inline constexpr Op adaptive_max_pool1d("adaptive_max_pool1d", {"x"}, {"output_size"});
+inline constexpr Op adaptive_max_pool2d("adaptive_max_pool2d", {"x"}, {"output_size"});
 inline constexpr Op avg_pool1d("avg_pool1d", {"x"},
                                {"kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
                                 "divisor_override"});

@@ -125,6 +125,8 @@ ExportedFunctions<T> exported_layers() {
   return {
       {"adaptive_avg_pool1d", [](const V& x) { return adaptive_avg_pool1d(x, 4); }},
       {"adaptive_avg_pool2d", [=](const V& x) { return adaptive_avg_pool2d(images(x), 1); }},
+      {"adaptive_max_pool1d", [](const V& x) { return adaptive_max_pool1d(x, 4).values; }},
+      {"adaptive_max_pool2d", [=](const V& x) { return adaptive_max_pool2d(images(x), 1).values; }},
       {"avg_pool1d", [=](const V& x) { return avg_pool1d(lines(x), 3, {.stride = Dims(2), .padding = 1}); }},
       {"avg_pool2d",
        [=](const V& x) {
@@ -188,6 +190,14 @@ ExportedFunctions<T> exported_layers() {
          return result.output * mean(result.c);
        }},
       {"lstm_state", [=](const V& x) { return lstm(x, {}, {}, {weights(4, 8)}, {.batch_first = true}).c; }},
+      {"max_pool1d",
+       [=](const V& x) {
+         return max_pool1d(lines(x), 3, {.stride = Dims(1), .padding = 1, .dilation = 2}).values;
+       }},
+      {"max_pool2d",
+       [=](const V& x) {
+         return max_pool2d(images(x), {2, 3}, {.stride = Dims{1, 2}, .padding = {0, 1}}).values;
+       }},
       {"rnn",
        [=](const V& x) {
          return rnn(x, {}, {weights(1, 8)}, Nonlinearity::relu, {.batch_first = true}).output;

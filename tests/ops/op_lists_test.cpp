@@ -112,8 +112,9 @@ TEST(OpListsTest, OpsHaveFormulasOrAReason) {
     EXPECT_TRUE(described().contains(formula)) << formula << " has a formula, but is no op";
   expect_all_but(have,
                  {{"an element depends on a window",
-                   {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "conv1d",
-                    "conv2d", "conv_transpose1d", "conv_transpose2d", "fold", "interpolate", "unfold"}},
+                   {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d",
+                    "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d", "conv1d", "conv2d", "conv_transpose1d",
+                    "conv_transpose2d", "fold", "interpolate", "max_pool1d", "max_pool2d", "unfold"}},
                   {"a report shows the single ops that it is made of",
                    {"add_layer_norm", "batch_norm", "bfloat16_linear", "cdist", "gated", "group_norm", "gru",
                     "linear_cross_entropy", "lstm", "qkv_attention", "rms_norm", "rnn", "rotary",

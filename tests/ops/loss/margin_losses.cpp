@@ -190,6 +190,14 @@ Op triplet_margin_loss_op() {
   return op;
 }
 
+TEST(MultiMarginLossTest, OneSampleMayHaveNoAxis) {
+  const Variable<double> one(0.3, true), row(Array<double>{0.3, 0.2}, true);
+  EXPECT_EQ(multi_margin_loss(one, Ids(Shape{}, 0)).item(), 0);
+  EXPECT_EQ(multi_margin_loss(one, Ids{0}, {.reduction = Reduction::none}).value(), (Array<double>{0}));
+  EXPECT_NEAR(multi_margin_loss(row, Ids{0}).item(), 0.45, 1e-12);
+  EXPECT_EQ(multi_margin_loss(row, Ids{1}, {.reduction = Reduction::none}).shape(), Shape{1});
+}
+
 Op multi_margin_loss_op() {
   Op op{"margin_losses.multi_margin_loss"};
   const auto sample = [](const Shape& shape, const Ids& target, int p, double margin, bool weighted,

@@ -1,5 +1,6 @@
 // What there is to test of prelu.
 #include <xgrad/ops/pointwise/prelu.hpp>
+#include <xgrad/ops/reduce/reductions.hpp>
 
 #include <gtest/gtest.h>
 
@@ -31,9 +32,9 @@ const Rows rows([] {
   return std::vector<Op>{
       {"prelu",
        cases({{{2, 3}, 3}, {{2, 3, 4}, 3}, {{2, 3, 4}, 1}, {{5}, 1}, {{}, 1}, {{0, 2}, 2}}),
-       {error<ShapeError>("prelu: weight must have shape (3) or (1) to fit x (2, 3), got (2)",
+       {error<ShapeError>("prelu: weight must have shape (3), (1) or () to fit x (2, 3), got (2)",
                           [] { xgrad::prelu(x(2, 3), x(2)); }),
-        error<ShapeError>("prelu: weight must have shape (1) or (1) to fit x (3), got (3)",
+        error<ShapeError>("prelu: weight must have shape (1), (1) or () to fit x (3), got (3)",
                           [] { xgrad::prelu(x(3), x(3)); })},
        cases({{{7, 5, 67, 61}, 5}, {plane, 1}})}};
 });
@@ -47,6 +48,16 @@ void draw_prelu(Drawing& d) {
 }
 
 const Draws draws{{"prelu", draw_prelu}};
+
+TEST(PreluTest, OneWeightMayHaveNoAxis) {
+  const Variable<double> x(Array<double>{{1, -2}, {-3, 4}}), weight(0.5, true);
+  const Variable<double> y = prelu(x, weight);
+  EXPECT_EQ(y.value(), (Array<double>{{1, -1}, {-1.5, 4}}));
+  sum(y).backward();
+  EXPECT_EQ(weight.grad().shape(), Shape{});
+  EXPECT_EQ(weight.grad().item(), -5);
+  EXPECT_EQ(prelu(Variable<double>(-2.0), weight).item(), -1);
+}
 
 TEST(PreluTest, ZeroIsNegativeAndAnInfinityLeavesNoNan) {
   const Variable<float> x(Array<float>{0, inf, -2}, true), weight(Array<float>{0}, true);
