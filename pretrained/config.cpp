@@ -278,6 +278,8 @@ std::size_t Config::max_length() const {
   return max_position_embeddings - (family.first_position == nullptr ? 0 : family.first_position(*this));
 }
 
+bool Config::is_biased_by_distance() const { return info_of(model_type).biased_by_distance; }
+
 std::string Config::json(const std::string& architecture, const std::string& dtype,
                          const std::string& quantization) const {
   nlohmann::json all = nlohmann::json::object();

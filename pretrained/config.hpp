@@ -105,6 +105,9 @@ struct Config {
   /// begin after pad_token_id.
   std::size_t max_length() const;
 
+  /// Whether attention adds a bias for each distance of positions, as in MPNet and T5.
+  bool is_biased_by_distance() const;
+
   /// config.json for a model of the class "BertForMaskedLM" and the dtype "float32": the file that this
   /// config was read from, updated with the fields of this object; with this quantization_config, or without
   /// one.

@@ -7,9 +7,9 @@
 #include <xgrad/pretrained.hpp>
 
 #include "../common/command_line.hpp"
+#include "../common/model_class.hpp"
 #include "../common/model_folder.hpp"
 #include "../common/program.hpp"
-#include "common/model_class.hpp"
 
 using namespace xgrad::pretrained;
 namespace fs = std::filesystem;

@@ -55,6 +55,7 @@ struct FamilyInfo {
   bool pooler_alone = true;                     ///< a body without a head has the pooler, too
   bool narrow_embeddings = false;               ///< embedding_size is a field of its own
   bool free_heads = false;                      ///< the sizes of heads do not add up to hidden_size
+  bool biased_by_distance = false;              ///< attention adds a bias for each distance of positions
   std::span<const StoredAs> stored_as = {};     ///< names in files, where they are others
   std::span<const Spelling> other_fields = {};  ///< second names of fields
 

@@ -63,6 +63,7 @@ const FamilyInfo mpnet{
     .class_name = "MPNet",
     .prefix = "mpnet.",
     .pooler = "pooler.dense",
+    .biased_by_distance = true,
     .defaults =
         [](Config& config) {
           config.vocab_size = 30527;

@@ -144,6 +144,7 @@ const FamilyInfo t5{.family = Family::t5,
                     .class_name = "T5Encoder",
                     .prefix = "transformer.",
                     .free_heads = true,
+                    .biased_by_distance = true,
                     .defaults =
                         [](Config& config) {
                           config.vocab_size = 32128;

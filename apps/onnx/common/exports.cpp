@@ -11,10 +11,10 @@
 #include <xgrad/onnx.hpp>
 #include <xgrad/pretrained.hpp>
 
+#include "../../common/model_class.hpp"
 #include "../../models/saved_model.hpp"
 #include "../../models/tagger.hpp"
 #include "../../models/word_classifier.hpp"
-#include "../../pretrained/common/model_class.hpp"
 
 namespace apps {
 namespace {
@@ -94,7 +94,7 @@ ExportedModel exported_pretrained(const std::string& folder) {
             if (has_types) input.token_type_ids = ids_of(in, "token_type_ids");
             return outputs_of(*model, input);
           },
-          config.max_length(), config.model_type == Family::mpnet || config.model_type == Family::t5};
+          config.max_length(), config.is_biased_by_distance()};
 }
 
 /// With its head if it has one, else what the encoder gives: pooling is not a part of the file.
