@@ -83,15 +83,58 @@ XGRAD_VECTORIZED(void, round_to_int8,
   }
 }
 
+/// The extremes of numbers and 0: comparisons with nan are false.
+XGRAD_VECTORIZED(void, find_extremes, (const float* x, std::size_t n, Extremes& found), (x, n, found)) {
+  constexpr std::size_t lanes = 32;
+  float least[lanes] = {}, largest[lanes] = {};
+  const auto take = [&](std::size_t lane, float one) XGRAD_INLINE_LAMBDA {
+    least[lane] = one < least[lane] ? one : least[lane];
+    largest[lane] = one > largest[lane] ? one : largest[lane];
+  };
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+#pragma GCC unroll 1  // a loop that is unrolled before it is vectorised stays scalar
+    for (std::size_t l = 0; l < lanes; ++l) take(l, x[i + l]);
+  }
+  for (; i < n; ++i) take(0, x[i]);
+  for (std::size_t l = 0; l < lanes; ++l) {
+    found.least = least[l] < found.least ? least[l] : found.least;
+    found.largest = largest[l] > found.largest ? largest[l] : found.largest;
+  }
+}
+
+/// Rows of float numbers as integers of one step and one zero, and the sum of each.
+XGRAD_VECTORIZED(void, round_by_step,
+                 (const float* x, std::size_t ld, std::size_t rows, std::size_t cols, float step,
+                  std::int32_t zero, std::uint8_t* q, std::size_t stride, std::int32_t* sums),
+                 (x, ld, rows, cols, step, zero, q, stride, sums)) {
+  // an even number, so that its sum with a number is rounded as that one is
+  constexpr float shift = 0x1.8p23F;
+  const float low = static_cast<float>(-zero), high = static_cast<float>(255 - zero);
+  for (std::size_t r = 0; r < rows; ++r, x += ld, q += stride) {
+    XGRAD_INDEPENDENT
+    for (std::size_t i = 0; i < cols; ++i) {
+      float places = x[i] / step;
+      places = places > low ? places : low;
+      places = places < high ? places : high;
+      const std::uint32_t bits = bit_cast<std::uint32_t>(places + shift);
+      q[i] = static_cast<std::uint8_t>(bits + static_cast<std::uint32_t>(zero));
+    }
+    std::int32_t sum = 0;
+    for (std::size_t i = 0; i < cols; ++i) sum += q[i];
+    sums[r] = sum;
+  }
+}
+
 /// Some rows of x, `stride` bytes apart, and what their sums become.
 struct Int8TileRows {
   const std::uint8_t* values;
   std::size_t stride;
   const float* scales;
-  const std::int32_t* zeros;
+  const std::int32_t *zeros, *sums;  // sums: null if the weight has no zeros
 
   XGRAD_INLINE Int8TileRows from(std::size_t r) const {
-    return {values + r * stride, stride, scales + r, zeros + r};
+    return {values + r * stride, stride, scales + r, zeros + r, sums == nullptr ? nullptr : sums + r};
   }
 };
 
@@ -99,16 +142,22 @@ struct Int8TileRows {
 struct Int8TilePanel {
   const std::int8_t* values;
   std::size_t groups, cols;
-  const std::int32_t* sums;
+  const std::int32_t *sums, *zeros;
   const float *scales, *bias;
 };
 
-/// y = (sum - zero weight_sum) scales + bias.
+/// y = (sum - zero weight_sum - x_sum weight_zero) scales + bias, where parts of the sum may be beyond 32
+/// bits.
 XGRAD_INLINE void finish_int8_row(const std::int32_t* sums, std::size_t cols, float scale, std::int32_t zero,
-                                  const Int8TilePanel& panel, float* y) {
+                                  std::int32_t x_sum, const Int8TilePanel& panel, float* y) {
+  const auto by_zero = static_cast<std::uint32_t>(zero), by_sum = static_cast<std::uint32_t>(x_sum);
   XGRAD_INDEPENDENT
-  for (std::size_t i = 0; i < cols; ++i)
-    y[i] = static_cast<float>(sums[i] - zero * panel.sums[i]) * (scale * panel.scales[i]) + panel.bias[i];
+  for (std::size_t i = 0; i < cols; ++i) {
+    const std::uint32_t sum = static_cast<std::uint32_t>(sums[i]) -
+                              by_zero * static_cast<std::uint32_t>(panel.sums[i]) -
+                              by_sum * static_cast<std::uint32_t>(panel.zeros[i]);
+    y[i] = static_cast<float>(static_cast<std::int32_t>(sum)) * (scale * panel.scales[i]) + panel.bias[i];
+  }
 }
 
 /// y (rows, cols) from the sums (rows, 32); whole panels have a length that is known.
@@ -118,10 +167,11 @@ XGRAD_VECTORIZED(void, finish_int8_tile,
                  (sums, rows, x, panel, y, ld)) {
   const Int8TilePanel here = panel;
   for (std::size_t r = 0; r < rows; ++r, sums += int8_tile_cols, y += ld) {
+    const std::int32_t x_sum = x.sums == nullptr ? 0 : x.sums[r];
     if (here.cols == int8_tile_cols) {
-      finish_int8_row(sums, int8_tile_cols, x.scales[r], x.zeros[r], here, y);
+      finish_int8_row(sums, int8_tile_cols, x.scales[r], x.zeros[r], x_sum, here, y);
     } else {
-      finish_int8_row(sums, here.cols, x.scales[r], x.zeros[r], here, y);
+      finish_int8_row(sums, here.cols, x.scales[r], x.zeros[r], x_sum, here, y);
     }
   }
 }
@@ -255,10 +305,11 @@ struct Int8Piece {
   std::size_t first_row, rows, first_panel, panels;
 };
 
-void multiply_int8_piece(Int8Sums sum, const Int8Rows& x, const Int8Matrix& weight, const float* bias,
-                         float* y, const Int8Piece& piece) {
+void multiply_int8_piece(Int8Sums sum, const Int8Rows& x, const Int8Matrix& weight, const float* scales,
+                         const float* bias, float* y, const Int8Piece& piece) {
   alignas(64) std::int32_t sums[int8_tile_rows * int8_tile_cols];
   constexpr float no_bias[int8_tile_cols] = {};
+  constexpr std::int32_t no_zeros[int8_tile_cols] = {};
   const std::size_t n = weight.rows(), stride = weight.groups() * int8_group;
   const std::size_t end = piece.first_row + piece.rows;
   for (std::size_t block = piece.first_row; block < end; block += int8_block_rows) {
@@ -269,12 +320,14 @@ void multiply_int8_piece(Int8Sums sum, const Int8Rows& x, const Int8Matrix& weig
                                 weight.groups(),
                                 std::min(int8_tile_cols, n - j),
                                 weight.sums() + j,
-                                weight.scales().data() + j,
+                                weight.zeros() != nullptr ? weight.zeros() + j : no_zeros,
+                                scales + j,
                                 bias != nullptr ? bias + j : no_bias};
       for (std::size_t tile = 0; tile < tiles; ++tile) {
         const std::size_t first = tile * rows / tiles, i = block + first;
         const std::size_t height = (tile + 1) * rows / tiles - first;
-        const Int8TileRows some{x.row(i), stride, x.scales() + i, x.zeros() + i};
+        const Int8TileRows some{x.row(i), stride, x.scales() + i, x.zeros() + i,
+                                weight.zeros() != nullptr ? x.sums() + i : nullptr};
         sum(height, some, panel, sums);
         finish_int8_tile(sums, height, some, panel, y + i * n + j, n);
       }
@@ -295,6 +348,20 @@ Int8Instructions int8_instructions() {
 #endif
 }
 
+Extremes extremes_with_zero(const float* x, std::size_t n) {
+  const std::size_t pieces = ceil_div(n, piece_work);
+  std::vector<Extremes> found(std::max<std::size_t>(pieces, 1));
+  parallel_for(pieces, [&](std::size_t i, std::size_t) {
+    const std::size_t begin = i * piece_work;
+    find_extremes(x + begin, std::min(piece_work, n - begin), found[i]);
+  });
+  for (const Extremes& one : found) {
+    found[0].least = std::min(found[0].least, one.least);
+    found[0].largest = std::max(found[0].largest, one.largest);
+  }
+  return found[0];
+}
+
 Int8Rows::Int8Rows(std::size_t rows, std::size_t cols)
     : rows_(rows),
       cols_(cols),
@@ -311,6 +378,17 @@ Int8Rows::Int8Rows(const Matrix<const float>& x, Int8Range range) : Int8Rows(x.r
     round_to_int8(x.data + begin * x.stride, x.stride, end - begin, cols_, range,
                   values_.get() + begin * stride_, stride_, scales_.data() + begin, zeros_.data() + begin);
   });
+}
+
+Int8Rows::Int8Rows(const Matrix<const float>& x, float step, std::int32_t zero) : Int8Rows(x.rows, x.cols) {
+  constexpr std::size_t cost = 3;
+  sums_.resize(rows_);
+  parallel_pieces(rows_, cost * cols_, [&](std::size_t begin, std::size_t end) {
+    round_by_step(x.data + begin * x.stride, x.stride, end - begin, cols_, step, zero,
+                  values_.get() + begin * stride_, stride_, sums_.data() + begin);
+  });
+  std::fill(scales_.begin(), scales_.end(), 1.0F);
+  std::fill(zeros_.begin(), zeros_.end(), zero);
 }
 
 Int8Rows::Int8Rows(const std::int8_t* values, std::size_t rows, std::size_t cols) : Int8Rows(rows, cols) {
@@ -330,16 +408,19 @@ std::vector<std::int8_t> Int8Rows::values() const {
   return all;
 }
 
-Int8Matrix::Int8Matrix(std::span<const std::int8_t> values, std::span<const float> scales, std::size_t cols)
+Int8Matrix::Int8Matrix(std::span<const std::int8_t> values, std::span<const float> scales, std::size_t cols,
+                       std::span<const std::int32_t> zeros)
     : cols_(cols),
       scales_(scales.begin(), scales.end()),
       packed_(panels() * panel_rows * groups() * group),
-      sums_(panels() * panel_rows) {
+      sums_(panels() * panel_rows),
+      zeros_(zeros.begin(), zeros.end()) {
+  if (!zeros.empty()) zeros_.resize(panels() * panel_rows);
   const std::size_t panel_bytes = panel_rows * groups() * group;
   for (std::size_t r = 0; r < rows(); ++r) {
     const std::int8_t* const from = values.data() + r * cols;
     std::int8_t* const to = packed_.data() + r / panel_rows * panel_bytes + r % panel_rows * group;
-    std::int32_t sum = 0;
+    std::int32_t sum = zeros.empty() ? 0 : -static_cast<std::int32_t>(cols) * zeros[r];
     for (std::size_t c = 0; c < cols; ++c) {
       to[c / group * panel_rows * group + c % group] = from[c];
       sum += from[c];
@@ -360,6 +441,11 @@ std::vector<std::int8_t> Int8Matrix::values() const {
 
 void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* bias, float* y,
                       Int8Instructions instructions) {
+  int8_linear_rows(x, weight, weight.scales().data(), bias, y, instructions);
+}
+
+void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* scales, const float* bias,
+                      float* y, Int8Instructions instructions) {
   constexpr std::size_t least_product = std::size_t{1} << 21, least_rows = 48;
   const std::size_t m = x.rows(), panels = weight.panels();
   const std::size_t wanted = std::min(available_threads(), m * weight.rows() * weight.cols() / least_product);
@@ -369,7 +455,7 @@ void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* 
   parallel_for(pieces, [&](std::size_t i, std::size_t) {
     const std::size_t length = by_rows ? m : panels, begin = i * length / pieces;
     const std::size_t size = (i + 1) * length / pieces - begin;
-    multiply_int8_piece(sum, x, weight, bias, y,
+    multiply_int8_piece(sum, x, weight, scales, bias, y,
                         by_rows ? Int8Piece{begin, size, 0, panels} : Int8Piece{0, m, begin, size});
   });
 }

@@ -27,6 +27,14 @@ Int8Instructions int8_instructions();
 /// 0) to max(x, 0) in 254 steps.
 enum class Int8Range { symmetric, all };
 
+/// The least and the largest of some numbers and 0, as if there were no nan.
+struct Extremes {
+  float least = 0, largest = 0;
+};
+
+/// Bound by bandwidth.
+Extremes extremes_with_zero(const float* x, std::size_t n);
+
 /// Rows (rows, cols) of integers from 0 to 255, which are multiplied: x is about scale (integer - zero) with
 /// a scale and a zero for each row. All of a row are 0 where its range is below 1e-35, and its scale is nan
 /// where one of it is not finite.
@@ -34,6 +42,10 @@ class Int8Rows {
  public:
   /// Rounds to the nearest integer. Bound by bandwidth.
   Int8Rows(const Matrix<const float>& x, Int8Range range);
+
+  /// The integers of x / step, rounded, to the even one if two are as near, plus a zero from 0 to 255, with a
+  /// scale of 1. What is beyond the range becomes its end, and nan becomes 0. Bound by bandwidth.
+  Int8Rows(const Matrix<const float>& x, float step, std::int32_t zero);
 
   /// Integers that are given, from -128 to 127 (rows, cols), with a scale of 1.
   Int8Rows(const std::int8_t* values, std::size_t rows, std::size_t cols);
@@ -44,6 +56,8 @@ class Int8Rows {
   const std::uint8_t* row(std::size_t i) const { return values_.get() + i * stride_; }
   const float* scales() const { return scales_.data(); }
   const std::int32_t* zeros() const { return zeros_.data(); }
+  /// Of the integers of each row, for matrices with zeros; null unless the rows have a step.
+  const std::int32_t* sums() const { return sums_.empty() ? nullptr : sums_.data(); }
 
   /// The integers (rows, cols) of symmetric ranges.
   std::vector<std::int8_t> values() const;
@@ -59,14 +73,15 @@ class Int8Rows {
   std::size_t rows_, cols_, stride_;
   std::unique_ptr<std::uint8_t, Release> values_;
   std::vector<float> scales_;
-  std::vector<std::int32_t> zeros_;
+  std::vector<std::int32_t> zeros_, sums_;
 };
 
 /// The matrix (rows, cols) by which rows are multiplied, scales (rows) times integers from -128 to 127,
-/// packed once for all products.
+/// packed once for all products. With zeros (rows) from -128 to 127, it is scales (integers - zeros).
 class Int8Matrix {
  public:
-  Int8Matrix(std::span<const std::int8_t> values, std::span<const float> scales, std::size_t cols);
+  Int8Matrix(std::span<const std::int8_t> values, std::span<const float> scales, std::size_t cols,
+             std::span<const std::int32_t> zeros = {});
 
   std::size_t rows() const { return scales_.size(); }
   std::size_t cols() const { return cols_; }
@@ -81,14 +96,16 @@ class Int8Matrix {
   std::size_t panels() const { return (rows() + panel_rows - 1) / panel_rows; }
   std::size_t groups() const { return (cols_ + group - 1) / group; }
   const std::int8_t* panel(std::size_t i) const { return packed_.data() + i * groups() * panel_rows * group; }
-  /// Of each row, of all rows of the panels.
+  /// Of the integers without the zero of each row, of all rows of the panels.
   const std::int32_t* sums() const { return sums_.data(); }
+  /// Of all rows of the panels; null without zeros.
+  const std::int32_t* zeros() const { return zeros_.empty() ? nullptr : zeros_.data(); }
 
  private:
   std::size_t cols_;
   std::vector<float> scales_;
   std::vector<std::int8_t, PoolAllocator<std::int8_t>> packed_;
-  std::vector<std::int32_t> sums_;
+  std::vector<std::int32_t> sums_, zeros_;
 };
 
 /// y (x.rows, weight.rows) = x weight^T + bias, where bias (weight.rows) may be null. Each element is a sum
@@ -96,5 +113,9 @@ class Int8Matrix {
 /// the number of threads. Bound by flops.
 void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* bias, float* y,
                       Int8Instructions instructions = int8_instructions());
+
+/// The same with other scales (weight.rows) of the weight. x must have sums if the weight has zeros.
+void int8_linear_rows(const Int8Rows& x, const Int8Matrix& weight, const float* scales, const float* bias,
+                      float* y, Int8Instructions instructions = int8_instructions());
 
 }  // namespace xgrad::kernels

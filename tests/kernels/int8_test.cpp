@@ -168,6 +168,63 @@ TEST(Int8Test, ScalesZerosAndBiasesAreThoseOfTheFormula) {
   }
 }
 
+TEST(Int8Test, ZerosOfTheWeightAreTakenOff) {
+  constexpr std::size_t m = 14, n = 37, k = 70;
+  const std::vector<float> x = drawn_floats(m * k);
+  Integers weight(n * k);
+  std::vector<std::int32_t> zeros(n);
+  for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<std::int8_t>(i * 7919 % 256 - 128);
+  for (std::size_t j = 0; j < n; ++j) zeros[j] = static_cast<std::int32_t>(j * 31 % 256) - 128;
+  const std::vector<float> none(n, 1), scales = drawn_floats(n), bias = drawn_floats(n);
+  for (const std::int32_t zero : {0, 93, 255}) {
+    const Int8Rows rows({x.data(), m, k}, 0.01F, zero);
+    const Int8Matrix matrix(weight, none, k, zeros);
+    for (const Int8Instructions one : all_instructions()) {
+      std::vector<float> y(m * n);
+      xgrad::kernels::int8_linear_rows(rows, matrix, scales.data(), bias.data(), y.data(), one);
+      for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+          std::int64_t sum = 0;
+          for (std::size_t p = 0; p < k; ++p)
+            sum += std::int64_t{rows.row(i)[p] - zero} * (weight[j * k + p] - zeros[j]);
+          const volatile float scaled = static_cast<float>(sum) * scales[j];  // rounded before the bias
+          EXPECT_EQ(y[i * n + j], scaled + bias[j]) << i << " " << j << " " << zero;
+        }
+      }
+    }
+  }
+}
+
+TEST(Int8Test, NumbersAreRoundedByAStepAsInOnnx) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  std::vector<float> x{0.5F, 1.5F, 2.5F, -0.5F, -1.5F, 0.49999997F, inf, -inf, std::nanf(""), 1e30F, -1e30F};
+  while (x.size() < 200) x.push_back(0.37F * static_cast<float>(x.size()) - 40);
+  for (const std::int32_t zero : {0, 7, 255}) {
+    const Int8Rows rows({x.data(), 1, x.size()}, 0.25F, zero);
+    std::int32_t sum = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float places = std::nearbyint(x[i] / 0.25F) + static_cast<float>(zero);
+      const float kept = std::isnan(places) ? 0 : std::clamp(places, 0.0F, 255.0F);
+      EXPECT_EQ(static_cast<float>(rows.row(0)[i]), kept) << x[i] << " " << zero;
+      sum += rows.row(0)[i];
+    }
+    EXPECT_EQ(rows.sums()[0], sum);
+    EXPECT_EQ(rows.zeros()[0], zero);
+  }
+}
+
+TEST(Int8Test, ExtremesAreThoseOfNumbersAndZero) {
+  std::vector<float> x(200'000, 1);
+  EXPECT_EQ(xgrad::kernels::extremes_with_zero(x.data(), x.size()).least, 0);
+  EXPECT_EQ(xgrad::kernels::extremes_with_zero(x.data(), 0).largest, 0);
+  x[5] = x[199'998] = std::nanf("");
+  x[131'071] = -3;
+  x[199'999] = 4;
+  const auto [least, largest] = xgrad::kernels::extremes_with_zero(x.data(), x.size());
+  EXPECT_EQ(least, -3);
+  EXPECT_EQ(largest, 4);
+}
+
 TEST(Int8Test, LargestNumbersHaveTheirPlaces) {
   const std::vector<float> x{-1, 0, 0.5F, 2, -3, 1, 0, 0};
   const Int8Rows symmetric({x.data(), 2, 4}, Int8Range::symmetric), all({x.data(), 2, 4}, Int8Range::all);
