@@ -83,11 +83,10 @@ Graph<T>::Graph(const std::string& name, const detail::Model& file) : Module<T>(
   const std::size_t added = model.nodes.size() - file.nodes.size();
   if (added > 0 && (program->operators["Transpose"] -= added) == 0) program->operators.erase("Transpose");
   const std::set<std::string> statistics = running_statistics(model);
-  for (std::size_t i = 0; i < model.initializers.size(); ++i) {
-    Value<T>& value = program->constants[i].second;
+  for (auto& [slot, value] : program->constants) {
     const Variable<T>* floats = std::get_if<Variable<T>>(&value);
     if (floats == nullptr || floats->dimension() == 0) continue;
-    const std::string& tensor = model.initializers[i].view.name;
+    const std::string& tensor = model.initializers[slot].view.name;
     value = statistics.contains(tensor) ? this->buffer(tensor, floats->value())
                                         : this->parameter(tensor, floats->value());
   }

@@ -24,11 +24,13 @@ void append_escaped(std::string& text, char byte) {
 
 }  // namespace
 
-std::string in_quotes(std::string_view text) {
+std::string in_quotes(std::string_view text) { return '"' + escaped(text) + '"'; }
+
+std::string escaped(std::string_view text) {
   constexpr std::size_t longest = 200;
-  std::string shown = "\"";
+  std::string shown;
   for (const char byte : utf8::to_valid(text.substr(0, longest))) append_escaped(shown, byte);
-  return shown + (text.size() > longest ? "...\"" : "\"");
+  return shown + (text.size() > longest ? "..." : "");
 }
 
 std::string json_error(std::string_view what) {

@@ -61,12 +61,15 @@ template <class T>
 class Arguments {
  public:
   /// A null pointer is an omitted argument; results may have `most` elements.
-  Arguments(std::span<const Value<T>* const> values, std::size_t most, bool is_training = false)
-      : values_(values), most_(most), is_training_(is_training) {}
+  Arguments(std::span<const Value<T>* const> values, std::size_t most, bool is_training = false,
+            std::size_t held = 0)
+      : values_(values), most_(most), held_(held), is_training_(is_training) {}
 
   /// Whether the graph, as a module, is in training mode.
   bool is_training() const { return is_training_; }
   std::size_t most() const { return most_; }
+  /// Elements of all values that the call holds.
+  std::size_t held() const { return held_; }
 
   std::size_t size() const { return values_.size(); }
   bool has(std::size_t i) const { return i < values_.size() && values_[i] != nullptr; }
@@ -98,7 +101,9 @@ class Arguments {
   void check_product(const Shape& a, const Shape& b) const { check_result(product_lengths(a, b)); }
 
   /// Arguments with other values and the same limit.
-  Arguments with(std::span<const Value<T>* const> values) const { return {values, most_, is_training_}; }
+  Arguments with(std::span<const Value<T>* const> values) const {
+    return {values, most_, is_training_, held_};
+  }
 
   /// The one element of an array of integers.
   std::int64_t integer(std::size_t i) const {
@@ -128,7 +133,7 @@ class Arguments {
   }
 
   std::span<const Value<T>* const> values_;
-  std::size_t most_;
+  std::size_t most_, held_;
   bool is_training_;
 };
 
@@ -143,13 +148,14 @@ using Operator = std::function<Results<T>(const Arguments<T>&)>;
 struct NodeDescription {
   NodeAttributes& attributes;
   std::int64_t opset;
-  std::size_t inputs, outputs;
-  std::span<const std::int64_t> types;            ///< TensorProto.DataType of each input, 0 if unknown
-  std::span<const std::string> names_of_outputs;  ///< empty for one that is left out
+  std::size_t outputs;
+  std::span<const std::int64_t> types;  ///< TensorProto.DataType of each input, 0 if unknown
+  std::span<const std::string> input_names, output_names;  ///< empty for one that is left out
 
   std::int64_t type(std::size_t input) const { return input < types.size() ? types[input] : 0; }
+  bool takes(std::size_t input) const { return input < input_names.size() && !input_names[input].empty(); }
   bool makes(std::size_t output) const {
-    return output < names_of_outputs.size() && !names_of_outputs[output].empty();
+    return output < output_names.size() && !output_names[output].empty();
   }
 };
 

@@ -130,9 +130,9 @@ template <class T>
 Operator<T> attention_of_microsoft(const NodeDescription& node) {
   const FusedAttention attention(node.attributes);
   const auto widths = node.attributes.integers("qkv_hidden_sizes");
-  if (node.outputs > 1) fail<ValueError>("present keys and values are not supported");
+  if (node.makes(1) || node.makes(2)) fail<ValueError>("present keys and values are not supported");
+  if (node.takes(4) || node.takes(6)) fail<ValueError>("past keys and values are not supported");
   return [attention, widths](const Arguments<T>& given) -> Results<T> {
-    if (given.has(4)) fail<ValueError>("past keys and values are not supported");
     const Variable<T>&x = given.floats(0), &weight = given.floats(1);
     if (weight.dimension() != 2) fail<ShapeError>("the weight must be (in, out), got ", weight.shape());
     given.check_product(x.shape(), weight.shape());
@@ -153,9 +153,10 @@ Operator<T> attention_of_microsoft(const NodeDescription& node) {
 template <class T>
 Operator<T> multi_head_attention(const NodeDescription& node) {
   const FusedAttention attention(node.attributes);
-  if (node.outputs > 1) fail<ValueError>("present keys and values are not supported");
+  if (node.makes(1) || node.makes(2)) fail<ValueError>("present keys and values are not supported");
+  for (const std::size_t i : {6, 7, 8, 9})
+    if (node.takes(i)) fail<ValueError>("past keys and values are not supported");
   return [attention](const Arguments<T>& given) -> Results<T> {
-    if (given.has(6) || given.has(7)) fail<ValueError>("past keys and values are not supported");
     std::array<Variable<T>, 3> qkv{given.floats(0), given.floats(1), given.floats(2)};
     for (const Variable<T>& x : qkv)
       if (x.dimension() != 3) fail<ShapeError>("queries, keys and values must have 3 axes, got ", x.shape());
@@ -196,7 +197,7 @@ Operator<T> embed_layer_normalization(const NodeDescription& node) {
     if (!same_shape(broadcast_lengths(ids.shape(), positions.shape()), ids.shape()))
       fail<ShapeError>("positions must broadcast to the ids ", ids.shape(), ", got ", positions.shape());
     Variable<T> sum = embedded(given.floats(2), ids) + embedded(given.floats(3), positions);
-    if (given.has(1) && given.has(4)) {
+    if (given.has(1)) {
       if (!same_shape(given.integers(1).shape(), ids.shape()))
         fail<ShapeError>("types must have the shape of the ids ", ids.shape(), ", got ",
                          given.integers(1).shape());
@@ -232,8 +233,11 @@ Operator<T> attention_of_onnx(const NodeDescription& node) {
   attributes.ignore("softmax_precision");
   attributes.ignore("qk_matmul_output_mode");
   if (heads < 0 || kv_heads < 0) fail<ValueError>("numbers of heads must be at least 1");
-  if (node.outputs > 1) fail<ValueError>("only the first output is supported");
-  if (node.inputs > 4) fail<ValueError>("past keys and values are not supported");
+  for (const std::size_t i : {1, 2, 3})
+    if (node.makes(i)) fail<ValueError>("only the first output is supported");
+  for (const std::size_t i : {4, 5})
+    if (node.takes(i)) fail<ValueError>("past keys and values are not supported");
+  if (node.takes(6)) fail<ValueError>("numbers of keys are not supported (nonpad_kv_seqlen)");
   return [=](const Arguments<T>& given) -> Results<T> {
     Variable<T> q = given.floats(0), k = given.floats(1), v = given.floats(2);
     const bool is_apart = q.dimension() == 4;

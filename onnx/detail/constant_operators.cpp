@@ -94,18 +94,21 @@ Operator<T> eye_like(const NodeDescription& node) {
   };
 }
 
+/// ceil((limit - start) / delta), or 0 if that is negative.
+std::size_t steps(std::int64_t start, std::int64_t limit, std::int64_t delta) {
+  if (delta == 0) fail<ValueError>("delta must not be 0");
+  if (delta > 0 ? start >= limit : start <= limit) return 0;
+  // differences of 64 bits need no sign
+  const auto from = static_cast<std::uint64_t>(start), to = static_cast<std::uint64_t>(limit),
+             by = static_cast<std::uint64_t>(delta);
+  const std::uint64_t length = delta > 0 ? to - from : from - to, step = delta > 0 ? by : 0 - by;
+  return static_cast<std::size_t>((length - 1) / step + 1);
+}
+
 /// ceil((limit - start) / delta) elements; none if that is negative.
 template <class T>
 Operator<T> range_operator(const NodeDescription&) {
   return [](const Arguments<T>& given) -> Results<T> {
-    const auto count_of = [&](double start, double limit, double delta) {
-      if (delta == 0) fail<ValueError>("delta must not be 0");
-      const double count = std::ceil((limit - start) / delta);
-      if (!(count < 1e15)) fail<ValueError>("the number of elements must be below 1e15, got ", count);
-      const Shape shape{count > 0 ? static_cast<std::size_t>(count) : 0};
-      given.check_result(shape);
-      return shape;
-    };
     if (std::holds_alternative<Ids>(given.value(0))) {
       const auto number = [&](std::size_t i) {
         const std::vector<std::int64_t> list = given.list(i);
@@ -113,15 +116,22 @@ Operator<T> range_operator(const NodeDescription&) {
         return list.front();
       };
       const std::int64_t start = number(0), limit = number(1), delta = number(2);
-      Ids ids = Ids::from_shape(
-          count_of(static_cast<double>(start), static_cast<double>(limit), static_cast<double>(delta)));
+      const Shape shape{steps(start, limit, delta)};
+      given.check_result(shape);
+      Ids ids = Ids::from_shape(shape);
       for (std::size_t i = 0; i < ids.size(); ++i)
         ids.data()[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
                                                   i * static_cast<std::uint64_t>(delta));
       return {std::move(ids)};
     }
     const T start = given.floats(0).item(), limit = given.floats(1).item(), delta = given.floats(2).item();
-    Array<T> numbers = Array<T>::from_shape(count_of(start, limit, delta));
+    if (delta == 0) fail<ValueError>("delta must not be 0");
+    const double count =
+        std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+    if (!(count < 1e15)) fail<ValueError>("the number of elements must be below 1e15, got ", count);
+    const Shape shape{count > 0 ? static_cast<std::size_t>(count) : 0};
+    given.check_result(shape);
+    Array<T> numbers = Array<T>::from_shape(shape);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers.data()[i] = start + static_cast<T>(i) * delta;
     return {Variable<T>(std::move(numbers))};
   };

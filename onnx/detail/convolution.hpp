@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../ops/shape/rearrange.hpp"
 #include "../../ops/window/convolution.hpp"
 #include "arguments.hpp"
@@ -29,7 +30,7 @@ class Windows {
     if (auto_pad_.empty()) auto_pad_ = "NOTSET";
     if (auto_pad_ != "NOTSET" && auto_pad_ != "VALID" && !is_same())
       xgrad::detail::fail<ValueError>("auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, got ",
-                                      auto_pad_);
+                                      xgrad::detail::in_quotes(auto_pad_));
     for (const std::int64_t length : kernel_)
       if (length < 1 || length > largest)
         xgrad::detail::fail<ValueError>("kernel_shape must hold numbers from 1, got ", length);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../graph/record.hpp"
 #include "../../ops/pointwise/activations.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
@@ -19,7 +20,7 @@
 namespace xgrad::onnx::detail {
 namespace {
 
-using xgrad::detail::fail;
+using xgrad::detail::fail, xgrad::detail::in_quotes;
 
 template <class T>
 using Unary = Variable<T> (*)(const Variable<T>&);
@@ -311,7 +312,7 @@ template <class T>
 Operator<T> gelu_operator(const NodeDescription& node) {
   const std::string approximate = node.attributes.text("approximate", "none");
   if (approximate != "none" && approximate != "tanh")
-    fail<ValueError>("approximate must be none or tanh, got '", approximate, "'");
+    fail<ValueError>("approximate must be none or tanh, got ", in_quotes(approximate));
   const Gelu form = approximate == "tanh" ? Gelu::tanh : Gelu::none;
   return [form](const Arguments<T>& given) -> Results<T> { return {gelu(given.floats(0), form)}; };
 }

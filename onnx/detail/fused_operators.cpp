@@ -4,8 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <optional>
 
+#include "../../graph/record.hpp"
+#include "../../kernels/gemm/int8.hpp"
 #include "../../ops/attention/attention.hpp"
 #include "../../ops/index/embedding.hpp"
 #include "../../ops/norm/layer_norm.hpp"
@@ -15,6 +18,7 @@
 #include "../../ops/product/matmul.hpp"
 #include "../../ops/shape/shapes.hpp"
 #include "fusion.hpp"
+#include "quantization.hpp"
 #include "values.hpp"
 
 namespace xgrad::onnx::detail {
@@ -308,6 +312,74 @@ Operator<T> embedding_operator(const NodeDescription& node) {
   };
 }
 
+// ---- Products of 8-bit integers ----
+
+constexpr std::int32_t of_signed = 128;  // what 0 of signed bytes is among unsigned ones
+
+/// A byte of a tensor as an integer from 0 to 255.
+std::int32_t unsigned_byte(const Tensor& tensor, std::size_t i) {
+  const auto byte = std::to_integer<std::int32_t>(tensor.view.bytes[i]);
+  return tensor.type == data_type::int8 ? byte ^ of_signed : byte;
+}
+
+/// A weight (in, out) of bytes, turned, with its zero point or those of its columns. Its scales are not in
+/// it.
+kernels::Int8Matrix packed_weight(const Tensor& weight, const Tensor& zero_point) {
+  const std::size_t cols = weight.view.shape[0], rows = weight.view.shape[1];
+  std::vector<std::int8_t> values(rows * cols);
+  std::vector<std::int32_t> zeros(rows);
+  for (std::size_t r = 0; r < rows; ++r) {
+    zeros[r] = unsigned_byte(zero_point, zero_point.view.bytes.size() == 1 ? 0 : r) - of_signed;
+    for (std::size_t c = 0; c < cols; ++c)
+      values[r * cols + c] = static_cast<std::int8_t>(unsigned_byte(weight, c * rows + r) - of_signed);
+  }
+  const bool has_zeros = std::any_of(zeros.begin(), zeros.end(), [](std::int32_t zero) { return zero != 0; });
+  return {values, std::vector<float>(rows, 1), cols,
+          has_zeros ? std::span<const std::int32_t>(zeros) : std::span<const std::int32_t>()};
+}
+
+/// Of x, the scales of a weight of bytes, a bias, and the scale of x, without which x gets the scale and the
+/// zero point of DynamicQuantizeLinear. Scales and bias have gradients.
+Operator<float> integer_linear_operator(const NodeDescription& node) {
+  const Tensor& weight = *node.attributes.tensor("weight");
+  const auto matrix = std::make_shared<const kernels::Int8Matrix>(
+      packed_weight(weight, *node.attributes.tensor("weight_zero")));
+  const Tensor* const x_zero = node.attributes.tensor("x_zero");
+  const std::int32_t fixed_zero = x_zero == nullptr ? 0 : unsigned_byte(*x_zero, 0);
+  return [matrix, fixed_zero](const Arguments<float>& given) -> Results<float> {
+    const Variable<float>&x = given.floats(0), &weight_scale = given.floats(1);
+    const Variable<float> bias = given.floats_or_none(2);
+    const std::size_t in = matrix->cols(), out = matrix->rows();
+    if (x.dimension() == 0 || x.shape().back() != in)
+      fail<ShapeError>("the last axis of x must have ", in, " elements, got x ", x.shape());
+    Shape shape = x.shape();
+    shape.back() = out;
+    given.check_result(shape);
+    float x_scale;
+    std::int32_t zero = fixed_zero;
+    const float* const elements = xgrad::detail::data(x);
+    if (given.has(3)) {
+      x_scale = given.floats(3).item();
+    } else {
+      const kernels::Extremes extremes = kernels::extremes_with_zero(elements, x.size());
+      const DynamicScale<float> found(extremes.least, extremes.largest);
+      x_scale = found.scale;
+      zero = static_cast<std::int32_t>(found.zero_point);
+    }
+    const kernels::Int8Rows rows({elements, x.size() / in, in}, x_scale, zero);
+    Variable<float> y(Array<float>::from_shape(shape));
+    const Variable<float> scales = weight_scale * Variable<float>(Array<float>(Shape{out}, x_scale));
+    const bool will_record = xgrad::will_record(weight_scale, bias);
+    const bool is_added = bias.defined() && !will_record;
+    const std::vector<float> ones(will_record ? out : 0, 1.0F);
+    kernels::int8_linear_rows(rows, *matrix, will_record ? ones.data() : xgrad::detail::data(scales),
+                              is_added ? xgrad::detail::data(bias) : nullptr, xgrad::detail::data(y));
+    if (!will_record) return {std::move(y)};
+    y = y * scales;
+    return {bias.defined() ? y + bias : y};
+  };
+}
+
 /// The lengths of the axes that perm names, from `start` to `end`, of x, or of x in the shape of input 1.
 template <class T>
 Operator<T> turned_shape_operator(const NodeDescription& node) {
@@ -336,14 +408,18 @@ Operator<T> turned_shape_operator(const NodeDescription& node) {
 
 template <class T>
 const OperatorTable<T>& fused_operators() {
-  static const OperatorTable<T> table{{ops::linear.name, linear_operator<T>},
-                                      {ops::linear_relu.name, linear_relu_operator<T>},
-                                      {ops::add_layer_norm.name, add_layer_normalization<T>},
-                                      {ops::scaled_dot_product_attention.name, attention_operator<T>},
-                                      {without_nan, without_nan_operator<T>},
-                                      {ops::embedding.name, embedding_operator<T>},
-                                      {attention_shape, attention_shape_operator<T>},
-                                      {turned_shape, turned_shape_operator<T>}};
+  static const OperatorTable<T> table = [] {
+    OperatorTable<T> all{{ops::linear.name, linear_operator<T>},
+                         {ops::linear_relu.name, linear_relu_operator<T>},
+                         {ops::add_layer_norm.name, add_layer_normalization<T>},
+                         {ops::scaled_dot_product_attention.name, attention_operator<T>},
+                         {without_nan, without_nan_operator<T>},
+                         {ops::embedding.name, embedding_operator<T>},
+                         {attention_shape, attention_shape_operator<T>},
+                         {turned_shape, turned_shape_operator<T>}};
+    if constexpr (std::is_same_v<T, float>) all.emplace(integer_linear, integer_linear_operator);
+    return all;
+  }();
   return table;
 }
 

@@ -21,9 +21,10 @@ namespace {
 
 // ---- Patterns ----
 
-/// "Add(MatMul(x, Transpose[1,0](w)), 0.5)": a node with the axes of its attribute perm or axis, a value that
-/// may be any but is the same wherever the name stands, and a number. The operands of Add and Mul may be
-/// swapped. "{Neg(x); x}" is the first of these that matches.
+/// "Add(MatMul(x, Transpose[1,0](w)), 0.5)": a node with the number or the numbers of its attribute perm,
+/// axis or to, a value that may be any but is the same wherever the name stands, and a number. The operands
+/// of Add and Mul may be swapped. "Split#1(x)" is output 1 of a node, which may be read elsewhere, too.
+/// "{Neg(x); x}" is the first of these that matches.
 struct Pattern {
   enum class Kind { node, value, number, first_of };
 
@@ -32,6 +33,7 @@ struct Pattern {
   Kind kind = Kind::value;
   std::string name;  // of the operator, or of the value
   double number = 0;
+  std::optional<std::size_t> output;
   std::vector<std::int64_t> axes;
   std::vector<Pattern> inputs;
 
@@ -43,9 +45,13 @@ struct Pattern {
       read_inputs(text, "; ", '}');
       return;
     }
-    const std::size_t end = std::min(text.find_first_of("[](), ;}"), text.size());
+    const std::size_t end = std::min(text.find_first_of("#[](), ;}"), text.size());
     name = text.substr(0, end);
     text.remove_prefix(end);
+    if (text.starts_with('#')) {
+      output = static_cast<std::size_t>(text[1] - '0');
+      text.remove_prefix(2);
+    }
     if (name[0] >= '0' && name[0] <= '9') {
       kind = Kind::number;
       number = xgrad::detail::parsed<double>(name).value();
@@ -81,6 +87,8 @@ struct Rule {
   const char *op, *domain;
   std::vector<const char*> inputs;
   std::map<std::string, const char*> texts = {};  // attributes; LayerNormalization's own are kept
+  std::vector<const char*> tensors = {};          // attributes that hold constants of the pattern
+  bool is_of_floats = false;                      // only where T is float
 
   bool makes(const OpInfo& one) const { return domain == fused_domain && std::string_view(op) == one.name; }
 };
@@ -133,6 +141,31 @@ const std::vector<Rule>& rules() {
         list.push_back({Pattern(text), "Gelu", "", {"x"}, texts});
     };
     gelu("Add(Erf({Div(x, 1.4142135623730951); Mul(x, 0.7071067811865476)}), 1)", {});
+    const auto integers = [&](const std::string& product) {
+      for (const std::string& text : {"Add(" + product + ", bias)", product})
+        list.push_back({Pattern(text),
+                        integer_linear,
+                        fused_domain,
+                        {"x", "weight_scale", "bias", "x_scale"},
+                        {},
+                        {"weight", "weight_zero", "x_zero"},
+                        true});
+    };
+    const std::string q = "DynamicQuantizeLinear#0(x)", q_scale = "DynamicQuantizeLinear#1(x)",
+                      q_zero = "DynamicQuantizeLinear#2(x)";
+    integers("Mul(Cast[1](MatMulInteger(" + q + ", weight, " + q_zero + ", weight_zero)), Mul(" + q_scale +
+             ", weight_scale))");
+    integers("com.microsoft.MatMulIntegerToFloat(" + q + ", weight, " + q_scale + ", weight_scale, " +
+             q_zero + ", weight_zero)");
+    integers("com.microsoft.MatMulIntegerToFloat(" + q + ", weight, " + q_scale + ", weight_scale, " +
+             q_zero + ", weight_zero, bias)");
+    integers("com.microsoft.DynamicQuantizeMatMul(x, weight, weight_scale, weight_zero)");
+    integers("com.microsoft.DynamicQuantizeMatMul(x, weight, weight_scale, weight_zero, bias)");
+    const auto from_integers = [](const std::string& of) {
+      return "{DequantizeLinear[1](" + of + "); DequantizeLinear(" + of + ")}";
+    };
+    integers("MatMul(DequantizeLinear#0(QuantizeLinear#0(x, x_scale, x_zero), x_scale, x_zero), " +
+             from_integers("weight, weight_scale, weight_zero") + ")");
     gelu("Add(Tanh(Mul(Add(x, Mul({Pow(x, 3); Mul(Mul(x, x), x)}, 0.044715)), 0.7978845608028654)), 1)",
          {{"approximate", "tanh"}});
     return list;
@@ -144,7 +177,8 @@ const std::vector<Rule>& rules() {
 
 class Fuser {
  public:
-  explicit Fuser(const Model& model) : nodes_(model.nodes), is_gone_(model.nodes.size()) {
+  Fuser(const Model& model, bool are_floats)
+      : nodes_(model.nodes), is_gone_(model.nodes.size()), are_floats_(are_floats) {
     for (const Tensor& tensor : model.initializers)
       if (tensor.is_supported) constants_.emplace(tensor.view.name, &tensor);
     for (const ValueInfo& output : model.outputs) ++uses_[output.name];
@@ -262,6 +296,7 @@ class Fuser {
   void fuse(std::size_t number) {
     for (const Rule& rule : rules()) {
       Captures captures;
+      if (rule.is_of_floats && !are_floats_) continue;
       if (!matches(rule.pattern, number, captures, true) || !fits(rule, captures)) continue;
       Node& node = nodes_[number];
       const std::vector<std::string> before = std::move(node.inputs);
@@ -273,6 +308,14 @@ class Fuser {
       }
       for (const std::string& input : before) release(input);
       if (node.op != "LayerNormalization") node.attributes.clear();
+      for (const char* name : rule.tensors) {
+        const auto captured = captures.find(name);
+        if (captured == captures.end()) continue;
+        Attribute& attribute = node.attributes.emplace_back();
+        attribute.name = name;
+        attribute.type = 4;  // AttributeProto.TENSOR
+        attribute.tensor = *constants_.at(captured->second);
+      }
       for (const auto& [name, text] : rule.texts) {
         Attribute& attribute = node.attributes.emplace_back();
         attribute.name = name;
@@ -292,7 +335,11 @@ class Fuser {
       const std::string name = std::move(names.back());
       names.pop_back();
       const auto maker = makers_.find(name);
-      if (--uses_[name] > 0 || maker == makers_.end()) continue;
+      if (--uses_[name] > 0 || maker == makers_.end() || is_gone_[maker->second]) continue;
+      const std::vector<std::string>& outputs = nodes_[maker->second].outputs;
+      if (std::any_of(outputs.begin(), outputs.end(),
+                      [&](const std::string& output) { return !output.empty() && uses_[output] > 0; }))
+        continue;
       is_gone_[maker->second] = true;
       const std::vector<std::string>& inputs = nodes_[maker->second].inputs;
       names.insert(names.end(), inputs.begin(), inputs.end());
@@ -302,13 +349,15 @@ class Fuser {
   bool matches(const Pattern& pattern, std::size_t number, Captures& captures, bool is_root) const {
     const Node& node = nodes_[number];
     const bool has_attributes = node.op == "LayerNormalization" || are_axes(node, pattern.axes);
-    const bool is_known = node.domain.empty() || node.op == without_nan;
-    if (node.op != pattern.name || !is_known || !has_attributes || node.outputs.size() != 1 ||
+    const bool is_named = node.op == without_nan
+                              ? pattern.name == without_nan
+                              : pattern.name.ends_with(node.op) && pattern.name == node.operator_name();
+    if (!is_named || !has_attributes || (node.outputs.size() != 1 && !pattern.output) ||
         node.inputs.size() != pattern.inputs.size())
       return false;
     // a value that others read is made anyhow, unless making it is nothing but turning a weight
     const bool is_turned_weight = node.op == "Transpose" && constants_.contains(node.inputs[0]);
-    if (!is_root && uses_.at(node.outputs[0]) != 1 && !is_turned_weight) return false;
+    if (!is_root && !pattern.output && uses_.at(node.outputs[0]) != 1 && !is_turned_weight) return false;
     const Captures before = captures;
     if (all_match(pattern, node.inputs, captures)) return true;
     captures = before;
@@ -342,7 +391,12 @@ class Fuser {
       }
       default:
         const auto maker = makers_.find(value);
-        return maker != makers_.end() && matches(pattern, maker->second, captures, false);
+        if (maker == makers_.end()) return false;
+        if (pattern.output) {
+          const std::vector<std::string>& outputs = nodes_[maker->second].outputs;
+          if (*pattern.output >= outputs.size() || outputs[*pattern.output] != value) return false;
+        }
+        return matches(pattern, maker->second, captures, false);
     }
   }
 
@@ -355,7 +409,40 @@ class Fuser {
       const Shape* const bias = shape_of_floats(captures.at("bias"));
       return bias != nullptr && bias->size() == 1 && (*bias)[0] == (*weight)[0];
     }
-    return true;
+    return rule.op != integer_linear || are_integer_factors(captures);
+  }
+
+  /// Whether the kernel takes them: a matrix of bytes with one scale and one zero point, or with those of
+  /// each column, and one of each for x, if they are given.
+  bool are_integer_factors(const Captures& captures) const {
+    // so many products of bytes, each without its zero point, have a sum of 32 bits
+    constexpr std::size_t most = std::size_t{0x7fffffff} / (255 * 255);
+    const Tensor *const weight = bytes_of(captures, "weight"), *const zero =
+                                                                   bytes_of(captures, "weight_zero");
+    if (weight == nullptr || zero == nullptr || zero->type != weight->type) return false;
+    const Shape& shape = weight->view.shape;
+    if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0 || shape[0] > most) return false;
+    const auto fits = [&](const Shape* one) {
+      return one != nullptr && one->size() <= 1 &&
+             (element_count(*one) == 1 || element_count(*one) == shape[1]);
+    };
+    if (!fits(&zero->view.shape) || !fits(shape_of_floats(captures.at("weight_scale")))) return false;
+    if (captures.contains("bias")) {
+      const Shape* const bias = shape_of_floats(captures.at("bias"));
+      if (bias == nullptr || *bias != Shape{shape[1]}) return false;
+    }
+    if (!captures.contains("x_scale")) return true;
+    const Tensor* const x_zero = bytes_of(captures, "x_zero");
+    const Shape* const x_scale = shape_of_floats(captures.at("x_scale"));
+    return x_zero != nullptr && x_zero->view.shape.empty() && x_scale != nullptr && x_scale->empty();
+  }
+
+  /// The constant of this name, if it holds bytes.
+  const Tensor* bytes_of(const Captures& captures, const char* name) const {
+    const auto found = constants_.find(captures.at(name));
+    if (found == constants_.end()) return nullptr;
+    const DType dtype = found->second->view.dtype;
+    return dtype == DType::U8 || dtype == DType::I8 ? found->second : nullptr;
   }
 
   static bool are_axes(const Node& node, const std::vector<std::int64_t>& axes) {
@@ -367,16 +454,14 @@ class Fuser {
     if (node.attributes.size() != 1) return false;
     const Attribute& attribute = node.attributes[0];
     if (attribute.name == "perm") return attribute.integers == axes;
-    return attribute.name == "axis" && axes.size() == 1 && attribute.integer == axes[0];
+    const bool is_one = attribute.name == "axis" || attribute.name == "to";
+    return is_one && axes.size() == 1 && attribute.integer == axes[0];
   }
 
   const Shape* shape_of_floats(const std::string& value) const {
     const auto found = constants_.find(value);
     if (found == constants_.end()) return nullptr;
-    const TensorView& view = found->second->view;
-    const bool is_float = view.dtype == DType::F32 || view.dtype == DType::F64 || view.dtype == DType::F16 ||
-                          view.dtype == DType::BF16;
-    return is_float ? &view.shape : nullptr;
+    return has_floats(*found->second) ? &found->second->view.shape : nullptr;
   }
 
   /// Whether a value is one 0, which does not stretch an array.
@@ -394,12 +479,13 @@ class Fuser {
 
   std::vector<Node> nodes_;
   std::vector<bool> is_gone_;
+  bool are_floats_;
   std::unordered_map<std::string, const Tensor*> constants_;
   std::unordered_map<std::string, std::size_t> uses_, makers_;
 };
 
 }  // namespace
 
-std::vector<Node> fused(const Model& model) { return Fuser(model).fused(); }
+std::vector<Node> fused(const Model& model, bool are_floats) { return Fuser(model, are_floats).fused(); }
 
 }  // namespace xgrad::onnx::detail

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/index/scatter.hpp"
 #include "../../ops/pointwise/where.hpp"
@@ -17,7 +18,7 @@
 namespace xgrad::onnx::detail {
 namespace {
 
-using xgrad::detail::fail;
+using xgrad::detail::fail, xgrad::detail::in_quotes;
 
 /// The rows that tuples of indices name, where x counts as rows of all axes behind those of the tuples. The
 /// first `batch_dims` axes of x and of the tuples are the same.
@@ -135,7 +136,8 @@ Joining joining_of(NodeAttributes& attributes) {
   const std::string name = attributes.text("reduction", "none");
   constexpr const char* names[] = {"none", "add", "mul", "max", "min"};
   const auto found = std::find(std::begin(names), std::end(names), name);
-  if (found == std::end(names)) fail<ValueError>("reduction must be none, add, mul, max or min, got ", name);
+  if (found == std::end(names))
+    fail<ValueError>("reduction must be none, add, mul, max or min, got ", in_quotes(name));
   return static_cast<Joining>(found - std::begin(names));
 }
 
@@ -386,18 +388,26 @@ Operator<T> non_zero(const NodeDescription&) {
   };
 }
 
+/// Nan is behind all numbers.
+template <class E>
+bool is_before(E a, E b) {
+  if constexpr (std::is_floating_point_v<E>) {
+    if (std::isnan(b)) return !std::isnan(a);
+  }
+  return a < b;
+}
+
 /// The distinct elements, in order or as they first occur; where each occurs first, which one each element
-/// is, and how often it occurs.
+/// is, and how often it occurs. Nan counts as one element, as in NumPy.
 template <class E>
 std::pair<Array<E>, std::array<Ids, 3>> distinct(const Array<E>& x, bool is_sorted) {
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return ranks_before(x.data()[a], x.data()[b], false);
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return is_before<E>(x.data()[a], x.data()[b]); });
   std::vector<std::vector<std::size_t>> groups;
   for (const std::size_t place : order) {
-    const bool is_new = groups.empty() || ranks_before(x.data()[groups.back()[0]], x.data()[place], false);
+    const bool is_new = groups.empty() || is_before<E>(x.data()[groups.back()[0]], x.data()[place]);
     if (is_new) groups.emplace_back();
     groups.back().push_back(place);
   }
@@ -518,7 +528,7 @@ template <class T>
 Operator<T> pad_operator(const NodeDescription& node) {
   const std::string mode = node.attributes.text("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
-    fail<ValueError>("mode must be constant, reflect, edge or wrap, got ", mode);
+    fail<ValueError>("mode must be constant, reflect, edge or wrap, got ", in_quotes(mode));
   std::optional<std::vector<std::int64_t>> attribute;
   std::optional<Value<T>> constant;
   if (node.opset < 11) {

@@ -479,6 +479,12 @@ void check_supported(const Tensor& tensor) {
                    name_of_data_type(tensor.type), " are not supported");
 }
 
+bool has_floats(const Tensor& tensor) {
+  const DType dtype = tensor.view.dtype;
+  return tensor.is_supported &&
+         (dtype == DType::F32 || dtype == DType::F64 || dtype == DType::F16 || dtype == DType::BF16);
+}
+
 std::string Node::operator_name() const {
   return domain.empty() || domain == "ai.onnx" ? op : domain + "." + op;
 }

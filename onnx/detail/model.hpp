@@ -25,6 +25,9 @@ struct Tensor {
 /// Throws ValueError for a tensor whose elements have no type of xgrad::files.
 void check_supported(const Tensor& tensor);
 
+/// Whether it holds floats of any width that is supported.
+bool has_floats(const Tensor& tensor);
+
 struct Subgraph;
 
 /// An attribute of a node: one of these, according to its type.

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../ops/norm/softmax.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
 #include "../../ops/product/detail/einsum_equation.hpp"
@@ -87,7 +88,7 @@ Activation<T> activation_of(const std::string& name) {
   if (name == "Relu") return relu<T>;
   if (name == "Tanh") return tanh<T>;
   if (name == "Sigmoid") return sigmoid<T>;
-  fail<ValueError>("activation ", name, " is not supported");
+  fail<ValueError>("activation ", xgrad::detail::in_quotes(name), " is not supported");
 }
 
 /// A Gemm with an activation.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <stdexcept>
+#include <type_traits>
 #include <unordered_map>
 
 #include "../../base/detail/json_text.hpp"
@@ -13,7 +14,7 @@
 namespace xgrad::onnx::detail {
 namespace {
 
-using xgrad::detail::fail, xgrad::detail::in_quotes;
+using xgrad::detail::escaped, xgrad::detail::fail, xgrad::detail::in_quotes;
 
 constexpr std::int64_t first_opset = 7, last_opset = 24;
 
@@ -22,8 +23,8 @@ constexpr std::size_t results_per_element = 1024;
 
 /// "Add 'encoder/add'", or "node 3 (Add)".
 std::string name_of(const Node& node, std::size_t number) {
-  if (node.name.empty()) return "node " + std::to_string(number) + " (" + node.op + ")";
-  return node.op + " " + in_quotes(node.name);
+  if (node.name.empty()) return "node " + std::to_string(number) + " (" + escaped(node.op) + ")";
+  return escaped(node.op) + " " + in_quotes(node.name);
 }
 
 /// Rethrows what is being thrown, with the step's name in front, but behind that of the module that runs.
@@ -57,7 +58,7 @@ class Lacks {
   void throw_if_any() const {
     std::string text;
     for (const auto& [name, found] : operators_) {
-      text += (text.empty() ? "operators that are not supported: " : ", ") + name + " (" +
+      text += (text.empty() ? "operators that are not supported: " : ", ") + escaped(name) + " (" +
               (found.count == 1 ? "" : std::to_string(found.count) + " nodes, the first is ") + found.first +
               ")";
     }
@@ -103,19 +104,23 @@ class Lacks {
   std::vector<std::string> others_;
 };
 
-/// Whose nodes a compiler is given: those of the file, or those of fused().
-enum class Nodes { of_file, fused };
+/// The operators of a file's nodes, by the name of a node's first output.
+template <class T>
+using OperatorsOfFile = std::unordered_map<std::string, std::pair<const Node*, Operator<T>>>;
 
 /// Numbers the values of a graph, those of initializers first, and makes the operators of its nodes, or of
 /// others that take their place.
 template <class T>
 class Compiler {
  public:
-  /// `outside` are the values that the graph reads of the graph around it, with their types: its inputs.
+  Compiler(const Subgraph& graph, const std::vector<Node>& nodes, std::int64_t opset, Lacks& lacks)
+      : graph_(graph), nodes_(nodes), opset_(opset), lacks_(lacks) {}
+  /// Of the nodes of fused(), which share operators with those of the file.
   Compiler(const Subgraph& graph, const std::vector<Node>& nodes, std::int64_t opset, Lacks& lacks,
-           Nodes kind = Nodes::of_file)
-      : graph_(graph), nodes_(nodes), opset_(opset), lacks_(lacks), kind_(kind) {}
+           const OperatorsOfFile<T>& of_file)
+      : graph_(graph), nodes_(nodes), opset_(opset), lacks_(lacks), of_file_(&of_file) {}
 
+  /// `outside` are the values that the graph reads of the graph around it, with their types: its inputs.
   Program<T> compile(const std::vector<std::pair<std::string, std::int64_t>>& outside = {}) {
     for (const Tensor& tensor : graph_.initializers) {
       new_slot(tensor.view.name, tensor.type);
@@ -136,6 +141,14 @@ class Compiler {
     note_last_uses();
     program_.slots = slots_.size();
     return std::move(program_);
+  }
+
+  /// The operators of the program that was compiled.
+  OperatorsOfFile<T> made(const Program<T>& program) const {
+    OperatorsOfFile<T> all;
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      all.emplace(nodes_[i].outputs[0], std::pair(&nodes_[i], program.steps[i].compute));
+    return all;
   }
 
  private:
@@ -161,7 +174,7 @@ class Compiler {
 
   void add_step(std::size_t number) {
     const Node& node = nodes_[number];
-    if (node.outputs.empty()) fail<ValueError>(node.op, ": a node must have an output");
+    if (node.outputs.empty()) fail<ValueError>(escaped(node.op), ": a node must have an output");
     Step<T> step{name_of(node, number), {}, {}, {}, {}};
     std::vector<std::int64_t> types;
     for (const std::string& input : node.inputs) {
@@ -185,9 +198,16 @@ class Compiler {
 
   Operator<T> operator_of(const Node& node, const std::vector<std::int64_t>& types, const std::string& name) {
     ++program_.operators[node.operator_name()];
+    if (of_file_ != nullptr) {
+      const auto same = of_file_->find(node.outputs[0]);
+      if (same != of_file_->end() && is_same(*same->second.first, node)) {
+        branch_types_.assign(node.outputs.size(), 0);
+        return same->second.second;
+      }
+    }
     if (node.operator_name() == "If") return branches(node, types);
     // operators of fused nodes rely on what fused() has checked
-    const bool is_fused = kind_ == Nodes::fused && node.domain == fused_domain;
+    const bool is_fused = of_file_ != nullptr && node.domain == fused_domain;
     const OperatorTable<T>& table = is_fused ? fused_operators<T>() : operators<T>();
     const auto found = table.find(is_fused ? node.op : node.operator_name());
     if (found == table.end()) {
@@ -196,9 +216,14 @@ class Compiler {
     }
     NodeAttributes attributes(node);
     Operator<T> made =
-        found->second({attributes, opset_, node.inputs.size(), node.outputs.size(), types, node.outputs});
+        found->second({attributes, opset_, node.outputs.size(), types, node.inputs, node.outputs});
     attributes.check_all_read();
     return made;
+  }
+
+  /// Whether fused() has kept a node as it is.
+  static bool is_same(const Node& a, const Node& b) {
+    return a.op == b.op && a.domain == b.domain && a.inputs == b.inputs && a.outputs == b.outputs;
   }
 
   /// An If: the program of the branch that the condition takes. The other one is not looked at where the
@@ -245,7 +270,7 @@ class Compiler {
       const Branch& branch = *(*both)[*condition.data() ? 1 : 0];
       std::vector<const Value<T>*> values;
       for (const std::size_t i : branch.outside) values.push_back(&given.value(i));
-      return branch.program.run(values, given.is_training(), given.most());
+      return branch.program.run(values, given.is_training(), given.most(), given.held());
     };
   }
 
@@ -278,7 +303,7 @@ class Compiler {
   const std::vector<Node>& nodes_;
   std::int64_t opset_;
   Lacks& lacks_;
-  Nodes kind_;
+  const OperatorsOfFile<T>* of_file_ = nullptr;
   Program<T> program_;
   std::unordered_map<std::string, std::size_t> slots_;
   std::vector<std::int64_t> types_;         // of the slots
@@ -317,40 +342,60 @@ Program<T> compiled(const Model& model) {
               name_of_data_type(tensor.type) + " are not supported");
   }
   // what is wrong is told of the file's own nodes
-  const auto operators = Compiler<T>(model, model.nodes, model.opset, lacks).compile().operators;
+  Compiler<T> compiler(model, model.nodes, model.opset, lacks);
+  Program<T> of_file = compiler.compile();
   lacks.throw_if_any();
-  const std::vector<Node> nodes = fused(model);
-  Program<T> program = Compiler<T>(model, nodes, model.opset, lacks, Nodes::fused).compile();
+  const std::vector<Node> nodes = fused(model, std::is_same_v<T, float>);
+  const OperatorsOfFile<T> made = compiler.made(of_file);
+  Program<T> program = Compiler<T>(model, nodes, model.opset, lacks, made).compile();
   lacks.throw_if_any();
-  program.operators = operators;
-  for (std::size_t i = 0; i < model.initializers.size(); ++i)
-    program.constants.emplace_back(i, value_of<T>(model.initializers[i]));
+  program.operators = std::move(of_file.operators);
+  const std::vector<bool> is_read = program.read_slots();
+  for (std::size_t i = 0; i < model.initializers.size(); ++i) {
+    if (is_read[i] || has_floats(model.initializers[i]))
+      program.constants.emplace_back(i, value_of<T>(model.initializers[i]));
+  }
   return program;
 }
 
 template <class T>
+std::vector<bool> Program<T>::read_slots() const {
+  std::vector<bool> is_read(slots);
+  for (const std::size_t slot : output_slots) is_read[slot] = true;
+  for (const Step<T>& step : steps)
+    for (const std::size_t slot : step.inputs)
+      if (slot != no_slot) is_read[slot] = true;
+  return is_read;
+}
+
+template <class T>
 std::vector<Value<T>> Program<T>::run(const std::vector<const Value<T>*>& inputs_given, bool is_training,
-                                      std::size_t most) const {
+                                      std::size_t most, std::size_t held) const {
   // what the steps make, and where all values are
   std::vector<std::optional<Value<T>>> made(slots);
   std::vector<const Value<T>*> values(slots);
-  for (const auto& [slot, value] : constants) values[slot] = &value;
-  for (std::size_t i = 0; i < input_slots.size(); ++i) values[input_slots[i]] = inputs_given[i];
-  std::size_t count = 0;
-  for (const Value<T>* value : values)
-    if (value != nullptr) count += element_count(shape_of<T>(*value));
+  std::size_t count = held;
+  for (const auto& [slot, value] : constants) {
+    values[slot] = &value;
+    count += element_count(shape_of<T>(value));
+  }
+  for (std::size_t i = 0; i < input_slots.size(); ++i) {
+    values[input_slots[i]] = inputs_given[i];
+    if (most == 0) count += element_count(shape_of<T>(*inputs_given[i]));  // a branch's are held already
+  }
   if (most == 0) most = std::max(always_allowed, count * results_per_element);
   std::vector<const Value<T>*> given;
   for (const Step<T>& step : steps) {
     given.clear();
     for (const std::size_t slot : step.inputs) given.push_back(slot == no_slot ? nullptr : values[slot]);
     try {
-      std::vector<Value<T>> results = step.compute({given, most, is_training});
-      if (results.size() < step.outputs.size())
-        fail<ValueError>("there are ", results.size(), " results, the graph asks for ", step.outputs.size());
+      std::vector<Value<T>> results = step.compute({given, most, is_training, count});
       for (std::size_t i = 0; i < step.outputs.size(); ++i) {
         const std::size_t slot = step.outputs[i];
         if (slot == no_slot) continue;
+        if (i >= results.size())
+          fail<ValueError>("there are ", results.size(), " results, the graph asks for ",
+                           step.outputs.size());
         count += element_count(shape_of<T>(results[i]));
         made[slot] = std::move(results[i]);
         values[slot] = &*made[slot];

@@ -30,14 +30,17 @@ struct Program {
   std::vector<ValueDescription> inputs, outputs;
   std::map<std::string, std::size_t> operators;
   std::vector<std::size_t> input_slots, output_slots;
-  std::vector<std::pair<std::size_t, Value<T>>> constants;  // parameters among them
+  std::vector<std::pair<std::size_t, Value<T>>> constants;  // parameters among them, and others that are read
   std::vector<Step<T>> steps;
   std::size_t slots = 0;
 
-  /// All outputs, from the values of the inputs. Results may have `most` elements together; 0: as many as
-  /// those of the constants and the inputs allow.
-  std::vector<Value<T>> run(const std::vector<const Value<T>*>& given, bool is_training,
-                            std::size_t most = 0) const;
+  /// For each slot whether a step reads it, or it is an output.
+  std::vector<bool> read_slots() const;
+
+  /// All outputs, from the values of the inputs. All values together may have `most` elements, of which
+  /// `held` are those of the graph around; 0: as many as the constants and the inputs allow.
+  std::vector<Value<T>> run(const std::vector<const Value<T>*>& given, bool is_training, std::size_t most = 0,
+                            std::size_t held = 0) const;
 };
 
 /// Throws ValueError for a graph that violates the format, and for all that a graph has and xgrad::onnx has

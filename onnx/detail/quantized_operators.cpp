@@ -1,8 +1,7 @@
 // Operators on integers that stand for floats: (q - zero point) scale.
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <functional>
 #include <optional>
 
 #include "../../graph/grad_mode.hpp"
@@ -12,45 +11,12 @@
 #include "arrays.hpp"
 #include "convolution.hpp"
 #include "operators.hpp"
-#include "types.hpp"
+#include "quantization.hpp"
 
 namespace xgrad::onnx::detail {
 namespace {
 
 using xgrad::detail::fail;
-
-/// The least and the largest integer of a type.
-struct IntegerRange {
-  std::int64_t least, largest;
-
-  explicit IntegerRange(std::int64_t type) {
-    switch (type) {
-      case data_type::uint8:
-        least = 0, largest = 255;
-        break;
-      case data_type::int8:
-        least = -128, largest = 127;
-        break;
-      case data_type::uint16:
-        least = 0, largest = 65535;
-        break;
-      case data_type::int16:
-        least = -32768, largest = 32767;
-        break;
-      default:
-        fail<ValueError>("integers of type ", name_of_data_type(type), " are not supported");
-    }
-  }
-
-  /// x rounded, to the even integer if two are as near, plus a zero point; what is beyond the range becomes
-  /// its end, and nan the least, as in ONNX Runtime.
-  template <class T>
-  std::int64_t quantized(T x, std::int64_t zero_point) const {
-    const T sum = std::nearbyint(x) + static_cast<T>(zero_point);
-    if (std::isnan(sum)) return least;
-    return static_cast<std::int64_t>(std::clamp(sum, static_cast<T>(least), static_cast<T>(largest)));
-  }
-};
 
 /// A scale or a zero point of all elements, or of each place along an axis, in a shape that broadcasts to x.
 template <class A>
@@ -86,7 +52,11 @@ Operator<T> quantize_linear(const NodeDescription& node) {
   node.attributes.ignore("saturate");
   node.attributes.ignore("precision");
   if (node.attributes.integer("block_size", 0) != 0) fail<ValueError>("block_size is not supported");
-  const std::int64_t type = wanted != 0 ? wanted : node.inputs > 2 ? node.type(2) : data_type::uint8;
+  const std::int64_t of_zero_point = node.takes(2) ? node.type(2) : wanted;
+  if (wanted != 0 && of_zero_point != 0 && wanted != of_zero_point)
+    fail<ValueError>("output_dtype and the zero point must have one type, got ", name_of_data_type(wanted),
+                     " and ", name_of_data_type(of_zero_point));
+  const std::int64_t type = wanted != 0 ? wanted : node.takes(2) ? of_zero_point : data_type::uint8;
   return [axis, range = IntegerRange(type)](const Arguments<T>& given) -> Results<T> {
     const Array<T>& x = given.floats(0).value();
     const Array<T> scale = stretched(along_axis(given.floats(1), axis, x.shape()).value(), x.shape());
@@ -127,22 +97,25 @@ Operator<T> dequantize_linear(const NodeDescription& node) {
 /// x as integers from 0 to 255 for the numbers from its least to its largest, and 0; the scale; the zero
 /// point.
 template <class T>
-struct DynamicallyQuantized {
+struct DynamicallyQuantized : DynamicScale<T> {
   Ids y;
-  T scale;
-  std::int64_t zero_point;
 
-  explicit DynamicallyQuantized(const Array<T>& x) : y(Ids::from_shape(x.shape())) {
-    T least = 0, largest = 0;
-    for (const T element : x) {
-      least = std::min(least, element);
-      largest = std::max(largest, element);
-    }
+  explicit DynamicallyQuantized(const Array<T>& x)
+      : DynamicScale<T>(extreme(x, std::less<T>()), extreme(x, std::greater<T>())),
+        y(Ids::from_shape(x.shape())) {
     const IntegerRange range(data_type::uint8);
-    scale = largest == least ? T{1} : (largest - least) / 255;
-    zero_point = range.quantized(-least / scale, 0);
     std::transform(x.begin(), x.end(), y.data(),
-                   [&](T element) { return range.quantized(element / scale, zero_point); });
+                   [&](T element) { return range.quantized(element / this->scale, this->zero_point); });
+  }
+
+ private:
+  /// Of x and 0; comparisons with nan are false.
+  template <class F>
+  static T extreme(const Array<T>& x, F is_beyond) {
+    T found = 0;
+    for (const T element : x)
+      if (is_beyond(element, found)) found = element;
+    return found;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
@@ -18,7 +19,7 @@
 namespace xgrad::onnx::detail {
 namespace {
 
-using xgrad::detail::fail;
+using xgrad::detail::fail, xgrad::detail::in_quotes;
 
 /// What the recurrent operators share: the attributes, and the order of gates.
 struct RecurrentLayer {
@@ -37,7 +38,7 @@ struct RecurrentLayer {
     attributes.ignore("hidden_size");
     const std::string text = attributes.text("direction", "forward");
     if (text != "forward" && text != "reverse" && text != "bidirectional")
-      fail<ValueError>("direction must be forward, reverse or bidirectional, got ", text);
+      fail<ValueError>("direction must be forward, reverse or bidirectional, got ", in_quotes(text));
     direction = text == "forward"   ? Direction::forward
                 : text == "reverse" ? Direction::reverse
                                     : Direction::bidirectional;
@@ -53,7 +54,7 @@ struct RecurrentLayer {
   void expect_functions(const std::vector<std::string>& expected) const {
     if (functions != repeated(expected)) {
       std::string text;
-      for (const std::string& name : functions) text += (text.empty() ? "" : ", ") + name;
+      for (const std::string& name : functions) text += (text.empty() ? "" : ", ") + in_quotes(name);
       fail<ValueError>("activations ", text, " are not supported");
     }
   }
@@ -149,7 +150,7 @@ Operator<T> lstm_operator(const NodeDescription& node) {
   const RecurrentLayer layer(node, {0, 2, 3, 1}, {"Sigmoid", "Tanh", "Tanh"});
   layer.expect_functions({"Sigmoid", "Tanh", "Tanh"});
   if (node.attributes.integer("input_forget", 0) != 0) fail<ValueError>("input_forget is not supported");
-  if (node.inputs > 7) fail<ValueError>("peepholes are not supported (P)");
+  if (node.takes(7)) fail<ValueError>("peepholes are not supported (P)");
   return [layer](const Arguments<T>& given) -> Results<T> {
     const RecurrentCall<T> call(layer, given);
     const LSTMResult<T> result =

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "../../base/detail/json_text.hpp"
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
 #include "../../ops/reduce/reductions.hpp"
@@ -21,7 +22,7 @@
 namespace xgrad::onnx::detail {
 namespace {
 
-using xgrad::detail::fail;
+using xgrad::detail::fail, xgrad::detail::in_quotes;
 
 /// x with `value` around its last axes.
 template <class T>
@@ -156,9 +157,10 @@ struct PooledWindows {
   }
 };
 
-/// The indices of a pool among all elements of x, not among those of a channel of a padded x.
+/// The indices of a pool among all elements of x, not among those of a channel of a padded x. Where nothing
+/// of a window is larger than a pad, the index is that of its first element in x.
 Ids indices_of_all(const Ids& in_channel, const Shape& pooled, const Shape& x,
-                   const std::vector<std::int64_t>& before) {
+                   const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& dilations) {
   Ids all = in_channel;
   const std::size_t axes = before.size(), channel = element_count(Shape(x.begin() + 2, x.end()));
   const std::size_t each = in_channel.size() / std::max<std::size_t>(x[0] * x[1], 1);
@@ -166,7 +168,11 @@ Ids indices_of_all(const Ids& in_channel, const Shape& pooled, const Shape& x,
     auto rest = static_cast<std::size_t>(in_channel.data()[i]);
     std::size_t place = 0, stride = 1;
     for (std::size_t axis = axes; axis-- > 0; rest /= pooled[axis + 2]) {
-      place += (rest % pooled[axis + 2] - static_cast<std::size_t>(before[axis])) * stride;
+      auto in_x = static_cast<std::int64_t>(rest % pooled[axis + 2]) - before[axis];
+      if (in_x < 0) in_x = (in_x % dilations[axis] + dilations[axis]) % dilations[axis];
+      if (in_x >= static_cast<std::int64_t>(x[axis + 2]))
+        fail<ValueError>("a window without elements of x has no index");
+      place += static_cast<std::size_t>(in_x) * stride;
       stride *= x[axis + 2];
     }
     all.data()[i] = static_cast<std::int64_t>(i / each * channel + place);
@@ -198,8 +204,9 @@ Operator<T> max_pool_operator(const NodeDescription& node) {
       values = mapped<std::int64_t>(y.values.value(), [](T e) { return static_cast<std::int64_t>(e); });
     if (outputs == 1) return {std::move(values)};
     const std::vector<std::int64_t> none(p.axes, 0);
-    return {y.values,
-            indices_of_all(y.indices, p.x.shape(), given.floats(0).shape(), p.is_padded ? p.before : none)};
+    Ids indices =
+        indices_of_all(y.indices, p.x.shape(), x.shape(), p.is_padded ? p.before : none, p.dilations);
+    return {std::move(values), std::move(indices)};
   };
 }
 
@@ -340,7 +347,7 @@ Operator<T> resize_operator(const NodeDescription& node) {
   if (how.mode == "bilinear") how.mode = "linear";
   const auto check = [](const char* name, const std::string& text, std::initializer_list<const char*> known) {
     if (std::find(known.begin(), known.end(), text) == known.end())
-      fail<ValueError>(name, " ", text, " is not supported");
+      fail<ValueError>(name, " ", in_quotes(text), " is not supported");
   };
   check("mode", how.mode, {"nearest", "linear", "cubic"});
   check("coordinate_transformation_mode", how.coordinates,
@@ -365,7 +372,8 @@ Operator<T> resize_operator(const NodeDescription& node) {
       for (const T scale : given.floats(scales_at).value()) scales.push_back(static_cast<float>(scale));
     }
     std::vector<std::int64_t> sizes;
-    if (scales.empty() && given.has(3)) sizes = given.list(3);
+    if (given.has(3)) sizes = given.list(3);
+    if (!scales.empty() && !sizes.empty()) fail<ValueError>("there must be scales or sizes, got both");
     if (std::max(scales.size(), sizes.size()) != list.size())
       fail<ShapeError>("there must be a scale or a size for each of ", list.size(), " axes, got ",
                        std::max(scales.size(), sizes.size()));
@@ -396,7 +404,7 @@ Operator<T> depth_to_space(const NodeDescription& node) {
   const std::int64_t b = node.attributes.integer("blocksize", 0);
   const std::string mode = node.attributes.text("mode", "DCR");
   if (b < 1 || b > Windows::largest) fail<ValueError>("blocksize must be at least 1, got ", b);
-  if (mode != "DCR" && mode != "CRD") fail<ValueError>("mode must be DCR or CRD, got ", mode);
+  if (mode != "DCR" && mode != "CRD") fail<ValueError>("mode must be DCR or CRD, got ", in_quotes(mode));
   return [b, is_dcr = mode == "DCR"](const Arguments<T>& given) -> Results<T> {
     const Variable<T>& x = given.floats(0);
     const auto lengths = spatial(x.shape(), 2);

@@ -11,6 +11,7 @@
 #include <xgrad/onnx.hpp>
 #include <xgrad/xgrad.hpp>
 
+#include "../expect_error.hpp"
 #include "model_builder.hpp"
 
 namespace fusion_test {
@@ -296,6 +297,154 @@ TEST_F(OnnxFusionTest, ADivisorOfEachKeyIsComputedAsItStands) {
   const std::string weights = net.node("Softmax", {scores}, {ModelBuilder::attribute("axis", -1)});
   const std::string y = net.transposed(net.node("MatMul", {weights, split({0, 2, 1, 3})}), {0, 2, 1, 3});
   EXPECT_EQ(net.made_by(net.node("Reshape", {y, net.integers({0, 0, -1})})), "reshape");
+}
+
+// ---- Products of 8-bit integers ----
+
+/// How a graph spells x times a weight of bytes.
+enum class Spelling { single_operators, to_float, one_operator, between_quantizations };
+
+/// A product of x (..., rows) and a weight (rows, cols) of bytes, which is fused unless all values are
+/// outputs.
+struct IntegerProduct {
+  Spelling spelling = Spelling::single_operators;
+  std::int64_t type = 2, rows = 70, cols = 37;  // of UINT8
+  bool by_columns = false, has_zero_point = true, has_bias = true;
+
+  ModelBuilder model(bool is_apart) const {
+    xgrad::manual_seed(3);
+    ModelBuilder model;
+    const auto bytes = [](std::int64_t count, std::uint64_t factor) {
+      std::string all;
+      for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i)
+        all += static_cast<char>(i * factor % 253 + 3);
+      return all;
+    };
+    const auto floats = [](std::int64_t count) {
+      const Array<float> drawn = xgrad::normal<float>({static_cast<std::size_t>(count)});
+      return std::vector<float>(drawn.begin(), drawn.end());
+    };
+    const std::vector<std::int64_t> dims =
+        by_columns ? std::vector<std::int64_t>{cols} : std::vector<std::int64_t>{};
+    const std::int64_t each = by_columns ? cols : 1;
+    model.input("x", 1, {-1, -1, -1});
+    model.initializer(ModelBuilder::tensor("w", type, {rows, cols}, bytes(rows * cols, 7919)));
+    model.initializer(ModelBuilder::tensor(
+        "w_zero", type, dims,
+        has_zero_point ? bytes(each, 31) : std::string(static_cast<std::size_t>(each), '\0')));
+    model.floats("w_scale", dims, floats(each));
+    model.floats("bias", {cols}, floats(cols));
+    Names made;
+    const auto node = [&](const std::string& op, const Names& inputs, const Names& outputs,
+                          const std::vector<MessageWriter>& attributes = {}, const std::string& domain = "") {
+      model.node(op, inputs, outputs, attributes, domain);
+      made.insert(made.end(), outputs.begin(), outputs.end());
+    };
+    const std::string product = has_bias ? "product" : "y";
+    switch (spelling) {
+      case Spelling::single_operators:
+        node("DynamicQuantizeLinear", {"x"}, {"q", "q_scale", "q_zero"});
+        node("MatMulInteger", {"q", "w", "q_zero", "w_zero"}, {"sums"});
+        node("Cast", {"sums"}, {"floats"}, {ModelBuilder::attribute("to", 1)});
+        node("Mul", {"q_scale", "w_scale"}, {"scales"});
+        node("Mul", {"floats", "scales"}, {product});
+        break;
+      case Spelling::to_float:
+        node("DynamicQuantizeLinear", {"x"}, {"q", "q_scale", "q_zero"});
+        node("MatMulIntegerToFloat", {"q", "w", "q_scale", "w_scale", "q_zero", "w_zero"}, {product}, {},
+             "com.microsoft");
+        break;
+      case Spelling::one_operator:
+        node("DynamicQuantizeMatMul", {"x", "w", "w_scale", "w_zero"}, {product}, {}, "com.microsoft");
+        break;
+      default:
+        model.floats("x_scale", {}, {0.02F});
+        model.initializer(ModelBuilder::tensor("x_zero", type, {}, "\x41"));
+        node("QuantizeLinear", {"x", "x_scale", "x_zero"}, {"q"});
+        node("DequantizeLinear", {"q", "x_scale", "x_zero"}, {"x_again"});
+        node("DequantizeLinear", {"w", "w_scale", "w_zero"}, {"w_again"});
+        node("MatMul", {"x_again", "w_again"}, {product});
+    }
+    if (has_bias) node("Add", {"bias", product}, {"y"});
+    for (const std::string& name : is_apart ? made : Names{"y"}) model.output(name);
+    return model;
+  }
+
+  Graph<float> graph(bool is_apart) const {
+    const std::string bytes = model(is_apart).bytes();
+    return Graph<float>("model", std::as_bytes(std::span(bytes)));
+  }
+};
+
+Array<float> integer_product(const Graph<float>& graph, const Array<float>& x) {
+  const xgrad::NoGrad guard;
+  return std::get<Variable<float>>(graph({{"x", Variable<float>(x)}}).at("y")).value();
+}
+
+std::vector<IntegerProduct> integer_products() {
+  std::vector<IntegerProduct> all;
+  for (const Spelling spelling : {Spelling::single_operators, Spelling::to_float, Spelling::one_operator,
+                                  Spelling::between_quantizations})
+    for (const std::int64_t type : {2, 3})
+      for (const bool by_columns : {false, true})
+        for (const bool has_zero_point : {false, true})
+          all.push_back({.spelling = spelling,
+                         .type = type,
+                         .by_columns = by_columns,
+                         .has_zero_point = has_zero_point,
+                         .has_bias = by_columns || has_zero_point});
+  return all;
+}
+
+TEST(OnnxIntegerProductTest, KernelsGiveTheNumbersOfSingleOperators) {
+  Array<float> x = xgrad::normal<float>({3, 5, 70});
+  x(0, 0, 0) = NAN;
+  x(1, 2, 3) = -9.5F;
+  for (const IntegerProduct& one : integer_products()) {
+    const Array<float> got = integer_product(one.graph(false), x),
+                       expected = integer_product(one.graph(true), x);
+    ASSERT_EQ(got.shape(), expected.shape());
+    // products of floats are rounded on the way
+    const bool is_exact = one.spelling != Spelling::between_quantizations;
+    const float largest = xt::amax(xt::abs(expected))();
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got.data()[i], expected.data()[i], is_exact ? 0 : 1e-6F * largest)
+          << static_cast<int>(one.spelling) << ' ' << one.type << ' ' << one.by_columns << ' '
+          << one.has_zero_point;
+  }
+}
+
+TEST(OnnxIntegerProductTest, IsOneNode) {
+  for (const IntegerProduct& one : integer_products()) {
+    EXPECT_EQ(integer_product(one.graph(false), Array<float>(Shape{0, 1, 70})).shape(), (Shape{0, 1, 37}));
+    EXPECT_EQ(one.graph(false).operators(), one.graph(true).operators());
+    EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] {
+                integer_product(one.graph(false), Array<float>(Shape{2, 3, 69}, 0.0F));
+              }),
+              "integer_linear \"makes_y\": the last axis of x must have 70 elements, got x (2, 3, 69)");
+  }
+}
+
+TEST(OnnxIntegerProductTest, ScalesAndBiasesHaveTheirGradients) {
+  const Array<float> x = xgrad::normal<float>({2, 3, 70});
+  for (const IntegerProduct& one : integer_products()) {
+    const auto gradients = [&](bool is_apart) {
+      const Graph<float> graph = one.graph(is_apart);
+      const auto y = std::get<Variable<float>>(graph({{"x", Variable<float>(x)}}).at("y"));
+      std::map<std::string, Array<float>> all{{"y", y.value()}};
+      if (y.requires_grad()) sum(square(y)).backward();
+      for (const auto& [name, parameter] : graph.named_parameters())
+        if (parameter.has_grad()) all.emplace(name, parameter.grad().value());
+      return all;
+    };
+    const auto got = gradients(false), expected = gradients(true);
+    ASSERT_EQ(got.size(), expected.size());
+    for (const auto& [name, array] : expected) {
+      const float largest = xt::amax(xt::abs(array))();
+      for (std::size_t i = 0; i < array.size(); ++i)
+        EXPECT_NEAR(got.at(name).data()[i], array.data()[i], 1e-5F * largest) << name;
+    }
+  }
 }
 
 /// An embedding of zeros may be normalized, which makes its gradient very large.

@@ -252,7 +252,7 @@ TEST_F(OnnxFileTest, AttributesWithoutAValueAreZeroOrEmpty) {
   model_ = {};
   model_.floats("w", {2}, {1, 2});
   model_.node("Gelu", {"w"}, {"y"}, {ModelBuilder::attribute_of_type("approximate", 3)});
-  EXPECT_EQ(error(), "Gelu \"makes_y\": approximate must be none or tanh, got ''");
+  EXPECT_EQ(error(), "Gelu \"makes_y\": approximate must be none or tanh, got \"\"");
 }
 
 TEST_F(OnnxFileTest, InputsMustBeTensors) {
@@ -509,6 +509,135 @@ TEST_F(OnnxFileTest, ConditionsAreNoExponents) {
             "Pow \"makes_y\": input 1 must hold floats, got conditions");
 }
 
+// ---- Omitted inputs and outputs, windows, ranges ----
+
+TEST_F(OnnxArgumentsTest, NamesInErrorsAreEscaped) {
+  model_ = {};
+  model_.node("Lo\nop", {}, {"a\tb"});
+  model_.output("a\tb");
+  EXPECT_EQ(error(), "operators that are not supported: Lo\\nop (Lo\\nop \"makes_a\\tb\")");
+  model_ = {};
+  model_.integers("x", {1}, {1});
+  model_.node("Pad", {"x"}, {"y"}, {ModelBuilder::attribute("mode", std::string("a\x1b"))});
+  EXPECT_EQ(error(), "Pad \"makes_y\": mode must be constant, reflect, edge or wrap, got \"a\\u001b\"");
+}
+
+TEST_F(OnnxArgumentsTest, MaximaOfIntegersHavePlaces) {
+  model_ = {};
+  model_.input("x", 3, {1, 2, 4});
+  model_.node("MaxPool", {"x"}, {"y", "places"},
+              {ModelBuilder::attribute("kernel_shape", std::vector<std::int64_t>{2}),
+               ModelBuilder::attribute("strides", std::vector<std::int64_t>{2})});
+  model_.output("y");
+  model_.output("places");
+  const Values<float> results = graph()({{"x", Ids{{{-1, 7, 3, 2}, {4, 4, -8, -7}}}}});
+  EXPECT_EQ(std::get<Ids>(results.at("y")), (Ids{{{7, 3}, {4, -7}}}));
+  EXPECT_EQ(std::get<Ids>(results.at("places")), (Ids{{{1, 2}, {4, 7}}}));
+}
+
+/// The pads at one end are as low as what they are beside.
+TEST_F(OnnxArgumentsTest, PlacesOfMaximaAreNeverPads) {
+  model_ = {};
+  model_.input("x", 1, {1, 1, 4});
+  model_.node("MaxPool", {"x"}, {"y", "places"},
+              {ModelBuilder::attribute("kernel_shape", std::vector<std::int64_t>{2}),
+               ModelBuilder::attribute("dilations", std::vector<std::int64_t>{2}),
+               ModelBuilder::attribute("pads", std::vector<std::int64_t>{1, 0})});
+  model_.output("y");
+  model_.output("places");
+  const Values<float> results =
+      graph()({{"x", Variable<float>(Array<float>{{{-INFINITY, -INFINITY, -INFINITY, -INFINITY}}})}});
+  EXPECT_EQ(std::get<Variable<float>>(results.at("y")).value(),
+            (Array<float>{{{-INFINITY, -INFINITY, -INFINITY}}}));
+  EXPECT_EQ(std::get<Ids>(results.at("places")), (Ids{{{1, 0, 1}}}));
+}
+
+TEST_F(OnnxArgumentsTest, NanIsOneElementBehindAllNumbers) {
+  model_ = {};
+  model_.input("x", 1, {-1});
+  model_.node("Unique", {"x"}, {"y", "first", "which", "counts"});
+  for (const char* name : {"y", "first", "which", "counts"}) model_.output(name);
+  const Values<float> results = graph()({{"x", Variable<float>(Array<float>{NAN, 2, NAN, -INFINITY, 2})}});
+  const Array<float> y = std::get<Variable<float>>(results.at("y")).value();
+  ASSERT_EQ(y.size(), 3U);
+  EXPECT_EQ(y(0), -INFINITY);
+  EXPECT_EQ(y(1), 2);
+  EXPECT_TRUE(std::isnan(y(2)));
+  EXPECT_EQ(std::get<Ids>(results.at("first")), (Ids{3, 1, 0}));
+  EXPECT_EQ(std::get<Ids>(results.at("which")), (Ids{2, 1, 2, 0, 1}));
+  EXPECT_EQ(std::get<Ids>(results.at("counts")), (Ids{1, 2, 2}));
+}
+
+TEST_F(OnnxArgumentsTest, ScalesAndSizesExcludeEachOther) {
+  model_.floats("x", {1, 2}, {1, 2});
+  model_.floats("scales", {2}, {1, 2});
+  model_.integers("sizes", {2}, {1, 4});
+  model_.node("Resize", {"x", "", "scales", "sizes"}, {"y"});
+  EXPECT_EQ(refusal<ValueError>(), "Resize \"makes_y\": there must be scales or sizes, got both");
+}
+
+TEST_F(OnnxArgumentsTest, TypesNeedATable) {
+  model_.integers("ids", {1, 1}, {0});
+  model_.floats("table", {1, 1}, {1});
+  model_.floats("one", {1}, {1});
+  model_.node("EmbedLayerNormalization", {"ids", "ids", "table", "table", "", "one", "one"}, {"y"}, {},
+              "com.microsoft");
+  EXPECT_EQ(refusal<ValueError>(), "EmbedLayerNormalization \"makes_y\": input 4 is missing");
+}
+
+TEST_F(OnnxArgumentsTest, RangesOfIntegersAreExact) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = -most - 1;
+  const auto range = [&](std::int64_t start, std::int64_t limit, std::int64_t delta) {
+    model_ = {};
+    model_.integers("start", {}, {start});
+    model_.integers("limit", {}, {limit});
+    model_.integers("delta", {}, {delta});
+    model_.node("Range", {"start", "limit", "delta"}, {"y"});
+    model_.output("y");
+    return std::get<Ids>(graph()({}).at("y"));
+  };
+  EXPECT_EQ(range(most - 3, most, 2), (Ids{most - 3, most - 1}));
+  EXPECT_EQ(range(most, most - 2, -1), (Ids{most, most - 1}));
+  EXPECT_EQ(range(least, most, most), (Ids{least, -1, most - 1}));
+  EXPECT_EQ(range(5, least, least), (Ids{5, least + 5}));
+  EXPECT_EQ(range(2, 2, 1), Ids::from_shape({0}));
+  EXPECT_EQ(range(2, 3, -1), Ids::from_shape({0}));
+}
+
+TEST_F(OnnxArgumentsTest, OmittedInputsAndOutputsAreNone) {
+  model_.floats("x", {1, 2, 2}, {1, 2, 3, 4});
+  const MessageWriter heads = ModelBuilder::attribute("q_num_heads", 1),
+                      others = ModelBuilder::attribute("kv_num_heads", 1);
+  const ModelBuilder constants = model_;
+  model_.node("Attention", {"x", "x", "x", "", "", ""}, {"y", "", ""}, {heads, others});
+  EXPECT_EQ(std::get<Variable<float>>(graph()({}).at("y")).shape(), (Shape{1, 2, 2}));
+  model_ = constants;
+  model_.node("Attention", {"x", "x", "x", "", "x", "x"}, {"y"}, {heads, others});
+  EXPECT_EQ(error(), "Attention \"makes_y\": past keys and values are not supported");
+  model_ = constants;
+  model_.node("MultiHeadAttention", {"x", "x", "x", "", "", "", "", ""}, {"y", "", ""},
+              {ModelBuilder::attribute("num_heads", 1)}, "com.microsoft");
+  EXPECT_EQ(std::get<Variable<float>>(graph()({}).at("y")).shape(), (Shape{1, 2, 2}));
+}
+
+TEST_F(OnnxArgumentsTest, TypesOfQuantizedIntegers) {
+  model_.opset = 21;
+  model_.floats("x", {3}, {-300, 2, 300});
+  model_.floats("scale", {}, {1});
+  model_.initializer(ModelBuilder::tensor("zero", 3, {}, std::string(1, '\1')));
+  const ModelBuilder constants = model_;
+  model_.node("QuantizeLinear", {"x", "scale", ""}, {"y"});
+  EXPECT_EQ(std::get<Ids>(graph()({}).at("y")), (Ids{0, 2, 255}));
+  model_ = constants;
+  model_.node("QuantizeLinear", {"x", "scale"}, {"y"}, {ModelBuilder::attribute("output_dtype", 3)});
+  EXPECT_EQ(std::get<Ids>(graph()({}).at("y")), (Ids{-128, 2, 127}));
+  model_ = constants;
+  model_.node("QuantizeLinear", {"x", "scale", "zero"}, {"y"}, {ModelBuilder::attribute("output_dtype", 2)});
+  EXPECT_EQ(error(),
+            "QuantizeLinear \"makes_y\": output_dtype and the zero point must have one type, got UINT8 and "
+            "INT8");
+}
+
 /// Graphs of long vectors a (n, 1) and b (1, n), whose table of n x n would be too large.
 class OnnxLimitsTest : public OnnxFileTest {
  protected:
@@ -587,6 +716,28 @@ TEST_F(OnnxLimitsTest, AllValuesTogetherAreLimited) {
   model_.node("Identity", {"y"}, {"z"});
   model_.output("z");
   EXPECT_EQ(refusal(), "Identity \"makes_z\": all values together would have more than 268435456 elements");
+}
+
+/// What the graph around a branch holds counts, too.
+TEST_F(OnnxLimitsTest, ValuesOfBranchesAreLimitedTogetherWithThoseAround) {
+  model_.integers("shape", {1}, {1 << 27});
+  MessageWriter zero;
+  zero.text(1, "value");
+  zero.message(5, ModelBuilder::tensor("", 9, {1}, std::string(1, '\0')));
+  zero.integer(20, 4);
+  model_.initializer(ModelBuilder::tensor("yes", 9, {}, std::string(1, '\1')));
+  ModelBuilder branch;
+  branch.node("ConstantOfShape", {"shape"}, {"inner"}, {zero});
+  branch.node("Shape", {"inner"}, {"z"});
+  branch.output("z");
+  model_.node("ConstantOfShape", {"shape"}, {"outer"}, {zero});
+  model_.node(
+      "If", {"yes"}, {"y"},
+      {ModelBuilder::attribute("then_branch", branch), ModelBuilder::attribute("else_branch", branch)});
+  model_.output("outer");
+  EXPECT_EQ(refusal(),
+            "If \"makes_y\": ConstantOfShape \"makes_inner\": all values together would have more than "
+            "268435456 elements");
 }
 
 TEST_F(OnnxFileTest, AFewBytesDoNotAskForAllMemory) {

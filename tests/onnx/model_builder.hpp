@@ -80,6 +80,24 @@ class ModelBuilder {
     return writer;
   }
 
+  /// One that holds a text.
+  static MessageWriter attribute(const std::string& name, const std::string& text) {
+    MessageWriter writer;
+    writer.text(1, name);
+    writer.text(4, text);
+    writer.integer(20, 3);
+    return writer;
+  }
+
+  /// One that holds the graph of another model.
+  static MessageWriter attribute(const std::string& name, const ModelBuilder& model) {
+    MessageWriter writer;
+    writer.text(1, name);
+    writer.message(6, model.graph_);
+    writer.integer(20, 5);
+    return writer;
+  }
+
   void node(const std::string& op, const std::vector<std::string>& inputs,
             const std::vector<std::string>& outputs, const std::vector<MessageWriter>& attributes = {},
             const std::string& domain = "") {
