@@ -231,11 +231,11 @@ PeerModel start_onnxruntime(Process& peer, const Size& size, const Model& model,
   Process exporter("xgrad::onnx", {XGRAD_BENCH_ENCODERS "/bench_encoder_onnx"});
   exporter.ask({{"do", "export"}, {"size", size}, {"path", file.path()}});
   const json ids{{"shape", {size.batch, size.seq}}, {"data", model.ids}};
-  const auto [library, logits] = peer.ask<bench::OnnxFile>({{"do", "start"},
-                                                            {"threads", options.threads},
-                                                            {"path", file.path()},
-                                                            {"int8", is_int8(peer.name())},
-                                                            {"inputs", {{"ids", ids}}}});
+  const auto [library, logits, loading] = peer.ask<bench::OnnxFile>({{"do", "start"},
+                                                                     {"threads", options.threads},
+                                                                     {"path", file.path()},
+                                                                     {"int8", is_int8(peer.name())},
+                                                                     {"inputs", {{"ids", ids}}}});
   if (logits.size() != size.batch * size.classes) {
     peer.fail("expected " + std::to_string(size.batch * size.classes) + " logits, got " +
               std::to_string(logits.size()));

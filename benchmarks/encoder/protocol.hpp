@@ -45,8 +45,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PeerModel, library, loss)
 struct OnnxFile {
   std::string library;         ///< and its version
   std::vector<double> output;  ///< the first one, of the inputs that it was started with
+  double start;                ///< CPU time of loading it, in ms
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnnxFile, library, output)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OnnxFile, library, output, start)
 
 /// Times of batches of calls, in ms per call.
 struct Times {
