@@ -70,6 +70,10 @@ OF_FOLDERS = {"files": with_blas("files/files_tests"), "tokenizers": with_blas("
 IN_PLACE_OF_BLAS = {"kernels/gemm/plain_gemm.cpp", "kernels/lapack/plain_lapack.cpp"}  # which a build with BLAS leaves out
 
 
+def is_statement(text):
+    return re.search(r";\s*}?$", text)
+
+
 @dataclass
 class Mutant:
     number: int
@@ -93,7 +97,7 @@ class Mutant:
 
     def planted(self, right):
         """An expression becomes a choice of two, statements that of an if; `right` may have other mistakes."""
-        if re.search(r";\s*}?$", self.right):
+        if is_statement(self.right):
             return f"{{ if (planted_mistake == {self.key()}U) {{ {self.wrong} }} else {{ {right} }} }}"
         return f"(planted_mistake == {self.key()}U ? ({self.wrong}) : ({right}))"
 
@@ -115,6 +119,8 @@ def read_list():
             parts = text.split("@")
             if len(parts) != 4 or not parts[1]:
                 sys.exit(f"{LIST}:{number}: expected text with one '@right@wrong@', got '{text}'")
+            if not parts[2].strip() and not is_statement(parts[1]):
+                sys.exit(f"{LIST}:{number}: an expression becomes another expression, got none for '{parts[1]}'")
             mutants.append(Mutant(len(mutants) + 1, file, *parts, line_in_list=number))
     if len({mutant.key() for mutant in mutants}) < len(mutants):
         sys.exit(f"{LIST}: every mistake must be there once")
