@@ -283,10 +283,12 @@ XGRAD_KERNEL(void, dropout_rows,
 }
 
 /// How many queries are worked on at once: their scores, and the gradients of those, stay in the second-level
-/// cache, and each product is large enough for its keys to be worth packing.
-std::size_t queries_at_once(const AttentionSizes& sizes) {
-  constexpr std::size_t cached = std::size_t{1} << 17, least = 32;
-  const std::size_t most = std::max(least, cached / std::max<std::size_t>(sizes.k_len, 1));
+/// cache, and each product is large enough for its keys to be worth packing. Fewer in a window, as no block
+/// computes what none of its queries sees.
+std::size_t queries_at_once(const AttentionSizes& sizes, const KeyWindow& window) {
+  constexpr std::size_t cached = std::size_t{1} << 17, least = 32, most_in_window = 64;
+  std::size_t most = std::max(least, cached / std::max<std::size_t>(sizes.k_len, 1));
+  if (window.is_limited()) most = std::min(most, std::clamp(sizes.q_len / 8, least, most_in_window));
   return std::clamp<std::size_t>(sizes.q_len, 1, most);
 }
 
@@ -386,7 +388,7 @@ void for_each_head(const AttentionInput<T>& input, std::size_t together, const A
                    const F& f) {
   const AttentionSizes& sizes = input.sizes;
   const std::size_t units = sizes.batch * sizes.heads / together, pieces = head_pieces(sizes, together);
-  const std::size_t scratch = attention_scratch(sizes, input.cap != 0);
+  const std::size_t scratch = attention_scratch(sizes, input.window, input.cap != 0);
   const auto piece = [&](std::size_t i, std::size_t worker) {
     const std::size_t end = (i + 1) * units / pieces * together;
     for (std::size_t number = i * units / pieces * together; number < end; number += together)
@@ -401,16 +403,16 @@ std::size_t attention_workers(const AttentionSizes& sizes) {
   return std::clamp<std::size_t>(head_pieces(sizes, 1), 1, available_threads());
 }
 
-std::size_t attention_scratch(const AttentionSizes& sizes, bool is_capped) {
+std::size_t attention_scratch(const AttentionSizes& sizes, const KeyWindow& window, bool is_capped) {
   if (sizes.batch * sizes.heads == 0) return 0;
-  return (is_capped ? 3 : 2) * queries_at_once(sizes) * sizes.k_len;
+  return (is_capped ? 3 : 2) * queries_at_once(sizes, window) * sizes.k_len;
 }
 
 template <typename T>
 void attention_forward(const AttentionInput<T>& input, const AttentionRecord<T>& record,
                        const AttentionWorkers<T>& workers, T* out) {
   const AttentionSizes& sizes = input.sizes;
-  const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
+  const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes, input.window);
   for_each_head<T>(input, 1, workers, [&](std::size_t number, T* own_scratch) {
     const Head<T> head(input, number);
     const HeadMask<T> mask = head.mask(input);
@@ -440,7 +442,7 @@ template <typename T>
 void attention_backward(const T* dout, const AttentionInput<T>& input, const AttentionRecord<const T>& record,
                         const AttentionWorkers<T>& workers, const AttentionGrads<T>& grads) {
   const AttentionSizes& sizes = input.sizes;
-  const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes);
+  const std::size_t k_len = sizes.k_len, block = queries_at_once(sizes, input.window);
   if (sizes.batch * sizes.heads == 0) return;
   const std::size_t together = sizes.heads / sizes.kv_heads;  // heads that add to the same dk and dv
   const bool needs_scores = grads.dq || grads.dk;

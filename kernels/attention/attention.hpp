@@ -98,7 +98,7 @@ struct AttentionWorkers {
 
 /// As many threads as there are and there is work for.
 std::size_t attention_workers(const AttentionSizes& sizes);
-std::size_t attention_scratch(const AttentionSizes& sizes, bool is_capped);
+std::size_t attention_scratch(const AttentionSizes& sizes, const KeyWindow& window, bool is_capped);
 
 /// out = dropout(softmax(cap(scale q k^T) + mask)) v in each head. A query that may attend to nothing has
 /// zeros for probabilities and output.

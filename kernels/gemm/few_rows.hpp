@@ -13,7 +13,7 @@ constexpr std::size_t most_few_rows = 8;
 
 /// True for such products of a (m, k) and b (k, n). Smaller ones stay in the caches, whatever reads them.
 inline bool has_few_rows(std::size_t m, std::size_t n, std::size_t k) {
-  constexpr std::size_t least_read = std::size_t{1} << 16;
+  constexpr std::size_t least_read = std::size_t{1} << 17;
   return m <= most_few_rows && n * k >= least_read;
 }
 

@@ -228,8 +228,7 @@ Operator<T> attention_of_onnx(const NodeDescription& node) {
   const bool is_causal = attributes.integer("is_causal", 0) != 0;
   std::optional<double> scale;
   if (attributes.has("scale")) scale = attributes.number("scale", 1);
-  std::optional<double> softcap;
-  if (const double cap = attributes.number("softcap", 0); cap != 0) softcap = cap;
+  if (attributes.number("softcap", 0) != 0) fail<ValueError>("softcap is not supported");
   attributes.ignore("softmax_precision");
   attributes.ignore("qk_matmul_output_mode");
   if (heads < 0 || kv_heads < 0) fail<ValueError>("numbers of heads must be at least 1");
@@ -267,12 +266,9 @@ Operator<T> attention_of_onnx(const NodeDescription& node) {
         fail<ValueError>("attn_mask must hold floats or conditions, got integers");
       }
     }
-    const Variable<T> y = scaled_dot_product_attention(queries, keys, values, mask,
-                                                       {.is_causal = is_causal,
-                                                        .scale = scale,
-                                                        .num_heads = of_q,
-                                                        .num_kv_heads = of_k,
-                                                        .softcap = softcap});
+    const Variable<T> y = scaled_dot_product_attention(
+        queries, keys, values, mask,
+        {.is_causal = is_causal, .scale = scale, .num_heads = of_q, .num_kv_heads = of_k});
     if (!is_apart) return {y};
     return {transpose(reshape(y, {y.shape(0), y.shape(1), of_q, y.shape(2) / of_q}), 1, 2)};
   };

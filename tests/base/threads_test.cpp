@@ -428,6 +428,19 @@ std::vector<LargeCase<T>> large_cases() {
   };
   add("attention", {{2, 90, 48}, {2, 101, 48}, {2, 101, 48}}, attend);
   add("attention of long sequences", {{2, 701, 12}, {2, 811, 12}, {2, 811, 12}}, attend);
+  add("attention of capped scores, in a window behind earlier keys",
+      {{2, 90, 48}, {2, 701, 16}, {2, 701, 16}}, [](V x) {
+        return scaled_dot_product_attention(x[0], x[1], x[2], {},
+                                            {.is_causal = true,
+                                             .num_heads = 3,
+                                             .num_kv_heads = 1,
+                                             .window_left = 400,
+                                             .first_query = 550,
+                                             .num_keys = 640,
+                                             .softcap = 3});
+      });
+  add("qkv_attention", {{2, 190, 144}},
+      [](V x) { return qkv_attention(x[0], {}, {.is_causal = true, .num_heads = 3}); });
   add("self_attention", {{5, 90, 50}, {48, 50}, {48, 50}, {48, 50}}, [](V x) {
     return self_attention(x[0], {x[1], {}}, {x[2], {}}, {x[3], {}}, {}, {.num_heads = 4});
   });
@@ -546,6 +559,9 @@ std::vector<LargeCase<T>> large_cases() {
     add("cross_entropy", {shape}, [labels](V x) { return cross_entropy(x[0], labels); });
     add("cross_entropy, smoothed", {shape},
         [labels](V x) { return cross_entropy(x[0], labels, {.ignore_index = 1, .label_smoothing = 0.1}); });
+    add("linear_cross_entropy", {{shape[0], 33}, {shape[1], 33}, {shape[1]}}, [labels](V x) {
+      return linear_cross_entropy(x[0], x[1], labels, {.linear_bias = x[2], .ignore_index = 1});
+    });
     const xgrad::Ids ids = xgrad::randint(0, static_cast<std::int64_t>(shape[0]), {11, 191});
     add("embedding", {shape}, [ids](V x) { return embedding(ids, x[0]); });
   }
@@ -553,6 +569,11 @@ std::vector<LargeCase<T>> large_cases() {
   add("permute", {{7, 60, 6, 67}}, [](V x) { return permute(x[0], {0, 2, 1, 3}); });
   add("permute, transposing", {{60, 7, 6, 67}}, [](V x) { return permute(x[0], {1, 3, 2, 0}); });
   add("matmul", {{37, 40, 33}, {37, 33, 45}}, [](V x) { return matmul(x[0], x[1]); });
+  add("matmul of few rows", {{5, 701}, {701, 403}}, [](V x) { return matmul(x[0], x[1]); });
+  add("linear of one row", {{1, 701}, {1403, 701}}, [](V x) { return xgrad::linear(x[0], x[1]); });
+  const xgrad::Bfloat16Weight halves(xgrad::normal<float>({1403, 701}));
+  for (const std::size_t rows : {3, 40})
+    add("bfloat16_linear", {{rows, 701}}, [halves](V x) { return bfloat16_linear(x[0], halves); });
   add("matmul, broadcast", {{5, 1, 40, 33}, {9, 33, 45}}, [](V x) { return matmul(x[0], x[1]); });
   add("matmul, large", {{3, 200, 170}, {3, 170, 190}}, [](V x) { return matmul(x[0], x[1]); });
   return cases;

@@ -135,8 +135,15 @@ TYPED_TEST(GemmTest, LargeProductsOfAllOptions) {
   using T = TypeParam;
   const xgrad_tests::KeepNumThreads keep;
   for (unsigned flags = 0; flags < 4; ++flags) {
-    for (const auto& [m, n, k] :
-         {std::array<std::size_t, 3>{80, 70, 700}, {270, 290, 280}, {40, 590, 270}, {590, 40, 270}}) {
+    for (const auto& [m, n, k] : {std::array<std::size_t, 3>{80, 70, 700},
+                                  {270, 290, 280},
+                                  {40, 590, 270},
+                                  {590, 40, 270},
+                                  {1, 590, 270},
+                                  {2, 1031, 129},
+                                  {3, 461, 303},
+                                  {7, 461, 303},
+                                  {8, 230, 600}}) {
       const LargeProduct<T> product(m, n, k, flags);
       for (const std::size_t threads : {1, 3}) {
         xgrad::set_num_threads(threads);
@@ -199,6 +206,31 @@ TYPED_TEST(GemmTest, SmallProductsOfAllFlagsAndWidths) {
                 << " beta " << beta << " element " << i << ": " << got << " instead of " << wanted;
           }
         }
+      }
+    }
+  }
+}
+
+/// A row of a product of few rows has the same bits beside any others, also on several threads.
+TYPED_TEST(GemmTest, ARowOfFewDoesNotDependOnTheOthers) {
+  using T = TypeParam;
+  const xgrad_tests::KeepNumThreads keep;
+  constexpr std::size_t rows = 8, n = 517, k = 301;
+  for (const unsigned flags : {0U, 2U}) {
+    const LargeProduct<T> product(rows, n, k, flags);
+    const xgrad::kernels::Matrix<const T> a(product.a.data(), rows, k, product.lda()),
+        b(product.b.data(), k, n, product.ldb(), product.trans_b);
+    std::vector<T> whole(rows * n);
+    xgrad::set_num_threads(1);
+    xgrad::kernels::gemm<T>(1, a, b, 0, {whole.data(), rows, n});
+    for (const std::size_t threads : {1, 2, 3}) {
+      xgrad::set_num_threads(threads);
+      for (std::size_t first = 0; first < rows; ++first) {
+        std::vector<T> some((rows - first) * n);
+        xgrad::kernels::gemm<T>(1, a.some_rows(first, rows - first), b, 0, {some.data(), rows - first, n});
+        EXPECT_TRUE(
+            std::equal(some.begin(), some.end(), whole.begin() + static_cast<std::ptrdiff_t>(first * n)))
+            << first << ", flags " << flags << ", " << threads << " threads";
       }
     }
   }

@@ -109,11 +109,12 @@ TYPED_TEST(SoftmaxRowsTest, Attention) {
       const bool none = std::all_of(scores.begin(), scores.end(), [](T s) { return s < 0 && std::isinf(s); });
       const kernels::AttentionSizes sizes{1, 1, 1, 1, n, 1, 1};
       const T one = 1;
-      std::vector<T> v(n), probs(n), scratch(kernels::attention_scratch(sizes));
+      std::vector<T> v(n), probs(n), scratch(kernels::attention_scratch(sizes, {}, false));
       T out;
       kernels::MaskView<T> mask;
       if (stride > 0) mask.allowed = allowed.get(), mask.key_stride = stride;
-      kernels::attention_forward<T>({sizes, &one, row.data(), v.data(), 1, mask, {}, {}},
+      const kernels::AttentionLayout layout{{1, 1}, {n, 1}, {n, 1}};
+      kernels::attention_forward<T>({sizes, layout, &one, row.data(), v.data(), 1, 0, mask, {}, {}},
                                     {probs.data(), nullptr}, {1, scratch.data()}, &out);
       expect_equal(probs, none ? std::vector<T>(n) : softmax(scores), "attention");
     }

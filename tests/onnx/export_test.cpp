@@ -291,6 +291,30 @@ TEST_F(OnnxRefusalTest, RotatedHeadsInAWindowNormsAndGatesAreExported) {
   }
 }
 
+/// What decoders of today are made of.
+TEST_F(OnnxRefusalTest, CappedAttentionBehindEarlierKeysIsExported) {
+  for (const std::size_t heads : {0, 2}) {
+    const auto f = [&](const Variable<float>& x) {
+      const xgrad::AttentionOptions options{.num_heads = heads,
+                                            .window_left = 7,
+                                            .window_right = 1,
+                                            .first_query = 2,
+                                            .num_keys = 2,
+                                            .softcap = 0.5};
+      return scaled_dot_product_attention(x, x, x, {}, options) +
+             xgrad::qkv_attention(xgrad::cat({x, x, x}, -1), {},
+                                  {.is_causal = true, .num_heads = heads, .softcap = 2});
+    };
+    save(f);
+    const Graph<float> graph(path_);
+    for (const std::size_t rows : {2, 7}) {
+      const Variable<float> x(xgrad::normal<float>({rows, 4}));
+      const Array<float> y = std::get<Variable<float>>(graph({{"x", x}}).at("y")).value();
+      EXPECT_LE(deviation(y, f(x).value()), 1e-6) << rows;
+    }
+  }
+}
+
 TEST_F(OnnxRefusalTest, NormsOfGroupsAreExported) {
   const Variable<float> weight(Array<float>{0.5F, -1, 2, 3}), bias(Array<float>{1, 2, -3, 0});
   const auto f = [&](const Variable<float>& x) {

@@ -146,8 +146,8 @@ def cross_entropy(x, a):
 
 
 def linear_cross_entropy(x, a):
-    rows = linear([x[0], x[1], x[3]], {}).flatten(0, -2)
-    loss = cross_entropy([rows, x[2].flatten(), x[4]], a)
+    logits = linear([x[0], x[1], x[3]], {}).reshape(x[2].numel(), len(x[1]))
+    loss = cross_entropy([logits, x[2].flatten(), x[4]], a)
     return loss.reshape(x[2].shape) if a["reduction"] == "none" else loss
 
 

@@ -55,7 +55,8 @@ class Scratch {
  public:
   explicit Scratch(const AttentionPlan& plan)
       : count_(kernels::attention_workers(plan.sizes)),
-        memory_(empty<T>(Shape{count_, kernels::attention_scratch(plan.sizes, plan.softcap != 0)}, plan.op)) {
+        memory_(empty<T>(
+            Shape{count_, kernels::attention_scratch(plan.sizes, plan.window, plan.softcap != 0)}, plan.op)) {
   }
 
   kernels::AttentionWorkers<T> workers() { return {count_, data(memory_)}; }

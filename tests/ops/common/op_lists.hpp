@@ -39,7 +39,7 @@ inline const Names& described() {
   static const Names all = [] {
     Names names;
     for (const char* folder : {"graph", "ops", "autograd"})
-      names.merge(found(folder, ".hpp", R"(\ninline constexpr Op \w+\("(\w+)\")"));
+      names.merge(found(folder, ".hpp", R"(\ninline constexpr Op \w+\(\s*"(\w+)\")"));
     return names;
   }();
   return all;
