@@ -67,25 +67,29 @@ TEST(Gguf, ValuesOfAllTypesAreRead) {
   const double third = 1.0 / 3;
   const std::string path = temporary.write(
       "values.gguf",
-      gguf::file(
-          {gguf::key("u8", u8, "\xff"), gguf::key("i8", i8, "\xff"),
-           gguf::key("u16", u16, gguf::number(std::uint16_t{65535})),
-           gguf::key("i16", i16, gguf::number(std::int16_t{-2})),
-           gguf::key("u32", u32, gguf::number(std::uint32_t{4294967295u})),
-           gguf::key("i32", i32, gguf::number(std::int32_t{-3})),
-           gguf::key("u64", u64, gguf::number(std::uint64_t{1} << 63)),
-           gguf::key("i64", i64, gguf::number(std::int64_t{-4})),
-           gguf::key("f32", f32, gguf::number(static_cast<float>(third))),
-           gguf::key("f64", f64, gguf::number(third)), gguf::key("true", boolean, "\1"),
-           gguf::key("false", boolean, std::string(1, '\0')),
-           gguf::key("text", string, gguf::text("a\xff\n")),
-           gguf::array("texts", string, 3, gguf::text("a") + gguf::text("") + gguf::text("bc")),
-           gguf::array("i16s", i16, 2, gguf::number(std::int16_t{-1}) + gguf::number(std::int16_t{7})),
-           gguf::array("f32s", f32, 2, gguf::number(0.5F) + gguf::number(-1.0F)),
-           gguf::array("flags", boolean, 3, std::string("\1\0\1", 3)), gguf::array("none", u64, 0, "")},
-          {}));
+      gguf::file({gguf::key("u8", u8, "\xff"),
+                  gguf::key("i8", i8, "\xff"),
+                  gguf::key("u16", u16, gguf::number(std::uint16_t{65535})),
+                  gguf::key("i16", i16, gguf::number(std::int16_t{-2})),
+                  gguf::key("u32", u32, gguf::number(std::uint32_t{4294967295u})),
+                  gguf::key("i32", i32, gguf::number(std::int32_t{-3})),
+                  gguf::key("u64", u64, gguf::number(std::uint64_t{1} << 63)),
+                  gguf::key("i64", i64, gguf::number(std::int64_t{-4})),
+                  gguf::key("f32", f32, gguf::number(static_cast<float>(third))),
+                  gguf::key("f64", f64, gguf::number(third)),
+                  gguf::key("true", boolean, "\1"),
+                  gguf::key("false", boolean, std::string(1, '\0')),
+                  gguf::key("text", string, gguf::text("a\xff\n")),
+                  gguf::array("texts", string, 3, gguf::text("a") + gguf::text("") + gguf::text("bc")),
+                  gguf::array("i16s", i16, 2, gguf::number(std::int16_t{-1}) + gguf::number(std::int16_t{7})),
+                  gguf::array("f32s", f32, 2, gguf::number(0.5F) + gguf::number(-1.0F)),
+                  gguf::array("flags", boolean, 3, std::string("\1\0\1", 3)),
+                  gguf::array("none", u64, 0, ""),
+                  gguf::array("u64s", u64, 1, gguf::number(std::uint64_t{1} << 63)),
+                  gguf::array("long", u8, 9, "\1\2\3\4\5\6\7\x8\x9")},
+                 {}));
   const GgufFile file(path);
-  ASSERT_EQ(file.metadata().size(), 18u);
+  ASSERT_EQ(file.metadata().size(), 20u);
   EXPECT_EQ(file.metadata()[0].first, "u8");
   constexpr std::int64_t low = std::numeric_limits<std::int64_t>::min(),
                          high = std::numeric_limits<std::int64_t>::max();
@@ -144,6 +148,9 @@ TEST(Gguf, ValuesOfAllTypesAreRead) {
             refused("flags", "an ARRAY of STRING, got ARRAY of 3 BOOL: true, false, true"));
   EXPECT_EQ(message([&] { file.at("f32s").integers(); }),
             refused("f32s", "an ARRAY of integers below 2^63, got ARRAY of 2 FLOAT32: 0.5, -1"));
+  EXPECT_EQ(message([&] { file.at("u64s").integers(); }),
+            refused("u64s", "an ARRAY of integers below 2^63, got ARRAY of 1 UINT64: 9223372036854775808"));
+  EXPECT_EQ(file.at("long").description(), "ARRAY of 9 UINT8: 1, 2, 3, 4, 5, 6, 7, 8, ...");
   EXPECT_EQ(message([&] { file.at("u8").integers(); }),
             refused("u8", "an ARRAY of integers below 2^63, got UINT8 255"));
   EXPECT_EQ(message([&] { file.at("texts").numbers(); }),
@@ -247,7 +254,7 @@ TEST(Gguf, FloatsAreRoundedToTheNearestBfloat16) {
             R"(tensor "i": dtype must be F64, F32, F16, BF16 or F8, got I8)");
 
   std::vector<double> many((1 << 16) + 3);  // more than a piece
-  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<double>(i % 128);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<double>(i % 127);
   const auto all = xgrad::to_bfloat16({"d", DType::F64, {many.size()}, bytes_of(many)});
   for (std::size_t i = 0; i < many.size(); ++i) ASSERT_EQ(xgrad::bfloat16_to_float(all(i)), many[i]) << i;
 }

@@ -66,7 +66,20 @@ TEST(LogitsProcessors, EndsThatAreExcludedAreNotFavoured) {
   const GenerationOptions options{.eos_token_ids = std::vector<std::int64_t>{0, 1},
                                   .exponential_decay_length_penalty = std::pair{std::size_t{1}, 2.0}};
   EXPECT_EQ(processed(options, {-infinity, -3, 1}, {0, 0, 0, 0}, 1), (std::vector<double>{-infinity, 6, 1}));
-  EXPECT_EQ(processed(options, {-infinity, -3, 1}, {0, 0}, 1), (std::vector<double>{-infinity, -3, 1}));
+  for (const std::vector<std::int64_t>& tokens : {std::vector<std::int64_t>{0}, {0, 0}})
+    EXPECT_EQ(processed(options, {-infinity, -3, 1}, tokens, 1), (std::vector<double>{-infinity, -3, 1}));
+}
+
+TEST(LogitsProcessors, EtaFallsWithTheEntropy) {
+  // min(0.25, 0.5 e^-0.802) = 0.224
+  const std::vector<double> logits{std::log(0.7), std::log(0.2), std::log(0.1)};
+  EXPECT_EQ(processed({.do_sample = true, .top_k = 0, .eta_cutoff = 0.25}, logits),
+            (std::vector<double>{logits[0], -infinity, -infinity}));
+}
+
+TEST(LogitsProcessors, SequencesMayBeAsLongAsTheText) {
+  EXPECT_EQ(processed({.bad_words_ids = {{0, 1}, {0, 0, 2}}}, {5, 6, 7}, {0}),
+            (std::vector<double>{5, -infinity, 7}));
 }
 
 TEST(LogitsProcessors, BeamsKeepOneTokenMoreThanThereAreEnds) {
@@ -101,6 +114,11 @@ TEST(LogitsProcessors, TheLastTokenIsForced) {
   const GenerationOptions options{.max_new_tokens = 3, .max_length = 4, .forced_eos_token_ids = {2}};
   EXPECT_EQ(processed(options, {5, 6, 7}, {0, 0, 0, 0}, 2), (std::vector<double>{-infinity, -infinity, 0}));
   EXPECT_EQ(processed(options, {5, 6, 7}, {0, 0, 0}, 2), (std::vector<double>{5, 6, 7}));
+}
+
+TEST(LogitsProcessors, OnlyTheSecondTokenIsForced) {
+  EXPECT_EQ(processed({.forced_bos_token_id = 1}, {5, 6}, {0}, 1), (std::vector<double>{-infinity, 0}));
+  EXPECT_EQ(processed({.forced_bos_token_id = 1}, {5, 6}, {0, 0}, 2), (std::vector<double>{5, 6}));
 }
 
 TEST(LogitsProcessors, TokensOfTheBeginAreSuppressedBehindAForcedOne) {
