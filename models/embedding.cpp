@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../base/detail/bit_cast.hpp"
 #include "../base/random.hpp"
 #include "detail/sizes.hpp"
 
@@ -29,6 +30,26 @@ Array<T> initial_weight(const char* module, std::size_t vocabulary, std::size_t 
   return weight;
 }
 
+/// The rows of a weight that ids name.
+template <class T>
+Variable<T> rows_of(const Bfloat16Weight& weight, const Ids& ids) {
+  const std::size_t vocabulary = weight.shape()[0], dim = weight.shape()[1];
+  Shape shape = ids.shape();
+  shape.push_back(dim);
+  Array<T> rows = Array<T>::from_shape(shape);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::int64_t id = ids.data()[i];
+    if (id < 0 || id >= static_cast<std::int64_t>(vocabulary))
+      detail::fail<IndexError>("embedding: ids must be in [0, ", vocabulary, "), got ", id,
+                               " (vocabulary size ", vocabulary, ")");
+    const std::uint16_t* const from = weight.bits().data() + static_cast<std::size_t>(id) * dim;
+    for (std::size_t j = 0; j < dim; ++j)
+      rows.data()[i * dim + j] =
+          static_cast<T>(kernels::bit_cast<float>(static_cast<std::uint32_t>(from[j]) << 16));
+  }
+  return Variable<T>(std::move(rows));
+}
+
 }  // namespace
 
 template <class T>
@@ -48,8 +69,16 @@ Embedding<T>::Embedding(Array<T> weight, EmbeddingOptions options)
 }
 
 template <class T>
+Embedding<T>::Embedding(Bfloat16Weight weight) : Module<T>("Embedding") {
+  this->add_bfloat16_weight("weight", weight);
+  bfloat16_weight_ = std::move(weight);
+}
+
+template <class T>
 Variable<T> Embedding<T>::operator()(const Ids& ids) const {
   const auto scope = this->scope();
+  if (bfloat16_weight_) [[unlikely]]
+    return rows_of<T>(*bfloat16_weight_, ids);
   return embedding(ids, weight_, options_);
 }
 

@@ -18,6 +18,9 @@ class Embedding : public Module<T> {
 
   /// With the given weight. Throws ShapeError unless weight is (vocabulary, dim).
   explicit Embedding(Array<T> weight, EmbeddingOptions options = {});
+  /// With a weight (vocabulary, dim) of bfloat16 numbers, which has no gradient. It is no parameter, but one
+  /// of named_bfloat16_weights().
+  explicit Embedding(Bfloat16Weight weight);
   /// A number is no weight.
   explicit Embedding(detail::Number auto) = delete;
 
@@ -26,12 +29,15 @@ class Embedding : public Module<T> {
   template <detail::NoIds E>
   Variable<T> operator()(const E& ids) const = delete;
 
-  const Variable<T>& weight() const& { return weight_; }
+  const Variable<T>& weight() const& { return weight_; }  ///< undefined with one of bfloat16 numbers
   Variable<T> weight() && { return weight_; }
+  const std::optional<Bfloat16Weight>& bfloat16_weight() const& { return bfloat16_weight_; }
+  std::optional<Bfloat16Weight> bfloat16_weight() && { return bfloat16_weight_; }
 
  private:
   EmbeddingOptions options_;
   Variable<T> weight_;
+  std::optional<Bfloat16Weight> bfloat16_weight_;
 };
 
 struct EmbeddingBagConfig {

@@ -49,12 +49,22 @@ Linear<T>::Linear(Int8Weight weight, std::optional<Array<T>> bias) requires std:
 }
 
 template <class T>
+Linear<T>::Linear(Bfloat16Weight weight, std::optional<Array<T>> bias) : Module<T>("Linear") {
+  if (bias) check_bias(bias->shape(), weight.shape());
+  this->add_bfloat16_weight("weight", weight);
+  bfloat16_weight_ = std::move(weight);
+  if (bias) bias_ = this->parameter("bias", std::move(*bias));
+}
+
+template <class T>
 Variable<T> Linear<T>::operator()(const Variable<T>& x) const {
   const auto scope = this->scope();
   if constexpr (std::is_same_v<T, float>) {
     if (int8_weight_) [[unlikely]]
       return int8_linear(x, *int8_weight_, bias_);
   }
+  if (bfloat16_weight_) [[unlikely]]
+    return bfloat16_linear(x, *bfloat16_weight_, bias_);
   return linear(x, weight_, bias_);
 }
 

@@ -10,13 +10,13 @@ namespace {
 template <class T>
 using State = detail::ModuleState<T>;
 
-/// `list` is ModuleState's parameters or buffers.
+/// ModuleState's parameters or buffers.
 template <class T>
 using ListOfState = std::vector<NamedParameter<T>> State<T>::*;
 
-template <class T>
-void add_named(const State<T>& state, ListOfState<T> list, const std::string& prefix,
-               std::vector<NamedParameter<T>>& found) {
+template <class T, class Named>
+void add_named(const State<T>& state, std::vector<Named> State<T>::*list, const std::string& prefix,
+               std::vector<Named>& found) {
   for (const auto& [name, one] : state.*list) found.emplace_back(prefix + name, one);
   for (const auto& [name, child] : state.children) add_named(*child, list, prefix + name + ".", found);
 }
@@ -37,10 +37,15 @@ std::vector<NamedParameter<T>> all_saved(const State<T>& state) {
   return found;
 }
 
-template <class T>
-void add_int8_weights(const State<T>& state, const std::string& prefix, std::vector<NamedInt8Weight>& found) {
-  for (const auto& [name, weight] : state.int8_weights) found.emplace_back(prefix + name, weight);
-  for (const auto& [name, child] : state.children) add_int8_weights(*child, prefix + name + ".", found);
+/// Those of a list that are no parameters; `identity_of` is the same for two only if they are one.
+template <class T, class Named, class Identity>
+std::vector<Named> all_weights(const State<T>& state, std::vector<Named> State<T>::*list,
+                               const Identity& identity_of) {
+  std::vector<Named> found;
+  add_named(state, list, "", found);
+  std::unordered_set<const void*> seen;
+  std::erase_if(found, [&](const Named& one) { return !seen.insert(identity_of(one.second)).second; });
+  return found;
 }
 
 /// The same for two Variables only if they are one.
@@ -129,11 +134,14 @@ std::vector<NamedParameter<T>> Module<T>::named_buffers() const {
 
 template <class T>
 std::vector<NamedInt8Weight> Module<T>::named_int8_weights() const {
-  std::vector<NamedInt8Weight> found;
-  add_int8_weights(*state_, "", found);
-  std::unordered_set<const void*> seen;
-  std::erase_if(found, [&](const NamedInt8Weight& one) { return !seen.insert(&one.second.matrix()).second; });
-  return found;
+  return all_weights(*state_, &State<T>::int8_weights,
+                     [](const Int8Weight& weight) { return &weight.matrix(); });
+}
+
+template <class T>
+std::vector<NamedBfloat16Weight> Module<T>::named_bfloat16_weights() const {
+  return all_weights(*state_, &State<T>::bfloat16_weights,
+                     [](const Bfloat16Weight& weight) { return weight.bits().data(); });
 }
 
 template <class T>
@@ -160,6 +168,10 @@ StateDict<T> Module<T>::state_dict() const {
   if (!integers.empty())
     detail::fail<ValueError>("state_dict: '", integers.front().first,
                              "' must be of float numbers, got 8-bit integers");
+  const std::vector<NamedBfloat16Weight> halves = named_bfloat16_weights();
+  if (!halves.empty())
+    detail::fail<ValueError>("state_dict: '", halves.front().first,
+                             "' must be of float numbers, got bfloat16 numbers");
   StateDict<T> state;
   for (const auto& [name, saved] : all_saved(*state_)) state.emplace(name, saved.value());
   return state;
@@ -216,6 +228,12 @@ template <class T>
 void Module<T>::add_int8_weight(std::string name, Int8Weight weight) {
   declare(name);
   state_->int8_weights.emplace_back(std::move(name), std::move(weight));
+}
+
+template <class T>
+void Module<T>::add_bfloat16_weight(std::string name, Bfloat16Weight weight) {
+  declare(name);
+  state_->bfloat16_weights.emplace_back(std::move(name), std::move(weight));
 }
 
 template <class T>

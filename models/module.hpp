@@ -12,6 +12,7 @@
 
 #include "../graph/variable.hpp"
 #include "../graph/watch.hpp"
+#include "../ops/product/bfloat16_linear.hpp"
 #include "../ops/product/int8_linear.hpp"
 
 namespace xgrad {
@@ -22,6 +23,8 @@ using NamedParameter = std::pair<std::string, Variable<T>>;
 
 /// A name and a weight of 8-bit integers.
 using NamedInt8Weight = std::pair<std::string, Int8Weight>;
+/// One of bfloat16 numbers.
+using NamedBfloat16Weight = std::pair<std::string, Bfloat16Weight>;
 
 /// Parameters by dotted name, as stored in files.
 template <class T>
@@ -35,6 +38,7 @@ struct ModuleState {
   std::string type;
   std::vector<NamedParameter<T>> parameters, buffers;
   std::vector<NamedInt8Weight> int8_weights;
+  std::vector<NamedBfloat16Weight> bfloat16_weights;
   std::vector<std::pair<std::string, std::shared_ptr<ModuleState>>> children;
   std::unordered_set<std::string> names;  // of all of these: an imported graph may have very many
   bool training = true;
@@ -87,16 +91,19 @@ class Module {
   /// The weights of 8-bit integers, which are no parameters, in the same order and under such names.
   std::vector<NamedInt8Weight> named_int8_weights() const;
 
+  /// The weights of bfloat16 numbers, which are no parameters either.
+  std::vector<NamedBfloat16Weight> named_bfloat16_weights() const;
+
   /// The number of elements of all parameters.
   std::size_t parameter_count() const;
 
   /// Copies of all parameters and buffers; one with several names occurs under each. Throws ValueError if
-  /// there are weights of 8-bit integers, which pretrained::save_folder saves.
+  /// there are weights of 8-bit integers or bfloat16 numbers, which pretrained::save_folder saves.
   StateDict<T> state_dict() const;
 
   /// Assigns to all parameters and buffers. Throws ValueError that names every missing, unexpected and
   /// misshapen entry, without changes: "load_state_dict: 'W_Q.weight' must have shape (4, 4), got (4, 8)".
-  /// Weights of 8-bit integers are no entries.
+  /// Weights of 8-bit integers and of bfloat16 numbers are no entries.
   void load_state_dict(const StateDict<T>& state) const;
 
   /// Sets the mode of this module and its submodules; dropout is active in training only.
@@ -154,6 +161,8 @@ class Module {
 
   /// Registers a weight of 8-bit integers. Throws ValueError for a name as parameter() does.
   void add_int8_weight(std::string name, Int8Weight weight);
+  /// The same for one of bfloat16 numbers.
+  void add_bfloat16_weight(std::string name, Bfloat16Weight weight);
 
   /// Registers a submodule and returns it. Throws ValueError for a name as parameter() does, and for one with
   /// which and a dot that of another entry begins.

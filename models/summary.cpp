@@ -20,6 +20,8 @@ void add_rows(const detail::ModuleState<T>& state, std::size_t depth, std::vecto
     rows.push_back({indent + name, to_string(buffer.shape()), "buffer"});
   for (const auto& [name, weight] : state.int8_weights)
     rows.push_back({indent + name, to_string(weight.shape()), "int8"});
+  for (const auto& [name, weight] : state.bfloat16_weights)
+    rows.push_back({indent + name, to_string(weight.shape()), "bfloat16"});
   for (const auto& [name, child] : state.children) {
     rows.push_back({indent + name + ": " + child->type, "", ""});
     add_rows(*child, depth + 1, rows);

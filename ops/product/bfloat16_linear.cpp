@@ -43,12 +43,12 @@ Bfloat16Weight::Bfloat16Weight(const Array<float>& weight) {
   bits_ = std::make_shared<const std::vector<std::uint16_t>>(std::move(bits));
 }
 
-Bfloat16Weight::Bfloat16Weight(std::span<const std::uint16_t> bits, const Shape& shape) {
+Bfloat16Weight::Bfloat16Weight(std::vector<std::uint16_t> bits, const Shape& shape) {
   if (shape.size() != 2 || bits.size() != element_count(shape))
     detail::fail<ShapeError>("Bfloat16Weight: the numbers must fit a shape (out, in), got ", bits.size(),
                              " and ", shape);
   out_ = shape[0], in_ = shape[1];
-  bits_ = std::make_shared<const std::vector<std::uint16_t>>(bits.begin(), bits.end());
+  bits_ = std::make_shared<const std::vector<std::uint16_t>>(std::move(bits));
 }
 
 Array<float> Bfloat16Weight::floats() const {

@@ -18,7 +18,9 @@ class Bfloat16Weight {
   explicit Bfloat16Weight(const Array<float>& weight);
 
   /// The numbers (out, in). Throws ShapeError unless they fit the shape.
-  Bfloat16Weight(std::span<const std::uint16_t> bits, const Shape& shape);
+  Bfloat16Weight(std::vector<std::uint16_t> bits, const Shape& shape);
+  Bfloat16Weight(std::span<const std::uint16_t> bits, const Shape& shape)
+      : Bfloat16Weight(std::vector<std::uint16_t>(bits.begin(), bits.end()), shape) {}
 
   /// (out, in)
   Shape shape() const { return {out_, in_}; }

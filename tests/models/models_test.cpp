@@ -626,6 +626,39 @@ TEST(ModelErrorsTest, AMaskForEachSequenceIsNotTakenForOneOfQueries) {
   EXPECT_EQ(attention(two, mask).value(), attention(two, reshape(mask, {1, 3, 3})).value());
 }
 
+TEST(ModelsTest, WeightsOfBfloat16NumbersAreNoParameters) {
+  const Array<float> numbers{{1.5F, -0.25F, 3}, {0.125F, 2, -1}};  // which bfloat16 has
+  const xgrad::Bfloat16Weight weight(numbers);
+  const xgrad::Linear<float> linear(weight, Array<float>{0.5F, 1}), plain(numbers, Array<float>{0.5F, 1});
+  const Variable<float> x(Array<float>{{1, 2, 3}, {4, 5, 6}});
+  EXPECT_EQ(linear(x).value(), plain(x).value());
+  EXPECT_EQ(names_of(linear), std::vector<std::string>{"bias (2)"});
+  ASSERT_EQ(linear.named_bfloat16_weights().size(), 1u);
+  EXPECT_EQ(linear.named_bfloat16_weights()[0].first, "weight");
+  EXPECT_FALSE(linear.weight().defined());
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ValueError>([&] { linear.state_dict(); }),
+            "state_dict: 'weight' must be of float numbers, got bfloat16 numbers");
+  EXPECT_NE(summary(linear).find("weight  (2, 3)    bfloat16"), std::string::npos) << summary(linear);
+  EXPECT_EQ(xgrad_tests::message_of<xgrad::ShapeError>([&] {
+              xgrad::Linear<float>(weight, Array<float>{1, 2, 3});
+            }),
+            "Linear: bias must be (out), got (3) and weight (2, 3)");
+
+  const xgrad::Embedding<double> rows(weight);
+  const Ids ids{{1, 0, 1}};
+  EXPECT_EQ(rows(ids).value(), xgrad::Embedding<double>(Array<double>(numbers))(ids).value());
+  EXPECT_TRUE(rows.named_parameters().empty());
+  EXPECT_EQ(rows.named_bfloat16_weights().size(), 1u);
+  for (const std::int64_t wrong : {-1, 2}) {
+    EXPECT_EQ(xgrad_tests::message_of<xgrad::IndexError>([&] { rows(Ids{wrong}); }),
+              "embedding: ids must be in [0, 2), got " + std::to_string(wrong) + " (vocabulary size 2)");
+  }
+  Custom both;
+  both.child("a", linear);
+  both.child("b", linear);
+  EXPECT_EQ(both.named_bfloat16_weights().size(), 1u) << "shared";
+}
+
 TEST(ModelsTest, RMSNormIsMadeOfLengthsOrAWeight) {
   const Variable<float> x(Array<float>{{{1, 2}, {3, 4}}});
   const xgrad::RMSNorm<float> one(2, 1e-6), two(xgrad::Dims{2, 2}), given(Array<float>{1, 2});
