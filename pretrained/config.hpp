@@ -97,8 +97,8 @@ struct Config {
   /// Reads config.json of a folder. A file without model_type has that of the class in `architectures`.
   /// Throws FileError for a missing or invalid field, for a path that is no folder of a model, and for
   /// unsupported models, with the reason:
-  /// "model/config.json: model_type must be albert, bert, [...] or xlm-roberta, as it is a decoder, got
-  /// "gpt2"".
+  /// "model/config.json: model_type must be albert, bert, [...] or xlm-roberta, as it is a decoder, which
+  /// CausalLM loads, got "gpt2"".
   static Config from_folder(const std::string& folder);
 
   /// The maximum number of tokens of a sequence: max_position_embeddings, or less in RoBERTa, whose positions

@@ -16,35 +16,6 @@ namespace {
 
 using detail::Packing, detail::Weights;
 
-void check(const Input& input, std::size_t most) {
-  const Shape& shape = input.input_ids.shape();
-  if (shape.size() != 2 || shape[1] == 0)
-    xgrad::detail::fail<ShapeError>("Encoder: input_ids must be (batch, length), got ", shape);
-  if (shape[1] > most)
-    xgrad::detail::fail<ShapeError>("Encoder: input_ids must have at most ", most, " positions, got ", shape);
-  const auto check_shape = [&](const char* name, const std::optional<Ids>& ids) {
-    if (ids && !same_shape(ids->shape(), shape))
-      xgrad::detail::fail<ShapeError>("Encoder: ", name, " must have the shape of input_ids, got ",
-                                      ids->shape(), " and ", shape);
-  };
-  check_shape("attention_mask", input.attention_mask);
-  check_shape("token_type_ids", input.token_type_ids);
-}
-
-bool has_padding(const Input& input) {
-  return input.attention_mask && std::ranges::find(*input.attention_mask, 0) != input.attention_mask->end();
-}
-
-/// (batch, 1, 1, length), true for tokens; nothing if all may be attended to.
-template <class T>
-AttentionMask<T> mask_of(const Input& input) {
-  if (!has_padding(input)) return {};
-  const Ids& tokens = *input.attention_mask;
-  Mask allowed = Mask::from_shape({tokens.shape(0), 1, 1, tokens.shape(1)});
-  std::ranges::transform(tokens, allowed.begin(), [](std::int64_t number) { return number != 0; });
-  return allowed;
-}
-
 /// Whether the first of each sequence, which stands for all of it in some heads, is a token.
 bool begins_with_tokens(const Ids& tokens) {
   for (std::size_t row = 0; row < tokens.shape(0); ++row) {
@@ -97,16 +68,16 @@ Variable<T> Encoder<T>::word_embeddings() const {
 template <class T>
 EncoderOutput<T> Encoder<T>::operator()(const Input& input, OutputOptions options) const {
   const auto scope = this->scope();
-  check(input, this->config().max_length());
+  detail::check_input("Encoder", input, this->config().max_length());
   std::optional<MatmulPrecisionGuard> guard;
   if (rounds_to_bfloat16_) guard.emplace(MatmulPrecision::medium);
   std::optional<Packing> packing;
-  if (settings_->skip_padding && body_->packs() && has_padding(input) &&
+  if (settings_->skip_padding && body_->packs() && detail::has_padding(input) &&
       begins_with_tokens(*input.attention_mask) && !options.hidden_states && !options.attentions &&
       !options.padding)
     packing.emplace(*input.attention_mask);
   EncoderOutput<T> output;
-  detail::EncoderCall<T> call{.input = input, .mask = mask_of<T>(input)};
+  detail::EncoderCall<T> call{.input = input, .mask = detail::key_mask<T>(input)};
   if (packing) call.packing = &*packing;
   if (options.hidden_states) call.hidden_states = &output.hidden_states;
   if (options.attentions) call.attentions = &output.attentions;

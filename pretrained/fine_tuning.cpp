@@ -15,7 +15,7 @@ bool decays(std::string name) {
   while (begin <= name.size()) {  // each part between dots
     const std::size_t end = std::min(name.find('.', begin), name.size());
     const std::string_view part(name.data() + begin, end - begin);
-    if (part == "norm" || part.ends_with("_norm")) return false;
+    if (part == "norm" || part.ends_with("_norm") || part.starts_with("ln_")) return false;
     begin = end + 1;
   }
   return true;

@@ -12,15 +12,14 @@
 #include "../ops/reduce/reductions.hpp"
 #include "../ops/shape/shapes.hpp"
 #include "detail/family.hpp"
-#include "detail/ids.hpp"
+#include "detail/head_losses.hpp"
 
 namespace xgrad::pretrained {
 namespace {
 
-using detail::FamilyInfo, detail::From, detail::info_of, detail::Part, detail::SequenceForm,
-    detail::SequencePool, detail::Start, detail::TokenForm, detail::TransformForm, detail::Weights;
-
-constexpr std::int64_t ignored_label = -100;
+using detail::class_loss, detail::FamilyInfo, detail::From, detail::info_of, detail::labelled, detail::Part,
+    detail::SequenceForm, detail::SequencePool, detail::Start, detail::TokenForm, detail::TransformForm,
+    detail::Weights;
 
 /// The family's name, under which its encoder stands in a model for a task.
 std::string encoder_name(Family family) {
@@ -66,36 +65,6 @@ Variable<T> mean_of_tokens(const Variable<T>& hidden, const Input& input) {
   if (!input.attention_mask) return mean(hidden, 1);
   const Variable<T> tokens(Array<T>(xt::cast<T>(*input.attention_mask)));
   return sum(hidden * unsqueeze(tokens, 2), 1) / sum(tokens, 1, {.keepdim = true});
-}
-
-/// The rows of hidden states (batch, length, size) that have a label, and the labels: what is ignored need
-/// not be computed. Without any label all rows.
-template <class T>
-std::pair<Variable<T>, Ids> labelled(const Variable<T>& hidden, const Ids& labels) {
-  if (labels.dimension() != 2 || labels.shape(0) != hidden.shape(0) || labels.shape(1) != hidden.shape(1))
-    xgrad::detail::fail<ShapeError>("loss: labels must be (batch, length), got ", labels.shape(),
-                                    " for hidden states ", hidden.shape());
-  const std::span<const std::int64_t> all(labels.data(), labels.size());
-  std::vector<std::int64_t> rows, kept;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i] == ignored_label) continue;
-    rows.push_back(static_cast<std::int64_t>(i));
-    kept.push_back(all[i]);
-  }
-  const Variable<T> flat = flatten(hidden, 0, 1);
-  if (rows.empty() || rows.size() == labels.size()) return {flat, detail::ids_of(all)};
-  return {index_select(flat, 0, detail::ids_of(rows)), detail::ids_of(kept)};
-}
-
-/// The reduced cross-entropy of logits (..., classes) and labels of the shape in front.
-template <class T>
-Variable<T> class_loss(const Variable<T>& logits, const Ids& labels, Reduction reduction = Reduction::mean,
-                       std::int64_t ignored = ignored_label) {
-  const std::size_t classes = logits.shape(logits.dimension() - 1);
-  Ids flat = labels;
-  flat.reshape({labels.size()});
-  return cross_entropy(reshape(logits, {-1, static_cast<std::ptrdiff_t>(classes)}), flat,
-                       {.ignore_index = ignored, .reduction = reduction});
 }
 
 }  // namespace
@@ -268,18 +237,8 @@ Variable<T> SequenceClassifier<T>::loss(const Input& input, const Ids& labels, R
 
 template <class T>
 Variable<T> SequenceClassifier<T>::loss(const Input& input, const Array<T>& targets) const {
-  const Variable<T> logits = (*this)(input);
-  const bool one = this->config().id2label.size() == 1;
-  const bool fits =
-      same_shape(targets.shape(), logits.shape()) || (one && same_shape(targets.shape(), {logits.shape(0)}));
-  if (!fits)
-    xgrad::detail::fail<ShapeError>("SequenceClassifier: targets must be (batch, labels), got ",
-                                    targets.shape(), " for logits ", logits.shape());
-  const Variable<T> wanted = reshape(Variable<T>(targets), logits.shape());
-  const ProblemType problem = this->config().problem_type.value_or(
-      one ? ProblemType::regression : ProblemType::multi_label_classification);
-  return problem == ProblemType::regression ? mse_loss(logits, wanted)
-                                            : binary_cross_entropy_with_logits(logits, wanted);
+  const Config& config = this->config();
+  return detail::target_loss((*this)(input), targets, config.id2label.size(), config.problem_type);
 }
 
 template <class T>

@@ -11,6 +11,7 @@
 #include "../base/file.hpp"
 #include "../files/safetensors.hpp"
 #include "../ops/product/matmul_precision.hpp"
+#include "causal_config.hpp"
 #include "detail/family.hpp"
 #include "detail/quantization.hpp"
 #include "detail/weights.hpp"
@@ -144,8 +145,7 @@ void save_folder(const Model<T>& model, const std::string& folder) {
 
 template <class T>
 void detail::save_with_modules(const Model<T>& model, const std::string& folder) {
-  xgrad::detail::refuse_leftovers(folder, other_weights(folder));
-  xgrad::detail::make_folder(folder);
+  refuse_other_weights(folder);
   const bool is_double = std::is_same_v<T, double>;
   const detail::FamilyInfo& family = detail::info_of(model.config().model_type);
   const StateDict<T> state = detail::as_stored(family.stored_as, family.prefix, float_state(model));
@@ -157,15 +157,26 @@ void detail::save_with_modules(const Model<T>& model, const std::string& folder)
   add_views(state, tensors);
   add_views(integers.values, tensors);
   add_views(integers.scales, tensors);
+  write_model(folder, text, std::move(tensors));
+}
+
+void detail::refuse_other_weights(const std::string& folder) {
+  xgrad::detail::refuse_leftovers(folder, other_weights(folder));
+}
+
+void detail::write_model(const std::string& folder, const std::string& text,
+                         std::vector<TensorView> tensors) {
+  xgrad::detail::make_folder(folder);
   AtomicFile config(folder + "/config.json");  // written before the weights, so that both are new or old
   config.write(std::as_bytes(std::span(text)));
   write_safetensors(std::move(tensors), folder + "/model.safetensors", {{"format", "pt"}});
   config.commit();
 }
 
+template <class C>
 void detail::load(const std::string& folder, const LoadOptions& options, const char* head,
-                  const std::function<std::string(const Config&, Weights&)>& build) {
-  Config config = Config::from_folder(folder);
+                  const std::function<std::string(const C&, Weights&)>& build) {
+  C config = C::from_folder(folder);
   if (options.precision == Precision::bfloat16) {
     const MatmulPrecisionGuard guard(MatmulPrecision::medium);
     if (matmul_precision_in_use() != MatmulPrecision::medium)
@@ -173,7 +184,7 @@ void detail::load(const std::string& folder, const LoadOptions& options, const c
                                             ": this processor computes bfloat16 no faster than float32, "
                                             "which is used instead");
   }
-  Weights weights(folder, config, options.precision);
+  Weights weights(folder, in_files(config, options.bfloat16_weights), options.precision);
   if (options.problem_type) config.problem_type = options.problem_type;
   if (options.labels) {
     if (options.labels->empty()) throw ValueError("from_folder: labels must have one or more, got none");
@@ -185,14 +196,21 @@ void detail::load(const std::string& folder, const LoadOptions& options, const c
   for (const std::string& note : weights.notes()) xgrad::detail::tell(options.note, note);
 }
 
-void detail::build_fresh(const std::function<void(Weights&)>& build, const Config& config) {
+template <class C>
+void detail::build_fresh(const std::function<void(Weights&)>& build, const C& config) {
   config.check();
-  Weights weights(config);
+  Weights weights(in_files(config));
   build(weights);
 }
 
 template class Model<float>;
 template class Model<double>;
+template void detail::load(const std::string&, const LoadOptions&, const char*,
+                           const std::function<std::string(const Config&, Weights&)>&);
+template void detail::load(const std::string&, const LoadOptions&, const char*,
+                           const std::function<std::string(const CausalConfig&, Weights&)>&);
+template void detail::build_fresh(const std::function<void(Weights&)>&, const Config&);
+template void detail::build_fresh(const std::function<void(Weights&)>&, const CausalConfig&);
 template void save_folder(const Model<float>&, const std::string&);
 template void save_folder(const Model<double>&, const std::string&);
 template void detail::save_with_modules(const Model<float>&, const std::string&);

@@ -10,7 +10,11 @@
 #include "../models/module.hpp"
 #include "config.hpp"
 
-namespace xgrad::pretrained {
+namespace xgrad {
+
+struct TensorView;
+
+namespace pretrained {
 
 namespace detail {
 class Weights;
@@ -47,6 +51,9 @@ struct LoadOptions {
   /// Precision of the encoder; that of the folder if absent, int8 or float32. Models of double have float32
   /// alone, which stands for double; weights of 8-bit integers are then multiplied by their scales.
   std::optional<Precision> precision = {};
+  /// Of a decoder: matrices, also those of embeddings, are kept as bfloat16 numbers, in half of the memory,
+  /// those of files in bfloat16 as they are. They have no gradients; biases and norms are floats.
+  bool bfloat16_weights = false;
   /// Called with notes for the user: newly initialized and unused parameters. Printed on stderr if absent.
   std::function<void(const std::string&)> note = {};
 };
@@ -92,28 +99,38 @@ template <class T>
 void save_with_modules(const Model<T>& model, const std::string& folder);
 
 /// Calls build(config, weights), which returns the name of the class, for a folder, and reports the notes.
+/// C is Config, or CausalConfig of decoders.
+template <class C>
 void load(const std::string& folder, const LoadOptions& options, const char* head,
-          const std::function<std::string(const Config&, Weights&)>& build);
+          const std::function<std::string(const C&, Weights&)>& build);
 
 /// Loads a model of class M from a folder. Throws FileError for unreadable or inconsistent files.
-template <class M>
+template <class M, class C = Config>
 M from_folder(const std::string& folder, const LoadOptions& options, const char* head = "") {
   std::optional<M> model;
-  load(folder, options, head,
-       [&](const Config& config, Weights& weights) { return model.emplace(config, weights).architecture(); });
+  load<C>(folder, options, head,
+          [&](const C& config, Weights& weights) { return model.emplace(config, weights).architecture(); });
   return std::move(*model);
 }
 
 /// Calls build(weights) without files.
-void build_fresh(const std::function<void(Weights&)>& build, const Config& config);
+template <class C>
+void build_fresh(const std::function<void(Weights&)>& build, const C& config);
 
 /// A model of class M with newly initialized parameters.
-template <class M>
-M fresh(const Config& config) {
+template <class M, class C>
+M fresh(const C& config) {
   std::optional<M> model;
   build_fresh([&](Weights& weights) { model.emplace(config, weights); }, config);
   return std::move(*model);
 }
 
+/// Writes config.json and model.safetensors, so that both are new or old if it fails.
+void write_model(const std::string& folder, const std::string& config, std::vector<TensorView> tensors);
+
+/// Throws FileError for files of weights that would stay in the folder beside those of write_model.
+void refuse_other_weights(const std::string& folder);
+
 }  // namespace detail
-}  // namespace xgrad::pretrained
+}  // namespace pretrained
+}  // namespace xgrad

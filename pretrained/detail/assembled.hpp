@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "../../models/embedding.hpp"
 #include "../../models/rms_norm.hpp"
@@ -37,6 +38,8 @@ Linear<T> take_linear(const From& from, const std::string& name, const LinearFor
     if (auto integers = from.weights.take_integers(full + ".weight", {form.out, form.in}, from.part))
       return Linear<T>(std::move(*integers), bias());
   }
+  if (auto halves = from.weights.take_bfloat16(full + ".weight", {form.out, form.in}, from.part))
+    return Linear<T>(std::move(*halves), bias());
   Array<T> weight = from.weights.take<T>(full + ".weight", {form.out, form.in}, Start::normal, from.part);
   return Linear<T>(std::move(weight), bias());
 }
@@ -50,6 +53,23 @@ LayerNorm<T> take_norm(const From& from, const std::string& name, std::size_t si
   if (has_bias) bias = from.weights.take<T>(full + ".bias", {size}, Start::zeros, from.part);
   return LayerNorm<T>(std::move(weight), std::move(bias), eps);
 }
+
+enum class NormKind { layer, rms };
+
+/// A LayerNorm or an RMSNorm.
+template <class T>
+class EitherNorm {
+ public:
+  EitherNorm(LayerNorm<T> norm) : norm_(std::move(norm)) {}
+  EitherNorm(RMSNorm<T> norm) : norm_(std::move(norm)) {}
+
+  Variable<T> operator()(const Variable<T>& x) const {
+    return std::visit([&](const auto& norm) { return norm(x); }, norm_);
+  }
+
+ private:
+  std::variant<LayerNorm<T>, RMSNorm<T>> norm_;
+};
 
 /// Base class of such modules: each call takes the parameters of a part and declares it under its name.
 template <class T>
@@ -71,10 +91,17 @@ class Assembled : public Module<T> {
     return this->child(name, RMSNorm<T>(std::move(weight), eps));
   }
 
+  EitherNorm<T> norm(const From& from, const std::string& name, std::size_t size, double eps, NormKind kind) {
+    if (kind == NormKind::rms) return rms_norm(from, name, size, eps);
+    return norm(from, name, size, eps);
+  }
+
   Embedding<T> embedding(const From& from, const std::string& name, std::size_t count, std::size_t size,
                          std::optional<std::int64_t> padding = {}) {
-    Array<T> weight =
-        from.weights.take<T>(from.prefix + name + ".weight", {count, size}, Start::normal, from.part);
+    const std::string full = from.prefix + name + ".weight";
+    if (auto halves = from.weights.take_bfloat16(full, {count, size}, from.part))
+      return this->child(name, Embedding<T>(std::move(*halves)));
+    Array<T> weight = from.weights.take<T>(full, {count, size}, Start::normal, from.part);
     return this->child(name, Embedding<T>(std::move(weight), {.padding_idx = padding}));
   }
 

@@ -8,6 +8,7 @@
 #include "../../ops/attention/detail/packed_self_attention.hpp"
 #include "../../ops/attention/rotary.hpp"
 #include "../../ops/attention/self_attention.hpp"
+#include "../../ops/index/embedding.hpp"
 #include "../../ops/index/indexing.hpp"
 #include "../../ops/pointwise/arithmetic.hpp"
 #include "../../ops/pointwise/elementwise.hpp"
@@ -26,12 +27,44 @@ std::size_t width_of(const BlockForm& form) {
   return form.head_dim == 0 ? form.size : form.heads * form.head_dim;
 }
 
-AttentionOptions with_window(AttentionOptions options, std::optional<std::size_t> window) {
-  options.window_left = options.window_right = window;
+template <class T>
+AttentionOptions with_sight(AttentionOptions options, const Sight<T>& sight) {
+  options.is_causal = sight.is_causal;
+  options.window_left = sight.window;
+  if (!sight.is_causal) options.window_right = sight.window;
   return options;
 }
 
 }  // namespace
+
+void check_input(const char* model, const Input& input, std::optional<std::size_t> most) {
+  const Shape& shape = input.input_ids.shape();
+  if (shape.size() != 2 || shape[1] == 0)
+    xgrad::detail::fail<ShapeError>(model, ": input_ids must be (batch, length), got ", shape);
+  if (most && shape[1] > *most)
+    xgrad::detail::fail<ShapeError>(model, ": input_ids must have at most ", *most, " positions, got ",
+                                    shape);
+  const auto check_shape = [&](const char* name, const std::optional<Ids>& ids) {
+    if (ids && !same_shape(ids->shape(), shape))
+      xgrad::detail::fail<ShapeError>(model, ": ", name, " must have the shape of input_ids, got ",
+                                      ids->shape(), " and ", shape);
+  };
+  check_shape("attention_mask", input.attention_mask);
+  check_shape("token_type_ids", input.token_type_ids);
+}
+
+bool has_padding(const Input& input) {
+  return input.attention_mask && std::ranges::find(*input.attention_mask, 0) != input.attention_mask->end();
+}
+
+template <class T>
+AttentionMask<T> key_mask(const Input& input) {
+  if (!has_padding(input)) return {};
+  const Ids& tokens = *input.attention_mask;
+  Mask allowed = Mask::from_shape({tokens.shape(0), 1, 1, tokens.shape(1)});
+  std::ranges::transform(tokens, allowed.begin(), [](std::int64_t number) { return number != 0; });
+  return allowed;
+}
 
 Packing::Packing(const Ids& tokens) : batch(tokens.shape(0)), length(tokens.shape(1)), lengths(batch) {
   std::vector<std::int64_t> kept;
@@ -99,6 +132,19 @@ RotaryTables<T> RotaryPositions<T>::operator()(std::size_t length) const {
 }
 
 template <class T>
+RotaryTables<T> RotaryPositions<T>::operator()(std::size_t first, std::size_t count) const {
+  if (first + count > kept_.cos.shape(0)) return rotary_tables<T>(config_, count, first);
+  return {narrow(kept_.cos, 0, first, count), narrow(kept_.sin, 0, first, count)};
+}
+
+template <class T>
+RotaryTables<T> RotaryPositions<T>::operator()(const Ids& positions, std::size_t length_of_all) const {
+  const RotaryTables<T> all =
+      length_of_all > kept_.cos.shape(0) ? rotary_tables<T>(config_, length_of_all) : kept_;
+  return {embedding(positions, all.cos), embedding(positions, all.sin)};
+}
+
+template <class T>
 Variable<T> attend(const EncoderCall<T>& call, const AttentionMask<T>& mask, const Variable<T>& queries,
                    const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& options) {
   if (call.attentions == nullptr) return scaled_dot_product_attention(queries, keys, values, mask, options);
@@ -110,7 +156,7 @@ Variable<T> attend(const EncoderCall<T>& call, const AttentionMask<T>& mask, con
 template <class T>
 Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Variable<T>& queries,
                    const Variable<T>& keys, const Variable<T>& values, const AttentionOptions& given) {
-  const AttentionOptions options = with_window(given, sight.window);
+  const AttentionOptions options = with_sight(given, sight);
   if (sight.rotary == nullptr) return attend(call, sight.mask, queries, keys, values, options);
   const auto& [cos, sin] = *sight.rotary;
   const std::size_t kv_heads = options.num_kv_heads > 0 ? options.num_kv_heads : options.num_heads;
@@ -123,7 +169,7 @@ Variable<T> attend(const EncoderCall<T>& call, const Sight<T>& sight, const Vari
                    const Projection<T>& q, const Projection<T>& k, const Projection<T>& v,
                    const AttentionOptions& given) {
   if (sight.rotary == nullptr && call.attentions == nullptr) {
-    const AttentionOptions options = with_window(given, sight.window);
+    const AttentionOptions options = with_sight(given, sight);
     return call.packing != nullptr
                ? xgrad::detail::packed_self_attention(x, q, k, v, call.packing->lengths, options)
                : self_attention(x, q, k, v, sight.mask, options);
@@ -266,6 +312,7 @@ Variable<T> PostNormBlock<T>::operator()(const EncoderCall<T>& call, const Sight
 }
 
 #define XGRAD_INSTANTIATE(T)                                                                      \
+  template AttentionMask<T> key_mask(const Input&);                                               \
   template class RotaryPositions<T>;                                                              \
   template AttentionMask<T> with_bias(const AttentionMask<T>&, const Variable<T>&);               \
   template Variable<T> without_padding(const EncoderCall<T>&, const Variable<T>&);                \

@@ -10,6 +10,16 @@
 // Not installed: what the families of encoders are made of.
 namespace xgrad::pretrained::detail {
 
+/// Throws ShapeError in the name of `model` for ids that are not (batch, length) with 1 to `most` tokens, and
+/// for masks or types of another shape.
+void check_input(const char* model, const Input& input, std::optional<std::size_t> most);
+
+bool has_padding(const Input& input);
+
+/// (batch, 1, 1, length), true for tokens; nothing if all may be attended to.
+template <class T>
+AttentionMask<T> key_mask(const Input& input);
+
 /// A batch without its padding rows: the indices of the kept rows among batch * length, their number per
 /// sequence, and the kept row for each row of the batch (any row for padding).
 struct Packing {
@@ -48,7 +58,8 @@ template <class T>
 struct Sight {
   AttentionMask<T> mask = {};
   const RotaryTables<T>* rotary = nullptr;
-  std::optional<std::size_t> window = {};  ///< to both sides
+  std::optional<std::size_t> window = {};  ///< to both sides, without those behind if causal
+  bool is_causal = false;
 };
 
 /// The mask of a call and a bias (heads, length, length), for an AttentionMask.
@@ -68,6 +79,10 @@ class RotaryPositions {
   RotaryPositions(const RotaryConfig& config, std::size_t max_length);
 
   RotaryTables<T> operator()(std::size_t length) const;
+  /// Those of `count` positions from `first` on.
+  RotaryTables<T> operator()(std::size_t first, std::size_t count) const;
+  /// (batch, length, dim / 2), of these positions, which are below `length_of_all`.
+  RotaryTables<T> operator()(const Ids& positions, std::size_t length_of_all) const;
 
  private:
   RotaryConfig config_;

@@ -79,6 +79,8 @@ struct FamilyInfo {
   TokenForm (*tokens)(const Config&) = nullptr;
   TokenForm (*answers)(const Config&) = nullptr;
 
+  NamesInFiles names() const { return {.prefix = prefix, .old_prefix = old_prefix, .stored_as = stored_as}; }
+
   template <class T>
   std::shared_ptr<const Body<T>> body(const Config& config, Weights& weights) const {
     if constexpr (std::is_same_v<T, float>)

@@ -1,7 +1,6 @@
 #include "likely_family.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <string_view>
 
@@ -22,7 +21,7 @@ std::set<std::string> parameters_of(const FamilyInfo& family) {
   config.pad_token_id = 1;
   Generator generator(0);
   const UseGenerator use(generator);  // initial values are drawn, and must not change what the caller draws
-  Weights weights(config);
+  Weights weights(in_files(config));
   std::set<std::string> names;
   for (const auto& [name, parameter] : family.body<float>(config, weights)->named_parameters())
     names.insert(name);
@@ -46,7 +45,7 @@ std::string without_numbers(std::string_view name) {
 double share_of(const FamilyInfo& family, const std::vector<std::string>& tensors) {
   std::set<std::string> names;
   for (const std::string& tensor : tensors) {
-    for (const StoredPart& part : parts_of(family.stored_as, modern_name(tensor, family)))
+    for (const StoredPart& part : parts_of(family.stored_as, modern_name(tensor, family.names())))
       names.insert(part.parameter);
   }
   const std::set<std::string> needed = parameters_of(family);
@@ -66,23 +65,6 @@ std::string first_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string modern_name(std::string name, const FamilyInfo& family) {
-  for (const char* const prefix : {family.prefix, family.old_prefix}) {
-    if (prefix == nullptr || !name.starts_with(prefix)) continue;
-    name.erase(0, std::strlen(prefix));
-    break;
-  }
-  if (name.ends_with("position_ids")) return "";  // a buffer of older files
-  const auto replace_end = [&](std::string_view from, std::string_view to) {
-    if (name.ends_with(from)) name.replace(name.size() - from.size(), from.size(), to);
-  };
-  replace_end("LayerNorm.gamma", "LayerNorm.weight");
-  replace_end("LayerNorm.beta", "LayerNorm.bias");
-  replace_end("predictions.decoder.bias", "predictions.bias");
-  replace_end("lm_head.decoder.bias", "lm_head.bias");
-  return name;
-}
-
 std::string told_by_names(const std::vector<std::string>& tensors, const FamilyInfo& family) {
   constexpr double least = 0.7;
   double best = least;
@@ -100,7 +82,7 @@ std::string told_by_names(const std::vector<std::string>& tensors, const FamilyI
   for (const std::string& name : parameters_of(family)) known.insert(without_numbers(name));
   std::vector<std::string> unknown;
   for (const std::string& tensor : tensors) {
-    const std::string name = modern_name(tensor, family);
+    const std::string name = modern_name(tensor, family.names());
     if (name.empty()) continue;
     const std::vector<StoredPart> parts = parts_of(family.stored_as, name);
     if (!known.contains(without_numbers(parts.front().parameter))) unknown.push_back(tensor);

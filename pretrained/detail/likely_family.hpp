@@ -9,9 +9,6 @@
 
 namespace xgrad::pretrained::detail {
 
-/// The name that a current file would have, without the family's prefix; empty for what is no parameter.
-std::string modern_name(std::string name, const FamilyInfo& family);
-
 /// Why tensors of these names lack a parameter of the family, for an error: "; the names are those of a
 /// roberta model", or those that the family does not have; empty if nothing tells.
 std::string told_by_names(const std::vector<std::string>& tensors, const FamilyInfo& family);

@@ -5,6 +5,8 @@
 #include <set>
 #include <variant>
 
+#include <nlohmann/json.hpp>
+
 #include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
 
@@ -53,6 +55,48 @@ void refuse_others(const Json& parameters) {
   if (part && part->number(0, 1) != 1) part->refuse("1, as all of a head is rotated");
 }
 
+nlohmann::json parameters_of(std::monostate) { return {{"rope_type", "default"}}; }
+
+nlohmann::json parameters_of(const LinearScaling& scaling) {
+  return {{"rope_type", "linear"}, {"factor", scaling.factor}};
+}
+
+/// max_positions is a field of its own.
+nlohmann::json parameters_of(const DynamicScaling& scaling) {
+  return {{"rope_type", "dynamic"}, {"factor", scaling.factor}};
+}
+
+nlohmann::json parameters_of(const Llama3Scaling& scaling) {
+  return {{"rope_type", "llama3"},
+          {"factor", scaling.factor},
+          {"low_freq_factor", scaling.low_freq_factor},
+          {"high_freq_factor", scaling.high_freq_factor},
+          {"original_max_position_embeddings", scaling.original_max_positions}};
+}
+
+nlohmann::json parameters_of(const YarnScaling& scaling) {
+  nlohmann::json all{{"rope_type", "yarn"},
+                     {"factor", scaling.factor},
+                     {"original_max_position_embeddings", scaling.original_max_positions},
+                     {"beta_fast", scaling.beta_fast},
+                     {"beta_slow", scaling.beta_slow},
+                     {"truncate", scaling.truncate}};
+  if (scaling.attention_factor) all["attention_factor"] = *scaling.attention_factor;
+  if (scaling.mscale != 0) all["mscale"] = scaling.mscale;
+  if (scaling.mscale_all_dim != 0) all["mscale_all_dim"] = scaling.mscale_all_dim;
+  return all;
+}
+
+nlohmann::json parameters_of(const LongScaling& scaling) {
+  nlohmann::json all{{"rope_type", "longrope"},
+                     {"factor", scaling.factor},
+                     {"original_max_position_embeddings", scaling.original_max_positions},
+                     {"short_factor", scaling.short_factors},
+                     {"long_factor", scaling.long_factors}};
+  if (scaling.attention_factor) all["attention_factor"] = *scaling.attention_factor;
+  return all;
+}
+
 std::vector<double> numbers_in(const Json& list) {
   std::vector<double> numbers;
   for (const Json& item : list.items()) numbers.push_back(item.number(0, most));
@@ -66,12 +110,18 @@ std::size_t head_dim(const Config& config) {
   return given > 0 ? given : config.hidden_size / std::max<std::size_t>(config.num_attention_heads, 1);
 }
 
-void rotary_fields(Fields& fields, const Config& config, RotaryOptions& options) {
-  fields.number("rope_theta", options.rotary.theta);
+void rotary_fields(Fields& fields, std::size_t max_positions, RotaryConfig& rotary) {
+  fields.number("rope_theta", rotary.theta);
   for (const char* const name : {"rope_scaling", "rope_parameters"}) {
-    if (const auto rotary = fields.found(name))
-      read_rotary(*rotary, config.max_position_embeddings, options.rotary);
+    if (const auto parameters = fields.found(name)) read_rotary(*parameters, max_positions, rotary);
   }
+}
+
+void write_rotary(Fields& fields, const RotaryConfig& rotary) {
+  nlohmann::json all = std::visit([](const auto& scaling) { return parameters_of(scaling); }, rotary.scaling);
+  fields.put("rope_scaling", std::holds_alternative<std::monostate>(rotary.scaling) ? "null" : all.dump());
+  all["rope_theta"] = rotary.theta;
+  fields.put("rope_parameters", all.dump());
 }
 
 void head_dim_field(Fields& fields, const Config& config, RotaryOptions& options) {

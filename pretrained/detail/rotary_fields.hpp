@@ -21,7 +21,10 @@ std::size_t head_dim(const Config& config);
 void read_rotary(const Json& parameters, std::size_t max_positions, RotaryConfig& config);
 
 /// rope_theta with rope_scaling, as transformers 4 writes them, and rope_parameters of 5.
-void rotary_fields(Fields& fields, const Config& config, RotaryOptions& options);
+void rotary_fields(Fields& fields, std::size_t max_positions, RotaryConfig& rotary);
+
+/// Writes them with the scaling, which rotary_fields only reads, in both spellings.
+void write_rotary(Fields& fields, const RotaryConfig& rotary);
 
 /// The field head_dim.
 void head_dim_field(Fields& fields, const Config& config, RotaryOptions& options);

@@ -1,6 +1,7 @@
 #include "stored_as.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 namespace xgrad::pretrained::detail {
@@ -35,6 +36,23 @@ Array<T> joined(const std::vector<Array<T>>& arrays) {
   return whole;
 }
 
+/// In blocks whose rows and columns stay in the cache.
+template <class T>
+Array<T> transposed_matrix(const Array<T>& x) {
+  constexpr std::size_t block = 32;
+  const std::size_t rows = x.shape(0), columns = x.shape(1);
+  Array<T> y = Array<T>::from_shape({columns, rows});
+  for (std::size_t first_row = 0; first_row < rows; first_row += block) {
+    for (std::size_t first = 0; first < columns; first += block) {
+      for (std::size_t i = first_row; i < std::min(first_row + block, rows); ++i) {
+        for (std::size_t j = first; j < std::min(first + block, columns); ++j)
+          y.data()[j * rows + i] = x.data()[i * columns + j];
+      }
+    }
+  }
+  return y;
+}
+
 }  // namespace
 
 std::size_t StoredAs::parts() const {
@@ -42,12 +60,31 @@ std::size_t StoredAs::parts() const {
                                   parameters.begin());
 }
 
+std::string modern_name(std::string name, const NamesInFiles& names) {
+  for (const char* const prefix : {names.prefix, names.old_prefix}) {
+    if (prefix == nullptr || !name.starts_with(prefix)) continue;
+    name.erase(0, std::strlen(prefix));
+    break;
+  }
+  if (name.ends_with("position_ids")) return "";  // a buffer of older files
+  for (const char* const buffer : names.buffers)
+    if (name.ends_with(buffer)) return "";
+  const auto replace_end = [&](std::string_view from, std::string_view to) {
+    if (name.ends_with(from)) name.replace(name.size() - from.size(), from.size(), to);
+  };
+  replace_end("LayerNorm.gamma", "LayerNorm.weight");
+  replace_end("LayerNorm.beta", "LayerNorm.bias");
+  replace_end("predictions.decoder.bias", "predictions.bias");
+  replace_end("lm_head.decoder.bias", "lm_head.bias");
+  return name;
+}
+
 std::vector<StoredPart> parts_of(std::span<const StoredAs> all, const std::string& tensor) {
   for (const StoredAs& one : all) {
     std::vector<StoredPart> found;
     for (std::size_t part = 0; part < one.parts(); ++part) {
       if (auto name = respelled(tensor, one.tensor, one.parameters[part]))
-        found.push_back({std::move(*name), part, one.parts()});
+        found.push_back({std::move(*name), part, one.parts(), one.transposed});
     }
     if (!found.empty()) return found;
   }
@@ -73,7 +110,9 @@ StateDict<T> as_stored(std::span<const StoredAs> all, std::string_view prefix, S
         parameters.erase(name);
       }
       next = parameters.erase(next);
-      stored[before + *tensor] = parts.size() == 1 ? std::move(parts.front()) : joined(parts);
+      Array<T> whole = parts.size() == 1 ? std::move(parts.front()) : joined(parts);
+      const bool turns = one.transposed && whole.dimension() == 2;
+      stored[before + *tensor] = turns ? transposed_matrix(whole) : std::move(whole);
     }
   }
   stored.merge(parameters);
@@ -82,6 +121,8 @@ StateDict<T> as_stored(std::span<const StoredAs> all, std::string_view prefix, S
 
 template StateDict<std::int8_t> as_stored(std::span<const StoredAs>, std::string_view,
                                           StateDict<std::int8_t>);
+template StateDict<std::uint16_t> as_stored(std::span<const StoredAs>, std::string_view,
+                                            StateDict<std::uint16_t>);
 template StateDict<float> as_stored(std::span<const StoredAs>, std::string_view, StateDict<float>);
 template StateDict<double> as_stored(std::span<const StoredAs>, std::string_view, StateDict<double>);
 

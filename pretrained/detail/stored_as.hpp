@@ -17,6 +17,8 @@ namespace xgrad::pretrained::detail {
 struct StoredAs {
   const char* tensor;                          ///< "encoder.layers.*.attn.Wqkv"
   std::array<const char*, 3> parameters = {};  ///< "layers.*.self_attn.q_proj" ...; null behind the last
+  /// Its matrices are (in, out); the parts then follow each other along axis 1.
+  bool transposed = false;
 
   std::size_t parts() const;
 };
@@ -25,7 +27,18 @@ struct StoredAs {
 struct StoredPart {
   std::string parameter;
   std::size_t part, parts;
+  bool transposed = false;
 };
+
+/// How the files of a family name its parameters.
+struct NamesInFiles {
+  const char *prefix, *old_prefix = nullptr;  ///< of the body's, in files of a model for a task
+  std::span<const StoredAs> stored_as = {};   ///< where they are others
+  std::span<const char* const> buffers = {};  ///< the ends of names that are no parameters
+};
+
+/// The name that a current file would have, without the prefix; empty for what is no parameter.
+std::string modern_name(std::string name, const NamesInFiles& names);
 
 /// The parameters of a tensor in a file: itself, unless `all` names it. Names are without a family's prefix.
 std::vector<StoredPart> parts_of(std::span<const StoredAs> all, const std::string& tensor);

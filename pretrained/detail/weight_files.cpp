@@ -17,6 +17,8 @@
 namespace xgrad::pretrained::detail {
 namespace {
 
+constexpr std::size_t most_at_once = std::size_t{1} << 20;  // numbers
+
 std::variant<SafetensorsFile, TorchFile> opened(const std::string& path, WeightFormat format) {
   if (format == WeightFormat::torch) return TorchFile(path);
   return SafetensorsFile(path);
@@ -55,32 +57,94 @@ const std::vector<TensorView>& WeightFile::tensors() const {
 }
 
 template <class T>
-Array<T> WeightFile::array(const TensorView& tensor) const {
-  constexpr std::size_t most = std::size_t{1} << 20;
+void WeightFile::read(const TensorView& piece, std::size_t at, T* to) const {
+  const std::size_t count = piece.shape[0];
+  if (piece.dtype == dtype_of<T>) {
+    std::memcpy(to, piece.bytes.data(), piece.bytes.size());
+  } else {
+    const Array<T> part = xgrad::detail::array_from<T>(path_, piece);
+    std::copy_n(part.data(), count, to);
+  }
+  if (!are_finite(std::span<const T>(to, count))) {
+    const T* const first = std::find_if(to, to + count, [](T number) { return !std::isfinite(number); });
+    xgrad::detail::fail<FileError>(path_, ": tensor ", xgrad::detail::in_quotes(piece.name),
+                                   " must hold finite numbers, got ", *first, " at place ",
+                                   at + static_cast<std::size_t>(first - to));
+  }
+  release(piece);
+}
+
+template <class F>
+void WeightFile::in_pieces(const TensorView& tensor, std::size_t most, const F& read_piece) {
   const std::size_t count = element_count(tensor.shape);
-  Array<T> array = Array<T>::from_shape(tensor.shape);
   std::span<const std::byte> bytes = tensor.bytes;
   for (std::size_t begin = 0; begin < count; begin += most) {
     TensorView piece{tensor.name, tensor.dtype, {std::min(most, count - begin)}, bytes};
     piece.bytes = bytes.first(*byte_count(piece.dtype, piece.shape));
-    T* const to = array.data() + begin;
-    if (piece.dtype == dtype_of<T>) {
-      std::memcpy(to, piece.bytes.data(), piece.bytes.size());
-    } else {
-      const Array<T> part = xgrad::detail::array_from<T>(path_, piece);
-      std::copy_n(part.data(), part.size(), to);
-    }
-    if (!are_finite(std::span<const T>(to, piece.shape[0]))) {
-      const T* const first =
-          std::find_if(to, to + piece.shape[0], [](T number) { return !std::isfinite(number); });
-      xgrad::detail::fail<FileError>(path_, ": tensor ", xgrad::detail::in_quotes(tensor.name),
-                                     " must hold finite numbers, got ", *first, " at place ",
-                                     begin + static_cast<std::size_t>(first - to));
-    }
-    release(piece);
+    read_piece(piece, begin);
     bytes = bytes.subspan(piece.bytes.size());
   }
+}
+
+template <class T>
+Array<T> WeightFile::array(const TensorView& tensor) const {
+  Array<T> array = Array<T>::from_shape(tensor.shape);
+  in_pieces(tensor, most_at_once,
+            [&](const TensorView& piece, std::size_t begin) { read(piece, begin, array.data() + begin); });
   return array;
+}
+
+template <class E, class F>
+void WeightFile::read_columns(const TensorView& matrix, std::size_t first, std::size_t count, E* columns,
+                              const F& read_piece) {
+  const std::size_t rows = matrix.shape[0], width = matrix.shape[1];
+  const std::size_t at_once = std::max<std::size_t>(most_at_once / std::max<std::size_t>(width, 1), 1);
+  std::vector<E> numbers(std::min(at_once, rows) * width);
+  in_pieces(matrix, at_once * width, [&](const TensorView& piece, std::size_t begin) {
+    read_piece(piece, begin, numbers.data());
+    const std::size_t some = piece.shape[0] / width;
+    for (std::size_t j = 0; j < count; ++j) {
+      E* const to = columns + j * rows + begin / width;
+      for (std::size_t i = 0; i < some; ++i) to[i] = numbers[i * width + first + j];
+    }
+  });
+}
+
+template <class T>
+Array<T> WeightFile::columns(const TensorView& matrix, std::size_t first, std::size_t count) const {
+  Array<T> array = Array<T>::from_shape({count, matrix.shape[0]});
+  read_columns(matrix, first, count, array.data(),
+               [this](const TensorView& piece, std::size_t at, T* to) { read(piece, at, to); });
+  return array;
+}
+
+void WeightFile::read_bits(const TensorView& piece, std::size_t at, std::uint16_t* to) const {
+  constexpr std::uint16_t exponent = 0x7f80;
+  std::memcpy(to, piece.bytes.data(), piece.bytes.size());
+  const bool is_finite = std::none_of(to, to + piece.shape[0],
+                                      [](std::uint16_t number) { return (number & exponent) == exponent; });
+  if (!is_finite) {
+    std::vector<float> numbers(piece.shape[0]);
+    read(piece, at, numbers.data());  // which names the first
+  }
+  release(piece);
+}
+
+std::vector<std::uint16_t> WeightFile::bfloat16_bits(const TensorView& tensor) const {
+  std::vector<std::uint16_t> bits(element_count(tensor.shape));
+  in_pieces(tensor, most_at_once, [&](const TensorView& piece, std::size_t begin) {
+    read_bits(piece, begin, bits.data() + begin);
+  });
+  return bits;
+}
+
+std::vector<std::uint16_t> WeightFile::bfloat16_columns(const TensorView& matrix, std::size_t first,
+                                                        std::size_t count) const {
+  std::vector<std::uint16_t> bits(count * matrix.shape[0]);
+  read_columns(
+      matrix, first, count, bits.data(),
+      [this](const TensorView& piece, std::size_t at, std::uint16_t* to) { read_bits(piece, at, to); });
+  return bits;
 }
 
 void WeightFile::release(const TensorView& tensor) const {
@@ -89,6 +153,8 @@ void WeightFile::release(const TensorView& tensor) const {
 
 template Array<float> WeightFile::array(const TensorView&) const;
 template Array<double> WeightFile::array(const TensorView&) const;
+template Array<float> WeightFile::columns(const TensorView&, std::size_t, std::size_t) const;
+template Array<double> WeightFile::columns(const TensorView&, std::size_t, std::size_t) const;
 
 void open_weight_files(const std::string& folder, std::deque<WeightFile>& files) {
   for (const auto& [name, format] : {std::pair{"/model.safetensors", WeightFormat::safetensors},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <variant>
@@ -28,10 +29,33 @@ class WeightFile {
   template <class T>
   Array<T> array(const TensorView& tensor) const;
 
+  /// Columns of a matrix of this file as the rows of a T array; otherwise the same.
+  template <class T>
+  Array<T> columns(const TensorView& matrix, std::size_t first, std::size_t count) const;
+
+  /// The numbers of a tensor of type BF16 as they are, and columns of a matrix of them. Throws FileError as
+  /// array() does.
+  std::vector<std::uint16_t> bfloat16_bits(const TensorView& tensor) const;
+  std::vector<std::uint16_t> bfloat16_columns(const TensorView& matrix, std::size_t first,
+                                              std::size_t count) const;
+
   /// Gives the memory of a part of the file that has been read back to the system.
   void release(const TensorView& tensor) const;
 
  private:
+  /// The elements of a piece of a tensor that begins `at` elements after its first one.
+  template <class T>
+  void read(const TensorView& piece, std::size_t at, T* to) const;
+  /// The same as the numbers of type BF16 that they are.
+  void read_bits(const TensorView& piece, std::size_t at, std::uint16_t* to) const;
+  /// Columns of a matrix, of which read_piece(piece, at, to) reads pieces.
+  template <class E, class F>
+  static void read_columns(const TensorView& matrix, std::size_t first, std::size_t count, E* columns,
+                           const F& read_piece);
+  /// Calls read_piece(piece, at) for pieces of so many elements, one after the other.
+  template <class F>
+  static void in_pieces(const TensorView& tensor, std::size_t most, const F& read_piece);
+
   std::string path_;
   std::variant<SafetensorsFile, TorchFile> file_;
 };

@@ -6,6 +6,7 @@
 #include "../../base/detail/json_text.hpp"
 #include "../../base/error.hpp"
 #include "../../base/random.hpp"
+#include "causal_family.hpp"
 #include "family.hpp"
 #include "likely_family.hpp"
 
@@ -41,25 +42,42 @@ bool is_of_adapter(const std::string& name) {
 
 std::string prefix_of(Family family) { return info_of(family).prefix; }
 
-Weights::Weights(const std::string& folder, const Config& config, std::optional<Precision> precision)
-    : config_(config), precision_(precision), folder_(folder) {
+ModelInFiles in_files(const Config& config, bool bfloat16_weights) {
+  if (bfloat16_weights) throw ValueError("from_folder: bfloat16_weights are those of decoders alone");
+  const FamilyInfo& family = info_of(config.model_type);
+  return {
+      .names = family.names(),
+      .initializer_range = config.initializer_range,
+      .int8_weights = config.int8_weights,
+      .architecture = config.architecture,
+      .told = [&family](const std::vector<std::string>& tensors) { return told_by_names(tensors, family); }};
+}
+
+ModelInFiles in_files(const CausalConfig& config, bool bfloat16_weights) {
+  return {.names = info_of(config.model_type).files,
+          .initializer_range = config.initializer_range,
+          .bfloat16_weights = bfloat16_weights,
+          .architecture = config.architecture};
+}
+
+Weights::Weights(const std::string& folder, ModelInFiles model, std::optional<Precision> precision)
+    : model_(std::move(model)), precision_(precision), folder_(folder) {
   open_weight_files(folder, files_);
   for (const WeightFile& file : files_) add(file);
 }
 
 void Weights::add(const WeightFile& file) {
-  const FamilyInfo& family = info_of(config_.model_type);
   for (const TensorView& tensor : file.tensors()) {
     if (is_of_adapter(tensor.name))
       fail<FileError>(file.path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
                       " belongs to an adapter (LoRA), which is not supported; merge it into the weights");
-    if (config_.int8_weights && tensor.name.ends_with("_zero_point"))
+    if (model_.int8_weights && tensor.name.ends_with("_zero_point"))
       fail<FileError>(file.path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
                       " must not be there, as config.json says that integers are symmetric");
-    const std::string name = modern_name(tensor.name, family);
+    const std::string name = modern_name(tensor.name, model_.names);
     if (name.empty()) continue;
-    for (const auto& [parameter, part, parts] : parts_of(family.stored_as, name))
-      enter(parameter, {&tensor, &file, part, parts});
+    for (const auto& [parameter, part, parts, transposed] : parts_of(model_.names.stored_as, name))
+      enter(parameter, {&tensor, &file, part, parts, transposed});
   }
 }
 
@@ -81,12 +99,31 @@ TensorView Weights::taken(Entry& entry, const Shape& shape) {
   const TensorView& tensor = *entry.tensor;
   Shape whole = shape;
   whole[0] *= entry.parts;
-  if (!same_shape(tensor.shape, whole))
-    fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(tensor.name),
-                    ": shape must be ", whole, " as config.json says, got ", tensor.shape);
+  if (!same_shape(tensor.shape, whole)) refuse_shape(entry, whole);
   entry.taken = true;
   const std::size_t size = tensor.bytes.size() / entry.parts;
   return {tensor.name, tensor.dtype, shape, tensor.bytes.subspan(entry.part * size, size)};
+}
+
+template <class Read>
+auto Weights::taken_columns(Entry& entry, const Shape& shape, const Read& read) {
+  const Shape whole{shape[1], shape[0] * entry.parts};
+  if (!same_shape(entry.tensor->shape, whole)) refuse_shape(entry, whole);
+  entry.taken = true;
+  return read(*entry.tensor, entry.part * shape[0], shape[0]);
+}
+
+void Weights::refuse_shape(const Entry& entry, const Shape& expected) const {
+  fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(entry.tensor->name),
+                  ": shape must be ", expected, " as config.json says, got ", entry.tensor->shape);
+}
+
+bool Weights::differ(const std::string& a, const std::string& b) const {
+  const auto first = entries_.find(modern_name(a, model_.names)),
+             second = entries_.find(modern_name(b, model_.names));
+  if (first == entries_.end() || second == entries_.end()) return false;
+  const TensorView &x = *first->second.tensor, &y = *second->second.tensor;
+  return x.dtype != y.dtype || !same_shape(x.shape, y.shape) || !std::ranges::equal(x.bytes, y.bytes);
 }
 
 std::vector<float> Weights::take_scales(const std::string& name, const Entry& weight, const Shape& shape) {
@@ -105,11 +142,11 @@ std::vector<float> Weights::take_scales(const std::string& name, const Entry& we
 
 std::optional<Int8Weight> Weights::take_integers(const std::string& parameter, const Shape& shape,
                                                  Part part) {
-  const std::string name = modern_name(parameter, info_of(config_.model_type));
+  const std::string name = modern_name(parameter, model_.names);
   const auto found = entries_.find(name);
   if (found == entries_.end() || part != Part::encoder || shape[1] > most_integers) return std::nullopt;
   Entry& entry = found->second;
-  const bool has_integers = config_.int8_weights && entry.tensor->dtype == DType::I8;
+  const bool has_integers = model_.int8_weights && entry.tensor->dtype == DType::I8;
   if (precision_ ? *precision_ != Precision::int8 : !has_integers) return std::nullopt;
   if (has_integers) {
     const TensorView tensor = taken(entry, shape);
@@ -122,9 +159,23 @@ std::optional<Int8Weight> Weights::take_integers(const std::string& parameter, c
   return Int8Weight(take<float>(parameter, shape, Start::normal, part));
 }
 
+std::optional<Bfloat16Weight> Weights::take_bfloat16(const std::string& parameter, const Shape& shape,
+                                                     Part part) {
+  const auto found = entries_.find(modern_name(parameter, model_.names));
+  if (!model_.bfloat16_weights || found == entries_.end()) return std::nullopt;
+  Entry& entry = found->second;
+  if (entry.tensor->dtype != DType::BF16)
+    return Bfloat16Weight(take<float>(parameter, shape, Start::normal, part));
+  if (!entry.transposed) return Bfloat16Weight(entry.file->bfloat16_bits(taken(entry, shape)), shape);
+  const auto columns = [&](const TensorView& tensor, std::size_t first, std::size_t count) {
+    return entry.file->bfloat16_columns(tensor, first, count);
+  };
+  return Bfloat16Weight(taken_columns(entry, shape, columns), shape);
+}
+
 template <class T>
 Array<T> Weights::take(const std::string& name, const Shape& shape, Start start, Part part) {
-  const std::string modern = modern_name(name, info_of(config_.model_type));
+  const std::string modern = modern_name(name, model_.names);
   const auto found = entries_.find(modern);
   if (found != entries_.end()) {
     Entry& entry = found->second;
@@ -132,8 +183,12 @@ Array<T> Weights::take(const std::string& name, const Shape& shape, Start start,
     if (has_scales && entry.tensor->dtype != DType::I8)
       fail<FileError>(entry.file->path(), ": tensor ", xgrad::detail::in_quotes(entry.tensor->name),
                       ": dtype must be I8, as there are scales, got ", to_string(entry.tensor->dtype));
+    if (entry.transposed && shape.size() == 2)
+      return taken_columns(entry, shape, [&](const TensorView& tensor, std::size_t first, std::size_t count) {
+        return entry.file->columns<T>(tensor, first, count);
+      });
     const TensorView tensor = taken(entry, shape);
-    if (!config_.int8_weights || tensor.dtype != DType::I8 || shape.size() != 2)
+    if (!model_.int8_weights || tensor.dtype != DType::I8 || shape.size() != 2)
       return entry.file->array<T>(tensor);
     const std::vector<float> scales = take_scales(modern, entry, shape);
     const auto* const integers = reinterpret_cast<const std::int8_t*>(tensor.bytes.data());
@@ -149,7 +204,7 @@ Array<T> Weights::take(const std::string& name, const Shape& shape, Start start,
         for (const TensorView& tensor : file.tensors()) tensors.push_back(tensor.name);
       }
       fail<FileError>(folder_, ": the parameter ", xgrad::detail::in_quotes(name), " is missing",
-                      told_by_names(tensors, info_of(config_.model_type)));
+                      model_.told ? model_.told(tensors) : "");
     }
     constexpr std::size_t most = std::size_t{1} << 28;
     if (element_count(shape) > most)
@@ -165,7 +220,7 @@ Array<T> Weights::take(const std::string& name, const Shape& shape, Start start,
     case Start::normal:
       break;
   }
-  return xgrad::normal<T>(shape, 0, config_.initializer_range);
+  return xgrad::normal<T>(shape, 0, model_.initializer_range);
 }
 
 void Weights::forget(const std::string& prefix) {
@@ -175,7 +230,7 @@ void Weights::forget(const std::string& prefix) {
 void Weights::refuse_missing(const std::string& architecture) const {
   if (fresh_.empty()) return;
   fail<FileError>(folder_, ": must hold ", architecture, ", got ",
-                  config_.architecture.empty() ? "a model" : config_.architecture, " without ",
+                  model_.architecture.empty() ? "a model" : model_.architecture, " without ",
                   listed_names(fresh_), "; train the head first, or choose a folder that has it");
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,7 +10,9 @@
 
 #include "../../models/layer_norm.hpp"
 #include "../../models/linear.hpp"
+#include "../causal_config.hpp"
 #include "../model.hpp"
+#include "stored_as.hpp"
 #include "weight_files.hpp"
 
 namespace xgrad::pretrained::detail {
@@ -27,22 +30,41 @@ enum class Part {
   head,     ///< newly initialized if missing beside a loaded encoder
 };
 
+/// What the files of a model are called in, and what lacks in them begins with.
+struct ModelInFiles {
+  NamesInFiles names;
+  double initializer_range = 0.02;
+  bool int8_weights = false;
+  bool bfloat16_weights = false;  ///< matrices are to be kept as bfloat16 numbers
+  std::string architecture = {};  ///< the saved class
+  /// What the names of tensors tell where a parameter of the body is missing, for the end of the error.
+  std::function<std::string(const std::vector<std::string>&)> told = {};
+};
+
+/// Those of an encoder's folder. Throws ValueError for bfloat16_weights, which encoders have not.
+ModelInFiles in_files(const Config& config, bool bfloat16_weights = false);
+/// Those of a decoder's.
+ModelInFiles in_files(const CausalConfig& config, bool bfloat16_weights = false);
+
 /// Parameters of a model folder by their names in a model for a task, "bert.embeddings.LayerNorm.weight", for
 /// all spellings in files: with or without the prefix of the family, gamma and beta for weight and bias,
 /// decoder.bias for bias, and as the family's stored_as says. Ignores other parameters.
 class Weights {
  public:
   /// Opens the folder's WeightFiles. Throws FileError, also for a file with adapters.
-  Weights(const std::string& folder, const Config& config, std::optional<Precision> precision);
+  Weights(const std::string& folder, ModelInFiles model, std::optional<Precision> precision);
 
   /// Without files: all parameters are newly initialized.
-  explicit Weights(const Config& config) : config_(config) {}
+  explicit Weights(ModelInFiles model) : model_(std::move(model)) {}
 
   /// Whether the files contain it; true without files.
   bool offers(const std::string& name) const;
 
   /// The precision that is asked for; the folder's if absent.
   std::optional<Precision> precision() const { return precision_; }
+
+  /// Whether both parameters are in the files, with other bytes.
+  bool differ(const std::string& a, const std::string& b) const;
 
   /// The values of a parameter; those of 8-bit integers times their scales. Throws FileError for a missing
   /// parameter of the encoder and for one of another shape or type, before allocating.
@@ -53,6 +75,10 @@ class Weights {
   /// rounded if int8 is. Nothing for other layers, which are those of heads, and of more columns than
   /// integers may have. Throws FileError as take does.
   std::optional<Int8Weight> take_integers(const std::string& name, const Shape& shape, Part part);
+
+  /// A matrix as bfloat16 numbers, if those are asked for: those of the file, or rounded. Nothing for a
+  /// matrix of a head that the files do not have. Throws FileError as take does.
+  std::optional<Bfloat16Weight> take_bfloat16(const std::string& name, const Shape& shape, Part part);
 
   /// Ignores parameters in files whose names begin so: their size has changed.
   void forget(const std::string& prefix);
@@ -68,6 +94,7 @@ class Weights {
     const TensorView* tensor;
     const WeightFile* file;
     std::size_t part, parts;  // of the tensor
+    bool transposed = false;
     bool taken = false;
   };
 
@@ -75,10 +102,14 @@ class Weights {
   void enter(const std::string& name, const Entry& entry);
   /// The part of a tensor that is a parameter of this shape.
   TensorView taken(Entry& entry, const Shape& shape);
+  /// What read(tensor, first, count) makes of the columns that are a parameter of this shape.
+  template <class Read>
+  auto taken_columns(Entry& entry, const Shape& shape, const Read& read);
+  [[noreturn]] void refuse_shape(const Entry& entry, const Shape& expected) const;
   /// The scales (out) of a weight of integers (out, in).
   std::vector<float> take_scales(const std::string& name, const Entry& weight, const Shape& shape);
 
-  Config config_;
+  ModelInFiles model_;
   std::optional<Precision> precision_;
   std::string folder_;                    // empty without files
   std::deque<WeightFile> files_;          // storage of the tensors

@@ -138,7 +138,7 @@ const FamilyInfo eurobert{
           fields.probability("attention_dropout", config.attention_probs_dropout_prob);
           fields.flag("attention_bias", options.attention_bias);
           fields.flag("mlp_bias", options.mlp_bias);
-          rotary_fields(fields, config, options);
+          rotary_fields(fields, config.max_position_embeddings, options.rotary);
           fields.ignore({"pretraining_tp", "mask_token_id"});
         },
     .broken_rule = [](const Config& config) -> std::string {

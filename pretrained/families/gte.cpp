@@ -40,7 +40,8 @@ bool read_ntk(Fields& fields, const Config& config, RotaryConfig& rotary) {
 void gte_fields(Fields& fields, Config& config) {
   RotaryOptions& options = changed_options<RotaryOptions>(config);
   bert_fields(fields, config);
-  if (!read_ntk(fields, config, options.rotary)) rotary_fields(fields, config, options);
+  if (!read_ntk(fields, config, options.rotary))
+    rotary_fields(fields, config.max_position_embeddings, options.rotary);
   fields.must_be("position_embedding_type", "rope", "learned positions are not supported");
   fields.must_be("layer_norm_type", "layer_norm", "other norms are not supported");
   fields.must_be("logn_attention_scale", false, "scores that grow with the length are not supported");

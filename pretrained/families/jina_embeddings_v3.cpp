@@ -55,7 +55,8 @@ const FamilyInfo jina_embeddings_v3{
     .fields =
         [](Fields& fields, Config& config) {
           bert_fields(fields, config);
-          rotary_fields(fields, config, changed_options<RotaryOptions>(config));
+          rotary_fields(fields, config.max_position_embeddings,
+                        changed_options<RotaryOptions>(config).rotary);
           fields.must_be("position_embedding_type", "rotary", "learned positions are not supported");
           fields.must_be_null("lora_adaptations", "adapters of tasks are not supported");
           // of adapters, of kernels, and of other outputs

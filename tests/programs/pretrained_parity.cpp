@@ -25,8 +25,7 @@
 #include "../tokenizers/normalizer_cases.hpp"
 #include "../tokenizers/tokenizer_cases.hpp"
 #include "../tokenizers/unicode_sweep.hpp"
-#include "deviation.hpp"
-#include "json_file.hpp"
+#include "golden_folder.hpp"
 
 namespace {
 
@@ -35,50 +34,8 @@ using namespace xgrad::pretrained;
 using xgrad::Array, xgrad::Ids, xgrad::NamedParameter, xgrad::SafetensorsFile, xgrad::TensorView,
     xgrad::Variable;
 using xgrad::tokenizers::EncodeOptions, xgrad::tokenizers::Encoding, xgrad::tokenizers::Tokenizer;
-using xgrad_tests::entry, xgrad_tests::entry_as, xgrad_tests::list_entry;
-
-/// How much was compared.
-struct Tally {
-  std::size_t passed = 0, failed = 0;
-
-  void count(bool right) { ++(right ? passed : failed); }
-  Tally& operator+=(const Tally& other) {
-    passed += other.passed;
-    failed += other.failed;
-    return *this;
-  }
-};
-
-/// The tensors of a file, by name.
-class Tensors {
- public:
-  explicit Tensors(const std::string& path) : path_(path), file_(path) {
-    for (const TensorView& tensor : file_.tensors()) tensors_[tensor.name] = &tensor;
-  }
-
-  bool has(const std::string& name) const { return tensors_.contains(name); }
-  const TensorView& at(const std::string& name) const {
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end()) throw std::runtime_error(path_ + ": there is no tensor " + name);
-    return *found->second;
-  }
-  template <class T>
-  Array<T> array(const std::string& name) const {
-    return xgrad::to_array<T>(at(name));
-  }
-  std::vector<std::string> names(const std::string& begin) const {
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : tensors_) {
-      if (name.starts_with(begin)) names.push_back(name);
-    }
-    return names;
-  }
-
- private:
-  std::string path_;
-  SafetensorsFile file_;
-  std::map<std::string, const TensorView*> tensors_;
-};
+using xgrad_tests::entry, xgrad_tests::entry_as, xgrad_tests::list_entry, xgrad_tests::Tally,
+    xgrad_tests::Tensors;
 
 template <class T>
 using Arrays = std::map<std::string, Variable<T>>;
@@ -209,48 +166,20 @@ Task<T> load_task(const std::string& folder, const std::string& architecture) {
 }
 
 /// A model folder, its inputs and what PyTorch gave for them.
-class Folder {
+class Folder : public xgrad_tests::GoldenFolder {
  public:
-  explicit Folder(const std::string& path)
-      : path_(path),
-        case_(xgrad_tests::read_json(path + "/case.json")),
-        inputs_(path + "/inputs.safetensors"),
-        expected_(path + "/expected.safetensors"),
-        architecture_(entry_as<std::string>(case_, "architecture")) {}
+  explicit Folder(const std::string& path) : GoldenFolder(path, {.f64 = 1e-12, .f32 = 1.2e-7}) {}
 
   Tally run() {
     attempt("tokens", [&] { compare_tokens(); });
     if (case_.contains("stored_as")) attempt("saved", [&] { compare_saved(); });
     attempt("double", [&] { compare_all<double>("double"); });
     attempt("float", [&] { compare_all<float>("float"); });
-    std::cout << std::filesystem::path(path_).filename().string() << ", " << architecture_ << ": "
-              << tally_.passed + tally_.failed << " comparisons";
-    for (const auto& [type, worst] : worst_) {
-      if (worst.distance == 0) continue;
-      std::cout << "; " << type << " off by at most " << worst.distance << " of the largest value ("
-                << worst.name << ")";
-    }
-    std::cout << '\n';
+    print_summary();
     return tally_;
   }
 
  private:
-  struct Worst {
-    double distance = 0;
-    std::string name = "nothing";
-  };
-
-  /// What is refused counts as one failure.
-  template <class F>
-  void attempt(const char* what, const F& f) {
-    try {
-      f();
-    } catch (const std::exception& error) {
-      tally_.count(false);
-      std::cout << "FAILED  " << path_ << ": " << what << ": " << error.what() << '\n';
-    }
-  }
-
   template <class T>
   void compare_all(const char* type) {
     type_ = type;
@@ -273,23 +202,6 @@ class Folder {
   }
   Labels labels(const std::string& name) const { return {inputs_, name}; }
 
-  static constexpr double float_rounding = 1e-5;     // of one pass in float
-  static constexpr double training_rounding = 1e-4;  // of steps in float
-
-  /// What a number of type T may be off, in units of the largest value: as far as rounding goes that is done
-  /// in T and in the file.
-  template <class T>
-  static double tolerance(const TensorView& expected) {
-    if (std::is_same_v<T, float>) return float_rounding;
-    return expected.dtype == xgrad::DType::F64 ? 1e-12 : 1.2e-7;
-  }
-
-  double largest(const std::string& name) const {
-    double largest = 0;
-    for (const double value : expected_.array<double>(name)) largest = std::max(largest, std::abs(value));
-    return largest;
-  }
-
   /// The size of the terms that the loss adds up: of a probe's little may be left.
   double loss_scale() const {
     if (!inputs_.has("batch.labels.probe")) return largest("batch.loss");
@@ -300,19 +212,6 @@ class Folder {
     return xt::sum(terms)();
   }
 
-  template <class T>
-  void compare(const std::string& name, const Variable<T>& got, double scale, double allowed) {
-    const Array<double> want = expected_.array<double>(name);
-    const bool fits = got.defined() && xgrad::same_shape(got.shape(), want.shape());
-    const xgrad_tests::Deviation deviation =
-        fits ? xgrad_tests::worst_deviation(got.value(), want, [&](std::size_t) { return scale * allowed; })
-             : xgrad_tests::Deviation{};
-    note(name, fits ? deviation.distance / std::max(scale, 1e-300) : INFINITY, deviation.excess <= 1 && fits);
-  }
-  template <class T>
-  void compare(const std::string& name, const Variable<T>& got) {
-    compare(name, got, largest(name), tolerance<T>(expected_.at(name)));
-  }
   /// Hidden states, attention or logits of a batch. In a window a padding token may see padding alone, which
   /// kernels treat differently: only tokens count there.
   template <class T>
@@ -336,20 +235,6 @@ class Folder {
   void compare_by_token(const std::string& name, const std::string& batch, const Variable<T>& got) {
     compare_by_token(name, batch, got, tolerance<T>(expected_.at(name)));
   }
-  void compare(const std::string& name, double got, double want, double allowed) {
-    const double distance = std::abs(got - want) / std::abs(want);
-    note(name, distance, distance <= allowed || got == want);
-  }
-
-  void note(const std::string& name, double distance, bool right) {
-    tally_.count(right);
-    Worst& worst = worst_[type_];
-    if (distance > worst.distance) worst = {distance, name};
-    if (!right)
-      std::cout << "FAILED  " << path_ << ": " << name << " in " << type_ << ", off by " << distance
-                << " of the largest value\n";
-  }
-
   void compare_ids(const std::string& name, const Ids& got, const Ids& want) {
     note(name, got == want ? 0 : INFINITY, got == want);
   }
@@ -473,7 +358,10 @@ class Folder {
     const Variable<T> loss = task.loss(input("batch"), labels("batch"));
     compare("batch.loss", loss, loss_scale(), tolerance<T>(expected_.at("batch.loss")));
     loss.backward();
-    compare_gradients(task);
+    xgrad::StateDict<T> gradients;
+    for (const auto& [name, parameter] : task.parameters)
+      if (parameter.has_grad()) gradients.emplace(name, parameter.grad().value());
+    compare_gradients(gradients);
   }
 
   /// One pass in training mode: what it draws is in the order of Hugging Face's modules.
@@ -495,115 +383,28 @@ class Folder {
             entry_as<double>(case_, "dropout_loss_float32"), float_rounding);
   }
 
-  /// The gradient of a bias may be 0 but for rounding, as that of keys is, and those of keys and queries are
-  /// what is left of larger numbers: the scale is that of the block,
-  /// "grad.bert.encoder.layer.0.attention.self."
   template <class T>
-  void compare_gradients(const Task<T>& task) {
-    std::set<std::string> left;
-    for (const std::string& name : expected_.names("grad.")) left.insert(name);
-    for (const auto& [parameter_name, parameter] : task.parameters) {
-      const std::string name = "grad." + parameter_name;
-      if (left.erase(name) == 0) continue;
-      const std::string block = name.substr(0, name.rfind('.', name.rfind('.') - 1) + 1);
-      double scale = 0;
-      for (const std::string& beside : expected_.names(block)) scale = std::max(scale, largest(beside));
-      const double allowed = tolerance<T>(expected_.at(name)) * (std::is_same_v<T, float> ? 3 : 1);
-      compare(name, parameter.grad(), scale, allowed);
-    }
-    for (const std::string& name : left) note(name + ", which is no parameter", INFINITY, false);
-  }
-
-  /// Which parameters have no weight decay.
-  template <class T>
-  void check_decay(const Task<T>& task) {
-    if (!case_.at("train").contains("no_decay")) return;
-    const auto listed = entry_as<std::vector<std::string>>(case_.at("train"), "no_decay");
-    std::set<std::string> want(listed.begin(), listed.end());
-    for (const NamedParameter<T>& one : task.parameters) {
-      const auto groups = decay_groups<T>({one}, {.weight_decay = 0.5});
-      const bool decays = groups.front().options.weight_decay != 0;
-      note("decay of " + one.first, 0, decays != (want.erase(one.first) == 1));
-    }
-    for (const std::string& name : want)
-      note("decay of " + name + ", which is no parameter", INFINITY, false);
-  }
-
-  template <class T>
-  std::vector<double> train(const Task<T>& task, std::size_t steps, bool follow) {
-    const json& run = case_.at("train");
-    const auto total = entry_as<std::size_t>(run, "steps"), warm_up = entry_as<std::size_t>(run, "warm_up"),
-               batches = entry_as<std::size_t>(run, "batches");
-    check_decay(task);
-    xgrad::AdamW<T> optimizer(decay_groups(
-        task.parameters,
-        {.lr = entry_as<double>(run, "lr"), .weight_decay = entry_as<double>(run, "weight_decay")}));
-    xgrad::LinearWarmupLR<T> schedule(optimizer, warm_up, total);
-    std::vector<double> losses;
-    for (std::size_t step = 0; step < steps; ++step) {
-      const std::string batch = "train." + std::to_string(step % batches);
-      optimizer.zero_grad();
-      const Variable<T> loss = task.loss(input(batch), labels(batch));
-      loss.backward();
-      const double norm = clip_grad_norm(optimizer.parameters(), entry_as<double>(run, "clip_grad_norm"));
-      if (follow && std::is_same_v<T, double>) {
-        const std::string at = " of step " + std::to_string(step);
-        compare("gradient norm" + at, norm, list_entry(run, "grad_norms", total)[step].template get<double>(),
-                1e-9);
-        compare("rate" + at, optimizer.lr(),
-                list_entry(run, "learning_rates", total)[step].template get<double>(), 1e-15);
-      }
-      optimizer.step();
-      schedule.step();
-      losses.push_back(loss.item());
-    }
-    return losses;
-  }
-
-  /// A loss may be near 0: the scale is that of all.
-  void compare_losses(const std::string& name, const std::vector<double>& got, const json& want,
-                      double allowed) {
-    double scale = 0;
-    for (const json& loss : want) scale = std::max(scale, std::abs(loss.get<double>()));
-    for (std::size_t step = 0; step < got.size(); ++step) {
-      const double distance = std::abs(got[step] - want.at(step).get<double>()) / scale;
-      note(name + " of step " + std::to_string(step), distance, distance <= allowed);
-    }
+  xgrad_tests::TrainedModel<T> trained(const Task<T>& task) const {
+    return {task.parameters,
+            [this, task](const std::string& batch) { return task.loss(input(batch), labels(batch)); }};
   }
 
   template <class T>
   void follow_training() {
-    const json& run = case_.at("train");
-    const auto steps = entry_as<std::size_t>(run, "steps");
     const Task<T> task = load_task<T>(path_, architecture_);
-    const std::vector<double> losses = train(task, steps, true);
-    if (std::is_same_v<T, double>) {
-      compare_losses("loss", losses, list_entry(run, "losses", steps), 1e-9);
-      for (const auto& [name, parameter] : task.parameters) {
-        if (expected_.has("trained." + name)) compare("trained." + name, parameter, 1.0, 1e-5);
-      }
-    } else {
-      compare_losses("loss", losses, list_entry(run, "losses_float32_torch", steps), training_rounding);
+    follow_losses(trained(task));
+    if (!std::is_same_v<T, double>) return;
+    for (const auto& [name, parameter] : task.parameters) {
+      if (expected_.has("trained." + name)) compare("trained." + name, parameter, 1.0, 1e-5);
     }
   }
 
   template <class T>
   void follow_dropout() {
-    const json& dropout = case_.at("train").at("dropout");
-    const json& want = list_entry(dropout, std::is_same_v<T, double> ? "losses_float64" : "losses_float32");
     const Task<T> task = load_task<T>(path_, architecture_);
     task.module.train();
-    xgrad::manual_seed(entry_as<std::uint64_t>(dropout, "seed"));
-    compare_losses("loss with dropout", train(task, want.size(), false), want,
-                   std::is_same_v<T, double> ? 1e-9 : training_rounding);
+    follow_dropout_losses(trained(task));
   }
-
-  std::string path_;
-  json case_;
-  Tensors inputs_, expected_;
-  std::string architecture_, type_;
-  Tally tally_;
-  std::map<std::string, Worst> worst_;
 };
 
 /// A folder whose weights or tokenizer must be refused, or nothing if it is none.

@@ -33,7 +33,8 @@ void write(const std::string& path, const std::string& text) {
 }
 
 /// Two sequences, of which the second has padding.
-Input input_of(const Config& config) {
+template <class C>
+Input input_of(const C& config) {
   Ids ids = xgrad::randint(5, static_cast<std::int64_t>(config.vocab_size), {2, 9});
   Ids mask = Ids(ids.shape(), 1);
   for (const std::size_t place : {7, 8}) {
@@ -45,8 +46,8 @@ Input input_of(const Config& config) {
 
 /// Saves a new model, if its family has the head. `outputs` gives what transformers returns, by
 /// its names.
-template <class Model, class F>
-void save_new(const Config& config, const std::string& begin, const F& outputs) {
+template <class Model, class C, class F>
+void save_new(const C& config, const std::string& begin, const F& outputs) {
   try {
     const Model model(config);
     model.eval();
@@ -63,13 +64,48 @@ void save_new(const Config& config, const std::string& begin, const F& outputs) 
   }
 }
 
+constexpr auto logits = [](const auto& model, const Input& input) {
+  return Outputs{{"logits", model(input).value()}};
+};
+constexpr auto hidden_states = [](const auto& model, const Input& input) {
+  return Outputs{{"last_hidden_state", model(input).last_hidden_state.value()}};
+};
+
+/// A small decoder of a family, with rotary positions that are scaled and a window in some layers.
+CausalConfig small_decoder(CausalFamily family) {
+  CausalConfig config = CausalConfig::of(family);
+  config.vocab_size = 30;
+  config.hidden_size = 16;
+  config.intermediate_size = 24;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 4;
+  config.max_position_embeddings = 32;
+  config.pad_token_id = 0;
+  config.bos_token_id = 1;
+  config.eos_token_ids = {2, 3};
+  if (family == CausalFamily::gpt2) return config;
+  config.num_key_value_heads = 2;
+  if (family == CausalFamily::llama)
+    config.rotary->scaling = xgrad::Llama3Scaling{.original_max_positions = 8};
+  if (family == CausalFamily::qwen3)
+    config.rotary->scaling = xgrad::YarnScaling{.factor = 4, .original_max_positions = 8};
+  if (family == CausalFamily::mistral || family == CausalFamily::qwen2) config.sliding_window = 4;
+  if (family == CausalFamily::qwen2) config.slides = {false, true};
+  return config;
+}
+
+void save_decoders(const std::string& out) {
+  for (const CausalFamily family : {CausalFamily::gpt2, CausalFamily::llama, CausalFamily::mistral,
+                                    CausalFamily::qwen2, CausalFamily::qwen3}) {
+    const CausalConfig config = small_decoder(family);
+    save_new<Decoder<double>>(config, out + "/new", hidden_states);
+    save_new<CausalLM<double>>(config, out + "/new", logits);
+    save_new<CausalSequenceClassifier<double>>(config, out + "/new", logits);
+  }
+}
+
 void save_heads(const Config& config, const std::string& begin) {
-  const auto logits = [](const auto& model, const Input& input) {
-    return Outputs{{"logits", model(input).value()}};
-  };
-  save_new<Encoder<double>>(config, begin, [](const auto& model, const Input& input) {
-    return Outputs{{"last_hidden_state", model(input).last_hidden_state.value()}};
-  });
+  save_new<Encoder<double>>(config, begin, hidden_states);
   save_new<MaskedLM<double>>(config, begin, logits);
   save_new<SequenceClassifier<double>>(config, begin, logits);
   save_new<TokenClassifier<double>>(config, begin, logits);
@@ -117,7 +153,9 @@ void save_again(const std::string& from, const json& about, const std::string& b
 int main(int argc, char** argv) {
   std::string out, root;
   apps::CommandLine app(
-      "Saves new models with each head, and sentence encoders again, of the configs of model folders.");
+      "Saves new models with each head, and sentence encoders again, of the configs of model folders, and "
+      "new "
+      "decoders of every family.");
   app.add_option("OUT", out, "The folder to write to")->required();
   app.add_option("DIR", root, "A directory with model folders (case.json)")
       ->required()
@@ -126,6 +164,7 @@ int main(int argc, char** argv) {
   return apps::run_program("save_models", [&] {
     fs::create_directories(out);
     xgrad::manual_seed(0);
+    save_decoders(out);
     for (const auto& entry : fs::directory_iterator(root)) {
       const std::string folder = entry.path().string(), begin = out + "/" + entry.path().filename().string();
       if (!fs::exists(folder + "/case.json")) continue;

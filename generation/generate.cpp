@@ -1,0 +1,177 @@
+#include "generate.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "../base/error.hpp"
+#include "../graph/grad_mode.hpp"
+#include "../ops/index/indexing.hpp"
+#include "../ops/shape/shapes.hpp"
+#include "logits_processors.hpp"
+#include "sampling.hpp"
+
+namespace xgrad::generation {
+namespace {
+
+using pretrained::CausalLM;
+
+Ids ids_of(std::span<const std::int64_t> tokens) {
+  Ids ids = Ids::from_shape({tokens.size()});
+  std::copy(tokens.begin(), tokens.end(), ids.begin());
+  return ids;
+}
+
+void check_call(const GenerationOptions& options, bool training) {
+  if (training) throw ValueError("generate: the model must be in evaluation mode: call eval()");
+  options.check();
+  if (options.num_beams != 1)
+    xgrad::detail::fail<ValueError>("generate: num_beams must be 1, got ", options.num_beams);
+  if (!options.stop_strings.empty())
+    throw ValueError("generate: stop_strings need a tokenizer: end a text by on_token");
+}
+
+/// A text with its prompt, of which the model has forgotten the first tokens, and those that it has in a
+/// cache.
+struct Text {
+  std::vector<std::int64_t> tokens;
+  std::size_t prompt_length, most;  // tokens
+  std::size_t forgotten = 0, cached = 0;
+  bool ended = false;
+
+  std::span<const std::int64_t> seen() const {
+    return std::span<const std::int64_t>(tokens).subspan(forgotten);
+  }
+};
+
+/// The texts of a call, with a cache for each that is still being written.
+template <class T>
+class Texts {
+ public:
+  Texts(const CausalLM<T>& model, bool use_cache, ContextEnd end)
+      : model_(model), use_cache_(use_cache), slides_(end == ContextEnd::slide) {}
+
+  void add(Text text) {
+    if (!text.ended) {
+      active_.push_back(all_.size());
+      if (use_cache_) caches_.push_back(model_.decoder().new_cache());
+    }
+    all_.push_back(std::move(text));
+  }
+
+  std::vector<Text>& all() { return all_; }
+  bool have_ended() const { return active_.empty(); }
+
+  /// (texts that have not ended, vocab_size), of the tokens behind them.
+  Variable<T> logits() {
+    for (std::size_t i = 0; i < active_.size(); ++i) fit(i);
+    return use_cache_ ? logits_with_caches() : logits_without();
+  }
+
+  /// Lets go of the caches of texts that have ended.
+  void release() {
+    for (std::size_t i = active_.size(); i-- > 0;) {
+      if (!all_[active_[i]].ended) continue;
+      active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (use_cache_) caches_.erase(caches_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+ private:
+  /// Forgets the first half of a text that is longer than the positions, if that is asked for; else the model
+  /// refuses it.
+  void fit(std::size_t i) {
+    const std::optional<std::size_t> most = model_.config().max_length();
+    Text& text = all_[active_[i]];
+    if (!most || !slides_ || text.seen().size() <= *most) return;
+    text.forgotten = text.tokens.size() - std::max<std::size_t>(*most / 2, 1);
+    text.cached = 0;
+    if (use_cache_) caches_[i] = model_.decoder().new_cache();
+  }
+
+  Variable<T> logits_with_caches() {
+    std::vector<std::int64_t> fresh;
+    std::vector<std::size_t> lengths;
+    for (const std::size_t i : active_) {
+      const std::span<const std::int64_t> seen = all_[i].seen();
+      fresh.insert(fresh.end(), seen.begin() + static_cast<std::ptrdiff_t>(all_[i].cached), seen.end());
+      lengths.push_back(seen.size() - all_[i].cached);
+      all_[i].cached = seen.size();
+    }
+    return model_.next_logits(ids_of(fresh), lengths, caches_);
+  }
+
+  Variable<T> logits_without() const {
+    std::vector<Variable<T>> rows;
+    for (const std::size_t i : active_) {
+      Ids ids = ids_of(all_[i].seen());
+      ids.reshape({std::size_t{1}, ids.size()});
+      const Variable<T> hidden = model_.decoder()({ids}).last_hidden_state;
+      rows.push_back(model_.token_logits(select(hidden, 1, -1)));
+    }
+    return cat(rows);
+  }
+
+  const CausalLM<T>& model_;
+  bool use_cache_, slides_;
+  std::vector<Text> all_;
+  std::vector<std::size_t> active_;  // of `all_`
+  std::vector<KeyValueCache<T>> caches_;
+};
+
+}  // namespace
+
+template <class T>
+std::vector<std::vector<std::int64_t>> generate(const CausalLM<T>& model,
+                                                const std::vector<std::vector<std::int64_t>>& prompts,
+                                                const GenerationOptions& given, const OnToken& on_token,
+                                                ContextEnd context_end) {
+  check_call(given, model.training());
+  const NoGrad no_grad;
+  GenerationOptions options = given;
+  if (!options.eos_token_ids) options.eos_token_ids = model.config().eos_token_ids;
+  const std::vector<std::int64_t>& ends = *options.eos_token_ids;
+  Texts<T> texts(model, options.use_cache, context_end);
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    if (prompts[i].empty())
+      xgrad::detail::fail<ValueError>("generate: a prompt must have tokens, got none in prompt ", i);
+    const std::size_t length = prompts[i].size(), most = options.length_limit(length);
+    for (std::size_t copy = 0; copy < options.num_return_sequences; ++copy)
+      texts.add({.tokens = prompts[i], .prompt_length = length, .most = most, .ended = length >= most});
+  }
+  std::vector<std::vector<std::int64_t>> written(texts.all().size());
+  while (!texts.have_ended()) {
+    const Variable<T> all_logits = texts.logits();
+    Array<T> logits(all_logits.value());
+    const std::size_t size = logits.shape(1);
+    T* row = logits.data();
+    for (std::size_t i = 0; i < texts.all().size(); ++i) {
+      Text& text = texts.all()[i];
+      if (text.ended) {
+        if (options.do_sample) skip_token(size);
+        continue;
+      }
+      const std::span<T> numbers(row, size);
+      row += size;
+      process_logits<T>(options, text.tokens, text.prompt_length, numbers);
+      const std::int64_t token = next_token<T>(options, numbers);
+      written[i].push_back(token);
+      text.tokens.push_back(token);
+      text.ended =
+          text.tokens.size() >= text.most || std::find(ends.begin(), ends.end(), token) != ends.end();
+      if (on_token && !on_token(i, token)) return written;
+    }
+    texts.release();
+  }
+  return written;
+}
+
+#define XGRAD_INSTANTIATE(T)                                                                       \
+  template std::vector<std::vector<std::int64_t>> generate(                                        \
+      const CausalLM<T>&, const std::vector<std::vector<std::int64_t>>&, const GenerationOptions&, \
+      const OnToken&, ContextEnd);
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::generation

@@ -1,0 +1,164 @@
+#include "causal_lm.hpp"
+
+#include <algorithm>
+
+#include "../ops/loss/linear_cross_entropy.hpp"
+#include "../ops/product/linear.hpp"
+#include "detail/assembled.hpp"
+#include "detail/causal_family.hpp"
+#include "detail/head_losses.hpp"
+
+namespace xgrad::pretrained {
+namespace {
+
+using detail::CausalFamilyInfo, detail::From, detail::info_of, detail::Part, detail::Start, detail::Weights;
+
+constexpr const char* head_name = "lm_head.weight";
+
+/// The prefix of a family without its dot.
+std::string body_name(CausalFamily family) {
+  std::string name = detail::prefix_of(family);
+  name.pop_back();
+  return name;
+}
+
+/// Each the label of the token behind; none of the last.
+Ids of_next_tokens(const Ids& labels) {
+  Ids next = labels;
+  const std::size_t length = labels.dimension() == 2 ? labels.shape(1) : 0;
+  for (std::size_t row = 0; length > 0 && row < labels.shape(0); ++row) {
+    std::copy_n(labels.data() + row * length + 1, length - 1, next.data() + row * length);
+    next(row, length - 1) = detail::ignored_label;
+  }
+  return next;
+}
+
+/// The last token of each row that is not padding, or the first; the last of all without padding.
+std::vector<std::int64_t> last_tokens(const Ids& ids, std::optional<std::int64_t> pad) {
+  const std::size_t batch = ids.shape(0), length = ids.shape(1);
+  if (!pad && batch > 1)
+    xgrad::detail::fail<ValueError>(
+        "CausalSequenceClassifier: pad_token_id of the config must tell the ends of ", batch,
+        " sequences, got none");
+  std::vector<std::int64_t> last(batch);
+  for (std::size_t row = 0; row < batch; ++row) {
+    std::size_t at = length - 1;
+    while (pad && at > 0 && ids(row, at) == *pad) --at;
+    last[row] = static_cast<std::int64_t>(row * length + at);
+  }
+  return last;
+}
+
+}  // namespace
+
+template <class T>
+CausalTask<T>::CausalTask(const CausalConfig& config, Weights& weights, const std::string& task)
+    : CausalModel<T>(config, info_of(config.model_type).class_name + task),
+      decoder_(this->child(body_name(config.model_type), Decoder<T>(config, weights))) {
+  this->eval();
+}
+
+template <class T>
+std::vector<NamedParameter<T>> CausalTask<T>::trainable_parameters() const {
+  std::vector<NamedParameter<T>> list = this->named_parameters();
+  std::erase_if(list, [](const NamedParameter<T>& entry) { return !entry.second.requires_grad(); });
+  return list;
+}
+
+template <class T>
+CausalLM<T>::CausalLM(const CausalConfig& config, Weights& weights)
+    : CausalTask<T>(config, weights, info_of(config.model_type).language_model),
+      head_(this->decoder().word_embeddings()),
+      bfloat16_head_(this->decoder().bfloat16_word_embeddings()) {
+  const std::string words = info_of(config.model_type).names.words + std::string(".weight");
+  if (config.tie_word_embeddings && !weights.differ(words, head_name)) {
+    weights.forget(head_name);
+    return;
+  }
+  const Shape shape{config.vocab_size, config.hidden_size};
+  bfloat16_head_ = weights.take_bfloat16(head_name, shape, Part::head);
+  if (bfloat16_head_) {
+    this->add_bfloat16_weight(head_name, *bfloat16_head_);
+  } else {
+    head_ = this->parameter(head_name, weights.take<T>(head_name, shape, Start::normal, Part::head));
+  }
+}
+
+template <class T>
+Variable<T> CausalLM<T>::token_logits(const Variable<T>& hidden) const {
+  if (bfloat16_head_) return bfloat16_linear(hidden, *bfloat16_head_);
+  return linear(hidden, head_, {});
+}
+
+template <class T>
+Variable<T> CausalLM<T>::operator()(const Input& input) const {
+  const auto scope = this->scope();
+  return token_logits(this->decoder()(input).last_hidden_state);
+}
+
+template <class T>
+Variable<T> CausalLM<T>::loss(const Input& input, const Ids& labels, Reduction reduction) const {
+  const auto scope = this->scope();
+  const auto [hidden, kept] =
+      detail::labelled(this->decoder()(input).last_hidden_state, of_next_tokens(labels));
+  if (bfloat16_head_) return detail::class_loss(token_logits(hidden), kept, reduction);
+  return linear_cross_entropy(hidden, head_, kept,
+                              {.ignore_index = detail::ignored_label, .reduction = reduction});
+}
+
+template <class T>
+Variable<T> CausalLM<T>::next_logits(const Ids& tokens, std::span<const std::size_t> lengths,
+                                     std::span<KeyValueCache<T>> caches) const {
+  const auto scope = this->scope();
+  const Variable<T> hidden = this->decoder()(tokens, lengths, caches);
+  if (hidden.shape(0) == lengths.size()) return token_logits(hidden);
+  std::vector<std::int64_t> last;
+  std::int64_t end = 0;
+  for (const std::size_t length : lengths) {
+    end += static_cast<std::int64_t>(length);
+    last.push_back(end - 1);
+  }
+  return token_logits(index_select(hidden, 0, detail::ids_of(last)));
+}
+
+template <class T>
+CausalSequenceClassifier<T>::CausalSequenceClassifier(const CausalConfig& config, Weights& weights)
+    : CausalTask<T>(config, weights, "ForSequenceClassification"),
+      score_(
+          this->child("score", detail::take_linear<T>(From{weights, "", Part::head}, "score",
+                                                      {config.hidden_size, config.id2label.size(), false}))) {
+  this->eval();
+}
+
+template <class T>
+Variable<T> CausalSequenceClassifier<T>::operator()(const Input& input) const {
+  const auto scope = this->scope();
+  const Variable<T> hidden = flatten(this->decoder()(input).last_hidden_state, 0, 1);
+  const std::vector<std::int64_t> last = last_tokens(input.input_ids, this->config().pad_token_id);
+  return score_(index_select(hidden, 0, detail::ids_of(last)));
+}
+
+template <class T>
+Variable<T> CausalSequenceClassifier<T>::loss(const Input& input, const Ids& labels,
+                                              Reduction reduction) const {
+  if (this->config().id2label.size() == 1)
+    throw ValueError(
+        "CausalSequenceClassifier: a model with one label predicts a number: pass the targets as an Array");
+  return detail::class_loss((*this)(input), labels, reduction);
+}
+
+template <class T>
+Variable<T> CausalSequenceClassifier<T>::loss(const Input& input, const Array<T>& targets) const {
+  const CausalConfig& config = this->config();
+  return detail::target_loss((*this)(input), targets, config.id2label.size(), config.problem_type);
+}
+
+#define XGRAD_INSTANTIATE(T)    \
+  template class CausalTask<T>; \
+  template class CausalLM<T>;   \
+  template class CausalSequenceClassifier<T>;
+
+XGRAD_INSTANTIATE(float)
+XGRAD_INSTANTIATE(double)
+
+}  // namespace xgrad::pretrained

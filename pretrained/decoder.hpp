@@ -1,0 +1,115 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../files/tensor_view.hpp"
+#include "../models/key_value_cache.hpp"
+#include "causal_config.hpp"
+#include "encoder.hpp"
+#include "input.hpp"
+#include "model.hpp"
+
+namespace xgrad::pretrained {
+
+/// Base class of pretrained decoders: a config, and parameters with Hugging Face's names, but for GPT-2's
+/// queries, keys and values (`h.0.attn.q_proj.weight`), which its files have in one matrix, and whose
+/// matrices are (out, in) here as those of every Linear.
+template <class T>
+class CausalModel : public Module<T> {
+ public:
+  const CausalConfig& config() const& { return config_; }
+  CausalConfig config() && { return config_; }
+
+  /// Hugging Face's name of this class, "LlamaForCausalLM".
+  const std::string& architecture() const& { return this->type(); }
+  std::string architecture() && { return this->type(); }
+
+ protected:
+  CausalModel(const CausalConfig& config, const std::string& architecture)
+      : Module<T>(architecture), config_(config) {}
+  /// A body without a task.
+  CausalModel(const CausalConfig& config, const Module<T>& body) : Module<T>(body), config_(config) {}
+
+ private:
+  CausalConfig config_;
+};
+
+struct CausalSaveOptions {
+  xgrad::detail::ByName by_name = {};
+  /// F32, F64, BF16 or F16, to whose nearest numbers weights are rounded; that of T if absent, or BF16 with
+  /// LoadOptions::bfloat16_weights.
+  std::optional<DType> dtype = {};
+};
+
+/// Writes config.json and model.safetensors ({"format": "pt"}) for transformers, in the layout of the
+/// family's files; files of other names stay. Matrices of bfloat16 numbers stay as they are. Throws
+/// FileError, also as check_save() does, and ValueError for another type and for a number that is too large
+/// for it; if it fails, the folder's model is still there.
+template <class T>
+void save_folder(const CausalModel<T>& model, const std::string& folder, CausalSaveOptions options = {});
+
+template <class T>
+struct DecoderOutput {
+  Variable<T> last_hidden_state;           ///< (batch, length, hidden_size)
+  std::vector<Variable<T>> hidden_states;  ///< of the embeddings, then of each layer, if requested
+  std::vector<Variable<T>> attentions;     ///< of each layer (batch, heads, length, length), if requested
+};
+
+namespace detail {
+template <class T>
+class CausalBody;
+}
+
+/// The decoder of a family without a head: embeddings, layers in which each token attends to itself and those
+/// before it, and a last norm. Results equal those of Hugging Face's modules, including the order of random
+/// draws in training. https://huggingface.co/docs/transformers/model_doc/llama#transformers.LlamaModel
+template <class T>
+class Decoder : public CausalModel<T> {
+ public:
+  /// Reads config.json and the weights of a folder as Encoder does. Throws FileError.
+  static Decoder from_folder(const std::string& folder, const LoadOptions& options = {}) {
+    return detail::from_folder<Decoder, CausalConfig>(folder, options);
+  }
+
+  /// With newly initialized parameters: weights from N(0, initializer_range), biases 0.
+  explicit Decoder(const CausalConfig& config) : Decoder(detail::fresh<Decoder>(config)) {}
+
+  Decoder(const CausalConfig& config, detail::Weights& weights);
+
+  /// The positions of a sequence begin behind padding in front of it. Throws ShapeError for ids that are not
+  /// (batch, length), for more than max_length() of them and for masks of another shape, IndexError for ids
+  /// out of range, ValueError for token_type_ids.
+  DecoderOutput<T> operator()(const Input& input, OutputOptions options = {}) const;
+
+  /// The hidden states (rows, hidden_size) of new tokens (rows) of several sequences, one sequence after the
+  /// other: lengths[i] of them follow those whose keys and values caches[i] has, which it then has of the new
+  /// ones, too. No padding is needed, and none of a sequence's numbers depends on the others. Throws
+  /// GraphError except under NoGrad, ShapeError for lengths that do not fit and for sequences of more than
+  /// max_length() tokens, IndexError for ids out of range.
+  Variable<T> operator()(const Ids& tokens, std::span<const std::size_t> lengths,
+                         std::span<KeyValueCache<T>> caches) const;
+
+  /// An empty cache for one sequence.
+  KeyValueCache<T> new_cache() const;
+
+  /// Freezes the embeddings and the first `layers` layers as Encoder::freeze does.
+  void freeze(std::optional<std::size_t> layers) const;
+
+  /// Undefined with bfloat16_weights.
+  Variable<T> word_embeddings() const;
+  /// Of the word embeddings with bfloat16_weights.
+  std::optional<Bfloat16Weight> bfloat16_word_embeddings() const;
+
+ private:
+  Decoder(const CausalConfig& config, detail::Weights& weights,
+          std::shared_ptr<const detail::CausalBody<T>> body);
+
+  std::shared_ptr<const detail::CausalBody<T>> body_;
+  bool rounds_to_bfloat16_;
+};
+
+}  // namespace xgrad::pretrained

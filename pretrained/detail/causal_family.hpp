@@ -1,0 +1,68 @@
+#pragma once
+
+#include "../causal_config.hpp"
+#include "fields.hpp"
+#include "stored_as.hpp"
+
+// Not installed: what a family of decoders says of itself, in a file of pretrained/families/.
+namespace xgrad::pretrained::detail {
+
+/// What the parts of a body and of its blocks are called; null for those that a family does not have.
+struct CausalNames {
+  const char *words, *positions, *layers, *last_norm;  ///< "embed_tokens", null, "layers.", "norm"
+  const char *norm1, *query, *key, *value, *out, *query_norm, *key_norm;
+  const char *norm2, *gate, *up, *down;
+};
+
+/// Llama's, which most families have.
+inline constexpr CausalNames llama_names{.words = "embed_tokens",
+                                         .positions = nullptr,
+                                         .layers = "layers.",
+                                         .last_norm = "norm",
+                                         .norm1 = "input_layernorm",
+                                         .query = "self_attn.q_proj",
+                                         .key = "self_attn.k_proj",
+                                         .value = "self_attn.v_proj",
+                                         .out = "self_attn.o_proj",
+                                         .query_norm = "self_attn.q_norm",
+                                         .key_norm = "self_attn.k_norm",
+                                         .norm2 = "post_attention_layernorm",
+                                         .gate = "mlp.gate_proj",
+                                         .up = "mlp.up_proj",
+                                         .down = "mlp.down_proj"};
+
+/// Buffers in older files of Llama and its relatives.
+inline constexpr const char* llama_buffers[]{"rotary_emb.inv_freq"};
+
+/// A family: names and a reader of its config.json.
+struct CausalFamilyInfo {
+  CausalFamily family;
+  const char* model_type;                      ///< "gpt2"
+  const char* class_name;                      ///< "GPT2"
+  const char* language_model = "ForCausalLM";  ///< the end of the name of the class that predicts tokens
+  NamesInFiles files = {.prefix = "model.", .buffers = llama_buffers};
+  CausalNames names = llama_names;
+  std::span<const Spelling> other_fields = {};  ///< second names of fields
+
+  void (*defaults)(CausalConfig&) = nullptr;
+  /// Names the fields beside those that all families have.
+  void (*fields)(Fields&, CausalConfig&) = nullptr;
+};
+
+const CausalFamilyInfo& info_of(CausalFamily family);
+/// "model.", the prefix of a body's parameters in a model for a task.
+std::string prefix_of(CausalFamily family);
+const std::vector<const CausalFamilyInfo*>& all_causal_families();
+
+// The families
+
+extern const CausalFamilyInfo gpt2, llama, mistral, qwen2, qwen3;
+
+// Shared by Llama and its relatives
+
+/// The sizes, the function, eps, dropout and rotary positions by Llama's names.
+void llama_fields(Fields& fields, CausalConfig& config);
+/// use_sliding_window, sliding_window, max_window_layers and layer_types, as Qwen has them.
+void qwen_window_fields(Fields& fields, CausalConfig& config);
+
+}  // namespace xgrad::pretrained::detail

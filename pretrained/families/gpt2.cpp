@@ -1,0 +1,94 @@
+#include "../detail/causal_family.hpp"
+#include "../detail/family.hpp"
+
+// GPT-2 (Radford et al. 2019): learned positions, LayerNorm in front, an output tied to the words. Its files
+// have queries, keys and values in one matrix, and all matrices of layers (in, out).
+namespace xgrad::pretrained::detail {
+namespace {
+
+constexpr StoredAs gpt2_stored_as[]{
+    {"h.*.attn.c_attn", {"h.*.attn.q_proj", "h.*.attn.k_proj", "h.*.attn.v_proj"}, true},
+    {"h.*.attn.c_proj", {"h.*.attn.c_proj"}, true},
+    {"h.*.mlp.c_fc", {"h.*.mlp.c_fc"}, true},
+    {"h.*.mlp.c_proj", {"h.*.mlp.c_proj"}, true}};
+
+/// The causal mask, and the number that it wrote.
+constexpr const char* gpt2_buffers[]{".attn.bias", ".attn.masked_bias"};
+
+constexpr CausalNames gpt2_names{.words = "wte",
+                                 .positions = "wpe",
+                                 .layers = "h.",
+                                 .last_norm = "ln_f",
+                                 .norm1 = "ln_1",
+                                 .query = "attn.q_proj",
+                                 .key = "attn.k_proj",
+                                 .value = "attn.v_proj",
+                                 .out = "attn.c_proj",
+                                 .query_norm = nullptr,
+                                 .key_norm = nullptr,
+                                 .norm2 = "ln_2",
+                                 .gate = nullptr,
+                                 .up = "mlp.c_fc",
+                                 .down = "mlp.c_proj"};
+
+/// The names of other families, which its config class takes, too.
+constexpr Spelling gpt2_spellings[]{{"n_embd", "hidden_size"},
+                                    {"n_layer", "num_hidden_layers"},
+                                    {"n_head", "num_attention_heads"},
+                                    {"n_positions", "max_position_embeddings"}};
+
+void gpt2_fields(Fields& fields, CausalConfig& config) {
+  fields.size("n_positions", config.max_position_embeddings);
+  fields.size("n_embd", config.hidden_size);
+  fields.size("n_layer", config.num_hidden_layers, 0);
+  fields.size("n_head", config.num_attention_heads);
+  if (fields.json() != nullptr) config.intermediate_size = 4 * config.hidden_size;
+  if (config.intermediate_size == 4 * config.hidden_size) {
+    if (const auto inner = fields.found("n_inner"))
+      config.intermediate_size = static_cast<std::size_t>(inner->integer(1, 1 << 24));
+    fields.put("n_inner", "null");
+  } else {
+    fields.size("n_inner", config.intermediate_size);
+  }
+  fields.choice("activation_function", config.hidden_act, activation_names());
+  fields.number("layer_norm_epsilon", config.norm_eps);
+  fields.probability("embd_pdrop", config.embedding_dropout);
+  fields.probability("attn_pdrop", config.attention_dropout);
+  fields.probability("resid_pdrop", config.residual_dropout);
+  fields.flag("scale_attn_weights", config.scale_attention);
+  fields.flag("scale_attn_by_inverse_layer_idx", config.scale_attention_by_layer);
+  // The order of rounding in half precision, the head of multiple choices, and the length of old masks.
+  fields.ignore({"reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
+                 "summary_proj_to_labels", "summary_type", "summary_use_proj", "n_ctx"});
+}
+
+}  // namespace
+
+const CausalFamilyInfo gpt2{
+    .family = CausalFamily::gpt2,
+    .model_type = "gpt2",
+    .class_name = "GPT2",
+    .language_model = "LMHeadModel",
+    .files = {.prefix = "transformer.", .stored_as = gpt2_stored_as, .buffers = gpt2_buffers},
+    .names = gpt2_names,
+    .other_fields = gpt2_spellings,
+    .defaults =
+        [](CausalConfig& config) {
+          config.vocab_size = 50257;
+          config.hidden_size = 768;
+          config.num_hidden_layers = config.num_attention_heads = 12;
+          config.intermediate_size = 3072;
+          config.max_position_embeddings = 1024;
+          config.hidden_act = HiddenAct::gelu_tanh;
+          config.gated_mlp = config.rms_norm = config.padding_row = false;
+          config.mlp_bias = config.query_bias = config.output_bias = true;
+          config.norm_eps = 1e-5;
+          config.rotary.reset();
+          config.tie_word_embeddings = true;
+          config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0.1;
+          config.bos_token_id = 50256;
+          config.eos_token_ids = {50256};
+        },
+    .fields = gpt2_fields};
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,51 @@
+#include "../detail/causal_family.hpp"
+#include "../detail/family.hpp"
+#include "../detail/rotary_fields.hpp"
+
+// Llama (Touvron et al. 2023, arXiv:2302.13971): norms by the mean square, rotary positions, a gated
+// feed-forward network, from its second version on fewer heads of keys and values.
+namespace xgrad::pretrained::detail {
+
+void llama_fields(Fields& fields, CausalConfig& config) {
+  fields.size("hidden_size", config.hidden_size);
+  fields.size("intermediate_size", config.intermediate_size);
+  fields.size("num_hidden_layers", config.num_hidden_layers, 0);
+  fields.size("num_attention_heads", config.num_attention_heads);
+  if (fields.json() != nullptr && fields.json()->is_null("num_key_value_heads"))
+    config.num_key_value_heads = 0;
+  if (const auto heads = fields.found("num_key_value_heads"))
+    config.num_key_value_heads = static_cast<std::size_t>(heads->integer(1, 1 << 20));
+  fields.put("num_key_value_heads", std::to_string(config.key_value_heads()));
+  if (fields.json() != nullptr && fields.json()->is_null("head_dim")) config.head_dim = 0;
+  if (const auto size = fields.found("head_dim"))
+    config.head_dim = static_cast<std::size_t>(size->integer(1, 1 << 16));
+  fields.put("head_dim", std::to_string(config.head_size()));
+  fields.size("max_position_embeddings", config.max_position_embeddings);
+  fields.choice("hidden_act", config.hidden_act, activation_names());
+  fields.number("rms_norm_eps", config.norm_eps);
+  fields.probability("attention_dropout", config.attention_dropout);
+  rotary_fields(fields, config.max_position_embeddings, *config.rotary);
+  write_rotary(fields, *config.rotary);
+}
+
+const CausalFamilyInfo llama{.family = CausalFamily::llama,
+                             .model_type = "llama",
+                             .class_name = "Llama",
+                             .defaults =
+                                 [](CausalConfig& config) {
+                                   config.bos_token_id = 1;
+                                   config.eos_token_ids = {2};
+                                 },
+                             .fields =
+                                 [](Fields& fields, CausalConfig& config) {
+                                   llama_fields(fields, config);
+                                   fields.flag("attention_bias", config.query_bias);
+                                   config.output_bias = config.query_bias;
+                                   fields.flag("mlp_bias", config.mlp_bias);
+                                   fields.must_be("pretraining_tp", 1.0, "layers in parts are not supported");
+                                   fields.must_be("rope_interleaved", false,
+                                                  "transformers rotates halves of heads");
+                                   fields.ignore({"is_llama_config"});
+                                 }};
+
+}  // namespace xgrad::pretrained::detail

@@ -1,0 +1,217 @@
+// Greedy generation: with and without caches, alone and in a batch, and where it ends.
+
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/generation.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "../expect_error.hpp"
+
+namespace generate_test {
+
+using namespace xgrad::generation;
+using xgrad::pretrained::CausalConfig, xgrad::pretrained::CausalFamily, xgrad::pretrained::CausalLM;
+using xgrad_tests::message_of;
+using Tokens = std::vector<std::vector<std::int64_t>>;
+
+CausalConfig small(CausalFamily family) {
+  CausalConfig config = CausalConfig::of(family);
+  config.vocab_size = 29;
+  config.hidden_size = 16;
+  config.intermediate_size = 24;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 4;
+  if (family != CausalFamily::gpt2) {
+    config.num_key_value_heads = 2;
+    config.head_dim = 4;
+  }
+  config.max_position_embeddings = 40;
+  config.bos_token_id.reset();
+  config.eos_token_ids = {};
+  config.initializer_range = 0.5;  // so that tokens differ
+  return config;
+}
+
+template <class T = double>
+CausalLM<T> model_of(const CausalConfig& config) {
+  xgrad::manual_seed(3);
+  return CausalLM<T>(config);
+}
+
+const Tokens prompts{{4, 7, 2}, {9, 1, 13, 20, 5, 28, 0}, {11}};
+
+TEST(GenerateTest, TokensAreThoseWithoutACacheAndAlone) {
+  for (const CausalFamily family : {CausalFamily::gpt2, CausalFamily::llama, CausalFamily::mistral,
+                                    CausalFamily::qwen2, CausalFamily::qwen3}) {
+    CausalConfig config = small(family);
+    if (family == CausalFamily::mistral) config.sliding_window = 3;
+    const CausalLM<double> model = model_of(config);
+    const Tokens together = generate(model, prompts);
+    EXPECT_EQ(together.front().size(), 20u);
+    EXPECT_NE(together[0], together[1]);
+    EXPECT_EQ(generate(model, prompts, {.use_cache = false}), together);
+    for (std::size_t i = 0; i < prompts.size(); ++i)
+      EXPECT_EQ(generate(model, {prompts[i]}).front(), together[i]) << i;
+  }
+}
+
+TEST(GenerateTest, TokensAreTheMostProbableOnes) {
+  const CausalLM<double> model = model_of(small(CausalFamily::llama));
+  const auto written = generate(model, {prompts[1]}, {.max_new_tokens = 3}).front();
+  std::vector<std::int64_t> text = prompts[1];
+  for (const std::int64_t token : written) {
+    xgrad::Ids ids = xgrad::Ids::from_shape({std::size_t{1}, text.size()});
+    std::copy(text.begin(), text.end(), ids.begin());
+    const auto logits = select(model({ids}), 1, -1);
+    EXPECT_EQ(argmax(logits)(), token);
+    text.push_back(token);
+  }
+}
+
+TEST(GenerateTest, CachesOfLayersWithAWindowForget) {
+  CausalConfig config = small(CausalFamily::mistral);
+  config.sliding_window = 5;
+  config.max_position_embeddings = 2000;
+  const CausalLM<float> model = model_of<float>(config);
+  EXPECT_EQ(generate(model, prompts, {.max_new_tokens = 600}).back().size(), 600u);
+
+  const xgrad::NoGrad no_grad;
+  auto cache = model.decoder().new_cache();
+  std::vector<xgrad::KeyValueCache<float>> caches{cache};
+  const std::vector<std::size_t> one{1};
+  for (int i = 0; i < 600; ++i) model.next_logits(xgrad::Ids{i % 29}, one, caches);
+  EXPECT_EQ(caches[0].length(), 600u);
+  EXPECT_LT(caches[0].kept(0), 260u);
+  const auto logits = model.next_logits(xgrad::Ids{600 % 29}, one, caches).value();
+  std::vector<std::int64_t> last;  // as many as two layers with the window see
+  for (int i = 592; i <= 600; ++i) last.push_back(i % 29);
+  xgrad::Ids ids = xgrad::Ids::from_shape({std::size_t{1}, std::size_t{601}});
+  for (int i = 0; i <= 600; ++i) ids(0, static_cast<std::size_t>(i)) = i % 29;
+  const auto whole = select(model({ids}), 1, -1).value();
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(whole.data()[i], logits.data()[i], 1e-4) << i;
+}
+
+TEST(GenerateTest, EndsAtAnEndToken) {
+  CausalConfig config = small(CausalFamily::llama);
+  const Tokens all = generate(model_of(config), prompts);
+  const std::int64_t end = all[1][4];
+  const auto first = std::find(all[1].begin(), all[1].end(), end) + 1;
+  const std::vector<std::int64_t> cut(all[1].begin(), first);
+  EXPECT_EQ(generate(model_of(config), prompts, {.eos_token_ids = {{end, 99}}})[1], cut);
+  config.eos_token_ids = {end};
+  const CausalLM<double> model = model_of(config);
+  EXPECT_EQ(generate(model, prompts)[1], cut) << "that of the config";
+  EXPECT_EQ(generate(model, prompts, {.eos_token_ids = std::vector<std::int64_t>()}), all) << "none";
+}
+
+TEST(GenerateTest, TellsEachTokenAndStopsWhenToldSo) {
+  const CausalLM<double> model = model_of(small(CausalFamily::qwen3));
+  const Tokens all = generate(model, prompts, {.max_new_tokens = 5});
+  Tokens told(3);
+  std::size_t count = 0;
+  const Tokens some = generate(model, prompts, {}, [&](std::size_t prompt, std::int64_t token) {
+    told[prompt].push_back(token);
+    return ++count < 7;
+  });
+  EXPECT_EQ(count, 7u);
+  EXPECT_EQ(told, some);
+  EXPECT_EQ(some[0], std::vector(all[0].begin(), all[0].begin() + 3));
+  EXPECT_EQ(some[2], std::vector(all[2].begin(), all[2].begin() + 2));
+}
+
+TEST(GenerateTest, AFullContextIsAnErrorOrSlides) {
+  CausalConfig config = small(CausalFamily::gpt2);
+  config.max_position_embeddings = 10;
+  const CausalLM<double> model = model_of(config);
+  EXPECT_EQ(generate(model, prompts, {.max_new_tokens = 4})[1].size(), 4u) << "10 positions are enough";
+  for (const bool use_cache : {true, false}) {
+    const std::string message = message_of<xgrad::ShapeError>(
+        [&] { generate(model, prompts, {.max_new_tokens = 5, .use_cache = use_cache}); });
+    EXPECT_NE(message.find("at most 10"), std::string::npos) << message;
+  }
+  const Tokens slid = generate(model, prompts, {.max_new_tokens = 30}, {}, ContextEnd::slide);
+  EXPECT_EQ(slid[1].size(), 30u);
+  EXPECT_EQ(generate(model, prompts, {.max_new_tokens = 30, .use_cache = false}, {}, ContextEnd::slide),
+            slid);
+  std::vector<std::int64_t> seen = prompts[1];  // as if it began with what is left
+  seen.insert(seen.end(), slid[1].begin(), slid[1].begin() + 4);
+  seen.erase(seen.begin(), seen.end() - 5);
+  EXPECT_EQ(generate(model, {seen}, {.max_new_tokens = 5}).front(),
+            std::vector(slid[1].begin() + 4, slid[1].begin() + 9));
+}
+
+TEST(GenerateTest, SamplesDrawInTheOrderOfTexts) {
+  const CausalLM<double> model = model_of(small(CausalFamily::llama));
+  const auto sampled = [&](const Tokens& of, const GenerationOptions& options) {
+    xgrad::manual_seed(5);
+    return generate(model, of, options);
+  };
+  const GenerationOptions plain{.max_new_tokens = 6, .do_sample = true, .top_k = 0};
+  const Tokens together = sampled(prompts, plain);
+  GenerationOptions options = plain;
+  options.use_cache = false;
+  EXPECT_EQ(sampled(prompts, options), together);
+  options = plain;
+  options.num_return_sequences = 3;
+  const Tokens copies = sampled({prompts[0]}, options);
+  EXPECT_EQ(copies.size(), 3u);
+  EXPECT_NE(copies[0], copies[1]);
+  EXPECT_EQ(sampled({prompts[0], prompts[0], prompts[0]}, plain), copies);
+  options = plain;
+  options.eos_token_ids = {{together[0][1]}};  // the first text ends early, but its numbers are drawn
+  const Tokens cut = sampled(prompts, options);
+  EXPECT_EQ(cut[0], std::vector(together[0].begin(), together[0].begin() + 2));
+  for (std::size_t i = 0; i < cut[1].size(); ++i) EXPECT_EQ(cut[1][i], together[1][i]) << i;
+}
+
+TEST(GenerateTest, OptionsSeeTheWholeText) {
+  const CausalLM<double> model = model_of(small(CausalFamily::qwen2));
+  const Tokens all = generate(model, prompts, {.max_new_tokens = 12, .no_repeat_ngram_size = 1});
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    std::set<std::int64_t> seen(prompts[i].begin(), prompts[i].end());
+    for (const std::int64_t token : all[i]) EXPECT_TRUE(seen.insert(token).second) << "no token twice";
+  }
+  EXPECT_EQ(generate(model, prompts, {.max_length = 7})[0].size(), 4u);
+  EXPECT_EQ(generate(model, prompts, {.max_length = 7})[1].size(), 0u) << "with the prompt";
+  const std::int64_t first = generate(model, {prompts[0]})[0][0];
+  const auto later = generate(model, {prompts[0]}, {.min_new_tokens = 4, .eos_token_ids = {{first}}}).front();
+  EXPECT_GE(later.size(), 4u);
+}
+
+TEST(GenerateTest, ThreadsShareAModel) {
+  const CausalLM<float> model = model_of<float>(small(CausalFamily::llama));
+  const Tokens want = generate(model, prompts);
+  Tokens got[2];
+  std::thread other([&] { got[0] = generate(model, prompts); });
+  got[1] = generate(model, prompts);
+  other.join();
+  for (const Tokens& one : got) EXPECT_EQ(one, want);
+}
+
+TEST(GenerateTest, RefusesWhatItCannotWrite) {
+  const CausalLM<float> model = model_of<float>(small(CausalFamily::llama));
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] {
+              generate(model, {{1}, {}});
+            }),
+            "generate: a prompt must have tokens, got none in prompt 1");
+  EXPECT_NE(
+      message_of<xgrad::IndexError>([&] { generate(model, {{29}}); }).find("ids must be in [0, 29), got 29"),
+      std::string::npos);
+  model.train();
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { generate(model, {{1}}); }),
+            "generate: the model must be in evaluation mode: call eval()");
+  model.eval();
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { generate(model, {{1}}, {.num_beams = 2}); }),
+            "generate: num_beams must be 1, got 2");
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { generate(model, {{1}}, {.stop_strings = {"."}}); }),
+            "generate: stop_strings need a tokenizer: end a text by on_token");
+  EXPECT_EQ(message_of<xgrad::ValueError>([&] { generate(model, {{1}}, {.top_p = 2}); }).substr(0, 12),
+            "generation: ");
+  model.decoder().word_embeddings().assign(xgrad::Array<float>(xgrad::full<float>({29, 16}, std::nanf(""))));
+  EXPECT_NE(message_of<xgrad::ValueError>([&] { generate(model, {{1}}); }).find("nan"), std::string::npos);
+}
+
+}  // namespace generate_test

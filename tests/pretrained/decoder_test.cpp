@@ -1,0 +1,440 @@
+// Folders of decoders: their configs, what is refused, what is saved, heads and caches.
+
+#include <bit>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <xgrad/pretrained.hpp>
+#include <xgrad/pretrained/detail/halves.hpp>
+#include <xgrad/xgrad.hpp>
+
+#include "../expect_error.hpp"
+#include "folder.hpp"
+
+namespace decoder_test {
+
+using namespace xgrad::pretrained;
+using xgrad::Array, xgrad::FileError, xgrad::Ids, xgrad::Shape, xgrad::TensorView, xgrad::ValueError,
+    xgrad::Variable;
+using xgrad_tests::FolderCopy, xgrad_tests::message_of, xgrad_tests::read_bytes;
+
+constexpr CausalFamily families[]{CausalFamily::gpt2, CausalFamily::llama, CausalFamily::mistral,
+                                  CausalFamily::qwen2, CausalFamily::qwen3};
+
+CausalConfig small(CausalFamily family) {
+  CausalConfig config = CausalConfig::of(family);
+  config.vocab_size = 20;
+  config.hidden_size = 8;
+  config.intermediate_size = 12;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 2;
+  if (family != CausalFamily::gpt2) config.num_key_value_heads = 1;
+  config.max_position_embeddings = 12;
+  config.bos_token_id = 1;
+  config.pad_token_id = 0;
+  config.eos_token_ids = {2};
+  return config;
+}
+
+/// A folder of a new model, whose files a test may change.
+class NewFolder {
+ public:
+  explicit NewFolder(CausalFamily family) {
+    xgrad::manual_seed(1);
+    save_folder(CausalLM<float>(small(family)), path());
+  }
+
+  std::string path(const std::string& file = "") const {
+    return temporary_.path(file.empty() ? "model" : "model/" + file);
+  }
+
+  /// Changes config.json.
+  void configure(const std::function<void(nlohmann::json&)>& change) const {
+    nlohmann::json config = nlohmann::json::parse(read_bytes(path("config.json")));
+    change(config);
+    temporary_.write("model/config.json", config.dump());
+  }
+
+  /// Changes the tensors of model.safetensors.
+  void change(const std::function<void(std::vector<TensorView>&)>& change) const {
+    const xgrad::SafetensorsFile file(path("model.safetensors"));
+    std::vector<TensorView> tensors = file.tensors();
+    change(tensors);
+    xgrad::write_safetensors(tensors, path("model.safetensors"));
+  }
+
+ private:
+  xgrad_tests::TemporaryFolder temporary_;
+};
+
+LoadOptions quietly() {
+  return {.note = [](const std::string&) {}};
+}
+
+Array<float> logits(const std::string& folder) {
+  return CausalLM<float>::from_folder(folder, quietly())({Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}}).value();
+}
+
+std::string refusal(CausalFamily family, const std::function<void(nlohmann::json&)>& change) {
+  const NewFolder folder(family);
+  folder.configure(change);
+  const std::string message = message_of<FileError>([&] { logits(folder.path()); });
+  const std::string begin = folder.path("config.json") + ": ";
+  return message.starts_with(begin) ? message.substr(begin.size()) : message;
+}
+
+TEST(DecoderFolderTest, WhatIsSavedIsLoadedAgain) {
+  for (const CausalFamily family : families) {
+    const NewFolder folder(family);
+    const auto model = CausalLM<float>::from_folder(folder.path());
+    const xgrad_tests::TemporaryFolder other;
+    save_folder(model, other.path("again"));
+    for (const char* const file : {"config.json", "model.safetensors"})
+      EXPECT_TRUE(read_bytes(folder.path(file)) == read_bytes(other.path(std::string("again/") + file)))
+          << model.architecture();
+    xgrad::manual_seed(1);
+    const CausalLM<float> fresh(small(family));
+    EXPECT_EQ(logits(folder.path()), fresh({Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}}).value());
+  }
+}
+
+TEST(DecoderFolderTest, ConfigsOfMemoryAreWrittenWhole) {
+  CausalConfig config = small(CausalFamily::qwen2);
+  config.rotary->theta = 500;
+  config.sliding_window = 3;
+  config.slides = {false, true};
+  config.hidden_act = HiddenAct::gelu;
+  config.eos_token_ids = {2, 5};
+  config.pad_token_id.reset();
+  const xgrad::RotaryConfig scalings[]{
+      {.theta = 500, .scaling = xgrad::LinearScaling{3}},
+      {.theta = 500, .scaling = xgrad::DynamicScaling{.factor = 2, .max_positions = 12}},
+      {.theta = 500,
+       .scaling =
+           xgrad::Llama3Scaling{
+               .factor = 4, .low_freq_factor = 1.5, .high_freq_factor = 3, .original_max_positions = 6}},
+      {.theta = 500,
+       .scaling = xgrad::YarnScaling{.factor = 4,
+                                     .original_max_positions = 6,
+                                     .beta_fast = 20,
+                                     .beta_slow = 2,
+                                     .truncate = false,
+                                     .mscale = 0.7,
+                                     .mscale_all_dim = 0.3}},
+      {.theta = 500,
+       .scaling = xgrad::YarnScaling{.factor = 4, .original_max_positions = 6, .attention_factor = 1.5}},
+      {.theta = 500,
+       .scaling = xgrad::LongScaling{.short_factors = {1, 2},
+                                     .long_factors = {3, 4},
+                                     .factor = 2,
+                                     .original_max_positions = 3,
+                                     .attention_factor = 1.25}}};
+  for (const xgrad::RotaryConfig& rotary : scalings) {
+    config.rotary = rotary;
+    xgrad::manual_seed(1);
+    const CausalLM<float> model(config);
+    const xgrad_tests::TemporaryFolder folder;
+    save_folder(model, folder.path("model"));
+    EXPECT_EQ(logits(folder.path("model")), model({Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}}).value());
+    const CausalConfig read = CausalConfig::from_folder(folder.path("model"));
+    EXPECT_EQ(read.eos_token_ids, config.eos_token_ids);
+    EXPECT_FALSE(read.pad_token_id);
+  }
+}
+
+TEST(DecoderFolderTest, FieldsThatAreNotBuiltAreRefusedByName) {
+  using Json = nlohmann::json;
+  EXPECT_EQ(refusal(CausalFamily::llama, [](Json& c) { c["pretraining_tp"] = 2; }),
+            "pretraining_tp must be 1.0, as layers in parts are not supported, got 2");
+  EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["add_cross_attention"] = true; }),
+            "add_cross_attention must be false, as only decoders alone are supported, got true");
+  EXPECT_EQ(
+      refusal(CausalFamily::llama,
+              [](Json& c) {
+                c["quantization_config"] = {{"bits", 4}};
+              }),
+      "quantization_config must be null, as quantised weights of decoders are not supported, got an object");
+  EXPECT_EQ(
+      refusal(CausalFamily::qwen3, [](Json& c) { c["layer_scale"] = 2; }),
+      "the field \"layer_scale\" of a qwen3 model is not known, and may change what it computes; remove "
+      "it if it does not");
+  EXPECT_EQ(refusal(CausalFamily::llama, [](Json& c) { c["rope_scaling"]["rope_type"] = "proportional"; }),
+            "rope_scaling.rope_type must be default, linear, dynamic, llama3, yarn or longrope, got "
+            "\"proportional\"");
+  EXPECT_EQ(
+      refusal(CausalFamily::llama, [](Json& c) { c["rope_parameters"]["partial_rotary_factor"] = 0.5; }),
+      "rope_parameters.partial_rotary_factor must be 1, as all of a head is rotated, got 0.5");
+  EXPECT_EQ(refusal(CausalFamily::llama, [](Json& c) { c["num_key_value_heads"] = 3; }),
+            "num_key_value_heads must divide num_attention_heads, got 3 and 2");
+  EXPECT_EQ(refusal(CausalFamily::qwen2, [](Json& c) { c["layer_types"] = {"sliding_attention"}; }),
+            "layer_types[0] must be full_attention, as there is no sliding_window or use_sliding_window is "
+            "false, got \"sliding_attention\"");
+  EXPECT_EQ(refusal(CausalFamily::qwen2, [](Json& c) { c["layer_types"] = {"full_attention"}; })
+                .find("layer_types must be 2 types, as num_hidden_layers says, got "),
+            0u);
+  EXPECT_EQ(refusal(CausalFamily::llama, [](Json& c) { c["head_dim"] = 3; }),
+            "head_dim, or hidden_size / num_attention_heads, must be an even number up to 65536, got 3");
+  EXPECT_EQ(refusal(CausalFamily::gpt2,
+                    [](Json& c) {
+                      c["eos_token_id"] = {3, 20};
+                    }),
+            "eos_token_id[1] must be a whole number from 0 to 19, got 20");
+  EXPECT_EQ(refusal(CausalFamily::gpt2, [](Json& c) { c["model_type"] = "gpt_neox"; }),
+            "model_type must be gpt2, llama, mistral, qwen2 or qwen3 (the supported decoders), got "
+            "\"gpt_neox\"");
+  const NewFolder decoder(CausalFamily::llama);
+  EXPECT_NE(message_of<FileError>([&] {
+              Encoder<float>::from_folder(decoder.path());
+            }).find("as it is a decoder, which CausalLM loads, got \"llama\""),
+            std::string::npos);
+}
+
+TEST(DecoderFolderTest, TheFamilyIsToldByTheClass) {
+  const NewFolder folder(CausalFamily::gpt2);
+  const Array<float> expected = logits(folder.path());
+  folder.configure([](nlohmann::json& config) { config.erase("model_type"); });
+  EXPECT_EQ(logits(folder.path()), expected);
+  folder.configure([](nlohmann::json& config) {
+    for (const auto& [name, other] : {std::pair{"n_embd", "hidden_size"},
+                                      {"n_layer", "num_hidden_layers"},
+                                      {"n_head", "num_attention_heads"},
+                                      {"n_positions", "max_position_embeddings"}}) {
+      config[other] = config[name];
+      config.erase(name);
+    }
+  });
+  EXPECT_EQ(logits(folder.path()), expected) << "with the names of other families";
+}
+
+TEST(DecoderFolderTest, OutputsAreTiedUnlessTheFileHasOthers) {
+  const NewFolder folder(CausalFamily::gpt2);
+  const Array<float> expected = logits(folder.path());
+  std::vector<float> head(20 * 8, 0.5F);
+  const auto add_head = [&](std::vector<TensorView>& tensors, std::span<const std::byte> bytes) {
+    std::erase_if(tensors, [](const TensorView& one) { return one.name == "lm_head.weight"; });
+    tensors.push_back({"lm_head.weight", xgrad::DType::F32, {20, 8}, bytes});
+  };
+  folder.change([&](std::vector<TensorView>& tensors) {  // as files of older programs, with the same
+    const auto words = std::find_if(tensors.begin(), tensors.end(), [](const TensorView& one) {
+      return one.name == "transformer.wte.weight";
+    });
+    add_head(tensors, words->bytes);
+  });
+  const auto tied = CausalLM<float>::from_folder(folder.path(), quietly());
+  EXPECT_EQ(tied({Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}}).value(), expected);
+  EXPECT_FALSE(tied.state_dict().contains("lm_head.weight"));
+  folder.change([&](std::vector<TensorView>& tensors) { add_head(tensors, std::as_bytes(std::span(head))); });
+  const auto both = CausalLM<float>::from_folder(folder.path(), quietly());
+  EXPECT_EQ(both.state_dict().at("lm_head.weight")(3, 2), 0.5F);
+  EXPECT_NE(logits(folder.path()), expected);
+}
+
+TEST(DecoderFolderTest, WeightsAreRoundedToHalvesAsAsked) {
+  xgrad::manual_seed(1);
+  const CausalLM<float> model(small(CausalFamily::gpt2));
+  const xgrad_tests::TemporaryFolder folder;
+  for (const auto& [dtype, name] :
+       {std::pair{xgrad::DType::BF16, "bfloat16"}, {xgrad::DType::F16, "float16"}}) {
+    save_folder(model, folder.path(name), {.dtype = dtype});
+    EXPECT_EQ(CausalConfig::from_folder(folder.path(name)).dtype, name);
+    const xgrad::SafetensorsFile file(folder.path(name) + "/model.safetensors");
+    for (const TensorView& tensor : file.tensors()) EXPECT_EQ(tensor.dtype, dtype) << tensor.name;
+    const auto once = CausalLM<float>::from_folder(folder.path(name));
+    save_folder(once, folder.path("twice"), {.dtype = dtype});
+    EXPECT_TRUE(read_bytes(folder.path(name) + "/model.safetensors") ==
+                read_bytes(folder.path("twice/model.safetensors")));
+    const double most = dtype == xgrad::DType::BF16 ? 0x1p-8 : 0x1p-11;
+    const auto before = model.state_dict(), after = once.state_dict();
+    for (const auto& [parameter, values] : before) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_NEAR(after.at(parameter).data()[i], values.data()[i], most * std::abs(values.data()[i]) + 1e-7)
+            << parameter;
+    }
+  }
+  EXPECT_EQ(
+      message_of<ValueError>([&] { save_folder(model, folder.path("x"), {.dtype = xgrad::DType::I8}); }),
+      "save_folder: dtype must be F32, F64, BF16 or F16, got I8");
+  model.decoder().word_embeddings().assign(Array<float>(xgrad::full<float>({20, 8}, 70000.0F)));
+  EXPECT_EQ(
+      message_of<ValueError>([&] { save_folder(model, folder.path("x"), {.dtype = xgrad::DType::F16}); }),
+      "save_folder: \"transformer.wte.weight\" has 70000, which is too large for F16");
+}
+
+TEST(DecoderFolderTest, MatricesAreKeptAsBfloat16WhereAsked) {
+  for (const CausalFamily family : families) {
+    xgrad::manual_seed(1);
+    const xgrad_tests::TemporaryFolder folder;
+    CausalConfig config = small(family);
+    config.initializer_range = 0.5;
+    save_folder(CausalLM<float>(config), folder.path("half"), {.dtype = xgrad::DType::BF16});
+    save_folder(CausalLM<float>::from_folder(folder.path("half")), folder.path("float"));
+    const auto floats = CausalLM<float>::from_folder(folder.path("float"));
+    for (const char* const from : {"half", "float"}) {
+      LoadOptions options;
+      options.bfloat16_weights = true;
+      const auto halves = CausalLM<float>::from_folder(folder.path(from), options);
+      for (const auto& [name, parameter] : halves.named_parameters())
+        EXPECT_EQ(parameter.dimension(), 1u) << name;
+      EXPECT_EQ(halves.named_bfloat16_weights().size() + halves.named_parameters().size(),
+                floats.named_parameters().size());
+      const Input input{Ids{{4, 7, 2, 9}, {1, 1, 3, 5}}};
+      const auto want = floats(input).value(), got = halves(input).value();
+      for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got.data()[i], want.data()[i], 1e-4);
+      EXPECT_NEAR(halves.loss(input, input.input_ids).item(), floats.loss(input, input.input_ids).item(),
+                  1e-4);
+      save_folder(halves, folder.path("again"));
+      EXPECT_TRUE(read_bytes(folder.path("half/model.safetensors")) ==
+                  read_bytes(folder.path("again/model.safetensors")));
+      EXPECT_NE(message_of<ValueError>([&] { halves.state_dict(); }).find("must be of float numbers, got"),
+                std::string::npos);
+      halves.loss(input, input.input_ids).backward();
+      for (const auto& [name, parameter] : halves.named_parameters())
+        EXPECT_TRUE(parameter.has_grad()) << name;
+    }
+    EXPECT_EQ(message_of<xgrad::IndexError>([&] {
+                LoadOptions options;
+                options.bfloat16_weights = true;
+                CausalLM<float>::from_folder(folder.path("half"), options)({Ids{{20, 1}}});
+              }).substr(0, 3),
+              floats.decoder().config().rotary ? "mod" : "tra");
+  }
+  const NewFolder folder(CausalFamily::llama);
+  folder.change([](std::vector<TensorView>& tensors) {
+    static const std::vector<std::uint16_t> bits(20 * 8, 0x7f80);
+    for (TensorView& tensor : tensors)
+      if (tensor.name == "model.embed_tokens.weight")
+        tensor = {tensor.name, xgrad::DType::BF16, {20, 8}, std::as_bytes(std::span(bits))};
+  });
+  LoadOptions options;
+  options.bfloat16_weights = true;
+  EXPECT_NE(message_of<FileError>([&] {
+              CausalLM<float>::from_folder(folder.path(), options);
+            }).find("must hold finite numbers, got inf at place 0"),
+            std::string::npos);
+  EXPECT_EQ(message_of<ValueError>(
+                [&] { Encoder<float>::from_folder(xgrad_tests::model_folder("bert_sentence"), options); }),
+            "from_folder: bfloat16_weights are those of decoders alone");
+}
+
+TEST(HalvesTest, AreTheNearestOnes) {
+  using detail::bfloat16_of, detail::fits_half, detail::half_of;
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const float value = xgrad::half_to_float(half);
+    if (std::isfinite(value)) {
+      ASSERT_EQ(half_of(value), half) << value;
+    }
+    const float brain = xgrad::bfloat16_to_float(half);
+    if (std::isfinite(brain)) {
+      ASSERT_EQ(bfloat16_of(brain), half) << brain;
+    }
+  }
+  EXPECT_EQ(half_of(1 + 0x1p-11F), 0x3c00) << "ties go to even numbers";
+  EXPECT_EQ(half_of(1 + 3 * 0x1p-11F), 0x3c02);
+  EXPECT_EQ(half_of(1 + 0x1.8p-11F), 0x3c01);
+  EXPECT_EQ(half_of(0x1.ffcp-15F + 0x1p-26F), 0x0400) << "the largest below the normal ones";
+  EXPECT_EQ(half_of(0x1p-25F), 0) << "half of the smallest";
+  EXPECT_EQ(half_of(-0x1.8p-25F), 0x8001);
+  EXPECT_EQ(half_of(65519), 0x7bff);
+  EXPECT_FALSE(fits_half(65520));
+  EXPECT_FALSE(fits_half(-INFINITY));
+  EXPECT_EQ(bfloat16_of(1 + 0x1p-8F), 0x3f80);
+  EXPECT_EQ(bfloat16_of(1 + 3 * 0x1p-8F), 0x3f82);
+}
+
+TEST(DecoderTest, PaddingInFrontMovesPositions) {
+  for (const CausalFamily family : families) {
+    xgrad::manual_seed(2);
+    CausalConfig config = small(family);
+    config.initializer_range = 0.5;
+    if (config.rotary) config.rotary->scaling = xgrad::DynamicScaling{.factor = 2, .max_positions = 3};
+    const CausalLM<double> model(config);
+    const auto alone = model({Ids{{4, 7, 2}}}).value();
+    const auto left = model({Ids{{0, 0, 4, 7, 2}}, Ids{{0, 0, 1, 1, 1}}}).value();
+    const auto right = model({Ids{{4, 7, 2, 0, 0}}, Ids{{1, 1, 1, 0, 0}}}).value();
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+      ASSERT_NEAR(left.data()[2 * 20 + i], alone.data()[i], 1e-12);
+      if (config.rotary) continue;  // whose angles depend on the length with padding behind
+      ASSERT_NEAR(right.data()[i], alone.data()[i], 1e-12);
+    }
+  }
+}
+
+TEST(DecoderTest, NoTokenSeesLaterOnes) {
+  for (const CausalFamily family : families) {
+    xgrad::manual_seed(2);
+    CausalConfig config = small(family);
+    if (config.rotary) config.sliding_window = 2;
+    config.initializer_range = 0.5;
+    const Decoder<double> model(config);
+    const auto seen = model({Ids{{4, 7, 2, 5, 6, 8}}}, {.attentions = true}).attentions;
+    for (const auto& weights : seen) {
+      for (std::size_t i = 0; i < 6; ++i)
+        for (std::size_t j = 0; j < 6; ++j)
+          EXPECT_EQ(weights.value()(0, 1, i, j) > 0, j <= i && (!config.sliding_window || i - j < 2));
+    }
+  }
+}
+
+TEST(DecoderTest, RefusesInputsThatItCannotCompute) {
+  const CausalLM<float> model(small(CausalFamily::gpt2));
+  EXPECT_EQ(message_of<xgrad::ShapeError>([&] {
+              model({Ids(Shape{1, 13}, 1)});
+            }),
+            "transformer: Decoder: input_ids must have at most 12 positions, got (1, 13)");
+  EXPECT_EQ(message_of<ValueError>([&] {
+              model({Ids{{1, 2}}, {}, Ids{{0, 0}}});
+            }),
+            "Decoder: token_type_ids must be absent, as tokens have no types");
+  auto cache = model.decoder().new_cache();
+  const std::vector<std::size_t> two{2};
+  std::vector<xgrad::KeyValueCache<float>> caches{cache};
+  EXPECT_EQ(message_of<xgrad::GraphError>([&] {
+              model.next_logits(Ids{1, 2}, two, caches);
+            }),
+            "Decoder: caches keep no gradients: call it under NoGrad");
+  const xgrad::NoGrad no_grad;
+  EXPECT_EQ(message_of<xgrad::ShapeError>([&] { model.next_logits(Ids{1}, two, caches); }),
+            "transformer: Decoder: lengths must be those of tokens (rows), at least 1 each, one for each "
+            "cache, got 1 lengths for 1 caches, and tokens (1)");
+  EXPECT_EQ(message_of<ValueError>([] {
+              CausalLM<double>::from_folder("", {.precision = Precision::bfloat16});
+            }).empty(),
+            false);
+}
+
+TEST(DecoderTest, ClassifiesByTheLastTokenThatIsNoPadding) {
+  xgrad::manual_seed(2);
+  CausalConfig config = small(CausalFamily::llama);
+  const CausalSequenceClassifier<double> model(config);
+  const auto batch = model({Ids{{4, 7, 2, 0, 0}, {4, 0, 7, 2, 9}}, Ids{{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}});
+  const auto first = model({Ids{{4, 7, 2}}}), second = model({Ids{{4, 0, 7, 2, 9}}});
+  for (std::size_t label = 0; label < 2; ++label) {
+    EXPECT_NEAR(batch.value()(0, label), first.value()(0, label), 1e-12);
+    EXPECT_NEAR(batch.value()(1, label), second.value()(0, label), 1e-12);
+  }
+  EXPECT_NO_THROW(model({Ids{{0, 0}}})) << "padding alone";
+  config.pad_token_id.reset();
+  const CausalSequenceClassifier<double> without(config);
+  EXPECT_NO_THROW(without({Ids{{4, 7}}}));
+  EXPECT_EQ(
+      message_of<ValueError>([&] {
+        without({Ids{{4, 7}, {3, 1}}});
+      }),
+      "CausalSequenceClassifier: pad_token_id of the config must tell the ends of 2 sequences, got none");
+}
+
+TEST(DecoderTest, FreezesLayers) {
+  const CausalLM<float> model(small(CausalFamily::llama));
+  model.decoder().freeze(1);
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    const bool frozen = name.starts_with("model.embed_tokens.") || name.starts_with("model.layers.0.");
+    EXPECT_EQ(parameter.requires_grad(), !frozen) << name;
+  }
+  model.loss({Ids{{4, 7, 2}}}, Ids{{4, 7, 2}}).backward();
+  model.decoder().freeze({});
+  EXPECT_EQ(model.trainable_parameters().size(), model.named_parameters().size());
+}
+
+}  // namespace decoder_test

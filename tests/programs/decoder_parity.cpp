@@ -1,0 +1,88 @@
+// Compares pretrained decoders and what they generate with what Hugging Face and PyTorch gave
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "../../apps/common/command_line.hpp"
+#include "../../apps/common/program.hpp"
+#include "decoder_goldens.hpp"
+
+namespace {
+
+using xgrad_tests::DecoderFolder, xgrad_tests::Tally;
+namespace fs = std::filesystem;
+
+/// Files and folders of a name whose comparison is made elsewhere, or still to come, and why.
+struct Skipped {
+  const char *name, *reason;
+};
+constexpr Skipped skipped[]{{"adapter_config.json", "adapters are still to come"},
+                            {"beams.json", "beams are still to come"},
+                            {"blocks", "blocks of GGUF are compared by the tests of files"},
+                            {"chat", "chat templates are still to come"},
+                            {"gguf", "GGUF is compared by the tests of files"},
+                            {"processors.json", "processors are compared by the tests of generation"},
+                            {"smollm2.json", "a file of 98 MB is compared where it is fetched"},
+                            {"text_cases.json", "texts are compared by the tests of tokenizers"},
+                            {"tokenizers", "tokenizers are compared by their tests"}};
+
+void skip(const fs::path& path, const std::string& reason, Tally& all) {
+  ++all.skipped;
+  std::cout << "skipped " << path.string() << ", as " << reason << '\n';
+}
+
+/// The model folder of a case.json.
+Tally compare_model(const fs::path& file) {
+  const std::string folder = file.parent_path().string();
+  Tally tally;
+  if (fs::exists(folder + "/adapter_config.json")) return tally;  // which is skipped by that name
+  if (const std::optional<std::string> reason = DecoderFolder::reason_to_skip(folder)) {
+    skip(folder, *reason, tally);
+    return tally;
+  }
+  try {
+    return DecoderFolder(folder).run();
+  } catch (const std::exception& error) {
+    tally.count(false);
+    std::cout << "FAILED  " << folder << ": " << error.what() << '\n';
+    return tally;
+  }
+}
+
+/// What is compared, by the name of its file.
+struct Comparison {
+  const char* name;
+  Tally (*compare)(const fs::path& file);
+};
+constexpr Comparison comparisons[]{{"case.json", compare_model}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string root;
+  apps::CommandLine app(
+      "Compares folders of pretrained decoders, and what they generate, with what Hugging Face and PyTorch "
+      "gave.");
+  app.add_option("DIR", root, "directory with model folders (case.json) at any depth")
+      ->required()
+      ->check(apps::existing_folder());
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
+  std::cout.precision(3);
+  return apps::run_program("decoder_parity", [&] {
+    std::set<fs::path> files;
+    for (const auto& file : fs::recursive_directory_iterator(root)) files.insert(file.path());
+    Tally all;
+    for (const fs::path& file : files) {
+      for (const auto& [name, compare] : comparisons)
+        if (file.filename() == name) all += compare(file);
+      for (const auto& [name, reason] : skipped)
+        if (file.filename() == name) skip(file, reason, all);
+    }
+    if (all.passed + all.failed + all.skipped == 0)
+      throw std::runtime_error(root + ": must hold folders with case.json");
+    std::cout << all.passed << " passed, " << all.failed << " failed, " << all.skipped << " skipped\n";
+    return all.failed > 0 ? 1 : 0;
+  });
+}
