@@ -191,12 +191,12 @@ ExportedFunctions<T> exported_layers() {
        }},
       {"lstm_state", [=](const V& x) { return lstm(x, {}, {}, {weights(4, 8)}, {.batch_first = true}).c; }},
       {"max_pool1d",
-       [=](const V& x) {
-         return max_pool1d(lines(x), 3, {.stride = Dims(1), .padding = 1, .dilation = 2}).values;
-       }},
+       [=](const V& x) { return max_pool1d(lines(x), 3, {.stride = Dims(2), .padding = 1}).values; }},
+      {"max_pool1d_dilated",
+       [](const V& x) { return max_pool1d(x, 3, {.padding = 1, .dilation = 2}).values; }},
       {"max_pool2d",
        [=](const V& x) {
-         return max_pool2d(images(x), {2, 3}, {.stride = Dims{1, 2}, .padding = {0, 1}}).values;
+         return max_pool2d(images(x), {1, 3}, {.stride = Dims{1, 2}, .padding = {0, 1}}).values;
        }},
       {"rnn",
        [=](const V& x) {
